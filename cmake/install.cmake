@@ -1,0 +1,1 @@
+# Installation: headers, libraries, CMake package, pkg-config file.

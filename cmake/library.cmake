@@ -1,0 +1,36 @@
+# What every target of ours has in common.
+
+function(weir_target_defaults target)
+  set_target_properties(${target} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
+  target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes
+                                           -Wmissing-prototypes)
+  if(WEIR_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  if(WEIR_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${WEIR_SANITIZE} -fno-sanitize-recover=all
+                                             -fno-omit-frame-pointer)
+    target_link_options(${target} PRIVATE -fsanitize=${WEIR_SANITIZE})
+  endif()
+endfunction()
+
+# weir_library(engine SOURCES a.c b.c): the target weir_engine, known outside as weir::engine, with the public headers
+# below ${CMAKE_CURRENT_SOURCE_DIR}/weir.
+function(weir_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES" ${ARGN})
+  set(target weir_${name})
+  add_library(${target} ${ARG_SOURCES})
+  add_library(weir::${name} ALIAS ${target})
+  weir_target_defaults(${target})
+  set_target_properties(${target} PROPERTIES
+    EXPORT_NAME ${name}
+    OUTPUT_NAME weir-${name}
+    VERSION ${PROJECT_VERSION}
+    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+    C_VISIBILITY_PRESET hidden
+    POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(${target} PUBLIC
+    $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+endfunction()

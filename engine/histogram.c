@@ -1,0 +1,171 @@
+#include <weir/histogram.h>
+
+#include <string.h>
+
+#include <weir/status.h>
+
+enum {
+    SUB_BITS = 6,
+    SUB_BUCKETS = 1 << SUB_BITS, /* of each power of two */
+    MAX_BITS = 47,
+    FORMAT_VERSION = 1,
+};
+
+_Static_assert(WEIR_HISTOGRAM_BUCKETS == SUB_BUCKETS * (MAX_BITS - SUB_BITS + 1), "a bucket for every value");
+
+static uint32_t bucket_of(int64_t duration_ns)
+{
+    if (duration_ns < SUB_BUCKETS)
+        return duration_ns < 0 ? 0 : (uint32_t)duration_ns;
+    if (duration_ns >> MAX_BITS)
+        return WEIR_HISTOGRAM_BUCKETS - 1;
+    /* Dropping `shift` low bits leaves a value of 64 to 127: 64 buckets for this power of two. */
+    uint32_t shift = 63 - SUB_BITS - (uint32_t)__builtin_clzll((unsigned long long)duration_ns);
+    return shift * SUB_BUCKETS + (uint32_t)(duration_ns >> shift);
+}
+
+void weir_histogram_bucket_range(uint32_t index, int64_t *low_ns, int64_t *high_ns)
+{
+    uint32_t shift = index < 2 * SUB_BUCKETS ? 0 : index / SUB_BUCKETS - 1;
+    *low_ns = (int64_t)(index - shift * SUB_BUCKETS) << shift;
+    *high_ns = *low_ns + (INT64_C(1) << shift) - 1;
+}
+
+static void widen(weir_histogram *histogram, uint32_t index)
+{
+    if (histogram->count == 0) {
+        histogram->first = histogram->last = index;
+        return;
+    }
+    if (index < histogram->first)
+        histogram->first = index;
+    if (index > histogram->last)
+        histogram->last = index;
+}
+
+static void add_to_bucket(weir_histogram *histogram, uint32_t index, uint32_t count)
+{
+    widen(histogram, index);
+    uint32_t room = UINT32_MAX - histogram->buckets[index];
+    uint32_t added = count < room ? count : room;
+    histogram->buckets[index] += added;
+    histogram->count += added;
+}
+
+void weir_histogram_clear(weir_histogram *histogram)
+{
+    if (histogram->count)
+        memset(&histogram->buckets[histogram->first], 0,
+               (histogram->last - histogram->first + 1) * sizeof histogram->buckets[0]);
+    histogram->count = 0;
+    histogram->first = histogram->last = 0;
+}
+
+void weir_histogram_record(weir_histogram *histogram, int64_t duration_ns)
+{
+    add_to_bucket(histogram, bucket_of(duration_ns), 1);
+}
+
+void weir_histogram_add(weir_histogram *to, const weir_histogram *from)
+{
+    if (from->count == 0)
+        return;
+    for (uint32_t i = from->first; i <= from->last; i++)
+        if (from->buckets[i])
+            add_to_bucket(to, i, from->buckets[i]);
+}
+
+int64_t weir_histogram_quantile_ns(const weir_histogram *histogram, double quantile)
+{
+    if (histogram->count == 0)
+        return 0;
+    double wanted = quantile * (double)histogram->count;
+    uint64_t seen = 0;
+    uint32_t i = histogram->first;
+    for (; i < histogram->last; i++) {
+        seen += histogram->buckets[i];
+        if (seen > 0 && (double)seen >= wanted)
+            break;
+    }
+    int64_t low_ns, high_ns;
+    weir_histogram_bucket_range(i, &low_ns, &high_ns);
+    return low_ns + (high_ns - low_ns) / 2;
+}
+
+static size_t put_varint(uint8_t *bytes, size_t at, size_t capacity, uint64_t value)
+{
+    do {
+        uint8_t low = value & 0x7f;
+        value >>= 7;
+        if (at < capacity)
+            bytes[at] = value ? (uint8_t)(low | 0x80) : low;
+        at++;
+    } while (value);
+    return at;
+}
+
+static size_t encode_into(const weir_histogram *histogram, uint8_t *bytes, size_t capacity)
+{
+    size_t size = put_varint(bytes, 0, capacity, FORMAT_VERSION);
+    uint32_t before = 0;
+    for (uint32_t i = histogram->first; histogram->count && i <= histogram->last; i++) {
+        if (!histogram->buckets[i])
+            continue;
+        size = put_varint(bytes, size, capacity, i - before);
+        size = put_varint(bytes, size, capacity, histogram->buckets[i]);
+        before = i;
+    }
+    return size;
+}
+
+size_t weir_histogram_encode(const weir_histogram *histogram, void *bytes, size_t capacity)
+{
+    size_t size = encode_into(histogram, NULL, 0);
+    if (size <= capacity)
+        encode_into(histogram, bytes, capacity);
+    return size;
+}
+
+/* Reads one varint of at most 32 bits; returns the bytes read, 0 if there is none. */
+static size_t get_varint(const uint8_t *bytes, size_t size_bytes, uint32_t *value)
+{
+    uint64_t result = 0;
+    for (size_t i = 0; i < size_bytes && i < 5; i++) {
+        result |= (uint64_t)(bytes[i] & 0x7f) << (7 * i);
+        if (!(bytes[i] & 0x80)) {
+            *value = (uint32_t)result;
+            return result > UINT32_MAX ? 0 : i + 1;
+        }
+    }
+    return 0;
+}
+
+/* One pass over the stored form; adds to `to` unless it is NULL. */
+static int decode(weir_histogram *to, const uint8_t *bytes, size_t size_bytes)
+{
+    if (size_bytes == 0 || bytes[0] != FORMAT_VERSION)
+        return WEIR_EDATA;
+
+    uint64_t index = 0;
+    for (size_t at = 1; at < size_bytes;) {
+        uint32_t distance, count;
+        size_t step = get_varint(bytes + at, size_bytes - at, &distance);
+        if (!step)
+            return WEIR_EDATA;
+        at += step;
+        step = get_varint(bytes + at, size_bytes - at, &count);
+        index += distance;
+        if (!step || index >= WEIR_HISTOGRAM_BUCKETS || count == 0)
+            return WEIR_EDATA;
+        at += step;
+        if (to)
+            add_to_bucket(to, (uint32_t)index, count);
+    }
+    return WEIR_OK;
+}
+
+int weir_histogram_add_encoded(weir_histogram *to, const void *bytes, size_t size_bytes)
+{
+    int status = decode(NULL, bytes, size_bytes);
+    return status == WEIR_OK ? decode(to, bytes, size_bytes) : status;
+}

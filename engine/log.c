@@ -1,0 +1,50 @@
+#include <weir/log.h>
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+enum { MAX_LINE = 4096 };
+
+static const char *const level_names[] = { "error", "warning", "info", "debug" };
+
+static void log_to_stderr(void *self, weir_log_level level, const char *line)
+{
+    (void)self;
+    fprintf(stderr, "weir: %s: %s\n", level_names[level], line);
+}
+
+/* Set before any pipeline runs, so not guarded. */
+static weir_log_function *log_function = log_to_stderr;
+static void *log_self;
+
+static atomic_int max_level = WEIR_LOG_INFO;
+
+void weir_log_to(weir_log_function *function, void *self)
+{
+    log_function = function ? function : log_to_stderr;
+    log_self = self;
+}
+
+void weir_log_set_level(weir_log_level level)
+{
+    atomic_store_explicit(&max_level, (int)level, memory_order_relaxed);
+}
+
+weir_log_level weir_log_get_level(void)
+{
+    return (weir_log_level)atomic_load_explicit(&max_level, memory_order_relaxed);
+}
+
+void weir_log(weir_log_level level, const char *format, ...)
+{
+    if (level > weir_log_get_level())
+        return;
+
+    char line[MAX_LINE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    log_function(log_self, level, line);
+}

@@ -1,0 +1,40 @@
+#include <weir/status.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+
+const char *weir_status_name(int status)
+{
+    switch (status) {
+#define WEIR_STATUS_NAME(name, value, text) \
+    case value: return "WEIR_" #name;
+        WEIR_STATUS_TABLE(WEIR_STATUS_NAME)
+#undef WEIR_STATUS_NAME
+    default: return "WEIR_?";
+    }
+}
+
+const char *weir_status_text(int status)
+{
+    switch (status) {
+#define WEIR_STATUS_TEXT(name, value, text) \
+    case value: return text;
+        WEIR_STATUS_TABLE(WEIR_STATUS_TEXT)
+#undef WEIR_STATUS_TEXT
+    default: return "unknown status";
+    }
+}
+
+int weir_error_set(weir_error *error, int status, int library_code, const char *format, ...)
+{
+    if (!error || error->status)
+        return status;
+
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error->message, sizeof error->message, format, arguments);
+    va_end(arguments);
+    error->status = status;
+    error->library_code = library_code;
+    return status;
+}

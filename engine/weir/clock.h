@@ -1,0 +1,28 @@
+/* One clock: monotonic nanoseconds. Wall time is for timestamps only. */
+#ifndef WEIR_CLOCK_H
+#define WEIR_CLOCK_H
+
+#include <stdint.h>
+
+#include <weir/export.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WEIR_MICROSECOND INT64_C(1000)
+#define WEIR_MILLISECOND INT64_C(1000000)
+#define WEIR_SECOND      INT64_C(1000000000)
+#define WEIR_FOREVER     INT64_C(-1) /* a timeout that never ends */
+
+/* Monotonic time. Any thread. */
+WEIR_API int64_t weir_now_ns(void);
+
+/* Time since 1970-01-01 UTC. Any thread. */
+WEIR_API int64_t weir_unix_now_ns(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

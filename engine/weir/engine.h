@@ -1,0 +1,15 @@
+/* The engine alone: pipelines without FFmpeg and without SQLite. */
+#ifndef WEIR_ENGINE_H
+#define WEIR_ENGINE_H
+
+#include <weir/clock.h>
+#include <weir/histogram.h>
+#include <weir/item.h>
+#include <weir/log.h>
+#include <weir/observer.h>
+#include <weir/op.h>
+#include <weir/pipeline.h>
+#include <weir/status.h>
+#include <weir/version.h>
+
+#endif

@@ -1,0 +1,35 @@
+/* The log: one line a call, to stderr unless the program takes it. */
+#ifndef WEIR_LOG_H
+#define WEIR_LOG_H
+
+#include <weir/export.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum weir_log_level {
+    WEIR_LOG_ERROR = 0,
+    WEIR_LOG_WARNING = 1,
+    WEIR_LOG_INFO = 2, /* the default: this and everything above is written */
+    WEIR_LOG_DEBUG = 3,
+} weir_log_level;
+
+/* Receives one line without its newline. Called on any thread, several at once, never under a lock of ours. */
+typedef void weir_log_function(void *self, weir_log_level level, const char *line);
+
+/* Takes the log over, for the whole process; NULL gives it back to stderr. Call before any pipeline runs. */
+WEIR_API void weir_log_to(weir_log_function *function, void *self);
+
+/* Lines above this level are dropped. Any thread. */
+WEIR_API void weir_log_set_level(weir_log_level level);
+WEIR_API weir_log_level weir_log_get_level(void);
+
+/* Any thread. A line longer than 4095 bytes is cut. */
+WEIR_API void weir_log(weir_log_level level, const char *format, ...) WEIR_PRINTF(2, 3);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

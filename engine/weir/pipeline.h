@@ -1,0 +1,163 @@
+/*
+ * The pipeline: one source, any number of stages, one sink; built once, then drained with weir_next().
+ *
+ *     weir_builder *b = weir_builder_new();
+ *     weir_source(b, &list_files, &(list_files_config){ .root = dir }, NULL);
+ *     weir_pipe(b, &decode, NULL, &(weir_stage_options){ .concurrency = 10 });
+ *     weir_sink(b, 3);
+ *     if (weir_build(b, NULL, &p, &error) != WEIR_OK) …
+ *     while ((rc = weir_next(p, &item, WEIR_FOREVER)) == WEIR_OK) { use(&item); weir_item_release(&item); }
+ *     weir_free(p);
+ */
+#ifndef WEIR_PIPELINE_H
+#define WEIR_PIPELINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/clock.h>
+#include <weir/export.h>
+#include <weir/item.h>
+#include <weir/observer.h>
+#include <weir/op.h>
+#include <weir/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct weir_builder weir_builder;
+typedef struct weir_pipeline weir_pipeline;
+
+typedef enum weir_failures_kind {
+    WEIR_FAILURES_ANY = 0,
+    WEIR_FAILURES_COUNT,
+    WEIR_FAILURES_RATE,
+} weir_failures_kind;
+
+/* How many failures are borne. All-zero = any number. */
+typedef struct weir_max_failures {
+    weir_failures_kind kind;
+    int64_t count;     /* COUNT: this many are borne, the next one fails the pipeline; -1 = any */
+    uint32_t num, den; /* RATE: more than num in den tasks fail the pipeline, checked after 100 tasks */
+} weir_max_failures;
+
+/* What the order of results is. */
+typedef enum weir_order {
+    WEIR_ORDER_COMPLETION = 0, /* as they are ready */
+    WEIR_ORDER_INPUT,          /* as their inputs came in; at most the stage's own slots are held back */
+} weir_order;
+
+/* Setting this struct to all-0 is equivalent to defaults. Everything it points to is copied, but for `self` of hooks. */
+typedef struct weir_stage_options {
+    const char *name;     /* [A-Za-z0-9_.-]+ (NULL = the operation's) */
+    uint32_t concurrency; /* slots (0 = 1); a source has one */
+    uint32_t queue_items; /* capacity of the queue behind the stage (0 = 2) */
+    uint64_t queue_bytes; /* …in bytes; may be overshot by one item (0 = unlimited) */
+    uint32_t threads;     /* threads of its own, for operations that block (0 = the pipeline's pool) */
+    weir_order output_order;
+    weir_max_failures max_failures; /* (all-0 = the pipeline's) */
+    const weir_stage_hook *stage_hooks;
+    size_t num_stage_hooks;
+    const weir_task_hook *task_hooks; /* inside the pipeline's */
+    size_t num_task_hooks;
+} weir_stage_options;
+
+/* Setting this struct to all-0 is equivalent to defaults. */
+typedef struct weir_pipeline_options {
+    uint32_t threads;                 /* of the pool (0 = the CPU budget, see weir_cpu_budget()) */
+    uint32_t id;                      /* first number in the names of the statistics (default 0) */
+    int64_t stats_interval_ns;        /* length of a lap (0 = 60 s; WEIR_FOREVER = one lap, at the end) */
+    const weir_observer *observer;    /* must outlive the pipeline (NULL = none) */
+    weir_max_failures max_failures;   /* of each stage that sets none itself */
+    const weir_task_hook *task_hooks; /* around every stage's tasks; copied */
+    size_t num_task_hooks;
+} weir_pipeline_options;
+
+/*
+ * The builder collects; its first mistake is remembered, later calls do nothing, and weir_build() reports it with the
+ * stage's name. weir_builder_new() may return NULL (out of memory), which every call accepts. One thread.
+ */
+WEIR_API weir_builder *weir_builder_new(void);
+WEIR_API void weir_source(weir_builder *builder, const weir_op *op, const void *config,
+                          const weir_stage_options *options);
+WEIR_API void weir_pipe(weir_builder *builder, const weir_op *op, const void *config,
+                        const weir_stage_options *options);
+WEIR_API void weir_sink(weir_builder *builder, uint32_t queue_items /* (0 = 3) */);
+
+/*
+ * Builds and starts. The builder is freed, whatever the result. On failure *pipeline is NULL, nothing runs, and
+ * *error (may be NULL) says why. options may be NULL.
+ */
+WEIR_API int weir_build(weir_builder *builder, const weir_pipeline_options *options, weir_pipeline **pipeline,
+                        weir_error *error);
+
+/* Frees a builder that is not to be built. NULL is fine. */
+WEIR_API void weir_builder_free(weir_builder *builder);
+
+/*
+ * The next result, in *item, which the caller then owns and releases with weir_item_release().
+ *   WEIR_OK        *item is set
+ *   WEIR_EOF       all has been delivered; again and again
+ *   WEIR_ETIMEDOUT nothing came within timeout_ns (0 = do not wait; WEIR_FOREVER)
+ *   WEIR_EFAILED   the pipeline failed, and what had got past the failing stage has been delivered; again and again
+ *   WEIR_ESTOPPED  weir_stop() was called; again and again
+ * Any thread; several may wait at once.
+ */
+WEIR_API int weir_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout_ns);
+
+/*
+ * Asks everything to end: wakes what waits, starts no new task, turns weir_task_should_stop() true. Never waits.
+ * Any thread (a task's or a hook's, too), any state, any number of times; not from a signal handler.
+ */
+WEIR_API void weir_stop(weir_pipeline *pipeline);
+
+/*
+ * Stops, joins every thread, reports the last lap, releases every item that is left, frees. Nobody may be inside
+ * another call on this pipeline; not from one of its own threads. NULL is fine.
+ */
+WEIR_API void weir_free(weir_pipeline *pipeline);
+
+/* Why the pipeline failed. WEIR_OK and an all-zero *error if it did not. Any thread. */
+WEIR_API int weir_pipeline_error(weir_pipeline *pipeline, weir_error *error);
+
+/*
+ * The first failure of a stage, named as in the statistics ("0:1:decode[10]") or as in its options ("decode"): with
+ * its label, our status and the library's code. WEIR_OK and an all-zero *error if it had none; WEIR_ENOTFOUND if there
+ * is no such stage. Any thread.
+ */
+WEIR_API int weir_stage_error(weir_pipeline *pipeline, const char *stage, weir_error *error);
+
+/*
+ * Where every item went. At any moment, for a stage,
+ *     taken + created = handed_on + skipped + failed + dropped + in_flight
+ * and for the pipeline, where `taken` is what the source made and `handed_on` what weir_next() delivered, the same.
+ * After weir_stop() and the end of the last task in_flight is only what weir_free() still has to release; it counts
+ * them as dropped.
+ */
+typedef struct weir_account {
+    uint64_t taken;     /* items that came in (pipeline: that the source made) */
+    uint64_t created;   /* items beyond one that were made of an input (WEIR_MORE) */
+    uint64_t handed_on; /* items that went on (pipeline: were delivered) */
+    uint64_t skipped;
+    uint64_t failed;
+    uint64_t dropped;   /* given up at stop or failure */
+    uint64_t in_flight; /* in slots and, for the pipeline, in queues */
+} weir_account;
+
+/* stage: as for weir_stage_error(), NULL = the whole pipeline. WEIR_OK or WEIR_ENOTFOUND. Any thread. */
+WEIR_API int weir_pipeline_account(weir_pipeline *pipeline, const char *stage, weir_account *account);
+
+/* Adds an event to what the observers are told. Strings are copied; detail may be NULL. Any thread.
+   WEIR_OK or WEIR_ENOMEM. */
+WEIR_API int weir_pipeline_event(weir_pipeline *pipeline, const char *name, const char *category, const char *detail);
+
+/* The CPUs this process may use: the smaller of its affinity mask and its cgroup's quota (rounded down), at least 1. */
+WEIR_API uint32_t weir_cpu_budget(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

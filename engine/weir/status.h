@@ -1,0 +1,67 @@
+/* Results: one table makes the enum, the names and the texts. */
+#ifndef WEIR_STATUS_H
+#define WEIR_STATUS_H
+
+#include <weir/export.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* X(name, value, text). Values never change meaning between versions. */
+#define WEIR_STATUS_TABLE(X) \
+    X(OK, 0, "success") \
+    X(SKIP, 1, "nothing to hand on") \
+    X(MORE, 2, "more to come from the same input") \
+    X(PENDING, 3, "the result comes later") \
+    X(EOF, 4, "end of stream") \
+    X(EPOCH, 5, "end of an epoch") \
+    X(EINVAL, -1, "invalid argument") \
+    X(ENOMEM, -2, "out of memory") \
+    X(EFAILED, -3, "the pipeline failed") \
+    X(ESTOPPED, -4, "stopped") \
+    X(ETIMEDOUT, -5, "timed out") \
+    X(ENOTFOUND, -6, "not found") \
+    X(EACCESS, -7, "permission denied") \
+    X(EIO, -8, "input/output error") \
+    X(EDATA, -9, "damaged or unusable data") \
+    X(EUNSUPPORTED, -10, "not supported") \
+    X(ELIMIT, -11, "over a limit") \
+    X(EHOOK, -12, "a hook failed") \
+    X(ESYSTEM, -13, "the system refused a resource") \
+    X(EDATABASE, -14, "database error") \
+    X(EBUSY, -15, "in use")
+
+typedef enum weir_status {
+#define WEIR_STATUS_ENUM(name, value, text) WEIR_##name = (value),
+    WEIR_STATUS_TABLE(WEIR_STATUS_ENUM)
+#undef WEIR_STATUS_ENUM
+} weir_status;
+
+/* "WEIR_EINVAL", or "WEIR_?" for a number that is none of ours. Any thread; static text. */
+WEIR_API const char *weir_status_name(int status);
+
+/* "invalid argument". Any thread; static text. */
+WEIR_API const char *weir_status_text(int status);
+
+/* What went wrong, for a person and for a program. All-zero means no error. Filled by value: nothing to free. */
+typedef struct weir_error {
+    int status;        /* weir_status, negative */
+    int library_code;  /* the library's own code as it gave it (AVERROR, UV_, SQLITE_, -errno); 0 = none */
+    char stage[128];   /* the stage's name in the statistics; "" = none */
+    char label[1024];  /* the item's label, its end if it is longer; "" = none */
+    char message[512]; /* what happened and what to do, one line, no newline */
+} weir_error;
+
+/*
+ * Fills *error (which may be NULL) unless it already holds an error: the first one counts.
+ * Returns status, so that a function can say `return weir_error_set(…)`.
+ */
+WEIR_API int weir_error_set(weir_error *error, int status, int library_code, const char *format, ...)
+    WEIR_PRINTF(4, 5);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
