@@ -50,8 +50,8 @@ typedef struct weir_op {
     int (*run)(void *worker, weir_item *in, weir_item *out, weir_task *task);
     void (*worker_free)(void *worker); /* at the pipeline's end, for each worker that was initialised */
 
-    /* weir_stop() calls it for each task that is pending then, on the thread that stops: it should bring about an
-       early weir_task_complete(). May be called together with, and after, the completion it asks for. */
+    /* Called once, on the statistics thread, for each task that is pending when its stage is stopped: it should bring
+       about an early weir_task_complete(). May run together with, and after, the completion it asks for. */
     void (*cancel)(void *worker, weir_task *task);
 } weir_op;
 
@@ -83,6 +83,10 @@ WEIR_API int weir_task_fail(weir_task *task, int status, int library_code, const
  * come before it on the same thread. Never blocks; the task must not be touched afterwards.
  */
 WEIR_API void weir_task_complete(weir_task *task, int status, weir_item *out);
+
+/* Adds an event to what the observers are told, with the stage's name as its category. Strings are copied; detail may
+   be NULL. WEIR_OK or WEIR_ENOMEM. */
+WEIR_API int weir_task_event(weir_task *task, const char *name, const char *detail);
 
 /* How a task ended, for the end of a task hook. */
 typedef struct weir_task_end {

@@ -1,0 +1,67 @@
+/* Items and their labels. A label is one text shared by all that was made of an item, counted by reference. */
+#include "internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct weir_label {
+    atomic_uint references;
+    char text[];
+};
+
+static struct weir_label *label_new(const char *text)
+{
+    size_t size = strlen(text) + 1;
+    struct weir_label *label = malloc(sizeof *label + size);
+    if (!label)
+        return NULL;
+    atomic_init(&label->references, 1);
+    memcpy(label->text, text, size);
+    return label;
+}
+
+static void label_release(struct weir_label *label)
+{
+    if (label && atomic_fetch_sub_explicit(&label->references, 1, memory_order_acq_rel) == 1)
+        free(label);
+}
+
+void weir_item_release(weir_item *item)
+{
+    if (item->release && item->data)
+        item->release(item->data);
+    label_release(item->label_owner);
+    *item = (weir_item){ 0 };
+}
+
+void weir_item_move(weir_item *out, weir_item *in)
+{
+    out->data = in->data;
+    out->size_bytes = in->size_bytes;
+    out->release = in->release;
+    in->data = NULL;
+    in->size_bytes = 0;
+    in->release = NULL;
+}
+
+bool label_inherit(weir_item *out, weir_item *in)
+{
+    const char *own = out->label && out->label != in->label ? out->label : NULL;
+    out->seq = in->seq;
+    out->label = NULL;
+    out->label_owner = NULL;
+
+    if (own)
+        out->label_owner = label_new(own);
+    else if (in->label_owner)
+        out->label_owner = in->label_owner;
+    else
+        return true;
+
+    if (!out->label_owner)
+        return false;
+    if (!own)
+        atomic_fetch_add_explicit(&out->label_owner->references, 1, memory_order_relaxed);
+    out->label = out->label_owner->text;
+    return true;
+}

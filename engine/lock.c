@@ -1,0 +1,116 @@
+/*
+ * The pipeline's lock, and whom to wake when it is given back.
+ *
+ * It is held for tens of nanoseconds, so whoever finds it taken looks again a while before sleeping. The pauses between
+ * two looks grow: a thread that has just done one hand-over can do some more while its data is in its cache, which is
+ * worth more than strict turns.
+ */
+#include "internal.h"
+
+#if defined(__x86_64__) || defined(__i386__)
+#define cpu_relax() __builtin_ia32_pause()
+#elif defined(__aarch64__)
+#define cpu_relax() __asm__ volatile("yield")
+#else
+#define cpu_relax() ((void)0)
+#endif
+
+enum { LOCK_LOOKS = 10 };
+
+void engine_lock(weir_pipeline *pipeline)
+{
+    for (int look = 0; look < LOCK_LOOKS; look++) {
+        if (uv_mutex_trylock(&pipeline->lock) == 0)
+            return;
+        for (int pause = 0; pause < 4 << look; pause++)
+            cpu_relax();
+    }
+    uv_mutex_lock(&pipeline->lock);
+}
+
+void engine_move_time_locked(weir_pipeline *pipeline, int64_t now_ns)
+{
+    if (now_ns > pipeline->now_ns)
+        pipeline->now_ns = now_ns;
+}
+
+void engine_lock_at(weir_pipeline *pipeline, int64_t now_ns)
+{
+    engine_lock(pipeline);
+    engine_move_time_locked(pipeline, now_ns);
+}
+
+/* True if one more thread of the pool should be woken; it then counts as waking. Each thread that wakes looks again
+   when it has taken something, so that one at a time is enough. */
+static bool wants_wake_locked(weir_pool *pool)
+{
+    uint32_t ready = atomic_load_explicit(&pool->num_ready, memory_order_relaxed);
+    if (ready <= pool->waking + pool->spinning || pool->sleeping <= pool->waking)
+        return false;
+    pool->waking++;
+    return true;
+}
+
+static bool wants_consumer_locked(weir_pipeline *pipeline)
+{
+    if (!atomic_load_explicit(&pipeline->is_consumable, memory_order_relaxed))
+        return false;
+    if (pipeline->consumers_waiting <= pipeline->consumers_waking)
+        return false;
+    pipeline->consumers_waking++;
+    return true;
+}
+
+void engine_unlock(weir_pipeline *pipeline)
+{
+    bool wake_statistics = pipeline->wake_statistics;
+    bool wake_consumer = wants_consumer_locked(pipeline);
+    bool wake_first = wants_wake_locked(pipeline->pools[0]);
+    pipeline->wake_statistics = false;
+    for (uint32_t i = 1; i < pipeline->num_pools; i++)
+        if (wants_wake_locked(pipeline->pools[i]))
+            uv_cond_signal(&pipeline->pools[i]->work);
+    uv_mutex_unlock(&pipeline->lock);
+
+    if (wake_first)
+        uv_cond_signal(&pipeline->pools[0]->work);
+    if (wake_consumer)
+        uv_cond_signal(&pipeline->consumable);
+    if (wake_statistics)
+        uv_async_send(&pipeline->wake);
+}
+
+void engine_unlock_last(weir_pipeline *pipeline)
+{
+    if (pipeline->wake_statistics)
+        uv_async_send(&pipeline->wake);
+    if (wants_consumer_locked(pipeline))
+        uv_cond_signal(&pipeline->consumable);
+    for (uint32_t i = 0; i < pipeline->num_pools; i++)
+        if (wants_wake_locked(pipeline->pools[i]))
+            uv_cond_signal(&pipeline->pools[i]->work);
+    pipeline->wake_statistics = false;
+    uv_mutex_unlock(&pipeline->lock);
+}
+
+bool engine_spin(atomic_uint *wanted, int64_t spin_ns)
+{
+    int64_t end_ns = weir_now_ns() + spin_ns;
+    do {
+        for (int pause = 0; pause < 16; pause++) {
+            if (atomic_load_explicit(wanted, memory_order_relaxed))
+                return true;
+            cpu_relax();
+        }
+    } while (weir_now_ns() < end_ns);
+    return false;
+}
+
+int64_t engine_spin_adapt(int64_t spin_ns, bool found)
+{
+    static const int64_t shortest_ns = 500, longest_ns = 20 * WEIR_MICROSECOND;
+    int64_t adapted_ns = found ? 2 * spin_ns : spin_ns / 2;
+    if (adapted_ns < shortest_ns)
+        return shortest_ns;
+    return adapted_ns < longest_ns ? adapted_ns : longest_ns;
+}

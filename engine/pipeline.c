@@ -1,0 +1,308 @@
+/* A pipeline's beginning and end, and what its user may ask of it. internal.h explains how it runs. */
+#include "pipeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "node.h"
+
+/* ---- beginning and end -------------------------------------------------------------------------------------- */
+
+static int place_nodes(weir_pipeline *pipeline, const weir_pipeline_options *options, weir_error *error)
+{
+    int status = WEIR_OK;
+    for (uint32_t i = 0; i < pipeline->num_nodes && status == WEIR_OK; i++) {
+        weir_node *node = pipeline->nodes[i];
+        node->out.producer = node;
+        if (i > 0) {
+            node->in = &pipeline->nodes[i - 1]->out;
+            node->in->consumer = node;
+        }
+        status = node_place(node, pipeline, i, options, error);
+        if (status == WEIR_OK)
+            status = node_make_slots(node, error);
+    }
+    pipeline->sink = &pipeline->nodes[pipeline->num_nodes - 1]->out;
+    return status;
+}
+
+static int add_pool(weir_pipeline *pipeline, uint32_t threads, weir_error *error)
+{
+    weir_pool *pool;
+    int status = pool_new(pipeline, threads, &pool, error);
+    pipeline->pools[pipeline->num_pools++] = pool;
+    return status;
+}
+
+static int make_pools(weir_pipeline *pipeline, uint32_t threads, weir_error *error)
+{
+    pipeline->pools = calloc(pipeline->num_nodes + 1, sizeof *pipeline->pools);
+    if (!pipeline->pools)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the pools");
+    int status = add_pool(pipeline, threads ? threads : weir_cpu_budget(), error);
+    for (uint32_t i = 0; i < pipeline->num_nodes && status == WEIR_OK; i++) {
+        weir_node *node = pipeline->nodes[i];
+        if (node->op && node->threads)
+            status = add_pool(pipeline, node->threads, error);
+        node->pool = node->op ? pipeline->pools[node->threads ? pipeline->num_pools - 1 : 0] : NULL;
+    }
+    return status;
+}
+
+static int make_lock(weir_pipeline *pipeline, weir_error *error)
+{
+    int code = uv_mutex_init(&pipeline->lock);
+    pipeline->lock_made = code == 0;
+    if (code == 0) {
+        code = uv_cond_init(&pipeline->consumable);
+        pipeline->consumable_made = code == 0;
+    }
+    if (code != 0)
+        return weir_error_set(error, WEIR_ESYSTEM, code, "cannot make a lock: %s", uv_strerror(code));
+    return WEIR_OK;
+}
+
+static int start_threads(weir_pipeline *pipeline, weir_error *error)
+{
+    int status = WEIR_OK;
+    for (uint32_t i = 0; i < pipeline->num_pools && status == WEIR_OK; i++)
+        status = pool_start(pipeline->pools[i], error);
+    if (status == WEIR_OK)
+        status = statistics_start(pipeline, error);
+    return status;
+}
+
+static bool wants_failures(const weir_observer *observer)
+{
+    for (; observer; observer = observer->next)
+        if (observer->failure)
+            return true;
+    return false;
+}
+
+/* Frees everything; its threads have ended or, after a failed start, have had nothing to do. */
+static void destroy(weir_pipeline *pipeline)
+{
+    for (uint32_t i = 0; i < pipeline->num_pools; i++)
+        if (pipeline->pools[i])
+            pool_join(pipeline->pools[i]);
+    statistics_destroy(pipeline);
+    for (uint32_t i = 0; i < pipeline->num_nodes; i++)
+        node_free(pipeline->nodes[i]);
+    for (uint32_t i = 0; i < pipeline->num_pools; i++)
+        pool_free(pipeline->pools[i]);
+    if (pipeline->consumable_made)
+        uv_cond_destroy(&pipeline->consumable);
+    if (pipeline->lock_made)
+        uv_mutex_destroy(&pipeline->lock);
+    free(pipeline->pools);
+    free(pipeline->nodes);
+    free(pipeline);
+}
+
+static weir_pipeline *pipeline_new(weir_node **nodes, uint32_t num_nodes, const weir_pipeline_options *options)
+{
+    weir_pipeline *pipeline = calloc(1, sizeof *pipeline);
+    if (!pipeline) {
+        for (uint32_t i = 0; i < num_nodes; i++)
+            node_free(nodes[i]);
+        free(nodes);
+        return NULL;
+    }
+    pipeline->nodes = nodes;
+    pipeline->num_nodes = pipeline->live_nodes = num_nodes;
+    pipeline->id = options->id;
+    pipeline->observer = options->observer;
+    pipeline->wants_failures = wants_failures(options->observer);
+    pipeline->stats_interval_ns = options->stats_interval_ns ? options->stats_interval_ns : 60 * WEIR_SECOND;
+    pipeline->reports_end = &pipeline->reports;
+    atomic_init(&pipeline->is_consumable, 0);
+    return pipeline;
+}
+
+int pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipeline_options *options, weir_pipeline **made,
+                   weir_error *error)
+{
+    weir_pipeline *pipeline = pipeline_new(nodes, num_nodes, options);
+    if (!pipeline)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the pipeline");
+
+    int status = make_lock(pipeline, error);
+    if (status == WEIR_OK)
+        status = place_nodes(pipeline, options, error);
+    if (status == WEIR_OK)
+        status = make_pools(pipeline, options->threads, error);
+    if (status == WEIR_OK)
+        status = statistics_init(pipeline, error);
+    pipeline->start_unix_ns = weir_unix_now_ns();
+    pipeline->now_ns = pipeline->lap_start_ns = weir_now_ns();
+    if (status == WEIR_OK)
+        status = start_threads(pipeline, error);
+    if (status != WEIR_OK) {
+        destroy(pipeline);
+        return status;
+    }
+
+    engine_lock(pipeline);
+    flow_start_locked(pipeline);
+    engine_unlock(pipeline);
+    *made = pipeline;
+    return WEIR_OK;
+}
+
+void weir_stop(weir_pipeline *pipeline)
+{
+    engine_lock_at(pipeline, weir_now_ns());
+    flow_stop_locked(pipeline);
+    engine_unlock(pipeline);
+}
+
+void weir_free(weir_pipeline *pipeline)
+{
+    if (!pipeline)
+        return;
+    weir_stop(pipeline);
+    statistics_join(pipeline);
+    destroy(pipeline);
+}
+
+/* ---- the consumer ------------------------------------------------------------------------------------------- */
+
+static void wait_consumable_locked(weir_pipeline *pipeline, int64_t deadline_ns)
+{
+    int64_t spin_ns = pipeline->consumer_spin_ns;
+    if (deadline_ns != WEIR_FOREVER && deadline_ns - weir_now_ns() < spin_ns)
+        spin_ns = 0;
+    engine_unlock(pipeline);
+    bool found = engine_spin(&pipeline->is_consumable, spin_ns);
+    engine_lock_at(pipeline, weir_now_ns());
+    pipeline->consumer_spin_ns = engine_spin_adapt(spin_ns, found);
+    if (atomic_load_explicit(&pipeline->is_consumable, memory_order_relaxed))
+        return;
+
+    pipeline->consumers_waiting++;
+    if (deadline_ns == WEIR_FOREVER)
+        uv_cond_wait(&pipeline->consumable, &pipeline->lock);
+    else if (deadline_ns > pipeline->now_ns)
+        uv_cond_timedwait(&pipeline->consumable, &pipeline->lock, (uint64_t)(deadline_ns - pipeline->now_ns));
+    pipeline->consumers_waiting--;
+    if (pipeline->consumers_waking)
+        pipeline->consumers_waking--;
+    engine_move_time_locked(pipeline, weir_now_ns());
+}
+
+/* What weir_next() answers when there is no item, or none is to be given. */
+static int end_status_locked(const weir_pipeline *pipeline)
+{
+    if (pipeline->failed)
+        return WEIR_EFAILED;
+    return pipeline->stopped ? WEIR_ESTOPPED : WEIR_EOF;
+}
+
+int weir_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout_ns)
+{
+    int64_t start_ns = weir_now_ns();
+    int64_t deadline_ns = timeout_ns < 0 || timeout_ns > INT64_MAX - start_ns ? WEIR_FOREVER : start_ns + timeout_ns;
+    bool waited = false;
+    int status;
+
+    engine_lock_at(pipeline, start_ns);
+    for (;;) {
+        if (!pipeline->stopped && pipeline->sink->depth) {
+            flow_deliver_locked(pipeline, item, waited ? pipeline->now_ns - start_ns : 0);
+            status = WEIR_OK;
+            break;
+        }
+        if (pipeline->stopped || pipeline->sink->closed) {
+            status = end_status_locked(pipeline);
+            break;
+        }
+        if (deadline_ns != WEIR_FOREVER && pipeline->now_ns >= deadline_ns) {
+            status = WEIR_ETIMEDOUT;
+            break;
+        }
+        wait_consumable_locked(pipeline, deadline_ns);
+        waited = true;
+    }
+    engine_unlock(pipeline);
+    return status;
+}
+
+/* ---- errors, accounts, events ------------------------------------------------------------------------------- */
+
+int weir_pipeline_error(weir_pipeline *pipeline, weir_error *error)
+{
+    engine_lock(pipeline);
+    *error = pipeline->error;
+    engine_unlock(pipeline);
+    return WEIR_OK;
+}
+
+static weir_node *find_node(const weir_pipeline *pipeline, const char *stage)
+{
+    for (uint32_t i = 0; i < pipeline->num_nodes; i++)
+        if (strcmp(pipeline->nodes[i]->name, stage) == 0)
+            return pipeline->nodes[i];
+    for (uint32_t i = 0; i < pipeline->num_nodes; i++)
+        if (strcmp(pipeline->nodes[i]->short_name, stage) == 0)
+            return pipeline->nodes[i];
+    return NULL;
+}
+
+int weir_stage_error(weir_pipeline *pipeline, const char *stage, weir_error *error)
+{
+    weir_node *node = find_node(pipeline, stage);
+    *error = (weir_error){ 0 };
+    if (!node)
+        return WEIR_ENOTFOUND;
+    engine_lock(pipeline);
+    *error = node->first_error;
+    engine_unlock(pipeline);
+    return WEIR_OK;
+}
+
+static uint64_t gone(const weir_account *account)
+{
+    return account->handed_on + account->skipped + account->failed + account->dropped;
+}
+
+static void add_up_locked(const weir_pipeline *pipeline, weir_account *account)
+{
+    account->taken = pipeline->nodes[0]->account.taken;
+    account->handed_on = pipeline->sink->total_got;
+    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
+        const weir_node *node = pipeline->nodes[i];
+        account->created += node->account.created;
+        account->skipped += node->account.skipped;
+        account->failed += node->account.failed;
+        account->dropped += node->account.dropped + node->out.total_dropped;
+    }
+}
+
+int weir_pipeline_account(weir_pipeline *pipeline, const char *stage, weir_account *account)
+{
+    weir_node *node = stage ? find_node(pipeline, stage) : NULL;
+    *account = (weir_account){ 0 };
+    if (stage && !node)
+        return WEIR_ENOTFOUND;
+
+    engine_lock(pipeline);
+    if (node)
+        *account = node->account;
+    else
+        add_up_locked(pipeline, account);
+    engine_unlock(pipeline);
+    account->in_flight = account->taken + account->created - gone(account);
+    return WEIR_OK;
+}
+
+int weir_pipeline_event(weir_pipeline *pipeline, const char *name, const char *category, const char *detail)
+{
+    weir_report *report = report_event(name, category, detail);
+    if (!report)
+        return WEIR_ENOMEM;
+    engine_lock(pipeline);
+    report_append_locked(pipeline, report);
+    engine_unlock(pipeline);
+    return WEIR_OK;
+}

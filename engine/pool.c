@@ -1,0 +1,129 @@
+/*
+ * A pool: threads that pick what is ready, nearest the sink first, run one step of it and pick again. A thread that
+ * finds nothing looks on for a moment, without the lock, before it sleeps; one at a time does so, and only for as long
+ * as that has paid lately, because waking a sleeping thread costs more than most hand-overs.
+ */
+#include "internal.h"
+
+#include <stdlib.h>
+
+static bool has_work(const weir_pool *pool)
+{
+    return pool->quit || atomic_load_explicit(&pool->num_ready, memory_order_relaxed) > 0;
+}
+
+static void spin_for_work_locked(weir_pool *pool)
+{
+    pool->spinning = true;
+    engine_unlock(pool->pipeline);
+    bool found = engine_spin(&pool->num_ready, pool->spin_ns);
+    engine_lock_at(pool->pipeline, weir_now_ns());
+    pool->spinning = false;
+    pool->spin_ns = engine_spin_adapt(pool->spin_ns, found);
+}
+
+static void wait_for_work_locked(weir_worker *worker)
+{
+    weir_pool *pool = worker->pool;
+    cpu_time_idle_locked(worker);
+    if (!pool->spinning)
+        spin_for_work_locked(pool);
+    if (has_work(pool))
+        return;
+
+    pool->sleeping++;
+    uv_cond_wait(&pool->work, &pool->pipeline->lock);
+    pool->sleeping--;
+    if (pool->waking)
+        pool->waking--;
+    engine_move_time_locked(pool->pipeline, weir_now_ns());
+}
+
+static void worker_main(void *argument)
+{
+    weir_worker *worker = argument;
+    weir_pool *pool = worker->pool;
+    weir_pipeline *pipeline = pool->pipeline;
+
+    engine_lock_at(pipeline, weir_now_ns());
+    for (;;) {
+        weir_slot *slot = flow_pick_locked(pool);
+        if (slot) {
+            cpu_time_task_starts_locked(worker, slot);
+            engine_unlock(pipeline);
+            run_step(slot);
+            engine_lock_at(pipeline, weir_now_ns());
+            cpu_time_task_ended_locked(worker);
+            flow_step_ended_locked(slot);
+        } else if (pool->quit) {
+            break;
+        } else {
+            wait_for_work_locked(worker);
+        }
+    }
+    engine_unlock(pipeline);
+}
+
+int pool_new(weir_pipeline *pipeline, uint32_t num_workers, weir_pool **made, weir_error *error)
+{
+    weir_pool *pool = calloc(1, sizeof *pool);
+    *made = pool;
+    if (!pool)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for a pool of threads");
+    pool->pipeline = pipeline;
+    pool->num_words = (pipeline->num_nodes + 63) / 64;
+    pool->ready_nodes = calloc(pool->num_words, sizeof *pool->ready_nodes);
+    pool->workers = calloc(num_workers, sizeof *pool->workers);
+    if (!pool->ready_nodes || !pool->workers)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for a pool of %u threads", num_workers);
+
+    pool->num_workers = num_workers;
+    for (uint32_t i = 0; i < num_workers; i++) {
+        pool->workers[i].pool = pool;
+        pool->workers[i].window_ns = calloc(pipeline->num_nodes, sizeof *pool->workers[i].window_ns);
+        if (!pool->workers[i].window_ns)
+            return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for a pool of %u threads", num_workers);
+    }
+    int code = uv_cond_init(&pool->work);
+    if (code != 0)
+        return weir_error_set(error, WEIR_ESYSTEM, code, "cannot make a condition variable: %s", uv_strerror(code));
+    pool->work_made = true;
+    return WEIR_OK;
+}
+
+int pool_start(weir_pool *pool, weir_error *error)
+{
+    for (uint32_t i = 0; i < pool->num_workers; i++) {
+        weir_worker *worker = &pool->workers[i];
+        int code = uv_thread_create(&worker->thread, worker_main, worker);
+        if (code != 0)
+            return weir_error_set(error, WEIR_ESYSTEM, code, "cannot start thread %u of %u: %s", i + 1,
+                                  pool->num_workers, uv_strerror(code));
+        worker->started = true;
+    }
+    return WEIR_OK;
+}
+
+void pool_join(weir_pool *pool)
+{
+    engine_lock(pool->pipeline);
+    pool->quit = true;
+    uv_cond_broadcast(&pool->work);
+    engine_unlock(pool->pipeline);
+    for (uint32_t i = 0; i < pool->num_workers; i++)
+        if (pool->workers[i].started)
+            uv_thread_join(&pool->workers[i].thread);
+}
+
+void pool_free(weir_pool *pool)
+{
+    if (!pool)
+        return;
+    if (pool->work_made)
+        uv_cond_destroy(&pool->work);
+    for (uint32_t i = 0; i < pool->num_workers; i++)
+        free(pool->workers[i].window_ns);
+    free(pool->workers);
+    free(pool->ready_nodes);
+    free(pool);
+}

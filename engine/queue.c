@@ -1,0 +1,21 @@
+#include "queue.h"
+
+#include <stdlib.h>
+
+int queue_init(weir_queue *queue, uint32_t capacity, uint64_t capacity_bytes)
+{
+    queue->capacity = capacity;
+    queue->capacity_bytes = capacity_bytes ? capacity_bytes : UINT64_MAX;
+    queue->items = calloc(capacity, sizeof *queue->items);
+    queue->put_times = calloc(1, sizeof *queue->put_times);
+    queue->get_times = calloc(1, sizeof *queue->get_times);
+    return queue->items && queue->put_times && queue->get_times ? WEIR_OK : WEIR_ENOMEM;
+}
+
+void queue_destroy(weir_queue *queue)
+{
+    free(queue->get_times);
+    free(queue->put_times);
+    free(queue->items);
+    free(queue->name);
+}

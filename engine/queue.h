@@ -1,0 +1,68 @@
+/* A bounded ring of items that measures its own level. Everything here wants the pipeline's lock held. */
+#ifndef WEIR_QUEUE_H
+#define WEIR_QUEUE_H
+
+#include "internal.h"
+
+/* Puts the time since the last change into the figures. */
+static inline void queue_settle_locked(weir_queue *queue, int64_t now_ns)
+{
+    if (queue->depth) {
+        double span_ns = (double)(now_ns - queue->level_since_ns);
+        queue->occupied_ns += now_ns - queue->level_since_ns;
+        queue->depth_ns += span_ns * queue->depth;
+        queue->bytes_ns += span_ns * (double)queue->bytes;
+    }
+    queue->level_since_ns = now_ns;
+}
+
+static inline bool queue_has_room_locked(const weir_queue *queue)
+{
+    return queue->depth < queue->capacity && queue->bytes < queue->capacity_bytes;
+}
+
+static inline void queue_count_put_locked(weir_queue *queue, int64_t waited_ns)
+{
+    queue->num_put++;
+    queue->total_put++;
+    queue->put_ns += waited_ns;
+    weir_histogram_record(queue->put_times, waited_ns);
+}
+
+static inline void queue_count_get_locked(weir_queue *queue, int64_t waited_ns)
+{
+    queue->num_got++;
+    queue->total_got++;
+    queue->get_ns += waited_ns;
+    weir_histogram_record(queue->get_times, waited_ns);
+}
+
+static inline void queue_push_locked(weir_queue *queue, const weir_item *item, int64_t now_ns)
+{
+    queue_settle_locked(queue, now_ns);
+    uint32_t tail = queue->head + queue->depth;
+    queue->items[tail < queue->capacity ? tail : tail - queue->capacity] = *item;
+    queue->depth++;
+    queue->bytes += item->size_bytes;
+    if (queue->depth > queue->max_depth)
+        queue->max_depth = queue->depth;
+    if (queue->bytes > queue->max_bytes)
+        queue->max_bytes = queue->bytes;
+}
+
+static inline void queue_pop_locked(weir_queue *queue, weir_item *item, int64_t now_ns)
+{
+    queue_settle_locked(queue, now_ns);
+    *item = queue->items[queue->head];
+    queue->head = queue->head + 1 < queue->capacity ? queue->head + 1 : 0;
+    queue->depth--;
+    queue->bytes -= item->size_bytes;
+}
+
+/* Allocates; the names and neighbours are set by who builds. WEIR_OK or WEIR_ENOMEM. */
+int queue_init(weir_queue *queue, uint32_t capacity, uint64_t capacity_bytes);
+
+/* Frees what queue_init() made, also after it failed. The queue must be empty. */
+void queue_destroy(weir_queue *queue);
+
+#endif

@@ -1,0 +1,226 @@
+/*
+ * One step of a task, on a pool thread and without the lock: hooks, worker state, the operation, and what becomes of
+ * its items. Between RUNNING and the step's end the slot belongs to this thread.
+ */
+#include "internal.h"
+
+#include <string.h>
+
+static int fail_by_default(weir_slot *slot, int status, const char *what)
+{
+    if (!slot->error.status)
+        weir_error_set(&slot->error, status, 0, "%s: %s", what, weir_status_text(status));
+    slot->error.status = status;
+    return status;
+}
+
+static void *hook_state(const weir_slot *slot, uint32_t index)
+{
+    char *state = slot->hook_states;
+    for (uint32_t i = 0; i < index; i++)
+        state += slot->node->task_hooks[i].state_size;
+    return state;
+}
+
+static int begin_hooks(weir_slot *slot)
+{
+    weir_node *node = slot->node;
+    if (node->hook_bytes)
+        memset(slot->hook_states, 0, node->hook_bytes);
+    for (slot->hooks_begun = 0; slot->hooks_begun < node->num_task_hooks; slot->hooks_begun++) {
+        weir_task_hook *hook = &node->task_hooks[slot->hooks_begun];
+        int status = hook->begin ? hook->begin(hook->self, hook_state(slot, slot->hooks_begun), slot, &slot->in) : 0;
+        if (status != WEIR_OK)
+            return fail_by_default(slot, status < 0 ? status : WEIR_EHOOK, "the begin of a task hook failed");
+    }
+    return WEIR_OK;
+}
+
+/* Ends the hooks that have begun, the last one first. Returns `status`, or why a hook failed. */
+static int end_hooks(weir_slot *slot, int status)
+{
+    if (slot->hooks_begun == 0)
+        return status;
+
+    weir_task_end end = {
+        .start_ns = slot->start_ns,
+        .run_ns = slot->run_ns + weir_now_ns() - slot->entered_ns,
+    };
+    while (slot->hooks_begun > 0) {
+        weir_task_hook *hook = &slot->node->task_hooks[--slot->hooks_begun];
+        end.status = status;
+        end.out = slot->out.data || slot->out.label ? &slot->out : NULL;
+        end.error = status < 0 ? &slot->error : NULL;
+        int result = hook->end ? hook->end(hook->self, hook_state(slot, slot->hooks_begun), slot, &end) : 0;
+        if (result != WEIR_OK && status >= 0)
+            status = fail_by_default(slot, result < 0 ? result : WEIR_EHOOK, "the end of a task hook failed");
+    }
+    return status;
+}
+
+static int prepare_worker(weir_slot *slot)
+{
+    weir_node *node = slot->node;
+    if (slot->worker_live)
+        return WEIR_OK;
+    int status = node->op->worker_init ? node->op->worker_init(slot->worker, node->config, slot) : WEIR_OK;
+    if (status != WEIR_OK) {
+        if (node->op->worker_size)
+            memset(slot->worker, 0, node->op->worker_size);
+        return fail_by_default(slot, status < 0 ? status : WEIR_EINVAL, "the worker's state could not be made");
+    }
+    slot->worker_live = true;
+    return WEIR_OK;
+}
+
+static int begin_task(weir_slot *slot)
+{
+    slot->begun = true;
+    slot->error.status = 0;
+    slot->error.label[0] = '\0';
+    int status = begin_hooks(slot);
+    return status == WEIR_OK ? prepare_worker(slot) : status;
+}
+
+static bool is_result(const weir_slot *slot, int status)
+{
+    switch (status) {
+    case WEIR_OK:
+    case WEIR_SKIP: return true;
+    case WEIR_PENDING: return !slot->completed;
+    case WEIR_MORE: return slot->node->in && !slot->completed;
+    case WEIR_EOF: return !slot->node->in;
+    default: return status < 0;
+    }
+}
+
+static int run_operation(weir_slot *slot)
+{
+    weir_node *node = slot->node;
+    int status;
+    if (slot->completed) {
+        status = slot->pending_status;
+        slot->out = slot->pending_out;
+        slot->pending_out = (weir_item){ 0 };
+    } else {
+        status = node->op->run(slot->worker, node->in ? &slot->in : NULL, &slot->out, slot);
+    }
+    if (!is_result(slot, status)) {
+        weir_error_set(&slot->error, WEIR_EINVAL, 0, "the operation returned %d (%s), which is no result here",
+                       status, weir_status_name(status));
+        status = WEIR_EINVAL;
+    }
+    return status;
+}
+
+static void copy_tail(char *to, size_t size, const char *from)
+{
+    size_t length = strlen(from);
+    memcpy(to, length < size ? from : from + length - size + 1, (length < size ? length : size - 1) + 1);
+}
+
+/* Completes slot->error, logs it and makes the report of it. */
+static void tell_failure(weir_slot *slot, int status)
+{
+    weir_error *error = &slot->error;
+    weir_node *node = slot->node;
+    fail_by_default(slot, status, "the task failed");
+    copy_tail(error->stage, sizeof error->stage, node->name);
+    copy_tail(error->label, sizeof error->label, weir_task_label(slot));
+
+    if (atomic_load_explicit(&slot->should_stop, memory_order_relaxed))
+        return; /* it was asked to */
+    weir_log(WEIR_LOG_WARNING, "%s: %s%s%s (%s)", error->stage, error->label, error->label[0] ? ": " : "",
+             error->message, weir_status_name(status));
+    if (node->pipeline->wants_failures && node->in) {
+        slot->report = report_failure(slot);
+        if (!slot->report)
+            weir_log(WEIR_LOG_ERROR, "%s: out of memory, the failure of %s is not recorded", error->stage,
+                     error->label);
+    }
+}
+
+static void run_task_step(weir_slot *slot)
+{
+    int status = slot->begun ? WEIR_OK : begin_task(slot);
+    slot->out = (weir_item){ 0 };
+    if (status == WEIR_OK)
+        status = run_operation(slot);
+
+    if ((status == WEIR_OK || status == WEIR_MORE) && !label_inherit(&slot->out, &slot->in))
+        status = fail_by_default(slot, WEIR_ENOMEM, "no memory for the item's label");
+    if (status != WEIR_MORE && status != WEIR_PENDING)
+        status = end_hooks(slot, status);
+    if (status < 0)
+        tell_failure(slot, status);
+    if (status != WEIR_OK && status != WEIR_MORE && status != WEIR_PENDING)
+        weir_item_release(&slot->out);
+    if (status != WEIR_MORE && status != WEIR_PENDING)
+        weir_item_release(&slot->in);
+    slot->status = status;
+}
+
+static void give_task_up(weir_slot *slot)
+{
+    if (slot->begun && slot->hooks_begun) {
+        fail_by_default(slot, WEIR_ESTOPPED, "the task was given up");
+        end_hooks(slot, WEIR_ESTOPPED);
+    }
+    weir_item_release(&slot->pending_out);
+    weir_item_release(&slot->out);
+    weir_item_release(&slot->in);
+    slot->status = WEIR_ESTOPPED;
+}
+
+static int start_stage_hooks(weir_node *node, weir_error *error)
+{
+    for (; node->stage_hooks_begun < node->num_stage_hooks; node->stage_hooks_begun++) {
+        weir_stage_hook *hook = &node->stage_hooks[node->stage_hooks_begun];
+        int status = hook->start ? hook->start(hook->self, node->name, error) : WEIR_OK;
+        if (status != WEIR_OK)
+            return status;
+    }
+    return WEIR_OK;
+}
+
+static int end_stage_hooks(weir_node *node, weir_error *error)
+{
+    int first = WEIR_OK;
+    while (node->stage_hooks_begun > 0) {
+        weir_stage_hook *hook = &node->stage_hooks[--node->stage_hooks_begun];
+        int status = hook->end ? hook->end(hook->self, node->name, first ? NULL : error) : WEIR_OK;
+        if (first == WEIR_OK)
+            first = status;
+    }
+    return first;
+}
+
+static void run_chore(weir_slot *slot)
+{
+    weir_node *node = slot->node;
+    bool starting = node->state == NODE_STARTING;
+    slot->error = (weir_error){ 0 };
+    slot->status = WEIR_OK;
+    if (!starting)
+        slot->status = end_stage_hooks(node, &slot->error);
+    else if (!slot->given_up)
+        slot->status = start_stage_hooks(node, &slot->error);
+    if (slot->status == WEIR_OK)
+        return;
+
+    slot->status = slot->status < 0 ? slot->status : WEIR_EHOOK;
+    fail_by_default(slot, slot->status,
+                    starting ? "a stage hook failed at the start" : "a stage hook failed at the end");
+    copy_tail(slot->error.stage, sizeof slot->error.stage, node->name);
+    weir_log(WEIR_LOG_ERROR, "%s: %s (%s)", node->name, slot->error.message, weir_status_name(slot->status));
+}
+
+void run_step(weir_slot *slot)
+{
+    if (slot->chore)
+        run_chore(slot);
+    else if (slot->given_up)
+        give_task_up(slot);
+    else
+        run_task_step(slot);
+}

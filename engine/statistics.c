@@ -1,0 +1,405 @@
+/*
+ * The statistics thread: a libuv loop with a timer for the laps and a wake-up for what cannot wait (failures, events,
+ * pending tasks to cancel, the end of the run).
+ *
+ * A lap is taken in one piece under the lock: open spans are closed at its end and go on in the next one, the sums are
+ * copied and set to zero, the histograms are swapped with cleared ones. So every task is in exactly one lap and all
+ * figures of a lap belong together. The observers are told afterwards, without the lock.
+ */
+#include "internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "queue.h"
+
+/* One node's figures of one lap. */
+struct node_lap {
+    weir_stage_lap stage;
+    weir_queue_lap queue;
+    weir_histogram *run_times, *put_times, *get_times; /* cleared between laps */
+};
+
+/* ---- reports ------------------------------------------------------------------------------------------------ */
+
+static weir_report *report_new(size_t text_bytes, char **texts)
+{
+    weir_report *report = calloc(1, sizeof *report + text_bytes);
+    if (report)
+        *texts = (char *)(report + 1);
+    return report;
+}
+
+static const char *add_text(char **texts, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *added = memcpy(*texts, text, size);
+    *texts += size;
+    return added;
+}
+
+weir_report *report_failure(const weir_slot *slot)
+{
+    const char *label = weir_task_label(slot);
+    const char *message = slot->error.message;
+    char *texts;
+    weir_report *report = report_new(strlen(label) + strlen(message) + 2, &texts);
+    if (!report)
+        return NULL;
+    report->is_failure = true;
+    report->failure = (weir_failure){
+        .unix_ns = weir_unix_now_ns(),
+        .name = slot->node->name,
+        .seq = slot->in.seq,
+        .label = add_text(&texts, label),
+        .status = slot->error.status,
+        .library_code = slot->error.library_code,
+        .message = add_text(&texts, message),
+    };
+    return report;
+}
+
+weir_report *report_event(const char *name, const char *category, const char *detail)
+{
+    char *texts;
+    detail = detail ? detail : "";
+    weir_report *report = report_new(strlen(name) + strlen(category) + strlen(detail) + 3, &texts);
+    if (!report)
+        return NULL;
+    report->event = (weir_event){
+        .unix_ns = weir_unix_now_ns(),
+        .name = add_text(&texts, name),
+        .category = add_text(&texts, category),
+        .detail = add_text(&texts, detail),
+    };
+    return report;
+}
+
+void report_append_locked(weir_pipeline *pipeline, weir_report *report)
+{
+    *pipeline->reports_end = report;
+    pipeline->reports_end = &report->next;
+    pipeline->num_reports++;
+    pipeline->wake_statistics = true;
+}
+
+static void tell_report(const weir_pipeline *pipeline, const weir_report *report)
+{
+    for (const weir_observer *observer = pipeline->observer; observer; observer = observer->next) {
+        if (report->is_failure && observer->failure)
+            observer->failure(observer->self, &report->failure);
+        if (!report->is_failure && observer->event)
+            observer->event(observer->self, &report->event);
+    }
+}
+
+static void tell_reports(weir_pipeline *pipeline)
+{
+    engine_lock_at(pipeline, weir_now_ns());
+    weir_report *first = pipeline->reports;
+    pipeline->reports = NULL;
+    pipeline->reports_end = &pipeline->reports;
+    pipeline->num_reports = 0;
+    flow_reports_taken_locked(pipeline);
+    engine_unlock(pipeline);
+
+    while (first) {
+        weir_report *report = first;
+        first = report->next;
+        tell_report(pipeline, report);
+        free(report);
+    }
+}
+
+/* ---- laps --------------------------------------------------------------------------------------------------- */
+
+static void swap(weir_histogram **one, weir_histogram **other)
+{
+    weir_histogram *kept = *one;
+    *one = *other;
+    *other = kept;
+}
+
+static void take_stage_lap_locked(weir_node *node, node_lap *lap)
+{
+    lap->stage = (weir_stage_lap){
+        .name = node->name,
+        .num_tasks = node->num_tasks,
+        .num_failures = node->num_failures,
+        .num_skipped = node->num_skipped,
+        .success_ns = node->success_ns,
+        .failed_ns = node->failed_ns,
+        .max_ns = node->max_ns,
+        .busy_ns = node->time_ns[SLOT_RUNNING] + node->time_ns[SLOT_PENDING],
+        .wait_in_ns = node->time_ns[SLOT_IDLE],
+        .wait_thread_ns = node->time_ns[SLOT_READY],
+        .wait_out_ns = node->time_ns[SLOT_HOLDING],
+        .cpu_ns = node->cpu_ns,
+        .run_times = node->run_times,
+    };
+    memset(node->time_ns, 0, sizeof node->time_ns);
+    node->num_tasks = node->num_failures = node->num_skipped = 0;
+    node->success_ns = node->failed_ns = node->max_ns = node->cpu_ns = 0;
+    swap(&node->run_times, &lap->run_times);
+}
+
+static void take_queue_lap_locked(weir_queue *queue, node_lap *lap)
+{
+    lap->queue = (weir_queue_lap){
+        .name = queue->name,
+        .capacity = queue->capacity,
+        .num_put = queue->num_put,
+        .num_items = queue->num_got,
+        .put_ns = queue->put_ns,
+        .get_ns = queue->get_ns,
+        .occupied_ns = queue->occupied_ns,
+        .depth_ns = queue->depth_ns,
+        .bytes_ns = queue->bytes_ns,
+        .max_depth = queue->max_depth,
+        .max_bytes = queue->max_bytes,
+        .put_times = queue->put_times,
+        .get_times = queue->get_times,
+    };
+    queue->num_put = queue->num_got = 0;
+    queue->put_ns = queue->get_ns = queue->occupied_ns = 0;
+    queue->depth_ns = queue->bytes_ns = 0;
+    queue->max_depth = queue->depth;
+    queue->max_bytes = queue->bytes;
+    swap(&queue->put_times, &lap->put_times);
+    swap(&queue->get_times, &lap->get_times);
+}
+
+static void take_lap(weir_pipeline *pipeline)
+{
+    engine_lock_at(pipeline, weir_now_ns());
+    int64_t end_unix_ns = weir_unix_now_ns();
+    int64_t elapsed_ns = pipeline->now_ns - pipeline->lap_start_ns;
+    pipeline->lap_start_ns = pipeline->now_ns;
+    flow_settle_locked(pipeline);
+    for (uint32_t i = 0; i < pipeline->num_pools; i++)
+        cpu_time_settle_locked(pipeline->pools[i]);
+    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
+        take_stage_lap_locked(pipeline->nodes[i], &pipeline->laps[i]);
+        take_queue_lap_locked(&pipeline->nodes[i]->out, &pipeline->laps[i]);
+    }
+    engine_unlock(pipeline);
+
+    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
+        node_lap *lap = &pipeline->laps[i];
+        lap->stage.end_unix_ns = lap->queue.end_unix_ns = end_unix_ns;
+        lap->stage.elapsed_ns = lap->queue.elapsed_ns = elapsed_ns;
+    }
+}
+
+static bool has_task_figures(const weir_node *node)
+{
+    return node->op && node->in;
+}
+
+static void tell_lap(weir_pipeline *pipeline)
+{
+    for (const weir_observer *observer = pipeline->observer; observer; observer = observer->next)
+        for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
+            if (observer->stage_lap && has_task_figures(pipeline->nodes[i]))
+                observer->stage_lap(observer->self, &pipeline->laps[i].stage);
+            if (observer->queue_lap)
+                observer->queue_lap(observer->self, &pipeline->laps[i].queue);
+        }
+    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
+        node_lap *lap = &pipeline->laps[i];
+        weir_histogram_clear(lap->run_times);
+        weir_histogram_clear(lap->put_times);
+        weir_histogram_clear(lap->get_times);
+    }
+}
+
+/* ---- the run ------------------------------------------------------------------------------------------------ */
+
+static void describe_node(const weir_node *node, weir_stage_info *info)
+{
+    *info = (weir_stage_info){
+        .name = node->name,
+        .queue_name = node->out.name,
+        .kind = node->kind,
+        .concurrency = node->num_slots,
+        .queue_items = node->out.capacity,
+        .queue_bytes = node->out.capacity_bytes == UINT64_MAX ? 0 : node->out.capacity_bytes,
+        .output_order = node->order == WEIR_ORDER_INPUT ? "input" : "completion",
+    };
+}
+
+static void tell_start(weir_pipeline *pipeline)
+{
+    weir_run_info info = {
+        .start_unix_ns = pipeline->start_unix_ns,
+        .pipeline_id = pipeline->id,
+        .stages = pipeline->stage_infos,
+        .num_stages = pipeline->num_nodes,
+    };
+    for (uint32_t i = 0; i < pipeline->num_nodes; i++)
+        describe_node(pipeline->nodes[i], &pipeline->stage_infos[i]);
+    for (uint32_t i = 0; i < pipeline->num_pools; i++)
+        info.threads += pipeline->pools[i]->num_workers;
+    for (const weir_observer *observer = pipeline->observer; observer; observer = observer->next)
+        if (observer->run_start)
+            observer->run_start(observer->self, &info);
+}
+
+static void tell_end(weir_pipeline *pipeline)
+{
+    engine_lock(pipeline);
+    int status = pipeline->failed ? WEIR_EFAILED : pipeline->stopped ? WEIR_ESTOPPED : WEIR_OK;
+    engine_unlock(pipeline);
+    weir_run_end end = { .end_unix_ns = weir_unix_now_ns(), .status = status };
+    for (const weir_observer *observer = pipeline->observer; observer; observer = observer->next)
+        if (observer->run_end)
+            observer->run_end(observer->self, &end);
+}
+
+static void release_leftovers(weir_pipeline *pipeline)
+{
+    weir_item item;
+    for (;;) {
+        engine_lock_at(pipeline, weir_now_ns());
+        bool taken = flow_take_leftover_locked(pipeline, &item);
+        engine_unlock(pipeline);
+        if (!taken)
+            return;
+        weir_item_release(&item);
+    }
+}
+
+static void cancel_pending(weir_pipeline *pipeline)
+{
+    for (;;) {
+        engine_lock(pipeline);
+        weir_slot *slot = flow_take_uncancelled_locked(pipeline);
+        engine_unlock(pipeline);
+        if (!slot)
+            return;
+        slot->node->op->cancel(slot->worker, slot);
+    }
+}
+
+static void on_lap(uv_timer_t *timer)
+{
+    weir_pipeline *pipeline = timer->data;
+    take_lap(pipeline);
+    tell_lap(pipeline);
+}
+
+static void on_wake(uv_async_t *wake)
+{
+    weir_pipeline *pipeline = wake->data;
+    engine_lock(pipeline);
+    bool over = pipeline->over;
+    engine_unlock(pipeline);
+
+    cancel_pending(pipeline);
+    tell_reports(pipeline);
+    if (!over)
+        return;
+    release_leftovers(pipeline);
+    tell_reports(pipeline);
+    take_lap(pipeline);
+    tell_lap(pipeline);
+    tell_end(pipeline);
+    uv_stop(&pipeline->loop);
+}
+
+static void statistics_main(void *argument)
+{
+    weir_pipeline *pipeline = argument;
+    tell_start(pipeline);
+    if (pipeline->stats_interval_ns > 0) {
+        uint64_t interval_ms = (uint64_t)((pipeline->stats_interval_ns + WEIR_MILLISECOND - 1) / WEIR_MILLISECOND);
+        uv_update_time(&pipeline->loop);
+        uv_timer_start(&pipeline->lap_timer, on_lap, interval_ms, interval_ms);
+    }
+    uv_run(&pipeline->loop, UV_RUN_DEFAULT);
+}
+
+static int make_laps(weir_pipeline *pipeline)
+{
+    pipeline->stage_infos = calloc(pipeline->num_nodes, sizeof *pipeline->stage_infos);
+    pipeline->laps = calloc(pipeline->num_nodes, sizeof *pipeline->laps);
+    if (!pipeline->stage_infos || !pipeline->laps)
+        return WEIR_ENOMEM;
+    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
+        node_lap *lap = &pipeline->laps[i];
+        lap->run_times = calloc(1, sizeof *lap->run_times);
+        lap->put_times = calloc(1, sizeof *lap->put_times);
+        lap->get_times = calloc(1, sizeof *lap->get_times);
+        if (!lap->run_times || !lap->put_times || !lap->get_times)
+            return WEIR_ENOMEM;
+    }
+    return WEIR_OK;
+}
+
+static int make_loop(weir_pipeline *pipeline)
+{
+    int code = uv_loop_init(&pipeline->loop);
+    if (code != 0)
+        return code;
+    pipeline->loop_made = true;
+    uv_timer_init(&pipeline->loop, &pipeline->lap_timer);
+    pipeline->lap_timer.data = pipeline;
+    code = uv_async_init(&pipeline->loop, &pipeline->wake, on_wake);
+    pipeline->wake.data = pipeline;
+    pipeline->wake_made = code == 0;
+    return code;
+}
+
+int statistics_init(weir_pipeline *pipeline, weir_error *error)
+{
+    if (make_laps(pipeline) != WEIR_OK)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the statistics");
+    int code = make_loop(pipeline);
+    if (code != 0)
+        return weir_error_set(error, WEIR_ESYSTEM, code, "cannot make the statistics' event loop: %s",
+                              uv_strerror(code));
+    return WEIR_OK;
+}
+
+int statistics_start(weir_pipeline *pipeline, weir_error *error)
+{
+    int code = uv_thread_create(&pipeline->statistics_thread, statistics_main, pipeline);
+    if (code != 0)
+        return weir_error_set(error, WEIR_ESYSTEM, code, "cannot start the statistics thread: %s", uv_strerror(code));
+    pipeline->statistics_started = true;
+    return WEIR_OK;
+}
+
+void statistics_join(weir_pipeline *pipeline)
+{
+    if (pipeline->statistics_started)
+        uv_thread_join(&pipeline->statistics_thread);
+}
+
+static void free_laps(weir_pipeline *pipeline)
+{
+    for (uint32_t i = 0; pipeline->laps && i < pipeline->num_nodes; i++) {
+        free(pipeline->laps[i].run_times);
+        free(pipeline->laps[i].put_times);
+        free(pipeline->laps[i].get_times);
+    }
+    free(pipeline->laps);
+    free(pipeline->stage_infos);
+}
+
+void statistics_destroy(weir_pipeline *pipeline)
+{
+    if (pipeline->loop_made) {
+        uv_close((uv_handle_t *)&pipeline->lap_timer, NULL);
+        if (pipeline->wake_made)
+            uv_close((uv_handle_t *)&pipeline->wake, NULL);
+        uv_run(&pipeline->loop, UV_RUN_DEFAULT);
+        uv_loop_close(&pipeline->loop);
+    }
+    while (pipeline->reports) {
+        weir_report *report = pipeline->reports;
+        pipeline->reports = report->next;
+        free(report);
+    }
+    free_laps(pipeline);
+}

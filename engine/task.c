@@ -1,0 +1,59 @@
+/* What an operation may ask and say about its task. */
+#include "internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+bool weir_task_should_stop(const weir_task *task)
+{
+    return atomic_load_explicit(&task->should_stop, memory_order_relaxed);
+}
+
+const char *weir_task_label(const weir_task *task)
+{
+    return task->in.label ? task->in.label : "";
+}
+
+uint64_t weir_task_seq(const weir_task *task)
+{
+    return task->in.seq;
+}
+
+const char *weir_task_stage(const weir_task *task)
+{
+    return task->node->name;
+}
+
+const void *weir_task_config(const weir_task *task)
+{
+    return task->node->config;
+}
+
+int weir_task_fail(weir_task *task, int status, int library_code, const char *format, ...)
+{
+    weir_error *error = &task->error;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error->message, sizeof error->message, format, arguments);
+    va_end(arguments);
+    error->status = status;
+    error->library_code = library_code;
+    return status;
+}
+
+int weir_task_event(weir_task *task, const char *name, const char *detail)
+{
+    return weir_pipeline_event(task->node->pipeline, name, task->node->name, detail);
+}
+
+void weir_task_complete(weir_task *task, int status, weir_item *out)
+{
+    weir_pipeline *pipeline = task->node->pipeline;
+    engine_lock_at(pipeline, weir_now_ns());
+    task->pending_status = status;
+    task->pending_out = status == WEIR_OK && out ? *out : (weir_item){ 0 };
+    if (status == WEIR_OK && out)
+        *out = (weir_item){ 0 };
+    flow_completed_locked(task);
+    engine_unlock_last(pipeline);
+}
