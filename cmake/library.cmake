@@ -16,7 +16,7 @@ function(weir_target_defaults target)
 endfunction()
 
 # weir_library(engine SOURCES a.c b.c): the target weir_engine, known outside as weir::engine, with the public headers
-# below ${CMAKE_CURRENT_SOURCE_DIR}/weir.
+# below ${CMAKE_CURRENT_SOURCE_DIR}/weir. It joins the umbrella and is installed.
 function(weir_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES" ${ARGN})
   set(target weir_${name})
@@ -28,9 +28,32 @@ function(weir_library name)
     OUTPUT_NAME weir-${name}
     VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+    INSTALL_RPATH $ORIGIN # one finds the other wherever they lie
     C_VISIBILITY_PRESET hidden
     POSITION_INDEPENDENT_CODE ON)
   target_include_directories(${target} PUBLIC
     $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  set_property(GLOBAL APPEND PROPERTY WEIR_LIBRARIES ${name})
+endfunction()
+
+# weir::weir, all that was built, and <weir/weir.h>, which includes all of its headers.
+function(weir_umbrella)
+  get_property(libraries GLOBAL PROPERTY WEIR_LIBRARIES)
+  add_library(weir INTERFACE)
+  add_library(weir::weir ALIAS weir)
+  set(includes "")
+  foreach(name IN LISTS libraries)
+    target_link_libraries(weir INTERFACE weir_${name})
+    get_target_property(folder weir_${name} SOURCE_DIR)
+    file(GLOB headers RELATIVE ${folder} CONFIGURE_DEPENDS ${folder}/weir/*.h)
+    list(SORT headers)
+    foreach(header IN LISTS headers)
+      string(APPEND includes "#include <${header}>\n")
+    endforeach()
+  endforeach()
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/weir.h.in ${PROJECT_BINARY_DIR}/include/weir/weir.h @ONLY)
+  target_include_directories(weir INTERFACE
+    $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 endfunction()

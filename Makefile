@@ -1,0 +1,59 @@
+# A thin face over CMake; everything it does can be done with `cmake --preset …` and `ctest --preset …` as well.
+#
+#   make demo       install what is missing, build, decode a small video dataset, print the summary
+#                   (DATASET=DIR make demo takes a folder of yours; ARGS="--concurrency 4" adds options)
+#   make test       install what is missing, build, run all tests
+#   make build      build (PRESET=release, dev or tsan)
+#   make test-dev   the tests under AddressSanitizer and UndefinedBehaviorSanitizer
+#   make test-tsan  the tests under ThreadSanitizer
+#   make bench      build and run weir-bench on the demo's dataset (or DATASET=DIR)
+#   make install    install below PREFIX (default /usr/local)
+#   make format     clang-format every C file
+#   make clean      remove what was built
+
+PRESET ?= release
+PREFIX ?= /usr/local
+CMAKE_ARGS ?=
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+ARGS ?=
+
+BUILD := build/$(PRESET)
+DEMO := build/demo
+BENCH_ARGS ?= decode --dataset-dir '$(dataset)' --concurrency 1,2,4 --runs 3
+
+# What demo and bench run on: the user's folder, or ours, made when it is missing.
+dataset = $(or $(DATASET),$(DEMO)/dataset)
+need_dataset = $(if $(DATASET),,./scripts/make-dataset $(DEMO)/dataset)
+
+.PHONY: demo test test-dev test-tsan build install bench format clean setup
+.DEFAULT_GOAL := build
+
+setup:
+	@./scripts/setup
+
+build: setup
+	cmake --preset $(PRESET) $(CMAKE_ARGS)
+	cmake --build --preset $(PRESET) --parallel $(JOBS)
+
+demo: build
+	$(need_dataset)
+	$(BUILD)/examples/performance_analysis --dataset-dir '$(dataset)' --db-path $(DEMO)/pipeline_stats.db $(ARGS)
+
+test: build
+	ctest --preset $(PRESET) --no-tests=error
+
+test-dev test-tsan:
+	$(MAKE) test PRESET=$(@:test-%=%)
+
+bench: build
+	$(need_dataset)
+	$(BUILD)/bench/weir-bench $(BENCH_ARGS)
+
+install: build
+	cmake --install $(BUILD) --prefix '$(PREFIX)'
+
+format:
+	git ls-files '*.c' '*.h' | xargs clang-format -i
+
+clean:
+	rm -rf build
