@@ -1,4 +1,10 @@
-/* Collects what the user describes, checks it, and makes a running pipeline of it. */
+/*
+ * Collects what the user describes, checks it, and makes a running pipeline of it.
+ *
+ * The builder knows the queues whose consumer is still to come: its open ends. A stage takes the last one and puts its
+ * own queue in its place; a source opens another one; a merge makes one of all. Inside a route the ends of the branches
+ * that are done wait on the stack of routes until the join.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,10 +13,21 @@
 #include "node.h"
 #include "pipeline.h"
 
+/* A route that is not joined yet. */
+typedef struct open_route {
+    weir_node *node;
+    uint32_t branches_begun;
+    uint32_t ends_before; /* open ends outside of it */
+} open_route;
+
 struct weir_builder {
     weir_node **nodes; /* upstream first */
     uint32_t num_nodes;
-    bool has_source, has_sink;
+    weir_queue **ends; /* open ends; those of a route's finished branches, too */
+    uint32_t num_ends, room_for_ends;
+    open_route *routes; /* innermost last */
+    uint32_t num_routes;
+    bool has_sink;
     weir_error error; /* the first mistake */
 };
 
@@ -26,91 +43,293 @@ void weir_builder_free(weir_builder *builder)
     for (uint32_t i = 0; i < builder->num_nodes; i++)
         node_free(builder->nodes[i]);
     free(builder->nodes);
+    free(builder->ends);
+    free(builder->routes);
     free(builder);
+}
+
+/* ---- mistakes ----------------------------------------------------------------------------------------------- */
+
+static bool is_usable(const weir_builder *builder)
+{
+    return builder && !builder->error.status;
+}
+
+static void remember(weir_builder *builder, int status, const char *stage)
+{
+    builder->error.status = status;
+    snprintf(builder->error.stage, sizeof builder->error.stage, "%s", stage ? stage : "");
+}
+
+static open_route *innermost(const weir_builder *builder)
+{
+    return builder->num_routes ? &builder->routes[builder->num_routes - 1] : NULL;
+}
+
+/* How many ends the next stage could continue: those that were opened since the route's branch began. */
+static uint32_t num_current_ends(const weir_builder *builder)
+{
+    const open_route *route = innermost(builder);
+    if (!route)
+        return builder->num_ends;
+    return builder->num_ends - route->ends_before - (route->branches_begun ? route->branches_begun - 1 : 0);
 }
 
 static int check_place(const weir_builder *builder, node_kind kind, weir_error *error)
 {
-    if (kind == NODE_SOURCE && builder->has_source)
-        return weir_error_set(error, WEIR_EINVAL, 0, "there is a source already: call weir_source() once");
-    if (kind != NODE_SOURCE && !builder->has_source)
-        return weir_error_set(error, WEIR_EINVAL, 0, "there is no source yet: call weir_source() first");
+    const open_route *route = innermost(builder);
     if (builder->has_sink)
         return weir_error_set(error, WEIR_EINVAL, 0, "nothing may come behind the sink: call weir_sink() last");
+    if (route && (kind == NODE_SOURCE || kind == NODE_SINK))
+        return weir_error_set(error, WEIR_EINVAL, 0, "route %s is still open: call weir_join() first",
+                              route->node->short_name);
+    if (route && route->branches_begun == 0)
+        return weir_error_set(error, WEIR_EINVAL, 0, "route %s has no branch yet: call weir_branch() first",
+                              route->node->short_name);
+    if (kind == NODE_SOURCE)
+        return WEIR_OK;
+    if (num_current_ends(builder) == 0)
+        return weir_error_set(error, WEIR_EINVAL, 0, "there is no source yet: call weir_source() first");
+    if (num_current_ends(builder) > 1 && kind == NODE_SINK)
+        return weir_error_set(error, WEIR_EINVAL, 0, "%u sources are open: call weir_merge() before weir_sink()",
+                              num_current_ends(builder));
     return WEIR_OK;
 }
 
-static int append(weir_builder *builder, weir_node *node, weir_error *error)
+/* ---- growing ------------------------------------------------------------------------------------------------ */
+
+static int open_end(weir_builder *builder, weir_queue *end)
 {
-    weir_node **nodes = realloc(builder->nodes, (builder->num_nodes + 1) * sizeof(*nodes));
-    if (!nodes) {
-        node_free(node);
-        return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for another stage");
+    if (builder->num_ends == builder->room_for_ends) {
+        uint32_t room = builder->room_for_ends ? 2 * builder->room_for_ends : 8;
+        weir_queue **ends = realloc(builder->ends, room * sizeof(weir_queue *));
+        if (!ends)
+            return WEIR_ENOMEM;
+        builder->ends = ends;
+        builder->room_for_ends = room;
     }
+    builder->ends[builder->num_ends++] = end;
+    return WEIR_OK;
+}
+
+static int append_node(weir_builder *builder, weir_node *node)
+{
+    weir_node **nodes = realloc(builder->nodes, (builder->num_nodes + 1) * sizeof(weir_node *));
+    if (!nodes)
+        return WEIR_ENOMEM;
     builder->nodes = nodes;
     builder->nodes[builder->num_nodes++] = node;
     return WEIR_OK;
 }
 
-static void add(weir_builder *builder, node_kind kind, const weir_op *op, const void *config,
-                const weir_stage_options *options)
+/* Adds the node that takes the last spec->num_ins open ends; the queue behind it becomes an open end if it is the only
+   one. Returns NULL after a mistake. */
+static weir_node *add(weir_builder *builder, weir_node_spec *spec, const weir_stage_options *options)
 {
-    if (!builder || builder->error.status)
-        return;
-
+    static const weir_stage_options defaults = { 0 };
+    options = options ? options : &defaults;
     weir_error *error = &builder->error;
     weir_node *node = NULL;
-    int status = check_place(builder, kind, error);
-    if (status == WEIR_OK && kind != NODE_SINK && !op)
-        status = weir_error_set(error, WEIR_EINVAL, 0, "the operation is NULL");
-    if (status == WEIR_OK)
-        status = node_new(kind, op, config, options, &node, error);
-    if (status == WEIR_OK)
-        status = append(builder, node, error);
-    else
-        node_free(node);
 
-    if (status != WEIR_OK) {
-        const char *name = options && options->name ? options->name : op && op->name ? op->name : "sink";
-        error->status = status;
-        snprintf(error->stage, sizeof error->stage, "%s", name);
-        return;
+    int status = check_place(builder, spec->kind, error);
+    bool needs_op = spec->kind == NODE_SOURCE || spec->kind == NODE_STAGE;
+    if (status == WEIR_OK && needs_op && !spec->op)
+        status = weir_error_set(error, WEIR_EINVAL, 0, "the operation of stage %u is NULL", builder->num_nodes);
+    if (status == WEIR_OK) {
+        builder->num_ends -= spec->num_ins;
+        spec->ins = builder->ends + builder->num_ends;
+        status = node_new(spec, options, &node, error);
     }
-    builder->has_source |= kind == NODE_SOURCE;
-    builder->has_sink |= kind == NODE_SINK;
+    if (status == WEIR_OK && append_node(builder, node) != WEIR_OK)
+        status = weir_error_set(error, WEIR_ENOMEM, 0, "no memory for another stage");
+    else if (status == WEIR_OK && spec->num_outs == 1 && open_end(builder, &node->outs[0]) != WEIR_OK)
+        status = weir_error_set(error, WEIR_ENOMEM, 0, "no memory for another stage");
+    else if (status == WEIR_OK)
+        return node;
+
+    remember(builder, status, node_name(spec, options));
+    if (builder->num_nodes == 0 || builder->nodes[builder->num_nodes - 1] != node)
+        node_free(node);
+    return NULL;
 }
 
 void weir_source(weir_builder *builder, const weir_op *op, const void *config, const weir_stage_options *options)
 {
-    add(builder, NODE_SOURCE, op, config, options);
+    weir_stage_options named = options ? *options : (weir_stage_options){ 0 };
+    named.name = named.name ? named.name : "src";
+    if (is_usable(builder))
+        add(builder, &(weir_node_spec){ .kind = NODE_SOURCE, .op = op, .config = config, .num_outs = 1 }, &named);
 }
 
 void weir_pipe(weir_builder *builder, const weir_op *op, const void *config, const weir_stage_options *options)
 {
-    add(builder, NODE_STAGE, op, config, options);
+    weir_node_spec spec = { .kind = NODE_STAGE, .op = op, .config = config, .num_ins = 1, .num_outs = 1 };
+    if (is_usable(builder))
+        add(builder, &spec, options);
 }
 
 void weir_sink(weir_builder *builder, uint32_t queue_items)
 {
-    add(builder, NODE_SINK, NULL, NULL, &(weir_stage_options){ .queue_items = queue_items });
+    weir_node_spec spec = { .kind = NODE_SINK, .num_ins = 1, .num_outs = 1 };
+    if (is_usable(builder) && add(builder, &spec, &(weir_stage_options){ .queue_items = queue_items }))
+        builder->has_sink = true;
 }
+
+/* ---- merges and routes -------------------------------------------------------------------------------------- */
+
+static int set_weights(weir_node *node, const weir_merge_config *config, weir_error *error)
+{
+    if (config->order != WEIR_MERGE_WEIGHTED)
+        return WEIR_OK;
+    if (config->num_weights != node->num_ins || !config->weights)
+        return weir_error_set(error, WEIR_EINVAL, 0, "%zu weights are given, but %u inputs are merged",
+                              config->weights ? config->num_weights : 0, node->num_ins);
+    node->weights = calloc(node->num_ins, sizeof *node->weights);
+    if (!node->weights)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the weights");
+    for (uint32_t i = 0; i < node->num_ins; i++) {
+        node->weights[i] = config->weights[i];
+        if (node->weights[i] == 0)
+            return weir_error_set(error, WEIR_EINVAL, 0, "weight %u is 0; leave the input out instead", i);
+    }
+    return WEIR_OK;
+}
+
+void weir_merge(weir_builder *builder, const weir_merge_config *config, const weir_stage_options *options)
+{
+    static const weir_merge_config defaults = { 0 };
+    config = config ? config : &defaults;
+    if (!is_usable(builder))
+        return;
+    if (innermost(builder)) {
+        weir_error_set(&builder->error, WEIR_EINVAL, 0, "route %s is still open: its branches end with weir_join()",
+                       innermost(builder)->node->short_name);
+        remember(builder, WEIR_EINVAL, options && options->name ? options->name : "merge");
+        return;
+    }
+    weir_node_spec spec = { .kind = NODE_MERGE, .num_ins = num_current_ends(builder), .num_outs = 1 };
+    weir_node *node = add(builder, &spec, options);
+    if (!node)
+        return;
+    node->merge_order = config->order;
+    int status = set_weights(node, config, &builder->error);
+    if (status == WEIR_OK && (unsigned)config->order > WEIR_MERGE_WEIGHTED)
+        status = weir_error_set(&builder->error, WEIR_EINVAL, 0, "order is %d, which is no weir_merge_order",
+                                (int)config->order);
+    if (status != WEIR_OK)
+        remember(builder, status, node->short_name);
+}
+
+static int check_route(void *config, weir_error *error)
+{
+    weir_route_config *route = config;
+    if (!route->pick)
+        return weir_error_set(error, WEIR_EINVAL, 0, "the route has no pick function");
+    if (route->num_branches == 0)
+        return weir_error_set(error, WEIR_EINVAL, 0, "the route has no branches: num_branches is 0");
+    return WEIR_OK;
+}
+
+static int run_route(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    const weir_route_config *config = weir_task_config(task);
+    int branch = config->pick(config->self, in);
+    if (branch < 0 || (uint32_t)branch >= config->num_branches)
+        return weir_task_fail(task, WEIR_EINVAL, 0, "pick gave branch %d, but there are %u, from 0", branch,
+                              config->num_branches);
+    task->out_index = (uint32_t)branch;
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static const weir_op route_op = {
+    .name = "route",
+    .config_size = sizeof(weir_route_config),
+    .config_init = check_route,
+    .run = run_route,
+};
+
+void weir_route(weir_builder *builder, const weir_route_config *config, const weir_stage_options *options)
+{
+    if (!is_usable(builder))
+        return;
+    open_route *routes = realloc(builder->routes, (builder->num_routes + 1) * sizeof *routes);
+    if (!routes) {
+        weir_error_set(&builder->error, WEIR_ENOMEM, 0, "no memory for another route");
+        return;
+    }
+    builder->routes = routes;
+    weir_node_spec spec = { .kind = NODE_ROUTE, .op = &route_op, .config = config, .num_ins = 1 };
+    spec.num_outs = config && config->num_branches ? config->num_branches : 1;
+    weir_node *node = add(builder, &spec, options);
+    if (!node)
+        return;
+    if (spec.num_outs == 1)
+        builder->num_ends--; /* add() has opened it; weir_branch() will */
+    builder->routes[builder->num_routes++] = (open_route){ .node = node, .ends_before = builder->num_ends };
+}
+
+void weir_branch(weir_builder *builder)
+{
+    if (!is_usable(builder))
+        return;
+    open_route *route = innermost(builder);
+    if (!route) {
+        weir_error_set(&builder->error, WEIR_EINVAL, 0, "no route is open: call weir_route() before weir_branch()");
+    } else if (route->branches_begun == route->node->num_outs) {
+        weir_error_set(&builder->error, WEIR_EINVAL, 0, "route %s has %u branches, and this is one more",
+                       route->node->short_name, route->node->num_outs);
+        remember(builder, WEIR_EINVAL, route->node->short_name);
+    } else if (open_end(builder, &route->node->outs[route->branches_begun++]) != WEIR_OK) {
+        weir_error_set(&builder->error, WEIR_ENOMEM, 0, "no memory for another branch");
+    }
+}
+
+void weir_join(weir_builder *builder, const weir_stage_options *options)
+{
+    if (!is_usable(builder))
+        return;
+    open_route *route = innermost(builder);
+    if (!route) {
+        weir_error_set(&builder->error, WEIR_EINVAL, 0, "no route is open: call weir_route() before weir_join()");
+        return;
+    }
+    if (route->branches_begun < route->node->num_outs) {
+        weir_error_set(&builder->error, WEIR_EINVAL, 0, "route %s has %u branches, but only %u were described",
+                       route->node->short_name, route->node->num_outs, route->branches_begun);
+        remember(builder, WEIR_EINVAL, route->node->short_name);
+        return;
+    }
+    weir_node_spec spec = { .kind = NODE_MERGE, .num_ins = route->node->num_outs, .num_outs = 1 };
+    builder->num_routes--;
+    weir_stage_options named = options ? *options : (weir_stage_options){ 0 };
+    named.name = named.name ? named.name : "join";
+    add(builder, &spec, &named);
+}
+
+/* ---- building ----------------------------------------------------------------------------------------------- */
 
 static int check_complete(weir_builder *builder, const weir_pipeline_options *options, weir_error *error)
 {
-    if (builder->error.status) {
-        if (error)
-            *error = builder->error;
+    if (builder->error.status)
         return builder->error.status;
-    }
-    if (!builder->has_source)
+    if (builder->num_nodes == 0)
         return weir_error_set(error, WEIR_EINVAL, 0, "the pipeline has no source: call weir_source()");
+    if (innermost(builder))
+        return weir_error_set(error, WEIR_EINVAL, 0, "route %s is still open: call weir_join()",
+                              innermost(builder)->node->short_name);
     if (!builder->has_sink)
         return weir_error_set(error, WEIR_EINVAL, 0, "the pipeline has no sink: call weir_sink() last");
+    if (options->threads > POOL_MAX_THREADS)
+        return weir_error_set(error, WEIR_EINVAL, 0, "threads is %u, the largest is %d", options->threads,
+                              POOL_MAX_THREADS);
     if (options->stats_interval_ns < 0 && options->stats_interval_ns != WEIR_FOREVER)
         return weir_error_set(error, WEIR_EINVAL, 0, "stats_interval_ns is negative and not WEIR_FOREVER");
-    if (options->max_failures.kind == WEIR_FAILURES_RATE && options->max_failures.den == 0)
-        return weir_error_set(error, WEIR_EINVAL, 0, "max_failures is a rate with a denominator of 0");
-    return WEIR_OK;
+    if (options->stall_warning_ns < 0 && options->stall_warning_ns != WEIR_FOREVER)
+        return weir_error_set(error, WEIR_EINVAL, 0, "stall_warning_ns is negative and not WEIR_FOREVER");
+    int status = node_check_task_hooks(options->task_hooks, options->num_task_hooks, error);
+    return status == WEIR_OK ? node_check_max_failures(&options->max_failures, error) : status;
 }
 
 int weir_build(weir_builder *builder, const weir_pipeline_options *options, weir_pipeline **made, weir_error *error)
@@ -118,17 +337,18 @@ int weir_build(weir_builder *builder, const weir_pipeline_options *options, weir
     static const weir_pipeline_options defaults = { 0 };
     options = options ? options : &defaults;
     *made = NULL;
-    if (error)
-        *error = (weir_error){ 0 };
-    if (!builder)
-        return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for a builder");
+    weir_error no_memory = { 0 };
+    weir_error *mistake = builder ? &builder->error : &no_memory;
 
-    int status = check_complete(builder, options, error);
+    int status = builder ? check_complete(builder, options, mistake)
+                         : weir_error_set(mistake, WEIR_ENOMEM, 0, "no memory for a builder");
     if (status == WEIR_OK) {
-        status = pipeline_start(builder->nodes, builder->num_nodes, options, made, error);
+        status = pipeline_start(builder->nodes, builder->num_nodes, options, made, mistake);
         builder->nodes = NULL; /* the pipeline's now, or freed */
         builder->num_nodes = 0;
     }
+    if (error)
+        *error = *mistake;
     weir_builder_free(builder);
     return status;
 }

@@ -41,6 +41,8 @@ static void settle(weir_worker *worker)
     weir_pipeline *pipeline = worker->pool->pipeline;
     int64_t cpu_ns = read_cpu_ns(worker);
     int64_t used_ns = cpu_ns - worker->cpu_read_ns;
+    if (used_ns > worker->shared_ns)
+        used_ns = worker->shared_ns; /* the rest went into looking for work, and waking */
     worker->cpu_read_ns = cpu_ns;
     worker->cpu_read_at_ns = pipeline->now_ns;
     if (worker->shared_ns == 0)
@@ -59,7 +61,7 @@ void cpu_time_task_starts_locked(weir_worker *worker, weir_slot *slot)
     int64_t now_ns = worker->pool->pipeline->now_ns;
     if (slot->node->typical_ns >= WINDOW_NS && worker->cpu_read_at_ns != now_ns)
         settle(worker);
-    worker->running = slot;
+    worker->running = slot->chore ? NULL : slot;
     worker->busy_since_ns = now_ns;
 }
 

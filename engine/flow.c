@@ -1,226 +1,161 @@
 /*
- * The hand-over: every change of a slot's state, of a queue and of a node's life happens here, in one piece under the
- * lock. internal.h has the states and the invariants.
+ * The hand-over: how results are put, inputs taken, and the ends of epochs and streams passed on. internal.h has the
+ * states and the invariants.
  *
  * The functions call each other upstream: an item taken makes room, room lets a waiting slot put its result, that slot
- * takes its next input, which makes room before it. Each link of the chain is one node further upstream, so the depth
- * is bounded by the length of the pipeline.
+ * takes its next input, which makes room before it. Each link of the chain is one node further upstream; ends travel
+ * downstream in the same way. So the depth is bounded by the length of the pipeline.
  */
-#include "internal.h"
-
-#include <assert.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "queue.h"
 
-static void check_done(weir_node *node);
-static void next_input(weir_slot *slot);
-static void offer(weir_slot *slot);
-
-/* ---- slots and lists ---------------------------------------------------------------------------------------- */
-
-static void list_append(weir_slot_list *list, weir_slot *slot)
+static void release_nothing(void *data)
 {
-    slot->next = NULL;
-    if (list->last)
-        list->last->next = slot;
-    else
-        list->first = slot;
-    list->last = slot;
+    (void)data;
 }
 
-static weir_slot *list_take_first(weir_slot_list *list)
+weir_item epoch_end(void)
 {
-    weir_slot *first = list->first;
-    list->first = first->next;
-    if (!list->first)
-        list->last = NULL;
-    return first;
+    return (weir_item){ .release = release_nothing };
 }
 
-static void enter(weir_slot *slot, slot_state state)
+bool is_epoch_end(const weir_item *item)
 {
-    int64_t now_ns = slot->node->pipeline->now_ns;
-    if (!slot->chore)
-        slot->node->time_ns[slot->state] += now_ns - slot->since_ns;
-    slot->since_ns = slot->entered_ns = now_ns;
-    slot->state = state;
+    return item->release == release_nothing;
 }
 
-static void enter_idle(weir_slot *slot)
+/* ---- putting ------------------------------------------------------------------------------------------------ */
+
+static void join_turns(weir_slot *slot)
 {
     weir_node *node = slot->node;
-    enter(slot, SLOT_IDLE);
-    slot->next = node->idle;
-    node->idle = slot;
-    node->num_idle++;
+    slot->turn_before = node->turn_last;
+    slot->turn_after = NULL;
+    *(node->turn_last ? &node->turn_last->turn_after : &node->turn_first) = slot;
+    node->turn_last = slot;
+    slot->has_turn = true;
 }
 
-static weir_slot *take_idle(weir_node *node)
+/* The first in the order may put; when it is through, the next one. A loop, because any number may wait. */
+static void move_turns(weir_node *node)
 {
-    weir_slot *slot = node->idle;
-    node->idle = slot->next;
-    node->num_idle--;
-    return slot;
-}
-
-/* ---- what threads may pick ---------------------------------------------------------------------------------- */
-
-/* Before its start hooks have run a stage starts no task; the chore that runs them, and a cancelled stage's slots,
-   need not wait. */
-static bool may_run(const weir_node *node, const weir_slot *slot)
-{
-    return slot->chore || node->cancelled || (node->state != NODE_NEW && node->state != NODE_STARTING);
-}
-
-static void change_num_ready(weir_pool *pool, int change)
-{
-    uint32_t ready = atomic_load_explicit(&pool->num_ready, memory_order_relaxed);
-    atomic_store_explicit(&pool->num_ready, ready + (uint32_t)change, memory_order_relaxed);
-}
-
-static uint32_t ready_bit(const weir_node *node)
-{
-    return node->pipeline->num_nodes - 1 - node->index;
-}
-
-static void append_ready(weir_node *node, weir_slot *slot)
-{
-    uint32_t bit = ready_bit(node);
-    list_append(&node->ready, slot);
-    node->pool->ready_nodes[bit / 64] |= UINT64_C(1) << (bit % 64);
-    change_num_ready(node->pool, 1);
-}
-
-static weir_slot *take_ready(weir_node *node)
-{
-    uint32_t bit = ready_bit(node);
-    weir_slot *slot = list_take_first(&node->ready);
-    if (!node->ready.first)
-        node->pool->ready_nodes[bit / 64] &= ~(UINT64_C(1) << (bit % 64));
-    change_num_ready(node->pool, -1);
-    return slot;
-}
-
-static void make_ready(weir_slot *slot)
-{
-    weir_node *node = slot->node;
-    enter(slot, SLOT_READY);
-    if (may_run(node, slot))
-        append_ready(node, slot);
-    else
-        list_append(&node->gated, slot);
-}
-
-/* Lets the slots that have waited for the start hooks run. */
-static void open_gate(weir_node *node)
-{
-    while (node->gated.first)
-        append_ready(node, list_take_first(&node->gated));
-}
-
-static weir_node *nearest_ready_node(weir_pool *pool)
-{
-    for (uint32_t word = 0; word < pool->num_words; word++)
-        if (pool->ready_nodes[word]) {
-            uint32_t bit = word * 64 + (uint32_t)__builtin_ctzll(pool->ready_nodes[word]);
-            return pool->pipeline->nodes[pool->pipeline->num_nodes - 1 - bit];
-        }
-    return NULL;
-}
-
-weir_slot *flow_pick_locked(weir_pool *pool)
-{
-    if (atomic_load_explicit(&pool->num_ready, memory_order_relaxed) == 0)
-        return NULL;
-
-    weir_node *node = nearest_ready_node(pool);
-    weir_slot *slot = take_ready(node);
-    enter(slot, SLOT_RUNNING);
-    slot->given_up = node->cancelled && node->state != NODE_ENDING;
-    if (!slot->begun && !slot->given_up) {
-        slot->start_ns = pool->pipeline->now_ns;
-        slot->run_ns = 0;
-        atomic_store_explicit(&slot->should_stop, false, memory_order_relaxed);
-        if (!node->in)
-            slot->in.seq = pool->pipeline->next_seq;
+    weir_slot *offered = NULL;
+    node->moving_turns = true;
+    while (node->turn_first && node->turn_first != offered && node->turn_first->state == SLOT_HOLDING &&
+           node->turn_first->has_out) {
+        offered = node->turn_first;
+        offered->entered_ns = node->pipeline->now_ns; /* it has waited for its turn; now it may wait for room */
+        flow_offer_locked(offered);
     }
-    return slot;
+    node->moving_turns = false;
 }
 
-/* ---- putting and taking ------------------------------------------------------------------------------------- */
-
-static void give(weir_slot *slot, const weir_item *item)
-{
-    weir_node *node = slot->node;
-    node->account.taken++;
-    if (node->order == WEIR_ORDER_INPUT) {
-        slot->turn_before = node->turn_last;
-        slot->turn_after = NULL;
-        *(node->turn_last ? &node->turn_last->turn_after : &node->turn_first) = slot;
-        node->turn_last = slot;
-    }
-    if (node->op) {
-        slot->in = *item;
-        slot->has_in = true;
-        slot->begun = slot->more = slot->completed = slot->run_returned = false;
-        make_ready(slot);
-    } else {
-        slot->out = *item;
-        slot->has_out = true;
-        offer(slot);
-    }
-}
-
-static bool is_its_turn(const weir_slot *slot)
-{
-    return slot->node->order != WEIR_ORDER_INPUT || slot->node->in == NULL || slot->node->turn_first == slot;
-}
-
-static void leave_turn(weir_slot *slot)
+static void leave_turns(weir_slot *slot)
 {
     weir_node *node = slot->node;
     bool was_first = node->turn_first == slot;
     *(slot->turn_before ? &slot->turn_before->turn_after : &node->turn_first) = slot->turn_after;
     *(slot->turn_after ? &slot->turn_after->turn_before : &node->turn_last) = slot->turn_before;
-    if (was_first && node->turn_first && node->turn_first->state == SLOT_HOLDING && node->turn_first->has_out)
-        offer(node->turn_first);
+    slot->has_turn = false;
+    if (was_first && !node->moving_turns)
+        move_turns(node);
+}
+
+static bool is_its_turn(const weir_slot *slot)
+{
+    return !slot->has_turn || slot->node->turn_first == slot;
+}
+
+static void give(weir_slot *slot, const weir_item *item)
+{
+    weir_node *node = slot->node;
+    node->account.taken++;
+    if (!node->op) {
+        slot->out = *item;
+        slot->has_out = true;
+        flow_offer_locked(slot);
+        return;
+    }
+    if (node->order == WEIR_ORDER_INPUT)
+        join_turns(slot);
+    slot->in = *item;
+    slot->label = label_hold(item->label_owner);
+    slot->has_in = true;
+    slot->begun = slot->more = slot->completed = slot->run_returned = false;
+    slot_make_ready_locked(slot);
+}
+
+static void tell_consumer(weir_pipeline *pipeline)
+{
+    atomic_store_explicit(&pipeline->is_consumable, true, memory_order_relaxed);
+}
+
+static void put_epoch_end(weir_slot *slot, weir_queue *queue)
+{
+    weir_pipeline *pipeline = slot->node->pipeline;
+    queue_push_locked(queue, &slot->out, pipeline->next_arrival++, pipeline->now_ns);
+    slot->out = (weir_item){ 0 };
+    if (queue->consumer)
+        flow_check_boundary_locked(queue->consumer);
+    else
+        tell_consumer(pipeline);
+}
+
+static void put_item(weir_slot *slot, weir_queue *queue)
+{
+    weir_pipeline *pipeline = slot->node->pipeline;
+    weir_node *consumer = queue->consumer;
+    queue_count_put_locked(queue, slot->state == SLOT_HOLDING ? pipeline->now_ns - slot->entered_ns : 0);
+    slot->node->account.handed_on++;
+    slot->has_out = false;
+    if (consumer && merge_takes_directly_locked(consumer, queue)) {
+        weir_slot *taker = slot_take_idle_locked(consumer);
+        queue_count_get_locked(queue, pipeline->now_ns - taker->entered_ns);
+        merge_taken_locked(consumer);
+        give(taker, &slot->out);
+    } else {
+        queue_push_locked(queue, &slot->out, pipeline->next_arrival++, pipeline->now_ns);
+        if (!consumer)
+            tell_consumer(pipeline);
+    }
 }
 
 /* The slot's result goes to a slot that waits for it, or into the queue, which has room. */
 static void put(weir_slot *slot)
 {
-    weir_queue *queue = &slot->node->out;
-    weir_pipeline *pipeline = slot->node->pipeline;
-    weir_node *consumer = queue->consumer;
+    weir_queue *queue = &slot->node->outs[slot->out_index];
+    if (is_epoch_end(&slot->out))
+        put_epoch_end(slot, queue);
+    else
+        put_item(slot, queue);
+}
 
-    queue_count_put_locked(queue, slot->state == SLOT_HOLDING ? pipeline->now_ns - slot->entered_ns : 0);
-    slot->node->account.handed_on++;
-    slot->has_out = false;
-    if (consumer && consumer->idle && queue->depth == 0 && !consumer->cancelled) {
-        weir_slot *taker = take_idle(consumer);
-        queue_count_get_locked(queue, pipeline->now_ns - taker->entered_ns);
-        give(taker, &slot->out);
-    } else {
-        queue_push_locked(queue, &slot->out, pipeline->now_ns);
-        if (!consumer)
-            atomic_store_explicit(&pipeline->is_consumable, true, memory_order_relaxed);
+static void epoch_end_was_put(weir_slot *chore)
+{
+    weir_node *node = chore->node;
+    if (++chore->out_index < node->num_outs) {
+        chore->out = epoch_end();
+        flow_offer_locked(chore);
+        return;
     }
+    slot_enter_locked(chore, SLOT_IDLE);
+    node->passing_epoch = false;
+    flow_resume_locked(node);
 }
 
 /* What follows when a result has been put: the rest of the same input, or the next one. */
 static void go_on(weir_slot *slot)
 {
-    if (slot->more)
-        make_ready(slot);
+    if (slot->chore)
+        epoch_end_was_put(slot);
+    else if (slot->more)
+        slot_make_ready_locked(slot);
     else
-        next_input(slot);
+        flow_next_input_locked(slot);
 }
 
-static void offer(weir_slot *slot)
+void flow_offer_locked(weir_slot *slot)
 {
-    weir_queue *queue = &slot->node->out;
+    weir_queue *queue = &slot->node->outs[slot->out_index];
     bool its_turn = is_its_turn(slot);
     if (its_turn && queue_has_room_locked(queue) && !queue->holders.first) {
         put(slot);
@@ -228,10 +163,12 @@ static void offer(weir_slot *slot)
         return;
     }
     if (slot->state != SLOT_HOLDING)
-        enter(slot, SLOT_HOLDING);
+        slot_enter_locked(slot, SLOT_HOLDING);
     if (its_turn)
         list_append(&queue->holders, slot);
 }
+
+/* ---- taking ------------------------------------------------------------------------------------------------- */
 
 /* The queue may have room: lets those who wait for it put. */
 static void let_in(weir_queue *queue)
@@ -243,41 +180,188 @@ static void let_in(weir_queue *queue)
     }
 }
 
-/* The slot has nothing to do any more: it takes its next input, if there is one. */
-static void next_input(weir_slot *slot)
+static void take(weir_slot *slot, weir_queue *in, int64_t waited_ns)
 {
-    weir_node *node = slot->node;
-    weir_queue *in = node->in;
-    if (in && node->order == WEIR_ORDER_INPUT)
-        leave_turn(slot);
+    weir_item item;
+    queue_pop_locked(in, &item, slot->node->pipeline->now_ns);
+    queue_count_get_locked(in, waited_ns);
+    merge_taken_locked(slot->node);
+    give(slot, &item);
+    let_in(in);
+}
 
-    if (node->cancelled || (in ? in->depth == 0 : node->exhausted)) {
-        enter_idle(slot);
-        check_done(node);
-    } else if (in) {
-        weir_item item;
-        queue_pop_locked(in, &item, node->pipeline->now_ns);
-        queue_count_get_locked(in, 0);
-        give(slot, &item);
-        let_in(in);
+static void retire(weir_slot *slot)
+{
+    slot_enter_locked(slot, SLOT_RETIRED);
+    slot->node->num_slots--;
+    flow_check_boundary_locked(slot->node);
+}
+
+static void source_next(weir_slot *slot)
+{
+    if (slot->node->exhausted || slot->node->cancelled) {
+        slot_enter_idle_locked(slot);
+        flow_check_boundary_locked(slot->node);
     } else {
         slot->begun = slot->more = slot->completed = slot->run_returned = false;
-        make_ready(slot);
+        slot_make_ready_locked(slot);
     }
 }
 
-void flow_deliver_locked(weir_pipeline *pipeline, weir_item *item, int64_t waited_ns)
+void flow_next_input_locked(weir_slot *slot)
+{
+    weir_node *node = slot->node;
+    if (slot->has_turn)
+        leave_turns(slot);
+    if (node->num_ins == 0) {
+        source_next(slot);
+        return;
+    }
+    if (node->num_slots > node->num_wanted) {
+        retire(slot);
+        return;
+    }
+    weir_queue *in = merge_choose_locked(node);
+    if (in) {
+        take(slot, in, 0);
+    } else {
+        slot_enter_idle_locked(slot);
+        flow_check_boundary_locked(node);
+    }
+}
+
+void flow_resume_locked(weir_node *node)
+{
+    weir_queue *in;
+    while (node->num_ins && node->idle && (in = merge_choose_locked(node))) {
+        weir_slot *slot = slot_take_idle_locked(node);
+        take(slot, in, node->pipeline->now_ns - slot->entered_ns);
+    }
+    flow_check_boundary_locked(node);
+}
+
+int flow_deliver_locked(weir_pipeline *pipeline, weir_item *item, int64_t waited_ns)
 {
     weir_queue *queue = pipeline->sink;
+    int status = WEIR_OK;
     queue_pop_locked(queue, item, pipeline->now_ns);
-    queue_count_get_locked(queue, waited_ns);
+    if (is_epoch_end(item)) {
+        *item = (weir_item){ 0 };
+        status = WEIR_EPOCH;
+    } else {
+        queue_count_get_locked(queue, waited_ns);
+    }
     let_in(queue);
     if (queue->depth == 0 && !queue->closed && !pipeline->stopped)
         atomic_store_explicit(&pipeline->is_consumable, false, memory_order_relaxed);
     flow_check_over_locked(pipeline);
+    return status;
 }
 
-/* ---- life and end of a node --------------------------------------------------------------------------------- */
+/* ---- ends --------------------------------------------------------------------------------------------------- */
+
+typedef enum boundary { BOUNDARY_NONE, BOUNDARY_EPOCH, BOUNDARY_END } boundary;
+
+static boundary find_boundary(const weir_node *node)
+{
+    if (node->cancelled)
+        return BOUNDARY_END;
+    if (node->num_ins == 0)
+        return node->exhausted ? BOUNDARY_END : BOUNDARY_NONE;
+
+    boundary found = BOUNDARY_END;
+    for (uint32_t i = 0; i < node->num_ins; i++) {
+        const weir_queue *in = node->ins[i];
+        if (in->depth == 0 && !in->closed)
+            return BOUNDARY_NONE;
+        if (in->depth > 0 && !is_epoch_end(&in->entries[in->head].item))
+            return BOUNDARY_NONE;
+        if (in->depth > 0)
+            found = BOUNDARY_EPOCH;
+    }
+    return found;
+}
+
+static void unlink_idle(weir_node *node, weir_slot *slot)
+{
+    weir_slot **link = &node->idle;
+    while (*link != slot)
+        link = &(*link)->next;
+    *link = slot->next;
+    node->num_idle--;
+}
+
+/* One slot after the other hands on what it has kept. True = one is at it. */
+static bool start_flush(weir_node *node)
+{
+    if (!node->op || !node->op->flush || node->cancelled)
+        return false;
+    for (uint32_t i = 0; i < node->num_made; i++) {
+        weir_slot *slot = node->slots[i];
+        if (!slot->needs_flush)
+            continue;
+        unlink_idle(node, slot);
+        slot->flushing = true;
+        slot->begun = slot->more = slot->completed = slot->run_returned = false;
+        slot_make_ready_locked(slot);
+        return true;
+    }
+    return false;
+}
+
+static void pass_epoch(weir_node *node)
+{
+    node->passing_epoch = true;
+    for (uint32_t i = 0; i < node->num_ins; i++)
+        if (node->ins[i]->depth) {
+            weir_item end;
+            queue_pop_locked(node->ins[i], &end, node->pipeline->now_ns);
+        }
+    node->chore.out = epoch_end();
+    node->chore.out_index = 0;
+    flow_offer_locked(&node->chore);
+    for (uint32_t i = 0; i < node->num_ins; i++)
+        let_in(node->ins[i]);
+}
+
+static void finish(weir_node *node)
+{
+    weir_pipeline *pipeline = node->pipeline;
+    node->state = NODE_DONE;
+    pipeline->live_nodes--;
+    for (uint32_t i = 0; i < node->num_outs; i++) {
+        weir_queue *queue = &node->outs[i];
+        queue->closed = true;
+        if (!queue->consumer)
+            tell_consumer(pipeline);
+        else
+            flow_resume_locked(queue->consumer); /* a merge may have waited for this input's turn */
+    }
+    flow_check_over_locked(pipeline);
+}
+
+static void end_node(weir_node *node)
+{
+    if (node->stage_hooks_begun) {
+        node->state = NODE_ENDING;
+        slot_make_ready_locked(&node->chore);
+    } else {
+        finish(node);
+    }
+}
+
+void flow_check_boundary_locked(weir_node *node)
+{
+    if (node->state != NODE_OPEN || node->num_idle < node->num_slots || node->passing_epoch)
+        return;
+    boundary reached = find_boundary(node);
+    if (reached == BOUNDARY_NONE || start_flush(node))
+        return;
+    if (reached == BOUNDARY_EPOCH)
+        pass_epoch(node);
+    else
+        end_node(node);
+}
 
 void flow_check_over_locked(weir_pipeline *pipeline)
 {
@@ -287,48 +371,34 @@ void flow_check_over_locked(weir_pipeline *pipeline)
     pipeline->wake_statistics = true;
 }
 
-static void finish(weir_node *node)
+void flow_chore_ended_locked(weir_node *node)
 {
-    weir_pipeline *pipeline = node->pipeline;
-    node->state = NODE_DONE;
-    node->out.closed = true;
-    pipeline->live_nodes--;
-    if (node->out.consumer)
-        check_done(node->out.consumer);
-    else
-        atomic_store_explicit(&pipeline->is_consumable, true, memory_order_relaxed);
-    flow_check_over_locked(pipeline);
-}
-
-/* If nothing can come in any more and nothing is left inside, the node ends. */
-static void check_done(weir_node *node)
-{
-    bool no_more = node->cancelled || (node->in ? node->in->closed && node->in->depth == 0 : node->exhausted);
-    if (!no_more || node->num_idle < node->num_slots)
-        return;
-    if (node->state == NODE_OPEN && node->stage_hooks_begun) {
-        node->state = NODE_ENDING;
-        make_ready(&node->chore);
-    } else if (node->state == NODE_OPEN) {
+    weir_slot *chore = &node->chore;
+    bool starting = node->state == NODE_STARTING;
+    slot_enter_locked(chore, SLOT_IDLE);
+    if (starting)
+        node->state = NODE_OPEN;
+    if (chore->status < 0)
+        end_by_failure_locked(node, &chore->error);
+    if (starting) {
+        slots_open_gate_locked(node);
+        flow_check_boundary_locked(node);
+    } else {
         finish(node);
     }
 }
 
-static void chore_ended(weir_node *node)
+void flow_prepare(weir_pipeline *pipeline, int64_t now_ns)
 {
-    weir_slot *chore = &node->chore;
-    bool failed = chore->status < 0;
-    enter(chore, SLOT_IDLE);
-    if (node->state == NODE_STARTING) {
-        node->state = NODE_OPEN;
-        if (failed)
-            flow_fail_locked(node, &chore->error);
-        open_gate(node);
-        check_done(node);
-    } else {
-        if (failed)
-            flow_fail_locked(node, &chore->error);
-        finish(node);
+    pipeline->now_ns = pipeline->lap_start_ns = now_ns;
+    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
+        weir_node *node = pipeline->nodes[i];
+        for (uint32_t j = 0; j < node->num_outs; j++)
+            node->outs[j].level_since_ns = now_ns;
+        for (uint32_t j = 0; j < node->num_made; j++) {
+            node->slots[j]->since_ns = now_ns;
+            slot_enter_idle_locked(node->slots[j]);
+        }
     }
 }
 
@@ -336,303 +406,11 @@ void flow_start_locked(weir_pipeline *pipeline)
 {
     for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
         weir_node *node = pipeline->nodes[i];
-        node->chore.since_ns = pipeline->now_ns;
-        node->out.level_since_ns = pipeline->now_ns;
-        for (uint32_t j = 0; j < node->num_slots; j++) {
-            node->slots[j]->since_ns = node->slots[j]->entered_ns = pipeline->now_ns;
-            enter_idle(node->slots[j]);
-        }
-        if (node->num_stage_hooks) {
-            node->state = NODE_STARTING;
-            make_ready(&node->chore);
-        } else {
-            node->state = NODE_OPEN;
-        }
+        node->state = node->num_stage_hooks ? NODE_STARTING : NODE_OPEN;
+        if (node->num_stage_hooks)
+            slot_make_ready_locked(&node->chore);
     }
-    next_input(take_idle(pipeline->nodes[0]));
-}
-
-/* ---- the end of a step -------------------------------------------------------------------------------------- */
-
-static void count_success(weir_slot *slot)
-{
-    weir_node *node = slot->node;
-    node->num_tasks++;
-    node->total_tasks++;
-    node->success_ns += slot->run_ns;
-    if (slot->run_ns > node->max_ns)
-        node->max_ns = slot->run_ns;
-    if (node->in)
-        weir_histogram_record(node->run_times, slot->run_ns);
-}
-
-static bool too_many_failures(const weir_node *node)
-{
-    const weir_max_failures *max = &node->max_failures;
-    switch (max->kind) {
-    case WEIR_FAILURES_COUNT: return max->count >= 0 && node->total_failures > (uint64_t)max->count;
-    case WEIR_FAILURES_RATE:
-        return node->total_tasks >= 100 && node->total_failures * max->den > node->total_tasks * max->num;
-    default: return false;
-    }
-}
-
-static void fail_over_budget(weir_node *node, const weir_error *last)
-{
-    weir_error error = *last;
-    snprintf(error.message, sizeof error.message,
-             "%llu of %llu tasks failed, more than max_failures allows; the last one: %.400s",
-             (unsigned long long)node->total_failures, (unsigned long long)node->total_tasks, last->message);
-    flow_fail_locked(node, &error);
-}
-
-static void count_failure(weir_slot *slot)
-{
-    weir_node *node = slot->node;
-    node->num_tasks++;
-    node->total_tasks++;
-    node->num_failures++;
-    node->total_failures++;
-    node->failed_ns += slot->run_ns;
-    node->account.failed += node->in ? 1 : 0;
-    if (!node->first_error.status)
-        node->first_error = slot->error;
-    if (!node->in)
-        flow_fail_locked(node, &slot->error);
-    else if (too_many_failures(node))
-        fail_over_budget(node, &slot->error);
-}
-
-/* The task is over and has nothing to hand on. */
-static void drop(weir_slot *slot)
-{
-    slot->node->account.dropped += (uint64_t)slot->has_in + (uint64_t)slot->has_out;
-    slot->has_in = slot->has_out = slot->more = false;
-    free(slot->report);
-    slot->report = NULL;
-    next_input(slot);
-}
-
-static void step_failed(weir_slot *slot)
-{
-    weir_pipeline *pipeline = slot->node->pipeline;
-    weir_report *report = slot->report;
-    slot->report = NULL;
-    slot->has_in = slot->more = false;
-    count_failure(slot);
-    if (report) {
-        report->failure.run_ns = slot->run_ns;
-        report_append_locked(pipeline, report);
-    }
-    if (pipeline->num_reports < MAX_REPORTS) {
-        next_input(slot);
-    } else {
-        slot->reporting = true;
-        enter(slot, SLOT_HOLDING);
-        list_append(&pipeline->report_waiters, slot);
-    }
-}
-
-void flow_reports_taken_locked(weir_pipeline *pipeline)
-{
-    while (pipeline->report_waiters.first && pipeline->num_reports < MAX_REPORTS) {
-        weir_slot *slot = list_take_first(&pipeline->report_waiters);
-        slot->reporting = false;
-        next_input(slot);
-    }
-}
-
-static void step_made_result(weir_slot *slot)
-{
-    weir_node *node = slot->node;
-    slot->more = slot->status == WEIR_MORE;
-    slot->has_out = true;
-    if (!node->in) {
-        node->account.taken++;
-        node->pipeline->next_seq++;
-    }
-    if (slot->more) {
-        node->account.created++;
-    } else {
-        slot->has_in = false;
-        count_success(slot);
-    }
-    if (node->cancelled && !node->keeps_results)
-        make_ready(slot); /* to be released */
-    else
-        offer(slot);
-}
-
-static void step_pending(weir_slot *slot)
-{
-    enter(slot, SLOT_PENDING);
-    slot->run_returned = true;
-    if (slot->completed)
-        make_ready(slot);
-    else if (slot->node->cancelled)
-        slot->node->pipeline->wake_statistics = true; /* which calls op->cancel */
-}
-
-void flow_completed_locked(weir_slot *slot)
-{
-    slot->completed = true;
-    if (!slot->run_returned)
-        return;
-    slot->run_ns += slot->node->pipeline->now_ns - slot->entered_ns;
-    make_ready(slot);
-}
-
-static void task_step_ended(weir_slot *slot)
-{
-    weir_node *node = slot->node;
-    int64_t step_ns = node->pipeline->now_ns - slot->entered_ns;
-    slot->run_ns += step_ns;
-    node->typical_ns += (step_ns - node->typical_ns) / 8;
-
-    if (slot->given_up || (slot->status < 0 && node->cancelled)) {
-        drop(slot);
-        return;
-    }
-    switch (slot->status) {
-    case WEIR_OK:
-    case WEIR_MORE: step_made_result(slot); break;
-    case WEIR_PENDING: step_pending(slot); break;
-    case WEIR_SKIP:
-        count_success(slot);
-        node->num_skipped++;
-        node->account.skipped += slot->has_in;
-        slot->has_in = slot->more = false;
-        next_input(slot);
-        break;
-    case WEIR_EOF:
-        node->exhausted = true;
-        next_input(slot);
-        break;
-    default: step_failed(slot); break;
-    }
-}
-
-void flow_step_ended_locked(weir_slot *slot)
-{
-    if (slot->chore)
-        chore_ended(slot->node);
-    else
-        task_step_ended(slot);
-}
-
-/* ---- stop and failure --------------------------------------------------------------------------------------- */
-
-static void cancel_slot(weir_slot *slot, bool keep_result)
-{
-    switch (slot->state) {
-    case SLOT_PENDING:
-        slot->node->pipeline->wake_statistics = true; /* which calls op->cancel */
-        /* fall through */
-    case SLOT_RUNNING: atomic_store_explicit(&slot->should_stop, true, memory_order_relaxed); break;
-    case SLOT_HOLDING:
-        if (keep_result || slot->reporting)
-            break;
-        if (slot->node->op)
-            make_ready(slot); /* to be released */
-        else
-            enter_idle(slot); /* has_out: flow_take_leftover_locked() finds it */
-        break;
-    default: break;
-    }
-}
-
-static void cancel(weir_node *node, bool keep_results)
-{
-    if (node->state == NODE_DONE || (node->cancelled && (keep_results || !node->keeps_results)))
-        return;
-    node->cancelled = true;
-    node->keeps_results = keep_results;
-    if (!keep_results)
-        node->out.holders = (weir_slot_list){ 0 };
-    for (uint32_t i = 0; i < node->num_slots; i++)
-        cancel_slot(node->slots[i], keep_results);
-    open_gate(node);
-    check_done(node);
-}
-
-void flow_fail_locked(weir_node *node, const weir_error *error)
-{
-    weir_pipeline *pipeline = node->pipeline;
-    if (!pipeline->failed && !pipeline->stopped) {
-        pipeline->failed = true;
-        pipeline->error = *error;
-        weir_report *report = report_event("failed", "pipeline", error->message);
-        if (report)
-            report_append_locked(pipeline, report);
-    }
-    cancel(node, true);
-    for (weir_node *before = node; before->in;) {
-        before = before->in->producer;
-        cancel(before, false);
-    }
-}
-
-void flow_stop_locked(weir_pipeline *pipeline)
-{
-    if (pipeline->stopped || pipeline->over)
-        return;
-    pipeline->stopped = true;
-    weir_report *report = report_event("stop", "pipeline", NULL);
-    if (report)
-        report_append_locked(pipeline, report);
-    atomic_store_explicit(&pipeline->is_consumable, true, memory_order_relaxed);
     for (uint32_t i = 0; i < pipeline->num_nodes; i++)
-        cancel(pipeline->nodes[i], false);
-    flow_check_over_locked(pipeline);
-}
-
-weir_slot *flow_take_uncancelled_locked(weir_pipeline *pipeline)
-{
-    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
-        weir_node *node = pipeline->nodes[i];
-        if (!node->cancelled || !node->op || !node->op->cancel)
-            continue;
-        for (uint32_t j = 0; j < node->num_slots; j++) {
-            weir_slot *slot = node->slots[j];
-            if (slot->state != SLOT_PENDING || slot->cancel_called)
-                continue;
-            slot->cancel_called = true;
-            return slot;
-        }
-    }
-    return NULL;
-}
-
-bool flow_take_leftover_locked(weir_pipeline *pipeline, weir_item *item)
-{
-    assert(pipeline->over);
-    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
-        weir_node *node = pipeline->nodes[i];
-        if (node->out.depth) {
-            queue_pop_locked(&node->out, item, pipeline->now_ns);
-            node->out.total_dropped++;
-            return true;
-        }
-        if (!node->op && node->slots[0]->has_out) {
-            *item = node->slots[0]->out;
-            node->slots[0]->has_out = false;
-            node->account.dropped++;
-            return true;
-        }
-    }
-    return false;
-}
-
-void flow_settle_locked(weir_pipeline *pipeline)
-{
-    int64_t now_ns = pipeline->now_ns;
-    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
-        weir_node *node = pipeline->nodes[i];
-        queue_settle_locked(&node->out, now_ns);
-        for (uint32_t j = 0; j < node->num_slots; j++) {
-            weir_slot *slot = node->slots[j];
-            node->time_ns[slot->state] += now_ns - slot->since_ns;
-            slot->since_ns = now_ns;
-        }
-    }
+        if (pipeline->nodes[i]->num_ins == 0)
+            flow_next_input_locked(slot_take_idle_locked(pipeline->nodes[i]));
 }

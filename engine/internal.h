@@ -18,7 +18,13 @@
  *         +----------- no input ---------------------------------failure may wait for room, also SLOT_HOLDING)
  *
  * The nodes without an operation (the sink, merges) pass items on by themselves, under the lock and without a thread:
- * their slot is only ever SLOT_IDLE or SLOT_HOLDING.
+ * their slot is only ever SLOT_IDLE or SLOT_HOLDING. A slot that its node does not need any more, after its concurrency
+ * was lowered, is SLOT_RETIRED.
+ *
+ * The end of an epoch travels through the queues like an item, and no item crosses it: a node that finds it at the head
+ * of all its inputs waits until all its slots are idle, lets its operation flush what it has kept, puts the end of the
+ * epoch into every queue behind it, by means of its chore, and only then takes the next input. The end of the stream is
+ * the same but for what follows it.
  *
  * A node lives NODE_NEW -> NODE_STARTING -> NODE_OPEN -> NODE_ENDING -> NODE_DONE. STARTING and ENDING run the stage
  * hooks, as a chore that a pool thread picks like a slot. A node is DONE when nothing can come in any more (its inputs
@@ -55,10 +61,17 @@
 typedef struct weir_task weir_slot;
 typedef struct weir_node weir_node;
 typedef struct weir_pool weir_pool;
-typedef struct node_lap node_lap;
 
 /* In the order of the figures; RUNNING and PENDING are both "busy". */
-typedef enum slot_state { SLOT_IDLE, SLOT_READY, SLOT_RUNNING, SLOT_PENDING, SLOT_HOLDING, SLOT_STATES } slot_state;
+typedef enum slot_state {
+    SLOT_IDLE,
+    SLOT_READY,
+    SLOT_RUNNING,
+    SLOT_PENDING,
+    SLOT_HOLDING,
+    SLOT_RETIRED, /* its time is in no figure */
+    SLOT_STATES,
+} slot_state;
 
 typedef enum node_state { NODE_NEW, NODE_STARTING, NODE_OPEN, NODE_ENDING, NODE_DONE } node_state;
 
@@ -75,6 +88,11 @@ typedef struct weir_report {
     weir_event event;
 } weir_report;
 
+typedef struct weir_queue_entry {
+    weir_item item;
+    uint64_t arrival; /* in the order of all puts of the pipeline */
+} weir_queue_entry;
+
 typedef struct weir_queue {
     /* immutable after init */
     char *name;
@@ -84,7 +102,7 @@ typedef struct weir_queue {
     weir_node *consumer; /* NULL for the sink queue, from which weir_next() takes */
 
     /* guarded by lock */
-    weir_item *items; /* ring of `capacity` */
+    weir_queue_entry *entries; /* ring of `capacity` */
     uint32_t head;
     uint32_t depth;
     uint64_t bytes;
@@ -107,7 +125,7 @@ struct weir_task {
     weir_node *node;
     void *worker;      /* op->worker_size bytes */
     char *hook_states; /* node->hook_bytes bytes, zeroed for each task */
-    bool chore;        /* not a slot but its node's chore: runs the stage hooks */
+    bool chore;        /* not a slot but its node's chore: runs the stage hooks, puts the ends of epochs */
 
     /* guarded by lock */
     slot_state state;
@@ -117,9 +135,16 @@ struct weir_task {
     weir_slot *turn_before, *turn_after; /* with WEIR_ORDER_INPUT: in the order of its node's inputs */
     int64_t start_ns;                    /* when its task first ran */
     int64_t run_ns;                      /* what the task has run so far, the present step not included */
+    struct weir_label *label;            /* of the input, for who looks in; NULL = none */
+    bool has_turn;                       /* it is in that order */
+    int64_t warn_after_ns;               /* of run time: when its task is next called stalled */
+    bool has_seq;                        /* a source's: in.seq is the number of the next item */
     bool has_in;                         /* holds an input whose task has not ended */
     bool has_out;                        /* holds a result that has not been put */
     bool more;                           /* that result is not the last one of its input */
+    bool needs_flush;                    /* its worker has seen an input since the last flush */
+    bool flushing;                       /* its step is a flush, not a task */
+    uint64_t num_kept;                   /* inputs its worker has kept for a later result */
     bool reporting;                      /* HOLDING not a result but the report of a failure */
     bool run_returned;                   /* run() has returned WEIR_PENDING */
     bool completed;                      /* weir_task_complete() was called */
@@ -129,16 +154,19 @@ struct weir_task {
 
     /* whoever runs the task, from RUNNING until its step has ended */
     weir_item in, out;
-    int status;       /* result of the step */
-    bool begun;       /* the task has run, and has not ended */
-    bool given_up;    /* the step is not to run the operation, but to end the task */
-    bool worker_live; /* worker_init succeeded */
+    uint32_t out_index; /* which of the node's queues the result goes to */
+    int status;         /* result of the step */
+    bool begun;         /* the task has run, and has not ended */
+    bool finishing;     /* the step takes the result of weir_task_complete() */
+    bool given_up;      /* the step is not to run the operation, but to end the task */
+    bool worker_live;   /* worker_init succeeded */
     uint32_t hooks_begun;
     weir_error error;    /* why the task fails; status 0 = nobody said so far */
     weir_report *report; /* of the task's failure; NULL = none */
 
     /* any thread */
     atomic_bool should_stop;
+    atomic_bool overdue; /* ran longer than its deadline; written with lock */
 };
 
 struct weir_node {
@@ -151,31 +179,45 @@ struct weir_node {
     char *short_name;  /* as in the options */
     char *name;        /* as in the statistics */
     const char *kind;
-    uint32_t index;   /* in weir_pipeline.nodes, upstream first */
-    weir_queue *in;   /* NULL = a source */
-    weir_queue out;   /* the queue behind it */
-    weir_pool *pool;  /* NULL if op is NULL */
-    uint32_t threads; /* of its own; 0 = the pipeline's */
+    uint32_t index;    /* in weir_pipeline.nodes, upstream first */
+    weir_queue **ins;  /* of the nodes before */
+    uint32_t num_ins;  /* 0 = a source; above 1 only where op is NULL */
+    weir_queue *outs;  /* behind it; its own */
+    uint32_t num_outs; /* above 1 only for a route */
+    weir_pool *pool;   /* NULL if op is NULL */
+    uint32_t threads;  /* of its own; 0 = the pipeline's */
     weir_order order;
     weir_max_failures max_failures;
     weir_stage_hook *stage_hooks;
     size_t num_stage_hooks;
     weir_task_hook *task_hooks;
     size_t num_task_hooks;
-    size_t hook_bytes; /* of all task hooks' states */
-    uint32_t num_slots;
-    weir_slot **slots;
+    size_t hook_bytes;        /* of all task hooks' states */
+    uint32_t concurrency;     /* as built */
+    uint32_t epochs;          /* a source: how often it runs; 0 = once, and no end of epoch is told */
+    int64_t task_deadline_ns; /* 0 = none */
+    weir_merge_order merge_order;
+    uint32_t *weights; /* of the inputs; NULL = all 1 */
     weir_slot chore;
 
     /* guarded by lock */
     node_state state;
+    weir_slot **slots;
+    uint32_t num_made;   /* in `slots` */
+    uint32_t num_slots;  /* of these, not retired */
+    uint32_t num_wanted; /* what num_slots is on its way to */
     uint32_t num_idle;
-    weir_slot *idle;      /* a stack: few workers are ever made where few are needed */
-    weir_slot_list ready; /* first in, first out; the chore, too */
-    weir_slot_list gated; /* ready, but the stage's start hooks have not ended */
-    weir_slot *turn_first,
-        *turn_last; /* with WEIR_ORDER_INPUT: slots in the order of their inputs; only the first puts */
-    bool exhausted; /* a source that has ended */
+    weir_slot *idle;       /* a stack: few workers are ever made where few are needed */
+    weir_slot_list ready;  /* first in, first out; the chore, too */
+    weir_slot_list gated;  /* ready, but the stage's start hooks have not ended */
+    weir_slot *turn_first; /* with WEIR_ORDER_INPUT: slots in the order of their inputs; only the first puts */
+    weir_slot *turn_last;
+    weir_queue *due_in;    /* of a merge in turns: the input whose turn it is; NULL = not chosen yet */
+    int64_t *credits;      /* …: of each input, see merge.c */
+    bool exhausted;        /* a source that has ended */
+    uint32_t epochs_ended; /* a source's */
+    bool passing_epoch;    /* the chore puts the end of an epoch */
+    bool moving_turns;     /* flow.c is letting one slot after the other have its turn */
     bool cancelled;
     bool keeps_results; /* cancelled, but what its tasks have made goes on */
     size_t stage_hooks_begun;
@@ -243,18 +285,21 @@ struct weir_pipeline {
     const weir_observer *observer;
     bool wants_failures;
     int64_t stats_interval_ns;
+    int64_t stall_warning_ns; /* WEIR_FOREVER = none */
     int64_t start_unix_ns;
     weir_queue *sink; /* the sink's */
+    uint32_t num_queues;
 
     uv_mutex_t lock;
 
     /* guarded by lock */
-    int64_t
-        now_ns; /* the latest moment anything happened: time never runs backwards from one hand-over to the next */
+    int64_t now_ns; /* of the latest hand-over: from one to the next time never runs backwards */
     int64_t lap_start_ns;
     uint32_t live_nodes; /* not DONE */
     uint64_t next_seq;
+    uint64_t next_arrival;
     bool stopped;
+    int64_t stopped_ns;
     bool failed;
     bool over; /* all nodes DONE and the sink queue empty or no longer wanted */
     weir_error error;
@@ -276,8 +321,9 @@ struct weir_pipeline {
     uv_loop_t loop;
     uv_timer_t lap_timer;
     uv_async_t wake;              /* engine_unlock() sends it when wake_statistics is set */
-    node_lap *laps;               /* one for each node */
-    weir_stage_info *stage_infos; /* the same */
+    struct stage_lap *stage_laps; /* one for each node */
+    struct queue_lap *queue_laps; /* one for each queue */
+    weir_stage_info *stage_infos; /* one for each node */
 };
 
 /* ---- lock.c: the pipeline's lock --------------------------------------------------------------------------- */
@@ -302,43 +348,93 @@ bool engine_spin(atomic_uint *wanted, int64_t spin_ns);
 /* How long to look the next time, after `found`. */
 int64_t engine_spin_adapt(int64_t spin_ns, bool found);
 
-/* ---- flow.c: the hand-over, all with the lock held --------------------------------------------------------- */
+/* ---- slots.c: states of slots, and what threads may pick; all with the lock held ---------------------------- */
+
+void list_append(weir_slot_list *list, weir_slot *slot);
+weir_slot *list_take_first(weir_slot_list *list);
+
+void slot_enter_locked(weir_slot *slot, slot_state state);
+void slot_enter_idle_locked(weir_slot *slot);
+weir_slot *slot_take_idle_locked(weir_node *node);
+
+/* SLOT_READY: a thread of the node's pool may pick it, as soon as the stage's start hooks have run. */
+void slot_make_ready_locked(weir_slot *slot);
+
+/* Lets the slots that have waited for the start hooks run. */
+void slots_open_gate_locked(weir_node *node);
+
+/* Takes the next thing to run: READY becomes RUNNING. NULL = nothing is ready. */
+weir_slot *slot_pick_locked(weir_pool *pool);
+
+/* ---- flow.c: the hand-over, with the lock held ---------------------------------------------------------------- */
+
+/* Before there are threads: from now on time counts. */
+void flow_prepare(weir_pipeline *pipeline, int64_t now_ns);
 
 void flow_start_locked(weir_pipeline *pipeline);
 
-/* Takes the next thing to run: READY becomes RUNNING. NULL = nothing is ready. */
-weir_slot *flow_pick_locked(weir_pool *pool);
+/* The slot's result goes on, now or as soon as there is room and it is its turn. */
+void flow_offer_locked(weir_slot *slot);
 
-/* What was picked has run, and slot->status is the result. */
-void flow_step_ended_locked(weir_slot *slot);
+/* The slot has nothing to do any more: it takes its next input, or waits for it. */
+void flow_next_input_locked(weir_slot *slot);
 
-/* weir_task_complete() has set pending_status and pending_out. */
-void flow_completed_locked(weir_slot *slot);
+/* If nothing is left inside the node and it has come to the end of an epoch or of everything, it goes on to that. */
+void flow_check_boundary_locked(weir_node *node);
 
-/* Takes the sink queue's first item; it must have one. waited_ns: how long the consumer has waited for it. */
-void flow_deliver_locked(weir_pipeline *pipeline, weir_item *item, int64_t waited_ns);
+/* The node's idle slots take what they may. */
+void flow_resume_locked(weir_node *node);
 
-/* There is room among the reports again. */
-void flow_reports_taken_locked(weir_pipeline *pipeline);
+/* The stage hooks have run. */
+void flow_chore_ended_locked(weir_node *node);
+
+/* Takes the head of the sink queue, which must not be empty: WEIR_OK and an item, or WEIR_EPOCH. waited_ns: how long the
+   consumer has waited for it. */
+int flow_deliver_locked(weir_pipeline *pipeline, weir_item *item, int64_t waited_ns);
 
 /* The run is over when every node has ended and nobody wants what is left. */
 void flow_check_over_locked(weir_pipeline *pipeline);
 
-void flow_fail_locked(weir_node *node, const weir_error *error);
-void flow_stop_locked(weir_pipeline *pipeline);
+/* The end of an epoch, as an item. */
+weir_item epoch_end(void);
+bool is_epoch_end(const weir_item *item);
+
+/* ---- merge.c: which input is next, with the lock held -------------------------------------------------------- */
+
+/* Which input the node may take an item from now. NULL = none. */
+weir_queue *merge_choose_locked(weir_node *node);
+
+/* May an item that is just put into this empty input go straight to an idle slot of the node? */
+bool merge_takes_directly_locked(weir_node *node, const weir_queue *in);
+
+/* An item of this input has been taken. */
+void merge_taken_locked(weir_node *node);
+
+/* ---- step.c: what the end of a step means, with the lock held ------------------------------------------------ */
+
+/* What was picked has run, and slot->status is the result. */
+void step_ended_locked(weir_slot *slot);
+
+/* weir_task_complete() has set pending_status and pending_out. */
+void step_completed_locked(weir_slot *slot);
+
+/* There is room among the reports again. */
+void step_reports_taken_locked(weir_pipeline *pipeline);
+
+/* ---- ending.c: stop and failure, with the lock held ---------------------------------------------------------- */
+
+void end_by_failure_locked(weir_node *node, const weir_error *error);
+void end_by_stop_locked(weir_pipeline *pipeline);
 
 /* Takes the next pending task that is to be cancelled and has not been told. NULL = none. */
-weir_slot *flow_take_uncancelled_locked(weir_pipeline *pipeline);
+weir_slot *end_take_uncancelled_locked(weir_pipeline *pipeline);
 
-/* Takes one item that is left in a queue after the run is over. False = none is left. */
-bool flow_take_leftover_locked(weir_pipeline *pipeline, weir_item *item);
-
-/* Adds the time since the last change to the figures of all slots and queues. */
-void flow_settle_locked(weir_pipeline *pipeline);
+/* Takes one item that is left after the run is over. False = none is. */
+bool end_take_leftover_locked(weir_pipeline *pipeline, weir_item *item);
 
 /* ---- run.c: one step of a task, without the lock ----------------------------------------------------------- */
 
-/* Runs one step of what was picked (a task, or the stage hooks), or gives it up; sets slot->status. */
+/* Runs one step of what was picked (a task, a flush, the stage hooks), or gives it up; sets slot->status. */
 void run_step(weir_slot *slot);
 
 /* ---- pool.c ------------------------------------------------------------------------------------------------- */
@@ -375,6 +471,11 @@ enum { MAX_REPORTS = 1024 /* failures that may wait to be told before slots wait
 
 /* `out` was made of `in`: gives it the same seq and, unless it brought one of its own, the same label.
    False = out of memory; `out` then has no label. */
-bool label_inherit(weir_item *out, weir_item *in);
+bool label_inherit(weir_item *out, const weir_item *in);
+
+/* One more, or one less, who holds the label. NULL is fine. */
+struct weir_label *label_hold(struct weir_label *label);
+void label_release(struct weir_label *label);
+const char *label_text(const struct weir_label *label); /* "" for NULL */
 
 #endif

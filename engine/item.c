@@ -20,10 +20,22 @@ static struct weir_label *label_new(const char *text)
     return label;
 }
 
-static void label_release(struct weir_label *label)
+void label_release(struct weir_label *label)
 {
     if (label && atomic_fetch_sub_explicit(&label->references, 1, memory_order_acq_rel) == 1)
         free(label);
+}
+
+struct weir_label *label_hold(struct weir_label *label)
+{
+    if (label)
+        atomic_fetch_add_explicit(&label->references, 1, memory_order_relaxed);
+    return label;
+}
+
+const char *label_text(const struct weir_label *label)
+{
+    return label ? label->text : "";
 }
 
 void weir_item_release(weir_item *item)
@@ -44,7 +56,15 @@ void weir_item_move(weir_item *out, weir_item *in)
     in->release = NULL;
 }
 
-bool label_inherit(weir_item *out, weir_item *in)
+void weir_item_keep(weir_item *to, weir_item *in)
+{
+    weir_item_move(to, in);
+    to->seq = in->seq;
+    to->label = in->label;
+    to->label_owner = label_hold(in->label_owner);
+}
+
+bool label_inherit(weir_item *out, const weir_item *in)
 {
     const char *own = out->label && out->label != in->label ? out->label : NULL;
     out->seq = in->seq;
@@ -54,14 +74,12 @@ bool label_inherit(weir_item *out, weir_item *in)
     if (own)
         out->label_owner = label_new(own);
     else if (in->label_owner)
-        out->label_owner = in->label_owner;
+        out->label_owner = label_hold(in->label_owner);
     else
         return true;
 
     if (!out->label_owner)
         return false;
-    if (!own)
-        atomic_fetch_add_explicit(&out->label_owner->references, 1, memory_order_relaxed);
     out->label = out->label_owner->text;
     return true;
 }

@@ -6,9 +6,9 @@
 
 #include "queue.h"
 
-enum { DEFAULT_QUEUE_ITEMS = 2, DEFAULT_SINK_ITEMS = 3, MAX_QUEUE_ITEMS = 1 << 24, MAX_SLOTS = 1 << 16 };
+enum { DEFAULT_QUEUE_ITEMS = 2, DEFAULT_SINK_ITEMS = 3, MAX_QUEUE_ITEMS = 1 << 24 };
 
-static const char *const kind_names[] = { "source", "stage", "sink" };
+static const char *const kind_names[] = { "source", "stage", "route", "merge", "sink" };
 
 static int no_memory(const weir_node *node, weir_error *error)
 {
@@ -22,32 +22,88 @@ static bool is_name(const char *name)
     return name && name[0] && name[strspn(name, allowed)] == '\0' && strlen(name) <= 64;
 }
 
-static int check_options(node_kind kind, const weir_op *op, const weir_stage_options *options, weir_error *error)
+int node_check_max_failures(const weir_max_failures *max, weir_error *error)
 {
-    const char *name = options->name ? options->name : op ? op->name : "sink";
+    switch (max->kind) {
+    case WEIR_FAILURES_ANY: return WEIR_OK;
+    case WEIR_FAILURES_COUNT:
+        if (max->count >= -1)
+            return WEIR_OK;
+        return weir_error_set(error, WEIR_EINVAL, 0, "max_failures.count is %lld; use -1 for any number",
+                              (long long)max->count);
+    case WEIR_FAILURES_RATE:
+        if (max->den > 0)
+            return WEIR_OK;
+        return weir_error_set(error, WEIR_EINVAL, 0, "max_failures is a rate with a denominator of 0");
+    }
+    return weir_error_set(error, WEIR_EINVAL, 0, "max_failures.kind is %d, which is none", (int)max->kind);
+}
+
+int node_check_task_hooks(const weir_task_hook *hooks, size_t num_hooks, weir_error *error)
+{
+    if (num_hooks > 0 && !hooks)
+        return weir_error_set(error, WEIR_EINVAL, 0, "num_task_hooks is %zu, but task_hooks is NULL", num_hooks);
+    return WEIR_OK;
+}
+
+static int check_numbers(const weir_stage_options *options, weir_error *error)
+{
+    if (options->concurrency > NODE_MAX_SLOTS)
+        return weir_error_set(error, WEIR_EINVAL, 0, "concurrency is %u, the largest is %d", options->concurrency,
+                              NODE_MAX_SLOTS);
+    if (options->queue_items > MAX_QUEUE_ITEMS)
+        return weir_error_set(error, WEIR_EINVAL, 0, "queue_items is %u, the largest is %d", options->queue_items,
+                              MAX_QUEUE_ITEMS);
+    if (options->threads > POOL_MAX_THREADS)
+        return weir_error_set(error, WEIR_EINVAL, 0, "threads is %u, the largest is %d", options->threads,
+                              POOL_MAX_THREADS);
+    if (options->task_deadline_ns < 0)
+        return weir_error_set(error, WEIR_EINVAL, 0, "task_deadline_ns is negative; use 0 for none");
+    if (options->output_order != WEIR_ORDER_COMPLETION && options->output_order != WEIR_ORDER_INPUT)
+        return weir_error_set(error, WEIR_EINVAL, 0, "output_order is %d, which is no weir_order",
+                              (int)options->output_order);
+    return WEIR_OK;
+}
+
+static int check_kind(node_kind kind, const weir_stage_options *options, weir_error *error)
+{
+    const char *what = kind_names[kind];
+    bool has_tasks = kind == NODE_STAGE || kind == NODE_ROUTE;
+    if (!has_tasks && options->concurrency > 1)
+        return weir_error_set(error, WEIR_EINVAL, 0, "concurrency is %u, but a %s has one slot", options->concurrency,
+                              what);
+    if (!has_tasks && options->num_task_hooks)
+        return weir_error_set(error, WEIR_EINVAL, 0, "task_hooks are given, but a %s has no tasks to hook", what);
+    if (!has_tasks && options->max_failures.kind != WEIR_FAILURES_ANY)
+        return weir_error_set(error, WEIR_EINVAL, 0, "max_failures is given, but a %s bears no failure", what);
+    if (kind != NODE_SOURCE && options->epochs)
+        return weir_error_set(error, WEIR_EINVAL, 0, "epochs are given, but only sources have them");
+    if (kind >= NODE_MERGE && (options->threads || options->num_stage_hooks || options->task_deadline_ns))
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "threads, stage_hooks or a deadline are given, but a %s runs nothing", what);
+    return WEIR_OK;
+}
+
+static int check_options(node_kind kind, const weir_op *op, const char *name, const weir_stage_options *options,
+                         weir_error *error)
+{
     if (!is_name(name))
         return weir_error_set(error, WEIR_EINVAL, 0,
                               "\"%s\" is no stage name; use 1 to 64 of the characters A-Z a-z 0-9 _ . -",
                               name ? name : "");
     if (op && !op->run)
         return weir_error_set(error, WEIR_EINVAL, 0, "the operation has no run function");
-    if (kind == NODE_SOURCE && options->concurrency > 1)
-        return weir_error_set(error, WEIR_EINVAL, 0, "concurrency is %u, but a source has one slot",
-                              options->concurrency);
-    if (options->concurrency > MAX_SLOTS)
-        return weir_error_set(error, WEIR_EINVAL, 0, "concurrency is %u, the largest is %d", options->concurrency,
-                              MAX_SLOTS);
-    if (options->queue_items > MAX_QUEUE_ITEMS)
-        return weir_error_set(error, WEIR_EINVAL, 0, "queue_items is %u, the largest is %d", options->queue_items,
-                              MAX_QUEUE_ITEMS);
-    if (options->threads > MAX_SLOTS)
-        return weir_error_set(error, WEIR_EINVAL, 0, "threads is %u, the largest is %d", options->threads, MAX_SLOTS);
-    if (options->output_order != WEIR_ORDER_COMPLETION && options->output_order != WEIR_ORDER_INPUT)
-        return weir_error_set(error, WEIR_EINVAL, 0, "output_order is %d, which is no weir_order",
-                              (int)options->output_order);
-    if (options->max_failures.kind == WEIR_FAILURES_RATE && options->max_failures.den == 0)
-        return weir_error_set(error, WEIR_EINVAL, 0, "max_failures is a rate with a denominator of 0");
-    return WEIR_OK;
+    if (options->num_stage_hooks > 0 && !options->stage_hooks)
+        return weir_error_set(error, WEIR_EINVAL, 0, "num_stage_hooks is %zu, but stage_hooks is NULL",
+                              options->num_stage_hooks);
+    int status = check_numbers(options, error);
+    if (status == WEIR_OK)
+        status = check_kind(kind, options, error);
+    if (status == WEIR_OK)
+        status = node_check_task_hooks(options->task_hooks, options->num_task_hooks, error);
+    if (status == WEIR_OK)
+        status = node_check_max_failures(&options->max_failures, error);
+    return status;
 }
 
 static int copy_config(weir_node *node, const void *config, weir_error *error)
@@ -97,46 +153,99 @@ static int copy_hooks(weir_node *node, const weir_stage_options *options)
     return append_task_hooks(node, options->task_hooks, options->num_task_hooks);
 }
 
-int node_new(node_kind kind, const weir_op *op, const void *config, const weir_stage_options *options,
-             weir_node **made, weir_error *error)
+static int make_queues(weir_node *node, const weir_node_spec *spec, const weir_stage_options *options)
 {
-    static const weir_stage_options defaults = { 0 };
-    options = options ? options : &defaults;
+    uint32_t default_items = spec->kind == NODE_SINK ? DEFAULT_SINK_ITEMS : DEFAULT_QUEUE_ITEMS;
+    node->outs = calloc(spec->num_outs, sizeof *node->outs);
+    if (!node->outs)
+        return WEIR_ENOMEM;
+    for (; node->num_outs < spec->num_outs; node->num_outs++) {
+        weir_queue *queue = &node->outs[node->num_outs];
+        queue->producer = node;
+        if (queue_init(queue, options->queue_items ? options->queue_items : default_items, options->queue_bytes) !=
+            WEIR_OK) {
+            queue_destroy(queue);
+            return WEIR_ENOMEM;
+        }
+    }
+    return WEIR_OK;
+}
+
+static int join_inputs(weir_node *node, const weir_node_spec *spec)
+{
+    if (spec->num_ins == 0)
+        return WEIR_OK;
+    node->ins = calloc(spec->num_ins, sizeof(weir_queue *));
+    node->credits = calloc(spec->num_ins, sizeof *node->credits);
+    if (!node->ins || !node->credits)
+        return WEIR_ENOMEM;
+    memcpy(node->ins, spec->ins, spec->num_ins * sizeof(weir_queue *));
+    node->num_ins = spec->num_ins;
+    for (uint32_t i = 0; i < node->num_ins; i++)
+        node->ins[i]->consumer = node;
+    return WEIR_OK;
+}
+
+int node_new(const weir_node_spec *spec, const weir_stage_options *options, weir_node **made, weir_error *error)
+{
+    const char *name = node_name(spec, options);
     *made = NULL;
-    int status = check_options(kind, op, options, error);
+    int status = check_options(spec->kind, spec->op, name, options, error);
     if (status != WEIR_OK)
         return status;
 
     weir_node *node = *made = calloc(1, sizeof *node);
     if (!node)
         return no_memory(node, error);
-    node->op = op;
-    node->kind = kind_names[kind];
-    node->short_name = strdup(options->name ? options->name : op ? op->name : "sink");
+    node->op = spec->op;
+    node->kind = kind_names[spec->kind];
+    node->short_name = strdup(name);
     node->order = options->output_order;
     node->max_failures = options->max_failures;
     node->threads = options->threads;
-    node->num_slots = options->concurrency ? options->concurrency : 1;
-    uint32_t default_items = kind == NODE_SINK ? DEFAULT_SINK_ITEMS : DEFAULT_QUEUE_ITEMS;
+    node->task_deadline_ns = options->task_deadline_ns;
+    node->epochs = options->epochs;
+    node->concurrency = options->concurrency ? options->concurrency : 1;
     node->run_times = calloc(1, sizeof *node->run_times);
-    if (queue_init(&node->out, options->queue_items ? options->queue_items : default_items, options->queue_bytes) !=
-            WEIR_OK ||
-        !node->short_name || !node->run_times || copy_hooks(node, options) != WEIR_OK)
+    if (!node->short_name || !node->run_times || copy_hooks(node, options) != WEIR_OK ||
+        make_queues(node, spec, options) != WEIR_OK || join_inputs(node, spec) != WEIR_OK)
         return no_memory(node, error);
-    return copy_config(node, config, error);
+    return copy_config(node, spec->config, error);
 }
 
-static char *format_name(const weir_node *node, bool of_queue)
+const char *node_name(const weir_node_spec *spec, const weir_stage_options *options)
 {
-    const char *short_name = strcmp(node->kind, "source") == 0 ? "src" : node->short_name;
+    if (options->name)
+        return options->name;
+    return spec->op ? spec->op->name : kind_names[spec->kind];
+}
+
+static char *format_name(const weir_node *node, const char *suffix)
+{
     char concurrency[16] = "";
-    if (node->num_slots > 1)
-        snprintf(concurrency, sizeof concurrency, "[%u]", node->num_slots);
+    if (node->concurrency > 1)
+        snprintf(concurrency, sizeof concurrency, "[%u]", node->concurrency);
 
     char *name;
-    int length = asprintf(&name, "%u:%u:%s%s%s", node->pipeline->id, node->index, short_name, concurrency,
-                          of_queue ? "_queue" : "");
+    int length =
+        asprintf(&name, "%u:%u:%s%s%s", node->pipeline->id, node->index, node->short_name, concurrency, suffix);
     return length < 0 ? NULL : name;
+}
+
+static int make_names(weir_node *node, weir_error *error)
+{
+    node->name = format_name(node, "");
+    if (!node->name)
+        return no_memory(node, error);
+    for (uint32_t i = 0; i < node->num_outs; i++) {
+        char suffix[32] = "_queue";
+        if (node->num_outs > 1)
+            snprintf(suffix, sizeof suffix, ".%u_queue", i);
+        node->outs[i].name = format_name(node, suffix);
+        if (!node->outs[i].name)
+            return no_memory(node, error);
+    }
+    return WEIR_OK;
 }
 
 int node_place(weir_node *node, weir_pipeline *pipeline, uint32_t index, const weir_pipeline_options *options,
@@ -144,12 +253,9 @@ int node_place(weir_node *node, weir_pipeline *pipeline, uint32_t index, const w
 {
     node->pipeline = pipeline;
     node->index = index;
-    node->name = format_name(node, false);
-    node->out.name = format_name(node, true);
-    if (!node->name || !node->out.name)
-        return no_memory(node, error);
-    if (!node->op || !node->in)
-        return WEIR_OK;
+    int status = make_names(node, error);
+    if (status != WEIR_OK || !node->op || node->num_ins == 0)
+        return status;
 
     if (node->max_failures.kind == WEIR_FAILURES_ANY)
         node->max_failures = options->max_failures;
@@ -157,20 +263,21 @@ int node_place(weir_node *node, weir_pipeline *pipeline, uint32_t index, const w
     size_t num_own = node->num_task_hooks;
     node->task_hooks = NULL;
     node->num_task_hooks = 0;
-    int status = append_task_hooks(node, options->task_hooks, options->num_task_hooks);
+    status = append_task_hooks(node, options->task_hooks, options->num_task_hooks);
     if (status == WEIR_OK)
         status = append_task_hooks(node, own, num_own);
     free(own);
     return status == WEIR_OK ? WEIR_OK : no_memory(node, error);
 }
 
-static weir_slot *slot_new(weir_node *node)
+weir_slot *slot_new(weir_node *node)
 {
     weir_slot *slot = calloc(1, sizeof *slot);
     if (!slot)
         return NULL;
     slot->node = node;
     atomic_init(&slot->should_stop, false);
+    atomic_init(&slot->overdue, false);
     size_t worker_size = node->op ? node->op->worker_size : 0;
     slot->worker = worker_size ? calloc(1, worker_size) : NULL;
     slot->hook_states = node->hook_bytes ? calloc(1, node->hook_bytes) : NULL;
@@ -183,7 +290,7 @@ static weir_slot *slot_new(weir_node *node)
     return slot;
 }
 
-static void slot_free(weir_slot *slot)
+void slot_free(weir_slot *slot)
 {
     if (!slot)
         return;
@@ -204,25 +311,33 @@ int node_make_slots(weir_node *node, weir_error *error)
     node->chore.node = node;
     node->chore.chore = true;
     atomic_init(&node->chore.should_stop, false);
-    node->slots = calloc(node->num_slots, sizeof *node->slots);
-    for (uint32_t i = 0; node->slots && i < node->num_slots; i++)
-        if (!(node->slots[i] = slot_new(node)))
+    node->slots = calloc(node->concurrency, sizeof(weir_slot *));
+    if (!node->slots)
+        return no_memory(node, error);
+    for (; node->num_made < node->concurrency; node->num_made++)
+        if (!(node->slots[node->num_made] = slot_new(node)))
             return no_memory(node, error);
-    return node->slots ? WEIR_OK : no_memory(node, error);
+    node->num_slots = node->num_wanted = node->num_made;
+    return WEIR_OK;
 }
 
 void node_free(weir_node *node)
 {
     if (!node)
         return;
-    for (uint32_t i = 0; node->slots && i < node->num_slots; i++)
+    for (uint32_t i = 0; i < node->num_made; i++)
         slot_free(node->slots[i]);
     free(node->slots);
     if (node->config_live && node->op->config_free)
         node->op->config_free(node->config);
     if (node->config_owned)
         free(node->config);
-    queue_destroy(&node->out);
+    for (uint32_t i = 0; i < node->num_outs; i++)
+        queue_destroy(&node->outs[i]);
+    free(node->outs);
+    free(node->ins);
+    free(node->credits);
+    free(node->weights);
     free(node->run_times);
     free(node->task_hooks);
     free(node->stage_hooks);

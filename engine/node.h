@@ -4,12 +4,28 @@
 
 #include "internal.h"
 
-typedef enum node_kind { NODE_SOURCE, NODE_STAGE, NODE_SINK } node_kind;
+typedef enum node_kind { NODE_SOURCE, NODE_STAGE, NODE_ROUTE, NODE_MERGE, NODE_SINK } node_kind;
 
-/* Copies the options and the config, and checks them; op is NULL for a sink. *made must be freed also after a
-   failure. */
-int node_new(node_kind kind, const weir_op *op, const void *config, const weir_stage_options *options,
-             weir_node **made, weir_error *error);
+enum { NODE_MAX_SLOTS = 1 << 16, POOL_MAX_THREADS = 1 << 14 };
+
+/* What a node is made of, besides its options. */
+typedef struct weir_node_spec {
+    node_kind kind;
+    const weir_op *op; /* NULL = passes items on by itself */
+    const void *config;
+    weir_queue **ins;
+    uint32_t num_ins;
+    uint32_t num_outs;
+} weir_node_spec;
+
+/* The name of the options, else the operation's, else the kind's. */
+const char *node_name(const weir_node_spec *spec, const weir_stage_options *options);
+
+/* Copies the options and the config, and checks them. *made must be freed also after a failure. */
+int node_new(const weir_node_spec *spec, const weir_stage_options *options, weir_node **made, weir_error *error);
+
+int node_check_max_failures(const weir_max_failures *max, weir_error *error);
+int node_check_task_hooks(const weir_task_hook *hooks, size_t num_hooks, weir_error *error);
 
 /* Gives the node its place, its name in the statistics, and what it inherits from the pipeline's options. */
 int node_place(weir_node *node, weir_pipeline *pipeline, uint32_t index, const weir_pipeline_options *options,
@@ -17,6 +33,10 @@ int node_place(weir_node *node, weir_pipeline *pipeline, uint32_t index, const w
 
 /* Makes the slots. */
 int node_make_slots(weir_node *node, weir_error *error);
+
+/* NULL = out of memory. */
+weir_slot *slot_new(weir_node *node);
+void slot_free(weir_slot *slot);
 
 /* Frees the workers, too. No thread may run any more. NULL is fine. */
 void node_free(weir_node *node);

@@ -13,16 +13,12 @@ static int place_nodes(weir_pipeline *pipeline, const weir_pipeline_options *opt
     int status = WEIR_OK;
     for (uint32_t i = 0; i < pipeline->num_nodes && status == WEIR_OK; i++) {
         weir_node *node = pipeline->nodes[i];
-        node->out.producer = node;
-        if (i > 0) {
-            node->in = &pipeline->nodes[i - 1]->out;
-            node->in->consumer = node;
-        }
+        pipeline->num_queues += node->num_outs;
         status = node_place(node, pipeline, i, options, error);
         if (status == WEIR_OK)
             status = node_make_slots(node, error);
     }
-    pipeline->sink = &pipeline->nodes[pipeline->num_nodes - 1]->out;
+    pipeline->sink = &pipeline->nodes[pipeline->num_nodes - 1]->outs[0];
     return status;
 }
 
@@ -30,7 +26,10 @@ static int add_pool(weir_pipeline *pipeline, uint32_t threads, weir_error *error
 {
     weir_pool *pool;
     int status = pool_new(pipeline, threads, &pool, error);
-    pipeline->pools[pipeline->num_pools++] = pool;
+    if (status == WEIR_OK)
+        pipeline->pools[pipeline->num_pools++] = pool;
+    else
+        pool_free(pool);
     return status;
 }
 
@@ -84,8 +83,7 @@ static bool wants_failures(const weir_observer *observer)
 static void destroy(weir_pipeline *pipeline)
 {
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
-        if (pipeline->pools[i])
-            pool_join(pipeline->pools[i]);
+        pool_join(pipeline->pools[i]);
     statistics_destroy(pipeline);
     for (uint32_t i = 0; i < pipeline->num_nodes; i++)
         node_free(pipeline->nodes[i]);
@@ -115,6 +113,7 @@ static weir_pipeline *pipeline_new(weir_node **nodes, uint32_t num_nodes, const 
     pipeline->observer = options->observer;
     pipeline->wants_failures = wants_failures(options->observer);
     pipeline->stats_interval_ns = options->stats_interval_ns ? options->stats_interval_ns : 60 * WEIR_SECOND;
+    pipeline->stall_warning_ns = options->stall_warning_ns ? options->stall_warning_ns : 30 * WEIR_SECOND;
     pipeline->reports_end = &pipeline->reports;
     atomic_init(&pipeline->is_consumable, 0);
     return pipeline;
@@ -134,16 +133,17 @@ int pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipeline_op
         status = make_pools(pipeline, options->threads, error);
     if (status == WEIR_OK)
         status = statistics_init(pipeline, error);
-    pipeline->start_unix_ns = weir_unix_now_ns();
-    pipeline->now_ns = pipeline->lap_start_ns = weir_now_ns();
-    if (status == WEIR_OK)
+    if (status == WEIR_OK) {
+        pipeline->start_unix_ns = weir_unix_now_ns();
+        flow_prepare(pipeline, weir_now_ns());
         status = start_threads(pipeline, error);
+    }
     if (status != WEIR_OK) {
         destroy(pipeline);
         return status;
     }
 
-    engine_lock(pipeline);
+    engine_lock_at(pipeline, weir_now_ns());
     flow_start_locked(pipeline);
     engine_unlock(pipeline);
     *made = pipeline;
@@ -153,7 +153,7 @@ int pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipeline_op
 void weir_stop(weir_pipeline *pipeline)
 {
     engine_lock_at(pipeline, weir_now_ns());
-    flow_stop_locked(pipeline);
+    end_by_stop_locked(pipeline);
     engine_unlock(pipeline);
 }
 
@@ -209,8 +209,7 @@ int weir_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout_ns)
     engine_lock_at(pipeline, start_ns);
     for (;;) {
         if (!pipeline->stopped && pipeline->sink->depth) {
-            flow_deliver_locked(pipeline, item, waited ? pipeline->now_ns - start_ns : 0);
-            status = WEIR_OK;
+            status = flow_deliver_locked(pipeline, item, waited ? pipeline->now_ns - start_ns : 0);
             break;
         }
         if (pipeline->stopped || pipeline->sink->closed) {
@@ -263,19 +262,22 @@ int weir_stage_error(weir_pipeline *pipeline, const char *stage, weir_error *err
 
 static uint64_t gone(const weir_account *account)
 {
-    return account->handed_on + account->skipped + account->failed + account->dropped;
+    return account->handed_on + account->skipped + account->failed + account->dropped + account->merged;
 }
 
 static void add_up_locked(const weir_pipeline *pipeline, weir_account *account)
 {
-    account->taken = pipeline->nodes[0]->account.taken;
     account->handed_on = pipeline->sink->total_got;
     for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
         const weir_node *node = pipeline->nodes[i];
+        account->taken += node->num_ins == 0 ? node->account.taken : 0;
         account->created += node->account.created;
         account->skipped += node->account.skipped;
         account->failed += node->account.failed;
-        account->dropped += node->account.dropped + node->out.total_dropped;
+        account->dropped += node->account.dropped;
+        account->merged += node->account.merged;
+        for (uint32_t j = 0; j < node->num_outs; j++)
+            account->dropped += node->outs[j].total_dropped;
     }
 }
 

@@ -47,14 +47,14 @@ static void worker_main(void *argument)
 
     engine_lock_at(pipeline, weir_now_ns());
     for (;;) {
-        weir_slot *slot = flow_pick_locked(pool);
+        weir_slot *slot = slot_pick_locked(pool);
         if (slot) {
             cpu_time_task_starts_locked(worker, slot);
             engine_unlock(pipeline);
             run_step(slot);
             engine_lock_at(pipeline, weir_now_ns());
             cpu_time_task_ended_locked(worker);
-            flow_step_ended_locked(slot);
+            step_ended_locked(slot);
         } else if (pool->quit) {
             break;
         } else {
@@ -106,10 +106,12 @@ int pool_start(weir_pool *pool, weir_error *error)
 
 void pool_join(weir_pool *pool)
 {
+    if (!pool->work_made)
+        return; /* no thread was started */
     engine_lock(pool->pipeline);
     pool->quit = true;
     uv_cond_broadcast(&pool->work);
-    engine_unlock(pool->pipeline);
+    uv_mutex_unlock(&pool->pipeline->lock);
     for (uint32_t i = 0; i < pool->num_workers; i++)
         if (pool->workers[i].started)
             uv_thread_join(&pool->workers[i].thread);

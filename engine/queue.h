@@ -37,11 +37,13 @@ static inline void queue_count_get_locked(weir_queue *queue, int64_t waited_ns)
     weir_histogram_record(queue->get_times, waited_ns);
 }
 
-static inline void queue_push_locked(weir_queue *queue, const weir_item *item, int64_t now_ns)
+static inline void queue_push_locked(weir_queue *queue, const weir_item *item, uint64_t arrival, int64_t now_ns)
 {
     queue_settle_locked(queue, now_ns);
     uint32_t tail = queue->head + queue->depth;
-    queue->items[tail < queue->capacity ? tail : tail - queue->capacity] = *item;
+    weir_queue_entry *entry = &queue->entries[tail < queue->capacity ? tail : tail - queue->capacity];
+    entry->item = *item;
+    entry->arrival = arrival;
     queue->depth++;
     queue->bytes += item->size_bytes;
     if (queue->depth > queue->max_depth)
@@ -53,7 +55,7 @@ static inline void queue_push_locked(weir_queue *queue, const weir_item *item, i
 static inline void queue_pop_locked(weir_queue *queue, weir_item *item, int64_t now_ns)
 {
     queue_settle_locked(queue, now_ns);
-    *item = queue->items[queue->head];
+    *item = queue->entries[queue->head].item;
     queue->head = queue->head + 1 < queue->capacity ? queue->head + 1 : 0;
     queue->depth--;
     queue->bytes -= item->size_bytes;

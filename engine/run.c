@@ -49,7 +49,7 @@ static int end_hooks(weir_slot *slot, int status)
     while (slot->hooks_begun > 0) {
         weir_task_hook *hook = &slot->node->task_hooks[--slot->hooks_begun];
         end.status = status;
-        end.out = slot->out.data || slot->out.label ? &slot->out : NULL;
+        end.out = status == WEIR_OK ? &slot->out : NULL;
         end.error = status < 0 ? &slot->error : NULL;
         int result = hook->end ? hook->end(hook->self, hook_state(slot, slot->hooks_begun), slot, &end) : 0;
         if (result != WEIR_OK && status >= 0)
@@ -78,18 +78,22 @@ static int begin_task(weir_slot *slot)
     slot->begun = true;
     slot->error.status = 0;
     slot->error.label[0] = '\0';
-    int status = begin_hooks(slot);
+    slot->hooks_begun = 0;
+    int status = slot->flushing || slot->node->num_ins == 0 ? WEIR_OK : begin_hooks(slot);
     return status == WEIR_OK ? prepare_worker(slot) : status;
 }
 
 static bool is_result(const weir_slot *slot, int status)
 {
+    bool is_source = slot->node->num_ins == 0;
     switch (status) {
     case WEIR_OK:
     case WEIR_SKIP: return true;
-    case WEIR_PENDING: return !slot->completed;
-    case WEIR_MORE: return slot->node->in && !slot->completed;
-    case WEIR_EOF: return !slot->node->in;
+    case WEIR_PENDING: return !slot->finishing && !slot->flushing;
+    case WEIR_MORE: return !slot->finishing && !is_source;
+    case WEIR_KEPT: return !slot->finishing && !slot->flushing && slot->node->op->flush;
+    case WEIR_EPOCH:
+    case WEIR_EOF: return is_source;
     default: return status < 0;
     }
 }
@@ -98,19 +102,38 @@ static int run_operation(weir_slot *slot)
 {
     weir_node *node = slot->node;
     int status;
-    if (slot->completed) {
+    if (slot->finishing) {
         status = slot->pending_status;
         slot->out = slot->pending_out;
         slot->pending_out = (weir_item){ 0 };
+    } else if (slot->flushing) {
+        status = node->op->flush(slot->worker, &slot->out, slot);
     } else {
-        status = node->op->run(slot->worker, node->in ? &slot->in : NULL, &slot->out, slot);
+        status = node->op->run(slot->worker, node->num_ins ? &slot->in : NULL, &slot->out, slot);
     }
-    if (!is_result(slot, status)) {
-        weir_error_set(&slot->error, WEIR_EINVAL, 0, "the operation returned %d (%s), which is no result here",
-                       status, weir_status_name(status));
-        status = WEIR_EINVAL;
-    }
+    if (!is_result(slot, status))
+        return weir_task_fail(slot, WEIR_EINVAL, 0, "the operation returned %d (%s), which is no result here", status,
+                              weir_status_name(status));
     return status;
+}
+
+/* A source that is to run again begins with a new worker. */
+static void restart_source(weir_slot *slot)
+{
+    const weir_op *op = slot->node->op;
+    if (slot->worker_live && op->worker_free)
+        op->worker_free(slot->worker);
+    if (op->worker_size)
+        memset(slot->worker, 0, op->worker_size);
+    slot->worker_live = false;
+}
+
+static int check_deadline(weir_slot *slot, int status)
+{
+    if (status == WEIR_PENDING || !atomic_load_explicit(&slot->overdue, memory_order_relaxed))
+        return status;
+    double deadline_s = (double)slot->node->task_deadline_ns / (double)WEIR_SECOND;
+    return weir_task_fail(slot, WEIR_ETIMEDOUT, 0, "ran longer than its deadline of %g s", deadline_s);
 }
 
 static void copy_tail(char *to, size_t size, const char *from)
@@ -128,11 +151,11 @@ static void tell_failure(weir_slot *slot, int status)
     copy_tail(error->stage, sizeof error->stage, node->name);
     copy_tail(error->label, sizeof error->label, weir_task_label(slot));
 
-    if (atomic_load_explicit(&slot->should_stop, memory_order_relaxed))
+    if (status != WEIR_ETIMEDOUT && atomic_load_explicit(&slot->should_stop, memory_order_relaxed))
         return; /* it was asked to */
     weir_log(WEIR_LOG_WARNING, "%s: %s%s%s (%s)", error->stage, error->label, error->label[0] ? ": " : "",
              error->message, weir_status_name(status));
-    if (node->pipeline->wants_failures && node->in) {
+    if (node->pipeline->wants_failures && node->num_ins) {
         slot->report = report_failure(slot);
         if (!slot->report)
             weir_log(WEIR_LOG_ERROR, "%s: out of memory, the failure of %s is not recorded", error->stage,
@@ -140,22 +163,33 @@ static void tell_failure(weir_slot *slot, int status)
     }
 }
 
+/* What the operation, or a hook, says of the task. */
+static int run_to_result(weir_slot *slot)
+{
+    slot->out = (weir_item){ 0 };
+    slot->out_index = 0;
+    int status = slot->begun ? WEIR_OK : begin_task(slot);
+    if (status == WEIR_OK)
+        status = check_deadline(slot, run_operation(slot));
+    if ((status == WEIR_OK || status == WEIR_MORE) && !slot->finishing && !label_inherit(&slot->out, &slot->in))
+        status = fail_by_default(slot, WEIR_ENOMEM, "no memory for the item's label");
+    if (status == WEIR_EOF && slot->node->epochs) {
+        restart_source(slot);
+        status = WEIR_EPOCH;
+    }
+    return status;
+}
+
 static void run_task_step(weir_slot *slot)
 {
-    int status = slot->begun ? WEIR_OK : begin_task(slot);
-    slot->out = (weir_item){ 0 };
-    if (status == WEIR_OK)
-        status = run_operation(slot);
-
-    if ((status == WEIR_OK || status == WEIR_MORE) && !label_inherit(&slot->out, &slot->in))
-        status = fail_by_default(slot, WEIR_ENOMEM, "no memory for the item's label");
+    int status = run_to_result(slot);
     if (status != WEIR_MORE && status != WEIR_PENDING)
         status = end_hooks(slot, status);
     if (status < 0)
         tell_failure(slot, status);
     if (status != WEIR_OK && status != WEIR_MORE && status != WEIR_PENDING)
         weir_item_release(&slot->out);
-    if (status != WEIR_MORE && status != WEIR_PENDING)
+    if (status != WEIR_MORE && status != WEIR_PENDING && slot->node->num_ins)
         weir_item_release(&slot->in);
     slot->status = status;
 }

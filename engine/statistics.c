@@ -13,11 +13,15 @@
 
 #include "queue.h"
 
-/* One node's figures of one lap. */
-struct node_lap {
-    weir_stage_lap stage;
-    weir_queue_lap queue;
-    weir_histogram *run_times, *put_times, *get_times; /* cleared between laps */
+/* The figures of one lap, with histograms that are empty between laps. */
+struct stage_lap {
+    weir_stage_lap lap;
+    weir_histogram *run_times;
+};
+
+struct queue_lap {
+    weir_queue_lap lap;
+    weir_histogram *put_times, *get_times;
 };
 
 /* ---- reports ------------------------------------------------------------------------------------------------ */
@@ -100,7 +104,7 @@ static void tell_reports(weir_pipeline *pipeline)
     pipeline->reports = NULL;
     pipeline->reports_end = &pipeline->reports;
     pipeline->num_reports = 0;
-    flow_reports_taken_locked(pipeline);
+    step_reports_taken_locked(pipeline);
     engine_unlock(pipeline);
 
     while (first) {
@@ -120,9 +124,9 @@ static void swap(weir_histogram **one, weir_histogram **other)
     *other = kept;
 }
 
-static void take_stage_lap_locked(weir_node *node, node_lap *lap)
+static void take_stage_lap_locked(weir_node *node, struct stage_lap *taken)
 {
-    lap->stage = (weir_stage_lap){
+    taken->lap = (weir_stage_lap){
         .name = node->name,
         .num_tasks = node->num_tasks,
         .num_failures = node->num_failures,
@@ -140,12 +144,12 @@ static void take_stage_lap_locked(weir_node *node, node_lap *lap)
     memset(node->time_ns, 0, sizeof node->time_ns);
     node->num_tasks = node->num_failures = node->num_skipped = 0;
     node->success_ns = node->failed_ns = node->max_ns = node->cpu_ns = 0;
-    swap(&node->run_times, &lap->run_times);
+    swap(&node->run_times, &taken->run_times);
 }
 
-static void take_queue_lap_locked(weir_queue *queue, node_lap *lap)
+static void take_queue_lap_locked(weir_queue *queue, struct queue_lap *taken)
 {
-    lap->queue = (weir_queue_lap){
+    taken->lap = (weir_queue_lap){
         .name = queue->name,
         .capacity = queue->capacity,
         .num_put = queue->num_put,
@@ -165,8 +169,38 @@ static void take_queue_lap_locked(weir_queue *queue, node_lap *lap)
     queue->depth_ns = queue->bytes_ns = 0;
     queue->max_depth = queue->depth;
     queue->max_bytes = queue->bytes;
-    swap(&queue->put_times, &lap->put_times);
-    swap(&queue->get_times, &lap->get_times);
+    swap(&queue->put_times, &taken->put_times);
+    swap(&queue->get_times, &taken->get_times);
+}
+
+/* Closes the open spans at this moment. */
+static void settle_locked(weir_pipeline *pipeline)
+{
+    int64_t now_ns = pipeline->now_ns;
+    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
+        weir_node *node = pipeline->nodes[i];
+        for (uint32_t j = 0; j < node->num_outs; j++)
+            queue_settle_locked(&node->outs[j], now_ns);
+        for (uint32_t j = 0; j < node->num_made; j++) {
+            weir_slot *slot = node->slots[j];
+            node->time_ns[slot->state] += now_ns - slot->since_ns;
+            slot->since_ns = now_ns;
+        }
+    }
+    for (uint32_t i = 0; i < pipeline->num_pools; i++)
+        cpu_time_settle_locked(pipeline->pools[i]);
+}
+
+static void take_laps_locked(weir_pipeline *pipeline)
+{
+    settle_locked(pipeline);
+    struct queue_lap *queue_lap = pipeline->queue_laps;
+    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
+        weir_node *node = pipeline->nodes[i];
+        take_stage_lap_locked(node, &pipeline->stage_laps[i]);
+        for (uint32_t j = 0; j < node->num_outs; j++)
+            take_queue_lap_locked(&node->outs[j], queue_lap++);
+    }
 }
 
 static void take_lap(weir_pipeline *pipeline)
@@ -175,41 +209,48 @@ static void take_lap(weir_pipeline *pipeline)
     int64_t end_unix_ns = weir_unix_now_ns();
     int64_t elapsed_ns = pipeline->now_ns - pipeline->lap_start_ns;
     pipeline->lap_start_ns = pipeline->now_ns;
-    flow_settle_locked(pipeline);
-    for (uint32_t i = 0; i < pipeline->num_pools; i++)
-        cpu_time_settle_locked(pipeline->pools[i]);
-    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
-        take_stage_lap_locked(pipeline->nodes[i], &pipeline->laps[i]);
-        take_queue_lap_locked(&pipeline->nodes[i]->out, &pipeline->laps[i]);
-    }
+    take_laps_locked(pipeline);
     engine_unlock(pipeline);
 
     for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
-        node_lap *lap = &pipeline->laps[i];
-        lap->stage.end_unix_ns = lap->queue.end_unix_ns = end_unix_ns;
-        lap->stage.elapsed_ns = lap->queue.elapsed_ns = elapsed_ns;
+        pipeline->stage_laps[i].lap.end_unix_ns = end_unix_ns;
+        pipeline->stage_laps[i].lap.elapsed_ns = elapsed_ns;
+    }
+    for (uint32_t i = 0; i < pipeline->num_queues; i++) {
+        pipeline->queue_laps[i].lap.end_unix_ns = end_unix_ns;
+        pipeline->queue_laps[i].lap.elapsed_ns = elapsed_ns;
     }
 }
 
+/* Sources, merges and the sink have none. */
 static bool has_task_figures(const weir_node *node)
 {
-    return node->op && node->in;
+    return node->op && node->num_ins > 0;
 }
 
-static void tell_lap(weir_pipeline *pipeline)
+static void tell_lap(const weir_pipeline *pipeline, const weir_observer *observer)
 {
-    for (const weir_observer *observer = pipeline->observer; observer; observer = observer->next)
-        for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
-            if (observer->stage_lap && has_task_figures(pipeline->nodes[i]))
-                observer->stage_lap(observer->self, &pipeline->laps[i].stage);
-            if (observer->queue_lap)
-                observer->queue_lap(observer->self, &pipeline->laps[i].queue);
-        }
+    const struct queue_lap *queue_lap = pipeline->queue_laps;
     for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
-        node_lap *lap = &pipeline->laps[i];
-        weir_histogram_clear(lap->run_times);
-        weir_histogram_clear(lap->put_times);
-        weir_histogram_clear(lap->get_times);
+        const weir_node *node = pipeline->nodes[i];
+        if (observer->stage_lap && has_task_figures(node))
+            observer->stage_lap(observer->self, &pipeline->stage_laps[i].lap);
+        for (uint32_t j = 0; j < node->num_outs; j++, queue_lap++)
+            if (observer->queue_lap)
+                observer->queue_lap(observer->self, &queue_lap->lap);
+    }
+}
+
+static void report_lap(weir_pipeline *pipeline)
+{
+    take_lap(pipeline);
+    for (const weir_observer *observer = pipeline->observer; observer; observer = observer->next)
+        tell_lap(pipeline, observer);
+    for (uint32_t i = 0; i < pipeline->num_nodes; i++)
+        weir_histogram_clear(pipeline->stage_laps[i].run_times);
+    for (uint32_t i = 0; i < pipeline->num_queues; i++) {
+        weir_histogram_clear(pipeline->queue_laps[i].put_times);
+        weir_histogram_clear(pipeline->queue_laps[i].get_times);
     }
 }
 
@@ -219,11 +260,11 @@ static void describe_node(const weir_node *node, weir_stage_info *info)
 {
     *info = (weir_stage_info){
         .name = node->name,
-        .queue_name = node->out.name,
+        .queue_name = node->outs[0].name,
         .kind = node->kind,
-        .concurrency = node->num_slots,
-        .queue_items = node->out.capacity,
-        .queue_bytes = node->out.capacity_bytes == UINT64_MAX ? 0 : node->out.capacity_bytes,
+        .concurrency = node->concurrency,
+        .queue_items = node->outs[0].capacity,
+        .queue_bytes = node->outs[0].capacity_bytes == UINT64_MAX ? 0 : node->outs[0].capacity_bytes,
         .output_order = node->order == WEIR_ORDER_INPUT ? "input" : "completion",
     };
 }
@@ -261,7 +302,7 @@ static void release_leftovers(weir_pipeline *pipeline)
     weir_item item;
     for (;;) {
         engine_lock_at(pipeline, weir_now_ns());
-        bool taken = flow_take_leftover_locked(pipeline, &item);
+        bool taken = end_take_leftover_locked(pipeline, &item);
         engine_unlock(pipeline);
         if (!taken)
             return;
@@ -273,7 +314,7 @@ static void cancel_pending(weir_pipeline *pipeline)
 {
     for (;;) {
         engine_lock(pipeline);
-        weir_slot *slot = flow_take_uncancelled_locked(pipeline);
+        weir_slot *slot = end_take_uncancelled_locked(pipeline);
         engine_unlock(pipeline);
         if (!slot)
             return;
@@ -283,9 +324,7 @@ static void cancel_pending(weir_pipeline *pipeline)
 
 static void on_lap(uv_timer_t *timer)
 {
-    weir_pipeline *pipeline = timer->data;
-    take_lap(pipeline);
-    tell_lap(pipeline);
+    report_lap(timer->data);
 }
 
 static void on_wake(uv_async_t *wake)
@@ -301,8 +340,7 @@ static void on_wake(uv_async_t *wake)
         return;
     release_leftovers(pipeline);
     tell_reports(pipeline);
-    take_lap(pipeline);
-    tell_lap(pipeline);
+    report_lap(pipeline);
     tell_end(pipeline);
     uv_stop(&pipeline->loop);
 }
@@ -322,15 +360,18 @@ static void statistics_main(void *argument)
 static int make_laps(weir_pipeline *pipeline)
 {
     pipeline->stage_infos = calloc(pipeline->num_nodes, sizeof *pipeline->stage_infos);
-    pipeline->laps = calloc(pipeline->num_nodes, sizeof *pipeline->laps);
-    if (!pipeline->stage_infos || !pipeline->laps)
+    pipeline->stage_laps = calloc(pipeline->num_nodes, sizeof *pipeline->stage_laps);
+    pipeline->queue_laps = calloc(pipeline->num_queues, sizeof *pipeline->queue_laps);
+    if (!pipeline->stage_infos || !pipeline->stage_laps || !pipeline->queue_laps)
         return WEIR_ENOMEM;
-    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
-        node_lap *lap = &pipeline->laps[i];
-        lap->run_times = calloc(1, sizeof *lap->run_times);
-        lap->put_times = calloc(1, sizeof *lap->put_times);
-        lap->get_times = calloc(1, sizeof *lap->get_times);
-        if (!lap->run_times || !lap->put_times || !lap->get_times)
+    for (uint32_t i = 0; i < pipeline->num_nodes; i++)
+        if (!(pipeline->stage_laps[i].run_times = calloc(1, sizeof(weir_histogram))))
+            return WEIR_ENOMEM;
+    for (uint32_t i = 0; i < pipeline->num_queues; i++) {
+        struct queue_lap *taken = &pipeline->queue_laps[i];
+        taken->put_times = calloc(1, sizeof *taken->put_times);
+        taken->get_times = calloc(1, sizeof *taken->get_times);
+        if (!taken->put_times || !taken->get_times)
             return WEIR_ENOMEM;
     }
     return WEIR_OK;
@@ -378,12 +419,14 @@ void statistics_join(weir_pipeline *pipeline)
 
 static void free_laps(weir_pipeline *pipeline)
 {
-    for (uint32_t i = 0; pipeline->laps && i < pipeline->num_nodes; i++) {
-        free(pipeline->laps[i].run_times);
-        free(pipeline->laps[i].put_times);
-        free(pipeline->laps[i].get_times);
+    for (uint32_t i = 0; pipeline->stage_laps && i < pipeline->num_nodes; i++)
+        free(pipeline->stage_laps[i].run_times);
+    for (uint32_t i = 0; pipeline->queue_laps && i < pipeline->num_queues; i++) {
+        free(pipeline->queue_laps[i].put_times);
+        free(pipeline->queue_laps[i].get_times);
     }
-    free(pipeline->laps);
+    free(pipeline->queue_laps);
+    free(pipeline->stage_laps);
     free(pipeline->stage_infos);
 }
 

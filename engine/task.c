@@ -49,11 +49,17 @@ int weir_task_event(weir_task *task, const char *name, const char *detail)
 void weir_task_complete(weir_task *task, int status, weir_item *out)
 {
     weir_pipeline *pipeline = task->node->pipeline;
+    weir_item result = { 0 };
+    if (status == WEIR_OK && out) {
+        result = *out;
+        *out = (weir_item){ 0 };
+    }
+    if (!label_inherit(&result, &task->in))
+        status = weir_task_fail(task, WEIR_ENOMEM, 0, "no memory for the item's label");
+
     engine_lock_at(pipeline, weir_now_ns());
     task->pending_status = status;
-    task->pending_out = status == WEIR_OK && out ? *out : (weir_item){ 0 };
-    if (status == WEIR_OK && out)
-        *out = (weir_item){ 0 };
-    flow_completed_locked(task);
+    task->pending_out = result;
+    step_completed_locked(task);
     engine_unlock_last(pipeline);
 }

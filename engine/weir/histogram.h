@@ -25,7 +25,7 @@ extern "C" {
 
 typedef struct weir_histogram {
     uint64_t count; /* of all buckets together */
-    uint32_t first; /* no bucket below is used; first > last when empty */
+    uint32_t first; /* no bucket below is used */
     uint32_t last;  /* no bucket above is used */
     uint32_t buckets[WEIR_HISTOGRAM_BUCKETS];
 } weir_histogram;

@@ -31,6 +31,10 @@ WEIR_API void weir_item_release(weir_item *item);
 /* Moves data, size and release from `in` to `out`; `in` keeps seq and label. For operations that pass data on. */
 WEIR_API void weir_item_move(weir_item *out, weir_item *in);
 
+/* Moves data, size and release from `in` to `to`, and gives `to` the seq and the label, too: for operations that keep an
+   item beyond their task (WEIR_KEPT). Release `to` with weir_item_release(). */
+WEIR_API void weir_item_keep(weir_item *to, weir_item *in);
+
 #ifdef __cplusplus
 }
 #endif

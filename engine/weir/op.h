@@ -42,12 +42,18 @@ typedef struct weir_op {
      *   WEIR_OK       out is set; done with in
      *   WEIR_SKIP     done with in, nothing to hand on
      *   WEIR_MORE     out is set; call again with the same in once out has found room
+     *   WEIR_KEPT     done with in, which has become a part of a later result (weir_item_keep()); needs flush
      *   WEIR_PENDING  weir_task_complete() brings the result, from any thread; in and task stay valid until then,
      *                 out does not
+     *   WEIR_EPOCH    sources only: no item, but the end of an epoch
      *   WEIR_EOF      sources only: nothing more will come
      *   negative      failed: in is dropped, and out, if set, too
      */
     int (*run)(void *worker, weir_item *in, weir_item *out, weir_task *task);
+    /* At the end of an epoch and at the end of the input, for each worker that has had a task since the last flush: hands
+       on what it has kept. WEIR_OK or WEIR_MORE (out is set; MORE: call again), WEIR_SKIP (nothing to hand on; what it
+       had kept it has released) or negative. Not called on stop and failure; task hooks do not run around it. */
+    int (*flush)(void *worker, weir_item *out, weir_task *task);
     void (*worker_free)(void *worker); /* at the pipeline's end, for each worker that was initialised */
 
     /* Called once, on the statistics thread, for each task that is pending when its stage is stopped: it should bring
@@ -90,10 +96,10 @@ WEIR_API int weir_task_event(weir_task *task, const char *name, const char *deta
 
 /* How a task ended, for the end of a task hook. */
 typedef struct weir_task_end {
-    int status;              /* WEIR_OK, WEIR_SKIP or negative */
+    int status;              /* WEIR_OK, WEIR_SKIP, WEIR_KEPT or negative */
     int64_t start_ns;        /* weir_now_ns() when it first ran */
     int64_t run_ns;          /* time it ran; waiting for room between pieces (WEIR_MORE) is not counted */
-    const weir_item *out;    /* the last item it made, NULL = none; not to be changed */
+    const weir_item *out;    /* the item it made (WEIR_OK), else NULL; not to be changed */
     const weir_error *error; /* NULL = no failure */
 } weir_task_end;
 

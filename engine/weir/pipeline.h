@@ -49,6 +49,13 @@ typedef enum weir_order {
     WEIR_ORDER_INPUT,          /* as their inputs came in; at most the stage's own slots are held back */
 } weir_order;
 
+/* Which input a merge takes from. */
+typedef enum weir_merge_order {
+    WEIR_MERGE_ARRIVAL = 0, /* the item that came first */
+    WEIR_MERGE_ROUND_ROBIN, /* one from each in turn, waiting for it; inputs that have ended are left out */
+    WEIR_MERGE_WEIGHTED,    /* in turns, too, of which each input gets a share by its weight */
+} weir_merge_order;
+
 /* Setting this struct to all-0 is equivalent to defaults. Everything it points to is copied, but for `self` of hooks. */
 typedef struct weir_stage_options {
     const char *name;     /* [A-Za-z0-9_.-]+ (NULL = the operation's) */
@@ -62,7 +69,31 @@ typedef struct weir_stage_options {
     size_t num_stage_hooks;
     const weir_task_hook *task_hooks; /* inside the pipeline's */
     size_t num_task_hooks;
+    int64_t task_deadline_ns; /* a task that runs longer is asked to stop and fails with WEIR_ETIMEDOUT; waiting for
+                                 room does not count (0 = none) */
+    uint32_t
+        epochs; /* sources: run again after WEIR_EOF, with a new worker, this often in all, and let the consumer know
+                        the end of each epoch (0 = once, without that; WEIR_ENDLESS = until stopped) */
 } weir_stage_options;
+
+#define WEIR_ENDLESS UINT32_MAX
+
+/* Decides where items go; see weir_route(). */
+typedef struct weir_route_config {
+    /* The number, below num_branches, of the branch for this item; another one fails the item. On a pool thread, several
+       at once. */
+    int (*pick)(void *self, const weir_item *item);
+    void *self;
+    uint32_t num_branches;
+} weir_route_config;
+
+/* Setting this struct to all-0 is equivalent to defaults. */
+typedef struct weir_merge_config {
+    weir_merge_order order;
+    const uint32_t
+        *weights; /* WEIR_MERGE_WEIGHTED: one for each input, in the order they were built, above 0; copied */
+    size_t num_weights;
+} weir_merge_config;
 
 /* Setting this struct to all-0 is equivalent to defaults. */
 typedef struct weir_pipeline_options {
@@ -73,6 +104,9 @@ typedef struct weir_pipeline_options {
     weir_max_failures max_failures;   /* of each stage that sets none itself */
     const weir_task_hook *task_hooks; /* around every stage's tasks; copied */
     size_t num_task_hooks;
+    int64_t
+        stall_warning_ns; /* a task that has run this long is logged with its stage, label and age while it runs, and
+                                 again each time its age has doubled (0 = 30 s; WEIR_FOREVER = never) */
 } weir_pipeline_options;
 
 /*
@@ -84,6 +118,28 @@ WEIR_API void weir_source(weir_builder *builder, const weir_op *op, const void *
                           const weir_stage_options *options);
 WEIR_API void weir_pipe(weir_builder *builder, const weir_op *op, const void *config,
                         const weir_stage_options *options);
+
+/*
+ * A route: `config->pick` decides for each item which branch it goes through. weir_branch() begins the next branch, the
+ * calls up to the next one describe its stages (none: items pass), and weir_join() ends the last one and merges them:
+ *
+ *     weir_route(b, &(weir_route_config){ .pick = by_size, .num_branches = 2 }, NULL);
+ *         weir_branch(b);  weir_pipe(b, &decode_small, …);
+ *         weir_branch(b);  weir_pipe(b, &decode_large, …);  weir_pipe(b, &shrink, …);
+ *     weir_join(b, NULL);
+ *
+ * Branches may hold routes. Behind the join items are in the order in which they arrive.
+ */
+WEIR_API void weir_route(weir_builder *builder, const weir_route_config *config, const weir_stage_options *options);
+WEIR_API void weir_branch(weir_builder *builder);
+WEIR_API void weir_join(weir_builder *builder, const weir_stage_options *options);
+
+/*
+ * Several sources: each further weir_source() begins a line of its own, with its own stages, and weir_merge() makes one
+ * line of all that are open. config may be NULL.
+ */
+WEIR_API void weir_merge(weir_builder *builder, const weir_merge_config *config, const weir_stage_options *options);
+
 WEIR_API void weir_sink(weir_builder *builder, uint32_t queue_items /* (0 = 3) */);
 
 /*
@@ -99,6 +155,7 @@ WEIR_API void weir_builder_free(weir_builder *builder);
 /*
  * The next result, in *item, which the caller then owns and releases with weir_item_release().
  *   WEIR_OK        *item is set
+ *   WEIR_EPOCH     no item, but the end of an epoch: all items of it have been delivered, and none of the next one
  *   WEIR_EOF       all has been delivered; again and again
  *   WEIR_ETIMEDOUT nothing came within timeout_ns (0 = do not wait; WEIR_FOREVER)
  *   WEIR_EFAILED   the pipeline failed, and what had got past the failing stage has been delivered; again and again
@@ -131,18 +188,19 @@ WEIR_API int weir_stage_error(weir_pipeline *pipeline, const char *stage, weir_e
 
 /*
  * Where every item went. At any moment, for a stage,
- *     taken + created = handed_on + skipped + failed + dropped + in_flight
+ *     taken + created = handed_on + skipped + failed + dropped + merged + in_flight
  * and for the pipeline, where `taken` is what the source made and `handed_on` what weir_next() delivered, the same.
  * After weir_stop() and the end of the last task in_flight is only what weir_free() still has to release; it counts
  * them as dropped.
  */
 typedef struct weir_account {
     uint64_t taken;     /* items that came in (pipeline: that the source made) */
-    uint64_t created;   /* items beyond one that were made of an input (WEIR_MORE) */
+    uint64_t created;   /* items beyond one that were made of an input (WEIR_MORE), or by a flush */
     uint64_t handed_on; /* items that went on (pipeline: were delivered) */
     uint64_t skipped;
     uint64_t failed;
     uint64_t dropped;   /* given up at stop or failure */
+    uint64_t merged;    /* became a part of another item (WEIR_KEPT) */
     uint64_t in_flight; /* in slots and, for the pipeline, in queues */
 } weir_account;
 

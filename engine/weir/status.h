@@ -16,6 +16,7 @@ extern "C" {
     X(PENDING, 3, "the result comes later") \
     X(EOF, 4, "end of stream") \
     X(EPOCH, 5, "end of an epoch") \
+    X(KEPT, 6, "kept for a later result") \
     X(EINVAL, -1, "invalid argument") \
     X(ENOMEM, -2, "out of memory") \
     X(EFAILED, -3, "the pipeline failed") \

@@ -1,0 +1,144 @@
+/*
+ * Stop and failure. A cancelled node starts no task: its running tasks are asked to stop, and what its slots hold is
+ * released by whichever thread picks them next. A failure cancels the failing node, but for the results that it has
+ * already made, and everything before it; what is behind it runs on until nothing more comes.
+ */
+#include "queue.h"
+
+static void cancel_slot(weir_slot *slot, bool keep_result)
+{
+    switch (slot->state) {
+    case SLOT_PENDING:
+        slot->node->pipeline->wake_statistics = true; /* which calls op->cancel */
+        /* fall through */
+    case SLOT_RUNNING: atomic_store_explicit(&slot->should_stop, true, memory_order_relaxed); break;
+    case SLOT_HOLDING:
+        if (keep_result || slot->reporting)
+            break;
+        if (slot->node->op)
+            slot_make_ready_locked(slot); /* to be released */
+        else
+            slot_enter_idle_locked(slot); /* end_take_leftover_locked() finds it */
+        break;
+    default: break;
+    }
+}
+
+static void drop_kept(weir_node *node)
+{
+    for (uint32_t i = 0; i < node->num_made; i++) {
+        node->account.merged -= node->slots[i]->num_kept;
+        node->account.dropped += node->slots[i]->num_kept;
+        node->slots[i]->num_kept = 0;
+    }
+}
+
+static void drop_results(weir_node *node)
+{
+    for (uint32_t i = 0; i < node->num_outs; i++)
+        node->outs[i].holders = (weir_slot_list){ 0 };
+    if (node->passing_epoch) {
+        slot_enter_locked(&node->chore, SLOT_IDLE);
+        node->passing_epoch = false;
+    }
+}
+
+static void cancel(weir_node *node, bool keep_results)
+{
+    if (node->state == NODE_DONE || (node->cancelled && (keep_results || !node->keeps_results)))
+        return;
+    node->cancelled = true;
+    node->keeps_results = keep_results;
+    if (!keep_results)
+        drop_results(node);
+    for (uint32_t i = 0; i < node->num_made; i++)
+        cancel_slot(node->slots[i], keep_results);
+    drop_kept(node);
+    slots_open_gate_locked(node);
+    flow_check_boundary_locked(node);
+}
+
+static void cancel_before(weir_node *node)
+{
+    for (uint32_t i = 0; i < node->num_ins; i++) {
+        cancel(node->ins[i]->producer, false);
+        cancel_before(node->ins[i]->producer);
+    }
+}
+
+void end_by_failure_locked(weir_node *node, const weir_error *error)
+{
+    weir_pipeline *pipeline = node->pipeline;
+    if (!pipeline->failed && !pipeline->stopped) {
+        pipeline->failed = true;
+        pipeline->error = *error;
+        weir_report *report = report_event("failed", "pipeline", error->message);
+        if (report)
+            report_append_locked(pipeline, report);
+    }
+    cancel(node, true);
+    cancel_before(node);
+}
+
+void end_by_stop_locked(weir_pipeline *pipeline)
+{
+    if (pipeline->stopped || pipeline->over)
+        return;
+    pipeline->stopped = true;
+    pipeline->stopped_ns = pipeline->now_ns;
+    weir_report *report = report_event("stop", "pipeline", NULL);
+    if (report)
+        report_append_locked(pipeline, report);
+    pipeline->wake_statistics = true;
+    atomic_store_explicit(&pipeline->is_consumable, true, memory_order_relaxed);
+    for (uint32_t i = 0; i < pipeline->num_nodes; i++)
+        cancel(pipeline->nodes[i], false);
+    flow_check_over_locked(pipeline);
+}
+
+weir_slot *end_take_uncancelled_locked(weir_pipeline *pipeline)
+{
+    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
+        weir_node *node = pipeline->nodes[i];
+        if (!node->op || !node->op->cancel)
+            continue;
+        for (uint32_t j = 0; j < node->num_made; j++) {
+            weir_slot *slot = node->slots[j];
+            bool unwanted = node->cancelled || atomic_load_explicit(&slot->overdue, memory_order_relaxed);
+            if (slot->state != SLOT_PENDING || !unwanted || slot->cancel_called)
+                continue;
+            slot->cancel_called = true;
+            return slot;
+        }
+    }
+    return NULL;
+}
+
+static bool take_from_queues(weir_node *node, weir_item *item)
+{
+    for (uint32_t i = 0; i < node->num_outs; i++) {
+        weir_queue *queue = &node->outs[i];
+        if (queue->depth == 0)
+            continue;
+        queue_pop_locked(queue, item, node->pipeline->now_ns);
+        queue->total_dropped += !is_epoch_end(item);
+        return true;
+    }
+    return false;
+}
+
+bool end_take_leftover_locked(weir_pipeline *pipeline, weir_item *item)
+{
+    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
+        weir_node *node = pipeline->nodes[i];
+        if (take_from_queues(node, item))
+            return true;
+        if (node->op || !node->slots[0]->has_out)
+            continue;
+        *item = node->slots[0]->out;
+        node->slots[0]->has_out = false;
+        node->account.dropped++;
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,139 @@
+/* States of slots, the lists they are in, and what the threads of a pool may pick. */
+#include "internal.h"
+
+void list_append(weir_slot_list *list, weir_slot *slot)
+{
+    slot->next = NULL;
+    if (list->last)
+        list->last->next = slot;
+    else
+        list->first = slot;
+    list->last = slot;
+}
+
+weir_slot *list_take_first(weir_slot_list *list)
+{
+    weir_slot *first = list->first;
+    list->first = first->next;
+    if (!list->first)
+        list->last = NULL;
+    return first;
+}
+
+void slot_enter_locked(weir_slot *slot, slot_state state)
+{
+    int64_t now_ns = slot->node->pipeline->now_ns;
+    if (!slot->chore)
+        slot->node->time_ns[slot->state] += now_ns - slot->since_ns;
+    slot->since_ns = slot->entered_ns = now_ns;
+    slot->state = state;
+}
+
+void slot_enter_idle_locked(weir_slot *slot)
+{
+    weir_node *node = slot->node;
+    slot_enter_locked(slot, SLOT_IDLE);
+    slot->next = node->idle;
+    node->idle = slot;
+    node->num_idle++;
+}
+
+weir_slot *slot_take_idle_locked(weir_node *node)
+{
+    weir_slot *slot = node->idle;
+    node->idle = slot->next;
+    node->num_idle--;
+    return slot;
+}
+
+/* Before its start hooks have run a stage starts no task; the chore that runs them, and a cancelled stage's slots,
+   need not wait. */
+static bool may_run(const weir_node *node, const weir_slot *slot)
+{
+    return slot->chore || node->cancelled || (node->state != NODE_NEW && node->state != NODE_STARTING);
+}
+
+static void change_num_ready(weir_pool *pool, int change)
+{
+    uint32_t ready = atomic_load_explicit(&pool->num_ready, memory_order_relaxed);
+    atomic_store_explicit(&pool->num_ready, ready + (uint32_t)change, memory_order_relaxed);
+}
+
+static uint32_t ready_bit(const weir_node *node)
+{
+    return node->pipeline->num_nodes - 1 - node->index;
+}
+
+static void append_ready(weir_node *node, weir_slot *slot)
+{
+    uint32_t bit = ready_bit(node);
+    list_append(&node->ready, slot);
+    node->pool->ready_nodes[bit / 64] |= UINT64_C(1) << (bit % 64);
+    change_num_ready(node->pool, 1);
+}
+
+static weir_slot *take_ready(weir_node *node)
+{
+    uint32_t bit = ready_bit(node);
+    weir_slot *slot = list_take_first(&node->ready);
+    if (!node->ready.first)
+        node->pool->ready_nodes[bit / 64] &= ~(UINT64_C(1) << (bit % 64));
+    change_num_ready(node->pool, -1);
+    return slot;
+}
+
+void slot_make_ready_locked(weir_slot *slot)
+{
+    weir_node *node = slot->node;
+    slot_enter_locked(slot, SLOT_READY);
+    if (may_run(node, slot))
+        append_ready(node, slot);
+    else
+        list_append(&node->gated, slot);
+}
+
+void slots_open_gate_locked(weir_node *node)
+{
+    while (node->gated.first)
+        append_ready(node, list_take_first(&node->gated));
+}
+
+static weir_node *nearest_ready_node(weir_pool *pool)
+{
+    for (uint32_t word = 0; word < pool->num_words; word++)
+        if (pool->ready_nodes[word]) {
+            uint32_t bit = word * 64 + (uint32_t)__builtin_ctzll(pool->ready_nodes[word]);
+            return pool->pipeline->nodes[pool->pipeline->num_nodes - 1 - bit];
+        }
+    return NULL;
+}
+
+static void begin_task(weir_slot *slot)
+{
+    weir_node *node = slot->node;
+    weir_pipeline *pipeline = node->pipeline;
+    slot->start_ns = pipeline->now_ns;
+    slot->run_ns = 0;
+    slot->warn_after_ns = pipeline->stall_warning_ns;
+    atomic_store_explicit(&slot->should_stop, false, memory_order_relaxed);
+    atomic_store_explicit(&slot->overdue, false, memory_order_relaxed);
+    if (node->num_ins == 0 && !slot->has_seq) {
+        slot->in.seq = pipeline->next_seq++;
+        slot->has_seq = true;
+    }
+}
+
+weir_slot *slot_pick_locked(weir_pool *pool)
+{
+    if (atomic_load_explicit(&pool->num_ready, memory_order_relaxed) == 0)
+        return NULL;
+
+    weir_node *node = nearest_ready_node(pool);
+    weir_slot *slot = take_ready(node);
+    slot_enter_locked(slot, SLOT_RUNNING);
+    slot->finishing = slot->completed;
+    slot->given_up = node->cancelled && node->state != NODE_ENDING;
+    if (!slot->begun && !slot->given_up && !slot->chore)
+        begin_task(slot);
+    return slot;
+}

@@ -1,0 +1,239 @@
+/* What the end of a step means: counts it, and sends the slot on its way. */
+#include "internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void count_success(weir_slot *slot)
+{
+    weir_node *node = slot->node;
+    node->num_tasks++;
+    node->total_tasks++;
+    node->success_ns += slot->run_ns;
+    if (slot->run_ns > node->max_ns)
+        node->max_ns = slot->run_ns;
+    if (node->num_ins)
+        weir_histogram_record(node->run_times, slot->run_ns);
+}
+
+/* The slot's task, or its flush, is over: it holds no input any more. */
+static void task_over(weir_slot *slot)
+{
+    if (slot->flushing)
+        slot->needs_flush = false;
+    else if (slot->node->op->flush && slot->worker_live)
+        slot->needs_flush = true;
+    slot->has_in = slot->more = slot->flushing = false;
+    label_release(slot->label);
+    slot->label = NULL;
+}
+
+static void next(weir_slot *slot)
+{
+    task_over(slot);
+    flow_next_input_locked(slot);
+}
+
+/* What the worker had kept has not become part of a result, but gone into this count. */
+static void count_kept_as(weir_slot *slot, uint64_t *count)
+{
+    slot->node->account.merged -= slot->num_kept;
+    *count += slot->num_kept;
+    slot->num_kept = 0;
+}
+
+/* ---- failures ----------------------------------------------------------------------------------------------- */
+
+static bool too_many_failures(const weir_node *node)
+{
+    const weir_max_failures *max = &node->max_failures;
+    switch (max->kind) {
+    case WEIR_FAILURES_COUNT: return max->count >= 0 && node->total_failures > (uint64_t)max->count;
+    case WEIR_FAILURES_RATE:
+        return node->total_tasks >= 100 && node->total_failures * max->den > node->total_tasks * max->num;
+    default: return false;
+    }
+}
+
+static void fail_over_budget(weir_node *node, const weir_error *last)
+{
+    weir_error error = *last;
+    snprintf(error.message, sizeof error.message,
+             "%llu of %llu tasks failed, more than max_failures allows; the last one: %.400s",
+             (unsigned long long)node->total_failures, (unsigned long long)node->total_tasks, last->message);
+    end_by_failure_locked(node, &error);
+}
+
+static void count_failure(weir_slot *slot)
+{
+    weir_node *node = slot->node;
+    node->num_tasks++;
+    node->total_tasks++;
+    node->num_failures++;
+    node->total_failures++;
+    node->failed_ns += slot->run_ns;
+    node->account.failed += slot->has_in;
+    if (slot->flushing)
+        count_kept_as(slot, &node->account.failed);
+    if (!node->first_error.status)
+        node->first_error = slot->error;
+    if (node->num_ins == 0)
+        end_by_failure_locked(node, &slot->error);
+    else if (too_many_failures(node))
+        fail_over_budget(node, &slot->error);
+}
+
+static void step_failed(weir_slot *slot)
+{
+    weir_pipeline *pipeline = slot->node->pipeline;
+    weir_report *report = slot->report;
+    slot->report = NULL;
+    count_failure(slot);
+    task_over(slot);
+    if (report) {
+        report->failure.run_ns = slot->run_ns;
+        report_append_locked(pipeline, report);
+    }
+    if (pipeline->num_reports < MAX_REPORTS) {
+        flow_next_input_locked(slot);
+    } else {
+        slot->reporting = true;
+        slot_enter_locked(slot, SLOT_HOLDING);
+        list_append(&pipeline->report_waiters, slot);
+    }
+}
+
+void step_reports_taken_locked(weir_pipeline *pipeline)
+{
+    while (pipeline->report_waiters.first && pipeline->num_reports < MAX_REPORTS) {
+        weir_slot *slot = list_take_first(&pipeline->report_waiters);
+        slot->reporting = false;
+        flow_next_input_locked(slot);
+    }
+}
+
+/* ---- the other results -------------------------------------------------------------------------------------- */
+
+/* The task is over and what it holds is lost. */
+static void drop(weir_slot *slot)
+{
+    slot->node->account.dropped += (uint64_t)slot->has_in + (uint64_t)slot->has_out;
+    slot->has_out = false;
+    free(slot->report);
+    slot->report = NULL;
+    next(slot);
+}
+
+static void made_result(weir_slot *slot)
+{
+    weir_node *node = slot->node;
+    bool last = slot->status == WEIR_OK;
+    slot->has_out = true;
+    slot->num_kept = 0;
+    if (node->num_ins == 0) {
+        node->account.taken++;
+        slot->has_seq = false;
+    }
+    if (!last || slot->flushing)
+        node->account.created++;
+    if (last && !slot->flushing)
+        count_success(slot);
+    if (last)
+        task_over(slot);
+    slot->more = !last;
+
+    if (node->cancelled && !node->keeps_results)
+        slot_make_ready_locked(slot); /* to be released */
+    else
+        flow_offer_locked(slot);
+}
+
+static void made_nothing(weir_slot *slot)
+{
+    weir_node *node = slot->node;
+    if (slot->flushing) {
+        count_kept_as(slot, &node->account.skipped);
+    } else {
+        count_success(slot);
+        node->num_skipped++;
+        node->account.skipped += slot->has_in;
+    }
+    next(slot);
+}
+
+static void kept_input(weir_slot *slot)
+{
+    count_success(slot);
+    if (slot->node->cancelled) {
+        slot->node->account.dropped++;
+    } else {
+        slot->node->account.merged++;
+        slot->num_kept++;
+    }
+    next(slot);
+}
+
+static void became_pending(weir_slot *slot)
+{
+    slot_enter_locked(slot, SLOT_PENDING);
+    slot->run_returned = true;
+    if (slot->completed)
+        slot_make_ready_locked(slot);
+    else if (slot->node->cancelled)
+        slot->node->pipeline->wake_statistics = true; /* which calls op->cancel */
+}
+
+static void epoch_ended(weir_slot *slot)
+{
+    weir_node *node = slot->node;
+    node->epochs_ended++;
+    node->exhausted = node->epochs && node->epochs != WEIR_ENDLESS && node->epochs_ended >= node->epochs;
+    slot->out = epoch_end();
+    if (node->cancelled && !node->keeps_results)
+        flow_next_input_locked(slot);
+    else
+        flow_offer_locked(slot);
+}
+
+static void task_step_ended(weir_slot *slot)
+{
+    weir_node *node = slot->node;
+    int64_t step_ns = node->pipeline->now_ns - slot->entered_ns;
+    slot->run_ns += step_ns;
+    node->typical_ns += (step_ns - node->typical_ns) / 8;
+
+    if (slot->given_up || (slot->status < 0 && node->cancelled)) {
+        drop(slot);
+        return;
+    }
+    switch (slot->status) {
+    case WEIR_OK:
+    case WEIR_MORE: made_result(slot); break;
+    case WEIR_PENDING: became_pending(slot); break;
+    case WEIR_SKIP: made_nothing(slot); break;
+    case WEIR_KEPT: kept_input(slot); break;
+    case WEIR_EPOCH: epoch_ended(slot); break;
+    case WEIR_EOF:
+        node->exhausted = true;
+        flow_next_input_locked(slot);
+        break;
+    default: step_failed(slot); break;
+    }
+}
+
+void step_ended_locked(weir_slot *slot)
+{
+    if (slot->chore)
+        flow_chore_ended_locked(slot->node);
+    else
+        task_step_ended(slot);
+}
+
+void step_completed_locked(weir_slot *slot)
+{
+    slot->completed = true;
+    if (!slot->run_returned)
+        return;
+    slot->run_ns += slot->node->pipeline->now_ns - slot->entered_ns;
+    slot_make_ready_locked(slot);
+}
