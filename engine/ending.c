@@ -5,13 +5,22 @@
  */
 #include "queue.h"
 
+/* From now on it is worth a warning if it does not stop. */
+static void ask_to_stop(weir_slot *slot)
+{
+    weir_pipeline *pipeline = slot->node->pipeline;
+    int64_t age_ns = slot->run_ns + pipeline->now_ns - slot->entered_ns;
+    atomic_store_explicit(&slot->should_stop, true, memory_order_relaxed);
+    if (pipeline->stall_warning_ns != WEIR_FOREVER)
+        slot->warn_after_ns = age_ns + WEIR_SECOND;
+    pipeline->wake_statistics = true;
+}
+
 static void cancel_slot(weir_slot *slot, bool keep_result)
 {
     switch (slot->state) {
-    case SLOT_PENDING:
-        slot->node->pipeline->wake_statistics = true; /* which calls op->cancel */
-        /* fall through */
-    case SLOT_RUNNING: atomic_store_explicit(&slot->should_stop, true, memory_order_relaxed); break;
+    case SLOT_PENDING: /* the statistics thread calls op->cancel */
+    case SLOT_RUNNING: ask_to_stop(slot); break;
     case SLOT_HOLDING:
         if (keep_result || slot->reporting)
             break;
@@ -85,7 +94,6 @@ void end_by_stop_locked(weir_pipeline *pipeline)
     if (pipeline->stopped || pipeline->over)
         return;
     pipeline->stopped = true;
-    pipeline->stopped_ns = pipeline->now_ns;
     weir_report *report = report_event("stop", "pipeline", NULL);
     if (report)
         report_append_locked(pipeline, report);
@@ -107,11 +115,18 @@ weir_slot *end_take_uncancelled_locked(weir_pipeline *pipeline)
             bool unwanted = node->cancelled || atomic_load_explicit(&slot->overdue, memory_order_relaxed);
             if (slot->state != SLOT_PENDING || !unwanted || slot->cancel_called)
                 continue;
-            slot->cancel_called = true;
+            slot->cancel_called = slot->cancelling = true;
             return slot;
         }
     }
     return NULL;
+}
+
+void end_cancel_called_locked(weir_slot *slot)
+{
+    slot->cancelling = false;
+    if (slot->completed)
+        step_completed_locked(slot);
 }
 
 static bool take_from_queues(weir_node *node, weir_item *item)

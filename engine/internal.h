@@ -149,6 +149,7 @@ struct weir_task {
     bool run_returned;                   /* run() has returned WEIR_PENDING */
     bool completed;                      /* weir_task_complete() was called */
     bool cancel_called;                  /* op->cancel was */
+    bool cancelling;                     /* … and has not returned: the task cannot end before it has */
     int pending_status;                  /* what it was called with */
     weir_item pending_out;
 
@@ -299,7 +300,6 @@ struct weir_pipeline {
     uint64_t next_seq;
     uint64_t next_arrival;
     bool stopped;
-    int64_t stopped_ns;
     bool failed;
     bool over; /* all nodes DONE and the sink queue empty or no longer wanted */
     weir_error error;
@@ -320,6 +320,7 @@ struct weir_pipeline {
     bool statistics_started;
     uv_loop_t loop;
     uv_timer_t lap_timer;
+    uv_timer_t watch_timer;
     uv_async_t wake;              /* engine_unlock() sends it when wake_statistics is set */
     struct stage_lap *stage_laps; /* one for each node */
     struct queue_lap *queue_laps; /* one for each queue */
@@ -429,6 +430,9 @@ void end_by_stop_locked(weir_pipeline *pipeline);
 /* Takes the next pending task that is to be cancelled and has not been told. NULL = none. */
 weir_slot *end_take_uncancelled_locked(weir_pipeline *pipeline);
 
+/* op->cancel has returned. */
+void end_cancel_called_locked(weir_slot *slot);
+
 /* Takes one item that is left after the run is over. False = none is. */
 bool end_take_leftover_locked(weir_pipeline *pipeline, weir_item *item);
 
@@ -466,6 +470,16 @@ weir_report *report_event(const char *name, const char *category, const char *de
 void report_append_locked(weir_pipeline *pipeline, weir_report *report);
 
 enum { MAX_REPORTS = 1024 /* failures that may wait to be told before slots wait */ };
+
+/* ---- watch.c ------------------------------------------------------------------------------------------------ */
+
+/* Looks at the tasks that run. True = pending tasks are to be cancelled. *next_ns: when to look again. */
+bool watch_tasks(weir_pipeline *pipeline, int64_t *next_ns);
+
+/* ---- pipeline.c --------------------------------------------------------------------------------------------- */
+
+/* By its name in the statistics or in its options. NULL = there is none. */
+weir_node *pipeline_find(const weir_pipeline *pipeline, const char *stage);
 
 /* ---- item.c ------------------------------------------------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 /* A pipeline's beginning and end, and what its user may ask of it. internal.h explains how it runs. */
 #include "pipeline.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -157,12 +158,24 @@ void weir_stop(weir_pipeline *pipeline)
     engine_unlock(pipeline);
 }
 
+/* Nothing may be lost. */
+static bool is_accounted_for(weir_pipeline *pipeline)
+{
+    weir_account account;
+    for (uint32_t i = 0; i < pipeline->num_nodes; i++)
+        if (weir_pipeline_account(pipeline, pipeline->nodes[i]->name, &account) != WEIR_OK || account.in_flight != 0)
+            return false;
+    return weir_pipeline_account(pipeline, NULL, &account) == WEIR_OK && account.in_flight == 0;
+}
+
 void weir_free(weir_pipeline *pipeline)
 {
     if (!pipeline)
         return;
     weir_stop(pipeline);
     statistics_join(pipeline);
+    assert(is_accounted_for(pipeline));
+    (void)is_accounted_for;
     destroy(pipeline);
 }
 
@@ -237,7 +250,7 @@ int weir_pipeline_error(weir_pipeline *pipeline, weir_error *error)
     return WEIR_OK;
 }
 
-static weir_node *find_node(const weir_pipeline *pipeline, const char *stage)
+weir_node *pipeline_find(const weir_pipeline *pipeline, const char *stage)
 {
     for (uint32_t i = 0; i < pipeline->num_nodes; i++)
         if (strcmp(pipeline->nodes[i]->name, stage) == 0)
@@ -250,7 +263,7 @@ static weir_node *find_node(const weir_pipeline *pipeline, const char *stage)
 
 int weir_stage_error(weir_pipeline *pipeline, const char *stage, weir_error *error)
 {
-    weir_node *node = find_node(pipeline, stage);
+    weir_node *node = pipeline_find(pipeline, stage);
     *error = (weir_error){ 0 };
     if (!node)
         return WEIR_ENOTFOUND;
@@ -283,7 +296,7 @@ static void add_up_locked(const weir_pipeline *pipeline, weir_account *account)
 
 int weir_pipeline_account(weir_pipeline *pipeline, const char *stage, weir_account *account)
 {
-    weir_node *node = stage ? find_node(pipeline, stage) : NULL;
+    weir_node *node = stage ? pipeline_find(pipeline, stage) : NULL;
     *account = (weir_account){ 0 };
     if (stage && !node)
         return WEIR_ENOTFOUND;

@@ -117,6 +117,7 @@ static void begin_task(weir_slot *slot)
     slot->warn_after_ns = pipeline->stall_warning_ns;
     atomic_store_explicit(&slot->should_stop, false, memory_order_relaxed);
     atomic_store_explicit(&slot->overdue, false, memory_order_relaxed);
+    slot->cancel_called = false;
     if (node->num_ins == 0 && !slot->has_seq) {
         slot->in.seq = pipeline->next_seq++;
         slot->has_seq = true;

@@ -319,12 +319,27 @@ static void cancel_pending(weir_pipeline *pipeline)
         if (!slot)
             return;
         slot->node->op->cancel(slot->worker, slot);
+        engine_lock_at(pipeline, weir_now_ns());
+        end_cancel_called_locked(slot);
+        engine_unlock(pipeline);
     }
 }
 
 static void on_lap(uv_timer_t *timer)
 {
     report_lap(timer->data);
+}
+
+static void on_watch(uv_timer_t *timer)
+{
+    weir_pipeline *pipeline = timer->data;
+    int64_t next_ns;
+    if (watch_tasks(pipeline, &next_ns))
+        cancel_pending(pipeline);
+    if (next_ns == INT64_MAX)
+        return;
+    uv_update_time(&pipeline->loop);
+    uv_timer_start(&pipeline->watch_timer, on_watch, (uint64_t)(next_ns / WEIR_MILLISECOND + 1), 0);
 }
 
 static void on_wake(uv_async_t *wake)
@@ -336,8 +351,10 @@ static void on_wake(uv_async_t *wake)
 
     cancel_pending(pipeline);
     tell_reports(pipeline);
-    if (!over)
+    if (!over) {
+        on_watch(&pipeline->watch_timer); /* a stop brings the next look forward */
         return;
+    }
     release_leftovers(pipeline);
     tell_reports(pipeline);
     report_lap(pipeline);
@@ -354,6 +371,7 @@ static void statistics_main(void *argument)
         uv_update_time(&pipeline->loop);
         uv_timer_start(&pipeline->lap_timer, on_lap, interval_ms, interval_ms);
     }
+    on_watch(&pipeline->watch_timer);
     uv_run(&pipeline->loop, UV_RUN_DEFAULT);
 }
 
@@ -384,7 +402,8 @@ static int make_loop(weir_pipeline *pipeline)
         return code;
     pipeline->loop_made = true;
     uv_timer_init(&pipeline->loop, &pipeline->lap_timer);
-    pipeline->lap_timer.data = pipeline;
+    uv_timer_init(&pipeline->loop, &pipeline->watch_timer);
+    pipeline->lap_timer.data = pipeline->watch_timer.data = pipeline;
     code = uv_async_init(&pipeline->loop, &pipeline->wake, on_wake);
     pipeline->wake.data = pipeline;
     pipeline->wake_made = code == 0;
@@ -434,6 +453,7 @@ void statistics_destroy(weir_pipeline *pipeline)
 {
     if (pipeline->loop_made) {
         uv_close((uv_handle_t *)&pipeline->lap_timer, NULL);
+        uv_close((uv_handle_t *)&pipeline->watch_timer, NULL);
         if (pipeline->wake_made)
             uv_close((uv_handle_t *)&pipeline->wake, NULL);
         uv_run(&pipeline->loop, UV_RUN_DEFAULT);

@@ -177,7 +177,7 @@ static void became_pending(weir_slot *slot)
 {
     slot_enter_locked(slot, SLOT_PENDING);
     slot->run_returned = true;
-    if (slot->completed)
+    if (slot->completed && !slot->cancelling)
         slot_make_ready_locked(slot);
     else if (slot->node->cancelled)
         slot->node->pipeline->wake_statistics = true; /* which calls op->cancel */
@@ -232,7 +232,7 @@ void step_ended_locked(weir_slot *slot)
 void step_completed_locked(weir_slot *slot)
 {
     slot->completed = true;
-    if (!slot->run_returned)
+    if (!slot->run_returned || slot->cancelling)
         return;
     slot->run_ns += slot->node->pipeline->now_ns - slot->entered_ns;
     slot_make_ready_locked(slot);

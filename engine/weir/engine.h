@@ -2,6 +2,7 @@
 #ifndef WEIR_ENGINE_H
 #define WEIR_ENGINE_H
 
+#include <weir/batch.h>
 #include <weir/clock.h>
 #include <weir/histogram.h>
 #include <weir/item.h>

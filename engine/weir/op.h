@@ -56,8 +56,9 @@ typedef struct weir_op {
     int (*flush)(void *worker, weir_item *out, weir_task *task);
     void (*worker_free)(void *worker); /* at the pipeline's end, for each worker that was initialised */
 
-    /* Called once, on the statistics thread, for each task that is pending when its stage is stopped: it should bring
-       about an early weir_task_complete(). May run together with, and after, the completion it asks for. */
+    /* Called once, on the statistics thread, for a pending task that is not wanted any more (stop, failure, deadline): it
+       should bring about an early weir_task_complete(). It may call that itself, or run together with it; the task does
+       not end before it has returned. */
     void (*cancel)(void *worker, weir_task *task);
 } weir_op;
 

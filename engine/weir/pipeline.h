@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <weir/clock.h>
 #include <weir/export.h>
@@ -206,6 +207,60 @@ typedef struct weir_account {
 
 /* stage: as for weir_stage_error(), NULL = the whole pipeline. WEIR_OK or WEIR_ENOTFOUND. Any thread. */
 WEIR_API int weir_pipeline_account(weir_pipeline *pipeline, const char *stage, weir_account *account);
+
+/*
+ * Changes how many slots a stage has, up or down, while it runs; nothing is lost, slots that are too many end when their
+ * task has. The stage keeps its name in the statistics; an event "concurrency" records the change. Any thread.
+ * WEIR_OK; WEIR_ENOTFOUND; WEIR_EINVAL if it is 0 or beyond 65536; WEIR_EUNSUPPORTED for sources, merges, the sink and
+ * stages that keep items from one task to the next (flush); WEIR_ENOMEM.
+ */
+WEIR_API int weir_stage_set_concurrency(weir_pipeline *pipeline, const char *stage, uint32_t concurrency);
+
+/* The graph as built, as text; *description is freed by the caller. WEIR_OK or WEIR_ENOMEM. Any thread. */
+WEIR_API int weir_pipeline_describe(weir_pipeline *pipeline, char **description);
+
+/* What goes on at one moment. Names live until the pipeline is freed, labels until the snapshot is. */
+typedef struct weir_stage_snapshot {
+    const char *name;
+    const char *kind; /* "source", "stage", "route", "merge" or "sink" */
+    uint32_t slots;   /* the sum of: */
+    uint32_t running, pending, waiting_in, waiting_thread, waiting_out;
+    uint64_t num_tasks, num_failures; /* since the start; failures are among the tasks */
+    bool ended;
+} weir_stage_snapshot;
+
+typedef struct weir_queue_snapshot {
+    const char *name;
+    uint32_t capacity, depth;
+    uint64_t bytes;
+    uint32_t waiting_to_put;     /* results that wait for room */
+    uint64_t num_put, num_items; /* put and taken since the start */
+} weir_queue_snapshot;
+
+typedef struct weir_task_snapshot {
+    const char *stage;
+    const char *label; /* "" = none */
+    int64_t age_ns;    /* how long it has run */
+    bool pending;
+} weir_task_snapshot;
+
+typedef struct weir_snapshot {
+    const char *state; /* "running", "stopping", "failed" or "ended" */
+    const weir_stage_snapshot *stages;
+    size_t num_stages;
+    const weir_queue_snapshot *queues;
+    size_t num_queues;
+    const weir_task_snapshot *tasks; /* running or pending */
+    size_t num_tasks;
+} weir_snapshot;
+
+/* Takes one; *snapshot is freed with weir_snapshot_free(). Holds the pipeline up for well below a millisecond. Any
+   thread, any time. WEIR_OK or WEIR_ENOMEM. */
+WEIR_API int weir_pipeline_snapshot(weir_pipeline *pipeline, weir_snapshot **snapshot);
+WEIR_API void weir_snapshot_free(weir_snapshot *snapshot);
+
+/* As text: a line for each stage, queue and task. */
+WEIR_API void weir_snapshot_print(const weir_snapshot *snapshot, FILE *file);
 
 /* Adds an event to what the observers are told. Strings are copied; detail may be NULL. Any thread.
    WEIR_OK or WEIR_ENOMEM. */

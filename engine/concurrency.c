@@ -1,0 +1,112 @@
+/* Changing a stage's concurrency while it runs: slots are added, or retired as soon as they have nothing to do. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+#include "node.h"
+
+/* Slots that are to be added, and the array that will hold all. */
+typedef struct slot_addition {
+    weir_slot **slots;
+    uint32_t num_before, num_after;
+} slot_addition;
+
+static void free_addition(slot_addition *addition)
+{
+    for (uint32_t i = addition->num_before; addition->slots && i < addition->num_after; i++)
+        slot_free(addition->slots[i]);
+    free(addition->slots);
+}
+
+static int make_addition(weir_node *node, slot_addition *addition)
+{
+    addition->slots = calloc(addition->num_after, sizeof(weir_slot *));
+    if (!addition->slots)
+        return WEIR_ENOMEM;
+    for (uint32_t i = addition->num_before; i < addition->num_after; i++)
+        if (!(addition->slots[i] = slot_new(node)))
+            return WEIR_ENOMEM;
+    return WEIR_OK;
+}
+
+/* The addition becomes the node's; the old array is left in it, to be freed. */
+static void install_locked(weir_node *node, slot_addition *addition)
+{
+    weir_slot **before = node->slots;
+    if (node->num_made)
+        memcpy(addition->slots, before, node->num_made * sizeof(weir_slot *));
+    for (uint32_t i = node->num_made; i < addition->num_after; i++) {
+        addition->slots[i]->state = SLOT_RETIRED;
+        addition->slots[i]->since_ns = node->pipeline->now_ns;
+    }
+    node->slots = addition->slots;
+    node->num_made = addition->num_after;
+    addition->slots = before;
+    addition->num_before = addition->num_after;
+}
+
+static void adjust_locked(weir_node *node, uint32_t wanted)
+{
+    node->num_wanted = wanted;
+    for (uint32_t i = 0; i < node->num_made && node->num_slots < wanted; i++) {
+        if (node->slots[i]->state != SLOT_RETIRED)
+            continue;
+        node->num_slots++;
+        slot_enter_idle_locked(node->slots[i]);
+    }
+    while (node->idle && node->num_slots > wanted) {
+        slot_enter_locked(slot_take_idle_locked(node), SLOT_RETIRED);
+        node->num_slots--;
+    }
+    flow_resume_locked(node);
+}
+
+/* False = somebody else has added slots in the meantime. */
+static bool try_set(weir_node *node, slot_addition *addition, uint32_t wanted, uint32_t *before)
+{
+    weir_pipeline *pipeline = node->pipeline;
+    engine_lock_at(pipeline, weir_now_ns());
+    bool fits = node->num_made == addition->num_before || wanted <= node->num_made;
+    if (fits) {
+        *before = node->num_wanted;
+        if (wanted > node->num_made)
+            install_locked(node, addition);
+        adjust_locked(node, wanted);
+    }
+    engine_unlock(pipeline);
+    return fits;
+}
+
+static void tell_change(weir_node *node, uint32_t before, uint32_t wanted)
+{
+    char detail[64];
+    snprintf(detail, sizeof detail, "%u -> %u", before, wanted);
+    weir_pipeline_event(node->pipeline, "concurrency", node->name, detail);
+}
+
+int weir_stage_set_concurrency(weir_pipeline *pipeline, const char *stage, uint32_t concurrency)
+{
+    weir_node *node = pipeline_find(pipeline, stage);
+    if (!node)
+        return WEIR_ENOTFOUND;
+    if (concurrency == 0 || concurrency > NODE_MAX_SLOTS)
+        return WEIR_EINVAL;
+    if (!node->op || node->num_ins == 0 || node->op->flush)
+        return WEIR_EUNSUPPORTED;
+
+    for (;;) {
+        engine_lock(pipeline);
+        slot_addition addition = { .num_before = node->num_made };
+        engine_unlock(pipeline);
+        uint32_t before = 0;
+        addition.num_after = concurrency > addition.num_before ? concurrency : addition.num_before;
+        int status = concurrency > addition.num_before ? make_addition(node, &addition) : WEIR_OK;
+        bool set = status == WEIR_OK && try_set(node, &addition, concurrency, &before);
+        free_addition(&addition);
+        if (set && before != concurrency)
+            tell_change(node, before, concurrency);
+        if (set || status != WEIR_OK)
+            return status;
+    }
+}

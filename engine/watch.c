@@ -1,0 +1,105 @@
+/*
+ * Watches the tasks that run: asks those beyond their deadline to stop, and names those that have run very long, so that
+ * a hang is never silent. On the statistics thread; it looks again when the next task may be due, not at fixed times.
+ */
+#include "internal.h"
+
+#include <stdio.h>
+
+enum { MAX_STALLS = 16 /* named in one look; the others in the next one */ };
+
+typedef struct stalled_task {
+    weir_node *node;
+    struct weir_label *label; /* held */
+    int64_t age_ns;
+    bool asked_to_stop;
+} stalled_task;
+
+typedef struct watch_look {
+    stalled_task stalls[MAX_STALLS];
+    size_t num_stalls;
+    bool cancels;    /* a pending task is to be cancelled */
+    int64_t next_ns; /* until the next one may be due */
+} watch_look;
+
+static void due_in(watch_look *look, int64_t span_ns)
+{
+    if (span_ns < look->next_ns)
+        look->next_ns = span_ns > 0 ? span_ns : 0;
+}
+
+static void check_deadline(watch_look *look, weir_slot *slot, int64_t age_ns)
+{
+    int64_t deadline_ns = slot->node->task_deadline_ns;
+    if (deadline_ns == 0 || slot->flushing || atomic_load_explicit(&slot->overdue, memory_order_relaxed))
+        return;
+    if (age_ns < deadline_ns) {
+        due_in(look, deadline_ns - age_ns);
+        return;
+    }
+    atomic_store_explicit(&slot->overdue, true, memory_order_relaxed);
+    atomic_store_explicit(&slot->should_stop, true, memory_order_relaxed);
+    look->cancels |= slot->state == SLOT_PENDING;
+}
+
+static void check_stall(watch_look *look, weir_slot *slot, int64_t age_ns)
+{
+    if (slot->warn_after_ns == WEIR_FOREVER)
+        return;
+    if (age_ns >= slot->warn_after_ns && look->num_stalls < MAX_STALLS) {
+        look->stalls[look->num_stalls++] = (stalled_task){
+            .node = slot->node,
+            .label = label_hold(slot->label),
+            .age_ns = age_ns,
+            .asked_to_stop = weir_task_should_stop(slot),
+        };
+        slot->warn_after_ns = 2 * age_ns;
+    }
+    due_in(look, slot->warn_after_ns - age_ns);
+}
+
+static void look_at_node_locked(watch_look *look, weir_node *node)
+{
+    if (!node->op)
+        return;
+    if (node->task_deadline_ns) /* a task that begins now */
+        due_in(look, node->task_deadline_ns);
+    for (uint32_t i = 0; i < node->num_made; i++) {
+        weir_slot *slot = node->slots[i];
+        if (slot->state != SLOT_RUNNING && slot->state != SLOT_PENDING)
+            continue;
+        int64_t age_ns = slot->run_ns + node->pipeline->now_ns - slot->entered_ns;
+        check_deadline(look, slot, age_ns);
+        check_stall(look, slot, age_ns);
+    }
+}
+
+static void tell_stall(weir_pipeline *pipeline, const stalled_task *stall)
+{
+    char detail[1200];
+    const char *label = label_text(stall->label);
+    snprintf(detail, sizeof detail, "%s%s%s: %.1f s and still running%s", stall->node->name, label[0] ? ": " : "",
+             label, (double)stall->age_ns / (double)WEIR_SECOND,
+             stall->asked_to_stop ? ", although it was asked to stop" : "");
+    weir_log(WEIR_LOG_WARNING, "%s", detail);
+    weir_pipeline_event(pipeline, "stall", stall->node->name, detail);
+}
+
+bool watch_tasks(weir_pipeline *pipeline, int64_t *next_ns)
+{
+    watch_look look = { .next_ns = INT64_MAX };
+    if (pipeline->stall_warning_ns != WEIR_FOREVER)
+        look.next_ns = pipeline->stall_warning_ns;
+
+    engine_lock_at(pipeline, weir_now_ns());
+    for (uint32_t i = 0; i < pipeline->num_nodes; i++)
+        look_at_node_locked(&look, pipeline->nodes[i]);
+    engine_unlock(pipeline);
+
+    for (size_t i = 0; i < look.num_stalls; i++) {
+        tell_stall(pipeline, &look.stalls[i]);
+        label_release(look.stalls[i].label);
+    }
+    *next_ns = look.next_ns;
+    return look.cancels;
+}
