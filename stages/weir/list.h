@@ -1,0 +1,30 @@
+/*
+ * The list source: paths (or URLs, or any other strings) that the program already has.
+ *
+ * Each item's data is a copy of the string (a char *, freed with free()), which is its label, too.
+ */
+#ifndef WEIR_LIST_H
+#define WEIR_LIST_H
+
+#include <stddef.h>
+
+#include <weir/export.h>
+#include <weir/op.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The array and its strings are copied. */
+typedef struct weir_list_config {
+    const char *const *paths; /* none of them NULL */
+    size_t num_paths;         /* (0 = the pipeline ends at once) */
+} weir_list_config;
+
+extern WEIR_API const weir_op weir_list_source;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,9 @@
+/* The ready-made stages, all of them. */
+#ifndef WEIR_STAGES_H
+#define WEIR_STAGES_H
+
+#include <weir/directory.h>
+#include <weir/list.h>
+#include <weir/video.h>
+
+#endif
