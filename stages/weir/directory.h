@@ -11,7 +11,8 @@
  * ends. A folder that two links lead to is listed twice, under both names.
  *
  * A folder that cannot be read is logged with its name, counted and recorded as the event "unreadable_folder"; the
- * listing goes on. A link to nowhere is passed over.
+ * listing goes on. A link to nowhere is handed on if its name matches, so that its failure names it. Pipes, sockets
+ * and devices are passed over.
  */
 #ifndef WEIR_DIRECTORY_H
 #define WEIR_DIRECTORY_H
@@ -49,8 +50,8 @@ typedef struct weir_directory_config {
 } weir_directory_config;
 
 /*
- * The source. weir_source() refuses, and weir_build() reports, a root that is missing (WEIR_ENOTFOUND), no folder
- * (WEIR_EINVAL) or not readable (WEIR_EACCESS).
+ * The source. weir_source() refuses, and weir_build() reports, a root that is missing or no folder (WEIR_ENOTFOUND),
+ * not readable (WEIR_EACCESS) or not given (WEIR_EINVAL).
  */
 extern WEIR_API const weir_op weir_directory_source;
 

@@ -6,8 +6,8 @@
  * size_bytes is all the memory it takes, so that queue_bytes bounds memory.
  *
  * A file that cannot be opened, has no video or gives no frame fails its task, with our status, FFmpeg's code and
- * FFmpeg's text: WEIR_ENOTFOUND (missing), WEIR_EACCESS (not readable), WEIR_EUNSUPPORTED (no video stream, no decoder
- * for it), WEIR_EDATA (damaged, or no video file at all), WEIR_ELIMIT (over max_pixels or max_bytes), WEIR_EIO,
+ * FFmpeg's text: WEIR_ENOTFOUND (missing), WEIR_EACCESS (not readable), WEIR_EUNSUPPORTED (no file, no video stream, no
+ * decoder for it), WEIR_EDATA (damaged, or no video file at all), WEIR_ELIMIT (over max_pixels or max_bytes), WEIR_EIO,
  * WEIR_ENOMEM. Damage within a file is counted in the result as long as a frame comes out.
  *
  * Each slot decodes on its task's thread alone: run as many slots as there are CPUs to use. Rotation metadata and
@@ -50,7 +50,7 @@ typedef struct weir_video_config {
     weir_pixel pixel;   /* (default WEIR_PIXEL_RGB24) */
 
     /* So that a hostile file cannot take the machine: beyond these its task fails with WEIR_ELIMIT. */
-    uint64_t max_pixels; /* width × height of a coded picture (0 = 2^28) */
+    uint64_t max_pixels; /* width × height of a coded picture (0 = 2^26) */
     uint64_t max_bytes;  /* of one result (0 = 8 GiB) */
 } weir_video_config;
 

@@ -1,0 +1,300 @@
+/*
+ * Demux and decode. States of an open file: reading packets → draining (all packets are in, or no more can be read) →
+ * end. Damage never changes the state but for a read error, which ends the reading.
+ */
+#include "decoder.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "ffmpeg.h"
+
+/* Reading again after AVERROR(EAGAIN), and decode errors after the last packet: more in a row is no progress. */
+enum { MAX_READ_RETRIES = 1000, MAX_DRAIN_ERRORS = 64 };
+
+int weir_decoder_init(weir_decoder *decoder)
+{
+    decoder->packet = av_packet_alloc();
+    decoder->frame = av_frame_alloc();
+    return decoder->packet && decoder->frame ? WEIR_OK : WEIR_ENOMEM;
+}
+
+void weir_decoder_free(weir_decoder *decoder)
+{
+    weir_decoder_close(decoder);
+    av_packet_free(&decoder->packet);
+    av_frame_free(&decoder->frame);
+    free(decoder->url);
+    decoder->url = NULL;
+}
+
+void weir_decoder_close(weir_decoder *decoder)
+{
+    av_packet_unref(decoder->packet);
+    av_frame_unref(decoder->frame);
+    avcodec_free_context(&decoder->codec);
+    avformat_close_input(&decoder->format);
+    decoder->stream = NULL;
+    decoder->draining = false;
+    decoder->num_drain_errors = 0;
+    decoder->num_errors = 0;
+    decoder->first_averror = 0;
+}
+
+static bool is_stopped(const weir_decoder *decoder)
+{
+    return decoder->should_stop && decoder->should_stop(decoder->self);
+}
+
+static int interrupt(void *self)
+{
+    return is_stopped(self);
+}
+
+static int fail_stopped(weir_error *error)
+{
+    return weir_error_set(error, WEIR_ESTOPPED, AVERROR_EXIT, "stopped");
+}
+
+/*
+ * What FFmpeg is to open, in decoder->url. A path gets "file:" in front, as it may have a colon in it, which would
+ * make it a URL of an unknown protocol. Only a regular file (or a disk) is opened: opening a pipe blocks until somebody
+ * writes to it, and nothing could interrupt that.
+ */
+static int set_url(weir_decoder *decoder, const char *path, weir_error *error)
+{
+    struct stat file;
+    bool is_local = stat(path, &file) == 0;
+    if (is_local && S_ISDIR(file.st_mode))
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "this is a folder, not a file");
+    if (is_local && !S_ISREG(file.st_mode) && !S_ISBLK(file.st_mode))
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "this is no regular file");
+
+    size_t needed = strlen("file:") + strlen(path) + 1;
+    if (needed > decoder->max_url_bytes) {
+        char *grown = realloc(decoder->url, needed * 2);
+        if (!grown)
+            return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+        decoder->url = grown;
+        decoder->max_url_bytes = needed * 2;
+    }
+    snprintf(decoder->url, decoder->max_url_bytes, "%s%s", is_local ? "file:" : "", path);
+    return WEIR_OK;
+}
+
+static int open_container(weir_decoder *decoder, weir_error *error)
+{
+    decoder->format = avformat_alloc_context();
+    if (!decoder->format)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    decoder->format->interrupt_callback = (AVIOInterruptCB){ .callback = interrupt, .opaque = decoder };
+
+    int rc = avformat_open_input(&decoder->format, decoder->url, NULL, NULL); /* frees the context on failure */
+    if (rc == AVERROR_EOF)
+        return weir_error_set(error, WEIR_EDATA, rc, "cannot open: the file is empty or ends within its header");
+    return rc < 0 ? weir_ffmpeg_error(error, rc, "cannot open") : WEIR_OK;
+}
+
+static bool container_is(const AVFormatContext *format, const char *name)
+{
+    return strstr(format->iformat->name, name) != NULL;
+}
+
+/*
+ * Does the stream's header tell how far its frames are reordered, without a look at the packets? Without that the
+ * H.264 decoder guesses, and gives the first frames out of order. HEVC, VP8, VP9 and AV1 always know. H.264 in MP4: the
+ * demuxer has worked it out from the timestamps (video_delay), or the profile has no B-frames.
+ */
+static bool reordering_is_known(const AVFormatContext *format, const AVCodecParameters *parameters)
+{
+    enum { AVCC_PROFILE_BYTE = 1, BASELINE_PROFILE = 66 };
+    switch (parameters->codec_id) {
+    case AV_CODEC_ID_HEVC:
+    case AV_CODEC_ID_VP8:
+    case AV_CODEC_ID_VP9:
+    case AV_CODEC_ID_AV1: return true;
+    case AV_CODEC_ID_H264:
+        return container_is(format, "mp4") && parameters->extradata_size > AVCC_PROFILE_BYTE &&
+               (parameters->video_delay > 0 || parameters->extradata[AVCC_PROFILE_BYTE] == BASELINE_PROFILE);
+    default: return false;
+    }
+}
+
+/*
+ * Does the container's header hold all that the probe (avformat_find_stream_info) would find? The probe decodes frames
+ * to fill in what containers without a full header lack; where there is one video stream, fully described, its result
+ * is the same without.
+ */
+static bool header_is_complete(const AVFormatContext *format)
+{
+    const AVCodecParameters *video = NULL;
+    if (!container_is(format, "mp4") && !container_is(format, "matroska"))
+        return false;
+    for (unsigned i = 0; i < format->nb_streams; i++) {
+        const AVCodecParameters *parameters = format->streams[i]->codecpar;
+        if (parameters->codec_type != AVMEDIA_TYPE_VIDEO)
+            continue;
+        if (video)
+            return false;
+        video = parameters;
+    }
+    return video && video->width > 0 && video->height > 0 && reordering_is_known(format, video);
+}
+
+static int probe(weir_decoder *decoder, weir_error *error)
+{
+    if (header_is_complete(decoder->format))
+        return WEIR_OK;
+    int rc = avformat_find_stream_info(decoder->format, NULL);
+    return rc < 0 ? weir_ffmpeg_error(error, rc, "cannot find out what is in it") : WEIR_OK;
+}
+
+static int choose_stream(weir_decoder *decoder, const AVCodec **codec, weir_error *error)
+{
+    AVFormatContext *format = decoder->format;
+    int index = av_find_best_stream(format, AVMEDIA_TYPE_VIDEO, -1, -1, codec, 0);
+    bool is_cover = index >= 0 && (format->streams[index]->disposition & AV_DISPOSITION_ATTACHED_PIC);
+    if (index == AVERROR_STREAM_NOT_FOUND || is_cover)
+        return weir_error_set(error, WEIR_EUNSUPPORTED, AVERROR_STREAM_NOT_FOUND,
+                              "no video in it: %u stream(s), none of video", format->nb_streams);
+    if (index < 0)
+        return weir_ffmpeg_error(error, index, "cannot choose a video stream");
+
+    decoder->stream = format->streams[index];
+    for (unsigned i = 0; i < format->nb_streams; i++) {
+        if ((int)i != index)
+            format->streams[i]->discard = AVDISCARD_ALL;
+    }
+    return WEIR_OK;
+}
+
+/* Is the picture that the header announces too large? The decoder itself has the same limit for what comes later. */
+static int check_size(const weir_decoder *decoder, weir_error *error)
+{
+    const AVCodecParameters *parameters = decoder->stream->codecpar;
+    if ((int64_t)parameters->width * parameters->height <= decoder->max_pixels)
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_ELIMIT, 0,
+                          "pictures of %d×%d are over the limit of %" PRId64 " pixels: raise max_pixels",
+                          parameters->width, parameters->height, decoder->max_pixels);
+}
+
+static int open_codec(weir_decoder *decoder, const AVCodec *codec, weir_error *error)
+{
+    decoder->codec = avcodec_alloc_context3(codec);
+    if (!decoder->codec)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    int rc = avcodec_parameters_to_context(decoder->codec, decoder->stream->codecpar);
+    if (rc < 0)
+        return weir_ffmpeg_error(error, rc, "cannot use the stream's parameters");
+
+    decoder->codec->pkt_timebase = decoder->stream->time_base;
+    decoder->codec->thread_count = 1; /* slots are the concurrency: a second thread costs a fifth more CPU a frame */
+    decoder->codec->max_pixels = decoder->max_pixels;
+    rc = avcodec_open2(decoder->codec, codec, NULL);
+    return rc < 0 ? weir_ffmpeg_error(error, rc, "cannot open the decoder") : WEIR_OK;
+}
+
+int weir_decoder_open(weir_decoder *decoder, const char *path, weir_error *error)
+{
+    const AVCodec *codec = NULL;
+    int rc = set_url(decoder, path, error);
+    if (rc == WEIR_OK)
+        rc = open_container(decoder, error);
+    if (rc == WEIR_OK)
+        rc = probe(decoder, error);
+    if (rc == WEIR_OK)
+        rc = choose_stream(decoder, &codec, error);
+    if (rc == WEIR_OK)
+        rc = check_size(decoder, error);
+    if (rc == WEIR_OK)
+        rc = open_codec(decoder, codec, error);
+    return rc;
+}
+
+/* Counts damage that costs a packet or a frame, but not the file. Memory that is out is not damage. */
+static int note_damage(weir_decoder *decoder, int averror, weir_error *error)
+{
+    if (averror == AVERROR(ENOMEM))
+        return weir_ffmpeg_error(error, averror, "cannot decode");
+    if (is_stopped(decoder))
+        return fail_stopped(error);
+    decoder->num_errors++;
+    if (!decoder->first_averror)
+        decoder->first_averror = averror;
+    return WEIR_OK;
+}
+
+/* The next packet of our stream in decoder->packet: 0 or FFmpeg's error. */
+static int read_packet(weir_decoder *decoder)
+{
+    int num_retries = 0;
+    for (;;) {
+        int rc = av_read_frame(decoder->format, decoder->packet);
+        if (rc == AVERROR(EAGAIN) && ++num_retries < MAX_READ_RETRIES && !is_stopped(decoder))
+            continue;
+        if (rc < 0 || decoder->packet->stream_index == decoder->stream->index)
+            return rc;
+        av_packet_unref(decoder->packet);
+    }
+}
+
+/* Gives the decoder one packet more, or the news that there is none. */
+static int feed(weir_decoder *decoder, weir_error *error)
+{
+    if (is_stopped(decoder))
+        return fail_stopped(error);
+
+    int damage = WEIR_OK;
+    int rc = read_packet(decoder);
+    if (rc < 0) {
+        decoder->draining = true;
+        if (rc != AVERROR_EOF)
+            damage = note_damage(decoder, rc, error);
+        if (damage != WEIR_OK)
+            return damage;
+    }
+    rc = avcodec_send_packet(decoder->codec, decoder->draining ? NULL : decoder->packet);
+    av_packet_unref(decoder->packet);
+    return rc < 0 && rc != AVERROR_EOF ? note_damage(decoder, rc, error) : WEIR_OK;
+}
+
+int weir_decoder_next(weir_decoder *decoder, weir_error *error)
+{
+    for (;;) {
+        int rc = avcodec_receive_frame(decoder->codec, decoder->frame);
+        if (rc == 0)
+            return WEIR_OK;
+        if (rc == AVERROR_EOF || (rc == AVERROR(EAGAIN) && decoder->draining))
+            return WEIR_EOF;
+
+        bool is_damage = rc != AVERROR(EAGAIN);
+        rc = is_damage ? note_damage(decoder, rc, error) : feed(decoder, error);
+        if (rc != WEIR_OK)
+            return rc;
+        if (is_damage && decoder->draining && ++decoder->num_drain_errors > MAX_DRAIN_ERRORS)
+            return WEIR_EOF;
+    }
+}
+
+uint64_t weir_decoder_estimate_frames(const weir_decoder *decoder)
+{
+    const AVStream *stream = decoder->stream;
+    if (stream->nb_frames > 0)
+        return (uint64_t)stream->nb_frames;
+
+    AVRational rate = stream->avg_frame_rate.num > 0 ? stream->avg_frame_rate : stream->r_frame_rate;
+    int64_t duration = stream->duration;
+    AVRational time_base = stream->time_base;
+    if (duration <= 0 || duration == AV_NOPTS_VALUE) {
+        duration = decoder->format->duration;
+        time_base = AV_TIME_BASE_Q;
+    }
+    if (duration <= 0 || duration == AV_NOPTS_VALUE || rate.num <= 0 || rate.den <= 0)
+        return 0;
+    int64_t frames = av_rescale_q(duration, time_base, av_inv_q(rate));
+    return frames > 0 ? (uint64_t)frames + 1 : 0;
+}

@@ -1,0 +1,56 @@
+/*
+ * The decoder: a file in, the frames of its best video stream out, in presentation order. Internal. It knows nothing of
+ * pipelines; one thread at a time for each decoder.
+ */
+#ifndef WEIR_STAGES_DECODER_H
+#define WEIR_STAGES_DECODER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <libavcodec/avcodec.h>
+#include <libavformat/avformat.h>
+
+#include <weir/status.h>
+
+typedef struct weir_decoder {
+    /* immutable after init */
+    bool (*should_stop)(void *self); /* asked between packets and inside blocking I/O; NULL = never */
+    void *self;
+    int64_t max_pixels;
+
+    /* kept from file to file */
+    AVPacket *packet;
+    AVFrame *frame; /* the current one, after weir_decoder_next() */
+    char *url;
+    size_t max_url_bytes;
+
+    /* of the open file */
+    AVFormatContext *format;
+    AVCodecContext *codec;
+    AVStream *stream;
+    bool draining;             /* all packets are in */
+    unsigned num_drain_errors; /* since then */
+    uint64_t num_errors;       /* packets that could not be read or decoded */
+    int first_averror;         /* the first of these; 0 = none */
+} weir_decoder;
+
+/* *decoder is all-zero but for what is immutable. WEIR_OK or WEIR_ENOMEM. After any result weir_decoder_free(). */
+int weir_decoder_init(weir_decoder *decoder);
+
+/* A path or URL. WEIR_OK, or the failure with *error filled. Afterwards weir_decoder_close(), whatever the result. */
+int weir_decoder_open(weir_decoder *decoder, const char *path, weir_error *error);
+
+/* WEIR_OK: decoder->frame is the next one, until the next call. WEIR_EOF: there are no more. Or a failure, with *error
+   filled: only what ends the whole file (memory, stop); damage is counted in num_errors and passed over. */
+int weir_decoder_next(weir_decoder *decoder, weir_error *error);
+
+/* How many frames the header promises; 0 = it does not. A guess: not to be trusted. */
+uint64_t weir_decoder_estimate_frames(const weir_decoder *decoder);
+
+/* Leaves the file; the decoder is ready for the next. */
+void weir_decoder_close(weir_decoder *decoder);
+
+void weir_decoder_free(weir_decoder *decoder);
+
+#endif

@@ -1,0 +1,30 @@
+/* A weir_frames while it grows. Internal. One thread at a time. */
+#ifndef WEIR_STAGES_FRAMES_H
+#define WEIR_STAGES_FRAMES_H
+
+#include <weir/status.h>
+#include <weir/video.h>
+
+typedef struct weir_frames_builder {
+    weir_frames *frames; /* NULL = none begun */
+    size_t frame_bytes;
+    size_t max_frames; /* there is room for */
+    uint64_t max_bytes;
+} weir_frames_builder;
+
+/* Begins a result of frames of that size, with room for the expected number of them (0 = unknown). WEIR_OK, or the
+   failure with *error filled. */
+int weir_frames_begin(weir_frames_builder *builder, uint32_t width, uint32_t height, uint64_t expected_frames,
+                      uint64_t max_bytes, weir_error *error);
+
+/* Room for one more frame, in *data, with WEIR_SCALER_SLACK_BYTES behind it; it counts from weir_frames_commit() on. */
+int weir_frames_next(weir_frames_builder *builder, uint8_t **data, weir_error *error);
+void weir_frames_commit(weir_frames_builder *builder, int64_t pts);
+
+/* Gives back what was not used; the result is the caller's. */
+weir_frames *weir_frames_end(weir_frames_builder *builder);
+
+/* Throws the result away, if one was begun. */
+void weir_frames_abort(weir_frames_builder *builder);
+
+#endif

@@ -1,0 +1,64 @@
+/* The list source. One slot, so the worker has one user at a time. */
+#include <weir/list.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct list_worker {
+    size_t next;
+} list_worker;
+
+static void list_config_free(void *config)
+{
+    weir_list_config *list = config;
+    free((void *)list->paths);
+}
+
+/* Copies the array and the strings behind it into one block. */
+static int list_config_init(void *config, weir_error *error)
+{
+    weir_list_config *list = config;
+    size_t total_bytes = list->num_paths * sizeof(char *);
+    for (size_t i = 0; i < list->num_paths; i++) {
+        if (!list->paths[i])
+            return weir_error_set(error, WEIR_EINVAL, 0, "path %zu of the list is NULL", i);
+        total_bytes += strlen(list->paths[i]) + 1;
+    }
+    char **copy = malloc(total_bytes ? total_bytes : 1);
+    if (!copy)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+
+    char *end = (char *)(copy + list->num_paths);
+    for (size_t i = 0; i < list->num_paths; i++) {
+        size_t path_bytes = strlen(list->paths[i]) + 1;
+        copy[i] = memcpy(end, list->paths[i], path_bytes);
+        end += path_bytes;
+    }
+    list->paths = (const char *const *)copy;
+    return WEIR_OK;
+}
+
+static int list_run(void *self, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)in;
+    list_worker *worker = self;
+    const weir_list_config *list = weir_task_config(task);
+    if (worker->next == list->num_paths)
+        return WEIR_EOF;
+
+    char *copy = strdup(list->paths[worker->next]);
+    if (!copy)
+        return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
+    worker->next++;
+    *out = (weir_item){ .data = copy, .release = free, .label = copy };
+    return WEIR_OK;
+}
+
+const weir_op weir_list_source = {
+    .name = "list",
+    .config_size = sizeof(weir_list_config),
+    .config_init = list_config_init,
+    .config_free = list_config_free,
+    .worker_size = sizeof(list_worker),
+    .run = list_run,
+};
