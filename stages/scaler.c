@@ -8,6 +8,7 @@
 #include <libavutil/mem.h>
 #include <libavutil/opt.h>
 #include <libavutil/pixdesc.h>
+#include <math.h>
 #include <string.h>
 
 #include "ffmpeg.h"
@@ -35,8 +36,9 @@ weir_fit weir_scaler_fit(weir_resize resize, int source_width, int source_height
         fit.height = FFMAX(kept_height, height);
         break;
     }
-    fit.x = (width - fit.width) / 2;
-    fit.y = (height - fit.height) / 2;
+    /* FFmpeg's pad filter rounds a half down, its crop filter to the even side. */
+    fit.x = fit.width <= width ? (width - fit.width) / 2 : -(int)lrint((fit.width - width) / 2.0);
+    fit.y = fit.height <= height ? (height - fit.height) / 2 : -(int)lrint((fit.height - height) / 2.0);
     return fit;
 }
 
@@ -64,7 +66,18 @@ static void set_chroma_position(struct SwsContext *sws, enum AVPixelFormat forma
     av_opt_set_int(sws, "src_h_chr_pos", horizontal, 0);
 }
 
-/* Colour matrix and range: the picture's own where it tells them; unspecified is BT.601. */
+/* The coefficients of a colour matrix; those of an unspecified one are BT.601's. */
+static const int *matrix_of(enum AVColorSpace colorspace)
+{
+#if LIBSWSCALE_VERSION_MAJOR < 8
+    bool is_known = colorspace >= 1 && colorspace <= 10 && colorspace != AVCOL_SPC_YCGCO;
+    return sws_getCoefficients(is_known ? (int)colorspace : AVCOL_SPC_BT470BG);
+#else
+    return sws_getCoefficients((int)colorspace);
+#endif
+}
+
+/* Colour matrix and range: the picture's own where it tells them. */
 static void set_colours(struct SwsContext *sws, const AVFrame *in)
 {
     int *unused_matrix;
@@ -73,7 +86,7 @@ static void set_colours(struct SwsContext *sws, const AVFrame *in)
     if (sws_getColorspaceDetails(sws, &unused_matrix, &in_full, &unused_out_matrix, &out_full, &brightness, &contrast,
                                  &saturation) < 0)
         return; /* nothing to convert: RGB already */
-    const int *matrix = sws_getCoefficients((int)in->colorspace);
+    const int *matrix = matrix_of(in->colorspace);
     if (in->color_range != AVCOL_RANGE_UNSPECIFIED)
         in_full = in->color_range == AVCOL_RANGE_JPEG;
     sws_setColorspaceDetails(sws, matrix, in_full, matrix, out_full, brightness, contrast, saturation);
@@ -107,7 +120,8 @@ static int prepare(weir_scaler *scaler, const AVFrame *in, weir_error *error)
     weir_scaler_reset(scaler);
     scaler->fit = weir_scaler_fit(scaler->resize, in->width, in->height, scaler->width, scaler->height);
     if (!can_write_directly(scaler)) {
-        scaler->spare_stride = FFALIGN(scaler->fit.width * CHANNELS, 64);
+        /* Rows as long as FFmpeg's own frames have them: some of swscale's loops go by the row's length. */
+        scaler->spare_stride = FFALIGN(scaler->fit.width, 64) * CHANNELS;
         scaler->spare =
             av_malloc((size_t)scaler->spare_stride * (size_t)scaler->fit.height + WEIR_SCALER_SLACK_BYTES);
     }
