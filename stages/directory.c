@@ -44,6 +44,7 @@ static void note_unreadable(void *self, const char *path, int errno_code)
     directory_worker *worker = self;
     worker->counts->unreadable_folders++;
     weir_log(WEIR_LOG_WARNING, "cannot read folder %s: %s", path, strerror(errno_code));
+    (void)weir_task_event(worker->task, "unreadable_folder", path); /* out of memory: it is counted and logged */
 }
 
 static int directory_worker_init(void *self, const void *config, weir_task *task)
