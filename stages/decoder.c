@@ -152,14 +152,23 @@ static int probe(weir_decoder *decoder, weir_error *error)
     return rc < 0 ? weir_ffmpeg_error(error, rc, "cannot find out what is in it") : WEIR_OK;
 }
 
+static int fail_no_video(const AVFormatContext *format, weir_error *error)
+{
+    if (format->nb_streams == 0)
+        return weir_error_set(error, WEIR_EDATA, AVERROR_STREAM_NOT_FOUND, "no stream in it at all");
+    const char *kind = av_get_media_type_string(format->streams[0]->codecpar->codec_type);
+    return weir_error_set(error, WEIR_EUNSUPPORTED, AVERROR_STREAM_NOT_FOUND,
+                          "no video in it: %u stream(s), the first is %s", format->nb_streams,
+                          kind ? kind : "unknown");
+}
+
 static int choose_stream(weir_decoder *decoder, const AVCodec **codec, weir_error *error)
 {
     AVFormatContext *format = decoder->format;
     int index = av_find_best_stream(format, AVMEDIA_TYPE_VIDEO, -1, -1, codec, 0);
     bool is_cover = index >= 0 && (format->streams[index]->disposition & AV_DISPOSITION_ATTACHED_PIC);
     if (index == AVERROR_STREAM_NOT_FOUND || is_cover)
-        return weir_error_set(error, WEIR_EUNSUPPORTED, AVERROR_STREAM_NOT_FOUND,
-                              "no video in it: %u stream(s), none of video", format->nb_streams);
+        return fail_no_video(format, error);
     if (index < 0)
         return weir_ffmpeg_error(error, index, "cannot choose a video stream");
 

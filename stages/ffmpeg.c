@@ -38,10 +38,11 @@ static void emit_line(weir_ffmpeg_log *log)
 static void begin_line(weir_ffmpeg_log *log, void *source)
 {
     const AVClass *class = source ? *(const AVClass **)source : NULL;
+    const char *name = class && class->item_name ? class->item_name(source) : NULL;
     log->line[0] = '\0';
-    if (!class || !class->item_name)
+    if (!name || strcmp(name, "NULL") == 0) /* FFmpeg's own word for an object that is not open yet */
         return;
-    int written = snprintf(log->line, sizeof log->line, "%s: ", class->item_name(source));
+    int written = snprintf(log->line, sizeof log->line, "%s: ", name);
     log->line_bytes = written < 0 ? 0 : (size_t)written;
 }
 

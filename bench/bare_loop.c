@@ -1,0 +1,230 @@
+/* Each thread has its own FFmpeg objects; threads share the counter of files and, at the end, the sums. */
+#include "bare_loop.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <libavcodec/avcodec.h>
+#include <libavformat/avformat.h>
+#include <libavutil/mathematics.h>
+#include <libavutil/opt.h>
+#include <libswscale/swscale.h>
+
+typedef struct bare_thread {
+    const bare_job *job;
+    atomic_size_t *next_path;
+    bare_result sums;
+
+    AVPacket *packet;
+    AVFrame *frame;
+    AVFormatContext *format;
+    AVCodecContext *codec;
+    struct SwsContext *sws; /* for pictures of this size and format: */
+    int sws_width, sws_height, sws_format;
+    int scaled_width, scaled_height;
+
+    uint8_t *pictures; /* of the clip */
+    size_t num_pictures;
+    size_t max_pictures;
+} bare_thread;
+
+uint64_t bare_hash(const uint8_t *bytes, size_t size_bytes)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a, a word at a time */
+    uint64_t word = 0;
+    for (size_t i = 0; i < size_bytes; i += sizeof word) {
+        size_t left = size_bytes - i;
+        word = 0;
+        memcpy(&word, bytes + i, left < sizeof word ? left : sizeof word);
+        hash = (hash ^ word) * UINT64_C(0x100000001b3);
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
+/* swscale as FFmpeg's scale filter sets it up: bicubic, chroma of 4:2:0 between the lines. */
+static int set_up_scaling(bare_thread *self)
+{
+    const AVFrame *frame = self->frame;
+    if (self->sws && self->sws_width == frame->width && self->sws_height == frame->height &&
+        self->sws_format == frame->format)
+        return 0;
+
+    int width = (int)av_rescale(self->job->height, frame->width, frame->height);
+    int height = (int)av_rescale(self->job->width, frame->height, frame->width);
+    self->scaled_width = FFMAX(1, FFMIN(width, self->job->width));
+    self->scaled_height = FFMAX(1, FFMIN(height, self->job->height));
+    self->sws_width = frame->width;
+    self->sws_height = frame->height;
+    self->sws_format = frame->format;
+
+    sws_freeContext(self->sws);
+    self->sws = sws_alloc_context();
+    if (!self->sws)
+        return -1;
+    av_opt_set_int(self->sws, "srcw", frame->width, 0);
+    av_opt_set_int(self->sws, "srch", frame->height, 0);
+    av_opt_set_int(self->sws, "src_format", frame->format, 0);
+    av_opt_set_int(self->sws, "dstw", self->scaled_width, 0);
+    av_opt_set_int(self->sws, "dsth", self->scaled_height, 0);
+    av_opt_set_int(self->sws, "dst_format", AV_PIX_FMT_RGB24, 0);
+    av_opt_set_int(self->sws, "sws_flags", SWS_BICUBIC, 0);
+    if (frame->format == AV_PIX_FMT_YUV420P)
+        av_opt_set_int(self->sws, "src_v_chr_pos", 128, 0);
+    return sws_init_context(self->sws, NULL, NULL);
+}
+
+static void set_colours(bare_thread *self)
+{
+    int *matrix, *out_matrix;
+    int full, out_full, brightness, contrast, saturation;
+    if (sws_getColorspaceDetails(self->sws, &matrix, &full, &out_matrix, &out_full, &brightness, &contrast,
+                                 &saturation) < 0)
+        return;
+    const int *coefficients = sws_getCoefficients((int)self->frame->colorspace);
+    if (self->frame->color_range != AVCOL_RANGE_UNSPECIFIED)
+        full = self->frame->color_range == AVCOL_RANGE_JPEG;
+    sws_setColorspaceDetails(self->sws, coefficients, full, coefficients, out_full, brightness, contrast, saturation);
+}
+
+/* Room for one more picture, and a little behind it, as swscale writes whole vectors. NULL = out of memory. */
+static uint8_t *next_picture(bare_thread *self)
+{
+    size_t picture_bytes = (size_t)self->job->width * (size_t)self->job->height * 3;
+    if (self->num_pictures == self->max_pictures) {
+        size_t max_pictures = self->max_pictures ? self->max_pictures * 2 : 64;
+        uint8_t *grown = realloc(self->pictures, max_pictures * picture_bytes + 64);
+        if (!grown)
+            return NULL;
+        self->pictures = grown;
+        self->max_pictures = max_pictures;
+    }
+    return self->pictures + self->num_pictures * picture_bytes;
+}
+
+static int scale_frame(bare_thread *self)
+{
+    uint8_t *picture = next_picture(self);
+    bool is_new = !self->sws || self->sws_width != self->frame->width || self->sws_height != self->frame->height ||
+                  self->sws_format != self->frame->format || self->num_pictures == 0;
+    if (!picture || set_up_scaling(self) < 0)
+        return -1;
+    if (is_new)
+        set_colours(self);
+
+    int stride = self->job->width * 3;
+    int x = (self->job->width - self->scaled_width) / 2;
+    int y = (self->job->height - self->scaled_height) / 2;
+    memset(picture, 0, (size_t)self->job->height * (size_t)stride);
+    sws_scale(self->sws, (const uint8_t *const *)self->frame->data, self->frame->linesize, 0, self->frame->height,
+              (uint8_t *const[]){ picture + y * stride + x * 3 }, (const int[]){ stride });
+    self->num_pictures++;
+    return 0;
+}
+
+static int open_clip(bare_thread *self, const char *path, int *stream)
+{
+    const AVCodec *codec;
+    if (avformat_open_input(&self->format, path, NULL, NULL) < 0 || avformat_find_stream_info(self->format, NULL) < 0)
+        return -1;
+    *stream = av_find_best_stream(self->format, AVMEDIA_TYPE_VIDEO, -1, -1, &codec, 0);
+    if (*stream < 0)
+        return -1;
+    for (int i = 0; i < (int)self->format->nb_streams; i++) {
+        if (i != *stream)
+            self->format->streams[i]->discard = AVDISCARD_ALL;
+    }
+    self->codec = avcodec_alloc_context3(codec);
+    if (!self->codec || avcodec_parameters_to_context(self->codec, self->format->streams[*stream]->codecpar) < 0)
+        return -1;
+    self->codec->thread_count = 1;
+    return avcodec_open2(self->codec, codec, NULL);
+}
+
+/* Takes out what the decoder has ready. 0 = it wants more, or is at its end. */
+static int receive_frames(bare_thread *self)
+{
+    while (avcodec_receive_frame(self->codec, self->frame) == 0) {
+        if (scale_frame(self) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int decode_clip(bare_thread *self, const char *path)
+{
+    int stream = -1;
+    if (open_clip(self, path, &stream) < 0)
+        return -1;
+    while (av_read_frame(self->format, self->packet) == 0) {
+        int rc = 0;
+        if (self->packet->stream_index == stream && avcodec_send_packet(self->codec, self->packet) == 0)
+            rc = receive_frames(self);
+        av_packet_unref(self->packet);
+        if (rc < 0)
+            return rc;
+    }
+    avcodec_send_packet(self->codec, NULL);
+    return receive_frames(self) < 0 || self->num_pictures == 0 ? -1 : 0;
+}
+
+static void do_clip(bare_thread *self, const char *path)
+{
+    int rc = decode_clip(self, path);
+    if (rc < 0) {
+        self->sums.num_failures++;
+    } else {
+        size_t picture_bytes = (size_t)self->job->width * (size_t)self->job->height * 3;
+        self->sums.num_clips++;
+        self->sums.num_frames += self->num_pictures;
+        if (self->job->hash)
+            self->sums.hash += bare_hash(self->pictures, self->num_pictures * picture_bytes);
+    }
+    avcodec_free_context(&self->codec);
+    avformat_close_input(&self->format);
+    free(self->pictures);
+    self->pictures = NULL;
+    self->num_pictures = self->max_pictures = 0;
+}
+
+static void *thread_main(void *argument)
+{
+    bare_thread *self = argument;
+    size_t path;
+    self->packet = av_packet_alloc();
+    self->frame = av_frame_alloc();
+    while ((path = atomic_fetch_add(self->next_path, 1)) < self->job->num_paths)
+        do_clip(self, self->job->paths[path]);
+    sws_freeContext(self->sws);
+    av_packet_free(&self->packet);
+    av_frame_free(&self->frame);
+    return NULL;
+}
+
+int bare_loop(const bare_job *job, bare_result *result)
+{
+    atomic_size_t next_path = 0;
+    bare_thread *threads = calloc(job->num_threads, sizeof *threads);
+    pthread_t *handles = calloc(job->num_threads, sizeof *handles);
+    unsigned num_started = 0;
+    *result = (bare_result){ 0 };
+    av_log_set_level(AV_LOG_QUIET);
+    while (threads && handles && num_started < job->num_threads) {
+        threads[num_started] = (bare_thread){ .job = job, .next_path = &next_path };
+        if (pthread_create(&handles[num_started], NULL, thread_main, &threads[num_started]) != 0)
+            break;
+        num_started++;
+    }
+    for (unsigned i = 0; i < num_started; i++) {
+        pthread_join(handles[i], NULL);
+        result->num_clips += threads[i].sums.num_clips;
+        result->num_failures += threads[i].sums.num_failures;
+        result->num_frames += threads[i].sums.num_frames;
+        result->hash += threads[i].sums.hash;
+    }
+    free(threads);
+    free(handles);
+    return num_started == job->num_threads ? 0 : -1;
+}

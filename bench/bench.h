@@ -1,0 +1,8 @@
+/* The benches of weir-bench, one file each. To add one: its function here, its line in main.c's table. */
+#ifndef BENCH_BENCH_H
+#define BENCH_BENCH_H
+
+/* Results are the program's exit status: 0 = done, 1 = failed, 2 = wrong options. argv[0] is the bench's name. */
+int bench_decode(int argc, char **argv);
+
+#endif

@@ -1,0 +1,142 @@
+/* The report grows as text in memory; states: machine → rows. */
+#include "report.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include <weir/pipeline.h>
+#include <weir/version.h>
+
+struct bench_report {
+    FILE *stream; /* onto text */
+    char *text;
+    size_t text_bytes;
+    bool in_rows;
+    bool has_member; /* the object that is open is not empty */
+};
+
+static void put_string(bench_report *report, const char *text)
+{
+    putc('"', report->stream);
+    for (const char *c = text; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            putc('\\', report->stream);
+        if ((unsigned char)*c < ' ')
+            fprintf(report->stream, "\\u%04x", (unsigned)(unsigned char)*c);
+        else
+            putc(*c, report->stream);
+    }
+    putc('"', report->stream);
+}
+
+static void put_name(bench_report *report, const char *name)
+{
+    fputs(report->has_member ? ", " : "", report->stream);
+    report->has_member = true;
+    put_string(report, name);
+    fputs(": ", report->stream);
+}
+
+void bench_report_text(bench_report *report, const char *name, const char *text)
+{
+    if (!report)
+        return;
+    put_name(report, name);
+    put_string(report, text);
+}
+
+void bench_report_number(bench_report *report, const char *name, double value)
+{
+    if (!report)
+        return;
+    put_name(report, name);
+    if (isfinite(value))
+        fprintf(report->stream, "%.9g", value);
+    else
+        fputs("null", report->stream);
+}
+
+/* The CPU's name as Linux tells it; "unknown" elsewhere. */
+static void put_cpu_name(bench_report *report)
+{
+    char line[256];
+    char name[200] = "unknown";
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    while (file && fgets(line, sizeof line, file)) {
+        if (sscanf(line, "model name : %199[^\n]", name) == 1)
+            break;
+    }
+    if (file)
+        fclose(file);
+    bench_report_text(report, "cpu", name);
+}
+
+bench_report *bench_report_new(void)
+{
+    bench_report *report = calloc(1, sizeof *report);
+    if (report)
+        report->stream = open_memstream(&report->text, &report->text_bytes);
+    if (!report || !report->stream) {
+        free(report);
+        return NULL;
+    }
+    fputs("{\"machine\": {", report->stream);
+    put_cpu_name(report);
+    bench_report_number(report, "cpus", weir_cpu_budget());
+    struct utsname system;
+    if (uname(&system) == 0) {
+        bench_report_text(report, "system", system.sysname);
+        bench_report_text(report, "kernel", system.release);
+        bench_report_text(report, "architecture", system.machine);
+    }
+    bench_report_text(report, "compiler", __VERSION__);
+    bench_report_text(report, "weir", weir_version());
+    return report;
+}
+
+void bench_report_machine(bench_report *report, const char *name, const char *text)
+{
+    bench_report_text(report, name, text);
+}
+
+void bench_report_row(bench_report *report, const char *bench)
+{
+    if (!report)
+        return;
+    fputs(report->in_rows ? "},\n  {" : "},\n \"rows\": [\n  {", report->stream);
+    report->in_rows = true;
+    report->has_member = false;
+    bench_report_text(report, "bench", bench);
+}
+
+static int write_file(const bench_report *report, const char *path)
+{
+    FILE *file = fopen(path, "w");
+    bool written = file && fwrite(report->text, 1, report->text_bytes, file) == report->text_bytes;
+    if (file && fclose(file) != 0)
+        written = false;
+    if (written)
+        return 0;
+    fprintf(stderr, "weir-bench: cannot write %s: %s\n", path, strerror(errno));
+    return -1;
+}
+
+int bench_report_end(bench_report *report, const char *path)
+{
+    if (!report) {
+        fprintf(stderr, "weir-bench: out of memory\n");
+        return -1;
+    }
+    fputs(report->in_rows ? "}\n]}\n" : "},\n \"rows\": []}\n", report->stream);
+    int rc = fclose(report->stream) == 0 ? 0 : -1;
+    if (rc == 0 && path)
+        rc = write_file(report, path);
+    free(report->text);
+    free(report);
+    return rc;
+}
