@@ -1,0 +1,87 @@
+/*
+ * The SQLite writer: an observer that records runs in a database, on a thread of its own.
+ *
+ *     weir_sqlite_open("pipeline_stats.db", NULL, &writer, &error);
+ *     weir_build(b, &(weir_pipeline_options){ .observer = weir_sqlite_observer(writer) }, &p, &error);
+ *     …
+ *     weir_free(p);
+ *     run_id = weir_sqlite_run_id(writer);
+ *     if (weir_sqlite_close(writer, &error) != WEIR_OK) …   says how many entries are missing
+ *
+ * An entry (a lap of a stage or a queue, a failure, an event) goes into a bounded buffer and from there, with all the
+ * others that are waiting, into the database in one transaction: when a quarter of the buffer is used, or when the
+ * oldest entry has waited for flush_interval_ns. Readers may follow the run meanwhile, and other writers may write to
+ * the same file. After a crash everything up to the last flush is there.
+ *
+ * A database that is locked, full or failing is tried again and again while the buffer has room. What is given up in the
+ * end is counted, logged, told by weir_sqlite_close(), and stored in the column `entries_lost` of `run` as soon as
+ * anything can be written.
+ */
+#ifndef WEIR_SQLITE_H
+#define WEIR_SQLITE_H
+
+#include <stdint.h>
+
+#include <weir/clock.h>
+#include <weir/export.h>
+#include <weir/observer.h>
+#include <weir/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct weir_sqlite_writer weir_sqlite_writer;
+
+/* Setting this struct to all-0 is equivalent to defaults. Strings are copied. */
+typedef struct weir_sqlite_options {
+    uint32_t buffer_entries;   /* that may wait to be written (0 = 4096) */
+    int64_t flush_interval_ns; /* longest time an entry waits for company (0 = 1 s) */
+    int64_t retry_limit_ns; /* how long an observer call waits while the buffer is full, and weir_sqlite_close() for
+                                  the rest, before entries are given up (0 = 10 s). After one wait in vain no observer
+                                  call waits until the database has taken something */
+    const char *command;    /* for `run` (NULL = this process's command line, where the system tells it) */
+    const char *node_id;    /* for `run` (NULL = the host's name) */
+    int32_t rank;           /* for `run` */
+} weir_sqlite_options;
+
+/*
+ * Opens the database, makes the file and the folders of its path if missing, and starts the thread. An empty file is
+ * adopted. Fails before anything has been changed if the file is not a database, another program's, of a newer schema
+ * than this library knows, or cannot be written: *error (may be NULL) then says so in one line that names the path, and
+ * *writer is NULL. options may be NULL.
+ */
+WEIR_API int weir_sqlite_open(const char *path, const weir_sqlite_options *options, weir_sqlite_writer **writer,
+                              weir_error *error);
+
+/*
+ * The observer to give to a pipeline; the writer's own, valid until weir_sqlite_close(). `next` may be set before the
+ * pipeline is built. One pipeline at a time; each one that starts is a run of its own.
+ */
+WEIR_API weir_observer *weir_sqlite_observer(weir_sqlite_writer *writer);
+
+/*
+ * The id of the run: of the one that started last, if the writer has served several; that of the first is known from the
+ * beginning. Waits, up to the retry limit, where the run's row has yet to be written; 0 if that failed. Any thread.
+ */
+WEIR_API int64_t weir_sqlite_run_id(weir_sqlite_writer *writer);
+
+/*
+ * Writes what has been observed up to now and returns when it is in the database: WEIR_OK; or, after the retry limit, the
+ * status that says what is in the way (WEIR_EBUSY, WEIR_EIO, …), the entries staying in the buffer. Any thread.
+ */
+WEIR_API int weir_sqlite_flush(weir_sqlite_writer *writer, weir_error *error);
+
+/*
+ * Writes what is left, for no longer than the retry limit (and the system call under way), joins the thread, frees the
+ * writer, whatever the result. Call it when the pipeline has been freed. NULL is fine.
+ * WEIR_OK: the database holds everything that was observed. Otherwise *error (may be NULL) says how many entries had to
+ * be given up, and why.
+ */
+WEIR_API int weir_sqlite_close(weir_sqlite_writer *writer, weir_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
