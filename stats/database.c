@@ -1,0 +1,327 @@
+#include "database.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <uv.h>
+
+#include <weir/clock.h>
+
+#include "schema.h"
+
+enum {
+    BUSY_TIMEOUT_MS = 250, /* SQLite's own waiting for a lock, per statement */
+    READER_BUSY_TIMEOUT_MS = 10000,
+    OPEN_RETRY_MS = 20,
+};
+
+weir_path_text weir_path_for_message(const char *path)
+{
+    weir_path_text result = { "" };
+    const size_t room = sizeof result.text - 1;
+    const char *ellipsis = "...";
+    size_t length = strlen(path);
+    if (length > room) {
+        strcpy(result.text, ellipsis);
+        path += length - (room - strlen(ellipsis));
+        while (((unsigned char)*path & 0xc0) == 0x80) /* not in the middle of a character */
+            path++;
+    }
+    strcat(result.text, path);
+    for (char *c = result.text; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?';
+    return result;
+}
+
+int weir_database_status(int code)
+{
+    switch (code & 0xff) {
+    case SQLITE_OK: return WEIR_OK;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED: return WEIR_EBUSY;
+    case SQLITE_PERM:
+    case SQLITE_READONLY:
+    case SQLITE_AUTH: return WEIR_EACCESS;
+    case SQLITE_NOMEM: return WEIR_ENOMEM;
+    case SQLITE_CANTOPEN:
+    case SQLITE_FULL:
+    case SQLITE_IOERR: return WEIR_EIO;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB: return WEIR_EDATA;
+    default: return WEIR_EDATABASE;
+    }
+}
+
+const char *weir_database_hint(int code)
+{
+    switch (code & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED: return "; another program holds it: end that one, or give another path";
+    case SQLITE_PERM:
+    case SQLITE_READONLY:
+    case SQLITE_CANTOPEN: return "; make it and its folder writable, or give another path";
+    case SQLITE_FULL: return "; free some room there, or give another path";
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB: return "; give the path of a new file, or of a database that weir has made";
+    default: return "";
+    }
+}
+
+int weir_database_error(weir_error *error, sqlite3 *db, int code, const char *what, const char *path)
+{
+    int system_code = db ? sqlite3_system_errno(db) : 0;
+    int primary = code & 0xff;
+    const char *system_text =
+        system_code && (primary == SQLITE_CANTOPEN || primary == SQLITE_IOERR) ? strerror(system_code) : "";
+    /* The connection knows more ("no such table: run") than the code, but only about its last call. */
+    const char *text = db && sqlite3_extended_errcode(db) == code ? sqlite3_errmsg(db) : sqlite3_errstr(code);
+    return weir_error_set(error, weir_database_status(code), code, "%s database %s: %s%s%s%s", what,
+                          weir_path_for_message(path).text, text, *system_text ? ": " : "", system_text,
+                          weir_database_hint(code));
+}
+
+/* Makes the folders above `path` that are missing. */
+static int make_folders(const char *path, weir_error *error)
+{
+    char *folder = strdup(path);
+    if (!folder)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+
+    int status = WEIR_OK;
+    for (char *slash = strchr(folder + 1, '/'); slash && status == WEIR_OK; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        struct stat info;
+        int failed = mkdir(folder, 0777) != 0 ? errno : 0;
+        if (failed && stat(folder, &info) == 0)
+            failed = S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
+        if (failed)
+            status = weir_error_set(error, failed == EACCES || failed == EPERM ? WEIR_EACCESS : WEIR_EIO, -failed,
+                                    "cannot make the folder for database %s: %s; give another path",
+                                    weir_path_for_message(path).text, strerror(failed));
+        *slash = '/';
+    }
+    free(folder);
+    return status;
+}
+
+/* Refuses what SQLite would open in its own way, or hang on. */
+static int check_path(const char *path, weir_error *error)
+{
+    if (!path || !*path)
+        return weir_error_set(error, WEIR_EINVAL, 0, "no path for the database; give the path of a file");
+    struct stat info;
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
+        return weir_error_set(error, WEIR_EINVAL, 0, "cannot open database %s: it is %s; give the path of a file",
+                              weir_path_for_message(path).text,
+                              S_ISDIR(info.st_mode) ? "a folder" : "no regular file");
+    return WEIR_OK;
+}
+
+/* Opens `path` as a file, whatever it looks like: SQLite gives names such as ":memory:" and "file:…" a meaning. */
+static int open_file(const char *path, int flags, sqlite3 **db)
+{
+    if (*path == '/')
+        return sqlite3_open_v2(path, db, flags, NULL);
+    char *name = sqlite3_mprintf("./%s", path);
+    if (!name)
+        return SQLITE_NOMEM;
+    int code = sqlite3_open_v2(name, db, flags, NULL);
+    sqlite3_free(name);
+    return code;
+}
+
+static int open_connection(const char *path, int flags, sqlite3 **db, weir_error *error)
+{
+    if (!sqlite3_threadsafe())
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                              "this SQLite was built without threads; use another build");
+    /* NOMUTEX: each connection of ours belongs to one thread at a time. */
+    int code = open_file(path, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, db);
+    if (code != SQLITE_OK)
+        return weir_database_error(error, *db, code, "cannot open", path);
+    return WEIR_OK;
+}
+
+void weir_database_close(sqlite3 *db)
+{
+    int code = sqlite3_close(db);
+    (void)code; /* SQLITE_BUSY would be a statement that we forgot: a leak, which the tests' sanitizer finds */
+}
+
+static int query_int(sqlite3 *db, const char *sql, int *value)
+{
+    sqlite3_stmt *statement;
+    int code = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+    if (code != SQLITE_OK)
+        return code;
+    code = sqlite3_step(statement);
+    if (code == SQLITE_ROW) {
+        *value = sqlite3_column_int(statement, 0);
+        code = SQLITE_OK;
+    }
+    sqlite3_finalize(statement);
+    return code;
+}
+
+typedef struct identity {
+    int application;
+    int version;
+    int num_tables;
+} identity;
+
+static int identify(sqlite3 *db, identity *found)
+{
+    int code = query_int(db, "PRAGMA application_id", &found->application);
+    if (code == SQLITE_OK)
+        code = query_int(db, "PRAGMA user_version", &found->version);
+    if (code == SQLITE_OK)
+        code = query_int(db, "SELECT count(*) FROM sqlite_schema", &found->num_tables);
+    return code;
+}
+
+static int is_empty(const identity *found)
+{
+    return found->application == 0 && found->version == 0 && found->num_tables == 0;
+}
+
+static int check_identity(const identity *found, const char *path, weir_error *error)
+{
+    const weir_path_text text = weir_path_for_message(path);
+    if (found->application != WEIR_SCHEMA_APPLICATION)
+        return weir_error_set(error, WEIR_EDATA, 0, "database %s is another program's; give another path", text.text);
+    if (found->version > WEIR_SCHEMA_VERSION)
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                              "database %s has schema %d, and this weir knows up to %d; use a newer weir, or give "
+                              "another path",
+                              text.text, found->version, WEIR_SCHEMA_VERSION);
+    if (found->version != WEIR_SCHEMA_VERSION)
+        return weir_error_set(error, WEIR_EDATA, 0, "database %s has schema %d, which never was; give another path",
+                              text.text, found->version);
+    return WEIR_OK;
+}
+
+/* Another process may be making the same schema: who comes second finds it made. */
+static int create_schema(sqlite3 *db)
+{
+    int code = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+    if (code != SQLITE_OK)
+        return code;
+    identity found;
+    code = identify(db, &found);
+    if (code == SQLITE_OK && is_empty(&found))
+        code = sqlite3_exec(db, weir_schema_create, NULL, NULL, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
+    if (code != SQLITE_OK && !sqlite3_get_autocommit(db))
+        sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    return code;
+}
+
+static int adopt(sqlite3 *db, const identity *found)
+{
+    /* With NORMAL a commit survives the death of the process; only the loss of power may cost the last ones. */
+    int code = sqlite3_exec(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL", NULL, NULL, NULL);
+    if (code == SQLITE_OK && is_empty(found))
+        code = create_schema(db);
+    return code;
+}
+
+/* One try at making the open database ours. *code is SQLite's, or SQLITE_OK where the status says it all. */
+static int prepare_writer(sqlite3 *db, const char *path, int *code, weir_error *error)
+{
+    identity found;
+    *code = identify(db, &found);
+    if (*code == SQLITE_OK && !is_empty(&found)) {
+        int status = check_identity(&found, path, error);
+        if (status != WEIR_OK)
+            return status;
+    }
+    if (*code == SQLITE_OK && sqlite3_db_readonly(db, "main"))
+        *code = SQLITE_READONLY;
+    if (*code == SQLITE_OK)
+        *code = adopt(db, &found);
+    if (*code == SQLITE_OK)
+        *code = identify(db, &found);
+    if (*code == SQLITE_OK)
+        return check_identity(&found, path, error);
+    return weir_database_status(*code);
+}
+
+static int prepare_writer_until(sqlite3 *db, const char *path, int64_t deadline_ns, weir_error *error)
+{
+    for (;;) {
+        int code;
+        int status = prepare_writer(db, path, &code, error);
+        if (code == SQLITE_OK)
+            return status;
+        if ((code & 0xff) != SQLITE_BUSY || weir_now_ns() >= deadline_ns)
+            return weir_database_error(error, db, code, "cannot write to", path);
+        uv_sleep(OPEN_RETRY_MS); /* a lock wakes nobody */
+    }
+}
+
+int weir_database_open_writer(const char *path, int64_t deadline_ns, sqlite3 **db, weir_error *error)
+{
+    *db = NULL;
+    int status = check_path(path, error);
+    if (status == WEIR_OK)
+        status = make_folders(path, error);
+    if (status == WEIR_OK)
+        status = open_connection(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, db, error);
+    if (status != WEIR_OK)
+        goto fail;
+
+    sqlite3_busy_timeout(*db, BUSY_TIMEOUT_MS);
+    status = prepare_writer_until(*db, path, deadline_ns, error);
+    if (status != WEIR_OK)
+        goto fail;
+    return WEIR_OK;
+
+fail:
+    weir_database_close(*db);
+    *db = NULL;
+    return status;
+}
+
+static int open_existing(const char *path, sqlite3 **db, weir_error *error)
+{
+    int status = check_path(path, error);
+    struct stat info;
+    if (status == WEIR_OK && stat(path, &info) != 0 && (errno == ENOENT || errno == ENOTDIR))
+        status = weir_error_set(error, WEIR_ENOTFOUND, -ENOENT, "there is no database %s",
+                                weir_path_for_message(path).text);
+    if (status == WEIR_OK)
+        status = open_connection(path, SQLITE_OPEN_READONLY, db, error);
+    return status;
+}
+
+int weir_database_open_reader(const char *path, sqlite3 **db, weir_error *error)
+{
+    *db = NULL;
+    int status = open_existing(path, db, error);
+    if (status != WEIR_OK)
+        goto fail;
+
+    sqlite3_busy_timeout(*db, READER_BUSY_TIMEOUT_MS);
+    identity found;
+    int code = identify(*db, &found);
+    if (code != SQLITE_OK)
+        status = weir_database_error(error, *db, code, "cannot read", path);
+    else if (is_empty(&found))
+        status =
+            weir_error_set(error, WEIR_EDATA, 0, "database %s is empty; give the path of one that a run has written",
+                           weir_path_for_message(path).text);
+    else
+        status = check_identity(&found, path, error);
+    if (status != WEIR_OK)
+        goto fail;
+    return WEIR_OK;
+
+fail:
+    weir_database_close(*db);
+    *db = NULL;
+    return status;
+}

@@ -1,0 +1,42 @@
+/* One database of ours: opening it for writing and for reading, and what its errors are to us. */
+#ifndef WEIR_DATABASE_H
+#define WEIR_DATABASE_H
+
+#include <stdint.h>
+
+#include <sqlite3.h>
+
+#include <weir/status.h>
+
+/* A path for a message: its end if it is long, without control characters. */
+typedef struct weir_path_text {
+    char text[320];
+} weir_path_text;
+
+weir_path_text weir_path_for_message(const char *path);
+
+/* The status that a SQLITE_ code is to us. */
+int weir_database_status(int code);
+
+/* What a person can do about it, as the end of a sentence: "; free some room…", or "". */
+const char *weir_database_hint(int code);
+
+/*
+ * Says in *error that `what` ("cannot write to") failed with `code` for the database at `path`, with the text that `db`
+ * (may be NULL) has for it. Returns the status.
+ */
+int weir_database_error(weir_error *error, sqlite3 *db, int code, const char *what, const char *path);
+
+/*
+ * Opens for writing, makes folders, file and schema where they are missing, and switches to WAL. Waits for locks until
+ * deadline_ns (weir_now_ns()). Changes nothing if it is not ours. One thread at a time may use the connection.
+ */
+int weir_database_open_writer(const char *path, int64_t deadline_ns, sqlite3 **db, weir_error *error);
+
+/* Opens for reading; the file must exist and be ours. */
+int weir_database_open_reader(const char *path, sqlite3 **db, weir_error *error);
+
+/* Closes; NULL is fine. */
+void weir_database_close(sqlite3 *db);
+
+#endif

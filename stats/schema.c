@@ -1,0 +1,123 @@
+/*
+ * The tables. Those with SPDL's names begin with SPDL's columns, with its meaning, type and order, so that its scripts
+ * read our file; ours stand to the right. Times and timestamps are in seconds. Whoever changes a line here raises
+ * WEIR_SCHEMA_VERSION.
+ */
+#include "schema.h"
+
+#define RUN_REFERENCE "run_id INTEGER NOT NULL REFERENCES run(run_id) ON DELETE CASCADE"
+
+#define RUN \
+    "CREATE TABLE run (" \
+    " run_id INTEGER PRIMARY KEY," \
+    " node_id TEXT NOT NULL," \
+    " rank INTEGER NOT NULL," \
+    " pid INTEGER NOT NULL," \
+    " started REAL NOT NULL," \
+    " ended REAL,"      /* NULL: running, or killed */ \
+    " status INTEGER,"  /* weir_status of the end */ \
+    " threads INTEGER," /* NULL: not started */ \
+    " command TEXT NOT NULL," \
+    " version TEXT NOT NULL," \
+    " entries_lost INTEGER NOT NULL DEFAULT 0);"
+
+/* In the order of the pipeline, by rowid. */
+#define STAGE \
+    "CREATE TABLE stage (" \
+    " " RUN_REFERENCE "," \
+    " name TEXT NOT NULL," \
+    " kind TEXT NOT NULL," \
+    " concurrency INTEGER NOT NULL," \
+    " queue_items INTEGER NOT NULL," \
+    " queue_bytes INTEGER NOT NULL," \
+    " output_order TEXT NOT NULL," \
+    " PRIMARY KEY (run_id, name));"
+
+#define TASK_STATS \
+    "CREATE TABLE task_stats (" \
+    " id INTEGER PRIMARY KEY," \
+    " timestamp REAL NOT NULL," \
+    " name TEXT NOT NULL," \
+    " num_tasks INTEGER NOT NULL," \
+    " num_failures INTEGER NOT NULL," \
+    " ave_time REAL NOT NULL," \
+    " p90_time REAL NOT NULL," \
+    " p99_time REAL NOT NULL," \
+    " " RUN_REFERENCE "," \
+    " elapsed REAL NOT NULL," \
+    " p50_time REAL NOT NULL," \
+    " max_time REAL NOT NULL," \
+    " failed_time REAL NOT NULL," \
+    " busy_time REAL NOT NULL," \
+    " wait_in_time REAL NOT NULL," \
+    " wait_thread_time REAL NOT NULL," \
+    " wait_out_time REAL NOT NULL," \
+    " cpu_time REAL NOT NULL," \
+    " histogram BLOB NOT NULL," \
+    " num_skipped INTEGER NOT NULL);"
+
+#define QUEUE_STATS \
+    "CREATE TABLE queue_stats (" \
+    " id INTEGER PRIMARY KEY," \
+    " timestamp REAL NOT NULL," \
+    " name TEXT NOT NULL," \
+    " elapsed REAL NOT NULL," \
+    " num_items INTEGER NOT NULL," \
+    " ave_put_time REAL NOT NULL," \
+    " ave_get_time REAL NOT NULL," \
+    " p90_put_time REAL NOT NULL," \
+    " p99_put_time REAL NOT NULL," \
+    " p90_get_time REAL NOT NULL," \
+    " p99_get_time REAL NOT NULL," \
+    " occupancy_rate REAL NOT NULL," \
+    " " RUN_REFERENCE "," \
+    " num_put INTEGER NOT NULL," \
+    " capacity INTEGER NOT NULL," \
+    " ave_depth REAL NOT NULL," \
+    " max_depth INTEGER NOT NULL," \
+    " ave_bytes REAL NOT NULL," \
+    " max_bytes INTEGER NOT NULL," \
+    " put_histogram BLOB NOT NULL," \
+    " get_histogram BLOB NOT NULL);"
+
+#define EVENT_STATS \
+    "CREATE TABLE event_stats (" \
+    " id INTEGER PRIMARY KEY," \
+    " timestamp REAL NOT NULL," \
+    " event_name TEXT NOT NULL," \
+    " " RUN_REFERENCE "," \
+    " category TEXT NOT NULL," \
+    " detail TEXT NOT NULL);"
+
+#define TASK_FAILURES \
+    "CREATE TABLE task_failures (" \
+    " id INTEGER PRIMARY KEY," \
+    " timestamp REAL NOT NULL," \
+    " " RUN_REFERENCE "," \
+    " name TEXT NOT NULL," \
+    " seq INTEGER NOT NULL," \
+    " label TEXT NOT NULL," \
+    " status INTEGER NOT NULL," \
+    " library_code INTEGER NOT NULL," \
+    " message TEXT NOT NULL," \
+    " elapsed REAL NOT NULL);"
+
+/* By time and by name and time: SPDL's queries and the plots. By run: one pass over a run, in the order of rowid. */
+#define INDEXES \
+    "CREATE INDEX task_stats_by_time ON task_stats(timestamp);" \
+    "CREATE INDEX task_stats_by_name ON task_stats(name, timestamp);" \
+    "CREATE INDEX task_stats_by_run ON task_stats(run_id);" \
+    "CREATE INDEX queue_stats_by_time ON queue_stats(timestamp);" \
+    "CREATE INDEX queue_stats_by_name ON queue_stats(name, timestamp);" \
+    "CREATE INDEX queue_stats_by_run ON queue_stats(run_id);" \
+    "CREATE INDEX event_stats_by_time ON event_stats(timestamp);" \
+    "CREATE INDEX event_stats_by_run ON event_stats(run_id);" \
+    "CREATE INDEX task_failures_by_run ON task_failures(run_id);"
+
+#define IDENTITY \
+    "PRAGMA application_id = 2003134834;" \
+    "PRAGMA user_version = 1;"
+
+_Static_assert(WEIR_SCHEMA_APPLICATION == 2003134834 && WEIR_SCHEMA_VERSION == 1, "IDENTITY says the same");
+
+const char weir_schema_create[] = RUN STAGE TASK_STATS QUEUE_STATS EVENT_STATS TASK_FAILURES INDEXES IDENTITY;
