@@ -5,6 +5,8 @@
 
 #include <weir/log.h>
 
+#include "database.h"
+
 weir_run *weir_buffer_add_run_locked(weir_sqlite_writer *writer)
 {
     weir_run *run = calloc(1, sizeof *run);

@@ -1,14 +1,12 @@
 #include "database.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <uv.h>
 
 #include <weir/clock.h>
 
+#include "path.h"
 #include "schema.h"
 
 enum {
@@ -16,25 +14,6 @@ enum {
     READER_BUSY_TIMEOUT_MS = 10000,
     OPEN_RETRY_MS = 20,
 };
-
-weir_path_text weir_path_for_message(const char *path)
-{
-    weir_path_text result = { "" };
-    const size_t room = sizeof result.text - 1;
-    const char *ellipsis = "...";
-    size_t length = strlen(path);
-    if (length > room) {
-        strcpy(result.text, ellipsis);
-        path += length - (room - strlen(ellipsis));
-        while (((unsigned char)*path & 0xc0) == 0x80) /* not in the middle of a character */
-            path++;
-    }
-    strcat(result.text, path);
-    for (char *c = result.text; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            *c = '?';
-    return result;
-}
 
 int weir_database_status(int code)
 {
@@ -81,43 +60,6 @@ int weir_database_error(weir_error *error, sqlite3 *db, int code, const char *wh
     return weir_error_set(error, weir_database_status(code), code, "%s database %s: %s%s%s%s", what,
                           weir_path_for_message(path).text, text, *system_text ? ": " : "", system_text,
                           weir_database_hint(code));
-}
-
-/* Makes the folders above `path` that are missing. */
-static int make_folders(const char *path, weir_error *error)
-{
-    char *folder = strdup(path);
-    if (!folder)
-        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-
-    int status = WEIR_OK;
-    for (char *slash = strchr(folder + 1, '/'); slash && status == WEIR_OK; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        struct stat info;
-        int failed = mkdir(folder, 0777) != 0 ? errno : 0;
-        if (failed && stat(folder, &info) == 0)
-            failed = S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
-        if (failed)
-            status = weir_error_set(error, failed == EACCES || failed == EPERM ? WEIR_EACCESS : WEIR_EIO, -failed,
-                                    "cannot make the folder for database %s: %s; give another path",
-                                    weir_path_for_message(path).text, strerror(failed));
-        *slash = '/';
-    }
-    free(folder);
-    return status;
-}
-
-/* Refuses what SQLite would open in its own way, or hang on. */
-static int check_path(const char *path, weir_error *error)
-{
-    if (!path || !*path)
-        return weir_error_set(error, WEIR_EINVAL, 0, "no path for the database; give the path of a file");
-    struct stat info;
-    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
-        return weir_error_set(error, WEIR_EINVAL, 0, "cannot open database %s: it is %s; give the path of a file",
-                              weir_path_for_message(path).text,
-                              S_ISDIR(info.st_mode) ? "a folder" : "no regular file");
-    return WEIR_OK;
 }
 
 /* Opens `path` as a file, whatever it looks like: SQLite gives names such as ":memory:" and "file:…" a meaning. */
@@ -266,9 +208,7 @@ static int prepare_writer_until(sqlite3 *db, const char *path, int64_t deadline_
 int weir_database_open_writer(const char *path, int64_t deadline_ns, sqlite3 **db, weir_error *error)
 {
     *db = NULL;
-    int status = check_path(path, error);
-    if (status == WEIR_OK)
-        status = make_folders(path, error);
+    int status = weir_path_prepare_writing(path, error);
     if (status == WEIR_OK)
         status = open_connection(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, db, error);
     if (status != WEIR_OK)
@@ -286,22 +226,12 @@ fail:
     return status;
 }
 
-static int open_existing(const char *path, sqlite3 **db, weir_error *error)
-{
-    int status = check_path(path, error);
-    struct stat info;
-    if (status == WEIR_OK && stat(path, &info) != 0 && (errno == ENOENT || errno == ENOTDIR))
-        status = weir_error_set(error, WEIR_ENOTFOUND, -ENOENT, "there is no database %s",
-                                weir_path_for_message(path).text);
-    if (status == WEIR_OK)
-        status = open_connection(path, SQLITE_OPEN_READONLY, db, error);
-    return status;
-}
-
 int weir_database_open_reader(const char *path, sqlite3 **db, weir_error *error)
 {
     *db = NULL;
-    int status = open_existing(path, db, error);
+    int status = weir_path_prepare_reading(path, error);
+    if (status == WEIR_OK)
+        status = open_connection(path, SQLITE_OPEN_READONLY, db, error);
     if (status != WEIR_OK)
         goto fail;
 

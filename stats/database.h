@@ -8,13 +8,6 @@
 
 #include <weir/status.h>
 
-/* A path for a message: its end if it is long, without control characters. */
-typedef struct weir_path_text {
-    char text[320];
-} weir_path_text;
-
-weir_path_text weir_path_for_message(const char *path);
-
 /* The status that a SQLITE_ code is to us. */
 int weir_database_status(int code);
 

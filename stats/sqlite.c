@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "database.h"
 #include "process.h"
 #include "writer.h"
 

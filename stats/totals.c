@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "database.h"
+#include "path.h"
 
 /* What a pass over rows needs to know and to report. */
 typedef struct pass {

@@ -10,6 +10,7 @@
 #include <weir/log.h>
 
 #include "batch.h"
+#include "database.h"
 
 enum { MAX_BATCH = 1024 }; /* keeps transactions short: others write to the same file */
 

@@ -22,8 +22,8 @@
 
 #include <weir/sqlite.h>
 
-#include "database.h"
 #include "entry.h"
+#include "path.h"
 #include "rows.h"
 
 /* What the database last said when it did not take something. */

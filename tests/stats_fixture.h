@@ -1,0 +1,58 @@
+/* What the tests of stats/ share: a folder of their own, questions to a database, and an invented pipeline to observe. */
+#ifndef STATS_FIXTURE_H
+#define STATS_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h> /* wants those before it */
+
+#include <stdbool.h>
+
+#include <sqlite3.h>
+
+#include <weir/observer.h>
+#include <weir/sqlite.h>
+
+/* cmocka's setup and teardown: makes an empty folder, removes it with all that is in it. */
+int make_folder(void **state);
+int remove_folder(void **state);
+
+/* The path of `name` in that folder; valid until the fourth call after it. */
+const char *in_folder(const char *name);
+
+/* Writes a file; reads one whole, to be freed. */
+void write_file(const char *path, const void *bytes, size_t size_bytes);
+char *read_file(const char *path, size_t *size_bytes);
+
+/* The first column of the first row; a failure fails the test. The text is to be freed. */
+int64_t query_int(const char *path, const char *sql);
+double query_real(const char *path, const char *sql);
+char *query_text(const char *path, const char *sql);
+
+/* Runs statements on a connection of its own. */
+void execute(const char *path, const char *sql);
+
+sqlite3 *connect_to(const char *path);
+void run_sql(sqlite3 *db, const char *sql);
+
+/* Opens a writer, or fails the test. */
+weir_sqlite_writer *open_writer(const char *path, const weir_sqlite_options *options);
+
+/* Closes it, and fails the test unless everything was written. */
+void close_writer(weir_sqlite_writer *writer);
+
+/*
+ * The invented pipeline: 0:0:src, 0:1:decode[10], 0:2:sink, from unix second 1000 on. Each lap is of 2 s, with
+ * num_tasks tasks, a quarter of them failed; successes took 100 ms each, failures 10 ms.
+ */
+void observe_start(weir_observer *observer);
+void observe_lap(weir_observer *observer, int lap, uint64_t num_tasks);
+void observe_failure(weir_observer *observer, uint64_t seq, const char *label, const char *message);
+void observe_end(weir_observer *observer, int status);
+
+enum { ENTRIES_PER_LAP = 4 }; /* one stage, three queues */
+
+#endif

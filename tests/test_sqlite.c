@@ -1,0 +1,907 @@
+/* The SQLite writer, driven with invented laps: what it writes, what it refuses, and what it does in bad times. */
+#include "stats_fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <weir/clock.h>
+#include <weir/log.h>
+
+/* -- what is written */
+
+static void assert_columns(const char *path, const char *table, const char *wanted)
+{
+    char sql[200];
+    snprintf(sql, sizeof sql, "SELECT group_concat(name, ', ') FROM (SELECT name FROM pragma_table_info('%s'))",
+             table);
+    char *columns = query_text(path, sql);
+    assert_string_equal(columns, wanted);
+    free(columns);
+}
+
+static void columns_stand_in_the_order_of_the_design(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    close_writer(open_writer(path, NULL));
+    assert_columns(path, "task_stats",
+                   "id, timestamp, name, num_tasks, num_failures, ave_time, p90_time, p99_time, run_id, elapsed, "
+                   "p50_time, max_time, failed_time, busy_time, wait_in_time, wait_thread_time, wait_out_time, "
+                   "cpu_time, histogram, num_skipped");
+    assert_columns(path, "queue_stats",
+                   "id, timestamp, name, elapsed, num_items, ave_put_time, ave_get_time, p90_put_time, p99_put_time, "
+                   "p90_get_time, p99_get_time, occupancy_rate, run_id, num_put, capacity, ave_depth, max_depth, "
+                   "ave_bytes, max_bytes, put_histogram, get_histogram");
+    assert_columns(path, "event_stats", "id, timestamp, event_name, run_id, category, detail");
+    assert_columns(path, "task_failures",
+                   "id, timestamp, run_id, name, seq, label, status, library_code, message, elapsed");
+    assert_columns(path, "run",
+                   "run_id, node_id, rank, pid, started, ended, status, threads, command, version, entries_lost");
+    assert_columns(path, "stage", "run_id, name, kind, concurrency, queue_items, queue_bytes, output_order");
+    assert_int_equal(query_int(path, "PRAGMA user_version"), 1);
+    assert_int_equal(query_int(path, "PRAGMA application_id"), 0x77656972);
+    char *mode = query_text(path, "PRAGMA journal_mode");
+    assert_string_equal(mode, "wal");
+    free(mode);
+}
+
+static double column(sqlite3_stmt *row, const char *name)
+{
+    for (int i = 0; i < sqlite3_column_count(row); i++)
+        if (strcmp(sqlite3_column_name(row, i), name) == 0)
+            return sqlite3_column_double(row, i);
+    fail_msg("no column %s", name);
+    return 0;
+}
+
+static void assert_close(double value, double wanted, double relative_error)
+{
+    if (fabs(value - wanted) > relative_error * fabs(wanted))
+        fail_msg("%.9g is not %.9g", value, wanted);
+}
+
+static void queries_of_spdl_find_its_columns_and_magnitudes(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer = open_writer(path, NULL);
+    weir_observer *observer = weir_sqlite_observer(writer);
+    observe_start(observer);
+    observe_lap(observer, 0, 4);
+    observe_lap(observer, 1, 8);
+    close_writer(writer);
+
+    sqlite3 *db = connect_to(path);
+    sqlite3_stmt *row;
+    sqlite3_prepare_v2(db, "SELECT * FROM task_stats WHERE 1=1 ORDER BY timestamp DESC", -1, &row, NULL);
+    assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+    assert_close(column(row, "timestamp"), 1004, 1e-9);
+    assert_close(column(row, "num_tasks"), 8, 0);
+    assert_close(column(row, "num_failures"), 2, 0);
+    assert_close(column(row, "ave_time"), 0.1, 1e-9);
+    assert_close(column(row, "p90_time"), 0.1, 0.01);
+    assert_close(column(row, "p99_time"), 0.1, 0.01);
+    assert_close(column(row, "elapsed"), 2, 1e-9);
+    assert_close(column(row, "max_time"), 0.1, 1e-9);
+    assert_close(column(row, "failed_time"), 0.02, 1e-9);
+    assert_close(column(row, "busy_time"), 10, 1e-9);
+    assert_close(column(row, "wait_in_time"), 5, 1e-9);
+    assert_close(column(row, "wait_thread_time"), 3, 1e-9);
+    assert_close(column(row, "wait_out_time"), 2, 1e-9);
+    assert_close(column(row, "cpu_time"), 8, 1e-9);
+    sqlite3_finalize(row);
+
+    sqlite3_prepare_v2(db,
+                       "SELECT * FROM queue_stats WHERE 1=1 AND name = '0:0:src_queue' AND timestamp >= 1003 "
+                       "ORDER BY timestamp DESC",
+                       -1, &row, NULL);
+    assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+    assert_close(column(row, "elapsed"), 2, 1e-9);
+    assert_close(column(row, "num_items"), 8, 0);
+    assert_close(column(row, "ave_put_time"), 0.004, 1e-9);
+    assert_close(column(row, "ave_get_time"), 0.020, 1e-9);
+    assert_close(column(row, "p90_put_time"), 0.004, 0.01);
+    assert_close(column(row, "p99_put_time"), 0.004, 0.01);
+    assert_close(column(row, "p90_get_time"), 0.020, 0.01);
+    assert_close(column(row, "p99_get_time"), 0.020, 0.01);
+    assert_close(column(row, "occupancy_rate"), 0.5, 1e-9);
+    assert_close(column(row, "ave_depth"), 1.5, 1e-9);
+    assert_close(column(row, "ave_bytes"), 1.5e6, 1e-9);
+    assert_int_equal(sqlite3_step(row), SQLITE_DONE);
+    sqlite3_finalize(row);
+
+    sqlite3_prepare_v2(db, "SELECT * FROM event_stats WHERE 1=1 ORDER BY timestamp ASC", -1, &row, NULL);
+    assert_int_equal(sqlite3_step(row), SQLITE_DONE);
+    sqlite3_finalize(row);
+    sqlite3_close(db);
+}
+
+static void run_and_stages_are_recorded(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer =
+        open_writer(path, &(weir_sqlite_options){ .command = "make it so", .node_id = "node-7", .rank = 3 });
+    weir_observer *observer = weir_sqlite_observer(writer);
+    observe_start(observer);
+    observe_end(observer, WEIR_ESTOPPED);
+    int64_t run_id = weir_sqlite_run_id(writer);
+    close_writer(writer);
+
+    char sql[300];
+    snprintf(
+        sql, sizeof sql,
+        "SELECT printf('%%s %%d %%d %%.1f %%.1f %%d %%d %%s %%d', node_id, rank, pid = %d, started, ended, status, "
+        "threads, command, entries_lost) FROM run WHERE run_id = %lld",
+        (int)getpid(), (long long)run_id);
+    char *run = query_text(path, sql);
+    assert_string_equal(run, "node-7 3 1 1000.0 1100.0 -4 10 make it so 0");
+    free(run);
+    char *stages = query_text(path, "SELECT group_concat(name || ' ' || kind || ' ' || concurrency || ' ' || "
+                                    "queue_items || ' ' || queue_bytes || ' ' || output_order, ', ') FROM "
+                                    "(SELECT * FROM stage ORDER BY rowid)");
+    assert_string_equal(stages, "0:0:src source 1 2 0 completion, 0:1:decode[10] stage 10 2 1000000 input, "
+                                "0:2:sink sink 1 3 0 completion");
+    free(stages);
+}
+
+static void command_and_node_are_the_processes_own_by_default(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer = open_writer(path, NULL);
+    observe_start(weir_sqlite_observer(writer));
+    close_writer(writer);
+    char host[256];
+    gethostname(host, sizeof host);
+    char *node = query_text(path, "SELECT node_id FROM run");
+    assert_string_equal(node, host);
+    free(node);
+    char *command = query_text(path, "SELECT command FROM run");
+    assert_non_null(strstr(command, "test_sqlite"));
+    free(command);
+}
+
+static void sums_in_the_database_are_what_was_observed(void **state)
+{
+    (void)state;
+    enum { LAPS = 3000 }; /* several times the buffer */
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer = open_writer(path, &(weir_sqlite_options){ .buffer_entries = 100 });
+    weir_observer *observer = weir_sqlite_observer(writer);
+    observe_start(observer);
+    for (int lap = 0; lap < LAPS; lap++) {
+        observe_lap(observer, lap, 4);
+        observe_failure(observer, (uint64_t)lap, "a.mp4", "damaged");
+    }
+    observe_end(observer, WEIR_OK);
+    close_writer(writer);
+
+    assert_int_equal(query_int(path, "SELECT sum(num_tasks) FROM task_stats"), 4 * LAPS);
+    assert_int_equal(query_int(path, "SELECT sum(num_failures) FROM task_stats"), LAPS);
+    assert_int_equal(query_int(path, "SELECT count(*) FROM queue_stats"), 3 * LAPS);
+    assert_int_equal(query_int(path, "SELECT sum(num_items) FROM queue_stats WHERE name = '0:0:src_queue'"),
+                     4 * LAPS);
+    assert_int_equal(query_int(path, "SELECT count(*) FROM task_failures"), LAPS);
+    assert_int_equal(query_int(path, "SELECT count(*) FROM task_stats a JOIN task_stats b ON b.id = a.id + 1 "
+                                     "WHERE b.timestamp < a.timestamp"),
+                     0); /* in order */
+}
+
+static void a_lap_of_nothing_has_zeros(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer = open_writer(path, NULL);
+    weir_observer *observer = weir_sqlite_observer(writer);
+    observer->stage_lap(observer->self, &(weir_stage_lap){ .name = "0:1:decode" });
+    observer->queue_lap(observer->self, &(weir_queue_lap){ .name = "0:1:decode_queue" });
+    close_writer(writer);
+    assert_close(query_real(path, "SELECT ave_time + p50_time + p90_time + p99_time FROM task_stats"), 0, 0);
+    assert_close(query_real(path, "SELECT ave_put_time + ave_get_time + occupancy_rate + ave_depth FROM queue_stats"),
+                 0, 0);
+}
+
+static char *long_label(void)
+{
+    size_t size = 1 << 20;
+    char *label = malloc(size);
+    assert_non_null(label);
+    memset(label, 'x', size - 1);
+    label[size - 1] = '\0';
+    return label;
+}
+
+static void labels_are_stored_byte_for_byte(void **state)
+{
+    (void)state;
+    char *long_one = long_label();
+    const char *const labels[] = {
+        "plain.mp4",
+        "it's \"quoted\"; DROP TABLE run; --",
+        "two\nlines\t\x01",
+        "caf\xc3\xa9 \xf0\x9f\x8e\xac.mp4",
+        "bad \xff\xfe.mp4",
+        "overlong \xc0\xaf, surrogate \xed\xa0\x80, cut \xe2\x82",
+        "",
+        long_one,
+    };
+    const size_t num_labels = sizeof labels / sizeof labels[0];
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer = open_writer(path, NULL);
+    weir_observer *observer = weir_sqlite_observer(writer);
+    for (size_t i = 0; i < num_labels; i++)
+        observe_failure(observer, i, labels[i], labels[i]);
+    observer->event(observer->self, &(weir_event){ .name = "bad \xff", .category = "user", .detail = NULL });
+    close_writer(writer);
+
+    sqlite3 *db = connect_to(path);
+    sqlite3_stmt *row;
+    sqlite3_prepare_v2(db, "SELECT label, message FROM task_failures ORDER BY seq", -1, &row, NULL);
+    for (size_t i = 0; i < num_labels; i++) {
+        assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+        const int wanted = i == 4 || i == 5 ? SQLITE_BLOB : SQLITE_TEXT; /* text is always valid UTF-8 */
+        assert_int_equal(sqlite3_column_type(row, 0), wanted);
+        assert_string_equal((const char *)sqlite3_column_text(row, 0), labels[i]);
+        assert_string_equal((const char *)sqlite3_column_text(row, 1), labels[i]);
+    }
+    sqlite3_finalize(row);
+    sqlite3_close(db);
+    assert_int_equal(query_int(path, "SELECT event_name = x'62616420ff' FROM event_stats"), 1);
+    free(long_one);
+}
+
+static void a_row_that_the_database_refuses_is_given_up_alone(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer = open_writer(path, NULL);
+    weir_observer *observer = weir_sqlite_observer(writer);
+    observe_start(observer);
+    observe_lap(observer, 0, 4);
+    observer->queue_lap(observer->self,
+                        &(weir_queue_lap){ .name = "0:0:src_queue", .elapsed_ns = 1, .depth_ns = NAN });
+    observe_lap(observer, 1, 4);
+    weir_error error = { 0 };
+    assert_int_not_equal(weir_sqlite_close(writer, &error), WEIR_OK);
+    assert_non_null(strstr(error.message, "1 of 10 entries"));
+    assert_int_equal(query_int(path, "SELECT count(*) FROM queue_stats"), 6);
+    assert_int_equal(query_int(path, "SELECT entries_lost FROM run"), 1);
+}
+
+/* -- runs */
+
+static void each_pipeline_that_starts_is_a_run(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer = open_writer(path, NULL);
+    weir_observer *observer = weir_sqlite_observer(writer);
+    int64_t ids[3];
+    for (int i = 0; i < 3; i++) {
+        observe_start(observer);
+        observe_lap(observer, 0, 4);
+        ids[i] = weir_sqlite_run_id(writer);
+        if (i != 1) /* the second never ends */
+            observe_end(observer, WEIR_OK);
+    }
+    close_writer(writer);
+    assert_true(0 < ids[0] && ids[0] < ids[1] && ids[1] < ids[2]);
+    assert_int_equal(query_int(path, "SELECT count(*) FROM run"), 3);
+    assert_int_equal(query_int(path, "SELECT count(*) FROM (SELECT run_id FROM task_stats GROUP BY run_id "
+                                     "HAVING count(*) = 1)"),
+                     3);
+    assert_int_equal(query_int(path, "SELECT run_id FROM run WHERE ended IS NULL AND status IS NULL"), ids[1]);
+}
+
+static void a_writer_that_saw_no_run_leaves_none(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer = open_writer(path, NULL);
+    assert_true(weir_sqlite_run_id(writer) > 0);
+    close_writer(writer);
+    assert_int_equal(query_int(path, "SELECT count(*) FROM run"), 0);
+}
+
+static void removing_a_run_removes_what_it_recorded(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer = open_writer(path, NULL);
+    weir_observer *observer = weir_sqlite_observer(writer);
+    observe_start(observer);
+    observe_lap(observer, 0, 4);
+    observe_failure(observer, 1, "a", "b");
+    close_writer(writer);
+    execute(path, "PRAGMA foreign_keys = ON; DELETE FROM run");
+    assert_int_equal(query_int(path,
+                               "SELECT (SELECT count(*) FROM task_stats) + (SELECT count(*) FROM queue_stats) + "
+                               "(SELECT count(*) FROM task_failures) + (SELECT count(*) FROM stage)"),
+                     0);
+}
+
+/* -- opening */
+
+/* Opening fails with that status, in one line that names the path and says `wanted`. */
+static void assert_refused(const char *path, int status, const char *wanted)
+{
+    weir_sqlite_writer *writer = (weir_sqlite_writer *)-1;
+    weir_error error = { 0 };
+    int result =
+        weir_sqlite_open(path, &(weir_sqlite_options){ .retry_limit_ns = 50 * WEIR_MILLISECOND }, &writer, &error);
+    if (result != status || !strstr(error.message, wanted) || !strstr(error.message, path) ||
+        strchr(error.message, '\n'))
+        fail_msg("%s, not %s (%s): %s", weir_status_name(result), weir_status_name(status), wanted, error.message);
+    assert_null(writer);
+    assert_int_equal(error.status, status);
+}
+
+static void missing_folders_are_made(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a/b c/d/e.db");
+    close_writer(open_writer(path, NULL));
+    close_writer(open_writer(path, NULL));
+    assert_int_equal(query_int(path, "SELECT count(*) FROM run"), 0);
+}
+
+static void an_empty_file_is_adopted(void **state)
+{
+    (void)state;
+    const char *path = in_folder("empty.db");
+    write_file(path, "", 0);
+    close_writer(open_writer(path, NULL));
+    assert_int_equal(query_int(path, "PRAGMA user_version"), 1);
+}
+
+static void names_that_sqlite_knows_are_files_to_us(void **state)
+{
+    (void)state;
+    char before[4096];
+    assert_non_null(getcwd(before, sizeof before));
+    assert_int_equal(chdir(in_folder("")), 0);
+    close_writer(open_writer(":memory:", NULL));
+    close_writer(open_writer("file:x?mode=memory", NULL));
+    assert_int_equal(chdir(before), 0);
+    assert_int_equal(access(in_folder(":memory:"), F_OK), 0);
+    assert_int_equal(access(in_folder("file:x?mode=memory"), F_OK), 0);
+}
+
+static void assert_refused_unchanged(const char *path, int status, const char *wanted)
+{
+    size_t size_before, size_after;
+    char *before = read_file(path, &size_before);
+    assert_refused(path, status, wanted);
+    char *after = read_file(path, &size_after);
+    assert_int_equal(size_before, size_after);
+    assert_memory_equal(before, after, size_before);
+    free(before);
+    free(after);
+}
+
+static void what_is_no_database_is_refused_and_left_alone(void **state)
+{
+    (void)state;
+    const char *path = in_folder("notes.txt");
+    const char text[] =
+        "This is a text of some length that is not a database, and must be there afterwards as before: "
+        "every byte of it, whatever is given as --db-path by mistake.";
+    write_file(path, text, sizeof text - 1);
+    assert_refused_unchanged(path, WEIR_EDATA, "not a database");
+    write_file(path, "x", 1);
+    assert_refused_unchanged(path, WEIR_EDATA, "not a database");
+}
+
+static void another_programs_database_is_refused_and_left_alone(void **state)
+{
+    (void)state;
+    const char *path = in_folder("other.db");
+    execute(path, "CREATE TABLE run (x); INSERT INTO run VALUES (1)");
+    assert_refused_unchanged(path, WEIR_EDATA, "another program");
+    execute(path, "PRAGMA user_version = 1");
+    assert_refused_unchanged(path, WEIR_EDATA, "another program");
+    path = in_folder("versioned.db");
+    execute(path, "PRAGMA user_version = 99");
+    assert_refused_unchanged(path, WEIR_EDATA, "another program");
+}
+
+static void a_newer_schema_is_refused_and_left_alone(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    close_writer(open_writer(path, NULL));
+    execute(path, "PRAGMA user_version = 7");
+    assert_refused_unchanged(path, WEIR_EUNSUPPORTED, "schema 7");
+}
+
+static void what_is_no_file_is_refused(void **state)
+{
+    (void)state;
+    assert_refused("", WEIR_EINVAL, "no path");
+    assert_int_equal(mkdir(in_folder("dir"), 0700), 0);
+    assert_refused(in_folder("dir"), WEIR_EINVAL, "a folder");
+    assert_int_equal(mkfifo(in_folder("fifo"), 0600), 0);
+    assert_refused(in_folder("fifo"), WEIR_EINVAL, "no regular file");
+    write_file(in_folder("file"), "", 0);
+    assert_refused(in_folder("file/a.db"), WEIR_EIO, "cannot write to the folder");
+    assert_refused(in_folder("file/b/a.db"), WEIR_EIO, "cannot write to the folder");
+    assert_refused("/proc/no such place/a.db", WEIR_EIO, "cannot write to the folder");
+    assert_refused("/proc/a.db", WEIR_EIO, "cannot ");
+}
+
+static void long_paths_are_named_by_their_end(void **state)
+{
+    (void)state;
+    char path[3000];
+    memset(path, 'y', sizeof path);
+    memcpy(path, "/proc/", 6);
+    strcpy(path + sizeof path - 15, "\n/the-end.db");
+    weir_sqlite_writer *writer;
+    weir_error error = { 0 };
+    assert_int_not_equal(weir_sqlite_open(path, NULL, &writer, &error), WEIR_OK);
+    assert_non_null(strstr(error.message, "?/the-end.db"));
+    assert_null(strchr(error.message, '\n'));
+}
+
+static void negative_limits_are_refused(void **state)
+{
+    (void)state;
+    weir_sqlite_writer *writer;
+    weir_error error = { 0 };
+    weir_sqlite_options options = { .retry_limit_ns = WEIR_FOREVER };
+    assert_int_equal(weir_sqlite_open(in_folder("a.db"), &options, &writer, &error), WEIR_EINVAL);
+    assert_int_equal(access(in_folder("a.db"), F_OK), -1);
+}
+
+/* Runs `child` in a process of its own; returns what waitpid() tells. */
+static int in_child(void (*child)(const char *path), const char *path)
+{
+    fflush(NULL);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        child(path);
+        _exit(0);
+    }
+    int result;
+    assert_int_equal(waitpid(pid, &result, 0), pid);
+    return result;
+}
+
+#define CHILD_ASSERT(condition) \
+    do { \
+        if (!(condition)) { \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+            _exit(1); \
+        } \
+    } while (0)
+
+static void open_as_nobody(const char *path)
+{
+    weir_sqlite_writer *writer;
+    weir_error error = { 0 };
+    if (geteuid() == 0)
+        CHILD_ASSERT(setgid(65534) == 0 && setuid(65534) == 0);
+    int status = weir_sqlite_open(path, NULL, &writer, &error);
+    if (status != WEIR_EACCESS)
+        fprintf(stderr, "%s: %s\n", weir_status_name(status), error.message);
+    CHILD_ASSERT(status == WEIR_EACCESS);
+    CHILD_ASSERT(strstr(error.message, path));
+    CHILD_ASSERT(!strchr(error.message, '\n'));
+}
+
+static void what_may_not_be_written_is_refused(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    close_writer(open_writer(path, NULL));
+    assert_int_equal(chmod(path, 0444), 0);
+    assert_int_equal(chmod(in_folder(""), 0777), 0);
+    assert_int_equal(in_child(open_as_nobody, path), 0);
+    assert_int_equal(chmod(in_folder(""), 0755), 0);
+    if (geteuid() == 0) { /* the folder is ours, not nobody's */
+        assert_int_equal(in_child(open_as_nobody, in_folder("new/b.db")), 0);
+        assert_int_equal(in_child(open_as_nobody, in_folder("b.db")), 0);
+    }
+}
+
+/* -- flushing */
+
+static void an_entry_is_written_when_its_interval_is_over(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer =
+        open_writer(path, &(weir_sqlite_options){ .flush_interval_ns = 20 * WEIR_MILLISECOND });
+    observe_lap(weir_sqlite_observer(writer), 0, 4);
+    while (query_int(path, "SELECT count(*) FROM queue_stats") < 3)
+        usleep(1000); /* ctest's time limit ends a wait in vain */
+    close_writer(writer);
+}
+
+static void a_quarter_of_the_buffer_is_written_at_once(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer =
+        open_writer(path, &(weir_sqlite_options){ .flush_interval_ns = 3600 * WEIR_SECOND, .buffer_entries = 16 });
+    observe_lap(weir_sqlite_observer(writer), 0, 4);
+    while (query_int(path, "SELECT count(*) FROM queue_stats") < 3)
+        usleep(1000);
+    close_writer(writer);
+}
+
+static void a_reader_follows_and_holds_nobody_up(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer = open_writer(path, NULL);
+    weir_observer *observer = weir_sqlite_observer(writer);
+    observe_start(observer);
+    observe_lap(observer, 0, 4);
+    assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
+    sqlite3 *reader = connect_to(path);
+    run_sql(reader, "BEGIN; SELECT count(*) FROM task_stats");
+    observe_lap(observer, 1, 4);
+    assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
+    assert_int_equal(query_int(path, "SELECT count(*) FROM task_stats"), 2);
+    run_sql(reader, "COMMIT");
+    sqlite3_close(reader);
+    close_writer(writer);
+}
+
+static void flush_and_die(const char *path)
+{
+    weir_sqlite_writer *writer = open_writer(path, &(weir_sqlite_options){ .flush_interval_ns = 3600 * WEIR_SECOND });
+    weir_observer *observer = weir_sqlite_observer(writer);
+    observe_start(observer);
+    for (int lap = 0; lap < 500; lap++)
+        observe_lap(observer, lap, 4);
+    CHILD_ASSERT(weir_sqlite_flush(writer, NULL) == WEIR_OK);
+    observe_lap(observer, 500, 4); /* not flushed */
+    raise(SIGKILL);
+}
+
+static void what_was_flushed_survives_kill_9(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    int result = in_child(flush_and_die, path);
+    assert_true(WIFSIGNALED(result) && WTERMSIG(result) == SIGKILL);
+    char *check = query_text(path, "PRAGMA integrity_check");
+    assert_string_equal(check, "ok");
+    free(check);
+    assert_int_equal(query_int(path, "SELECT count(*) FROM task_stats"), 500);
+    assert_int_equal(query_int(path, "SELECT count(*) FROM queue_stats"), 1500);
+    assert_int_equal(query_int(path, "SELECT count(*) FROM run WHERE ended IS NULL"), 1);
+    close_writer(open_writer(path, NULL)); /* and can be written on */
+}
+
+static void write_many(const char *path)
+{
+    weir_sqlite_writer *writer =
+        open_writer(path, &(weir_sqlite_options){ .buffer_entries = 16, .retry_limit_ns = 60 * WEIR_SECOND });
+    weir_observer *observer = weir_sqlite_observer(writer);
+    observe_start(observer);
+    for (int lap = 0; lap < 300; lap++)
+        observe_lap(observer, lap, 4);
+    observe_end(observer, WEIR_OK);
+    CHILD_ASSERT(weir_sqlite_close(writer, NULL) == WEIR_OK);
+}
+
+static void several_processes_write_to_one_database(void **state)
+{
+    (void)state;
+    enum { PROCESSES = 3 };
+    const char *path = in_folder("a.db");
+    pid_t pids[PROCESSES];
+    fflush(NULL);
+    for (int i = 0; i < PROCESSES; i++) { /* they make the file, too */
+        pids[i] = fork();
+        if (pids[i] == 0) {
+            write_many(path);
+            _exit(0);
+        }
+    }
+    for (int i = 0; i < PROCESSES; i++) {
+        int result;
+        waitpid(pids[i], &result, 0);
+        assert_int_equal(result, 0);
+    }
+    assert_int_equal(query_int(path, "SELECT count(*) FROM run WHERE ended IS NOT NULL AND entries_lost = 0"),
+                     PROCESSES);
+    assert_int_equal(query_int(path, "SELECT count(*) FROM task_stats"), 300 * PROCESSES);
+    assert_int_equal(query_int(path, "SELECT count(*) FROM (SELECT run_id FROM queue_stats GROUP BY run_id "
+                                     "HAVING count(*) = 900)"),
+                     PROCESSES);
+    char *check = query_text(path, "PRAGMA integrity_check");
+    assert_string_equal(check, "ok");
+    free(check);
+}
+
+/* -- bad times */
+
+static void a_database_locked_at_opening_is_reported(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    close_writer(open_writer(path, NULL));
+    sqlite3 *other = connect_to(path);
+    run_sql(other, "BEGIN EXCLUSIVE");
+    assert_refused(path, WEIR_EBUSY, "locked");
+    run_sql(other, "COMMIT");
+    sqlite3_close(other);
+}
+
+static void a_lock_that_is_released_costs_nothing(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer =
+        open_writer(path, &(weir_sqlite_options){ .retry_limit_ns = 500 * WEIR_MILLISECOND });
+    weir_observer *observer = weir_sqlite_observer(writer);
+    sqlite3 *other = connect_to(path);
+    run_sql(other, "BEGIN EXCLUSIVE");
+    observe_start(observer);
+    for (int lap = 0; lap < 100; lap++)
+        observe_lap(observer, lap, 4);
+    weir_error error = { 0 };
+    assert_int_equal(weir_sqlite_flush(writer, &error), WEIR_EBUSY);
+    assert_non_null(strstr(error.message, path));
+    run_sql(other, "COMMIT");
+    sqlite3_close(other);
+    close_writer(writer);
+    assert_int_equal(query_int(path, "SELECT count(*) FROM task_stats"), 100);
+}
+
+typedef struct feeder {
+    weir_observer *observer;
+    atomic_int num_begun;
+} feeder;
+
+static void *feed(void *self)
+{
+    feeder *f = self;
+    for (int lap = 0; lap < 20; lap++) {
+        atomic_store(&f->num_begun, lap + 1);
+        observe_lap(f->observer, lap, 4);
+    }
+    return NULL;
+}
+
+static void an_observer_call_waits_for_room_in_the_buffer(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer = open_writer(
+        path, &(weir_sqlite_options){ .buffer_entries = ENTRIES_PER_LAP, .retry_limit_ns = WEIR_SECOND * 60 });
+    feeder f = { .observer = weir_sqlite_observer(writer) };
+    sqlite3 *other = connect_to(path);
+    run_sql(other, "BEGIN EXCLUSIVE");
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, feed, &f), 0);
+    while (atomic_load(&f.num_begun) < 2) /* the second lap finds no room until the lock is gone */
+        usleep(1000);
+    run_sql(other, "COMMIT");
+    sqlite3_close(other);
+    pthread_join(thread, NULL);
+    close_writer(writer);
+    assert_int_equal(query_int(path, "SELECT count(*) FROM queue_stats"), 60);
+    assert_int_equal(query_int(path, "SELECT count(*) FROM run WHERE entries_lost = 0"), 1);
+}
+
+static atomic_int num_error_lines;
+
+static void count_error_lines(void *self, weir_log_level level, const char *line)
+{
+    (void)self;
+    (void)line;
+    if (level == WEIR_LOG_ERROR)
+        atomic_fetch_add(&num_error_lines, 1);
+}
+
+static void what_found_no_room_is_counted_told_and_stored(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer = open_writer(path, &(weir_sqlite_options){ .buffer_entries = 10 * ENTRIES_PER_LAP,
+                                                                           .retry_limit_ns = 30 * WEIR_MILLISECOND });
+    weir_observer *observer = weir_sqlite_observer(writer);
+    atomic_store(&num_error_lines, 0);
+    weir_log_to(count_error_lines, NULL);
+    sqlite3 *other = connect_to(path);
+    run_sql(other, "BEGIN EXCLUSIVE");
+    int64_t start_ns = weir_now_ns();
+    observe_start(observer); /* takes one place */
+    for (int lap = 0; lap < 500; lap++)
+        observe_lap(observer, lap, 4);
+    observe_end(observer, WEIR_OK);
+    assert_true(weir_now_ns() - start_ns < 10 * WEIR_SECOND); /* one wait, not two thousand */
+    assert_int_equal(atomic_load(&num_error_lines), 1);
+    run_sql(other, "COMMIT");
+    sqlite3_close(other);
+
+    weir_error error = { 0 };
+    assert_int_equal(weir_sqlite_close(writer, &error), WEIR_EBUSY);
+    weir_log_to(NULL, NULL);
+    char wanted[100];
+    int lost = 500 * ENTRIES_PER_LAP - (10 * ENTRIES_PER_LAP - 1);
+    snprintf(wanted, sizeof wanted, "%d of %d entries", lost, 500 * ENTRIES_PER_LAP + 2);
+    assert_non_null(strstr(error.message, wanted));
+    assert_non_null(strstr(error.message, path));
+    assert_int_equal(query_int(path, "SELECT entries_lost FROM run WHERE ended = 1100 AND threads = 10"), lost);
+    assert_int_equal(query_int(path, "SELECT (SELECT count(*) FROM task_stats) + (SELECT count(*) FROM queue_stats)"),
+                     10 * ENTRIES_PER_LAP - 1);
+}
+
+static void closing_gives_up_after_the_limit(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer = open_writer(path, &(weir_sqlite_options){ .retry_limit_ns = 50 * WEIR_MILLISECOND });
+    weir_observer *observer = weir_sqlite_observer(writer);
+    sqlite3 *other = connect_to(path);
+    run_sql(other, "BEGIN EXCLUSIVE");
+    observe_start(observer);
+    observe_lap(observer, 0, 4);
+    weir_log_to(count_error_lines, NULL);
+    weir_error error = { 0 };
+    int64_t start_ns = weir_now_ns();
+    assert_int_equal(weir_sqlite_close(writer, &error), WEIR_EBUSY);
+    assert_true(weir_now_ns() - start_ns < 10 * WEIR_SECOND);
+    weir_log_to(NULL, NULL);
+    assert_non_null(strstr(error.message, "5 of 5 entries"));
+    run_sql(other, "COMMIT");
+    sqlite3_close(other);
+    assert_int_equal(query_int(path, "SELECT count(*) FROM task_stats"), 0);
+}
+
+static void a_database_that_was_removed_is_reported(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer = open_writer(path, NULL);
+    weir_observer *observer = weir_sqlite_observer(writer);
+    observe_start(observer);
+    assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
+    assert_int_equal(unlink(path), 0);
+    observe_lap(observer, 0, 4);
+    weir_log_to(count_error_lines, NULL);
+    weir_error error = { 0 };
+    int64_t start_ns = weir_now_ns();
+    assert_int_equal(weir_sqlite_close(writer, &error), WEIR_EACCESS);
+    assert_true(weir_now_ns() - start_ns < 5 * WEIR_SECOND); /* no use in waiting */
+    weir_log_to(NULL, NULL);
+    assert_non_null(strstr(error.message, "4 of 5 entries"));
+}
+
+/* From now on no file of this process may grow beyond this. */
+static void limit_files(rlim_t size_bytes)
+{
+    struct rlimit limit;
+    getrlimit(RLIMIT_FSIZE, &limit);
+    limit.rlim_cur = size_bytes;
+    setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+static void fill_the_disk(const char *path)
+{
+    signal(SIGXFSZ, SIG_IGN);
+    weir_log_set_level(WEIR_LOG_ERROR);
+    weir_sqlite_writer *writer =
+        open_writer(path, &(weir_sqlite_options){ .retry_limit_ns = 300 * WEIR_MILLISECOND });
+    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_log_to(count_error_lines, NULL);
+    observe_start(observer);
+    limit_files(400 * 1024);
+    for (int lap = 0; lap < 4000; lap++)
+        observe_lap(observer, lap, 4);
+    observe_end(observer, WEIR_OK);
+    weir_error error = { 0 };
+    CHILD_ASSERT(weir_sqlite_close(writer, &error) == WEIR_EIO);
+    CHILD_ASSERT(strstr(error.message, "of 16002 entries could not be written"));
+    CHILD_ASSERT(strstr(error.message, path));
+    CHILD_ASSERT(atomic_load(&num_error_lines) >= 1);
+}
+
+static void a_full_disk_is_reported_and_the_rest_is_intact(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    assert_int_equal(in_child(fill_the_disk, path), 0);
+    char *check = query_text(path, "PRAGMA integrity_check");
+    assert_string_equal(check, "ok");
+    free(check);
+    int64_t num_rows =
+        query_int(path, "SELECT (SELECT count(*) FROM task_stats) + (SELECT count(*) FROM queue_stats)");
+    assert_true(num_rows > 0 && num_rows < 16000);
+    assert_int_equal(query_int(path, "SELECT entries_lost FROM run WHERE ended = 1100"), 16000 - num_rows);
+}
+
+static void fill_the_disk_and_free_it(const char *path)
+{
+    signal(SIGXFSZ, SIG_IGN);
+    weir_log_set_level(WEIR_LOG_ERROR);
+    weir_sqlite_writer *writer = open_writer(
+        path, &(weir_sqlite_options){ .buffer_entries = 100000, .retry_limit_ns = 300 * WEIR_MILLISECOND });
+    weir_observer *observer = weir_sqlite_observer(writer);
+    observe_start(observer);
+    limit_files(400 * 1024);
+    for (int lap = 0; lap < 4000; lap++)
+        observe_lap(observer, lap, 4);
+    CHILD_ASSERT(weir_sqlite_flush(writer, NULL) == WEIR_EIO);
+    limit_files(RLIM_INFINITY);
+    CHILD_ASSERT(weir_sqlite_close(writer, NULL) == WEIR_OK);
+}
+
+static void a_full_disk_that_is_freed_costs_nothing(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    assert_int_equal(in_child(fill_the_disk_and_free_it, path), 0);
+    assert_int_equal(query_int(path, "SELECT count(*) FROM task_stats"), 4000);
+    assert_int_equal(query_int(path, "SELECT count(*) FROM queue_stats"), 12000);
+    assert_int_equal(query_int(path, "SELECT entries_lost FROM run"), 0);
+}
+
+static void closing_nothing_is_fine(void **state)
+{
+    (void)state;
+    assert_int_equal(weir_sqlite_close(NULL, NULL), WEIR_OK);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(columns_stand_in_the_order_of_the_design),
+        TEST(queries_of_spdl_find_its_columns_and_magnitudes),
+        TEST(run_and_stages_are_recorded),
+        TEST(command_and_node_are_the_processes_own_by_default),
+        TEST(sums_in_the_database_are_what_was_observed),
+        TEST(a_lap_of_nothing_has_zeros),
+        TEST(labels_are_stored_byte_for_byte),
+        TEST(a_row_that_the_database_refuses_is_given_up_alone),
+        TEST(each_pipeline_that_starts_is_a_run),
+        TEST(a_writer_that_saw_no_run_leaves_none),
+        TEST(removing_a_run_removes_what_it_recorded),
+        TEST(missing_folders_are_made),
+        TEST(an_empty_file_is_adopted),
+        TEST(names_that_sqlite_knows_are_files_to_us),
+        TEST(what_is_no_database_is_refused_and_left_alone),
+        TEST(another_programs_database_is_refused_and_left_alone),
+        TEST(a_newer_schema_is_refused_and_left_alone),
+        TEST(what_is_no_file_is_refused),
+        TEST(long_paths_are_named_by_their_end),
+        TEST(negative_limits_are_refused),
+        TEST(what_may_not_be_written_is_refused),
+        TEST(an_entry_is_written_when_its_interval_is_over),
+        TEST(a_quarter_of_the_buffer_is_written_at_once),
+        TEST(a_reader_follows_and_holds_nobody_up),
+        TEST(what_was_flushed_survives_kill_9),
+        TEST(several_processes_write_to_one_database),
+        TEST(a_database_locked_at_opening_is_reported),
+        TEST(a_lock_that_is_released_costs_nothing),
+        TEST(an_observer_call_waits_for_room_in_the_buffer),
+        TEST(what_found_no_room_is_counted_told_and_stored),
+        TEST(closing_gives_up_after_the_limit),
+        TEST(a_database_that_was_removed_is_reported),
+        TEST(a_full_disk_is_reported_and_the_rest_is_intact),
+        TEST(a_full_disk_that_is_freed_costs_nothing),
+        TEST(closing_nothing_is_fine),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
