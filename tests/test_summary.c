@@ -1,0 +1,450 @@
+/* The summary: its text to the letter, its weights, and databases that are not as one would wish. */
+#include "stats_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <weir/clock.h>
+#include <weir/log.h>
+#include <weir/summary.h>
+
+#define EQUALS "================================================================================\n"
+#define DASHES "--------------------------------------------------------------------------------\n"
+
+/* What is printed for a run; to be freed. */
+static char *summary_of(const char *path, int64_t run_id)
+{
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    weir_error error = { 0 };
+    if (weir_summary_print(out, path, run_id, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    fclose(out);
+    return text;
+}
+
+static char *failures_of(const char *path, int64_t run_id, size_t at_most)
+{
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    weir_error error = { 0 };
+    if (weir_summary_print_failures(out, path, run_id, at_most, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    fclose(out);
+    return text;
+}
+
+static void assert_text(char *text, const char *wanted)
+{
+    assert_string_equal(text, wanted);
+    free(text);
+}
+
+static void assert_has(const char *text, const char *wanted)
+{
+    if (!strstr(text, wanted))
+        fail_msg("no \"%s\" in:\n%s", wanted, text);
+}
+
+/* A run of two laps with 4 and 8 tasks, ended; returns its id. */
+static int64_t record_run(const char *path)
+{
+    weir_sqlite_writer *writer = open_writer(path, NULL);
+    weir_observer *observer = weir_sqlite_observer(writer);
+    observe_start(observer);
+    observe_lap(observer, 0, 4);
+    observe_lap(observer, 1, 8);
+    observe_end(observer, WEIR_OK);
+    int64_t run_id = weir_sqlite_run_id(writer);
+    close_writer(writer);
+    return run_id;
+}
+
+static void text_is_the_designs_to_the_letter(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    record_run(path);
+    char wanted[8000];
+    snprintf(wanted, sizeof wanted,
+             EQUALS
+             "PIPELINE PERFORMANCE SUMMARY\n" EQUALS "📊 Task Statistics:\n" DASHES "\n"
+             "  Stage: 0:1:decode[10]\n"
+             "    Total tasks processed: 12\n"
+             "    Total failures: 3\n"
+             "    Average task time: 0.1000s\n"
+             "    Success rate: 75.0%%\n"
+             "    Number of log entries: 2\n"
+             "    Task time p50 / p90 / p99 / max: 100 ms / 100 ms / 100 ms / 100 ms\n"
+             "    Slot time: 50.0%% busy (80.0%% of it on a CPU), 25.0%% waiting for input, 15.0%% for a thread, "
+             "10.0%% for room\n"
+             "\n"
+             "📈 Queue Statistics:\n" DASHES "\n"
+             "  Queue: 0:0:src_queue\n"
+             "    Total items processed: 12\n"
+             "    Average QPS: 3.00\n"
+             "    Average put time: 0.0040s\n"
+             "    Average get time: 0.0200s\n"
+             "    Average occupancy rate: 50.0%%\n"
+             "    Number of log entries: 2\n"
+             "    Put time p50 / p90 / p99: 4.01 ms / 4.01 ms / 4.01 ms\n"
+             "    Get time p50 / p90 / p99: 20.1 ms / 20.1 ms / 20.1 ms\n"
+             "    Level: average 1.5, highest 2 of 2 items; average 1.50 MB, highest 2.00 MB\n"
+             "\n"
+             "  Queue: 0:1:decode[10]_queue\n"
+             "    Total items processed: 9\n"
+             "    Average QPS: 2.25\n"
+             "    Average put time: 0.0040s\n"
+             "    Average get time: 0.0200s\n"
+             "    Average occupancy rate: 50.0%%\n"
+             "    Number of log entries: 2\n"
+             "    Put time p50 / p90 / p99: 4.01 ms / 4.01 ms / 4.01 ms\n"
+             "    Get time p50 / p90 / p99: 20.1 ms / 20.1 ms / 20.1 ms\n"
+             "    Level: average 1.5, highest 2 of 2 items; average 1.50 MB, highest 2.00 MB\n"
+             "\n"
+             "  Queue: 0:2:sink_queue\n"
+             "    Total items processed: 9\n"
+             "    Average QPS: 2.25\n"
+             "    Average put time: 0.0040s\n"
+             "    Average get time: 0.0200s\n"
+             "    Average occupancy rate: 50.0%%\n"
+             "    Number of log entries: 2\n"
+             "    Put time p50 / p90 / p99: 4.01 ms / 4.01 ms / 4.01 ms\n"
+             "    Get time p50 / p90 / p99: 20.1 ms / 20.1 ms / 20.1 ms\n"
+             "    Level: average 1.5, highest 2 of 2 items; average 1.50 MB, highest 2.00 MB\n"
+             "\n" EQUALS "Database: %s\n" EQUALS,
+             path);
+    assert_text(summary_of(path, 0), wanted);
+}
+
+/* One lap of a stage: successes of time_ns each, and failures that must not count. */
+static void observe_tasks(weir_observer *observer, uint64_t num_successes, int64_t time_ns, uint64_t num_failures)
+{
+    weir_histogram *times = calloc(1, sizeof *times);
+    assert_non_null(times);
+    for (uint64_t i = 0; i < num_successes; i++)
+        weir_histogram_record(times, time_ns);
+    weir_stage_lap lap = {
+        .name = "0:1:work",
+        .elapsed_ns = WEIR_SECOND,
+        .num_tasks = num_successes + num_failures,
+        .num_failures = num_failures,
+        .success_ns = (int64_t)num_successes * time_ns,
+        .failed_ns = (int64_t)num_failures * WEIR_SECOND,
+        .max_ns = time_ns,
+        .run_times = times,
+    };
+    observer->stage_lap(observer->self, &lap);
+    free(times);
+}
+
+static void means_are_weighted_by_what_they_are_means_of(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer = open_writer(path, NULL);
+    weir_observer *observer = weir_sqlite_observer(writer);
+    observe_tasks(observer, 1, WEIR_SECOND, 99);    /* 100 tasks, one of which succeeded */
+    observe_tasks(observer, 3, 2 * WEIR_SECOND, 0); /* mean of successes: 7/4 s; of laps: 1.5; by tasks: 1.03 */
+    observer->queue_lap(observer->self, &(weir_queue_lap){ .name = "q",
+                                                           .elapsed_ns = 9 * WEIR_SECOND,
+                                                           .occupied_ns = 9 * WEIR_SECOND,
+                                                           .num_put = 1,
+                                                           .put_ns = WEIR_SECOND,
+                                                           .num_items = 3,
+                                                           .get_ns = 3 * WEIR_SECOND,
+                                                           .depth_ns = 9.0 * (double)WEIR_SECOND,
+                                                           .max_depth = 1,
+                                                           .capacity = 4 });
+    observer->queue_lap(observer->self, &(weir_queue_lap){ .name = "q",
+                                                           .elapsed_ns = WEIR_SECOND,
+                                                           .occupied_ns = 0,
+                                                           .num_put = 3,
+                                                           .put_ns = 0,
+                                                           .num_items = 1,
+                                                           .get_ns = 0,
+                                                           .max_depth = 1,
+                                                           .capacity = 4 });
+    close_writer(writer);
+
+    char *text = summary_of(path, 0);
+    assert_has(text, "    Total tasks processed: 103\n"
+                     "    Total failures: 99\n"
+                     "    Average task time: 1.7500s\n"
+                     "    Success rate: 3.9%\n"
+                     "    Number of log entries: 2\n"
+                     "    Task time p50 / p90 / p99 / max: 2.00 s / 2.00 s / 2.00 s / 2.00 s\n");
+    assert_has(text, "    Total items processed: 4\n"
+                     "    Average QPS: 0.40\n"
+                     "    Average put time: 0.2500s\n"
+                     "    Average get time: 0.7500s\n"
+                     "    Average occupancy rate: 90.0%\n"
+                     "    Number of log entries: 2\n"
+                     "    Level: average 0.9, highest 1 of 4 items\n");
+    free(text);
+}
+
+static void percentiles_come_from_all_laps_together(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer = open_writer(path, NULL);
+    weir_observer *observer = weir_sqlite_observer(writer);
+    observe_tasks(observer, 95, 10 * WEIR_MILLISECOND, 0);
+    observe_tasks(observer, 5, WEIR_SECOND, 0);
+    close_writer(writer);
+    char *text = summary_of(path, 0);
+    assert_has(text, "max: 10.0 ms / 10.0 ms / 1.00 s / 1.00 s\n");
+    free(text);
+}
+
+static void each_run_of_a_file_has_its_own_summary(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    int64_t first = record_run(path);
+    weir_sqlite_writer *writer = open_writer(path, NULL);
+    observe_start(weir_sqlite_observer(writer));
+    observe_lap(weir_sqlite_observer(writer), 0, 100);
+    observe_end(weir_sqlite_observer(writer), WEIR_OK);
+    int64_t second = weir_sqlite_run_id(writer);
+    close_writer(writer);
+
+    char *text = summary_of(path, first);
+    assert_has(text, "    Total tasks processed: 12\n");
+    free(text);
+    text = summary_of(path, second);
+    assert_has(text, "    Total tasks processed: 100\n");
+    free(text);
+    text = summary_of(path, 0);
+    assert_has(text, "    Total tasks processed: 100\n");
+    free(text);
+
+    weir_error error = { 0 };
+    assert_int_equal(weir_summary_print(stdout, path, 77, &error), WEIR_ENOTFOUND);
+    assert_has(error.message, "no run 77");
+    assert_has(error.message, path);
+}
+
+static void a_run_under_way_is_summed_up_and_said_to_be(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer = open_writer(path, NULL);
+    weir_observer *observer = weir_sqlite_observer(writer);
+    observe_start(observer);
+    observe_lap(observer, 0, 4);
+    assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
+    char wanted[1000];
+    snprintf(wanted, sizeof wanted,
+             EQUALS "Database: %s\nRun %lld has not ended: it is still running, or it was killed.\n" EQUALS, path,
+             (long long)weir_sqlite_run_id(writer));
+    char *text = summary_of(path, 0);
+    assert_has(text, "    Total tasks processed: 4\n");
+    assert_has(text, wanted);
+    free(text);
+    close_writer(writer);
+}
+
+static void lost_entries_are_said(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    int64_t run_id = record_run(path);
+    execute(path, "UPDATE run SET entries_lost = 5");
+    char wanted[200];
+    snprintf(wanted, sizeof wanted,
+             "\n5 entries of run %lld could not be written: the figures above lack them.\n" EQUALS,
+             (long long)run_id);
+    char *text = summary_of(path, 0);
+    assert_has(text, wanted);
+    free(text);
+}
+
+static void a_run_without_laps_has_the_frame(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer = open_writer(path, NULL);
+    observe_start(weir_sqlite_observer(writer));
+    observe_end(weir_sqlite_observer(writer), WEIR_ESTOPPED);
+    close_writer(writer);
+    char wanted[1000];
+    snprintf(wanted, sizeof wanted,
+             EQUALS "PIPELINE PERFORMANCE SUMMARY\n" EQUALS "📊 Task Statistics:\n" DASHES
+                    "\n📈 Queue Statistics:\n" DASHES "\n" EQUALS "Database: %s\n" EQUALS,
+             path);
+    assert_text(summary_of(path, 0), wanted);
+}
+
+static void stages_come_in_the_order_of_the_pipeline(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    weir_stage_info stages[12];
+    char names[12][40], queue_names[12][48];
+    for (unsigned i = 0; i < 12; i++) { /* "0:10:…" comes before "0:2:…" in the alphabet */
+        snprintf(names[i], sizeof names[i], "0:%u:s", i);
+        snprintf(queue_names[i], sizeof queue_names[i], "0:%u:s_queue", i);
+        stages[i] = (weir_stage_info){ names[i], queue_names[i], i == 0 ? "source" : i == 11 ? "sink" : "stage", 1, 2,
+                                       0,        "completion" };
+    }
+    weir_sqlite_writer *writer = open_writer(path, NULL);
+    weir_observer *observer = weir_sqlite_observer(writer);
+    observer->run_start(observer->self, &(weir_run_info){ .stages = stages, .num_stages = 12 });
+    for (int i = 11; i >= 0; i--) { /* told in the wrong order */
+        observer->queue_lap(observer->self, &(weir_queue_lap){ .name = queue_names[i] });
+        if (i > 0 && i < 11)
+            observer->stage_lap(observer->self, &(weir_stage_lap){ .name = names[i] });
+    }
+    close_writer(writer);
+
+    char *text = summary_of(path, 0);
+    const char *at = text;
+    for (int i = 1; i < 11; i++) {
+        char wanted[60];
+        snprintf(wanted, sizeof wanted, "  Stage: %s\n", names[i]);
+        at = strstr(at, wanted);
+        assert_non_null(at);
+    }
+    for (int i = 0; i < 12; i++) {
+        char wanted[60];
+        snprintf(wanted, sizeof wanted, "  Queue: %s\n", queue_names[i]);
+        at = strstr(at, wanted);
+        assert_non_null(at);
+    }
+    free(text);
+}
+
+/* -- failures */
+
+static void failures_are_listed_up_to_a_number(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer = open_writer(path, NULL);
+    weir_observer *observer = weir_sqlite_observer(writer);
+    observe_start(observer);
+    observe_failure(observer, 3, "/data/a \"b\".mp4", "moov atom not found");
+    observe_failure(observer, 4, "/data/two\nlines\x1b[31m.mp4", "bad\tdata");
+    observe_failure(observer, 5, "", "");
+    observe_failure(observer, 6, "bad \xff.mp4", "x");
+    observe_end(observer, WEIR_OK);
+    int64_t run_id = weir_sqlite_run_id(writer);
+    close_writer(writer);
+
+    assert_text(
+        failures_of(path, 0, 10),
+        "Failures: 4\n"
+        "  /data/a \"b\".mp4: moov atom not found (0:1:decode[10], WEIR_EDATA, library code -1094995529)\n"
+        "  /data/two\\nlines\\x1b[31m.mp4: bad\\x09data (0:1:decode[10], WEIR_EDATA, library code -1094995529)\n"
+        "  item 5: damaged or unusable data (0:1:decode[10], WEIR_EDATA, library code -1094995529)\n"
+        "  bad \xff.mp4: x (0:1:decode[10], WEIR_EDATA, library code -1094995529)\n");
+    char wanted[400];
+    snprintf(wanted, sizeof wanted,
+             "Failures: 4\n"
+             "  /data/a \"b\".mp4: moov atom not found (0:1:decode[10], WEIR_EDATA, library code -1094995529)\n"
+             "  and 3 more in the table task_failures, run %lld\n",
+             (long long)run_id);
+    assert_text(failures_of(path, run_id, 1), wanted);
+}
+
+static void without_failures_nothing_is_listed(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    record_run(path);
+    assert_text(failures_of(path, 0, 10), "");
+}
+
+/* -- databases that are not as one would wish */
+
+static void assert_unreadable(const char *path, int status, const char *wanted)
+{
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    for (int i = 0; i < 2; i++) {
+        weir_error error = { 0 };
+        int result =
+            i ? weir_summary_print(out, path, 0, &error) : weir_summary_print_failures(out, path, 0, 10, &error);
+        if (result != status || !strstr(error.message, wanted) || !strstr(error.message, path))
+            fail_msg("%s, not %s (%s): %s", weir_status_name(result), weir_status_name(status), wanted,
+                     error.message);
+    }
+    fclose(out);
+    assert_string_equal(text, "");
+    free(text);
+}
+
+static void what_holds_no_run_of_ours_is_named(void **state)
+{
+    (void)state;
+    static const char text[] = "not a database, but long enough to be taken for the header of one, a hundred bytes, "
+                               "and a little more than that";
+    assert_unreadable(in_folder("missing.db"), WEIR_ENOTFOUND, "there is no database");
+    assert_unreadable(in_folder("missing/a.db"), WEIR_ENOTFOUND, "there is no database");
+    assert_unreadable("", WEIR_EINVAL, "no path");
+    assert_unreadable(in_folder(""), WEIR_EINVAL, "a folder");
+    write_file(in_folder("empty.db"), "", 0);
+    assert_unreadable(in_folder("empty.db"), WEIR_EDATA, "is empty");
+    write_file(in_folder("a.txt"), text, sizeof text - 1);
+    assert_unreadable(in_folder("a.txt"), WEIR_EDATA, "not a database");
+    execute(in_folder("other.db"), "CREATE TABLE task_stats (id, name)");
+    assert_unreadable(in_folder("other.db"), WEIR_EDATA, "another program");
+    close_writer(open_writer(in_folder("a.db"), NULL));
+    assert_unreadable(in_folder("a.db"), WEIR_ENOTFOUND, "no run");
+    execute(in_folder("a.db"), "PRAGMA user_version = 2");
+    assert_unreadable(in_folder("a.db"), WEIR_EUNSUPPORTED, "schema 2");
+}
+
+static void a_damaged_histogram_is_reported_with_its_row(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    record_run(path);
+    execute(path, "UPDATE queue_stats SET put_histogram = x'0102' WHERE id = 3");
+    weir_error error = { 0 };
+    assert_int_equal(weir_summary_print(stdout, path, 0, &error), WEIR_EDATA);
+    assert_has(error.message, "row 3 of queue_stats has no valid put_histogram");
+}
+
+static void what_cannot_be_printed_is_reported(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    record_run(path);
+    FILE *full = fopen("/dev/full", "w");
+    if (!full) {
+        print_message("no /dev/full here\n");
+        skip();
+    }
+    weir_error error = { 0 };
+    assert_int_equal(weir_summary_print(full, path, 0, &error), WEIR_EIO);
+    fclose(full);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(text_is_the_designs_to_the_letter),
+        TEST(means_are_weighted_by_what_they_are_means_of),
+        TEST(percentiles_come_from_all_laps_together),
+        TEST(each_run_of_a_file_has_its_own_summary),
+        TEST(a_run_under_way_is_summed_up_and_said_to_be),
+        TEST(lost_entries_are_said),
+        TEST(a_run_without_laps_has_the_frame),
+        TEST(stages_come_in_the_order_of_the_pipeline),
+        TEST(failures_are_listed_up_to_a_number),
+        TEST(without_failures_nothing_is_listed),
+        TEST(what_holds_no_run_of_ours_is_named),
+        TEST(a_damaged_histogram_is_reported_with_its_row),
+        TEST(what_cannot_be_printed_is_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
