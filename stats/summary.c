@@ -273,7 +273,7 @@ static int put_failure_rows(FILE *out, sqlite3 *db, int64_t run_id, int64_t at_m
 /* Returns a SQLITE_ code. */
 static int put_failures(FILE *out, sqlite3 *db, int64_t run_id, size_t at_most)
 {
-    int64_t count;
+    int64_t count = 0;
     int code = count_failures(db, run_id, &count);
     if (code != SQLITE_OK || count == 0)
         return code;

@@ -305,13 +305,13 @@ static void stages_come_in_the_order_of_the_pipeline(void **state)
     char *text = summary_of(path, 0);
     const char *at = text;
     for (int i = 1; i < 11; i++) {
-        char wanted[60];
+        char wanted[640];
         snprintf(wanted, sizeof wanted, "  Stage: %s\n", names[i]);
         at = strstr(at, wanted);
         assert_non_null(at);
     }
     for (int i = 0; i < 12; i++) {
-        char wanted[60];
+        char wanted[640];
         snprintf(wanted, sizeof wanted, "  Queue: %s\n", queue_names[i]);
         at = strstr(at, wanted);
         assert_non_null(at);
