@@ -1,0 +1,20 @@
+/*
+ * Ctrl-C that ends a run in good order: the first SIGINT or SIGTERM asks the pipeline to stop, so that main() goes on to
+ * its summary; the second one kills the process as if nobody had asked. One per process. A signal that was ignored when
+ * the program started (nohup, a shell's background job) stays ignored.
+ */
+#ifndef EXAMPLES_INTERRUPT_H
+#define EXAMPLES_INTERRUPT_H
+
+#include <weir/pipeline.h>
+
+/* Call before any thread is started: they all inherit that these signals are not for them. 0 or -errno. */
+int interrupt_start(void);
+
+/* Which pipeline to stop; at once if the signal has already come. NULL = none: call it so before weir_free(). */
+void interrupt_stops(weir_pipeline *pipeline);
+
+/* Ends the watch. Returns the signal that came first, 0 = none. */
+int interrupt_end(void);
+
+#endif
