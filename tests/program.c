@@ -1,0 +1,189 @@
+#include "program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+extern char **environ;
+
+static const char out_name[] = "program.out", err_name[] = "program.err";
+
+const char *program_path(const char *variable)
+{
+    const char *path = getenv(variable);
+    if (!path)
+        fail_msg("%s is not set: run this test with ctest", variable);
+    return path;
+}
+
+char *path_in(const char *folder, const char *name)
+{
+    size_t size = strlen(folder) + strlen(name) + 2;
+    char *path = malloc(size);
+    assert_non_null(path);
+    snprintf(path, size, "%s/%s", folder, name);
+    return path;
+}
+
+char *make_folder(void)
+{
+    const char *base = getenv("TMPDIR");
+    char *folder = path_in(base ? base : "/tmp", "weir-test-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    return folder;
+}
+
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *position)
+{
+    (void)info;
+    (void)kind;
+    (void)position;
+    return remove(path);
+}
+
+void remove_folder(char *folder)
+{
+    if (folder)
+        nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    free(folder);
+}
+
+char *read_file(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        fail_msg("%s: %s", path, strerror(errno));
+    size_t size = 0, capacity = 4096, got;
+    char *text = malloc(capacity);
+    assert_non_null(text);
+    while ((got = fread(text + size, 1, capacity - size - 1, file)) > 0) {
+        size += got;
+        if (capacity - size < 2) {
+            capacity *= 2;
+            text = realloc(text, capacity);
+            assert_non_null(text);
+        }
+    }
+    fclose(file);
+    text[size] = '\0';
+    return text;
+}
+
+void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "wb");
+    if (!file)
+        fail_msg("%s: %s", path, strerror(errno));
+    assert_int_not_equal(fputs(text, file), EOF);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* -- programs */
+
+static void redirect_to_file(posix_spawn_file_actions_t *actions, int fd, const char *path)
+{
+    assert_int_equal(posix_spawn_file_actions_addopen(actions, fd, path, O_WRONLY | O_CREAT | O_TRUNC, 0600), 0);
+}
+
+/* A test runner may have ignored or blocked signals; the program gets them as from a shell. */
+static void reset_signals(posix_spawnattr_t *attributes)
+{
+    sigset_t all, none;
+    sigemptyset(&none);
+    sigemptyset(&all);
+    sigaddset(&all, SIGINT);
+    sigaddset(&all, SIGTERM);
+    sigaddset(&all, SIGPIPE);
+    assert_int_equal(posix_spawnattr_setsigdefault(attributes, &all), 0);
+    assert_int_equal(posix_spawnattr_setsigmask(attributes, &none), 0);
+    assert_int_equal(posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK), 0);
+}
+
+void program_start(struct program *program, const char *folder, char *const argv[], int stderr_fd)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    *program = (struct program){ 0 };
+    assert_int_equal(posix_spawn_file_actions_init(&actions), 0);
+    assert_int_equal(posix_spawnattr_init(&attributes), 0);
+    reset_signals(&attributes);
+
+    char *out_path = path_in(folder, out_name), *err_path = path_in(folder, err_name);
+    assert_int_equal(posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0), 0);
+    redirect_to_file(&actions, STDOUT_FILENO, out_path);
+    redirect_to_file(&actions, STDERR_FILENO, err_path);
+    if (stderr_fd >= 0)
+        assert_int_equal(posix_spawn_file_actions_adddup2(&actions, stderr_fd, STDERR_FILENO), 0);
+
+    int error = posix_spawn(&program->pid, argv[0], &actions, &attributes, argv, environ);
+    if (error)
+        fail_msg("%s: %s", argv[0], strerror(error));
+    free(out_path);
+    free(err_path);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+}
+
+/* True if it ended within the limit. SIGCHLD is blocked around the wait, so that its coming is what is waited for. */
+static bool wait_for_end(pid_t pid, int limit_s, int *wait_status)
+{
+    sigset_t child, before;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child, &before);
+    struct timespec now, end;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    end = (struct timespec){ .tv_sec = now.tv_sec + limit_s, .tv_nsec = now.tv_nsec };
+    pid_t ended;
+    while ((ended = waitpid(pid, wait_status, WNOHANG)) == 0 && now.tv_sec <= end.tv_sec) {
+        sigtimedwait(&child, NULL, &(struct timespec){ .tv_sec = 1 });
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return ended == pid;
+}
+
+void program_wait(struct program *program, const char *folder, int limit_s)
+{
+    int wait_status = 0;
+    bool ended = wait_for_end(program->pid, limit_s, &wait_status);
+    if (!ended) {
+        kill(program->pid, SIGKILL);
+        waitpid(program->pid, &wait_status, 0);
+    }
+    char *out_path = path_in(folder, out_name), *err_path = path_in(folder, err_name);
+    program->out = read_file(out_path);
+    program->err = read_file(err_path);
+    program->status = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -WTERMSIG(wait_status);
+    free(out_path);
+    free(err_path);
+    if (!ended)
+        fail_msg("the program had not ended after %d s; its stderr:\n%s", limit_s, program->err);
+}
+
+void program_run(struct program *program, const char *folder, char *const argv[])
+{
+    program_start(program, folder, argv, -1);
+    program_wait(program, folder, 100);
+}
+
+void program_free(struct program *program)
+{
+    free(program->out);
+    free(program->err);
+    *program = (struct program){ 0 };
+}
