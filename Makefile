@@ -7,7 +7,7 @@
 #   make test-dev   the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 #   make test-tsan  the tests under ThreadSanitizer
 #   make bench      build and run weir-bench on the demo's dataset (or DATASET=DIR)
-#   make install    install below PREFIX (default /usr/local)
+#   make install    install what was built, below PREFIX (default /usr/local)
 #   make format     clang-format every C file
 #   make clean      remove what was built
 
@@ -49,8 +49,11 @@ bench: build
 	$(need_dataset)
 	$(BUILD)/bench/weir-bench $(BENCH_ARGS)
 
-install: build
+# Builds nothing that is there, so that `make && sudo make install` leaves no files of root's in the build folder.
+install:
+	@test -f $(BUILD)/build.ninja || $(MAKE) build
 	cmake --install $(BUILD) --prefix '$(PREFIX)'
+	@test -n "$(DESTDIR)" || test "$$(id -u)" != 0 || ldconfig
 
 format:
 	git ls-files '*.c' '*.h' | xargs clang-format -i
