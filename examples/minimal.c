@@ -9,7 +9,7 @@ int main(int argc, char **argv)
     weir_video_config picture = { .width = 128, .height = 128 };
 
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &weir_directory_source, &folder, NULL);
+    weir_source(builder, &weir_directory_source, &folder, &(weir_stage_options){ .threads = 1 });
     weir_pipe(builder, &weir_video_decode, &picture, &(weir_stage_options){ .concurrency = 4 });
     weir_sink(builder, 3);
 

@@ -481,7 +481,7 @@ static void a_summary_that_cannot_be_written_is_an_error(void **state)
     struct program program;
     program_run(&program, work, shell.argv);
     assert_int_equal(program.status, 1);
-    assert_non_null(strstr(program.err, "performance_analysis: the summary could not be written: No space left"));
+    assert_non_null(strstr(program.err, "performance_analysis: no summary: cannot print: No space left"));
     program_free(&program);
 }
 
@@ -635,25 +635,35 @@ static char *read_until(int fd, const char *wanted)
     return text;
 }
 
-/* Starts a run on the large folder and returns when it has told of a lap: it is in the middle then. The pipe's end that
-   *tells comes from must be closed. */
-static void start_large_run(struct program *program, int *tells)
+/*
+ * Starts a run on the large folder and returns when it has told of a lap: it is in the middle then. *tells is where its
+ * stderr can be read on; to be closed. shell (NULL = none): a command line that ends in exec "$@".
+ */
+static void start_large_run(struct program *program, const char *shell, int *tells)
 {
     int ends[2];
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-    struct command command = command_for(large, OPTIONS("--log-interval", "0.2", "--verbose"));
+    struct command run = command_for(large, OPTIONS("--log-interval", "0.2", "--verbose")), command = { .count = 0 };
+    if (shell) {
+        add(&command, "/bin/sh");
+        add(&command, "-c");
+        add(&command, shell);
+        add(&command, "sh");
+    }
+    for (int i = 0; i < run.count; i++)
+        add(&command, run.argv[i]);
     program_start(program, work, command.argv, ends[1]);
     close(ends[1]);
     free(read_until(ends[0], "0:2:sink_queue"));
     *tells = ends[0];
 }
 
-static void expect_stop_in_good_order(int signal_number)
+static void expect_stop_in_good_order(const char *shell, int signal_number)
 {
     struct program program;
     int tells;
     remove_database(NULL);
-    start_large_run(&program, &tells);
+    start_large_run(&program, shell, &tells);
     int64_t sent_ms = now_ms();
     assert_int_equal(kill(program.pid, signal_number), 0);
     free(read_until(tells, NULL));
@@ -677,7 +687,8 @@ static void expect_stop_in_good_order(int signal_number)
     assert_int_equal(num_failures, 0);
     assert_in_range(num_tasks - put, 0, 10);
     assert_in_range(taken - num_tasks, 0, 10);
-    assert_int_equal(query_count("SELECT count(*) FROM run WHERE status = 'stopped' AND ended >= started"), 1);
+    assert_int_equal(
+        query_count("SELECT count(*) FROM run WHERE status = -4 /* WEIR_ESTOPPED */ AND ended >= started"), 1);
     assert_int_equal(query_count("SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"), 1);
     program_free(&program);
 }
@@ -685,13 +696,42 @@ static void expect_stop_in_good_order(int signal_number)
 static void ctrl_c_stops_within_a_second_and_prints_the_summary(void **state)
 {
     (void)state;
-    expect_stop_in_good_order(SIGINT);
+    expect_stop_in_good_order(NULL, SIGINT);
 }
 
 static void sigterm_stops_as_ctrl_c_does(void **state)
 {
     (void)state;
-    expect_stop_in_good_order(SIGTERM);
+    expect_stop_in_good_order(NULL, SIGTERM);
+}
+
+/* A script's background jobs start with SIGINT ignored. */
+static void sigint_stops_where_it_was_ignored_at_the_start(void **state)
+{
+    (void)state;
+    expect_stop_in_good_order("trap '' INT; exec \"$@\"", SIGINT);
+}
+
+/* The database is locked, so that the end has to wait. */
+static void a_second_ctrl_c_kills(void **state)
+{
+    (void)state;
+    struct program program;
+    int tells;
+    start_large_run(&program, NULL, &tells);
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open_v2(db_path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+    sqlite3_busy_timeout(db, 10000);
+    assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    kill(program.pid, SIGINT);
+    free(read_until(tells, "stopped; what was done until now is recorded"));
+    kill(program.pid, SIGINT);
+    program_wait(&program, work, 60);
+    assert_int_equal(program.status, -SIGINT);
+    assert_string_equal(program.out, "");
+    sqlite3_close(db);
+    close(tells);
+    program_free(&program);
 }
 
 /* -- progress line */
@@ -797,6 +837,8 @@ int main(void)
         TEST(help_and_version_go_to_stdout),
         TEST(ctrl_c_stops_within_a_second_and_prints_the_summary),
         TEST(sigterm_stops_as_ctrl_c_does),
+        TEST(sigint_stops_where_it_was_ignored_at_the_start),
+        TEST(a_second_ctrl_c_kills),
         TEST(a_terminal_shows_progress_that_never_mixes_with_the_log),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -22,12 +22,6 @@ static struct {
     bool ending;
 } watch = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static bool is_ignored(int number)
-{
-    struct sigaction action;
-    return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
-}
-
 static void die_of(int number)
 {
     sigset_t one;
@@ -68,10 +62,10 @@ int interrupt_start(void)
 {
     sigemptyset(&watch.signals);
     sigaddset(&watch.signals, WAKE);
-    if (!is_ignored(SIGINT))
-        sigaddset(&watch.signals, SIGINT);
-    if (!is_ignored(SIGTERM))
-        sigaddset(&watch.signals, SIGTERM);
+    sigaddset(&watch.signals, SIGINT);
+    sigaddset(&watch.signals, SIGTERM);
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
 
     int error = pthread_sigmask(SIG_BLOCK, &watch.signals, NULL);
     if (!error)

@@ -1,7 +1,7 @@
 /*
  * Ctrl-C that ends a run in good order: the first SIGINT or SIGTERM asks the pipeline to stop, so that main() goes on to
- * its summary; the second one kills the process as if nobody had asked. One per process. A signal that was ignored when
- * the program started (nohup, a shell's background job) stays ignored.
+ * its summary; the second one kills the process as if nobody had asked. One per process. Both are
+ * heeded even where they were ignored at the start, as in a script's background job: whoever sends them means it.
  */
 #ifndef EXAMPLES_INTERRUPT_H
 #define EXAMPLES_INTERRUPT_H
