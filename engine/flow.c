@@ -106,14 +106,16 @@ static void put_item(weir_slot *slot, weir_queue *queue)
     weir_node *consumer = queue->consumer;
     queue_count_put_locked(queue, slot->state == SLOT_HOLDING ? pipeline->now_ns - slot->entered_ns : 0);
     slot->node->account.handed_on++;
+    weir_item item = slot->out;
+    slot->out = (weir_item){ 0 };
     slot->has_out = false;
     if (consumer && merge_takes_directly_locked(consumer, queue)) {
         weir_slot *taker = slot_take_idle_locked(consumer);
         queue_count_get_locked(queue, pipeline->now_ns - taker->entered_ns);
         merge_taken_locked(consumer);
-        give(taker, &slot->out);
+        give(taker, &item);
     } else {
-        queue_push_locked(queue, &slot->out, pipeline->next_arrival++, pipeline->now_ns);
+        queue_push_locked(queue, &item, pipeline->next_arrival++, pipeline->now_ns);
         if (!consumer)
             tell_consumer(pipeline);
     }
