@@ -331,6 +331,8 @@ static void finish(weir_node *node)
     weir_pipeline *pipeline = node->pipeline;
     node->state = NODE_DONE;
     pipeline->live_nodes--;
+    if (node->num_ins == 0 && --pipeline->live_sources == 0)
+        place_sources_ended_locked(pipeline);
     for (uint32_t i = 0; i < node->num_outs; i++) {
         weir_queue *queue = &node->outs[i];
         queue->closed = true;

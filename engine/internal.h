@@ -120,6 +120,16 @@ typedef struct weir_queue {
     weir_histogram *put_times, *get_times; /* swapped with a cleared pair at each lap */
 } weir_queue;
 
+enum { MAX_PHASE = 64 };
+
+/* Where the consumer is in its job. */
+typedef struct weir_place {
+    char phase[MAX_PHASE];
+    bool phase_named;  /* by weir_mark_phase() */
+    bool steps_marked; /* ever */
+    int64_t first_step, last_step;
+} weir_place;
+
 struct weir_task {
     /* immutable after init */
     weir_node *node;
@@ -297,6 +307,7 @@ struct weir_pipeline {
     int64_t now_ns; /* of the latest hand-over: from one to the next time never runs backwards */
     int64_t lap_start_ns;
     uint32_t live_nodes; /* not DONE */
+    uint32_t live_sources;
     uint64_t next_seq;
     uint64_t next_arrival;
     bool stopped;
@@ -310,6 +321,8 @@ struct weir_pipeline {
     weir_report *reports, **reports_end;
     uint32_t num_reports;
     weir_slot_list report_waiters; /* slots whose failure report waits for room */
+    weir_place place, next_place;  /* of the present lap, and of the one that begins when it is cut */
+    bool cut_lap;                  /* the place changes: the statistics thread is to end the lap now */
     bool wake_statistics;          /* there is something for the statistics thread */
 
     /* written with lock, read by a spinning consumer without */
@@ -322,6 +335,7 @@ struct weir_pipeline {
     uv_timer_t lap_timer;
     uv_timer_t watch_timer;
     uv_async_t wake;              /* engine_unlock() sends it when wake_statistics is set */
+    weir_place lap_place;         /* of the lap that is being told */
     struct stage_lap *stage_laps; /* one for each node */
     struct queue_lap *queue_laps; /* one for each queue */
     weir_stage_info *stage_infos; /* one for each node */
@@ -470,6 +484,16 @@ weir_report *report_event(const char *name, const char *category, const char *de
 void report_append_locked(weir_pipeline *pipeline, weir_report *report);
 
 enum { MAX_REPORTS = 1024 /* failures that may wait to be told before slots wait */ };
+
+/* ---- place.c: where the consumer is, with the lock held ------------------------------------------------------ */
+
+void place_init(weir_place *place);
+
+/* The sources have ended. */
+void place_sources_ended_locked(weir_pipeline *pipeline);
+
+/* The lap ends: *ended is its place. */
+void place_lap_ended_locked(weir_pipeline *pipeline, weir_place *ended);
 
 /* ---- watch.c ------------------------------------------------------------------------------------------------ */
 

@@ -15,6 +15,7 @@ static int place_nodes(weir_pipeline *pipeline, const weir_pipeline_options *opt
     for (uint32_t i = 0; i < pipeline->num_nodes && status == WEIR_OK; i++) {
         weir_node *node = pipeline->nodes[i];
         pipeline->num_queues += node->num_outs;
+        pipeline->live_sources += node->num_ins == 0;
         status = node_place(node, pipeline, i, options, error);
         if (status == WEIR_OK)
             status = node_make_slots(node, error);
@@ -116,6 +117,8 @@ static weir_pipeline *pipeline_new(weir_node **nodes, uint32_t num_nodes, const 
     pipeline->stats_interval_ns = options->stats_interval_ns ? options->stats_interval_ns : 60 * WEIR_SECOND;
     pipeline->stall_warning_ns = options->stall_warning_ns ? options->stall_warning_ns : 30 * WEIR_SECOND;
     pipeline->reports_end = &pipeline->reports;
+    place_init(&pipeline->place);
+    place_init(&pipeline->next_place);
     atomic_init(&pipeline->is_consumable, 0);
     return pipeline;
 }

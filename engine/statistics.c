@@ -210,15 +210,24 @@ static void take_lap(weir_pipeline *pipeline)
     int64_t elapsed_ns = pipeline->now_ns - pipeline->lap_start_ns;
     pipeline->lap_start_ns = pipeline->now_ns;
     take_laps_locked(pipeline);
+    place_lap_ended_locked(pipeline, &pipeline->lap_place);
     engine_unlock(pipeline);
+
+    weir_lap_place place = {
+        .phase = pipeline->lap_place.phase,
+        .first_step = pipeline->lap_place.first_step,
+        .last_step = pipeline->lap_place.last_step,
+    };
 
     for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
         pipeline->stage_laps[i].lap.end_unix_ns = end_unix_ns;
         pipeline->stage_laps[i].lap.elapsed_ns = elapsed_ns;
+        pipeline->stage_laps[i].lap.place = place;
     }
     for (uint32_t i = 0; i < pipeline->num_queues; i++) {
         pipeline->queue_laps[i].lap.end_unix_ns = end_unix_ns;
         pipeline->queue_laps[i].lap.elapsed_ns = elapsed_ns;
+        pipeline->queue_laps[i].lap.place = place;
     }
 }
 
@@ -347,10 +356,13 @@ static void on_wake(uv_async_t *wake)
     weir_pipeline *pipeline = wake->data;
     engine_lock(pipeline);
     bool over = pipeline->over;
+    bool cut_lap = pipeline->cut_lap;
     engine_unlock(pipeline);
 
     cancel_pending(pipeline);
     tell_reports(pipeline);
+    if (cut_lap)
+        report_lap(pipeline);
     if (!over) {
         on_watch(&pipeline->watch_timer); /* a stop brings the next look forward */
         return;

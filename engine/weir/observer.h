@@ -36,6 +36,16 @@ typedef struct weir_run_info {
 } weir_run_info;
 
 /*
+ * Where the consumer was in its job during a lap. A lap ends where a phase does, so each lap is in one phase: "startup"
+ * until the first step is marked, then "loop", "finish" once the sources have ended, or what weir_mark_phase() said.
+ * "" is a lap that ended before any mark: start-up, if marks follow.
+ */
+typedef struct weir_lap_place {
+    const char *phase;
+    int64_t first_step, last_step; /* marked so far and not before this lap; last < first = none */
+} weir_lap_place;
+
+/*
  * One stage over one lap. Spans are in nanoseconds of slot time: with s slots a lap of e ns holds s × e of them, and
  * busy + wait_in + wait_thread + wait_out is exactly that. A span that is still open counts up to the lap's end.
  */
@@ -56,6 +66,7 @@ typedef struct weir_stage_lap {
     int64_t wait_out_ns;    /* … holding a result that found no room: what is behind is the limit */
     int64_t cpu_ns;         /* CPU time that threads spent in its tasks */
     const weir_histogram *run_times; /* of the successes of this lap */
+    weir_lap_place place;
 } weir_stage_lap;
 
 /* One queue over one lap. */
@@ -76,6 +87,7 @@ typedef struct weir_queue_lap {
     uint64_t max_bytes;
     const weir_histogram *put_times;
     const weir_histogram *get_times;
+    weir_lap_place place;
 } weir_queue_lap;
 
 /* A task that failed. */

@@ -266,6 +266,14 @@ WEIR_API void weir_snapshot_print(const weir_snapshot *snapshot, FILE *file);
    WEIR_OK or WEIR_ENOMEM. */
 WEIR_API int weir_pipeline_event(weir_pipeline *pipeline, const char *name, const char *category, const char *detail);
 
+/*
+ * Tells the statistics where the consumer is in its job: that it begins step `step` (a number that rises), or a phase of
+ * any name, as "train" or "eval" (up to 63 bytes), which lasts until the next mark of a phase. The laps that follow say
+ * so. Any thread. WEIR_OK, or WEIR_EINVAL for a phase that is NULL, empty or too long.
+ */
+WEIR_API int weir_mark_step(weir_pipeline *pipeline, int64_t step);
+WEIR_API int weir_mark_phase(weir_pipeline *pipeline, const char *phase);
+
 /* The CPUs this process may use: the smaller of its affinity mask and its cgroup's quota (rounded down), at least 1. */
 WEIR_API uint32_t weir_cpu_budget(void);
 
