@@ -13,6 +13,8 @@
 #include "node.h"
 #include "pipeline.h"
 
+enum { MAX_BRANCHES = 1024 };
+
 /* A route that is not joined yet. */
 typedef struct open_route {
     weir_node *node;
@@ -225,8 +227,9 @@ static int check_route(void *config, weir_error *error)
     weir_route_config *route = config;
     if (!route->pick)
         return weir_error_set(error, WEIR_EINVAL, 0, "the route has no pick function");
-    if (route->num_branches == 0)
-        return weir_error_set(error, WEIR_EINVAL, 0, "the route has no branches: num_branches is 0");
+    if (route->num_branches == 0 || route->num_branches > MAX_BRANCHES)
+        return weir_error_set(error, WEIR_EINVAL, 0, "num_branches is %u; a route has 1 to %d branches",
+                              route->num_branches, MAX_BRANCHES);
     return WEIR_OK;
 }
 
@@ -261,7 +264,8 @@ void weir_route(weir_builder *builder, const weir_route_config *config, const we
     }
     builder->routes = routes;
     weir_node_spec spec = { .kind = NODE_ROUTE, .op = &route_op, .config = config, .num_ins = 1 };
-    spec.num_outs = config && config->num_branches ? config->num_branches : 1;
+    bool is_number = config && config->num_branches && config->num_branches <= MAX_BRANCHES;
+    spec.num_outs = is_number ? config->num_branches : 1; /* check_route() tells the mistake */
     weir_node *node = add(builder, &spec, options);
     if (!node)
         return;

@@ -70,8 +70,11 @@ static void cancel(weir_node *node, bool keep_results)
 static void cancel_before(weir_node *node)
 {
     for (uint32_t i = 0; i < node->num_ins; i++) {
-        cancel(node->ins[i]->producer, false);
-        cancel_before(node->ins[i]->producer);
+        weir_node *before = node->ins[i]->producer;
+        if (before->state == NODE_DONE || (before->cancelled && !before->keeps_results))
+            continue; /* so is everything before it */
+        cancel(before, false);
+        cancel_before(before);
     }
 }
 

@@ -8,19 +8,9 @@
  */
 #include "queue.h"
 
-static void release_nothing(void *data)
+void epoch_end_release(void *data)
 {
     (void)data;
-}
-
-weir_item epoch_end(void)
-{
-    return (weir_item){ .release = release_nothing };
-}
-
-bool is_epoch_end(const weir_item *item)
-{
-    return item->release == release_nothing;
 }
 
 /* ---- putting ------------------------------------------------------------------------------------------------ */
@@ -70,6 +60,7 @@ static void give(weir_slot *slot, const weir_item *item)
     weir_node *node = slot->node;
     node->account.taken++;
     if (!node->op) {
+        slot_enter_locked(slot, SLOT_RUNNING);
         slot->out = *item;
         slot->has_out = true;
         flow_offer_locked(slot);
@@ -210,9 +201,30 @@ static void source_next(weir_slot *slot)
     }
 }
 
+/* The slot of a node without an operation: passes on what there is and finds room. A loop, because it may be much. */
+static void pass_items(weir_slot *slot)
+{
+    weir_node *node = slot->node;
+    weir_queue *in;
+    if (node->passing_items)
+        return; /* the loop goes on */
+    node->passing_items = true;
+    while (!slot->has_out && (in = merge_choose_locked(node)))
+        take(slot, in, 0);
+    node->passing_items = false;
+    if (slot->has_out)
+        return;
+    slot_enter_idle_locked(slot);
+    flow_check_boundary_locked(node);
+}
+
 void flow_next_input_locked(weir_slot *slot)
 {
     weir_node *node = slot->node;
+    if (!node->op) {
+        pass_items(slot);
+        return;
+    }
     if (slot->has_turn)
         leave_turns(slot);
     if (node->num_ins == 0) {

@@ -105,6 +105,7 @@ typedef struct weir_queue {
     weir_queue_entry *entries; /* ring of `capacity` */
     uint32_t head;
     uint32_t depth;
+    uint32_t num_epoch_ends; /* of these, ends of epochs: they take room, but are no items in the figures */
     uint64_t bytes;
     weir_slot_list holders; /* slots of the node before, whose result waits for room; in the order they came */
     bool closed;            /* nothing will be put any more */
@@ -155,6 +156,7 @@ struct weir_task {
     bool needs_flush;                    /* its worker has seen an input since the last flush */
     bool flushing;                       /* its step is a flush, not a task */
     uint64_t num_kept;                   /* inputs its worker has kept for a later result */
+    bool brisk;                          /* its steps have been short: not worth waking a thread for */
     bool reporting;                      /* HOLDING not a result but the report of a failure */
     bool run_returned;                   /* run() has returned WEIR_PENDING */
     bool completed;                      /* weir_task_complete() was called */
@@ -228,11 +230,12 @@ struct weir_node {
     bool exhausted;        /* a source that has ended */
     uint32_t epochs_ended; /* a source's */
     bool passing_epoch;    /* the chore puts the end of an epoch */
+    bool passing_items;    /* flow.c is passing on what a node without an operation may take */
     bool moving_turns;     /* flow.c is letting one slot after the other have its turn */
     bool cancelled;
     bool keeps_results; /* cancelled, but what its tasks have made goes on */
     size_t stage_hooks_begun;
-    int64_t typical_ns; /* moving average of the run time of a step */
+    int64_t typical_ns; /* moving average of the run time of a step; one step at most doubles it */
     weir_error first_error;
 
     /* guarded by lock; figures since the last lap */
@@ -274,15 +277,20 @@ struct weir_pool {
     /* guarded by pipeline->lock */
     uint64_t *ready_nodes; /* a bit for each node with something to run, the one nearest the sink is bit 0 */
     uint32_t num_words;
-    uint32_t sleeping; /* threads that wait for `work` */
-    uint32_t waking;   /* of these, already signalled */
-    bool spinning;     /* one thread looks at num_ready instead of sleeping */
-    int64_t spin_ns;   /* how long it looks: what paid lately */
+    uint32_t sleeping;       /* threads that wait for `work` */
+    uint32_t waking;         /* of these, already signalled */
+    bool spinning;           /* one thread looks at `invites` instead of sleeping */
+    int64_t spin_ns;         /* how long it looks: what paid lately */
+    uint32_t num_brisk;      /* threads at a brisk step: they will look again at once */
+    uint32_t num_ready_slow; /* of num_ready, what is not brisk */
+    int64_t picked_ns;       /* when something was last picked */
     bool quit;
-    uv_cond_t work; /* num_ready > 0, or quit; with lock */
+    uv_cond_t work; /* invites, or quit; with lock */
+
+    uint32_t num_ready; /* slots and chores that a thread may pick */
 
     /* written with lock, read by the spinning thread without */
-    atomic_uint num_ready; /* slots and chores that a thread may pick */
+    atomic_uint invites; /* something is ready that is not left to a brisk thread */
 };
 
 struct weir_pipeline {
@@ -323,6 +331,7 @@ struct weir_pipeline {
     weir_slot_list report_waiters; /* slots whose failure report waits for room */
     weir_place place, next_place;  /* of the present lap, and of the one that begins when it is cut */
     bool cut_lap;                  /* the place changes: the statistics thread is to end the lap now */
+    bool wants_backstop;           /* a thread was left asleep although something brisk is ready: see lock.c */
     bool wake_statistics;          /* there is something for the statistics thread */
 
     /* written with lock, read by a spinning consumer without */
@@ -334,6 +343,7 @@ struct weir_pipeline {
     uv_loop_t loop;
     uv_timer_t lap_timer;
     uv_timer_t watch_timer;
+    uv_timer_t backstop_timer;
     uv_async_t wake;              /* engine_unlock() sends it when wake_statistics is set */
     weir_place lap_place;         /* of the lap that is being told */
     struct stage_lap *stage_laps; /* one for each node */
@@ -343,10 +353,16 @@ struct weir_pipeline {
 
 /* ---- lock.c: the pipeline's lock --------------------------------------------------------------------------- */
 
+#define BRISK_NS    WEIR_MICROSECOND /* steps that usually take less are brisk */
+#define BACKSTOP_NS (1 * WEIR_MILLISECOND)
+
 void engine_lock(weir_pipeline *pipeline);
 
 /* Takes the lock and moves pipeline->now_ns on to now_ns, which was read just before. */
 void engine_lock_at(weir_pipeline *pipeline, int64_t now_ns);
+
+/* What has been left to brisk threads for BACKSTOP_NS goes to sleeping ones. True = look again. */
+bool engine_backstop_locked(weir_pipeline *pipeline);
 
 void engine_move_time_locked(weir_pipeline *pipeline, int64_t now_ns);
 
@@ -360,8 +376,8 @@ void engine_unlock_last(weir_pipeline *pipeline);
 /* Looks at *wanted, without the lock, for up to spin_ns. True = it is not 0. */
 bool engine_spin(atomic_uint *wanted, int64_t spin_ns);
 
-/* How long to look the next time, after `found`. */
-int64_t engine_spin_adapt(int64_t spin_ns, bool found);
+/* How long to look the next time, after a wait of waited_ns in all, the sleep included. */
+int64_t engine_spin_adapt(int64_t spin_ns, int64_t waited_ns);
 
 /* ---- slots.c: states of slots, and what threads may pick; all with the lock held ---------------------------- */
 
@@ -410,9 +426,18 @@ int flow_deliver_locked(weir_pipeline *pipeline, weir_item *item, int64_t waited
 /* The run is over when every node has ended and nobody wants what is left. */
 void flow_check_over_locked(weir_pipeline *pipeline);
 
-/* The end of an epoch, as an item. */
-weir_item epoch_end(void);
-bool is_epoch_end(const weir_item *item);
+/* The end of an epoch, as an item: known by its release function. */
+void epoch_end_release(void *data);
+
+static inline weir_item epoch_end(void)
+{
+    return (weir_item){ .release = epoch_end_release };
+}
+
+static inline bool is_epoch_end(const weir_item *item)
+{
+    return item->release == epoch_end_release;
+}
 
 /* ---- merge.c: which input is next, with the lock held -------------------------------------------------------- */
 

@@ -4,8 +4,15 @@
  * It is held for tens of nanoseconds, so whoever finds it taken looks again a while before sleeping. The pauses between
  * two looks grow: a thread that has just done one hand-over can do some more while its data is in its cache, which is
  * worth more than strict turns.
+ *
+ * Waking a sleeping thread costs several microseconds on both sides. Where steps are brisk, much shorter than that, a
+ * second thread would only fight the first one for the lock, so what is ready is left to the thread that will look again
+ * at once. Should that one's step, against all experience, take long, the statistics thread notices within BACKSTOP_NS
+ * and wakes another one.
  */
 #include "internal.h"
+
+#include <sched.h>
 
 #if defined(__x86_64__) || defined(__i386__)
 #define cpu_relax() __builtin_ia32_pause()
@@ -15,7 +22,7 @@
 #define cpu_relax() ((void)0)
 #endif
 
-enum { LOCK_LOOKS = 10 };
+enum { LOCK_LOOKS = 10, SPIN_LOOKS = 64 /* about a microsecond */ };
 
 void engine_lock(weir_pipeline *pipeline)
 {
@@ -40,15 +47,45 @@ void engine_lock_at(weir_pipeline *pipeline, int64_t now_ns)
     engine_move_time_locked(pipeline, now_ns);
 }
 
+/* Is something ready that a thread should be found for? What is brisk is left to a brisk thread. */
+static bool invites_locked(weir_pool *pool)
+{
+    weir_pipeline *pipeline = pool->pipeline;
+    if (pool->num_ready == 0 || pool->num_brisk == 0 || pool->num_ready_slow > 0)
+        return pool->num_ready > 0;
+    if (pool->sleeping > pool->waking && !pipeline->wants_backstop)
+        pipeline->wants_backstop = pipeline->wake_statistics = true;
+    return false;
+}
+
 /* True if one more thread of the pool should be woken; it then counts as waking. Each thread that wakes looks again
    when it has taken something, so that one at a time is enough. */
 static bool wants_wake_locked(weir_pool *pool)
 {
-    uint32_t ready = atomic_load_explicit(&pool->num_ready, memory_order_relaxed);
-    if (ready <= pool->waking + pool->spinning || pool->sleeping <= pool->waking)
+    bool invites = invites_locked(pool);
+    atomic_store_explicit(&pool->invites, invites, memory_order_relaxed);
+    uint32_t coming = pool->waking + pool->spinning;
+    uint32_t wanted = coming > 0 ? pool->num_ready_slow : pool->num_ready; /* who comes takes all that is brisk */
+    if (!invites || wanted <= coming || pool->sleeping <= pool->waking)
         return false;
     pool->waking++;
     return true;
+}
+
+bool engine_backstop_locked(weir_pipeline *pipeline)
+{
+    bool again = false;
+    for (uint32_t i = 0; i < pipeline->num_pools; i++) {
+        weir_pool *pool = pipeline->pools[i];
+        if (pool->num_ready == 0 || pool->sleeping <= pool->waking || pool->num_brisk == 0)
+            continue;
+        again = true;
+        if (pipeline->now_ns - pool->picked_ns < BACKSTOP_NS)
+            continue;
+        pool->waking++;
+        uv_cond_signal(&pool->work);
+    }
+    return again;
 }
 
 static bool wants_consumer_locked(weir_pipeline *pipeline)
@@ -63,13 +100,13 @@ static bool wants_consumer_locked(weir_pipeline *pipeline)
 
 void engine_unlock(weir_pipeline *pipeline)
 {
-    bool wake_statistics = pipeline->wake_statistics;
     bool wake_consumer = wants_consumer_locked(pipeline);
     bool wake_first = wants_wake_locked(pipeline->pools[0]);
-    pipeline->wake_statistics = false;
     for (uint32_t i = 1; i < pipeline->num_pools; i++)
         if (wants_wake_locked(pipeline->pools[i]))
             uv_cond_signal(&pipeline->pools[i]->work);
+    bool wake_statistics = pipeline->wake_statistics;
+    pipeline->wake_statistics = false;
     uv_mutex_unlock(&pipeline->lock);
 
     if (wake_first)
@@ -82,13 +119,13 @@ void engine_unlock(weir_pipeline *pipeline)
 
 void engine_unlock_last(weir_pipeline *pipeline)
 {
-    if (pipeline->wake_statistics)
-        uv_async_send(&pipeline->wake);
     if (wants_consumer_locked(pipeline))
         uv_cond_signal(&pipeline->consumable);
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
         if (wants_wake_locked(pipeline->pools[i]))
             uv_cond_signal(&pipeline->pools[i]->work);
+    if (pipeline->wake_statistics)
+        uv_async_send(&pipeline->wake);
     pipeline->wake_statistics = false;
     uv_mutex_unlock(&pipeline->lock);
 }
@@ -97,19 +134,21 @@ bool engine_spin(atomic_uint *wanted, int64_t spin_ns)
 {
     int64_t end_ns = weir_now_ns() + spin_ns;
     do {
-        for (int pause = 0; pause < 16; pause++) {
+        for (int look = 0; look < SPIN_LOOKS; look++) {
             if (atomic_load_explicit(wanted, memory_order_relaxed))
                 return true;
             cpu_relax();
         }
+        sched_yield(); /* to who could make it so, if all CPUs are taken */
     } while (weir_now_ns() < end_ns);
     return false;
 }
 
-int64_t engine_spin_adapt(int64_t spin_ns, bool found)
+int64_t engine_spin_adapt(int64_t spin_ns, int64_t waited_ns)
 {
     static const int64_t shortest_ns = 500, longest_ns = 20 * WEIR_MICROSECOND;
-    int64_t adapted_ns = found ? 2 * spin_ns : spin_ns / 2;
+    static const int64_t worth_ns = 50 * WEIR_MICROSECOND; /* such a wait was mostly that of being woken */
+    int64_t adapted_ns = waited_ns < worth_ns ? 2 * spin_ns : spin_ns / 2;
     if (adapted_ns < shortest_ns)
         return shortest_ns;
     return adapted_ns < longest_ns ? adapted_ns : longest_ns;

@@ -184,18 +184,8 @@ void weir_free(weir_pipeline *pipeline)
 
 /* ---- the consumer ------------------------------------------------------------------------------------------- */
 
-static void wait_consumable_locked(weir_pipeline *pipeline, int64_t deadline_ns)
+static void sleep_consumer_locked(weir_pipeline *pipeline, int64_t deadline_ns)
 {
-    int64_t spin_ns = pipeline->consumer_spin_ns;
-    if (deadline_ns != WEIR_FOREVER && deadline_ns - weir_now_ns() < spin_ns)
-        spin_ns = 0;
-    engine_unlock(pipeline);
-    bool found = engine_spin(&pipeline->is_consumable, spin_ns);
-    engine_lock_at(pipeline, weir_now_ns());
-    pipeline->consumer_spin_ns = engine_spin_adapt(spin_ns, found);
-    if (atomic_load_explicit(&pipeline->is_consumable, memory_order_relaxed))
-        return;
-
     pipeline->consumers_waiting++;
     if (deadline_ns == WEIR_FOREVER)
         uv_cond_wait(&pipeline->consumable, &pipeline->lock);
@@ -205,6 +195,20 @@ static void wait_consumable_locked(weir_pipeline *pipeline, int64_t deadline_ns)
     if (pipeline->consumers_waking)
         pipeline->consumers_waking--;
     engine_move_time_locked(pipeline, weir_now_ns());
+}
+
+static void wait_consumable_locked(weir_pipeline *pipeline, int64_t deadline_ns)
+{
+    int64_t start_ns = pipeline->now_ns;
+    int64_t spin_ns = pipeline->consumer_spin_ns;
+    if (deadline_ns != WEIR_FOREVER && deadline_ns - start_ns < spin_ns)
+        spin_ns = deadline_ns - start_ns;
+    engine_unlock(pipeline);
+    engine_spin(&pipeline->is_consumable, spin_ns);
+    engine_lock_at(pipeline, weir_now_ns());
+    if (!atomic_load_explicit(&pipeline->is_consumable, memory_order_relaxed))
+        sleep_consumer_locked(pipeline, deadline_ns);
+    pipeline->consumer_spin_ns = engine_spin_adapt(pipeline->consumer_spin_ns, pipeline->now_ns - start_ns);
 }
 
 /* What weir_next() answers when there is no item, or none is to be given. */

@@ -9,34 +9,41 @@
 
 static bool has_work(const weir_pool *pool)
 {
-    return pool->quit || atomic_load_explicit(&pool->num_ready, memory_order_relaxed) > 0;
+    return pool->quit || atomic_load_explicit(&pool->invites, memory_order_relaxed);
 }
 
 static void spin_for_work_locked(weir_pool *pool)
 {
     pool->spinning = true;
     engine_unlock(pool->pipeline);
-    bool found = engine_spin(&pool->num_ready, pool->spin_ns);
+    engine_spin(&pool->invites, pool->spin_ns);
     engine_lock_at(pool->pipeline, weir_now_ns());
     pool->spinning = false;
-    pool->spin_ns = engine_spin_adapt(pool->spin_ns, found);
 }
 
-static void wait_for_work_locked(weir_worker *worker)
+static void sleep_for_work_locked(weir_pool *pool)
 {
-    weir_pool *pool = worker->pool;
-    cpu_time_idle_locked(worker);
-    if (!pool->spinning)
-        spin_for_work_locked(pool);
-    if (has_work(pool))
-        return;
-
     pool->sleeping++;
     uv_cond_wait(&pool->work, &pool->pipeline->lock);
     pool->sleeping--;
     if (pool->waking)
         pool->waking--;
     engine_move_time_locked(pool->pipeline, weir_now_ns());
+}
+
+static void wait_for_work_locked(weir_worker *worker)
+{
+    weir_pool *pool = worker->pool;
+    int64_t start_ns = pool->pipeline->now_ns;
+    cpu_time_idle_locked(worker);
+    if (pool->spinning) {
+        sleep_for_work_locked(pool);
+        return;
+    }
+    spin_for_work_locked(pool);
+    if (!has_work(pool))
+        sleep_for_work_locked(pool);
+    pool->spin_ns = engine_spin_adapt(pool->spin_ns, pool->pipeline->now_ns - start_ns);
 }
 
 static void worker_main(void *argument)
@@ -53,6 +60,7 @@ static void worker_main(void *argument)
             engine_unlock(pipeline);
             run_step(slot);
             engine_lock_at(pipeline, weir_now_ns());
+            pool->num_brisk -= slot->brisk;
             cpu_time_task_ended_locked(worker);
             step_ended_locked(slot);
         } else if (pool->quit) {

@@ -7,10 +7,11 @@
 /* Puts the time since the last change into the figures. */
 static inline void queue_settle_locked(weir_queue *queue, int64_t now_ns)
 {
-    if (queue->depth) {
+    uint32_t num_items = queue->depth - queue->num_epoch_ends;
+    if (num_items) {
         double span_ns = (double)(now_ns - queue->level_since_ns);
         queue->occupied_ns += now_ns - queue->level_since_ns;
-        queue->depth_ns += span_ns * queue->depth;
+        queue->depth_ns += span_ns * num_items;
         queue->bytes_ns += span_ns * (double)queue->bytes;
     }
     queue->level_since_ns = now_ns;
@@ -45,9 +46,10 @@ static inline void queue_push_locked(weir_queue *queue, const weir_item *item, u
     entry->item = *item;
     entry->arrival = arrival;
     queue->depth++;
+    queue->num_epoch_ends += is_epoch_end(item);
     queue->bytes += item->size_bytes;
-    if (queue->depth > queue->max_depth)
-        queue->max_depth = queue->depth;
+    if (queue->depth - queue->num_epoch_ends > queue->max_depth)
+        queue->max_depth = queue->depth - queue->num_epoch_ends;
     if (queue->bytes > queue->max_bytes)
         queue->max_bytes = queue->bytes;
 }
@@ -58,6 +60,7 @@ static inline void queue_pop_locked(weir_queue *queue, weir_item *item, int64_t 
     *item = queue->entries[queue->head].item;
     queue->head = queue->head + 1 < queue->capacity ? queue->head + 1 : 0;
     queue->depth--;
+    queue->num_epoch_ends -= is_epoch_end(item);
     queue->bytes -= item->size_bytes;
 }
 

@@ -53,12 +53,6 @@ static bool may_run(const weir_node *node, const weir_slot *slot)
     return slot->chore || node->cancelled || (node->state != NODE_NEW && node->state != NODE_STARTING);
 }
 
-static void change_num_ready(weir_pool *pool, int change)
-{
-    uint32_t ready = atomic_load_explicit(&pool->num_ready, memory_order_relaxed);
-    atomic_store_explicit(&pool->num_ready, ready + (uint32_t)change, memory_order_relaxed);
-}
-
 static uint32_t ready_bit(const weir_node *node)
 {
     return node->pipeline->num_nodes - 1 - node->index;
@@ -68,8 +62,10 @@ static void append_ready(weir_node *node, weir_slot *slot)
 {
     uint32_t bit = ready_bit(node);
     list_append(&node->ready, slot);
+    slot->brisk = node->typical_ns < BRISK_NS && !slot->chore;
     node->pool->ready_nodes[bit / 64] |= UINT64_C(1) << (bit % 64);
-    change_num_ready(node->pool, 1);
+    node->pool->num_ready_slow += !slot->brisk;
+    node->pool->num_ready++;
 }
 
 static weir_slot *take_ready(weir_node *node)
@@ -78,7 +74,8 @@ static weir_slot *take_ready(weir_node *node)
     weir_slot *slot = list_take_first(&node->ready);
     if (!node->ready.first)
         node->pool->ready_nodes[bit / 64] &= ~(UINT64_C(1) << (bit % 64));
-    change_num_ready(node->pool, -1);
+    node->pool->num_ready_slow -= !slot->brisk;
+    node->pool->num_ready--;
     return slot;
 }
 
@@ -126,12 +123,14 @@ static void begin_task(weir_slot *slot)
 
 weir_slot *slot_pick_locked(weir_pool *pool)
 {
-    if (atomic_load_explicit(&pool->num_ready, memory_order_relaxed) == 0)
+    if (pool->num_ready == 0)
         return NULL;
 
     weir_node *node = nearest_ready_node(pool);
     weir_slot *slot = take_ready(node);
     slot_enter_locked(slot, SLOT_RUNNING);
+    pool->num_brisk += slot->brisk;
+    pool->picked_ns = pool->pipeline->now_ns;
     slot->finishing = slot->completed;
     slot->given_up = node->cancelled && node->state != NODE_ENDING;
     if (!slot->begun && !slot->given_up && !slot->chore)

@@ -167,7 +167,7 @@ static void take_queue_lap_locked(weir_queue *queue, struct queue_lap *taken)
     queue->num_put = queue->num_got = 0;
     queue->put_ns = queue->get_ns = queue->occupied_ns = 0;
     queue->depth_ns = queue->bytes_ns = 0;
-    queue->max_depth = queue->depth;
+    queue->max_depth = queue->depth - queue->num_epoch_ends;
     queue->max_bytes = queue->bytes;
     swap(&queue->put_times, &taken->put_times);
     swap(&queue->get_times, &taken->get_times);
@@ -351,16 +351,30 @@ static void on_watch(uv_timer_t *timer)
     uv_timer_start(&pipeline->watch_timer, on_watch, (uint64_t)(next_ns / WEIR_MILLISECOND + 1), 0);
 }
 
+static void on_backstop(uv_timer_t *timer)
+{
+    weir_pipeline *pipeline = timer->data;
+    engine_lock_at(pipeline, weir_now_ns());
+    pipeline->wants_backstop = engine_backstop_locked(pipeline);
+    bool again = pipeline->wants_backstop;
+    uv_mutex_unlock(&pipeline->lock);
+    if (again)
+        uv_timer_start(timer, on_backstop, BACKSTOP_NS / WEIR_MILLISECOND, 0);
+}
+
 static void on_wake(uv_async_t *wake)
 {
     weir_pipeline *pipeline = wake->data;
     engine_lock(pipeline);
     bool over = pipeline->over;
     bool cut_lap = pipeline->cut_lap;
+    bool wants_backstop = pipeline->wants_backstop;
     engine_unlock(pipeline);
 
     cancel_pending(pipeline);
     tell_reports(pipeline);
+    if (wants_backstop && !uv_is_active((uv_handle_t *)&pipeline->backstop_timer))
+        uv_timer_start(&pipeline->backstop_timer, on_backstop, BACKSTOP_NS / WEIR_MILLISECOND, 0);
     if (cut_lap)
         report_lap(pipeline);
     if (!over) {
@@ -415,7 +429,8 @@ static int make_loop(weir_pipeline *pipeline)
     pipeline->loop_made = true;
     uv_timer_init(&pipeline->loop, &pipeline->lap_timer);
     uv_timer_init(&pipeline->loop, &pipeline->watch_timer);
-    pipeline->lap_timer.data = pipeline->watch_timer.data = pipeline;
+    uv_timer_init(&pipeline->loop, &pipeline->backstop_timer);
+    pipeline->lap_timer.data = pipeline->watch_timer.data = pipeline->backstop_timer.data = pipeline;
     code = uv_async_init(&pipeline->loop, &pipeline->wake, on_wake);
     pipeline->wake.data = pipeline;
     pipeline->wake_made = code == 0;
@@ -466,6 +481,7 @@ void statistics_destroy(weir_pipeline *pipeline)
     if (pipeline->loop_made) {
         uv_close((uv_handle_t *)&pipeline->lap_timer, NULL);
         uv_close((uv_handle_t *)&pipeline->watch_timer, NULL);
+        uv_close((uv_handle_t *)&pipeline->backstop_timer, NULL);
         if (pipeline->wake_made)
             uv_close((uv_handle_t *)&pipeline->wake, NULL);
         uv_run(&pipeline->loop, UV_RUN_DEFAULT);

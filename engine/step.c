@@ -200,7 +200,8 @@ static void task_step_ended(weir_slot *slot)
     weir_node *node = slot->node;
     int64_t step_ns = node->pipeline->now_ns - slot->entered_ns;
     slot->run_ns += step_ns;
-    node->typical_ns += (step_ns - node->typical_ns) / 8;
+    int64_t change_ns = step_ns - node->typical_ns;
+    node->typical_ns += (change_ns < 8 * node->typical_ns ? change_ns : 8 * node->typical_ns) / 8;
 
     if (slot->given_up || (slot->status < 0 && node->cancelled)) {
         drop(slot);
