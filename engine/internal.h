@@ -369,7 +369,10 @@ void engine_move_time_locked(weir_pipeline *pipeline, int64_t now_ns);
 /* Gives the lock back, then wakes whom the changes concern. */
 void engine_unlock(weir_pipeline *pipeline);
 
-/* The same for a thread that weir_free() does not wait for: the pipeline may be gone as soon as the lock is free, so it
+/* Wakes whom the changes concern: before the lock is given back otherwise than by engine_unlock(), as by waiting. */
+void engine_wake_locked(weir_pipeline *pipeline);
+
+/* The same as engine_unlock() for a thread that weir_free() does not wait for: the pipeline may be gone as soon as the lock is free, so it
    wakes first. */
 void engine_unlock_last(weir_pipeline *pipeline);
 

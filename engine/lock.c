@@ -117,7 +117,7 @@ void engine_unlock(weir_pipeline *pipeline)
         uv_async_send(&pipeline->wake);
 }
 
-void engine_unlock_last(weir_pipeline *pipeline)
+void engine_wake_locked(weir_pipeline *pipeline)
 {
     if (wants_consumer_locked(pipeline))
         uv_cond_signal(&pipeline->consumable);
@@ -127,6 +127,11 @@ void engine_unlock_last(weir_pipeline *pipeline)
     if (pipeline->wake_statistics)
         uv_async_send(&pipeline->wake);
     pipeline->wake_statistics = false;
+}
+
+void engine_unlock_last(weir_pipeline *pipeline)
+{
+    engine_wake_locked(pipeline);
     uv_mutex_unlock(&pipeline->lock);
 }
 

@@ -186,6 +186,7 @@ void weir_free(weir_pipeline *pipeline)
 
 static void sleep_consumer_locked(weir_pipeline *pipeline, int64_t deadline_ns)
 {
+    engine_wake_locked(pipeline);
     pipeline->consumers_waiting++;
     if (deadline_ns == WEIR_FOREVER)
         uv_cond_wait(&pipeline->consumable, &pipeline->lock);

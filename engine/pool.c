@@ -23,6 +23,7 @@ static void spin_for_work_locked(weir_pool *pool)
 
 static void sleep_for_work_locked(weir_pool *pool)
 {
+    engine_wake_locked(pool->pipeline);
     pool->sleeping++;
     uv_cond_wait(&pool->work, &pool->pipeline->lock);
     pool->sleeping--;
@@ -119,7 +120,7 @@ void pool_join(weir_pool *pool)
     engine_lock(pool->pipeline);
     pool->quit = true;
     uv_cond_broadcast(&pool->work);
-    uv_mutex_unlock(&pool->pipeline->lock);
+    engine_unlock_last(pool->pipeline);
     for (uint32_t i = 0; i < pool->num_workers; i++)
         if (pool->workers[i].started)
             uv_thread_join(&pool->workers[i].thread);

@@ -357,7 +357,7 @@ static void on_backstop(uv_timer_t *timer)
     engine_lock_at(pipeline, weir_now_ns());
     pipeline->wants_backstop = engine_backstop_locked(pipeline);
     bool again = pipeline->wants_backstop;
-    uv_mutex_unlock(&pipeline->lock);
+    engine_unlock(pipeline);
     if (again)
         uv_timer_start(timer, on_backstop, BACKSTOP_NS / WEIR_MILLISECOND, 0);
 }
