@@ -1,0 +1,380 @@
+/* The directory source and weir_directory_count(). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <weir/directory.h>
+#include <weir/engine.h>
+
+#include "tests/clips.h"
+
+enum { MAX_LISTED = 64, LIMIT_S = 20 };
+
+/* What a source gave. */
+typedef struct listing {
+    char *paths[MAX_LISTED];
+    size_t num_paths;
+    size_t num_events; /* of unreadable folders */
+    char event_detail[4096];
+} listing;
+
+static void note_event(void *self, const weir_event *event)
+{
+    listing *list = self;
+    if (strcmp(event->name, "unreadable_folder") != 0)
+        return;
+    list->num_events++;
+    snprintf(list->event_detail, sizeof list->event_detail, "%s", event->detail);
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static weir_pipeline *start(const weir_directory_config *config, const weir_observer *observer)
+{
+    weir_pipeline *pipeline = NULL;
+    weir_error error = { 0 };
+    weir_builder *builder = weir_builder_new();
+    weir_source(builder, &weir_directory_source, config, NULL);
+    weir_sink(builder, 0);
+    int rc = weir_build(builder, &(weir_pipeline_options){ .observer = observer }, &pipeline, &error);
+    if (rc != WEIR_OK)
+        fail_msg("%s", error.message);
+    return pipeline;
+}
+
+/* All that the source gives, in the order it comes, without "FOLDER/root/" in front. */
+static void collect(const weir_directory_config *config, listing *list)
+{
+    *list = (listing){ 0 };
+    weir_observer observer = { .self = list, .event = note_event };
+    weir_pipeline *pipeline = start(config, &observer);
+    weir_item item;
+    int rc;
+    while ((rc = weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND)) == WEIR_OK) {
+        const char *path = item.data;
+        assert_string_equal(path, item.label);
+        assert_int_equal(item.size_bytes, 0);
+        assert_int_equal(strncmp(path, config->root, strlen(config->root)), 0);
+        assert_true(list->num_paths < MAX_LISTED);
+        list->paths[list->num_paths++] = strdup(path + strlen(config->root) + 1);
+        weir_item_release(&item);
+    }
+    assert_int_equal(rc, WEIR_EOF);
+    weir_free(pipeline);
+}
+
+static void free_listing(listing *list)
+{
+    for (size_t i = 0; i < list->num_paths; i++)
+        free(list->paths[i]);
+}
+
+/* The source gives exactly these, in any order unless sorted. */
+static void assert_lists(const weir_directory_config *config, const char *const *expected)
+{
+    listing list;
+    collect(config, &list);
+    if (!config->sorted)
+        qsort(list.paths, list.num_paths, sizeof *list.paths, compare_paths);
+    size_t num_expected = 0;
+    while (expected[num_expected]) {
+        if (num_expected >= list.num_paths)
+            fail_msg("%s is missing", expected[num_expected]);
+        assert_string_equal(list.paths[num_expected], expected[num_expected]);
+        num_expected++;
+    }
+    if (list.num_paths > num_expected)
+        fail_msg("%s is too much", list.paths[num_expected]);
+    free_listing(&list);
+}
+
+static const char *make(const char *root, const char *name)
+{
+    char full[256];
+    snprintf(full, sizeof full, "%s/%s", root, name);
+    const char *path = clips_path(full);
+    size_t length = strlen(path);
+    if (path[length - 1] == '/')
+        clips_make_folder(path);
+    else
+        clips_write_text(path, "x");
+    return path;
+}
+
+static void make_link(const char *to, const char *root, const char *name)
+{
+    char full[256];
+    snprintf(full, sizeof full, "%s/%s", root, name);
+    assert_int_equal(symlink(to, clips_path(full)), 0);
+}
+
+/* a/2.mp4, a/b/3.mp4, a/b/note.txt, a.mp4, c.mp4, .hidden.mp4 */
+static const char *make_tree(const char *name)
+{
+    const char *root = clips_path(name);
+    clips_make_folder(root);
+    make(name, "a/");
+    make(name, "a/b/");
+    make(name, "a/2.mp4");
+    make(name, "a/b/3.mp4");
+    make(name, "a/b/note.txt");
+    make(name, "a.mp4");
+    make(name, "c.mp4");
+    make(name, ".hidden.mp4");
+    return root;
+}
+
+static void lists_what_matches_below_the_root(void **state)
+{
+    (void)state;
+    const char *root = make_tree("match");
+    assert_lists(&(weir_directory_config){ .root = root, .glob = "*.mp4" },
+                 (const char *[]){ ".hidden.mp4", "a.mp4", "a/2.mp4", "a/b/3.mp4", "c.mp4", NULL });
+    assert_lists(&(weir_directory_config){ .root = root, .glob = "[23].*" },
+                 (const char *[]){ "a/2.mp4", "a/b/3.mp4", NULL });
+    assert_lists(&(weir_directory_config){ .root = root, .glob = "nothing" }, (const char *[]){ NULL });
+}
+
+static void without_a_glob_every_file_is_listed(void **state)
+{
+    (void)state;
+    assert_lists(&(weir_directory_config){ .root = make_tree("all") },
+                 (const char *[]){ ".hidden.mp4", "a.mp4", "a/2.mp4", "a/b/3.mp4", "a/b/note.txt", "c.mp4", NULL });
+}
+
+static void flat_stays_in_the_root(void **state)
+{
+    (void)state;
+    assert_lists(&(weir_directory_config){ .root = make_tree("flat"), .flat = true },
+                 (const char *[]){ ".hidden.mp4", "a.mp4", "c.mp4", NULL });
+}
+
+static void sorted_puts_a_folders_contents_in_its_names_place(void **state)
+{
+    (void)state;
+    const char *root = make_tree("sorted");
+    assert_lists(&(weir_directory_config){ .root = root, .sorted = true },
+                 (const char *[]){ ".hidden.mp4", "a/2.mp4", "a/b/3.mp4", "a/b/note.txt", "a.mp4", "c.mp4", NULL });
+}
+
+static void a_slash_behind_the_root_is_not_doubled(void **state)
+{
+    (void)state;
+    make_tree("slash");
+    const char *root = clips_path("slash/");
+    listing list;
+    weir_directory_config config = { .root = root, .glob = "c.mp4" };
+    collect(&config, &list);
+    assert_int_equal(list.num_paths, 1);
+    assert_string_equal(list.paths[0], ".mp4"); /* one letter less than with a slash of its own: "c" */
+    free_listing(&list);
+}
+
+static void links_to_files_and_folders_are_followed(void **state)
+{
+    (void)state;
+    make_tree("target");
+    const char *root = clips_path("links");
+    clips_make_folder(root);
+    make_link("../target/a.mp4", "links", "file.mp4");
+    make_link("../target/a", "links", "folder");
+    make_link("../target/a", "links", "folder2");
+    make_link("nowhere", "links", "broken.mp4");
+    make_link("nowhere", "links", "broken.txt");
+    assert_lists(&(weir_directory_config){ .root = root, .glob = "*.mp4" },
+                 (const char *[]){ "broken.mp4", "file.mp4", "folder/2.mp4", "folder/b/3.mp4", "folder2/2.mp4",
+                                   "folder2/b/3.mp4", NULL });
+}
+
+static void link_loops_end(void **state)
+{
+    (void)state;
+    for (int sorted = 0; sorted < 2; sorted++) {
+        const char *name = sorted ? "loops_sorted" : "loops";
+        const char *root = clips_path(name);
+        clips_make_folder(root);
+        make(name, "a/");
+        make(name, "b/");
+        make(name, "a/1.mp4");
+        make(name, "b/2.mp4");
+        make_link(".", name, "self");
+        make_link("..", name, "a/up");
+        make_link("../b", name, "a/across");
+        make_link("../a", name, "b/across");
+        make_link("round", name, "round");
+        assert_lists(&(weir_directory_config){ .root = root, .glob = "*.mp4", .sorted = sorted },
+                     (const char *[]){ "a/1.mp4", "a/across/2.mp4", "b/2.mp4", "b/across/1.mp4", NULL });
+    }
+}
+
+static void pipes_are_passed_over(void **state)
+{
+    (void)state;
+    const char *root = clips_path("pipes");
+    clips_make_folder(root);
+    make("pipes", "1.mp4");
+    assert_int_equal(mkfifo(clips_path("pipes/2.mp4"), 0600), 0);
+    make_link("2.mp4", "pipes", "3.mp4");
+    assert_lists(&(weir_directory_config){ .root = root }, (const char *[]){ "1.mp4", NULL });
+}
+
+static void unreadable_folders_are_counted_told_and_passed_over(void **state)
+{
+    (void)state;
+    const char *root = make_tree("unreadable");
+    assert_int_equal(chmod(clips_path("unreadable/a/b"), 0), 0);
+    if (!clips_drop_root()) {
+        fprintf(stderr, "skipped: permissions do not count for this user\n");
+        skip();
+    }
+    weir_directory_counts counts;
+    listing list;
+    collect(&(weir_directory_config){ .root = root, .glob = "*.mp4", .counts = &counts }, &list);
+    clips_regain_root();
+    assert_int_equal(chmod(clips_path("unreadable/a/b"), 0755), 0);
+    assert_int_equal(list.num_paths, 4);
+    assert_int_equal(list.num_events, 1);
+    assert_non_null(strstr(list.event_detail, "unreadable/a/b"));
+    assert_int_equal(counts.files, 4);
+    assert_int_equal(counts.folders, 2);
+    assert_int_equal(counts.unreadable_folders, 1);
+    free_listing(&list);
+}
+
+static int refusal(const weir_directory_config *config, weir_error *error)
+{
+    weir_pipeline *pipeline = NULL;
+    uint64_t count = 1;
+    *error = (weir_error){ 0 };
+    weir_builder *builder = weir_builder_new();
+    weir_source(builder, &weir_directory_source, config, NULL);
+    weir_sink(builder, 0);
+    int rc = weir_build(builder, NULL, &pipeline, error);
+    assert_null(pipeline);
+    assert_int_equal(weir_directory_count(config, 1, &count, NULL), rc);
+    assert_int_equal(count, 0);
+    return rc;
+}
+
+static void a_root_that_cannot_be_listed_is_refused(void **state)
+{
+    (void)state;
+    weir_error error;
+    assert_int_equal(refusal(&(weir_directory_config){ 0 }, &error), WEIR_EINVAL);
+    assert_int_equal(refusal(&(weir_directory_config){ .root = "" }, &error), WEIR_EINVAL);
+
+    const char *missing = clips_path("missing");
+    assert_int_equal(refusal(&(weir_directory_config){ .root = missing }, &error), WEIR_ENOTFOUND);
+    assert_non_null(strstr(error.message, missing));
+
+    const char *file = clips_path("file");
+    clips_write_text(file, "x");
+    assert_int_equal(refusal(&(weir_directory_config){ .root = file }, &error), WEIR_ENOTFOUND);
+    assert_non_null(strstr(error.message, "not a folder"));
+
+    const char *locked = clips_path("locked");
+    clips_make_folder(locked);
+    assert_int_equal(chmod(locked, 0), 0);
+    if (clips_drop_root()) {
+        int rc = refusal(&(weir_directory_config){ .root = locked }, &error);
+        clips_regain_root();
+        assert_int_equal(rc, WEIR_EACCESS);
+        assert_non_null(strstr(error.message, locked));
+    }
+}
+
+static void count_stops_where_it_is_told(void **state)
+{
+    (void)state;
+    weir_directory_config config = { .root = make_tree("count"), .glob = "*.mp4" };
+    uint64_t count;
+    assert_int_equal(weir_directory_count(&config, 1, &count, NULL), WEIR_OK);
+    assert_int_equal(count, 1);
+    assert_int_equal(weir_directory_count(&config, UINT64_MAX, &count, NULL), WEIR_OK);
+    assert_int_equal(count, 5);
+    config.glob = "*.avi";
+    assert_int_equal(weir_directory_count(&config, 1, &count, NULL), WEIR_OK);
+    assert_int_equal(count, 0);
+}
+
+/* A thousand files, and a sink of one: the source must not run ahead of who takes. */
+static void the_listing_streams(void **state)
+{
+    (void)state;
+    enum { NUM_FILES = 1000 };
+    const char *root = clips_path("many");
+    clips_make_folder(root);
+    for (int i = 0; i < NUM_FILES; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "many/%d", i);
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%d", root, i);
+        clips_write_text(path, "");
+    }
+    for (int sorted = 0; sorted < 2; sorted++) {
+        weir_directory_config config = { .root = root, .sorted = sorted };
+        weir_pipeline *pipeline = start(&config, NULL);
+        weir_item item;
+        assert_int_equal(weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND), WEIR_OK);
+        weir_item_release(&item);
+        weir_account account;
+        assert_int_equal(weir_pipeline_account(pipeline, NULL, &account), WEIR_OK);
+        assert_true(account.taken < 20);
+        weir_free(pipeline); /* in the middle of the listing */
+    }
+}
+
+static void deep_folders_are_reached(void **state)
+{
+    (void)state;
+    enum { DEPTH = 200 };
+    char path[4096];
+    const char *root = clips_path("deep");
+    clips_make_folder(root);
+    size_t used = (size_t)snprintf(path, sizeof path, "%s", root);
+    for (int i = 0; i < DEPTH; i++) {
+        used += (size_t)snprintf(path + used, sizeof path - used, "/d");
+        clips_make_folder(path);
+    }
+    snprintf(path + used, sizeof path - used, "/1.mp4");
+    clips_write_text(path, "x");
+    for (int sorted = 0; sorted < 2; sorted++) {
+        listing list;
+        weir_directory_counts counts;
+        collect(&(weir_directory_config){ .root = root, .sorted = sorted, .counts = &counts }, &list);
+        assert_int_equal(list.num_paths, 1);
+        assert_int_equal(counts.folders, DEPTH + 1);
+        free_listing(&list);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lists_what_matches_below_the_root),
+        cmocka_unit_test(without_a_glob_every_file_is_listed),
+        cmocka_unit_test(flat_stays_in_the_root),
+        cmocka_unit_test(sorted_puts_a_folders_contents_in_its_names_place),
+        cmocka_unit_test(a_slash_behind_the_root_is_not_doubled),
+        cmocka_unit_test(links_to_files_and_folders_are_followed),
+        cmocka_unit_test(link_loops_end),
+        cmocka_unit_test(pipes_are_passed_over),
+        cmocka_unit_test(unreadable_folders_are_counted_told_and_passed_over),
+        cmocka_unit_test(a_root_that_cannot_be_listed_is_refused),
+        cmocka_unit_test(count_stops_where_it_is_told),
+        cmocka_unit_test(the_listing_streams),
+        cmocka_unit_test(deep_folders_are_reached),
+    };
+    return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
+}

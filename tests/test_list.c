@@ -1,0 +1,72 @@
+/* The list source. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <weir/engine.h>
+#include <weir/list.h>
+
+enum { LIMIT_S = 20 };
+
+static int build(const weir_list_config *config, weir_pipeline **pipeline)
+{
+    weir_builder *builder = weir_builder_new();
+    weir_source(builder, &weir_list_source, config, NULL);
+    weir_sink(builder, 0);
+    return weir_build(builder, NULL, pipeline, NULL);
+}
+
+static void gives_copies_in_order(void **state)
+{
+    (void)state;
+    char first[] = "a b";
+    const char *paths[] = { first, "http://example.org/c", "" };
+    weir_pipeline *pipeline;
+    weir_item item;
+    assert_int_equal(build(&(weir_list_config){ .paths = paths, .num_paths = 3 }, &pipeline), WEIR_OK);
+    first[0] = 'x';
+    paths[1] = NULL;
+    static const char *const expected[] = { "a b", "http://example.org/c", "" };
+    for (uint64_t i = 0; i < 3; i++) {
+        assert_int_equal(weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND), WEIR_OK);
+        assert_string_equal(item.data, expected[i]);
+        assert_string_equal(item.label, expected[i]);
+        assert_int_equal(item.seq, i);
+        weir_item_release(&item);
+    }
+    assert_int_equal(weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND), WEIR_EOF);
+    weir_free(pipeline);
+}
+
+static void an_empty_list_ends_at_once(void **state)
+{
+    (void)state;
+    weir_pipeline *pipeline;
+    weir_item item;
+    assert_int_equal(build(&(weir_list_config){ 0 }, &pipeline), WEIR_OK);
+    assert_int_equal(weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND), WEIR_EOF);
+    weir_free(pipeline);
+}
+
+static void a_null_among_the_paths_is_refused(void **state)
+{
+    (void)state;
+    weir_pipeline *pipeline;
+    const char *paths[] = { "a", NULL };
+    assert_int_equal(build(&(weir_list_config){ .paths = paths, .num_paths = 2 }, &pipeline), WEIR_EINVAL);
+    assert_null(pipeline);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gives_copies_in_order),
+        cmocka_unit_test(an_empty_list_ends_at_once),
+        cmocka_unit_test(a_null_among_the_paths_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
