@@ -144,11 +144,28 @@ static bool header_is_complete(const AVFormatContext *format)
     return video && video->width > 0 && video->height > 0 && reordering_is_known(format, video);
 }
 
+/* The probe decodes, too, so it has a limit, with room for what decoders add for alignment. Streams that turn up
+   later, as in MPEG-TS, have none while they are probed. */
+static int find_stream_info(const weir_decoder *decoder)
+{
+    unsigned num_streams = decoder->format->nb_streams;
+    AVDictionary **options = av_calloc(num_streams ? num_streams : 1, sizeof(AVDictionary *));
+    if (!options)
+        return AVERROR(ENOMEM);
+    for (unsigned i = 0; i < num_streams; i++)
+        av_dict_set_int(&options[i], "max_pixels", FFMIN(4 * decoder->max_pixels, INT32_MAX), 0);
+    int rc = avformat_find_stream_info(decoder->format, options);
+    for (unsigned i = 0; i < num_streams; i++)
+        av_dict_free(&options[i]);
+    av_free(options);
+    return rc;
+}
+
 static int probe(weir_decoder *decoder, weir_error *error)
 {
     if (header_is_complete(decoder->format))
         return WEIR_OK;
-    int rc = avformat_find_stream_info(decoder->format, NULL);
+    int rc = find_stream_info(decoder);
     return rc < 0 ? weir_ffmpeg_error(error, rc, "cannot find out what is in it") : WEIR_OK;
 }
 
@@ -180,7 +197,7 @@ static int choose_stream(weir_decoder *decoder, const AVCodec **codec, weir_erro
     return WEIR_OK;
 }
 
-/* Is the picture that the header announces too large? The decoder itself has the same limit for what comes later. */
+/* Is the picture that the header announces too large? */
 static int check_size(const weir_decoder *decoder, weir_error *error)
 {
     const AVCodecParameters *parameters = decoder->stream->codecpar;
@@ -189,6 +206,16 @@ static int check_size(const weir_decoder *decoder, weir_error *error)
     return weir_error_set(error, WEIR_ELIMIT, 0,
                           "pictures of %d×%d are over the limit of %" PRId64 " pixels: raise max_pixels",
                           parameters->width, parameters->height, decoder->max_pixels);
+}
+
+/* The decoder's own limit, for pictures that turn out larger than announced. It counts rows and columns that it adds
+   for alignment, so what was announced gets room for them. */
+static int64_t codec_max_pixels(const weir_decoder *decoder)
+{
+    enum { ALIGNMENT = 128 };
+    const AVCodecParameters *parameters = decoder->stream->codecpar;
+    int64_t announced = ((int64_t)parameters->width + ALIGNMENT) * ((int64_t)parameters->height + ALIGNMENT);
+    return FFMAX(announced, decoder->max_pixels);
 }
 
 static int open_codec(weir_decoder *decoder, const AVCodec *codec, weir_error *error)
@@ -202,7 +229,7 @@ static int open_codec(weir_decoder *decoder, const AVCodec *codec, weir_error *e
 
     decoder->codec->pkt_timebase = decoder->stream->time_base;
     decoder->codec->thread_count = 1; /* slots are the concurrency: a second thread costs a fifth more CPU a frame */
-    decoder->codec->max_pixels = decoder->max_pixels;
+    decoder->codec->max_pixels = codec_max_pixels(decoder);
     rc = avcodec_open2(decoder->codec, codec, NULL);
     return rc < 0 ? weir_ffmpeg_error(error, rc, "cannot open the decoder") : WEIR_OK;
 }

@@ -131,10 +131,10 @@ static int add_frame(video_worker *worker, const weir_video_config *video, weir_
 
 static int fail_without_frames(const weir_decoder *decoder, weir_error *error)
 {
+    char what[96];
+    snprintf(what, sizeof what, "no frame could be decoded, %" PRIu64 " damaged packet(s)", decoder->num_errors);
     if (decoder->first_averror)
-        return weir_error_set(error, WEIR_EDATA, decoder->first_averror,
-                              "no frame could be decoded: %" PRIu64 " damaged packet(s), the first: %s",
-                              decoder->num_errors, av_err2str(decoder->first_averror));
+        return weir_ffmpeg_error(error, decoder->first_averror, what);
     return weir_error_set(error, WEIR_EDATA, AVERROR_EOF, "no frame in it: the video stream is empty or cut off");
 }
 
