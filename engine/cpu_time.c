@@ -58,6 +58,8 @@ static void settle(weir_worker *worker)
 
 void cpu_time_task_starts_locked(weir_worker *worker, weir_slot *slot)
 {
+    if (!worker->pool->pipeline->measures)
+        return;
     int64_t now_ns = worker->pool->pipeline->now_ns;
     if (slot->node->typical_ns >= WINDOW_NS && worker->cpu_read_at_ns != now_ns)
         settle(worker);
@@ -67,6 +69,8 @@ void cpu_time_task_starts_locked(weir_worker *worker, weir_slot *slot)
 
 void cpu_time_task_ended_locked(weir_worker *worker)
 {
+    if (!worker->running)
+        return;
     count_running(worker);
     worker->running = NULL;
     if (worker->pool->pipeline->now_ns - worker->cpu_read_at_ns >= WINDOW_NS)

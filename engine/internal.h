@@ -304,6 +304,7 @@ struct weir_pipeline {
     const weir_observer *observer;
     bool wants_failures;
     int64_t stats_interval_ns;
+    bool measures;
     int64_t stall_warning_ns; /* WEIR_FOREVER = none */
     int64_t start_unix_ns;
     weir_queue *sink; /* the sink's */

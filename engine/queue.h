@@ -27,7 +27,8 @@ static inline void queue_count_put_locked(weir_queue *queue, int64_t waited_ns)
     queue->num_put++;
     queue->total_put++;
     queue->put_ns += waited_ns;
-    weir_histogram_record(queue->put_times, waited_ns);
+    if (queue->producer->pipeline->measures)
+        weir_histogram_record(queue->put_times, waited_ns);
 }
 
 static inline void queue_count_get_locked(weir_queue *queue, int64_t waited_ns)
@@ -35,7 +36,8 @@ static inline void queue_count_get_locked(weir_queue *queue, int64_t waited_ns)
     queue->num_got++;
     queue->total_got++;
     queue->get_ns += waited_ns;
-    weir_histogram_record(queue->get_times, waited_ns);
+    if (queue->producer->pipeline->measures)
+        weir_histogram_record(queue->get_times, waited_ns);
 }
 
 static inline void queue_push_locked(weir_queue *queue, const weir_item *item, uint64_t arrival, int64_t now_ns)

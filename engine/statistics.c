@@ -252,6 +252,8 @@ static void tell_lap(const weir_pipeline *pipeline, const weir_observer *observe
 
 static void report_lap(weir_pipeline *pipeline)
 {
+    if (!pipeline->measures)
+        return;
     take_lap(pipeline);
     for (const weir_observer *observer = pipeline->observer; observer; observer = observer->next)
         tell_lap(pipeline, observer);

@@ -12,7 +12,7 @@ static void count_success(weir_slot *slot)
     node->success_ns += slot->run_ns;
     if (slot->run_ns > node->max_ns)
         node->max_ns = slot->run_ns;
-    if (node->num_ins)
+    if (node->num_ins && node->pipeline->measures)
         weir_histogram_record(node->run_times, slot->run_ns);
 }
 
@@ -195,13 +195,19 @@ static void epoch_ended(weir_slot *slot)
         flow_offer_locked(slot);
 }
 
+static void learn(weir_node *node, int64_t step_ns)
+{
+    int64_t change_ns = step_ns - node->typical_ns;
+    node->typical_ns += (change_ns < 8 * node->typical_ns ? change_ns : 8 * node->typical_ns) / 8;
+}
+
 static void task_step_ended(weir_slot *slot)
 {
     weir_node *node = slot->node;
     int64_t step_ns = node->pipeline->now_ns - slot->entered_ns;
     slot->run_ns += step_ns;
-    int64_t change_ns = step_ns - node->typical_ns;
-    node->typical_ns += (change_ns < 8 * node->typical_ns ? change_ns : 8 * node->typical_ns) / 8;
+    if (node->pipeline->measures)
+        learn(node, step_ns);
 
     if (slot->given_up || (slot->status < 0 && node->cancelled)) {
         drop(slot);
