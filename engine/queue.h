@@ -9,10 +9,11 @@ static inline void queue_settle_locked(weir_queue *queue, int64_t now_ns)
 {
     uint32_t num_items = queue->depth - queue->num_epoch_ends;
     if (num_items) {
-        double span_ns = (double)(now_ns - queue->level_since_ns);
-        queue->occupied_ns += now_ns - queue->level_since_ns;
-        queue->depth_ns += span_ns * num_items;
-        queue->bytes_ns += span_ns * (double)queue->bytes;
+        int64_t span_ns = now_ns - queue->level_since_ns;
+        queue->occupied_ns += span_ns;
+        queue->depth_ns += (double)span_ns * num_items;
+        if (queue->bytes)
+            queue->bytes_ns += (double)span_ns * (double)queue->bytes;
     }
     queue->level_since_ns = now_ns;
 }

@@ -77,7 +77,6 @@ static int begin_task(weir_slot *slot)
 {
     slot->begun = true;
     slot->error.status = 0;
-    slot->error.label[0] = '\0';
     slot->hooks_begun = 0;
     int status = slot->flushing || slot->node->num_ins == 0 ? WEIR_OK : begin_hooks(slot);
     return status == WEIR_OK ? prepare_worker(slot) : status;
