@@ -1,5 +1,6 @@
 #include "database.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include <uv.h>
@@ -114,7 +115,7 @@ typedef struct identity {
     int num_tables;
 } identity;
 
-static int identify(sqlite3 *db, identity *found)
+static int identify_within(sqlite3 *db, identity *found)
 {
     int code = query_int(db, "PRAGMA application_id", &found->application);
     if (code == SQLITE_OK)
@@ -124,7 +125,18 @@ static int identify(sqlite3 *db, identity *found)
     return code;
 }
 
-static int is_empty(const identity *found)
+/* In one transaction: another process may be making the schema. */
+static int identify(sqlite3 *db, identity *found)
+{
+    int code = sqlite3_exec(db, "BEGIN", NULL, NULL, NULL);
+    if (code != SQLITE_OK)
+        return code;
+    code = identify_within(db, found);
+    int end_code = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
+    return code != SQLITE_OK ? code : end_code;
+}
+
+static bool is_empty(const identity *found)
 {
     return found->application == 0 && found->version == 0 && found->num_tables == 0;
 }
@@ -152,7 +164,7 @@ static int create_schema(sqlite3 *db)
     if (code != SQLITE_OK)
         return code;
     identity found;
-    code = identify(db, &found);
+    code = identify_within(db, &found);
     if (code == SQLITE_OK && is_empty(&found))
         code = sqlite3_exec(db, weir_schema_create, NULL, NULL, NULL);
     if (code == SQLITE_OK)

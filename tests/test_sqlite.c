@@ -488,6 +488,17 @@ static int in_child(void (*child)(const char *path), const char *path)
         } \
     } while (0)
 
+/* For children: cmocka's assertions would go on with the next test there. */
+static weir_sqlite_writer *open_in_child(const char *path, const weir_sqlite_options *options)
+{
+    weir_sqlite_writer *writer;
+    weir_error error = { 0 };
+    if (weir_sqlite_open(path, options, &writer, &error) != WEIR_OK)
+        fprintf(stderr, "%s\n", error.message);
+    CHILD_ASSERT(writer);
+    return writer;
+}
+
 static void open_as_nobody(const char *path)
 {
     weir_sqlite_writer *writer;
@@ -564,7 +575,8 @@ static void a_reader_follows_and_holds_nobody_up(void **state)
 
 static void flush_and_die(const char *path)
 {
-    weir_sqlite_writer *writer = open_writer(path, &(weir_sqlite_options){ .flush_interval_ns = 3600 * WEIR_SECOND });
+    weir_sqlite_writer *writer =
+        open_in_child(path, &(weir_sqlite_options){ .flush_interval_ns = 3600 * WEIR_SECOND });
     weir_observer *observer = weir_sqlite_observer(writer);
     observe_start(observer);
     for (int lap = 0; lap < 500; lap++)
@@ -592,7 +604,7 @@ static void what_was_flushed_survives_kill_9(void **state)
 static void write_many(const char *path)
 {
     weir_sqlite_writer *writer =
-        open_writer(path, &(weir_sqlite_options){ .buffer_entries = 16, .retry_limit_ns = 60 * WEIR_SECOND });
+        open_in_child(path, &(weir_sqlite_options){ .buffer_entries = 16, .retry_limit_ns = 60 * WEIR_SECOND });
     weir_observer *observer = weir_sqlite_observer(writer);
     observe_start(observer);
     for (int lap = 0; lap < 300; lap++)
@@ -801,7 +813,7 @@ static void fill_the_disk(const char *path)
     signal(SIGXFSZ, SIG_IGN);
     weir_log_set_level(WEIR_LOG_ERROR);
     weir_sqlite_writer *writer =
-        open_writer(path, &(weir_sqlite_options){ .retry_limit_ns = 300 * WEIR_MILLISECOND });
+        open_in_child(path, &(weir_sqlite_options){ .retry_limit_ns = 300 * WEIR_MILLISECOND });
     weir_observer *observer = weir_sqlite_observer(writer);
     weir_log_to(count_error_lines, NULL);
     observe_start(observer);
@@ -834,7 +846,7 @@ static void fill_the_disk_and_free_it(const char *path)
 {
     signal(SIGXFSZ, SIG_IGN);
     weir_log_set_level(WEIR_LOG_ERROR);
-    weir_sqlite_writer *writer = open_writer(
+    weir_sqlite_writer *writer = open_in_child(
         path, &(weir_sqlite_options){ .buffer_entries = 100000, .retry_limit_ns = 300 * WEIR_MILLISECOND });
     weir_observer *observer = weir_sqlite_observer(writer);
     observe_start(observer);
@@ -854,6 +866,34 @@ static void a_full_disk_that_is_freed_costs_nothing(void **state)
     assert_int_equal(query_int(path, "SELECT count(*) FROM task_stats"), 4000);
     assert_int_equal(query_int(path, "SELECT count(*) FROM queue_stats"), 12000);
     assert_int_equal(query_int(path, "SELECT entries_lost FROM run"), 0);
+}
+
+static void start_a_run_on_a_full_disk(const char *path)
+{
+    signal(SIGXFSZ, SIG_IGN);
+    weir_log_set_level(WEIR_LOG_ERROR);
+    weir_sqlite_writer *writer =
+        open_in_child(path, &(weir_sqlite_options){ .retry_limit_ns = 300 * WEIR_MILLISECOND });
+    weir_observer *observer = weir_sqlite_observer(writer);
+    observe_start(observer);
+    observe_end(observer, WEIR_OK);
+    CHILD_ASSERT(weir_sqlite_flush(writer, NULL) == WEIR_OK);
+    limit_files(1);
+    observe_start(observer); /* its row goes with the transaction that fails */
+    observe_lap(observer, 0, 4);
+    CHILD_ASSERT(weir_sqlite_run_id(writer) == 0);
+    limit_files(RLIM_INFINITY);
+    CHILD_ASSERT(weir_sqlite_close(writer, NULL) == WEIR_OK);
+}
+
+static void a_run_that_starts_on_a_full_disk_is_there_when_it_is_freed(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    assert_int_equal(in_child(start_a_run_on_a_full_disk, path), 0);
+    assert_int_equal(query_int(path, "SELECT count(*) FROM run"), 2);
+    assert_int_equal(query_int(path, "SELECT count(*) FROM queue_stats JOIN run USING (run_id) WHERE ended IS NULL"),
+                     3);
 }
 
 static void closing_nothing_is_fine(void **state)
@@ -901,6 +941,7 @@ int main(void)
         TEST(a_database_that_was_removed_is_reported),
         TEST(a_full_disk_is_reported_and_the_rest_is_intact),
         TEST(a_full_disk_that_is_freed_costs_nothing),
+        TEST(a_run_that_starts_on_a_full_disk_is_there_when_it_is_freed),
         TEST(closing_nothing_is_fine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
