@@ -15,14 +15,14 @@ int weir_database_status(int code);
 const char *weir_database_hint(int code);
 
 /*
- * Says in *error that `what` ("cannot write to") failed with `code` for the database at `path`, with the text that `db`
- * (may be NULL) has for it. Returns the status.
+ * Says in *error that `what` ("cannot write to") failed with `code` for the database at `path`, with the text that
+ * `db` (may be NULL) has for it. Returns the status.
  */
 int weir_database_error(weir_error *error, sqlite3 *db, int code, const char *what, const char *path);
 
 /*
- * Opens for writing, makes folders, file and schema where they are missing, and switches to WAL. Waits for locks until
- * deadline_ns (weir_now_ns()). Changes nothing if it is not ours. One thread at a time may use the connection.
+ * Opens for writing, makes folders, file and schema where they are missing, and switches to WAL. Waits for locks
+ * until deadline_ns (weir_now_ns()). Changes nothing if it is not ours. One thread at a time may use the connection.
  */
 int weir_database_open_writer(const char *path, int64_t deadline_ns, sqlite3 **db, weir_error *error);
 

@@ -1,6 +1,6 @@
 /*
- * Nothing here opens the file: closing it again would release the locks that other connections of this process hold on
- * it (POSIX locks belong to the process).
+ * Nothing here opens the file: closing it again would release the locks that other connections of this process hold
+ * on it (POSIX locks belong to the process).
  */
 #include "path.h"
 
@@ -77,7 +77,7 @@ static int make_folder(const char *folder)
     return S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
 }
 
-/* Makes the folders above `path`, whose text is changed on the way, and checks that the last one can be written to. */
+/* Makes the folders above `path`, whose text it changes, and checks that the last one can be written to. */
 static int prepare_folders(char *path)
 {
     int failure = 0;

@@ -1,7 +1,7 @@
 /*
- * The tables. Those with SPDL's names begin with SPDL's columns, with its meaning, type and order, so that its scripts
- * read our file; ours stand to the right. Times and timestamps are in seconds. Whoever changes a line here raises
- * WEIR_SCHEMA_VERSION.
+ * The tables. Those with SPDL's names begin with SPDL's columns, with its meaning, type and order, so that its
+ * scripts read our file; ours stand to the right. Times and timestamps are in seconds. Whoever changes a line here
+ * raises WEIR_SCHEMA_VERSION.
  */
 #include "schema.h"
 

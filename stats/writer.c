@@ -98,6 +98,7 @@ static uint32_t settle_locked(weir_sqlite_writer *writer)
     }
     writer->waited_in_vain = false;
     writer->retry_at_ns = 0;
+    writer->close_deadline_ns = weir_now_ns() + writer->retry_limit_ns; /* slow is not stuck */
     writer->problem = (weir_problem){ SQLITE_OK, "" };
     uv_cond_broadcast(&writer->settled);
     return num_refused;

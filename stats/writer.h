@@ -2,13 +2,14 @@
  * The writer: a bounded buffer between the observer calls (buffer.c) and a thread that owns the database (writer.c);
  * sqlite.c opens and closes both.
  *
- * An entry goes  buffer -> batch -> settled.  The thread sleeps until a flush is due, moves up to a batch of entries out
- * of the buffer, and writes them in one transaction, without the lock. If that fails, the batch stays, and is tried again
- * after a growing delay; entries go on coming into the buffer. `buffered` counts both, so that it bounds the memory.
+ * An entry goes  buffer -> batch -> settled.  The thread sleeps until a flush is due, moves up to a batch of entries
+ * out of the buffer, and writes them in one transaction, without the lock. If that fails, the batch stays, and is
+ * tried again after a growing delay; entries go on coming into the buffer. `buffered` counts both, so that it bounds
+ * the memory.
  *
  * Giving up happens in two places only: when an observer call has waited retry_limit_ns for a full buffer, and when
- * closing has waited as long for the rest. A row that the database refuses for good is given up alone. Each is counted
- * with its run. The start and the end of a run always find room.
+ * closing has waited as long for the rest. A row that the database refuses for good is given up alone. Each is
+ * counted with its run. The start and the end of a run always find room.
  *
  * One lock; nothing is called under it that waits or calls back, but for malloc and free.
  */

@@ -1,4 +1,4 @@
-/* What the tests of stats/ share: a folder of their own, questions to a database, and an invented pipeline to observe. */
+/* What the tests of stats/ share: a folder of their own, questions to a database, and an invented pipeline. */
 #ifndef STATS_FIXTURE_H
 #define STATS_FIXTURE_H
 

@@ -13,9 +13,9 @@
  * oldest entry has waited for flush_interval_ns. Readers may follow the run meanwhile, and other writers may write to
  * the same file. After a crash everything up to the last flush is there.
  *
- * A database that is locked, full or failing is tried again and again while the buffer has room. What is given up in the
- * end is counted, logged, told by weir_sqlite_close(), and stored in the column `entries_lost` of `run` as soon as
- * anything can be written.
+ * A database that is locked, full or failing is tried again and again while the buffer has room. What is given up in
+ * the end is counted, logged, told by weir_sqlite_close(), and stored in the column `entries_lost` of `run` as soon
+ * as anything can be written.
  */
 #ifndef WEIR_SQLITE_H
 #define WEIR_SQLITE_H
@@ -48,8 +48,8 @@ typedef struct weir_sqlite_options {
 /*
  * Opens the database, makes the file and the folders of its path if missing, and starts the thread. An empty file is
  * adopted. Fails before anything has been changed if the file is not a database, another program's, of a newer schema
- * than this library knows, or cannot be written: *error (may be NULL) then says so in one line that names the path, and
- * *writer is NULL. options may be NULL.
+ * than this library knows, or cannot be written: *error (may be NULL) then says so in one line that names the path,
+ * and *writer is NULL. options may be NULL.
  */
 WEIR_API int weir_sqlite_open(const char *path, const weir_sqlite_options *options, weir_sqlite_writer **writer,
                               weir_error *error);
@@ -61,22 +61,25 @@ WEIR_API int weir_sqlite_open(const char *path, const weir_sqlite_options *optio
 WEIR_API weir_observer *weir_sqlite_observer(weir_sqlite_writer *writer);
 
 /*
- * The id of the run: of the one that started last, if the writer has served several; that of the first is known from the
- * beginning. Waits, up to the retry limit, where the run's row has yet to be written; 0 if that failed. Any thread.
+ * The id of the run: of the one that started last, if the writer has served several; that of the first is known from
+ * the beginning. Waits, up to the retry limit, where the run's row has yet to be written; 0 if that failed. Any
+ * thread.
  */
 WEIR_API int64_t weir_sqlite_run_id(weir_sqlite_writer *writer);
 
 /*
- * Writes what has been observed up to now and returns when it is in the database: WEIR_OK; or, after the retry limit, the
- * status that says what is in the way (WEIR_EBUSY, WEIR_EIO, …), the entries staying in the buffer. Any thread.
+ * Writes what has been observed up to now and returns when it is in the database: WEIR_OK; or, after the retry limit,
+ * the status that says what is in the way (WEIR_EBUSY, WEIR_EIO, …), the entries staying in the buffer. Any thread.
  */
 WEIR_API int weir_sqlite_flush(weir_sqlite_writer *writer, weir_error *error);
 
 /*
- * Writes what is left, for no longer than the retry limit (and the system call under way), joins the thread, frees the
- * writer, whatever the result. Call it when the pipeline has been freed. NULL is fine.
- * WEIR_OK: the database holds everything that was observed. Otherwise *error (may be NULL) says how many entries had to
- * be given up, and why.
+ * Writes what is left, joins the thread and frees the writer, whatever the result. A database that takes nothing is
+ * waited for no longer than the retry limit (and the system call under way). Call it when the pipeline has been
+ * freed. NULL is fine.
+ *
+ * WEIR_OK: the database holds everything that was observed. Otherwise *error (may be NULL) says how many entries had
+ * to be given up, and why.
  */
 WEIR_API int weir_sqlite_close(weir_sqlite_writer *writer, weir_error *error);
 

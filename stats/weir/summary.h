@@ -14,19 +14,23 @@ extern "C" {
 #endif
 
 /*
- * Prints the summary of one run (0 = the last one in the database), from "PIPELINE PERFORMANCE SUMMARY" between its two
- * rules to the rule below "Database: PATH". The database is only read; a writer may be at work in it.
- * When something is missing, between "Database: PATH" and the last rule stands a line that says so: the run has not
- * ended (it is running, or was killed), or entries could not be written.
- * WEIR_OK; WEIR_ENOTFOUND (no such file, no such run); WEIR_EDATA (not a database of ours), WEIR_EIO, … with *error (may
- * be NULL) naming the path. Nothing is printed unless the run could be read whole.
+ * Prints the summary of one run (0 = the last one in the database), from "PIPELINE PERFORMANCE SUMMARY" between its
+ * two rules to the rule below "Database: PATH". The database is only read; a writer may be at work in it.
+ *
+ * When something is missing, a line between "Database: PATH" and the last rule says so: the run has not ended (it is
+ * running, or was killed), or entries could not be written.
+ *
+ * WEIR_OK; WEIR_ENOTFOUND (no such file, no such run); WEIR_EDATA (not a database of ours, or damaged); WEIR_EIO and
+ * others; *error (may be NULL) names the path. Nothing is printed unless the run could be read whole.
  */
 WEIR_API int weir_summary_print(FILE *out, const char *db_path, int64_t run_id, weir_error *error);
 
 /*
- * Prints the failures of one run (0 = the last one): their number, then the first at_most of them, each with label, stage
- * and reason, and how many more there are. Prints nothing if there were none. Belongs below the summary's last rule.
- * Control characters in labels and messages are printed as \n, \x1b, …; other bytes as they are.
+ * Prints the failures of one run (0 = the last one): their number, then the first at_most of them, each in a line
+ * with label, reason, stage and codes, and how many more there are. Prints nothing if there were none. It belongs
+ * below the summary's last rule, so that the summary is in one piece.
+ *
+ * Control characters in labels and messages are printed as \n, \x1b, …; all other bytes as they are.
  * Results as above.
  */
 WEIR_API int weir_summary_print_failures(FILE *out, const char *db_path, int64_t run_id, size_t at_most,
