@@ -1,0 +1,32 @@
+/* The example of asynchronous work, as a user runs it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "program.h"
+
+static void every_transfer_is_delivered_by_one_thread(void **state)
+{
+    (void)state;
+    char *work = make_folder();
+    struct program program;
+    char *argv[] = { (char *)(uintptr_t)program_path("ASYNC_FETCH"), (char *)(uintptr_t) "600", NULL };
+    program_run(&program, work, argv);
+    assert_int_equal(program.status, 0);
+    assert_string_equal(program.err, "");
+    assert_non_null(strstr(program.out, "600 of 600 URLs in "));
+    program_free(&program);
+    remove_folder(work);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(every_transfer_is_delivered_by_one_thread) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
