@@ -14,9 +14,10 @@ static bool has_work(const weir_pool *pool)
 
 static void spin_for_work_locked(weir_pool *pool)
 {
+    int64_t spin_ns = pool->spin_ns;
     pool->spinning = true;
     engine_unlock(pool->pipeline);
-    engine_spin(&pool->invites, pool->spin_ns);
+    engine_spin(&pool->invites, spin_ns);
     engine_lock_at(pool->pipeline, weir_now_ns());
     pool->spinning = false;
 }
