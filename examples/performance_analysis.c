@@ -135,6 +135,7 @@ static void print_help(void)
     options_print(option_rows, NUM_OPTIONS);
     printf(
         "\nCtrl-C (or SIGTERM) stops the run, and the summary of what was done follows; a second one kills it.\n"
+        "SIGUSR1 prints what every slot, queue and task is at, to stderr.\n"
         "More threads than CPUs pay where files come slowly, from a disk or over a network.\n\n"
         "Exit status: 0 done, whether or not single files failed; 1 the run failed or could not be recorded whole;\n"
         "2 wrong option, folder or database, and nothing was done; 130 stopped by Ctrl-C, 143 by SIGTERM.\n");
@@ -369,7 +370,7 @@ static int analyse(const struct settings *settings)
     if (exit_status != EXIT_OK)
         return exit_status;
 
-    int error = interrupt_start();
+    int error = interrupt_start(terminal_print);
     if (error)
         return refuse("no thread for signals: %s", strerror(-error));
     terminal_start(!settings->quiet);

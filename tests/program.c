@@ -20,6 +20,7 @@
 
 extern char **environ;
 
+static pid_t left; /* started and not yet waited for; 0 = none */
 static const char out_name[] = "program.out", err_name[] = "program.err";
 
 const char *program_path(const char *variable)
@@ -132,6 +133,7 @@ void program_start(struct program *program, const char *folder, char *const argv
     int error = posix_spawn(&program->pid, argv[0], &actions, &attributes, argv, environ);
     if (error)
         fail_msg("%s: %s", argv[0], strerror(error));
+    left = program->pid;
     free(out_path);
     free(err_path);
     posix_spawnattr_destroy(&attributes);
@@ -165,6 +167,7 @@ void program_wait(struct program *program, const char *folder, int limit_s)
         kill(program->pid, SIGKILL);
         waitpid(program->pid, &wait_status, 0);
     }
+    left = 0;
     char *out_path = path_in(folder, out_name), *err_path = path_in(folder, err_name);
     program->out = read_file(out_path);
     program->err = read_file(err_path);
@@ -173,6 +176,15 @@ void program_wait(struct program *program, const char *folder, int limit_s)
     free(err_path);
     if (!ended)
         fail_msg("the program had not ended after %d s; its stderr:\n%s", limit_s, program->err);
+}
+
+void program_end_left(void)
+{
+    if (left) {
+        kill(left, SIGKILL);
+        waitpid(left, NULL, 0);
+    }
+    left = 0;
 }
 
 void program_run(struct program *program, const char *folder, char *const argv[])

@@ -25,7 +25,10 @@ void program_start(struct program *program, const char *folder, char *const argv
 /* Waits for its end and reads its output. One that takes longer than limit_s is killed, and the test fails. */
 void program_wait(struct program *program, const char *folder, int limit_s);
 
-/* Both. */
+/* Kills a program that was started and not waited for, as a test that failed leaves one. For teardowns. */
+void program_end_left(void);
+
+/* Starts it and waits for its end. */
 void program_run(struct program *program, const char *folder, char *const argv[]);
 
 void program_free(struct program *program);

@@ -712,6 +712,27 @@ static void sigint_stops_where_it_was_ignored_at_the_start(void **state)
     expect_stop_in_good_order("trap '' INT; exec \"$@\"", SIGINT);
 }
 
+static void sigusr1_prints_a_snapshot_and_the_run_goes_on(void **state)
+{
+    (void)state;
+    struct program program;
+    int tells;
+    start_large_run(&program, NULL, &tells);
+    for (int i = 0; i < 2; i++) {
+        kill(program.pid, SIGUSR1);
+        char *seen = read_until(tells, "pipeline: running\n");
+        assert_null(strstr(seen, "stopped"));
+        free(seen);
+    }
+    kill(program.pid, SIGINT);
+    free(read_until(tells, NULL));
+    program_wait(&program, work, 60);
+    assert_int_equal(program.status, 128 + SIGINT);
+    assert_null(strstr(program.out, "pipeline: "));
+    close(tells);
+    program_free(&program);
+}
+
 /* The database is locked, so that the end has to wait. */
 static void a_second_ctrl_c_kills(void **state)
 {
@@ -813,9 +834,16 @@ static void a_terminal_shows_progress_that_never_mixes_with_the_log(void **state
     program_free(&program);
 }
 
+static int end_program(void **state)
+{
+    (void)state;
+    program_end_left();
+    return 0;
+}
+
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup(name, remove_database)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, remove_database, end_program)
     const struct CMUnitTest tests[] = {
         TEST(totals_and_summary_are_exact_in_a_run_shorter_than_a_lap),
         TEST(totals_and_summary_are_exact_at_laps_of_a_second),
@@ -838,6 +866,7 @@ int main(void)
         TEST(ctrl_c_stops_within_a_second_and_prints_the_summary),
         TEST(sigterm_stops_as_ctrl_c_does),
         TEST(sigint_stops_where_it_was_ignored_at_the_start),
+        TEST(sigusr1_prints_a_snapshot_and_the_run_goes_on),
         TEST(a_second_ctrl_c_kills),
         TEST(a_terminal_shows_progress_that_never_mixes_with_the_log),
     };

@@ -7,6 +7,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 enum { WAKE = SIGUSR2 }; /* tells the thread to look at `ending` */
 
@@ -14,6 +16,7 @@ static struct {
     /* immutable after start */
     sigset_t signals;
     pthread_t thread;
+    void (*print)(const char *text);
 
     pthread_mutex_t lock;
     /* guarded by lock */
@@ -31,39 +34,73 @@ static void die_of(int number)
     pthread_sigmask(SIG_UNBLOCK, &one, NULL);
 }
 
-/* Returns false when the watch is over. */
-static bool take(int number)
+/* The pipeline stands still for less than a millisecond; what takes longer, printing, is done without the lock. */
+static void print_snapshot(void)
+{
+    weir_snapshot *snapshot = NULL;
+    pthread_mutex_lock(&watch.lock);
+    if (watch.pipeline)
+        weir_pipeline_snapshot(watch.pipeline, &snapshot);
+    pthread_mutex_unlock(&watch.lock);
+    if (!snapshot)
+        return;
+
+    char *text = NULL;
+    size_t size;
+    FILE *file = open_memstream(&text, &size);
+    if (file) {
+        weir_snapshot_print(snapshot, file);
+        fclose(file);
+        watch.print(text);
+    }
+    free(text);
+    weir_snapshot_free(snapshot);
+}
+
+static void stop_or_die(int number)
 {
     pthread_mutex_lock(&watch.lock);
-    bool going_on = !watch.ending;
-    bool second = watch.received && number != WAKE;
-    if (!watch.received && number != WAKE) {
+    bool second = watch.received;
+    if (!second)
         watch.received = number;
-        if (watch.pipeline)
-            weir_stop(watch.pipeline);
-    }
+    if (!second && watch.pipeline)
+        weir_stop(watch.pipeline);
     pthread_mutex_unlock(&watch.lock);
-    if (second && going_on)
+    if (second)
         die_of(number);
-    return going_on;
+}
+
+static bool is_over(void)
+{
+    pthread_mutex_lock(&watch.lock);
+    bool ending = watch.ending;
+    pthread_mutex_unlock(&watch.lock);
+    return ending;
 }
 
 static void *wait_for_signals(void *unused)
 {
     (void)unused;
-    int number;
-    do
+    for (;;) {
+        int number;
         sigwait(&watch.signals, &number);
-    while (take(number));
-    return NULL;
+        if (is_over())
+            return NULL;
+        if (number == SIGUSR1 && watch.print)
+            print_snapshot();
+        else if (number == SIGINT || number == SIGTERM)
+            stop_or_die(number);
+    }
 }
 
-int interrupt_start(void)
+int interrupt_start(void (*print)(const char *text))
 {
+    watch.print = print;
     sigemptyset(&watch.signals);
     sigaddset(&watch.signals, WAKE);
     sigaddset(&watch.signals, SIGINT);
     sigaddset(&watch.signals, SIGTERM);
+    sigaddset(&watch.signals, SIGUSR1);
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
 

@@ -1,4 +1,4 @@
-/* Every change of the screen is one write, made under the lock. */
+/* Every change of the screen is made under the lock. */
 #include "terminal.h"
 
 #include <pthread.h>
@@ -19,14 +19,19 @@ static char shown[MAX_STATUS]; /* guarded by lock: the status line as it stands 
 
 static const char *const level_names[] = { "error", "warning", "info", "debug" };
 
+void terminal_print(const char *lines)
+{
+    pthread_mutex_lock(&lock);
+    fprintf(stderr, "%s%s%s", shown[0] ? ERASE_LINE : "", lines, shown);
+    pthread_mutex_unlock(&lock);
+}
+
 static void write_log(void *self, weir_log_level level, const char *line)
 {
     (void)self;
-    char text[MAX_STATUS + MAX_LINE + 16];
-    pthread_mutex_lock(&lock);
-    snprintf(text, sizeof text, "%sweir: %s: %s\n%s", shown[0] ? ERASE_LINE : "", level_names[level], line, shown);
-    fputs(text, stderr);
-    pthread_mutex_unlock(&lock);
+    char text[MAX_LINE];
+    snprintf(text, sizeof text, "weir: %s: %s\n", level_names[level], line);
+    terminal_print(text);
 }
 
 static size_t columns(void)

@@ -18,4 +18,7 @@ bool terminal_has_status(void);
 /* Replaces the status line; "" takes it away. ASCII, cut at the terminal's width. Any thread. */
 void terminal_show(const char *status);
 
+/* Writes lines above the status line. They end with a newline. Any thread. */
+void terminal_print(const char *lines);
+
 #endif
