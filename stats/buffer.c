@@ -121,8 +121,9 @@ static void on_run_start(void *self, const weir_run_info *info)
 
     /* The first run has its row since open. Without memory for another one the entries go to the run before. */
     uv_mutex_lock(&writer->lock);
-    if (writer->num_seen > 0)
+    if (writer->run_started)
         weir_buffer_add_run_locked(writer);
+    writer->run_started = true;
     uv_mutex_unlock(&writer->lock);
     take(writer, entry);
 }

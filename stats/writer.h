@@ -58,6 +58,7 @@ struct weir_sqlite_writer {
     uint64_t num_settled; /* of these, written or given up */
     uint64_t flush_to;    /* all up to this number are to be written now */
     weir_run *runs;       /* the latest first */
+    bool run_started;     /* the latest has started: the next start is another run's */
     int64_t num_lost;     /* of all runs */
     bool losses_untold;   /* some run's row does not say what was lost */
     bool waited_in_vain;  /* the buffer was full for retry_limit_ns: nobody waits again until there is room */
