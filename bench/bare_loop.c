@@ -44,7 +44,7 @@ uint64_t bare_hash(const uint8_t *bytes, size_t size_bytes)
     return hash;
 }
 
-/* swscale as FFmpeg's scale filter sets it up: bicubic, chroma of 4:2:0 between the lines. */
+/* swscale as FFmpeg's scale filter sets it up. */
 static int set_up_scaling(bare_thread *self)
 {
     const AVFrame *frame = self->frame;
@@ -71,8 +71,6 @@ static int set_up_scaling(bare_thread *self)
     av_opt_set_int(self->sws, "dsth", self->scaled_height, 0);
     av_opt_set_int(self->sws, "dst_format", AV_PIX_FMT_RGB24, 0);
     av_opt_set_int(self->sws, "sws_flags", SWS_BICUBIC, 0);
-    if (frame->format == AV_PIX_FMT_YUV420P)
-        av_opt_set_int(self->sws, "src_v_chr_pos", 128, 0);
     return sws_init_context(self->sws, NULL, NULL);
 }
 

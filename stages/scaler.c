@@ -1,13 +1,13 @@
 /*
- * swscale, set up as FFmpeg's scale filter sets it up (libavfilter/vf_scale.c), so that the bytes are the same: chroma
- * siting, colour matrix, ranges. What that filter does has changed with FFmpeg's versions; so does this.
+ * swscale, set up as FFmpeg's scale filter sets it up (libavfilter/vf_scale.c), so that the bytes are the same: colour
+ * matrix and ranges. What that filter does has changed with FFmpeg's versions; so does this. Chroma siting is left
+ * alone: for whole pictures the filter sets what is swscale's default.
  */
 #include "scaler.h"
 
 #include <libavutil/mathematics.h>
 #include <libavutil/mem.h>
 #include <libavutil/opt.h>
-#include <libavutil/pixdesc.h>
 #include <math.h>
 #include <string.h>
 
@@ -40,30 +40,6 @@ weir_fit weir_scaler_fit(weir_resize resize, int source_width, int source_height
     fit.x = fit.width <= width ? (width - fit.width) / 2 : -(int)lrint((fit.width - width) / 2.0);
     fit.y = fit.height <= height ? (height - fit.height) / 2 : -(int)lrint((fit.height - height) / 2.0);
     return fit;
-}
-
-/* Where the filter takes the chroma samples to lie: vertically, then horizontally; -513 = swscale's own default. */
-static void set_chroma_position(struct SwsContext *sws, enum AVPixelFormat format)
-{
-    enum { SWSCALE_DEFAULT = -513, CENTRE = 128 };
-    const AVPixFmtDescriptor *descriptor = av_pix_fmt_desc_get(format);
-    int vertical = SWSCALE_DEFAULT;
-    int horizontal = SWSCALE_DEFAULT;
-#if LIBSWSCALE_VERSION_INT >= AV_VERSION_INT(8, 3, 100)
-    if (descriptor->log2_chroma_h > 0)
-        vertical = CENTRE * ((1 << descriptor->log2_chroma_h) - 1);
-    if (descriptor->log2_chroma_w > 0)
-        horizontal = CENTRE * ((1 << descriptor->log2_chroma_w) - 1);
-#elif LIBSWSCALE_VERSION_MAJOR >= 8
-    if (descriptor->log2_chroma_h == 1)
-        vertical = CENTRE;
-#else
-    (void)descriptor;
-    if (format == AV_PIX_FMT_YUV420P)
-        vertical = CENTRE;
-#endif
-    av_opt_set_int(sws, "src_v_chr_pos", vertical, 0);
-    av_opt_set_int(sws, "src_h_chr_pos", horizontal, 0);
 }
 
 /* The coefficients of a colour matrix; those of an unspecified one are BT.601's. */
@@ -137,7 +113,6 @@ static int prepare(weir_scaler *scaler, const AVFrame *in, weir_error *error)
     av_opt_set_int(sws, "dsth", scaler->fit.height, 0);
     av_opt_set_int(sws, "dst_format", AV_PIX_FMT_RGB24, 0);
     av_opt_set_int(sws, "sws_flags", SWS_BICUBIC, 0);
-    set_chroma_position(sws, in->format);
     int rc = sws_init_context(sws, NULL, NULL);
     if (rc < 0)
         return weir_ffmpeg_error(error, rc, "cannot scale this kind of picture");

@@ -156,7 +156,9 @@ static void without_a_glob_every_file_is_listed(void **state)
 static void flat_stays_in_the_root(void **state)
 {
     (void)state;
-    assert_lists(&(weir_directory_config){ .root = make_tree("flat"), .flat = true },
+    const char *root = make_tree("flat");
+    make_link("a", "flat", "linked");
+    assert_lists(&(weir_directory_config){ .root = root, .flat = true },
                  (const char *[]){ ".hidden.mp4", "a.mp4", "c.mp4", NULL });
 }
 
