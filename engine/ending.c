@@ -1,7 +1,8 @@
 /*
  * Stop and failure. A cancelled node starts no task: its running tasks are asked to stop, and what its slots hold is
  * released by whichever thread picks them next. A failure cancels the failing node, but for the results that it has
- * already made, and everything before it; what is behind it runs on until nothing more comes.
+ * already made, and everything before it, and lets the other sources end; what is behind it, or in other lines, runs on
+ * until nothing more comes.
  */
 #include "queue.h"
 
@@ -90,6 +91,9 @@ void end_by_failure_locked(weir_node *node, const weir_error *error)
     }
     cancel(node, true);
     cancel_before(node);
+    for (uint32_t i = 0; i < pipeline->num_nodes; i++)
+        if (pipeline->nodes[i]->num_ins == 0)
+            cancel(pipeline->nodes[i], true); /* of other lines: what they have made goes on */
 }
 
 void end_by_stop_locked(weir_pipeline *pipeline)

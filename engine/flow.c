@@ -86,7 +86,7 @@ static void put_epoch_end(weir_slot *slot, weir_queue *queue)
     queue_push_locked(queue, &slot->out, pipeline->next_arrival++, pipeline->now_ns);
     slot->out = (weir_item){ 0 };
     if (queue->consumer)
-        flow_check_boundary_locked(queue->consumer);
+        flow_resume_locked(queue->consumer); /* a merge may have waited for this input's turn */
     else
         tell_consumer(pipeline);
 }

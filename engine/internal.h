@@ -332,8 +332,8 @@ struct weir_pipeline {
     weir_slot_list report_waiters; /* slots whose failure report waits for room */
     weir_place place, next_place;  /* of the present lap, and of the one that begins when it is cut */
     bool cut_lap;                  /* the place changes: the statistics thread is to end the lap now */
-    bool wants_backstop;           /* a thread was left asleep although something brisk is ready: see lock.c */
-    bool wake_statistics;          /* there is something for the statistics thread */
+    bool wants_backstop;  /* something brisk is ready and left to a brisk thread, while others idle: see lock.c */
+    bool wake_statistics; /* there is something for the statistics thread */
 
     /* written with lock, read by a spinning consumer without */
     atomic_uint is_consumable; /* weir_next() need not wait */

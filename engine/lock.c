@@ -53,7 +53,7 @@ static bool invites_locked(weir_pool *pool)
     weir_pipeline *pipeline = pool->pipeline;
     if (pool->num_ready == 0 || pool->num_brisk == 0 || pool->num_ready_slow > 0)
         return pool->num_ready > 0;
-    if (pool->sleeping > pool->waking && !pipeline->wants_backstop)
+    if (pool->num_brisk < pool->num_workers && !pipeline->wants_backstop)
         pipeline->wants_backstop = pipeline->wake_statistics = true;
     return false;
 }
@@ -77,10 +77,10 @@ bool engine_backstop_locked(weir_pipeline *pipeline)
     bool again = false;
     for (uint32_t i = 0; i < pipeline->num_pools; i++) {
         weir_pool *pool = pipeline->pools[i];
-        if (pool->num_ready == 0 || pool->sleeping <= pool->waking || pool->num_brisk == 0)
+        if (pool->num_ready == 0 || pool->num_brisk == 0 || pool->num_brisk == pool->num_workers)
             continue;
         again = true;
-        if (pipeline->now_ns - pool->picked_ns < BACKSTOP_NS)
+        if (pipeline->now_ns - pool->picked_ns < BACKSTOP_NS || pool->sleeping <= pool->waking)
             continue;
         pool->waking++;
         uv_cond_signal(&pool->work);
