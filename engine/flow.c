@@ -326,11 +326,14 @@ static bool start_flush(weir_node *node)
 static void pass_epoch(weir_node *node)
 {
     node->passing_epoch = true;
-    for (uint32_t i = 0; i < node->num_ins; i++)
+    node->due_in = NULL;
+    for (uint32_t i = 0; i < node->num_ins; i++) {
+        node->credits[i] = 0; /* turns begin anew in each epoch */
         if (node->ins[i]->depth) {
             weir_item end;
             queue_pop_locked(node->ins[i], &end, node->pipeline->now_ns);
         }
+    }
     node->chore.out = epoch_end();
     node->chore.out_index = 0;
     flow_offer_locked(&node->chore);
