@@ -92,7 +92,7 @@ static bool take_locked(weir_sqlite_writer *writer, weir_entry *entry, weir_prob
     else if (writer->problem.code != SQLITE_OK)
         *reason = writer->problem;
     else
-        *reason = (weir_problem){ SQLITE_BUSY, "too slow" };
+        *reason = (weir_problem){ SQLITE_IOERR, "too slow" };
     weir_buffer_count_lost_locked(writer, writer->runs, 1, reason);
     return false;
 }

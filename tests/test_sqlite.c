@@ -661,8 +661,7 @@ static void a_lock_that_is_released_costs_nothing(void **state)
 {
     (void)state;
     const char *path = in_folder("a.db");
-    weir_sqlite_writer *writer =
-        open_writer(path, &(weir_sqlite_options){ .retry_limit_ns = 500 * WEIR_MILLISECOND });
+    weir_sqlite_writer *writer = open_writer(path, &(weir_sqlite_options){ .retry_limit_ns = 2 * WEIR_SECOND });
     weir_observer *observer = weir_sqlite_observer(writer);
     sqlite3 *other = connect_to(path);
     run_sql(other, "BEGIN EXCLUSIVE");
@@ -728,8 +727,8 @@ static void what_found_no_room_is_counted_told_and_stored(void **state)
 {
     (void)state;
     const char *path = in_folder("a.db");
-    weir_sqlite_writer *writer = open_writer(path, &(weir_sqlite_options){ .buffer_entries = 10 * ENTRIES_PER_LAP,
-                                                                           .retry_limit_ns = 30 * WEIR_MILLISECOND });
+    weir_sqlite_writer *writer = open_writer(
+        path, &(weir_sqlite_options){ .buffer_entries = 10 * ENTRIES_PER_LAP, .retry_limit_ns = WEIR_SECOND });
     weir_observer *observer = weir_sqlite_observer(writer);
     atomic_store(&num_error_lines, 0);
     weir_log_to(count_error_lines, NULL);
