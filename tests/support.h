@@ -1,0 +1,265 @@
+/*
+ * What the engine's tests share: a time limit, gates and counters to wait at (no test sleeps), items whose every
+ * release is counted, little operations, and an observer that records what it is told.
+ *
+ * cmocka's assertions work on the main thread only; what runs on other threads uses REQUIRE.
+ */
+#ifndef WEIR_TESTS_SUPPORT_H
+#define WEIR_TESTS_SUPPORT_H
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <weir/engine.h>
+
+#define LENGTH(array) (sizeof(array) / sizeof *(array))
+
+/* ---- the frame of a test ------------------------------------------------------------------------------------ */
+
+enum { TEST_SECONDS = 60 /* a test that takes longer is aborted by name; sanitizer builds get four times that */ };
+
+/* One line of the table for cmocka_run_group_tests(): the test gets a time limit, and the log is kept off stderr. */
+#define TEST(function) \
+    { \
+#function, function, test_setup, test_teardown, #function \
+    }
+
+int test_setup(void **state);
+int test_teardown(void **state);
+
+/* How many lines have been logged in this test at this level, and the last one of them. */
+uint64_t logged_lines(weir_log_level level);
+void last_logged_line(weir_log_level level, char *line, size_t size);
+
+/* For any thread: says what does not hold, and aborts. */
+#define REQUIRE(condition) ((condition) ? (void)0 : require_failed(#condition, __FILE__, __LINE__))
+
+_Noreturn void require_failed(const char *condition, const char *file, int line);
+
+pthread_t thread_start(void *(*main)(void *), void *argument);
+void thread_join(pthread_t thread);
+
+/* ---- waiting ------------------------------------------------------------------------------------------------ */
+
+/* Threads stop at it until it is open or has a permit for them. All-zero is not valid: GATE, or gate_init(). */
+typedef struct test_gate {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool open;
+    uint64_t permits;
+    uint64_t waiting; /* threads that stand before it now */
+    uint64_t passed;
+} test_gate;
+
+#define GATE \
+    { \
+        .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER \
+    }
+
+void gate_init(test_gate *gate);
+void gate_pass(test_gate *gate);                            /* waits */
+void gate_let(test_gate *gate, uint64_t permits);           /* lets so many more pass */
+void gate_open(test_gate *gate);                            /* lets all pass from now on */
+void gate_shut(test_gate *gate);                            /* takes gate_open() and the permits back */
+void gate_await_waiting(test_gate *gate, uint64_t waiting); /* waits until so many stand before it at once */
+uint64_t gate_waiting(test_gate *gate);
+
+/* A number to wait for. */
+typedef struct test_counter {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int64_t value, highest;
+} test_counter;
+
+#define COUNTER \
+    { \
+        .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER \
+    }
+
+void counter_init(test_counter *counter);
+void counter_add(test_counter *counter, int64_t change);
+int64_t counter_value(test_counter *counter);
+int64_t counter_highest(test_counter *counter);
+void counter_await(test_counter *counter, int64_t at_least);
+
+/* ---- items -------------------------------------------------------------------------------------------------- */
+
+/* What an item of the tests holds. It lives until the ledger is closed, so that a second release is noticed. */
+typedef struct test_payload {
+    uint64_t value;
+    struct test_ledger *ledger;
+    struct test_payload *next;
+    atomic_bool released;
+} test_payload;
+
+/* All payloads of a test. */
+typedef struct test_ledger {
+    pthread_mutex_t lock;
+    test_payload *all;
+    uint64_t made;
+    test_counter released;
+} test_ledger;
+
+#define LEDGER \
+    { \
+        .lock = PTHREAD_MUTEX_INITIALIZER, .released = COUNTER \
+    }
+
+void ledger_init(test_ledger *ledger);
+
+/* A new payload in *item, which is otherwise left alone. */
+void ledger_fill(test_ledger *ledger, weir_item *item, uint64_t value, size_t size_bytes);
+
+/* Asserts that each payload has been released, and frees them. Main thread. */
+void ledger_close(test_ledger *ledger);
+
+uint64_t item_value(const weir_item *item);
+
+/* ---- operations --------------------------------------------------------------------------------------------- */
+
+/* A source of the numbers 0, 1, 2 … Its options are used in place: they outlive the pipeline. */
+typedef struct test_numbers {
+    test_ledger *ledger;
+    uint64_t count;
+    size_t size_bytes;  /* of each item */
+    bool labelled;      /* with "item-%llu" */
+    test_gate *gate;    /* passed before each item (NULL = none) */
+    int end_status;     /* what comes behind the last one (0 = WEIR_EOF) */
+    test_counter *made; /* (NULL = not counted) */
+} test_numbers;
+
+extern const weir_op numbers_op;
+
+/* Hands its input on. */
+extern const weir_op pass_op;
+
+/* Passes its options, a gate, then hands its input on. */
+extern const weir_op gated_op;
+
+/* Tasks that are pending, for who completes them. */
+typedef struct test_pending {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct test_pending_task {
+        weir_task *task;
+        weir_item *in;
+    } tasks[1024]; /* a ring */
+    uint64_t num_added, num_taken;
+    pthread_t thread; /* of pending_start() */
+} test_pending;
+
+#define PENDING \
+    { \
+        .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER \
+    }
+
+/* Its options, a test_pending, get each task, which returns WEIR_PENDING. */
+extern const weir_op pending_op;
+
+void pending_init(test_pending *pending);
+void pending_add(test_pending *pending, weir_task *task, weir_item *in);
+
+/* Waits for a task, the oldest; *in (which may be NULL) is its input. NULL = pending_end() was called and none is left. */
+weir_task *pending_take(test_pending *pending, weir_item **in);
+void pending_await(test_pending *pending, uint64_t num_waiting);
+
+/* A thread that completes the tasks, oldest first, by handing their input on. */
+void pending_start(test_pending *pending);
+void pending_end(test_pending *pending);
+
+/* Adds the one source that most tests use. */
+weir_builder *builder_with(const test_numbers *numbers);
+
+/* Builds what must be right. */
+weir_pipeline *build(weir_builder *builder, const weir_pipeline_options *options);
+
+/* Takes and releases all results; returns how many. *status gets what weir_next() gave at the end. */
+uint64_t drain(weir_pipeline *pipeline, int *status);
+
+/* The same when the end must be WEIR_EOF. */
+uint64_t drain_all(weir_pipeline *pipeline);
+
+/* The next result's value; it must come. */
+uint64_t next_value(weir_pipeline *pipeline);
+
+weir_account account_of(weir_pipeline *pipeline, const char *stage);
+
+/* Asserts that nothing is missing in the account. */
+void assert_account_is_exact(const weir_account *account);
+
+/* ---- the observer that records ------------------------------------------------------------------------------- */
+
+typedef struct stage_record {
+    weir_stage_lap lap; /* name and run_times are NULL */
+    char name[128];
+    uint64_t lap_number;
+    uint64_t histogram_count;
+    char phase[64];
+} stage_record;
+
+typedef struct queue_record {
+    weir_queue_lap lap; /* name, put_times and get_times are NULL */
+    char name[128];
+    uint64_t lap_number;
+    uint64_t put_count, get_count;
+    char phase[64];
+} queue_record;
+
+typedef struct failure_record {
+    weir_failure failure; /* with the texts below */
+    char name[128], label[256], message[512];
+} failure_record;
+
+typedef struct event_record {
+    weir_event event;
+    char name[128], category[128], detail[512];
+} event_record;
+
+/* Checks the order of calls as observer.h tells it, while it records. Names are kept as copies. */
+typedef struct test_recorder {
+    weir_observer observer;  /* for weir_pipeline_options */
+    test_gate *failure_gate; /* passed in each call of failure (NULL = none); set before the pipeline is built */
+    void (*on_lap)(struct test_recorder *recorder, void *argument); /* after each lap, nothing locked */
+    void *on_lap_argument;
+
+    pthread_mutex_t lock;
+    atomic_bool inside; /* a call; there is never a second one */
+    uint32_t num_stages;
+    char (*names)[2][128]; /* of stages and queues */
+    weir_stage_info *infos;
+    weir_run_info run;
+    bool started, ended;
+    weir_run_end end;
+    stage_record *stages;
+    queue_record *queues;
+    failure_record *failures;
+    event_record *events;
+    uint64_t num_stage_records, num_queue_records, num_failures, num_events;
+    char (*lap_names)[128]; /* in the order of the first lap's calls */
+    uint64_t num_lap_names, calls_in_lap;
+    test_counter laps;          /* complete ones */
+    test_counter failures_told; /* also counted while failure_gate is shut: before it is passed */
+    test_counter ends;
+} test_recorder;
+
+void recorder_init(test_recorder *recorder);
+void recorder_free(test_recorder *recorder);
+
+/* For after weir_free(): the sums of all laps of a stage or queue, by its full name. */
+weir_stage_lap recorder_stage_total(test_recorder *recorder, const char *name);
+weir_queue_lap recorder_queue_total(test_recorder *recorder, const char *name);
+
+/* The number of events of this name. */
+uint64_t recorder_events_named(test_recorder *recorder, const char *name);
+
+#endif

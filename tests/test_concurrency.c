@@ -1,0 +1,187 @@
+/* Changing a stage's concurrency while it runs. */
+#include "support.h"
+
+static weir_pipeline *gated(const test_numbers *numbers, test_gate *gate, uint32_t concurrency,
+                            const weir_pipeline_options *options)
+{
+    weir_builder *builder = builder_with(numbers);
+    weir_pipe(builder, &gated_op, gate, &(weir_stage_options){ .name = "work", .concurrency = concurrency });
+    weir_sink(builder, 0);
+    return build(builder, options);
+}
+
+static weir_stage_snapshot stage_now(weir_pipeline *pipeline, size_t index)
+{
+    weir_snapshot *snapshot;
+    assert_int_equal(weir_pipeline_snapshot(pipeline, &snapshot), WEIR_OK);
+    weir_stage_snapshot stage = snapshot->stages[index];
+    weir_snapshot_free(snapshot);
+    return stage;
+}
+
+static void more_slots_run_more_tasks_at_once(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_gate gate = GATE;
+    test_numbers numbers = { .ledger = &ledger, .count = 50 };
+    weir_pipeline *pipeline = gated(&numbers, &gate, 2, &(weir_pipeline_options){ .threads = 8 });
+    gate_await_waiting(&gate, 2);
+    assert_int_equal(weir_stage_set_concurrency(pipeline, "work", 6), WEIR_OK);
+    gate_await_waiting(&gate, 6);
+    assert_int_equal(stage_now(pipeline, 1).slots, 6);
+    gate_open(&gate);
+    assert_int_equal(drain_all(pipeline), 50);
+    weir_free(pipeline);
+    ledger_close(&ledger);
+}
+
+static void slots_that_are_too_many_end_with_their_task_and_nothing_is_lost(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_gate gate = GATE;
+    test_numbers numbers = { .ledger = &ledger, .count = 50 };
+    weir_pipeline *pipeline = gated(&numbers, &gate, 6, &(weir_pipeline_options){ .threads = 8 });
+    gate_await_waiting(&gate, 6);
+    assert_int_equal(weir_stage_set_concurrency(pipeline, "0:1:work[6]", 1), WEIR_OK);
+    assert_int_equal(stage_now(pipeline, 1).running, 6);
+    gate_let(&gate, 6);
+    for (int i = 0; i < 6; i++)
+        next_value(pipeline);
+    gate_await_waiting(&gate, 1);
+    weir_stage_snapshot stage = stage_now(pipeline, 1);
+    assert_int_equal(stage.slots, 1);
+    assert_int_equal(stage.running, 1);
+    gate_open(&gate);
+    assert_int_equal(drain_all(pipeline), 44);
+    weir_account account = account_of(pipeline, NULL);
+    assert_account_is_exact(&account);
+    weir_free(pipeline);
+    ledger_close(&ledger);
+}
+
+static void waiting_slots_end_at_once_and_come_back(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_gate source_gate = GATE, gate = GATE;
+    test_numbers numbers = { .ledger = &ledger, .count = 20, .gate = &source_gate };
+    weir_pipeline *pipeline = gated(&numbers, &gate, 4, &(weir_pipeline_options){ .threads = 6 });
+    assert_int_equal(weir_stage_set_concurrency(pipeline, "work", 1), WEIR_OK);
+    assert_int_equal(stage_now(pipeline, 1).slots, 1);
+    assert_int_equal(weir_stage_set_concurrency(pipeline, "work", 3), WEIR_OK);
+    assert_int_equal(stage_now(pipeline, 1).waiting_in, 3);
+    gate_open(&source_gate);
+    gate_await_waiting(&gate, 3);
+    gate_open(&gate);
+    assert_int_equal(drain_all(pipeline), 20);
+    weir_free(pipeline);
+    ledger_close(&ledger);
+}
+
+static void the_figures_fit_across_a_change_and_an_event_tells_it(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_gate gate = GATE;
+    test_recorder recorder;
+    recorder_init(&recorder);
+    test_numbers numbers = { .ledger = &ledger, .count = 200 };
+    weir_pipeline *pipeline =
+        gated(&numbers, &gate, 2,
+              &(weir_pipeline_options){
+                  .threads = 4, .observer = &recorder.observer, .stats_interval_ns = WEIR_MILLISECOND });
+    for (uint32_t i = 0; i < 50; i++) {
+        assert_int_equal(weir_stage_set_concurrency(pipeline, "work", 1 + i * 7 % 5), WEIR_OK);
+        gate_let(&gate, 1);
+        next_value(pipeline);
+    }
+    gate_open(&gate);
+    assert_int_equal(drain_all(pipeline), 150);
+    weir_free(pipeline);
+
+    assert_true(recorder_events_named(&recorder, "concurrency") > 30);
+    assert_string_equal(recorder.events[0].detail, "2 -> 1");
+    assert_string_equal(recorder.events[0].category, "0:1:work[2]");
+    assert_int_equal(recorder_stage_total(&recorder, "0:1:work[2]").num_tasks, 200);
+    for (uint64_t i = 0; i < recorder.num_stage_records; i++) {
+        const weir_stage_lap *lap = &recorder.stages[i].lap;
+        int64_t slots_ns = lap->busy_ns + lap->wait_in_ns + lap->wait_thread_ns + lap->wait_out_ns;
+        assert_true(slots_ns <= 5 * lap->elapsed_ns);
+    }
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
+static void what_cannot_be_changed_is_refused(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 1 });
+    weir_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 2 }, NULL);
+    weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .name = "work" });
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build(builder, NULL);
+    assert_int_equal(weir_stage_set_concurrency(pipeline, "work", 0), WEIR_EINVAL);
+    assert_int_equal(weir_stage_set_concurrency(pipeline, "work", 65537), WEIR_EINVAL);
+    assert_int_equal(weir_stage_set_concurrency(pipeline, "nobody", 2), WEIR_ENOTFOUND);
+    assert_int_equal(weir_stage_set_concurrency(pipeline, "src", 2), WEIR_EUNSUPPORTED);
+    assert_int_equal(weir_stage_set_concurrency(pipeline, "sink", 2), WEIR_EUNSUPPORTED);
+    assert_int_equal(weir_stage_set_concurrency(pipeline, "aggregate", 2), WEIR_EUNSUPPORTED);
+    assert_int_equal(drain_all(pipeline), 1);
+    assert_int_equal(weir_stage_set_concurrency(pipeline, "work", 5), WEIR_OK); /* too late, and harmless */
+    weir_free(pipeline);
+    ledger_close(&ledger);
+}
+
+typedef struct changer {
+    weir_pipeline *pipeline;
+    uint32_t seed;
+} changer;
+
+static void *change_often(void *argument)
+{
+    changer *changer_ = argument;
+    for (uint32_t i = 0; i < 200; i++)
+        REQUIRE(weir_stage_set_concurrency(changer_->pipeline, "work", 1 + (changer_->seed + i) * 2654435761u % 16) ==
+                WEIR_OK);
+    return NULL;
+}
+
+static void several_threads_may_change_it_while_items_flow(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 5000 });
+    weir_pipe(builder, &pass_op, NULL,
+              &(weir_stage_options){ .name = "work", .concurrency = 3, .output_order = WEIR_ORDER_INPUT });
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 3 });
+    changer changers[3];
+    pthread_t threads[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        changers[i] = (changer){ .pipeline = pipeline, .seed = i * 77 };
+        threads[i] = thread_start(change_often, &changers[i]);
+    }
+    for (uint64_t i = 0; i < 5000; i++)
+        assert_int_equal(next_value(pipeline), i);
+    assert_int_equal(drain_all(pipeline), 0);
+    for (uint32_t i = 0; i < 3; i++)
+        thread_join(threads[i]);
+    weir_free(pipeline);
+    ledger_close(&ledger);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(more_slots_run_more_tasks_at_once),
+        TEST(slots_that_are_too_many_end_with_their_task_and_nothing_is_lost),
+        TEST(waiting_slots_end_at_once_and_come_back),
+        TEST(the_figures_fit_across_a_change_and_an_event_tells_it),
+        TEST(what_cannot_be_changed_is_refused),
+        TEST(several_threads_may_change_it_while_items_flow),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

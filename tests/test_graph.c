@@ -1,0 +1,706 @@
+/* Graphs that are no line: batches, routes, merges, and epochs through all of them. */
+#include "support.h"
+
+/* ---- helpers ------------------------------------------------------------------------------------------------ */
+
+static int by_three(void *self, const weir_item *item)
+{
+    (void)self;
+    return (int)(item_value(item) % 3);
+}
+
+static int always(void *self, const weir_item *item)
+{
+    (void)item;
+    return *(const int *)self;
+}
+
+/* An item that is a batch, as its values: "1 2 3 ". Releases it. */
+static void take_batch(weir_pipeline *pipeline, char *values, size_t size)
+{
+    weir_item item;
+    assert_int_equal(weir_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+    const weir_batch *batch = item.data;
+    size_t length = 0;
+    values[0] = '\0';
+    for (size_t i = 0; i < batch->num_items; i++)
+        length += (size_t)snprintf(values + length, size - length, "%llu ",
+                                   (unsigned long long)item_value(&batch->items[i]));
+    weir_item_release(&item);
+}
+
+static void expect_batch(weir_pipeline *pipeline, const char *values)
+{
+    char taken[256];
+    take_batch(pipeline, taken, sizeof taken);
+    assert_string_equal(taken, values);
+}
+
+static void expect_end(weir_pipeline *pipeline, int status)
+{
+    weir_item item;
+    assert_int_equal(weir_next(pipeline, &item, WEIR_FOREVER), status);
+}
+
+static void finish(weir_pipeline *pipeline, test_ledger *ledger)
+{
+    weir_account account = account_of(pipeline, NULL);
+    assert_account_is_exact(&account);
+    weir_free(pipeline);
+    ledger_close(ledger);
+}
+
+/* Counts which of the values below `count` come until an epoch or the stream ends; each exactly once. */
+static void expect_all_once(weir_pipeline *pipeline, uint64_t count, int end)
+{
+    bool *seen = calloc(count, sizeof *seen);
+    weir_item item;
+    int status;
+    for (uint64_t i = 0; i < count; i++) {
+        assert_int_equal(weir_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+        assert_true(item_value(&item) < count);
+        assert_false(seen[item_value(&item)]);
+        seen[item_value(&item)] = true;
+        weir_item_release(&item);
+    }
+    status = weir_next(pipeline, &item, WEIR_FOREVER);
+    assert_int_equal(status, end);
+    free(seen);
+}
+
+/* ---- batches ------------------------------------------------------------------------------------------------ */
+
+static void aggregate_hands_on_full_batches_and_the_incomplete_last_one(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 7, .size_bytes = 10 });
+    weir_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 3 }, NULL);
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build(builder, NULL);
+    expect_batch(pipeline, "0 1 2 ");
+    expect_batch(pipeline, "3 4 5 ");
+    expect_batch(pipeline, "6 ");
+    expect_end(pipeline, WEIR_EOF);
+    weir_account account = account_of(pipeline, "aggregate");
+    assert_int_equal(account.taken, 7);
+    assert_int_equal(account.handed_on, 3);
+    assert_int_equal(account.merged, 5);
+    assert_int_equal(account.created, 1);
+    finish(pipeline, &ledger);
+}
+
+static void aggregate_with_drop_last_skips_the_incomplete_batch(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 7 });
+    weir_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 4, .drop_last = true }, NULL);
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build(builder, NULL);
+    expect_batch(pipeline, "0 1 2 3 ");
+    expect_end(pipeline, WEIR_EOF);
+    assert_int_equal(account_of(pipeline, "aggregate").skipped, 3);
+    finish(pipeline, &ledger);
+}
+
+static void a_batch_knows_its_size_and_the_labels_of_its_items(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    weir_builder *builder =
+        builder_with(&(test_numbers){ .ledger = &ledger, .count = 2, .size_bytes = 10, .labelled = true });
+    weir_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 2 }, NULL);
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build(builder, NULL);
+    weir_item item;
+    assert_int_equal(weir_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+    assert_int_equal(item.size_bytes, 20);
+    assert_string_equal(item.label, "item-1");
+    const weir_batch *batch = item.data;
+    assert_string_equal(batch->items[0].label, "item-0");
+    assert_int_equal(batch->items[1].seq, 1);
+    weir_item_release(&item);
+    finish(pipeline, &ledger);
+}
+
+static void stop_drops_what_an_aggregate_has_kept(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_gate gate = GATE;
+    test_recorder recorder;
+    recorder_init(&recorder);
+    weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 5, .gate = &gate });
+    weir_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 100 }, NULL);
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline =
+        build(builder, &(weir_pipeline_options){ .threads = 2, .observer = &recorder.observer });
+    gate_let(&gate, 3);
+    gate_await_waiting(&gate, 1);
+    weir_account account;
+    do
+        account = account_of(pipeline, "aggregate");
+    while (account.merged < 3);
+    weir_stop(pipeline);
+    gate_open(&gate);
+    counter_await(&recorder.ends, 1);
+    account = account_of(pipeline, NULL);
+    assert_int_equal(account.merged, 0);
+    assert_int_equal(account.taken, account.dropped);
+    finish(pipeline, &ledger);
+    recorder_free(&recorder);
+}
+
+static void disaggregate_hands_on_each_item_with_its_label(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 8, .labelled = true });
+    weir_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 3 }, NULL);
+    weir_pipe(builder, &weir_disaggregate, NULL, NULL);
+    weir_sink(builder, 1);
+    weir_pipeline *pipeline = build(builder, NULL);
+    for (uint64_t i = 0; i < 8; i++) {
+        weir_item item;
+        char label[32];
+        snprintf(label, sizeof label, "item-%llu", (unsigned long long)i);
+        assert_int_equal(weir_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+        assert_int_equal(item_value(&item), i);
+        assert_string_equal(item.label, label);
+        weir_item_release(&item);
+    }
+    expect_end(pipeline, WEIR_EOF);
+    finish(pipeline, &ledger);
+}
+
+/* The user's own way of collecting: the sum of its inputs, handed on at the end only. */
+typedef struct sum_worker {
+    uint64_t sum;
+    test_ledger *ledger;
+} sum_worker;
+
+static int sum_run(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)out;
+    sum_worker *sum = worker;
+    sum->sum += item_value(in);
+    sum->ledger = *(test_ledger *const *)weir_task_config(task);
+    return WEIR_KEPT;
+}
+
+static int sum_flush(void *worker, weir_item *out, weir_task *task)
+{
+    (void)task;
+    sum_worker *sum = worker;
+    ledger_fill(sum->ledger, out, sum->sum, 0);
+    sum->sum = 0;
+    return WEIR_OK;
+}
+
+static const weir_op sum_op = {
+    .name = "sum",
+    .config_size = sizeof(test_ledger *),
+    .worker_size = sizeof(sum_worker),
+    .run = sum_run,
+    .flush = sum_flush,
+};
+
+static void an_operation_may_accumulate_and_flush_as_it_likes(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_ledger *config = &ledger;
+    test_numbers numbers = { .ledger = &ledger, .count = 10 };
+    weir_builder *builder = weir_builder_new();
+    weir_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .epochs = 2 });
+    weir_pipe(builder, &sum_op, &config, NULL);
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build(builder, NULL);
+    for (int epoch = 0; epoch < 2; epoch++) {
+        assert_int_equal(next_value(pipeline), 45);
+        expect_end(pipeline, WEIR_EPOCH);
+    }
+    expect_end(pipeline, WEIR_EOF);
+    finish(pipeline, &ledger);
+}
+
+static int fail_to_flush(void *worker, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)out;
+    return weir_task_fail(task, WEIR_EIO, 0, "cannot write the rest");
+}
+
+static void a_flush_that_fails_is_a_failure_of_what_was_kept(void **state)
+{
+    (void)state;
+    static const weir_op broken_op = {
+        .name = "broken",
+        .config_size = sizeof(test_ledger *),
+        .worker_size = sizeof(sum_worker),
+        .run = sum_run,
+        .flush = fail_to_flush,
+    };
+    test_ledger ledger = LEDGER;
+    test_ledger *config = &ledger;
+    weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 4 });
+    weir_pipe(builder, &broken_op, &config, NULL);
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build(builder, NULL);
+    expect_end(pipeline, WEIR_EOF);
+    weir_account account = account_of(pipeline, "broken");
+    assert_int_equal(account.failed, 4);
+    assert_int_equal(account.merged, 0);
+    weir_error error;
+    assert_int_equal(weir_stage_error(pipeline, "broken", &error), WEIR_OK);
+    assert_string_equal(error.message, "cannot write the rest");
+    finish(pipeline, &ledger);
+}
+
+/* ---- routes ------------------------------------------------------------------------------------------------- */
+
+static void route_sends_each_item_through_the_branch_that_was_picked(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 30 });
+    weir_route(builder, &(weir_route_config){ .pick = by_three, .num_branches = 3 }, NULL);
+    weir_branch(builder); /* empty: items pass */
+    weir_branch(builder);
+    weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .name = "one", .concurrency = 3 });
+    weir_branch(builder);
+    weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .name = "two" });
+    weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .name = "three" });
+    weir_join(builder, NULL);
+    weir_sink(builder, 1);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 3 });
+    expect_all_once(pipeline, 30, WEIR_EOF);
+    assert_int_equal(account_of(pipeline, "one").taken, 10);
+    assert_int_equal(account_of(pipeline, "two").taken, 10);
+    assert_int_equal(account_of(pipeline, "three").taken, 10);
+    finish(pipeline, &ledger);
+}
+
+static void routes_may_be_nested(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 100 });
+    weir_route(builder, &(weir_route_config){ .pick = by_three, .num_branches = 3 }, NULL);
+    weir_branch(builder);
+    weir_pipe(builder, &pass_op, NULL, NULL);
+    for (int branch = 1; branch < 3; branch++) {
+        weir_branch(builder);
+        weir_route(builder, &(weir_route_config){ .pick = by_three, .num_branches = 3 }, NULL);
+        for (int inner = 0; inner < 3; inner++) {
+            weir_branch(builder);
+            weir_pipe(builder, &pass_op, NULL, NULL);
+        }
+        weir_join(builder, NULL);
+    }
+    weir_join(builder, NULL);
+    weir_sink(builder, 1);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2 });
+    expect_all_once(pipeline, 100, WEIR_EOF);
+    finish(pipeline, &ledger);
+}
+
+static void a_branch_that_does_not_exist_fails_the_item_and_is_named(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    int branch = 7;
+    weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 2 });
+    weir_route(builder, &(weir_route_config){ .pick = always, .self = &branch, .num_branches = 2 }, NULL);
+    weir_branch(builder);
+    weir_branch(builder);
+    weir_join(builder, NULL);
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build(builder, NULL);
+    expect_end(pipeline, WEIR_EOF);
+    weir_error error;
+    assert_int_equal(weir_stage_error(pipeline, "route", &error), WEIR_OK);
+    assert_int_equal(error.status, WEIR_EINVAL);
+    assert_non_null(strstr(error.message, "branch 7"));
+    assert_int_equal(account_of(pipeline, "route").failed, 2);
+    finish(pipeline, &ledger);
+}
+
+static int fail_always(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)in;
+    (void)out;
+    return weir_task_fail(task, WEIR_EDATA, 0, "no");
+}
+
+static void a_failure_in_one_branch_ends_the_pipeline_and_not_the_other_items(void **state)
+{
+    (void)state;
+    static const weir_op failing_op = { .name = "failing", .run = fail_always };
+    test_ledger ledger = LEDGER;
+    weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 1000000 });
+    weir_route(builder, &(weir_route_config){ .pick = by_three, .num_branches = 3 }, NULL);
+    weir_branch(builder);
+    weir_branch(builder);
+    weir_pipe(builder, &pass_op, NULL, NULL);
+    weir_branch(builder);
+    weir_pipe(builder, &failing_op, NULL,
+              &(weir_stage_options){ .max_failures = { .kind = WEIR_FAILURES_COUNT, .count = 5 } });
+    weir_join(builder, NULL);
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2 });
+    int status;
+    drain(pipeline, &status);
+    assert_int_equal(status, WEIR_EFAILED);
+    assert_int_equal(account_of(pipeline, "failing").failed, 6);
+    finish(pipeline, &ledger);
+}
+
+static void mistakes_in_the_graph_are_told_by_name(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *calls; /* s: source, p: pipe, r: route of 2, b: branch, j: join, m: merge, k: sink */
+        const char *message;
+    } cases[] = {
+        { "srbk", "route route is still open" },
+        { "srbj", "only 1 were described" },
+        { "srbbbj", "this is one more" },
+        { "srpk", "no branch yet" },
+        { "sbk", "no route is open" },
+        { "sjk", "no route is open" },
+        { "srbsbjk", "route route is still open" },
+        { "srbbmk", "end with weir_join()" },
+        { "ssk", "call weir_merge()" },
+        { "mk", "no source yet" },
+        { "srbb", "route route is still open" },
+    };
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        static const test_numbers numbers = { .count = 1 };
+        weir_builder *builder = weir_builder_new();
+        for (const char *call = cases[i].calls; *call; call++)
+            switch (*call) {
+            case 's': weir_source(builder, &numbers_op, &numbers, NULL); break;
+            case 'p': weir_pipe(builder, &pass_op, NULL, NULL); break;
+            case 'r': weir_route(builder, &(weir_route_config){ .pick = by_three, .num_branches = 2 }, NULL); break;
+            case 'b': weir_branch(builder); break;
+            case 'j': weir_join(builder, NULL); break;
+            case 'm': weir_merge(builder, NULL, NULL); break;
+            default: weir_sink(builder, 0);
+            }
+        weir_pipeline *pipeline;
+        weir_error error;
+        assert_int_equal(weir_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
+        if (!strstr(error.message, cases[i].message))
+            fail_msg("%s: \"%s\" does not say \"%s\"", cases[i].calls, error.message, cases[i].message);
+    }
+}
+
+/* ---- merges ------------------------------------------------------------------------------------------------- */
+
+enum { A = 0, B = 1000, C = 2000 };
+
+/* Numbers from `first` on. */
+typedef struct line_config {
+    test_ledger *ledger;
+    uint64_t first, count;
+} line_config;
+
+static int line_run(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)in;
+    uint64_t *made = worker;
+    const line_config *config = weir_task_config(task);
+    if (*made == config->count)
+        return WEIR_EOF;
+    ledger_fill(config->ledger, out, config->first + (*made)++, 0);
+    return WEIR_OK;
+}
+
+static const weir_op line_op = {
+    .name = "line",
+    .config_size = sizeof(line_config),
+    .worker_size = sizeof(uint64_t),
+    .run = line_run,
+};
+
+static weir_pipeline *merge_three(test_ledger *ledger, const weir_merge_config *config, uint32_t epochs)
+{
+    weir_builder *builder = weir_builder_new();
+    weir_stage_options options = { .epochs = epochs };
+    weir_source(builder, &line_op, &(line_config){ ledger, A, 4 }, &options);
+    weir_source(builder, &line_op, &(line_config){ ledger, B, 2 }, &options);
+    weir_pipe(builder, &pass_op, NULL, NULL);
+    weir_source(builder, &line_op, &(line_config){ ledger, C, 1 }, &options);
+    weir_merge(builder, config, NULL);
+    weir_sink(builder, 1);
+    return build(builder, &(weir_pipeline_options){ .threads = 2 });
+}
+
+static void expect_values(weir_pipeline *pipeline, const uint64_t *values, size_t num_values)
+{
+    for (size_t i = 0; i < num_values; i++)
+        assert_int_equal(next_value(pipeline), values[i]);
+}
+
+static void round_robin_takes_one_of_each_and_leaves_out_what_has_ended(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    weir_pipeline *pipeline = merge_three(&ledger, &(weir_merge_config){ .order = WEIR_MERGE_ROUND_ROBIN }, 0);
+    expect_values(pipeline, (uint64_t[]){ A, B, C, A + 1, B + 1, A + 2, A + 3 }, 7);
+    expect_end(pipeline, WEIR_EOF);
+    finish(pipeline, &ledger);
+}
+
+static void weights_share_the_turns(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    weir_builder *builder = weir_builder_new();
+    weir_source(builder, &line_op, &(line_config){ &ledger, A, 300 }, NULL);
+    weir_source(builder, &line_op, &(line_config){ &ledger, B, 100 }, NULL);
+    weir_merge(
+        builder,
+        &(weir_merge_config){ .order = WEIR_MERGE_WEIGHTED, .weights = (uint32_t[]){ 3, 1 }, .num_weights = 2 },
+        NULL);
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build(builder, NULL);
+    for (int round = 0; round < 100; round++) {
+        int from_b = 0;
+        for (int i = 0; i < 4; i++)
+            from_b += next_value(pipeline) >= B;
+        assert_int_equal(from_b, 1);
+    }
+    expect_end(pipeline, WEIR_EOF);
+    finish(pipeline, &ledger);
+}
+
+static void turns_pass_by_an_input_that_has_come_to_the_end_of_its_epoch(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    weir_stage_options options = { .epochs = 2, .queue_items = 1 };
+    weir_builder *builder = weir_builder_new();
+    weir_source(builder, &line_op, &(line_config){ &ledger, A, 1 }, &options);
+    weir_source(builder, &line_op, &(line_config){ &ledger, B, 20 }, &options);
+    weir_merge(builder, &(weir_merge_config){ .order = WEIR_MERGE_ROUND_ROBIN }, NULL);
+    weir_sink(builder, 1);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2 });
+    for (int epoch = 0; epoch < 2; epoch++) {
+        assert_int_equal(next_value(pipeline), A);
+        for (uint64_t i = 0; i < 20; i++)
+            assert_int_equal(next_value(pipeline), B + i);
+        expect_end(pipeline, WEIR_EPOCH);
+    }
+    expect_end(pipeline, WEIR_EOF);
+    finish(pipeline, &ledger);
+}
+
+static void a_failure_in_one_line_ends_the_sources_of_the_others(void **state)
+{
+    (void)state;
+    static const weir_op failing_op = { .name = "failing", .run = fail_always };
+    test_ledger ledger = LEDGER;
+    weir_builder *builder = weir_builder_new();
+    weir_source(builder, &line_op, &(line_config){ &ledger, A, 1000 },
+                &(weir_stage_options){ .epochs = WEIR_ENDLESS });
+    weir_source(builder, &line_op, &(line_config){ &ledger, B, 10 }, NULL);
+    weir_pipe(builder, &failing_op, NULL,
+              &(weir_stage_options){ .max_failures = { .kind = WEIR_FAILURES_COUNT, .count = 0 } });
+    weir_merge(builder, NULL, NULL);
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build(builder, NULL);
+    weir_item item;
+    int status;
+    while ((status = weir_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK || status == WEIR_EPOCH)
+        weir_item_release(&item);
+    assert_int_equal(status, WEIR_EFAILED);
+    finish(pipeline, &ledger);
+}
+
+static void by_arrival_nothing_waits_for_a_source_that_is_slow(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_gate gate = GATE;
+    test_numbers slow = { .ledger = &ledger, .count = 1, .gate = &gate };
+    weir_builder *builder = weir_builder_new();
+    weir_source(builder, &numbers_op, &slow, &(weir_stage_options){ .threads = 1 });
+    weir_source(builder, &line_op, &(line_config){ &ledger, B, 50 }, NULL);
+    weir_merge(builder, NULL, NULL);
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build(builder, NULL);
+    for (uint64_t i = 0; i < 50; i++)
+        assert_int_equal(next_value(pipeline), B + i);
+    gate_open(&gate);
+    assert_int_equal(next_value(pipeline), 0);
+    expect_end(pipeline, WEIR_EOF);
+    finish(pipeline, &ledger);
+}
+
+static void weights_that_do_not_fit_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t weights[2];
+        size_t num_weights;
+    } cases[] = { { { 1, 0 }, 2 }, { { 1, 1 }, 1 }, { { 1, 1 }, 3 } };
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        test_ledger ledger = LEDGER;
+        weir_builder *builder = weir_builder_new();
+        weir_source(builder, &line_op, &(line_config){ &ledger, A, 1 }, NULL);
+        weir_source(builder, &line_op, &(line_config){ &ledger, B, 1 }, NULL);
+        weir_merge(builder,
+                   &(weir_merge_config){ .order = WEIR_MERGE_WEIGHTED,
+                                         .weights = cases[i].weights,
+                                         .num_weights = cases[i].num_weights },
+                   NULL);
+        weir_sink(builder, 0);
+        weir_pipeline *pipeline;
+        weir_error error;
+        assert_int_equal(weir_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
+        assert_non_null(strstr(error.message, "weight"));
+        assert_string_equal(error.stage, "merge");
+        ledger_close(&ledger);
+    }
+}
+
+/* ---- epochs ------------------------------------------------------------------------------------------------- */
+
+static weir_builder *epochs_of(const test_numbers *numbers, uint32_t epochs)
+{
+    weir_builder *builder = weir_builder_new();
+    weir_source(builder, &numbers_op, numbers, &(weir_stage_options){ .epochs = epochs, .queue_items = 1 });
+    return builder;
+}
+
+static void no_item_crosses_the_end_of_an_epoch(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 20 };
+    for (weir_order order = WEIR_ORDER_COMPLETION; order <= WEIR_ORDER_INPUT; order++) {
+        weir_builder *builder = epochs_of(&numbers, 5);
+        weir_pipe(builder, &pass_op, NULL,
+                  &(weir_stage_options){ .concurrency = 7, .queue_items = 1, .output_order = order });
+        weir_route(builder, &(weir_route_config){ .pick = by_three, .num_branches = 3 }, NULL);
+        weir_branch(builder);
+        weir_branch(builder);
+        weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 2 });
+        weir_branch(builder);
+        weir_join(builder, NULL);
+        weir_sink(builder, 1);
+        weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 3 });
+        for (int epoch = 0; epoch < 5; epoch++)
+            expect_all_once(pipeline, 20, WEIR_EPOCH);
+        expect_end(pipeline, WEIR_EOF);
+        expect_end(pipeline, WEIR_EOF);
+        weir_account account = account_of(pipeline, NULL);
+        assert_account_is_exact(&account);
+        assert_int_equal(account.handed_on, 100);
+        weir_free(pipeline);
+    }
+    ledger_close(&ledger);
+}
+
+static void aggregates_flush_at_the_end_of_an_epoch(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 5 };
+    weir_builder *builder = epochs_of(&numbers, 2);
+    weir_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 3 }, NULL);
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build(builder, NULL);
+    for (int epoch = 0; epoch < 2; epoch++) {
+        expect_batch(pipeline, "0 1 2 ");
+        expect_batch(pipeline, "3 4 ");
+        expect_end(pipeline, WEIR_EPOCH);
+    }
+    expect_end(pipeline, WEIR_EOF);
+    finish(pipeline, &ledger);
+}
+
+static void a_merge_passes_one_end_of_an_epoch_for_all_its_sources(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    weir_pipeline *pipeline = merge_three(&ledger, &(weir_merge_config){ .order = WEIR_MERGE_ROUND_ROBIN }, 2);
+    for (int epoch = 0; epoch < 2; epoch++) {
+        expect_values(pipeline, (uint64_t[]){ A, B, C, A + 1, B + 1, A + 2, A + 3 }, 7);
+        expect_end(pipeline, WEIR_EPOCH);
+    }
+    expect_end(pipeline, WEIR_EOF);
+    finish(pipeline, &ledger);
+}
+
+static void an_endless_source_can_be_stopped_within_and_between_epochs(void **state)
+{
+    (void)state;
+    for (uint64_t taken = 0; taken <= 6; taken++) {
+        test_ledger ledger = LEDGER;
+        test_numbers numbers = { .ledger = &ledger, .count = 3 };
+        weir_builder *builder = epochs_of(&numbers, WEIR_ENDLESS);
+        weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 3 });
+        weir_sink(builder, 1);
+        weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2 });
+        for (uint64_t i = 0; i < taken; i++) {
+            weir_item item;
+            int status = weir_next(pipeline, &item, WEIR_FOREVER);
+            assert_true(status == WEIR_OK || status == WEIR_EPOCH);
+            weir_item_release(&item);
+        }
+        weir_stop(pipeline);
+        expect_end(pipeline, WEIR_ESTOPPED);
+        weir_free(pipeline);
+        ledger_close(&ledger);
+    }
+}
+
+static void empty_epochs_are_told_too(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 0 };
+    weir_builder *builder = epochs_of(&numbers, 10000);
+    weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .queue_items = 1000 });
+    weir_sink(builder, 1000);
+    weir_pipeline *pipeline = build(builder, NULL);
+    for (int epoch = 0; epoch < 10000; epoch++)
+        expect_end(pipeline, WEIR_EPOCH);
+    expect_end(pipeline, WEIR_EOF);
+    finish(pipeline, &ledger);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(aggregate_hands_on_full_batches_and_the_incomplete_last_one),
+        TEST(aggregate_with_drop_last_skips_the_incomplete_batch),
+        TEST(a_batch_knows_its_size_and_the_labels_of_its_items),
+        TEST(stop_drops_what_an_aggregate_has_kept),
+        TEST(disaggregate_hands_on_each_item_with_its_label),
+        TEST(an_operation_may_accumulate_and_flush_as_it_likes),
+        TEST(a_flush_that_fails_is_a_failure_of_what_was_kept),
+        TEST(route_sends_each_item_through_the_branch_that_was_picked),
+        TEST(routes_may_be_nested),
+        TEST(a_branch_that_does_not_exist_fails_the_item_and_is_named),
+        TEST(a_failure_in_one_branch_ends_the_pipeline_and_not_the_other_items),
+        TEST(mistakes_in_the_graph_are_told_by_name),
+        TEST(round_robin_takes_one_of_each_and_leaves_out_what_has_ended),
+        TEST(weights_share_the_turns),
+        TEST(turns_pass_by_an_input_that_has_come_to_the_end_of_its_epoch),
+        TEST(a_failure_in_one_line_ends_the_sources_of_the_others),
+        TEST(by_arrival_nothing_waits_for_a_source_that_is_slow),
+        TEST(weights_that_do_not_fit_are_refused),
+        TEST(no_item_crosses_the_end_of_an_epoch),
+        TEST(aggregates_flush_at_the_end_of_an_epoch),
+        TEST(a_merge_passes_one_end_of_an_epoch_for_all_its_sources),
+        TEST(an_endless_source_can_be_stopped_within_and_between_epochs),
+        TEST(empty_epochs_are_told_too),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,203 @@
+/* Looking in: the graph as text, snapshots, and where the consumer is. */
+#include "support.h"
+
+static void describe_tells_the_graph_as_built(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger });
+    weir_pipe(builder, &pass_op, NULL,
+              &(weir_stage_options){ .name = "decode",
+                                     .concurrency = 10,
+                                     .queue_bytes = 4096,
+                                     .output_order = WEIR_ORDER_INPUT,
+                                     .threads = 3 });
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2, .id = 7 });
+    char *text;
+    assert_int_equal(weir_pipeline_describe(pipeline, &text), WEIR_OK);
+    char expected[1024];
+    snprintf(expected, sizeof expected,
+             "7:0:src: source (%s), the pool's 2 threads\n"
+             "  puts into 7:0:src_queue: 2 items\n"
+             "7:1:decode[10]: stage (%s), 10 slots, its own 3 threads, output in input order\n"
+             "  takes from 7:0:src_queue\n"
+             "  puts into 7:1:decode[10]_queue: 2 items, 4096 bytes\n"
+             "7:2:sink: sink\n"
+             "  takes from 7:1:decode[10]_queue\n"
+             "  puts into 7:2:sink_queue: 3 items, for the consumer\n",
+             numbers_op.name, pass_op.name);
+    assert_string_equal(text, expected);
+    free(text);
+    assert_int_equal(drain_all(pipeline), 0);
+    weir_free(pipeline);
+    ledger_close(&ledger);
+}
+
+static void a_snapshot_shows_slots_queues_and_tasks_with_label_and_age(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_gate gate = GATE;
+    weir_builder *builder =
+        builder_with(&(test_numbers){ .ledger = &ledger, .count = 100, .labelled = true, .size_bytes = 5 });
+    weir_pipe(builder, &gated_op, &gate, &(weir_stage_options){ .concurrency = 3 });
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 4 });
+    gate_await_waiting(&gate, 3);
+    weir_snapshot *snapshot;
+    for (;;) { /* until the source has filled its queue */
+        assert_int_equal(weir_pipeline_snapshot(pipeline, &snapshot), WEIR_OK);
+        if (snapshot->queues[0].waiting_to_put == 1)
+            break;
+        weir_snapshot_free(snapshot);
+    }
+    assert_string_equal(snapshot->state, "running");
+    assert_int_equal(snapshot->num_stages, 3);
+    assert_int_equal(snapshot->num_queues, 3);
+    assert_int_equal(snapshot->stages[0].waiting_out, 1);
+    assert_int_equal(snapshot->stages[1].running, 3);
+    assert_int_equal(snapshot->stages[2].waiting_in, 1);
+    assert_int_equal(snapshot->queues[0].depth, 2);
+    assert_int_equal(snapshot->queues[0].bytes, 10);
+    assert_int_equal(snapshot->num_tasks, 3);
+
+    gate_open(&gate); /* the labels must outlive the tasks */
+    assert_int_equal(drain_all(pipeline), 100);
+    bool seen[3] = { false };
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(snapshot->tasks[i].age_ns > 0);
+        assert_false(snapshot->tasks[i].pending);
+        assert_memory_equal(snapshot->tasks[i].label, "item-", 5);
+        seen[snapshot->tasks[i].label[5] - '0'] = true;
+    }
+    assert_true(seen[0] && seen[1] && seen[2]);
+    weir_snapshot_free(snapshot);
+
+    assert_int_equal(weir_pipeline_snapshot(pipeline, &snapshot), WEIR_OK);
+    assert_true(snapshot->stages[1].ended);
+    assert_int_equal(snapshot->stages[1].num_tasks, 100);
+    assert_int_equal(snapshot->num_tasks, 0);
+    weir_snapshot_free(snapshot);
+    weir_free(pipeline);
+    ledger_close(&ledger);
+}
+
+static void snapshots_can_be_taken_by_any_thread_while_items_flow(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 3000, .labelled = true });
+    weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2 });
+    FILE *nowhere = fopen("/dev/null", "w");
+    weir_item item;
+    int status;
+    while ((status = weir_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK) {
+        weir_snapshot *snapshot;
+        weir_item_release(&item);
+        assert_int_equal(weir_pipeline_snapshot(pipeline, &snapshot), WEIR_OK);
+        weir_snapshot_print(snapshot, nowhere);
+        weir_snapshot_free(snapshot);
+    }
+    assert_int_equal(status, WEIR_EOF);
+    fclose(nowhere);
+    weir_free(pipeline);
+    ledger_close(&ledger);
+}
+
+static void laps_say_in_which_phase_and_at_which_steps_they_were(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_gate gate = GATE;
+    test_recorder recorder;
+    recorder_init(&recorder);
+    weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 4, .gate = &gate });
+    weir_pipe(builder, &pass_op, NULL, NULL);
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline =
+        build(builder, &(weir_pipeline_options){ .observer = &recorder.observer, .stats_interval_ns = WEIR_FOREVER });
+    gate_let(&gate, 1);
+    next_value(pipeline);
+    assert_int_equal(weir_mark_step(pipeline, 10), WEIR_OK);
+    counter_await(&recorder.laps, 1); /* the start-up */
+    gate_let(&gate, 1);
+    next_value(pipeline);
+    assert_int_equal(weir_mark_step(pipeline, 11), WEIR_OK);
+    assert_int_equal(weir_mark_phase(pipeline, "eval"), WEIR_OK);
+    counter_await(&recorder.laps, 2);
+    gate_open(&gate);
+    assert_int_equal(drain_all(pipeline), 2);
+    weir_free(pipeline);
+
+    static const struct {
+        const char *phase;
+        int64_t first_step, last_step;
+        uint64_t num_tasks;
+    } expected[] = { { "startup", 0, -1, 1 }, { "loop", 10, 11, 1 }, { "eval", 0, -1, 2 } };
+    assert_int_equal(recorder.num_stage_records, LENGTH(expected));
+    for (size_t i = 0; i < LENGTH(expected); i++) {
+        const stage_record *record = &recorder.stages[i];
+        assert_string_equal(record->phase, expected[i].phase);
+        assert_int_equal(record->lap.place.first_step, expected[i].first_step);
+        assert_int_equal(record->lap.place.last_step, expected[i].last_step);
+        assert_int_equal(record->lap.num_tasks, expected[i].num_tasks);
+    }
+    assert_int_equal(recorder_events_named(&recorder, "phase"), 1);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
+static void the_end_is_a_phase_of_its_own_once_the_sources_have_ended(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_gate gate = GATE;
+    test_recorder recorder;
+    recorder_init(&recorder);
+    weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 3, .gate = &gate });
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline =
+        build(builder, &(weir_pipeline_options){ .observer = &recorder.observer, .stats_interval_ns = WEIR_FOREVER });
+    assert_int_equal(weir_mark_step(pipeline, 0), WEIR_OK);
+    gate_open(&gate);
+    assert_int_equal(drain_all(pipeline), 3);
+    weir_free(pipeline);
+    assert_string_equal(recorder.queues[recorder.num_queue_records - 1].phase, "finish");
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
+static void a_phase_needs_a_name_that_fits(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger });
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build(builder, NULL);
+    char name[65];
+    memset(name, 'x', sizeof name);
+    name[64] = '\0';
+    assert_int_equal(weir_mark_phase(pipeline, NULL), WEIR_EINVAL);
+    assert_int_equal(weir_mark_phase(pipeline, ""), WEIR_EINVAL);
+    assert_int_equal(weir_mark_phase(pipeline, name), WEIR_EINVAL);
+    assert_int_equal(weir_mark_phase(pipeline, name + 1), WEIR_OK);
+    assert_int_equal(drain_all(pipeline), 0);
+    weir_free(pipeline);
+    ledger_close(&ledger);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(describe_tells_the_graph_as_built),
+        TEST(a_snapshot_shows_slots_queues_and_tasks_with_label_and_age),
+        TEST(snapshots_can_be_taken_by_any_thread_while_items_flow),
+        TEST(laps_say_in_which_phase_and_at_which_steps_they_were),
+        TEST(the_end_is_a_phase_of_its_own_once_the_sources_have_ended),
+        TEST(a_phase_needs_a_name_that_fits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

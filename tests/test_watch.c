@@ -1,0 +1,179 @@
+/* Deadlines, and hangs that are not silent. */
+#include "support.h"
+
+/* Runs until it is asked to stop. */
+static int run_until_asked(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)in;
+    (void)out;
+    while (!weir_task_should_stop(task))
+        sched_yield();
+    return WEIR_EIO;
+}
+
+/* The same, and then hands its input on all the same. */
+static int run_too_long(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    run_until_asked(worker, in, out, task);
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static const weir_op hanging_op = { .name = "hanging", .run = run_until_asked };
+static const weir_op late_op = { .name = "late", .run = run_too_long };
+
+static weir_pipeline *with_stage(const test_numbers *numbers, const weir_op *op, const void *config,
+                                 const weir_stage_options *stage, const weir_pipeline_options *options)
+{
+    weir_builder *builder = builder_with(numbers);
+    weir_pipe(builder, op, config, stage);
+    weir_sink(builder, 0);
+    return build(builder, options);
+}
+
+static void expect_timed_out(weir_pipeline *pipeline, const char *stage, uint64_t failed)
+{
+    weir_error error;
+    assert_int_equal(drain_all(pipeline), 0);
+    assert_int_equal(weir_stage_error(pipeline, stage, &error), WEIR_OK);
+    assert_int_equal(error.status, WEIR_ETIMEDOUT);
+    assert_memory_equal(error.label, "item-", 5); /* of two slots, which one is first? */
+    assert_non_null(strstr(error.message, "deadline of 0.005 s"));
+    assert_int_equal(account_of(pipeline, stage).failed, failed);
+}
+
+static const weir_stage_options with_deadline = { .task_deadline_ns = 5 * WEIR_MILLISECOND, .concurrency = 2 };
+
+static void a_task_beyond_its_deadline_is_asked_to_stop_and_fails(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 4, .labelled = true };
+    weir_pipeline *pipeline = with_stage(&numbers, &hanging_op, NULL, &with_deadline, NULL);
+    expect_timed_out(pipeline, "hanging", 4);
+    weir_free(pipeline);
+    ledger_close(&ledger);
+}
+
+static void a_result_that_comes_after_the_deadline_is_not_handed_on(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 3, .labelled = true };
+    weir_pipeline *pipeline = with_stage(&numbers, &late_op, NULL, &with_deadline, NULL);
+    expect_timed_out(pipeline, "late", 3);
+    weir_free(pipeline);
+    ledger_close(&ledger);
+}
+
+static int never_complete(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)in;
+    (void)out;
+    (void)task;
+    return WEIR_PENDING;
+}
+
+static void complete_when_cancelled(void *worker, weir_task *task)
+{
+    (void)worker;
+    weir_task_complete(task, WEIR_ESTOPPED, NULL);
+}
+
+static void a_pending_task_beyond_its_deadline_is_cancelled(void **state)
+{
+    (void)state;
+    static const weir_op pending = { .name = "pending", .run = never_complete, .cancel = complete_when_cancelled };
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 5, .labelled = true };
+    weir_pipeline *pipeline = with_stage(&numbers, &pending, NULL, &with_deadline, NULL);
+    expect_timed_out(pipeline, "pending", 5);
+    weir_free(pipeline);
+    ledger_close(&ledger);
+}
+
+static void a_task_within_its_deadline_does_not_fail(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 100 };
+    weir_pipeline *pipeline =
+        with_stage(&numbers, &pass_op, NULL, &(weir_stage_options){ .task_deadline_ns = 30 * WEIR_SECOND }, NULL);
+    assert_int_equal(drain_all(pipeline), 100);
+    weir_free(pipeline);
+    ledger_close(&ledger);
+}
+
+static void await_warning(void)
+{
+    while (logged_lines(WEIR_LOG_WARNING) == 0)
+        sched_yield();
+}
+
+static void a_task_that_runs_very_long_is_named_while_it_runs(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_gate gate = GATE;
+    test_recorder recorder;
+    recorder_init(&recorder);
+    test_numbers numbers = { .ledger = &ledger, .count = 1, .labelled = true };
+    weir_pipeline *pipeline = with_stage(
+        &numbers, &gated_op, &gate, NULL,
+        &(weir_pipeline_options){ .observer = &recorder.observer, .stall_warning_ns = 2 * WEIR_MILLISECOND });
+    await_warning();
+    char line[512];
+    last_logged_line(WEIR_LOG_WARNING, line, sizeof line);
+    assert_non_null(strstr(line, "0:1:"));
+    assert_non_null(strstr(line, "item-0: "));
+    assert_non_null(strstr(line, "still running"));
+    gate_open(&gate);
+    assert_int_equal(drain_all(pipeline), 1);
+    weir_free(pipeline);
+    assert_true(recorder_events_named(&recorder, "stall") > 0);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
+static void *free_it(void *pipeline)
+{
+    weir_free(pipeline);
+    return NULL;
+}
+
+static void a_task_that_does_not_heed_a_stop_is_named(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_gate gate = GATE;
+    test_recorder recorder;
+    recorder_init(&recorder);
+    test_numbers numbers = { .ledger = &ledger, .count = 1, .labelled = true };
+    weir_pipeline *pipeline =
+        with_stage(&numbers, &gated_op, &gate, NULL, &(weir_pipeline_options){ .observer = &recorder.observer });
+    gate_await_waiting(&gate, 1);
+    pthread_t freeing = thread_start(free_it, pipeline);
+    await_warning(); /* a second after the stop */
+    char line[512];
+    last_logged_line(WEIR_LOG_WARNING, line, sizeof line);
+    assert_non_null(strstr(line, "although it was asked to stop"));
+    gate_open(&gate);
+    thread_join(freeing);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_task_beyond_its_deadline_is_asked_to_stop_and_fails),
+        TEST(a_result_that_comes_after_the_deadline_is_not_handed_on),
+        TEST(a_pending_task_beyond_its_deadline_is_cancelled),
+        TEST(a_task_within_its_deadline_does_not_fail),
+        TEST(a_task_that_runs_very_long_is_named_while_it_runs),
+        TEST(a_task_that_does_not_heed_a_stop_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
