@@ -77,6 +77,8 @@ static void give(weir_slot *slot, const weir_item *item)
 
 static void tell_consumer(weir_pipeline *pipeline)
 {
+    if (pipeline->sink->depth <= 1)
+        pipeline->consumable_ns = pipeline->now_ns;
     atomic_store_explicit(&pipeline->is_consumable, true, memory_order_relaxed);
 }
 

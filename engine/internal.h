@@ -73,6 +73,9 @@ typedef enum slot_state {
     SLOT_STATES,
 } slot_state;
 
+/* By how long the node's steps usually take: less than BRISK_NS, less than SOON_NS, or more. */
+typedef enum slot_pace { PACE_BRISK, PACE_SOON, PACE_SLOW } slot_pace;
+
 typedef enum node_state { NODE_NEW, NODE_STARTING, NODE_OPEN, NODE_ENDING, NODE_DONE } node_state;
 
 /* Linked through slot.next. */
@@ -156,7 +159,7 @@ struct weir_task {
     bool needs_flush;                    /* its worker has seen an input since the last flush */
     bool flushing;                       /* its step is a flush, not a task */
     uint64_t num_kept;                   /* inputs its worker has kept for a later result */
-    bool brisk;                          /* its steps have been short: not worth waking a thread for */
+    slot_pace pace;                      /* how long its step is expected to take */
     bool reporting;                      /* HOLDING not a result but the report of a failure */
     bool run_returned;                   /* run() has returned WEIR_PENDING */
     bool completed;                      /* weir_task_complete() was called */
@@ -282,6 +285,7 @@ struct weir_pool {
     bool spinning;           /* one thread looks at `invites` instead of sleeping */
     int64_t spin_ns;         /* how long it looks: what paid lately */
     uint32_t num_brisk;      /* threads at a brisk step: they will look again at once */
+    uint32_t num_soon;       /* threads at a step that is brisk or not much longer */
     uint32_t num_ready_slow; /* of num_ready, what is not brisk */
     int64_t picked_ns;       /* when something was last picked */
     bool quit;
@@ -304,6 +308,7 @@ struct weir_pipeline {
     const weir_observer *observer;
     bool wants_failures;
     int64_t stats_interval_ns;
+    uint32_t num_cpus;
     bool measures;
     int64_t stall_warning_ns; /* WEIR_FOREVER = none */
     int64_t start_unix_ns;
@@ -315,6 +320,7 @@ struct weir_pipeline {
     /* guarded by lock */
     int64_t now_ns; /* of the latest hand-over: from one to the next time never runs backwards */
     int64_t lap_start_ns;
+    uint32_t num_awake;  /* threads of the pools that do not sleep */
     uint32_t live_nodes; /* not DONE */
     uint32_t live_sources;
     uint64_t next_seq;
@@ -327,6 +333,7 @@ struct weir_pipeline {
     uint32_t consumers_waking; /* of these, already signalled */
     uv_cond_t consumable;      /* the sink queue has an item, or nothing will come; with lock */
     int64_t consumer_spin_ns;
+    int64_t consumable_ns; /* when the sink queue last became not empty */
     weir_report *reports, **reports_end;
     uint32_t num_reports;
     weir_slot_list report_waiters; /* slots whose failure report waits for room */
@@ -354,7 +361,9 @@ struct weir_pipeline {
 
 /* ---- lock.c: the pipeline's lock --------------------------------------------------------------------------- */
 
-#define BRISK_NS    WEIR_MICROSECOND /* steps that usually take less are brisk */
+#define BRISK_NS    (2 * WEIR_MICROSECOND)   /* a step that takes less is not worth waking a thread for */
+#define SOON_NS     (20 * WEIR_MICROSECOND)  /* the end of a step that takes less may be waited for */
+#define LINGER_NS   (100 * WEIR_MICROSECOND) /* how long a result may lie there before a sleeping consumer is woken */
 #define BACKSTOP_NS (1 * WEIR_MILLISECOND)
 
 void engine_lock(weir_pipeline *pipeline);
@@ -379,6 +388,9 @@ void engine_unlock_last(weir_pipeline *pipeline);
 
 /* Looks at *wanted, without the lock, for up to spin_ns. True = it is not 0. */
 bool engine_spin(atomic_uint *wanted, int64_t spin_ns);
+
+/* Is there a CPU left for a thread that only looks? Its own counts as taken; `consumer`: so does the consumer's. */
+bool engine_may_spin_locked(const weir_pipeline *pipeline, bool consumer);
 
 /* How long to look the next time, after a wait of waited_ns in all, the sleep included. */
 int64_t engine_spin_adapt(int64_t spin_ns, int64_t waited_ns);

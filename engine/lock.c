@@ -8,7 +8,8 @@
  * Waking a sleeping thread costs several microseconds on both sides. Where steps are brisk, much shorter than that, a
  * second thread would only fight the first one for the lock, so what is ready is left to the thread that will look again
  * at once. Should that one's step, against all experience, take long, the statistics thread notices within BACKSTOP_NS
- * and wakes another one.
+ * and wakes another one. In the same way a sleeping consumer is woken for several results at once where more will be
+ * there within microseconds.
  */
 #include "internal.h"
 
@@ -72,9 +73,22 @@ static bool wants_wake_locked(weir_pool *pool)
     return true;
 }
 
+/* True = a result lies there and the consumer sleeps. */
+static bool consumer_backstop_locked(weir_pipeline *pipeline)
+{
+    if (!atomic_load_explicit(&pipeline->is_consumable, memory_order_relaxed) ||
+        pipeline->consumers_waiting <= pipeline->consumers_waking)
+        return false;
+    if (pipeline->now_ns - pipeline->consumable_ns >= LINGER_NS) {
+        pipeline->consumers_waking++;
+        uv_cond_signal(&pipeline->consumable);
+    }
+    return true;
+}
+
 bool engine_backstop_locked(weir_pipeline *pipeline)
 {
-    bool again = false;
+    bool again = consumer_backstop_locked(pipeline);
     for (uint32_t i = 0; i < pipeline->num_pools; i++) {
         weir_pool *pool = pipeline->pools[i];
         if (pool->num_ready == 0 || pool->num_brisk == 0 || pool->num_brisk == pool->num_workers)
@@ -88,11 +102,23 @@ bool engine_backstop_locked(weir_pipeline *pipeline)
     return again;
 }
 
+/* May a result lie there a little, so that the consumer is woken for several at once? Not if it would be for long. */
+static bool may_linger_locked(weir_pipeline *pipeline)
+{
+    const weir_queue *sink = pipeline->sink;
+    if (pipeline->stopped || sink->closed || 2 * sink->depth >= sink->capacity || pipeline->pools[0]->num_soon == 0 ||
+        pipeline->now_ns - pipeline->consumable_ns >= LINGER_NS)
+        return false;
+    if (!pipeline->wants_backstop)
+        pipeline->wants_backstop = pipeline->wake_statistics = true;
+    return true;
+}
+
 static bool wants_consumer_locked(weir_pipeline *pipeline)
 {
     if (!atomic_load_explicit(&pipeline->is_consumable, memory_order_relaxed))
         return false;
-    if (pipeline->consumers_waiting <= pipeline->consumers_waking)
+    if (pipeline->consumers_waiting <= pipeline->consumers_waking || may_linger_locked(pipeline))
         return false;
     pipeline->consumers_waking++;
     return true;
@@ -133,6 +159,11 @@ void engine_unlock_last(weir_pipeline *pipeline)
 {
     engine_wake_locked(pipeline);
     uv_mutex_unlock(&pipeline->lock);
+}
+
+bool engine_may_spin_locked(const weir_pipeline *pipeline, bool consumer)
+{
+    return pipeline->num_awake + consumer <= pipeline->num_cpus;
 }
 
 bool engine_spin(atomic_uint *wanted, int64_t spin_ns)

@@ -115,6 +115,7 @@ static weir_pipeline *pipeline_new(weir_node **nodes, uint32_t num_nodes, const 
     pipeline->observer = options->observer;
     pipeline->wants_failures = wants_failures(options->observer);
     pipeline->stats_interval_ns = options->stats_interval_ns ? options->stats_interval_ns : 60 * WEIR_SECOND;
+    pipeline->num_cpus = weir_cpu_budget();
     pipeline->measures = !options->no_statistics;
     pipeline->stall_warning_ns = options->stall_warning_ns ? options->stall_warning_ns : 30 * WEIR_SECOND;
     pipeline->reports_end = &pipeline->reports;
@@ -205,9 +206,11 @@ static void wait_consumable_locked(weir_pipeline *pipeline, int64_t deadline_ns)
     int64_t spin_ns = pipeline->consumer_spin_ns;
     if (deadline_ns != WEIR_FOREVER && deadline_ns - start_ns < spin_ns)
         spin_ns = deadline_ns - start_ns;
-    engine_unlock(pipeline);
-    engine_spin(&pipeline->is_consumable, spin_ns);
-    engine_lock_at(pipeline, weir_now_ns());
+    if (engine_may_spin_locked(pipeline, true)) {
+        engine_unlock(pipeline);
+        engine_spin(&pipeline->is_consumable, spin_ns);
+        engine_lock_at(pipeline, weir_now_ns());
+    }
     if (!atomic_load_explicit(&pipeline->is_consumable, memory_order_relaxed))
         sleep_consumer_locked(pipeline, deadline_ns);
     pipeline->consumer_spin_ns = engine_spin_adapt(pipeline->consumer_spin_ns, pipeline->now_ns - start_ns);

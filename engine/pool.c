@@ -1,7 +1,8 @@
 /*
  * A pool: threads that pick what is ready, nearest the sink first, run one step of it and pick again. A thread that
- * finds nothing looks on for a moment, without the lock, before it sleeps; one at a time does so, and only for as long
- * as that has paid lately, because waking a sleeping thread costs more than most hand-overs.
+ * finds nothing looks on for a moment, without the lock, before it sleeps, because waking a sleeping thread costs more
+ * than most hand-overs: one at a time does so, only for as long as that has paid lately, and only if no other thread of
+ * ours wants the CPU.
  */
 #include "internal.h"
 
@@ -24,13 +25,16 @@ static void spin_for_work_locked(weir_pool *pool)
 
 static void sleep_for_work_locked(weir_pool *pool)
 {
-    engine_wake_locked(pool->pipeline);
+    weir_pipeline *pipeline = pool->pipeline;
+    engine_wake_locked(pipeline);
     pool->sleeping++;
-    uv_cond_wait(&pool->work, &pool->pipeline->lock);
+    pipeline->num_awake--;
+    uv_cond_wait(&pool->work, &pipeline->lock);
+    pipeline->num_awake++;
     pool->sleeping--;
     if (pool->waking)
         pool->waking--;
-    engine_move_time_locked(pool->pipeline, weir_now_ns());
+    engine_move_time_locked(pipeline, weir_now_ns());
 }
 
 static void wait_for_work_locked(weir_worker *worker)
@@ -42,7 +46,8 @@ static void wait_for_work_locked(weir_worker *worker)
         sleep_for_work_locked(pool);
         return;
     }
-    spin_for_work_locked(pool);
+    if (engine_may_spin_locked(pool->pipeline, pool->pipeline->consumers_waiting == 0))
+        spin_for_work_locked(pool);
     if (!has_work(pool))
         sleep_for_work_locked(pool);
     pool->spin_ns = engine_spin_adapt(pool->spin_ns, pool->pipeline->now_ns - start_ns);
@@ -55,6 +60,7 @@ static void worker_main(void *argument)
     weir_pipeline *pipeline = pool->pipeline;
 
     engine_lock_at(pipeline, weir_now_ns());
+    pipeline->num_awake++;
     for (;;) {
         weir_slot *slot = slot_pick_locked(pool);
         if (slot) {
@@ -62,7 +68,8 @@ static void worker_main(void *argument)
             engine_unlock(pipeline);
             run_step(slot);
             engine_lock_at(pipeline, pipeline->measures ? weir_now_ns() : 0);
-            pool->num_brisk -= slot->brisk;
+            pool->num_brisk -= slot->pace == PACE_BRISK;
+            pool->num_soon -= slot->pace != PACE_SLOW;
             cpu_time_task_ended_locked(worker);
             step_ended_locked(slot);
         } else if (pool->quit) {
@@ -71,6 +78,7 @@ static void worker_main(void *argument)
             wait_for_work_locked(worker);
         }
     }
+    pipeline->num_awake--;
     engine_unlock(pipeline);
 }
 

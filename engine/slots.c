@@ -62,9 +62,11 @@ static void append_ready(weir_node *node, weir_slot *slot)
 {
     uint32_t bit = ready_bit(node);
     list_append(&node->ready, slot);
-    slot->brisk = node->typical_ns < BRISK_NS && !slot->chore;
+    slot->pace = slot->chore || node->typical_ns >= SOON_NS ? PACE_SLOW
+                 : node->typical_ns >= BRISK_NS             ? PACE_SOON
+                                                            : PACE_BRISK;
     node->pool->ready_nodes[bit / 64] |= UINT64_C(1) << (bit % 64);
-    node->pool->num_ready_slow += !slot->brisk;
+    node->pool->num_ready_slow += slot->pace != PACE_BRISK;
     node->pool->num_ready++;
 }
 
@@ -74,7 +76,7 @@ static weir_slot *take_ready(weir_node *node)
     weir_slot *slot = list_take_first(&node->ready);
     if (!node->ready.first)
         node->pool->ready_nodes[bit / 64] &= ~(UINT64_C(1) << (bit % 64));
-    node->pool->num_ready_slow -= !slot->brisk;
+    node->pool->num_ready_slow -= slot->pace != PACE_BRISK;
     node->pool->num_ready--;
     return slot;
 }
@@ -129,7 +131,8 @@ weir_slot *slot_pick_locked(weir_pool *pool)
     weir_node *node = nearest_ready_node(pool);
     weir_slot *slot = take_ready(node);
     slot_enter_locked(slot, SLOT_RUNNING);
-    pool->num_brisk += slot->brisk;
+    pool->num_brisk += slot->pace == PACE_BRISK;
+    pool->num_soon += slot->pace != PACE_SLOW;
     pool->picked_ns = pool->pipeline->now_ns;
     slot->finishing = slot->completed;
     slot->given_up = node->cancelled && node->state != NODE_ENDING;
