@@ -306,8 +306,9 @@ static void damaged_bytes_are_refused_and_change_nothing(void **state)
         { 3, { 1, 5, 0x80 } },                                           /* the same in a count */
         { 4, { 1, 0x80, 0x15, 1 } },                                     /* bucket 2688: one too far */
         { 7, { 1, 0xff, 0x14, 1, 1, 1, 1 } },                            /* beyond the last one by a second step */
-        { 8, { 1, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 1 } },             /* a number of more than 32 bits */
-        { 8, { 1, 1, 0xff, 0xff, 0xff, 0xff, 0x1f, 1 } },                /* a count of more than 32 bits */
+        { 7, { 1, 0x80, 0x80, 0x80, 0x80, 0x10, 1 } },                   /* a step of more than 32 bits */
+        { 7, { 1, 1, 0x81, 0x80, 0x80, 0x80, 0x10 } },                   /* a count of more than 32 bits */
+        { 8, { 1, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00, 1 } },             /* a number of six bytes */
         { 12, { 1, 1, 1, 0xff, 0xff, 0xff, 0xff, 0x0f, 1, 1, 1, 0x80 } } /* a step that would wrap around */
     };
     for (size_t i = 0; i < LENGTH(damaged); i++)
