@@ -1,0 +1,645 @@
+/* The builder: every mistake is told with its stage, defaults are what the headers say, and options are copied. */
+#include "support.h"
+
+static test_ledger ledger;
+static test_numbers no_numbers = { .ledger = &ledger };
+
+/* ---- mistakes ----------------------------------------------------------------------------------------------- */
+
+static const weir_op no_run_op = { .name = "idle" };
+static const weir_op no_name_op = { .run = NULL };
+static const weir_op bad_name_op = { .name = "two words" };
+
+static void good_source(weir_builder *builder)
+{
+    weir_source(builder, &numbers_op, &no_numbers, NULL);
+}
+
+static void with_source(weir_builder *builder, const weir_stage_options *options)
+{
+    weir_source(builder, &numbers_op, &no_numbers, options);
+    weir_sink(builder, 0);
+}
+
+static void with_stage(weir_builder *builder, const weir_op *op, const weir_stage_options *options)
+{
+    good_source(builder);
+    weir_pipe(builder, op, NULL, options);
+    weir_sink(builder, 0);
+}
+
+static void nothing(weir_builder *builder)
+{
+    (void)builder;
+}
+
+static void only_a_source(weir_builder *builder)
+{
+    good_source(builder);
+}
+
+static void stage_first(weir_builder *builder)
+{
+    weir_pipe(builder, &pass_op, NULL, NULL);
+    good_source(builder);
+    weir_sink(builder, 0);
+}
+
+static void sink_first(weir_builder *builder)
+{
+    weir_sink(builder, 0);
+    good_source(builder);
+}
+
+static void two_sources(weir_builder *builder)
+{
+    good_source(builder);
+    good_source(builder);
+    weir_sink(builder, 0);
+}
+
+static void stage_behind_sink(weir_builder *builder)
+{
+    good_source(builder);
+    weir_sink(builder, 0);
+    weir_pipe(builder, &pass_op, NULL, NULL);
+}
+
+static void two_sinks(weir_builder *builder)
+{
+    good_source(builder);
+    weir_sink(builder, 0);
+    weir_sink(builder, 0);
+}
+
+static void null_source(weir_builder *builder)
+{
+    weir_source(builder, NULL, NULL, NULL);
+}
+
+static void null_stage(weir_builder *builder)
+{
+    with_stage(builder, NULL, NULL);
+}
+
+static void named_null_stage(weir_builder *builder)
+{
+    with_stage(builder, NULL, &(weir_stage_options){ .name = "later" });
+}
+
+static void no_run(weir_builder *builder)
+{
+    with_stage(builder, &no_run_op, NULL);
+}
+
+static void no_name(weir_builder *builder)
+{
+    with_stage(builder, &no_name_op, NULL);
+}
+
+static void bad_name_of_the_operation(weir_builder *builder)
+{
+    with_stage(builder, &bad_name_op, NULL);
+}
+
+static void empty_name(weir_builder *builder)
+{
+    with_stage(builder, &pass_op, &(weir_stage_options){ .name = "" });
+}
+
+static void foreign_name(weir_builder *builder)
+{
+    with_stage(builder, &pass_op, &(weir_stage_options){ .name = "d\xc3\xa9" });
+}
+
+static void long_name(weir_builder *builder)
+{
+    char name[66];
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    with_stage(builder, &pass_op, &(weir_stage_options){ .name = name });
+}
+
+static void concurrent_source(weir_builder *builder)
+{
+    with_source(builder, &(weir_stage_options){ .concurrency = 2 });
+}
+
+static void much_concurrency(weir_builder *builder)
+{
+    with_stage(builder, &pass_op, &(weir_stage_options){ .concurrency = UINT32_MAX });
+}
+
+static void long_queue(weir_builder *builder)
+{
+    with_stage(builder, &pass_op, &(weir_stage_options){ .queue_items = UINT32_MAX });
+}
+
+static void long_sink_queue(weir_builder *builder)
+{
+    good_source(builder);
+    weir_sink(builder, UINT32_MAX);
+}
+
+static void many_threads(weir_builder *builder)
+{
+    with_stage(builder, &pass_op, &(weir_stage_options){ .threads = UINT32_MAX });
+}
+
+static void no_order(weir_builder *builder)
+{
+    with_stage(builder, &pass_op, &(weir_stage_options){ .output_order = (weir_order)7 });
+}
+
+static void rate_of_nothing(weir_builder *builder)
+{
+    with_stage(builder, &pass_op, &(weir_stage_options){ .max_failures = { .kind = WEIR_FAILURES_RATE, .num = 1 } });
+}
+
+static void no_kind_of_failures(weir_builder *builder)
+{
+    with_stage(builder, &pass_op, &(weir_stage_options){ .max_failures = { .kind = (weir_failures_kind)9 } });
+}
+
+static void negative_failures(weir_builder *builder)
+{
+    with_stage(builder, &pass_op,
+               &(weir_stage_options){ .max_failures = { .kind = WEIR_FAILURES_COUNT, .count = -2 } });
+}
+
+static void missing_task_hooks(weir_builder *builder)
+{
+    with_stage(builder, &pass_op, &(weir_stage_options){ .num_task_hooks = 1 });
+}
+
+static void missing_stage_hooks(weir_builder *builder)
+{
+    with_stage(builder, &pass_op, &(weir_stage_options){ .num_stage_hooks = 1 });
+}
+
+static void task_hooks_of_a_source(weir_builder *builder)
+{
+    with_source(builder, &(weir_stage_options){ .task_hooks = &(weir_task_hook){ 0 }, .num_task_hooks = 1 });
+}
+
+static int refuse(void *config, weir_error *error)
+{
+    (void)config;
+    return weir_error_set(error, WEIR_ENOTFOUND, -42, "no folder \"%s\": name one that is there", "/x");
+}
+
+static int refuse_silently(void *config, weir_error *error)
+{
+    (void)config;
+    (void)error;
+    return WEIR_ENOMEM;
+}
+
+static void never(void *config)
+{
+    (void)config;
+    REQUIRE(!"config_free after config_init failed");
+}
+
+static int never_run(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)in;
+    (void)out;
+    (void)task;
+    REQUIRE(!"the operation of a pipeline that was not built ran");
+    return WEIR_EFAILED;
+}
+
+static const weir_op refusing_op = {
+    .name = "reader",
+    .config_size = 8,
+    .config_init = refuse,
+    .config_free = never,
+    .run = never_run,
+};
+static const weir_op silent_op = {
+    .name = "silent",
+    .config_size = 8,
+    .config_init = refuse_silently,
+    .config_free = never,
+    .run = never_run,
+};
+
+static void bad_config(weir_builder *builder)
+{
+    with_stage(builder, &refusing_op, NULL);
+}
+
+static void bad_config_of_a_source(weir_builder *builder)
+{
+    weir_source(builder, &refusing_op, NULL, &(weir_stage_options){ .name = "files" });
+    weir_sink(builder, 0);
+}
+
+static void bad_config_without_a_word(weir_builder *builder)
+{
+    with_stage(builder, &silent_op, NULL);
+}
+
+static void several_mistakes(weir_builder *builder)
+{
+    with_stage(builder, &pass_op, &(weir_stage_options){ .name = "first", .concurrency = UINT32_MAX });
+    weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .name = "second", .queue_items = UINT32_MAX });
+}
+
+static void no_mistake(weir_builder *builder)
+{
+    good_source(builder);
+    weir_sink(builder, 0);
+}
+
+static const struct {
+    void (*describe)(weir_builder *builder);
+    weir_pipeline_options options;
+    int status;
+    const char *stage;
+    const char *message; /* part of it */
+} mistakes[] = {
+    { nothing, { 0 }, WEIR_EINVAL, "", "source" },
+    { only_a_source, { 0 }, WEIR_EINVAL, "", "sink" },
+    { stage_first, { 0 }, WEIR_EINVAL, "pass", "no source yet" },
+    { sink_first, { 0 }, WEIR_EINVAL, "sink", "no source yet" },
+    { two_sources, { 0 }, WEIR_EINVAL, "numbers", "a source already" },
+    { stage_behind_sink, { 0 }, WEIR_EINVAL, "pass", "behind the sink" },
+    { two_sinks, { 0 }, WEIR_EINVAL, "sink", "behind the sink" },
+    { null_source, { 0 }, WEIR_EINVAL, "source", "NULL" },
+    { null_stage, { 0 }, WEIR_EINVAL, "stage", "NULL" },
+    { named_null_stage, { 0 }, WEIR_EINVAL, "later", "NULL" },
+    { no_run, { 0 }, WEIR_EINVAL, "idle", "run" },
+    { no_name, { 0 }, WEIR_EINVAL, "", "name" },
+    { bad_name_of_the_operation, { 0 }, WEIR_EINVAL, "two words", "name" },
+    { empty_name, { 0 }, WEIR_EINVAL, "", "name" },
+    { foreign_name, { 0 }, WEIR_EINVAL, "d\xc3\xa9", "name" },
+    { long_name, { 0 }, WEIR_EINVAL, "xxx", "name" },
+    { concurrent_source, { 0 }, WEIR_EINVAL, "numbers", "concurrency is 2" },
+    { much_concurrency, { 0 }, WEIR_EINVAL, "pass", "concurrency" },
+    { long_queue, { 0 }, WEIR_EINVAL, "pass", "queue_items" },
+    { long_sink_queue, { 0 }, WEIR_EINVAL, "sink", "queue_items" },
+    { many_threads, { 0 }, WEIR_EINVAL, "pass", "threads" },
+    { no_order, { 0 }, WEIR_EINVAL, "pass", "output_order is 7" },
+    { rate_of_nothing, { 0 }, WEIR_EINVAL, "pass", "max_failures" },
+    { no_kind_of_failures, { 0 }, WEIR_EINVAL, "pass", "max_failures" },
+    { negative_failures, { 0 }, WEIR_EINVAL, "pass", "max_failures" },
+    { missing_task_hooks, { 0 }, WEIR_EINVAL, "pass", "task_hooks" },
+    { missing_stage_hooks, { 0 }, WEIR_EINVAL, "pass", "stage_hooks" },
+    { task_hooks_of_a_source, { 0 }, WEIR_EINVAL, "numbers", "task_hooks" },
+    { bad_config, { 0 }, WEIR_ENOTFOUND, "reader", "no folder \"/x\": name one that is there" },
+    { bad_config_of_a_source, { 0 }, WEIR_ENOTFOUND, "files", "no folder" },
+    { bad_config_without_a_word, { 0 }, WEIR_ENOMEM, "silent", "options" },
+    { several_mistakes, { 0 }, WEIR_EINVAL, "first", "concurrency" },
+    { no_mistake, { .stats_interval_ns = -2 }, WEIR_EINVAL, "", "stats_interval_ns" },
+    { no_mistake, { .threads = UINT32_MAX }, WEIR_EINVAL, "", "threads" },
+    { no_mistake, { .num_task_hooks = 1 }, WEIR_EINVAL, "", "task_hooks" },
+    { no_mistake, { .max_failures = { .kind = WEIR_FAILURES_RATE } }, WEIR_EINVAL, "", "max_failures" },
+    { no_mistake, { .max_failures = { .kind = (weir_failures_kind)9 } }, WEIR_EINVAL, "", "max_failures" },
+};
+
+static bool is_told(size_t i)
+{
+    weir_builder *builder = weir_builder_new();
+    weir_pipeline *pipeline = (weir_pipeline *)builder;
+    weir_error error;
+    mistakes[i].describe(builder);
+    int status = weir_build(builder, &mistakes[i].options, &pipeline, &error);
+    assert_ptr_not_equal(pipeline, builder);
+    weir_free(pipeline);
+    if (!pipeline && status == mistakes[i].status && error.status == status &&
+        strncmp(error.stage, mistakes[i].stage, strlen(mistakes[i].stage)) == 0 &&
+        strstr(error.message, mistakes[i].message) && !strchr(error.message, '\n'))
+        return true;
+    print_error("mistake %zu (%s, %s): status %d, stage \"%s\", message \"%s\"\n", i, mistakes[i].stage,
+                mistakes[i].message, status, error.stage, error.message);
+    return false;
+}
+
+static void every_mistake_is_told_with_its_stage(void **state)
+{
+    (void)state;
+    bool all_told = true;
+    for (size_t i = 0; i < LENGTH(mistakes); i++)
+        all_told = is_told(i) && all_told;
+    assert_true(all_told);
+}
+
+static void the_librarys_own_code_is_kept(void **state)
+{
+    (void)state;
+    weir_builder *builder = weir_builder_new();
+    weir_pipeline *pipeline;
+    weir_error error;
+    bad_config(builder);
+    assert_int_equal(weir_build(builder, NULL, &pipeline, &error), WEIR_ENOTFOUND);
+    assert_int_equal(error.library_code, -42);
+}
+
+static void nobody_has_to_take_the_error(void **state)
+{
+    (void)state;
+    weir_pipeline *pipeline;
+    assert_int_equal(weir_build(weir_builder_new(), NULL, &pipeline, NULL), WEIR_EINVAL);
+    assert_null(pipeline);
+}
+
+static void a_null_builder_is_out_of_memory(void **state)
+{
+    (void)state;
+    weir_pipeline *pipeline;
+    weir_error error;
+    good_source(NULL);
+    weir_pipe(NULL, &pass_op, NULL, NULL);
+    weir_sink(NULL, 0);
+    weir_builder_free(NULL);
+    weir_free(NULL);
+    assert_int_equal(weir_build(NULL, NULL, &pipeline, &error), WEIR_ENOMEM);
+    assert_int_equal(error.status, WEIR_ENOMEM);
+    assert_null(pipeline);
+}
+
+static void a_builder_may_be_given_up(void **state)
+{
+    (void)state;
+    weir_builder_free(weir_builder_new());
+    weir_builder *builder = weir_builder_new();
+    no_mistake(builder);
+    weir_builder_free(builder);
+}
+
+/* ---- defaults and names ------------------------------------------------------------------------------------- */
+
+static void check_info(const weir_stage_info *info, const weir_stage_info *expected)
+{
+    assert_string_equal(info->name, expected->name);
+    assert_string_equal(info->queue_name, expected->queue_name);
+    assert_string_equal(info->kind, expected->kind);
+    assert_int_equal(info->concurrency, expected->concurrency);
+    assert_int_equal(info->queue_items, expected->queue_items);
+    assert_int_equal(info->queue_bytes, expected->queue_bytes);
+    assert_string_equal(info->output_order, expected->output_order);
+}
+
+static void run_and_record(weir_builder *builder, weir_pipeline_options options, test_recorder *recorder)
+{
+    recorder_init(recorder);
+    options.observer = &recorder->observer;
+    weir_pipeline *pipeline = build(builder, &options);
+    drain_all(pipeline);
+    weir_free(pipeline);
+    assert_true(recorder->ended);
+}
+
+static void all_zero_options_mean_the_documented_defaults(void **state)
+{
+    (void)state;
+    static const weir_stage_info expected[] = {
+        { "0:0:src", "0:0:src_queue", "source", 1, 2, 0, "completion" },
+        { "0:1:pass", "0:1:pass_queue", "stage", 1, 2, 0, "completion" },
+        { "0:2:sink", "0:2:sink_queue", "sink", 1, 3, 0, "completion" },
+    };
+    test_recorder recorder;
+    weir_builder *builder = weir_builder_new();
+    good_source(builder);
+    weir_pipe(builder, &pass_op, NULL, NULL);
+    weir_sink(builder, 0);
+    run_and_record(builder, (weir_pipeline_options){ 0 }, &recorder);
+    assert_int_equal(recorder.num_stages, LENGTH(expected));
+    for (size_t i = 0; i < LENGTH(expected); i++)
+        check_info(&recorder.infos[i], &expected[i]);
+    assert_int_equal(recorder.run.threads, weir_cpu_budget());
+    assert_int_equal(recorder.run.pipeline_id, 0);
+    recorder_free(&recorder);
+}
+
+static void options_show_in_names_and_infos(void **state)
+{
+    (void)state;
+    static const weir_stage_info expected[] = {
+        { "7:0:src", "7:0:src_queue", "source", 1, 5, 1000, "completion" },
+        { "7:1:a.B-c_1[64]", "7:1:a.B-c_1[64]_queue", "stage", 64, 9, 0, "input" },
+        { "7:2:pass[2]", "7:2:pass[2]_queue", "stage", 2, 2, 1, "completion" },
+        { "7:3:sink", "7:3:sink_queue", "sink", 1, 8, 0, "completion" },
+    };
+    test_recorder recorder;
+    weir_builder *builder = weir_builder_new();
+    weir_source(builder, &numbers_op, &no_numbers, &(weir_stage_options){ .queue_items = 5, .queue_bytes = 1000 });
+    weir_pipe(
+        builder, &pass_op, NULL,
+        &(weir_stage_options){
+            .name = "a.B-c_1", .concurrency = 64, .queue_items = 9, .threads = 3, .output_order = WEIR_ORDER_INPUT });
+    weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 2, .queue_bytes = 1 });
+    weir_sink(builder, 8);
+    run_and_record(builder, (weir_pipeline_options){ .threads = 2, .id = 7 }, &recorder);
+    assert_int_equal(recorder.num_stages, LENGTH(expected));
+    for (size_t i = 0; i < LENGTH(expected); i++)
+        check_info(&recorder.infos[i], &expected[i]);
+    assert_int_equal(recorder.run.threads, 2 + 3);
+    assert_int_equal(recorder.run.pipeline_id, 7);
+    recorder_free(&recorder);
+}
+
+/* ---- what is copied ----------------------------------------------------------------------------------------- */
+
+typedef struct text_config {
+    char *text;
+    test_counter *inits, *frees;
+} text_config;
+
+static int text_init(void *config, weir_error *error)
+{
+    (void)error;
+    text_config *text = config;
+    if (text->text && !(text->text = strdup(text->text)))
+        return WEIR_ENOMEM;
+    if (text->inits)
+        counter_add(text->inits, 1);
+    return WEIR_OK;
+}
+
+static void text_free(void *config)
+{
+    text_config *text = config;
+    if (text->frees)
+        counter_add(text->frees, 1);
+    free(text->text);
+}
+
+static int text_run(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    const text_config *text = weir_task_config(task);
+    REQUIRE(text->text && strcmp(text->text, "as it was") == 0);
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static const weir_op text_op = {
+    .name = "text",
+    .config_size = sizeof(text_config),
+    .config_init = text_init,
+    .config_free = text_free,
+    .run = text_run,
+};
+
+static void the_options_of_the_operation_are_copied(void **state)
+{
+    (void)state;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 3 };
+    test_counter inits = COUNTER, frees = COUNTER;
+    char text[] = "as it was";
+    text_config config = { .text = text, .inits = &inits, .frees = &frees };
+    weir_builder *builder = builder_with(&numbers);
+    weir_pipe(builder, &text_op, &config, NULL);
+    memset(text, 'x', sizeof text - 1);
+    memset(&config, 0xff, sizeof config);
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build(builder, NULL);
+    assert_int_equal(drain_all(pipeline), 3);
+    assert_int_equal(counter_value(&frees), 0);
+    weir_free(pipeline);
+    assert_int_equal(counter_value(&inits), 1);
+    assert_int_equal(counter_value(&frees), 1);
+    ledger_close(&ledger);
+}
+
+/* However building ends. */
+static void each_copy_is_freed_once(void **state)
+{
+    (void)state;
+    test_counter inits = COUNTER, frees = COUNTER;
+    text_config config = { .inits = &inits, .frees = &frees };
+    for (int i = 0; i < 4; i++) {
+        weir_builder *builder = weir_builder_new();
+        weir_pipeline *pipeline = NULL;
+        good_source(builder);
+        weir_pipe(builder, &text_op, &config, NULL);
+        if (i == 1)
+            weir_pipe(builder, &no_run_op, NULL, NULL);
+        if (i > 1)
+            weir_sink(builder, 0);
+        if (i == 0)
+            weir_builder_free(builder);
+        else
+            weir_build(builder, &(weir_pipeline_options){ .stats_interval_ns = i == 2 ? -2 : 0 }, &pipeline, NULL);
+        weir_free(pipeline);
+        assert_int_equal(counter_value(&inits), i + 1);
+        assert_int_equal(counter_value(&frees), i + 1);
+    }
+}
+
+static int expect_zeros(void *config, weir_error *error)
+{
+    (void)error;
+    static const char zeros[64];
+    REQUIRE(memcmp(config, zeros, sizeof zeros) == 0);
+    return WEIR_OK;
+}
+
+static void no_options_of_the_operation_are_zeros(void **state)
+{
+    (void)state;
+    static const weir_op op = { .name = "zeros", .config_size = 64, .config_init = expect_zeros, .run = never_run };
+    weir_builder *builder = weir_builder_new();
+    with_stage(builder, &op, NULL);
+    weir_free(build(builder, NULL));
+}
+
+static int expect_itself(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)in;
+    (void)out;
+    const void *const *self = weir_task_config(task);
+    REQUIRE(*self == self);
+    return WEIR_SKIP;
+}
+
+static void without_a_size_the_pointer_is_passed_on(void **state)
+{
+    (void)state;
+    static const weir_op op = { .name = "itself", .run = expect_itself };
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 2 };
+    const void *config = &config;
+    weir_builder *builder = builder_with(&numbers);
+    weir_pipe(builder, &op, &config, NULL);
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build(builder, NULL);
+    assert_int_equal(drain_all(pipeline), 0);
+    weir_free(pipeline);
+    ledger_close(&ledger);
+}
+
+static int count_begin(void *self, void *hook_state, weir_task *task, const weir_item *in)
+{
+    (void)hook_state;
+    (void)task;
+    (void)in;
+    counter_add(self, 1);
+    return WEIR_OK;
+}
+
+static int count_start(void *self, const char *stage, weir_error *error)
+{
+    (void)stage;
+    (void)error;
+    counter_add(self, 1);
+    return WEIR_OK;
+}
+
+/* What the options point to is overwritten as soon as the call has returned. */
+static void hooks_and_names_are_copied(void **state)
+{
+    (void)state;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 3 };
+    test_counter tasks = COUNTER, stages = COUNTER;
+    weir_task_hook task_hooks[2] = { { .self = &tasks, .begin = count_begin },
+                                     { .self = &tasks, .begin = count_begin } };
+    weir_stage_hook stage_hooks[1] = { { .self = &stages, .start = count_start } };
+    char name[] = "named";
+    weir_stage_options options = {
+        .name = name, .task_hooks = task_hooks, .num_task_hooks = 2, .stage_hooks = stage_hooks, .num_stage_hooks = 1
+    };
+    weir_builder *builder = builder_with(&numbers);
+    weir_pipe(builder, &pass_op, NULL, &options);
+    memset(&options, 0xff, sizeof options);
+    memset(stage_hooks, 0xff, sizeof stage_hooks);
+    memset(name, '?', sizeof name - 1);
+    weir_sink(builder, 0);
+
+    weir_pipeline_options pipeline_options = { .task_hooks = task_hooks, .num_task_hooks = 1 };
+    task_hooks[0] = (weir_task_hook){ .self = &tasks, .begin = count_begin };
+    weir_pipeline *pipeline = build(builder, &pipeline_options);
+    memset(task_hooks, 0xff, sizeof task_hooks);
+    assert_int_equal(drain_all(pipeline), 3);
+    assert_int_equal(account_of(pipeline, "0:1:named").taken, 3);
+    weir_free(pipeline);
+    assert_int_equal(counter_value(&tasks), 3 * 3);
+    assert_int_equal(counter_value(&stages), 1);
+    ledger_close(&ledger);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(every_mistake_is_told_with_its_stage),
+        TEST(the_librarys_own_code_is_kept),
+        TEST(nobody_has_to_take_the_error),
+        TEST(a_null_builder_is_out_of_memory),
+        TEST(a_builder_may_be_given_up),
+        TEST(all_zero_options_mean_the_documented_defaults),
+        TEST(options_show_in_names_and_infos),
+        TEST(the_options_of_the_operation_are_copied),
+        TEST(each_copy_is_freed_once),
+        TEST(no_options_of_the_operation_are_zeros),
+        TEST(without_a_size_the_pointer_is_passed_on),
+        TEST(hooks_and_names_are_copied),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
