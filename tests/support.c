@@ -310,6 +310,74 @@ static int pass_gate(void *worker, weir_item *in, weir_item *out, weir_task *tas
 
 const weir_op gated_op = { .name = "gated", .run = pass_gate };
 
+void pending_init(test_pending *pending)
+{
+    memset(pending, 0, sizeof *pending);
+    pthread_mutex_init(&pending->lock, NULL);
+    pthread_cond_init(&pending->changed, NULL);
+}
+
+void pending_add(test_pending *pending, weir_task *task, weir_item *in)
+{
+    pthread_mutex_lock(&pending->lock);
+    REQUIRE(pending->num_added - pending->num_taken < LENGTH(pending->tasks));
+    pending->tasks[pending->num_added++ % LENGTH(pending->tasks)] = (struct test_pending_task){ task, in };
+    pthread_cond_broadcast(&pending->changed);
+    pthread_mutex_unlock(&pending->lock);
+}
+
+weir_task *pending_take(test_pending *pending, weir_item **in)
+{
+    pending_await(pending, 1);
+    pthread_mutex_lock(&pending->lock);
+    struct test_pending_task taken = pending->tasks[pending->num_taken++ % LENGTH(pending->tasks)];
+    pthread_mutex_unlock(&pending->lock);
+    if (in)
+        *in = taken.in;
+    return taken.task;
+}
+
+void pending_await(test_pending *pending, uint64_t num_waiting)
+{
+    pthread_mutex_lock(&pending->lock);
+    while (pending->num_added - pending->num_taken < num_waiting)
+        pthread_cond_wait(&pending->changed, &pending->lock);
+    pthread_mutex_unlock(&pending->lock);
+}
+
+static void *complete_all(void *argument)
+{
+    weir_item *in;
+    weir_task *task;
+    while ((task = pending_take(argument, &in))) {
+        weir_item out = { 0 };
+        weir_item_move(&out, in);
+        weir_task_complete(task, WEIR_OK, &out);
+    }
+    return NULL;
+}
+
+void pending_start(test_pending *pending)
+{
+    pending->thread = thread_start(complete_all, pending);
+}
+
+void pending_end(test_pending *pending)
+{
+    pending_add(pending, NULL, NULL);
+    thread_join(pending->thread);
+}
+
+static int leave_pending(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)out;
+    pending_add((test_pending *)weir_task_config(task), task, in);
+    return WEIR_PENDING;
+}
+
+const weir_op pending_op = { .name = "pending", .run = leave_pending };
+
 weir_builder *builder_with(const test_numbers *numbers)
 {
     weir_builder *builder = weir_builder_new();
@@ -419,22 +487,50 @@ static void on_start(void *self, const weir_run_info *info)
     leave(recorder);
 }
 
-/* In a lap a stage comes before its queue, and what is upstream before what is downstream; source and sink have no
-   stage figures. So call n of a lap is known: queue 0, stage 1, queue 1, … queue of the sink. */
-static uint64_t begin_lap_call(test_recorder *recorder, bool is_queue, const char *name)
+static bool has_task_figures(const weir_stage_info *info)
+{
+    return strcmp(info->kind, "stage") == 0 || strcmp(info->kind, "route") == 0;
+}
+
+static bool is_of(const char *name, const weir_stage_info *info)
+{
+    return strncmp(name, info->name, strlen(info->name)) == 0;
+}
+
+/* The first lap shows what comes in each lap: upstream first, of each stage that has tasks its figures, then those of
+   its queue, or queues. */
+static void learn_lap_call(test_recorder *recorder, const char *name)
+{
+    uint64_t number = recorder->num_lap_names;
+    char *kept = *APPEND(recorder->lap_names, recorder->num_lap_names);
+    strncpy(kept, name, sizeof *recorder->lap_names - 1);
+    for (uint32_t i = 0; i < recorder->num_stages; i++) {
+        const weir_stage_info *info = &recorder->infos[i];
+        if (strcmp(name, info->name) == 0)
+            REQUIRE(has_task_figures(info) && i > 0 && number > 0);
+        if (strcmp(name, info->queue_name) == 0 && has_task_figures(info))
+            REQUIRE(strcmp(recorder->lap_names[number - 1], info->name) == 0);
+        else if (strcmp(name, info->queue_name) == 0 && i > 0)
+            REQUIRE(is_of(recorder->lap_names[number - 1], &recorder->infos[i - 1]));
+    }
+}
+
+/* Returns the number of the lap. */
+static uint64_t begin_lap_call(test_recorder *recorder, const char *name)
 {
     REQUIRE(recorder->started);
-    bool of_sink = recorder->calls_in_lap == 2 * recorder->num_stages - 3;
-    const weir_stage_info *info =
-        &recorder->infos[of_sink ? recorder->num_stages - 1 : (recorder->calls_in_lap + 1) / 2];
-    REQUIRE(is_queue == (of_sink || recorder->calls_in_lap % 2 == 0));
-    REQUIRE(strcmp(name, is_queue ? info->queue_name : info->name) == 0);
+    if (counter_value(&recorder->laps) == 0)
+        learn_lap_call(recorder, name);
+    REQUIRE(recorder->calls_in_lap < recorder->num_lap_names);
+    REQUIRE(strcmp(name, recorder->lap_names[recorder->calls_in_lap++]) == 0);
     return (uint64_t)counter_value(&recorder->laps);
 }
 
-static void end_lap_call(test_recorder *recorder)
+static void end_lap_call(test_recorder *recorder, const char *name)
 {
-    bool complete = ++recorder->calls_in_lap == 2 * recorder->num_stages - 2;
+    bool complete = strcmp(name, recorder->infos[recorder->num_stages - 1].queue_name) == 0;
+    REQUIRE(complete == (counter_value(&recorder->laps) > 0 && recorder->calls_in_lap == recorder->num_lap_names) ||
+            counter_value(&recorder->laps) == 0);
     leave(recorder);
     if (!complete)
         return;
@@ -444,48 +540,42 @@ static void end_lap_call(test_recorder *recorder)
         recorder->on_lap(recorder, recorder->on_lap_argument);
 }
 
-static const char *kept_name(const test_recorder *recorder, const char *name, int which)
-{
-    for (uint32_t i = 0; i < recorder->num_stages; i++)
-        if (strcmp(recorder->names[i][which], name) == 0)
-            return recorder->names[i][which];
-    return NULL;
-}
+#define KEEP(field, from) snprintf((field), sizeof(field), "%s", (from))
 
 static void on_stage_lap(void *self, const weir_stage_lap *lap)
 {
     test_recorder *recorder = self;
     enter(recorder);
-    uint64_t number = begin_lap_call(recorder, false, lap->name);
+    uint64_t number = begin_lap_call(recorder, lap->name);
     pthread_mutex_lock(&recorder->lock);
     stage_record *record = APPEND(recorder->stages, recorder->num_stage_records);
     record->lap = *lap;
-    record->lap.name = kept_name(recorder, lap->name, 0);
+    record->lap.name = NULL;
+    KEEP(record->name, lap->name);
     record->lap.run_times = NULL;
     record->lap_number = number;
     record->histogram_count = lap->run_times->count;
     pthread_mutex_unlock(&recorder->lock);
-    end_lap_call(recorder);
+    end_lap_call(recorder, lap->name);
 }
 
 static void on_queue_lap(void *self, const weir_queue_lap *lap)
 {
     test_recorder *recorder = self;
     enter(recorder);
-    uint64_t number = begin_lap_call(recorder, true, lap->name);
+    uint64_t number = begin_lap_call(recorder, lap->name);
     pthread_mutex_lock(&recorder->lock);
     queue_record *record = APPEND(recorder->queues, recorder->num_queue_records);
     record->lap = *lap;
-    record->lap.name = kept_name(recorder, lap->name, 1);
+    record->lap.name = NULL;
+    KEEP(record->name, lap->name);
     record->lap.put_times = record->lap.get_times = NULL;
     record->lap_number = number;
     record->put_count = lap->put_times->count;
     record->get_count = lap->get_times->count;
     pthread_mutex_unlock(&recorder->lock);
-    end_lap_call(recorder);
+    end_lap_call(recorder, lap->name);
 }
-
-#define KEEP(field, from) snprintf((field), sizeof(field), "%s", (from))
 
 static void on_failure(void *self, const weir_failure *failure)
 {
@@ -556,6 +646,7 @@ void recorder_init(test_recorder *recorder)
 void recorder_free(test_recorder *recorder)
 {
     free(recorder->names);
+    free(recorder->lap_names);
     free(recorder->infos);
     free(recorder->stages);
     free(recorder->queues);
@@ -568,9 +659,9 @@ weir_stage_lap recorder_stage_total(test_recorder *recorder, const char *name)
     weir_stage_lap total = { 0 };
     for (uint64_t i = 0; i < recorder->num_stage_records; i++) {
         const weir_stage_lap *lap = &recorder->stages[i].lap;
-        if (strcmp(lap->name, name) != 0)
+        if (strcmp(recorder->stages[i].name, name) != 0)
             continue;
-        total.name = lap->name;
+        total.name = name;
         total.elapsed_ns += lap->elapsed_ns;
         total.num_tasks += lap->num_tasks;
         total.num_failures += lap->num_failures;
@@ -593,9 +684,9 @@ weir_queue_lap recorder_queue_total(test_recorder *recorder, const char *name)
     weir_queue_lap total = { 0 };
     for (uint64_t i = 0; i < recorder->num_queue_records; i++) {
         const weir_queue_lap *lap = &recorder->queues[i].lap;
-        if (strcmp(lap->name, name) != 0)
+        if (strcmp(recorder->queues[i].name, name) != 0)
             continue;
-        total.name = lap->name;
+        total.name = name;
         total.capacity = lap->capacity;
         total.elapsed_ns += lap->elapsed_ns;
         total.num_put += lap->num_put;

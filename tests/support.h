@@ -146,6 +146,37 @@ extern const weir_op pass_op;
 /* Passes its options, a gate, then hands its input on. */
 extern const weir_op gated_op;
 
+/* Tasks that are pending, for who completes them. */
+typedef struct test_pending {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct test_pending_task {
+        weir_task *task;
+        weir_item *in;
+    } tasks[1024]; /* a ring */
+    uint64_t num_added, num_taken;
+    pthread_t thread; /* of pending_start() */
+} test_pending;
+
+#define PENDING \
+    { \
+        .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER \
+    }
+
+/* Its options, a test_pending, get each task, which returns WEIR_PENDING. */
+extern const weir_op pending_op;
+
+void pending_init(test_pending *pending);
+void pending_add(test_pending *pending, weir_task *task, weir_item *in);
+
+/* Waits for a task, the oldest; *in (which may be NULL) is its input. NULL = pending_end() was called and none is left. */
+weir_task *pending_take(test_pending *pending, weir_item **in);
+void pending_await(test_pending *pending, uint64_t num_waiting);
+
+/* A thread that completes the tasks, oldest first, by handing their input on. */
+void pending_start(test_pending *pending);
+void pending_end(test_pending *pending);
+
 /* Adds the one source that most tests use. */
 weir_builder *builder_with(const test_numbers *numbers);
 
@@ -169,13 +200,15 @@ void assert_account_is_exact(const weir_account *account);
 /* ---- the observer that records ------------------------------------------------------------------------------- */
 
 typedef struct stage_record {
-    weir_stage_lap lap; /* run_times is NULL */
+    weir_stage_lap lap; /* name and run_times are NULL */
+    char name[128];
     uint64_t lap_number;
     uint64_t histogram_count;
 } stage_record;
 
 typedef struct queue_record {
-    weir_queue_lap lap; /* put_times and get_times are NULL */
+    weir_queue_lap lap; /* name, put_times and get_times are NULL */
+    char name[128];
     uint64_t lap_number;
     uint64_t put_count, get_count;
 } queue_record;
@@ -210,7 +243,8 @@ typedef struct test_recorder {
     failure_record *failures;
     event_record *events;
     uint64_t num_stage_records, num_queue_records, num_failures, num_events;
-    uint64_t calls_in_lap;
+    char (*lap_names)[128]; /* in the order of the first lap's calls */
+    uint64_t num_lap_names, calls_in_lap;
     test_counter laps;          /* complete ones */
     test_counter failures_told; /* also counted while failure_gate is shut: before it is passed */
     test_counter ends;

@@ -51,7 +51,7 @@ static void sink_first(weir_builder *builder)
     good_source(builder);
 }
 
-static void two_sources(weir_builder *builder)
+static void two_sources_without_a_merge(weir_builder *builder)
 {
     good_source(builder);
     good_source(builder);
@@ -248,6 +248,164 @@ static void several_mistakes(weir_builder *builder)
     weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .name = "second", .queue_items = UINT32_MAX });
 }
 
+static void negative_deadline(weir_builder *builder)
+{
+    with_stage(builder, &pass_op, &(weir_stage_options){ .task_deadline_ns = -1 });
+}
+
+static void epochs_of_a_stage(weir_builder *builder)
+{
+    with_stage(builder, &pass_op, &(weir_stage_options){ .epochs = 2 });
+}
+
+static void failures_of_a_source(weir_builder *builder)
+{
+    with_source(builder, &(weir_stage_options){ .max_failures = { .kind = WEIR_FAILURES_COUNT } });
+}
+
+/* ---- mistakes with routes and merges ------------------------------------------------------------------------ */
+
+static int pick_first(void *self, const weir_item *item)
+{
+    (void)self;
+    (void)item;
+    return 0;
+}
+
+static const weir_route_config two_branches = { .pick = pick_first, .num_branches = 2 };
+
+static void route_of(weir_builder *builder, uint32_t num_described)
+{
+    good_source(builder);
+    weir_route(builder, &two_branches, NULL);
+    for (uint32_t i = 0; i < num_described; i++)
+        weir_branch(builder);
+}
+
+static void route_without_options(weir_builder *builder)
+{
+    good_source(builder);
+    weir_route(builder, NULL, NULL);
+}
+
+static void route_without_pick(weir_builder *builder)
+{
+    good_source(builder);
+    weir_route(builder, &(weir_route_config){ .num_branches = 2 }, NULL);
+}
+
+static void route_without_branches(weir_builder *builder)
+{
+    good_source(builder);
+    weir_route(builder, &(weir_route_config){ .pick = pick_first }, NULL);
+}
+
+static void route_of_too_many_branches(weir_builder *builder)
+{
+    good_source(builder);
+    weir_route(builder, &(weir_route_config){ .pick = pick_first, .num_branches = UINT32_MAX }, NULL);
+}
+
+static void route_first(weir_builder *builder)
+{
+    weir_route(builder, &two_branches, &(weir_stage_options){ .name = "by-size" });
+}
+
+static void stage_before_the_branch(weir_builder *builder)
+{
+    route_of(builder, 0);
+    weir_pipe(builder, &pass_op, NULL, NULL);
+}
+
+static void branch_without_a_route(weir_builder *builder)
+{
+    good_source(builder);
+    weir_branch(builder);
+}
+
+static void join_without_a_route(weir_builder *builder)
+{
+    good_source(builder);
+    weir_join(builder, NULL);
+}
+
+static void one_branch_too_many(weir_builder *builder)
+{
+    route_of(builder, 3);
+}
+
+static void one_branch_too_few(weir_builder *builder)
+{
+    route_of(builder, 1);
+    weir_join(builder, NULL);
+}
+
+static void sink_in_a_route(weir_builder *builder)
+{
+    route_of(builder, 2);
+    weir_sink(builder, 0);
+}
+
+static void source_in_a_route(weir_builder *builder)
+{
+    route_of(builder, 1);
+    good_source(builder);
+}
+
+static void merge_in_a_route(weir_builder *builder)
+{
+    route_of(builder, 2);
+    weir_merge(builder, NULL, NULL);
+}
+
+static void route_that_stays_open(weir_builder *builder)
+{
+    route_of(builder, 2);
+}
+
+static void merge_of_nothing(weir_builder *builder)
+{
+    weir_merge(builder, NULL, NULL);
+}
+
+static void concurrent_merge(weir_builder *builder)
+{
+    good_source(builder);
+    weir_merge(builder, NULL, &(weir_stage_options){ .concurrency = 2 });
+}
+
+static void merge_of_two(weir_builder *builder, const weir_merge_config *config)
+{
+    good_source(builder);
+    good_source(builder);
+    weir_merge(builder, config, NULL);
+}
+
+static void merge_in_no_order(weir_builder *builder)
+{
+    merge_of_two(builder, &(weir_merge_config){ .order = (weir_merge_order)5 });
+}
+
+static void merge_without_weights(weir_builder *builder)
+{
+    merge_of_two(builder, &(weir_merge_config){ .order = WEIR_MERGE_WEIGHTED, .num_weights = 2 });
+}
+
+static void merge_with_a_weight_too_few(weir_builder *builder)
+{
+    merge_of_two(builder, &(weir_merge_config){
+                              .order = WEIR_MERGE_WEIGHTED, .weights = (const uint32_t[]){ 1 }, .num_weights = 1 });
+}
+
+static void merge_with_a_weight_of_zero(weir_builder *builder)
+{
+    merge_of_two(builder, &(weir_merge_config){ .order = WEIR_MERGE_WEIGHTED,
+                                                .weights = (const uint32_t[]){ 1, 0 },
+                                                .num_weights = 2 });
+}
+
+/* ---- the table ---------------------------------------------------------------------------------------------- */
+
 static void no_mistake(weir_builder *builder)
 {
     good_source(builder);
@@ -265,10 +423,10 @@ static const struct {
     { only_a_source, { 0 }, WEIR_EINVAL, "", "sink" },
     { stage_first, { 0 }, WEIR_EINVAL, "pass", "no source yet" },
     { sink_first, { 0 }, WEIR_EINVAL, "sink", "no source yet" },
-    { two_sources, { 0 }, WEIR_EINVAL, "numbers", "a source already" },
+    { two_sources_without_a_merge, { 0 }, WEIR_EINVAL, "sink", "weir_merge()" },
     { stage_behind_sink, { 0 }, WEIR_EINVAL, "pass", "behind the sink" },
     { two_sinks, { 0 }, WEIR_EINVAL, "sink", "behind the sink" },
-    { null_source, { 0 }, WEIR_EINVAL, "source", "NULL" },
+    { null_source, { 0 }, WEIR_EINVAL, "src", "NULL" },
     { null_stage, { 0 }, WEIR_EINVAL, "stage", "NULL" },
     { named_null_stage, { 0 }, WEIR_EINVAL, "later", "NULL" },
     { no_run, { 0 }, WEIR_EINVAL, "idle", "run" },
@@ -277,7 +435,7 @@ static const struct {
     { empty_name, { 0 }, WEIR_EINVAL, "", "name" },
     { foreign_name, { 0 }, WEIR_EINVAL, "d\xc3\xa9", "name" },
     { long_name, { 0 }, WEIR_EINVAL, "xxx", "name" },
-    { concurrent_source, { 0 }, WEIR_EINVAL, "numbers", "concurrency is 2" },
+    { concurrent_source, { 0 }, WEIR_EINVAL, "src", "concurrency is 2" },
     { much_concurrency, { 0 }, WEIR_EINVAL, "pass", "concurrency" },
     { long_queue, { 0 }, WEIR_EINVAL, "pass", "queue_items" },
     { long_sink_queue, { 0 }, WEIR_EINVAL, "sink", "queue_items" },
@@ -288,12 +446,37 @@ static const struct {
     { negative_failures, { 0 }, WEIR_EINVAL, "pass", "max_failures" },
     { missing_task_hooks, { 0 }, WEIR_EINVAL, "pass", "task_hooks" },
     { missing_stage_hooks, { 0 }, WEIR_EINVAL, "pass", "stage_hooks" },
-    { task_hooks_of_a_source, { 0 }, WEIR_EINVAL, "numbers", "task_hooks" },
+    { task_hooks_of_a_source, { 0 }, WEIR_EINVAL, "src", "task_hooks" },
+    { negative_deadline, { 0 }, WEIR_EINVAL, "pass", "task_deadline_ns" },
+    { epochs_of_a_stage, { 0 }, WEIR_EINVAL, "pass", "epochs" },
+    { failures_of_a_source, { 0 }, WEIR_EINVAL, "src", "max_failures" },
+    { route_without_options, { 0 }, WEIR_EINVAL, "route", "pick" },
+    { route_without_pick, { 0 }, WEIR_EINVAL, "route", "pick" },
+    { route_without_branches, { 0 }, WEIR_EINVAL, "route", "num_branches" },
+    { route_of_too_many_branches, { 0 }, WEIR_EINVAL, "route", "num_branches" },
+    { route_first, { 0 }, WEIR_EINVAL, "by-size", "no source yet" },
+    { stage_before_the_branch, { 0 }, WEIR_EINVAL, "pass", "weir_branch()" },
+    { branch_without_a_route, { 0 }, WEIR_EINVAL, "", "weir_route()" },
+    { join_without_a_route, { 0 }, WEIR_EINVAL, "", "weir_route()" },
+    { one_branch_too_many, { 0 }, WEIR_EINVAL, "route", "2 branches" },
+    { one_branch_too_few, { 0 }, WEIR_EINVAL, "route", "only 1" },
+    { sink_in_a_route, { 0 }, WEIR_EINVAL, "sink", "weir_join()" },
+    { source_in_a_route, { 0 }, WEIR_EINVAL, "src", "weir_join()" },
+    { merge_in_a_route, { 0 }, WEIR_EINVAL, "merge", "weir_join()" },
+    { route_that_stays_open, { 0 }, WEIR_EINVAL, "", "weir_join()" },
+    { merge_of_nothing, { 0 }, WEIR_EINVAL, "merge", "no source yet" },
+    { concurrent_merge, { 0 }, WEIR_EINVAL, "merge", "concurrency is 2" },
+    { merge_in_no_order, { 0 }, WEIR_EINVAL, "merge", "order is 5" },
+    { merge_without_weights, { 0 }, WEIR_EINVAL, "merge", "weights" },
+    { merge_with_a_weight_too_few, { 0 }, WEIR_EINVAL, "merge", "1 weights" },
+    { merge_with_a_weight_of_zero, { 0 }, WEIR_EINVAL, "merge", "weight 1 is 0" },
     { bad_config, { 0 }, WEIR_ENOTFOUND, "reader", "no folder \"/x\": name one that is there" },
     { bad_config_of_a_source, { 0 }, WEIR_ENOTFOUND, "files", "no folder" },
     { bad_config_without_a_word, { 0 }, WEIR_ENOMEM, "silent", "options" },
     { several_mistakes, { 0 }, WEIR_EINVAL, "first", "concurrency" },
     { no_mistake, { .stats_interval_ns = -2 }, WEIR_EINVAL, "", "stats_interval_ns" },
+    { no_mistake, { .stall_warning_ns = -2 }, WEIR_EINVAL, "", "stall_warning_ns" },
+    { no_mistake, { .max_failures = { .kind = WEIR_FAILURES_COUNT, .count = -2 } }, WEIR_EINVAL, "", "max_failures" },
     { no_mistake, { .threads = UINT32_MAX }, WEIR_EINVAL, "", "threads" },
     { no_mistake, { .num_task_hooks = 1 }, WEIR_EINVAL, "", "task_hooks" },
     { no_mistake, { .max_failures = { .kind = WEIR_FAILURES_RATE } }, WEIR_EINVAL, "", "max_failures" },
@@ -353,6 +536,10 @@ static void a_null_builder_is_out_of_memory(void **state)
     weir_error error;
     good_source(NULL);
     weir_pipe(NULL, &pass_op, NULL, NULL);
+    weir_route(NULL, &two_branches, NULL);
+    weir_branch(NULL);
+    weir_join(NULL, NULL);
+    weir_merge(NULL, NULL, NULL);
     weir_sink(NULL, 0);
     weir_builder_free(NULL);
     weir_free(NULL);
@@ -365,9 +552,11 @@ static void a_builder_may_be_given_up(void **state)
 {
     (void)state;
     weir_builder_free(weir_builder_new());
-    weir_builder *builder = weir_builder_new();
-    no_mistake(builder);
-    weir_builder_free(builder);
+    for (size_t i = 0; i < LENGTH(mistakes); i++) {
+        weir_builder *builder = weir_builder_new();
+        mistakes[i].describe(builder);
+        weir_builder_free(builder);
+    }
 }
 
 /* ---- defaults and names ------------------------------------------------------------------------------------- */
