@@ -436,7 +436,8 @@ weir_account account_of(weir_pipeline *pipeline, const char *stage)
 void assert_account_is_exact(const weir_account *account)
 {
     assert_int_equal(account->taken + account->created,
-                     account->handed_on + account->skipped + account->failed + account->dropped + account->in_flight);
+                     account->handed_on + account->skipped + account->failed + account->dropped + account->merged +
+                         account->in_flight);
 }
 
 /* ---- the observer that records ------------------------------------------------------------------------------- */
@@ -555,6 +556,7 @@ static void on_stage_lap(void *self, const weir_stage_lap *lap)
     record->lap.run_times = NULL;
     record->lap_number = number;
     record->histogram_count = lap->run_times->count;
+    snprintf(record->phase, sizeof record->phase, "%s", lap->place.phase);
     pthread_mutex_unlock(&recorder->lock);
     end_lap_call(recorder, lap->name);
 }
@@ -572,6 +574,7 @@ static void on_queue_lap(void *self, const weir_queue_lap *lap)
     record->lap.put_times = record->lap.get_times = NULL;
     record->lap_number = number;
     record->put_count = lap->put_times->count;
+    snprintf(record->phase, sizeof record->phase, "%s", lap->place.phase);
     record->get_count = lap->get_times->count;
     pthread_mutex_unlock(&recorder->lock);
     end_lap_call(recorder, lap->name);

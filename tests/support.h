@@ -34,6 +34,11 @@ enum { TEST_SECONDS = 60 /* a test that takes longer is aborted by name; sanitiz
 #function, function, test_setup, test_teardown, #function \
     }
 
+/* What main() returns. WEIR_TEST and WEIR_SKIP_TEST, patterns with * and ?, choose among the tests. */
+#define RUN_TESTS(tests) \
+    (cmocka_set_test_filter(getenv("WEIR_TEST")), cmocka_set_skip_filter(getenv("WEIR_SKIP_TEST")), \
+     cmocka_run_group_tests(tests, NULL, NULL))
+
 int test_setup(void **state);
 int test_teardown(void **state);
 
@@ -204,6 +209,7 @@ typedef struct stage_record {
     char name[128];
     uint64_t lap_number;
     uint64_t histogram_count;
+    char phase[64];
 } stage_record;
 
 typedef struct queue_record {
@@ -211,6 +217,7 @@ typedef struct queue_record {
     char name[128];
     uint64_t lap_number;
     uint64_t put_count, get_count;
+    char phase[64];
 } queue_record;
 
 typedef struct failure_record {

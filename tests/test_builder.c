@@ -830,5 +830,5 @@ int main(void)
         TEST(without_a_size_the_pointer_is_passed_on),
         TEST(hooks_and_names_are_copied),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests);
 }

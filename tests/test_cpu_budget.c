@@ -146,5 +146,5 @@ int main(void)
         TEST(without_groups_the_budget_is_the_cpus),
         TEST(the_budget_of_this_process_obeys_its_affinity_mask),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests);
 }

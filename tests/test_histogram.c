@@ -355,5 +355,5 @@ int main(void)
         TEST(damaged_bytes_are_refused_and_change_nothing),
         TEST(random_bytes_never_do_harm),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests);
 }

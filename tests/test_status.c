@@ -162,5 +162,5 @@ int main(void)
         TEST(null_gives_the_log_back_to_stderr),
         TEST(several_threads_may_log_at_once),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests);
 }
