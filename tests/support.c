@@ -435,9 +435,8 @@ weir_account account_of(weir_pipeline *pipeline, const char *stage)
 
 void assert_account_is_exact(const weir_account *account)
 {
-    assert_int_equal(account->taken + account->created,
-                     account->handed_on + account->skipped + account->failed + account->dropped + account->merged +
-                         account->in_flight);
+    assert_int_equal(account->taken + account->created, account->handed_on + account->skipped + account->failed +
+                                                            account->dropped + account->merged + account->in_flight);
 }
 
 /* ---- the observer that records ------------------------------------------------------------------------------- */
