@@ -209,16 +209,6 @@ static bench_spread spread_of(const decode_sample *samples, uint32_t runs, int k
     return bench_spread_of(values, runs);
 }
 
-static void report_spread(bench_report *report, const char *name, bench_spread spread)
-{
-    char full_name[64];
-    bench_report_number(report, name, spread.median);
-    snprintf(full_name, sizeof full_name, "%s_min", name);
-    bench_report_number(report, full_name, spread.min);
-    snprintf(full_name, sizeof full_name, "%s_max", name);
-    bench_report_number(report, full_name, spread.max);
-}
-
 /* A line of the table and a row of the report. */
 static void tell(bench_report *report, const decode_job *job, const decode_sample *samples, int kind)
 {
@@ -237,16 +227,16 @@ static void tell(bench_report *report, const decode_job *job, const decode_sampl
     bench_report_number(report, "files", (double)job->bare.num_paths);
     bench_report_number(report, "width", settings->width);
     bench_report_number(report, "height", settings->height);
-    report_spread(report, "clips_per_s", speed);
-    report_spread(report, "clips_per_cpu_s", thrift);
-    report_spread(report, "peak_bytes", peak);
+    bench_report_spread(report, "clips_per_s", speed);
+    bench_report_spread(report, "clips_per_cpu_s", thrift);
+    bench_report_spread(report, "peak_bytes", peak);
     if (kind == WEIR) {
         bench_spread ratio = spread_of(samples, settings->runs, NUM_KINDS, offsetof(decode_sample, clips_per_cpu_s));
         bench_spread wall = spread_of(samples, settings->runs, NUM_KINDS, offsetof(decode_sample, clips_per_s));
         printf("  %.3f (%.3f..%.3f)  %.3f (%.3f..%.3f)", ratio.median, ratio.min, ratio.max, wall.median, wall.min,
                wall.max);
-        report_spread(report, "clips_per_cpu_s_ratio", ratio);
-        report_spread(report, "clips_per_s_ratio", wall);
+        bench_report_spread(report, "clips_per_cpu_s_ratio", ratio);
+        bench_report_spread(report, "clips_per_s_ratio", wall);
     }
     putchar('\n');
 }

@@ -13,30 +13,31 @@ bool bench_read_text(const char *text, void *to)
     return true;
 }
 
-/* Reads a count and tells where it ends; NULL = there is none. */
-static const char *read_count(const char *text, uint32_t *count)
+/* Reads a number from `lowest` up and tells where it ends; NULL = there is none. */
+static const char *read_number(const char *text, uint32_t lowest, uint32_t *number)
 {
     char *end;
     errno = 0;
-    unsigned long value = isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : 0;
-    if (value == 0 || value > UINT32_MAX || errno)
+    if (!isdigit((unsigned char)*text))
         return NULL;
-    *count = (uint32_t)value;
+    unsigned long value = strtoul(text, &end, 10);
+    if (value < lowest || value > UINT32_MAX || errno)
+        return NULL;
+    *number = (uint32_t)value;
     return end;
 }
 
 bool bench_read_count(const char *text, void *to)
 {
-    const char *end = read_count(text, to);
+    const char *end = read_number(text, 1, to);
     return end && !*end;
 }
 
-bool bench_read_list(const char *text, void *to)
+static bool read_numbers(const char *text, uint32_t lowest, bench_list *list)
 {
-    bench_list *list = to;
     list->num_values = 0;
     while (list->num_values < BENCH_MAX_LIST) {
-        text = read_count(text, &list->values[list->num_values]);
+        text = read_number(text, lowest, &list->values[list->num_values]);
         if (!text)
             return false;
         list->num_values++;
@@ -46,6 +47,16 @@ bool bench_read_list(const char *text, void *to)
             return false;
     }
     return false;
+}
+
+bool bench_read_list(const char *text, void *to)
+{
+    return read_numbers(text, 1, to);
+}
+
+bool bench_read_numbers(const char *text, void *to)
+{
+    return read_numbers(text, 0, to);
 }
 
 static void show_help(const bench_option *options, const char *usage)

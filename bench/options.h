@@ -8,7 +8,7 @@
 
 enum { BENCH_MAX_LIST = 16 };
 
-/* "1,2,4,10" */
+/* "1,2,4,10"; num_values 0 = not given */
 typedef struct bench_list {
     uint32_t values[BENCH_MAX_LIST];
     size_t num_values;
@@ -22,9 +22,10 @@ typedef struct bench_option {
     const char *help;
 } bench_option;
 
-bool bench_read_text(const char *text, void *to);  /* const char ** */
-bool bench_read_count(const char *text, void *to); /* uint32_t *, at least 1 */
-bool bench_read_list(const char *text, void *to);  /* bench_list *, of counts */
+bool bench_read_text(const char *text, void *to);    /* const char ** */
+bool bench_read_count(const char *text, void *to);   /* uint32_t *, at least 1 */
+bool bench_read_list(const char *text, void *to);    /* bench_list *, of counts */
+bool bench_read_numbers(const char *text, void *to); /* bench_list *, of numbers, 0 among them */
 
 /* The option that every bench has: where its rows go. `to` is a const char **. */
 #define BENCH_JSON_OPTION(path) \

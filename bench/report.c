@@ -61,6 +61,16 @@ void bench_report_number(bench_report *report, const char *name, double value)
         fputs("null", report->stream);
 }
 
+void bench_report_spread(bench_report *report, const char *name, bench_spread spread)
+{
+    char full_name[64];
+    bench_report_number(report, name, spread.median);
+    snprintf(full_name, sizeof full_name, "%s_min", name);
+    bench_report_number(report, full_name, spread.min);
+    snprintf(full_name, sizeof full_name, "%s_max", name);
+    bench_report_number(report, full_name, spread.max);
+}
+
 /* The CPU's name as Linux tells it; "unknown" elsewhere. */
 static void put_cpu_name(bench_report *report)
 {

@@ -10,6 +10,8 @@
 #ifndef BENCH_REPORT_H
 #define BENCH_REPORT_H
 
+#include "measure.h"
+
 /* Every call accepts a NULL report, which is what is made when memory is out. */
 typedef struct bench_report bench_report;
 
@@ -23,6 +25,9 @@ void bench_report_machine(bench_report *report, const char *name, const char *te
 void bench_report_row(bench_report *report, const char *bench);
 void bench_report_text(bench_report *report, const char *name, const char *text);
 void bench_report_number(bench_report *report, const char *name, double value);
+
+/* The median by this name, the extremes with _min and _max behind it. */
+void bench_report_spread(bench_report *report, const char *name, bench_spread spread);
 
 /* Writes the file (path NULL = not wanted) and frees the report. 0, or -1 after a line on stderr. */
 int bench_report_end(bench_report *report, const char *path);

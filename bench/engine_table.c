@@ -1,0 +1,259 @@
+/* The figures, each by its formula, and how they are printed. */
+#include "engine_table.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Of the cases of one cell, in one round. Those that the formula needs are there. */
+typedef struct cell_round {
+    const engine_case *cases[NUM_ROLES];
+    const engine_sample *samples[NUM_ROLES];
+} cell_round;
+
+static double item_ns(const cell_round *round)
+{
+    return round->samples[ROLE_SELF]->ns_per_item;
+}
+
+static double hop_ns(const cell_round *round)
+{
+    return item_ns(round) / (round->cases[ROLE_SELF]->job.num_stages + 1);
+}
+
+static double cpu_ns(const cell_round *round)
+{
+    return round->samples[ROLE_SELF]->cpu_ns_per_item;
+}
+
+static double stage_ns_of(const cell_round *round, engine_role more, engine_role fewer)
+{
+    double added_ns = round->samples[more]->ns_per_item - round->samples[fewer]->ns_per_item;
+    return added_ns / (round->cases[more]->job.num_stages - round->cases[fewer]->job.num_stages);
+}
+
+static double stage_ns(const cell_round *round)
+{
+    return stage_ns_of(round, ROLE_SELF, ROLE_FEWER);
+}
+
+static double over_unmeasured(const cell_round *round)
+{
+    return item_ns(round) / round->samples[ROLE_UNMEASURED]->ns_per_item;
+}
+
+static double speed(const cell_round *round)
+{
+    return round->samples[ROLE_ONE_THREAD]->ns_per_item / item_ns(round);
+}
+
+static double item_to_base(const cell_round *round)
+{
+    return item_ns(round) / round->samples[ROLE_BASE]->ns_per_item;
+}
+
+static double stage_to_base(const cell_round *round)
+{
+    return stage_ns(round) / stage_ns_of(round, ROLE_BASE, ROLE_BASE_FEWER);
+}
+
+static double share_of_base(const cell_round *round)
+{
+    return round->samples[ROLE_BASE]->ns_per_item / item_ns(round);
+}
+
+typedef struct figure_kind {
+    const char *name;  /* in the report */
+    const char *label; /* in the table; the base's name follows where it needs one */
+    unsigned roles;    /* that it needs, besides ROLE_SELF */
+    double (*compute)(const cell_round *round);
+} figure_kind;
+
+#define ROLE(role) (1u << ROLE_##role)
+
+static const figure_kind figure_kinds[NUM_FIGURES] = {
+    [FIGURE_ITEM] = { "ns_per_item", "ns/item", 0, item_ns },
+    [FIGURE_HOP] = { "ns_per_hop", "ns/hop", 0, hop_ns },
+    [FIGURE_STAGE] = { "ns_per_stage", "ns/stage", ROLE(FEWER), stage_ns },
+    [FIGURE_CPU] = { "cpu_ns_per_item", "CPU ns/item", 0, cpu_ns },
+    [FIGURE_STATISTICS] = { "stats_on_to_off", "stats on/off", ROLE(UNMEASURED), over_unmeasured },
+    [FIGURE_SPEED] = { "speed_to_one_thread", "speed/1 thread", ROLE(ONE_THREAD), speed },
+    [FIGURE_ITEM_TO_BASE] = { "item_to_base", "item/", ROLE(BASE), item_to_base },
+    [FIGURE_STAGE_TO_BASE] = { "stage_to_base", "stage/", ROLE(FEWER) | ROLE(BASE) | ROLE(BASE_FEWER),
+                               stage_to_base },
+    [FIGURE_SHARE_OF_BASE] = { "speed_to_base", "speed/", ROLE(BASE), share_of_base },
+};
+
+unsigned engine_roles(unsigned figures)
+{
+    unsigned roles = ROLE(SELF);
+    for (int figure = 0; figure < NUM_FIGURES; figure++)
+        roles |= figures & 1u << figure ? figure_kinds[figure].roles : 0;
+    return roles;
+}
+
+static bool has_figure(const engine_cell *cell, engine_figure figure)
+{
+    for (int role = 0; role < NUM_ROLES; role++) {
+        if (figure_kinds[figure].roles & 1u << role && cell->cases[role] == NO_CASE)
+            return false;
+    }
+    return true;
+}
+
+/* False if memory is out. */
+static bool compute(const engine_rounds *rounds, const engine_cell *cell, engine_figure figure, bench_spread *spread)
+{
+    double *values = calloc(rounds->num_rounds, sizeof *values);
+    if (!values)
+        return false;
+    for (uint32_t i = 0; i < rounds->num_rounds; i++) {
+        cell_round round = { 0 };
+        for (int role = 0; role < NUM_ROLES; role++) {
+            if (cell->cases[role] == NO_CASE)
+                continue;
+            round.cases[role] = &rounds->cases[cell->cases[role]];
+            round.samples[role] = &round.cases[role]->samples[i];
+        }
+        values[i] = figure_kinds[figure].compute(&round);
+    }
+    *spread = bench_spread_of(values, rounds->num_rounds);
+    free(values);
+    return true;
+}
+
+/* ---- the table ---------------------------------------------------------------------------------------------- */
+
+enum { TITLE_COLUMNS = 32, LABEL_COLUMNS = 20, CELL_COLUMNS = 23 };
+
+/* printf's widths count bytes. */
+static void print_padded(const char *text, int columns)
+{
+    for (; *text; text++) {
+        putchar(*text);
+        columns -= ((unsigned char)*text & 0xc0) != 0x80;
+    }
+    for (; columns > 0; columns--)
+        putchar(' ');
+}
+
+static void format_number(char *text, size_t size, double value)
+{
+    double magnitude = value < 0 ? -value : value;
+    if (magnitude >= 9999.5)
+        snprintf(text, size, "%.1fk", value / 1000);
+    else if (magnitude >= 99.95)
+        snprintf(text, size, "%.0f", value);
+    else if (magnitude >= 9.995)
+        snprintf(text, size, "%.1f", value);
+    else
+        snprintf(text, size, "%.3f", value);
+}
+
+static void print_cell(bench_spread spread)
+{
+    char median[32], min[32], max[32], cell[112];
+    format_number(median, sizeof median, spread.median);
+    format_number(min, sizeof min, spread.min);
+    format_number(max, sizeof max, spread.max);
+    snprintf(cell, sizeof cell, "%s (%s..%s)", median, min, max);
+    print_padded(cell, CELL_COLUMNS);
+}
+
+static void print_head(const engine_line *line, const bench_list *queues)
+{
+    char text[64];
+    snprintf(text, sizeof text, line->op_us ? "%s, op of %" PRIu32 " µs" : "%s, op does nothing", line->part,
+             line->op_us);
+    putchar('\n');
+    print_padded(text, TITLE_COLUMNS + LABEL_COLUMNS);
+    for (size_t i = 0; i < queues->num_values; i++) {
+        snprintf(text, sizeof text, "queue %" PRIu32, queues->values[i]);
+        print_padded(text, CELL_COLUMNS);
+    }
+    putchar('\n');
+}
+
+static void print_figure(const engine_rounds *rounds, const engine_line *line, engine_figure figure, size_t num_cells)
+{
+    const figure_kind *kind = &figure_kinds[figure];
+    char label[64];
+    snprintf(label, sizeof label, "%s%s", kind->label, kind->roles & ROLE(BASE) ? line->base_name : "");
+    print_padded(label, LABEL_COLUMNS);
+    for (size_t i = 0; i < num_cells; i++) {
+        bench_spread spread;
+        if (compute(rounds, &line->cells[i], figure, &spread))
+            print_cell(spread);
+    }
+    putchar('\n');
+}
+
+static void print_line(const engine_rounds *rounds, const engine_line *line, size_t num_cells)
+{
+    const char *title = line->title;
+    for (int figure = 0; figure < NUM_FIGURES; figure++) {
+        if (!(line->shown & 1u << figure) || !has_figure(&line->cells[0], figure))
+            continue;
+        print_padded(title, TITLE_COLUMNS);
+        print_figure(rounds, line, figure, num_cells);
+        title = "";
+    }
+}
+
+/* ---- the report --------------------------------------------------------------------------------------------- */
+
+static void report_weir(bench_report *report, const engine_job *job)
+{
+    static const char *const shapes[] = { "line", "route", "pending" };
+    bench_report_text(report, "shape", shapes[job->shape]);
+    bench_report_text(report, "output_order", job->in_order ? "input" : "completion");
+    bench_report_number(report, "concurrency", job->concurrency);
+    bench_report_number(report, "stats", !job->no_statistics);
+}
+
+static void report_case(bench_report *report, const engine_case *self)
+{
+    bench_report_text(report, "what", self->what);
+    bench_report_number(report, "threads", self->job.threads);
+    bench_report_number(report, "queue_items", self->job.queue_items);
+    bench_report_number(report, "op_us", self->op_us);
+    bench_report_number(report, "stages", self->job.num_stages);
+    bench_report_number(report, "items", (double)self->job.num_items);
+    if (self->job.concurrency)
+        report_weir(report, &self->job);
+}
+
+static void report_cell(bench_report *report, const engine_rounds *rounds, const engine_line *line,
+                        const engine_cell *cell)
+{
+    bench_report_row(report, "engine");
+    bench_report_text(report, "part", line->part);
+    bench_report_text(report, "title", line->title);
+    report_case(report, &rounds->cases[cell->cases[ROLE_SELF]]);
+    bench_report_number(report, "runs", rounds->num_rounds);
+    if (line->base_name) {
+        bench_report_text(report, "base", line->base_name);
+        bench_report_number(report, "base_threads", rounds->cases[cell->cases[ROLE_BASE]].job.threads);
+    }
+    for (int figure = 0; figure < NUM_FIGURES; figure++) {
+        bench_spread spread;
+        if (line->figures & 1u << figure && has_figure(cell, figure) && compute(rounds, cell, figure, &spread))
+            bench_report_spread(report, figure_kinds[figure].name, spread);
+    }
+}
+
+void engine_tell(bench_report *report, const engine_rounds *rounds, const engine_line *lines, size_t num_lines,
+                 const bench_list *queues)
+{
+    const engine_line *last_shown = NULL;
+    for (const engine_line *line = lines; line < lines + num_lines; line++) {
+        if (line->shown) {
+            if (!last_shown || line->part != last_shown->part || line->op_us != last_shown->op_us)
+                print_head(line, queues);
+            print_line(rounds, line, queues->num_values);
+            last_shown = line;
+        }
+        for (size_t i = 0; i < queues->num_values; i++)
+            report_cell(report, rounds, line, &line->cells[i]);
+    }
+}

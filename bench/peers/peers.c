@@ -1,0 +1,46 @@
+/* The table of the peers; CMake tells which libraries are there. */
+#include "peers.h"
+
+#include <stddef.h>
+
+#ifdef BENCH_GLIB_VERSION
+#define GLIB(function) .library = "GLib (libglib2.0-dev)", .version = BENCH_GLIB_VERSION, .run = function
+#else
+#define GLIB(function) .library = "GLib (libglib2.0-dev)"
+#endif
+
+#ifdef BENCH_TBB_VERSION
+#define TBB(function) .library = "oneTBB (libtbb-dev, g++)", .version = BENCH_TBB_VERSION, .run = function
+#else
+#define TBB(function) .library = "oneTBB (libtbb-dev, g++)"
+#endif
+
+const bench_peer bench_peers[] = {
+    {
+        .name = "mutex_queue",
+        .what = "bounded queues of a mutex and two condition variables, a thread for each stage",
+        .run = bench_run_mutex_queue,
+        .own_threads = true,
+    },
+    {
+        .name = "glib_pool",
+        .what = "a GThreadPool, results in a GAsyncQueue, items limited as a whole",
+        GLIB(bench_run_glib_pool),
+    },
+    {
+        .name = "tbb_flow_limiter",
+        .what = "oneTBB's flow graph behind a limiter_node, items limited as a whole",
+        TBB(bench_run_tbb_flow_limiter),
+    },
+    {
+        .name = "tbb_pipeline",
+        .what = "oneTBB's parallel_pipeline, items limited as a whole",
+        TBB(bench_run_tbb_pipeline),
+    },
+    {
+        .name = "tbb_flow",
+        .what = "oneTBB's flow graph without any limit",
+        TBB(bench_run_tbb_flow),
+    },
+    { .name = NULL },
+};
