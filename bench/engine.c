@@ -99,7 +99,7 @@ static engine_cell add_cell(engine_plan *plan, const line_plan *line, uint32_t q
     engine_cell cell;
     engine_case self = line->self;
     self.job.queue_items = queue_items;
-    for (int role = 0; role < NUM_ROLES; role++)
+    for (engine_role role = 0; role < NUM_ROLES; role++)
         cell.cases[role] = NO_CASE;
     cell.cases[ROLE_SELF] = add_case(plan, &self);
     if (roles & 1u << ROLE_FEWER)
@@ -301,7 +301,7 @@ static void explain_peers(void)
             printf("  %-18s%s%s%s%s\n", peer->name, peer->what, peer->version ? " (" : "",
                    peer->version ? peer->version : "", peer->version ? ")" : "");
         else
-            printf("  %-18snot built: %s was not found\n", peer->name, peer->library);
+            printf("  %-18snot built: it wants %s, and no sanitizer\n", peer->name, peer->library);
     }
 }
 

@@ -87,14 +87,14 @@ static const figure_kind figure_kinds[NUM_FIGURES] = {
 unsigned engine_roles(unsigned figures)
 {
     unsigned roles = ROLE(SELF);
-    for (int figure = 0; figure < NUM_FIGURES; figure++)
+    for (engine_figure figure = 0; figure < NUM_FIGURES; figure++)
         roles |= figures & 1u << figure ? figure_kinds[figure].roles : 0;
     return roles;
 }
 
 static bool has_figure(const engine_cell *cell, engine_figure figure)
 {
-    for (int role = 0; role < NUM_ROLES; role++) {
+    for (engine_role role = 0; role < NUM_ROLES; role++) {
         if (figure_kinds[figure].roles & 1u << role && cell->cases[role] == NO_CASE)
             return false;
     }
@@ -109,7 +109,7 @@ static bool compute(const engine_rounds *rounds, const engine_cell *cell, engine
         return false;
     for (uint32_t i = 0; i < rounds->num_rounds; i++) {
         cell_round round = { 0 };
-        for (int role = 0; role < NUM_ROLES; role++) {
+        for (engine_role role = 0; role < NUM_ROLES; role++) {
             if (cell->cases[role] == NO_CASE)
                 continue;
             round.cases[role] = &rounds->cases[cell->cases[role]];
@@ -191,7 +191,7 @@ static void print_figure(const engine_rounds *rounds, const engine_line *line, e
 static void print_line(const engine_rounds *rounds, const engine_line *line, size_t num_cells)
 {
     const char *title = line->title;
-    for (int figure = 0; figure < NUM_FIGURES; figure++) {
+    for (engine_figure figure = 0; figure < NUM_FIGURES; figure++) {
         if (!(line->shown & 1u << figure) || !has_figure(&line->cells[0], figure))
             continue;
         print_padded(title, TITLE_COLUMNS);
@@ -235,7 +235,7 @@ static void report_cell(bench_report *report, const engine_rounds *rounds, const
         bench_report_text(report, "base", line->base_name);
         bench_report_number(report, "base_threads", rounds->cases[cell->cases[ROLE_BASE]].job.threads);
     }
-    for (int figure = 0; figure < NUM_FIGURES; figure++) {
+    for (engine_figure figure = 0; figure < NUM_FIGURES; figure++) {
         bench_spread spread;
         if (line->figures & 1u << figure && has_figure(cell, figure) && compute(rounds, cell, figure, &spread))
             bench_report_spread(report, figure_kinds[figure].name, spread);
