@@ -809,7 +809,7 @@ static void a_terminal_shows_progress_that_never_mixes_with_the_log(void **state
     program_start(&program, work, command.argv, slave);
     close(slave);
 
-    char *shown = read_until(master, " of 5001 (");
+    char *shown = read_until(master, "/s  ETA ");
     kill(program.pid, SIGINT);
     char *rest = read_until(master, NULL);
     program_wait(&program, work, 60);
@@ -820,7 +820,7 @@ static void a_terminal_shows_progress_that_never_mixes_with_the_log(void **state
     char *all = malloc(strlen(shown) + strlen(rest) + 1);
     assert_non_null(all);
     sprintf(all, "%s%s", shown, rest);
-    assert_non_null(strstr(all, "/s  ETA "));
+    assert_non_null(strstr(all, " of 5001 ("));
     char *screen = on_screen(all), *left = screen, *line;
     while ((line = take_line(&left)))
         if (strncmp(line, "weir: ", 6) != 0)
