@@ -305,16 +305,6 @@ static void explain_peers(void)
     }
 }
 
-/* Others' share goes to the reader, too: without it the figures cannot be judged. */
-static void tell_others(bench_report *report, double share)
-{
-    if (share < 0)
-        return;
-    printf("\nothers had %.0f %% of the CPUs' time meanwhile%s\n", share * 100,
-           share > 0.05 ? ": the figures are too high, and those of 2 and more threads mean little" : "");
-    bench_report_number(report, "others_cpu_share", share);
-}
-
 static void report_machine(bench_report *report, const engine_plan *plan)
 {
     for (const bench_peer *peer = bench_peers; peer->name; peer++) {
@@ -335,7 +325,7 @@ static int run_plan(engine_plan *plan)
         return 1;
     bench_report *report = bench_report_new();
     report_machine(report, plan);
-    tell_others(report, bench_others_since(&start));
+    bench_tell_others(report, &start);
     engine_tell(report, &plan->rounds, plan->lines, plan->num_lines, &settings->queues);
     return bench_report_end(report, settings->json_path) == 0 ? 0 : 1;
 }

@@ -35,12 +35,16 @@ bench_others bench_others_now(void)
     };
 }
 
-double bench_others_since(const bench_others *start)
+void bench_tell_others(bench_report *report, const bench_others *start)
 {
     bench_others now = bench_others_now();
     double all_s = (now.wall_s - start->wall_s) * (double)sysconf(_SC_NPROCESSORS_ONLN);
     if (start->idle_s < 0 || now.idle_s < 0 || all_s <= 0)
-        return -1;
+        return;
     double share = 1 - (now.idle_s - start->idle_s + now.own_s - start->own_s) / all_s;
-    return share < 0 ? 0 : share < 1 ? share : 1;
+    if (share < 0)
+        share = 0; /* the clocks differ in their ticks */
+    printf("\nothers had %.0f %% of the CPUs' time meanwhile%s\n", share * 100,
+           share > 0.05 ? ": repeat this on a quiet machine" : "");
+    bench_report_number(report, "others_cpu_share", share);
 }

@@ -2,6 +2,8 @@
 #ifndef BENCH_OTHERS_H
 #define BENCH_OTHERS_H
 
+#include "report.h"
+
 typedef struct bench_others {
     double idle_s; /* of all CPUs together, since the start of the machine; negative = unknown */
     double own_s;  /* CPU time of this process and its children that have ended */
@@ -10,8 +12,8 @@ typedef struct bench_others {
 
 bench_others bench_others_now(void);
 
-/* The share of all CPUs' time that was neither idle nor this process's, nor its children's, since then: 0 to 1;
-   negative = the system does not tell. */
-double bench_others_since(const bench_others *start);
+/* Prints which share of all CPUs' time was neither idle nor this process's, nor its children's, since then, and adds it to
+   the report's machine. Says nothing where the system does not tell. */
+void bench_tell_others(bench_report *report, const bench_others *start);
 
 #endif

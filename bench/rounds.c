@@ -124,7 +124,7 @@ static int prepare(engine_rounds *rounds)
     return rc;
 }
 
-/* What differs in the operation or the queues only by how it is done stands together. */
+/* By operation, then by queue, then as added: what is compared stands near each other. */
 static int compare_cases(const void *a, const void *b)
 {
     const engine_case *left = *(engine_case *const *)a, *right = *(engine_case *const *)b;

@@ -15,6 +15,7 @@
 #include "bench.h"
 #include "measure.h"
 #include "options.h"
+#include "others.h"
 #include "report.h"
 #include "spin.h"
 
@@ -190,13 +191,11 @@ static int run_all(const stop_settings *settings, double *took_ms)
     return rc;
 }
 
-static int tell(const stop_settings *settings, double *took_ms)
+static int tell(const stop_settings *settings, const bench_others *start, double *took_ms)
 {
     bench_report *report = bench_report_new();
-    printf("stop: %" PRIu32 " slots, from weir_stop() until weir_free() has returned, %" PRIu32
-           " runs of each, in turn\n\n",
-           settings->slots, settings->runs);
-    printf("%-12s%10s%10s%10s  %s\n", "state", "median ms", "min ms", "max ms", "what is stopped");
+    bench_tell_others(report, start);
+    printf("\n%-12s%10s%10s%10s  %s\n", "state", "median ms", "min ms", "max ms", "what is stopped");
     for (int i = 0; i < NUM_STATES; i++) {
         bench_spread spread = bench_spread_of(&took_ms[(uint32_t)i * settings->runs], settings->runs);
         printf("%-12s%10.2f%10.2f%10.2f  %s\n", states[i].name, spread.median, spread.min, spread.max,
@@ -225,9 +224,15 @@ int bench_stop(int argc, char **argv)
 
     settings.spins_per_ask = (uint64_t)(bench_spins_per_us() * 1000);
     double *took_ms = calloc((size_t)settings.runs * NUM_STATES, sizeof *took_ms);
-    if (!took_ms)
+    if (!took_ms) {
         fprintf(stderr, "weir-bench: out of memory\n");
-    int rc = took_ms && run_all(&settings, took_ms) == 0 ? tell(&settings, took_ms) : 1;
+        return 1;
+    }
+    printf("stop: %" PRIu32 " slots, from weir_stop() until weir_free() has returned, %" PRIu32
+           " runs in each state, in turn\n",
+           settings.slots, settings.runs);
+    bench_others start = bench_others_now();
+    int rc = run_all(&settings, took_ms) == 0 ? tell(&settings, &start, took_ms) : 1;
     free(took_ms);
     return rc;
 }
