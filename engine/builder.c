@@ -139,7 +139,7 @@ static weir_node *add(weir_builder *builder, weir_node_spec *spec, const weir_st
         status = weir_error_set(error, WEIR_EINVAL, 0, "the operation of stage %u is NULL", builder->num_nodes);
     if (status == WEIR_OK) {
         builder->num_ends -= spec->num_ins;
-        spec->ins = builder->ends + builder->num_ends;
+        spec->ins = spec->num_ins ? &builder->ends[builder->num_ends] : NULL;
         status = node_new(spec, options, &node, error);
     }
     if (status == WEIR_OK && append_node(builder, node) != WEIR_OK)
