@@ -1,0 +1,666 @@
+/* Task hooks and stage hooks: they pair, nest, see how it ended, and may fail. */
+#include "support.h"
+
+#include <sched.h>
+
+static test_ledger ledger;
+
+static weir_pipeline_options one_thread = { .threads = 1 };
+
+/* ---- a hook that checks that it pairs ------------------------------------------------------------------------ */
+
+static struct {
+    pthread_mutex_t lock;
+    char text[4096];
+} trace = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void note(char letter)
+{
+    pthread_mutex_lock(&trace.lock);
+    size_t length = strlen(trace.text);
+    if (length < sizeof trace.text - 1) {
+        trace.text[length] = letter;
+        trace.text[length + 1] = '\0';
+    }
+    pthread_mutex_unlock(&trace.lock);
+}
+
+typedef struct pairing_hook {
+    char begin_letter, end_letter;
+    int begin_status, end_status;
+    uint64_t failing_seq; /* the item at which it answers so; UINT64_MAX = all */
+    test_counter begun, ended;
+    atomic_int last_status; /* that the end was told */
+} pairing_hook;
+
+typedef struct pairing_state {
+    _Alignas(max_align_t) pairing_hook *hook; /* of this task; NULL before begin */
+    uint64_t seq;
+    char label[32];
+} pairing_state;
+
+static bool answers(const pairing_hook *hook, uint64_t seq)
+{
+    return hook->failing_seq == UINT64_MAX || hook->failing_seq == seq;
+}
+
+static int pairing_begin(void *self, void *state, weir_task *task, const weir_item *in)
+{
+    pairing_hook *hook = self;
+    pairing_state *own = state;
+    REQUIRE((uintptr_t)own % _Alignof(max_align_t) == 0);
+    REQUIRE(!own->hook && own->seq == 0 && !own->label[0]); /* zeroed for each task */
+    REQUIRE(in->seq == weir_task_seq(task) && in->label && strcmp(in->label, weir_task_label(task)) == 0);
+    note(hook->begin_letter);
+    if (hook->begin_status && answers(hook, in->seq))
+        return hook->begin_status;
+    *own = (pairing_state){ .hook = hook, .seq = in->seq };
+    snprintf(own->label, sizeof own->label, "%s", in->label);
+    counter_add(&hook->begun, 1);
+    return WEIR_OK;
+}
+
+static int pairing_end(void *self, void *state, weir_task *task, const weir_task_end *end)
+{
+    pairing_hook *hook = self;
+    pairing_state *own = state;
+    REQUIRE(own->hook == hook); /* begun, not ended, and nobody else's */
+    own->hook = NULL;
+    REQUIRE(own->seq == weir_task_seq(task) && strcmp(own->label, weir_task_label(task)) == 0);
+    REQUIRE((end->status < 0) == (end->error != NULL));
+    REQUIRE((end->status == WEIR_OK) == (end->out != NULL));
+    REQUIRE(end->run_ns >= 0 && end->start_ns <= weir_now_ns());
+    note(hook->end_letter);
+    counter_add(&hook->ended, 1);
+    hook->last_status = end->status;
+    return hook->end_status && answers(hook, own->seq) ? hook->end_status : WEIR_OK;
+}
+
+static weir_task_hook hook_of(pairing_hook *hook, char begin_letter, char end_letter)
+{
+    counter_init(&hook->begun);
+    counter_init(&hook->ended);
+    hook->begin_letter = begin_letter;
+    hook->end_letter = end_letter;
+    trace.text[0] = '\0';
+    return (weir_task_hook){
+        .self = hook,
+        .state_size = sizeof(pairing_state),
+        .begin = pairing_begin,
+        .end = pairing_end,
+    };
+}
+
+static void assert_paired(pairing_hook *hook, int64_t times)
+{
+    assert_int_equal(counter_value(&hook->begun), times);
+    assert_int_equal(counter_value(&hook->ended), times);
+}
+
+/* ---- operations --------------------------------------------------------------------------------------------- */
+
+static int noted_pass(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)task;
+    note('x');
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static const weir_op noted_op = { .name = "noted", .run = noted_pass };
+
+/* By the item's number: fails, is skipped, becomes two, or is handed on. */
+static int do_anything(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    uint64_t *pieces = worker;
+    switch (item_value(in) % 4) {
+    case 0: return weir_task_fail(task, WEIR_EDATA, 5, "damaged");
+    case 1: return WEIR_SKIP;
+    case 2:
+        if (++*pieces == 1) {
+            ledger_fill(&ledger, out, item_value(in), 0);
+            return WEIR_MORE;
+        }
+        *pieces = 0;
+        return WEIR_SKIP;
+    default: weir_item_move(out, in); return WEIR_OK;
+    }
+}
+
+static const weir_op anything_op = { .name = "anything", .worker_size = sizeof(uint64_t), .run = do_anything };
+
+/* One stage with these hooks. */
+static weir_pipeline *build_hooked(const test_numbers *numbers, const weir_op *op, const void *config,
+                                   weir_task_hook *hooks, size_t num_hooks, const weir_pipeline_options *options)
+{
+    ledger_init(&ledger);
+    weir_builder *builder = builder_with(numbers);
+    weir_pipe(builder, op, config, &(weir_stage_options){ .task_hooks = hooks, .num_task_hooks = num_hooks });
+    weir_sink(builder, 0);
+    return build(builder, options);
+}
+
+static void free_and_close(weir_pipeline *pipeline)
+{
+    weir_free(pipeline);
+    ledger_close(&ledger);
+}
+
+/* ---- nesting and pairing ------------------------------------------------------------------------------------ */
+
+static void hooks_nest_in_the_order_given_the_pipelines_outside(void **state)
+{
+    (void)state;
+    pairing_hook p = { 0 }, q = { 0 }, a = { 0 }, b = { 0 };
+    weir_task_hook of_pipeline[] = { hook_of(&p, 'P', 'p'), hook_of(&q, 'Q', 'q') };
+    weir_task_hook of_stage[] = { hook_of(&a, 'A', 'a'), hook_of(&b, 'B', 'b') };
+    test_numbers numbers = { .ledger = &ledger, .count = 3, .labelled = true };
+    weir_pipeline *pipeline =
+        build_hooked(&numbers, &noted_op, NULL, of_stage, 2,
+                     &(weir_pipeline_options){ .threads = 1, .task_hooks = of_pipeline, .num_task_hooks = 2 });
+    assert_int_equal(drain_all(pipeline), 3);
+    free_and_close(pipeline);
+    assert_string_equal(trace.text, "PQABxbaqpPQABxbaqpPQABxbaqp");
+}
+
+static void the_pipelines_hooks_run_around_every_stage_but_not_the_source(void **state)
+{
+    (void)state;
+    pairing_hook p = { 0 };
+    weir_task_hook hook = hook_of(&p, 'P', 'p');
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 2, .labelled = true };
+    weir_builder *builder = builder_with(&numbers);
+    weir_pipe(builder, &noted_op, NULL, NULL);
+    weir_pipe(builder, &noted_op, NULL, NULL);
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline =
+        build(builder, &(weir_pipeline_options){ .threads = 1, .task_hooks = &hook, .num_task_hooks = 1 });
+    assert_int_equal(drain_all(pipeline), 2);
+    free_and_close(pipeline);
+    assert_string_equal(trace.text, "PxpPxpPxpPxp");
+}
+
+static void hooks_pair_whatever_the_result(void **state)
+{
+    (void)state;
+    pairing_hook a = { 0 }, b = { 0 };
+    weir_task_hook hooks[] = { hook_of(&a, 'A', 'a'), hook_of(&b, 'B', 'b') };
+    test_numbers numbers = { .ledger = &ledger, .count = 400, .labelled = true };
+    weir_pipeline *pipeline =
+        build_hooked(&numbers, &anything_op, NULL, hooks, 2, &(weir_pipeline_options){ .threads = 2 });
+    assert_int_equal(drain_all(pipeline), 200);
+    free_and_close(pipeline);
+    assert_paired(&a, 400);
+    assert_paired(&b, 400);
+}
+
+static void hooks_pair_around_pending_tasks(void **state)
+{
+    (void)state;
+    test_pending pending = PENDING;
+    pairing_hook a = { 0 };
+    weir_task_hook hook = hook_of(&a, 'A', 'a');
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 200, .labelled = true };
+    weir_builder *builder = builder_with(&numbers);
+    weir_pipe(builder, &pending_op, &pending,
+              &(weir_stage_options){ .concurrency = 16, .task_hooks = &hook, .num_task_hooks = 1 });
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build(builder, NULL);
+    pending_await(&pending, 16);
+    assert_int_equal(counter_value(&a.begun), 16);
+    assert_int_equal(counter_value(&a.ended), 0); /* not before the result is there */
+    pending_start(&pending);
+    assert_int_equal(drain_all(pipeline), 200);
+    pending_end(&pending);
+    free_and_close(pipeline);
+    assert_paired(&a, 200);
+}
+
+static void a_hook_may_have_one_end_only(void **state)
+{
+    (void)state;
+    pairing_hook a = { 0 }, b = { 0 };
+    weir_task_hook hooks[] = { hook_of(&a, 'A', 'a'), hook_of(&b, 'B', 'b'), { 0 } };
+    hooks[0].end = NULL;
+    hooks[1].begin = NULL;
+    hooks[1].end = NULL;
+    test_numbers numbers = { .ledger = &ledger, .count = 2, .labelled = true };
+    weir_pipeline *pipeline = build_hooked(&numbers, &noted_op, NULL, hooks, 3, &one_thread);
+    assert_int_equal(drain_all(pipeline), 2);
+    free_and_close(pipeline);
+    assert_string_equal(trace.text, "AxAx");
+}
+
+/* ---- stop --------------------------------------------------------------------------------------------------- */
+
+static int wait_for_stop(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    test_counter *inside = (test_counter *)weir_task_config(task);
+    (void)worker;
+    (void)in;
+    (void)out;
+    counter_add(inside, 1);
+    while (!weir_task_should_stop(task))
+        ;
+    return WEIR_ESTOPPED;
+}
+
+static void hooks_end_when_a_running_task_is_stopped(void **state)
+{
+    (void)state;
+    static const weir_op op = { .name = "obedient", .run = wait_for_stop };
+    test_counter inside = COUNTER;
+    pairing_hook a = { 0 };
+    weir_task_hook hook = hook_of(&a, 'A', 'a');
+    test_numbers numbers = { .ledger = &ledger, .count = 5, .labelled = true };
+    weir_pipeline *pipeline = build_hooked(&numbers, &op, &inside, &hook, 1, NULL);
+    counter_await(&inside, 1);
+    weir_stop(pipeline);
+    free_and_close(pipeline);
+    assert_paired(&a, 1);
+    assert_int_equal(a.last_status, WEIR_ESTOPPED);
+}
+
+static int make_endless(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    ledger_fill(&ledger, out, item_value(in), 0);
+    counter_add((test_counter *)weir_task_config(task), 1);
+    return WEIR_MORE;
+}
+
+/* Its fifth piece finds no room: the sink holds three, and one more waits before it. */
+static void hooks_end_when_a_task_between_two_pieces_is_stopped(void **state)
+{
+    (void)state;
+    static const weir_op op = { .name = "endless", .run = make_endless };
+    test_counter pieces = COUNTER;
+    pairing_hook a = { 0 };
+    weir_task_hook hook = hook_of(&a, 'A', 'a');
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 5, .labelled = true };
+    weir_builder *builder = builder_with(&numbers);
+    weir_pipe(builder, &op, &pieces,
+              &(weir_stage_options){ .queue_items = 1, .task_hooks = &hook, .num_task_hooks = 1 });
+    weir_sink(builder, 1);
+    weir_pipeline *pipeline = build(builder, NULL);
+    counter_await(&pieces, 1 + 1 + 1 + 1);
+    weir_stop(pipeline);
+    free_and_close(pipeline);
+    assert_paired(&a, 1);
+    assert_int_equal(a.last_status, WEIR_ESTOPPED);
+}
+
+static void hooks_end_when_a_pending_task_is_stopped(void **state)
+{
+    (void)state;
+    test_pending pending = PENDING;
+    pairing_hook a = { 0 };
+    weir_task_hook hook = hook_of(&a, 'A', 'a');
+    test_numbers numbers = { .ledger = &ledger, .count = 5, .labelled = true };
+    weir_pipeline *pipeline = build_hooked(&numbers, &pending_op, &pending, &hook, 1, NULL);
+    weir_task *task = pending_take(&pending, NULL);
+    weir_stop(pipeline);
+    weir_item out = { 0 };
+    ledger_fill(&ledger, &out, 0, 0);
+    weir_task_complete(task, WEIR_OK, &out);
+    free_and_close(pipeline);
+    assert_paired(&a, 1);
+}
+
+/* ---- what the end sees -------------------------------------------------------------------------------------- */
+
+typedef struct end_log {
+    weir_task_end ends[16];
+    weir_error errors[16];
+    uint64_t values[16]; /* of what was made */
+    size_t num_ends;
+    int64_t now_ns[16];
+} end_log;
+
+static int log_end(void *self, void *state, weir_task *task, const weir_task_end *end)
+{
+    end_log *log = self;
+    (void)state;
+    (void)task;
+    log->ends[log->num_ends] = *end;
+    if (end->error)
+        log->errors[log->num_ends] = *end->error;
+    if (end->out)
+        log->values[log->num_ends] = item_value(end->out);
+    log->now_ns[log->num_ends] = weir_now_ns();
+    log->num_ends++;
+    return WEIR_OK;
+}
+
+static void the_end_sees_result_times_and_error(void **state)
+{
+    (void)state;
+    end_log log = { .num_ends = 0 };
+    weir_task_hook hook = { .self = &log, .end = log_end };
+    int64_t start_ns = weir_now_ns();
+    test_numbers numbers = { .ledger = &ledger, .count = 4 };
+    weir_pipeline *pipeline = build_hooked(&numbers, &anything_op, NULL, &hook, 1, &one_thread);
+    assert_int_equal(drain_all(pipeline), 2);
+    free_and_close(pipeline);
+
+    static const int statuses[] = { WEIR_EDATA, WEIR_SKIP, WEIR_SKIP, WEIR_OK };
+    assert_int_equal(log.num_ends, LENGTH(statuses));
+    for (size_t i = 0; i < log.num_ends; i++) {
+        const weir_task_end *end = &log.ends[i];
+        assert_int_equal(end->status, statuses[i]);
+        assert_true(end->start_ns >= start_ns && end->run_ns >= 0);
+        assert_true(end->start_ns + end->run_ns <= log.now_ns[i]);
+    }
+    assert_int_equal(log.errors[0].status, WEIR_EDATA);
+    assert_int_equal(log.errors[0].library_code, 5);
+    assert_string_equal(log.errors[0].message, "damaged");
+    assert_non_null(log.ends[3].out);
+    assert_int_equal(log.values[3], 3);
+}
+
+static int timed_pieces(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    uint64_t *pieces = worker;
+    int64_t until_ns = weir_now_ns() + 2 * WEIR_MILLISECOND;
+    while (weir_now_ns() < until_ns)
+        ;
+    ledger_fill(&ledger, out, item_value(in), 0);
+    counter_add((test_counter *)weir_task_config(task), 1);
+    return ++*pieces < 8 ? WEIR_MORE : WEIR_OK;
+}
+
+/* Eight pieces of 2 ms, and 200 ms in which there is no room. */
+static void the_time_of_a_task_leaves_out_its_waiting_for_room(void **state)
+{
+    (void)state;
+    static const weir_op op = { .name = "pieces", .worker_size = sizeof(uint64_t), .run = timed_pieces };
+    end_log log = { .num_ends = 0 };
+    weir_task_hook hook = { .self = &log, .end = log_end };
+    test_counter pieces = COUNTER;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 1 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_pipe(builder, &op, &pieces,
+              &(weir_stage_options){ .queue_items = 1, .task_hooks = &hook, .num_task_hooks = 1 });
+    weir_sink(builder, 1);
+    weir_pipeline *pipeline = build(builder, &one_thread);
+    counter_await(&pieces, 1 + 1 + 1 + 1);
+    int64_t until_ns = weir_now_ns() + 200 * WEIR_MILLISECOND;
+    while (weir_now_ns() < until_ns)
+        sched_yield();
+    assert_int_equal(drain_all(pipeline), 8);
+    free_and_close(pipeline);
+    int64_t all_ns = log.now_ns[0] - log.ends[0].start_ns;
+    assert_true(log.ends[0].run_ns >= 16 * WEIR_MILLISECOND);
+    assert_true(log.ends[0].run_ns <= all_ns - 150 * WEIR_MILLISECOND);
+}
+
+/* ---- hooks that fail ---------------------------------------------------------------------------------------- */
+
+static void a_failed_begin_keeps_the_operation_from_running(void **state)
+{
+    (void)state;
+    weir_error error;
+    pairing_hook a = { 0 }, b = { .begin_status = WEIR_EACCESS, .failing_seq = 1 }, c = { 0 };
+    weir_task_hook hooks[] = { hook_of(&a, 'A', 'a'), hook_of(&b, 'B', 'b'), hook_of(&c, 'C', 'c') };
+    test_numbers numbers = { .ledger = &ledger, .count = 3, .labelled = true };
+    weir_pipeline *pipeline = build_hooked(&numbers, &noted_op, NULL, hooks, 3, &one_thread);
+    assert_int_equal(drain_all(pipeline), 2);
+    assert_string_equal(trace.text, "ABCxcbaABaABCxcba"); /* of the second item A ends, B and C do not */
+    weir_stage_error(pipeline, "noted", &error);
+    assert_int_equal(error.status, WEIR_EACCESS);
+    assert_string_equal(error.label, "item-1");
+    assert_non_null(strstr(error.message, "hook"));
+    assert_int_equal(account_of(pipeline, "noted").failed, 1);
+    free_and_close(pipeline);
+}
+
+static void a_failed_end_drops_the_item(void **state)
+{
+    (void)state;
+    weir_error error;
+    pairing_hook a = { 0 }, b = { .end_status = WEIR_ELIMIT, .failing_seq = 1 };
+    weir_task_hook hooks[] = { hook_of(&a, 'A', 'a'), hook_of(&b, 'B', 'b') };
+    test_numbers numbers = { .ledger = &ledger, .count = 2, .labelled = true };
+    weir_pipeline *pipeline = build_hooked(&numbers, &noted_op, NULL, hooks, 2, &one_thread);
+    assert_int_equal(next_value(pipeline), 0);
+    assert_int_equal(drain_all(pipeline), 0);
+    assert_int_equal(a.last_status, WEIR_ELIMIT); /* the outer one sees what the inner one did */
+    assert_int_equal(b.last_status, WEIR_OK);
+    weir_stage_error(pipeline, "noted", &error);
+    assert_int_equal(error.status, WEIR_ELIMIT);
+    assert_int_equal(account_of(pipeline, "noted").failed, 1);
+    free_and_close(pipeline);
+}
+
+static void the_end_of_a_failed_task_does_not_hide_its_error(void **state)
+{
+    (void)state;
+    weir_error error;
+    pairing_hook a = { .end_status = WEIR_ELIMIT, .failing_seq = UINT64_MAX };
+    weir_task_hook hook = hook_of(&a, 'A', 'a');
+    test_numbers numbers = { .ledger = &ledger, .count = 1, .labelled = true };
+    weir_pipeline *pipeline = build_hooked(&numbers, &anything_op, NULL, &hook, 1, NULL);
+    assert_int_equal(drain_all(pipeline), 0);
+    weir_stage_error(pipeline, "anything", &error);
+    assert_int_equal(error.status, WEIR_EDATA);
+    assert_string_equal(error.message, "damaged");
+    free_and_close(pipeline);
+}
+
+static void a_hook_that_answers_nonsense_has_failed(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        weir_error error;
+        pairing_hook a = { .begin_status = i == 0 ? 7 : 0, .end_status = i == 1 ? WEIR_SKIP : 0 };
+        a.failing_seq = UINT64_MAX;
+        weir_task_hook hook = hook_of(&a, 'A', 'a');
+        test_numbers numbers = { .ledger = &ledger, .count = 1, .labelled = true };
+        weir_pipeline *pipeline = build_hooked(&numbers, &noted_op, NULL, &hook, 1, NULL);
+        assert_int_equal(drain_all(pipeline), 0);
+        weir_stage_error(pipeline, "noted", &error);
+        assert_int_equal(error.status, WEIR_EHOOK);
+        free_and_close(pipeline);
+    }
+}
+
+static int explain(void *self, void *state, weir_task *task, const weir_item *in)
+{
+    (void)self;
+    (void)state;
+    (void)in;
+    return weir_task_fail(task, WEIR_EBUSY, 42, "the device is in use");
+}
+
+static void a_hook_may_say_why_it_fails_and_counts_against_the_budget(void **state)
+{
+    (void)state;
+    weir_error error;
+    int status;
+    weir_task_hook hook = { .begin = explain };
+    test_numbers numbers = { .ledger = &ledger, .count = 100, .labelled = true };
+    weir_pipeline *pipeline =
+        build_hooked(&numbers, &noted_op, NULL, &hook, 1,
+                     &(weir_pipeline_options){ .max_failures = { .kind = WEIR_FAILURES_COUNT, .count = 2 } });
+    assert_int_equal(drain(pipeline, &status), 0);
+    assert_int_equal(status, WEIR_EFAILED);
+    assert_int_equal(account_of(pipeline, "noted").failed, 3);
+    weir_stage_error(pipeline, "noted", &error);
+    assert_int_equal(error.status, WEIR_EBUSY);
+    assert_int_equal(error.library_code, 42);
+    assert_string_equal(error.message, "the device is in use");
+    free_and_close(pipeline);
+}
+
+/* ---- stage hooks -------------------------------------------------------------------------------------------- */
+
+typedef struct stage_pair {
+    char start_letter, end_letter;
+    int start_status;
+    test_gate *gate; /* passed at the start (NULL = none) */
+    const char *expected_stage;
+} stage_pair;
+
+static int pair_start(void *self, const char *stage, weir_error *error)
+{
+    stage_pair *pair = self;
+    (void)error;
+    REQUIRE(strcmp(stage, pair->expected_stage) == 0);
+    if (pair->gate)
+        gate_pass(pair->gate);
+    note(pair->start_letter);
+    return pair->start_status;
+}
+
+static int pair_end(void *self, const char *stage, weir_error *error)
+{
+    stage_pair *pair = self;
+    (void)error;
+    REQUIRE(strcmp(stage, pair->expected_stage) == 0);
+    note(pair->end_letter);
+    return WEIR_OK;
+}
+
+#define STAGE_HOOK(pair) \
+    { \
+        .self = &(pair), .start = pair_start, .end = pair_end \
+    }
+
+static weir_pipeline *build_staged(const test_numbers *numbers, const weir_stage_hook *hooks, size_t num_hooks)
+{
+    trace.text[0] = '\0';
+    ledger_init(&ledger);
+    weir_builder *builder = builder_with(numbers);
+    weir_pipe(builder, &noted_op, NULL,
+              &(weir_stage_options){ .concurrency = 3, .stage_hooks = hooks, .num_stage_hooks = num_hooks });
+    weir_sink(builder, 0);
+    return build(builder, NULL);
+}
+
+static void stage_hooks_run_before_the_first_task_and_after_the_last(void **state)
+{
+    (void)state;
+    stage_pair a = { 'A', 'a', 0, NULL, "0:1:noted[3]" }, b = { 'B', 'b', 0, NULL, "0:1:noted[3]" };
+    const weir_stage_hook hooks[] = { STAGE_HOOK(a), { 0 }, STAGE_HOOK(b) };
+    test_numbers numbers = { .ledger = &ledger, .count = 5 };
+    weir_pipeline *pipeline = build_staged(&numbers, hooks, 3);
+    assert_int_equal(drain_all(pipeline), 5);
+    free_and_close(pipeline);
+    assert_string_equal(trace.text, "ABxxxxxba");
+}
+
+static void no_task_starts_before_the_start_hooks_have_ended(void **state)
+{
+    (void)state;
+    test_gate gate = GATE;
+    test_counter made = COUNTER;
+    stage_pair a = { 'A', 'a', 0, &gate, "0:1:noted[3]" };
+    const weir_stage_hook hooks[] = { STAGE_HOOK(a) };
+    test_numbers numbers = { .ledger = &ledger, .count = 20, .made = &made };
+    weir_pipeline *pipeline = build_staged(&numbers, hooks, 1);
+    gate_await_waiting(&gate, 1);
+    counter_await(&made, 3 + 2 + 1); /* the source need not wait: three slots, the queue, and one that waits there */
+    assert_string_equal(trace.text, "");
+    gate_open(&gate);
+    assert_int_equal(drain_all(pipeline), 20);
+    free_and_close(pipeline);
+    assert_string_equal(trace.text, "Axxxxxxxxxxxxxxxxxxxxa");
+}
+
+static void what_has_started_ends_when_a_later_start_fails(void **state)
+{
+    (void)state;
+    stage_pair a = { 'A', 'a', 0, NULL, "0:1:noted[3]" }, b = { 'B', 'b', WEIR_EIO, NULL, "0:1:noted[3]" };
+    stage_pair c = { 'C', 'c', 0, NULL, "0:1:noted[3]" };
+    const weir_stage_hook hooks[] = { STAGE_HOOK(a), STAGE_HOOK(b), STAGE_HOOK(c) };
+    test_numbers numbers = { .ledger = &ledger, .count = 20 };
+    weir_pipeline *pipeline = build_staged(&numbers, hooks, 3);
+    int status;
+    assert_int_equal(drain(pipeline, &status), 0);
+    assert_int_equal(status, WEIR_EFAILED);
+    free_and_close(pipeline);
+    assert_string_equal(trace.text, "ABa");
+}
+
+static void stage_hooks_end_on_stop(void **state)
+{
+    (void)state;
+    stage_pair a = { 'A', 'a', 0, NULL, "0:1:noted[3]" };
+    const weir_stage_hook hooks[] = { STAGE_HOOK(a) };
+    test_numbers numbers = { .ledger = &ledger, .count = UINT64_MAX };
+    weir_pipeline *pipeline = build_staged(&numbers, hooks, 1);
+    next_value(pipeline);
+    weir_stop(pipeline);
+    free_and_close(pipeline);
+    assert_int_equal(trace.text[0], 'A');
+    assert_int_equal(trace.text[strlen(trace.text) - 1], 'a');
+}
+
+/* Stopped while the start stands at the gate: it succeeds, so it is ended, and no task has run. */
+static void a_stop_during_the_start_is_followed_by_the_end(void **state)
+{
+    (void)state;
+    test_gate gate = GATE;
+    stage_pair a = { 'A', 'a', 0, &gate, "0:1:noted[3]" };
+    const weir_stage_hook hooks[] = { STAGE_HOOK(a) };
+    test_numbers numbers = { .ledger = &ledger, .count = 20 };
+    weir_pipeline *pipeline = build_staged(&numbers, hooks, 1);
+    gate_await_waiting(&gate, 1);
+    weir_stop(pipeline);
+    gate_open(&gate);
+    free_and_close(pipeline);
+    assert_string_equal(trace.text, "Aa");
+}
+
+static void a_source_has_stage_hooks_too(void **state)
+{
+    (void)state;
+    stage_pair a = { 'A', 'a', 0, NULL, "0:0:src" };
+    const weir_stage_hook hook = STAGE_HOOK(a);
+    test_counter made = COUNTER;
+    trace.text[0] = '\0';
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 3, .made = &made };
+    weir_builder *builder = weir_builder_new();
+    weir_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .stage_hooks = &hook, .num_stage_hooks = 1 });
+    weir_pipe(builder, &noted_op, NULL, NULL);
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build(builder, &one_thread);
+    assert_int_equal(drain_all(pipeline), 3);
+    free_and_close(pipeline);
+    assert_int_equal(trace.text[0], 'A');
+    assert_non_null(strchr(trace.text, 'a'));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(hooks_nest_in_the_order_given_the_pipelines_outside),
+        TEST(the_pipelines_hooks_run_around_every_stage_but_not_the_source),
+        TEST(hooks_pair_whatever_the_result),
+        TEST(hooks_pair_around_pending_tasks),
+        TEST(a_hook_may_have_one_end_only),
+        TEST(hooks_end_when_a_running_task_is_stopped),
+        TEST(hooks_end_when_a_task_between_two_pieces_is_stopped),
+        TEST(hooks_end_when_a_pending_task_is_stopped),
+        TEST(the_end_sees_result_times_and_error),
+        TEST(the_time_of_a_task_leaves_out_its_waiting_for_room),
+        TEST(a_failed_begin_keeps_the_operation_from_running),
+        TEST(a_failed_end_drops_the_item),
+        TEST(the_end_of_a_failed_task_does_not_hide_its_error),
+        TEST(a_hook_that_answers_nonsense_has_failed),
+        TEST(a_hook_may_say_why_it_fails_and_counts_against_the_budget),
+        TEST(stage_hooks_run_before_the_first_task_and_after_the_last),
+        TEST(no_task_starts_before_the_start_hooks_have_ended),
+        TEST(what_has_started_ends_when_a_later_start_fails),
+        TEST(stage_hooks_end_on_stop),
+        TEST(a_stop_during_the_start_is_followed_by_the_end),
+        TEST(a_source_has_stage_hooks_too),
+    };
+    return RUN_TESTS(tests);
+}
