@@ -1,0 +1,307 @@
+/*
+ * Looking into what runs have recorded: records one by one, or added up, of a database that nobody writes to any more
+ * or that a run is writing to right now. Only ever read: no writer is needed and none is disturbed.
+ *
+ *     weir_reader_open("pipeline_stats.db", &reader, &error);
+ *     weir_query_begin(reader, WEIR_RECORD_TASK, &(weir_filter){ .run_id = WEIR_LAST_RUN, .name = "decode" }, &query,
+ *                      &error);
+ *     while ((status = weir_query_next(query, &record, &error)) == WEIR_OK)
+ *         printf("%.0f %s %.3f s\n", record->task.timestamp, record->task.name, record->task.ave_time);
+ *     weir_query_end(query);
+ *     weir_reader_close(reader);
+ *
+ * Fields that are columns of the database have the column's name, meaning and unit: spans in seconds, points in time
+ * in Unix seconds. A record covers the span from timestamp - elapsed to timestamp; sums add up exactly, and means are
+ * weighted by what they are a mean of, however records are grouped.
+ *
+ * A reader and all that hangs on it belong to one thread at a time. Results: WEIR_OK; WEIR_ENOTFOUND (no such file, no
+ * such run); WEIR_EDATA (not a database of ours, or damaged); WEIR_EUNSUPPORTED (a newer schema); WEIR_EBUSY,
+ * WEIR_EIO, WEIR_ENOMEM, … *error (may be NULL) says it in one line that names the path.
+ */
+#ifndef WEIR_QUERY_H
+#define WEIR_QUERY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/export.h>
+#include <weir/histogram.h>
+#include <weir/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* -- the database -- */
+
+typedef struct weir_reader weir_reader;
+
+/* Opens; on failure *reader is NULL. Databases of older schemas are read as they are. */
+WEIR_API int weir_reader_open(const char *path, weir_reader **reader, weir_error *error);
+
+/* Its queries must have ended. NULL is fine. */
+WEIR_API void weir_reader_close(weir_reader *reader);
+
+/* As it was opened, for messages. */
+WEIR_API const char *weir_reader_path(const weir_reader *reader);
+
+/*
+ * From hold to release all that is read is of one moment, also beside a writer (whose log cannot be tidied up
+ * meanwhile: do not hold for hours). Without it each query and each aggregation is of one moment by itself.
+ */
+WEIR_API int weir_reader_hold(weir_reader *reader, weir_error *error);
+WEIR_API void weir_reader_release(weir_reader *reader);
+
+/* -- which records -- */
+
+#define WEIR_ALL_RUNS INT64_C(0)
+#define WEIR_LAST_RUN INT64_C(-1) /* the one that started last */
+
+/*
+ * Setting this struct to all-0 is equivalent to everything, in the order of time. Conditions add up; those that a kind
+ * of record has no field for are applied by time, where it lies in laps that fulfil them (a failure in a phase), or,
+ * for runs, stages and nodes, left out. Strings are copied.
+ */
+typedef struct weir_filter {
+    int64_t run_id; /* WEIR_ALL_RUNS, WEIR_LAST_RUN or the run's number; WEIR_ENOTFOUND if there is none */
+    const char
+        *name; /* glob (* ? [a-z]) for a stage's, queue's or event's name (NULL = any). A name is compared whole,
+                         by itself, and without its numbers, its bracket and "_queue": "decode" is "0:1:decode[10]" and
+                         its queue, "decode*_queue" the queue alone */
+    const char *node_id; /* glob for the node (NULL = any) */
+    bool by_rank;        /* only rank `rank` */
+    int32_t rank;
+    double start_time, end_time;   /* records that overlap with this range, however little (0 = no limit). A point in
+                                      time belongs to it from start_time on and before end_time */
+    bool by_step;                  /* only records that overlap with steps first_step to last_step, both included */
+    int64_t first_step, last_step; /* INT64_MAX = to the end */
+    const char *phase;             /* only this phase, by its exact name (NULL = any). "startup" includes laps that
+                                      had ended before the first mark */
+    const char *from_phase;        /* with until_phase: in each run, from the beginning of the first from_phase (NULL
+                                      or none of that name = of the run) … */
+    const char *until_phase;       /* … up to the beginning of the first until_phase after it (NULL = the end) */
+    int64_t after_id;              /* only rows with a higher id: to follow a run that is being written */
+    bool descending;               /* the latest first */
+    bool longest_first;            /* tasks by max_time, failures and items by elapsed, instead of by time */
+    int64_t limit;                 /* at most so many records (0 = all) */
+} weir_filter;
+
+/* -- records -- */
+
+typedef enum weir_record_kind {
+    WEIR_RECORD_TASK,    /* a lap of a stage */
+    WEIR_RECORD_QUEUE,   /* a lap of a queue */
+    WEIR_RECORD_EVENT,   /* something that happened once */
+    WEIR_RECORD_FAILURE, /* a failed task */
+    WEIR_RECORD_ITEM,    /* what one item cost, where item_stats holds it */
+    WEIR_RECORD_RUN,     /* by run_id */
+    WEIR_RECORD_STAGE,   /* by run and place in the pipeline */
+    WEIR_RECORD_NODE,    /* by name */
+    WEIR_RECORD_PHASE,   /* a span of laps, one behind the other, of one phase of one run; by run and time */
+} weir_record_kind;
+
+/* Where the consumer was; see weir_lap_place. */
+typedef struct weir_record_place {
+    const char *phase;             /* "" = no marks were made */
+    int64_t first_step, last_step; /* last < first = none */
+} weir_record_place;
+
+typedef struct weir_task_record {
+    int64_t id, run_id;
+    double timestamp, elapsed;
+    const char *name;
+    weir_record_place place;
+    int64_t num_tasks, num_failures, num_skipped;
+    double ave_time, p50_time, p90_time, p99_time, max_time; /* of the successes */
+    double failed_time, busy_time, wait_in_time, wait_thread_time, wait_out_time, cpu_time;
+    const void *histogram; /* of the successes' times; for weir_histogram_add_encoded() */
+    size_t histogram_bytes;
+} weir_task_record;
+
+typedef struct weir_queue_record {
+    int64_t id, run_id;
+    double timestamp, elapsed;
+    const char *name;
+    weir_record_place place;
+    int64_t num_items, num_put, capacity;
+    double ave_put_time, p90_put_time, p99_put_time;
+    double ave_get_time, p90_get_time, p99_get_time;
+    double occupancy_rate, ave_depth, ave_bytes;
+    int64_t max_depth, max_bytes;
+    const void *put_histogram, *get_histogram;
+    size_t put_histogram_bytes, get_histogram_bytes;
+} weir_queue_record;
+
+typedef struct weir_event_record {
+    int64_t id, run_id;
+    double timestamp;
+    const char *name, *category, *detail;
+} weir_event_record;
+
+typedef struct weir_failure_record {
+    int64_t id, run_id;
+    double timestamp, elapsed;
+    const char *name; /* of the stage */
+    int64_t seq;
+    const char *label; /* "" = none */
+    int status, library_code;
+    const char *message;
+} weir_failure_record;
+
+/* Numbers below 0 and empty texts are not known. */
+typedef struct weir_item_record {
+    int64_t id, run_id;
+    double timestamp, elapsed;
+    const char *name; /* of the stage */
+    int64_t seq;
+    const char *label;
+    const char *codec;
+    int64_t width, height, num_frames, size_bytes;
+    double open_time, demux_time, decode_time, scale_time;
+} weir_item_record;
+
+typedef struct weir_run_record {
+    int64_t run_id;
+    const char *node_id;
+    int32_t rank;
+    int64_t pid;
+    double started;
+    bool has_ended;  /* false: running, or killed */
+    double ended;    /* 0 = has not */
+    int status;      /* of the end */
+    int64_t threads; /* 0 = never started */
+    const char *command, *version;
+    int64_t entries_lost;
+} weir_run_record;
+
+typedef struct weir_stage_record {
+    int64_t run_id;
+    const char *name, *queue_name, *kind, *output_order;
+    int64_t concurrency, queue_items, queue_bytes;
+} weir_stage_record;
+
+typedef struct weir_node_record {
+    const char *node_id;
+    int64_t num_runs;
+    double started, ended; /* of the first, of the last; ended 0 = one has not */
+} weir_node_record;
+
+typedef struct weir_phase_record {
+    int64_t run_id;
+    weir_record_place place;
+    double start_time, end_time;
+    int64_t num_laps;
+} weir_phase_record;
+
+typedef struct weir_record {
+    weir_record_kind kind;
+    union {
+        weir_task_record task;
+        weir_queue_record queue;
+        weir_event_record event;
+        weir_failure_record failure;
+        weir_item_record item;
+        weir_run_record run;
+        weir_stage_record stage;
+        weir_node_record node;
+        weir_phase_record phase;
+    };
+} weir_record;
+
+typedef struct weir_query weir_query;
+
+/* Begins to read; filter may be NULL. On failure *query is NULL. Memory does not depend on how many records there are. */
+WEIR_API int weir_query_begin(weir_reader *reader, weir_record_kind kind, const weir_filter *filter,
+                              weir_query **query, weir_error *error);
+
+/* The next record, valid until the next call for this query. WEIR_EOF after the last one, again and again. */
+WEIR_API int weir_query_next(weir_query *query, const weir_record **record, weir_error *error);
+
+/* NULL is fine. */
+WEIR_API void weir_query_end(weir_query *query);
+
+/* One run: WEIR_LAST_RUN or its number. Texts are valid until the next call for this reader. */
+WEIR_API int weir_reader_find_run(weir_reader *reader, int64_t run_id, weir_run_record *run, weir_error *error);
+
+/* -- sums -- */
+
+/* What records are added up by; together they may be as fine as one likes. Memory depends on how many groups there are
+   (10 to 30 kB for each). */
+typedef enum weir_group_by {
+    WEIR_BY_NAME = 1, /* stage or queue */
+    WEIR_BY_RUN = 2,
+    WEIR_BY_NODE = 4,
+    WEIR_BY_PHASE = 8,
+    WEIR_BY_JOB_PHASE = 16, /* "startup", "loop" (whatever its phases are called), "finish"; "" without marks */
+    WEIR_BY_STEP = 32,      /* bins of steps; a lap counts in that of its first step, one without any in none */
+    WEIR_BY_TIME = 64,      /* bins of time; a lap counts in that of its end */
+} weir_group_by;
+
+/* Setting this struct to all-0 is equivalent to all in one. */
+typedef struct weir_grouping {
+    uint32_t by;       /* weir_group_by, or-ed */
+    int64_t bin_steps; /* (0 = 1) */
+    double bin_time;   /* seconds (0 = 60); bins begin at multiples of it */
+} weir_grouping;
+
+/* What a group's records have in common, as far as they are grouped by it, and what they cover. */
+typedef struct weir_group_key {
+    const char *name;              /* "" = not grouped by it */
+    const char *node_id;           /* "" = not grouped by it */
+    const char *phase;             /* "" = not grouped by it, or no marks */
+    int64_t run_id;                /* 0 = not grouped by it */
+    int64_t first_step, last_step; /* covered; last < first = none */
+    double start_time, end_time;   /* covered */
+    int64_t num_laps;              /* records added; 0 = the stage is known, but nothing was recorded */
+} weir_group_key;
+
+typedef struct weir_task_totals {
+    weir_group_key key;
+    double elapsed; /* of all laps together */
+    int64_t num_tasks, num_failures, num_skipped;
+    double success_time; /* run time of the successes */
+    double failed_time, busy_time, wait_in_time, wait_thread_time, wait_out_time, cpu_time;
+    double ave_time, p50_time, p90_time, p99_time, max_time; /* of the successes */
+    const weir_histogram *times;                             /* of the successes */
+} weir_task_totals;
+
+typedef struct weir_queue_totals {
+    weir_group_key key;
+    double elapsed; /* of all laps together */
+    int64_t num_items, num_put;
+    int64_t capacity;  /* of the last lap */
+    double put_time;   /* that the items put in waited for room */
+    double get_time;   /* that the takers of the items taken out waited for them */
+    double occupied;   /* time not empty */
+    double depth_time; /* items × time */
+    double bytes_time; /* bytes × time */
+    int64_t max_depth, max_bytes;
+    double ave_put_time, p50_put_time, p90_put_time, p99_put_time;
+    double ave_get_time, p50_get_time, p90_get_time, p99_get_time;
+    double occupancy_rate, ave_depth, ave_bytes;
+    const weir_histogram *put_times, *get_times;
+} weir_queue_totals;
+
+/* Groups by name are in the order of the pipeline (by run, then by what else they are grouped by: time, step). */
+typedef struct weir_totals {
+    weir_task_totals *tasks;
+    size_t num_tasks;
+    weir_queue_totals *queues;
+    size_t num_queues;
+} weir_totals;
+
+/*
+ * Adds up, in one pass. filter and grouping may be NULL; limit and order of the filter do not count. Nothing that
+ * fulfils the filter is no error: there are no groups then, or only such without laps. After success
+ * weir_totals_free() is to be called; its histograms go with it.
+ */
+WEIR_API int weir_totals_read(weir_reader *reader, const weir_filter *filter, const weir_grouping *grouping,
+                              weir_totals *totals, weir_error *error);
+WEIR_API void weir_totals_free(weir_totals *totals);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
