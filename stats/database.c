@@ -1,7 +1,9 @@
 #include "database.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <uv.h>
 
@@ -63,29 +65,28 @@ int weir_database_error(weir_error *error, sqlite3 *db, int code, const char *wh
                           weir_database_hint(code));
 }
 
-/* Opens `path` as a file, whatever it looks like: SQLite gives names such as ":memory:" and "file:…" a meaning. */
-static int open_file(const char *path, int flags, sqlite3 **db)
-{
-    if (*path == '/')
-        return sqlite3_open_v2(path, db, flags, NULL);
-    char *name = sqlite3_mprintf("./%s", path);
-    if (!name)
-        return SQLITE_NOMEM;
-    int code = sqlite3_open_v2(name, db, flags, NULL);
-    sqlite3_free(name);
-    return code;
-}
-
-static int open_connection(const char *path, int flags, sqlite3 **db, weir_error *error)
+/* `name` is what SQLite is told, `path` what a person is. */
+static int open_connection(const char *name, int flags, sqlite3 **db, const char *path, weir_error *error)
 {
     if (!sqlite3_threadsafe())
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
                               "this SQLite was built without threads; use another build");
     /* NOMUTEX: each connection of ours belongs to one thread at a time. */
-    int code = open_file(path, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, db);
+    int code = sqlite3_open_v2(name, db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
     if (code != SQLITE_OK)
         return weir_database_error(error, *db, code, "cannot open", path);
     return WEIR_OK;
+}
+
+/* Opens `path` as a file, whatever it looks like: SQLite gives names such as ":memory:" and "file:…" a meaning. */
+static int open_file(const char *path, int flags, sqlite3 **db, weir_error *error)
+{
+    char *name = sqlite3_mprintf("%s%s", *path == '/' ? "" : "./", path);
+    if (!name)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    int status = open_connection(name, flags, db, path, error);
+    sqlite3_free(name);
+    return status;
 }
 
 void weir_database_close(sqlite3 *db)
@@ -141,6 +142,7 @@ static bool is_empty(const identity *found)
     return found->application == 0 && found->version == 0 && found->num_tables == 0;
 }
 
+/* Whether it is ours, of a schema that we can read; an older one is. */
 static int check_identity(const identity *found, const char *path, weir_error *error)
 {
     const weir_path_text text = weir_path_for_message(path);
@@ -151,22 +153,33 @@ static int check_identity(const identity *found, const char *path, weir_error *e
                               "database %s has schema %d, and this weir knows up to %d; use a newer weir, or give "
                               "another path",
                               text.text, found->version, WEIR_SCHEMA_VERSION);
-    if (found->version != WEIR_SCHEMA_VERSION)
+    if (found->version < WEIR_SCHEMA_OLDEST)
         return weir_error_set(error, WEIR_EDATA, 0, "database %s has schema %d, which never was; give another path",
                               text.text, found->version);
     return WEIR_OK;
 }
 
-/* Another process may be making the same schema: who comes second finds it made. */
-static int create_schema(sqlite3 *db)
+/* Brings the schema up to ours, step by step, from nothing or from an older one. */
+static int upgrade(sqlite3 *db, const identity *found)
+{
+    if (is_empty(found))
+        return sqlite3_exec(db, weir_schema_create, NULL, NULL, NULL);
+    int code = SQLITE_OK;
+    for (int version = found->version; version < WEIR_SCHEMA_VERSION && code == SQLITE_OK; version++)
+        code = sqlite3_exec(db, weir_schema_upgrades[version], NULL, NULL, NULL);
+    return code;
+}
+
+/* Another process may be at the same: who comes second finds it done. */
+static int make_schema(sqlite3 *db)
 {
     int code = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
     if (code != SQLITE_OK)
         return code;
     identity found;
     code = identify_within(db, &found);
-    if (code == SQLITE_OK && is_empty(&found))
-        code = sqlite3_exec(db, weir_schema_create, NULL, NULL, NULL);
+    if (code == SQLITE_OK)
+        code = upgrade(db, &found);
     if (code == SQLITE_OK)
         code = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
     if (code != SQLITE_OK && !sqlite3_get_autocommit(db))
@@ -178,8 +191,8 @@ static int adopt(sqlite3 *db, const identity *found)
 {
     /* With NORMAL a commit survives the death of the process; only the loss of power may cost the last ones. */
     int code = sqlite3_exec(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL", NULL, NULL, NULL);
-    if (code == SQLITE_OK && is_empty(found))
-        code = create_schema(db);
+    if (code == SQLITE_OK && found->version != WEIR_SCHEMA_VERSION)
+        code = make_schema(db);
     return code;
 }
 
@@ -222,7 +235,7 @@ int weir_database_open_writer(const char *path, int64_t deadline_ns, sqlite3 **d
     *db = NULL;
     int status = weir_path_prepare_writing(path, error);
     if (status == WEIR_OK)
-        status = open_connection(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, db, error);
+        status = open_file(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, db, error);
     if (status != WEIR_OK)
         goto fail;
 
@@ -238,31 +251,71 @@ fail:
     return status;
 }
 
-int weir_database_open_reader(const char *path, sqlite3 **db, weir_error *error)
+/*
+ * A database in WAL mode wants files beside it, which cannot be made in a folder that cannot be written to. Without
+ * a log there is nothing in them, and nobody who can write is at work: then SQLite may be told that the file is all
+ * there is, and that it stays as it is.
+ */
+static int reopen_immutable(const char *path, sqlite3 **db, weir_error *error)
+{
+    char *log_path = sqlite3_mprintf("%s-wal", path);
+    char *name = weir_path_as_uri(path, "immutable=1");
+    struct stat log;
+    int status = WEIR_OK;
+    if (!log_path || !name)
+        status = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    else if (stat(log_path, &log) == 0 && log.st_size > 0)
+        status = weir_error_set(error, WEIR_EACCESS, 0,
+                                "cannot read database %s: what its log holds (the file that ends in -wal) cannot be "
+                                "read in a folder that cannot be written to; copy both files to another folder",
+                                weir_path_for_message(path).text);
+    else {
+        weir_database_close(*db);
+        *db = NULL;
+        status = open_connection(name, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, db, path, error);
+    }
+    sqlite3_free(log_path);
+    free(name);
+    return status;
+}
+
+static bool lacks_its_files(int code)
+{
+    return (code & 0xff) == SQLITE_CANTOPEN || (code & 0xff) == SQLITE_READONLY;
+}
+
+static int identify_for_reading(const char *path, sqlite3 **db, identity *found, weir_error *error)
+{
+    sqlite3_busy_timeout(*db, READER_BUSY_TIMEOUT_MS);
+    int code = identify(*db, found);
+    if (lacks_its_files(code)) {
+        int status = reopen_immutable(path, db, error);
+        if (status != WEIR_OK)
+            return status;
+        code = identify(*db, found);
+    }
+    return code == SQLITE_OK ? WEIR_OK : weir_database_error(error, *db, code, "cannot read", path);
+}
+
+int weir_database_open_reader(const char *path, sqlite3 **db, int *schema, weir_error *error)
 {
     *db = NULL;
+    identity found = { 0 };
     int status = weir_path_prepare_reading(path, error);
     if (status == WEIR_OK)
-        status = open_connection(path, SQLITE_OPEN_READONLY, db, error);
-    if (status != WEIR_OK)
-        goto fail;
-
-    sqlite3_busy_timeout(*db, READER_BUSY_TIMEOUT_MS);
-    identity found;
-    int code = identify(*db, &found);
-    if (code != SQLITE_OK)
-        status = weir_database_error(error, *db, code, "cannot read", path);
-    else if (is_empty(&found))
+        status = open_file(path, SQLITE_OPEN_READONLY, db, error);
+    if (status == WEIR_OK)
+        status = identify_for_reading(path, db, &found, error);
+    if (status == WEIR_OK && is_empty(&found))
         status =
             weir_error_set(error, WEIR_EDATA, 0, "database %s is empty; give the path of one that a run has written",
                            weir_path_for_message(path).text);
-    else
+    if (status == WEIR_OK)
         status = check_identity(&found, path, error);
-    if (status != WEIR_OK)
-        goto fail;
-    return WEIR_OK;
+    *schema = found.version;
+    if (status == WEIR_OK)
+        return WEIR_OK;
 
-fail:
     weir_database_close(*db);
     *db = NULL;
     return status;

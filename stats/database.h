@@ -21,13 +21,16 @@ const char *weir_database_hint(int code);
 int weir_database_error(weir_error *error, sqlite3 *db, int code, const char *what, const char *path);
 
 /*
- * Opens for writing, makes folders, file and schema where they are missing, and switches to WAL. Waits for locks
- * until deadline_ns (weir_now_ns()). Changes nothing if it is not ours. One thread at a time may use the connection.
+ * Opens for writing, makes folders, file and schema where they are missing, brings an older schema up to ours, and
+ * switches to WAL. Waits for locks until deadline_ns (weir_now_ns()). Changes nothing if it is not ours. One thread at a time may use the connection.
  */
 int weir_database_open_writer(const char *path, int64_t deadline_ns, sqlite3 **db, weir_error *error);
 
-/* Opens for reading; the file must exist and be ours. */
-int weir_database_open_reader(const char *path, sqlite3 **db, weir_error *error);
+/*
+ * Opens for reading; the file must exist and be ours. *schema is its version, from WEIR_SCHEMA_OLDEST on. Works in
+ * folders that cannot be written to.
+ */
+int weir_database_open_reader(const char *path, sqlite3 **db, int *schema, weir_error *error);
 
 /* Closes; NULL is fine. */
 void weir_database_close(sqlite3 *db);

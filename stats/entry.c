@@ -30,6 +30,14 @@ static void keep_text(const char **text, char **room)
     *room += size;
 }
 
+/* A place without a phase is none: it says nothing of steps. */
+static void keep_phase(weir_lap_place *place, char **room)
+{
+    if (!place->phase)
+        *place = (weir_lap_place){ .last_step = -1 };
+    keep_text(&place->phase, room);
+}
+
 /* An observer may be driven by others than the engine: no histogram is an empty one. */
 static const weir_histogram no_times;
 
@@ -92,14 +100,16 @@ weir_entry *weir_entry_of_run_start(const weir_run_info *info)
 weir_entry *weir_entry_of_stage_lap(const weir_stage_lap *lap)
 {
     char *room;
-    weir_entry *entry = new_entry(WEIR_ENTRY_STAGE_LAP, lap->end_unix_ns,
-                                  text_bytes(lap->name) + spread_bytes(lap->run_times), &room);
+    weir_entry *entry =
+        new_entry(WEIR_ENTRY_STAGE_LAP, lap->end_unix_ns,
+                  text_bytes(lap->name) + text_bytes(lap->place.phase) + spread_bytes(lap->run_times), &room);
     if (!entry)
         return NULL;
     entry->stage.lap = *lap;
     entry->stage.lap.run_times = NULL;
     entry->stage.lap.place = (weir_lap_place){ .phase = NULL };
     keep_text(&entry->stage.lap.name, &room);
+    keep_phase(&entry->stage.lap.place, &room);
     keep_spread(&entry->stage.run_times, lap->run_times, lap->max_ns, &room);
     return entry;
 }
@@ -107,15 +117,17 @@ weir_entry *weir_entry_of_stage_lap(const weir_stage_lap *lap)
 weir_entry *weir_entry_of_queue_lap(const weir_queue_lap *lap)
 {
     char *room;
-    weir_entry *entry =
-        new_entry(WEIR_ENTRY_QUEUE_LAP, lap->end_unix_ns,
-                  text_bytes(lap->name) + spread_bytes(lap->put_times) + spread_bytes(lap->get_times), &room);
+    weir_entry *entry = new_entry(WEIR_ENTRY_QUEUE_LAP, lap->end_unix_ns,
+                                  text_bytes(lap->name) + text_bytes(lap->place.phase) +
+                                      spread_bytes(lap->put_times) + spread_bytes(lap->get_times),
+                                  &room);
     if (!entry)
         return NULL;
     entry->queue.lap = *lap;
     entry->queue.lap.put_times = entry->queue.lap.get_times = NULL;
     entry->queue.lap.place = (weir_lap_place){ .phase = NULL };
     keep_text(&entry->queue.lap.name, &room);
+    keep_phase(&entry->queue.lap.place, &room);
     keep_spread(&entry->queue.put_times, lap->put_times, INT64_MAX, &room);
     keep_spread(&entry->queue.get_times, lap->get_times, INT64_MAX, &room);
     return entry;

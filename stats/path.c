@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -124,4 +125,22 @@ int weir_path_prepare_reading(const char *path, weir_error *error)
         return weir_error_set(error, WEIR_ENOTFOUND, -errno, "there is no database %s",
                               weir_path_for_message(path).text);
     return fail_with(errno, "cannot read", path, error);
+}
+
+char *weir_path_as_uri(const char *path, const char *query)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-";
+    char *uri = NULL;
+    size_t size;
+    FILE *out = open_memstream(&uri, &size);
+    if (!out)
+        return NULL;
+    fputs(*path == '/' ? "file:" : "file:./", out);
+    for (const unsigned char *c = (const unsigned char *)path; *c; c++)
+        fprintf(out, strchr(plain, *c) ? "%c" : "%%%02X", *c);
+    fprintf(out, "?%s", query);
+    if (fclose(out) == 0)
+        return uri;
+    free(uri);
+    return NULL;
 }

@@ -17,4 +17,7 @@ int weir_path_prepare_writing(const char *path, weir_error *error);
 /* Checks that there is a file that can be read. */
 int weir_path_prepare_reading(const char *path, weir_error *error);
 
+/* The path as a URI for SQLite, "file:…?query", whatever is in it; to be freed. NULL = out of memory. */
+char *weir_path_as_uri(const char *path, const char *query);
+
 #endif

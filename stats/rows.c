@@ -6,6 +6,8 @@
 #include <weir/clock.h>
 #include <weir/version.h>
 
+#include "text.h"
+
 static const char *const statement_texts[WEIR_ROWS_STATEMENTS] = {
     [WEIR_ROWS_BEGIN] = "BEGIN IMMEDIATE",
     [WEIR_ROWS_COMMIT] = "COMMIT",
@@ -19,12 +21,14 @@ static const char *const statement_texts[WEIR_ROWS_STATEMENTS] = {
                         "VALUES (?, ?, ?, ?, ?, ?, ?)",
     [WEIR_ROWS_TASK_STATS] = "INSERT INTO task_stats (timestamp, name, num_tasks, num_failures, ave_time, p90_time, "
                              "p99_time, run_id, elapsed, p50_time, max_time, failed_time, busy_time, wait_in_time, "
-                             "wait_thread_time, wait_out_time, cpu_time, histogram, num_skipped) "
-                             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                             "wait_thread_time, wait_out_time, cpu_time, histogram, num_skipped, phase, "
+                             "first_step, last_step) "
+                             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [WEIR_ROWS_QUEUE_STATS] = "INSERT INTO queue_stats (timestamp, name, elapsed, num_items, ave_put_time, "
                               "ave_get_time, p90_put_time, p99_put_time, p90_get_time, p99_get_time, occupancy_rate, "
                               "run_id, num_put, capacity, ave_depth, max_depth, ave_bytes, max_bytes, put_histogram, "
-                              "get_histogram) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                              "get_histogram, phase, first_step, last_step) "
+                              "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [WEIR_ROWS_TASK_FAILURE] =
         "INSERT INTO task_failures (timestamp, run_id, name, seq, label, status, library_code, "
         "message, elapsed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -101,28 +105,11 @@ static void bind_blob(binder *b, const void *bytes, size_t size_bytes)
         b->code = sqlite3_bind_blob64(b->statement, ++b->column, bytes, size_bytes, SQLITE_STATIC);
 }
 
-/* The length of the UTF-8 sequence at `s`, 0 if it is none (surrogates and overlong forms are none). */
-static size_t utf8_length(const unsigned char *s)
-{
-    if (s[0] < 0x80)
-        return 1;
-    size_t length = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-    if (s[0] < 0xc2 || s[0] > 0xf4)
-        return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    bool overlong = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xf0 && s[1] < 0x90);
-    bool surrogate = s[0] == 0xed && s[1] >= 0xa0;
-    bool too_large = s[0] == 0xf4 && s[1] >= 0x90;
-    return overlong || surrogate || too_large ? 0 : length;
-}
-
 static bool is_utf8(const char *text)
 {
     const unsigned char *s = (const unsigned char *)text;
     for (size_t length; *s; s += length)
-        if (!(length = utf8_length(s)))
+        if (!(length = weir_utf8_length(s)))
             return false;
     return true;
 }
@@ -137,6 +124,26 @@ static void bind_text(binder *b, const char *text)
         bind_blob(b, text, strlen(text));
     else if (b->code == SQLITE_OK)
         b->code = sqlite3_bind_text64(b->statement, ++b->column, text, strlen(text), SQLITE_STATIC, SQLITE_UTF8);
+}
+
+/* NULL: a range without any step in it */
+static void bind_null(binder *b)
+{
+    if (b->code == SQLITE_OK)
+        b->code = sqlite3_bind_null(b->statement, ++b->column);
+}
+
+static void bind_place(binder *b, const weir_lap_place *place)
+{
+    bool has_steps = place->last_step >= place->first_step;
+    bind_text(b, place->phase);
+    if (has_steps) {
+        bind_int(b, place->first_step);
+        bind_int(b, place->last_step);
+    } else {
+        bind_null(b);
+        bind_null(b);
+    }
 }
 
 static void bind_spread(binder *b, const weir_spread *spread)
@@ -245,6 +252,7 @@ static int insert_stage_lap(weir_rows *rows, int64_t run_id, const weir_stage_en
     bind_seconds(&b, lap->cpu_ns);
     bind_spread(&b, &stage->run_times);
     bind_count(&b, lap->num_skipped);
+    bind_place(&b, &lap->place);
     return execute(&b);
 }
 
@@ -272,6 +280,7 @@ static int insert_queue_lap(weir_rows *rows, int64_t run_id, const weir_queue_en
     bind_count(&b, lap->max_bytes);
     bind_spread(&b, &queue->put_times);
     bind_spread(&b, &queue->get_times);
+    bind_place(&b, &lap->place);
     return execute(&b);
 }
 

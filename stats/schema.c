@@ -1,7 +1,10 @@
 /*
  * The tables. Those with SPDL's names begin with SPDL's columns, with its meaning, type and order, so that its
  * scripts read our file; ours stand to the right. Times and timestamps are in seconds. Whoever changes a line here
- * raises WEIR_SCHEMA_VERSION.
+ * raises WEIR_SCHEMA_VERSION and says in weir_schema_upgrades how older databases get there.
+ *
+ *   2  phase, first_step and last_step in task_stats and queue_stats
+ *   1  the first
  */
 #include "schema.h"
 
@@ -20,6 +23,12 @@
     " command TEXT NOT NULL," \
     " version TEXT NOT NULL," \
     " entries_lost INTEGER NOT NULL DEFAULT 0);"
+
+/* Where the consumer was during a lap. The defaults are for rows of schema 1, and for those who still write them. */
+#define PHASE      "phase TEXT NOT NULL DEFAULT ''" /* '' = ended before the first mark, or there were none */
+#define FIRST_STEP "first_step INTEGER"             /* NULL = no step was marked in it */
+#define LAST_STEP  "last_step INTEGER"
+#define PLACE      PHASE ", " FIRST_STEP ", " LAST_STEP
 
 /* In the order of the pipeline, by rowid. */
 #define STAGE \
@@ -54,7 +63,8 @@
     " wait_out_time REAL NOT NULL," \
     " cpu_time REAL NOT NULL," \
     " histogram BLOB NOT NULL," \
-    " num_skipped INTEGER NOT NULL);"
+    " num_skipped INTEGER NOT NULL," \
+    " " PLACE ");"
 
 #define QUEUE_STATS \
     "CREATE TABLE queue_stats (" \
@@ -78,7 +88,8 @@
     " ave_bytes REAL NOT NULL," \
     " max_bytes INTEGER NOT NULL," \
     " put_histogram BLOB NOT NULL," \
-    " get_histogram BLOB NOT NULL);"
+    " get_histogram BLOB NOT NULL," \
+    " " PLACE ");"
 
 #define EVENT_STATS \
     "CREATE TABLE event_stats (" \
@@ -116,8 +127,17 @@
 
 #define IDENTITY \
     "PRAGMA application_id = 2003134834;" \
-    "PRAGMA user_version = 1;"
+    "PRAGMA user_version = 2;"
 
-_Static_assert(WEIR_SCHEMA_APPLICATION == 2003134834 && WEIR_SCHEMA_VERSION == 1, "IDENTITY says the same");
+_Static_assert(WEIR_SCHEMA_APPLICATION == 2003134834 && WEIR_SCHEMA_VERSION == 2, "IDENTITY says the same");
 
 const char weir_schema_create[] = RUN STAGE TASK_STATS QUEUE_STATS EVENT_STATS TASK_FAILURES INDEXES IDENTITY;
+
+#define ADD_PLACE(table) \
+    "ALTER TABLE " table " ADD COLUMN " PHASE ";" \
+    "ALTER TABLE " table " ADD COLUMN " FIRST_STEP ";" \
+    "ALTER TABLE " table " ADD COLUMN " LAST_STEP ";"
+
+const char *const weir_schema_upgrades[WEIR_SCHEMA_VERSION] = {
+    [1] = ADD_PLACE("task_stats") ADD_PLACE("queue_stats") "PRAGMA user_version = 2;",
+};

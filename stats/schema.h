@@ -6,11 +6,18 @@
 #define WEIR_SCHEMA_H
 
 enum {
-    WEIR_SCHEMA_VERSION = 1,
+    WEIR_SCHEMA_VERSION = 2,
+    WEIR_SCHEMA_OLDEST = 1,               /* that can be read, and upgraded */
     WEIR_SCHEMA_APPLICATION = 0x77656972, /* "weir" */
 };
 
 /* Makes everything in an empty database; runs within a transaction. */
 extern const char weir_schema_create[];
+
+/*
+ * What makes schema n + 1 of schema n, at [n]; runs within a transaction. Such a step takes no long time, whatever the
+ * size of the database, and takes nothing away that another process with an older weir may be using.
+ */
+extern const char *const weir_schema_upgrades[WEIR_SCHEMA_VERSION];
 
 #endif

@@ -5,8 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "database.h"
-#include "totals.h"
+#include "text.h"
 
 enum { RULE_WIDTH = 80 };
 
@@ -27,60 +26,14 @@ static void put_rule(FILE *out, char character)
     fputc('\n', out);
 }
 
-/* Text from the database, in one line whatever it holds. */
-static void put_text(FILE *out, const char *text)
+/* "    Task time p50 / p90 / p99 / max: …" */
+static void put_times(FILE *out, const char *what, const double *times, size_t count)
 {
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        if (*c == '\n')
-            fputs("\\n", out);
-        else if (*c < 0x20 || *c == 0x7f)
-            fprintf(out, "\\x%02x", *c);
-        else
-            fputc(*c, out);
-    }
-}
-
-/* Three digits and a unit: 2.54 s, 41.7 ms, 820 ns. */
-static void put_time(FILE *out, double seconds)
-{
-    static const char *const units[] = { "s", "ms", "us", "ns" };
-    size_t unit = 0;
-    while (unit < 3 && seconds > 0 && seconds < 0.9995) {
-        seconds *= 1000;
-        unit++;
-    }
-    int decimals = seconds < 9.995 ? 2 : seconds < 99.95 ? 1 : 0;
-    fprintf(out, "%.*f %s", unit == 3 || seconds == 0 ? 0 : decimals, seconds, units[unit]);
-}
-
-static void put_bytes(FILE *out, double bytes)
-{
-    static const char *const units[] = { "bytes", "kB", "MB", "GB", "TB" };
-    size_t unit = 0;
-    while (unit < 4 && bytes >= 999.5) {
-        bytes /= 1000;
-        unit++;
-    }
-    int decimals = bytes < 9.995 ? 2 : bytes < 99.95 ? 1 : 0;
-    fprintf(out, "%.*f %s", unit == 0 ? 0 : decimals, bytes, units[unit]);
-}
-
-/* "    Task time p50 / p90 / p99 / max: …"; max_time < 0: unknown. Nothing without times. */
-static void put_spread(FILE *out, const char *what, const weir_histogram *times, double max_time)
-{
-    static const double quantiles[] = { 0.5, 0.9, 0.99 };
-    bool has_max = max_time >= 0;
-    if (times->count == 0)
-        return;
-    fprintf(out, "    %s p50 / p90 / p99%s: ", what, has_max ? " / max" : "");
-    for (size_t i = 0; i < 3; i++) {
-        double time = (double)weir_histogram_quantile_ns(times, quantiles[i]) / 1e9;
-        fputs(i ? " / " : "", out);
-        put_time(out, has_max && time > max_time ? max_time : time);
-    }
-    if (has_max) {
-        fputs(" / ", out);
-        put_time(out, max_time);
+    fprintf(out, "    %s p50 / p90 / p99%s: ", what, count > 3 ? " / max" : "");
+    for (size_t i = 0; i < count; i++) {
+        char figure[WEIR_FIGURE_BYTES];
+        weir_text_format_time(figure, times[i]);
+        fprintf(out, "%s%s", i ? " / " : "", figure);
     }
     fputc('\n', out);
 }
@@ -102,7 +55,7 @@ static void put_task(FILE *out, const weir_task_totals *task)
 {
     int64_t num_successes = task->num_tasks - task->num_failures;
     fputs("\n  Stage: ", out);
-    put_text(out, task->name);
+    weir_text_put(out, task->key.name);
     fprintf(out,
             "\n"
             "    Total tasks processed: %" PRId64 "\n"
@@ -110,23 +63,24 @@ static void put_task(FILE *out, const weir_task_totals *task)
             "    Average task time: %.4fs\n"
             "    Success rate: %.1f%%\n"
             "    Number of log entries: %" PRId64 "\n",
-            task->num_tasks, task->num_failures, ratio(task->success_time, (double)num_successes),
-            percent((double)num_successes, (double)task->num_tasks), task->num_laps);
+            task->num_tasks, task->num_failures, task->ave_time,
+            percent((double)num_successes, (double)task->num_tasks), task->key.num_laps);
     if (task->num_skipped)
         fprintf(out, "    Total skipped: %" PRId64 "\n", task->num_skipped);
-    put_spread(out, "Task time", task->times, task->max_time);
+    if (task->times->count)
+        put_times(out, "Task time", (double[]){ task->p50_time, task->p90_time, task->p99_time, task->max_time }, 4);
     put_slot_shares(out, task);
 }
 
 static void put_level(FILE *out, const weir_queue_totals *queue)
 {
-    fprintf(out, "    Level: average %.1f, highest %" PRId64 " of %" PRId64 " items",
-            ratio(queue->depth_time, queue->elapsed), queue->max_depth, queue->capacity);
+    fprintf(out, "    Level: average %.1f, highest %" PRId64 " of %" PRId64 " items", queue->ave_depth,
+            queue->max_depth, queue->capacity);
     if (queue->max_bytes) {
-        fputs("; average ", out);
-        put_bytes(out, ratio(queue->bytes_time, queue->elapsed));
-        fputs(", highest ", out);
-        put_bytes(out, (double)queue->max_bytes);
+        char average[WEIR_FIGURE_BYTES], highest[WEIR_FIGURE_BYTES];
+        weir_text_format_bytes(average, queue->ave_bytes);
+        weir_text_format_bytes(highest, (double)queue->max_bytes);
+        fprintf(out, "; average %s, highest %s", average, highest);
     }
     fputc('\n', out);
 }
@@ -134,7 +88,7 @@ static void put_level(FILE *out, const weir_queue_totals *queue)
 static void put_queue(FILE *out, const weir_queue_totals *queue)
 {
     fputs("\n  Queue: ", out);
-    put_text(out, queue->name);
+    weir_text_put(out, queue->key.name);
     fprintf(out,
             "\n"
             "    Total items processed: %" PRId64 "\n"
@@ -143,11 +97,12 @@ static void put_queue(FILE *out, const weir_queue_totals *queue)
             "    Average get time: %.4fs\n"
             "    Average occupancy rate: %.1f%%\n"
             "    Number of log entries: %" PRId64 "\n",
-            queue->num_items, ratio((double)queue->num_items, queue->elapsed),
-            ratio(queue->put_time, (double)queue->num_put), ratio(queue->get_time, (double)queue->num_items),
-            percent(queue->occupied, queue->elapsed), queue->num_laps);
-    put_spread(out, "Put time", queue->put_times, -1);
-    put_spread(out, "Get time", queue->get_times, -1);
+            queue->num_items, ratio((double)queue->num_items, queue->elapsed), queue->ave_put_time,
+            queue->ave_get_time, 100 * queue->occupancy_rate, queue->key.num_laps);
+    if (queue->put_times->count)
+        put_times(out, "Put time", (double[]){ queue->p50_put_time, queue->p90_put_time, queue->p99_put_time }, 3);
+    if (queue->get_times->count)
+        put_times(out, "Get time", (double[]){ queue->p50_get_time, queue->p90_get_time, queue->p99_get_time }, 3);
     put_level(out, queue);
 }
 
@@ -156,8 +111,7 @@ static void put_tasks(FILE *out, const weir_totals *totals)
     fputs("📊 Task Statistics:\n", out);
     put_rule(out, '-');
     for (size_t i = 0; i < totals->num_tasks; i++)
-        if (totals->tasks[i].num_laps)
-            put_task(out, &totals->tasks[i]);
+        put_task(out, &totals->tasks[i]);
 }
 
 static void put_queues(FILE *out, const weir_totals *totals)
@@ -165,21 +119,58 @@ static void put_queues(FILE *out, const weir_totals *totals)
     fputs("\n📈 Queue Statistics:\n", out);
     put_rule(out, '-');
     for (size_t i = 0; i < totals->num_queues; i++)
-        if (totals->queues[i].num_laps)
-            put_queue(out, &totals->queues[i]);
+        put_queue(out, &totals->queues[i]);
 }
 
-static void put_end(FILE *out, const char *path, const weir_run_row *run)
+/* Of all runs that the filter means. */
+typedef struct run_notes {
+    int64_t num_runs;
+    int64_t num_open;  /* that have not ended */
+    int64_t open_id;   /* the last of them */
+    int64_t num_lossy; /* that lack entries */
+    int64_t lossy_id;  /* the last of them */
+    int64_t num_lost;  /* entries, of all of them */
+} run_notes;
+
+static void note_run(run_notes *notes, const weir_run_record *run)
 {
-    fputc('\n', out);
-    put_rule(out, '=');
-    fprintf(out, "Database: %s\n", path);
-    if (!run->has_ended)
-        fprintf(out, "Run %" PRId64 " has not ended: it is still running, or it was killed.\n", run->run_id);
-    if (run->entries_lost)
+    notes->num_runs++;
+    if (!run->has_ended) {
+        notes->num_open++;
+        notes->open_id = run->run_id;
+    }
+    if (run->entries_lost) {
+        notes->num_lossy++;
+        notes->lossy_id = run->run_id;
+        notes->num_lost += run->entries_lost;
+    }
+}
+
+static int note_runs(weir_reader *reader, const weir_filter *filter, run_notes *notes, weir_error *error)
+{
+    weir_query *query;
+    const weir_record *record;
+    *notes = (run_notes){ .num_runs = 0 };
+    int status = weir_query_begin(reader, WEIR_RECORD_RUN, filter, &query, error);
+    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
+        note_run(notes, &record->run);
+    weir_query_end(query);
+    return status == WEIR_EOF ? WEIR_OK : status;
+}
+
+static void put_notes(FILE *out, const run_notes *notes)
+{
+    if (notes->num_open == 1)
+        fprintf(out, "Run %" PRId64 " has not ended: it is still running, or it was killed.\n", notes->open_id);
+    else if (notes->num_open)
+        fprintf(out, "%" PRId64 " of %" PRId64 " runs have not ended: they are still running, or were killed.\n",
+                notes->num_open, notes->num_runs);
+    if (notes->num_lossy == 1)
         fprintf(out, "%" PRId64 " entries of run %" PRId64 " could not be written: the figures above lack them.\n",
-                run->entries_lost, run->run_id);
-    put_rule(out, '=');
+                notes->num_lost, notes->lossy_id);
+    else if (notes->num_lossy)
+        fprintf(out, "%" PRId64 " entries of %" PRId64 " runs could not be written: the figures above lack them.\n",
+                notes->num_lost, notes->num_lossy);
 }
 
 static int check_written(FILE *out, weir_error *error)
@@ -190,116 +181,129 @@ static int check_written(FILE *out, weir_error *error)
     return WEIR_OK;
 }
 
-int weir_summary_print(FILE *out, const char *db_path, int64_t run_id, weir_error *error)
+static void put_summary(FILE *out, const char *path, const weir_totals *totals, const run_notes *notes)
 {
-    sqlite3 *db;
-    weir_totals totals;
-    int status = weir_database_open_reader(db_path, &db, error);
-    if (status != WEIR_OK)
-        return status;
-    status = weir_totals_read(db, db_path, run_id, &totals, error);
-    weir_database_close(db);
-    if (status != WEIR_OK)
-        return status;
-
     put_rule(out, '=');
     fputs("PIPELINE PERFORMANCE SUMMARY\n", out);
     put_rule(out, '=');
-    put_tasks(out, &totals);
-    put_queues(out, &totals);
-    put_end(out, db_path, &totals.run);
+    put_tasks(out, totals);
+    put_queues(out, totals);
+    fputc('\n', out);
+    put_rule(out, '=');
+    fprintf(out, "Database: %s\n", path);
+    put_notes(out, notes);
+    put_rule(out, '=');
+}
+
+int weir_summary_write(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error)
+{
+    weir_totals totals;
+    run_notes notes;
+    int status = weir_reader_hold(reader, error);
+    if (status != WEIR_OK)
+        return status;
+    status = note_runs(reader, filter, &notes, error);
+    if (status == WEIR_OK)
+        status = weir_totals_read(reader, filter, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, error);
+    weir_reader_release(reader);
+    if (status != WEIR_OK)
+        return status;
+    put_summary(out, weir_reader_path(reader), &totals, &notes);
     weir_totals_free(&totals);
     return check_written(out, error);
 }
 
+/* 0 is the last one here. */
+static weir_filter filter_of(int64_t run_id)
+{
+    return (weir_filter){ .run_id = run_id ? run_id : WEIR_LAST_RUN };
+}
+
+int weir_summary_print(FILE *out, const char *db_path, int64_t run_id, weir_error *error)
+{
+    weir_reader *reader;
+    weir_filter filter = filter_of(run_id);
+    int status = weir_reader_open(db_path, &reader, error);
+    if (status != WEIR_OK)
+        return status;
+    status = weir_summary_write(out, reader, &filter, error);
+    weir_reader_close(reader);
+    return status;
+}
+
 /* Failures */
 
-static const char count_sql[] = "SELECT count(*) FROM task_failures WHERE run_id = ?";
-static const char failures_sql[] = "SELECT name, seq, label, status, library_code, message FROM task_failures "
-                                   "WHERE run_id = ? ORDER BY id LIMIT ?";
-
-static void put_failure(FILE *out, sqlite3_stmt *row)
+static void put_failure(FILE *out, const weir_failure_record *failure)
 {
-    const char *name = (const char *)sqlite3_column_text(row, 0);
-    const char *label = (const char *)sqlite3_column_text(row, 2);
-    const char *message = (const char *)sqlite3_column_text(row, 5);
-    int status = sqlite3_column_int(row, 3);
-    int library_code = sqlite3_column_int(row, 4);
-
     fputs("  ", out);
-    if (label && *label)
-        put_text(out, label);
+    if (*failure->label)
+        weir_text_put(out, failure->label);
     else
-        fprintf(out, "item %lld", sqlite3_column_int64(row, 1));
+        fprintf(out, "item %" PRId64, failure->seq);
     fputs(": ", out);
-    put_text(out, message && *message ? message : weir_status_text(status));
+    weir_text_put(out, *failure->message ? failure->message : weir_status_text(failure->status));
     fputs(" (", out);
-    put_text(out, name ? name : "");
-    fprintf(out, ", %s", weir_status_name(status));
-    if (library_code)
-        fprintf(out, ", library code %d", library_code);
+    weir_text_put(out, failure->name);
+    fprintf(out, ", %s", weir_status_name(failure->status));
+    if (failure->library_code)
+        fprintf(out, ", library code %d", failure->library_code);
     fputs(")\n", out);
 }
 
-static int count_failures(sqlite3 *db, int64_t run_id, int64_t *count)
+static int count_failures(weir_reader *reader, const weir_filter *filter, uint64_t *count, weir_error *error)
 {
-    sqlite3_stmt *statement = NULL;
-    int code = sqlite3_prepare_v2(db, count_sql, -1, &statement, NULL);
-    if (code == SQLITE_OK)
-        code = sqlite3_bind_int64(statement, 1, run_id);
-    if (code == SQLITE_OK)
-        code = sqlite3_step(statement);
-    if (code == SQLITE_ROW)
-        *count = sqlite3_column_int64(statement, 0);
-    sqlite3_finalize(statement);
-    return code == SQLITE_ROW ? SQLITE_OK : code;
+    weir_query *query;
+    const weir_record *record;
+    *count = 0;
+    int status = weir_query_begin(reader, WEIR_RECORD_FAILURE, filter, &query, error);
+    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
+        ++*count;
+    weir_query_end(query);
+    return status == WEIR_EOF ? WEIR_OK : status;
 }
 
-static int put_failure_rows(FILE *out, sqlite3 *db, int64_t run_id, int64_t at_most)
+static int put_failure_rows(FILE *out, weir_reader *reader, const weir_filter *filter, uint64_t at_most,
+                            weir_error *error)
 {
-    sqlite3_stmt *row = NULL;
-    int code = sqlite3_prepare_v2(db, failures_sql, -1, &row, NULL);
-    if (code == SQLITE_OK)
-        code = sqlite3_bind_int64(row, 1, run_id);
-    if (code == SQLITE_OK)
-        code = sqlite3_bind_int64(row, 2, at_most);
-    if (code == SQLITE_OK)
-        while ((code = sqlite3_step(row)) == SQLITE_ROW)
-            put_failure(out, row);
-    sqlite3_finalize(row);
-    return code == SQLITE_DONE ? SQLITE_OK : code;
+    weir_query *query;
+    const weir_record *record;
+    int status = weir_query_begin(reader, WEIR_RECORD_FAILURE, filter, &query, error);
+    for (uint64_t i = 0; i < at_most && status == WEIR_OK; i++)
+        if ((status = weir_query_next(query, &record, error)) == WEIR_OK)
+            put_failure(out, &record->failure);
+    weir_query_end(query);
+    return status;
 }
 
-/* Returns a SQLITE_ code. */
-static int put_failures(FILE *out, sqlite3 *db, int64_t run_id, size_t at_most)
+static int put_failures(FILE *out, weir_reader *reader, const weir_filter *filter, int64_t run_id, size_t at_most,
+                        weir_error *error)
 {
-    int64_t count = 0;
-    int code = count_failures(db, run_id, &count);
-    if (code != SQLITE_OK || count == 0)
-        return code;
+    uint64_t count;
+    int status = count_failures(reader, filter, &count, error);
+    if (status != WEIR_OK || count == 0)
+        return status;
 
-    int64_t shown = at_most < (uint64_t)count ? (int64_t)at_most : count;
-    fprintf(out, "Failures: %" PRId64 "\n", count);
-    code = put_failure_rows(out, db, run_id, shown);
-    if (code == SQLITE_OK && shown < count)
-        fprintf(out, "  and %" PRId64 " more in the table task_failures, run %" PRId64 "\n", count - shown, run_id);
-    return code;
+    uint64_t shown = at_most < count ? at_most : count;
+    fprintf(out, "Failures: %" PRIu64 "\n", count);
+    status = put_failure_rows(out, reader, filter, shown, error);
+    if (status == WEIR_OK && shown < count)
+        fprintf(out, "  and %" PRIu64 " more in the table task_failures, run %" PRId64 "\n", count - shown, run_id);
+    return status;
 }
 
 int weir_summary_print_failures(FILE *out, const char *db_path, int64_t run_id, size_t at_most, weir_error *error)
 {
-    sqlite3 *db;
-    weir_run_row run;
-    int status = weir_database_open_reader(db_path, &db, error);
+    weir_reader *reader;
+    weir_run_record run;
+    weir_filter filter = filter_of(run_id);
+    int status = weir_reader_open(db_path, &reader, error);
     if (status != WEIR_OK)
         return status;
-    int code = sqlite3_exec(db, "BEGIN", NULL, NULL, NULL); /* what is read is of one moment */
-    if (code == SQLITE_OK)
-        status = weir_totals_find_run(db, db_path, run_id, &run, error);
-    if (code == SQLITE_OK && status == WEIR_OK)
-        code = put_failures(out, db, run.run_id, at_most);
-    if (code != SQLITE_OK)
-        status = weir_database_error(error, db, code, "cannot read", db_path);
-    weir_database_close(db);
+    status = weir_reader_hold(reader, error);
+    if (status == WEIR_OK)
+        status = weir_reader_find_run(reader, filter.run_id, &run, error);
+    if (status == WEIR_OK)
+        status = put_failures(out, reader, &filter, run.run_id, at_most, error);
+    weir_reader_close(reader);
     return status == WEIR_OK ? check_written(out, error) : status;
 }

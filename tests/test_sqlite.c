@@ -38,18 +38,18 @@ static void columns_stand_in_the_order_of_the_design(void **state)
     assert_columns(path, "task_stats",
                    "id, timestamp, name, num_tasks, num_failures, ave_time, p90_time, p99_time, run_id, elapsed, "
                    "p50_time, max_time, failed_time, busy_time, wait_in_time, wait_thread_time, wait_out_time, "
-                   "cpu_time, histogram, num_skipped");
+                   "cpu_time, histogram, num_skipped, phase, first_step, last_step");
     assert_columns(path, "queue_stats",
                    "id, timestamp, name, elapsed, num_items, ave_put_time, ave_get_time, p90_put_time, p99_put_time, "
                    "p90_get_time, p99_get_time, occupancy_rate, run_id, num_put, capacity, ave_depth, max_depth, "
-                   "ave_bytes, max_bytes, put_histogram, get_histogram");
+                   "ave_bytes, max_bytes, put_histogram, get_histogram, phase, first_step, last_step");
     assert_columns(path, "event_stats", "id, timestamp, event_name, run_id, category, detail");
     assert_columns(path, "task_failures",
                    "id, timestamp, run_id, name, seq, label, status, library_code, message, elapsed");
     assert_columns(path, "run",
                    "run_id, node_id, rank, pid, started, ended, status, threads, command, version, entries_lost");
     assert_columns(path, "stage", "run_id, name, kind, concurrency, queue_items, queue_bytes, output_order");
-    assert_int_equal(query_int(path, "PRAGMA user_version"), 1);
+    assert_int_equal(query_int(path, "PRAGMA user_version"), 2);
     assert_int_equal(query_int(path, "PRAGMA application_id"), 0x77656972);
     char *mode = query_text(path, "PRAGMA journal_mode");
     assert_string_equal(mode, "wal");
@@ -363,7 +363,7 @@ static void an_empty_file_is_adopted(void **state)
     const char *path = in_folder("empty.db");
     write_file(path, "", 0);
     close_writer(open_writer(path, NULL));
-    assert_int_equal(query_int(path, "PRAGMA user_version"), 1);
+    assert_int_equal(query_int(path, "PRAGMA user_version"), 2);
 }
 
 static void names_that_sqlite_knows_are_files_to_us(void **state)

@@ -78,13 +78,13 @@ typedef struct weir_filter {
     int64_t first_step, last_step; /* INT64_MAX = to the end */
     const char *phase;             /* only this phase, by its exact name (NULL = any). "startup" includes laps that
                                       had ended before the first mark */
-    const char *from_phase;        /* with until_phase: in each run, from the beginning of the first from_phase (NULL
-                                      or none of that name = of the run) … */
-    const char *until_phase;       /* … up to the beginning of the first until_phase after it (NULL = the end) */
-    int64_t after_id;              /* only rows with a higher id: to follow a run that is being written */
-    bool descending;               /* the latest first */
-    bool longest_first;            /* tasks by max_time, failures and items by elapsed, instead of by time */
-    int64_t limit;                 /* at most so many records (0 = all) */
+    const char *from_phase;  /* in each run only from the beginning of its first from_phase on (NULL = of the run) */
+    const char *until_phase; /* and only up to the beginning of the first until_phase after that (NULL or none
+                                      there = the end) */
+    int64_t after_id;   /* only rows with a higher id, in the order of ids: to follow a run that is being written */
+    bool descending;    /* the latest first */
+    bool longest_first; /* tasks by max_time, failures and items by elapsed, instead of by time */
+    int64_t limit;      /* at most so many records (0 = all) */
 } weir_filter;
 
 /* -- records -- */
@@ -251,9 +251,11 @@ typedef struct weir_group_key {
     const char *node_id;           /* "" = not grouped by it */
     const char *phase;             /* "" = not grouped by it, or no marks */
     int64_t run_id;                /* 0 = not grouped by it */
+    int64_t bin_step;              /* where the bin begins; 0 = not grouped by it */
+    double bin_time;               /* where the bin begins; 0 = not grouped by it */
     int64_t first_step, last_step; /* covered; last < first = none */
     double start_time, end_time;   /* covered */
-    int64_t num_laps;              /* records added; 0 = the stage is known, but nothing was recorded */
+    int64_t num_laps;              /* records added */
 } weir_group_key;
 
 typedef struct weir_task_totals {
@@ -283,18 +285,19 @@ typedef struct weir_queue_totals {
     const weir_histogram *put_times, *get_times;
 } weir_queue_totals;
 
-/* Groups by name are in the order of the pipeline (by run, then by what else they are grouped by: time, step). */
+/* In the order of run, node, time, step and phase, and within that in the order of the pipeline. */
 typedef struct weir_totals {
     weir_task_totals *tasks;
     size_t num_tasks;
     weir_queue_totals *queues;
     size_t num_queues;
+    struct weir_texts *texts; /* what the keys point to; not for the caller */
 } weir_totals;
 
 /*
- * Adds up, in one pass. filter and grouping may be NULL; limit and order of the filter do not count. Nothing that
- * fulfils the filter is no error: there are no groups then, or only such without laps. After success
- * weir_totals_free() is to be called; its histograms go with it.
+ * Adds up, in one pass. filter and grouping may be NULL; the filter's order and limit do not count. That nothing
+ * fulfils the filter is no error: there are no groups then. After success weir_totals_free() is to be called; what the
+ * totals point to goes with it. WEIR_ELIMIT if there are more than 100,000 groups.
  */
 WEIR_API int weir_totals_read(weir_reader *reader, const weir_filter *filter, const weir_grouping *grouping,
                               weir_totals *totals, weir_error *error);

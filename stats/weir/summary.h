@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include <weir/export.h>
+#include <weir/query.h>
 #include <weir/status.h>
 
 #ifdef __cplusplus
@@ -24,6 +25,12 @@ extern "C" {
  * others; *error (may be NULL) names the path. Nothing is printed unless the run could be read whole.
  */
 WEIR_API int weir_summary_print(FILE *out, const char *db_path, int64_t run_id, weir_error *error);
+
+/*
+ * The same of whatever the filter means (NULL = all): of several runs the figures are added up by name, and the lines
+ * at the end say how many of them have not ended.
+ */
+WEIR_API int weir_summary_write(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error);
 
 /*
  * Prints the failures of one run (0 = the last one): their number, then the first at_most of them, each in a line

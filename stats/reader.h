@@ -1,0 +1,40 @@
+/* An open database, as the queries share it. One thread at a time. */
+#ifndef WEIR_READER_H
+#define WEIR_READER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <sqlite3.h>
+
+#include <weir/query.h>
+
+struct weir_reader {
+    sqlite3 *db;
+    char *path;
+    int schema;   /* its version */
+    int num_held; /* holds that have not been released */
+
+    /* what weir_reader_find_run() gave last */
+    char *node_id;
+    char *command;
+    char *version;
+};
+
+/* Says that reading failed with a SQLITE_ code; returns the status. */
+int weir_reader_error(const weir_reader *reader, int code, weir_error *error);
+
+/* WEIR_ENOMEM, and says so. */
+int weir_reader_out_of_memory(weir_error *error);
+
+/* A text column; "" where it is NULL. Blobs are text that is no UTF-8. */
+const char *weir_column_text(sqlite3_stmt *row, int column);
+
+/* Replaces WEIR_LAST_RUN by its number, and checks that another one exists. */
+int weir_reader_resolve_run(weir_reader *reader, int64_t *run_id, weir_error *error);
+
+/* A run by itself, in the columns of weir_run_columns. */
+extern const char weir_run_columns[];
+void weir_reader_read_run(sqlite3_stmt *row, weir_run_record *run);
+
+#endif

@@ -1,0 +1,23 @@
+/* Figures and foreign text for a person: one line, few digits, a unit. Also compiled into the weir command. */
+#ifndef WEIR_TEXT_H
+#define WEIR_TEXT_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+/* The length of the UTF-8 sequence at `s`, 0 if it is none (surrogates and overlong forms are none). */
+size_t weir_utf8_length(const unsigned char *s);
+
+/* Text from outside, in one line whatever it holds: control characters as \n, \x1b, …; all other bytes as they are. */
+void weir_text_put(FILE *out, const char *text);
+
+/* Enough for any of the figures below. */
+enum { WEIR_FIGURE_BYTES = 32 };
+
+/* Three digits and a unit: "2.54 s", "41.7 ms", "820 ns"; "0 s". */
+void weir_text_format_time(char figure[WEIR_FIGURE_BYTES], double seconds);
+
+/* "1.50 MB" */
+void weir_text_format_bytes(char figure[WEIR_FIGURE_BYTES], double bytes);
+
+#endif

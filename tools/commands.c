@@ -1,0 +1,6 @@
+#include "commands.h"
+
+const tool_command *const tool_commands[] = {
+    &tool_summary,
+    NULL,
+};

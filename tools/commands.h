@@ -1,0 +1,9 @@
+/* One line for each subcommand, in the order of the help. */
+#ifndef TOOLS_COMMANDS_H
+#define TOOLS_COMMANDS_H
+
+#include "tool.h"
+
+extern const tool_command tool_summary;
+
+#endif

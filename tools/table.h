@@ -1,0 +1,71 @@
+/*
+ * Tables in three forms: text for a person (aligned, few digits, units), JSON (an array of objects) and CSV (RFC 4180,
+ * with a line of names), both with full precision in the base unit: seconds, bytes, shares from 0 to 1, Unix time.
+ *
+ *     static const table_column columns[] = {
+ *         { "stage", "stage", TABLE_WORDS }, { "num_tasks", "tasks", TABLE_COUNT }, { "p99_time", "p99", TABLE_TIME },
+ *     };
+ *     table *t = table_begin(stdout, TABLE_JSON, columns, 3);
+ *     table_words(t, "decode[10]");  table_number(t, 12);  table_number(t, 0.31);
+ *     table_end(t);
+ *
+ * Rows come out as they are filled, in constant memory; as text by the screenful, so that columns are aligned.
+ */
+#ifndef TOOLS_TABLE_H
+#define TOOLS_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+typedef enum table_format { TABLE_TEXT, TABLE_JSON, TABLE_CSV } table_format;
+
+/* What a column holds: how a cell is written as text. */
+typedef enum table_kind {
+    TABLE_WORDS, /* to the left; all others to the right */
+    TABLE_COUNT, /* whole numbers: 12345 */
+    TABLE_TIME,  /* seconds: "41.7 ms" */
+    TABLE_SHARE, /* 0.451: "45.1%" */
+    TABLE_BYTES, /* "1.50 MB" */
+    TABLE_REAL,  /* "3.00" */
+    TABLE_WHEN,  /* Unix time: "2024-05-01 12:00:03", in local time */
+    TABLE_TRUTH, /* "yes", "no"; JSON true, false; CSV 1, 0 */
+} table_kind;
+
+typedef struct table_column {
+    const char *name;  /* in JSON and CSV */
+    const char *title; /* as text; NULL = not shown as text */
+    table_kind kind;
+} table_column;
+
+typedef struct table table;
+
+/* NULL = out of memory, which every call accepts. The columns must outlive it. */
+table *table_begin(FILE *out, table_format format, const table_column *columns, size_t num_columns);
+
+/* The next cell of the row; a row ends with its last cell. Text is copied. */
+void table_words(table *t, const char *text);
+void table_count(table *t, int64_t count);
+void table_number(table *t, double number); /* not a number, or infinite: nothing */
+void table_truth(table *t, bool truth);
+void table_nothing(table *t); /* "", null */
+
+/* Rows up to now. */
+size_t table_rows(const table *t);
+
+/* Writes what is left and frees it. A table without a row is "[]", or the line of names, or nothing. NULL is fine. */
+void table_end(table *t);
+
+/* -- pieces, for output of another form */
+
+/* Text as a JSON string, with its quotes. Bytes that are no UTF-8 become \udc80 to \udcff, as Python has them. */
+void json_string(FILE *out, const char *text);
+
+/* The shortest form that reads back as the same number; null if there is none. */
+void json_number(FILE *out, double number);
+
+/* One cell of CSV, quoted where it must be. */
+void csv_text(FILE *out, const char *text);
+
+#endif

@@ -1,0 +1,119 @@
+/*
+ * A subcommand of `weir`: a table that says everything about it, from which come the dispatch, --help, the man page and
+ * the shell completion. A new one is a file with such a table, a line in commands.c and one in CMakeLists.txt.
+ */
+#ifndef TOOLS_TOOL_H
+#define TOOLS_TOOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <weir/query.h>
+#include <weir/status.h>
+
+#include "options.h"
+#include "table.h"
+
+enum {
+    TOOL_DONE = 0,
+    TOOL_FAILED = 1,  /* reading, writing or a program that is needed failed; or check found faults */
+    TOOL_REFUSED = 2, /* wrong option, argument or database: nothing was done */
+    TOOL_NOTHING = 3, /* no run, or no record that fulfils the conditions */
+};
+
+/* A point in time as the user said it; see --since. */
+typedef struct tool_time {
+    enum { TOOL_TIME_NONE, TOOL_TIME_UNIX, TOOL_TIME_AFTER_START, TOOL_TIME_BEFORE_END } kind;
+    double seconds;
+} tool_time;
+
+/* What the shared options said. */
+typedef struct tool_shared {
+    bool help;
+    bool json, csv;
+    int64_t run_id; /* as in weir_filter */
+    bool run_given;
+    const char *name, *node, *phase, *from_phase, *until_phase;
+    struct {
+        bool given;
+        int64_t first, last;
+    } steps;
+    struct {
+        bool given;
+        int32_t number;
+    } rank;
+    tool_time since, until;
+} tool_shared;
+
+/* Sets of options that several subcommands have; or-ed. --help all of them have. */
+enum {
+    TOOL_FILTER = 1, /* --run --name --node --rank --since --until --steps --phase --from-phase --until-phase */
+    TOOL_FORMAT = 2, /* --json --csv */
+    TOOL_RUN = 4,    /* --run alone */
+};
+
+struct tool_command;
+
+/* One run of a subcommand. */
+typedef struct tool_call {
+    const struct tool_command *command;
+    tool_shared shared;
+    char **words; /* the arguments that are no options: as many as the command's min_words to max_words */
+    int num_words;
+} tool_call;
+
+typedef struct tool_command {
+    const char *name;
+    const char *words; /* as the usage shows them: "DB", "OUT.db IN.db..." */
+    int min_words;
+    int max_words;        /* 0 = as min_words; -1 = any number */
+    const char *summary;  /* half a line, no full stop: "the figures of a run as text" */
+    const char *help;     /* paragraphs, with an empty line between them; a paragraph that begins with a space is kept
+                              as it is, others are filled */
+    const char *examples; /* lines: a command each, or "# what the next one does" */
+    unsigned shared;      /* TOOL_FILTER | … */
+    int64_t default_run;  /* without --run: WEIR_ALL_RUNS, WEIR_LAST_RUN */
+    const option_row *options;   /* its own, ends with a row without a name; NULL = none */
+    void *settings;              /* what the rows' offsets are in; holds the defaults */
+    int (*run)(tool_call *call); /* returns TOOL_DONE, … */
+} tool_command;
+
+/* commands.c: all of them, in the order of the help; NULL at the end. */
+extern const tool_command *const tool_commands[];
+
+/* The option sets of a command, shared ones last; returns how many. */
+enum { TOOL_MAX_SETS = 4 };
+size_t tool_option_sets(const tool_command *command, tool_shared *shared, option_set sets[TOOL_MAX_SETS]);
+
+/* -- for subcommands -- */
+
+/* "weir summary: …" on stderr. Returns TOOL_REFUSED. */
+int tool_refuse(const tool_call *call, const char *format, ...) WEIR_PRINTF(2, 3);
+
+/* The same, for what went wrong with a database; returns the exit status that it means. */
+int tool_fail(const tool_call *call, const weir_error *error);
+
+/* The same for "nothing …": a sentence. Returns TOOL_NOTHING. */
+int tool_nothing(const tool_call *call, const char *format, ...) WEIR_PRINTF(2, 3);
+
+/*
+ * Opens the database at `path`, holds it (what is read is of one moment), and makes a filter of the shared options:
+ * relative times are resolved, a run that does not exist is refused. After TOOL_DONE *reader is to be closed.
+ * filter may be NULL.
+ */
+int tool_open(const tool_call *call, const char *path, weir_reader **reader, weir_filter *filter);
+
+/* --json or --csv, or TABLE_TEXT. */
+table_format tool_format(const tool_call *call);
+
+/* Flushes stdout; TOOL_FAILED, and says so, if not all of it could be written. */
+int tool_finish(const tool_call *call);
+
+/* help.c */
+void tool_print_help(const tool_command *command); /* NULL = of weir itself */
+
+/* manual.c: the man page as roff; completion.c: the completion for bash. */
+void tool_print_manual(void);
+void tool_print_completion(void);
+
+#endif
