@@ -64,8 +64,10 @@ static weir_pipeline *build(const decode_settings *settings, uint32_t concurrenc
     weir_source(builder, &weir_directory_source,
                 &(weir_directory_config){ .root = settings->dataset_dir, .glob = settings->glob }, NULL);
     if (op)
-        weir_pipe(builder, op, &(weir_video_config){ .width = settings->width, .height = settings->height },
-                  &(weir_stage_options){ .concurrency = concurrency });
+        weir_pipe(
+            builder, op,
+            &(weir_video_config){ .width = settings->width, .height = settings->height, .scaler = WEIR_SCALER_EXACT },
+            &(weir_stage_options){ .concurrency = concurrency });
     weir_sink(builder, 0);
     weir_build(builder, &(weir_pipeline_options){ .threads = settings->threads }, &pipeline, &error);
     if (!pipeline)

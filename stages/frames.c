@@ -10,7 +10,7 @@
 
 #include "scaler.h"
 
-enum { CHANNELS = 3, MIN_FRAMES = 16 };
+enum { MIN_FRAMES = 16 };
 
 static const uint64_t max_trusted_bytes = UINT64_C(256) << 20;
 
@@ -58,10 +58,24 @@ static int fail_limit(const weir_frames_builder *builder, weir_error *error)
                           builder->max_bytes);
 }
 
-int weir_frames_begin(weir_frames_builder *builder, uint32_t width, uint32_t height, uint64_t expected_frames,
-                      uint64_t max_bytes, weir_error *error)
+static uint32_t channels_of(weir_pixel pixel)
 {
-    *builder = (weir_frames_builder){ .frame_bytes = (size_t)width * height * CHANNELS, .max_bytes = max_bytes };
+    switch (pixel) {
+    case WEIR_PIXEL_GRAY8: return 1;
+    case WEIR_PIXEL_YUV420P: return 0;
+    case WEIR_PIXEL_RGB24: break;
+    }
+    return 3;
+}
+
+int weir_frames_begin(weir_frames_builder *builder, const weir_video_config *video, uint32_t width, uint32_t height,
+                      uint64_t expected_frames, weir_error *error)
+{
+    uint64_t max_bytes = video->max_bytes;
+    *builder = (weir_frames_builder){
+        .frame_bytes = weir_scaler_picture_bytes(video->pixel, width, height),
+        .max_bytes = max_bytes,
+    };
     if (builder->frame_bytes > max_bytes)
         return fail_limit(builder, error);
 
@@ -79,7 +93,10 @@ int weir_frames_begin(weir_frames_builder *builder, uint32_t width, uint32_t hei
     }
     builder->frames->width = width;
     builder->frames->height = height;
-    builder->frames->channels = CHANNELS;
+    builder->frames->channels = channels_of(video->pixel);
+    builder->frames->pixel = video->pixel;
+    builder->frames->layout = video->layout;
+    builder->frames->frame_bytes = builder->frame_bytes;
     return WEIR_OK;
 }
 

@@ -12,10 +12,10 @@ typedef struct weir_frames_builder {
     uint64_t max_bytes;
 } weir_frames_builder;
 
-/* Begins a result of frames of that size, with room for the expected number of them (0 = unknown). WEIR_OK, or the
-   failure with *error filled. */
-int weir_frames_begin(weir_frames_builder *builder, uint32_t width, uint32_t height, uint64_t expected_frames,
-                      uint64_t max_bytes, weir_error *error);
+/* Begins a result of frames of that size, stored as configured, with room for the expected number of them (0 =
+   unknown). WEIR_OK, or the failure with *error filled. */
+int weir_frames_begin(weir_frames_builder *builder, const weir_video_config *video, uint32_t width, uint32_t height,
+                      uint64_t expected_frames, weir_error *error);
 
 /* Room for one more frame, in *data, with WEIR_SCALER_SLACK_BYTES behind it; it counts from weir_frames_commit() on. */
 int weir_frames_next(weir_frames_builder *builder, uint8_t **data, weir_error *error);

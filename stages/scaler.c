@@ -1,19 +1,10 @@
-/*
- * swscale, set up as FFmpeg's scale filter sets it up (libavfilter/vf_scale.c), so that the bytes are the same: colour
- * matrix and ranges. What that filter does has changed with FFmpeg's versions; so does this. Chroma siting is left
- * alone: for whole pictures the filter sets what is swscale's default.
- */
+/* Fitting, placing, padding, and the choice of who scales. */
 #include "scaler.h"
 
 #include <libavutil/mathematics.h>
-#include <libavutil/mem.h>
-#include <libavutil/opt.h>
+#include <libavutil/pixdesc.h>
 #include <math.h>
 #include <string.h>
-
-#include "ffmpeg.h"
-
-enum { CHANNELS = 3 };
 
 static int clamp_pixels(int64_t pixels)
 {
@@ -42,146 +33,270 @@ weir_fit weir_scaler_fit(weir_resize resize, int source_width, int source_height
     return fit;
 }
 
-/* The coefficients of a colour matrix; those of an unspecified one are BT.601's. */
-static const int *matrix_of(enum AVColorSpace colorspace)
+bool weir_format_is_yuv(int format)
 {
-#if LIBSWSCALE_VERSION_MAJOR < 8
-    bool is_known = colorspace >= 1 && colorspace <= 10 && colorspace != AVCOL_SPC_YCGCO;
-    return sws_getCoefficients(is_known ? (int)colorspace : AVCOL_SPC_BT470BG);
-#else
-    return sws_getCoefficients((int)colorspace);
+    const AVPixFmtDescriptor *descriptor = av_pix_fmt_desc_get(format);
+    return !(descriptor->flags & (AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_PAL)) && descriptor->nb_components >= 3;
+}
+
+static bool is_gray(int format)
+{
+    const AVPixFmtDescriptor *descriptor = av_pix_fmt_desc_get(format);
+    return !(descriptor->flags & (AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_PAL)) && descriptor->nb_components <= 2;
+}
+
+bool weir_scaling_is_full_range(const weir_scaling *scaling)
+{
+    if (!weir_format_is_yuv(scaling->source_format) && !is_gray(scaling->source_format))
+        return false; /* RGB is made BT.601 of limited range */
+    switch (scaling->source_format) {
+    case AV_PIX_FMT_YUVJ411P:
+    case AV_PIX_FMT_YUVJ420P:
+    case AV_PIX_FMT_YUVJ422P:
+    case AV_PIX_FMT_YUVJ440P:
+    case AV_PIX_FMT_YUVJ444P: return scaling->source_range != AVCOL_RANGE_MPEG;
+    default: break;
+    }
+    if (scaling->source_range == AVCOL_RANGE_UNSPECIFIED)
+        return is_gray(scaling->source_format);
+    return scaling->source_range == AVCOL_RANGE_JPEG;
+}
+
+/* ---- the planes of the result ------------------------------------------------------------------------------- */
+
+static int half_of(int pixels)
+{
+    return (pixels + 1) / 2;
+}
+
+size_t weir_scaler_picture_bytes(weir_pixel pixel, uint32_t width, uint32_t height)
+{
+    size_t num_pixels = (size_t)width * height;
+    switch (pixel) {
+    case WEIR_PIXEL_GRAY8: return num_pixels;
+    case WEIR_PIXEL_YUV420P: return num_pixels + 2 * ((size_t)width / 2 + width % 2) * (height / 2 + height % 2);
+    case WEIR_PIXEL_RGB24: break;
+    }
+    return num_pixels * 3;
+}
+
+/* A rectangle of one plane of the result. */
+typedef struct plane {
+    uint8_t *data;
+    int stride;
+    int pixel_bytes;
+    int width;
+    int height;
+    int shift; /* chroma: log2 of how many pixels of the picture each way make one of the plane's */
+    uint8_t black;
+} plane;
+
+static int num_planes(const weir_scaler *scaler)
+{
+    bool is_single = scaler->pixel == WEIR_PIXEL_GRAY8 ||
+                     (scaler->pixel == WEIR_PIXEL_RGB24 && scaler->layout == WEIR_LAYOUT_NHWC);
+    return is_single ? 1 : 3;
+}
+
+static plane plane_of(const weir_scaler *scaler, uint8_t *out, int index)
+{
+    plane p = { .data = out, .pixel_bytes = 1, .width = scaler->width, .height = scaler->height };
+    size_t num_pixels = (size_t)scaler->width * (size_t)scaler->height;
+    if (scaler->pixel == WEIR_PIXEL_YUV420P && index > 0) {
+        p.shift = 1;
+        p.black = 128;
+        p.width = half_of(p.width);
+        p.height = half_of(p.height);
+        p.data += num_pixels + (size_t)(index - 1) * (size_t)p.width * (size_t)p.height;
+    } else if (scaler->pixel == WEIR_PIXEL_YUV420P) {
+        p.black = weir_scaling_is_full_range(&scaler->scaling) ? 0 : 16;
+    } else {
+        p.pixel_bytes = num_planes(scaler) == 1 && scaler->pixel == WEIR_PIXEL_RGB24 ? 3 : 1;
+        p.data += (size_t)index * num_pixels;
+    }
+    p.stride = p.width * p.pixel_bytes;
+    return p;
+}
+
+/* Where in the result the window goes. */
+static weir_planes window_of(const weir_scaler *scaler, uint8_t *out)
+{
+    weir_planes planes = { 0 };
+    for (int i = 0; i < num_planes(scaler); i++) {
+        plane p = plane_of(scaler, out, i);
+        ptrdiff_t x = FFMAX(scaler->fit.x, 0) >> p.shift;
+        ptrdiff_t y = FFMAX(scaler->fit.y, 0) >> p.shift;
+        planes.data[i] = p.data + y * p.stride + x * p.pixel_bytes;
+        planes.stride[i] = p.stride;
+    }
+    return planes;
+}
+
+/* Blackens of one plane what the picture leaves free. */
+static void pad_plane(const plane *p, const weir_fit *fit)
+{
+    int x = fit->x >> p->shift;
+    int y = fit->y >> p->shift;
+    int right = x + (p->shift ? half_of(fit->width) : fit->width);
+    int bottom = y + (p->shift ? half_of(fit->height) : fit->height);
+    size_t stride = (size_t)p->stride;
+    memset(p->data, p->black, (size_t)y * stride);
+    memset(p->data + (size_t)bottom * stride, p->black, (size_t)(p->height - bottom) * stride);
+    if (x == 0 && right == p->width)
+        return;
+    for (int row = y; row < bottom; row++) {
+        uint8_t *pixels = p->data + (size_t)row * stride;
+        memset(pixels, p->black, (size_t)(x * p->pixel_bytes));
+        memset(pixels + right * p->pixel_bytes, p->black, (size_t)((p->width - right) * p->pixel_bytes));
+    }
+}
+
+/* After scaling, as swscale may have written a little beyond the picture. */
+static void pad(const weir_scaler *scaler, uint8_t *out)
+{
+    for (int i = 0; i < num_planes(scaler); i++) {
+        plane p = plane_of(scaler, out, i);
+        pad_plane(&p, &scaler->fit);
+    }
+}
+
+/* ---- who scales --------------------------------------------------------------------------------------------- */
+
+static const weir_scaler_op *const ops[] = {
+    &weir_scaler_exact,
+#ifdef WEIR_HAVE_ZIMG
+    &weir_scaler_zimg,
 #endif
+};
+
+static const weir_scaler_op *op_of(weir_scaler_kind kind)
+{
+    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
+        if (ops[i]->kind == kind)
+            return ops[i];
+    }
+    return NULL;
 }
 
-/* Colour matrix and range: the picture's own where it tells them. */
-static void set_colours(struct SwsContext *sws, const AVFrame *in)
+int weir_scaler_check(const weir_video_config *video, weir_error *error)
 {
-    int *unused_matrix;
-    int *unused_out_matrix;
-    int in_full, out_full, brightness, contrast, saturation;
-    if (sws_getColorspaceDetails(sws, &unused_matrix, &in_full, &unused_out_matrix, &out_full, &brightness, &contrast,
-                                 &saturation) < 0)
-        return; /* nothing to convert: RGB already */
-    const int *matrix = matrix_of(in->colorspace);
-    if (in->color_range != AVCOL_RANGE_UNSPECIFIED)
-        in_full = in->color_range == AVCOL_RANGE_JPEG;
-    sws_setColorspaceDetails(sws, matrix, in_full, matrix, out_full, brightness, contrast, saturation);
+    if ((unsigned)video->pixel > WEIR_PIXEL_YUV420P)
+        return weir_error_set(error, WEIR_EINVAL, 0, "pixel %d is none of WEIR_PIXEL_…", (int)video->pixel);
+    if ((unsigned)video->layout > WEIR_LAYOUT_NCHW)
+        return weir_error_set(error, WEIR_EINVAL, 0, "layout %d is none of WEIR_LAYOUT_…", (int)video->layout);
+    if ((unsigned)video->scaler > WEIR_SCALER_ZIMG)
+        return weir_error_set(error, WEIR_EINVAL, 0, "scaler %d is none of WEIR_SCALER_…", (int)video->scaler);
+    if (video->scaler != WEIR_SCALER_DEFAULT && !op_of(video->scaler))
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                              "this build of weir is without zimg: build it where zimg is installed (Debian: "
+                              "libzimg-dev), or choose another scaler");
+    return WEIR_OK;
 }
 
-/* Can swscale write rows of that many pixels to the result itself? Only if a row is whole vectors. */
-static bool can_write_directly(const weir_scaler *scaler)
+/* The cheapest that is at least as faithful as FFmpeg's own: zimg; and swscale where there is nothing to scale, as it
+   has loops of its own for that. */
+static weir_scaler_kind default_kind(const weir_scaling *scaling)
 {
-    enum { VECTOR_PIXELS = 16 };
-    bool fits = scaler->fit.x >= 0 && scaler->fit.y >= 0;
-    return fits && scaler->width % VECTOR_PIXELS == 0;
+    bool is_scaled = scaling->width != scaling->source_width || scaling->height != scaling->source_height;
+    return is_scaled && op_of(WEIR_SCALER_ZIMG) ? WEIR_SCALER_ZIMG : WEIR_SCALER_EXACT;
 }
 
-static bool knows(const weir_scaler *scaler, const AVFrame *in)
+static const weir_scaler_op *choose(weir_scaler_kind kind, const weir_scaling *scaling)
 {
-    return scaler->sws && scaler->source_width == in->width && scaler->source_height == in->height &&
-           scaler->source_format == in->format && scaler->source_colorspace == (int)in->colorspace &&
-           scaler->source_range == (int)in->color_range;
+    const weir_scaler_op *op = op_of(kind == WEIR_SCALER_DEFAULT ? default_kind(scaling) : kind);
+    return op && op->knows(scaling) ? op : &weir_scaler_exact;
+}
+
+void weir_scaler_describe(const weir_scaler *scaler, weir_frames *frames)
+{
+    frames->scaler = scaler->op->kind;
+    frames->matrix = scaler->scaling.source_colorspace;
+    frames->full_range = weir_scaling_is_full_range(&scaler->scaling);
+}
+
+void weir_scaler_set(weir_scaler *scaler, const weir_video_config *video, int width, int height)
+{
+    if (scaler->width == width && scaler->height == height)
+        return;
+    weir_scaler_reset(scaler);
+    scaler->width = width;
+    scaler->height = height;
+    scaler->resize = video->resize;
+    scaler->pixel = video->pixel;
+    scaler->layout = video->layout;
+    scaler->kind = video->scaler;
 }
 
 void weir_scaler_reset(weir_scaler *scaler)
 {
-    sws_freeContext(scaler->sws);
-    av_freep(&scaler->spare);
-    scaler->sws = NULL;
+    if (scaler->op)
+        scaler->op->close(scaler->state);
+    scaler->op = NULL;
+    scaler->state = NULL;
 }
 
-/* Makes ready for pictures like this one. */
+static weir_fit fit_of(const weir_scaler *scaler, const AVFrame *in)
+{
+    weir_fit fit = weir_scaler_fit(scaler->resize, in->width, in->height, scaler->width, scaler->height);
+    if (scaler->pixel == WEIR_PIXEL_YUV420P) { /* a chroma sample is not to be cut in two */
+        fit.x = fit.x >= 0 ? fit.x & ~1 : -(-fit.x & ~1);
+        fit.y = fit.y >= 0 ? fit.y & ~1 : -(-fit.y & ~1);
+    }
+    return fit;
+}
+
+static weir_scaling scaling_of(const weir_scaler *scaler, const AVFrame *in, const weir_fit *fit)
+{
+    return (weir_scaling){
+        .source_width = in->width,
+        .source_height = in->height,
+        .source_format = in->format,
+        .source_colorspace = (int)in->colorspace,
+        .source_range = (int)in->color_range,
+        .width = fit->width,
+        .height = fit->height,
+        .window_x = FFMAX(-fit->x, 0),
+        .window_y = FFMAX(-fit->y, 0),
+        .window_width = FFMIN(fit->width, scaler->width),
+        .window_height = FFMIN(fit->height, scaler->height),
+        .pixel = scaler->pixel,
+        .layout = scaler->layout,
+    };
+}
+
+/* Makes ready for pictures like this one, if the last one was not. */
 static int prepare(weir_scaler *scaler, const AVFrame *in, weir_error *error)
 {
+    weir_fit fit = fit_of(scaler, in);
+    weir_scaling scaling = scaling_of(scaler, in, &fit);
+    if (scaler->op && memcmp(&scaling, &scaler->scaling, sizeof scaling) == 0)
+        return WEIR_OK;
+
     weir_scaler_reset(scaler);
-    scaler->fit = weir_scaler_fit(scaler->resize, in->width, in->height, scaler->width, scaler->height);
-    if (!can_write_directly(scaler)) {
-        /* Rows as long as FFmpeg's own frames have them: some of swscale's loops go by the row's length. */
-        scaler->spare_stride = FFALIGN(scaler->fit.width, 64) * CHANNELS;
-        scaler->spare =
-            av_malloc((size_t)scaler->spare_stride * (size_t)scaler->fit.height + WEIR_SCALER_SLACK_BYTES);
+    const weir_scaler_op *op = choose(scaler->kind, &scaling);
+    weir_error refusal = { 0 };
+    int rc = op->open(&scaler->state, &scaling, &refusal);
+    if (rc == WEIR_EUNSUPPORTED && op != &weir_scaler_exact) {
+        op = &weir_scaler_exact;
+        refusal = (weir_error){ 0 };
+        rc = op->open(&scaler->state, &scaling, &refusal);
     }
-    scaler->sws = sws_alloc_context();
-    if (!scaler->sws || (!scaler->spare && !can_write_directly(scaler)))
-        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-
-    struct SwsContext *sws = scaler->sws;
-    av_opt_set_int(sws, "srcw", in->width, 0);
-    av_opt_set_int(sws, "srch", in->height, 0);
-    av_opt_set_int(sws, "src_format", in->format, 0);
-    av_opt_set_int(sws, "dstw", scaler->fit.width, 0);
-    av_opt_set_int(sws, "dsth", scaler->fit.height, 0);
-    av_opt_set_int(sws, "dst_format", AV_PIX_FMT_RGB24, 0);
-    av_opt_set_int(sws, "sws_flags", SWS_BICUBIC, 0);
-    int rc = sws_init_context(sws, NULL, NULL);
-    if (rc < 0)
-        return weir_ffmpeg_error(error, rc, "cannot scale this kind of picture");
-    set_colours(sws, in);
-
-    scaler->source_width = in->width;
-    scaler->source_height = in->height;
-    scaler->source_format = in->format;
-    scaler->source_colorspace = (int)in->colorspace;
-    scaler->source_range = (int)in->color_range;
+    if (rc != WEIR_OK)
+        return weir_error_set(error, rc, refusal.library_code, "%s", refusal.message);
+    scaler->op = op;
+    scaler->scaling = scaling;
+    scaler->fit = fit;
     return WEIR_OK;
-}
-
-/* Copies the part of the spare picture that the result shows. */
-static void copy_rows(const weir_scaler *scaler, uint8_t *out)
-{
-    const weir_fit *fit = &scaler->fit;
-    size_t out_stride = (size_t)scaler->width * CHANNELS;
-    size_t row_bytes = (size_t)FFMIN(fit->width, scaler->width) * CHANNELS;
-    int num_rows = FFMIN(fit->height, scaler->height);
-    const uint8_t *from = scaler->spare;
-    if (fit->y < 0)
-        from += (ptrdiff_t)-fit->y * scaler->spare_stride;
-    if (fit->x < 0)
-        from += (ptrdiff_t)-fit->x * CHANNELS;
-    uint8_t *to = out + (size_t)FFMAX(fit->y, 0) * out_stride + (size_t)FFMAX(fit->x, 0) * CHANNELS;
-    for (int row = 0; row < num_rows; row++) {
-        memcpy(to, from, row_bytes);
-        from += scaler->spare_stride;
-        to += out_stride;
-    }
-}
-
-/* Blackens what the picture leaves free. After scaling, as swscale may have written a little beyond the picture. */
-static void pad_black(const weir_scaler *scaler, uint8_t *out)
-{
-    const weir_fit *fit = &scaler->fit;
-    size_t stride = (size_t)scaler->width * CHANNELS;
-    size_t bottom = (size_t)(fit->y + fit->height);
-    size_t left_bytes = (size_t)fit->x * CHANNELS;
-    size_t right = (size_t)(fit->x + fit->width) * CHANNELS;
-    memset(out, 0, (size_t)fit->y * stride);
-    memset(out + bottom * stride, 0, ((size_t)scaler->height - bottom) * stride);
-    if (fit->width == scaler->width)
-        return;
-    for (size_t row = (size_t)fit->y; row < bottom; row++) {
-        memset(out + row * stride, 0, left_bytes);
-        memset(out + row * stride + right, 0, stride - right);
-    }
 }
 
 int weir_scaler_run(weir_scaler *scaler, const AVFrame *in, uint8_t *out, weir_error *error)
 {
-    if (!knows(scaler, in)) {
-        int rc = prepare(scaler, in, error);
-        if (rc != WEIR_OK) {
-            weir_scaler_reset(scaler);
-            return rc;
-        }
-    }
-    int stride = scaler->spare ? scaler->spare_stride : scaler->width * CHANNELS;
-    uint8_t *start = scaler->spare ? scaler->spare : out + scaler->fit.y * stride + scaler->fit.x * CHANNELS;
-    int rc = sws_scale(scaler->sws, (const uint8_t *const *)in->data, in->linesize, 0, in->height,
-                       (uint8_t *const[4]){ start }, (const int[4]){ stride });
-    if (rc < 0)
-        return weir_ffmpeg_error(error, rc, "cannot scale a picture");
-    if (scaler->spare)
-        copy_rows(scaler, out);
-    if (scaler->resize == WEIR_RESIZE_PAD)
-        pad_black(scaler, out);
-    return WEIR_OK;
+    int rc = prepare(scaler, in, error);
+    if (rc != WEIR_OK)
+        return rc;
+    weir_planes planes = window_of(scaler, out);
+    rc = scaler->op->run(scaler->state, in, &planes, error);
+    if (rc == WEIR_OK && scaler->resize == WEIR_RESIZE_PAD)
+        pad(scaler, out);
+    return rc;
 }

@@ -32,8 +32,9 @@ static int video_config_init(void *config, weir_error *error)
                               video->height, MAX_SIDE_PIXELS);
     if ((unsigned)video->resize > WEIR_RESIZE_CROP)
         return weir_error_set(error, WEIR_EINVAL, 0, "resize %d is none of WEIR_RESIZE_…", (int)video->resize);
-    if ((unsigned)video->pixel > WEIR_PIXEL_RGB24)
-        return weir_error_set(error, WEIR_EINVAL, 0, "pixel %d is none of WEIR_PIXEL_…", (int)video->pixel);
+    int rc = weir_scaler_check(video, error);
+    if (rc != WEIR_OK)
+        return rc;
     if (video->max_pixels == 0)
         video->max_pixels = UINT64_C(1) << 26;
     if (video->max_pixels > INT32_MAX)
@@ -81,20 +82,13 @@ static int begin_result(video_worker *worker, const weir_video_config *video, we
     const AVFrame *frame = decoder->frame;
     int width = video->width ? (int)video->width : frame->width;
     int height = video->height ? (int)video->height : frame->height;
-    weir_scaler *scaler = &worker->scaler;
-    if (scaler->width != width || scaler->height != height || scaler->resize != video->resize) {
-        weir_scaler_reset(scaler);
-        scaler->width = width;
-        scaler->height = height;
-        scaler->resize = video->resize;
-    }
-    int rc = weir_frames_begin(builder, (uint32_t)width, (uint32_t)height, weir_decoder_estimate_frames(decoder),
-                               video->max_bytes, error);
+    weir_scaler_set(&worker->scaler, video, width, height);
+    int rc = weir_frames_begin(builder, video, (uint32_t)width, (uint32_t)height,
+                               weir_decoder_estimate_frames(decoder), error);
     if (rc != WEIR_OK)
         return rc;
 
     weir_frames *frames = builder->frames;
-    frames->pixel = video->pixel;
     frames->time_base_num = decoder->stream->time_base.num;
     frames->time_base_den = decoder->stream->time_base.den;
     frames->source_width = (uint32_t)frame->width;
@@ -126,6 +120,7 @@ static int add_frame(video_worker *worker, const weir_video_config *video, weir_
     int64_t pts = frame->best_effort_timestamp;
     weir_frames_commit(builder, pts == AV_NOPTS_VALUE ? WEIR_PTS_UNKNOWN : pts);
     builder->frames->num_corrupt_frames += is_corrupt(frame);
+    weir_scaler_describe(&worker->scaler, builder->frames);
     return WEIR_OK;
 }
 

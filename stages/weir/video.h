@@ -20,6 +20,7 @@
 #ifndef WEIR_VIDEO_H
 #define WEIR_VIDEO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,7 +41,27 @@ typedef enum weir_resize {
 /* How a pixel is stored. */
 typedef enum weir_pixel {
     WEIR_PIXEL_RGB24 = 0, /* three bytes: red, green, blue */
+    WEIR_PIXEL_GRAY8,     /* one byte: luma, 0 black to 255 white */
+    WEIR_PIXEL_YUV420P, /* a plane of Y, one of U, one of V; these have half the width and height, rounded up; colour
+                             matrix and range are those of the file (weir_frames.matrix, .full_range) */
 } weir_pixel;
+
+/* How the pixels of a picture follow each other. Only RGB has a choice. */
+typedef enum weir_layout {
+    WEIR_LAYOUT_NHWC = 0, /* pixel by pixel: [frames][height][width][3] */
+    WEIR_LAYOUT_NCHW,     /* plane by plane: [frames][3][height][width], the same values */
+} weir_layout;
+
+/*
+ * What scales and converts. All have the same kernel (FFmpeg's bicubic, widened for smaller pictures), colours and
+ * chroma siting; they differ in how they round, and in speed. README.md has the figures. Where a scaler does not know a
+ * pixel format of the source, or was asked for what it has no way to do, the exact one takes its place.
+ */
+typedef enum weir_scaler_kind {
+    WEIR_SCALER_DEFAULT = 0, /* the cheapest in this build that is at least as faithful as FFmpeg's own */
+    WEIR_SCALER_EXACT,       /* FFmpeg's swscale: byte for byte what `ffmpeg -vf scale=…:flags=bicubic` makes */
+    WEIR_SCALER_ZIMG,        /* zimg, if weir was built with it: rounds once, at the end */
+} weir_scaler_kind;
 
 /* Setting this struct to all-0 is equivalent to defaults. */
 typedef struct weir_video_config {
@@ -48,6 +69,10 @@ typedef struct weir_video_config {
     uint32_t height;    /* (0 = that of the first frame) */
     weir_resize resize; /* (default WEIR_RESIZE_PAD) */
     weir_pixel pixel;   /* (default WEIR_PIXEL_RGB24) */
+
+    /* how the pictures are made */
+    weir_layout layout;      /* (default WEIR_LAYOUT_NHWC) */
+    weir_scaler_kind scaler; /* (default WEIR_SCALER_DEFAULT); choose one to get the same bytes from every build */
 
     /* So that a hostile file cannot take the machine: beyond these its task fails with WEIR_ELIMIT. */
     uint64_t max_pixels; /* width × height of a coded picture (0 = 2^26) */
@@ -59,12 +84,17 @@ typedef struct weir_video_config {
 
 /* Decoded frames, in presentation order. One owner at a time; everything in it is freed by weir_frames_free(). */
 typedef struct weir_frames {
-    uint8_t *data; /* [num_frames][height][width][channels], contiguous */
+    uint8_t *data; /* [num_frames][height][width][channels], or as pixel and layout say; contiguous */
     uint32_t num_frames;
     uint32_t height;
     uint32_t width;
-    uint32_t channels;
+    uint32_t channels; /* 3 for RGB, 1 for gray, 0 for YUV, whose planes differ in size */
     weir_pixel pixel;
+    weir_layout layout;
+    size_t frame_bytes;      /* of one frame: frame i is at data + i × frame_bytes */
+    weir_scaler_kind scaler; /* that made the last frame; never WEIR_SCALER_DEFAULT */
+    int32_t matrix;  /* of the last frame's YUV: H.273's MatrixCoefficients, 2 = unspecified, taken as BT.601 */
+    bool full_range; /* it uses all of 0 to 255, not 16 to 235 */
 
     int64_t *pts; /* of each frame, in units of time_base_num / time_base_den seconds */
     int32_t time_base_num;

@@ -1,0 +1,287 @@
+/* The scalers, picture by picture: what they have in common, and how close each is to the same arithmetic without
+   rounding in between. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <libavutil/imgutils.h>
+#include <libavutil/opt.h>
+#include <libavutil/pixdesc.h>
+#include <libswscale/swscale.h>
+
+#include "stages/scaler.h"
+
+/* ---- pictures ----------------------------------------------------------------------------------------------- */
+
+/* Smooth colours, some edges and a little noise: as a film has them. */
+static uint8_t shade(int x, int y, int channel)
+{
+    double wave = sin(x * (0.043 + 0.011 * channel)) * cos(y * (0.037 + 0.007 * channel));
+    int edge = (x / 37 + y / 29 + channel) % 3 * 22;
+    int noise = (x * 7919 + y * 104729 + channel * 31) % 13;
+    int value = (int)(100 + 70 * wave) + edge + noise;
+    return (uint8_t)FFMAX(0, FFMIN(255, value));
+}
+
+static AVFrame *new_frame(int format, int width, int height)
+{
+    AVFrame *frame = av_frame_alloc();
+    assert_non_null(frame);
+    frame->format = format;
+    frame->width = width;
+    frame->height = height;
+    assert_int_equal(av_frame_get_buffer(frame, 0), 0);
+    return frame;
+}
+
+/* The picture in that format, by swscale at its most careful. */
+static AVFrame *make_picture(int format, int width, int height)
+{
+    AVFrame *rgb = new_frame(AV_PIX_FMT_RGB24, width, height);
+    AVFrame *frame = new_frame(format, width, height);
+    for (int y = 0; y < height; y++) {
+        for (int x = 0; x < width * 3; x++)
+            rgb->data[0][y * rgb->linesize[0] + x] = shade(x / 3, y, x % 3);
+    }
+    struct SwsContext *sws =
+        sws_getContext(width, height, AV_PIX_FMT_RGB24, width, height, format,
+                       SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP, NULL, NULL, NULL);
+    assert_non_null(sws);
+    sws_scale(sws, (const uint8_t *const *)rgb->data, rgb->linesize, 0, height, frame->data, frame->linesize);
+    sws_freeContext(sws);
+    av_frame_free(&rgb);
+    return frame;
+}
+
+/* ---- the reference ------------------------------------------------------------------------------------------ */
+
+/* swscale's bicubic, widened for smaller pictures. */
+static double kernel(double x)
+{
+    const double c = 0.6;
+    x = fabs(x);
+    if (x < 1)
+        return ((12 - 6 * c) * x * x * x + (-18 + 6 * c) * x * x + 6) / 6;
+    return x < 2 ? (-6 * c * x * x * x + 30 * c * x * x - 48 * c * x + 24 * c) / 6 : 0;
+}
+
+/* One sample of a plane, at a place that is counted in samples, as a scaler that makes `per_x` samples one sees it. */
+static double sample_at(const AVFrame *in, int component, double x, double y, double per_x, double per_y)
+{
+    const AVPixFmtDescriptor *descriptor = av_pix_fmt_desc_get(in->format);
+    const AVComponentDescriptor *c = &descriptor->comp[component];
+    bool is_chroma = component > 0 && !(descriptor->flags & AV_PIX_FMT_FLAG_RGB);
+    int width = AV_CEIL_RSHIFT(in->width, is_chroma ? descriptor->log2_chroma_w : 0);
+    int height = AV_CEIL_RSHIFT(in->height, is_chroma ? descriptor->log2_chroma_h : 0);
+    double wide_x = FFMAX(per_x, 1);
+    double wide_y = FFMAX(per_y, 1);
+    double sum = 0;
+    double weights = 0;
+    for (int row = (int)floor(y - 2 * wide_y); row <= (int)ceil(y + 2 * wide_y); row++) {
+        double weight_y = kernel((row - y) / wide_y);
+        for (int column = (int)floor(x - 2 * wide_x); weight_y != 0 && column <= (int)ceil(x + 2 * wide_x);
+             column++) {
+            double weight = weight_y * kernel((column - x) / wide_x);
+            const uint8_t *at = in->data[c->plane] + (ptrdiff_t)av_clip(row, 0, height - 1) * in->linesize[c->plane] +
+                                av_clip(column, 0, width - 1) * c->step + c->offset;
+            sum += weight * (c->depth > 8 ? at[0] | at[1] << 8 : at[0]);
+            weights += weight;
+        }
+    }
+    return sum / weights / (1 << (c->depth - 8));
+}
+
+static uint8_t round_pixel(double value)
+{
+    return (uint8_t)lrint(fmax(0, fmin(255, value)));
+}
+
+/* A component of the result's pixel at x, y, in the source's own kind of values. */
+static double scaled_component(const AVFrame *in, int component, double x, double y, int width, int height)
+{
+    const AVPixFmtDescriptor *descriptor = av_pix_fmt_desc_get(in->format);
+    bool is_chroma = component > 0 && !(descriptor->flags & AV_PIX_FMT_FLAG_RGB);
+    double per_x = (double)in->width / width / (1 << (is_chroma ? descriptor->log2_chroma_w : 0));
+    double per_y = (double)in->height / height / (1 << (is_chroma ? descriptor->log2_chroma_h : 0));
+    return sample_at(in, component, (x + 0.5) * per_x - 0.5, (y + 0.5) * per_y - 0.5, per_x, per_y);
+}
+
+typedef struct colours {
+    double kr;
+    double kb;
+    bool full;
+} colours;
+
+static void pixel_of(const AVFrame *in, const colours *how, const double *yuv, uint8_t *rgb)
+{
+    const AVPixFmtDescriptor *descriptor = av_pix_fmt_desc_get(in->format);
+    double y = how->full ? yuv[0] : (yuv[0] - 16) * 255 / 219;
+    if (descriptor->nb_components == 1 || (descriptor->flags & AV_PIX_FMT_FLAG_RGB)) {
+        for (int i = 0; i < 3; i++)
+            rgb[i] = round_pixel(descriptor->nb_components == 1 ? y : yuv[i]);
+        return;
+    }
+    double u = (yuv[1] - 128) * (how->full ? 1 : 255 / 224.0);
+    double v = (yuv[2] - 128) * (how->full ? 1 : 255 / 224.0);
+    double red = y + 2 * (1 - how->kr) * v;
+    double blue = y + 2 * (1 - how->kb) * u;
+    rgb[0] = round_pixel(red);
+    rgb[1] = round_pixel((y - how->kr * red - how->kb * blue) / (1 - how->kr - how->kb));
+    rgb[2] = round_pixel(blue);
+}
+
+static colours colours_of(const AVFrame *in)
+{
+    bool is_gray = av_pix_fmt_desc_get(in->format)->nb_components == 1;
+    colours result = { .kr = 0.299, .kb = 0.114 };
+    if (in->colorspace == AVCOL_SPC_BT709)
+        result = (colours){ .kr = 0.2126, .kb = 0.0722 };
+    result.full = in->color_range == AVCOL_RANGE_JPEG || in->format == AV_PIX_FMT_YUVJ420P ||
+                  (is_gray && in->color_range == AVCOL_RANGE_UNSPECIFIED);
+    return result;
+}
+
+/* The stretched picture in double precision, as RGB. */
+static uint8_t *reference(const AVFrame *in, int width, int height)
+{
+    int num_components = av_pix_fmt_desc_get(in->format)->nb_components;
+    uint8_t *rgb = malloc((size_t)width * (size_t)height * 3);
+    colours how = colours_of(in);
+    assert_non_null(rgb);
+    for (int y = 0; y < height; y++) {
+        for (int x = 0; x < width; x++) {
+            double yuv[3] = { 0 };
+            for (int i = 0; i < num_components; i++)
+                yuv[i] = scaled_component(in, i, x, y, width, height);
+            pixel_of(in, &how, yuv, rgb + 3 * (y * width + x));
+        }
+    }
+    return rgb;
+}
+
+static double psnr(const uint8_t *a, const uint8_t *b, size_t num_bytes)
+{
+    double squares = 0;
+    for (size_t i = 0; i < num_bytes; i++)
+        squares += (a[i] - b[i]) * (a[i] - b[i]);
+    return squares == 0 ? INFINITY : 10 * log10(255.0 * 255.0 * (double)num_bytes / squares);
+}
+
+/* ---- scaling ------------------------------------------------------------------------------------------------ */
+
+/* The picture as configured (width and height, too); *used tells by whom, if it is not NULL. To be freed. */
+static uint8_t *scale(const AVFrame *in, const weir_video_config *config, weir_scaler_kind *used)
+{
+    weir_error error = { 0 };
+    weir_scaler scaler = { 0 };
+    size_t size_bytes = weir_scaler_picture_bytes(config->pixel, config->width, config->height);
+    uint8_t *out = malloc(size_bytes + WEIR_SCALER_SLACK_BYTES);
+    assert_non_null(out);
+    memset(out, 0x55, size_bytes + WEIR_SCALER_SLACK_BYTES);
+    weir_scaler_set(&scaler, config, (int)config->width, (int)config->height);
+    if (weir_scaler_run(&scaler, in, out, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    weir_frames frames;
+    weir_scaler_describe(&scaler, &frames);
+    if (used)
+        *used = frames.scaler;
+    weir_scaler_reset(&scaler);
+    return out;
+}
+
+static bool is_built(weir_scaler_kind kind)
+{
+    return weir_scaler_check(&(weir_video_config){ .scaler = kind }, NULL) == WEIR_OK;
+}
+
+typedef struct source {
+    int format;
+    int width;
+    int height;
+    int colorspace;
+    int range;
+    bool zimg_knows;
+} source;
+
+static const source sources[] = {
+    { AV_PIX_FMT_YUV420P, 340, 256, AVCOL_SPC_UNSPECIFIED, AVCOL_RANGE_UNSPECIFIED, true },
+    { AV_PIX_FMT_YUV420P, 321, 243, AVCOL_SPC_UNSPECIFIED, AVCOL_RANGE_UNSPECIFIED, true },
+    { AV_PIX_FMT_YUV420P, 320, 180, AVCOL_SPC_BT709, AVCOL_RANGE_MPEG, true },
+    { AV_PIX_FMT_YUV420P, 322, 182, AVCOL_SPC_BT709, AVCOL_RANGE_JPEG, true },
+    { AV_PIX_FMT_YUVJ420P, 320, 240, AVCOL_SPC_UNSPECIFIED, AVCOL_RANGE_UNSPECIFIED, true },
+    { AV_PIX_FMT_YUV420P10, 317, 179, AVCOL_SPC_UNSPECIFIED, AVCOL_RANGE_UNSPECIFIED, true },
+    { AV_PIX_FMT_YUV422P, 321, 240, AVCOL_SPC_UNSPECIFIED, AVCOL_RANGE_UNSPECIFIED, true },
+    { AV_PIX_FMT_YUV422P10, 320, 240, AVCOL_SPC_BT709, AVCOL_RANGE_MPEG, true },
+    { AV_PIX_FMT_YUV444P, 321, 243, AVCOL_SPC_UNSPECIFIED, AVCOL_RANGE_UNSPECIFIED, true },
+    { AV_PIX_FMT_YUV444P10, 320, 240, AVCOL_SPC_UNSPECIFIED, AVCOL_RANGE_UNSPECIFIED, true },
+    { AV_PIX_FMT_GRAY8, 321, 243, AVCOL_SPC_UNSPECIFIED, AVCOL_RANGE_UNSPECIFIED, true },
+    { AV_PIX_FMT_GBRP, 321, 243, AVCOL_SPC_RGB, AVCOL_RANGE_UNSPECIFIED, true },
+    { AV_PIX_FMT_RGB24, 320, 240, AVCOL_SPC_UNSPECIFIED, AVCOL_RANGE_UNSPECIFIED, false },
+    { AV_PIX_FMT_NV12, 320, 240, AVCOL_SPC_UNSPECIFIED, AVCOL_RANGE_UNSPECIFIED, false },
+};
+
+enum { NUM_SOURCES = sizeof sources / sizeof sources[0] };
+
+static AVFrame *make_source(const source *from)
+{
+    AVFrame *frame = make_picture(from->format, from->width, from->height);
+    frame->colorspace = (enum AVColorSpace)from->colorspace;
+    frame->color_range = (enum AVColorRange)from->range;
+    return frame;
+}
+
+static void assert_faithful(weir_scaler_kind kind, int width, int height, double least_decibel)
+{
+    for (size_t i = 0; i < NUM_SOURCES; i++) {
+        weir_scaler_kind used;
+        AVFrame *in = make_source(&sources[i]);
+        weir_video_config config = {
+            .width = (uint32_t)width, .height = (uint32_t)height, .resize = WEIR_RESIZE_STRETCH, .scaler = kind
+        };
+        uint8_t *made = scale(in, &config, &used);
+        uint8_t *wanted = reference(in, width, height);
+        double decibel = psnr(made, wanted, (size_t)width * (size_t)height * 3);
+        if (getenv("VERBOSE"))
+            fprintf(stderr, "%d: %s %dx%d: %.1f dB\n", (int)used, av_get_pix_fmt_name(in->format), in->width,
+                    in->height, decibel);
+        if (sources[i].zimg_knows && kind != WEIR_SCALER_EXACT)
+            assert_int_equal(used, kind);
+        if (used == kind && decibel < least_decibel)
+            fail_msg("source %zu, %s %dx%d to %dx%d: %.1f dB", i, av_get_pix_fmt_name(in->format), in->width,
+                     in->height, width, height, decibel);
+        free(made);
+        free(wanted);
+        av_frame_free(&in);
+    }
+}
+
+static void zimg_rounds_once(void **state)
+{
+    (void)state;
+    if (!is_built(WEIR_SCALER_ZIMG))
+        skip();
+    assert_faithful(WEIR_SCALER_ZIMG, 128, 96, 50);
+    assert_faithful(WEIR_SCALER_ZIMG, 131, 77, 50);
+    assert_faithful(WEIR_SCALER_ZIMG, 400, 300, 50);
+}
+
+static void exact_has_the_same_picture(void **state)
+{
+    (void)state;
+    assert_faithful(WEIR_SCALER_EXACT, 128, 96, 30);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(zimg_rounds_once),
+        cmocka_unit_test(exact_has_the_same_picture),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
