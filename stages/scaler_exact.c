@@ -165,9 +165,32 @@ static void copy_window(const exact *self, const weir_planes *out)
     }
 }
 
+/* Is the result what the decoder gave? */
+static bool is_plain_copy(const weir_scaling *scaling)
+{
+    bool is_same_size = scaling->width == scaling->source_width && scaling->height == scaling->source_height;
+    bool is_same_format =
+        scaling->source_format == AV_PIX_FMT_YUV420P || scaling->source_format == AV_PIX_FMT_YUVJ420P;
+    return scaling->pixel == WEIR_PIXEL_YUV420P && is_same_size && is_same_format;
+}
+
+static void copy_planes(const weir_scaling *scaling, const AVFrame *in, const weir_planes *out)
+{
+    for (int i = 0; i < 3; i++) {
+        int shift = i > 0;
+        const uint8_t *from = in->data[i] + (ptrdiff_t)(scaling->window_y >> shift) * in->linesize[i];
+        av_image_copy_plane(out->data[i], out->stride[i], from + (scaling->window_x >> shift), in->linesize[i],
+                            (scaling->window_width + shift) >> shift, (scaling->window_height + shift) >> shift);
+    }
+}
+
 static int exact_run(void *state, const AVFrame *in, const weir_planes *out, weir_error *error)
 {
     exact *self = state;
+    if (is_plain_copy(&self->scaling)) {
+        copy_planes(&self->scaling, in, out);
+        return WEIR_OK;
+    }
     bool is_direct = can_write_directly(&self->scaling, out);
     int rc = is_direct ? WEIR_OK : make_spare(self, error);
     if (rc != WEIR_OK)

@@ -277,11 +277,137 @@ static void exact_has_the_same_picture(void **state)
     assert_faithful(WEIR_SCALER_EXACT, 128, 96, 30);
 }
 
+/* What is cropped is the middle of the whole. */
+static void assert_crops(weir_scaler_kind kind, weir_pixel pixel, double least_decibel)
+{
+    AVFrame *in = make_picture(AV_PIX_FMT_YUV420P, 340, 256);
+    weir_fit fit = weir_scaler_fit(WEIR_RESIZE_CROP, 340, 256, 96, 96);
+    weir_video_config whole_config = { .width = (uint32_t)fit.width,
+                                       .height = (uint32_t)fit.height,
+                                       .resize = WEIR_RESIZE_STRETCH,
+                                       .pixel = pixel,
+                                       .scaler = kind };
+    weir_video_config config = {
+        .width = 96, .height = 96, .resize = WEIR_RESIZE_CROP, .pixel = pixel, .scaler = kind
+    };
+    uint8_t *whole = scale(in, &whole_config, NULL);
+    uint8_t *made = scale(in, &config, NULL);
+    size_t pixel_bytes = pixel == WEIR_PIXEL_RGB24 ? 3 : 1;
+    int x = pixel == WEIR_PIXEL_YUV420P ? -fit.x / 2 * 2 : -fit.x;
+    assert_int_equal(fit.height, 96);
+    for (size_t row = 0; row < 96; row++) {
+        const uint8_t *wanted = whole + (row * (size_t)fit.width + (size_t)x) * pixel_bytes;
+        memmove(whole + row * 96 * pixel_bytes, wanted, 96 * pixel_bytes);
+    }
+    double decibel = psnr(made, whole, 96 * 96 * pixel_bytes);
+    if (decibel < least_decibel)
+        fail_msg("scaler %d, pixel %d: %.1f dB", (int)kind, (int)pixel, decibel);
+    free(whole);
+    free(made);
+    av_frame_free(&in);
+}
+
+static void cropped_pictures_are_the_middle_of_the_whole(void **state)
+{
+    (void)state;
+    for (int pixel = WEIR_PIXEL_RGB24; pixel <= WEIR_PIXEL_YUV420P; pixel++) {
+        assert_crops(WEIR_SCALER_EXACT, (weir_pixel)pixel, INFINITY);
+        if (is_built(WEIR_SCALER_ZIMG))
+            assert_crops(WEIR_SCALER_ZIMG, (weir_pixel)pixel, 55);
+    }
+}
+
+/* Borders of the colour's own black, nothing of the slot's old bytes left, nothing written behind it. */
+static void assert_bordered(weir_scaler_kind kind, weir_pixel pixel, int format, uint8_t black)
+{
+    enum { SIDE = 50 };
+    AVFrame *in = make_picture(format, 340, 200);
+    weir_video_config config = { .width = SIDE, .height = SIDE, .pixel = pixel, .scaler = kind };
+    weir_fit fit = weir_scaler_fit(WEIR_RESIZE_PAD, 340, 200, SIDE, SIDE);
+    uint8_t *made = scale(in, &config, NULL);
+    size_t row_bytes = pixel == WEIR_PIXEL_RGB24 ? SIDE * 3 : SIDE;
+    for (size_t i = 0; i < (size_t)fit.y / 2 * 2 * row_bytes; i++)
+        assert_int_equal(made[i], black);
+    if (pixel == WEIR_PIXEL_YUV420P) {
+        const uint8_t *u = made + SIDE * SIDE;
+        const uint8_t *v = u + SIDE * SIDE / 4;
+        for (int i = 0; i < fit.y / 2 * SIDE / 2; i++)
+            assert_true(u[i] == 128 && v[i] == 128);
+    }
+    free(made);
+    av_frame_free(&in);
+}
+
+static void borders_are_black_in_every_format(void **state)
+{
+    (void)state;
+    for (int kind = WEIR_SCALER_DEFAULT; kind <= WEIR_SCALER_EXACT; kind++) {
+        assert_bordered((weir_scaler_kind)kind, WEIR_PIXEL_RGB24, AV_PIX_FMT_YUV420P, 0);
+        assert_bordered((weir_scaler_kind)kind, WEIR_PIXEL_GRAY8, AV_PIX_FMT_YUV420P, 0);
+        assert_bordered((weir_scaler_kind)kind, WEIR_PIXEL_YUV420P, AV_PIX_FMT_YUV420P, 16);
+        assert_bordered((weir_scaler_kind)kind, WEIR_PIXEL_YUV420P, AV_PIX_FMT_YUVJ420P, 0);
+    }
+}
+
+/* Gray is luma of full range; YUV planes are the source's own values, smaller. */
+static void luma_is_the_same_as_swscales(void **state)
+{
+    (void)state;
+    if (!is_built(WEIR_SCALER_ZIMG))
+        skip();
+    for (size_t i = 0; i < NUM_SOURCES; i++) {
+        AVFrame *in = make_source(&sources[i]);
+        for (int pixel = WEIR_PIXEL_GRAY8; pixel <= WEIR_PIXEL_YUV420P; pixel++) {
+            weir_video_config config = {
+                .width = 100, .height = 76, .resize = WEIR_RESIZE_STRETCH, .pixel = (weir_pixel)pixel
+            };
+            size_t size_bytes = weir_scaler_picture_bytes(config.pixel, config.width, config.height);
+            config.scaler = WEIR_SCALER_ZIMG;
+            uint8_t *made = scale(in, &config, NULL);
+            config.scaler = WEIR_SCALER_EXACT;
+            uint8_t *wanted = scale(in, &config, NULL);
+            double decibel = psnr(made, wanted, size_bytes);
+            if (decibel < 45)
+                fail_msg("source %zu, pixel %d: %.1f dB", i, pixel, decibel);
+            free(made);
+            free(wanted);
+        }
+        av_frame_free(&in);
+    }
+}
+
+/* Slots come with nothing of the picture before in them: what an unaligned picture gives is what an aligned one does. */
+static void unaligned_pictures_are_scaled_alike(void **state)
+{
+    (void)state;
+    AVFrame *in = make_picture(AV_PIX_FMT_YUV420P, 340, 256);
+    AVFrame *shifted = new_frame(AV_PIX_FMT_YUV420P, 340 + 32, 256);
+    shifted->width = 340;
+    for (int i = 0; i < 3; i++) {
+        shifted->data[i] += i ? 5 : 10;
+        av_image_copy_plane(shifted->data[i], shifted->linesize[i], in->data[i], in->linesize[i], i ? 170 : 340,
+                            i ? 128 : 256);
+    }
+    weir_video_config config = { .width = 128, .height = 96 };
+    uint8_t *made = scale(shifted, &config, NULL);
+    uint8_t *wanted = scale(in, &config, NULL);
+    if (is_built(WEIR_SCALER_ZIMG))
+        assert_memory_equal(made, wanted, 128 * 96 * 3);
+    free(made);
+    free(wanted);
+    av_frame_free(&in);
+    av_frame_free(&shifted);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(zimg_rounds_once),
         cmocka_unit_test(exact_has_the_same_picture),
+        cmocka_unit_test(cropped_pictures_are_the_middle_of_the_whole),
+        cmocka_unit_test(borders_are_black_in_every_format),
+        cmocka_unit_test(luma_is_the_same_as_swscales),
+        cmocka_unit_test(unaligned_pictures_are_scaled_alike),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

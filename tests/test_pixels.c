@@ -1,0 +1,211 @@
+/* What the decode stage can store a picture as, beside what the ffmpeg program makes of the same files. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <weir/engine.h>
+#include <weir/list.h>
+#include <weir/video.h>
+
+#include "tests/clips.h"
+
+enum { LIMIT_S = 60 };
+
+static weir_frames *decode(const char *path, const weir_video_config *config)
+{
+    weir_pipeline *pipeline = NULL;
+    weir_error error = { 0 };
+    weir_item item;
+    weir_builder *builder = weir_builder_new();
+    weir_source(builder, &weir_list_source, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
+    weir_pipe(builder, &weir_video_decode, config, NULL);
+    weir_sink(builder, 0);
+    if (weir_build(builder, NULL, &pipeline, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    if (weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND) != WEIR_OK) {
+        weir_stage_error(pipeline, "decode", &error);
+        fail_msg("%s: %s", path, error.message);
+    }
+    weir_frames *frames = item.data;
+    item.data = NULL;
+    weir_item_release(&item);
+    weir_free(pipeline);
+    return frames;
+}
+
+/* The file as configured is, byte for byte, what ffmpeg makes of it with that filter. */
+static void assert_as_ffmpeg(const char *path, const weir_video_config *config, const char *filter)
+{
+    size_t expected_bytes;
+    uint8_t *expected = clips_decode(path, filter, &expected_bytes);
+    weir_frames *frames = decode(path, config);
+    size_t size_bytes = frames->num_frames * frames->frame_bytes;
+    if (size_bytes != expected_bytes || memcmp(frames->data, expected, expected_bytes) != 0)
+        fail_msg("%s, %s: %zu bytes, not ffmpeg's %zu bytes", path, filter, size_bytes, expected_bytes);
+    free(expected);
+    weir_frames_free(frames);
+}
+
+typedef struct clip {
+    const char *name;
+    const char *arguments;
+} clip;
+
+/* FFmpeg's filters make limited range of full range; our YUV planes keep it. So all of these are limited. */
+static const clip clips[] = {
+    { "h264.mp4", "-f lavfi -i testsrc2=s=340x256:d=0.4 -c:v libx264 -preset veryfast -pix_fmt yuv420p" },
+    { "odd_444.mp4", "-f lavfi -i testsrc2=s=321x243:d=0.3 -c:v libx264 -preset veryfast -pix_fmt yuv444p" },
+    { "tagged_709.mp4", "-f lavfi -i testsrc2=s=240x426:d=0.3 -c:v libx264 -preset veryfast -pix_fmt yuv420p "
+                        "-color_range tv -colorspace bt709" },
+    { "422_10_bit.mp4", "-f lavfi -i testsrc2=s=320x240:d=0.3 -c:v libx264 -preset veryfast -pix_fmt yuv422p10le" },
+    { "mpeg4_odd.avi", "-f lavfi -i testsrc2=s=321x243:d=0.3 -c:v mpeg4 -pix_fmt yuv420p" },
+};
+
+enum { NUM_CLIPS = sizeof clips / sizeof clips[0] };
+
+static void gray_is_ffmpegs(void **state)
+{
+    (void)state;
+    weir_video_config config = { .width = 131,
+                                 .height = 77,
+                                 .resize = WEIR_RESIZE_STRETCH,
+                                 .pixel = WEIR_PIXEL_GRAY8,
+                                 .scaler = WEIR_SCALER_EXACT };
+    for (size_t i = 0; i < NUM_CLIPS; i++) {
+        const char *path = clips_make(clips[i].name, clips[i].arguments);
+        if (path)
+            assert_as_ffmpeg(path, &config, "scale=131:77:flags=bicubic,format=gray");
+    }
+}
+
+static void yuv_planes_are_ffmpegs(void **state)
+{
+    (void)state;
+    weir_video_config config = { .resize = WEIR_RESIZE_STRETCH,
+                                 .pixel = WEIR_PIXEL_YUV420P,
+                                 .scaler = WEIR_SCALER_EXACT };
+    for (size_t i = 0; i < NUM_CLIPS; i++) {
+        const char *path = clips_make(clips[i].name, clips[i].arguments);
+        if (!path)
+            continue;
+        config.width = 128;
+        config.height = 96;
+        assert_as_ffmpeg(path, &config, "scale=128:96:flags=bicubic,format=yuv420p");
+        config.width = 131;
+        config.height = 77;
+        assert_as_ffmpeg(path, &config, "scale=131:77:flags=bicubic,format=yuv420p");
+    }
+}
+
+static void yuv_planes_are_padded_and_cropped_as_ffmpegs(void **state)
+{
+    (void)state;
+    const char *path = clips_make(clips[0].name, clips[0].arguments);
+    weir_video_config config = {
+        .width = 128, .height = 130, .pixel = WEIR_PIXEL_YUV420P, .scaler = WEIR_SCALER_EXACT
+    };
+    assert_as_ffmpeg(path, &config,
+                     "scale=128:130:flags=bicubic:force_original_aspect_ratio=decrease,format=yuv420p,"
+                     "pad=128:130:(ow-iw)/2:(oh-ih)/2");
+    config.resize = WEIR_RESIZE_CROP;
+    assert_as_ffmpeg(path, &config,
+                     "scale=128:130:flags=bicubic:force_original_aspect_ratio=increase,format=yuv420p,crop=128:130");
+}
+
+/* Nothing is scaled and nothing converted: what the decoder gave. Whatever scaler was asked for. */
+static void without_a_size_yuv_planes_are_the_decoders_own(void **state)
+{
+    (void)state;
+    static const clip kinds[] = {
+        { "h264.mp4", "-f lavfi -i testsrc2=s=340x256:d=0.4 -c:v libx264 -preset veryfast -pix_fmt yuv420p" },
+        { "mpeg4_odd.avi", "-f lavfi -i testsrc2=s=321x243:d=0.3 -c:v mpeg4 -pix_fmt yuv420p" },
+        { "full.mp4", "-f lavfi -i testsrc2=s=340x256:d=0.3 -c:v libx264 -preset veryfast -pix_fmt yuvj420p" },
+    };
+    for (int scaler = WEIR_SCALER_DEFAULT; scaler <= WEIR_SCALER_EXACT; scaler++) {
+        for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+            const char *path = clips_make(kinds[i].name, kinds[i].arguments);
+            weir_video_config config = { .pixel = WEIR_PIXEL_YUV420P, .scaler = (weir_scaler_kind)scaler };
+            if (path)
+                assert_as_ffmpeg(path, &config, "null");
+        }
+    }
+}
+
+static void assert_same_values(const weir_frames *packed, const weir_frames *planar)
+{
+    size_t num_pixels = (size_t)packed->width * packed->height;
+    assert_int_equal(planar->frame_bytes, num_pixels * 3);
+    assert_int_equal(planar->num_frames, packed->num_frames);
+    for (size_t frame = 0; frame < packed->num_frames; frame++) {
+        const uint8_t *a = packed->data + frame * packed->frame_bytes;
+        const uint8_t *b = planar->data + frame * planar->frame_bytes;
+        for (size_t i = 0; i < num_pixels * 3; i++) {
+            if (a[i] != b[i % 3 * num_pixels + i / 3])
+                fail_msg("frame %zu, pixel %zu, channel %zu: %d, %d", frame, i / 3, i % 3, a[i],
+                         b[i % 3 * num_pixels + i / 3]);
+        }
+    }
+}
+
+static void planes_of_rgb_have_the_values_of_its_pixels(void **state)
+{
+    (void)state;
+    static const weir_resize resizes[] = { WEIR_RESIZE_PAD, WEIR_RESIZE_STRETCH, WEIR_RESIZE_CROP };
+    const char *path = clips_make(clips[0].name, clips[0].arguments);
+    for (int scaler = WEIR_SCALER_DEFAULT; scaler <= WEIR_SCALER_EXACT; scaler++) {
+        for (size_t i = 0; i < 3; i++) {
+            weir_video_config config = {
+                .width = 101, .height = 60, .resize = resizes[i], .scaler = (weir_scaler_kind)scaler
+            };
+            weir_frames *packed = decode(path, &config);
+            config.layout = WEIR_LAYOUT_NCHW;
+            weir_frames *planar = decode(path, &config);
+            assert_int_equal(planar->layout, WEIR_LAYOUT_NCHW);
+            assert_same_values(packed, planar);
+            weir_frames_free(packed);
+            weir_frames_free(planar);
+        }
+    }
+}
+
+static void the_result_tells_how_it_is_stored(void **state)
+{
+    (void)state;
+    const char *path = clips_make("full.mp4", "-f lavfi -i testsrc2=s=340x256:d=0.3 -c:v libx264 -preset veryfast "
+                                              "-pix_fmt yuvj420p");
+    weir_frames *frames =
+        decode(path, &(weir_video_config){ .pixel = WEIR_PIXEL_YUV420P, .width = 33, .height = 17 });
+    assert_int_equal(frames->frame_bytes, 33 * 17 + 2 * 17 * 9);
+    assert_int_equal(frames->channels, 0);
+    assert_int_equal(frames->scaler, WEIR_SCALER_EXACT); /* odd sizes of YUV are its alone */
+    assert_true(frames->full_range);
+    assert_true(frames->memory_bytes >= frames->num_frames * frames->frame_bytes);
+    weir_frames_free(frames);
+
+    path = clips_make(clips[2].name, clips[2].arguments);
+    frames = decode(path, &(weir_video_config){ .pixel = WEIR_PIXEL_GRAY8, .width = 33, .height = 17 });
+    assert_int_equal(frames->frame_bytes, 33 * 17);
+    assert_int_equal(frames->channels, 1);
+    assert_int_equal(frames->matrix, 1); /* BT.709 */
+    assert_false(frames->full_range);
+    weir_frames_free(frames);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gray_is_ffmpegs),
+        cmocka_unit_test(yuv_planes_are_ffmpegs),
+        cmocka_unit_test(yuv_planes_are_padded_and_cropped_as_ffmpegs),
+        cmocka_unit_test(without_a_size_yuv_planes_are_the_decoders_own),
+        cmocka_unit_test(planes_of_rgb_have_the_values_of_its_pixels),
+        cmocka_unit_test(the_result_tells_how_it_is_stored),
+    };
+    return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
+}
