@@ -1,0 +1,45 @@
+/*
+ * What there is to tell a monitoring system: runs, the sums of their stages and queues, and tallies of their events and
+ * phases. Filled from a database (openmetrics_export.c) or lap by lap (openmetrics_observer.c), written by
+ * openmetrics.c. One thread at a time.
+ */
+#ifndef WEIR_EXPOSITION_H
+#define WEIR_EXPOSITION_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include <weir/query.h>
+
+/* A sum for each pair of texts. */
+typedef struct weir_tally {
+    int64_t run_id;
+    char *name, *category;
+    double sum;
+} weir_tally;
+
+typedef struct weir_tallies {
+    weir_tally *rows;
+    size_t count;
+} weir_tallies;
+
+/* Names come from users and may be without number; beyond this many the rest is added up as WEIR_OTHERS. */
+enum { WEIR_MAX_TALLIES = 500 };
+#define WEIR_OTHERS "(others)"
+
+/* Adds to the sum of these two. WEIR_OK or WEIR_ENOMEM. */
+int weir_tallies_add(weir_tallies *tallies, int64_t run_id, const char *name, const char *category, double amount);
+void weir_tallies_free(weir_tallies *tallies);
+
+typedef struct weir_exposition {
+    const weir_run_record *runs; /* by run_id, rising; run_id 0 = no label `run` */
+    size_t num_runs;
+    const weir_totals *totals; /* by run and name */
+    weir_tallies events;       /* by name and category: how often */
+    weir_tallies phases;       /* by name: seconds */
+} weir_exposition;
+
+/* Writes all of it as OpenMetrics text. What goes wrong is in ferror(out). */
+void weir_exposition_write(FILE *out, const weir_exposition *exposition);
+
+#endif

@@ -1,0 +1,58 @@
+#include "utf8.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool continues(unsigned char byte)
+{
+    return (byte & 0xc0) == 0x80;
+}
+
+/* The second byte's range excludes overlong forms, surrogates and what is beyond U+10FFFF. */
+static bool second_fits(unsigned char first, unsigned char second)
+{
+    switch (first) {
+    case 0xe0: return second >= 0xa0 && second <= 0xbf;
+    case 0xed: return second >= 0x80 && second <= 0x9f;
+    case 0xf0: return second >= 0x90 && second <= 0xbf;
+    case 0xf4: return second >= 0x80 && second <= 0x8f;
+    default: return continues(second);
+    }
+}
+
+size_t weir_utf8_length(const char *text)
+{
+    const unsigned char *c = (const unsigned char *)text;
+    if (*c < 0x80)
+        return 1;
+    size_t length = *c >= 0xc2 && *c <= 0xdf ? 2 : (*c & 0xf0) == 0xe0 ? 3 : *c >= 0xf0 && *c <= 0xf4 ? 4 : 0;
+    if (length == 0 || !second_fits(c[0], c[1]))
+        return 0;
+    for (size_t i = 2; i < length; i++)
+        if (!continues(c[i]))
+            return 0;
+    return length;
+}
+
+char *weir_utf8_line(const char *text)
+{
+    char *line = malloc(4 * strlen(text) + 1);
+    if (!line)
+        return NULL;
+    char *to = line;
+    while (*text) {
+        size_t length = weir_utf8_length(text);
+        unsigned char byte = (unsigned char)*text;
+        if (byte == '\n')
+            to += sprintf(to, "\\n");
+        else if (length == 0 || byte < 0x20 || byte == 0x7f)
+            to += sprintf(to, "\\x%02x", byte);
+        else
+            to = (char *)memcpy(to, text, length) + length;
+        text += length ? length : 1;
+    }
+    *to = '\0';
+    return line;
+}

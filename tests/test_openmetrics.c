@@ -1,0 +1,280 @@
+/* OpenMetrics text, live: what the file holds, when it changes, and that promtool takes it. */
+#include "stats_fixture.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <weir/log.h>
+#include <weir/openmetrics.h>
+
+static weir_openmetrics_file *open_metrics(const char *path)
+{
+    weir_openmetrics_file *file;
+    weir_error error = { 0 };
+    weir_openmetrics_options options = { .node_id = "a \"node\"\n\\ \xff", .rank = 3, .command = "program --option" };
+    if (weir_openmetrics_open(path, &options, &file, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    return file;
+}
+
+static void close_metrics(weir_openmetrics_file *file)
+{
+    weir_error error = { 0 };
+    if (weir_openmetrics_close(file, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+}
+
+#define NODE   "{node=\"a \\\"node\\\"\\n\\\\ \\\\xff\",rank=\"3\""
+#define DECODE NODE ",stage=\"0:1:decode[10]\""
+
+static bool has_line(const char *path, const char *line)
+{
+    char *text = read_file(path, NULL);
+    char wanted[512];
+    snprintf(wanted, sizeof wanted, "%s\n", line);
+    const char *at = strstr(text, wanted);
+    bool found = at && (at == text || at[-1] == '\n');
+    free(text);
+    return found;
+}
+
+static void assert_line(const char *path, const char *line)
+{
+    if (!has_line(path, line)) {
+        char *text = read_file(path, NULL);
+        fail_msg("no line %s in\n%s", line, text);
+    }
+}
+
+static void observe_event(weir_observer *observer, const char *name)
+{
+    weir_event event = { .unix_ns = 1001 * WEIR_SECOND, .name = name, .category = "user", .detail = "" };
+    observer->event(observer->self, &event);
+}
+
+/* Whether promtool takes the file without a word; its words go to this test's output. Skips without promtool. */
+static void assert_promtool_accepts(const char *path)
+{
+    if (system("promtool --version >/dev/null 2>&1") != 0) {
+        print_message("promtool is not installed (Debian: prometheus): not checked by it\n");
+        skip();
+    }
+    char command[1024];
+    snprintf(command, sizeof command, "promtool check metrics <'%s'", path);
+    int status = system(command);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void sums_of_all_laps_are_told(void **state)
+{
+    (void)state;
+    const char *path = in_folder("weir.prom");
+    weir_openmetrics_file *file = open_metrics(path);
+    weir_observer *observer = weir_openmetrics_observer(file);
+    observe_start(observer);
+    observe_lap(observer, 0, 100);
+    observe_lap(observer, 1, 20);
+
+    assert_line(path, "weir_run_threads" NODE "} 10");
+    assert_line(path, "weir_run_start_timestamp_seconds" NODE "} 1000");
+    assert_line(path, "weir_task_duration_seconds_count" DECODE "} 90");
+    assert_line(path, "weir_task_duration_seconds_sum" DECODE "} 9");
+    assert_line(path, "weir_task_failure_duration_seconds_count" DECODE "} 30");
+    assert_line(path, "weir_task_failure_duration_seconds_sum" DECODE "} 0.3");
+    assert_line(path, "weir_task_longest_seconds" DECODE "} 0.1");
+    assert_line(path, "weir_slot_seconds_total" DECODE ",state=\"busy\"} 20");
+    assert_line(path, "weir_slot_seconds_total" DECODE ",state=\"wait_out\"} 4");
+    assert_line(path, "weir_task_cpu_seconds_total" DECODE "} 16");
+    assert_line(path, "weir_queue_get_wait_seconds_count" NODE ",queue=\"0:0:src_queue\"} 120");
+    assert_line(path, "weir_queue_get_wait_seconds_sum" NODE ",queue=\"0:0:src_queue\"} 2.4");
+    assert_line(path, "weir_queue_occupied_seconds_total" NODE ",queue=\"0:2:sink_queue\"} 2");
+    assert_line(path, "weir_queue_item_seconds_total" NODE ",queue=\"0:2:sink_queue\"} 6");
+    assert_line(path, "weir_queue_highest_bytes" NODE ",queue=\"0:2:sink_queue\"} 2000000");
+    assert_line(path, "# EOF");
+    observe_end(observer, WEIR_OK);
+    close_metrics(file);
+}
+
+/* All successes took 100 ms, which is between 2^26 and 2^27 ns. */
+static void buckets_count_exactly(void **state)
+{
+    (void)state;
+    const char *path = in_folder("weir.prom");
+    weir_openmetrics_file *file = open_metrics(path);
+    weir_observer *observer = weir_openmetrics_observer(file);
+    observe_start(observer);
+    observe_lap(observer, 0, 100);
+    assert_line(path, "weir_task_duration_seconds_bucket" DECODE ",le=\"0.000001023\"} 0");
+    assert_line(path, "weir_task_duration_seconds_bucket" DECODE ",le=\"0.067108863\"} 0");
+    assert_line(path, "weir_task_duration_seconds_bucket" DECODE ",le=\"0.134217727\"} 75");
+    assert_line(path, "weir_task_duration_seconds_bucket" DECODE ",le=\"1099.511627775\"} 75");
+    assert_line(path, "weir_task_duration_seconds_bucket" DECODE ",le=\"+Inf\"} 75");
+    close_metrics(file);
+}
+
+static void file_changes_with_each_whole_lap(void **state)
+{
+    (void)state;
+    const char *path = in_folder("weir.prom");
+    weir_openmetrics_file *file = open_metrics(path);
+    assert_line(path, "# EOF");
+    weir_observer *observer = weir_openmetrics_observer(file);
+    observe_start(observer);
+    assert_line(path, "weir_run_threads" NODE "} 10");
+    assert_false(has_line(path, "weir_task_duration_seconds_count" DECODE "} 0"));
+    observe_lap(observer, 0, 0);
+    assert_line(path, "weir_task_duration_seconds_count" DECODE "} 0");
+    assert_false(has_line(path, "weir_run_status" NODE "} -4"));
+    observe_end(observer, WEIR_ESTOPPED);
+    assert_line(path, "weir_run_status" NODE "} -4");
+    assert_line(path, "weir_run_end_timestamp_seconds" NODE "} 1100");
+
+    observe_start(observer); /* the next pipeline */
+    assert_false(has_line(path, "weir_task_duration_seconds_count" DECODE "} 0"));
+    assert_false(has_line(path, "weir_run_status" NODE "} -4"));
+    close_metrics(file);
+}
+
+/* A reader that has opened the file goes on reading the old one, whole. */
+static void readers_never_see_half_a_file(void **state)
+{
+    (void)state;
+    const char *path = in_folder("weir.prom");
+    weir_openmetrics_file *file = open_metrics(path);
+    weir_observer *observer = weir_openmetrics_observer(file);
+    observe_start(observer);
+    FILE *reader = fopen(path, "r");
+    assert_non_null(reader);
+    observe_lap(observer, 0, 100);
+    char line[512], last[512] = "";
+    while (fgets(line, sizeof line, reader)) {
+        memcpy(last, line, sizeof last);
+        assert_null(strstr(line, "decode"));
+    }
+    assert_string_equal(last, "# EOF\n");
+    fclose(reader);
+    close_metrics(file);
+    char others[1024];
+    snprintf(others, sizeof others, "ls '%s'*.tmp >/dev/null 2>&1", path);
+    assert_int_not_equal(system(others), 0);
+}
+
+static void promtool_accepts_it(void **state)
+{
+    (void)state;
+    const char *path = in_folder("weir.prom");
+    weir_openmetrics_file *file = open_metrics(path);
+    weir_observer *observer = weir_openmetrics_observer(file);
+    assert_promtool_accepts(path);
+    observe_start(observer);
+    assert_promtool_accepts(path);
+    observe_lap(observer, 0, 100);
+    observe_event(observer, "it's \"quoted\",\nin two lines \\ and \xfe");
+    observe_event(observer, "it's \"quoted\",\nin two lines \\ and \xff");
+    observe_lap(observer, 1, 7);
+    observe_end(observer, WEIR_OK);
+    assert_promtool_accepts(path);
+    assert_line(path, "weir_events_total" NODE ",event=\"it's \\\"quoted\\\",\\nin two lines \\\\ and \\\\xfe\","
+                      "category=\"user\"} 1");
+    close_metrics(file);
+}
+
+static void events_without_number_are_added_up(void **state)
+{
+    (void)state;
+    const char *path = in_folder("weir.prom");
+    weir_openmetrics_file *file = open_metrics(path);
+    weir_observer *observer = weir_openmetrics_observer(file);
+    observe_start(observer);
+    for (int i = 0; i < 700; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "event %d", i);
+        observe_event(observer, name);
+    }
+    observe_end(observer, WEIR_OK);
+    assert_line(path, "weir_events_total" NODE ",event=\"event 499\",category=\"user\"} 1");
+    assert_line(path, "weir_events_total" NODE ",event=\"(others)\",category=\"(others)\"} 200");
+    close_metrics(file);
+}
+
+static void numbers_have_a_point_in_any_locale(void **state)
+{
+    (void)state;
+    if (!setlocale(LC_ALL, "de_DE.UTF-8") && !setlocale(LC_ALL, "fr_FR.UTF-8")) {
+        print_message("no locale with a decimal comma is installed\n");
+        skip();
+    }
+    const char *path = in_folder("weir.prom");
+    weir_openmetrics_file *file = open_metrics(path);
+    weir_observer *observer = weir_openmetrics_observer(file);
+    observe_start(observer);
+    observe_lap(observer, 0, 100);
+    setlocale(LC_ALL, "C");
+    assert_line(path, "weir_task_failure_duration_seconds_sum" DECODE "} 0.25");
+    close_metrics(file);
+}
+
+static void missing_folder_is_told_at_once(void **state)
+{
+    (void)state;
+    weir_openmetrics_file *file;
+    weir_error error = { 0 };
+    const char *path = in_folder("missing/weir.prom");
+    assert_int_equal(weir_openmetrics_open(path, NULL, &file, &error), WEIR_ENOTFOUND);
+    assert_null(file);
+    assert_int_equal(error.library_code, -ENOENT);
+    assert_non_null(strstr(error.message, "missing/weir.prom"));
+    assert_int_equal(weir_openmetrics_open("", NULL, &file, NULL), WEIR_EINVAL);
+}
+
+static void folder_that_goes_away_and_comes_back_is_survived(void **state)
+{
+    (void)state;
+    const char *folder = in_folder("gone"), *path = in_folder("gone/weir.prom");
+    assert_int_equal(mkdir(folder, 0700), 0);
+    weir_openmetrics_file *file = open_metrics(path);
+    weir_observer *observer = weir_openmetrics_observer(file);
+    observe_start(observer);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+    weir_log_set_level((weir_log_level)-1);
+    observe_lap(observer, 0, 100);
+    weir_log_set_level(WEIR_LOG_INFO);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    observe_lap(observer, 1, 20);
+    assert_line(path, "weir_task_duration_seconds_count" DECODE "} 90");
+
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+    weir_log_set_level((weir_log_level)-1);
+    observe_end(observer, WEIR_OK);
+    weir_log_set_level(WEIR_LOG_INFO);
+    weir_error error = { 0 };
+    assert_int_equal(weir_openmetrics_close(file, &error), WEIR_ENOTFOUND);
+    assert_non_null(strstr(error.message, "gone/weir.prom"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(sums_of_all_laps_are_told),
+        TEST(buckets_count_exactly),
+        TEST(file_changes_with_each_whole_lap),
+        TEST(readers_never_see_half_a_file),
+        TEST(promtool_accepts_it),
+        TEST(events_without_number_are_added_up),
+        TEST(numbers_have_a_point_in_any_locale),
+        TEST(missing_folder_is_told_at_once),
+        TEST(folder_that_goes_away_and_comes_back_is_survived),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
