@@ -48,6 +48,7 @@ struct settings {
     weir_resize resize;
     uint32_t queue_items;
     weir_max_failures max_failures;
+    const char *openmetrics_path;
     bool quiet;
     bool verbose;
     bool help;
@@ -120,6 +121,9 @@ static const option_row option_rows[] = {
     { "queue-items", "N", &option_count, AT(queue_items), "capacity of the queue behind decode (default 2)" },
     { "max-failures", "N|P%", &failures_kind, AT(max_failures),
       "give up beyond so many failed files (default: never)" },
+    { "openmetrics", "FILE", &option_text, AT(openmetrics_path),
+      "write the figures to FILE after each lap, too, for Prometheus (FILE.prom for node_exporter's textfile "
+      "folder)" },
     { "quiet", NULL, &option_flag, AT(quiet), "no progress line, no log but for errors" },
     { "verbose", NULL, &option_flag, AT(verbose), "log the figures of each lap" },
     { "help", NULL, &option_flag, AT(help), "print this and exit" },
@@ -335,25 +339,69 @@ static int report(const char *db_path, int64_t run_id)
     return EXIT_OK;
 }
 
+/* Who is told of the laps. */
+struct listeners {
+    weir_sqlite_writer *database;
+    weir_openmetrics_file *openmetrics;
+    const weir_observer *first;
+};
+
+/* Returns the new end of the chain. */
+static weir_observer *chain(weir_observer *last, weir_observer *next)
+{
+    last->next = next;
+    return next;
+}
+
+/* Where nothing is made that would have to be unmade comes first. */
+static int open_listeners(struct listeners *listeners, const struct settings *settings)
+{
+    weir_error error = { 0 };
+    if (settings->openmetrics_path &&
+        weir_openmetrics_open(settings->openmetrics_path, NULL, &listeners->openmetrics, &error) != WEIR_OK)
+        return refuse("--openmetrics: %s", error.message);
+    if (weir_sqlite_open(settings->db_path, NULL, &listeners->database, &error) != WEIR_OK)
+        return refuse("--db-path: %s", error.message);
+
+    weir_observer *last = weir_sqlite_observer(listeners->database);
+    listeners->first = last;
+    if (listeners->openmetrics)
+        last = chain(last, weir_openmetrics_observer(listeners->openmetrics));
+    if (settings->verbose)
+        last->next = weir_console_observer();
+    return EXIT_OK;
+}
+
+static int check_closed(int status, const weir_error *error)
+{
+    if (status == WEIR_OK)
+        return EXIT_OK;
+    fprintf(stderr, PROGRAM ": %s\n", error->message);
+    return EXIT_RUN;
+}
+
+/* Closes all, whatever the result. */
+static int close_listeners(struct listeners *listeners)
+{
+    weir_error database_error = { 0 }, openmetrics_error = { 0 };
+    int database = check_closed(weir_sqlite_close(listeners->database, &database_error), &database_error);
+    int openmetrics =
+        check_closed(weir_openmetrics_close(listeners->openmetrics, &openmetrics_error), &openmetrics_error);
+    return database != EXIT_OK ? database : openmetrics;
+}
+
 /* Runs, closes the database whatever came of it, and reports from it. */
 static int record(const struct settings *settings, const weir_directory_config *folder)
 {
-    weir_sqlite_writer *writer;
-    weir_error error = { 0 };
-    if (weir_sqlite_open(settings->db_path, NULL, &writer, &error) != WEIR_OK)
-        return refuse("--db-path: %s", error.message);
-
-    weir_observer *observer = weir_sqlite_observer(writer);
-    if (settings->verbose)
-        observer->next = weir_console_observer();
-    int exit_status = run_pipeline(settings, folder, observer);
+    struct listeners listeners = { 0 };
+    int exit_status = open_listeners(&listeners, settings);
+    if (exit_status == EXIT_OK)
+        exit_status = run_pipeline(settings, folder, listeners.first);
     bool was_run = exit_status != EXIT_REFUSED;
 
-    int64_t run_id = was_run ? weir_sqlite_run_id(writer) : 0;
-    if (weir_sqlite_close(writer, &error) != WEIR_OK) {
-        fprintf(stderr, PROGRAM ": %s\n", error.message);
-        exit_status = EXIT_RUN;
-    }
+    int64_t run_id = was_run ? weir_sqlite_run_id(listeners.database) : 0;
+    if (close_listeners(&listeners) != EXIT_OK)
+        exit_status = was_run ? EXIT_RUN : exit_status;
     if (was_run && report(settings->db_path, run_id) != EXIT_OK)
         exit_status = EXIT_RUN;
     return exit_status;
