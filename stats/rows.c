@@ -7,6 +7,7 @@
 #include <weir/version.h>
 
 #include "text.h"
+#include "utf8.h"
 
 static const char *const statement_texts[WEIR_ROWS_STATEMENTS] = {
     [WEIR_ROWS_BEGIN] = "BEGIN IMMEDIATE",
@@ -109,7 +110,7 @@ static bool is_utf8(const char *text)
 {
     const unsigned char *s = (const unsigned char *)text;
     for (size_t length; *s; s += length)
-        if (!(length = weir_utf8_length(s)))
+        if (!(length = weir_utf8_length((const char *)s)))
             return false;
     return true;
 }

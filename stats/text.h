@@ -2,11 +2,7 @@
 #ifndef WEIR_TEXT_H
 #define WEIR_TEXT_H
 
-#include <stddef.h>
 #include <stdio.h>
-
-/* The length of the UTF-8 sequence at `s`, 0 if it is none (surrogates and overlong forms are none). */
-size_t weir_utf8_length(const unsigned char *s);
 
 /* Text from outside, in one line whatever it holds: control characters as \n, \x1b, …; all other bytes as they are. */
 void weir_text_put(FILE *out, const char *text);

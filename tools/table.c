@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "../stats/text.h"
+#include "../stats/utf8.h"
 
 enum { SCREENFUL = 200 /* rows that are aligned together */, GAP = 2 };
 
@@ -46,7 +47,7 @@ void json_string(FILE *out, const char *text)
 {
     fputc('"', out);
     for (const unsigned char *s = (const unsigned char *)text; *s;) {
-        size_t length = weir_utf8_length(s);
+        size_t length = weir_utf8_length((const char *)s);
         if (length == 0)
             fprintf(out, "\\udc%02x", *s++);
         else if (length == 1)
