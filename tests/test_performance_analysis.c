@@ -635,8 +635,19 @@ static char *read_until(int fd, const char *wanted)
     return text;
 }
 
+/* Reads on until a lap is told in which a task has ended. */
+static void read_until_tasks_end(int tells)
+{
+    bool none = true;
+    while (none) {
+        char *text = read_until(tells, " tasks (");
+        none = strstr(text, ": 0 tasks (") != NULL;
+        free(text);
+    }
+}
+
 /*
- * Starts a run on the large folder and returns when it has told of a lap: it is in the middle then. *tells is where its
+ * Starts a run on the large folder and returns when it has told of a lap with tasks: it is in the middle then. *tells is where its
  * stderr can be read on; to be closed. shell (NULL = none): a command line that ends in exec "$@".
  */
 static void start_large_run(struct program *program, const char *shell, int *tells)
@@ -654,7 +665,7 @@ static void start_large_run(struct program *program, const char *shell, int *tel
         add(&command, run.argv[i]);
     program_start(program, work, command.argv, ends[1]);
     close(ends[1]);
-    free(read_until(ends[0], "0:2:sink_queue"));
+    read_until_tasks_end(ends[0]);
     *tells = ends[0];
 }
 
