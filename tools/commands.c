@@ -2,5 +2,6 @@
 
 const tool_command *const tool_commands[] = {
     &tool_summary,
+    &tool_export,
     NULL,
 };

@@ -5,5 +5,6 @@
 #include "tool.h"
 
 extern const tool_command tool_summary;
+extern const tool_command tool_export;
 
 #endif

@@ -1,0 +1,273 @@
+/* weir export, as a program: what it writes, and what it says where there is nothing to write. */
+#include "stats_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define AWKWARD "it's \"quoted\",\nin two lines \\ \xff"
+
+/* Runs `weir export` with these arguments, in the test's folder; stdout goes to "out", stderr to "err". */
+static int export(const char *arguments)
+{
+    const char *program = getenv("WEIR_TOOL");
+    if (!program)
+        fail_msg("WEIR_TOOL is not set: run this test with ctest");
+    char command[2048];
+    snprintf(command, sizeof command, "cd '%s' && exec '%s' export %s >out 2>err", in_folder(""), program, arguments);
+    int status = system(command);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void assert_export(const char *arguments, int exit_status)
+{
+    int got = export(arguments);
+    if (got != exit_status) {
+        char *said = read_file(in_folder("err"), NULL);
+        fail_msg("export %s: exit status %d: %s", arguments, got, said);
+    }
+}
+
+static void assert_holds(const char *name, const char *text)
+{
+    char *all = read_file(in_folder(name), NULL);
+    if (!strstr(all, text))
+        fail_msg("%s: no %s in\n%s", name, text, all);
+    free(all);
+}
+
+static void assert_lacks(const char *name, const char *text)
+{
+    char *all = read_file(in_folder(name), NULL);
+    if (strstr(all, text))
+        fail_msg("%s: %s in\n%s", name, text, all);
+    free(all);
+}
+
+/* The value that SQLite's JSON functions find at a path; to be freed. */
+static char *json_at(const char *name, const char *path)
+{
+    char *text = read_file(in_folder(name), NULL), *value = NULL;
+    sqlite3 *db = connect_to(":memory:");
+    sqlite3_stmt *row;
+    assert_int_equal(sqlite3_prepare_v2(db, "SELECT json_extract(?, ?)", -1, &row, NULL), SQLITE_OK);
+    sqlite3_bind_text(row, 1, text, -1, SQLITE_STATIC);
+    sqlite3_bind_text(row, 2, path, -1, SQLITE_STATIC);
+    if (sqlite3_step(row) != SQLITE_ROW)
+        fail_msg("%s, %s: %s\n%s", name, path, sqlite3_errmsg(db), text);
+    const char *found = (const char *)sqlite3_column_text(row, 0);
+    value = strdup(found ? found : "null");
+    sqlite3_finalize(row);
+    sqlite3_close(db);
+    free(text);
+    return value;
+}
+
+static void assert_json(const char *name, const char *path, const char *expected)
+{
+    char *value = json_at(name, path);
+    assert_string_equal(value, expected);
+    free(value);
+}
+
+static weir_sqlite_writer *record(const char *name, int num_laps)
+{
+    weir_sqlite_options options = { .node_id = "node", .command = "program" };
+    weir_sqlite_writer *writer = open_writer(in_folder(name), &options);
+    weir_observer *observer = weir_sqlite_observer(writer);
+    observe_start(observer);
+    for (int i = 0; i < num_laps; i++)
+        observe_lap(observer, i, 100);
+    return writer;
+}
+
+static void record_whole_run(const char *name)
+{
+    weir_sqlite_writer *writer = record(name, 2);
+    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_event event = { .unix_ns = 1003 * WEIR_SECOND, .name = AWKWARD, .category = "user", .detail = AWKWARD };
+    observer->event(observer->self, &event);
+    observe_failure(observer, 7, AWKWARD, "no \"moov\"\r\natom");
+    observe_end(observer, WEIR_OK);
+    close_writer(writer);
+}
+
+static bool promtool_is_there(void)
+{
+    bool there = system("promtool --version >/dev/null 2>&1") == 0;
+    if (!there)
+        print_message("promtool is not installed (Debian: prometheus): not checked by it\n");
+    return there;
+}
+
+static void openmetrics_tells_sums_and_promtool_accepts_it(void **state)
+{
+    (void)state;
+    record_whole_run("a.db");
+    record_whole_run("a.db");
+    assert_export("a.db --format openmetrics -o weir.prom", 0);
+    assert_holds("weir.prom", "\nweir_task_duration_seconds_count{node=\"node\",rank=\"0\",run=\"1\","
+                              "stage=\"0:1:decode[10]\"} 150\n");
+    assert_holds("weir.prom", "\nweir_task_duration_seconds_bucket{node=\"node\",rank=\"0\",run=\"2\","
+                              "stage=\"0:1:decode[10]\",le=\"0.134217727\"} 150\n");
+    assert_holds("weir.prom", "\nweir_task_failure_duration_seconds_count{node=\"node\",rank=\"0\",run=\"2\","
+                              "stage=\"0:1:decode[10]\"} 50\n");
+    assert_holds("weir.prom", "\nweir_events_total{node=\"node\",rank=\"0\",run=\"2\",event=\"it's \\\"quoted\\\",\\n"
+                              "in two lines \\\\ \\\\xff\",category=\"user\"} 1\n");
+    assert_holds("weir.prom", "\n# EOF\n");
+    assert_export("a.db --format openmetrics --run last", 0);
+    assert_lacks("out", "run=\"1\"");
+    if (!promtool_is_there())
+        skip();
+    char command[1024];
+    snprintf(command, sizeof command, "promtool check metrics <'%s'", in_folder("weir.prom"));
+    assert_int_equal(system(command), 0);
+}
+
+static void json_holds_every_record(void **state)
+{
+    (void)state;
+    record_whole_run("a.db");
+    assert_export("a.db --format json", 0);
+    assert_json("out", "$.database", "a.db");
+    assert_json("out", "$.runs[0].status", "WEIR_OK");
+    assert_json("out", "$.stages[1].name", "0:1:decode[10]");
+    assert_json("out", "$.tasks[1].num_tasks", "100");
+    assert_json("out", "$.tasks[2].num_tasks", "null");
+    assert_json("out", "$.queues[5].name", "0:2:sink_queue");
+    assert_json("out", "$.queues[5].occupancy_rate", "0.5");
+    assert_json("out", "$.failures[0].status", "WEIR_EDATA");
+    assert_json("out", "$.failures[0].message", "no \"moov\"\r\natom");
+    assert_json("out", "$.items[0]", "null");
+    assert_holds("out", "\"it's \\\"quoted\\\",\\nin two lines \\\\ \\udcff\"");
+
+    assert_export("a.db --format json --table queues --name sink_queue", 0);
+    assert_json("out", "$[1].name", "0:2:sink_queue");
+    assert_json("out", "$[2].name", "null");
+}
+
+static void csv_is_a_file_for_each_table(void **state)
+{
+    (void)state;
+    record_whole_run("a.db");
+    assert_export("a.db --format csv -o tables", 0);
+    assert_holds("tables/tasks.csv", "id,run_id,timestamp,elapsed,name,");
+    assert_holds("tables/tasks.csv", "\r\n1,1,1002,2,0:1:decode[10],");
+    assert_holds("tables/events.csv", ",\"it's \"\"quoted\"\",\nin two lines \\ \xff\",user,");
+    assert_holds("tables/failures.csv", ",WEIR_EDATA,-1094995529,\"no \"\"moov\"\"\r\natom\"\r\n");
+    assert_holds("tables/runs.csv", "run_id,");
+    assert_holds("tables/items.csv", "id,run_id,");
+    assert_export("a.db --format csv -o tables", 0); /* again, into the same folder */
+
+    assert_export("a.db --format csv --table runs", 0);
+    assert_holds("out", ",WEIR_OK,10,program,");
+    assert_export("a.db --format csv", 2);
+    assert_holds("err", "--table");
+}
+
+static void killed_run_has_no_end(void **state)
+{
+    (void)state;
+    close_writer(record("a.db", 1));
+    assert_export("a.db --format openmetrics", 0);
+    assert_lacks("out", "\nweir_run_end_timestamp_seconds{");
+    assert_lacks("out", "\nweir_run_status{");
+    assert_holds("out", "\nweir_run_start_timestamp_seconds{");
+    assert_export("a.db --format json", 0);
+    assert_json("out", "$.runs[0].ended", "null");
+    assert_json("out", "$.runs[0].status", "null");
+}
+
+static void database_being_written_is_exported_up_to_now(void **state)
+{
+    (void)state;
+    weir_sqlite_writer *writer = record("a.db", 3);
+    assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
+    assert_export("a.db --format openmetrics", 0);
+    assert_holds("out", "stage=\"0:1:decode[10]\"} 225\n");
+    observe_lap(weir_sqlite_observer(writer), 3, 100);
+    assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
+    assert_export("a.db --format openmetrics", 0);
+    assert_holds("out", "stage=\"0:1:decode[10]\"} 300\n");
+    assert_export("a.db --format csv -o tables", 0);
+    close_writer(writer);
+}
+
+/* Nothing is written then, and an older file stays as it was. */
+static void nothing_to_export_is_said(void **state)
+{
+    (void)state;
+    record_whole_run("a.db");
+    write_file(in_folder("kept"), "old", 3);
+    assert_export("a.db --format json -o kept --until 900", 3);
+    assert_holds("err", "nothing was recorded that fulfils the conditions");
+    assert_export("a.db --format json -o kept --run 7", 3);
+    assert_export("missing.db --format json -o kept", 2);
+    assert_holds("err", "missing.db");
+    execute(in_folder("a.db"), "PRAGMA foreign_keys = ON; DELETE FROM run");
+    assert_export("a.db --format openmetrics -o kept", 3);
+    assert_export("a.db --format csv -o tables", 3);
+    assert_holds("kept", "old");
+    assert_int_not_equal(access(in_folder("tables"), F_OK), 0);
+
+    write_file(in_folder("empty.db"), "", 0);
+    assert_int_not_equal(export("empty.db --format json -o kept"), 0);
+    assert_holds("err", "empty.db");
+    write_file(in_folder("text.db"), "this is no database, but a text of some length", 46);
+    assert_export("text.db --format json -o kept", 2);
+    assert_holds("err", "text.db");
+    assert_holds("kept", "old");
+}
+
+static void damaged_rows_are_an_error_and_write_nothing(void **state)
+{
+    (void)state;
+    record_whole_run("a.db");
+    write_file(in_folder("kept"), "old", 3);
+    execute(in_folder("a.db"), "UPDATE task_stats SET histogram = x'07', num_tasks = 'many', name = x'ff0a22'");
+    int exit_status = export("a.db --format openmetrics -o kept");
+    assert_in_range(exit_status, 0, 2);
+    if (exit_status != 0)
+        assert_holds("kept", "old");
+    assert_in_range(export("a.db --format json"), 0, 2);
+    assert_in_range(export("a.db --format csv -o tables"), 0, 2);
+}
+
+static void places_that_cannot_be_written_are_named(void **state)
+{
+    (void)state;
+    record_whole_run("a.db");
+    assert_export("a.db --format json -o missing/a.json", 2);
+    assert_holds("err", "missing/a.json");
+    assert_export("a.db --format csv -o a.db", 2);
+    assert_holds("err", "a.db");
+    assert_export("a.db --format csv -o missing/tables", 2);
+    assert_export("a.db", 2);
+    assert_holds("err", "--format");
+    assert_export("a.db --format xml", 2);
+    if (access("/dev/full", W_OK) == 0) {
+        assert_export("a.db --format json -o /dev/full", 1);
+        assert_holds("err", "/dev/full");
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(openmetrics_tells_sums_and_promtool_accepts_it),
+        TEST(json_holds_every_record),
+        TEST(csv_is_a_file_for_each_table),
+        TEST(killed_run_has_no_end),
+        TEST(database_being_written_is_exported_up_to_now),
+        TEST(nothing_to_export_is_said),
+        TEST(damaged_rows_are_an_error_and_write_nothing),
+        TEST(places_that_cannot_be_written_are_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
