@@ -2,6 +2,7 @@
 
 const tool_command *const tool_commands[] = {
     &tool_summary,
+    &tool_plot,
     &tool_export,
     NULL,
 };
