@@ -1,0 +1,127 @@
+/* Each pattern of the reading guide shows in its figures what the guide says. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <weir/query.h>
+
+#include "program.h"
+
+/* What one run recorded, added up. */
+typedef struct figures {
+    double busy, wait_in, wait_thread, wait_out; /* shares of the decode stage's slot time */
+    double p50_time, max_time;
+    double src_occupied, sink_occupied;
+} figures;
+
+static void read_figures(const char *database, figures *seen)
+{
+    weir_reader *reader;
+    weir_totals totals;
+    weir_error error = { 0 };
+    assert_int_equal(weir_reader_open(database, &reader, &error), WEIR_OK);
+    assert_int_equal(weir_totals_read(reader, NULL, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, &error),
+                     WEIR_OK);
+    assert_int_equal(totals.num_tasks, 1);
+    const weir_task_totals *task = &totals.tasks[0];
+    double slots = task->busy_time + task->wait_in_time + task->wait_thread_time + task->wait_out_time;
+    *seen = (figures){ .busy = task->busy_time / slots,
+                       .wait_in = task->wait_in_time / slots,
+                       .wait_thread = task->wait_thread_time / slots,
+                       .wait_out = task->wait_out_time / slots,
+                       .p50_time = task->p50_time,
+                       .max_time = task->max_time };
+    for (size_t i = 0; i < totals.num_queues; i++) {
+        if (strcmp(totals.queues[i].key.name, "0:0:src_queue") == 0)
+            seen->src_occupied = totals.queues[i].occupancy_rate;
+        if (strcmp(totals.queues[i].key.name, "0:2:sink_queue") == 0)
+            seen->sink_occupied = totals.queues[i].occupancy_rate;
+    }
+    weir_totals_free(&totals);
+    weir_reader_close(reader);
+}
+
+static figures simulate(const char *pattern)
+{
+    char *work = make_folder(), *database = path_in(work, "simulated.db");
+    char *argv[] = { (char *)(uintptr_t)program_path("SIMULATE"),
+                     (char *)(uintptr_t) "--pattern",
+                     (char *)(uintptr_t)pattern,
+                     (char *)(uintptr_t) "--seconds",
+                     (char *)(uintptr_t) "1.5",
+                     (char *)(uintptr_t) "--db-path",
+                     database,
+                     NULL };
+    struct program program;
+    figures seen;
+    program_run(&program, work, argv);
+    assert_string_equal(program.err, "");
+    assert_int_equal(program.status, 0);
+    read_figures(database, &seen);
+    print_message("%s: busy %.2f, waiting for input %.2f, a thread %.2f, room %.2f; occupied %.2f, %.2f\n", pattern,
+                  seen.busy, seen.wait_in, seen.wait_thread, seen.wait_out, seen.src_occupied, seen.sink_occupied);
+    program_free(&program);
+    free(database);
+    remove_folder(work);
+    return seen;
+}
+
+static void behind_a_slow_source_slots_wait_for_input_and_queues_are_empty(void **state)
+{
+    (void)state;
+    figures seen = simulate("source");
+    assert_true(seen.wait_in > 0.5);
+    assert_true(seen.src_occupied < 0.4);
+}
+
+static void a_slow_decode_stage_is_busy_and_the_queue_before_it_full(void **state)
+{
+    (void)state;
+    figures seen = simulate("decode");
+    assert_true(seen.busy > 0.7);
+    assert_true(seen.src_occupied > 0.7);
+    assert_true(seen.sink_occupied < 0.4);
+}
+
+static void before_a_slow_consumer_slots_wait_for_room_and_queues_are_full(void **state)
+{
+    (void)state;
+    figures seen = simulate("sink");
+    assert_true(seen.wait_out > 0.5);
+    assert_true(seen.src_occupied > 0.7);
+    assert_true(seen.sink_occupied > 0.7);
+}
+
+static void with_too_few_threads_slots_wait_for_them(void **state)
+{
+    (void)state;
+    figures seen = simulate("threads");
+    assert_true(seen.wait_thread > 0.5);
+    assert_true(seen.sink_occupied < 0.6);
+}
+
+static void one_slow_file_shows_in_the_longest_time_and_holds_up_the_others(void **state)
+{
+    (void)state;
+    figures seen = simulate("slow-file");
+    assert_true(seen.max_time > 20 * seen.p50_time);
+    assert_true(seen.wait_out > 0.2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(behind_a_slow_source_slots_wait_for_input_and_queues_are_empty),
+        cmocka_unit_test(a_slow_decode_stage_is_busy_and_the_queue_before_it_full),
+        cmocka_unit_test(before_a_slow_consumer_slots_wait_for_room_and_queues_are_full),
+        cmocka_unit_test(with_too_few_threads_slots_wait_for_them),
+        cmocka_unit_test(one_slow_file_shows_in_the_longest_time_and_holds_up_the_others),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
