@@ -198,7 +198,7 @@ static int refuse_silently(void *config, weir_error *error)
 static void never(void *config)
 {
     (void)config;
-    REQUIRE(!"config_free after config_init failed");
+    require_failed("config_free after config_init failed", __FILE__, __LINE__);
 }
 
 static int never_run(void *worker, weir_item *in, weir_item *out, weir_task *task)
@@ -207,7 +207,7 @@ static int never_run(void *worker, weir_item *in, weir_item *out, weir_task *tas
     (void)in;
     (void)out;
     (void)task;
-    REQUIRE(!"the operation of a pipeline that was not built ran");
+    require_failed("the operation of a pipeline that was not built ran", __FILE__, __LINE__);
     return WEIR_EFAILED;
 }
 

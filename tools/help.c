@@ -66,9 +66,41 @@ static void print_row(const option_row *row)
     fill(row->help, row->help + strlen(row->help), HELP_COLUMN, HELP_COLUMN);
 }
 
-static const char exit_statuses[] = "Exit status: 0 done; 1 reading or writing failed, or a check found faults; 2 "
-                                    "wrong option, argument or database, "
-                                    "and nothing was done; 3 nothing was recorded that fulfils the conditions.";
+const char tool_description[] =
+    "Looks into what runs have recorded in a database: one that has ended, one that is running right now, or one "
+    "that "
+    "was killed. Databases are only read, but for merge, which adds to its first argument, and check --migrate.\n\n"
+    "Figures are named as in the database. A task is one run of a stage's operation on one item; a stage's slots are "
+    "busy, wait for input, for a thread or for room behind them; a queue is named for the stage that fills it. A lap "
+    "is one interval of the statistics, --log-interval of the run.";
+
+const char tool_choosing[] =
+    "Conditions add up. Laps count whole: one that overlaps with a range of time or of steps, however little, "
+    "belongs to it. Failures, events and items have a time, and the phase and step of the lap around it.";
+
+const char tool_files[] =
+    "A database is a file of SQLite, with what was written last in two files beside it (-wal, -shm) while a run "
+    "writes, or after one was killed: copy all three, or none is complete. Tables: task_stats, queue_stats, "
+    "event_stats, task_failures, run, stage.";
+
+const tool_exit_status tool_exit_statuses[] = {
+    { TOOL_DONE, "done" },
+    { TOOL_FAILED, "reading or writing failed, or a check found faults" },
+    { TOOL_REFUSED, "wrong option, argument or database, and nothing was done" },
+    { TOOL_NOTHING, "nothing was recorded that fulfils the conditions" },
+    { 0, NULL },
+};
+
+static void print_exit_statuses(void)
+{
+    char line[512] = "Exit status:";
+    size_t length = strlen(line);
+    for (size_t i = 0; tool_exit_statuses[i].meaning; i++)
+        length += (size_t)snprintf(line + length, sizeof line - length, "%s %d %s", i ? ";" : "",
+                                   tool_exit_statuses[i].status, tool_exit_statuses[i].meaning);
+    snprintf(line + length, sizeof line - length, ".");
+    fill(line, line + strlen(line), 0, 0);
+}
 
 static void print_command_help(const tool_command *command)
 {
@@ -85,7 +117,7 @@ static void print_command_help(const tool_command *command)
     for (const char *line = command->examples; *line; line += strcspn(line, "\n") + 1)
         printf("  %.*s\n", (int)strcspn(line, "\n"), line);
     putchar('\n');
-    print_paragraphs(exit_statuses);
+    print_exit_statuses();
 }
 
 void tool_print_help(const tool_command *command)
@@ -94,10 +126,11 @@ void tool_print_help(const tool_command *command)
         print_command_help(command);
         return;
     }
-    puts("Usage: weir SUBCOMMAND ARGUMENTS [options]\n\n"
-         "Looks into what runs have recorded.\n\nSubcommands:");
+    puts("Usage: weir SUBCOMMAND ARGUMENTS [options]\n");
+    print_paragraphs(tool_description);
+    puts("Subcommands:");
     for (size_t i = 0; tool_commands[i]; i++)
         printf("  %-12s%s\n", tool_commands[i]->name, tool_commands[i]->summary);
     puts("\nweir SUBCOMMAND --help tells more; weir --version, the version.\n");
-    print_paragraphs(exit_statuses);
+    print_exit_statuses();
 }

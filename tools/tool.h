@@ -109,7 +109,19 @@ table_format tool_format(const tool_call *call);
 /* Flushes stdout; TOOL_FAILED, and says so, if not all of it could be written. */
 int tool_finish(const tool_call *call);
 
-/* help.c */
+/* -- what tells of all this */
+
+/* help.c: the texts that --help and the man page have in common; paragraphs, as in tool_command.help. */
+extern const char tool_description[];
+extern const char tool_choosing[]; /* of the options of TOOL_FILTER */
+extern const char tool_files[];
+
+typedef struct tool_exit_status {
+    int status;
+    const char *meaning; /* NULL ends the table */
+} tool_exit_status;
+extern const tool_exit_status tool_exit_statuses[];
+
 void tool_print_help(const tool_command *command); /* NULL = of weir itself */
 
 /* manual.c: the man page as roff; completion.c: the completion for bash. */
