@@ -3,7 +3,9 @@
 #define WEIR_STAGES_H
 
 #include <weir/directory.h>
+#include <weir/dlpack.h>
 #include <weir/list.h>
+#include <weir/npy.h>
 #include <weir/video.h>
 
 #endif

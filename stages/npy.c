@@ -1,0 +1,169 @@
+/*
+ * NumPy's format 1.0: a header of text, padded so that the data begins at a multiple of 64 bytes, then the data. The
+ * number of frames is known last, so the header's place is kept free and written at the end.
+ */
+#include <weir/npy.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tensor.h"
+
+/* Room for four numbers of 64 bits, whatever they are. */
+enum { HEADER_BYTES = 192, PREFIX_BYTES = 10 };
+
+static const char part_suffix[] = ".part";
+
+struct weir_npy {
+    FILE *file;
+    weir_tensor shape; /* of what was added first, with the frames of all in shape[0]; num_dims 0 = nothing yet */
+    char *part;        /* the name it has while it grows */
+    char path[];
+};
+
+static int fail_errno(const char *what, const char *path, weir_error *error)
+{
+    int code = errno;
+    int status = code == ENOENT || code == ENOTDIR                  ? WEIR_ENOTFOUND
+                 : code == EACCES || code == EPERM || code == EROFS ? WEIR_EACCESS
+                                                                    : WEIR_EIO;
+    return weir_error_set(error, status, -code, "cannot %s %s: %s", what, path, strerror(code));
+}
+
+static weir_npy *npy_new(const char *path)
+{
+    size_t path_bytes = strlen(path) + 1;
+    weir_npy *npy = malloc(sizeof *npy + 2 * path_bytes + sizeof part_suffix);
+    if (!npy)
+        return NULL;
+    *npy = (weir_npy){ .part = npy->path + path_bytes };
+    memcpy(npy->path, path, path_bytes);
+    snprintf(npy->part, path_bytes + sizeof part_suffix, "%s%s", path, part_suffix);
+    return npy;
+}
+
+int weir_npy_open(weir_npy **to, const char *path, weir_error *error)
+{
+    *to = NULL;
+    weir_npy *npy = npy_new(path);
+    if (!npy)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    npy->file = fopen(npy->part, "wb");
+    if (!npy->file) {
+        int rc = fail_errno("write", npy->part, error);
+        free(npy);
+        return rc;
+    }
+    *to = npy;
+    return WEIR_OK;
+}
+
+static int write_all(weir_npy *npy, const void *bytes, size_t num_bytes, weir_error *error)
+{
+    if (num_bytes == 0 || fwrite(bytes, num_bytes, 1, npy->file) == 1)
+        return WEIR_OK;
+    return fail_errno("write", npy->part, error);
+}
+
+static int write_header(weir_npy *npy, weir_error *error)
+{
+    enum { MAGIC_BYTES = 8 };
+    const weir_tensor *shape = &npy->shape;
+    const uint16_t one = 1;
+    bool is_little = *(const uint8_t *)&one == 1;
+    char order = shape->num_bytes == 1 ? '|' : is_little ? '<' : '>';
+    char header[HEADER_BYTES + 1] = "\x93NUMPY\x01";
+    size_t text_bytes = HEADER_BYTES - PREFIX_BYTES;
+    header[MAGIC_BYTES] = (char)(text_bytes & 0xff);
+    header[MAGIC_BYTES + 1] = (char)(text_bytes >> 8);
+
+    int end = PREFIX_BYTES;
+    end += snprintf(header + end, sizeof header - (size_t)end,
+                    "{'descr': '%c%c%d', 'fortran_order': False, 'shape': (", order, shape->kind, shape->num_bytes);
+    for (int i = 0; i < shape->num_dims; i++)
+        end += snprintf(header + end, sizeof header - (size_t)end, "%" PRId64 ", ", shape->shape[i]);
+    end += snprintf(header + end, sizeof header - (size_t)end, "), }");
+    memset(header + end, ' ', HEADER_BYTES - (size_t)end);
+    header[HEADER_BYTES - 1] = '\n';
+    return write_all(npy, header, HEADER_BYTES, error);
+}
+
+static bool is_alike(const weir_tensor *a, const weir_tensor *b)
+{
+    bool same = a->kind == b->kind && a->num_bytes == b->num_bytes && a->num_dims == b->num_dims;
+    for (int i = 1; same && i < a->num_dims; i++)
+        same = a->shape[i] == b->shape[i];
+    return same;
+}
+
+static int npy_add(weir_npy *npy, const weir_tensor *tensor, weir_error *error)
+{
+    if (npy->shape.num_dims == 0) {
+        npy->shape = *tensor;
+        npy->shape.shape[0] = 0;
+        int rc = write_header(npy, error);
+        if (rc != WEIR_OK)
+            return rc;
+    }
+    if (!is_alike(&npy->shape, tensor))
+        return weir_error_set(error, WEIR_EINVAL, 0, "these frames are of another size or kind than the others in %s",
+                              npy->path);
+    npy->shape.shape[0] += tensor->shape[0];
+    return write_all(npy, tensor->data, weir_tensor_bytes(tensor, 0), error);
+}
+
+int weir_npy_add_frames(weir_npy *npy, const weir_frames *frames, weir_error *error)
+{
+    weir_tensor tensor = weir_frames_tensor(frames);
+    return npy_add(npy, &tensor, error);
+}
+
+static void npy_end(weir_npy *npy)
+{
+    if (npy->file)
+        fclose(npy->file);
+    free(npy);
+}
+
+int weir_npy_close(weir_npy *npy, weir_error *error)
+{
+    int rc = WEIR_OK;
+    if (npy->shape.num_dims == 0)
+        rc = weir_error_set(error, WEIR_EINVAL, 0, "nothing to write to %s", npy->path);
+    if (rc == WEIR_OK && fseek(npy->file, 0, SEEK_SET) != 0)
+        rc = fail_errno("write", npy->part, error);
+    if (rc == WEIR_OK)
+        rc = write_header(npy, error);
+    int closed = fclose(npy->file); /* the disk may be full only now */
+    npy->file = NULL;
+    if (rc == WEIR_OK && (closed != 0 || rename(npy->part, npy->path) != 0))
+        rc = fail_errno("write", npy->path, error);
+    if (rc != WEIR_OK)
+        remove(npy->part);
+    npy_end(npy);
+    return rc;
+}
+
+void weir_npy_abort(weir_npy *npy)
+{
+    if (!npy)
+        return;
+    remove(npy->part);
+    npy_end(npy);
+}
+
+int weir_frames_write_npy(const weir_frames *frames, const char *path, weir_error *error)
+{
+    weir_npy *npy;
+    int rc = weir_npy_open(&npy, path, error);
+    if (rc != WEIR_OK)
+        return rc;
+    rc = weir_npy_add_frames(npy, frames, error);
+    if (rc == WEIR_OK)
+        return weir_npy_close(npy, error);
+    weir_npy_abort(npy);
+    return rc;
+}

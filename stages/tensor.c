@@ -1,0 +1,30 @@
+#include "tensor.h"
+
+weir_tensor weir_frames_tensor(const weir_frames *frames)
+{
+    weir_tensor tensor = { .data = frames->data, .kind = 'u', .num_bytes = 1, .num_dims = WEIR_TENSOR_MAX_DIMS };
+    int64_t num_frames = frames->num_frames;
+    int64_t height = frames->height;
+    int64_t width = frames->width;
+    int64_t channels = frames->channels;
+    if (frames->pixel == WEIR_PIXEL_YUV420P) { /* planes of two sizes: only their bytes can be counted */
+        tensor.num_dims = 2;
+        tensor.shape[0] = num_frames;
+        tensor.shape[1] = (int64_t)frames->frame_bytes;
+        return tensor;
+    }
+    bool is_planar = frames->layout == WEIR_LAYOUT_NCHW;
+    tensor.shape[0] = num_frames;
+    tensor.shape[1] = is_planar ? channels : height;
+    tensor.shape[2] = is_planar ? height : width;
+    tensor.shape[3] = is_planar ? width : channels;
+    return tensor;
+}
+
+size_t weir_tensor_bytes(const weir_tensor *tensor, int dim)
+{
+    size_t num_bytes = tensor->num_bytes;
+    for (; dim < tensor->num_dims; dim++)
+        num_bytes *= (size_t)tensor->shape[dim];
+    return num_bytes;
+}

@@ -1,0 +1,28 @@
+/* A result's data as a dense array, for those who hand it on: the .npy writer and DLPack. Internal. */
+#ifndef WEIR_STAGES_TENSOR_H
+#define WEIR_STAGES_TENSOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/video.h>
+
+enum { WEIR_TENSOR_MAX_DIMS = 4 };
+
+/* Rows first, without gaps; shape[0] counts the frames. */
+typedef struct weir_tensor {
+    void *data;
+    char kind;         /* as NumPy has it: 'u' unsigned, 'f' floating point */
+    uint8_t num_bytes; /* of a value */
+    int num_dims;
+    int64_t shape[WEIR_TENSOR_MAX_DIMS];
+} weir_tensor;
+
+/* RGB and gray: [frames][height][width][channels] or [frames][channels][height][width], as its layout says. YUV, whose
+   planes differ in size: [frames][bytes]. Borrows the data. */
+weir_tensor weir_frames_tensor(const weir_frames *frames);
+
+/* Of all values from shape[dim] on: dim 0 is everything, dim 1 one frame. */
+size_t weir_tensor_bytes(const weir_tensor *tensor, int dim);
+
+#endif

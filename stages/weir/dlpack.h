@@ -1,0 +1,37 @@
+/*
+ * Frames to PyTorch, NumPy, JAX, CuPy and whoever else reads DLPack (dlpack.h), without a copy: their array lies in the
+ * memory of the frames, which live until it is given back.
+ */
+#ifndef WEIR_DLPACK_H
+#define WEIR_DLPACK_H
+
+#include <stdbool.h>
+
+#include <weir/export.h>
+#include <weir/status.h>
+#include <weir/video.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct DLManagedTensor; /* <dlpack/dlpack.h> */
+
+/* Was weir built with dlpack.h? */
+WEIR_API bool weir_has_dlpack(void);
+
+/*
+ * The frames as a tensor on the CPU, of their own shape ([N, height, width, 3] of uint8 unless the decode stage was told
+ * otherwise), rows first and without gaps. Any thread.
+ *
+ * WEIR_OK: *tensor is set and owns the frames (transfer full); whoever has it calls its deleter, once, on any thread.
+ * WEIR_ENOMEM, WEIR_EUNSUPPORTED (built without dlpack.h): *error (may be NULL) is filled, *tensor is NULL and the frames
+ * stay the caller's.
+ */
+WEIR_API int weir_frames_to_dlpack(weir_frames *frames, struct DLManagedTensor **tensor, weir_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * Frames into a .npy file, NumPy's own: `numpy.load("out.npy")` gives the array, `mmap_mode="r"` without reading it. Its
+ * shape is that of the frames, [N, height, width, 3] of uint8 unless the decode stage was told otherwise.
+ *
+ * Pieces of a long video (weir_video_config.piece_frames) are added one by one, in constant memory. The file is written
+ * under its name with ".part" behind it, and gets its name when it is whole.
+ */
+#ifndef WEIR_NPY_H
+#define WEIR_NPY_H
+
+#include <weir/export.h>
+#include <weir/status.h>
+#include <weir/video.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A file that is being written. One thread at a time. */
+typedef struct weir_npy weir_npy;
+
+/* WEIR_OK with *npy set, to be ended by weir_npy_close() or weir_npy_abort(); or the failure with *error (may be NULL)
+   filled and *npy NULL: WEIR_ENOTFOUND (no such folder), WEIR_EACCESS, WEIR_EIO, WEIR_ENOMEM. */
+WEIR_API int weir_npy_open(weir_npy **npy, const char *path, weir_error *error);
+
+/* Writes the frames behind those that are there. WEIR_OK; WEIR_EINVAL: they are of another size or kind than those, and
+   nothing has been written; WEIR_EIO: the disk is full or broken, and only weir_npy_abort() makes sense now. */
+WEIR_API int weir_npy_add_frames(weir_npy *npy, const weir_frames *frames, weir_error *error);
+
+/* Ends the file and gives it its name; one that is there already is replaced. `npy` is freed in any case. WEIR_OK, or
+   the failure with *error filled and no file: WEIR_EINVAL (nothing was added), WEIR_EACCESS, WEIR_EIO. */
+WEIR_API int weir_npy_close(weir_npy *npy, weir_error *error);
+
+/* Throws away what was written. NULL is fine. */
+WEIR_API void weir_npy_abort(weir_npy *npy);
+
+/* All three in one: the frames as a file. */
+WEIR_API int weir_frames_write_npy(const weir_frames *frames, const char *path, weir_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

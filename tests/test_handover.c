@@ -1,0 +1,226 @@
+/* Frames handed on: as .npy files and as DLPack tensors. */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <weir/dlpack.h>
+#include <weir/npy.h>
+
+#ifdef WEIR_HAVE_DLPACK
+#include <dlpack/dlpack.h>
+#endif
+
+#include "tests/clips.h"
+
+enum { WIDTH = 5, HEIGHT = 3, CHANNELS = 3 };
+
+/* Made up, every byte another. */
+static weir_frames *frames_new(uint32_t num_frames, uint32_t width)
+{
+    weir_frames *frames = calloc(1, sizeof *frames);
+    assert_non_null(frames);
+    size_t num_bytes = (size_t)num_frames * HEIGHT * width * CHANNELS;
+    *frames = (weir_frames){ .num_frames = num_frames, .height = HEIGHT, .width = width, .channels = CHANNELS };
+    frames->data = malloc(num_bytes);
+    frames->pts = calloc(num_frames, sizeof *frames->pts);
+    assert_non_null(frames->data);
+    assert_non_null(frames->pts);
+    for (size_t i = 0; i < num_bytes; i++)
+        frames->data[i] = (uint8_t)(i * 7 + i / 256);
+    return frames;
+}
+
+/* ---- .npy --------------------------------------------------------------------------------------------------- */
+
+/* Reads it as NumPy's format description has it. Returns the data, to be freed; the header's text is in *header. */
+static uint8_t *read_npy(const char *path, char header[256], size_t *num_bytes)
+{
+    uint8_t prefix[10];
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    assert_int_equal(fread(prefix, 1, sizeof prefix, file), sizeof prefix);
+    assert_memory_equal(prefix, "\x93NUMPY\x01\x00", 8);
+    size_t header_bytes = (size_t)prefix[8] | (size_t)prefix[9] << 8;
+    assert_true(header_bytes < 256);
+    assert_int_equal((sizeof prefix + header_bytes) % 64, 0);
+    assert_int_equal(fread(header, 1, header_bytes, file), header_bytes);
+    assert_int_equal(header[header_bytes - 1], '\n');
+    header[header_bytes] = '\0';
+    uint8_t *data = malloc(1 << 16);
+    assert_non_null(data);
+    *num_bytes = fread(data, 1, 1 << 16, file);
+    fclose(file);
+    return data;
+}
+
+static void an_npy_file_holds_shape_and_bytes(void **state)
+{
+    (void)state;
+    char header[256];
+    size_t num_bytes;
+    weir_error error = { 0 };
+    const char *path = clips_path("a.npy");
+    weir_frames *frames = frames_new(4, WIDTH);
+    assert_int_equal(weir_frames_write_npy(frames, path, &error), WEIR_OK);
+    uint8_t *data = read_npy(path, header, &num_bytes);
+    assert_non_null(strstr(header, "{'descr': '|u1', 'fortran_order': False, 'shape': (4, 3, 5, 3, ), }"));
+    assert_int_equal(num_bytes, 4 * HEIGHT * WIDTH * CHANNELS);
+    assert_memory_equal(data, frames->data, num_bytes);
+    free(data);
+    weir_frames_free(frames);
+}
+
+static void the_shape_follows_pixel_and_layout(void **state)
+{
+    (void)state;
+    char header[256];
+    size_t num_bytes;
+    const char *path = clips_path("shapes.npy");
+    weir_frames *frames = frames_new(4, WIDTH);
+    frames->layout = WEIR_LAYOUT_NCHW;
+    assert_int_equal(weir_frames_write_npy(frames, path, NULL), WEIR_OK);
+    free(read_npy(path, header, &num_bytes));
+    assert_non_null(strstr(header, "'shape': (4, 3, 3, 5, )"));
+    frames->pixel = WEIR_PIXEL_GRAY8;
+    frames->channels = 1;
+    assert_int_equal(weir_frames_write_npy(frames, path, NULL), WEIR_OK);
+    free(read_npy(path, header, &num_bytes));
+    assert_non_null(strstr(header, "'shape': (4, 1, 3, 5, )"));
+    frames->pixel = WEIR_PIXEL_YUV420P;
+    frames->channels = 0;
+    frames->layout = WEIR_LAYOUT_NHWC;
+    frames->frame_bytes = 27;
+    assert_int_equal(weir_frames_write_npy(frames, path, NULL), WEIR_OK);
+    free(read_npy(path, header, &num_bytes));
+    assert_non_null(strstr(header, "'shape': (4, 27, )"));
+    assert_int_equal(num_bytes, 4 * 27);
+    weir_frames_free(frames);
+}
+
+static void pieces_become_one_array(void **state)
+{
+    (void)state;
+    char header[256];
+    size_t num_bytes;
+    weir_npy *npy;
+    const char *path = clips_path("pieces.npy");
+    weir_frames *first = frames_new(4, WIDTH);
+    weir_frames *second = frames_new(11, WIDTH);
+    weir_frames *wider = frames_new(2, WIDTH + 1);
+    weir_error error = { 0 };
+    assert_int_equal(weir_npy_open(&npy, path, NULL), WEIR_OK);
+    assert_int_equal(weir_npy_add_frames(npy, first, NULL), WEIR_OK);
+    assert_int_equal(weir_npy_add_frames(npy, wider, &error), WEIR_EINVAL);
+    assert_non_null(strstr(error.message, "another size"));
+    assert_int_equal(weir_npy_add_frames(npy, second, NULL), WEIR_OK);
+    assert_int_not_equal(access(path, F_OK), 0); /* not before it is whole */
+    assert_int_equal(weir_npy_close(npy, NULL), WEIR_OK);
+
+    uint8_t *data = read_npy(path, header, &num_bytes);
+    size_t first_bytes = 4 * HEIGHT * WIDTH * CHANNELS;
+    assert_non_null(strstr(header, "'shape': (15, 3, 5, 3, )"));
+    assert_int_equal(num_bytes, 15 * HEIGHT * WIDTH * CHANNELS);
+    assert_memory_equal(data, first->data, first_bytes);
+    assert_memory_equal(data + first_bytes, second->data, num_bytes - first_bytes);
+    free(data);
+    weir_frames_free(first);
+    weir_frames_free(second);
+    weir_frames_free(wider);
+}
+
+static void what_cannot_be_written_leaves_no_file(void **state)
+{
+    (void)state;
+    weir_npy *npy;
+    weir_error error = { 0 };
+    weir_frames *frames = frames_new(1, WIDTH);
+    assert_int_equal(weir_frames_write_npy(frames, "/nowhere/at/all.npy", &error), WEIR_ENOTFOUND);
+    assert_non_null(strstr(error.message, "/nowhere/at/all.npy"));
+
+    const char *path = clips_path("none.npy");
+    assert_int_equal(weir_npy_open(&npy, path, NULL), WEIR_OK);
+    assert_int_equal(weir_npy_close(npy, NULL), WEIR_EINVAL);
+    assert_int_equal(weir_npy_open(&npy, path, NULL), WEIR_OK);
+    assert_int_equal(weir_npy_add_frames(npy, frames, NULL), WEIR_OK);
+    weir_npy_abort(npy);
+    assert_int_not_equal(access(path, F_OK), 0);
+    assert_int_not_equal(access(clips_path("none.npy.part"), F_OK), 0);
+    weir_frames_free(frames);
+}
+
+static void a_full_disk_is_told(void **state)
+{
+    (void)state;
+    weir_error error = { 0 };
+    weir_frames *frames = frames_new(4, WIDTH);
+    const char *path = clips_path("full.npy");
+    if (access("/dev/full", W_OK) != 0 || symlink("/dev/full", clips_path("full.npy.part")) != 0)
+        skip();
+    assert_int_equal(weir_frames_write_npy(frames, path, &error), WEIR_EIO);
+    assert_non_null(strstr(error.message, "No space left"));
+    assert_int_not_equal(access(path, F_OK), 0);
+    weir_frames_free(frames);
+}
+
+/* ---- DLPack ------------------------------------------------------------------------------------------------- */
+
+#ifdef WEIR_HAVE_DLPACK
+static void a_tensor_is_the_frames_themselves(void **state)
+{
+    (void)state;
+    DLManagedTensor *managed;
+    weir_frames *frames = frames_new(4, WIDTH);
+    assert_int_equal(weir_frames_to_dlpack(frames, &managed, NULL), WEIR_OK);
+    const DLTensor *tensor = &managed->dl_tensor;
+    assert_ptr_equal(tensor->data, frames->data);
+    assert_int_equal(tensor->byte_offset, 0);
+    assert_int_equal(tensor->device.device_type, kDLCPU);
+    assert_int_equal(tensor->dtype.code, kDLUInt);
+    assert_int_equal(tensor->dtype.bits, 8);
+    assert_int_equal(tensor->dtype.lanes, 1);
+    const int64_t shape[] = { 4, HEIGHT, WIDTH, CHANNELS };
+    const int64_t strides[] = { HEIGHT * WIDTH * CHANNELS, WIDTH * CHANNELS, CHANNELS, 1 };
+    assert_int_equal(tensor->ndim, 4);
+    assert_memory_equal(tensor->shape, shape, sizeof shape);
+    assert_memory_equal(tensor->strides, strides, sizeof strides);
+    assert_true(weir_has_dlpack());
+    managed->deleter(managed); /* frees the frames: the leak check would tell */
+}
+#else
+static void without_dlpack_h_the_frames_stay_ours(void **state)
+{
+    (void)state;
+    weir_error error = { 0 };
+    struct DLManagedTensor *managed;
+    weir_frames *frames = frames_new(1, WIDTH);
+    assert_int_equal(weir_frames_to_dlpack(frames, &managed, &error), WEIR_EUNSUPPORTED);
+    assert_null(managed);
+    assert_false(weir_has_dlpack());
+    weir_frames_free(frames);
+}
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_npy_file_holds_shape_and_bytes),
+        cmocka_unit_test(the_shape_follows_pixel_and_layout),
+        cmocka_unit_test(pieces_become_one_array),
+        cmocka_unit_test(what_cannot_be_written_leaves_no_file),
+        cmocka_unit_test(a_full_disk_is_told),
+#ifdef WEIR_HAVE_DLPACK
+        cmocka_unit_test(a_tensor_is_the_frames_themselves),
+#else
+        cmocka_unit_test(without_dlpack_h_the_frames_stay_ours),
+#endif
+    };
+    return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
+}
