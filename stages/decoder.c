@@ -5,10 +5,7 @@
 #include "decoder.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "ffmpeg.h"
 
@@ -27,8 +24,7 @@ void weir_decoder_free(weir_decoder *decoder)
     weir_decoder_close(decoder);
     av_packet_free(&decoder->packet);
     av_frame_free(&decoder->frame);
-    free(decoder->url);
-    decoder->url = NULL;
+    weir_input_free(&decoder->input);
 }
 
 void weir_decoder_close(weir_decoder *decoder)
@@ -37,6 +33,7 @@ void weir_decoder_close(weir_decoder *decoder)
     av_frame_unref(decoder->frame);
     avcodec_free_context(&decoder->codec);
     avformat_close_input(&decoder->format);
+    weir_input_close(&decoder->input);
     decoder->stream = NULL;
     decoder->draining = false;
     decoder->num_drain_errors = 0;
@@ -59,43 +56,10 @@ static int fail_stopped(weir_error *error)
     return weir_error_set(error, WEIR_ESTOPPED, AVERROR_EXIT, "stopped");
 }
 
-/*
- * What FFmpeg is to open, in decoder->url. A path gets "file:" in front, as it may have a colon in it, which would
- * make it a URL of an unknown protocol. Only a regular file (or a disk) is opened: opening a pipe blocks until somebody
- * writes to it, and nothing could interrupt that.
- */
-static int set_url(weir_decoder *decoder, const char *path, weir_error *error)
+static int open_container(weir_decoder *decoder, const char *path, weir_error *error)
 {
-    struct stat file;
-    bool is_local = stat(path, &file) == 0;
-    if (is_local && S_ISDIR(file.st_mode))
-        return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "this is a folder, not a file");
-    if (is_local && !S_ISREG(file.st_mode) && !S_ISBLK(file.st_mode))
-        return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "this is no regular file");
-
-    size_t needed = strlen("file:") + strlen(path) + 1;
-    if (needed > decoder->max_url_bytes) {
-        char *grown = realloc(decoder->url, needed * 2);
-        if (!grown)
-            return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-        decoder->url = grown;
-        decoder->max_url_bytes = needed * 2;
-    }
-    snprintf(decoder->url, decoder->max_url_bytes, "%s%s", is_local ? "file:" : "", path);
-    return WEIR_OK;
-}
-
-static int open_container(weir_decoder *decoder, weir_error *error)
-{
-    decoder->format = avformat_alloc_context();
-    if (!decoder->format)
-        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    decoder->format->interrupt_callback = (AVIOInterruptCB){ .callback = interrupt, .opaque = decoder };
-
-    int rc = avformat_open_input(&decoder->format, decoder->url, NULL, NULL); /* frees the context on failure */
-    if (rc == AVERROR_EOF)
-        return weir_error_set(error, WEIR_EDATA, rc, "cannot open: the file is empty or ends within its header");
-    return rc < 0 ? weir_ffmpeg_error(error, rc, "cannot open") : WEIR_OK;
+    AVIOInterruptCB asker = { .callback = interrupt, .opaque = decoder };
+    return weir_input_open(&decoder->input, path, asker, &decoder->format, error);
 }
 
 static bool container_is(const AVFormatContext *format, const char *name)
@@ -237,9 +201,7 @@ static int open_codec(weir_decoder *decoder, const AVCodec *codec, weir_error *e
 int weir_decoder_open(weir_decoder *decoder, const char *path, weir_error *error)
 {
     const AVCodec *codec = NULL;
-    int rc = set_url(decoder, path, error);
-    if (rc == WEIR_OK)
-        rc = open_container(decoder, error);
+    int rc = open_container(decoder, path, error);
     if (rc == WEIR_OK)
         rc = probe(decoder, error);
     if (rc == WEIR_OK)
@@ -258,10 +220,20 @@ static int note_damage(weir_decoder *decoder, int averror, weir_error *error)
         return weir_ffmpeg_error(error, averror, "cannot decode");
     if (is_stopped(decoder))
         return fail_stopped(error);
+    if (averror == AVERROR(ETIMEDOUT)) /* nor is a server that has fallen silent */
+        return weir_ffmpeg_error(error, averror, "no more data comes; if it needs longer, raise io_timeout_ns");
     decoder->num_errors++;
     if (!decoder->first_averror)
         decoder->first_averror = averror;
     return WEIR_OK;
+}
+
+/* Demuxers take a read error for the end of the file, or say so. */
+static int read_any_packet(weir_decoder *decoder)
+{
+    const AVIOContext *avio = decoder->format->pb;
+    int rc = av_read_frame(decoder->format, decoder->packet);
+    return rc == AVERROR_EOF && avio && avio->error < 0 ? avio->error : rc;
 }
 
 /* The next packet of our stream in decoder->packet: 0 or FFmpeg's error. */
@@ -269,7 +241,7 @@ static int read_packet(weir_decoder *decoder)
 {
     int num_retries = 0;
     for (;;) {
-        int rc = av_read_frame(decoder->format, decoder->packet);
+        int rc = read_any_packet(decoder);
         if (rc == AVERROR(EAGAIN) && ++num_retries < MAX_READ_RETRIES && !is_stopped(decoder))
             continue;
         if (rc < 0 || decoder->packet->stream_index == decoder->stream->index)

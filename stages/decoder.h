@@ -13,17 +13,20 @@
 
 #include <weir/status.h>
 
+#include "input.h"
+
 typedef struct weir_decoder {
     /* immutable after init */
     bool (*should_stop)(void *self); /* asked between packets and inside blocking I/O; NULL = never */
     void *self;
     int64_t max_pixels;
 
+    /* of the next file to open: its bytes, its timeout; set by the caller */
+    weir_input input;
+
     /* kept from file to file */
     AVPacket *packet;
     AVFrame *frame; /* the current one, after weir_decoder_next() */
-    char *url;
-    size_t max_url_bytes;
 
     /* of the open file */
     AVFormatContext *format;
@@ -38,7 +41,7 @@ typedef struct weir_decoder {
 /* *decoder is all-zero but for what is immutable. WEIR_OK or WEIR_ENOMEM. After any result weir_decoder_free(). */
 int weir_decoder_init(weir_decoder *decoder);
 
-/* A path or URL. WEIR_OK, or the failure with *error filled. Afterwards weir_decoder_close(), whatever the result. */
+/* A path or URL, or what decoder->input.bytes holds. WEIR_OK, or the failure with *error filled. Afterwards weir_decoder_close(), whatever the result. */
 int weir_decoder_open(weir_decoder *decoder, const char *path, weir_error *error);
 
 /* WEIR_OK: decoder->frame is the next one, until the next call. WEIR_EOF: there are no more. Or a failure, with *error

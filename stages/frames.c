@@ -21,6 +21,7 @@ void weir_frames_free(void *self)
         return;
     free(frames->data);
     free(frames->pts);
+    weir_bytes_free(frames->sidecars);
     free(frames);
 }
 

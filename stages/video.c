@@ -41,6 +41,10 @@ static int video_config_init(void *config, weir_error *error)
         video->max_pixels = INT32_MAX; /* FFmpeg's own limit */
     if (video->max_bytes == 0)
         video->max_bytes = UINT64_C(8) << 30;
+    if ((unsigned)video->input > WEIR_INPUT_BYTES)
+        return weir_error_set(error, WEIR_EINVAL, 0, "input %d is none of WEIR_INPUT_…", (int)video->input);
+    if (video->io_timeout_ns == 0)
+        video->io_timeout_ns = WEIR_INPUT_TIMEOUT_NS;
     weir_ffmpeg_log_install();
     return WEIR_OK;
 }
@@ -59,6 +63,7 @@ static int video_worker_init(void *self, const void *config, weir_task *task)
         .should_stop = task_should_stop,
         .self = worker,
         .max_pixels = (int64_t)video->max_pixels,
+        .input.timeout_ns = video->io_timeout_ns,
     };
     if (weir_decoder_init(&worker->decoder) != WEIR_OK) {
         weir_decoder_free(&worker->decoder);
@@ -163,7 +168,8 @@ fail:
 static int video_run(void *self, weir_item *in, weir_item *out, weir_task *task)
 {
     video_worker *worker = self;
-    const char *path = in->data;
+    const weir_video_config *video = weir_task_config(task);
+    const char *path = weir_input_choose(&worker->decoder.input, video->input, in->data);
     const char *label = weir_task_label(task);
     weir_frames *frames = NULL;
     weir_error error = { 0 };
@@ -174,6 +180,7 @@ static int video_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     if (rc != WEIR_OK)
         return weir_task_fail(task, rc, error.library_code, "%s", error.message);
 
+    weir_input_take_sidecars(video->input, in->data, &frames->sidecars, &frames->memory_bytes);
     *out = (weir_item){ .data = frames, .release = weir_frames_free, .size_bytes = frames->memory_bytes };
     return WEIR_OK;
 }

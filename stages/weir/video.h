@@ -2,7 +2,7 @@
  * The video decode stage: a path comes in, all frames of the file's best video stream go out as one contiguous array.
  *
  * In: an item whose data is a path or a URL that FFmpeg can open (a char *), as weir_directory_source and
- * weir_list_source make them. Out: an item whose data is a weir_frames * (freed with weir_frames_free()) and whose
+ * weir_list_source make them, or, if the config says so, the file itself (a weir_bytes *). Out: an item whose data is a weir_frames * (freed with weir_frames_free()) and whose
  * size_bytes is all the memory it takes, so that queue_bytes bounds memory.
  *
  * A file that cannot be opened, has no video or gives no frame fails its task, with our status, FFmpeg's code and
@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <weir/bytes.h>
 #include <weir/export.h>
 #include <weir/op.h>
 
@@ -77,6 +78,12 @@ typedef struct weir_video_config {
     /* So that a hostile file cannot take the machine: beyond these its task fails with WEIR_ELIMIT. */
     uint64_t max_pixels; /* width × height of a coded picture (0 = 2^26) */
     uint64_t max_bytes;  /* of one result (0 = 8 GiB) */
+
+    /* Where the bytes come from. */
+    weir_input_kind input; /* what an item's data is (default WEIR_INPUT_PATH) */
+    int64_t
+        io_timeout_ns; /* of a URL: so long without any data fails the task with WEIR_ETIMEDOUT (0 = 30 s, negative =
+                              never). For the whole task there is weir_stage_options.task_deadline_ns */
 } weir_video_config;
 
 /* A frame's pts if nothing tells its time. */
@@ -106,6 +113,8 @@ typedef struct weir_frames {
     uint64_t num_errors;         /* packets that could not be read or decoded. 0 = the file is whole */
     uint64_t num_corrupt_frames; /* of num_frames, those the decoder had to patch up */
     size_t memory_bytes;         /* all that this result takes */
+    weir_bytes *sidecars; /* the other files of the sample that the bytes came in; NULL = none. Take them out and
+                                    leave NULL to keep them */
 } weir_frames;
 
 /* Frees a weir_frames and all it holds; the type is that of weir_item.release. NULL is fine. Any thread. */

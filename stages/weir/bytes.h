@@ -1,0 +1,55 @@
+/*
+ * Files in memory: what a source that has the bytes, and no path, hands to a decode stage, and what the tar stage makes.
+ * A decode stage takes them as its items' data if its config says so: .input = WEIR_INPUT_BYTES.
+ */
+#ifndef WEIR_BYTES_H
+#define WEIR_BYTES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/export.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What the data of the items is that come to a decode stage. */
+typedef enum weir_input_kind {
+    WEIR_INPUT_PATH = 0, /* a char *: a path, or a URL that FFmpeg can open */
+    WEIR_INPUT_BYTES,    /* a weir_bytes *: the file itself */
+} weir_input_kind;
+
+/* A file's bytes. One owner at a time; freed, with all that hangs on it, by weir_bytes_free(). */
+typedef struct weir_bytes {
+    uint8_t *data;
+    size_t size_bytes;
+    char *name; /* what the file is called, for messages and as a hint to its format; NULL = nothing. Not its owner's
+                   to free */
+    void (*release)(void *owner); /* frees data; NULL = nothing to free; runs on any thread */
+    void *owner;
+
+    struct weir_bytes *next; /* other files of the same sample (a label, a caption), owned by this one; NULL = none.
+                                Decode stages hand them on unread */
+} weir_bytes;
+
+/* A file of that size and name (may be NULL, is copied) for the caller to fill, in one block of memory. NULL = out of
+   memory. Any thread. */
+WEIR_API weir_bytes *weir_bytes_new(size_t size_bytes, const char *name);
+
+/* A file that lies at `data` already, which is not copied: `release`(owner), which may be NULL, frees it. NULL = out of
+   memory; then the data stays the caller's. Any thread. */
+WEIR_API weir_bytes *weir_bytes_wrap(const void *data, size_t size_bytes, const char *name,
+                                     void (*release)(void *owner), void *owner);
+
+/* All the memory it takes, with all that hangs on it: for weir_item.size_bytes. NULL is 0. Any thread. */
+WEIR_API size_t weir_bytes_memory(const weir_bytes *bytes);
+
+/* The type is that of weir_item.release. NULL is fine. Any thread. */
+WEIR_API void weir_bytes_free(void *bytes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

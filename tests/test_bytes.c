@@ -1,0 +1,344 @@
+/* Where a decode stage's bytes come from: memory, and URLs that fall silent. */
+#include <netinet/in.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <weir/engine.h>
+#include <weir/list.h>
+#include <weir/video.h>
+
+#include "tests/bytes_source.h"
+#include "tests/clips.h"
+
+enum { LIMIT_S = 60 };
+
+static const weir_video_config small = { .width = 64, .height = 48 };
+
+/* ---- one clip through a pipeline ---------------------------------------------------------------------------- */
+
+/* The frames of the source's only item, to be freed with weir_frames_free(), or NULL with *error filled. */
+static weir_frames *decode(const weir_op *source, const void *source_config, const weir_video_config *config,
+                           weir_error *error)
+{
+    weir_pipeline *pipeline = NULL;
+    weir_builder *builder = weir_builder_new();
+    weir_source(builder, source, source_config, NULL);
+    weir_pipe(builder, &weir_video_decode, config, NULL);
+    weir_sink(builder, 0);
+    if (weir_build(builder, NULL, &pipeline, error) != WEIR_OK)
+        fail_msg("%s", error->message);
+
+    weir_frames *frames = NULL;
+    weir_item item;
+    int rc = weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND);
+    if (rc == WEIR_OK) {
+        frames = item.data;
+        assert_int_equal(item.size_bytes, frames->memory_bytes);
+        item.data = NULL;
+        weir_item_release(&item);
+        rc = weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND);
+    }
+    assert_int_equal(rc, WEIR_EOF);
+    weir_stage_error(pipeline, "decode", error);
+    weir_free(pipeline);
+    return frames;
+}
+
+static weir_frames *decode_path(const char *path, const weir_video_config *config, weir_error *error)
+{
+    return decode(&weir_list_source, &(weir_list_config){ .paths = &path, .num_paths = 1 }, config, error);
+}
+
+static weir_frames *decode_bytes(weir_bytes *bytes, weir_error *error)
+{
+    weir_video_config config = small;
+    config.input = WEIR_INPUT_BYTES;
+    return decode(&bytes_source, &(bytes_source_config){ .files = &bytes, .num_files = 1 }, &config, error);
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------- */
+
+static void assert_same_from_memory(const char *path, const char *name)
+{
+    weir_error error = { 0 };
+    weir_frames *expected = decode_path(path, &small, &error);
+    assert_non_null(expected);
+    weir_frames *frames = decode_bytes(bytes_of_file(path, name), &error);
+    if (!frames)
+        fail_msg("%s: %s", path, error.message);
+    assert_int_equal(frames->num_frames, expected->num_frames);
+    assert_int_equal(frames->num_errors, 0);
+    assert_memory_equal(frames->data, expected->data,
+                        (size_t)frames->num_frames * frames->height * frames->width * frames->channels);
+    assert_memory_equal(frames->pts, expected->pts, frames->num_frames * sizeof *frames->pts);
+    weir_frames_free(frames);
+    weir_frames_free(expected);
+}
+
+static void frames_from_memory_are_those_from_the_file(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        const char *arguments;
+    } clips[] = {
+        { "a.mp4", "-f lavfi -i testsrc2=s=160x120:d=1 -c:v libx264 -preset veryfast -bf 2 -pix_fmt yuv420p" },
+        { "a.mkv", "-f lavfi -i testsrc2=s=160x120:d=1 -c:v libx264 -preset veryfast -bf 2 -pix_fmt yuv420p" },
+        { "a.ts", "-f lavfi -i testsrc2=s=160x120:d=1 -c:v libx264 -preset veryfast -bf 2 -pix_fmt yuv420p" },
+        { "a.webm", "-f lavfi -i testsrc2=s=160x120:d=1 -c:v libvpx-vp9 -deadline realtime -cpu-used 8" },
+        { "a.avi", "-f lavfi -i testsrc2=s=160x120:d=1 -c:v mpeg4" },
+    };
+    for (size_t i = 0; i < sizeof clips / sizeof clips[0]; i++) {
+        const char *path = clips_make(clips[i].name, clips[i].arguments);
+        if (!path)
+            continue;
+        assert_same_from_memory(path, clips[i].name);
+        assert_same_from_memory(path, NULL);
+    }
+}
+
+static void count_release(void *owner)
+{
+    (*(int *)owner)++;
+}
+
+static void wrapped_memory_is_released_once(void **state)
+{
+    (void)state;
+    weir_error error = { 0 };
+    int num_released = 0;
+    const char *path = clips_make("a.avi", "-f lavfi -i testsrc2=s=160x120:d=1 -c:v mpeg4");
+    weir_bytes *file = bytes_of_file(path, NULL);
+    weir_frames *frames =
+        decode_bytes(weir_bytes_wrap(file->data, file->size_bytes, "wrapped", count_release, &num_released), &error);
+    assert_non_null(frames);
+    assert_int_equal(num_released, 1);
+    weir_frames_free(frames);
+    weir_bytes_free(file);
+
+    frames = decode_bytes(weir_bytes_wrap("text", 4, "text.mp4", count_release, &num_released), &error);
+    assert_null(frames);
+    assert_int_equal(num_released, 2);
+}
+
+static weir_bytes *text_file(const char *text, const char *name)
+{
+    weir_bytes *bytes = weir_bytes_new(strlen(text), name);
+    assert_non_null(bytes);
+    memcpy(bytes->data, text, strlen(text));
+    return bytes;
+}
+
+static void what_belongs_to_the_clip_comes_out_with_its_frames(void **state)
+{
+    (void)state;
+    weir_error error = { 0 };
+    weir_bytes *clip = bytes_of_file(clips_make("a.avi", "-f lavfi -i testsrc2=s=160x120:d=1 -c:v mpeg4"), "a.avi");
+    clip->next = text_file("7", "a.cls");
+    clip->next->next = text_file("{}", "a.json");
+    weir_frames *frames = decode_bytes(clip, &error);
+    assert_non_null(frames);
+    assert_string_equal(frames->sidecars->name, "a.cls");
+    assert_memory_equal(frames->sidecars->data, "7", 1);
+    assert_string_equal(frames->sidecars->next->name, "a.json");
+    assert_true(frames->memory_bytes > weir_bytes_memory(frames->sidecars));
+    weir_frames_free(frames);
+}
+
+static void assert_bytes_fail(weir_bytes *bytes, int status, const char *said)
+{
+    weir_error error = { 0 };
+    weir_frames *frames = decode_bytes(bytes, &error);
+    assert_null(frames);
+    if (error.status != status || !strstr(error.message, said))
+        fail_msg("%s: %s", weir_status_name(error.status), error.message);
+}
+
+static void bytes_that_are_no_video_fail_and_say_why(void **state)
+{
+    (void)state;
+    assert_bytes_fail(weir_bytes_new(0, "empty.mp4"), WEIR_EDATA, "empty");
+    assert_bytes_fail(text_file("this is no video at all", "text.mp4"), WEIR_EDATA, "cannot open");
+    assert_bytes_fail(NULL, WEIR_EINVAL, "no data");
+
+    weir_bytes *whole = bytes_of_file(
+        clips_make("a.mp4",
+                   "-f lavfi -i testsrc2=s=160x120:d=1 -c:v libx264 -preset veryfast -bf 2 -pix_fmt yuv420p"),
+        NULL);
+    weir_bytes *cut = weir_bytes_new(whole->size_bytes / 2, "cut.mp4");
+    assert_non_null(cut);
+    memcpy(cut->data, whole->data, cut->size_bytes);
+    weir_bytes_free(whole);
+    assert_bytes_fail(cut, WEIR_EDATA, "cannot open");
+}
+
+/* A playlist in memory must not make us open what somebody else has chosen. */
+static void bytes_open_no_other_file(void **state)
+{
+    (void)state;
+    char text[4096];
+    const char *segment = clips_make("a.ts", "-f lavfi -i testsrc2=s=160x120:d=1 -c:v libx264 -preset veryfast -bf 2 "
+                                             "-pix_fmt yuv420p");
+    snprintf(text, sizeof text, "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\nfile:%s\n#EXT-X-ENDLIST\n", segment);
+    weir_error error = { 0 };
+    weir_frames *frames = decode_bytes(text_file(text, "list.m3u8"), &error);
+    assert_null(frames);
+    assert_true(error.status == WEIR_EDATA || error.status == WEIR_EACCESS || error.status == WEIR_EUNSUPPORTED);
+}
+
+/* ---- URLs --------------------------------------------------------------------------------------------------- */
+
+/* Serves one connection: an HTTP answer that promises the whole of the file and gives so many bytes of it, and then
+   either silence until it is told to go, or the end of the connection. */
+typedef struct server {
+    int listener;
+    pthread_t thread;
+    char url[64];
+    const weir_bytes *file; /* NULL = not even the header comes */
+    size_t num_bytes;
+    bool hangs_up;
+} server;
+
+static void serve(const server *self, int connection)
+{
+    char request[4096];
+    char header[256];
+    if (!self->file || recv(connection, request, sizeof request, 0) <= 0)
+        return;
+    int header_bytes =
+        snprintf(header, sizeof header, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\nContent-Type: video/mp2t\r\n\r\n",
+                 self->file->size_bytes);
+    (void)!send(connection, header, (size_t)header_bytes, MSG_NOSIGNAL);
+    (void)!send(connection, self->file->data, self->num_bytes, MSG_NOSIGNAL);
+}
+
+static void *server_main(void *argument)
+{
+    const server *self = argument;
+    char byte;
+    int connection;
+    while ((connection = accept(self->listener, NULL, NULL)) >= 0) {
+        serve(self, connection);
+        if (self->hangs_up)
+            shutdown(connection, SHUT_WR);
+        while (recv(connection, &byte, 1, 0) > 0) /* until the other side has had enough */
+            ;
+        close(connection);
+    }
+    return NULL;
+}
+
+static void server_start(server *self)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t address_bytes = sizeof address;
+    self->listener = socket(AF_INET, SOCK_STREAM, 0);
+    assert_true(self->listener >= 0);
+    assert_int_equal(bind(self->listener, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(self->listener, 4), 0);
+    assert_int_equal(getsockname(self->listener, (struct sockaddr *)&address, &address_bytes), 0);
+    snprintf(self->url, sizeof self->url, "http://127.0.0.1:%u/a.ts", (unsigned)ntohs(address.sin_port));
+    assert_int_equal(pthread_create(&self->thread, NULL, server_main, self), 0);
+}
+
+static void server_end(server *self)
+{
+    shutdown(self->listener, SHUT_RDWR);
+    pthread_join(self->thread, NULL);
+    close(self->listener);
+}
+
+static const char long_arguments[] = "-f lavfi -i testsrc2=s=320x240:d=4 -c:v mpeg4 -q:v 3";
+
+/* Decodes what the server gives; it is not waited for much longer than the timeout. */
+static weir_frames *decode_served(server *self, int64_t io_timeout_ns, weir_error *error)
+{
+    weir_video_config config = small;
+    config.io_timeout_ns = io_timeout_ns;
+    server_start(self);
+    weir_frames *frames = decode_path(self->url, &config, error);
+    server_end(self);
+    return frames;
+}
+
+static void a_server_that_never_answers_times_out(void **state)
+{
+    (void)state;
+    weir_error error = { 0 };
+    server silent = { 0 };
+    assert_null(decode_served(&silent, 200 * WEIR_MILLISECOND, &error));
+    assert_int_equal(error.status, WEIR_ETIMEDOUT);
+    assert_non_null(strstr(error.message, "io_timeout_ns"));
+}
+
+static void a_server_that_falls_silent_times_out(void **state)
+{
+    (void)state;
+    weir_error error = { 0 };
+    weir_bytes *file = bytes_of_file(clips_make("long.ts", long_arguments), NULL);
+    server silent = { .file = file, .num_bytes = file->size_bytes / 2 };
+    assert_null(decode_served(&silent, 200 * WEIR_MILLISECOND, &error));
+    assert_int_equal(error.status, WEIR_ETIMEDOUT);
+    weir_bytes_free(file);
+}
+
+static void a_url_gives_the_frames_of_the_file(void **state)
+{
+    (void)state;
+    weir_error error = { 0 };
+    const char *path = clips_make("long.ts", long_arguments);
+    weir_bytes *file = bytes_of_file(path, NULL);
+    server whole = { .file = file, .num_bytes = file->size_bytes };
+    weir_frames *frames = decode_served(&whole, 20 * WEIR_SECOND, &error);
+    if (!frames)
+        fail_msg("%s", error.message);
+    weir_frames *expected = decode_path(path, &small, &error);
+    assert_int_equal(frames->num_frames, expected->num_frames);
+    assert_memory_equal(frames->data, expected->data,
+                        (size_t)frames->num_frames * frames->height * frames->width * frames->channels);
+    assert_int_equal(frames->num_errors, 0);
+    weir_frames_free(frames);
+    weir_frames_free(expected);
+    weir_bytes_free(file);
+}
+
+/* A connection that ends before the file does is damage, and is counted. */
+static void a_server_that_hangs_up_leaves_an_error(void **state)
+{
+    (void)state;
+    weir_error error = { 0 };
+    weir_bytes *file = bytes_of_file(clips_make("long.ts", long_arguments), NULL);
+    server brief = { .file = file, .num_bytes = file->size_bytes / 2, .hangs_up = true };
+    weir_frames *frames = decode_served(&brief, 20 * WEIR_SECOND, &error);
+    assert_non_null(frames);
+    assert_true(frames->num_frames > 10);
+    assert_true(frames->num_errors > 0);
+    weir_frames_free(frames);
+    weir_bytes_free(file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(frames_from_memory_are_those_from_the_file),
+        cmocka_unit_test(wrapped_memory_is_released_once),
+        cmocka_unit_test(what_belongs_to_the_clip_comes_out_with_its_frames),
+        cmocka_unit_test(bytes_that_are_no_video_fail_and_say_why),
+        cmocka_unit_test(bytes_open_no_other_file),
+        cmocka_unit_test(a_server_that_never_answers_times_out),
+        cmocka_unit_test(a_server_that_falls_silent_times_out),
+        cmocka_unit_test(a_url_gives_the_frames_of_the_file),
+        cmocka_unit_test(a_server_that_hangs_up_leaves_an_error),
+    };
+    return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
+}
