@@ -183,6 +183,7 @@ struct progress {
     int64_t drawn_ns;
     weir_directory_config folder;
     atomic_uint_fast64_t total; /* files there are; 0 = not known yet */
+    bool total_told;
 };
 
 /* Runs beside the pipeline: a large folder takes a while to count, and its first files need not wait for that. */
@@ -201,7 +202,7 @@ static void start_progress(struct progress *progress, const weir_directory_confi
     progress->start_ns = weir_now_ns();
     progress->folder = *folder;
     pthread_t counter;
-    if (terminal_has_status() && pthread_create(&counter, NULL, count_files, progress) == 0)
+    if (pthread_create(&counter, NULL, count_files, progress) == 0)
         pthread_detach(counter);
 }
 
@@ -234,8 +235,21 @@ static void draw_progress(struct progress *progress, weir_pipeline *pipeline, in
     terminal_show(line);
 }
 
+/* So that `weir watch` can tell how long the rest will take. */
+static void tell_total(struct progress *progress, weir_pipeline *pipeline)
+{
+    uint64_t total = atomic_load(&progress->total);
+    if (progress->total_told || total == 0)
+        return;
+    char detail[32];
+    snprintf(detail, sizeof detail, "%" PRIu64, total);
+    weir_pipeline_event(pipeline, "expected_items", "pipeline", detail);
+    progress->total_told = true;
+}
+
 static void update_progress(struct progress *progress, weir_pipeline *pipeline)
 {
+    tell_total(progress, pipeline);
     int64_t now_ns = weir_now_ns();
     if (!terminal_has_status() || now_ns - progress->drawn_ns < redraw_interval_ns)
         return;

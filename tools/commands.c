@@ -1,8 +1,5 @@
 #include "commands.h"
 
 const tool_command *const tool_commands[] = {
-    &tool_summary,
-    &tool_plot,
-    &tool_export,
-    NULL,
+    &tool_summary, &tool_watch, &tool_plot, &tool_export, NULL,
 };

@@ -5,6 +5,7 @@
 #include "tool.h"
 
 extern const tool_command tool_summary;
+extern const tool_command tool_watch;
 extern const tool_command tool_plot;
 extern const tool_command tool_export;
 

@@ -1,0 +1,155 @@
+/* weir watch: a run as it stands, again and again. */
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#ifdef WEIR_HAVE_NCURSES
+#define NCURSES_WIDECHAR 1
+#include <ncurses.h>
+#endif
+
+#include <weir/clock.h>
+
+#include "commands.h"
+#include "frame.h"
+
+static struct settings {
+    bool once;
+    double interval_s;
+} settings = { .interval_s = 1 };
+
+static const option_row rows[] = {
+    { .name = "once",
+      .kind = &option_flag,
+      .offset = offsetof(struct settings, once),
+      .help = "print one frame and end, for scripts" },
+    { .name = "interval",
+      .argument = "SPAN",
+      .kind = &option_span,
+      .offset = offsetof(struct settings, interval_s),
+      .help = "time between two frames (default 1s)" },
+    { 0 },
+};
+
+static double unix_now(void)
+{
+    return (double)weir_unix_now_ns() / (double)WEIR_SECOND;
+}
+
+/* Opens the database anew, so that what is read is of this moment. Returns the exit status. */
+static int write_frame(const tool_call *call, FILE *out, int width, bool *ended)
+{
+    weir_reader *reader;
+    weir_filter filter;
+    weir_error error = { 0 };
+    int exit_status = tool_open(call, call->words[0], &reader, &filter);
+    if (exit_status != TOOL_DONE)
+        return exit_status;
+    if (frame_write(out, reader, &filter, unix_now(), width, ended, &error) != WEIR_OK)
+        exit_status = tool_fail(call, &error);
+    weir_reader_close(reader);
+    return exit_status;
+}
+
+static int watch_once(const tool_call *call)
+{
+    struct winsize window = { 0 };
+    bool ended;
+    int width = ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 ? window.ws_col : 4096;
+    int exit_status = write_frame(call, stdout, width, &ended);
+    return exit_status == TOOL_DONE ? tool_finish(call) : exit_status;
+}
+
+#ifdef WEIR_HAVE_NCURSES
+static void show(const char *text)
+{
+    erase();
+    int row = 0;
+    for (const char *line = text; *line && row < LINES - 1; row++) {
+        size_t length = strcspn(line, "\n");
+        mvaddnstr(row, 0, line, (int)length);
+        line += length + (line[length] == '\n');
+    }
+    mvaddstr(LINES - 1, 0, "q ends");
+    refresh();
+}
+
+/* Until the user has had enough. */
+static int show_frames(const tool_call *call)
+{
+    for (;;) {
+        char *text = NULL;
+        size_t size;
+        bool ended = false;
+        FILE *lines = open_memstream(&text, &size);
+        if (!lines)
+            return TOOL_FAILED;
+        int exit_status = write_frame(call, lines, COLS, &ended);
+        fclose(lines);
+        if (exit_status == TOOL_DONE)
+            show(text);
+        free(text);
+        if (exit_status != TOOL_DONE)
+            return exit_status;
+        timeout(ended ? -1 : (int)(1000 * settings.interval_s));
+        int key = getch();
+        if (key == 'q' || key == 'Q' || key == 27)
+            return TOOL_DONE;
+    }
+}
+
+static int watch(const tool_call *call)
+{
+    if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
+        return tool_refuse(call, "this is no terminal: use --once");
+    bool ended;
+    FILE *nowhere = fopen("/dev/null", "w"); /* what is wrong with the database is said before the screen is taken */
+    int exit_status = nowhere ? write_frame(call, nowhere, 80, &ended) : TOOL_FAILED;
+    if (nowhere)
+        fclose(nowhere);
+    if (exit_status != TOOL_DONE)
+        return exit_status;
+    setlocale(LC_ALL, "");
+    if (!newterm(NULL, stdout, stdin))
+        return tool_refuse(call, "this terminal (TERM=%s) is not known: use --once",
+                           getenv("TERM") ? getenv("TERM") : "");
+    cbreak();
+    noecho();
+    curs_set(0);
+    exit_status = show_frames(call);
+    endwin();
+    return exit_status;
+}
+#else
+static int watch(const tool_call *call)
+{
+    return tool_refuse(call, "weir was built without ncurses (libncurses-dev): use --once");
+}
+#endif
+
+static int run(tool_call *call)
+{
+    return settings.once ? watch_once(call) : watch(call);
+}
+
+const tool_command tool_watch = {
+    .name = "watch",
+    .words = "DB",
+    .min_words = 1,
+    .summary = "a run as it stands, live",
+    .help =
+        "Shows each stage and queue of a run: its totals, the figures of its latest lap, and a bar for each of the "
+        "laps before. They are as fresh as the last lap, whose length the program sets (performance_analysis: "
+        "--log-interval). Under \"flight\" are the tasks that had begun and not ended then. If the program has said "
+        "how many items it expects (an event \"expected_items\"), the time left is estimated.\n\n"
+        "q ends it.",
+    .examples = "weir watch pipeline_stats.db\n"
+                "weir watch pipeline_stats.db --once\n",
+    .shared = TOOL_RUN,
+    .default_run = WEIR_LAST_RUN,
+    .options = rows,
+    .settings = &settings,
+    .run = run,
+};
