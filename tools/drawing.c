@@ -226,7 +226,7 @@ static void put_panel(FILE *out, const drawing_plan *d, const series_set *set, c
         fputs("set logscale y\nset yrange [*:*]\n", out);
     if (panel->share)
         fputs("set yrange [0:104]\n", out);
-    fprintf(out, "set format y '%s'\nset ylabel ", panel->format);
+    fprintf(out, "set format y '%s'\nset %s ", panel->format, d->medium == DRAWING_TERMINAL ? "title" : "ylabel");
     put_string(out, panel->label);
     fputc('\n', out);
     fputs(row == NUM_PANELS - 1 || d->medium == DRAWING_TERMINAL ? "set xlabel 'seconds since the start'\n"

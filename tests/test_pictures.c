@@ -1,0 +1,173 @@
+/* weir plot and weir watch, as a user runs them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "program.h"
+
+static char *work, *database;
+
+/* Runs the program with up to four arguments. */
+static void run(struct program *program, const char *variable, const char *a, const char *b, const char *c,
+                const char *d)
+{
+    const char *argv[] = { program_path(variable), a, b, c, d, NULL };
+    program_run(program, work, (char *const *)(uintptr_t)argv);
+}
+
+static void weir(struct program *program, const char *a, const char *b, const char *c, const char *d)
+{
+    run(program, "WEIR_TOOL", a, b, c, d);
+}
+
+static int record_a_run(void **state)
+{
+    (void)state;
+    work = make_folder();
+    database = path_in(work, "simulated.db");
+    char option[4200];
+    snprintf(option, sizeof option, "--db-path=%s", database);
+    struct program program;
+    run(&program, "SIMULATE", "--pattern=sink", "--seconds=0.5", option, NULL);
+    assert_int_equal(program.status, 0);
+    program_free(&program);
+    return 0;
+}
+
+static int remove_the_run(void **state)
+{
+    (void)state;
+    free(database);
+    remove_folder(work);
+    return 0;
+}
+
+static void skip_without_gnuplot(void)
+{
+    if (system("gnuplot --version >/dev/null 2>&1") != 0) { /* NOLINT: a fixed command */
+        print_message("skipped: gnuplot is not there\n");
+        skip();
+    }
+}
+
+static void expect_begins(const char *path, const char *beginning)
+{
+    char *text = read_file(path);
+    assert_memory_equal(text, beginning, strlen(beginning));
+    free(text);
+}
+
+static void plot_draws_a_picture_of_stages_and_one_of_queues_in_a_folder(void **state)
+{
+    (void)state;
+    skip_without_gnuplot();
+    char *folder = path_in(work, "pictures"), *tasks = path_in(folder, "tasks.png"),
+         *queues = path_in(folder, "queues.png");
+    struct program program;
+    weir(&program, "plot", database, "-o", folder);
+    assert_string_equal(program.err, "");
+    assert_int_equal(program.status, 0);
+    expect_begins(tasks, "\x89PNG\r\n");
+    expect_begins(queues, "\x89PNG\r\n");
+    assert_non_null(strstr(program.out, tasks));
+    assert_non_null(strstr(program.out, queues));
+    program_free(&program);
+    free(folder);
+    free(tasks);
+    free(queues);
+}
+
+static void plot_draws_both_into_one_file(void **state)
+{
+    (void)state;
+    skip_without_gnuplot();
+    char *file = path_in(work, "both.svg");
+    struct program program;
+    weir(&program, "plot", database, "-o", file);
+    assert_int_equal(program.status, 0);
+    expect_begins(file, "<?xml");
+    char *text = read_file(file);
+    assert_non_null(strstr(text, "tasks per second"));
+    assert_non_null(strstr(text, "0:1:decode[4] p99"));
+    assert_non_null(strstr(text, "0:2:sink_queue"));
+    free(text);
+    program_free(&program);
+    free(file);
+}
+
+static void plot_draws_in_the_terminal(void **state)
+{
+    (void)state;
+    skip_without_gnuplot();
+    struct program program;
+    weir(&program, "plot", database, "--terminal", NULL);
+    assert_int_equal(program.status, 0);
+    assert_non_null(strstr(program.out, "task time (s)"));
+    assert_non_null(strstr(program.out, "level (items)"));
+    program_free(&program);
+}
+
+static void plot_says_what_is_wrong(void **state)
+{
+    (void)state;
+    struct program program;
+    weir(&program, "plot", database, NULL, NULL);
+    assert_int_equal(program.status, 2);
+    assert_non_null(strstr(program.err, "-o"));
+    program_free(&program);
+    weir(&program, "plot", database, "-o", "/proc/nothing/x.png");
+    assert_int_equal(program.status, 2);
+    assert_non_null(strstr(program.err, "cannot write /proc/nothing/x.png"));
+    program_free(&program);
+    weir(&program, "plot", database, "--terminal", "--name=nobody");
+    assert_int_equal(program.status, 3);
+    assert_non_null(strstr(program.err, "no lap to draw"));
+    program_free(&program);
+}
+
+static void watch_prints_one_frame(void **state)
+{
+    (void)state;
+    struct program program;
+    weir(&program, "watch", database, "--once", NULL);
+    assert_string_equal(program.err, "");
+    assert_int_equal(program.status, 0);
+    assert_non_null(strstr(program.out, "run 1  ended after 0:00:0"));
+    assert_non_null(strstr(program.out, "\n0:1:decode[4] "));
+    assert_non_null(strstr(program.out, "\n0:2:sink_queue "));
+    assert_non_null(strstr(program.out, "failures: 0\n"));
+    program_free(&program);
+}
+
+static void watch_needs_a_terminal_and_a_database(void **state)
+{
+    (void)state;
+    struct program program;
+    weir(&program, "watch", database, NULL, NULL);
+    assert_int_equal(program.status, 2);
+    assert_non_null(strstr(program.err, "--once"));
+    program_free(&program);
+    weir(&program, "watch", "/proc/nothing.db", "--once", NULL);
+    assert_int_equal(program.status, 2);
+    assert_non_null(strstr(program.err, "/proc/nothing.db"));
+    program_free(&program);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plot_draws_a_picture_of_stages_and_one_of_queues_in_a_folder),
+        cmocka_unit_test(plot_draws_both_into_one_file),
+        cmocka_unit_test(plot_draws_in_the_terminal),
+        cmocka_unit_test(plot_says_what_is_wrong),
+        cmocka_unit_test(watch_prints_one_frame),
+        cmocka_unit_test(watch_needs_a_terminal_and_a_database),
+    };
+    return cmocka_run_group_tests(tests, record_a_run, remove_the_run);
+}
