@@ -195,22 +195,30 @@ static void put_summary(FILE *out, const char *path, const weir_totals *totals, 
     put_rule(out, '=');
 }
 
+int weir_summary_write_totals(FILE *out, weir_reader *reader, const weir_filter *filter, const weir_totals *totals,
+                              weir_error *error)
+{
+    run_notes notes;
+    int status = note_runs(reader, filter, &notes, error);
+    if (status != WEIR_OK)
+        return status;
+    put_summary(out, weir_reader_path(reader), totals, &notes);
+    return check_written(out, error);
+}
+
 int weir_summary_write(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
     weir_totals totals;
-    run_notes notes;
     int status = weir_reader_hold(reader, error);
     if (status != WEIR_OK)
         return status;
-    status = note_runs(reader, filter, &notes, error);
-    if (status == WEIR_OK)
-        status = weir_totals_read(reader, filter, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, error);
+    status = weir_totals_read(reader, filter, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, error);
+    if (status == WEIR_OK) {
+        status = weir_summary_write_totals(out, reader, filter, &totals, error);
+        weir_totals_free(&totals);
+    }
     weir_reader_release(reader);
-    if (status != WEIR_OK)
-        return status;
-    put_summary(out, weir_reader_path(reader), &totals, &notes);
-    weir_totals_free(&totals);
-    return check_written(out, error);
+    return status;
 }
 
 /* 0 is the last one here. */

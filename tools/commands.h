@@ -5,6 +5,9 @@
 #include "tool.h"
 
 extern const tool_command tool_summary;
+extern const tool_command tool_query;
+extern const tool_command tool_failures;
+extern const tool_command tool_slowest;
 extern const tool_command tool_watch;
 extern const tool_command tool_plot;
 extern const tool_command tool_export;

@@ -23,6 +23,7 @@ struct table {
     char **cells; /* of the rows that are not written yet, row by row; NULL = nothing */
     size_t num_cells;
     size_t *widths;
+    bool *hidden; /* columns without anything in any row; known only of a table that fits the screen */
     bool titled;
     bool broken; /* out of memory: rows are missing */
 };
@@ -137,7 +138,7 @@ static void pad(FILE *out, size_t width)
 
 static bool is_shown(const table *t, size_t column)
 {
-    return t->columns[column].title;
+    return t->columns[column].title && !t->hidden[column];
 }
 
 static void write_line(table *t, char *const *cells)
@@ -176,16 +177,29 @@ static void write_titles(table *t)
         return;
     }
     for (size_t i = 0; i < t->num_columns; i++)
-        titles[i] = (char *)(uintptr_t)t->columns[i].title; /* read only */
+        if (is_shown(t, i))
+            titles[i] = (char *)(uintptr_t)t->columns[i].title; /* read only */
     widen(t, titles);
     write_line(t, titles);
     free(titles);
 }
 
-static void write_rows(table *t)
+static void hide_empty_columns(table *t)
+{
+    for (size_t i = 0; i < t->num_columns; i++) {
+        size_t cell = i;
+        while (cell < t->num_cells && (!t->cells[cell] || !*t->cells[cell]))
+            cell += t->num_columns;
+        t->hidden[i] = cell >= t->num_cells;
+    }
+}
+
+static void write_rows(table *t, bool is_last)
 {
     if (t->num_cells == 0)
         return;
+    if (is_last && !t->titled)
+        hide_empty_columns(t);
     for (size_t i = 0; i < t->num_cells; i += t->num_columns)
         widen(t, t->cells + i);
     if (!t->titled)
@@ -237,6 +251,14 @@ static void format_figure(char figure[WEIR_FIGURE_BYTES], table_kind kind, doubl
 
 /* -- the table */
 
+static void free_table(table *t)
+{
+    free(t->cells);
+    free(t->widths);
+    free(t->hidden);
+    free(t);
+}
+
 table *table_begin(FILE *out, table_format format, const table_column *columns, size_t num_columns)
 {
     table *t = calloc(1, sizeof *t);
@@ -249,10 +271,9 @@ table *table_begin(FILE *out, table_format format, const table_column *columns, 
     if (format == TABLE_TEXT) {
         t->cells = calloc(SCREENFUL * num_columns, sizeof *t->cells);
         t->widths = calloc(num_columns, sizeof *t->widths);
-        if (!t->cells || !t->widths) {
-            free(t->cells);
-            free(t->widths);
-            free(t);
+        t->hidden = calloc(num_columns, sizeof *t->hidden);
+        if (!t->cells || !t->widths || !t->hidden) {
+            free_table(t);
             return NULL;
         }
     }
@@ -271,7 +292,7 @@ static void next_cell(table *t)
     t->num_rows++;
     if (t->format == TABLE_TEXT) {
         if (t->num_cells == SCREENFUL * t->num_columns)
-            write_rows(t);
+            write_rows(t, false);
     } else
         fputs(t->format == TABLE_JSON ? "}" : "\r\n", t->out);
 }
@@ -369,12 +390,10 @@ void table_end(table *t)
     if (!t)
         return;
     if (t->format == TABLE_TEXT)
-        write_rows(t);
+        write_rows(t, true);
     if (t->format == TABLE_JSON)
         fputs(t->num_rows ? "\n]" : "]", t->out);
     if (t->broken)
         fputs("weir: out of memory: the table above lacks rows\n", stderr);
-    free(t->cells);
-    free(t->widths);
-    free(t);
+    free_table(t);
 }

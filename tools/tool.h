@@ -95,6 +95,7 @@ int tool_fail(const tool_call *call, const weir_error *error);
 
 /* The same for "nothing …": a sentence. Returns TOOL_NOTHING. */
 int tool_nothing(const tool_call *call, const char *format, ...) WEIR_PRINTF(2, 3);
+#define TOOL_NO_LAPS "nothing was recorded that fulfils the conditions; try a wider range, or another --run or --name"
 
 /*
  * Opens the database at `path`, holds it (what is read is of one moment), and makes a filter of the shared options:

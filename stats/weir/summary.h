@@ -32,6 +32,10 @@ WEIR_API int weir_summary_print(FILE *out, const char *db_path, int64_t run_id, 
  */
 WEIR_API int weir_summary_write(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error);
 
+/* The same, where the totals (WEIR_BY_NAME, of that filter) have been read already. */
+WEIR_API int weir_summary_write_totals(FILE *out, weir_reader *reader, const weir_filter *filter,
+                                       const weir_totals *totals, weir_error *error);
+
 /*
  * Prints the failures of one run (0 = the last one): their number, then the first at_most of them, each in a line
  * with label, reason, stage and codes, and how many more there are. Prints nothing if there were none. It belongs
