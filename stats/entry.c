@@ -107,7 +107,6 @@ weir_entry *weir_entry_of_stage_lap(const weir_stage_lap *lap)
         return NULL;
     entry->stage.lap = *lap;
     entry->stage.lap.run_times = NULL;
-    entry->stage.lap.place = (weir_lap_place){ .phase = NULL };
     keep_text(&entry->stage.lap.name, &room);
     keep_phase(&entry->stage.lap.place, &room);
     keep_spread(&entry->stage.run_times, lap->run_times, lap->max_ns, &room);
@@ -125,7 +124,6 @@ weir_entry *weir_entry_of_queue_lap(const weir_queue_lap *lap)
         return NULL;
     entry->queue.lap = *lap;
     entry->queue.lap.put_times = entry->queue.lap.get_times = NULL;
-    entry->queue.lap.place = (weir_lap_place){ .phase = NULL };
     keep_text(&entry->queue.lap.name, &room);
     keep_phase(&entry->queue.lap.place, &room);
     keep_spread(&entry->queue.put_times, lap->put_times, INT64_MAX, &room);
