@@ -3,14 +3,15 @@
 #include <string.h>
 
 #include <weir/openmetrics.h>
+#include <weir/tensorboard.h>
 
 #include "commands.h"
 #include "export_tables.h"
 #include "output.h"
 
-typedef enum export_format { OPENMETRICS, CSV, JSON } export_format;
+typedef enum export_format { OPENMETRICS, TENSORBOARD, CSV, JSON } export_format;
 
-static const char *const format_names[] = { "openmetrics", "csv", "json", NULL };
+static const char *const format_names[] = { "openmetrics", "tensorboard", "csv", "json", NULL };
 
 static struct settings {
     int format; /* -1 = not given */
@@ -25,13 +26,13 @@ static const option_row rows[] = {
       .kind = &option_choice,
       .offset = offsetof(struct settings, format),
       .choices = format_names,
-      .help = "openmetrics, csv or json (required)" },
+      .help = "openmetrics, tensorboard, csv or json (required)" },
     { .name = "output",
       .letter = 'o',
       .argument = "FILE|DIR",
       .kind = &option_file,
       .offset = offsetof(struct settings, output),
-      .help = "where to write: a file (default: stdout), for csv with all tables a folder" },
+      .help = "where to write: a file (default: stdout), for tensorboard and for csv with all tables a folder" },
     { .name = "table",
       .argument = "TABLE",
       .kind = &option_choice,
@@ -149,18 +150,28 @@ static int check_something(const struct job *job)
 static int check_settings(const tool_call *call)
 {
     if (settings.format < 0)
-        return tool_refuse(call, "--format is missing: openmetrics, csv or json");
+        return tool_refuse(call, "--format is missing: openmetrics, tensorboard, csv or json");
     if (settings.table >= 0 && settings.format != CSV && settings.format != JSON)
         return tool_refuse(call, "--table: only for csv and json");
     if (settings.format == CSV && settings.table < 0 && !settings.output)
         return tool_refuse(call, "csv is a file for each table: name a folder with -o, or one table with --table");
+    if (settings.format == TENSORBOARD && !settings.output)
+        return tool_refuse(call, "tensorboard reads a folder: name one with -o");
     return TOOL_DONE;
+}
+
+static int write_tensorboard(const struct job *job)
+{
+    weir_error error = { 0 };
+    int status = weir_tensorboard_export(job->reader, job->filter, settings.output, &error);
+    return fail_unless_ok(job, status, &error);
 }
 
 static int write_export(const struct job *job)
 {
     switch ((export_format)settings.format) {
     case OPENMETRICS: return write_file(job, settings.output, write_openmetrics);
+    case TENSORBOARD: return write_tensorboard(job);
     case JSON: return write_file(job, settings.output, write_json);
     case CSV: break;
     }
@@ -197,12 +208,17 @@ const tool_command tool_export = {
         "formats; promtool check metrics accepts it. Programs can also keep such a file up to date while they run: "
         "see "
         "weir/openmetrics.h.\n\n"
+        "tensorboard: an event file for each run, in a folder of its own below DIR, with scalars and histograms of "
+        "each "
+        "stage and queue by lap, events and failures as text. Programs can also write them while they run: see "
+        "weir/tensorboard.h.\n\n"
         "csv and json: every record. JSON is an object with an array for each table; CSV is a file for each, or one "
         "table alone. Times are in seconds, points in time in Unix seconds, sizes in bytes, shares from 0 to 1.\n\n"
         "A file is replaced as a whole when it is complete. The database may be written to meanwhile: what is "
         "exported "
         "is of one moment.",
     .examples = "weir export pipeline_stats.db --format openmetrics --run last -o weir.prom\n"
+                "weir export pipeline_stats.db --format tensorboard -o logs && tensorboard --logdir logs\n"
                 "weir export pipeline_stats.db --format csv -o tables\n"
                 "weir export pipeline_stats.db --format csv --table failures --since -1h\n"
                 "weir export pipeline_stats.db --format json | jq '.runs[].command'\n",

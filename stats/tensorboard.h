@@ -1,0 +1,21 @@
+/* What the live log and the export of TensorBoard's event files share. */
+#ifndef WEIR_TENSORBOARD_FILES_H
+#define WEIR_TENSORBOARD_FILES_H
+
+#include <stdint.h>
+
+#include <weir/status.h>
+
+/*
+ * "FOLDER/events.out.tfevents.<started>.<node>.<pid>.<number>.weir", to be freed; NULL = out of memory. TensorBoard reads
+ * files with tfevents in their name, in the order of their names.
+ */
+char *weir_tensorboard_path(const char *folder, double started, const char *node_id, int64_t pid, unsigned number);
+
+/* Makes a folder and those above it, where they are missing. Returns 0 or an errno. */
+int weir_tensorboard_make_folder(const char *folder);
+
+/* Says that `folder` cannot be written, for an errno; returns the status. */
+int weir_tensorboard_error(weir_error *error, int failure, const char *folder);
+
+#endif

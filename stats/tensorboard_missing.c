@@ -1,0 +1,41 @@
+/* In place of the other files for TensorBoard in a build without protobuf-c: says so. */
+#include <weir/tensorboard.h>
+
+#include <stddef.h>
+
+static int say_missing(weir_error *error)
+{
+    return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                          "this weir was built without TensorBoard's event files: install protobuf-c (Debian: "
+                          "protobuf-c-compiler, libprotobuf-c-dev) and build it again");
+}
+
+int weir_tensorboard_export(weir_reader *reader, const weir_filter *filter, const char *log_dir, weir_error *error)
+{
+    (void)reader;
+    (void)filter;
+    (void)log_dir;
+    return say_missing(error);
+}
+
+int weir_tensorboard_open(const char *log_dir, const weir_tensorboard_options *options, weir_tensorboard_log **log,
+                          weir_error *error)
+{
+    (void)log_dir;
+    (void)options;
+    *log = NULL;
+    return say_missing(error);
+}
+
+weir_observer *weir_tensorboard_observer(weir_tensorboard_log *log)
+{
+    (void)log;
+    return NULL; /* there is no log to ask for it */
+}
+
+int weir_tensorboard_close(weir_tensorboard_log *log, weir_error *error)
+{
+    (void)log;
+    (void)error;
+    return WEIR_OK;
+}
