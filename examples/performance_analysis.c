@@ -49,6 +49,7 @@ struct settings {
     uint32_t queue_items;
     weir_max_failures max_failures;
     const char *openmetrics_path;
+    const char *tensorboard_dir;
     bool quiet;
     bool verbose;
     bool help;
@@ -124,6 +125,8 @@ static const option_row option_rows[] = {
     { "openmetrics", "FILE", &option_text, AT(openmetrics_path),
       "write the figures to FILE after each lap, too, for Prometheus (FILE.prom for node_exporter's textfile "
       "folder)" },
+    { "tensorboard", "DIR", &option_text, AT(tensorboard_dir),
+      "write the figures of each lap to an event file in DIR, too, for TensorBoard" },
     { "quiet", NULL, &option_flag, AT(quiet), "no progress line, no log but for errors" },
     { "verbose", NULL, &option_flag, AT(verbose), "log the figures of each lap" },
     { "help", NULL, &option_flag, AT(help), "print this and exit" },
@@ -357,6 +360,7 @@ static int report(const char *db_path, int64_t run_id)
 struct listeners {
     weir_sqlite_writer *database;
     weir_openmetrics_file *openmetrics;
+    weir_tensorboard_log *tensorboard;
     const weir_observer *first;
 };
 
@@ -374,6 +378,9 @@ static int open_listeners(struct listeners *listeners, const struct settings *se
     if (settings->openmetrics_path &&
         weir_openmetrics_open(settings->openmetrics_path, NULL, &listeners->openmetrics, &error) != WEIR_OK)
         return refuse("--openmetrics: %s", error.message);
+    if (settings->tensorboard_dir &&
+        weir_tensorboard_open(settings->tensorboard_dir, NULL, &listeners->tensorboard, &error) != WEIR_OK)
+        return refuse("--tensorboard: %s", error.message);
     if (weir_sqlite_open(settings->db_path, NULL, &listeners->database, &error) != WEIR_OK)
         return refuse("--db-path: %s", error.message);
 
@@ -381,27 +388,28 @@ static int open_listeners(struct listeners *listeners, const struct settings *se
     listeners->first = last;
     if (listeners->openmetrics)
         last = chain(last, weir_openmetrics_observer(listeners->openmetrics));
+    if (listeners->tensorboard)
+        last = chain(last, weir_tensorboard_observer(listeners->tensorboard));
     if (settings->verbose)
         last->next = weir_console_observer();
     return EXIT_OK;
 }
 
-static int check_closed(int status, const weir_error *error)
-{
-    if (status == WEIR_OK)
-        return EXIT_OK;
-    fprintf(stderr, PROGRAM ": %s\n", error->message);
-    return EXIT_RUN;
-}
-
-/* Closes all, whatever the result. */
+/* Closes all, whatever the result, and says what is missing where. */
 static int close_listeners(struct listeners *listeners)
 {
-    weir_error database_error = { 0 }, openmetrics_error = { 0 };
-    int database = check_closed(weir_sqlite_close(listeners->database, &database_error), &database_error);
-    int openmetrics =
-        check_closed(weir_openmetrics_close(listeners->openmetrics, &openmetrics_error), &openmetrics_error);
-    return database != EXIT_OK ? database : openmetrics;
+    weir_error errors[3] = { 0 };
+    weir_sqlite_close(listeners->database, &errors[0]);
+    weir_openmetrics_close(listeners->openmetrics, &errors[1]);
+    weir_tensorboard_close(listeners->tensorboard, &errors[2]);
+    int exit_status = EXIT_OK;
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        if (errors[i].status == WEIR_OK)
+            continue;
+        fprintf(stderr, PROGRAM ": %s\n", errors[i].message);
+        exit_status = EXIT_RUN;
+    }
+    return exit_status;
 }
 
 /* Runs, closes the database whatever came of it, and reports from it. */
