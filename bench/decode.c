@@ -224,7 +224,8 @@ static void tell(bench_report *report, const decode_job *job, const decode_sampl
     bench_report_row(report, "decode");
     bench_report_text(report, "what", names[kind]);
     bench_report_number(report, "concurrency", job->concurrency);
-    bench_report_number(report, "threads", kind == BARE ? job->bare.num_threads : settings->threads);
+    uint32_t pool_threads = settings->threads ? settings->threads : weir_cpu_budget();
+    bench_report_number(report, "threads", kind == BARE ? job->bare.num_threads : pool_threads);
     bench_report_number(report, "runs", settings->runs);
     bench_report_number(report, "files", (double)job->bare.num_paths);
     bench_report_number(report, "width", settings->width);

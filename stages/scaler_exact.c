@@ -14,6 +14,7 @@
 #include <libavutil/imgutils.h>
 #include <libavutil/mem.h>
 #include <libavutil/opt.h>
+#include <libavutil/pixdesc.h>
 #include <libswscale/swscale.h>
 #include <string.h>
 
@@ -90,10 +91,19 @@ static void exact_close(void *state)
     av_free(self);
 }
 
+static int fail_format(enum AVPixelFormat format, weir_error *error)
+{
+    const char *name = av_get_pix_fmt_name(format);
+    return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "FFmpeg cannot scale pictures of the format %s",
+                          name ? name : "unknown");
+}
+
 static int set_up(const exact *self, weir_error *error)
 {
     const weir_scaling *scaling = &self->scaling;
     struct SwsContext *sws = self->sws;
+    if (!sws_isSupportedInput(scaling->source_format))
+        return fail_format(scaling->source_format, error);
     av_opt_set_int(sws, "srcw", scaling->source_width, 0);
     av_opt_set_int(sws, "srch", scaling->source_height, 0);
     av_opt_set_int(sws, "src_format", scaling->source_format, 0);

@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-/* What the source has met so far. */
+/* What the source has met so far; with epochs, in the present one. */
 typedef struct weir_directory_counts {
     uint64_t files;   /* that matched */
     uint64_t folders; /* that were listed, the root included */
