@@ -29,8 +29,10 @@ void weir_decoder_free(weir_decoder *decoder)
 
 void weir_decoder_close(weir_decoder *decoder)
 {
-    av_packet_unref(decoder->packet);
-    av_frame_unref(decoder->frame);
+    if (decoder->packet)
+        av_packet_unref(decoder->packet);
+    if (decoder->frame)
+        av_frame_unref(decoder->frame);
     avcodec_free_context(&decoder->codec);
     avformat_close_input(&decoder->format);
     weir_input_close(&decoder->input);
@@ -69,14 +71,14 @@ static bool container_is(const AVFormatContext *format, const char *name)
 
 /*
  * Does the stream's header tell how far its frames are reordered, without a look at the packets? Without that the
- * H.264 decoder guesses, and gives the first frames out of order. HEVC, VP8, VP9 and AV1 always know. H.264 in MP4: the
- * demuxer has worked it out from the timestamps (video_delay), or the profile has no B-frames.
+ * H.264 decoder guesses, and gives the first frames out of order. HEVC's parameter sets tell, VP8, VP9 and AV1 need not
+ * know. H.264 in MP4: the demuxer has worked it out from the timestamps (video_delay), or the profile has no B-frames.
  */
 static bool reordering_is_known(const AVFormatContext *format, const AVCodecParameters *parameters)
 {
     enum { AVCC_PROFILE_BYTE = 1, BASELINE_PROFILE = 66 };
     switch (parameters->codec_id) {
-    case AV_CODEC_ID_HEVC:
+    case AV_CODEC_ID_HEVC: return parameters->extradata_size > 0;
     case AV_CODEC_ID_VP8:
     case AV_CODEC_ID_VP9:
     case AV_CODEC_ID_AV1: return true;
@@ -240,22 +242,20 @@ static int read_any_packet(weir_decoder *decoder)
 static int read_packet(weir_decoder *decoder)
 {
     int num_retries = 0;
-    for (;;) {
+    while (!is_stopped(decoder)) {
         int rc = read_any_packet(decoder);
-        if (rc == AVERROR(EAGAIN) && ++num_retries < MAX_READ_RETRIES && !is_stopped(decoder))
+        if (rc == AVERROR(EAGAIN) && ++num_retries < MAX_READ_RETRIES)
             continue;
         if (rc < 0 || decoder->packet->stream_index == decoder->stream->index)
             return rc;
         av_packet_unref(decoder->packet);
     }
+    return AVERROR_EXIT;
 }
 
 /* Gives the decoder one packet more, or the news that there is none. */
 static int feed(weir_decoder *decoder, weir_error *error)
 {
-    if (is_stopped(decoder))
-        return fail_stopped(error);
-
     int damage = WEIR_OK;
     int rc = read_packet(decoder);
     if (rc < 0) {

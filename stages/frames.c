@@ -30,7 +30,7 @@ static size_t data_bytes(const weir_frames_builder *builder, size_t num_frames)
     return num_frames * builder->frame_bytes + WEIR_SCALER_SLACK_BYTES;
 }
 
-/* Makes room for exactly num_frames. After a failure all is as it was. */
+/* Makes room for exactly num_frames. After a failure the frames so far are still there. */
 static int resize(weir_frames_builder *builder, size_t num_frames)
 {
     weir_frames *frames = builder->frames;
