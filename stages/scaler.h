@@ -63,6 +63,7 @@ typedef struct weir_scaler_op {
 } weir_scaler_op;
 
 extern const weir_scaler_op weir_scaler_exact;
+extern const weir_scaler_op weir_scaler_fast;
 extern const weir_scaler_op weir_scaler_zimg; /* only where zimg was there to build with */
 
 typedef struct weir_scaler {
@@ -110,5 +111,8 @@ bool weir_scaling_is_full_range(const weir_scaling *scaling);
 
 /* Has this format luma and chroma, and no colours of its own? */
 bool weir_format_is_yuv(int format);
+
+/* Is each component a plane of its own, of whole bytes in the CPU's order, 8 to 16 bits, nothing but colour? */
+bool weir_format_is_plain(int format);
 
 #endif

@@ -45,31 +45,6 @@ typedef struct zimg {
 
 /* ---- what it can do ----------------------------------------------------------------------------------------- */
 
-static bool is_native_endian(const AVPixFmtDescriptor *descriptor)
-{
-    const uint16_t one = 1;
-    bool cpu_is_big = *(const uint8_t *)&one == 0;
-    return cpu_is_big == ((descriptor->flags & AV_PIX_FMT_FLAG_BE) != 0);
-}
-
-static bool is_plain_planar(const AVPixFmtDescriptor *descriptor)
-{
-    const uint64_t unwanted = AV_PIX_FMT_FLAG_PAL | AV_PIX_FMT_FLAG_BITSTREAM | AV_PIX_FMT_FLAG_HWACCEL |
-                              AV_PIX_FMT_FLAG_ALPHA | AV_PIX_FMT_FLAG_BAYER | AV_PIX_FMT_FLAG_FLOAT;
-    const AVComponentDescriptor *component = descriptor->comp;
-    int sample_bytes = component->depth > 8 ? 2 : 1;
-    bool is_native = sample_bytes == 1 || is_native_endian(descriptor);
-    if ((descriptor->flags & unwanted) || !is_native || component->depth < 8 || component->depth > 16)
-        return false;
-    for (int i = 0; i < descriptor->nb_components; i++) {
-        const AVComponentDescriptor *c = &component[i];
-        bool is_alone = c->step == sample_bytes && c->offset == 0 && c->shift == 0 && c->depth == component->depth;
-        if (!is_alone)
-            return false;
-    }
-    return descriptor->nb_components == 1 || descriptor->nb_components == 3;
-}
-
 /* zimg's number for the matrix swscale would take; BT.601 if it is unspecified or unknown. */
 static zimg_matrix_coefficients_e matrix_of(int colorspace)
 {
@@ -86,7 +61,7 @@ static zimg_matrix_coefficients_e matrix_of(int colorspace)
 static bool zimg_knows(const weir_scaling *scaling)
 {
     const AVPixFmtDescriptor *descriptor = av_pix_fmt_desc_get(scaling->source_format);
-    if (!descriptor || !is_plain_planar(descriptor))
+    if (!weir_format_is_plain(scaling->source_format))
         return false;
     bool is_yuv = weir_format_is_yuv(scaling->source_format);
     bool is_whole = scaling->window_width % 2 == 0 && scaling->window_height % 2 == 0;

@@ -15,6 +15,8 @@
 #include <libavutil/pixdesc.h>
 #include <libswscale/swscale.h>
 
+#include "stages/kernels.h"
+#include "stages/rows.h"
 #include "stages/scaler.h"
 
 /* ---- pictures ----------------------------------------------------------------------------------------------- */
@@ -271,6 +273,15 @@ static void zimg_rounds_once(void **state)
     assert_faithful(WEIR_SCALER_ZIMG, 400, 300, 50);
 }
 
+static void fast_is_as_good_as_double_precision(void **state)
+{
+    (void)state;
+    assert_faithful(WEIR_SCALER_FAST, 128, 96, 50);
+    assert_faithful(WEIR_SCALER_FAST, 131, 77, 50);
+    assert_faithful(WEIR_SCALER_FAST, 400, 300, 50);
+    assert_faithful(WEIR_SCALER_FAST, 11, 5, 50);
+}
+
 static void exact_has_the_same_picture(void **state)
 {
     (void)state;
@@ -312,6 +323,7 @@ static void cropped_pictures_are_the_middle_of_the_whole(void **state)
     (void)state;
     for (int pixel = WEIR_PIXEL_RGB24; pixel <= WEIR_PIXEL_YUV420P; pixel++) {
         assert_crops(WEIR_SCALER_EXACT, (weir_pixel)pixel, INFINITY);
+        assert_crops(WEIR_SCALER_FAST, (weir_pixel)pixel, INFINITY);
         if (is_built(WEIR_SCALER_ZIMG))
             assert_crops(WEIR_SCALER_ZIMG, (weir_pixel)pixel, 55);
     }
@@ -341,7 +353,9 @@ static void assert_bordered(weir_scaler_kind kind, weir_pixel pixel, int format,
 static void borders_are_black_in_every_format(void **state)
 {
     (void)state;
-    for (int kind = WEIR_SCALER_DEFAULT; kind <= WEIR_SCALER_EXACT; kind++) {
+    for (int kind = WEIR_SCALER_DEFAULT; kind <= WEIR_SCALER_FAST; kind++) {
+        if (!is_built((weir_scaler_kind)kind))
+            continue;
         assert_bordered((weir_scaler_kind)kind, WEIR_PIXEL_RGB24, AV_PIX_FMT_YUV420P, 0);
         assert_bordered((weir_scaler_kind)kind, WEIR_PIXEL_GRAY8, AV_PIX_FMT_YUV420P, 0);
         assert_bordered((weir_scaler_kind)kind, WEIR_PIXEL_YUV420P, AV_PIX_FMT_YUV420P, 16);
@@ -349,30 +363,34 @@ static void borders_are_black_in_every_format(void **state)
     }
 }
 
+static void assert_luma_as_swscale(const source *from, weir_scaler_kind kind, weir_pixel pixel)
+{
+    AVFrame *in = make_source(from);
+    weir_video_config config = { .width = 100, .height = 76, .resize = WEIR_RESIZE_STRETCH, .pixel = pixel };
+    size_t size_bytes = weir_scaler_picture_bytes(config.pixel, config.width, config.height);
+    config.scaler = kind;
+    uint8_t *made = scale(in, &config, NULL);
+    config.scaler = WEIR_SCALER_EXACT;
+    uint8_t *wanted = scale(in, &config, NULL);
+    double decibel = psnr(made, wanted, size_bytes);
+    if (decibel < 45)
+        fail_msg("%s by scaler %d to pixel %d: %.1f dB", av_get_pix_fmt_name(in->format), (int)kind, (int)pixel,
+                 decibel);
+    free(made);
+    free(wanted);
+    av_frame_free(&in);
+}
+
 /* Gray is luma of full range; YUV planes are the source's own values, smaller. */
 static void luma_is_the_same_as_swscales(void **state)
 {
     (void)state;
-    if (!is_built(WEIR_SCALER_ZIMG))
-        skip();
     for (size_t i = 0; i < NUM_SOURCES; i++) {
-        AVFrame *in = make_source(&sources[i]);
         for (int pixel = WEIR_PIXEL_GRAY8; pixel <= WEIR_PIXEL_YUV420P; pixel++) {
-            weir_video_config config = {
-                .width = 100, .height = 76, .resize = WEIR_RESIZE_STRETCH, .pixel = (weir_pixel)pixel
-            };
-            size_t size_bytes = weir_scaler_picture_bytes(config.pixel, config.width, config.height);
-            config.scaler = WEIR_SCALER_ZIMG;
-            uint8_t *made = scale(in, &config, NULL);
-            config.scaler = WEIR_SCALER_EXACT;
-            uint8_t *wanted = scale(in, &config, NULL);
-            double decibel = psnr(made, wanted, size_bytes);
-            if (decibel < 45)
-                fail_msg("source %zu, pixel %d: %.1f dB", i, pixel, decibel);
-            free(made);
-            free(wanted);
+            assert_luma_as_swscale(&sources[i], WEIR_SCALER_FAST, (weir_pixel)pixel);
+            if (is_built(WEIR_SCALER_ZIMG))
+                assert_luma_as_swscale(&sources[i], WEIR_SCALER_ZIMG, (weir_pixel)pixel);
         }
-        av_frame_free(&in);
     }
 }
 
@@ -388,25 +406,146 @@ static void unaligned_pictures_are_scaled_alike(void **state)
         av_image_copy_plane(shifted->data[i], shifted->linesize[i], in->data[i], in->linesize[i], i ? 170 : 340,
                             i ? 128 : 256);
     }
-    weir_video_config config = { .width = 128, .height = 96 };
-    uint8_t *made = scale(shifted, &config, NULL);
-    uint8_t *wanted = scale(in, &config, NULL);
-    if (is_built(WEIR_SCALER_ZIMG))
+    for (int kind = WEIR_SCALER_ZIMG; kind <= WEIR_SCALER_FAST; kind++) {
+        weir_video_config config = { .width = 128, .height = 96, .scaler = (weir_scaler_kind)kind };
+        if (!is_built(config.scaler))
+            continue;
+        uint8_t *made = scale(shifted, &config, NULL);
+        uint8_t *wanted = scale(in, &config, NULL);
         assert_memory_equal(made, wanted, 128 * 96 * 3);
-    free(made);
-    free(wanted);
+        free(made);
+        free(wanted);
+    }
     av_frame_free(&in);
     av_frame_free(&shifted);
+}
+
+/* ---- kernels ------------------------------------------------------------------------------------------------- */
+
+enum { MAX_WIDTH = 200, ROWS = 24 };
+
+static int random_from(int first, int last)
+{
+    return first + rand() % (last - first + 1);
+}
+
+static void assert_same_sums(const weir_kernels *kernels, int width)
+{
+    static uint16_t samples[ROWS][MAX_WIDTH];
+    const void *rows[ROWS];
+    uint32_t weights[ROWS];
+    int16_t wanted[MAX_WIDTH];
+    int16_t made[MAX_WIDTH];
+    for (int t = 0; t < ROWS; t++) {
+        unsigned weight = (unsigned)random_from(1, 2500);
+        rows[t] = samples[t];
+        weights[t] = weight << 16 | weight;
+        for (int x = 0; x < MAX_WIDTH; x++)
+            samples[t][x] = (uint16_t)(rand() % 3 ? rand() : -(rand() % 2));
+    }
+    weir_row_sum sum = { rows, weights, random_from(0, ROWS), ROWS };
+    weir_kernels_c.sum_rows_8(wanted, &sum, width);
+    kernels->sum_rows_8(made, &sum, width);
+    assert_memory_equal(made, wanted, (size_t)width * sizeof *made);
+    for (int depth = 9; depth <= 16; depth++) {
+        weir_kernels_c.sum_rows_16(wanted, &sum, width, depth);
+        kernels->sum_rows_16(made, &sum, width, depth);
+        assert_memory_equal(made, wanted, (size_t)width * sizeof *made);
+    }
+}
+
+static void assert_same_columns(const weir_kernels *kernels, int width, int num_taps)
+{
+    int16_t in[MAX_WIDTH + 64];
+    static int16_t weights[MAX_WIDTH * 64];
+    int32_t starts[MAX_WIDTH];
+    int16_t wanted[MAX_WIDTH];
+    int16_t made[MAX_WIDTH];
+    for (int x = 0; x < MAX_WIDTH + 64; x++)
+        in[x] = (int16_t)random_from(-20000, 20000);
+    for (int i = 0; i < width * num_taps; i++)
+        weights[i] = (int16_t)random_from(-1000, 2000);
+    for (int x = 0; x < width; x++)
+        starts[x] = random_from(0, MAX_WIDTH - 1);
+    weir_kernels_c.sum_columns(wanted, in, starts, weights, num_taps, width);
+    kernels->sum_columns(made, in, starts, weights, num_taps, width);
+    assert_memory_equal(made, wanted, (size_t)width * sizeof *made);
+}
+
+static weir_factor random_factor(void)
+{
+    return (weir_factor){ (int16_t)random_from(-2, 2), (int16_t)random_from(-16384, 16384) };
+}
+
+static void assert_same_colours(const weir_kernels *kernels, int width)
+{
+    static int16_t samples[3][MAX_WIDTH];
+    static uint8_t wanted[3][MAX_WIDTH];
+    static uint8_t made[3][MAX_WIDTH];
+    const int16_t *yuv[3] = { samples[0], samples[1], samples[2] };
+    weir_colour_matrix matrix = { (int16_t)random_from(0, 1024),
+                                  random_factor(),
+                                  random_factor(),
+                                  random_factor(),
+                                  random_factor(),
+                                  random_factor() };
+    for (int i = 0; i < 3; i++) {
+        for (int x = 0; x < width; x++)
+            samples[i][x] = (int16_t)random_from(-9000, 24000);
+    }
+    weir_kernels_c.mix((uint8_t *[3]){ wanted[0], wanted[1], wanted[2] }, yuv, &matrix, width);
+    kernels->mix((uint8_t *[3]){ made[0], made[1], made[2] }, yuv, &matrix, width);
+    assert_memory_equal(made, wanted, sizeof made);
+    weir_kernels_c.round(wanted[0], yuv[0], matrix.luma_offset, matrix.luma, width);
+    kernels->round(made[0], yuv[0], matrix.luma_offset, matrix.luma, width);
+    assert_memory_equal(made, wanted, sizeof made);
+}
+
+static void kernels_give_the_same_on_every_cpu(void **state)
+{
+    (void)state;
+    const weir_kernels *kernels = weir_kernels_best();
+    srand(1);
+    if (kernels == &weir_kernels_c)
+        skip();
+    for (int width = 1; width <= MAX_WIDTH; width++) {
+        assert_same_sums(kernels, width);
+        assert_same_columns(kernels, width, 8);
+        assert_same_columns(kernels, width, 16);
+        assert_same_columns(kernels, width, 64);
+        assert_same_colours(kernels, width);
+    }
+}
+
+static void rows_are_joined_and_split(void **state)
+{
+    (void)state;
+    uint8_t planes[3][MAX_WIDTH];
+    uint8_t back[3][MAX_WIDTH];
+    uint8_t packed[3 * MAX_WIDTH + 1];
+    for (int i = 0; i < 3 * MAX_WIDTH; i++)
+        planes[i / MAX_WIDTH][i % MAX_WIDTH] = (uint8_t)(i * 37);
+    for (int width = 0; width <= MAX_WIDTH; width++) {
+        packed[3 * width] = 0x55;
+        weir_rows_join(planes[0], planes[1], planes[2], packed, width);
+        assert_int_equal(packed[3 * width], 0x55);
+        weir_rows_split(packed, back[0], back[1], back[2], width);
+        for (int i = 0; i < 3; i++)
+            assert_memory_equal(back[i], planes[i], (size_t)width);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(zimg_rounds_once),
+        cmocka_unit_test(fast_is_as_good_as_double_precision),
         cmocka_unit_test(exact_has_the_same_picture),
         cmocka_unit_test(cropped_pictures_are_the_middle_of_the_whole),
         cmocka_unit_test(borders_are_black_in_every_format),
         cmocka_unit_test(luma_is_the_same_as_swscales),
+        cmocka_unit_test(kernels_give_the_same_on_every_cpu),
+        cmocka_unit_test(rows_are_joined_and_split),
         cmocka_unit_test(unaligned_pictures_are_scaled_alike),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,6 +62,7 @@ typedef enum weir_scaler_kind {
     WEIR_SCALER_DEFAULT = 0, /* the cheapest in this build that is at least as faithful as FFmpeg's own */
     WEIR_SCALER_EXACT,       /* FFmpeg's swscale: byte for byte what `ffmpeg -vf scale=…:flags=bicubic` makes */
     WEIR_SCALER_ZIMG,        /* zimg, if weir was built with it: rounds once, at the end */
+    WEIR_SCALER_FAST,        /* our own, in 16 bits: the same bytes on every CPU, quick on those with AVX2 */
 } weir_scaler_kind;
 
 /* Setting this struct to all-0 is equivalent to defaults. */
