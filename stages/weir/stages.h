@@ -7,6 +7,7 @@
 #include <weir/dlpack.h>
 #include <weir/list.h>
 #include <weir/npy.h>
+#include <weir/tar.h>
 #include <weir/video.h>
 
 #endif

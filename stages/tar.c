@@ -1,0 +1,386 @@
+/*
+ * The tar stage. The archive is read ahead by one header, so that the last file is known to be the last. States of a
+ * worker: no archive → a header is there, or the archive's end, or a failure that waits until what came before it has been
+ * handed on → no archive.
+ */
+#include <weir/tar.h>
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <archive.h>
+#include <archive_entry.h>
+
+enum { BLOCK_BYTES = 256 << 10, STEP_BYTES = 1 << 20 };
+
+typedef struct tar_worker {
+    weir_task *task; /* the one that runs */
+
+    /* of the open archive */
+    weir_item input;         /* its path; kept here between the items that come out of it */
+    struct archive *archive; /* NULL = none */
+    int64_t file_bytes;
+    struct archive_entry *entry; /* of the header that is there; the archive's */
+    const char *name;            /* its name; the entry's */
+    int64_t entry_end;           /* where its data ends at the earliest; 0 = unknown */
+    uint64_t num_items;          /* so far */
+    uint64_t num_too_large;      /* files left out */
+    int status;                  /* WEIR_OK: the header is there. WEIR_EOF: no more. Or why it ended */
+    weir_error error;
+    weir_error limit; /* what is said of the files left out */
+
+    char *label;
+    size_t max_label_bytes;
+} tar_worker;
+
+static int tar_config_init(void *config, weir_error *error)
+{
+    weir_tar_config *tar = config;
+    if (tar->max_bytes == 0)
+        tar->max_bytes = UINT64_C(1) << 30;
+    if (!tar->glob)
+        return WEIR_OK;
+    tar->glob = strdup(tar->glob);
+    return tar->glob ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+}
+
+static void tar_config_free(void *config)
+{
+    weir_tar_config *tar = config;
+    free((void *)tar->glob);
+}
+
+static void close_archive(tar_worker *worker)
+{
+    if (worker->archive)
+        archive_read_free(worker->archive);
+    weir_item_release(&worker->input);
+    worker->archive = NULL;
+    worker->entry = NULL;
+    worker->entry_end = 0;
+    worker->num_items = 0;
+    worker->num_too_large = 0;
+    worker->status = WEIR_OK;
+    worker->error = (weir_error){ 0 };
+    worker->limit = (weir_error){ 0 };
+}
+
+static void tar_worker_free(void *self)
+{
+    tar_worker *worker = self;
+    close_archive(worker);
+    free(worker->label);
+}
+
+/* ---- the archive -------------------------------------------------------------------------------------------- */
+
+static int fail_archive(tar_worker *worker, const char *what)
+{
+    int code = archive_errno(worker->archive);
+    const char *text = archive_error_string(worker->archive);
+    int status = code == ENOENT || code == ENOTDIR ? WEIR_ENOTFOUND
+                 : code == EACCES || code == EPERM ? WEIR_EACCESS
+                 : code == ENOMEM                  ? WEIR_ENOMEM
+                 : code == EIO                     ? WEIR_EIO
+                                                   : WEIR_EDATA;
+    char after[48] = "";
+    if (worker->entry)
+        snprintf(after, sizeof after, ", after %" PRIu64 " item(s)", worker->num_items);
+    return weir_error_set(&worker->error, status, -code, "%s%s: %s", what, after,
+                          text ? text : "the archive is damaged");
+}
+
+static int fail_memory(tar_worker *worker)
+{
+    return weir_error_set(&worker->error, WEIR_ENOMEM, 0, "out of memory");
+}
+
+/* Only what our own process can unpack: for a filter it was built without, libarchive would run a program. Opening a pipe
+   would block, and nothing could interrupt that. */
+static int open_archive(tar_worker *worker, const char *path)
+{
+    struct stat file;
+    worker->archive = archive_read_new();
+    if (!worker->archive)
+        return fail_memory(worker);
+    if (stat(path, &file) != 0)
+        return weir_error_set(&worker->error, errno == EACCES ? WEIR_EACCESS : WEIR_ENOTFOUND, -errno,
+                              "cannot open: %s", strerror(errno));
+    if (!S_ISREG(file.st_mode) && !S_ISBLK(file.st_mode))
+        return weir_error_set(&worker->error, WEIR_EUNSUPPORTED, 0, "this is no regular file");
+    worker->file_bytes = S_ISREG(file.st_mode) ? file.st_size : INT64_MAX;
+
+    int (*const filters[])(struct archive *) = {
+        archive_read_support_filter_gzip, archive_read_support_filter_bzip2, archive_read_support_filter_xz,
+        archive_read_support_filter_zstd, archive_read_support_filter_lz4,
+    };
+    for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++)
+        (void)filters[i](worker->archive);
+    archive_read_support_format_tar(worker->archive);
+    if (archive_read_open_filename(worker->archive, path, BLOCK_BYTES) != ARCHIVE_OK)
+        return fail_archive(worker, "cannot open");
+    return WEIR_OK;
+}
+
+/* Passing over a file may lead beyond the end of what is there, and libarchive takes that for the archive's end. */
+static int check_end(tar_worker *worker)
+{
+    bool is_plain = archive_filter_code(worker->archive, 0) == ARCHIVE_FILTER_NONE;
+    if (!is_plain || worker->entry_end <= worker->file_bytes)
+        return WEIR_EOF;
+    return weir_error_set(&worker->error, WEIR_EDATA, 0,
+                          "damaged, after %" PRIu64 " item(s): the archive is cut off within its last file",
+                          worker->num_items);
+}
+
+static const char *name_of(struct archive_entry *entry)
+{
+    const char *name = archive_entry_pathname_utf8(entry);
+    name = name ? name : archive_entry_pathname(entry); /* NULL if the locale has no such letters */
+    return name ? name : "(a name that cannot be read)";
+}
+
+static const char *last_part(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    return slash ? slash + 1 : name;
+}
+
+static bool matches(const weir_tar_config *tar, const char *name)
+{
+    return !tar->glob || fnmatch(tar->glob, last_part(name), 0) == 0;
+}
+
+/* Bytes of the name that are the sample's; 0 = it belongs to none. */
+static size_t key_bytes(const char *name)
+{
+    const char *last = last_part(name);
+    size_t last_bytes = strcspn(last, ".");
+    return last_bytes ? (size_t)(last - name) + last_bytes : 0;
+}
+
+static bool is_wanted(const weir_tar_config *tar, struct archive_entry *entry, const char *name)
+{
+    if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry))
+        return false;
+    return tar->samples ? key_bytes(name) > 0 : matches(tar, name);
+}
+
+/* To the next header of a file that is wanted. Sets and returns worker->status. */
+static int next_header(tar_worker *worker, const weir_tar_config *tar)
+{
+    for (;;) {
+        if (weir_task_should_stop(worker->task))
+            return worker->status = weir_error_set(&worker->error, WEIR_ESTOPPED, 0, "stopped");
+        struct archive_entry *entry;
+        int rc = archive_read_next_header(worker->archive, &entry);
+        if (rc == ARCHIVE_EOF)
+            return worker->status = check_end(worker);
+        if (rc != ARCHIVE_OK && rc != ARCHIVE_WARN)
+            return worker->status = fail_archive(worker, worker->entry ? "damaged" : "cannot read");
+        worker->entry = entry;
+        worker->name = name_of(entry);
+        bool has_holes =
+            archive_entry_sparse_count(entry) > 0; /* then it is smaller in the archive than its size says */
+        worker->entry_end = has_holes ? 0 : archive_read_header_position(worker->archive) + archive_entry_size(entry);
+        if (is_wanted(tar, entry, worker->name))
+            return worker->status = WEIR_OK;
+    }
+}
+
+/* ---- files in it -------------------------------------------------------------------------------------------- */
+
+static int read_data(tar_worker *worker, weir_bytes *file)
+{
+    size_t position = 0;
+    while (position < file->size_bytes) {
+        if (weir_task_should_stop(worker->task))
+            return weir_error_set(&worker->error, WEIR_ESTOPPED, 0, "stopped");
+        size_t left_bytes = file->size_bytes - position;
+        size_t step_bytes = left_bytes < STEP_BYTES ? left_bytes : STEP_BYTES;
+        la_ssize_t got = archive_read_data(worker->archive, file->data + position, step_bytes);
+        if (got <= 0) {
+            char what[256];
+            snprintf(what, sizeof what, "damaged within %.200s", file->name);
+            return fail_archive(worker, what);
+        }
+        position += (size_t)got;
+    }
+    return WEIR_OK;
+}
+
+/*
+ * The file of the current header, if there is room for it in an item that has held_bytes already. WEIR_OK; WEIR_SKIP: it
+ * is too large, which is noted; or the failure.
+ */
+static int read_file(tar_worker *worker, const weir_tar_config *tar, uint64_t held_bytes, weir_bytes **file)
+{
+    int64_t size_bytes = archive_entry_size(worker->entry);
+    if (size_bytes < 0 || (uint64_t)size_bytes > tar->max_bytes - held_bytes) {
+        if (worker->num_too_large++ == 0)
+            weir_error_set(&worker->limit, WEIR_ELIMIT, 0,
+                           "%.200s is left out, and maybe more: with %" PRId64
+                           " bytes it is over the limit of %" PRIu64 " for an item; raise max_bytes",
+                           worker->name, size_bytes, tar->max_bytes);
+        return WEIR_SKIP;
+    }
+    *file = weir_bytes_new((size_t)size_bytes, worker->name);
+    if (!*file)
+        return fail_memory(worker);
+    int rc = read_data(worker, *file);
+    if (rc != WEIR_OK) {
+        weir_bytes_free(*file);
+        *file = NULL;
+    }
+    return rc;
+}
+
+/* Puts a file into its sample: what matches to the front, if nothing there does. */
+static void add_to_sample(const weir_tar_config *tar, weir_bytes **sample, bool *has_match, weir_bytes *file)
+{
+    weir_bytes **place = sample;
+    if (!*has_match && matches(tar, file->name)) {
+        *has_match = true;
+        file->next = *sample;
+        *sample = file;
+        return;
+    }
+    while (*place)
+        place = &(*place)->next;
+    *place = file;
+}
+
+/* All files of the sample that the current header belongs to; *sample is NULL if none of them is an item. */
+static int read_sample(tar_worker *worker, const weir_tar_config *tar, weir_bytes **sample)
+{
+    size_t num_bytes = key_bytes(worker->name);
+    char *key = strndup(worker->name, num_bytes);
+    uint64_t held_bytes = 0;
+    bool has_match = false;
+    int rc = key ? WEIR_OK : fail_memory(worker);
+    while (rc >= 0 && worker->status == WEIR_OK && key_bytes(worker->name) == num_bytes &&
+           memcmp(worker->name, key, num_bytes) == 0) {
+        weir_bytes *file = NULL;
+        rc = read_file(worker, tar, held_bytes, &file);
+        if (rc == WEIR_OK) {
+            held_bytes += file->size_bytes;
+            add_to_sample(tar, sample, &has_match, file);
+        }
+        if (rc >= 0)
+            next_header(worker, tar);
+    }
+    free(key);
+    if (rc < 0 || worker->status < 0 || !has_match) { /* what may not be whole is not handed on */
+        weir_bytes_free(*sample);
+        *sample = NULL;
+    }
+    worker->num_items += *sample != NULL;
+    return rc < 0 ? rc : WEIR_OK;
+}
+
+static int read_single(tar_worker *worker, const weir_tar_config *tar, weir_bytes **file)
+{
+    int rc = read_file(worker, tar, 0, file);
+    worker->num_items += rc == WEIR_OK;
+    if (rc >= 0)
+        next_header(worker, tar);
+    return rc < 0 ? rc : WEIR_OK;
+}
+
+/* The next item, or NULL at the end. What ends the archive is in worker->status then. */
+static weir_bytes *next_item(tar_worker *worker, const weir_tar_config *tar)
+{
+    weir_bytes *bytes = NULL;
+    while (worker->status == WEIR_OK && !bytes) {
+        int rc = tar->samples ? read_sample(worker, tar, &bytes) : read_single(worker, tar, &bytes);
+        if (rc != WEIR_OK)
+            worker->status = rc;
+    }
+    return bytes;
+}
+
+/* ---- the stage ---------------------------------------------------------------------------------------------- */
+
+static int set_item(tar_worker *worker, weir_bytes *bytes, const char *path, weir_item *out)
+{
+    size_t needed = strlen(path) + strlen(bytes->name) + 2;
+    if (needed > worker->max_label_bytes) {
+        char *grown = realloc(worker->label, needed * 2);
+        if (!grown) {
+            weir_bytes_free(bytes);
+            return fail_memory(worker);
+        }
+        worker->label = grown;
+        worker->max_label_bytes = needed * 2;
+    }
+    snprintf(worker->label, worker->max_label_bytes, "%s!%s", path, bytes->name);
+    *out = (weir_item){
+        .data = bytes,
+        .release = weir_bytes_free,
+        .size_bytes = weir_bytes_memory(bytes),
+        .label = worker->label,
+    };
+    return WEIR_OK;
+}
+
+/* How the archive's task ends once all is handed on. */
+static int end_status(tar_worker *worker, bool has_item, const weir_tar_config *tar)
+{
+    if (worker->status < 0)
+        return worker->status;
+    if (worker->num_too_large > 0) {
+        worker->error = worker->limit;
+        return WEIR_ELIMIT;
+    }
+    if (worker->num_items == 0)
+        return weir_error_set(&worker->error, WEIR_ENOTFOUND, 0, "no file in it%s%s",
+                              tar->glob ? " that matches " : "", tar->glob ? tar->glob : "");
+    return has_item ? WEIR_OK : WEIR_SKIP;
+}
+
+/* A new archive: its path moves to the worker, so that a later call of the same task is known by its empty input. */
+static void begin_archive(tar_worker *worker, const weir_tar_config *tar, weir_item *in)
+{
+    close_archive(worker);
+    weir_item_move(&worker->input, in);
+    worker->status = open_archive(worker, worker->input.data);
+    if (worker->status == WEIR_OK)
+        next_header(worker, tar);
+}
+
+static int tar_run(void *self, weir_item *in, weir_item *out, weir_task *task)
+{
+    tar_worker *worker = self;
+    const weir_tar_config *tar = weir_task_config(task);
+    worker->task = task;
+    if (in->data)
+        begin_archive(worker, tar, in);
+    if (!worker->input.data)
+        return weir_task_fail(task, WEIR_EINVAL, 0, "the item has no data: it should be the path of an archive");
+    weir_bytes *bytes = next_item(worker, tar);
+    int rc = bytes ? set_item(worker, bytes, worker->input.data, out) : WEIR_OK;
+    bool has_more = worker->status != WEIR_EOF || worker->num_too_large > 0;
+    if (rc == WEIR_OK && bytes && has_more)
+        return WEIR_MORE; /* also if it is a failure, which waits until this one is handed on */
+    if (rc == WEIR_OK)
+        rc = end_status(worker, bytes, tar);
+    if (rc < 0)
+        weir_task_fail(task, rc, worker->error.library_code, "%s", worker->error.message);
+    close_archive(worker);
+    return rc;
+}
+
+const weir_op weir_tar_read = {
+    .name = "tar",
+    .config_size = sizeof(weir_tar_config),
+    .config_init = tar_config_init,
+    .config_free = tar_config_free,
+    .worker_size = sizeof(tar_worker),
+    .run = tar_run,
+    .worker_free = tar_worker_free,
+};

@@ -1,0 +1,25 @@
+/* The tar stage where libarchive was not there to build with: it says so. */
+#include <weir/tar.h>
+
+static int tar_config_init(void *config, weir_error *error)
+{
+    (void)config;
+    return weir_error_set(
+        error, WEIR_EUNSUPPORTED, 0,
+        "weir was built without libarchive (Debian: libarchive-dev): install it and build weir again");
+}
+
+static int tar_run(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)in;
+    (void)out;
+    return weir_task_fail(task, WEIR_EUNSUPPORTED, 0, "weir was built without libarchive");
+}
+
+const weir_op weir_tar_read = {
+    .name = "tar",
+    .config_size = sizeof(weir_tar_config),
+    .config_init = tar_config_init,
+    .run = tar_run,
+};

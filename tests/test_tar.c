@@ -1,0 +1,304 @@
+/* The tar stage: archives made by the tar program, read in a pipeline. */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <weir/engine.h>
+#include <weir/list.h>
+#include <weir/tar.h>
+#include <weir/video.h>
+
+#include "tests/clips.h"
+
+enum { LIMIT_S = 60 };
+
+/* Runs a shell command in the tests' folder. */
+static void shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void shell(const char *format, ...)
+{
+    char command[4096];
+    int end = snprintf(command, sizeof command, "cd '%s' && ", clips_path("."));
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(command + end, sizeof command - (size_t)end, format, arguments);
+    va_end(arguments);
+    if (system(command) != 0)
+        fail_msg("%s", command);
+}
+
+static weir_pipeline *start(const char *const *paths, size_t num_paths, const weir_tar_config *config)
+{
+    weir_pipeline *pipeline = NULL;
+    weir_error error = { 0 };
+    weir_builder *builder = weir_builder_new();
+    weir_source(builder, &weir_list_source, &(weir_list_config){ .paths = paths, .num_paths = num_paths }, NULL);
+    weir_pipe(builder, &weir_tar_read, config, NULL);
+    weir_sink(builder, 0);
+    if (weir_build(builder, NULL, &pipeline, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    return pipeline;
+}
+
+/* What comes out of one archive, as "name=data name=data+name=data …", the files of a sample joined by '+'. */
+static void list(const char *path, const weir_tar_config *config, char *text, size_t max_bytes, weir_error *error)
+{
+    weir_pipeline *pipeline = start(&path, 1, config);
+    size_t end = 0;
+    weir_item item;
+    int rc;
+    text[0] = '\0';
+    while ((rc = weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND)) == WEIR_OK) {
+        const weir_bytes *bytes = item.data;
+        char label[4096];
+        snprintf(label, sizeof label, "%s!%s", path, bytes->name);
+        assert_string_equal(item.label, label);
+        assert_int_equal(item.size_bytes, weir_bytes_memory(bytes));
+        for (const weir_bytes *file = bytes; file; file = file->next) {
+            int data_bytes = file->size_bytes < 16 ? (int)file->size_bytes : 16;
+            const char *before = file == bytes ? (end > 0 ? " " : "") : "+";
+            int written = snprintf(text + end, max_bytes - end, "%s%s=%.*s", before, file->name, data_bytes,
+                                   (const char *)file->data);
+            end += (size_t)written;
+            assert_true(end < max_bytes);
+        }
+        weir_item_release(&item);
+    }
+    assert_int_equal(rc, WEIR_EOF);
+    if (weir_stage_error(pipeline, "tar", error) != WEIR_OK)
+        *error = (weir_error){ 0 };
+    weir_free(pipeline);
+}
+
+static void assert_lists(const char *path, const weir_tar_config *config, const char *expected)
+{
+    char text[65536];
+    weir_error error = { 0 };
+    list(path, config, text, sizeof text, &error);
+    if (error.status != WEIR_OK)
+        fail_msg("%s: %s", path, error.message);
+    assert_string_equal(text, expected);
+}
+
+/* The failure says that, and this much came before it. */
+static void assert_fails(const char *path, const weir_tar_config *config, int status, const char *said,
+                         const char *expected)
+{
+    char text[65536];
+    weir_error error = { 0 };
+    list(path, config, text, sizeof text, &error);
+    if (error.status != status || !strstr(error.message, said))
+        fail_msg("%s: %s: %s", path, weir_status_name(error.status), error.message);
+    assert_string_equal(error.label, path);
+    assert_string_equal(text, expected);
+}
+
+static const weir_tar_config all = { 0 };
+
+static const char *plain_archive(void)
+{
+    const char *path = clips_path("plain.tar");
+    if (access(path, F_OK) == 0)
+        return path;
+    shell("mkdir -p in/deep/er && cd in && printf one >1.mp4 && printf two >deep/2.mp4 && printf three "
+          ">deep/er/3.txt && "
+          "ln -s 1.mp4 link && : >empty.mp4 && tar cf ../plain.tar 1.mp4 deep/2.mp4 link deep/er "
+          "empty.mp4");
+    return path;
+}
+
+static void every_file_comes_out_with_its_name(void **state)
+{
+    (void)state;
+    assert_lists(plain_archive(), &all, "1.mp4=one deep/2.mp4=two deep/er/3.txt=three empty.mp4=");
+}
+
+static void compressed_archives_are_read_as_well(void **state)
+{
+    (void)state;
+    plain_archive();
+    static const char *const programs[] = { "gzip", "bzip2", "xz", "zstd", "lz4" };
+    for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
+        char command[64];
+        snprintf(command, sizeof command, "command -v %s >/dev/null", programs[i]);
+        if (system(command) != 0)
+            continue;
+        shell("%s -c plain.tar >plain.tar.%s", programs[i], programs[i]);
+        snprintf(command, sizeof command, "plain.tar.%s", programs[i]);
+        assert_lists(clips_path(command), &(weir_tar_config){ .glob = "*.mp4" },
+                     "1.mp4=one deep/2.mp4=two empty.mp4=");
+    }
+}
+
+static void only_what_matches_comes_out(void **state)
+{
+    (void)state;
+    assert_lists(plain_archive(), &(weir_tar_config){ .glob = "2*" }, "deep/2.mp4=two");
+    assert_fails(plain_archive(), &(weir_tar_config){ .glob = "*.webm" }, WEIR_ENOTFOUND, "*.webm", "");
+}
+
+static void files_of_a_sample_come_out_together(void **state)
+{
+    (void)state;
+    shell("mkdir -p web/a web/b && cd web && printf 7 >a/17.cls && printf v >a/17.mp4 && printf j >a/17.meta.json && "
+          "printf w >b/17.mp4 && printf t >18.txt && printf x >19.mp4 && printf 9 >19.cls && printf h >.hidden && "
+          "tar cf ../web.tar a/17.cls a/17.mp4 a/17.meta.json b/17.mp4 18.txt .hidden 19.mp4 19.cls");
+    assert_lists(clips_path("web.tar"), &(weir_tar_config){ .glob = "*.mp4", .samples = true },
+                 "a/17.mp4=v+a/17.cls=7+a/17.meta.json=j b/17.mp4=w 19.mp4=x+19.cls=9");
+}
+
+static void names_beyond_ascii_and_long_ones_are_kept(void **state)
+{
+    (void)state;
+    char expected[1024] = "Übung/第一.mp4=z";
+    char name[256] = "";
+    memset(name, 'n', 240);
+    size_t end = strlen(expected);
+    snprintf(expected + end, sizeof expected - end, " Übung/%s=z", name);
+    shell("mkdir -p names/Übung && cd names && printf z >Übung/第一.mp4 && printf z >Übung/%s && "
+          "tar --format=pax -cf ../pax.tar Übung/第一.mp4 Übung/%s && tar --format=gnu -cf ../gnu.tar Übung/第一.mp4 "
+          "Übung/%s",
+          name, name, name);
+    assert_lists(clips_path("pax.tar"), &all, expected);
+    assert_lists(clips_path("gnu.tar"), &all, expected);
+}
+
+static const char *big_archive(void)
+{
+    const char *path = clips_path("big.tar");
+    if (access(path, F_OK) == 0)
+        return path;
+    shell("mkdir -p big && cd big && head -c 3000000 /dev/zero >a.mp4 && printf b >b.mp4 && "
+          "head -c 3000000 /dev/zero >c.mp4 && tar cf ../big.tar a.mp4 b.mp4 c.mp4");
+    return path;
+}
+
+static void a_file_over_the_limit_costs_only_itself(void **state)
+{
+    (void)state;
+    assert_fails(big_archive(), &(weir_tar_config){ .max_bytes = 1000 }, WEIR_ELIMIT, "a.mp4 is left out", "b.mp4=b");
+}
+
+static void a_damaged_archive_gives_what_was_before_the_damage(void **state)
+{
+    (void)state;
+    const weir_tar_config of_b = { .glob = "b*" };
+    const char *cut_in_c = clips_cut(big_archive(), "cut_c.tar", 4000000);
+    assert_fails(cut_in_c, &(weir_tar_config){ .glob = "[bc]*" }, WEIR_EDATA, "damaged within c.mp4, after 1 item(s)",
+                 "b.mp4=b");
+    assert_fails(cut_in_c, &of_b, WEIR_EDATA, "damaged, after 1 item(s)",
+                 "b.mp4=b"); /* also where c is passed over */
+    assert_fails(clips_cut(big_archive(), "cut_a.tar", 1000000), &of_b, WEIR_EDATA, "damaged, after 0 item(s)", "");
+
+    shell("cp big.tar header.tar && printf garbage | dd of=header.tar bs=1 seek=3001956 conv=notrunc 2>/dev/null");
+    assert_fails(clips_path("header.tar"), &of_b, WEIR_EDATA, "after 1 item(s)", "b.mp4=b");
+}
+
+static void what_is_no_archive_fails_and_says_why(void **state)
+{
+    (void)state;
+    const char *text = clips_path("text.tar");
+    clips_write_text(text, "this is no archive at all, whatever its name says");
+    assert_fails(text, &all, WEIR_EDATA, "cannot", "");
+    const char *empty = clips_path("empty.tar");
+    clips_write_text(empty, "");
+    assert_fails(empty, &all, WEIR_EDATA, "cannot open", "");
+    assert_fails(clips_path("missing.tar"), &all, WEIR_ENOTFOUND, "No such file", "");
+    const char *folder = clips_path("folder.tar");
+    clips_make_folder(folder);
+    assert_fails(folder, &all, WEIR_EUNSUPPORTED, "no regular file", "");
+}
+
+static void a_bad_archive_costs_only_itself(void **state)
+{
+    (void)state;
+    const char *paths[] = { clips_path("missing.tar"), plain_archive(), clips_path("nowhere.tar"), plain_archive() };
+    weir_pipeline *pipeline = start(paths, 4, &(weir_tar_config){ .glob = "*.mp4" });
+    weir_item item;
+    int num_items = 0;
+    while (weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND) == WEIR_OK) {
+        num_items++;
+        weir_item_release(&item);
+    }
+    assert_int_equal(num_items, 6);
+    weir_free(pipeline);
+}
+
+/* With one item of room the archive cannot be read ahead; whoever stops then loses nothing but what was asked for. */
+static void stop_in_the_middle_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    shell(
+        "mkdir -p many && cd many && for i in $(seq 1000 1200); do printf $i >$i.mp4; done && tar cf ../many.tar *");
+    const char *path = clips_path("many.tar");
+    weir_pipeline *pipeline = start(&path, 1, &all);
+    weir_item item;
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND), WEIR_OK);
+        assert_int_equal(atoi((const char *)((weir_bytes *)item.data)->name), 1000 + i);
+        weir_item_release(&item);
+    }
+    weir_stop(pipeline);
+    weir_free(pipeline);
+}
+
+static void clips_in_an_archive_decode_as_their_files_do(void **state)
+{
+    (void)state;
+    clips_make("clip_a.mp4", "-f lavfi -i testsrc2=s=160x120:d=1 -c:v mpeg4 -bf 2");
+    clips_make("clip_b.mkv", "-f lavfi -i testsrc2=s=120x160:d=1 -c:v mpeg4 -bf 2");
+    shell("printf cat >clip_a.cls && tar czf clips.tar.gz clip_a.cls clip_a.mp4 clip_b.mkv");
+    const char *path = clips_path("clips.tar.gz");
+    weir_pipeline *pipeline = NULL;
+    weir_error error = { 0 };
+    weir_builder *builder = weir_builder_new();
+    weir_source(builder, &weir_list_source, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
+    weir_pipe(builder, &weir_tar_read, &(weir_tar_config){ .glob = "*.m[pk][4v]", .samples = true }, NULL);
+    weir_pipe(builder, &weir_video_decode,
+              &(weir_video_config){ .width = 64, .height = 64, .input = WEIR_INPUT_BYTES },
+              &(weir_stage_options){ .concurrency = 2, .output_order = WEIR_ORDER_INPUT });
+    weir_sink(builder, 0);
+    if (weir_build(builder, NULL, &pipeline, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    static const char *const names[] = { "clip_a.mp4", "clip_b.mkv" };
+    for (int i = 0; i < 2; i++) {
+        weir_item item;
+        assert_int_equal(weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND), WEIR_OK);
+        const weir_frames *frames = item.data;
+        assert_int_equal(frames->num_frames, 25);
+        assert_non_null(strstr(item.label, names[i]));
+        if (i == 0)
+            assert_memory_equal(frames->sidecars->data, "cat", 3);
+        else
+            assert_null(frames->sidecars);
+        weir_item_release(&item);
+    }
+    weir_free(pipeline);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_file_comes_out_with_its_name),
+        cmocka_unit_test(compressed_archives_are_read_as_well),
+        cmocka_unit_test(only_what_matches_comes_out),
+        cmocka_unit_test(files_of_a_sample_come_out_together),
+        cmocka_unit_test(names_beyond_ascii_and_long_ones_are_kept),
+        cmocka_unit_test(a_file_over_the_limit_costs_only_itself),
+        cmocka_unit_test(a_damaged_archive_gives_what_was_before_the_damage),
+        cmocka_unit_test(what_is_no_archive_fails_and_says_why),
+        cmocka_unit_test(a_bad_archive_costs_only_itself),
+        cmocka_unit_test(stop_in_the_middle_leaves_nothing_behind),
+        cmocka_unit_test(clips_in_an_archive_decode_as_their_files_do),
+    };
+    return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
+}
