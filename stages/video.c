@@ -174,7 +174,7 @@ static int video_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     weir_frames *frames = NULL;
     weir_error error = { 0 };
     if (!path)
-        return weir_task_fail(task, WEIR_EINVAL, 0, "the item holds no path");
+        return weir_task_fail(task, WEIR_EINVAL, 0, "the item has no data: neither a path nor bytes");
 
     worker->task = task;
     weir_ffmpeg_log_begin(&worker->log, label[0] ? label : path);
