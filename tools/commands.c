@@ -1,7 +1,14 @@
 #include "commands.h"
 
-/* clang-format off: one line for each */
+/* clang-format off */
 const tool_command *const tool_commands[] = {
-    &tool_summary, &tool_query, &tool_failures, &tool_slowest, &tool_watch, &tool_plot, &tool_export, NULL,
+    &tool_summary,
+    &tool_query,
+    &tool_failures,
+    &tool_slowest,
+    &tool_watch,
+    &tool_plot,
+    &tool_export,
+    NULL,
 };
 /* clang-format on */
