@@ -9,6 +9,8 @@ const tool_command *const tool_commands[] = {
     &tool_watch,
     &tool_plot,
     &tool_export,
+    &tool_merge,
+    &tool_check,
     NULL,
 };
 /* clang-format on */
