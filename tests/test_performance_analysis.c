@@ -450,6 +450,31 @@ static void verbose_logs_the_figures_of_each_lap(void **state)
     program_free(&program);
 }
 
+static void figures_go_to_prometheus_and_tensorboard_too(void **state)
+{
+    (void)state;
+    struct program program;
+    char *metrics = path_in(work, "weir.prom"), *log = path_in(work, "log"), count[128];
+    run(&program, dataset, OPTIONS("--openmetrics", metrics));
+    assert_int_equal(program.status, 0);
+    program_free(&program);
+    snprintf(count, sizeof count, "stage=\"0:1:decode[10]\"} %d\n",
+             query_count("SELECT sum(num_tasks - num_failures) FROM task_stats"));
+    char *text = read_file(metrics);
+    assert_non_null(strstr(strstr(text, "\nweir_task_duration_seconds_count"), count));
+    free(text);
+
+    run(&program, dataset, OPTIONS("--tensorboard", log));
+    if (program.status == 2) /* built without protobuf-c */
+        assert_non_null(strstr(program.err, "protobuf-c"));
+    else
+        assert_int_equal(program.status, 0);
+    assert_int_equal(access(log, F_OK), program.status ? -1 : 0);
+    program_free(&program);
+    free(metrics);
+    free(log);
+}
+
 static void too_many_failures_fail_the_run_and_the_summary_comes_all_the_same(void **state)
 {
     (void)state;
@@ -554,6 +579,13 @@ static void a_folder_without_a_video_is_refused_by_name(void **state)
     expect_refusal(empty, NULL, "*.mp4");
     free(notes);
     free(empty);
+}
+
+static void exports_that_cannot_be_written_are_refused_by_name(void **state)
+{
+    (void)state;
+    expect_refusal(dataset, OPTIONS("--openmetrics", "/proc/no/weir.prom"), "--openmetrics: ");
+    expect_refusal(dataset, OPTIONS("--tensorboard", "/proc/no/log"), "--tensorboard: ");
 }
 
 static void a_database_that_cannot_be_written_is_refused_by_name(void **state)
@@ -867,12 +899,14 @@ int main(void)
         TEST(one_database_holds_many_runs_and_the_summary_is_of_the_last),
         TEST(stderr_has_the_log_and_stdout_only_the_summary),
         TEST(verbose_logs_the_figures_of_each_lap),
+        TEST(figures_go_to_prometheus_and_tensorboard_too),
         TEST(too_many_failures_fail_the_run_and_the_summary_comes_all_the_same),
         TEST(a_summary_that_cannot_be_written_is_an_error),
         TEST(wrong_numbers_are_refused_by_name),
         TEST(wrong_options_are_refused_by_name),
         TEST(a_folder_that_is_missing_or_no_folder_is_refused_by_name),
         TEST(a_folder_without_a_video_is_refused_by_name),
+        TEST(exports_that_cannot_be_written_are_refused_by_name),
         TEST(a_database_that_cannot_be_written_is_refused_by_name),
         TEST(the_databases_folders_are_made),
         TEST(help_and_version_go_to_stdout),
