@@ -169,6 +169,20 @@ static void csv_is_a_file_for_each_table(void **state)
     assert_holds("err", "--table");
 }
 
+static void tensorboard_is_written_or_said_to_be_missing(void **state)
+{
+    (void)state;
+    record_whole_run("a.db");
+    assert_export("a.db --format tensorboard", 2);
+    assert_holds("err", "-o");
+    int exit_status = export("a.db --format tensorboard -o logs");
+    if (exit_status == 2)
+        assert_holds("err", "protobuf-c");
+    else
+        assert_int_equal(exit_status, 0);
+    assert_int_equal(access(in_folder("logs/run-1"), F_OK), exit_status ? -1 : 0);
+}
+
 static void killed_run_has_no_end(void **state)
 {
     (void)state;
@@ -263,6 +277,7 @@ int main(void)
         TEST(openmetrics_tells_sums_and_promtool_accepts_it),
         TEST(json_holds_every_record),
         TEST(csv_is_a_file_for_each_table),
+        TEST(tensorboard_is_written_or_said_to_be_missing),
         TEST(killed_run_has_no_end),
         TEST(database_being_written_is_exported_up_to_now),
         TEST(nothing_to_export_is_said),

@@ -186,6 +186,27 @@ static void promtool_accepts_it(void **state)
     close_metrics(file);
 }
 
+static void every_metric_is_documented(void **state)
+{
+    (void)state;
+    const char *path = in_folder("weir.prom");
+    weir_openmetrics_file *file = open_metrics(path);
+    observe_start(weir_openmetrics_observer(file));
+    char *guide = read_file("docs/exporting.md", NULL), *text = read_file(path, NULL);
+    int count = 0;
+    for (const char *at = text; (at = strstr(at, "# HELP ")) != NULL; count++) {
+        at += strlen("# HELP ");
+        char row[128];
+        snprintf(row, sizeof row, "\n| `%.*s` |", (int)strcspn(at, " "), at);
+        if (!strstr(guide, row))
+            fail_msg("docs/exporting.md has no row%s", row);
+    }
+    assert_in_range(count, 20, 100);
+    free(guide);
+    free(text);
+    close_metrics(file);
+}
+
 static void events_without_number_are_added_up(void **state)
 {
     (void)state;
@@ -271,6 +292,7 @@ int main(void)
         TEST(file_changes_with_each_whole_lap),
         TEST(readers_never_see_half_a_file),
         TEST(promtool_accepts_it),
+        TEST(every_metric_is_documented),
         TEST(events_without_number_are_added_up),
         TEST(numbers_have_a_point_in_any_locale),
         TEST(missing_folder_is_told_at_once),
