@@ -162,8 +162,6 @@ static int fail_open(const weir_input *input, bool is_local, int averror, weir_e
 int weir_input_open(weir_input *input, const char *path, AVIOInterruptCB interrupt, AVFormatContext **format,
                     weir_error *error)
 {
-    if (!path)
-        return weir_error_set(error, WEIR_EINVAL, 0, "the item has no data: neither a path nor bytes");
     AVDictionary *options = NULL;
     bool is_local = true;
     int rc = WEIR_OK;
