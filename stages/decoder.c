@@ -89,25 +89,38 @@ static bool reordering_is_known(const AVFormatContext *format, const AVCodecPara
     }
 }
 
+/* A picture without a container around it: whatever is to be known of it, its decoder finds. */
+static bool is_still_image(const AVFormatContext *format)
+{
+    const char *name = format->iformat->name;
+    size_t name_bytes = strlen(name);
+    return name_bytes > strlen("_pipe") && strcmp(name + name_bytes - strlen("_pipe"), "_pipe") == 0;
+}
+
 /*
  * Does the container's header hold all that the probe (avformat_find_stream_info) would find? The probe decodes frames
- * to fill in what containers without a full header lack; where there is one video stream, fully described, its result
+ * to fill in what containers without a full header lack; where there is one stream of our kind, fully described, its result
  * is the same without.
  */
-static bool header_is_complete(const AVFormatContext *format)
+static bool header_is_complete(const weir_decoder *decoder)
 {
-    const AVCodecParameters *video = NULL;
+    const AVFormatContext *format = decoder->format;
+    const AVCodecParameters *only = NULL;
+    if (is_still_image(format))
+        return true;
     if (!container_is(format, "mp4") && !container_is(format, "matroska"))
         return false;
     for (unsigned i = 0; i < format->nb_streams; i++) {
         const AVCodecParameters *parameters = format->streams[i]->codecpar;
-        if (parameters->codec_type != AVMEDIA_TYPE_VIDEO)
+        if (parameters->codec_type != decoder->media)
             continue;
-        if (video)
+        if (only)
             return false;
-        video = parameters;
+        only = parameters;
     }
-    return video && video->width > 0 && video->height > 0 && reordering_is_known(format, video);
+    if (only && decoder->media == AVMEDIA_TYPE_AUDIO)
+        return only->sample_rate > 0;
+    return only && only->width > 0 && only->height > 0 && reordering_is_known(format, only);
 }
 
 /* The probe decodes, too, so it has a limit, with room for what decoders add for alignment. Streams that turn up
@@ -129,31 +142,32 @@ static int find_stream_info(const weir_decoder *decoder)
 
 static int probe(weir_decoder *decoder, weir_error *error)
 {
-    if (header_is_complete(decoder->format))
+    if (header_is_complete(decoder))
         return WEIR_OK;
     int rc = find_stream_info(decoder);
     return rc < 0 ? weir_ffmpeg_error(error, rc, "cannot find out what is in it") : WEIR_OK;
 }
 
-static int fail_no_video(const AVFormatContext *format, weir_error *error)
+static int fail_no_stream(const weir_decoder *decoder, weir_error *error)
 {
+    const AVFormatContext *format = decoder->format;
     if (format->nb_streams == 0)
         return weir_error_set(error, WEIR_EDATA, AVERROR_STREAM_NOT_FOUND, "no stream in it at all");
     const char *kind = av_get_media_type_string(format->streams[0]->codecpar->codec_type);
     return weir_error_set(error, WEIR_EUNSUPPORTED, AVERROR_STREAM_NOT_FOUND,
-                          "no video in it: %u stream(s), the first is %s", format->nb_streams,
-                          kind ? kind : "unknown");
+                          "no %s in it: %u stream(s), the first is %s", av_get_media_type_string(decoder->media),
+                          format->nb_streams, kind ? kind : "unknown");
 }
 
 static int choose_stream(weir_decoder *decoder, const AVCodec **codec, weir_error *error)
 {
     AVFormatContext *format = decoder->format;
-    int index = av_find_best_stream(format, AVMEDIA_TYPE_VIDEO, -1, -1, codec, 0);
+    int index = av_find_best_stream(format, decoder->media, -1, -1, codec, 0);
     bool is_cover = index >= 0 && (format->streams[index]->disposition & AV_DISPOSITION_ATTACHED_PIC);
     if (index == AVERROR_STREAM_NOT_FOUND || is_cover)
-        return fail_no_video(format, error);
+        return fail_no_stream(decoder, error);
     if (index < 0)
-        return weir_ffmpeg_error(error, index, "cannot choose a video stream");
+        return weir_ffmpeg_error(error, index, "cannot choose a stream");
 
     decoder->stream = format->streams[index];
     for (unsigned i = 0; i < format->nb_streams; i++) {

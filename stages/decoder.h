@@ -1,6 +1,6 @@
 /*
- * The decoder: a file in, the frames of its best video stream out, in presentation order. Internal. It knows nothing of
- * pipelines; one thread at a time for each decoder.
+ * The decoder: a file in, the frames of its best video (or audio) stream out, in presentation order. Internal. It knows
+ * nothing of pipelines; one thread at a time for each decoder.
  */
 #ifndef WEIR_STAGES_DECODER_H
 #define WEIR_STAGES_DECODER_H
@@ -20,6 +20,7 @@ typedef struct weir_decoder {
     bool (*should_stop)(void *self); /* asked between packets and inside blocking I/O; NULL = never */
     void *self;
     int64_t max_pixels;
+    enum AVMediaType media; /* which kind of stream (0 = video) */
 
     /* of the next file to open: its bytes, its timeout; set by the caller */
     weir_input input;
@@ -41,7 +42,8 @@ typedef struct weir_decoder {
 /* *decoder is all-zero but for what is immutable. WEIR_OK or WEIR_ENOMEM. After any result weir_decoder_free(). */
 int weir_decoder_init(weir_decoder *decoder);
 
-/* A path or URL, or what decoder->input.bytes holds. WEIR_OK, or the failure with *error filled. Afterwards weir_decoder_close(), whatever the result. */
+/* A path or URL, or what decoder->input.bytes holds. WEIR_OK, or the failure with *error filled. Afterwards
+   weir_decoder_close(), whatever the result. */
 int weir_decoder_open(weir_decoder *decoder, const char *path, weir_error *error);
 
 /* WEIR_OK: decoder->frame is the next one, until the next call. WEIR_EOF: there are no more. Or a failure, with *error

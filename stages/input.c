@@ -186,3 +186,74 @@ int weir_input_open(weir_input *input, const char *path, AVIOInterruptCB interru
         avformat_close_input(format);
     return rc;
 }
+
+/* ---- a whole file ------------------------------------------------------------------------------------------- */
+
+static int fail_too_large(uint64_t max_bytes, weir_error *error)
+{
+    return weir_error_set(error, WEIR_ELIMIT, 0, "the file is over the limit of %" PRIu64 " bytes", max_bytes);
+}
+
+/* Room for the bytes that are there already, and more. */
+static int grow(weir_bytes **bytes, size_t used_bytes, size_t size_bytes, weir_error *error)
+{
+    weir_bytes *grown = weir_bytes_new(size_bytes, NULL);
+    if (!grown)
+        return fail_memory(error);
+    if (*bytes)
+        memcpy(grown->data, (*bytes)->data, used_bytes);
+    weir_bytes_free(*bytes);
+    *bytes = grown;
+    return WEIR_OK;
+}
+
+/* What a server says of the size may be wrong, or nothing; one byte more than that shows the end. */
+static int read_all(AVIOContext *avio, uint64_t max_bytes, weir_bytes **bytes, weir_error *error)
+{
+    enum { UNKNOWN_BYTES = 1 << 20 };
+    int64_t told_bytes = avio_size(avio);
+    size_t used_bytes = 0;
+    size_t room_bytes = told_bytes > 0 && (uint64_t)told_bytes <= max_bytes ? (size_t)told_bytes + 1 : UNKNOWN_BYTES;
+    if (told_bytes > 0 && (uint64_t)told_bytes > max_bytes)
+        return fail_too_large(max_bytes, error);
+    for (;;) {
+        int rc = *bytes && used_bytes < room_bytes ? WEIR_OK : grow(bytes, used_bytes, room_bytes, error);
+        if (rc != WEIR_OK)
+            return rc;
+        int got = avio_read(avio, (*bytes)->data + used_bytes, (int)FFMIN(room_bytes - used_bytes, INT32_MAX));
+        if (got == 0 || got == AVERROR_EOF)
+            break;
+        if (got < 0)
+            return weir_ffmpeg_error(error, got, "cannot read");
+        used_bytes += (size_t)got;
+        if (used_bytes > max_bytes)
+            return fail_too_large(max_bytes, error);
+        room_bytes = used_bytes == room_bytes ? room_bytes * 2 : room_bytes;
+    }
+    (*bytes)->size_bytes = used_bytes;
+    return avio->error < 0 && avio->error != AVERROR_EOF ? weir_ffmpeg_error(error, avio->error, "cannot read")
+                                                         : WEIR_OK;
+}
+
+int weir_input_load(weir_input *input, const char *path, uint64_t max_bytes, AVIOInterruptCB interrupt,
+                    weir_bytes **bytes, weir_error *error)
+{
+    AVDictionary *options = NULL;
+    AVIOContext *avio = NULL;
+    bool is_local;
+    *bytes = NULL;
+    int rc = set_url(input, path, &is_local, error);
+    if (rc == WEIR_OK && !is_local)
+        rc = set_timeout(input, &options, error);
+    if (rc == WEIR_OK) {
+        int averror = avio_open2(&avio, input->url, AVIO_FLAG_READ, &interrupt, &options);
+        rc = averror < 0 ? fail_open(input, is_local, averror, error) : read_all(avio, max_bytes, bytes, error);
+    }
+    av_dict_free(&options);
+    avio_closep(&avio);
+    if (rc != WEIR_OK) {
+        weir_bytes_free(*bytes);
+        *bytes = NULL;
+    }
+    return rc;
+}

@@ -45,6 +45,11 @@ void weir_input_take_sidecars(weir_input_kind kind, void *data, weir_bytes **sid
 int weir_input_open(weir_input *input, const char *path, AVIOInterruptCB interrupt, AVFormatContext **format,
                     weir_error *error);
 
+/* Reads all of a path or URL into memory. Neither changes input->bytes nor needs a close. WEIR_OK with *bytes to be freed,
+   or the failure with *error filled: WEIR_ELIMIT if it is larger than max_bytes. */
+int weir_input_load(weir_input *input, const char *path, uint64_t max_bytes, AVIOInterruptCB interrupt,
+                    weir_bytes **bytes, weir_error *error);
+
 void weir_input_close(weir_input *input);
 void weir_input_free(weir_input *input);
 

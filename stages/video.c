@@ -12,6 +12,7 @@
 #include "ffmpeg.h"
 #include "frames.h"
 #include "scaler.h"
+#include "video.h"
 
 /* Beyond this swscale cannot count, and nobody wants it. */
 enum { MAX_SIDE_PIXELS = INT16_MAX };
@@ -49,6 +50,11 @@ static int video_config_init(void *config, weir_error *error)
     return WEIR_OK;
 }
 
+int weir_video_config_check(weir_video_config *video, weir_error *error)
+{
+    return video_config_init(video, error);
+}
+
 static bool task_should_stop(void *self)
 {
     const video_worker *worker = self;
@@ -79,6 +85,15 @@ static void video_worker_free(void *self)
     weir_decoder_free(&worker->decoder);
 }
 
+void weir_video_describe(const weir_decoder *decoder, weir_frames *frames)
+{
+    frames->time_base_num = decoder->stream->time_base.num;
+    frames->time_base_den = decoder->stream->time_base.den;
+    frames->source_width = (uint32_t)decoder->frame->width;
+    frames->source_height = (uint32_t)decoder->frame->height;
+    snprintf(frames->codec, sizeof frames->codec, "%s", avcodec_get_name(decoder->codec->codec_id));
+}
+
 /* The first frame is there: its size may be the result's, and much else is known from here on. */
 static int begin_result(video_worker *worker, const weir_video_config *video, weir_frames_builder *builder,
                         weir_error *error)
@@ -93,16 +108,11 @@ static int begin_result(video_worker *worker, const weir_video_config *video, we
     if (rc != WEIR_OK)
         return rc;
 
-    weir_frames *frames = builder->frames;
-    frames->time_base_num = decoder->stream->time_base.num;
-    frames->time_base_den = decoder->stream->time_base.den;
-    frames->source_width = (uint32_t)frame->width;
-    frames->source_height = (uint32_t)frame->height;
-    snprintf(frames->codec, sizeof frames->codec, "%s", avcodec_get_name(decoder->codec->codec_id));
+    weir_video_describe(decoder, builder->frames);
     return WEIR_OK;
 }
 
-static bool is_corrupt(const AVFrame *frame)
+bool weir_video_is_corrupt(const AVFrame *frame)
 {
     return (frame->flags & AV_FRAME_FLAG_CORRUPT) || frame->decode_error_flags;
 }
@@ -124,7 +134,7 @@ static int add_frame(video_worker *worker, const weir_video_config *video, weir_
 
     int64_t pts = frame->best_effort_timestamp;
     weir_frames_commit(builder, pts == AV_NOPTS_VALUE ? WEIR_PTS_UNKNOWN : pts);
-    builder->frames->num_corrupt_frames += is_corrupt(frame);
+    builder->frames->num_corrupt_frames += weir_video_is_corrupt(frame);
     weir_scaler_describe(&worker->scaler, builder->frames);
     return WEIR_OK;
 }

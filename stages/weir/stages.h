@@ -5,6 +5,7 @@
 #include <weir/bytes.h>
 #include <weir/directory.h>
 #include <weir/dlpack.h>
+#include <weir/image.h>
 #include <weir/list.h>
 #include <weir/npy.h>
 #include <weir/tar.h>

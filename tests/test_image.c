@@ -1,0 +1,196 @@
+/* The still image stage, in a pipeline, beside what the ffmpeg program makes of the same pictures. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <weir/engine.h>
+#include <weir/image.h>
+#include <weir/list.h>
+
+#include "tests/bytes_source.h"
+#include "tests/clips.h"
+
+enum { LIMIT_S = 60 };
+
+/* The only item's picture, to be freed with weir_frames_free(), or NULL with *error filled. */
+static weir_frames *decode(const weir_op *source, const void *source_config, const weir_image_config *config,
+                           weir_error *error)
+{
+    weir_pipeline *pipeline = NULL;
+    weir_builder *builder = weir_builder_new();
+    weir_source(builder, source, source_config, NULL);
+    weir_pipe(builder, &weir_image_decode, config, NULL);
+    weir_sink(builder, 0);
+    if (weir_build(builder, NULL, &pipeline, error) != WEIR_OK)
+        fail_msg("%s", error->message);
+
+    weir_frames *frames = NULL;
+    weir_item item;
+    int rc = weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND);
+    if (rc == WEIR_OK) {
+        frames = item.data;
+        assert_int_equal(item.size_bytes, frames->memory_bytes);
+        assert_int_equal(frames->num_frames, 1);
+        item.data = NULL;
+        weir_item_release(&item);
+        rc = weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND);
+    }
+    assert_int_equal(rc, WEIR_EOF);
+    weir_stage_error(pipeline, "image", error);
+    weir_free(pipeline);
+    return frames;
+}
+
+static weir_frames *decode_path(const char *path, const weir_image_config *config, weir_error *error)
+{
+    return decode(&weir_list_source, &(weir_list_config){ .paths = &path, .num_paths = 1 }, config, error);
+}
+
+static const struct picture {
+    const char *name;
+    const char *arguments;
+    const char *codec;
+} pictures[] = {
+    { "a.jpg", "-f lavfi -i testsrc2=s=320x240 -frames:v 1 -q:v 3", "mjpeg" },
+    { "odd 444.jpg", "-f lavfi -i testsrc2=s=161x99 -frames:v 1 -pix_fmt yuvj444p -q:v 3", "mjpeg" },
+    { "a%03d.jpg.png", "-f lavfi -i testsrc2=s=160x121 -frames:v 1 -update 1", "png" },
+    { "gray.png", "-f lavfi -i testsrc2=s=160x121,format=gray -frames:v 1", "png" },
+    { "palette.gif", "-f lavfi -i testsrc2=s=160x120:d=1", "gif" },
+    { "a.bmp", "-f lavfi -i testsrc2=s=160x120 -frames:v 1", "bmp" },
+    { "a.tiff", "-f lavfi -i testsrc2=s=160x120 -frames:v 1", "tiff" },
+    { "a.webp", "-f lavfi -i testsrc2=s=160x120 -frames:v 1 -c:v libwebp", "webp" },
+};
+
+enum { NUM_PICTURES = sizeof pictures / sizeof pictures[0] };
+
+/* The same bytes as `ffmpeg -vf FILTER`, whose first frame counts. */
+static void assert_as_ffmpeg(const struct picture *picture, const weir_image_config *config, const char *filter)
+{
+    weir_error error = { 0 };
+    size_t expected_bytes;
+    const char *path = clips_make(picture->name, picture->arguments);
+    if (!path)
+        return;
+    const char *plain = clips_path("plain name"); /* without a '%', which ffmpeg would expand */
+    unlink(plain);
+    assert_int_equal(symlink(path, plain), 0);
+    uint8_t *expected = clips_decode(plain, filter, &expected_bytes);
+    weir_frames *frames = decode_path(path, config, &error);
+    if (!frames)
+        fail_msg("%s: %s", picture->name, error.message);
+    size_t num_bytes = (size_t)frames->width * frames->height * frames->channels;
+    assert_true(num_bytes <= expected_bytes);
+    if (memcmp(frames->data, expected, num_bytes) != 0)
+        fail_msg("%s, %s: not what ffmpeg gives", picture->name, filter);
+    assert_string_equal(frames->codec, picture->codec);
+    assert_int_equal(frames->num_errors, 0);
+    free(expected);
+    weir_frames_free(frames);
+}
+
+static void pictures_are_ffmpegs_bytes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < NUM_PICTURES; i++) {
+        assert_as_ffmpeg(&pictures[i],
+                         &(weir_image_config){
+                             .width = 64, .height = 80, .resize = WEIR_RESIZE_STRETCH, .scaler = WEIR_SCALER_EXACT },
+                         "scale=64:80:flags=bicubic,format=rgb24");
+        assert_as_ffmpeg(&pictures[i], &(weir_image_config){ .scaler = WEIR_SCALER_EXACT },
+                         "scale=flags=bicubic,format=rgb24");
+    }
+}
+
+static void pictures_from_memory_are_those_from_the_file(void **state)
+{
+    (void)state;
+    weir_error error = { 0 };
+    const char *path = clips_make(pictures[0].name, pictures[0].arguments);
+    weir_frames *expected = decode_path(path, &(weir_image_config){ 0 }, &error);
+    weir_bytes *bytes = bytes_of_file(path, "member.without.ending");
+    bytes->next = bytes_of_file(path, "sidecar");
+    weir_frames *frames = decode(&bytes_source, &(bytes_source_config){ .files = &bytes, .num_files = 1 },
+                                 &(weir_image_config){ .input = WEIR_INPUT_BYTES }, &error);
+    assert_non_null(expected);
+    assert_non_null(frames);
+    assert_int_equal(frames->width, 320);
+    assert_int_equal(frames->height, 240);
+    assert_memory_equal(frames->data, expected->data, 320 * 240 * 3);
+    assert_string_equal(frames->sidecars->name, "sidecar");
+    weir_frames_free(frames);
+    weir_frames_free(expected);
+}
+
+static void assert_fails(const char *path, const weir_image_config *config, int status, const char *said)
+{
+    weir_error error = { 0 };
+    weir_frames *frames = decode_path(path, config, &error);
+    assert_null(frames);
+    if (error.status != status || !strstr(error.message, said))
+        fail_msg("%s: %s: %s", path, weir_status_name(error.status), error.message);
+}
+
+static void what_is_no_picture_fails_and_says_why(void **state)
+{
+    (void)state;
+    const weir_image_config plain = { 0 };
+    const char *text = clips_path("text.jpg");
+    const char *empty = clips_path("empty.png");
+    const char *picture = clips_make(pictures[0].name, pictures[0].arguments);
+    clips_write_text(text, "this is no picture at all, whatever its name says");
+    clips_write_text(empty, "");
+    assert_fails(text, &plain, WEIR_EDATA, "cannot decode the picture");
+    assert_fails(empty, &plain, WEIR_EDATA, "empty");
+    assert_fails(clips_path("missing.png"), &plain, WEIR_ENOTFOUND, "No such file");
+    assert_fails(clips_make("sound.wav", "-f lavfi -i sine=d=0.2"), &plain, WEIR_EUNSUPPORTED, "no video");
+    assert_fails(clips_cut(picture, "cut.jpg", 300), &plain, WEIR_EDATA, "picture");
+    assert_fails(picture, &(weir_image_config){ .max_file_bytes = 1000 }, WEIR_ELIMIT, "1000 bytes");
+    assert_fails(clips_make("large.png", "-f lavfi -i color=s=2000x1000 -frames:v 1"),
+                 &(weir_image_config){ .max_pixels = 1000000 }, WEIR_ELIMIT, "max_pixels");
+}
+
+/* What is cut off in the middle comes out patched up, and says so. */
+static void a_damaged_picture_is_counted(void **state)
+{
+    (void)state;
+    weir_error error = { 0 };
+    const char *path = clips_make(pictures[0].name, pictures[0].arguments);
+    weir_frames *frames = decode_path(clips_cut(path, "half.jpg", 8000), &(weir_image_config){ 0 }, &error);
+    assert_non_null(frames);
+    assert_int_equal(frames->num_corrupt_frames, 1);
+    weir_frames_free(frames);
+}
+
+static void impossible_options_are_refused(void **state)
+{
+    (void)state;
+    static const weir_image_config bad[] = { { .width = 40000 }, { .resize = (weir_resize)9 } };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        weir_pipeline *pipeline = NULL;
+        weir_error error = { 0 };
+        weir_builder *builder = weir_builder_new();
+        weir_source(builder, &weir_list_source, &(weir_list_config){ 0 }, NULL);
+        weir_pipe(builder, &weir_image_decode, &bad[i], NULL);
+        weir_sink(builder, 0);
+        assert_int_equal(weir_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pictures_are_ffmpegs_bytes),
+        cmocka_unit_test(pictures_from_memory_are_those_from_the_file),
+        cmocka_unit_test(what_is_no_picture_fails_and_says_why),
+        cmocka_unit_test(a_damaged_picture_is_counted),
+        cmocka_unit_test(impossible_options_are_refused),
+    };
+    return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
+}
