@@ -155,15 +155,27 @@ void weir_npy_abort(weir_npy *npy)
     npy_end(npy);
 }
 
-int weir_frames_write_npy(const weir_frames *frames, const char *path, weir_error *error)
+static int write_tensor(const weir_tensor *tensor, const char *path, weir_error *error)
 {
     weir_npy *npy;
     int rc = weir_npy_open(&npy, path, error);
     if (rc != WEIR_OK)
         return rc;
-    rc = weir_npy_add_frames(npy, frames, error);
+    rc = npy_add(npy, tensor, error);
     if (rc == WEIR_OK)
         return weir_npy_close(npy, error);
     weir_npy_abort(npy);
     return rc;
+}
+
+int weir_frames_write_npy(const weir_frames *frames, const char *path, weir_error *error)
+{
+    weir_tensor tensor = weir_frames_tensor(frames);
+    return write_tensor(&tensor, path, error);
+}
+
+int weir_audio_write_npy(const weir_audio *audio, const char *path, weir_error *error)
+{
+    weir_tensor tensor = weir_audio_tensor(audio);
+    return write_tensor(&tensor, path, error);
 }

@@ -21,6 +21,19 @@ weir_tensor weir_frames_tensor(const weir_frames *frames)
     return tensor;
 }
 
+weir_tensor weir_audio_tensor(const weir_audio *audio)
+{
+    int64_t num_samples = (int64_t)audio->num_samples;
+    int64_t channels = audio->channels;
+    return (weir_tensor){
+        .data = audio->data,
+        .kind = 'f',
+        .num_bytes = sizeof *audio->data,
+        .num_dims = 2,
+        .shape = { audio->planar ? channels : num_samples, audio->planar ? num_samples : channels },
+    };
+}
+
 size_t weir_tensor_bytes(const weir_tensor *tensor, int dim)
 {
     size_t num_bytes = tensor->num_bytes;

@@ -5,11 +5,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <weir/audio.h>
 #include <weir/video.h>
 
 enum { WEIR_TENSOR_MAX_DIMS = 4 };
 
-/* Rows first, without gaps; shape[0] counts the frames. */
+/* Rows first, without gaps; shape[0] counts the frames of a video. */
 typedef struct weir_tensor {
     void *data;
     char kind;         /* as NumPy has it: 'u' unsigned, 'f' floating point */
@@ -21,6 +22,9 @@ typedef struct weir_tensor {
 /* RGB and gray: [frames][height][width][channels] or [frames][channels][height][width], as its layout says. YUV, whose
    planes differ in size: [frames][bytes]. Borrows the data. */
 weir_tensor weir_frames_tensor(const weir_frames *frames);
+
+/* [samples][channels] or, if planar, [channels][samples]. Borrows the data. */
+weir_tensor weir_audio_tensor(const weir_audio *audio);
 
 /* Of all values from shape[dim] on: dim 0 is everything, dim 1 one frame. */
 size_t weir_tensor_bytes(const weir_tensor *tensor, int dim);

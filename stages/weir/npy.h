@@ -1,5 +1,5 @@
 /*
- * Frames into a .npy file, NumPy's own: `numpy.load("out.npy")` gives the array, `mmap_mode="r"` without reading it. Its
+ * Frames, or samples, into a .npy file, NumPy's own: `numpy.load("out.npy")` gives the array, `mmap_mode="r"` without reading it. Its
  * shape is that of the frames, [N, height, width, 3] of uint8 unless the decode stage was told otherwise.
  *
  * Pieces of a long video (weir_video_config.piece_frames) are added one by one, in constant memory. The file is written
@@ -8,6 +8,7 @@
 #ifndef WEIR_NPY_H
 #define WEIR_NPY_H
 
+#include <weir/audio.h>
 #include <weir/export.h>
 #include <weir/status.h>
 #include <weir/video.h>
@@ -36,6 +37,9 @@ WEIR_API void weir_npy_abort(weir_npy *npy);
 
 /* All three in one: the frames as a file. */
 WEIR_API int weir_frames_write_npy(const weir_frames *frames, const char *path, weir_error *error);
+
+/* The same for samples: an array of float, [samples, channels] or, if planar, [channels, samples]. */
+WEIR_API int weir_audio_write_npy(const weir_audio *audio, const char *path, weir_error *error);
 
 #ifdef __cplusplus
 }

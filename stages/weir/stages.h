@@ -2,6 +2,7 @@
 #ifndef WEIR_STAGES_H
 #define WEIR_STAGES_H
 
+#include <weir/audio.h>
 #include <weir/bytes.h>
 #include <weir/directory.h>
 #include <weir/dlpack.h>

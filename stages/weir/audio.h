@@ -1,0 +1,68 @@
+/*
+ * The audio decode stage: a path comes in, the samples of the file's best audio stream go out, as one contiguous array of
+ * float, at the rate and with the channels that were asked for.
+ *
+ * In: an item whose data is a path or a URL (a char *) or, if the config says so, the file itself (a weir_bytes *). Out: an
+ * item whose data is a weir_audio * (freed with weir_audio_free()) and whose size_bytes is all the memory it takes.
+ *
+ * Failures are those of weir_video_decode, with audio in the place of video. Damage within a file is counted in the result
+ * as long as samples come out. Gaps in the timestamps are not filled.
+ */
+#ifndef WEIR_AUDIO_H
+#define WEIR_AUDIO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/bytes.h>
+#include <weir/export.h>
+#include <weir/op.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Setting this struct to all-0 is equivalent to defaults. */
+typedef struct weir_audio_config {
+    uint32_t sample_rate; /* of the result, in Hz; resampled as FFmpeg does (0 = that of the first samples) */
+    uint32_t
+        channels; /* of the result, mixed as FFmpeg does: 1 = mono, 2 = stereo, … (0 = those of the first samples) */
+    bool planar;  /* channel by channel: [channels][samples] (default: sample by sample, [samples][channels]) */
+
+    weir_input_kind input; /* what an item's data is (default WEIR_INPUT_PATH) */
+    int64_t io_timeout_ns; /* as in weir_video_config */
+
+    uint64_t max_bytes; /* of one result: beyond it the task fails with WEIR_ELIMIT (0 = 8 GiB) */
+} weir_audio_config;
+
+/* Decoded samples. One owner at a time; everything in it is freed by weir_audio_free(). */
+typedef struct weir_audio {
+    float *data;          /* [num_samples][channels] or, if planar, [channels][num_samples]; contiguous; full scale is
+                             -1 to 1, and may be exceeded */
+    uint64_t num_samples; /* of each channel */
+    uint32_t channels;
+    uint32_t sample_rate;
+    bool planar;
+
+    int64_t start_ns; /* the first sample's time; INT64_MIN = unknown */
+
+    char codec[32];              /* FFmpeg's name of it: "aac" */
+    uint32_t source_sample_rate; /* of the first samples as they were coded */
+    uint32_t source_channels;
+    uint64_t num_errors;  /* packets that could not be read or decoded. 0 = the file is whole */
+    size_t memory_bytes;  /* all that this result takes */
+    weir_bytes *sidecars; /* as in weir_frames */
+} weir_audio;
+
+/* Frees a weir_audio and all it holds; the type is that of weir_item.release. NULL is fine. Any thread. */
+WEIR_API void weir_audio_free(void *audio);
+
+/* The stage. */
+extern WEIR_API const weir_op weir_audio_decode;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

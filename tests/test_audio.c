@@ -1,0 +1,255 @@
+/* The audio decode stage, in a pipeline, beside what the ffmpeg program makes of the same files. */
+#include <inttypes.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <weir/audio.h>
+#include <weir/engine.h>
+#include <weir/list.h>
+#include <weir/npy.h>
+
+#include "tests/bytes_source.h"
+#include "tests/clips.h"
+
+enum { LIMIT_S = 60 };
+
+/* The only item's samples, to be freed with weir_audio_free(), or NULL with *error filled. */
+static weir_audio *decode(const weir_op *source, const void *source_config, const weir_audio_config *config,
+                          weir_error *error)
+{
+    weir_pipeline *pipeline = NULL;
+    weir_builder *builder = weir_builder_new();
+    weir_source(builder, source, source_config, NULL);
+    weir_pipe(builder, &weir_audio_decode, config, NULL);
+    weir_sink(builder, 0);
+    if (weir_build(builder, NULL, &pipeline, error) != WEIR_OK)
+        fail_msg("%s", error->message);
+
+    weir_audio *audio = NULL;
+    weir_item item;
+    int rc = weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND);
+    if (rc == WEIR_OK) {
+        audio = item.data;
+        assert_int_equal(item.size_bytes, audio->memory_bytes);
+        item.data = NULL;
+        weir_item_release(&item);
+        rc = weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND);
+    }
+    assert_int_equal(rc, WEIR_EOF);
+    weir_stage_error(pipeline, "audio", error);
+    weir_free(pipeline);
+    return audio;
+}
+
+static weir_audio *decode_path(const char *path, const weir_audio_config *config, weir_error *error)
+{
+    return decode(&weir_list_source, &(weir_list_config){ .paths = &path, .num_paths = 1 }, config, error);
+}
+
+static weir_audio *decode_whole(const char *path, const weir_audio_config *config)
+{
+    weir_error error = { 0 };
+    weir_audio *audio = decode_path(path, config, &error);
+    if (!audio)
+        fail_msg("%s: %s", path, error.message);
+    return audio;
+}
+
+/* What `ffmpeg -i path OPTIONS -f f32le` gives, interleaved; to be freed. */
+static float *ffmpeg_samples(const char *path, const char *options, size_t *num_floats)
+{
+    char command[4096];
+    enum { MAX_FLOATS = 1 << 22 };
+    float *samples = malloc(MAX_FLOATS * sizeof *samples);
+    assert_non_null(samples);
+    snprintf(command, sizeof command, "ffmpeg -nostdin -v quiet -i '%s' %s -f f32le -c:a pcm_f32le -", path, options);
+    FILE *stream = popen(command, "r");
+    assert_non_null(stream);
+    *num_floats = fread(samples, sizeof *samples, MAX_FLOATS, stream);
+    pclose(stream);
+    return samples;
+}
+
+/* Both the same, but for the last bits of a float, which depend on how the samples were cut into frames. */
+static void assert_as_ffmpeg(const char *path, const weir_audio_config *config, const char *options)
+{
+    size_t num_floats;
+    float *expected = ffmpeg_samples(path, options, &num_floats);
+    weir_audio *audio = decode_whole(path, config);
+    assert_true(num_floats > 0);
+    if (audio->num_samples * audio->channels != num_floats)
+        fail_msg("%s %s: %" PRIu64 " samples of %u channels, ffmpeg gives %zu values", path, options,
+                 audio->num_samples, audio->channels, num_floats);
+    for (uint64_t i = 0; i < audio->num_samples; i++) {
+        for (uint32_t channel = 0; channel < audio->channels; channel++) {
+            float value = audio->planar ? audio->data[channel * audio->num_samples + i]
+                                        : audio->data[i * audio->channels + channel];
+            float wanted = expected[i * audio->channels + channel];
+            if (fabsf(value - wanted) > 2e-6F)
+                fail_msg("%s %s: sample %" PRIu64 " of channel %u is %g, ffmpeg gives %g", path, options, i, channel,
+                         (double)value, (double)wanted);
+        }
+    }
+    assert_int_equal(audio->num_errors, 0);
+    free(expected);
+    weir_audio_free(audio);
+}
+
+#define TWO_TONES \
+    "-f lavfi -i sine=f=440:d=1.5:r=44100 -f lavfi -i sine=f=880:d=1.5:r=44100 -filter_complex amerge=inputs=2 "
+
+static const struct clip {
+    const char *name;
+    const char *arguments;
+} clips[] = {
+    { "a.wav", TWO_TONES "-c:a pcm_s16le" },
+    { "a24.wav", TWO_TONES "-c:a pcm_s24le" },
+    { "a.flac", TWO_TONES "-c:a flac" },
+    { "a.m4a", TWO_TONES "-c:a aac" },
+    { "a.mp3", TWO_TONES "-c:a libmp3lame" },
+    { "a.opus", TWO_TONES "-c:a libopus -ar 48000" },
+    { "a.ogg", TWO_TONES "-c:a libvorbis" },
+    { "mono.wav", "-f lavfi -i sine=d=0.7:r=22050 -c:a pcm_u8" },
+    { "surround.flac", "-f lavfi -i sine=d=0.7:r=48000 -af 'pan=5.1|FL=c0|FR=0.5*c0|FC=0.2*c0|BL=c0' -c:a flac" },
+    { "video.mp4", "-f lavfi -i testsrc2=s=160x120:d=1 -f lavfi -i sine=d=1:r=44100 -c:v mpeg4 -c:a aac -shortest" },
+    { "video.ts", "-f lavfi -i testsrc2=s=160x120:d=1 -f lavfi -i sine=d=1:r=44100 -c:v mpeg4 -c:a aac -shortest" },
+};
+
+static void assert_clips_as_ffmpeg(const weir_audio_config *config, const char *options)
+{
+    for (size_t i = 0; i < sizeof clips / sizeof clips[0]; i++) {
+        const char *path = clips_make(clips[i].name, clips[i].arguments);
+        if (path)
+            assert_as_ffmpeg(path, config, options);
+    }
+}
+
+static void samples_are_ffmpegs(void **state)
+{
+    (void)state;
+    assert_clips_as_ffmpeg(&(weir_audio_config){ 0 }, "");
+    assert_clips_as_ffmpeg(&(weir_audio_config){ .planar = true }, "");
+}
+
+static void resampled_and_mixed_samples_are_ffmpegs(void **state)
+{
+    (void)state;
+    assert_clips_as_ffmpeg(&(weir_audio_config){ .sample_rate = 16000, .channels = 1 }, "-ar 16000 -ac 1");
+    assert_clips_as_ffmpeg(&(weir_audio_config){ .sample_rate = 48000, .channels = 2, .planar = true },
+                           "-ar 48000 -ac 2");
+}
+
+static void the_result_tells_what_it_is(void **state)
+{
+    (void)state;
+    const char *path = clips_make("a.flac", TWO_TONES "-c:a flac");
+    weir_audio *audio = decode_whole(path, &(weir_audio_config){ .sample_rate = 22050, .planar = true });
+    assert_string_equal(audio->codec, "flac");
+    assert_int_equal(audio->sample_rate, 22050);
+    assert_int_equal(audio->channels, 2);
+    assert_int_equal(audio->source_sample_rate, 44100);
+    assert_int_equal(audio->source_channels, 2);
+    assert_int_equal(audio->start_ns, 0);
+    assert_in_range(audio->num_samples, 33075 - 32, 33075 + 32);
+    assert_true(audio->memory_bytes >= audio->num_samples * 2 * sizeof(float));
+
+    weir_error error = { 0 };
+    const char *npy = clips_path("audio.npy");
+    char header[256] = { 0 };
+    char shape[64];
+    assert_int_equal(weir_audio_write_npy(audio, npy, &error), WEIR_OK);
+    FILE *file = fopen(npy, "rb");
+    assert_non_null(file);
+    assert_true(fread(header, 1, sizeof header - 1, file) > 0);
+    fclose(file);
+    snprintf(shape, sizeof shape, "f4', 'fortran_order': False, 'shape': (2, %" PRIu64 ", )", audio->num_samples);
+    assert_non_null(strstr(header + 10, shape));
+    weir_audio_free(audio);
+}
+
+static void samples_from_memory_are_those_from_the_file(void **state)
+{
+    (void)state;
+    weir_error error = { 0 };
+    const char *path = clips_make("a.flac", TWO_TONES "-c:a flac");
+    weir_audio *expected = decode_whole(path, &(weir_audio_config){ 0 });
+    weir_bytes *bytes = bytes_of_file(path, NULL);
+    bytes->next = bytes_of_file(path, "sidecar");
+    weir_audio *audio = decode(&bytes_source, &(bytes_source_config){ .files = &bytes, .num_files = 1 },
+                               &(weir_audio_config){ .input = WEIR_INPUT_BYTES }, &error);
+    assert_non_null(audio);
+    assert_int_equal(audio->num_samples, expected->num_samples);
+    assert_memory_equal(audio->data, expected->data, audio->num_samples * audio->channels * sizeof(float));
+    assert_string_equal(audio->sidecars->name, "sidecar");
+    weir_audio_free(audio);
+    weir_audio_free(expected);
+}
+
+static void assert_fails(const char *path, const weir_audio_config *config, int status, const char *said)
+{
+    weir_error error = { 0 };
+    weir_audio *audio = decode_path(path, config, &error);
+    assert_null(audio);
+    if (error.status != status || !strstr(error.message, said))
+        fail_msg("%s: %s: %s", path, weir_status_name(error.status), error.message);
+}
+
+static void what_is_no_audio_fails_and_says_why(void **state)
+{
+    (void)state;
+    const weir_audio_config plain = { 0 };
+    const char *text = clips_path("text.wav");
+    clips_write_text(text, "this is no audio at all, whatever its name says");
+    assert_fails(text, &plain, WEIR_EDATA, "cannot open");
+    assert_fails(clips_path("missing.wav"), &plain, WEIR_ENOTFOUND, "No such file");
+    assert_fails(clips_make("silent.mp4", "-f lavfi -i testsrc2=s=160x120:d=1 -c:v mpeg4"), &plain, WEIR_EUNSUPPORTED,
+                 "no audio in it");
+    const char *path = clips_make("a.flac", TWO_TONES "-c:a flac");
+    assert_fails(path, &(weir_audio_config){ .max_bytes = 100000 }, WEIR_ELIMIT, "max_bytes");
+}
+
+static void what_is_cut_off_gives_what_is_there(void **state)
+{
+    (void)state;
+    const char *whole = clips_make("a.flac", TWO_TONES "-c:a flac");
+    weir_audio *audio = decode_whole(clips_cut(whole, "cut.flac", 40000), &(weir_audio_config){ 0 });
+    assert_in_range(audio->num_samples, 4096, 66150 - 1);
+    weir_audio_free(audio);
+}
+
+static void impossible_options_are_refused(void **state)
+{
+    (void)state;
+    static const weir_audio_config bad[] = { { .channels = 1000 }, { .sample_rate = 1U << 30 } };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        weir_pipeline *pipeline = NULL;
+        weir_error error = { 0 };
+        weir_builder *builder = weir_builder_new();
+        weir_source(builder, &weir_list_source, &(weir_list_config){ 0 }, NULL);
+        weir_pipe(builder, &weir_audio_decode, &bad[i], NULL);
+        weir_sink(builder, 0);
+        assert_int_equal(weir_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(samples_are_ffmpegs),
+        cmocka_unit_test(resampled_and_mixed_samples_are_ffmpegs),
+        cmocka_unit_test(the_result_tells_what_it_is),
+        cmocka_unit_test(samples_from_memory_are_those_from_the_file),
+        cmocka_unit_test(what_is_no_audio_fails_and_says_why),
+        cmocka_unit_test(what_is_cut_off_gives_what_is_there),
+        cmocka_unit_test(impossible_options_are_refused),
+    };
+    return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
+}
