@@ -95,7 +95,8 @@ static int read_contents(weir_reader *reader, const weir_filter *filter, struct 
     weir_grouping grouping = { .by = WEIR_BY_RUN | WEIR_BY_NAME };
     int status = read_kind(reader, WEIR_RECORD_RUN, filter, take_run, contents, error);
     if (status == WEIR_OK && contents->num_runs == 0)
-        status = weir_error_set(error, WEIR_ENOTFOUND, 0, "no run in %s fulfils the conditions", weir_reader_path(reader));
+        status =
+            weir_error_set(error, WEIR_ENOTFOUND, 0, "no run in %s fulfils the conditions", weir_reader_path(reader));
     if (status == WEIR_OK)
         status = weir_totals_read(reader, filter, &grouping, &contents->totals, error);
     if (status == WEIR_OK)

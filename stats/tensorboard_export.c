@@ -253,7 +253,8 @@ static int export_runs(weir_reader *reader, const weir_filter *filter, const cha
     }
     weir_query_end(query);
     if (status == WEIR_EOF && num_runs == 0)
-        return weir_error_set(error, WEIR_ENOTFOUND, 0, "no run in %s fulfils the conditions", weir_reader_path(reader));
+        return weir_error_set(error, WEIR_ENOTFOUND, 0, "no run in %s fulfils the conditions",
+                              weir_reader_path(reader));
     return status == WEIR_EOF ? WEIR_OK : status;
 }
 
