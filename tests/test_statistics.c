@@ -1,0 +1,940 @@
+/*
+ * The figures: what each one means, that the laps add up to the item and the nanosecond, and how observers are told.
+ * Laps are a millisecond long here. What a lap shows is checked where the state of things is known throughout it.
+ */
+#include "support.h"
+
+#include <sched.h>
+#include <time.h>
+
+static test_ledger ledger;
+
+enum { LAPS = 10 /* that a state is watched for */ };
+
+static const weir_pipeline_options quick = { .threads = 2, .stats_interval_ns = WEIR_MILLISECOND };
+
+static weir_pipeline *build_recorded(weir_builder *builder, weir_pipeline_options options, test_recorder *recorder)
+{
+    recorder_init(recorder);
+    options.observer = &recorder->observer;
+    return build(builder, &options);
+}
+
+/* ---- laps in which the state is known -------------------------------------------------------------------------- */
+
+/* The laps from `first` up to before `end` lie wholly in a time in which nothing changed. */
+typedef struct lap_span {
+    uint64_t first, end;
+} lap_span;
+
+/* Whatever state the pipeline is in now and stays in: waits for LAPS laps of it. One lap may have ended and not been told
+   yet, and the next one has begun. */
+static lap_span watch_laps(test_recorder *recorder)
+{
+    uint64_t first = (uint64_t)counter_value(&recorder->laps) + 2;
+    counter_await(&recorder->laps, (int64_t)first + LAPS);
+    return (lap_span){ first, first + LAPS };
+}
+
+/* Copies of the laps of a stage or queue in the span. */
+static void stage_laps(test_recorder *recorder, lap_span span, const char *name, weir_stage_lap laps[LAPS])
+{
+    size_t found = 0;
+    pthread_mutex_lock(&recorder->lock);
+    for (uint64_t i = 0; i < recorder->num_stage_records; i++) {
+        const stage_record *record = &recorder->stages[i];
+        if (record->lap_number >= span.first && record->lap_number < span.end && strcmp(record->name, name) == 0)
+            laps[found++] = record->lap;
+    }
+    pthread_mutex_unlock(&recorder->lock);
+    assert_int_equal(found, LAPS);
+}
+
+static void queue_laps(test_recorder *recorder, lap_span span, const char *name, weir_queue_lap laps[LAPS])
+{
+    size_t found = 0;
+    pthread_mutex_lock(&recorder->lock);
+    for (uint64_t i = 0; i < recorder->num_queue_records; i++) {
+        const queue_record *record = &recorder->queues[i];
+        if (record->lap_number >= span.first && record->lap_number < span.end && strcmp(record->name, name) == 0)
+            laps[found++] = record->lap;
+    }
+    pthread_mutex_unlock(&recorder->lock);
+    assert_int_equal(found, LAPS);
+}
+
+static weir_stage_snapshot look_at(weir_pipeline *pipeline, const char *stage)
+{
+    weir_snapshot *snapshot;
+    weir_stage_snapshot seen = { 0 };
+    assert_int_equal(weir_pipeline_snapshot(pipeline, &snapshot), WEIR_OK);
+    for (size_t i = 0; i < snapshot->num_stages; i++)
+        if (strcmp(snapshot->stages[i].name, stage) == 0)
+            seen = snapshot->stages[i];
+    weir_snapshot_free(snapshot);
+    return seen;
+}
+
+#define AWAIT_SLOTS(pipeline, stage, state, expected) \
+    while (look_at(pipeline, stage).state != (expected)) \
+    sched_yield()
+
+/* ---- every slot's time is in one state ------------------------------------------------------------------------ */
+
+static int64_t slot_time(const weir_stage_lap *lap)
+{
+    return lap->busy_ns + lap->wait_in_ns + lap->wait_thread_ns + lap->wait_out_ns;
+}
+
+static uint32_t slots_of(const test_recorder *recorder, const char *stage)
+{
+    for (uint32_t i = 0; i < recorder->num_stages; i++)
+        if (strcmp(recorder->infos[i].name, stage) == 0)
+            return recorder->infos[i].concurrency;
+    fail_msg("no stage %s", stage);
+    return 0;
+}
+
+/* What holds in every lap of every run, when it is over. */
+static void assert_laps_are_sound(test_recorder *recorder)
+{
+    int64_t end_unix_ns = recorder->run.start_unix_ns;
+    for (uint64_t i = 0; i < recorder->num_stage_records; i++) {
+        const stage_record *record = &recorder->stages[i];
+        const weir_stage_lap *lap = &record->lap;
+        assert_true(lap->elapsed_ns >= 0);
+        assert_int_equal(slot_time(lap), slots_of(recorder, record->name) * lap->elapsed_ns);
+        assert_true(lap->cpu_ns >= 0 && lap->cpu_ns <= lap->busy_ns);
+        assert_int_equal(record->histogram_count, lap->num_tasks - lap->num_failures);
+        assert_true(lap->num_skipped <= lap->num_tasks - lap->num_failures);
+        assert_true((int64_t)record->histogram_count * lap->max_ns >= lap->success_ns);
+        assert_true(lap->end_unix_ns >= end_unix_ns);
+        end_unix_ns = lap->end_unix_ns;
+    }
+    for (uint64_t i = 0; i < recorder->num_queue_records; i++) {
+        const queue_record *record = &recorder->queues[i];
+        const weir_queue_lap *lap = &record->lap;
+        assert_int_equal(record->put_count, lap->num_put);
+        assert_int_equal(record->get_count, lap->num_items);
+        assert_true(lap->occupied_ns >= 0 && lap->occupied_ns <= lap->elapsed_ns);
+        assert_true(lap->max_depth <= lap->capacity);
+        assert_true(lap->depth_ns >= (double)lap->occupied_ns);
+        assert_true(lap->depth_ns <= (double)lap->occupied_ns * (double)lap->max_depth * (1 + 1e-9));
+        assert_true(lap->bytes_ns <= (double)lap->occupied_ns * (double)lap->max_bytes * (1 + 1e-9));
+    }
+}
+
+static void free_recorded(weir_pipeline *pipeline, test_recorder *recorder)
+{
+    weir_free(pipeline);
+    assert_true(recorder->ended);
+    assert_laps_are_sound(recorder);
+    recorder_free(recorder);
+    ledger_close(&ledger);
+}
+
+/* Three slots of long tasks; nothing comes out until the gate is opened. */
+static void before_the_first_item_comes_out_the_sink_is_empty(void **state)
+{
+    (void)state;
+    test_gate gate = GATE;
+    test_recorder recorder;
+    weir_queue_lap queue[LAPS];
+    weir_stage_lap stage[LAPS];
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 20 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_pipe(builder, &gated_op, &gate, &(weir_stage_options){ .concurrency = 3, .threads = 3 });
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
+    gate_await_waiting(&gate, 3);
+    AWAIT_SLOTS(pipeline, "0:0:src", waiting_out, 1); /* the queue before is full */
+    lap_span held = watch_laps(&recorder);
+    lap_span all = { 0, held.end };
+
+    stage_laps(&recorder, held, "0:1:gated[3]", stage);
+    for (int i = 0; i < LAPS; i++) {
+        assert_int_equal(stage[i].busy_ns, 3 * stage[i].elapsed_ns); /* long tasks show while they run */
+        assert_int_equal(stage[i].num_tasks, 0);
+    }
+    queue_laps(&recorder, held, "0:0:src_queue", queue);
+    for (int i = 0; i < LAPS; i++)
+        assert_int_equal(queue[i].occupied_ns, queue[i].elapsed_ns);
+    pthread_mutex_lock(&recorder.lock);
+    for (uint64_t i = 0; i < recorder.num_queue_records; i++)
+        if (recorder.queues[i].lap_number < all.end && strcmp(recorder.queues[i].name, "0:2:sink_queue") == 0)
+            assert_int_equal(recorder.queues[i].lap.occupied_ns, 0);
+    pthread_mutex_unlock(&recorder.lock);
+
+    gate_open(&gate);
+    assert_int_equal(drain_all(pipeline), 20);
+    free_recorded(pipeline, &recorder);
+}
+
+static void slots_that_wait_for_input_show_it(void **state)
+{
+    (void)state;
+    test_gate gate = GATE;
+    test_recorder recorder;
+    weir_stage_lap stage[LAPS];
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 5, .gate = &gate };
+    weir_builder *builder = builder_with(&numbers);
+    weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
+    gate_await_waiting(&gate, 1);
+    stage_laps(&recorder, watch_laps(&recorder), "0:1:pass[4]", stage);
+    for (int i = 0; i < LAPS; i++)
+        assert_int_equal(stage[i].wait_in_ns, 4 * stage[i].elapsed_ns);
+    gate_open(&gate);
+    assert_int_equal(drain_all(pipeline), 5);
+    free_recorded(pipeline, &recorder);
+}
+
+/* The pool's only thread stands at the gate of the stage behind. */
+static void slots_that_wait_for_a_thread_show_it(void **state)
+{
+    (void)state;
+    test_gate gate = GATE;
+    test_recorder recorder;
+    weir_stage_lap stage[LAPS];
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 20 };
+    weir_builder *builder = weir_builder_new();
+    weir_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .threads = 1 });
+    weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
+    weir_pipe(builder, &gated_op, &gate, NULL);
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build_recorded(
+        builder, (weir_pipeline_options){ .threads = 1, .stats_interval_ns = WEIR_MILLISECOND }, &recorder);
+    gate_await_waiting(&gate, 1);
+    AWAIT_SLOTS(pipeline, "0:1:pass[4]", waiting_thread, 4);
+    stage_laps(&recorder, watch_laps(&recorder), "0:1:pass[4]", stage);
+    for (int i = 0; i < LAPS; i++)
+        assert_int_equal(stage[i].wait_thread_ns, 4 * stage[i].elapsed_ns);
+    gate_open(&gate);
+    assert_int_equal(drain_all(pipeline), 20);
+    free_recorded(pipeline, &recorder);
+}
+
+static void slots_that_wait_for_room_show_it(void **state)
+{
+    (void)state;
+    test_recorder recorder;
+    weir_stage_lap stage[LAPS];
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 20 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
+    AWAIT_SLOTS(pipeline, "0:1:pass[4]", waiting_out, 4);
+    stage_laps(&recorder, watch_laps(&recorder), "0:1:pass[4]", stage);
+    for (int i = 0; i < LAPS; i++)
+        assert_int_equal(stage[i].wait_out_ns, 4 * stage[i].elapsed_ns);
+    assert_int_equal(drain_all(pipeline), 20);
+    free_recorded(pipeline, &recorder);
+}
+
+static void pending_tasks_are_busy(void **state)
+{
+    (void)state;
+    test_pending pending = PENDING;
+    test_recorder recorder;
+    weir_stage_lap stage[LAPS];
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 8 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_pipe(builder, &pending_op, &pending, &(weir_stage_options){ .concurrency = 8 });
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
+    AWAIT_SLOTS(pipeline, "0:1:pending[8]", pending, 8);
+    lap_span span = watch_laps(&recorder);
+    stage_laps(&recorder, span, "0:1:pending[8]", stage);
+    int64_t watched_ns = 0;
+    for (int i = 0; i < LAPS; i++) {
+        assert_int_equal(stage[i].busy_ns, 8 * stage[i].elapsed_ns);
+        assert_int_equal(stage[i].cpu_ns, 0);
+        watched_ns += stage[i].elapsed_ns;
+    }
+    pending_start(&pending);
+    assert_int_equal(drain_all(pipeline), 8);
+    pending_end(&pending);
+    weir_free(pipeline);
+    weir_stage_lap total = recorder_stage_total(&recorder, "0:1:pending[8]");
+    assert_true(total.success_ns >= 8 * watched_ns && total.max_ns >= watched_ns);
+    assert_laps_are_sound(&recorder);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
+/* ---- totals --------------------------------------------------------------------------------------------------- */
+
+/* By the item's number: fails, is skipped, becomes two pieces, is pending, or is handed on. */
+static int do_anything(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    uint64_t *pieces = worker;
+    switch (item_value(in) % 5) {
+    case 0: return WEIR_EDATA;
+    case 1: return WEIR_SKIP;
+    case 2: ledger_fill(&ledger, out, item_value(in), 3); return ++*pieces % 2 ? WEIR_MORE : WEIR_OK;
+    case 3: pending_add((test_pending *)weir_task_config(task), task, in); return WEIR_PENDING;
+    default: weir_item_move(out, in); return WEIR_OK;
+    }
+}
+
+static const weir_op anything_op = { .name = "anything", .worker_size = sizeof(uint64_t), .run = do_anything };
+
+static void assert_stage_adds_up(test_recorder *recorder, const char *stage, const weir_account *account)
+{
+    weir_stage_lap total = recorder_stage_total(recorder, stage);
+    assert_int_equal(total.num_failures, account->failed);
+    assert_int_equal(total.num_skipped, account->skipped);
+    assert_int_equal(slot_time(&total), slots_of(recorder, stage) * total.elapsed_ns);
+    assert_true(total.busy_ns >= total.success_ns + total.failed_ns);
+    char queue[128];
+    snprintf(queue, sizeof queue, "%s_queue", stage);
+    assert_int_equal(recorder_queue_total(recorder, queue).num_put, account->handed_on);
+}
+
+static void assert_queue_adds_up(test_recorder *recorder, const char *queue, uint64_t put, uint64_t taken)
+{
+    weir_queue_lap total = recorder_queue_total(recorder, queue);
+    assert_int_equal(total.num_put, put);
+    assert_int_equal(total.num_items, taken);
+}
+
+/* Ends the run in one of several ways, and compares the sums of the laps with the accounts. */
+static void add_up(uint64_t count, uint64_t taken, bool stop, int64_t interval_ns)
+{
+    test_pending pending = PENDING;
+    test_recorder recorder;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = count, .size_bytes = 7 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_pipe(builder, &anything_op, &pending, &(weir_stage_options){ .concurrency = 4 });
+    weir_pipe(builder, &pass_op, NULL, NULL);
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline =
+        build_recorded(builder, (weir_pipeline_options){ .threads = 2, .stats_interval_ns = interval_ns }, &recorder);
+    pending_start(&pending);
+    weir_item item;
+    for (uint64_t i = 0; i < taken && weir_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK; i++)
+        weir_item_release(&item);
+    if (stop)
+        weir_stop(pipeline);
+    counter_await(&recorder.ends, stop || taken == UINT64_MAX);
+    weir_account source = account_of(pipeline, "0:0:src"), first = account_of(pipeline, "anything");
+    weir_account second = account_of(pipeline, "pass"), sink = account_of(pipeline, "sink");
+    weir_account all = account_of(pipeline, NULL);
+    weir_free(pipeline);
+    pending_end(&pending);
+
+    if (stop || taken == UINT64_MAX) {
+        assert_queue_adds_up(&recorder, "0:0:src_queue", source.handed_on, first.taken);
+        assert_stage_adds_up(&recorder, "0:1:anything[4]", &first);
+        assert_queue_adds_up(&recorder, "0:1:anything[4]_queue", first.handed_on, second.taken);
+        assert_stage_adds_up(&recorder, "0:2:pass", &second);
+        assert_queue_adds_up(&recorder, "0:3:sink_queue", sink.handed_on, all.handed_on);
+    }
+    if (interval_ns == WEIR_FOREVER)
+        assert_int_equal(counter_value(&recorder.laps), 1);
+    assert_laps_are_sound(&recorder);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
+static void the_laps_add_up_to_the_accounts(void **state)
+{
+    (void)state;
+    add_up(3000, UINT64_MAX, false, WEIR_MILLISECOND);
+    add_up(3000, UINT64_MAX, false, 0);
+    add_up(3000, UINT64_MAX, false, WEIR_FOREVER);
+    add_up(1, UINT64_MAX, false, WEIR_MILLISECOND);
+    add_up(0, UINT64_MAX, false, WEIR_FOREVER);
+}
+
+static void the_last_lap_is_recorded_on_every_way_out(void **state)
+{
+    (void)state;
+    for (uint64_t taken = 0; taken < 40; taken += 3) {
+        add_up(UINT64_MAX, taken, true, WEIR_MILLISECOND);
+        add_up(UINT64_MAX, taken, true, WEIR_FOREVER);
+        add_up(20, taken, true, 1); /* below a millisecond is a millisecond */
+    }
+}
+
+static void the_last_lap_is_recorded_after_a_failure(void **state)
+{
+    (void)state;
+    test_recorder recorder;
+    int status;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 20, .end_status = WEIR_EIO };
+    weir_builder *builder = builder_with(&numbers);
+    weir_pipe(builder, &pass_op, NULL, NULL);
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build_recorded(builder, (weir_pipeline_options){ .threads = 1 }, &recorder);
+    assert_int_equal(drain(pipeline, &status), 20);
+    assert_int_equal(status, WEIR_EFAILED);
+    weir_free(pipeline);
+    assert_int_equal(counter_value(&recorder.laps), 1);
+    assert_int_equal(recorder_stage_total(&recorder, "0:1:pass").num_tasks, 20);
+    assert_int_equal(recorder_queue_total(&recorder, "0:2:sink_queue").num_items, 20);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
+static void the_laps_cover_the_run_without_gap(void **state)
+{
+    (void)state;
+    test_gate gate = GATE;
+    test_recorder recorder;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
+    weir_builder *builder = builder_with(&numbers);
+    weir_pipe(builder, &pass_op, NULL, NULL);
+    weir_sink(builder, 0);
+    int64_t before_ns = weir_now_ns();
+    weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
+    int64_t built_ns = weir_now_ns();
+    counter_await(&recorder.laps, LAPS);
+    gate_open(&gate);
+    assert_int_equal(drain_all(pipeline), 1);
+    int64_t drained_ns = weir_now_ns();
+    weir_free(pipeline);
+    int64_t elapsed_ns = recorder_stage_total(&recorder, "0:1:pass").elapsed_ns;
+    assert_true(elapsed_ns >= drained_ns - built_ns && elapsed_ns <= weir_now_ns() - before_ns);
+    assert_laps_are_sound(&recorder);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
+/* ---- times of tasks ------------------------------------------------------------------------------------------- */
+
+static int64_t thread_cpu_ns(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (int64_t)time.tv_sec * WEIR_SECOND + time.tv_nsec;
+}
+
+static void spin(int64_t span_ns)
+{
+    for (int64_t end_ns = weir_now_ns() + span_ns; weir_now_ns() < end_ns;)
+        ;
+}
+
+static int spin_and_fail(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)task;
+    if (item_value(in) % 2) {
+        spin(5 * WEIR_MILLISECOND);
+        return WEIR_EIO;
+    }
+    spin(WEIR_MILLISECOND);
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static void failed_tasks_have_their_time_apart(void **state)
+{
+    (void)state;
+    static const weir_op op = { .name = "spinning", .run = spin_and_fail };
+    test_recorder recorder;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 10 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_pipe(builder, &op, NULL, NULL);
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
+    assert_int_equal(drain_all(pipeline), 5);
+    weir_free(pipeline);
+    weir_stage_lap total = recorder_stage_total(&recorder, "0:1:spinning");
+    assert_true(total.failed_ns >= 5 * 5 * WEIR_MILLISECOND);
+    assert_true(total.success_ns >= 5 * WEIR_MILLISECOND);
+    assert_true(total.max_ns >= WEIR_MILLISECOND && total.max_ns <= total.success_ns);
+    assert_int_equal(total.num_tasks, 10);
+    assert_int_equal(total.num_failures, 5);
+    assert_laps_are_sound(&recorder);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
+/* What the operation itself has measured of its CPU time. */
+typedef struct cpu_config {
+    test_counter own_cpu_ns;
+    int64_t span_ns; /* that it spins for, 0 = it waits at the gate */
+    test_gate *gate;
+} cpu_config;
+
+static int use_cpu(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    cpu_config *config = (cpu_config *)weir_task_config(task);
+    int64_t start_ns = thread_cpu_ns();
+    (void)worker;
+    if (config->span_ns)
+        spin(config->span_ns);
+    else
+        gate_pass(config->gate);
+    weir_item_move(out, in);
+    counter_add(&config->own_cpu_ns, thread_cpu_ns() - start_ns);
+    return WEIR_OK;
+}
+
+static const weir_op cpu_op = { .name = "cpu", .run = use_cpu };
+
+/* The share of CPU time that a stage is told to have used, against what its operation has measured; the rest that is
+   borne is for readings that lie a little apart, some of them on a loaded machine. */
+static void assert_cpu_time(test_recorder *recorder, const char *stage, cpu_config *config)
+{
+    int64_t own_ns = counter_value(&config->own_cpu_ns);
+    int64_t told_ns = recorder_stage_total(recorder, stage).cpu_ns;
+    int64_t borne_ns = own_ns / 10 + 10 * WEIR_MILLISECOND;
+    if (llabs(told_ns - own_ns) > borne_ns)
+        fail_msg("%s: %lld ns instead of %lld", stage, (long long)told_ns, (long long)own_ns);
+}
+
+static void cpu_time_is_that_of_the_tasks(void **state)
+{
+    (void)state;
+    test_gate gate = GATE;
+    test_recorder recorder;
+    cpu_config short_ones = { .own_cpu_ns = COUNTER, .span_ns = 20 * WEIR_MICROSECOND };
+    cpu_config long_ones = { .own_cpu_ns = COUNTER, .span_ns = 2 * WEIR_MILLISECOND };
+    cpu_config waiting = { .own_cpu_ns = COUNTER, .gate = &gate };
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 100 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_pipe(builder, &cpu_op, &short_ones, &(weir_stage_options){ .name = "short" });
+    weir_pipe(builder, &cpu_op, &long_ones, &(weir_stage_options){ .name = "long", .concurrency = 2 });
+    weir_pipe(builder, &cpu_op, &waiting, &(weir_stage_options){ .name = "waiting" });
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
+    gate_await_waiting(&gate, 1);
+    lap_span held = watch_laps(&recorder);
+    gate_open(&gate);
+    assert_int_equal(drain_all(pipeline), 100);
+    weir_free(pipeline);
+    assert_cpu_time(&recorder, "0:1:short", &short_ones);
+    assert_cpu_time(&recorder, "0:2:long[2]", &long_ones);
+    assert_cpu_time(&recorder, "0:3:waiting", &waiting);
+    assert_true(held.end - held.first == LAPS);
+    assert_laps_are_sound(&recorder);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
+static int spin_until_told(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    atomic_int *phase = (atomic_int *)weir_task_config(task);
+    (void)worker;
+    atomic_store(phase, 1);
+    while (atomic_load(phase) == 1)
+        ;
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static void a_task_shows_its_time_and_cpu_time_before_it_ends(void **state)
+{
+    (void)state;
+    static const weir_op op = { .name = "endless", .run = spin_until_told };
+    atomic_int phase = 0;
+    test_recorder recorder;
+    weir_stage_lap stage[LAPS];
+    int64_t cpu_ns = 0;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 1 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_pipe(builder, &op, &phase, NULL);
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
+    while (atomic_load(&phase) == 0)
+        sched_yield();
+    while (cpu_ns == 0) { /* the thread may have to wait for a CPU for some laps */
+        stage_laps(&recorder, watch_laps(&recorder), "0:1:endless", stage);
+        for (int i = 0; i < LAPS; i++) {
+            assert_int_equal(stage[i].busy_ns, stage[i].elapsed_ns);
+            assert_int_equal(stage[i].num_tasks, 0);
+            cpu_ns += stage[i].cpu_ns;
+        }
+    }
+    atomic_store(&phase, 2);
+    assert_int_equal(drain_all(pipeline), 1);
+    free_recorded(pipeline, &recorder);
+}
+
+/* ---- queues --------------------------------------------------------------------------------------------------- */
+
+static void level_and_bytes_of_a_full_queue(void **state)
+{
+    (void)state;
+    enum { CAPACITY = 3, BYTES = 1000 };
+    test_gate gate = GATE;
+    test_recorder recorder;
+    weir_queue_lap queue[LAPS];
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 20, .size_bytes = BYTES };
+    weir_builder *builder = weir_builder_new();
+    weir_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .queue_items = CAPACITY });
+    weir_pipe(builder, &gated_op, &gate, NULL);
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
+    AWAIT_SLOTS(pipeline, "0:0:src", waiting_out, 1);
+    queue_laps(&recorder, watch_laps(&recorder), "0:0:src_queue", queue);
+    for (int i = 0; i < LAPS; i++) {
+        double elapsed_ns = (double)queue[i].elapsed_ns;
+        assert_int_equal(queue[i].occupied_ns, queue[i].elapsed_ns);
+        assert_true(queue[i].depth_ns == CAPACITY * elapsed_ns);
+        assert_true(queue[i].bytes_ns == CAPACITY * BYTES * elapsed_ns);
+        assert_int_equal(queue[i].max_depth, CAPACITY);
+        assert_int_equal(queue[i].max_bytes, CAPACITY * BYTES);
+        assert_int_equal(queue[i].capacity, CAPACITY);
+        assert_int_equal(queue[i].num_put + queue[i].num_items, 0);
+    }
+    gate_open(&gate);
+    assert_int_equal(drain_all(pipeline), 20);
+    free_recorded(pipeline, &recorder);
+}
+
+static void an_empty_queue_shows_nothing(void **state)
+{
+    (void)state;
+    test_gate gate = GATE;
+    test_recorder recorder;
+    weir_queue_lap queue[LAPS];
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 5, .gate = &gate, .size_bytes = 10 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_sink(builder, 4);
+    weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
+    gate_let(&gate, 2);
+    next_value(pipeline);
+    next_value(pipeline);
+    gate_await_waiting(&gate, 1);
+    queue_laps(&recorder, watch_laps(&recorder), "0:1:sink_queue", queue);
+    for (int i = 0; i < LAPS; i++)
+        assert_true(queue[i].occupied_ns == 0 && queue[i].depth_ns == 0 && queue[i].bytes_ns == 0 &&
+                    queue[i].max_depth == 0 && queue[i].max_bytes == 0);
+    gate_open(&gate);
+    assert_int_equal(drain_all(pipeline), 3);
+    free_recorded(pipeline, &recorder);
+}
+
+/* The source's third item waits for room while the gate is shut. */
+static void the_time_an_item_waits_for_room_is_its_put_time(void **state)
+{
+    (void)state;
+    test_gate gate = GATE;
+    test_recorder recorder;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 3 };
+    weir_builder *builder = weir_builder_new();
+    weir_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .queue_items = 1 });
+    weir_pipe(builder, &gated_op, &gate, NULL);
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
+    AWAIT_SLOTS(pipeline, "0:0:src", waiting_out, 1);
+    int64_t start_ns = weir_now_ns();
+    watch_laps(&recorder);
+    int64_t waited_ns = weir_now_ns() - start_ns;
+    gate_open(&gate);
+    assert_int_equal(drain_all(pipeline), 3);
+    weir_free(pipeline);
+    weir_queue_lap total = recorder_queue_total(&recorder, "0:0:src_queue");
+    assert_int_equal(total.num_put, 3);
+    assert_true(total.put_ns >= waited_ns && total.put_ns <= total.elapsed_ns); /* the other two had not to wait */
+    assert_laps_are_sound(&recorder);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
+/* In input order a result may wait for its turn; that is not a wait for room. */
+static int first_waits(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    if (item_value(in) == 0)
+        gate_pass((test_gate *)weir_task_config(task));
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static void the_time_a_result_waits_for_its_turn_is_no_put_time(void **state)
+{
+    (void)state;
+    static const weir_op op = { .name = "turns", .run = first_waits };
+    test_gate gate = GATE;
+    test_recorder recorder;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 4 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_pipe(builder, &op, &gate,
+              &(weir_stage_options){ .concurrency = 4, .queue_items = 8, .output_order = WEIR_ORDER_INPUT });
+    weir_sink(builder, 8);
+    weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
+    AWAIT_SLOTS(pipeline, "0:1:turns[4]", waiting_out, 3);
+    watch_laps(&recorder);
+    gate_open(&gate);
+    assert_int_equal(drain_all(pipeline), 4);
+    weir_free(pipeline);
+    assert_int_equal(recorder_queue_total(&recorder, "0:1:turns[4]_queue").put_ns, 0);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
+typedef struct late_item {
+    test_recorder *recorder;
+    test_gate *gate;
+    int64_t waited_ns;
+} late_item;
+
+static void *open_late(void *argument)
+{
+    late_item *late = argument;
+    int64_t start_ns = weir_now_ns();
+    watch_laps(late->recorder);
+    late->waited_ns = weir_now_ns() - start_ns;
+    gate_open(late->gate);
+    return NULL;
+}
+
+/* Both takers wait while the source stands at the gate: the stage's slot for its input, the consumer in weir_next(). */
+static void the_time_a_taker_waits_is_the_get_time(void **state)
+{
+    (void)state;
+    test_gate gate = GATE;
+    test_recorder recorder;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
+    weir_builder *builder = builder_with(&numbers);
+    weir_pipe(builder, &pass_op, NULL, NULL);
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
+    late_item late = { .recorder = &recorder, .gate = &gate };
+    gate_await_waiting(&gate, 1);
+    pthread_t thread = thread_start(open_late, &late);
+    int64_t start_ns = weir_now_ns();
+    assert_int_equal(next_value(pipeline), 0);
+    int64_t most_ns = weir_now_ns() - start_ns;
+    thread_join(thread);
+    assert_int_equal(drain_all(pipeline), 0);
+    weir_free(pipeline);
+    weir_queue_lap of_stage = recorder_queue_total(&recorder, "0:0:src_queue");
+    weir_queue_lap of_sink = recorder_queue_total(&recorder, "0:2:sink_queue");
+    assert_int_equal(of_stage.num_items, 1);
+    assert_int_equal(of_sink.num_items, 1);
+    assert_true(of_stage.get_ns >= late.waited_ns);
+    assert_true(of_sink.get_ns > 0 && of_sink.get_ns <= most_ns);
+    assert_laps_are_sound(&recorder);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
+/* Everything is there before anybody takes it. */
+static void who_does_not_wait_has_a_get_time_of_zero(void **state)
+{
+    (void)state;
+    test_recorder recorder;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 3 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_sink(builder, 3);
+    weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
+    while (!look_at(pipeline, "0:1:sink").ended)
+        sched_yield();
+    assert_int_equal(drain_all(pipeline), 3);
+    weir_free(pipeline);
+    weir_queue_lap total = recorder_queue_total(&recorder, "0:1:sink_queue");
+    assert_int_equal(total.num_items, 3);
+    assert_int_equal(total.get_ns, 0);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
+/* ---- observers ------------------------------------------------------------------------------------------------ */
+
+static void observers_are_chained(void **state)
+{
+    (void)state;
+    test_pending pending = PENDING;
+    test_recorder first, second;
+    const weir_observer nothing = { .next = &second.observer };
+    recorder_init(&second);
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 500 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_pipe(builder, &anything_op, &pending, &(weir_stage_options){ .concurrency = 3 });
+    weir_sink(builder, 0);
+    recorder_init(&first);
+    first.observer.next = &nothing;
+    weir_pipeline_options options = quick;
+    options.observer = &first.observer;
+    weir_pipeline *pipeline = build(builder, &options);
+    pending_start(&pending);
+    drain_all(pipeline);
+    pending_end(&pending);
+    weir_free(pipeline);
+    assert_true(first.ended && second.ended);
+    assert_int_equal(first.num_failures, 100);
+    assert_int_equal(second.num_failures, 100);
+    assert_int_equal(first.num_stage_records, second.num_stage_records);
+    assert_int_equal(first.num_queue_records, second.num_queue_records);
+    for (uint64_t i = 0; i < first.num_stage_records; i++) {
+        assert_int_equal(first.stages[i].lap.num_tasks, second.stages[i].lap.num_tasks);
+        assert_int_equal(first.stages[i].histogram_count, second.stages[i].histogram_count);
+    }
+    assert_laps_are_sound(&second);
+    recorder_free(&first);
+    recorder_free(&second);
+    ledger_close(&ledger);
+}
+
+/* Laps, failures and events at once, with an observer that checks the order of the calls, and that there is one at a
+   time; it holds nothing of the engine up that would keep it from being asked things. */
+static void ask_the_pipeline(test_recorder *recorder, void *argument)
+{
+    weir_pipeline *pipeline = atomic_load((_Atomic(weir_pipeline *) *)argument);
+    weir_account account;
+    (void)recorder;
+    if (!pipeline)
+        return;
+    REQUIRE(weir_pipeline_account(pipeline, NULL, &account) == WEIR_OK);
+    REQUIRE(weir_pipeline_event(pipeline, "lap", "user", "seen") == WEIR_OK);
+}
+
+static void an_observer_may_ask_the_pipeline(void **state)
+{
+    (void)state;
+    _Atomic(weir_pipeline *) shared = NULL;
+    test_pending pending = PENDING;
+    test_gate gate = GATE;
+    test_recorder recorder;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 300, .gate = &gate };
+    weir_builder *builder = builder_with(&numbers);
+    weir_pipe(builder, &anything_op, &pending, NULL);
+    weir_sink(builder, 0);
+    recorder_init(&recorder);
+    recorder.on_lap = ask_the_pipeline;
+    recorder.on_lap_argument = (void *)&shared;
+    weir_pipeline_options options = quick;
+    options.observer = &recorder.observer;
+    weir_pipeline *pipeline = build(builder, &options);
+    atomic_store(&shared, pipeline);
+    counter_await(&recorder.laps, counter_value(&recorder.laps) + 3);
+    pending_start(&pending);
+    gate_open(&gate);
+    drain_all(pipeline);
+    pending_end(&pending);
+    weir_free(pipeline);
+    assert_true(recorder_events_named(&recorder, "lap") >= 2);
+    assert_laps_are_sound(&recorder);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
+static void run_info_and_end_tell_the_times(void **state)
+{
+    (void)state;
+    test_recorder recorder;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 3 };
+    int64_t before_ns = weir_unix_now_ns();
+    weir_builder *builder = builder_with(&numbers);
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
+    drain_all(pipeline);
+    weir_free(pipeline);
+    assert_true(before_ns <= recorder.run.start_unix_ns);
+    assert_true(recorder.run.start_unix_ns <= recorder.end.end_unix_ns);
+    assert_true(recorder.end.end_unix_ns <= weir_unix_now_ns());
+    assert_int_equal(recorder.end.status, WEIR_OK);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
+static void the_console_observer_writes_a_line_for_each_stage_and_queue(void **state)
+{
+    (void)state;
+    char line[512];
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 3 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_pipe(builder, &pass_op, NULL, NULL);
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .observer = weir_console_observer() });
+    drain_all(pipeline);
+    weir_free(pipeline);
+    assert_int_equal(logged_lines(WEIR_LOG_INFO), 1 + 3);
+    last_logged_line(WEIR_LOG_INFO, line, sizeof line);
+    assert_memory_equal(line, "0:2:sink_queue: 3 items", strlen("0:2:sink_queue: 3 items"));
+    ledger_close(&ledger);
+}
+
+static void count_run_end(void *self, const weir_run_end *end)
+{
+    (void)end;
+    counter_add(self, 1);
+}
+
+static void never_a_lap(void *self, const weir_queue_lap *lap)
+{
+    (void)self;
+    (void)lap;
+    require_failed("a lap without statistics", __FILE__, __LINE__);
+}
+
+static void without_statistics_there_are_no_laps_but_accounts(void **state)
+{
+    (void)state;
+    test_counter ends = COUNTER;
+    const weir_observer observer = { .self = &ends, .queue_lap = never_a_lap, .run_end = count_run_end };
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 300 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 3 });
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline =
+        build(builder, &(weir_pipeline_options){
+                           .no_statistics = true, .observer = &observer, .stats_interval_ns = WEIR_MILLISECOND });
+    assert_int_equal(drain_all(pipeline), 300);
+    weir_account account = account_of(pipeline, "pass");
+    assert_int_equal(account.handed_on, 300);
+    assert_account_is_exact(&account);
+    weir_free(pipeline);
+    assert_int_equal(counter_value(&ends), 1);
+    ledger_close(&ledger);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(before_the_first_item_comes_out_the_sink_is_empty),
+        TEST(slots_that_wait_for_input_show_it),
+        TEST(slots_that_wait_for_a_thread_show_it),
+        TEST(slots_that_wait_for_room_show_it),
+        TEST(pending_tasks_are_busy),
+        TEST(the_laps_add_up_to_the_accounts),
+        TEST(the_last_lap_is_recorded_on_every_way_out),
+        TEST(the_last_lap_is_recorded_after_a_failure),
+        TEST(the_laps_cover_the_run_without_gap),
+        TEST(failed_tasks_have_their_time_apart),
+        TEST(cpu_time_is_that_of_the_tasks),
+        TEST(a_task_shows_its_time_and_cpu_time_before_it_ends),
+        TEST(level_and_bytes_of_a_full_queue),
+        TEST(an_empty_queue_shows_nothing),
+        TEST(the_time_an_item_waits_for_room_is_its_put_time),
+        TEST(the_time_a_result_waits_for_its_turn_is_no_put_time),
+        TEST(the_time_a_taker_waits_is_the_get_time),
+        TEST(who_does_not_wait_has_a_get_time_of_zero),
+        TEST(observers_are_chained),
+        TEST(an_observer_may_ask_the_pipeline),
+        TEST(run_info_and_end_tell_the_times),
+        TEST(the_console_observer_writes_a_line_for_each_stage_and_queue),
+        TEST(without_statistics_there_are_no_laps_but_accounts),
+    };
+    return RUN_TESTS(tests);
+}
