@@ -6,6 +6,7 @@
 #ifndef WEIR_EXPOSITION_H
 #define WEIR_EXPOSITION_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -31,12 +32,20 @@ enum { WEIR_MAX_TALLIES = 500 };
 int weir_tallies_add(weir_tallies *tallies, int64_t run_id, const char *name, const char *category, double amount);
 void weir_tallies_free(weir_tallies *tallies);
 
+/* Is given what the sums of a stage (weir_task_totals) or queue (weir_queue_totals) were at a point in time. */
+typedef void weir_lap_visitor(void *self, double unix_time, const void *totals);
+
 typedef struct weir_exposition {
     const weir_run_record *runs; /* by run_id, rising; run_id 0 = no label `run` */
     size_t num_runs;
     const weir_totals *totals; /* by run and name */
     weir_tallies events;       /* by name and category: how often */
     weir_tallies phases;       /* by name: seconds */
+
+    /* Not NULL: history is written, that is each stage and queue as it was after each lap, with the time, and nothing
+       of the runs. Walks over the laps of the one that the key is of, in the order of time. */
+    void (*walk)(void *walker, bool is_queue, const weir_group_key *key, weir_lap_visitor *visit, void *visitor);
+    void *walker;
 } weir_exposition;
 
 /* Writes all of it as OpenMetrics text. What goes wrong is in ferror(out). */

@@ -75,27 +75,41 @@ static void put_value(FILE *out, double value)
 {
     if (isnan(value) || isinf(value))
         fputs(isnan(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf", out);
-    else if (value == floor(value) && fabs(value) < 1e15)
-        fprintf(out, "%.0f", value);
+    else if (fabs(value) < 1e15 && value == floor(value))
+        fprintf(out, "%" PRId64, (int64_t)value);
     else
         fprintf(out, "%.15g", value);
+}
+
+/* How many bytes of the text may be written as they are. */
+static size_t plain_length(const char *text)
+{
+    size_t length = 0;
+    while (text[length] && text[length] != '\n' && text[length] != '"' && text[length] != '\\') {
+        size_t character = weir_utf8_length(text + length);
+        if (character == 0)
+            break;
+        length += character;
+    }
+    return length;
 }
 
 /* key="value", with a comma before it unless it is the first. */
 static void put_label(FILE *out, bool is_first, const char *key, const char *value)
 {
     fprintf(out, "%s%s=\"", is_first ? "" : ",", key);
-    while (*value) {
-        size_t length = weir_utf8_length(value);
+    for (;; value++) {
+        size_t length = plain_length(value);
+        fwrite(value, 1, length, out);
+        value += length;
+        if (!*value)
+            break;
         if (*value == '\n')
             fputs("\\n", out);
         else if (*value == '"' || *value == '\\')
             fprintf(out, "\\%c", *value);
-        else if (length)
-            fwrite(value, 1, length, out);
         else
             fprintf(out, "\\\\x%02x", (unsigned char)*value); /* so that different names stay different */
-        value += length ? length : 1;
     }
     fputc('"', out);
 }
@@ -105,6 +119,7 @@ typedef struct subject {
     const weir_run_record *run;
     const char *key, *value;               /* "stage" and its name, …; NULL = the run itself */
     const char *second_key, *second_value; /* NULL = none */
+    double unix_time;                      /* when it was so; 0 = now, which is not written */
 } subject;
 
 static void put_sample(FILE *out, const char *name, const char *suffix, const subject *of, const char *last_key,
@@ -123,6 +138,8 @@ static void put_sample(FILE *out, const char *name, const char *suffix, const su
         put_label(out, false, last_key, last_value);
     fputs("} ", out);
     put_value(out, value);
+    if (of->unix_time != 0)
+        fprintf(out, " %.3f", of->unix_time);
     fputc('\n', out);
 }
 
@@ -278,6 +295,32 @@ static bool make_subject(const weir_exposition *all, int64_t run_id, const char 
     return of->run != NULL;
 }
 
+/* One subject in one family, at several times. */
+struct history {
+    FILE *out;
+    const family *f;
+    subject of;
+};
+
+static void put_past(void *self, double unix_time, const void *totals)
+{
+    struct history *history = self;
+    if (unix_time <= history->of.unix_time)
+        return; /* readers refuse what is not after the last one */
+    history->of.unix_time = unix_time;
+    history->f->put(history->out, history->f, &history->of, totals);
+}
+
+static void put_past_or_present(FILE *out, const weir_exposition *all, const family *f, const subject *of,
+                                bool is_queue, const weir_group_key *key, const void *totals)
+{
+    struct history history = { .out = out, .f = f, .of = *of };
+    if (all->walk)
+        all->walk(all->walker, is_queue, key, put_past, &history);
+    else
+        f->put(out, f, of, totals);
+}
+
 static void put_task_family(FILE *out, const weir_exposition *all, const family *f)
 {
     subject of;
@@ -285,7 +328,7 @@ static void put_task_family(FILE *out, const weir_exposition *all, const family 
     for (size_t i = 0; i < all->totals->num_tasks; i++) {
         const weir_task_totals *task = &all->totals->tasks[i];
         if (make_subject(all, task->key.run_id, "stage", task->key.name, &of))
-            f->put(out, f, &of, task);
+            put_past_or_present(out, all, f, &of, false, &task->key, task);
     }
 }
 
@@ -296,7 +339,7 @@ static void put_queue_family(FILE *out, const weir_exposition *all, const family
     for (size_t i = 0; i < all->totals->num_queues; i++) {
         const weir_queue_totals *queue = &all->totals->queues[i];
         if (make_subject(all, queue->key.run_id, "queue", queue->key.name, &of))
-            f->put(out, f, &of, queue);
+            put_past_or_present(out, all, f, &of, true, &queue->key, queue);
     }
 }
 
@@ -307,7 +350,9 @@ static void put_run_infos(FILE *out, const weir_exposition *all)
     put_family(out, "weir_run_info", "gauge", "A run: its program and the version of weir; always 1.");
     for (size_t i = 0; i < all->num_runs; i++) {
         const weir_run_record *run = &all->runs[i];
-        subject of = { run, "command", run->command, "version", run->version };
+        subject of = {
+            .run = run, .key = "command", .value = run->command, .second_key = "version", .second_value = run->version
+        };
         put_sample(out, "weir_run_info", "", &of, NULL, NULL, 1);
     }
 }
@@ -380,16 +425,22 @@ static void put_tallies(FILE *out, const weir_exposition *all)
     }
 }
 
-static void put_all(FILE *out, const weir_exposition *all)
+static void put_runs(FILE *out, const weir_exposition *all)
 {
     put_run_infos(out, all);
     for (size_t i = 0; i < sizeof run_figures / sizeof run_figures[0]; i++)
         put_run_figure(out, all, &run_figures[i]);
+    put_tallies(out, all);
+}
+
+static void put_all(FILE *out, const weir_exposition *all)
+{
+    if (!all->walk)
+        put_runs(out, all);
     for (size_t i = 0; i < sizeof task_families / sizeof task_families[0]; i++)
         put_task_family(out, all, &task_families[i]);
     for (size_t i = 0; i < sizeof queue_families / sizeof queue_families[0]; i++)
         put_queue_family(out, all, &queue_families[i]);
-    put_tallies(out, all);
     fputs("# EOF\n", out);
 }
 

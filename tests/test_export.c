@@ -128,6 +128,30 @@ static void openmetrics_tells_sums_and_promtool_accepts_it(void **state)
     assert_int_equal(system(command), 0);
 }
 
+static void openmetrics_by_lap_is_history_that_prometheus_imports(void **state)
+{
+    (void)state;
+    record_whole_run("a.db");
+    assert_export("a.db --format openmetrics --laps -o weir.om", 0);
+#define DECODE "{node=\"node\",rank=\"0\",run=\"1\",stage=\"0:1:decode[10]\""
+    assert_holds("weir.om", "\nweir_task_duration_seconds_count" DECODE "} 75 1002.000\n");
+    assert_holds("weir.om", "\nweir_task_duration_seconds_count" DECODE "} 150 1004.000\n");
+    assert_holds("weir.om", "\nweir_task_duration_seconds_sum" DECODE "} 15 1004.000\n");
+    assert_holds("weir.om", "\nweir_task_percentile_seconds" DECODE ",percentile=\"99\"} ");
+    assert_holds("weir.om", "\nweir_slot_seconds_total" DECODE ",state=\"busy\"} 20 1004.000\n");
+    assert_holds("weir.om", "\nweir_queue_item_seconds_total{node=\"node\",rank=\"0\",run=\"1\","
+                            "queue=\"0:2:sink_queue\"} 6 1004.000\n");
+    assert_holds("weir.om", "\n# EOF\n");
+    assert_export("a.db --format json --laps", 2);
+    assert_holds("err", "--laps");
+    if (!promtool_is_there())
+        skip();
+    char command[1024];
+    snprintf(command, sizeof command, "promtool tsdb create-blocks-from openmetrics '%s' '%s' >'%s' 2>&1",
+             in_folder("weir.om"), in_folder("data"), in_folder("out"));
+    assert_int_equal(system(command), 0);
+}
+
 static void json_holds_every_record(void **state)
 {
     (void)state;
@@ -247,6 +271,7 @@ static void damaged_rows_are_an_error_and_write_nothing(void **state)
     assert_in_range(exit_status, 0, 2);
     if (exit_status != 0)
         assert_holds("kept", "old");
+    assert_export("a.db --format openmetrics --laps -o kept", exit_status);
     assert_in_range(export("a.db --format json"), 0, 2);
     assert_in_range(export("a.db --format csv -o tables"), 0, 2);
 }
@@ -275,6 +300,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(openmetrics_tells_sums_and_promtool_accepts_it),
+        TEST(openmetrics_by_lap_is_history_that_prometheus_imports),
         TEST(json_holds_every_record),
         TEST(csv_is_a_file_for_each_table),
         TEST(tensorboard_is_written_or_said_to_be_missing),

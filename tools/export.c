@@ -16,6 +16,7 @@ static const char *const format_names[] = { "openmetrics", "tensorboard", "csv",
 static struct settings {
     int format; /* -1 = not given */
     int table;  /* -1 = all */
+    bool laps;
     const char *output;
 } settings = { .format = -1, .table = -1 };
 
@@ -39,6 +40,10 @@ static const option_row rows[] = {
       .offset = offsetof(struct settings, table),
       .choices = export_table_names,
       .help = "csv and json: only that table, one of runs, stages, phases, tasks, queues, events, failures, items" },
+    { .name = "laps",
+      .kind = &option_flag,
+      .offset = offsetof(struct settings, laps),
+      .help = "openmetrics: not only the sums, but what they were after each lap, with its time" },
     { 0 },
 };
 
@@ -79,7 +84,8 @@ static int write_csv(const struct job *job, FILE *out, weir_error *error)
 
 static int write_openmetrics(const struct job *job, FILE *out, weir_error *error)
 {
-    return weir_openmetrics_export(job->reader, job->filter, out, error);
+    return settings.laps ? weir_openmetrics_export_laps(job->reader, job->filter, out, error)
+                         : weir_openmetrics_export(job->reader, job->filter, out, error);
 }
 
 /* Opens the output, has it written, and leaves nothing half written. */
@@ -153,6 +159,8 @@ static int check_settings(const tool_call *call)
         return tool_refuse(call, "--format is missing: openmetrics, tensorboard, csv or json");
     if (settings.table >= 0 && settings.format != CSV && settings.format != JSON)
         return tool_refuse(call, "--table: only for csv and json");
+    if (settings.laps && settings.format != OPENMETRICS)
+        return tool_refuse(call, "--laps: only for openmetrics; the other formats have every lap");
     if (settings.format == CSV && settings.table < 0 && !settings.output)
         return tool_refuse(call, "csv is a file for each table: name a folder with -o, or one table with --table");
     if (settings.format == TENSORBOARD && !settings.output)
@@ -205,7 +213,8 @@ const tool_command tool_export = {
         "Writes what was recorded in a form that other tools read.\n\n"
         "openmetrics: sums and histograms of each stage and queue as OpenMetrics text, for Prometheus and what reads "
         "its "
-        "formats; promtool check metrics accepts it. Programs can also keep such a file up to date while they run: "
+        "formats; promtool check metrics accepts it. With --laps it is history, for promtool tsdb create-blocks-from "
+        "openmetrics. Programs can also keep such a file up to date while they run: "
         "see "
         "weir/openmetrics.h.\n\n"
         "tensorboard: an event file for each run, in a folder of its own below DIR, with scalars and histograms of "
@@ -217,11 +226,14 @@ const tool_command tool_export = {
         "A file is replaced as a whole when it is complete. The database may be written to meanwhile: what is "
         "exported "
         "is of one moment.",
-    .examples = "weir export pipeline_stats.db --format openmetrics --run last -o weir.prom\n"
-                "weir export pipeline_stats.db --format tensorboard -o logs && tensorboard --logdir logs\n"
-                "weir export pipeline_stats.db --format csv -o tables\n"
-                "weir export pipeline_stats.db --format csv --table failures --since -1h\n"
-                "weir export pipeline_stats.db --format json | jq '.runs[].command'\n",
+    .examples =
+        "weir export pipeline_stats.db --format openmetrics --run last -o weir.prom\n"
+        "weir export pipeline_stats.db --format openmetrics --laps -o weir.om && promtool tsdb create-blocks-from "
+        "openmetrics weir.om data\n"
+        "weir export pipeline_stats.db --format tensorboard -o logs && tensorboard --logdir logs\n"
+        "weir export pipeline_stats.db --format csv -o tables\n"
+        "weir export pipeline_stats.db --format csv --table failures --since -1h\n"
+        "weir export pipeline_stats.db --format json | jq '.runs[].command'\n",
     .shared = TOOL_FILTER,
     .default_run = WEIR_ALL_RUNS,
     .options = rows,

@@ -35,6 +35,14 @@ extern "C" {
  */
 WEIR_API int weir_openmetrics_export(weir_reader *reader, const weir_filter *filter, FILE *out, weir_error *error);
 
+/*
+ * The same, but with what the sums of stages and queues were after each lap, with the time of its end: history, for
+ * `promtool tsdb create-blocks-from openmetrics`. Times are in seconds, as OpenMetrics has them; readers of the older
+ * Prometheus format, as `promtool check metrics`, take none like that.
+ */
+WEIR_API int weir_openmetrics_export_laps(weir_reader *reader, const weir_filter *filter, FILE *out,
+                                          weir_error *error);
+
 /* -- live */
 
 typedef struct weir_openmetrics_file weir_openmetrics_file;
