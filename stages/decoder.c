@@ -252,7 +252,7 @@ static int read_any_packet(weir_decoder *decoder)
     return rc == AVERROR_EOF && avio && avio->error < 0 ? avio->error : rc;
 }
 
-/* The next packet of our stream in decoder->packet: 0 or FFmpeg's error. */
+/* The next packet of our stream in decoder->packet: 0 or FFmpeg's error. An empty one would be taken for the end. */
 static int read_packet(weir_decoder *decoder)
 {
     int num_retries = 0;
@@ -260,31 +260,34 @@ static int read_packet(weir_decoder *decoder)
         int rc = read_any_packet(decoder);
         if (rc == AVERROR(EAGAIN) && ++num_retries < MAX_READ_RETRIES)
             continue;
-        if (rc < 0 || decoder->packet->stream_index == decoder->stream->index)
+        if (rc < 0 || (decoder->packet->stream_index == decoder->stream->index && decoder->packet->size > 0))
             return rc;
         av_packet_unref(decoder->packet);
     }
     return AVERROR_EXIT;
 }
 
-/* Gives the decoder one packet more, or the news that there is none. */
-static int feed(weir_decoder *decoder, weir_error *error)
+int weir_decoder_read(weir_decoder *decoder, weir_error *error)
 {
-    int damage = WEIR_OK;
+    if (is_stopped(decoder))
+        return fail_stopped(error);
     int rc = read_packet(decoder);
-    if (rc < 0) {
-        decoder->draining = true;
-        if (rc != AVERROR_EOF)
-            damage = note_damage(decoder, rc, error);
-        if (damage != WEIR_OK)
-            return damage;
-    }
-    rc = avcodec_send_packet(decoder->codec, decoder->draining ? NULL : decoder->packet);
-    av_packet_unref(decoder->packet);
+    if (rc >= 0)
+        return WEIR_OK;
+    rc = rc == AVERROR_EOF ? WEIR_OK : note_damage(decoder, rc, error);
+    return rc == WEIR_OK ? WEIR_EOF : rc;
+}
+
+int weir_decoder_send(weir_decoder *decoder, const AVPacket *packet, weir_error *error)
+{
+    if (is_stopped(decoder))
+        return fail_stopped(error);
+    decoder->draining |= !packet;
+    int rc = avcodec_send_packet(decoder->codec, packet);
     return rc < 0 && rc != AVERROR_EOF ? note_damage(decoder, rc, error) : WEIR_OK;
 }
 
-int weir_decoder_next(weir_decoder *decoder, weir_error *error)
+int weir_decoder_receive(weir_decoder *decoder, weir_error *error)
 {
     for (;;) {
         int rc = avcodec_receive_frame(decoder->codec, decoder->frame);
@@ -292,14 +295,44 @@ int weir_decoder_next(weir_decoder *decoder, weir_error *error)
             return WEIR_OK;
         if (rc == AVERROR_EOF || (rc == AVERROR(EAGAIN) && decoder->draining))
             return WEIR_EOF;
-
-        bool is_damage = rc != AVERROR(EAGAIN);
-        rc = is_damage ? note_damage(decoder, rc, error) : feed(decoder, error);
+        if (rc == AVERROR(EAGAIN))
+            return WEIR_MORE;
+        rc = note_damage(decoder, rc, error);
         if (rc != WEIR_OK)
             return rc;
-        if (is_damage && decoder->draining && ++decoder->num_drain_errors > MAX_DRAIN_ERRORS)
+        if (decoder->draining && ++decoder->num_drain_errors > MAX_DRAIN_ERRORS)
             return WEIR_EOF;
     }
+}
+
+int weir_decoder_next(weir_decoder *decoder, weir_error *error)
+{
+    int rc;
+    while ((rc = weir_decoder_receive(decoder, error)) == WEIR_MORE) {
+        rc = weir_decoder_read(decoder, error);
+        if (rc == WEIR_OK || rc == WEIR_EOF)
+            rc = weir_decoder_send(decoder, rc == WEIR_OK ? decoder->packet : NULL, error);
+        av_packet_unref(decoder->packet);
+        if (rc != WEIR_OK)
+            return rc;
+    }
+    return rc;
+}
+
+void weir_decoder_flush(weir_decoder *decoder)
+{
+    avcodec_flush_buffers(decoder->codec);
+    decoder->draining = false;
+    decoder->num_drain_errors = 0;
+}
+
+int weir_decoder_restart(weir_decoder *decoder, weir_error *error)
+{
+    const AVCodec *codec = decoder->codec->codec;
+    avcodec_free_context(&decoder->codec);
+    decoder->draining = false;
+    decoder->num_drain_errors = 0;
+    return open_codec(decoder, codec, error);
 }
 
 uint64_t weir_decoder_estimate_frames(const weir_decoder *decoder)

@@ -50,6 +50,23 @@ int weir_decoder_open(weir_decoder *decoder, const char *path, weir_error *error
    filled: only what ends the whole file (memory, stop); damage is counted in num_errors and passed over. */
 int weir_decoder_next(weir_decoder *decoder, weir_error *error);
 
+/*
+ * The steps that weir_decoder_next() is made of, for those who choose the packets themselves. Damage is counted, as there.
+ * read: the next packet of the stream is in decoder->packet; WEIR_EOF = there is none.
+ * send: a packet (NULL = there are no more) for the codec, after weir_decoder_receive() has asked for it.
+ * receive: WEIR_OK (decoder->frame is set), WEIR_MORE (needs a packet) or WEIR_EOF.
+ */
+int weir_decoder_read(weir_decoder *decoder, weir_error *error);
+int weir_decoder_send(weir_decoder *decoder, const AVPacket *packet, weir_error *error);
+int weir_decoder_receive(weir_decoder *decoder, weir_error *error);
+
+/* Forgets the packets sent so far; the next one may be any that decoding can begin with. */
+void weir_decoder_flush(weir_decoder *decoder);
+
+/* A new codec, as after weir_decoder_open(); the reading goes on where it is. WEIR_OK, or the failure with *error filled,
+   after which only weir_decoder_close() is possible. */
+int weir_decoder_restart(weir_decoder *decoder, weir_error *error);
+
 /* How many frames the header promises; 0 = it does not. A guess: not to be trusted. */
 uint64_t weir_decoder_estimate_frames(const weir_decoder *decoder);
 

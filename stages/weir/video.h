@@ -1,14 +1,17 @@
 /*
- * The video decode stage: a path comes in, all frames of the file's best video stream go out as one contiguous array.
+ * The video decode stage: a path comes in, the frames of the file's best video stream go out as one contiguous array: all
+ * of them, or those that weir_sampling chooses.
  *
  * In: an item whose data is a path or a URL that FFmpeg can open (a char *), as weir_directory_source and
- * weir_list_source make them, or, if the config says so, the file itself (a weir_bytes *). Out: an item whose data is a weir_frames * (freed with weir_frames_free()) and whose
- * size_bytes is all the memory it takes, so that queue_bytes bounds memory.
+ * weir_list_source make them, or, if the config says so, the file itself (a weir_bytes *). Out: an item whose data is a
+ * weir_frames * (freed with weir_frames_free()) and whose size_bytes is all the memory it takes, so that queue_bytes
+ * bounds memory.
  *
  * A file that cannot be opened, has no video or gives no frame fails its task, with our status, FFmpeg's code and
- * FFmpeg's text: WEIR_ENOTFOUND (missing), WEIR_EACCESS (not readable), WEIR_EUNSUPPORTED (no file, no video stream, no
- * decoder for it), WEIR_EDATA (damaged, or no video file at all), WEIR_ELIMIT (over max_pixels or max_bytes), WEIR_EIO,
- * WEIR_ENOMEM. Damage within a file is counted in the result as long as a frame comes out.
+ * FFmpeg's text: WEIR_ENOTFOUND (missing; or a frame that was asked for is beyond its end), WEIR_EACCESS (not readable),
+ * WEIR_EUNSUPPORTED (no file, no video stream, no decoder for it), WEIR_EDATA (damaged, or no video file at all),
+ * WEIR_ELIMIT (over one of the limits max_…), WEIR_EIO, WEIR_ENOMEM. Damage within a file is counted in the result as long
+ * as a frame comes out, unless damage or min_share ask for more.
  *
  * Each slot decodes on its task's thread alone: run as many slots as there are CPUs to use. Rotation metadata and
  * sample aspect ratio are not applied: pixels are taken as they are coded.
@@ -27,6 +30,7 @@
 #include <weir/bytes.h>
 #include <weir/export.h>
 #include <weir/op.h>
+#include <weir/sampling.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -65,6 +69,13 @@ typedef enum weir_scaler_kind {
     WEIR_SCALER_FAST,        /* our own, in 16 bits: the same bytes on every CPU, quick on those with AVX2 */
 } weir_scaler_kind;
 
+/* What damage within a file means. Tolerant: it is counted in the result, and the item fails only without a frame, or below
+   min_share. Strict: whatever cannot be read or decoded, or had to be patched up, fails the item. */
+typedef enum weir_damage {
+    WEIR_DAMAGE_TOLERANT = 0,
+    WEIR_DAMAGE_STRICT,
+} weir_damage;
+
 /* Setting this struct to all-0 is equivalent to defaults. */
 typedef struct weir_video_config {
     uint32_t width;     /* of the result, in pixels (0 = that of the first frame) */
@@ -85,6 +96,17 @@ typedef struct weir_video_config {
     int64_t
         io_timeout_ns; /* of a URL: so long without any data fails the task with WEIR_ETIMEDOUT (0 = 30 s, negative =
                               never). For the whole task there is weir_stage_options.task_deadline_ns */
+    /* which frames, how many at a time, and what is enough of them */
+    weir_sampling sampling; /* (default: all frames) */
+    uint64_t seed;          /* the pipeline's, for random frames: with the item's number it decides which */
+    uint32_t piece_frames; /* hand a video on in pieces of so many frames, under back-pressure and in constant memory;
+                               not with explicit indices or times (0 = in one) */
+    weir_damage damage;    /* (default WEIR_DAMAGE_TOLERANT) */
+    double min_share;      /* tolerant: the least share, up to 1, of the frames asked for or, where all are, of those
+                               that the container's header counts (0 = one frame is enough) */
+    uint64_t max_frames;   /* of all results of one item; to choose, so many packets are looked at, or 2^22 if that is
+                               more (0 = 2^22) */
+    int64_t max_duration_ns; /* of the whole video (0 = any) */
 } weir_video_config;
 
 /* A frame's pts if nothing tells its time. */
@@ -111,11 +133,15 @@ typedef struct weir_frames {
     char codec[32];        /* FFmpeg's name of it: "h264" */
     uint32_t source_width; /* of the first frame as it was coded */
     uint32_t source_height;
-    uint64_t num_errors;         /* packets that could not be read or decoded. 0 = the file is whole */
+    uint64_t num_errors;         /* packets that could not be read or decoded, of those that were needed. 0 = none */
     uint64_t num_corrupt_frames; /* of num_frames, those the decoder had to patch up */
     size_t memory_bytes;         /* all that this result takes */
     weir_bytes *sidecars; /* the other files of the sample that the bytes came in; NULL = none. Take them out and
                                     leave NULL to keep them */
+
+    uint64_t num_missing_frames; /* so far, of those asked for: damage has cost them */
+    uint64_t first_frame;        /* in pieces: how many frames of the item were in the pieces before this one */
+    bool is_last_piece;          /* no more of this item will come; true without pieces */
 } weir_frames;
 
 /* Frees a weir_frames and all it holds; the type is that of weir_item.release. NULL is fine. Any thread. */

@@ -1,0 +1,415 @@
+/*
+ * The reader: whichever way a frame is got at, it is the frame that reading from the beginning gives, with its pixels and
+ * its timestamp. Frames are compared as the decoder gives them, before any scaling.
+ */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <glob.h>
+
+#include <libavutil/imgutils.h>
+
+#include <weir/clock.h>
+
+#include "stages/reader.h"
+#include "tests/clips.h"
+
+enum { MAX_SHOTS = 4096, CACHE_BYTES = 16 << 20 };
+
+/* What is left of a frame for comparing. */
+typedef struct shot {
+    uint64_t hash;
+    int64_t pts;
+} shot;
+
+typedef struct film {
+    shot shots[MAX_SHOTS];
+    size_t num_shots;
+    weir_reader_way way;
+    bool was_wrong_index; /* the last resort was needed */
+    bool could_not_seek;
+    uint64_t num_errors;
+    uint64_t num_missing;
+} film;
+
+static uint64_t hash_frame(const AVFrame *frame)
+{
+    int size = av_image_get_buffer_size(frame->format, frame->width, frame->height, 1);
+    assert_true(size > 0);
+    uint8_t *bytes = malloc((size_t)size);
+    assert_non_null(bytes);
+    av_image_copy_to_buffer(bytes, size, (const uint8_t *const *)frame->data, frame->linesize, frame->format,
+                            frame->width, frame->height, 1);
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (int i = 0; i < size; i += 8) {
+        uint64_t word = 0;
+        memcpy(&word, bytes + i, (size_t)FFMIN(8, size - i));
+        hash = (hash ^ word) * UINT64_C(0x100000001b3);
+        hash ^= hash >> 29;
+    }
+    free(bytes);
+    return hash;
+}
+
+static void put_in_order(film *taken, const weir_reader *reader)
+{
+    size_t *order;
+    assert_int_equal(weir_reader_order(reader, taken->num_shots, &order), WEIR_OK);
+    if (!order)
+        return;
+    shot *shots = calloc(taken->num_shots, sizeof *shots);
+    assert_non_null(shots);
+    for (size_t i = 0; i < taken->num_shots; i++)
+        shots[i] = taken->shots[order[i]];
+    memcpy(taken->shots, shots, taken->num_shots * sizeof *shots);
+    free(shots);
+    free(order);
+}
+
+typedef struct setting {
+    weir_sampling sampling;
+    size_t max_cached_bytes; /* 0 = none */
+    int64_t far_bytes;
+    uint64_t seed;
+    uint64_t seq;
+} setting;
+
+/* The frames, or our status, with *error filled. */
+static int try_read(const char *path, const setting *how, film *taken, weir_error *error)
+{
+    weir_decoder decoder = { .max_pixels = INT32_MAX };
+    weir_sampling sampling = how->sampling;
+    weir_reader reader = {
+        .decoder = &decoder,
+        .sampling = &sampling,
+        .seed = how->seed,
+        .max_frames = MAX_SHOTS,
+        .max_duration_ns = INT64_MAX,
+        .max_cached_bytes = how->max_cached_bytes,
+        .far_bytes = how->far_bytes,
+    };
+    *taken = (film){ 0 };
+    assert_int_equal(weir_sampling_init(&sampling, NULL), WEIR_OK);
+    assert_int_equal(weir_decoder_init(&decoder), WEIR_OK);
+    int rc = weir_reader_open(&reader, path, how->seq, error);
+    while (rc == WEIR_OK && (rc = weir_reader_next(&reader, error)) == WEIR_OK) {
+        shot one = { .hash = hash_frame(decoder.frame), .pts = weir_reader_pts(&reader) };
+        for (unsigned i = 0; i < reader.num_repeats; i++)
+            taken->shots[taken->num_shots++] = one;
+    }
+    taken->way = reader.way;
+    taken->was_wrong_index = reader.is_last_resort;
+    taken->could_not_seek = reader.cannot_seek;
+    taken->num_errors = decoder.num_errors;
+    taken->num_missing = reader.num_missing;
+    if (rc == WEIR_EOF)
+        put_in_order(taken, &reader);
+    weir_reader_close(&reader);
+    weir_decoder_free(&decoder);
+    weir_sampling_free(&sampling);
+    return rc == WEIR_EOF ? WEIR_OK : rc;
+}
+
+static void read_film(const char *path, const setting *how, film *taken)
+{
+    weir_error error = { 0 };
+    if (try_read(path, how, taken, &error) != WEIR_OK)
+        fail_msg("%s: %s", path, error.message);
+}
+
+static film all; /* of the clip in work */
+static film chosen;
+
+static void assert_shot(const char *path, const char *what, size_t i, size_t frame)
+{
+    if (frame >= all.num_shots)
+        fail_msg("%s, %s: frame %zu of %zu", path, what, frame, all.num_shots);
+    if (chosen.shots[i].pts != all.shots[frame].pts)
+        fail_msg("%s, %s: frame %zu has pts %" PRId64 ", not %" PRId64, path, what, frame, chosen.shots[i].pts,
+                 all.shots[frame].pts);
+    if (chosen.shots[i].hash != all.shots[frame].hash)
+        fail_msg("%s, %s: frame %zu (pts %" PRId64 ") has other pixels", path, what, frame, all.shots[frame].pts);
+}
+
+/* ---- clips --------------------------------------------------------------------------------------------------- */
+
+typedef struct clip {
+    const char *name;
+    const char *arguments;
+    weir_reader_way way; /* that it must be read, where something is chosen; plain: either */
+} clip;
+
+#define SOURCE "-f lavfi -i testsrc2=s=176x144:d=1.6:r=30,noise=alls=12:allf=t "
+#define X264   "-c:v libx264 -preset veryfast -pix_fmt yuv420p "
+
+static const clip clips[] = {
+    { "b_frames.mp4", SOURCE X264 "-bf 3 -g 12", WEIR_READER_INDEXED },
+    { "one_group.mp4", SOURCE X264 "-bf 3 -g 600 -x264-params b-pyramid=normal:ref=4", WEIR_READER_INDEXED },
+    { "all_slices.mp4", SOURCE X264 "-bf 2 -g 9 -x264-params slices=4:b-pyramid=strict", WEIR_READER_INDEXED },
+    { "open_group.mp4", SOURCE X264 "-bf 3 -g 10 -x264-params open-gop=1:scenecut=0", WEIR_READER_INDEXED },
+    { "open_group.mkv", SOURCE X264 "-bf 5 -g 14 -x264-params open-gop=1:b-pyramid=normal", WEIR_READER_INDEXED },
+    { "intra_refresh.mp4", SOURCE X264 "-bf 0 -g 10 -x264-params intra-refresh=1", WEIR_READER_INDEXED },
+    { "interlaced.mp4", SOURCE X264 "-bf 2 -g 12 -flags +ildct+ilme -x264-params interlaced=1", WEIR_READER_INDEXED },
+    { "baseline.mp4", SOURCE X264 "-profile:v baseline -g 12", WEIR_READER_INDEXED },
+    { "fragments.mp4", SOURCE X264 "-bf 2 -g 12 -movflags frag_keyframe+empty_moov", WEIR_READER_INDEXED },
+    { "variable_rate.mp4", SOURCE X264 "-bf 3 -g 12 -vf 'select=not(mod(n\\,7))+gt(mod(n\\,5)\\,2)' -fps_mode vfr",
+      WEIR_READER_INDEXED },
+    { "stream.ts", SOURCE X264 "-bf 3 -g 12", WEIR_READER_INDEXED },
+    { "open_group.ts", SOURCE X264 "-bf 3 -g 12 -x264-params open-gop=1", WEIR_READER_PLAIN },
+    { "no_cues.mkv", SOURCE X264 "-bf 3 -g 12 -f matroska -live 1", WEIR_READER_INDEXED },
+    { "bare.h264", SOURCE X264 "-bf 3 -g 12", WEIR_READER_COUNTED },
+    { "h264.avi", SOURCE X264 "-bf 2 -g 12", WEIR_READER_PLAIN },
+    { "odd_10_bit.mkv",
+      "-f lavfi -i testsrc2=s=175x143:d=1 -c:v libx264 -preset veryfast -bf 3 -g 8 -pix_fmt yuv420p10",
+      WEIR_READER_PLAIN },
+    { "rotated.mp4", SOURCE X264 "-bf 2 -g 12 -metadata:s:v rotate=90", WEIR_READER_INDEXED },
+    { "one_frame.mp4", SOURCE X264 "-frames:v 1", WEIR_READER_INDEXED },
+    { "late.mkv", SOURCE X264 "-bf 3 -g 12 -output_ts_offset 3.7", WEIR_READER_INDEXED },
+    { "sound.mp4", "-f lavfi -i sine=d=1.6 " SOURCE X264 "-bf 3 -g 12 -c:a aac", WEIR_READER_INDEXED },
+    { "hevc.mp4",
+      SOURCE "-c:v libx265 -preset ultrafast -pix_fmt yuv420p -x265-params keyint=12:bframes=4:log-level=1",
+      WEIR_READER_INDEXED },
+    { "hevc_pyramid.mkv",
+      SOURCE "-c:v libx265 -preset fast -pix_fmt yuv420p -x265-params keyint=16:open-gop=1:b-pyramid=1:log-level=1",
+      WEIR_READER_INDEXED },
+    { "hevc_layers.mp4",
+      SOURCE "-c:v libx265 -preset fast -pix_fmt yuv420p -x265-params keyint=16:temporal-layers=1:log-level=1",
+      WEIR_READER_INDEXED },
+    { "hevc.ts", SOURCE "-c:v libx265 -preset ultrafast -pix_fmt yuv420p -x265-params keyint=12:log-level=1",
+      WEIR_READER_PLAIN },
+    { "vp8_hidden.webm",
+      SOURCE "-c:v libvpx -deadline good -cpu-used 4 -auto-alt-ref 1 -lag-in-frames 12 -g 20 "
+             "-b:v 300k -pix_fmt yuv420p",
+      WEIR_READER_INDEXED },
+    { "vp9_hidden.webm",
+      SOURCE "-c:v libvpx-vp9 -deadline good -cpu-used 5 -auto-alt-ref 1 -lag-in-frames 16 -g 20 "
+             "-b:v 300k -pix_fmt yuv420p",
+      WEIR_READER_INDEXED },
+    { "vp9.mp4", SOURCE "-c:v libvpx-vp9 -deadline realtime -cpu-used 8 -g 20 -pix_fmt yuv420p",
+      WEIR_READER_INDEXED },
+    { "av1.mkv",
+      "-f lavfi -i testsrc2=s=176x144:d=1:r=24 -c:v libaom-av1 -cpu-used 8 -usage realtime -g 8 "
+      "-pix_fmt yuv420p",
+      WEIR_READER_INDEXED },
+    { "av1_hidden.mp4",
+      "-f lavfi -i testsrc2=s=176x144:d=1:r=24 -c:v libaom-av1 -cpu-used 8 -lag-in-frames 16 "
+      "-auto-alt-ref 1 -g 12 -pix_fmt yuv420p",
+      WEIR_READER_INDEXED },
+    { "mpeg2.ts", SOURCE "-c:v mpeg2video -bf 2 -g 12", WEIR_READER_PLAIN },
+    { "mpeg2.mpg", SOURCE "-c:v mpeg2video -bf 2 -g 12", WEIR_READER_PLAIN },
+    { "mpeg4.mp4", SOURCE "-c:v mpeg4 -bf 2 -g 12", WEIR_READER_PLAIN },
+    { "mpeg4.avi", SOURCE "-c:v mpeg4 -bf 2 -g 12", WEIR_READER_COUNTED },
+    { "mjpeg.avi", SOURCE "-c:v mjpeg -pix_fmt yuvj420p", WEIR_READER_INDEXED },
+    { "flash.flv", SOURCE "-c:v flv -g 12", WEIR_READER_COUNTED },
+};
+
+/* Copied out of others: what they begin with is decoded and not shown (edit list), or hangs in the air. */
+static const clip copies[] = {
+    { "edit_list.mp4", "b_frames.mp4", WEIR_READER_INDEXED },
+    { "edit_list_open.mov", "open_group.mp4", WEIR_READER_PLAIN },
+    { "cut_open.mkv", "open_group.mkv", WEIR_READER_PLAIN },
+};
+
+enum { NUM_CLIPS = sizeof clips / sizeof clips[0], NUM_COPIES = sizeof copies / sizeof copies[0], MAX_CLIPS = 128 };
+
+typedef struct sample {
+    const char *path;
+    weir_reader_way way;
+} sample;
+
+static sample samples[MAX_CLIPS];
+static size_t num_samples;
+
+static void add_sample(const char *path, weir_reader_way way)
+{
+    if (!path)
+        return;
+    assert_true(num_samples < MAX_CLIPS);
+    samples[num_samples++] = (sample){ .path = path, .way = way };
+}
+
+static const char *clip_arguments(const char *name)
+{
+    for (size_t i = 0; i < NUM_CLIPS; i++) {
+        if (strcmp(clips[i].name, name) == 0)
+            return clips[i].arguments;
+    }
+    fail_msg("no clip %s", name);
+    return NULL;
+}
+
+static const char *make_clip(const char *name)
+{
+    return clips_make(name, clip_arguments(name));
+}
+
+static glob_t real_clips;
+
+static void add_real_samples(void)
+{
+    char pattern[4096];
+    const char *media = clips_media();
+    if (!media)
+        return;
+    snprintf(pattern, sizeof pattern, "%s/*/*.{mp4,mkv,avi,mov}", media);
+    assert_int_equal(glob(pattern, GLOB_BRACE, NULL, &real_clips), 0);
+    for (size_t i = 0; i < real_clips.gl_pathc; i++)
+        add_sample(real_clips.gl_pathv[i], WEIR_READER_PLAIN);
+}
+
+static int make_samples(void **state)
+{
+    if (clips_set_up(state) != 0)
+        return -1;
+    for (size_t i = 0; i < NUM_CLIPS; i++)
+        add_sample(make_clip(clips[i].name), clips[i].way);
+    for (size_t i = 0; i < NUM_COPIES; i++) {
+        char arguments[4096];
+        snprintf(arguments, sizeof arguments, "-ss 0.55 -i '%s' -c copy", clips_path(copies[i].arguments));
+        add_sample(clips_make(copies[i].name, arguments), copies[i].way);
+    }
+    add_real_samples();
+    return 0;
+}
+
+/* ---- the same frames, whichever way -------------------------------------------------------------------------- */
+
+static unsigned num_sought; /* samples in which seeking was possible */
+
+/* How packets are got at: from memory, by reading on, by seeking wherever that saves anything. */
+static const setting from_memory = { .max_cached_bytes = CACHE_BYTES };
+static const setting by_reading = { .far_bytes = INT64_MAX };
+static const setting by_seeking = { .far_bytes = 1 };
+
+typedef void (*check_function)(const char *path, weir_reader_way way, setting how);
+
+static void for_all_samples(check_function check)
+{
+    for (size_t i = 0; i < num_samples; i++) {
+        weir_error error = { 0 };
+        if (try_read(samples[i].path, &(setting){ 0 }, &all, &error) != WEIR_OK)
+            continue; /* one of the real files that are damaged beyond use */
+        assert_int_equal(all.way, WEIR_READER_PLAIN);
+        check(samples[i].path, samples[i].way, from_memory);
+        check(samples[i].path, samples[i].way, by_reading);
+        check(samples[i].path, samples[i].way, by_seeking);
+        num_sought += chosen.way == WEIR_READER_INDEXED && !chosen.could_not_seek;
+    }
+}
+
+static void check_way(const char *path, weir_reader_way way)
+{
+    if (way != WEIR_READER_PLAIN && chosen.way != way)
+        fail_msg("%s: read the way %d, not %d", path, (int)chosen.way, (int)way);
+    if (chosen.was_wrong_index)
+        fail_msg("%s: its index was wrong", path);
+}
+
+/* Damage costs frames in reading from the beginning, too, which then have no number there. */
+static bool is_whole(void)
+{
+    return all.num_errors == 0;
+}
+
+static void check_lists(const char *path, weir_reader_way way, setting how)
+{
+    int64_t indices[64];
+    int64_t num_frames = (int64_t)all.num_shots;
+    if (!is_whole())
+        return;
+    for (size_t i = 0; i < 64; i++)
+        indices[i] = (int64_t)(i * 7919 + 13) % num_frames - (i % 3 == 0 ? num_frames : 0);
+    how.sampling = (weir_sampling){ .what = WEIR_SAMPLE_INDICES, .indices = indices, .num_indices = 64 };
+    read_film(path, &how, &chosen);
+    assert_int_equal(chosen.num_shots, 64);
+    for (size_t i = 0; i < 64; i++)
+        assert_shot(path, "a list", i, (size_t)(indices[i] < 0 ? indices[i] + num_frames : indices[i]));
+    check_way(path, way);
+}
+
+static void lists_of_frames_give_those_frames(void **state)
+{
+    (void)state;
+    num_sought = 0;
+    for_all_samples(check_lists);
+    assert_true(num_sought > NUM_CLIPS / 2);
+}
+
+static void check_single(const char *path, weir_reader_way way, setting how)
+{
+    size_t step = all.num_shots > 60 ? all.num_shots / 4 : how.max_cached_bytes ? 2 : 13;
+    for (size_t i = how.max_cached_bytes ? 1 : 0; is_whole() && i < all.num_shots; i += step) {
+        int64_t index = (int64_t)i;
+        how.sampling = (weir_sampling){ .what = WEIR_SAMPLE_INDICES, .indices = &index, .num_indices = 1 };
+        read_film(path, &how, &chosen);
+        assert_int_equal(chosen.num_shots, 1);
+        assert_shot(path, "alone", 0, i);
+        check_way(path, way);
+    }
+}
+
+static void a_frame_alone_is_the_same(void **state)
+{
+    (void)state;
+    for_all_samples(check_single);
+}
+
+static void check_every(const char *path, weir_reader_way way, setting how)
+{
+    for (uint32_t every = 1; is_whole() && every < 12; every += 5) {
+        how.sampling = (weir_sampling){ .what = WEIR_SAMPLE_EVERY, .every = every };
+        read_film(path, &how, &chosen);
+        assert_int_equal(chosen.num_shots, (all.num_shots + every - 1) / every);
+        for (size_t i = 0; i < chosen.num_shots; i++)
+            assert_shot(path, "every k-th", i, i * every);
+        check_way(path, way);
+    }
+}
+
+static void every_so_many_frames_are_the_same(void **state)
+{
+    (void)state;
+    for_all_samples(check_every);
+}
+
+static void check_keys(const char *path, weir_reader_way way, setting how)
+{
+    how.sampling = (weir_sampling){ .what = WEIR_SAMPLE_KEYFRAMES };
+    if (!is_whole())
+        return;
+    read_film(path, &how, &chosen);
+    assert_true(chosen.num_shots > 0);
+    size_t frame = 0;
+    for (size_t i = 0; i < chosen.num_shots; i++) {
+        while (frame < all.num_shots && memcmp(&all.shots[frame], &chosen.shots[i], sizeof all.shots[frame]) != 0)
+            frame++;
+        if (frame++ == all.num_shots)
+            fail_msg("%s: keyframe %zu is none of its frames", path, i);
+    }
+    check_way(path, way);
+}
+
+static void keyframes_are_the_same(void **state)
+{
+    (void)state;
+    for_all_samples(check_keys);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lists_of_frames_give_those_frames),
+        cmocka_unit_test(a_frame_alone_is_the_same),
+        cmocka_unit_test(every_so_many_frames_are_the_same),
+        cmocka_unit_test(keyframes_are_the_same),
+    };
+    return cmocka_run_group_tests(tests, make_samples, clips_tear_down);
+}

@@ -1,0 +1,521 @@
+/* Which frames come out of the decode stage: against ffmpeg's filters where it has a counterpart, and by the rules. */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <weir/engine.h>
+#include <weir/list.h>
+#include <weir/video.h>
+
+#include "tests/clips.h"
+
+enum { LIMIT_S = 60, SIDE = 32, NUM_FRAMES = 60, RATE = 30 };
+
+/* ---- clips --------------------------------------------------------------------------------------------------- */
+
+/* 2 s, B-frames, groups of 12. */
+static const char *make_clip(void)
+{
+    return clips_make("clip.mp4", "-f lavfi -i testsrc2=s=176x144:d=2:r=30 -c:v libx264 -preset veryfast -bf 3 -g 12 "
+                                  "-pix_fmt yuv420p");
+}
+
+static const char *make_uneven(void)
+{
+    return clips_make("uneven.mkv",
+                      "-f lavfi -i testsrc2=s=176x144:d=2:r=30 -c:v libx264 -preset veryfast -bf 2 -g 9 "
+                      "-pix_fmt yuv420p -vf 'select=not(mod(n\\,7))+gt(mod(n\\,5)\\,2)' -fps_mode vfr");
+}
+
+/* No timestamps in it: frames have to be counted. */
+static const char *make_bare(void)
+{
+    return clips_make("bare.h264",
+                      "-f lavfi -i testsrc2=s=176x144:d=2:r=30 -c:v libx264 -preset veryfast -bf 2 -g 12 "
+                      "-pix_fmt yuv420p");
+}
+
+/* ---- a pipeline ---------------------------------------------------------------------------------------------- */
+
+static weir_video_config config_of(weir_sampling sampling)
+{
+    return (weir_video_config){
+        .width = SIDE,
+        .height = SIDE,
+        .resize = WEIR_RESIZE_STRETCH,
+        .scaler = WEIR_SCALER_EXACT,
+        .sampling = sampling,
+        .seed = 17,
+    };
+}
+
+static weir_pipeline *start(const char *const *paths, size_t num_paths, const weir_video_config *config,
+                            uint32_t concurrency)
+{
+    weir_pipeline *pipeline = NULL;
+    weir_error error = { 0 };
+    weir_builder *builder = weir_builder_new();
+    weir_source(builder, &weir_list_source, &(weir_list_config){ .paths = paths, .num_paths = num_paths }, NULL);
+    weir_pipe(builder, &weir_video_decode, config, &(weir_stage_options){ .concurrency = concurrency });
+    weir_sink(builder, 0);
+    if (weir_build(builder, NULL, &pipeline, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    return pipeline;
+}
+
+/* The next result, to be freed, or NULL at the end. */
+static weir_frames *next_frames(weir_pipeline *pipeline)
+{
+    weir_item item;
+    int rc = weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND);
+    if (rc == WEIR_EOF)
+        return NULL;
+    assert_int_equal(rc, WEIR_OK);
+    weir_frames *frames = item.data;
+    item.data = NULL;
+    weir_item_release(&item);
+    return frames;
+}
+
+/* The only result, or NULL with *error filled. */
+static weir_frames *try_sample(const char *path, const weir_video_config *config, weir_error *error)
+{
+    weir_pipeline *pipeline = start(&path, 1, config, 1);
+    weir_frames *frames = next_frames(pipeline);
+    if (frames)
+        assert_null(next_frames(pipeline));
+    weir_stage_error(pipeline, "decode", error);
+    weir_free(pipeline);
+    return frames;
+}
+
+static weir_frames *sample(const char *path, weir_sampling sampling)
+{
+    weir_error error = { 0 };
+    weir_video_config config = config_of(sampling);
+    weir_frames *frames = try_sample(path, &config, &error);
+    if (!frames)
+        fail_msg("%s: %s", path, error.message);
+    return frames;
+}
+
+static void assert_fails(const char *path, const weir_video_config *config, int status, const char *text)
+{
+    weir_error error = { 0 };
+    weir_frames *frames = try_sample(path, config, &error);
+    assert_null(frames);
+    if (error.status != status || !strstr(error.message, text))
+        fail_msg("%s: %s (%s), not %s", path, error.message, weir_status_name(error.status), text);
+}
+
+/* ---- against ffmpeg ------------------------------------------------------------------------------------------ */
+
+static void assert_as_filter(const char *path, weir_sampling sampling, const char *filter)
+{
+    char chain[512];
+    size_t expected_bytes;
+    snprintf(chain, sizeof chain, "%s,scale=%d:%d:flags=bicubic,format=rgb24", filter, SIDE, SIDE);
+    uint8_t *expected = clips_decode(path, chain, &expected_bytes);
+    weir_frames *frames = sample(path, sampling);
+    if (frames->num_frames * frames->frame_bytes != expected_bytes)
+        fail_msg("%s, %s: %u frames, not %zu", path, filter, frames->num_frames,
+                 expected_bytes / frames->frame_bytes);
+    if (memcmp(frames->data, expected, expected_bytes) != 0)
+        fail_msg("%s, %s: other frames", path, filter);
+    free(expected);
+    weir_frames_free(frames);
+}
+
+static void every_k_th_frame_is_ffmpegs(void **state)
+{
+    (void)state;
+    const char *paths[] = { make_clip(), make_uneven(), make_bare() };
+    for (size_t i = 0; i < 3; i++) {
+        assert_as_filter(paths[i], (weir_sampling){ .what = WEIR_SAMPLE_EVERY, .every = 1 }, "null");
+        assert_as_filter(paths[i], (weir_sampling){ .what = WEIR_SAMPLE_EVERY, .every = 7 },
+                         "select=not(mod(n\\,7))");
+        assert_as_filter(paths[i], (weir_sampling){ .what = WEIR_SAMPLE_EVERY, .every = 1000 }, "select=eq(n\\,0)");
+    }
+}
+
+static void windows_are_ffmpegs_trim(void **state)
+{
+    (void)state;
+    const char *paths[] = { make_clip(), make_uneven() };
+    for (size_t i = 0; i < 2; i++) {
+        assert_as_filter(paths[i], (weir_sampling){ .start_ns = WEIR_SECOND / 2 }, "trim=start=0.5");
+        assert_as_filter(paths[i], (weir_sampling){ .end_ns = WEIR_SECOND / 2 }, "trim=end=0.5");
+        assert_as_filter(paths[i], (weir_sampling){ .start_ns = WEIR_SECOND, .end_ns = 3 * WEIR_SECOND / 2 },
+                         "trim=start=1:end=1.5");
+        assert_as_filter(paths[i], (weir_sampling){ .start_ns = WEIR_SECOND, .count = 3 },
+                         "trim=start=1,select=lt(n\\,3)");
+        assert_as_filter(
+            paths[i],
+            (weir_sampling){
+                .what = WEIR_SAMPLE_EVERY, .every = 4, .start_ns = WEIR_SECOND / 2, .end_ns = 3 * WEIR_SECOND / 2 },
+            "trim=start=0.5:end=1.5,select=not(mod(n\\,4))");
+    }
+}
+
+static void a_rate_is_ffmpegs(void **state)
+{
+    (void)state;
+    const char *paths[] = { make_clip(), make_uneven() };
+    for (size_t i = 0; i < 2; i++) {
+        assert_as_filter(paths[i], (weir_sampling){ .what = WEIR_SAMPLE_RATE, .rate_num = 5 }, "fps=5:round=up");
+        assert_as_filter(paths[i], (weir_sampling){ .what = WEIR_SAMPLE_RATE, .rate_num = 48 }, "fps=48:round=up");
+        assert_as_filter(paths[i], (weir_sampling){ .what = WEIR_SAMPLE_RATE, .rate_num = 30000, .rate_den = 1001 },
+                         "fps=30000/1001:round=up");
+        assert_as_filter(paths[i], (weir_sampling){ .what = WEIR_SAMPLE_RATE, .rate_num = 1, .rate_den = 3 },
+                         "select=eq(n\\,0)");
+    }
+}
+
+static void keyframes_are_ffmpegs(void **state)
+{
+    (void)state;
+    assert_as_filter(make_clip(), (weir_sampling){ .what = WEIR_SAMPLE_KEYFRAMES }, "select=key");
+    assert_as_filter(make_uneven(), (weir_sampling){ .what = WEIR_SAMPLE_KEYFRAMES }, "select=key");
+    assert_as_filter(make_bare(), (weir_sampling){ .what = WEIR_SAMPLE_KEYFRAMES }, "select=key");
+}
+
+static void the_first_frames_are_ffmpegs(void **state)
+{
+    (void)state;
+    assert_as_filter(make_clip(), (weir_sampling){ .count = 16 }, "select=lt(n\\,16)");
+    assert_as_filter(make_clip(), (weir_sampling){ .count = 1000 }, "null");
+}
+
+/* ---- by number and by time ----------------------------------------------------------------------------------- */
+
+static int64_t number_of(const weir_frames *frames, uint32_t i)
+{
+    int64_t num = frames->pts[i] * frames->time_base_num * RATE;
+    assert_int_equal(num % frames->time_base_den, 0);
+    return num / frames->time_base_den;
+}
+
+static void assert_numbers(weir_frames *frames, const int64_t *numbers, uint32_t num_numbers)
+{
+    weir_frames *all = sample(make_clip(), (weir_sampling){ 0 });
+    assert_int_equal(all->num_frames, NUM_FRAMES);
+    assert_int_equal(frames->num_frames, num_numbers);
+    for (uint32_t i = 0; i < num_numbers; i++) {
+        assert_int_equal(number_of(frames, i), numbers[i]);
+        assert_memory_equal(frames->data + i * frames->frame_bytes,
+                            all->data + (size_t)numbers[i] * frames->frame_bytes, frames->frame_bytes);
+    }
+    weir_frames_free(all);
+    weir_frames_free(frames);
+}
+
+static void lists_keep_their_order_and_repeats(void **state)
+{
+    (void)state;
+    const int64_t indices[] = { 40, 3, 3, 59, 0, -1, 40, -60, 12, 11 };
+    const int64_t expected[] = { 40, 3, 3, 59, 0, 59, 40, 0, 12, 11 };
+    assert_numbers(
+        sample(make_clip(), (weir_sampling){ .what = WEIR_SAMPLE_INDICES, .indices = indices, .num_indices = 10 }),
+        expected, 10);
+}
+
+static void times_give_the_frame_that_is_shown_then(void **state)
+{
+    (void)state;
+    const int64_t third_ns = WEIR_SECOND / RATE;
+    const int64_t times_ns[] = { 0, third_ns, third_ns - 2, 2 * third_ns, 2 * third_ns + 1, WEIR_SECOND, 1990000000 };
+    const int64_t expected[] = { 0, 1, 0, 2, 2, 30, 59 };
+    assert_numbers(
+        sample(make_clip(), (weir_sampling){ .what = WEIR_SAMPLE_TIMES, .times_ns = times_ns, .num_times = 7 }),
+        expected, 7);
+}
+
+static void uniform_frames_are_the_middles_of_equal_parts(void **state)
+{
+    (void)state;
+    const int64_t four[] = { 7, 22, 37, 52 };
+    assert_numbers(sample(make_clip(), (weir_sampling){ .what = WEIR_SAMPLE_UNIFORM, .count = 4 }), four, 4);
+    const int64_t six_of_three[] = { 30, 30, 31, 31, 32, 32 };
+    assert_numbers(sample(make_clip(), (weir_sampling){ .what = WEIR_SAMPLE_UNIFORM,
+                                                        .count = 6,
+                                                        .start_ns = WEIR_SECOND,
+                                                        .end_ns = 1100000000 }),
+                   six_of_three, 6);
+}
+
+static void what_is_not_there_fails_and_says_so(void **state)
+{
+    (void)state;
+    const int64_t beyond = NUM_FRAMES;
+    const int64_t before = -NUM_FRAMES - 1;
+    const int64_t late_ns = 2 * WEIR_SECOND;
+    weir_video_config config =
+        config_of((weir_sampling){ .what = WEIR_SAMPLE_INDICES, .indices = &beyond, .num_indices = 1 });
+    assert_fails(make_clip(), &config, WEIR_ENOTFOUND, "frame 60 was asked for; there are 60");
+    config.sampling.indices = &before;
+    assert_fails(make_clip(), &config, WEIR_ENOTFOUND, "frame -61");
+    config = config_of((weir_sampling){ .what = WEIR_SAMPLE_TIMES, .times_ns = &late_ns, .num_times = 1 });
+    assert_fails(make_clip(), &config, WEIR_ENOTFOUND, "the video ends at 2.0");
+    config = config_of((weir_sampling){ .start_ns = 5 * WEIR_SECOND });
+    assert_fails(make_clip(), &config, WEIR_ENOTFOUND, "none of the frames");
+}
+
+/* ---- at random ----------------------------------------------------------------------------------------------- */
+
+enum { NUM_ITEMS = 24, COUNT = 5 };
+
+/* The numbers of the frames of each item. */
+static void draw(int64_t numbers[NUM_ITEMS][COUNT], const weir_video_config *config, uint32_t concurrency)
+{
+    const char *paths[NUM_ITEMS];
+    weir_item item;
+    for (size_t i = 0; i < NUM_ITEMS; i++)
+        paths[i] = make_clip();
+    weir_pipeline *pipeline = start(paths, NUM_ITEMS, config, concurrency);
+    while (weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND) == WEIR_OK) {
+        const weir_frames *frames = item.data;
+        assert_int_equal(frames->num_frames, COUNT);
+        for (uint32_t i = 0; i < COUNT; i++)
+            numbers[item.seq][i] = number_of(frames, i);
+        weir_item_release(&item);
+    }
+    weir_free(pipeline);
+}
+
+static void chance_depends_on_seed_and_item_alone(void **state)
+{
+    (void)state;
+    int64_t first[NUM_ITEMS][COUNT];
+    int64_t second[NUM_ITEMS][COUNT];
+    weir_video_config config = config_of((weir_sampling){ .what = WEIR_SAMPLE_RANDOM, .count = COUNT });
+    draw(first, &config, 1);
+    draw(second, &config, 5);
+    assert_memory_equal(first, second, sizeof first);
+    for (size_t i = 1; i < NUM_ITEMS; i++)
+        assert_memory_not_equal(first[i], first[i - 1], sizeof first[i]);
+    config.seed++;
+    draw(second, &config, 5);
+    for (size_t i = 0; i < NUM_ITEMS; i++)
+        assert_memory_not_equal(first[i], second[i], sizeof first[i]);
+}
+
+static void chance_keeps_to_its_stretch(void **state)
+{
+    (void)state;
+    int64_t numbers[NUM_ITEMS][COUNT];
+    weir_video_config config =
+        config_of((weir_sampling){ .what = WEIR_SAMPLE_RANDOM, .count = COUNT, .stretch_frames = COUNT });
+    draw(numbers, &config, 2);
+    for (size_t i = 0; i < NUM_ITEMS; i++) {
+        for (int64_t k = 0; k < COUNT; k++)
+            assert_int_equal(numbers[i][k], numbers[i][0] + k);
+    }
+    config = config_of((weir_sampling){
+        .what = WEIR_SAMPLE_RANDOM, .count = COUNT, .stretch_ns = WEIR_SECOND / 3, .start_ns = WEIR_SECOND / 2 });
+    draw(numbers, &config, 2);
+    for (size_t i = 0; i < NUM_ITEMS; i++) {
+        assert_in_range(numbers[i][0], 15, 59);
+        for (size_t k = 1; k < COUNT; k++)
+            assert_true(numbers[i][k] > numbers[i][k - 1]);
+        assert_true(numbers[i][COUNT - 1] - numbers[i][0] < 10);
+    }
+}
+
+/* ---- pieces -------------------------------------------------------------------------------------------------- */
+
+/* Returns the number of pieces. */
+static uint32_t assert_pieces(const char *path, weir_sampling sampling, uint32_t piece_frames)
+{
+    weir_frames *whole = sample(path, sampling);
+    weir_video_config config = config_of(sampling);
+    config.piece_frames = piece_frames;
+    weir_pipeline *pipeline = start(&path, 1, &config, 1);
+    uint32_t num_pieces = 0;
+    uint32_t num_frames = 0;
+    bool is_last = false;
+    weir_frames *piece;
+    while ((piece = next_frames(pipeline))) {
+        assert_false(is_last);
+        is_last = piece->is_last_piece;
+        assert_true(is_last ? piece->num_frames <= piece_frames : piece->num_frames == piece_frames);
+        assert_int_equal(piece->first_frame, num_frames);
+        assert_true(num_frames + piece->num_frames <= whole->num_frames);
+        assert_memory_equal(piece->data, whole->data + num_frames * whole->frame_bytes,
+                            piece->num_frames * whole->frame_bytes);
+        assert_memory_equal(piece->pts, whole->pts + num_frames, piece->num_frames * sizeof *piece->pts);
+        num_frames += piece->num_frames;
+        num_pieces++;
+        weir_frames_free(piece);
+    }
+    assert_true(is_last);
+    assert_int_equal(num_frames, whole->num_frames);
+    weir_free(pipeline);
+    weir_frames_free(whole);
+    return num_pieces;
+}
+
+static void pieces_make_up_the_whole(void **state)
+{
+    (void)state;
+    assert_int_equal(assert_pieces(make_clip(), (weir_sampling){ 0 }, 20), 3);
+    assert_int_equal(assert_pieces(make_clip(), (weir_sampling){ 0 }, 25), 3);
+    assert_int_equal(assert_pieces(make_clip(), (weir_sampling){ 0 }, 60), 1);
+    assert_int_equal(assert_pieces(make_clip(), (weir_sampling){ 0 }, 1), 60);
+    assert_int_equal(assert_pieces(make_bare(), (weir_sampling){ .what = WEIR_SAMPLE_EVERY, .every = 5 }, 5), 3);
+    assert_int_equal(assert_pieces(make_clip(), (weir_sampling){ .what = WEIR_SAMPLE_RATE, .rate_num = 100 }, 7), 29);
+}
+
+static void pieces_of_several_items_do_not_mix(void **state)
+{
+    (void)state;
+    const char *paths[] = { make_clip(), make_uneven(), clips_path("missing.mp4"), make_clip(), make_bare() };
+    weir_video_config config = config_of((weir_sampling){ 0 });
+    config.piece_frames = 9;
+    weir_pipeline *pipeline = start(paths, 5, &config, 3);
+    weir_item item;
+    uint32_t num_frames[5] = { 0 };
+    while (weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND) == WEIR_OK) {
+        const weir_frames *piece = item.data;
+        assert_int_equal(piece->first_frame, num_frames[item.seq]);
+        num_frames[item.seq] += piece->num_frames;
+        weir_item_release(&item);
+    }
+    assert_int_equal(num_frames[0], NUM_FRAMES);
+    assert_int_equal(num_frames[2], 0);
+    assert_int_equal(num_frames[3], NUM_FRAMES);
+    assert_int_equal(num_frames[4], NUM_FRAMES);
+    weir_free(pipeline);
+}
+
+/* Stopped in the middle of a file, with pieces still to come: nothing is lost, nothing hangs. */
+static void stop_between_pieces(void **state)
+{
+    (void)state;
+    const char *path = make_clip();
+    weir_video_config config = config_of((weir_sampling){ 0 });
+    config.piece_frames = 1;
+    weir_pipeline *pipeline = start(&path, 1, &config, 1);
+    weir_frames_free(next_frames(pipeline));
+    weir_stop(pipeline);
+    weir_free(pipeline);
+}
+
+/* ---- damage and limits --------------------------------------------------------------------------------------- */
+
+/* Ends in its middle, but its header promises all. */
+static const char *make_truncated(void)
+{
+    const char *whole = clips_make(
+        "faststart.mp4", "-f lavfi -i testsrc2=s=176x144:d=2:r=30 -c:v libx264 -preset veryfast -bf 3 -g 12 "
+                         "-pix_fmt yuv420p -movflags faststart");
+    return clips_cut(whole, "truncated.mp4", 40000);
+}
+
+static void tolerance_counts_and_strictness_fails(void **state)
+{
+    (void)state;
+    weir_error error = { 0 };
+    weir_video_config config = config_of((weir_sampling){ 0 });
+    weir_frames *frames = try_sample(make_truncated(), &config, &error);
+    assert_non_null(frames);
+    assert_in_range(frames->num_frames, 1, NUM_FRAMES - 1);
+    assert_true(frames->num_errors > 0);
+    config.min_share = (double)frames->num_frames / NUM_FRAMES;
+    weir_frames_free(frames);
+    weir_frames_free(try_sample(make_truncated(), &config, &error));
+    assert_int_equal(error.status, WEIR_OK);
+    config.min_share += 0.01;
+    assert_fails(make_truncated(), &config, WEIR_EDATA, "of 60 frames could be decoded, min_share is");
+
+    config = config_of((weir_sampling){ 0 });
+    config.damage = WEIR_DAMAGE_STRICT;
+    assert_fails(make_truncated(), &config, WEIR_EDATA, "damage is not tolerated");
+    weir_frames_free(try_sample(make_clip(), &config, &error));
+    assert_int_equal(error.status, WEIR_OK);
+}
+
+static void over_a_limit_fails_and_says_which(void **state)
+{
+    (void)state;
+    weir_error error = { 0 };
+    weir_video_config config = config_of((weir_sampling){ 0 });
+    config.max_frames = NUM_FRAMES;
+    config.max_duration_ns = 2 * WEIR_SECOND;
+    weir_frames_free(try_sample(make_clip(), &config, &error));
+    assert_int_equal(error.status, WEIR_OK);
+    config.max_frames--;
+    assert_fails(make_clip(), &config, WEIR_ELIMIT, "raise max_frames");
+    config.sampling = (weir_sampling){ .what = WEIR_SAMPLE_RATE, .rate_num = 1000 };
+    assert_fails(make_clip(), &config, WEIR_ELIMIT, "raise max_frames");
+
+    config = config_of((weir_sampling){ 0 });
+    config.max_duration_ns = WEIR_SECOND;
+    assert_fails(make_clip(), &config, WEIR_ELIMIT, "raise max_duration_ns");
+    config.sampling = (weir_sampling){ .what = WEIR_SAMPLE_UNIFORM, .count = 2 };
+    assert_fails(make_clip(), &config, WEIR_ELIMIT, "raise max_duration_ns");
+    assert_fails(make_bare(), &config, WEIR_ELIMIT, "raise max_duration_ns");
+}
+
+/* ---- options ------------------------------------------------------------------------------------------------- */
+
+static void assert_refused(weir_sampling sampling, const char *text)
+{
+    weir_pipeline *pipeline;
+    weir_error error = { 0 };
+    weir_video_config config = config_of(sampling);
+    weir_builder *builder = weir_builder_new();
+    weir_source(builder, &weir_list_source, &(weir_list_config){ 0 }, NULL);
+    weir_pipe(builder, &weir_video_decode, &config, NULL);
+    weir_sink(builder, 0);
+    assert_int_equal(weir_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
+    if (!strstr(error.message, text))
+        fail_msg("%s, not %s", error.message, text);
+}
+
+static void impossible_samplings_are_refused(void **state)
+{
+    (void)state;
+    const int64_t negative = -1;
+    assert_refused((weir_sampling){ .what = (weir_sample)77 }, "77");
+    assert_refused((weir_sampling){ .what = WEIR_SAMPLE_UNIFORM }, "count is 0");
+    assert_refused((weir_sampling){ .what = WEIR_SAMPLE_RANDOM }, "count is 0");
+    assert_refused((weir_sampling){ .what = WEIR_SAMPLE_EVERY }, "every is 0");
+    assert_refused((weir_sampling){ .what = WEIR_SAMPLE_RATE }, "rate_num is 0");
+    assert_refused((weir_sampling){ .what = WEIR_SAMPLE_INDICES }, "no indices");
+    assert_refused((weir_sampling){ .what = WEIR_SAMPLE_TIMES }, "no times");
+    assert_refused((weir_sampling){ .what = WEIR_SAMPLE_TIMES, .times_ns = &negative, .num_times = 1 }, "negative");
+    assert_refused((weir_sampling){ .start_ns = 5, .end_ns = 5 }, "ends before it begins");
+    assert_refused((weir_sampling){ .start_ns = -1 }, "before 0");
+    assert_refused((weir_sampling){ .stretch_frames = 3 }, "only random frames");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_k_th_frame_is_ffmpegs),
+        cmocka_unit_test(windows_are_ffmpegs_trim),
+        cmocka_unit_test(a_rate_is_ffmpegs),
+        cmocka_unit_test(keyframes_are_ffmpegs),
+        cmocka_unit_test(the_first_frames_are_ffmpegs),
+        cmocka_unit_test(lists_keep_their_order_and_repeats),
+        cmocka_unit_test(times_give_the_frame_that_is_shown_then),
+        cmocka_unit_test(uniform_frames_are_the_middles_of_equal_parts),
+        cmocka_unit_test(what_is_not_there_fails_and_says_so),
+        cmocka_unit_test(chance_depends_on_seed_and_item_alone),
+        cmocka_unit_test(chance_keeps_to_its_stretch),
+        cmocka_unit_test(pieces_make_up_the_whole),
+        cmocka_unit_test(pieces_of_several_items_do_not_mix),
+        cmocka_unit_test(stop_between_pieces),
+        cmocka_unit_test(tolerance_counts_and_strictness_fails),
+        cmocka_unit_test(over_a_limit_fails_and_says_which),
+        cmocka_unit_test(impossible_samplings_are_refused),
+    };
+    return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
+}
