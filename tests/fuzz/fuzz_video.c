@@ -1,0 +1,215 @@
+/*
+ * libFuzzer's target: the video decode stage from a file's bytes to its result, with every way of choosing frames. The last
+ * bytes of the input are the options, so that any clip is an input. The stage's task is played by this file; there is no
+ * pipeline and no other thread.
+ *
+ * FFmpeg itself is taken as it is installed: what is looked for are faults of ours. See tests/fuzz/run.
+ */
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <weir/engine.h>
+#include <weir/video.h>
+
+#include "stages/ffmpeg.h"
+#include "stages/reader.h"
+
+enum { MAX_QUESTIONS = 3000, MAX_PIECES = 10000, NUM_OPTION_BYTES = 12, MAX_LIST = 4 };
+
+/* ---- the task ------------------------------------------------------------------------------------------------ */
+
+struct weir_task {
+    const void *config;
+    unsigned num_questions; /* whether to stop; the answer is yes when there have been many */
+    bool has_failed;
+};
+
+static struct weir_task task;
+
+bool weir_task_should_stop(const weir_task *asked)
+{
+    (void)asked;
+    return ++task.num_questions > MAX_QUESTIONS;
+}
+
+const char *weir_task_label(const weir_task *asked)
+{
+    (void)asked;
+    return "";
+}
+
+uint64_t weir_task_seq(const weir_task *asked)
+{
+    (void)asked;
+    return 7;
+}
+
+const void *weir_task_config(const weir_task *asked)
+{
+    return asked->config;
+}
+
+int weir_task_fail(weir_task *failed, int status, int library_code, const char *format, ...)
+{
+    char message[1024];
+    va_list arguments;
+    (void)library_code;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    failed->has_failed = true;
+    if (status >= 0 || message[0] == '\0')
+        abort(); /* a failure has a status and a reason */
+    return status;
+}
+
+/* ---- the options --------------------------------------------------------------------------------------------- */
+
+static void read_options(weir_video_config *config, const uint8_t bytes[NUM_OPTION_BYTES], int64_t list[MAX_LIST])
+{
+    bool is_list = bytes[0] % 8 == WEIR_SAMPLE_INDICES || bytes[0] % 8 == WEIR_SAMPLE_TIMES;
+    for (unsigned i = 0; i < MAX_LIST; i++)
+        list[i] = bytes[0] % 8 == WEIR_SAMPLE_TIMES ? bytes[4 + i] * (WEIR_SECOND / 64) : (int8_t)bytes[4 + i];
+    *config = (weir_video_config){
+        .width = bytes[1] % 64,
+        .height = bytes[2] % 64,
+        .resize = (weir_resize)(bytes[3] % 3),
+        .pixel = (weir_pixel)(bytes[3] / 3 % 3),
+        .layout = (weir_layout)(bytes[3] / 9 % 2),
+        .scaler = bytes[3] & 0x80 ? WEIR_SCALER_EXACT : WEIR_SCALER_DEFAULT,
+        .max_pixels = 1 << 18,
+        .max_bytes = 1 << 24,
+        .sampling = { .what = (weir_sample)(bytes[0] % 8) },
+        .seed = bytes[4],
+        .damage = (weir_damage)(bytes[0] >> 7),
+        .min_share = bytes[10] % 4 / 4.0,
+        .max_frames = 1 << 12,
+    };
+    weir_sampling *sampling = &config->sampling;
+    sampling->indices = sampling->times_ns = list;
+    sampling->num_indices = sampling->num_times = MAX_LIST;
+    if (is_list)
+        return;
+    config->piece_frames = bytes[11] % 8;
+    sampling->start_ns = bytes[5] * (WEIR_SECOND / 128);
+    sampling->end_ns = bytes[6] % 2 ? sampling->start_ns + bytes[6] * (WEIR_SECOND / 128) : 0;
+    sampling->count = bytes[7];
+    sampling->every = bytes[8];
+    sampling->rate_num = bytes[8];
+    sampling->rate_den = bytes[9] % 8;
+    if (sampling->what != WEIR_SAMPLE_RANDOM)
+        return;
+    sampling->stretch_frames = bytes[8] % 2 ? bytes[9] : 0;
+    sampling->stretch_ns = bytes[8] % 2 ? 0 : bytes[9] * (WEIR_SECOND / 128);
+}
+
+/* ---- one input ----------------------------------------------------------------------------------------------- */
+
+/* Touches all that the result promises, for the sanitizers to see. */
+static void check_result(const weir_frames *frames)
+{
+    volatile uint64_t sum = 0;
+    if (frames->num_frames == 0)
+        abort(); /* an item with no frame fails */
+    for (size_t i = 0; i < frames->num_frames * frames->frame_bytes; i += 61)
+        sum += frames->data[i];
+    for (size_t i = 0; i < frames->num_frames; i++)
+        sum += (uint64_t)frames->pts[i];
+}
+
+static void run_stage(void *worker, char *path)
+{
+    weir_item in = { .data = path };
+    for (unsigned piece = 0; piece < MAX_PIECES; piece++) {
+        weir_item out = { 0 };
+        int rc = weir_video_decode.run(worker, &in, &out, &task);
+        if (rc == WEIR_OK || rc == WEIR_MORE)
+            check_result(out.data);
+        else if (!task.has_failed || out.data)
+            abort();
+        weir_item_release(&out);
+        if (rc != WEIR_MORE)
+            return;
+    }
+}
+
+static bool has_asked_enough(void *self)
+{
+    (void)self;
+    return weir_task_should_stop(&task);
+}
+
+/* The reader alone, with packets that are not kept, as in large files. */
+static void run_reader(const weir_video_config *config, const char *path)
+{
+    weir_error error = { 0 };
+    weir_ffmpeg_log log;
+    weir_decoder decoder = { .should_stop = has_asked_enough, .max_pixels = (int64_t)config->max_pixels };
+    weir_reader reader = { .decoder = &decoder,
+                           .sampling = &config->sampling,
+                           .seed = config->seed,
+                           .max_frames = config->max_frames,
+                           .max_duration_ns = INT64_MAX,
+                           .far_bytes = 1 };
+    weir_ffmpeg_log_begin(&log, path);
+    if (weir_decoder_init(&decoder) != WEIR_OK)
+        abort();
+    int rc = weir_reader_open(&reader, path, 7, &error);
+    while (rc == WEIR_OK)
+        rc = weir_reader_next(&reader, &error);
+    if (rc != WEIR_EOF && !error.status)
+        abort(); /* a failure has a reason */
+    weir_reader_close(&reader);
+    weir_decoder_free(&decoder);
+    weir_ffmpeg_log_end();
+}
+
+static int input_file(char *path, size_t size)
+{
+    static int file = -1;
+    if (file < 0)
+        file = memfd_create("clip", 0);
+    snprintf(path, size, "/proc/self/fd/%d", file);
+    return file;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
+{
+    uint8_t bytes[NUM_OPTION_BYTES] = { 0 };
+    int64_t list[MAX_LIST];
+    weir_video_config config;
+    char path[64];
+    if (size_bytes > sizeof bytes)
+        memcpy(bytes, data + size_bytes - sizeof bytes, sizeof bytes);
+    read_options(&config, bytes, list);
+    int file = input_file(path, sizeof path);
+    if (ftruncate(file, 0) != 0 || pwrite(file, data, size_bytes, 0) != (ssize_t)size_bytes)
+        return 0;
+    if (weir_video_decode.config_init(&config, NULL) != WEIR_OK)
+        return 0;
+
+    if (bytes[10] & 0x80) {
+        task = (struct weir_task){ .config = &config };
+        run_reader(&config, path);
+        weir_video_decode.config_free(&config);
+        return 0;
+    }
+    void *worker = calloc(1, weir_video_decode.worker_size);
+    task = (struct weir_task){ .config = &config };
+    if (worker && weir_video_decode.worker_init(worker, &config, &task) == WEIR_OK) {
+        run_stage(worker, path);
+        weir_video_decode.worker_free(worker);
+    }
+    free(worker);
+    weir_video_decode.config_free(&config);
+    return 0;
+}
