@@ -6,6 +6,7 @@ const tool_command *const tool_commands[] = {
     &tool_query,
     &tool_failures,
     &tool_slowest,
+    &tool_compare,
     &tool_watch,
     &tool_plot,
     &tool_export,
