@@ -4,6 +4,7 @@
 
 /* Results are the program's exit status: 0 = done, 1 = failed, 2 = wrong options. argv[0] is the bench's name. */
 int bench_decode(int argc, char **argv);
+int bench_decode_peers(int argc, char **argv);
 int bench_engine(int argc, char **argv);
 int bench_stop(int argc, char **argv);
 

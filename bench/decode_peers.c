@@ -1,0 +1,313 @@
+/*
+ * weir-bench peers: the same decoding job done by weir and by the Python libraries that bench/peers/setup has installed,
+ * run by run in turn. Each run is a process of its own. A peer tells its own time, without start-up and imports; weir's
+ * is that of its whole process.
+ */
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <weir/engine.h>
+#include <weir/stages.h>
+
+#include "bench.h"
+#include "measure.h"
+#include "options.h"
+#include "report.h"
+
+enum { MAX_RUNS = 100, NUM_JOBS = 3, NUM_CONTENDERS = 6 };
+
+typedef struct peer_settings {
+    const char *dataset_dir;
+    const char *glob;
+    const char *python;
+    const char *script;
+    bench_list concurrency;
+    uint32_t runs, width, height;
+    const char *json_path;
+} peer_settings;
+
+typedef struct peer_job {
+    const char *name;
+    const char *what;
+    weir_sampling sampling;
+} peer_job;
+
+static const peer_job jobs[NUM_JOBS] = {
+    { .name = "all", .what = "all frames" },
+    { .name = "first16", .what = "the first 16 frames", .sampling = { .count = 16 } },
+    { .name = "uniform16",
+      .what = "16 frames spread over the file",
+      .sampling = { .what = WEIR_SAMPLE_UNIFORM, .count = 16 } },
+};
+
+typedef struct peer_contender {
+    const char *name;
+    const char *module; /* that must be there; NULL = weir itself */
+    weir_scaler_kind scaler;
+} peer_contender;
+
+static const peer_contender contenders[NUM_CONTENDERS] = {
+    { .name = "weir" },
+    { .name = "weir exact", .scaler = WEIR_SCALER_EXACT },
+    { .name = "spdl", .module = "spdl.io" },
+    { .name = "pyav", .module = "av" },
+    { .name = "decord", .module = "decord" },
+    { .name = "opencv", .module = "cv2" },
+};
+
+/* What one run came to. */
+typedef struct peer_result {
+    double clips, frames, failures;
+    double wall_s, cpu_s, peak_bytes; /* 0 = not told: what the process used counts */
+} peer_result;
+
+/* One run. */
+typedef struct peer_run {
+    const peer_settings *settings;
+    const peer_job *job;
+    const peer_contender *contender;
+    uint32_t concurrency;
+    const char *list_path; /* a path a line */
+} peer_run;
+
+/* ---- runs --------------------------------------------------------------------------------------------------- */
+
+static void drop_log(void *self, weir_log_level level, const char *line)
+{
+    (void)self;
+    (void)level;
+    (void)line;
+}
+
+static weir_pipeline *build(const peer_run *run)
+{
+    const peer_settings *settings = run->settings;
+    weir_pipeline *pipeline = NULL;
+    weir_error error = { 0 };
+    weir_video_config video = { .width = settings->width,
+                                .height = settings->height,
+                                .resize = WEIR_RESIZE_STRETCH,
+                                .scaler = run->contender->scaler,
+                                .sampling = run->job->sampling };
+    weir_builder *builder = weir_builder_new();
+    weir_source(builder, &weir_directory_source,
+                &(weir_directory_config){ .root = settings->dataset_dir, .glob = settings->glob }, NULL);
+    weir_pipe(builder, &weir_video_decode, &video, &(weir_stage_options){ .concurrency = run->concurrency });
+    weir_sink(builder, 0);
+    weir_build(builder, &(weir_pipeline_options){ .threads = run->concurrency }, &pipeline, &error);
+    if (!pipeline)
+        fprintf(stderr, "weir-bench: %s\n", error.message);
+    return pipeline;
+}
+
+static int run_weir(const void *argument, void *result)
+{
+    const peer_run *run = argument;
+    peer_result *sums = result;
+    *sums = (peer_result){ 0 };
+    weir_log_to(drop_log, NULL);
+    weir_pipeline *pipeline = build(run);
+    if (!pipeline)
+        return -1;
+    weir_item item;
+    int status;
+    while ((status = weir_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK) {
+        const weir_frames *frames = item.data;
+        sums->clips++;
+        sums->frames += frames->num_frames;
+        weir_item_release(&item);
+    }
+    weir_account account;
+    weir_pipeline_account(pipeline, NULL, &account);
+    sums->failures = (double)account.failed;
+    weir_free(pipeline);
+    return status == WEIR_EOF ? 0 : -1;
+}
+
+/* The peer's name for the script is its first word. */
+static int run_peer(const void *argument, void *result)
+{
+    const peer_run *run = argument;
+    peer_result *told = result;
+    char command[4096];
+    snprintf(command, sizeof command, "'%s' '%s' %s %s %u %u %u '%s' 2>/dev/null", run->settings->python,
+             run->settings->script, run->contender->name, run->job->name, run->concurrency, run->settings->width,
+             run->settings->height, run->list_path);
+    FILE *output = popen(command, "r"); /* NOLINT: the user's own paths */
+    if (!output)
+        return -1;
+    int fields = fscanf(output, "%lf %lf %lf %lf %lf %lf", &told->clips, &told->frames, &told->failures,
+                        &told->wall_s, &told->cpu_s, &told->peak_bytes);
+    return pclose(output) == 0 && fields == 6 ? 0 : -1;
+}
+
+static bool is_there(const peer_settings *settings, const peer_contender *contender)
+{
+    if (!contender->module)
+        return true;
+    char command[4096];
+    snprintf(command, sizeof command, "'%s' -c 'import %s' >/dev/null 2>&1", settings->python, contender->module);
+    return system(command) == 0; /* NOLINT: the user's own paths */
+}
+
+/* ---- tables ------------------------------------------------------------------------------------------------- */
+
+typedef struct peer_figures {
+    double clips_per_s[MAX_RUNS], clips_per_cpu_s[MAX_RUNS], peak_bytes[MAX_RUNS], frames;
+    uint32_t num_runs;
+} peer_figures;
+
+static void add_run(peer_figures *figures, const peer_result *result, const bench_usage *usage)
+{
+    bool told = result->cpu_s > 0;
+    uint32_t i = figures->num_runs++;
+    figures->clips_per_s[i] = result->clips / (told ? result->wall_s : usage->wall_s);
+    figures->clips_per_cpu_s[i] = result->clips / (told ? result->cpu_s : usage->cpu_s);
+    figures->peak_bytes[i] = told ? result->peak_bytes : (double)usage->peak_bytes;
+    figures->frames = result->frames;
+}
+
+static void tell(bench_report *report, const peer_run *run, peer_figures *all, size_t index)
+{
+    peer_figures *own = &all[index];
+    double ratios[MAX_RUNS];
+    for (uint32_t i = 0; i < own->num_runs; i++) /* of runs of the same round; before the figures are sorted */
+        ratios[i] = all[0].clips_per_cpu_s[i] / own->clips_per_cpu_s[i];
+    peer_figures sorted = *own;
+    bench_spread ratio = bench_spread_of(ratios, own->num_runs);
+    bench_spread speed = bench_spread_of(sorted.clips_per_s, own->num_runs);
+    bench_spread thrift = bench_spread_of(sorted.clips_per_cpu_s, own->num_runs);
+    bench_spread peak = bench_spread_of(sorted.peak_bytes, own->num_runs);
+    printf("%-10s %3u  %-11s %9.0f %9.2f %12.2f %9.1f   %.2f (%.2f..%.2f)\n", run->job->name, run->concurrency,
+           contenders[index].name, own->frames, speed.median, thrift.median, peak.median / 1e6, ratio.median,
+           ratio.min, ratio.max);
+    bench_report_row(report, "peers");
+    bench_report_text(report, "job", run->job->name);
+    bench_report_text(report, "what", contenders[index].name);
+    bench_report_number(report, "concurrency", run->concurrency);
+    bench_report_number(report, "frames", own->frames);
+    bench_report_spread(report, "clips_per_s", speed);
+    bench_report_spread(report, "clips_per_cpu_s", thrift);
+    bench_report_spread(report, "peak_bytes", peak);
+    bench_report_spread(report, "weir_over_this_per_cpu_s", ratio);
+}
+
+/* All contenders that are there do one job, in turn. */
+static int run_job(bench_report *report, const peer_run *like, const bool *there)
+{
+    static peer_figures figures[NUM_CONTENDERS];
+    memset(figures, 0, sizeof figures);
+    for (uint32_t round = 0; round < like->settings->runs; round++)
+        for (size_t i = 0; i < NUM_CONTENDERS; i++) {
+            size_t index = round % 2 ? NUM_CONTENDERS - 1 - i : i;
+            peer_run run = *like;
+            peer_result result = { 0 };
+            bench_usage usage;
+            if (!there[index])
+                continue;
+            run.contender = &contenders[index];
+            if (bench_measure(run.contender->module ? run_peer : run_weir, &run, &result, sizeof result, &usage) !=
+                0) {
+                fprintf(stderr, "weir-bench: %s could not do %s\n", run.contender->name, run.job->name);
+                return -1;
+            }
+            add_run(&figures[index], &result, &usage);
+        }
+    for (size_t i = 0; i < NUM_CONTENDERS; i++)
+        if (there[i])
+            tell(report, like, figures, i);
+    return 0;
+}
+
+/* ---- the list of files -------------------------------------------------------------------------------------- */
+
+static int write_list(const peer_settings *settings, char *path)
+{
+    int fd = mkstemp(path);
+    FILE *list = fd >= 0 ? fdopen(fd, "w") : NULL;
+    weir_pipeline *pipeline = NULL;
+    weir_error error = { 0 };
+    weir_builder *builder = weir_builder_new();
+    weir_source(builder, &weir_directory_source,
+                &(weir_directory_config){ .root = settings->dataset_dir, .glob = settings->glob }, NULL);
+    weir_sink(builder, 0);
+    int status = weir_build(builder, NULL, &pipeline, &error);
+    weir_item item;
+    while (list && status == WEIR_OK && (status = weir_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK) {
+        fprintf(list, "%s\n", (const char *)item.data);
+        weir_item_release(&item);
+    }
+    weir_free(pipeline);
+    bool written = list && fclose(list) == 0 && status == WEIR_EOF;
+    if (!written)
+        fprintf(stderr, "weir-bench: cannot list %s: %s\n", settings->dataset_dir, error.message);
+    return written ? 0 : -1;
+}
+
+static int run_all(const peer_settings *settings)
+{
+    char list_path[] = "/tmp/weir-bench-XXXXXX";
+    bool there[NUM_CONTENDERS];
+    bench_report *report = bench_report_new();
+    for (size_t i = 0; i < NUM_CONTENDERS; i++) {
+        there[i] = is_there(settings, &contenders[i]);
+        if (!there[i])
+            printf("%s is left out: %s cannot import %s (bench/peers/setup installs it)\n", contenders[i].name,
+                   settings->python, contenders[i].module);
+    }
+    printf(
+        "peers: %s to %u×%u rgb24, stretched; medians of %u runs in turn\n\n%-10s %3s  %-11s %9s %9s %12s %9s   %s\n",
+        settings->dataset_dir, settings->width, settings->height, settings->runs, "job", "at", "what", "frames",
+        "clips/s", "clips/CPU-s", "peak MB", "weir over it, per CPU-s");
+    int rc = write_list(settings, list_path);
+    for (size_t i = 0; i < settings->concurrency.num_values && rc == 0; i++)
+        for (size_t job = 0; job < NUM_JOBS && rc == 0; job++)
+            rc = run_job(report,
+                         &(peer_run){ .settings = settings,
+                                      .job = &jobs[job],
+                                      .concurrency = settings->concurrency.values[i],
+                                      .list_path = list_path },
+                         there);
+    unlink(list_path);
+    if (bench_report_end(report, settings->json_path) != 0)
+        rc = -1;
+    return rc == 0 ? 0 : 1;
+}
+
+int bench_decode_peers(int argc, char **argv)
+{
+    peer_settings settings = {
+        .glob = "*.mp4",
+        .python = "build/peers/bin/python",
+        .script = "bench/peers/decode.py",
+        .concurrency = { .values = { 2 }, .num_values = 1 },
+        .runs = 5,
+        .width = 128,
+        .height = 128,
+    };
+    const bench_option options[] = {
+        { "dataset-dir", "DIR", bench_read_text, &settings.dataset_dir, "the folder of videos (needed)" },
+        { "glob", "PATTERN", bench_read_text, (void *)&settings.glob, "which files (default *.mp4)" },
+        { "concurrency", "LIST", bench_read_list, &settings.concurrency, "files at once (default 2)" },
+        { "runs", "N", bench_read_count, &settings.runs, "runs of each, in turn (default 5)" },
+        { "width", "N", bench_read_count, &settings.width, "of the pictures (default 128)" },
+        { "height", "N", bench_read_count, &settings.height, "of the pictures (default 128)" },
+        { "python", "FILE", bench_read_text, (void *)&settings.python,
+          "with the peers (default build/peers/bin/python)" },
+        { "script", "FILE", bench_read_text, (void *)&settings.script, "(default bench/peers/decode.py)" },
+        BENCH_JSON_OPTION((void *)&settings.json_path),
+        { 0 },
+    };
+    bench_parsed parsed = bench_parse(argc, argv, options, "peers --dataset-dir DIR [OPTIONS]");
+    if (parsed != BENCH_RUN)
+        return parsed == BENCH_HELP_SHOWN ? 0 : 2;
+    if (!settings.dataset_dir || settings.runs > MAX_RUNS) {
+        fprintf(stderr, "weir-bench: %s\n",
+                settings.dataset_dir ? "--runs is at most 100" : "--dataset-dir is needed");
+        return 2;
+    }
+    return run_all(&settings);
+}
