@@ -36,15 +36,18 @@ void weir_stretches_end(weir_stretches *stretches)
 /* WEIR_OK, or WEIR_EOF after the last run. */
 static int next_run(weir_stretches *stretches, weir_error *error)
 {
-    int code = sqlite3_step(stretches->runs);
-    if (code == SQLITE_DONE)
+    int code = stretches->runs ? sqlite3_step(stretches->runs) : SQLITE_DONE;
+    if (code == SQLITE_DONE) {
+        sqlite3_finalize(stretches->runs); /* another step would begin anew */
+        stretches->runs = NULL;
         return WEIR_EOF;
+    }
     if (code != SQLITE_ROW)
         return weir_reader_error(stretches->reader, code, error);
     free(stretches->name);
     stretches->name = NULL;
     weir_filter filter = stretches->filter;
-    filter.run_id = sqlite3_column_int64(stretches->runs, 0);
+    filter.run_id = stretches->run_id = sqlite3_column_int64(stretches->runs, 0);
     filter.node_id = NULL;
     filter.by_rank = false;
     int status = weir_marks_of(&stretches->marks, filter.run_id, &stretches->is_marked, error);
@@ -80,7 +83,7 @@ static int begin_stretch(weir_stretches *stretches, sqlite3_stmt *lap, weir_erro
     free(stretches->next_phase);
     stretches->next_phase = phase;
     stretches->pending = (weir_phase_record){
-        .run_id = sqlite3_column_int64(stretches->runs, 0),
+        .run_id = stretches->run_id,
         .place = { .phase = phase, .last_step = -1 },
         .start_time = sqlite3_column_double(lap, 0) - sqlite3_column_double(lap, 1),
     };

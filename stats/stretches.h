@@ -7,7 +7,8 @@
 typedef struct weir_stretches {
     weir_reader *reader;
     weir_filter filter; /* of the laps; the caller's strings */
-    sqlite3_stmt *runs;
+    sqlite3_stmt *runs; /* NULL = no more */
+    int64_t run_id;
     sqlite3_stmt *laps;        /* of the run; NULL = the next one's turn */
     char *name;                /* of the queue whose laps are taken: every queue has the same */
     bool is_marked;            /* the run */

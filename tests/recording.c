@@ -1,0 +1,197 @@
+#include "recording.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static int64_t ns(double seconds)
+{
+    return llround(seconds * 1e9);
+}
+
+weir_sqlite_writer *recording_begin(const char *path, const char *node_id, int32_t rank, double started)
+{
+    static const weir_stage_info stages[] = {
+        { "0:0:src", "0:0:src_queue", "source", 1, 2, 0, "completion" },
+        { "0:1:decode[10]", "0:1:decode[10]_queue", "stage", 10, 2, 0, "completion" },
+        { "0:2:sink", "0:2:sink_queue", "sink", 1, 3, 0, "completion" },
+    };
+    weir_sqlite_options options = { .node_id = node_id, .rank = rank, .command = "invented" };
+    weir_sqlite_writer *writer = open_writer(path, &options);
+    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_run_info info = { .start_unix_ns = ns(started), .threads = 4, .stages = stages, .num_stages = 3 };
+    observer->run_start(observer->self, &info);
+    return writer;
+}
+
+static weir_lap_place place_of(const invented_lap *lap)
+{
+    return (weir_lap_place){
+        .phase = lap->phase ? lap->phase : "",
+        .first_step = lap->has_steps ? lap->first_step : 0,
+        .last_step = lap->has_steps ? lap->last_step : -1,
+    };
+}
+
+static double elapsed_of(const invented_lap *lap)
+{
+    return lap->elapsed > 0 ? lap->elapsed : 10;
+}
+
+static void record_stage(weir_observer *observer, const invented_lap *lap)
+{
+    int64_t elapsed_ns = ns(elapsed_of(lap));
+    weir_histogram *times = calloc(1, sizeof *times);
+    assert_non_null(times);
+    weir_stage_lap stage = {
+        .name = "0:1:decode[10]",
+        .end_unix_ns = ns(lap->at),
+        .elapsed_ns = elapsed_ns,
+        .num_tasks = lap->num_tasks,
+        .num_failures = lap->num_failures,
+        .failed_ns = (int64_t)lap->num_failures * ns(0.01),
+        .busy_ns = 6 * elapsed_ns,
+        .wait_in_ns = 2 * elapsed_ns,
+        .wait_thread_ns = elapsed_ns,
+        .wait_out_ns = elapsed_ns,
+        .cpu_ns = 5 * elapsed_ns,
+        .run_times = times,
+        .place = place_of(lap),
+    };
+    for (uint64_t i = 0; i < lap->num_tasks - lap->num_failures; i++) {
+        int64_t time_ns = ns(lap->times ? lap->times[i] : 0.1);
+        weir_histogram_record(times, time_ns);
+        stage.success_ns += time_ns;
+        stage.max_ns = time_ns > stage.max_ns ? time_ns : stage.max_ns;
+    }
+    observer->stage_lap(observer->self, &stage);
+    free(times);
+}
+
+static void record_queue(weir_observer *observer, const invented_lap *lap, const char *name)
+{
+    int64_t elapsed_ns = ns(elapsed_of(lap));
+    weir_histogram *times = calloc(2, sizeof *times);
+    assert_non_null(times);
+    for (uint64_t i = 0; i < lap->num_tasks; i++) {
+        weir_histogram_record(&times[0], ns(0.002));
+        weir_histogram_record(&times[1], ns(0.03));
+    }
+    weir_queue_lap queue = {
+        .name = name,
+        .end_unix_ns = ns(lap->at),
+        .elapsed_ns = elapsed_ns,
+        .capacity = 2,
+        .num_put = lap->num_tasks,
+        .num_items = lap->num_tasks,
+        .put_ns = (int64_t)lap->num_tasks * ns(0.002),
+        .get_ns = (int64_t)lap->num_tasks * ns(0.03),
+        .occupied_ns = elapsed_ns / 4,
+        .depth_ns = 1.5 * (double)elapsed_ns,
+        .bytes_ns = 2e6 * (double)elapsed_ns,
+        .max_depth = 2,
+        .max_bytes = 3000000,
+        .put_times = &times[0],
+        .get_times = &times[1],
+        .place = place_of(lap),
+    };
+    observer->queue_lap(observer->self, &queue);
+    free(times);
+}
+
+void record_lap(weir_sqlite_writer *writer, const invented_lap *lap)
+{
+    weir_observer *observer = weir_sqlite_observer(writer);
+    record_queue(observer, lap, "0:0:src_queue");
+    record_stage(observer, lap);
+    record_queue(observer, lap, "0:1:decode[10]_queue");
+    record_queue(observer, lap, "0:2:sink_queue");
+}
+
+void record_failure(weir_sqlite_writer *writer, double at, const char *label, double elapsed)
+{
+    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_failure failure = {
+        .unix_ns = ns(at),
+        .name = "0:1:decode[10]",
+        .seq = 7,
+        .label = label,
+        .status = WEIR_EDATA,
+        .library_code = -22,
+        .message = "cannot open: no frame",
+        .run_ns = ns(elapsed),
+    };
+    observer->failure(observer->self, &failure);
+}
+
+void record_event(weir_sqlite_writer *writer, double at, const char *name)
+{
+    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_event event = { .unix_ns = ns(at), .name = name, .category = "user", .detail = "detail" };
+    observer->event(observer->self, &event);
+}
+
+int64_t recording_end(weir_sqlite_writer *writer, double ended)
+{
+    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_run_end end = { .end_unix_ns = ns(ended), .status = WEIR_OK };
+    observer->run_end(observer->self, &end);
+    int64_t run_id = weir_sqlite_run_id(writer);
+    close_writer(writer);
+    return run_id;
+}
+
+void make_schema_1(const char *path)
+{
+    sqlite3 *db = connect_to(path);
+    run_sql(db, "CREATE TABLE run (run_id INTEGER PRIMARY KEY, node_id TEXT NOT NULL, rank INTEGER NOT NULL,"
+                " pid INTEGER NOT NULL, started REAL NOT NULL, ended REAL, status INTEGER, threads INTEGER,"
+                " command TEXT NOT NULL, version TEXT NOT NULL, entries_lost INTEGER NOT NULL DEFAULT 0);"
+                "CREATE TABLE stage (run_id INTEGER NOT NULL REFERENCES run(run_id) ON DELETE CASCADE,"
+                " name TEXT NOT NULL, kind TEXT NOT NULL, concurrency INTEGER NOT NULL, queue_items INTEGER NOT NULL,"
+                " queue_bytes INTEGER NOT NULL, output_order TEXT NOT NULL, PRIMARY KEY (run_id, name));"
+                "CREATE TABLE task_stats (id INTEGER PRIMARY KEY, timestamp REAL NOT NULL, name TEXT NOT NULL,"
+                " num_tasks INTEGER NOT NULL, num_failures INTEGER NOT NULL, ave_time REAL NOT NULL,"
+                " p90_time REAL NOT NULL, p99_time REAL NOT NULL,"
+                " run_id INTEGER NOT NULL REFERENCES run(run_id) ON DELETE CASCADE, elapsed REAL NOT NULL,"
+                " p50_time REAL NOT NULL, max_time REAL NOT NULL, failed_time REAL NOT NULL, busy_time REAL NOT NULL,"
+                " wait_in_time REAL NOT NULL, wait_thread_time REAL NOT NULL, wait_out_time REAL NOT NULL,"
+                " cpu_time REAL NOT NULL, histogram BLOB NOT NULL, num_skipped INTEGER NOT NULL);"
+                "CREATE TABLE queue_stats (id INTEGER PRIMARY KEY, timestamp REAL NOT NULL, name TEXT NOT NULL,"
+                " elapsed REAL NOT NULL, num_items INTEGER NOT NULL, ave_put_time REAL NOT NULL,"
+                " ave_get_time REAL NOT NULL, p90_put_time REAL NOT NULL, p99_put_time REAL NOT NULL,"
+                " p90_get_time REAL NOT NULL, p99_get_time REAL NOT NULL, occupancy_rate REAL NOT NULL,"
+                " run_id INTEGER NOT NULL REFERENCES run(run_id) ON DELETE CASCADE, num_put INTEGER NOT NULL,"
+                " capacity INTEGER NOT NULL, ave_depth REAL NOT NULL, max_depth INTEGER NOT NULL,"
+                " ave_bytes REAL NOT NULL, max_bytes INTEGER NOT NULL, put_histogram BLOB NOT NULL,"
+                " get_histogram BLOB NOT NULL);"
+                "CREATE TABLE event_stats (id INTEGER PRIMARY KEY, timestamp REAL NOT NULL, event_name TEXT NOT NULL,"
+                " run_id INTEGER NOT NULL REFERENCES run(run_id) ON DELETE CASCADE, category TEXT NOT NULL,"
+                " detail TEXT NOT NULL);"
+                "CREATE TABLE task_failures (id INTEGER PRIMARY KEY, timestamp REAL NOT NULL,"
+                " run_id INTEGER NOT NULL REFERENCES run(run_id) ON DELETE CASCADE, name TEXT NOT NULL,"
+                " seq INTEGER NOT NULL, label TEXT NOT NULL, status INTEGER NOT NULL, library_code INTEGER NOT NULL,"
+                " message TEXT NOT NULL, elapsed REAL NOT NULL);"
+                "CREATE INDEX task_stats_by_time ON task_stats(timestamp);"
+                "CREATE INDEX task_stats_by_name ON task_stats(name, timestamp);"
+                "CREATE INDEX task_stats_by_run ON task_stats(run_id);"
+                "CREATE INDEX queue_stats_by_time ON queue_stats(timestamp);"
+                "CREATE INDEX queue_stats_by_name ON queue_stats(name, timestamp);"
+                "CREATE INDEX queue_stats_by_run ON queue_stats(run_id);"
+                "CREATE INDEX event_stats_by_time ON event_stats(timestamp);"
+                "CREATE INDEX event_stats_by_run ON event_stats(run_id);"
+                "CREATE INDEX task_failures_by_run ON task_failures(run_id);"
+                "PRAGMA application_id = 2003134834; PRAGMA user_version = 1; PRAGMA journal_mode = WAL;");
+    run_sql(db, "INSERT INTO run VALUES (1, 'old', 0, 99, 1000.0, 1020.0, 0, 4, 'before', '0.0.9', 0);"
+                "INSERT INTO stage VALUES (1, '0:1:work', 'stage', 1, 2, 0, 'completion');"
+                /* two times of 64 ns each: bucket 64 */
+                "INSERT INTO task_stats VALUES (1, 1010.0, '0:1:work', 3, 1, 6.4e-8, 6.4e-8, 6.4e-8, 1, 10.0,"
+                " 6.4e-8, 6.4e-8, 0.5, 6.0, 4.0, 0.0, 0.0, 5.0, x'014002', 0);"
+                "INSERT INTO task_stats VALUES (2, 1020.0, '0:1:work', 2, 0, 6.4e-8, 6.4e-8, 6.4e-8, 1, 10.0,"
+                " 6.4e-8, 6.4e-8, 0.0, 6.0, 4.0, 0.0, 0.0, 5.0, x'014002', 0);"
+                "INSERT INTO queue_stats VALUES (1, 1010.0, '0:1:work_queue', 10.0, 2, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,"
+                " 0.5, 1, 2, 2, 1.0, 2, 0.0, 0, x'010002', x'010002');"
+                "INSERT INTO queue_stats VALUES (2, 1020.0, '0:1:work_queue', 10.0, 2, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,"
+                " 0.5, 1, 2, 2, 1.0, 2, 0.0, 0, x'010002', x'010002');"
+                "INSERT INTO task_failures VALUES (1, 1005.0, 1, '0:1:work', 2, 'a.mp4', -9, 0, 'bad', 0.5);");
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}

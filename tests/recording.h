@@ -1,0 +1,40 @@
+/*
+ * Recording invented laps: each said in full by the test, so that it knows what a query has to answer. Times are in
+ * seconds; `at` is the lap's end.
+ */
+#ifndef WEIR_RECORDING_H
+#define WEIR_RECORDING_H
+
+#include "stats_fixture.h"
+
+#include <stdbool.h>
+
+#include <weir/clock.h>
+#include <weir/query.h>
+
+typedef struct invented_lap {
+    double at;
+    double elapsed;    /* 0 = 10 */
+    const char *phase; /* NULL = "" */
+    bool has_steps;    /* only first_step to last_step */
+    int64_t first_step, last_step;
+    uint64_t num_tasks; /* of the stage, and items of the queues; all but num_failures succeed */
+    uint64_t num_failures;
+    const double *times; /* of the successes; NULL = 0.1 each */
+} invented_lap;
+
+/* Opens a writer for a run on that node and rank, that starts at `started`. */
+weir_sqlite_writer *recording_begin(const char *path, const char *node_id, int32_t rank, double started);
+
+/* A lap of 0:1:decode[10] and the three queues around it. */
+void record_lap(weir_sqlite_writer *writer, const invented_lap *lap);
+void record_failure(weir_sqlite_writer *writer, double at, const char *label, double elapsed);
+void record_event(weir_sqlite_writer *writer, double at, const char *name);
+
+/* Ends the run well and closes. Returns its number. */
+int64_t recording_end(weir_sqlite_writer *writer, double ended);
+
+/* Makes a database of schema 1 with one run, two laps of one stage and one queue, and a failure. */
+void make_schema_1(const char *path);
+
+#endif

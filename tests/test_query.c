@@ -1,0 +1,979 @@
+/* Queries and sums: what a filter means, for each kind of record, and that sums over laps, ranks and runs are exact. */
+#include "recording.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <weir/log.h>
+
+static weir_reader *open_reader(const char *path)
+{
+    weir_reader *reader;
+    weir_error error = { 0 };
+    if (weir_reader_open(path, &reader, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    return reader;
+}
+
+static weir_query *begin_query(weir_reader *reader, weir_record_kind kind, const weir_filter *filter)
+{
+    weir_query *query;
+    weir_error error = { 0 };
+    if (weir_query_begin(reader, kind, filter, &query, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    return query;
+}
+
+static double time_of(const weir_record *record)
+{
+    switch (record->kind) {
+    case WEIR_RECORD_TASK: return record->task.timestamp;
+    case WEIR_RECORD_QUEUE: return record->queue.timestamp;
+    case WEIR_RECORD_EVENT: return record->event.timestamp;
+    case WEIR_RECORD_FAILURE: return record->failure.timestamp;
+    case WEIR_RECORD_ITEM: return record->item.timestamp;
+    case WEIR_RECORD_RUN: return (double)record->run.run_id;
+    case WEIR_RECORD_STAGE: return (double)record->stage.run_id;
+    case WEIR_RECORD_NODE: return (double)record->node.num_runs;
+    case WEIR_RECORD_PHASE: return record->phase.start_time;
+    }
+    return 0;
+}
+
+/* The times (or numbers) of all records, as "1010 1020 ". Each ends with WEIR_EOF, again and again. */
+static const char *times_of(const char *path, weir_record_kind kind, const weir_filter *filter)
+{
+    static char text[4096];
+    const weir_record *record;
+    weir_error error = { 0 };
+    weir_reader *reader = open_reader(path);
+    weir_query *query = begin_query(reader, kind, filter);
+    size_t length = 0;
+    int status;
+    text[0] = '\0';
+    while ((status = weir_query_next(query, &record, &error)) == WEIR_OK)
+        length += (size_t)snprintf(text + length, sizeof text - length, "%g ", time_of(record));
+    if (status != WEIR_EOF)
+        fail_msg("%s", error.message);
+    assert_null(record);
+    assert_int_equal(weir_query_next(query, &record, &error), WEIR_EOF);
+    weir_query_end(query);
+    weir_reader_close(reader);
+    return text;
+}
+
+#define assert_times(kind, filter, wanted) assert_string_equal(times_of(path, kind, filter), wanted)
+
+/* Four laps of one run: 1000 to 1010, 1020, 1030, 1040. */
+static const char *record_four_laps(void)
+{
+    const char *path = in_folder("four.db");
+    weir_sqlite_writer *writer = recording_begin(path, "a", 0, 1000);
+    for (int i = 1; i <= 4; i++)
+        record_lap(writer, &(invented_lap){ .at = 1000 + 10 * i, .num_tasks = (uint64_t)i });
+    recording_end(writer, 1040);
+    return path;
+}
+
+/* -- order, names, runs */
+
+static void without_a_filter_everything_comes_in_the_order_of_time(void **state)
+{
+    (void)state;
+    const char *path = record_four_laps();
+    assert_times(WEIR_RECORD_TASK, NULL, "1010 1020 1030 1040 ");
+    assert_times(WEIR_RECORD_TASK, &(weir_filter){ .run_id = 1 }, "1010 1020 1030 1040 ");
+    assert_times(WEIR_RECORD_QUEUE, NULL, "1010 1010 1010 1020 1020 1020 1030 1030 1030 1040 1040 1040 ");
+}
+
+static void descending_gives_the_latest_first(void **state)
+{
+    (void)state;
+    const char *path = record_four_laps();
+    assert_times(WEIR_RECORD_TASK, (&(weir_filter){ .descending = true }), "1040 1030 1020 1010 ");
+    assert_times(WEIR_RECORD_TASK, (&(weir_filter){ .descending = true, .run_id = 1, .limit = 2 }), "1040 1030 ");
+    assert_times(WEIR_RECORD_TASK, (&(weir_filter){ .descending = true, .start_time = 1015 }), "1040 1030 1020 ");
+}
+
+static void a_name_is_matched_whole_short_and_by_glob(void **state)
+{
+    (void)state;
+    const char *path = record_four_laps();
+    static const struct {
+        const char *glob;
+        const char *tasks, *queues; /* of the first lap */
+    } cases[] = {
+        { "decode", "1010 ", "1010 " },
+        { "0:1:decode[10]", "1010 ", "" },
+        { "decode[10]", "1010 ", "1010 " },
+        { "0:1:decode[10]_queue", "", "1010 " },
+        { "decode*_queue", "", "1010 " },
+        { "d*", "1010 ", "1010 " },
+        { "*", "1010 ", "1010 1010 1010 " },
+        { "*_queue", "", "1010 1010 1010 " },
+        { "0:*", "1010 ", "1010 1010 1010 " },
+        { "sink", "", "1010 " },
+        { "[ds]*", "1010 ", "1010 1010 1010 " },
+        { "nobody", "", "" },
+        { "DECODE", "", "" },
+        { "", "", "" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        weir_filter filter = { .name = cases[i].glob, .end_time = 1005 };
+        assert_times(WEIR_RECORD_TASK, &filter, cases[i].tasks);
+        assert_times(WEIR_RECORD_QUEUE, &filter, cases[i].queues);
+    }
+}
+
+/* Nothing that a user gives becomes a part of the SQL. */
+static void quotes_and_newlines_in_conditions_are_only_text(void **state)
+{
+    (void)state;
+    const char *path = record_four_laps();
+    const char *awkward = "'; DROP TABLE run; --\n\"";
+    weir_filter filters[] = { { .name = awkward },
+                              { .node_id = awkward },
+                              { .phase = awkward },
+                              { .from_phase = awkward },
+                              { .until_phase = awkward } };
+    for (size_t i = 0; i < 4; i++)
+        assert_times(WEIR_RECORD_TASK, &filters[i], "");
+    assert_times(WEIR_RECORD_TASK, &filters[4], "1010 1020 1030 1040 ");
+    assert_times(WEIR_RECORD_RUN, NULL, "1 ");
+}
+
+static const char *record_three_runs(void)
+{
+    const char *path = in_folder("runs.db");
+    static const char *const nodes[] = { "node-a", "node-b", "node-a" };
+    for (int i = 0; i < 3; i++) {
+        weir_sqlite_writer *writer = recording_begin(path, nodes[i], i, 1000 + 100 * i);
+        record_lap(writer, &(invented_lap){ .at = 1010 + 100 * i, .num_tasks = 4 });
+        recording_end(writer, 1010 + 100 * i);
+    }
+    return path;
+}
+
+static void runs_are_chosen_by_number_node_and_rank(void **state)
+{
+    (void)state;
+    const char *path = record_three_runs();
+    assert_times(WEIR_RECORD_TASK, &(weir_filter){ .run_id = 2 }, "1110 ");
+    assert_times(WEIR_RECORD_TASK, &(weir_filter){ .run_id = WEIR_LAST_RUN }, "1210 ");
+    assert_times(WEIR_RECORD_TASK, &(weir_filter){ .node_id = "node-a" }, "1010 1210 ");
+    assert_times(WEIR_RECORD_TASK, &(weir_filter){ .node_id = "*-b" }, "1110 ");
+    assert_times(WEIR_RECORD_TASK, (&(weir_filter){ .by_rank = true, .rank = 0 }), "1010 ");
+    assert_times(WEIR_RECORD_RUN, &(weir_filter){ .node_id = "node-a" }, "1 3 ");
+    assert_times(WEIR_RECORD_RUN, (&(weir_filter){ .descending = true, .limit = 2 }), "3 2 ");
+    assert_times(WEIR_RECORD_STAGE, &(weir_filter){ .run_id = 2 }, "2 2 2 ");
+    assert_times(WEIR_RECORD_NODE, NULL, "2 1 ");
+    assert_times(WEIR_RECORD_PHASE, (&(weir_filter){ .by_rank = true, .rank = 1 }), "1100 ");
+}
+
+static void a_run_that_is_not_there_is_not_found(void **state)
+{
+    (void)state;
+    weir_reader *reader = open_reader(record_three_runs());
+    weir_query *query;
+    weir_totals totals;
+    weir_run_record run;
+    weir_error error = { 0 };
+    weir_filter filter = { .run_id = 4 };
+    assert_int_equal(weir_query_begin(reader, WEIR_RECORD_TASK, &filter, &query, &error), WEIR_ENOTFOUND);
+    assert_null(query);
+    assert_non_null(strstr(error.message, "runs.db holds no run 4"));
+    assert_int_equal(weir_totals_read(reader, &filter, NULL, &totals, NULL), WEIR_ENOTFOUND);
+    assert_int_equal(weir_reader_find_run(reader, 4, &run, NULL), WEIR_ENOTFOUND);
+    assert_int_equal(weir_reader_find_run(reader, WEIR_LAST_RUN, &run, NULL), WEIR_OK);
+    assert_int_equal(run.run_id, 3);
+    assert_string_equal(run.node_id, "node-a");
+    assert_int_equal(run.rank, 2);
+    assert_true(run.has_ended);
+    assert_string_equal(run.command, "invented");
+    weir_reader_close(reader);
+}
+
+/* -- time */
+
+static void laps_that_overlap_with_a_range_belong_to_it(void **state)
+{
+    (void)state;
+    const char *path = record_four_laps();
+    static const struct {
+        double start, end;
+        const char *wanted;
+    } cases[] = {
+        { 0, 0, "1010 1020 1030 1040 " },
+        { 1015, 1016, "1020 " }, /* within a lap: the one that encloses it */
+        { 1005, 1025, "1010 1020 1030 " },
+        { 1010, 1020, "1020 " }, /* what only touches it does not */
+        { 1019.99, 1020.01, "1020 1030 " },
+        { 1035, 0, "1040 " },
+        { 0, 1005, "1010 " },
+        { 1, 1000, "" },
+        { 1040, 2000, "" },
+        { 1, 9999, "1010 1020 1030 1040 " },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        weir_filter filter = { .start_time = cases[i].start, .end_time = cases[i].end };
+        assert_times(WEIR_RECORD_TASK, &filter, cases[i].wanted);
+        filter.run_id = 1;
+        assert_times(WEIR_RECORD_TASK, &filter, cases[i].wanted);
+        filter.name = "sink";
+        assert_times(WEIR_RECORD_QUEUE, &filter, cases[i].wanted);
+    }
+}
+
+/* Timestamps of now have only a quarter of a microsecond left behind the point. */
+static void ranges_that_begin_and_end_with_laps_hold_just_these(void **state)
+{
+    (void)state;
+    const char *path = in_folder("now.db");
+    weir_sqlite_writer *writer = recording_begin(path, "a", 0, 1795223144.0);
+    for (int i = 1; i <= 9; i++)
+        record_lap(writer, &(invented_lap){ .at = 1795223144.0 + i * 0.1234567, .elapsed = 0.1234567 });
+    recording_end(writer, 1795223146.0);
+    weir_reader *reader = open_reader(path);
+    double ends[9];
+    const weir_record *record;
+    weir_query *query = begin_query(reader, WEIR_RECORD_TASK, NULL);
+    for (int i = 0; i < 9; i++) {
+        assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
+        ends[i] = record->task.timestamp;
+    }
+    weir_query_end(query);
+    for (int i = 0; i + 1 < 9; i++) {
+        weir_filter filter = { .start_time = ends[i], .end_time = ends[i + 1] };
+        query = begin_query(reader, WEIR_RECORD_TASK, &filter);
+        assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
+        assert_true(record->task.timestamp == ends[i + 1]);
+        assert_int_equal(weir_query_next(query, &record, NULL), WEIR_EOF);
+        weir_query_end(query);
+    }
+    weir_reader_close(reader);
+}
+
+static void points_in_time_belong_to_a_range_from_its_start_to_before_its_end(void **state)
+{
+    (void)state;
+    const char *path = in_folder("points.db");
+    weir_sqlite_writer *writer = recording_begin(path, "a", 0, 1000);
+    for (int i = 0; i < 3; i++) {
+        record_failure(writer, 1010 + 10 * i, "x", 1);
+        record_event(writer, 1010 + 10 * i, i == 1 ? "stop" : "start");
+    }
+    recording_end(writer, 1040);
+    weir_filter filter = { .start_time = 1010, .end_time = 1030 };
+    assert_times(WEIR_RECORD_FAILURE, &filter, "1010 1020 ");
+    assert_times(WEIR_RECORD_EVENT, &filter, "1010 1020 ");
+    filter.name = "st?p";
+    assert_times(WEIR_RECORD_EVENT, &filter, "1020 ");
+    assert_times(WEIR_RECORD_RUN, &(weir_filter){ .start_time = 1039 }, "1 ");
+    assert_times(WEIR_RECORD_RUN, &(weir_filter){ .start_time = 1041 }, "");
+    assert_times(WEIR_RECORD_RUN, &(weir_filter){ .end_time = 999 }, "");
+}
+
+static void records_after_an_id_follow_what_is_written(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer = recording_begin(path, "a", 0, 1000);
+    weir_reader *reader = open_reader(path);
+    int64_t after_id = 0;
+    for (int i = 1; i <= 5; i++) {
+        record_lap(writer, &(invented_lap){ .at = 1000 + 10 * i });
+        assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
+        const weir_record *record;
+        weir_filter filter = { .run_id = WEIR_LAST_RUN, .after_id = after_id };
+        weir_query *query = begin_query(reader, WEIR_RECORD_TASK, &filter);
+        assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
+        assert_true(record->task.timestamp == 1000 + 10 * i);
+        after_id = record->task.id;
+        assert_int_equal(weir_query_next(query, &record, NULL), WEIR_EOF);
+        weir_query_end(query);
+    }
+    weir_reader_close(reader);
+    recording_end(writer, 1050);
+}
+
+/* -- steps and phases */
+
+/* "", startup, loop with steps 0–9 and 10–19, a lap without a step, 20–20, finish; a failure and an event in each. */
+static const char *record_phases(void)
+{
+    const char *path = in_folder("phases.db");
+    weir_sqlite_writer *writer = recording_begin(path, "a", 0, 1000);
+    record_lap(writer, &(invented_lap){ .at = 1010 });
+    record_lap(writer, &(invented_lap){ .at = 1020, .phase = "startup" });
+    record_lap(writer, &(invented_lap){ .at = 1030, .phase = "loop", .has_steps = true, .last_step = 9 });
+    record_lap(writer,
+               &(invented_lap){ .at = 1040, .phase = "loop", .has_steps = true, .first_step = 10, .last_step = 19 });
+    record_lap(writer, &(invented_lap){ .at = 1050, .phase = "loop" });
+    record_lap(writer,
+               &(invented_lap){ .at = 1060, .phase = "loop", .has_steps = true, .first_step = 20, .last_step = 20 });
+    record_lap(writer, &(invented_lap){ .at = 1070, .phase = "finish" });
+    for (int i = 0; i < 7; i++) {
+        record_failure(writer, 1005 + 10 * i, "x", i + 1);
+        record_event(writer, 1006 + 10 * i, "e");
+    }
+    recording_end(writer, 1070);
+    return path;
+}
+
+static weir_filter steps(int64_t first, int64_t last)
+{
+    return (weir_filter){ .by_step = true, .first_step = first, .last_step = last };
+}
+
+static void laps_that_overlap_with_a_range_of_steps_belong_to_it(void **state)
+{
+    (void)state;
+    const char *path = record_phases();
+    static const struct {
+        int64_t first, last;
+        const char *wanted;
+    } cases[] = {
+        { 5, 5, "1030 " },   { 9, 10, "1030 1040 " }, { 0, INT64_MAX, "1030 1040 1060 " },
+        { 20, 99, "1060 " }, { 21, 99, "" },          { INT64_MIN, 0, "1030 " },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        weir_filter filter = steps(cases[i].first, cases[i].last);
+        assert_times(WEIR_RECORD_TASK, &filter, cases[i].wanted);
+    }
+}
+
+static void phases_hold_their_laps(void **state)
+{
+    (void)state;
+    const char *path = record_phases();
+    assert_times(WEIR_RECORD_TASK, &(weir_filter){ .phase = "loop" }, "1030 1040 1050 1060 ");
+    assert_times(WEIR_RECORD_TASK, &(weir_filter){ .phase = "finish" }, "1070 ");
+    assert_times(WEIR_RECORD_TASK, &(weir_filter){ .phase = "eval" }, "");
+    /* what had ended before the first mark is start-up: marks followed */
+    assert_times(WEIR_RECORD_TASK, &(weir_filter){ .phase = "startup" }, "1010 1020 ");
+}
+
+static void without_marks_there_is_no_phase(void **state)
+{
+    (void)state;
+    const char *path = record_four_laps();
+    assert_times(WEIR_RECORD_TASK, &(weir_filter){ .phase = "startup" }, "");
+    weir_reader *reader = open_reader(path);
+    const weir_record *record;
+    weir_query *query = begin_query(reader, WEIR_RECORD_PHASE, NULL);
+    assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
+    assert_string_equal(record->phase.place.phase, "");
+    assert_true(record->phase.place.last_step < record->phase.place.first_step);
+    assert_int_equal(record->phase.num_laps, 4);
+    assert_int_equal(weir_query_next(query, &record, NULL), WEIR_EOF);
+    weir_query_end(query);
+    weir_reader_close(reader);
+}
+
+static void points_have_the_phase_and_step_of_the_lap_around_them(void **state)
+{
+    (void)state;
+    const char *path = record_phases();
+    assert_times(WEIR_RECORD_FAILURE, &(weir_filter){ .phase = "loop" }, "1025 1035 1045 1055 ");
+    assert_times(WEIR_RECORD_FAILURE, &(weir_filter){ .phase = "startup" }, "1005 1015 ");
+    assert_times(WEIR_RECORD_EVENT, &(weir_filter){ .phase = "finish" }, "1066 ");
+    assert_times(WEIR_RECORD_FAILURE, &(weir_filter){ .phase = "eval" }, "");
+    weir_filter filter = steps(15, 20);
+    assert_times(WEIR_RECORD_FAILURE, &filter, "1035 1055 ");
+    filter.phase = "finish";
+    assert_times(WEIR_RECORD_FAILURE, &filter, "");
+    filter = (weir_filter){ .phase = "loop", .longest_first = true, .limit = 2 };
+    assert_times(WEIR_RECORD_FAILURE, &filter, "1055 1045 ");
+}
+
+static void a_range_between_two_phases_goes_from_one_beginning_to_the_other(void **state)
+{
+    (void)state;
+    const char *path = in_folder("between.db");
+    static const char *const phases[] = { "warm", "train", "train", "eval", "train", "eval" };
+    for (int run = 0; run < 2; run++) {
+        weir_sqlite_writer *writer = recording_begin(path, "a", run, 1000 + 1000 * run);
+        for (int i = 0; i < 6; i++) {
+            record_lap(writer,
+                       &(invented_lap){ .at = 1010 + 1000 * run + 10 * i, .phase = run ? "other" : phases[i] });
+            record_failure(writer, 1005 + 1000 * run + 10 * i, "x", 1);
+        }
+        recording_end(writer, 1060 + 1000 * run);
+    }
+    weir_filter filter = { .from_phase = "train", .until_phase = "eval" };
+    assert_times(WEIR_RECORD_TASK, &filter, "1020 1030 ");
+    assert_times(WEIR_RECORD_FAILURE, &filter, "1015 1025 ");
+    filter = (weir_filter){ .from_phase = "eval" };
+    assert_times(WEIR_RECORD_TASK, &filter, "1040 1050 1060 ");
+    filter = (weir_filter){ .until_phase = "train", .run_id = 1 };
+    assert_times(WEIR_RECORD_TASK, &filter, "1010 ");
+    filter = (weir_filter){ .until_phase = "warm", .run_id = 1 };
+    assert_times(WEIR_RECORD_TASK, &filter, "");
+    filter = (weir_filter){ .from_phase = "eval", .until_phase = "warm" };
+    assert_times(WEIR_RECORD_TASK, &filter, "1040 1050 1060 "); /* it never comes: to the end */
+    filter = (weir_filter){ .from_phase = "eval", .phase = "train" };
+    assert_times(WEIR_RECORD_TASK, &filter, "1050 ");
+}
+
+static void stretches_of_a_phase_are_one_record_each(void **state)
+{
+    (void)state;
+    const char *path = record_phases();
+    static const struct {
+        const char *phase;
+        double start, end;
+        int64_t first_step, last_step, num_laps;
+    } wanted[] = {
+        { "startup", 1000, 1020, 0, -1, 2 },
+        { "loop", 1020, 1060, 0, 20, 4 },
+        { "finish", 1060, 1070, 0, -1, 1 },
+    };
+    weir_reader *reader = open_reader(path);
+    const weir_record *record;
+    weir_query *query = begin_query(reader, WEIR_RECORD_PHASE, NULL);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
+        assert_string_equal(record->phase.place.phase, wanted[i].phase);
+        assert_true(record->phase.start_time == wanted[i].start && record->phase.end_time == wanted[i].end);
+        assert_int_equal(record->phase.place.first_step, wanted[i].first_step);
+        assert_int_equal(record->phase.place.last_step, wanted[i].last_step);
+        assert_int_equal(record->phase.num_laps, wanted[i].num_laps);
+    }
+    weir_query_end(query);
+    weir_reader_close(reader);
+    execute(path, "DELETE FROM queue_stats WHERE timestamp = 1040");
+    assert_times(WEIR_RECORD_PHASE, &(weir_filter){ .phase = "loop" }, "1020 1040 "); /* what is missing parts it */
+    assert_times(WEIR_RECORD_PHASE, (&(weir_filter){ .phase = "loop", .limit = 1 }), "1020 ");
+}
+
+/* -- what is in a record */
+
+static void a_record_holds_what_was_observed(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    static const double times[] = { 0.1, 0.2, 0.4 };
+    weir_sqlite_writer *writer = recording_begin(path, "a", 0, 1000);
+    record_lap(writer, &(invented_lap){ .at = 1010,
+                                        .phase = "train",
+                                        .has_steps = true,
+                                        .first_step = 3,
+                                        .last_step = 8,
+                                        .num_tasks = 4,
+                                        .num_failures = 1,
+                                        .times = times });
+    record_failure(writer, 1004, "it's \"a\"\nb", 0.5);
+    recording_end(writer, 1010);
+
+    weir_reader *reader = open_reader(path);
+    const weir_record *record;
+    weir_query *query = begin_query(reader, WEIR_RECORD_TASK, NULL);
+    assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
+    const weir_task_record *task = &record->task;
+    assert_string_equal(task->name, "0:1:decode[10]");
+    assert_string_equal(task->place.phase, "train");
+    assert_int_equal(task->place.first_step, 3);
+    assert_int_equal(task->place.last_step, 8);
+    assert_int_equal(task->num_tasks, 4);
+    assert_int_equal(task->num_failures, 1);
+    assert_true(task->elapsed == 10 && task->max_time == 0.4 && task->failed_time == 0.01);
+    assert_true(fabs(task->ave_time - 0.7 / 3) < 1e-9 && fabs(task->p50_time - 0.2) < 0.002);
+    assert_true(task->busy_time == 60 && task->wait_in_time == 20 && task->wait_thread_time == 10 &&
+                task->wait_out_time == 10 && task->cpu_time == 50);
+    weir_histogram histogram = { 0 };
+    assert_int_equal(weir_histogram_add_encoded(&histogram, task->histogram, task->histogram_bytes), WEIR_OK);
+    assert_int_equal(histogram.count, 3);
+    weir_query_end(query);
+
+    query = begin_query(reader, WEIR_RECORD_QUEUE, &(weir_filter){ .name = "sink" });
+    assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
+    const weir_queue_record *queue = &record->queue;
+    assert_string_equal(queue->name, "0:2:sink_queue");
+    assert_int_equal(queue->num_items, 4);
+    assert_int_equal(queue->num_put, 4);
+    assert_int_equal(queue->capacity, 2);
+    assert_true(fabs(queue->ave_put_time - 0.002) < 1e-9 && fabs(queue->ave_get_time - 0.03) < 1e-9);
+    assert_true(queue->occupancy_rate == 0.25 && queue->ave_depth == 1.5 && queue->ave_bytes == 2e6);
+    assert_int_equal(queue->max_bytes, 3000000);
+    weir_query_end(query);
+
+    query = begin_query(reader, WEIR_RECORD_FAILURE, NULL);
+    assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
+    assert_string_equal(record->failure.label, "it's \"a\"\nb");
+    assert_int_equal(record->failure.status, WEIR_EDATA);
+    assert_int_equal(record->failure.library_code, -22);
+    assert_int_equal(record->failure.seq, 7);
+    assert_true(record->failure.elapsed == 0.5);
+    weir_query_end(query);
+
+    query = begin_query(reader, WEIR_RECORD_STAGE, &(weir_filter){ .name = "decode" });
+    assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
+    assert_string_equal(record->stage.name, "0:1:decode[10]");
+    assert_string_equal(record->stage.queue_name, "0:1:decode[10]_queue");
+    assert_string_equal(record->stage.kind, "stage");
+    assert_int_equal(record->stage.concurrency, 10);
+    weir_query_end(query);
+    weir_reader_close(reader);
+}
+
+static void items_are_read_from_whatever_columns_there_are(void **state)
+{
+    (void)state;
+    const char *path = record_four_laps();
+    assert_times(WEIR_RECORD_ITEM, NULL, ""); /* no such table */
+    execute(path, "CREATE TABLE item_stats (id INTEGER PRIMARY KEY, timestamp REAL, run_id INTEGER, name TEXT,"
+                  " label TEXT, elapsed REAL, codec TEXT, width INTEGER);"
+                  "INSERT INTO item_stats VALUES (1, 1005, 1, '0:1:decode[10]', 'a.mp4', 0.5, 'h264', 640),"
+                  " (2, 1015, 1, '0:1:decode[10]', 'b.mp4', 2.5, 'hevc', NULL)");
+    assert_times(WEIR_RECORD_ITEM, NULL, "1005 1015 ");
+    assert_times(WEIR_RECORD_ITEM, (&(weir_filter){ .name = "decode", .end_time = 1010 }), "1005 ");
+    weir_reader *reader = open_reader(path);
+    const weir_record *record;
+    weir_query *query = begin_query(reader, WEIR_RECORD_ITEM, &(weir_filter){ .longest_first = true });
+    assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
+    assert_string_equal(record->item.label, "b.mp4");
+    assert_string_equal(record->item.codec, "hevc");
+    assert_true(record->item.elapsed == 2.5 && record->item.decode_time < 0);
+    assert_int_equal(record->item.width, -1);
+    assert_int_equal(record->item.num_frames, -1);
+    weir_query_end(query);
+    weir_reader_close(reader);
+}
+
+static void the_longest_come_first_when_asked_for(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer = recording_begin(path, "a", 0, 1000);
+    static const double longest[] = { 0.2, 0.9, 0.1, 0.5 };
+    for (int i = 0; i < 4; i++) {
+        record_lap(writer, &(invented_lap){ .at = 1010 + 10 * i, .num_tasks = 1, .times = &longest[i] });
+        record_failure(writer, 1005 + 10 * i, "x", longest[3 - i]);
+    }
+    recording_end(writer, 1040);
+    assert_times(WEIR_RECORD_TASK, (&(weir_filter){ .longest_first = true }), "1020 1040 1010 1030 ");
+    assert_times(WEIR_RECORD_TASK, (&(weir_filter){ .longest_first = true, .limit = 2 }), "1020 1040 ");
+    assert_times(WEIR_RECORD_FAILURE, (&(weir_filter){ .longest_first = true, .limit = 2 }), "1025 1005 ");
+}
+
+static void an_unknown_kind_is_refused(void **state)
+{
+    (void)state;
+    weir_reader *reader = open_reader(record_four_laps());
+    weir_query *query;
+    assert_int_equal(weir_query_begin(reader, (weir_record_kind)77, NULL, &query, NULL), WEIR_EINVAL);
+    weir_reader_close(reader);
+}
+
+/* -- sums */
+
+static void read_totals(weir_reader *reader, const weir_filter *filter, uint32_t by, weir_totals *totals)
+{
+    weir_error error = { 0 };
+    if (weir_totals_read(reader, filter, &(weir_grouping){ .by = by, .bin_time = 20, .bin_steps = 10 }, totals,
+                         &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+}
+
+/* Random times over three runs of twenty laps each: what is added up from the stored laps is what one histogram of all
+   of them says. */
+static void percentiles_over_laps_ranks_and_runs_are_those_of_all_times_together(void **state)
+{
+    (void)state;
+    const char *path = in_folder("random.db");
+    weir_histogram all = { 0 };
+    double sum = 0, max = 0;
+    uint64_t count = 0;
+    srand(5);
+    for (int run = 0; run < 3; run++) {
+        weir_sqlite_writer *writer = recording_begin(path, run ? "b" : "a", run, 1000);
+        for (int lap = 1; lap <= 20; lap++) {
+            double times[64];
+            uint64_t n = (uint64_t)rand() % 64;
+            for (uint64_t i = 0; i < n; i++) {
+                times[i] = exp((double)rand() / RAND_MAX * 18 - 14);
+                weir_histogram_record(&all, llround(times[i] * 1e9));
+                sum += times[i];
+                max = times[i] > max ? times[i] : max;
+            }
+            count += n;
+            record_lap(writer, &(invented_lap){ .at = 1000 + 10 * lap, .num_tasks = n, .times = times });
+        }
+        recording_end(writer, 1200);
+    }
+    weir_reader *reader = open_reader(path);
+    weir_totals totals;
+    read_totals(reader, NULL, WEIR_BY_NAME, &totals);
+    assert_int_equal(totals.num_tasks, 1);
+    const weir_task_totals *task = &totals.tasks[0];
+    assert_int_equal(task->num_tasks, count);
+    assert_int_equal(task->key.num_laps, 60);
+    assert_memory_equal(task->times->buckets, all.buckets, sizeof all.buckets);
+    assert_int_equal(task->times->count, all.count);
+    assert_int_equal(task->times->first, all.first);
+    assert_int_equal(task->times->last, all.last);
+    static const double shares[] = { 0.5, 0.9, 0.99 };
+    const double found[] = { task->p50_time, task->p90_time, task->p99_time };
+    for (int i = 0; i < 3; i++)
+        assert_true(found[i] == (double)weir_histogram_quantile_ns(&all, shares[i]) / 1e9);
+    assert_true(fabs(task->ave_time - sum / (double)count) < 1e-8);
+    assert_true(fabs(task->max_time - max) < 1e-9);
+    assert_true(task->busy_time == 3 * 20 * 60 && task->elapsed == 600);
+    weir_totals_free(&totals);
+    weir_reader_close(reader);
+}
+
+static void queues_are_weighted_by_what_their_means_are_of(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer = recording_begin(path, "a", 0, 1000);
+    record_lap(writer, &(invented_lap){ .at = 1030, .elapsed = 30, .num_tasks = 1 });
+    record_lap(writer, &(invented_lap){ .at = 1040, .elapsed = 10, .num_tasks = 3 });
+    recording_end(writer, 1040);
+    execute(path,
+            "UPDATE queue_stats SET occupancy_rate = 1, ave_depth = 2, ave_get_time = 1 WHERE timestamp = 1030");
+    execute(path,
+            "UPDATE queue_stats SET occupancy_rate = 0, ave_depth = 0, ave_get_time = 0 WHERE timestamp = 1040");
+    weir_reader *reader = open_reader(path);
+    weir_totals totals;
+    read_totals(reader, &(weir_filter){ .name = "sink" }, WEIR_BY_NAME, &totals);
+    assert_int_equal(totals.num_queues, 1);
+    assert_true(totals.queues[0].occupancy_rate == 0.75);
+    assert_true(totals.queues[0].ave_depth == 1.5);
+    assert_true(totals.queues[0].ave_get_time == 0.25);
+    assert_int_equal(totals.queues[0].num_items, 4);
+    assert_int_equal(totals.queues[0].capacity, 2);
+    weir_totals_free(&totals);
+    weir_reader_close(reader);
+}
+
+/* Each group as "run|node|phase|bin|laps", with spaces between. */
+static const char *groups_by(const char *path, const weir_filter *filter, uint32_t by)
+{
+    static char text[4096];
+    weir_reader *reader = open_reader(path);
+    weir_totals totals;
+    read_totals(reader, filter, by, &totals);
+    size_t length = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < totals.num_tasks; i++) {
+        const weir_group_key *key = &totals.tasks[i].key;
+        length +=
+            (size_t)snprintf(text + length, sizeof text - length, "%d|%s|%s|%g|%d ", (int)key->run_id, key->node_id,
+                             key->phase, key->bin_time + (double)key->bin_step, (int)key->num_laps);
+    }
+    weir_totals_free(&totals);
+    weir_reader_close(reader);
+    return text;
+}
+
+static void groups_are_by_run_node_phase_step_and_time(void **state)
+{
+    (void)state;
+    const char *runs = record_three_runs(), *phases = record_phases();
+    assert_string_equal(groups_by(runs, NULL, 0), "0|||0|3 ");
+    assert_string_equal(groups_by(runs, NULL, WEIR_BY_RUN), "1|||0|1 2|||0|1 3|||0|1 ");
+    assert_string_equal(groups_by(runs, NULL, WEIR_BY_NODE), "0|node-a||0|2 0|node-b||0|1 ");
+    assert_string_equal(groups_by(runs, NULL, WEIR_BY_RUN | WEIR_BY_NODE),
+                        "1|node-a||0|1 2|node-b||0|1 3|node-a||0|1 ");
+    assert_string_equal(groups_by(phases, NULL, WEIR_BY_PHASE), "0||startup|0|2 0||loop|0|4 0||finish|0|1 ");
+    assert_string_equal(groups_by(phases, NULL, WEIR_BY_STEP), "0|||0|1 0|||10|1 0|||20|1 ");
+    assert_string_equal(groups_by(phases, NULL, WEIR_BY_TIME),
+                        "0|||1000|2 0|||1020|2 0|||1040|2 0|||1060|1 "); /* bins of 20 s */
+    assert_string_equal(groups_by(phases, &(weir_filter){ .phase = "loop" }, WEIR_BY_PHASE), "0||loop|0|4 ");
+}
+
+static void job_phases_are_start_up_loop_and_finish_whatever_the_loop_is_called(void **state)
+{
+    (void)state;
+    const char *path = in_folder("job.db");
+    static const char *const phases[] = { NULL, "startup", "train", "eval", "train", "finish" };
+    weir_sqlite_writer *writer = recording_begin(path, "a", 0, 1000);
+    for (int i = 0; i < 6; i++)
+        record_lap(writer, &(invented_lap){ .at = 1010 + 10 * i, .phase = phases[i] });
+    recording_end(writer, 1060);
+    assert_string_equal(groups_by(path, NULL, WEIR_BY_JOB_PHASE), "0||startup|0|2 0||loop|0|3 0||finish|0|1 ");
+    assert_string_equal(groups_by(path, NULL, WEIR_BY_PHASE),
+                        "0||startup|0|2 0||train|0|2 0||eval|0|1 0||finish|0|1 ");
+}
+
+static void groups_say_what_they_cover(void **state)
+{
+    (void)state;
+    weir_reader *reader = open_reader(record_phases());
+    weir_totals totals;
+    read_totals(reader, &(weir_filter){ .phase = "loop" }, WEIR_BY_NAME | WEIR_BY_PHASE, &totals);
+    assert_int_equal(totals.num_tasks, 1);
+    assert_int_equal(totals.num_queues, 3);
+    const weir_group_key *key = &totals.tasks[0].key;
+    assert_string_equal(key->name, "0:1:decode[10]");
+    assert_true(key->start_time == 1020 && key->end_time == 1060);
+    assert_int_equal(key->first_step, 0);
+    assert_int_equal(key->last_step, 20);
+    assert_string_equal(totals.queues[0].key.name, "0:0:src_queue"); /* in the order of the pipeline */
+    assert_string_equal(totals.queues[2].key.name, "0:2:sink_queue");
+    weir_totals_free(&totals);
+    weir_reader_close(reader);
+}
+
+static void over_nothing_there_are_no_groups(void **state)
+{
+    (void)state;
+    weir_reader *reader = open_reader(record_four_laps());
+    weir_totals totals;
+    read_totals(reader, (&(weir_filter){ .start_time = 5, .end_time = 6 }), WEIR_BY_NAME, &totals);
+    assert_int_equal(totals.num_tasks, 0);
+    assert_int_equal(totals.num_queues, 0);
+    weir_totals_free(&totals);
+    weir_reader_close(reader);
+}
+
+static void more_groups_than_fit_are_refused(void **state)
+{
+    (void)state;
+    const char *path = record_four_laps();
+    execute(path,
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i <= 100000) "
+            "INSERT INTO task_stats SELECT NULL, 2000 + i, '0:1:x', 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0,"
+            " x'01', 0, 'loop', i, i FROM n");
+    weir_reader *reader = open_reader(path);
+    weir_totals totals;
+    weir_error error = { 0 };
+    weir_grouping fine = { .by = WEIR_BY_STEP }, coarse = { .by = WEIR_BY_STEP, .bin_steps = 1000 };
+    assert_int_equal(weir_totals_read(reader, NULL, &fine, &totals, &error), WEIR_ELIMIT);
+    assert_non_null(strstr(error.message, "wider bins"));
+    assert_int_equal(totals.num_tasks, 0);
+    assert_int_equal(weir_totals_read(reader, NULL, &coarse, &totals, NULL), WEIR_OK);
+    assert_int_equal(totals.num_tasks, 101);
+    weir_totals_free(&totals);
+    weir_reader_close(reader);
+}
+
+static void a_damaged_histogram_is_named_with_its_row(void **state)
+{
+    (void)state;
+    const char *path = record_four_laps();
+    static const char *const damaged[] = { "x''",           "x'02'",   "x'0101'",
+                                           "x'010100'",     "x'01ff'", "x'01808080808001'",
+                                           "x'01ffff0101'", "5" };
+    for (size_t i = 0; i < sizeof damaged / sizeof damaged[0]; i++) {
+        char sql[200];
+        snprintf(sql, sizeof sql, "UPDATE task_stats SET histogram = %s WHERE id = 3", damaged[i]);
+        execute(path, sql);
+        weir_reader *reader = open_reader(path);
+        weir_totals totals;
+        weir_error error = { 0 };
+        assert_int_equal(weir_totals_read(reader, NULL, NULL, &totals, &error), WEIR_EDATA);
+        assert_non_null(strstr(error.message, "row 3 of task_stats has no valid histogram"));
+        weir_reader_close(reader);
+    }
+}
+
+/* -- what else may be going on */
+
+static void what_is_held_is_of_one_moment(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer = recording_begin(path, "a", 0, 1000);
+    record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 1 });
+    assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
+    weir_reader *reader = open_reader(path);
+    assert_int_equal(weir_reader_hold(reader, NULL), WEIR_OK);
+    record_lap(writer, &(invented_lap){ .at = 1020, .num_tasks = 1 });
+    assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
+    weir_totals totals;
+    read_totals(reader, NULL, 0, &totals);
+    assert_int_equal(totals.tasks[0].num_tasks, 1);
+    weir_totals_free(&totals);
+    weir_reader_release(reader);
+    read_totals(reader, NULL, 0, &totals);
+    assert_int_equal(totals.tasks[0].num_tasks, 2);
+    weir_totals_free(&totals);
+    weir_reader_close(reader);
+    recording_end(writer, 1020);
+}
+
+static void several_queries_of_one_reader_go_on_side_by_side(void **state)
+{
+    (void)state;
+    weir_reader *reader = open_reader(record_four_laps());
+    const weir_record *task, *queue;
+    weir_query *tasks = begin_query(reader, WEIR_RECORD_TASK, NULL);
+    weir_query *queues = begin_query(reader, WEIR_RECORD_QUEUE, &(weir_filter){ .name = "sink" });
+    for (int i = 1; i <= 4; i++) {
+        assert_int_equal(weir_query_next(tasks, &task, NULL), WEIR_OK);
+        assert_int_equal(weir_query_next(queues, &queue, NULL), WEIR_OK);
+        assert_true(task->task.timestamp == queue->queue.timestamp);
+        assert_string_equal(task->task.name, "0:1:decode[10]");
+    }
+    weir_query_end(tasks);
+    weir_query_end(queues);
+    weir_reader_close(reader);
+}
+
+/* Opens it and reads it whole, as a user who may write neither the file nor its folder. 0 = as it should be. */
+static int read_as_nobody(const char *path, int64_t wanted_tasks)
+{
+    if (geteuid() == 0 && setuid(65534) != 0)
+        return 1;
+    weir_reader *reader;
+    weir_totals totals;
+    weir_error error = { 0 };
+    if (weir_reader_open(path, &reader, &error) != WEIR_OK) {
+        fprintf(stderr, "%s\n", error.message);
+        return wanted_tasks < 0 && strstr(error.message, "copy both files") ? 0 : 2;
+    }
+    if (weir_totals_read(reader, NULL, NULL, &totals, &error) != WEIR_OK)
+        return 3;
+    int result = totals.num_tasks == 1 && totals.tasks[0].num_tasks == wanted_tasks ? 0 : 4;
+    weir_totals_free(&totals);
+    weir_reader_close(reader);
+    return result;
+}
+
+static int in_child(const char *path, int64_t wanted_tasks)
+{
+    fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(read_as_nobody(path, wanted_tasks));
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void a_folder_that_cannot_be_written_to_is_read(void **state)
+{
+    (void)state;
+    char path[300];
+    snprintf(path, sizeof path, "%s", in_folder("odd name?#%41.db"));
+    assert_int_equal(rename(record_four_laps(), path), 0);
+    assert_int_equal(chmod(path, 0444), 0);
+    assert_int_equal(chmod(in_folder(""), 0555), 0);
+    assert_int_equal(in_child(path, 10), 0);
+    assert_int_equal(chmod(in_folder(""), 0755), 0);
+}
+
+/* The log of a run that was killed, copied without the file that says how to read it. */
+static void a_log_that_cannot_be_read_is_told(void **state)
+{
+    (void)state;
+    char path[300];
+    snprintf(path, sizeof path, "%s", in_folder("killed.db"));
+    weir_sqlite_writer *writer = recording_begin(in_folder("live.db"), "a", 0, 1000);
+    record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 3 });
+    assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
+    size_t size;
+    char *bytes = read_file(in_folder("live.db"), &size);
+    write_file(path, bytes, size);
+    free(bytes);
+    bytes = read_file(in_folder("live.db-wal"), &size);
+    assert_true(size > 0);
+    write_file(in_folder("killed.db-wal"), bytes, size);
+    free(bytes);
+    recording_end(writer, 1010);
+    assert_int_equal(chmod(in_folder(""), 0555), 0);
+    assert_int_equal(in_child(path, -1), 0);
+    assert_int_equal(chmod(in_folder(""), 0755), 0);
+    weir_reader *reader = open_reader(path); /* where it may be written to, it is read whole */
+    weir_totals totals;
+    read_totals(reader, NULL, 0, &totals);
+    assert_int_equal(totals.tasks[0].num_tasks, 3);
+    weir_totals_free(&totals);
+    weir_reader_close(reader);
+}
+
+static void an_older_schema_is_read_as_it_is(void **state)
+{
+    (void)state;
+    const char *path = in_folder("old.db");
+    make_schema_1(path);
+    assert_times(WEIR_RECORD_TASK, NULL, "1010 1020 ");
+    assert_times(WEIR_RECORD_TASK, &(weir_filter){ .phase = "loop" }, "");
+    weir_filter filter = steps(0, 100);
+    assert_times(WEIR_RECORD_TASK, &filter, "");
+    assert_times(WEIR_RECORD_FAILURE, &(weir_filter){ .name = "work" }, "1005 ");
+    assert_times(WEIR_RECORD_PHASE, NULL, "1000 ");
+    assert_string_equal(groups_by(path, NULL, WEIR_BY_PHASE), "0|||0|2 ");
+    assert_int_equal(query_int(path, "PRAGMA user_version"), 1);
+}
+
+static void what_is_no_database_of_ours_is_refused_by_name(void **state)
+{
+    (void)state;
+    weir_reader *reader;
+    write_file(in_folder("text"),
+               "this is a text, and longer than the hundred bytes of a database's header, which it "
+               "does not even begin with, so that nobody can take it for one",
+               150);
+    write_file(in_folder("empty"), "", 0);
+    execute(in_folder("other"), "CREATE TABLE t (x)");
+    close_writer(open_writer(in_folder("newer"), NULL));
+    execute(in_folder("newer"), "PRAGMA user_version = 77");
+    static const struct {
+        const char *name, *said;
+        int status;
+    } cases[] = {
+        { "text", "not a database", WEIR_EDATA },     { "empty", "is empty", WEIR_EDATA },
+        { "other", "another program's", WEIR_EDATA }, { "newer", "use a newer weir", WEIR_EUNSUPPORTED },
+        { "nothing", "there is no", WEIR_ENOTFOUND }, { ".", "a folder", WEIR_EINVAL },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        weir_error error = { 0 };
+        assert_int_equal(weir_reader_open(in_folder(cases[i].name), &reader, &error), cases[i].status);
+        assert_null(reader);
+        assert_non_null(strstr(error.message, cases[i].said));
+        assert_non_null(strstr(error.message, in_folder(cases[i].name)));
+    }
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+    const struct CMUnitTest tests[] = {
+        TEST(without_a_filter_everything_comes_in_the_order_of_time),
+        TEST(descending_gives_the_latest_first),
+        TEST(a_name_is_matched_whole_short_and_by_glob),
+        TEST(quotes_and_newlines_in_conditions_are_only_text),
+        TEST(runs_are_chosen_by_number_node_and_rank),
+        TEST(a_run_that_is_not_there_is_not_found),
+        TEST(laps_that_overlap_with_a_range_belong_to_it),
+        TEST(ranges_that_begin_and_end_with_laps_hold_just_these),
+        TEST(points_in_time_belong_to_a_range_from_its_start_to_before_its_end),
+        TEST(records_after_an_id_follow_what_is_written),
+        TEST(laps_that_overlap_with_a_range_of_steps_belong_to_it),
+        TEST(phases_hold_their_laps),
+        TEST(without_marks_there_is_no_phase),
+        TEST(points_have_the_phase_and_step_of_the_lap_around_them),
+        TEST(a_range_between_two_phases_goes_from_one_beginning_to_the_other),
+        TEST(stretches_of_a_phase_are_one_record_each),
+        TEST(a_record_holds_what_was_observed),
+        TEST(items_are_read_from_whatever_columns_there_are),
+        TEST(the_longest_come_first_when_asked_for),
+        TEST(an_unknown_kind_is_refused),
+        TEST(percentiles_over_laps_ranks_and_runs_are_those_of_all_times_together),
+        TEST(queues_are_weighted_by_what_their_means_are_of),
+        TEST(groups_are_by_run_node_phase_step_and_time),
+        TEST(job_phases_are_start_up_loop_and_finish_whatever_the_loop_is_called),
+        TEST(groups_say_what_they_cover),
+        TEST(over_nothing_there_are_no_groups),
+        TEST(more_groups_than_fit_are_refused),
+        TEST(a_damaged_histogram_is_named_with_its_row),
+        TEST(what_is_held_is_of_one_moment),
+        TEST(several_queries_of_one_reader_go_on_side_by_side),
+        TEST(a_folder_that_cannot_be_written_to_is_read),
+        TEST(a_log_that_cannot_be_read_is_told),
+        TEST(an_older_schema_is_read_as_it_is),
+        TEST(what_is_no_database_of_ours_is_refused_by_name),
+    };
+    weir_log_set_level(WEIR_LOG_ERROR);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
