@@ -12,6 +12,9 @@ const tool_command *const tool_commands[] = {
     &tool_export,
     &tool_merge,
     &tool_check,
+#ifdef WEIR_HAVE_STAGES
+    &tool_frames,
+#endif
     NULL,
 };
 /* clang-format on */

@@ -14,5 +14,8 @@ extern const tool_command tool_plot;
 extern const tool_command tool_export;
 extern const tool_command tool_merge;
 extern const tool_command tool_check;
+#ifdef WEIR_HAVE_STAGES
+extern const tool_command tool_frames;
+#endif
 
 #endif
