@@ -81,9 +81,7 @@ static int check(const tool_call *call, weir_reader *reader)
     findings found = { .all = settings.verbose || format != TABLE_TEXT };
     found.t = table_begin(stdout, format, columns, sizeof columns / sizeof columns[0]);
     int status = weir_database_check(reader, settings.quick, take, &found, &error);
-    table_end(found.t);
-    if (format == TABLE_JSON)
-        putchar('\n');
+    table_end_alone(found.t);
     if (status != WEIR_OK) {
         tool_fail(call, &error);
         return TOOL_FAILED; /* it is a database, but could not be read to its end */

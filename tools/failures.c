@@ -280,9 +280,7 @@ static int put_list(const tool_call *call, weir_reader *reader, const weir_filte
     label_table labels = { table_begin(stdout, tool_format(call), list_columns, 1) };
     int status = for_each_failure(reader, filter, put_label_cell, &labels, error);
     *count = (int64_t)table_rows(labels.t);
-    table_end(labels.t);
-    if (tool_format(call) == TABLE_JSON)
-        putchar('\n');
+    table_end_alone(labels.t);
     return status;
 }
 

@@ -197,7 +197,7 @@ int listing_print(const tool_call *call, weir_reader *reader, int what, const we
     while ((status = weir_query_next(query, &record, error)) == WEIR_OK)
         listing->put(t, record);
     *count = (int64_t)table_rows(t);
-    table_end(t);
+    table_end_alone(t);
     weir_query_end(query);
     return status == WEIR_EOF ? WEIR_OK : status;
 }

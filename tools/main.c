@@ -1,5 +1,4 @@
 /* weir: looks into what runs have recorded. Finds the subcommand, reads its options, runs it. */
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -50,9 +50,7 @@ static int run(tool_call *call)
         return exit_status;
     table *t = table_begin(stdout, tool_format(call), columns, sizeof columns / sizeof columns[0]);
     exit_status = merge_all(call, t);
-    table_end(t);
-    if (tool_format(call) == TABLE_JSON)
-        putchar('\n');
+    table_end_alone(t);
     return exit_status == TOOL_DONE ? tool_finish(call) : exit_status;
 }
 

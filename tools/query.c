@@ -299,7 +299,7 @@ static int64_t print_groups(const tool_call *call, const weir_totals *totals, un
     order_rows(all, count);
     for (size_t i = 0; i < count; i++)
         print_row(&p, &all[i]);
-    table_end(p.t);
+    table_end_alone(p.t);
     free(all);
     return (int64_t)count;
 }
@@ -452,7 +452,7 @@ static int query_laps(const tool_call *call, weir_reader *reader, const weir_fil
     }
     int status = pass_laps(reader, &cut, &p, &best, count, error);
     end_best(&best, &p);
-    table_end(p.t);
+    table_end_alone(p.t);
     return status;
 }
 
@@ -504,8 +504,6 @@ static int run(tool_call *call)
         return exit_status;
     int status = answer(call, reader, &filter, &count, &error);
     weir_reader_close(reader);
-    if (tool_format(call) == TABLE_JSON)
-        putchar('\n');
     if (status != WEIR_OK)
         return tool_fail(call, &error);
     exit_status = tool_finish(call);

@@ -170,15 +170,14 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
     filter->limit = settings.top;
     int status = begin_lists(lists, reader, filter, error);
     *has_items = lists[0].has_row;
-    table *t = table_begin(stdout, tool_format(call), columns, sizeof columns / sizeof columns[0]);
-    if (status == WEIR_OK)
+    if (status == WEIR_OK) {
+        table *t = table_begin(stdout, tool_format(call), columns, sizeof columns / sizeof columns[0]);
         status = put_longest(t, lists, error);
-    *count = table_rows(t);
-    table_end(t);
+        *count = table_rows(t);
+        table_end_alone(t);
+    }
     for (int i = 0; i < NUM_LISTS; i++)
         weir_query_end(lists[i].query);
-    if (tool_format(call) == TABLE_JSON)
-        putchar('\n');
     return status;
 }
 
@@ -187,7 +186,7 @@ static int run(tool_call *call)
     weir_reader *reader;
     weir_filter filter;
     weir_error error = { 0 };
-    size_t count;
+    size_t count = 0;
     bool has_items;
     int exit_status = tool_open(call, call->words[0], &reader, &filter);
     if (exit_status != TOOL_DONE)

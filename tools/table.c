@@ -397,3 +397,11 @@ void table_end(table *t)
         fputs("weir: out of memory: the table above lacks rows\n", stderr);
     free_table(t);
 }
+
+void table_end_alone(table *t)
+{
+    FILE *out = t && t->format == TABLE_JSON ? t->out : NULL;
+    table_end(t);
+    if (out)
+        fputc('\n', out);
+}

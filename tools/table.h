@@ -57,6 +57,9 @@ size_t table_rows(const table *t);
 /* Writes what is left and frees it. A table without a row is "[]", or the line of names, or nothing. NULL is fine. */
 void table_end(table *t);
 
+/* The same for a table that is all of the output: JSON ends with its line. */
+void table_end_alone(table *t);
+
 /* -- pieces, for output of another form */
 
 /* Text as a JSON string, with its quotes. Bytes that are no UTF-8 become \udc80 to \udcff, as Python has them. */

@@ -1,0 +1,392 @@
+/* Looking after databases: merging, so that nothing counts twice; checking, so that each fault shows; schemas. */
+#include "recording.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <weir/log.h>
+#include <weir/maintain.h>
+
+/* -- merging */
+
+static weir_merged merge(const char *to, const char *from)
+{
+    weir_merged merged;
+    weir_error error = { 0 };
+    if (weir_database_merge(to, from, &merged, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    return merged;
+}
+
+static void assert_merged(weir_merged merged, int64_t added, int64_t replaced, int64_t present, int64_t skipped)
+{
+    assert_int_equal(merged.added, added);
+    assert_int_equal(merged.replaced, replaced);
+    assert_int_equal(merged.present, present);
+    assert_int_equal(merged.skipped, skipped);
+}
+
+/* A run of two laps with 4 and 8 tasks, one failure and one event. */
+static void record_rank(const char *path, int rank)
+{
+    weir_sqlite_writer *writer = recording_begin(path, "node", rank, 1000 + rank);
+    record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 4, .phase = "train", .has_steps = true });
+    record_lap(writer, &(invented_lap){ .at = 1020, .num_tasks = 8, .num_failures = 1 });
+    record_failure(writer, 1015, "\xff\n", 0.5); /* no UTF-8: it is a blob in the database */
+    record_event(writer, 1016, "e");
+    recording_end(writer, 1020);
+}
+
+static void runs_of_several_databases_come_into_one(void **state)
+{
+    (void)state;
+    char to[300], rank0[300], rank1[300];
+    snprintf(to, sizeof to, "%s", in_folder("new/job.db"));
+    snprintf(rank0, sizeof rank0, "%s", in_folder("rank0.db"));
+    snprintf(rank1, sizeof rank1, "%s", in_folder("rank1.db"));
+    record_rank(rank0, 0);
+    record_rank(rank1, 1);
+    assert_merged(merge(to, rank0), 1, 0, 0, 0);
+    assert_merged(merge(to, rank1), 1, 0, 0, 0);
+    assert_int_equal(query_int(to, "SELECT count(*) FROM run"), 2);
+    assert_int_equal(query_int(to, "SELECT sum(num_tasks) FROM task_stats WHERE run_id = 2"), 12);
+    assert_int_equal(query_int(to, "SELECT count(*) FROM queue_stats"), 12);
+    assert_int_equal(query_int(to, "SELECT count(*) FROM stage"), 6);
+    assert_int_equal(query_int(to, "SELECT count(*) FROM task_failures WHERE typeof(label) = 'blob'"), 2);
+    assert_int_equal(query_int(to, "SELECT count(*) FROM event_stats"), 2);
+    assert_int_equal(query_int(to, "SELECT count(*) FROM task_stats WHERE phase = 'train' AND last_step = 0"), 2);
+    execute(rank0, "DELETE FROM run"); /* what was copied is its own */
+    assert_int_equal(query_int(to, "SELECT sum(num_tasks) FROM task_stats"), 24);
+}
+
+static void merged_twice_nothing_counts_twice(void **state)
+{
+    (void)state;
+    char to[300], from[300];
+    snprintf(to, sizeof to, "%s", in_folder("job.db"));
+    snprintf(from, sizeof from, "%s", in_folder("rank.db"));
+    record_rank(from, 0);
+    assert_merged(merge(to, from), 1, 0, 0, 0);
+    assert_merged(merge(to, from), 0, 0, 1, 0);
+    assert_int_equal(query_int(to, "SELECT sum(num_tasks) FROM task_stats"), 12);
+    record_rank(from, 1); /* a second run in the same file */
+    assert_merged(merge(to, from), 1, 0, 1, 0);
+    assert_merged(merge(from, to), 0, 0, 2, 0); /* and back */
+    assert_int_equal(query_int(to, "SELECT sum(num_tasks) FROM task_stats"), 24);
+}
+
+static void a_run_that_went_on_is_replaced(void **state)
+{
+    (void)state;
+    char to[300], from[300];
+    snprintf(to, sizeof to, "%s", in_folder("job.db"));
+    snprintf(from, sizeof from, "%s", in_folder("live.db"));
+    weir_sqlite_writer *writer = recording_begin(from, "node", 0, 1000);
+    record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 4 });
+    assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
+    assert_merged(merge(to, from), 1, 0, 0, 0); /* beside its writer */
+    assert_merged(merge(to, from), 0, 0, 1, 0);
+    record_lap(writer, &(invented_lap){ .at = 1020, .num_tasks = 8 });
+    assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
+    assert_merged(merge(to, from), 0, 1, 0, 0);
+    recording_end(writer, 1020);
+    assert_merged(merge(to, from), 0, 1, 0, 0); /* now it has ended */
+    assert_merged(merge(to, from), 0, 0, 1, 0);
+    assert_int_equal(query_int(to, "SELECT count(*) FROM run"), 1);
+    assert_int_equal(query_int(to, "SELECT sum(num_tasks) FROM task_stats"), 12);
+    assert_int_equal(query_int(to, "SELECT count(*) FROM queue_stats"), 6);
+    assert_int_equal(query_int(to, "SELECT count(*) FROM stage"), 3);
+}
+
+static void what_never_started_is_left_out(void **state)
+{
+    (void)state;
+    char from[300];
+    snprintf(from, sizeof from, "%s", in_folder("never.db"));
+    close_writer(open_writer(from, NULL));
+    execute(from, "INSERT INTO run (node_id, rank, pid, started, command, version) VALUES ('n', 0, 1, 1, 'c', 'v')");
+    assert_merged(merge(in_folder("job.db"), from), 0, 0, 0, 1);
+    assert_int_equal(query_int(in_folder("job.db"), "SELECT count(*) FROM run"), 0);
+}
+
+static void an_older_schema_is_merged_into_ours(void **state)
+{
+    (void)state;
+    char to[300];
+    snprintf(to, sizeof to, "%s", in_folder("job.db"));
+    make_schema_1(in_folder("old.db"));
+    assert_merged(merge(to, in_folder("old.db")), 1, 0, 0, 0);
+    assert_merged(merge(to, in_folder("old.db")), 0, 0, 1, 0);
+    assert_int_equal(query_int(to, "SELECT count(*) FROM task_stats WHERE phase = '' AND first_step IS NULL"), 2);
+    assert_int_equal(query_int(in_folder("old.db"), "PRAGMA user_version"), 1);
+}
+
+static void a_database_is_not_merged_into_itself(void **state)
+{
+    (void)state;
+    weir_merged merged;
+    weir_error error = { 0 };
+    record_rank(in_folder("a.db"), 0);
+    assert_int_equal(link(in_folder("a.db"), in_folder("same.db")), 0);
+    assert_int_equal(weir_database_merge(in_folder("same.db"), in_folder("a.db"), &merged, &error), WEIR_EINVAL);
+    assert_non_null(strstr(error.message, "into itself"));
+    assert_int_equal(query_int(in_folder("a.db"), "SELECT count(*) FROM run"), 1);
+}
+
+static void what_cannot_be_read_whole_leaves_the_target_as_it_was(void **state)
+{
+    (void)state;
+    char to[300], from[300];
+    snprintf(to, sizeof to, "%s", in_folder("job.db"));
+    snprintf(from, sizeof from, "%s", in_folder("bad.db"));
+    record_rank(to, 0);
+    record_rank(from, 1);
+    /* one run that can be copied, and one whose row the target refuses */
+    execute(from,
+            "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = replace(sql, 'num_tasks INTEGER NOT NULL', "
+            "'num_tasks INTEGER') WHERE name = 'task_stats'");
+    execute(from,
+            "INSERT INTO run SELECT 2, 'other', 0, 1, 2000, NULL, NULL, 1, 'c', 'v', 0; INSERT INTO task_stats "
+            "SELECT NULL, timestamp, name, NULL, 0, 0, 0, 0, 2, elapsed, 0, 0, 0, 0, 0, 0, 0, 0, histogram, 0, '', "
+            "NULL, NULL FROM task_stats LIMIT 1");
+    weir_merged merged;
+    weir_error error = { 0 };
+    assert_int_not_equal(weir_database_merge(to, from, &merged, &error), WEIR_OK);
+    assert_non_null(strstr(error.message, "job.db"));
+    assert_merged(merged, 0, 0, 0, 0);
+    assert_int_equal(query_int(to, "SELECT count(*) FROM run"), 1);
+    assert_int_equal(query_int(to, "SELECT sum(num_tasks) FROM task_stats"), 12);
+}
+
+/* -- checking */
+
+typedef struct findings {
+    int num_faults, num_notes, num_ok;
+    char checks[1000]; /* of the faults, each once */
+    char texts[8000];  /* of the faults and notes */
+} findings;
+
+static void take(void *self, const weir_finding *finding)
+{
+    findings *found = self;
+    if (finding->level == WEIR_FINDING_OK) {
+        found->num_ok++;
+        return;
+    }
+    size_t length = strlen(found->texts);
+    snprintf(found->texts + length, sizeof found->texts - length, "%s\n", finding->text);
+    if (finding->level == WEIR_FINDING_NOTE) {
+        found->num_notes++;
+        return;
+    }
+    found->num_faults++;
+    length = strlen(found->checks);
+    if (!strstr(found->checks, finding->check))
+        snprintf(found->checks + length, sizeof found->checks - length, "%s ", finding->check);
+}
+
+static findings check(const char *path)
+{
+    findings found = { 0 };
+    weir_reader *reader;
+    weir_error error = { 0 };
+    if (weir_reader_open(path, &reader, &error) != WEIR_OK ||
+        weir_database_check(reader, false, take, &found, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    weir_reader_close(reader);
+    return found;
+}
+
+static void what_a_run_has_written_has_no_fault(void **state)
+{
+    (void)state;
+    record_rank(in_folder("a.db"), 0);
+    findings found = check(in_folder("a.db"));
+    assert_string_equal(found.texts, "");
+    assert_int_equal(found.num_ok, 9);
+}
+
+static void each_fault_is_found(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *sql, *checks, *text;
+    } cases[] = {
+        { "UPDATE task_stats SET num_tasks = 5 WHERE id = 1", "histograms ", "holds 4 times, and 5 were counted" },
+        { "UPDATE task_stats SET histogram = x'02' WHERE id = 1", "histograms ", "row 1 of task_stats has no valid" },
+        { "UPDATE queue_stats SET get_histogram = x'' WHERE id = 2", "histograms ", "has no valid get_histogram" },
+        { "UPDATE task_stats SET busy_time = 0 WHERE id = 2", "slots ", "add up to 40.000 s" },
+        { "UPDATE task_stats SET timestamp = timestamp + 5 WHERE id = 2", "laps ", "5.000 s are missing" },
+        { "UPDATE queue_stats SET timestamp = timestamp - 5 WHERE id = 5", "laps ", "5.000 s are told twice" },
+        { "INSERT INTO queue_stats SELECT NULL, timestamp, name, elapsed, num_items, ave_put_time, ave_get_time, "
+          "p90_put_time, p99_put_time, p90_get_time, p99_get_time, occupancy_rate, run_id, num_put, capacity, "
+          "ave_depth, max_depth, ave_bytes, max_bytes, put_histogram, get_histogram, phase, first_step, last_step "
+          "FROM queue_stats WHERE id = 4",
+          "laps ", "10.000 s are told twice" },
+        { "DELETE FROM task_failures", "failures ", "1 tasks failed, and 0 failures are recorded" },
+        { "UPDATE queue_stats SET num_put = 9, put_histogram = (SELECT put_histogram FROM queue_stats WHERE id = 4) "
+          "WHERE id = 4",
+          "histograms queues ", "of 13 items put in 12 were taken out" },
+        { "UPDATE queue_stats SET occupancy_rate = 1.5 WHERE id = 1", "queues ", "an occupancy of 1.5" },
+        { "UPDATE run SET entries_lost = 3", "run ", "3 entries could not be written" },
+        { "INSERT INTO event_stats VALUES (NULL, 1, 'e', 44, '', '')", "references ",
+          "event_stats belongs to a run" },
+        { "ALTER TABLE task_failures RENAME COLUMN label TO path", "schema ", "task_failures has no column label" },
+        { "DROP TABLE queue_stats", "schema ", "queue_stats has no column id" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *path = in_folder("a.db");
+        record_rank(path, 0);
+        execute(path, cases[i].sql);
+        findings found = check(path);
+        if (strcmp(found.checks, cases[i].checks) != 0 || !strstr(found.texts, cases[i].text))
+            fail_msg("after %s: %s: %s", cases[i].sql, found.checks, found.texts);
+        assert_int_equal(unlink(path), 0);
+    }
+}
+
+static void many_faults_of_a_kind_are_counted(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer = recording_begin(path, "node", 0, 1000);
+    for (int i = 1; i <= 40; i++)
+        record_lap(writer, &(invented_lap){ .at = 1000 + 10 * i, .num_tasks = 1 });
+    recording_end(writer, 1400);
+    execute(path, "UPDATE task_stats SET busy_time = 0");
+    findings found = check(path);
+    assert_int_equal(found.num_faults, 6);
+    assert_non_null(strstr(found.texts, "and 35 more of this kind"));
+}
+
+static void a_run_that_has_not_ended_is_a_note(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer = recording_begin(path, "node", 0, 1000);
+    record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 4 });
+    assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
+    findings found = check(path);
+    assert_int_equal(found.num_faults, 0);
+    assert_int_equal(found.num_notes, 1);
+    assert_non_null(strstr(found.texts, "has not ended"));
+    recording_end(writer, 1010);
+}
+
+/* Slots that come and go leave no fixed sum to compare with. */
+static void a_change_of_concurrency_is_no_fault(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    record_rank(path, 0);
+    execute(path, "UPDATE task_stats SET busy_time = 1; UPDATE event_stats SET event_name = 'concurrency'");
+    assert_int_equal(check(path).num_faults, 0);
+}
+
+static void a_damaged_file_is_reported(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer = recording_begin(path, "node", 0, 1000);
+    for (int i = 1; i <= 200; i++)
+        record_lap(writer, &(invented_lap){ .at = 1000 + 10 * i, .num_tasks = 1 });
+    recording_end(writer, 3000);
+    size_t size;
+    char *bytes = read_file(path, &size);
+    memset(bytes + size / 2, 0xa5, 4096);
+    write_file(path, bytes, size);
+    free(bytes);
+
+    findings found = { 0 };
+    weir_reader *reader;
+    assert_int_equal(weir_reader_open(path, &reader, NULL), WEIR_OK);
+    int status = weir_database_check(reader, false, take, &found, NULL);
+    assert_true(status == WEIR_OK || status == WEIR_EDATA);
+    assert_non_null(strstr(found.checks, "integrity"));
+    weir_reader_close(reader);
+}
+
+/* -- schemas */
+
+static void migrating_loses_nothing_and_is_done_once(void **state)
+{
+    (void)state;
+    const char *path = in_folder("old.db");
+    int from = 0;
+    make_schema_1(path);
+    findings before = check(path);
+    assert_int_equal(before.num_faults, 0);
+    assert_non_null(strstr(before.texts, "schema 1, older than"));
+    assert_int_equal(weir_database_migrate(path, &from, NULL), WEIR_OK);
+    assert_int_equal(from, 1);
+    assert_int_equal(query_int(path, "PRAGMA user_version"), weir_schema_version());
+    assert_int_equal(query_int(path, "SELECT sum(num_tasks) FROM task_stats"), 5);
+    assert_string_equal(check(path).texts, "");
+    assert_int_equal(weir_database_migrate(path, &from, NULL), WEIR_OK);
+    assert_int_equal(from, weir_schema_version());
+}
+
+/* The columns are the same, in the same order, whichever way a database got them. */
+static void a_migrated_schema_is_that_of_a_new_database(void **state)
+{
+    (void)state;
+    static const char columns[] = "SELECT group_concat(t.name || '.' || c.name || ' ' || c.type || c.\"notnull\" || "
+                                  "ifnull(c.dflt_value, ''), ', ') FROM sqlite_schema t, pragma_table_info(t.name) c "
+                                  "WHERE t.type = 'table' ORDER BY t.name, c.cid";
+    int from;
+    make_schema_1(in_folder("old.db"));
+    assert_int_equal(weir_database_migrate(in_folder("old.db"), &from, NULL), WEIR_OK);
+    close_writer(open_writer(in_folder("new.db"), NULL));
+    char *migrated = query_text(in_folder("old.db"), columns), *made = query_text(in_folder("new.db"), columns);
+    assert_string_equal(migrated, made);
+    free(migrated);
+    free(made);
+}
+
+static void a_run_is_recorded_into_an_older_database(void **state)
+{
+    (void)state;
+    const char *path = in_folder("old.db");
+    make_schema_1(path);
+    record_rank(path, 0);
+    assert_int_equal(query_int(path, "PRAGMA user_version"), weir_schema_version());
+    assert_int_equal(query_int(path, "SELECT count(*) FROM run"), 2);
+    assert_int_equal(query_int(path, "SELECT sum(num_tasks) FROM task_stats"), 17);
+    assert_int_equal(check(path).num_faults, 0);
+}
+
+static void what_is_not_there_is_not_made_by_migrating(void **state)
+{
+    (void)state;
+    int from;
+    assert_int_equal(weir_database_migrate(in_folder("none.db"), &from, NULL), WEIR_ENOTFOUND);
+    assert_int_not_equal(access(in_folder("none.db"), F_OK), 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+    const struct CMUnitTest tests[] = {
+        TEST(runs_of_several_databases_come_into_one),
+        TEST(merged_twice_nothing_counts_twice),
+        TEST(a_run_that_went_on_is_replaced),
+        TEST(what_never_started_is_left_out),
+        TEST(an_older_schema_is_merged_into_ours),
+        TEST(a_database_is_not_merged_into_itself),
+        TEST(what_cannot_be_read_whole_leaves_the_target_as_it_was),
+        TEST(what_a_run_has_written_has_no_fault),
+        TEST(each_fault_is_found),
+        TEST(many_faults_of_a_kind_are_counted),
+        TEST(a_run_that_has_not_ended_is_a_note),
+        TEST(a_change_of_concurrency_is_no_fault),
+        TEST(a_damaged_file_is_reported),
+        TEST(migrating_loses_nothing_and_is_done_once),
+        TEST(a_migrated_schema_is_that_of_a_new_database),
+        TEST(a_run_is_recorded_into_an_older_database),
+        TEST(what_is_not_there_is_not_made_by_migrating),
+    };
+    weir_log_set_level(WEIR_LOG_ERROR);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,843 @@
+/*
+ * The weir command from outside: what it prints, in each form, what it says of what it cannot use, and with which exit
+ * status; and that --help, man page and completion agree.
+ */
+#include "recording.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <weir/log.h>
+#include <weir/summary.h>
+
+enum { DONE, FAILED, REFUSED, NOTHING };
+
+/* -- running it */
+
+/* What the last call printed. */
+static char *out, *err;
+
+static void forget_output(void)
+{
+    free(out);
+    free(err);
+    out = err = NULL;
+}
+
+/* Runs a line of the shell in the test's folder, where `weir` is the program. */
+static int shell(const char *line)
+{
+    const char *program = getenv("WEIR_TOOL");
+    if (!program)
+        fail_msg("WEIR_TOOL is not set: run this test with ctest");
+    size_t size = strlen(line) + 1024;
+    char *command = malloc(size);
+    assert_non_null(command);
+    snprintf(command, size, "cd '%s' && weir() { '%s' \"$@\"; } && { %s; } >stdout 2>stderr </dev/null",
+             in_folder(""), program, line);
+    int status = system(command);
+    free(command);
+    forget_output();
+    out = read_file(in_folder("stdout"), NULL);
+    err = read_file(in_folder("stderr"), NULL);
+    if (!WIFEXITED(status))
+        fail_msg("%s: killed", line);
+    return WEXITSTATUS(status);
+}
+
+static void expect(const char *line, int wanted)
+{
+    int exit_status = shell(line);
+    if (exit_status != wanted)
+        fail_msg("%s: exit status %d, not %d:\n%s%s", line, exit_status, wanted, out, err);
+}
+
+static void assert_has(const char *text, const char *wanted)
+{
+    if (!strstr(text, wanted))
+        fail_msg("no \"%s\" in:\n%s", wanted, text);
+}
+
+static void assert_lacks(const char *text, const char *unwanted)
+{
+    if (strstr(text, unwanted))
+        fail_msg("\"%s\" in:\n%s", unwanted, text);
+}
+
+/* What SQL finds in the output, ?1; to be freed. */
+static char *in_output(const char *sql)
+{
+    sqlite3 *db = connect_to(":memory:");
+    sqlite3_stmt *row;
+    if (sqlite3_prepare_v2(db, sql, -1, &row, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+    sqlite3_bind_text(row, 1, out, -1, SQLITE_STATIC);
+    if (sqlite3_step(row) != SQLITE_ROW)
+        fail_msg("%s: %s in:\n%s", sql, sqlite3_errmsg(db), out);
+    const char *text = (const char *)sqlite3_column_text(row, 0);
+    char *copy = strdup(text ? text : "null");
+    sqlite3_finalize(row);
+    sqlite3_close(db);
+    return copy;
+}
+
+static void assert_json(const char *path, const char *wanted)
+{
+    char sql[300];
+    snprintf(sql, sizeof sql, "SELECT json_extract(?1, '%s')", path);
+    char *found = in_output(sql);
+    if (strcmp(found, wanted) != 0)
+        fail_msg("%s is %s, not %s, in:\n%s", path, found, wanted, out);
+    free(found);
+}
+
+static void assert_is_json(void)
+{
+    char *valid = in_output("SELECT json_valid(?1)");
+    if (strcmp(valid, "1") != 0)
+        fail_msg("not JSON:\n%s", out);
+    free(valid);
+}
+
+/* CSV as RFC 4180 has it: every row has as many cells as the first. Returns how many rows there are behind it. */
+static size_t assert_is_csv(void)
+{
+    size_t cells = 1, wanted = 0, rows = 0;
+    bool quoted = false;
+    for (const char *c = out; *c; c++) {
+        if (*c == '"')
+            quoted = !quoted; /* a doubled one closes and opens again */
+        else if (!quoted && *c == ',')
+            cells++;
+        else if (!quoted && *c == '\r' && c[1] == '\n') {
+            wanted = wanted ? wanted : cells;
+            if (cells != wanted)
+                fail_msg("row %zu has %zu cells, not %zu:\n%s", rows, cells, wanted, out);
+            cells = 1;
+            rows++;
+            c++;
+        }
+    }
+    assert_false(quoted);
+    assert_true(rows >= 1);
+    return rows - 1;
+}
+
+/* -- databases to look into */
+
+/*
+ * job.db: two ranks on two nodes. Each with start-up, training (steps 0–9, 10–19) and evaluation, in laps of 10 s from
+ * 1000 on; 4 tasks a lap, on rank 1 twice as slow; failures in two folders.
+ */
+static void record_job(void)
+{
+    static const char *const phases[] = { "startup", "train", "train", "eval" };
+    for (int rank = 0; rank < 2; rank++) {
+        double times[] = { 0.1 * (rank + 1), 0.1 * (rank + 1), 0.2 * (rank + 1) };
+        weir_sqlite_writer *writer = recording_begin(in_folder("job.db"), rank ? "beta" : "alpha", rank, 1000);
+        for (int i = 0; i < 4; i++)
+            record_lap(writer, &(invented_lap){ .at = 1010 + 10 * i,
+                                                .phase = phases[i],
+                                                .has_steps = i == 1 || i == 2,
+                                                .first_step = 10 * (i - 1),
+                                                .last_step = 10 * (i - 1) + 9,
+                                                .num_tasks = 4,
+                                                .num_failures = 1,
+                                                .times = times });
+        record_failure(writer, 1005, "/data/a/1.mp4", 0.25);
+        record_failure(writer, 1015, "/data/a/2.mp4", 0.5);
+        record_failure(writer, 1025, "/data/b/3.mp4", 0.75);
+        record_failure(writer, 1035, "/data/b/it's \"4\",\nthe last.mp4", 1);
+        record_event(writer, 1020, "stop");
+        recording_end(writer, 1040);
+    }
+}
+
+static int make_job(void **state)
+{
+    int result = make_folder(state);
+    record_job();
+    return result;
+}
+
+static int remove_job(void **state)
+{
+    forget_output();
+    return remove_folder(state);
+}
+
+/* -- summary */
+
+static void summary_is_the_librarys_to_the_letter(void **state)
+{
+    (void)state;
+    char *wanted;
+    size_t size;
+    FILE *memory = open_memstream(&wanted, &size);
+    assert_int_equal(weir_summary_print(memory, in_folder("job.db"), 0, NULL), WEIR_OK);
+    fclose(memory);
+    char line[600];
+    snprintf(line, sizeof line, "weir summary '%s'", in_folder("job.db"));
+    expect(line, DONE);
+    assert_string_equal(out, wanted);
+    assert_string_equal(err, "");
+    free(wanted);
+}
+
+static void summary_takes_a_part(void **state)
+{
+    (void)state;
+    expect("weir summary job.db --run all --name decode --phase train", DONE);
+    assert_has(out, "    Total tasks processed: 16\n");
+    assert_has(out, "    Number of log entries: 4\n");
+    assert_lacks(out, "src_queue");
+    expect("weir summary job.db --run 1 --since +15s --until 1021", DONE);
+    assert_has(out, "    Number of log entries: 2\n");
+    expect("weir summary job.db --since=-5s", DONE);
+    assert_has(out, "    Number of log entries: 1\n");
+    expect("weir summary job.db --node al* --run all", DONE);
+    assert_has(out, "    Average task time: 0.1333s\n");
+    expect("weir summary job.db --rank 1 --run all", DONE);
+    assert_has(out, "    Average task time: 0.2667s\n");
+    expect("weir summary job.db --start-time '1970-01-01 00:16:45' --end-time 1970-01-02", DONE);
+}
+
+static void summary_as_json_and_csv(void **state)
+{
+    (void)state;
+    expect("weir summary job.db --json", DONE);
+    assert_is_json();
+    assert_json("$.runs[0].node_id", "beta");
+    assert_json("$.stages[0].name", "0:1:decode[10]");
+    assert_json("$.stages[0].num_tasks", "16");
+    assert_json("$.queues[2].name", "0:2:sink_queue");
+    expect("weir summary job.db --csv", DONE);
+    assert_int_equal(assert_is_csv(), 4);
+    expect("weir summary job.db --csv --json", REFUSED);
+}
+
+static void a_run_that_never_ended_says_so(void **state)
+{
+    (void)state;
+    weir_sqlite_writer *writer = recording_begin(in_folder("live.db"), "n", 0, 1000);
+    record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 3 });
+    assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
+    expect("weir summary live.db", DONE);
+    assert_has(out, "Run 1 has not ended: it is still running, or it was killed.\n");
+    expect("cp live.db live.db-wal live.db-shm killed/ 2>&1 || { mkdir killed; cp live.db* killed/; }", DONE);
+    expect("weir summary killed/live.db", DONE);
+    assert_has(out, "    Total tasks processed: 3\n");
+    assert_has(out, "has not ended");
+    expect("weir check live.db", DONE);
+    recording_end(writer, 1010);
+}
+
+/* -- query */
+
+static void query_adds_up_by_what_it_is_told(void **state)
+{
+    (void)state;
+    expect("weir query job.db --run all --json", DONE);
+    assert_is_json();
+    assert_json("$[0].num_tasks", "32");
+    expect("weir query job.db --by queue --json", DONE);
+    assert_json("$[1].name", "0:1:decode[10]_queue");
+    assert_json("$[1].num_items", "16");
+    expect("weir query job.db --by run,node --json", DONE); /* all of them without being told */
+    assert_json("$[1].run_id", "2");
+    assert_json("$[1].node_id", "beta");
+    expect("weir query job.db --by phase --json", DONE);
+    assert_json("$[1].phase", "train");
+    assert_json("$[1].share", "0.5");
+    assert_json("$[1].last_step", "19");
+    expect("weir query job.db --by job-phase --json", DONE);
+    assert_json("$[1].phase", "loop");
+    assert_json("$[1].share", "0.75");
+    expect("weir query job.db --by step --step-bin 10 --json", DONE);
+    assert_json("$[1].first_step", "10");
+    expect("weir query job.db --by time --bin 20s --json", DONE);
+    assert_json("$[1].time", "1020");
+    assert_json("$[1].num_laps", "2");
+}
+
+static void query_sorts_reverses_and_cuts(void **state)
+{
+    (void)state;
+    expect("weir query job.db --by run --sort avg --json", DONE);
+    assert_json("$[0].run_id", "2");
+    expect("weir query job.db --by run --sort avg --reverse --json", DONE);
+    assert_json("$[0].run_id", "1");
+    expect("weir query job.db --by run --reverse --json", DONE);
+    assert_json("$[0].run_id", "2");
+    expect("weir query job.db --by run --sort p99 --top 1 --csv", DONE);
+    assert_int_equal(assert_is_csv(), 1);
+    expect("weir query job.db --by lap --csv", DONE);
+    assert_int_equal(assert_is_csv(), 4);
+    expect("weir query job.db --by lap --run all --sort avg --top 5 --json", DONE);
+    assert_json("$[3].run_id", "2");
+    assert_json("$[4].run_id", "1");
+    assert_json("$[5]", "null");
+    expect("weir query job.db --by lap --reverse --top 1 --json", DONE);
+    assert_json("$[0].time", "1040");
+    expect("weir query job.db --by lap,queue --name sink --json", DONE);
+    assert_json("$[0].p50_put_time", "0.002007039"); /* the middle of its bucket */
+}
+
+static void query_keeps_the_best_of_many_laps(void **state)
+{
+    (void)state;
+    weir_sqlite_writer *writer = recording_begin(in_folder("many.db"), "n", 0, 1000);
+    for (int i = 0; i < 500; i++) {
+        double time = 0.001 * (1 + i * 263 % 500); /* each from 1 to 500 ms once */
+        record_lap(writer, &(invented_lap){ .at = 1010 + 10 * i, .num_tasks = 1, .times = &time });
+    }
+    recording_end(writer, 6000);
+    expect("weir query many.db --by lap --sort max --json", DONE);
+    for (int i = 0; i < 10; i++) { /* ten without --top */
+        char path[40], wanted[40];
+        snprintf(path, sizeof path, "$[%d].max_time", i);
+        snprintf(wanted, sizeof wanted, i ? "0.%d" : "0.5", 500 - i);
+        if (i != 0 && (500 - i) % 10 == 0)
+            snprintf(wanted, sizeof wanted, "0.%d", (500 - i) / 10);
+        assert_json(path, wanted);
+    }
+    assert_json("$[10]", "null");
+    expect("weir query many.db --by lap --sort max --reverse --top 3 --json", DONE);
+    assert_json("$[2].max_time", "0.003");
+    expect("weir query many.db --by lap", DONE); /* more than a screenful as text */
+    assert_has(out, "500 ms");
+}
+
+static void query_lists_what_there_is(void **state)
+{
+    (void)state;
+    expect("weir query job.db --list nodes --run all --json", DONE);
+    assert_json("$[1].node_id", "beta");
+    expect("weir query job.db --list runs --run all --csv", DONE);
+    assert_int_equal(assert_is_csv(), 2);
+    expect("weir query job.db --list phases --json", DONE);
+    assert_json("$[1].phase", "train");
+    assert_json("$[1].last_step", "19");
+    expect("weir query job.db --list stages --csv", DONE);
+    assert_int_equal(assert_is_csv(), 3);
+    expect("weir query job.db --list events --json", DONE);
+    assert_json("$[0].name", "stop");
+    expect("weir query job.db --list failures --phase train --csv", DONE);
+    assert_int_equal(assert_is_csv(), 2);
+    expect("weir query job.db --list items", NOTHING);
+}
+
+static void query_refuses_what_does_not_go_together(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "--by lap,run",
+        "--by phase,job-phase",
+        "--by stage,queue",
+        "--by stage --queues",
+        "--list runs --by run",
+        "--by nothing",
+        "--by ''",
+        "--sort speed",
+        "--top 0",
+        "--top many",
+        "--bin 0",
+        "--bin 5x",
+        "--step-bin 0",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        char line[200];
+        snprintf(line, sizeof line, "weir query job.db %s", lines[i]);
+        expect(line, REFUSED);
+        assert_string_equal(out, "");
+        assert_has(err, "weir query: --");
+    }
+}
+
+/* -- failures and slowest */
+
+static void failures_are_grouped_by_reason_and_folder(void **state)
+{
+    (void)state;
+    execute(in_folder("job.db"), "UPDATE task_failures SET message = 'frame ' || id || ' of ' || label || ' is bad' "
+                                 "WHERE label LIKE '/data/a/%'");
+    expect("weir failures job.db --json", DONE);
+    assert_is_json();
+    assert_json("$.failures", "4");
+    assert_json("$.reasons[0].count", "2"); /* numbers and labels are no reasons of their own */
+    assert_json("$.reasons[1].count", "2");
+    assert_json("$.reasons[2]", "null");
+    assert_json("$.reasons[0].status", "WEIR_EDATA");
+    assert_json("$.reasons[0].library_code", "-22");
+    assert_json("$.folders[0].folder", "/data/a");
+    assert_json("$.folders[1].example", "/data/b/3.mp4");
+    expect("weir failures job.db --run all --csv", DONE);
+    assert_int_equal(assert_is_csv(), 4);
+    expect("weir failures job.db --top 1 --csv", DONE);
+    assert_int_equal(assert_is_csv(), 2);
+    expect("weir failures job.db", DONE);
+    assert_has(out, "4 failures\n");
+}
+
+static void failed_labels_are_listed_for_scripts(void **state)
+{
+    (void)state;
+    expect("weir failures job.db --list --until 1030", DONE);
+    assert_string_equal(out, "/data/a/1.mp4\n/data/a/2.mp4\n/data/b/3.mp4\n");
+    expect("weir failures job.db --list --null | xargs -0 -n1 printf '<%s>'", DONE);
+    assert_has(out, "<it's \"4\",\nthe last.mp4>" + 1);
+    expect("weir failures job.db --list --json", DONE);
+    assert_json("$[3].label", "/data/b/it's \"4\",\nthe last.mp4");
+    expect("weir failures job.db --null", REFUSED);
+    expect("weir failures job.db --since 1036", NOTHING);
+    assert_has(err, "no failure");
+}
+
+static void slowest_knows_items_failures_and_laps(void **state)
+{
+    (void)state;
+    expect("weir slowest job.db --json", DONE);
+    assert_json("$[0].kind", "failure");
+    assert_json("$[0].elapsed", "1");
+    assert_json("$[3].kind", "lap");
+    assert_json("$[3].elapsed", "0.4");
+    expect("weir slowest job.db --of items", NOTHING);
+    assert_has(err, "item_stats");
+    expect("weir slowest job.db --of failures --top 2 --csv", DONE);
+    assert_int_equal(assert_is_csv(), 2);
+    expect("weir slowest job.db", DONE);
+    assert_has(out, "only the longest of each lap is known");
+    execute(in_folder("job.db"),
+            "CREATE TABLE item_stats (id INTEGER PRIMARY KEY, timestamp REAL, run_id INTEGER, name TEXT, label TEXT, "
+            "elapsed REAL, codec TEXT, width INTEGER, height INTEGER);"
+            "INSERT INTO item_stats VALUES (1, 1005, 2, '0:1:decode[10]', 'big.mp4', 9.5, 'hevc', 3840, 2160),"
+            " (2, 1015, 2, '0:1:decode[10]', 'small.mp4', 0.5, 'h264', 320, 240)");
+    expect("weir slowest job.db --json", DONE);
+    assert_json("$[0].label", "big.mp4");
+    assert_json("$[0].width", "3840");
+    assert_json("$[0].num_frames", "null");
+    assert_json("$[1].kind", "failure"); /* among the failures, by time */
+    assert_lacks(out, "\"lap\"");
+}
+
+/* -- compare, merge, check */
+
+static void compare_finds_the_difference_and_how_sure_it_is(void **state)
+{
+    (void)state;
+    for (int side = 0; side < 2; side++) {
+        weir_sqlite_writer *writer = recording_begin(in_folder(side ? "b.db" : "a.db"), "n", 0, 1000);
+        for (int i = 0; i < 30; i++) {
+            uint64_t n = (uint64_t)(side ? 80 : 100) + (uint64_t)(i * 7 % 5);
+            double times[120];
+            for (uint64_t j = 0; j < n; j++)
+                times[j] = (side ? 0.75 : 0.6) + 0.001 * (double)((i + (int)j) % 3);
+            record_lap(writer, &(invented_lap){ .at = 1010 + 10 * i, .num_tasks = n, .times = times });
+        }
+        recording_end(writer, 1300);
+    }
+    expect("weir compare a.db b.db --json", DONE);
+    assert_is_json();
+    assert_json("$.limit_a.kind", "stage");
+    assert_json("$.limit_b.stage", "0:1:decode[10]");
+    static const char *const wanted[][2] = {
+        { "tasks_per_s", "worse" }, { "ave_time", "worse" }, { "p99_time", "worse" }, { "busy_share", "same" }
+    };
+    for (size_t i = 0; i < 4; i++) {
+        char sql[300];
+        snprintf(sql, sizeof sql,
+                 "SELECT j.value ->> 'verdict' FROM json_each(?1, '$.figures') j WHERE j.value ->> 'figure' = '%s'",
+                 wanted[i][0]);
+        char *verdict = in_output(sql);
+        assert_string_equal(verdict, wanted[i][1]);
+        free(verdict);
+    }
+    char *holds = in_output("SELECT j.value ->> 'low' < -0.196 AND j.value ->> 'high' > -0.197 "
+                            "FROM json_each(?1, '$.figures') j WHERE j.value ->> 'figure' = 'tasks_per_s'");
+    assert_string_equal(holds, "1");
+    free(holds);
+    expect("weir compare a.db b.db", DONE);
+    assert_has(out, "B delivers 19.6% fewer items a second than A (8.20, not 10.20; with 95% certainty between ");
+    assert_has(out, "Most of what differs at 0:1:decode is the time of its tasks: ");
+    expect("weir compare a.db a.db", DONE);
+    assert_has(out, "no clear difference");
+    expect("weir compare a.db b.db --csv", DONE);
+    assert_true(assert_is_csv() > 10);
+}
+
+static void compare_says_when_laps_are_too_few(void **state)
+{
+    (void)state;
+    expect("weir compare job.db job.db --run 1 --run-b 2 --phase train", DONE);
+    assert_has(out, "too few laps");
+    expect("weir compare job.db job.db --run-b 9", NOTHING);
+    assert_has(err, "holds no run 9");
+    expect("weir compare job.db job.db --since 5000", NOTHING);
+}
+
+static void merge_and_check_do_what_they_say(void **state)
+{
+    (void)state;
+    expect("weir merge out.db job.db job.db", DONE);
+    expect("weir query out.db --list runs --run all --csv", DONE);
+    assert_int_equal(assert_is_csv(), 2);
+    expect("weir merge out.db job.db --json", DONE);
+    assert_json("$[0].present", "2");
+    expect("weir merge out.db out.db", REFUSED);
+    expect("weir merge new.db job.db nothing.db", REFUSED);
+    assert_int_not_equal(access(in_folder("new.db"), F_OK), 0); /* nothing was done */
+    expect("weir check out.db --json", DONE);
+    assert_is_json();
+    expect("weir check out.db -v --csv", DONE);
+    assert_true(assert_is_csv() >= 12);
+    execute(in_folder("out.db"), "DELETE FROM task_failures WHERE id = 1");
+    expect("weir check out.db", FAILED);
+    assert_has(out, "1 fault\n");
+    make_schema_1(in_folder("old.db"));
+    expect("weir summary old.db", DONE);
+    expect("weir check old.db", DONE);
+    assert_has(out, "--migrate");
+    expect("weir check old.db --migrate", DONE);
+    assert_has(err, "schema 1 is now 2");
+    expect("weir check none.db --migrate", REFUSED);
+    assert_int_not_equal(access(in_folder("none.db"), F_OK), 0);
+}
+
+/* -- bad input */
+
+static const char *const readers[] = { "summary",  "query",   "query --by lap", "query --list runs",
+                                       "failures", "slowest", "check" };
+
+static void what_is_no_database_is_refused_by_every_subcommand(void **state)
+{
+    (void)state;
+    execute(in_folder("other.db"), "CREATE TABLE run (x)");
+    close_writer(open_writer(in_folder("newer.db"), NULL));
+    execute(in_folder("newer.db"), "PRAGMA user_version = 77");
+    expect("head -c 5000 /dev/urandom >noise.db; : >empty.db; mkdir folder.db", DONE);
+    static const struct {
+        const char *path, *said;
+    } cases[] = {
+        { "nothing.db", "there is no database" },
+        { "noise.db", "file is not a database" },
+        { "empty.db", "is empty" },
+        { "other.db", "another program's" },
+        { "newer.db", "use a newer weir" },
+        { "folder.db", "it is a folder" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char line[200];
+        for (size_t j = 0; j < sizeof readers / sizeof readers[0]; j++) {
+            snprintf(line, sizeof line, "weir %s %s", readers[j], cases[i].path);
+            expect(line, REFUSED);
+            assert_string_equal(out, "");
+            assert_has(err, cases[i].said);
+            assert_has(err, cases[i].path);
+            assert_true(strchr(err, '\n') == err + strlen(err) - 1); /* one line */
+        }
+        snprintf(line, sizeof line, "weir compare job.db %s", cases[i].path);
+        expect(line, REFUSED);
+        snprintf(line, sizeof line, "weir merge out.db %s", cases[i].path);
+        expect(line, REFUSED);
+    }
+}
+
+static void where_nothing_fulfils_the_conditions_it_is_said(void **state)
+{
+    (void)state;
+    close_writer(open_writer(in_folder("none.db"), NULL)); /* a database without a run */
+    static const char *const lines[] = {
+        "summary job.db --since 1 --until 2",
+        "summary job.db --name nobody",
+        "summary job.db --run 7",
+        "query job.db --phase holiday",
+        "query job.db --steps 1000:2000",
+        "query job.db --by step --node gamma",
+        "failures job.db --name nobody",
+        "slowest job.db --until 5",
+        "summary none.db",
+        "query none.db",
+        "failures none.db",
+        "query none.db --by lap --run all",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        char line[200];
+        snprintf(line, sizeof line, "weir %s", lines[i]);
+        expect(line, NOTHING);
+        assert_has(err, "weir ");
+        snprintf(line, sizeof line, "weir %s --json", lines[i]);
+        expect(line, NOTHING);
+        if (*out)
+            assert_is_json(); /* an empty table is one, too */
+    }
+}
+
+static void wrong_options_are_refused_with_their_name(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line, *said;
+    } cases[] = {
+        { "", "Usage: weir" },
+        { "sumary job.db", "sumary: no such subcommand" },
+        { "--nothing", "--nothing: no such option" },
+        { "help sumary", "sumary: no such subcommand" },
+        { "summary", "usage: weir summary DB" },
+        { "summary job.db other.db", "other.db: one argument too many" },
+        { "compare job.db", "usage: weir compare A.db B.db" },
+        { "merge job.db", "usage: weir merge" },
+        { "summary job.db --nothing", "--nothing: no such option" },
+        { "summary job.db -x", "-x: no such option" },
+        { "summary job.db --run", "--run: a value is missing" },
+        { "summary job.db --run 0", "--run: \"0\" is not the number of a run" },
+        { "summary job.db --run first", "\"first\" is not" },
+        { "summary job.db --name ''", "--name: \"\" is not" },
+        { "summary job.db --since yesterday", "--since: \"yesterday\" is not a time" },
+        { "summary job.db --since -5y", "--since: \"-5y\" is not a time" },
+        { "summary job.db --since 20 --until 10", "--until: the end of the range" },
+        { "summary job.db --steps 5:1", "--steps: \"5:1\" is not" },
+        { "summary job.db --steps :", "--steps: \":\" is not" },
+        { "summary job.db --rank one", "--rank: \"one\" is not" },
+        { "summary job.db --json=yes", "takes no value" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char line[200];
+        snprintf(line, sizeof line, "weir %s", cases[i].line);
+        expect(line, REFUSED);
+        assert_has(*err ? err : out, cases[i].said);
+    }
+}
+
+static void names_with_quotes_and_newlines_stay_in_their_place(void **state)
+{
+    (void)state;
+    execute(in_folder("job.db"),
+            "UPDATE task_stats SET name = '0:1:it''s \"a\",' || char(10) || 'b' || char(27) || '[10]';"
+            "UPDATE run SET node_id = x'ff22', command = 'a' || char(10) || '\"b\"'");
+    static const char *const lines[] = { "query job.db --by run,node", "summary job.db", "query job.db --list runs",
+                                         "compare job.db job.db", "slowest job.db" };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        char line[200];
+        snprintf(line, sizeof line, "weir %s --json", lines[i]);
+        expect(line, DONE);
+        assert_is_json();
+        snprintf(line, sizeof line, "weir %s --csv", lines[i]);
+        expect(line, DONE);
+        assert_true(assert_is_csv() > 0);
+        snprintf(line, sizeof line, "weir %s", lines[i]);
+        expect(line, DONE);
+        assert_null(strchr(out, 27));
+    }
+    expect("weir query job.db --by run,node --json", DONE);
+    assert_json("$[0].name", "0:1:it's \"a\",\nb\x1b[10]");
+    assert_has(out, "\"\\udcff\\\"\""); /* a byte that is no UTF-8 */
+    expect("weir query job.db", DONE);
+    assert_has(out, "0:1:it's \"a\",\\nb\\x1b[10]");
+}
+
+static void output_that_cannot_be_written_is_a_failure(void **state)
+{
+    (void)state;
+    if (access("/dev/full", W_OK) != 0)
+        skip();
+    expect("weir summary job.db >/dev/full", FAILED);
+    expect("weir query job.db --by lap --csv >/dev/full", FAILED);
+    expect("weir failures job.db --json >/dev/full", FAILED);
+}
+
+/* Beside a writer: every answer is of one moment, and nobody is held up. */
+static void a_database_that_is_being_written_is_read(void **state)
+{
+    (void)state;
+    weir_sqlite_writer *writer = recording_begin(in_folder("live.db"), "n", 0, 1000);
+    for (int i = 1; i <= 5; i++) {
+        record_lap(writer, &(invented_lap){ .at = 1000 + 10 * i, .num_tasks = 2 });
+        record_failure(writer, 1000 + 10 * i, "x.mp4", 0.1);
+        assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
+        char wanted[80];
+        snprintf(wanted, sizeof wanted, "    Total tasks processed: %d\n", 2 * i);
+        expect("weir summary live.db", DONE);
+        assert_has(out, wanted);
+        expect("weir query live.db --by lap --csv", DONE);
+        assert_int_equal(assert_is_csv(), (size_t)i);
+        expect("weir failures live.db", DONE);
+        expect("weir slowest live.db", DONE);
+        expect("weir compare live.db live.db", DONE);
+        expect("weir check live.db", DONE);
+        expect("weir merge copy.db live.db", DONE);
+    }
+    recording_end(writer, 1050);
+}
+
+/* -- what tells of it */
+
+/* The next option of a help text, as "--name"; NULL = none. */
+static const char *next_option(const char *help, char name[64])
+{
+    const char *line = help;
+    while ((line = strstr(line, "\n  -"))) {
+        const char *dashes = strstr(line, "--");
+        size_t length = dashes ? 2 + strspn(dashes + 2, "abcdefghijklmnopqrstuvwxyz0123456789-") : 0;
+        line += 3;
+        if (length > 2 && length < 64) {
+            memcpy(name, dashes, length);
+            name[length] = '\0';
+            return line;
+        }
+    }
+    return NULL;
+}
+
+/* "\-\-name" */
+static void escape(const char *name, char *escaped)
+{
+    for (; *name; name++) {
+        if (*name == '-')
+            *escaped++ = '\\';
+        *escaped++ = *name;
+    }
+    *escaped = '\0';
+}
+
+/* The first words of each subcommand in the list of `weir --help`; to be freed. */
+static char *subcommands(void)
+{
+    expect("weir --help | sed -n '/^Subcommands:/,/^$/s/^  \\([a-z]*\\)  .*/\\1/p'", DONE);
+    return strdup(out);
+}
+
+static void help_man_page_and_completion_agree(void **state)
+{
+    (void)state;
+    expect("weir --manual", DONE);
+    char *manual = strdup(out);
+    expect("weir --completion", DONE);
+    char *completion = strdup(out), *names = subcommands();
+    int num_subcommands = 0, num_options = 0;
+    for (char *name = strtok(names, "\n"); name; name = strtok(NULL, "\n")) {
+        char line[100], heading[100], words[100], option[64], escaped[128];
+        num_subcommands++;
+        snprintf(heading, sizeof heading, ".SS \"weir %s ", name);
+        assert_has(manual, heading);
+        snprintf(words, sizeof words, "        %s) options=\"", name);
+        assert_has(completion, words);
+        snprintf(line, sizeof line, "weir %s --help", name);
+        expect(line, DONE);
+        assert_has(out, "\nExamples:\n");
+        assert_has(out, "Exit status: 0 done;");
+        const char *section = strstr(manual, heading), *shared = strstr(manual, ".SH CHOOSING");
+        const char *section_end = strstr(section + 1, ".SS ");
+        const char *completed = strstr(completion, words), *completed_end = strchr(completed, '\n');
+        for (const char *at = out; (at = next_option(at, option));) {
+            num_options++;
+            escape(option, escaped);
+            const char *found = strstr(section, escaped);
+            bool is_there = (found && (!section_end || found < section_end)) || strstr(shared, escaped) ||
+                            strcmp(option, "--help") == 0;
+            if (!is_there)
+                fail_msg("the man page's %s lacks %s", heading, option);
+            found = strstr(completed, option);
+            if (!found || found > completed_end)
+                fail_msg("the completion of %s lacks %s", name, option);
+        }
+    }
+    assert_true(num_subcommands >= 7 && num_options > 70);
+    free(manual);
+    free(completion);
+    free(names);
+}
+
+static void the_man_page_is_one(void **state)
+{
+    (void)state;
+    if (shell("command -v man >&2 && command -v groff") != DONE)
+        skip();
+    expect("weir --manual >weir.1 && man --warnings=all -l weir.1 | cat", DONE);
+    assert_string_equal(err, "");
+    assert_has(out, "weir summary DB");
+    assert_has(out, "EXIT STATUS");
+}
+
+/* What bash would offer behind these words. */
+static void complete(const char *words, int index)
+{
+    char line[600];
+    snprintf(line, sizeof line,
+             "weir --completion >weir.bash && bash -c 'compopt() { :; }; . ./weir.bash; COMP_WORDS=(%s); "
+             "COMP_CWORD=%d; _weir; echo \"${COMPREPLY[@]}\"'",
+             words, index);
+    expect(line, DONE);
+}
+
+static void bash_completes_subcommands_options_and_choices(void **state)
+{
+    (void)state;
+    if (shell("command -v bash") != DONE)
+        skip();
+    complete("weir su", 1);
+    assert_string_equal(out, "summary\n");
+    complete("weir summary job.db --ph", 3);
+    assert_string_equal(out, "--phase\n");
+    complete("weir query job.db --sort p", 4);
+    assert_string_equal(out, "p50 p90 p99\n");
+    complete("weir query job", 2);
+    assert_has(out, "job.db");
+    complete("weir summary job.db --run l", 4);
+    assert_string_equal(out, "last\n");
+}
+
+static void help_is_printed_whichever_way_it_is_asked_for(void **state)
+{
+    (void)state;
+    expect("weir --help", DONE);
+    assert_has(out, "\n  summary ");
+    expect("weir help summary", DONE);
+    char *help = strdup(out);
+    expect("weir summary --help", DONE);
+    assert_string_equal(out, help);
+    expect("weir summary -h nothing.db", DONE);
+    assert_string_equal(out, help);
+    expect("weir --version", DONE);
+    assert_has(out, "weir ");
+    free(help);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_job, remove_job)
+    const struct CMUnitTest tests[] = {
+        TEST(summary_is_the_librarys_to_the_letter),
+        TEST(summary_takes_a_part),
+        TEST(summary_as_json_and_csv),
+        TEST(a_run_that_never_ended_says_so),
+        TEST(query_adds_up_by_what_it_is_told),
+        TEST(query_sorts_reverses_and_cuts),
+        TEST(query_keeps_the_best_of_many_laps),
+        TEST(query_lists_what_there_is),
+        TEST(query_refuses_what_does_not_go_together),
+        TEST(failures_are_grouped_by_reason_and_folder),
+        TEST(failed_labels_are_listed_for_scripts),
+        TEST(slowest_knows_items_failures_and_laps),
+        TEST(compare_finds_the_difference_and_how_sure_it_is),
+        TEST(compare_says_when_laps_are_too_few),
+        TEST(merge_and_check_do_what_they_say),
+        TEST(what_is_no_database_is_refused_by_every_subcommand),
+        TEST(where_nothing_fulfils_the_conditions_it_is_said),
+        TEST(wrong_options_are_refused_with_their_name),
+        TEST(names_with_quotes_and_newlines_stay_in_their_place),
+        TEST(output_that_cannot_be_written_is_a_failure),
+        TEST(a_database_that_is_being_written_is_read),
+        TEST(help_man_page_and_completion_agree),
+        TEST(the_man_page_is_one),
+        TEST(bash_completes_subcommands_options_and_choices),
+        TEST(help_is_printed_whichever_way_it_is_asked_for),
+    };
+    setenv("TZ", "UTC", 1); /* times of the calendar are local ones */
+    weir_log_set_level(WEIR_LOG_ERROR);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
