@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "scaler.h"
 
@@ -130,6 +131,33 @@ void weir_frames_commit(weir_frames_builder *builder, int64_t pts)
 {
     weir_frames *frames = builder->frames;
     frames->pts[frames->num_frames++] = pts;
+}
+
+/* Each cycle of places is turned by one, with one spare frame. */
+int weir_frames_arrange(weir_frames_builder *builder, size_t *from)
+{
+    weir_frames *frames = builder->frames;
+    size_t frame_bytes = builder->frame_bytes;
+    uint8_t *spare = malloc(frame_bytes);
+    if (!spare)
+        return WEIR_ENOMEM;
+    for (size_t i = 0; i < frames->num_frames; i++) {
+        size_t to = i;
+        int64_t pts = frames->pts[i];
+        memcpy(spare, frames->data + i * frame_bytes, frame_bytes);
+        while (from[to] != i) {
+            size_t next = from[to];
+            memmove(frames->data + to * frame_bytes, frames->data + next * frame_bytes, frame_bytes);
+            frames->pts[to] = frames->pts[next];
+            from[to] = to;
+            to = next;
+        }
+        memcpy(frames->data + to * frame_bytes, spare, frame_bytes);
+        frames->pts[to] = pts;
+        from[to] = to;
+    }
+    free(spare);
+    return WEIR_OK;
 }
 
 weir_frames *weir_frames_end(weir_frames_builder *builder)

@@ -21,6 +21,10 @@ int weir_frames_begin(weir_frames_builder *builder, const weir_video_config *vid
 int weir_frames_next(weir_frames_builder *builder, uint8_t **data, weir_error *error);
 void weir_frames_commit(weir_frames_builder *builder, int64_t pts);
 
+/* Brings all frames into another order: from[i], each once, is which of them belongs to place i; it is used up. WEIR_OK or
+   WEIR_ENOMEM. */
+int weir_frames_arrange(weir_frames_builder *builder, size_t *from);
+
 /* Gives back what was not used; the result is the caller's. */
 weir_frames *weir_frames_end(weir_frames_builder *builder);
 

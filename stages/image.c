@@ -131,7 +131,7 @@ static int make_result(image_worker *worker, const weir_video_config *video, wei
         return rc;
     }
     weir_frames_commit(&builder, 0);
-    weir_video_describe(decoder, builder.frames);
+    weir_video_describe(decoder, picture->width, picture->height, builder.frames);
     weir_scaler_describe(&worker->scaler, builder.frames);
     builder.frames->num_corrupt_frames = is_damaged(worker);
     builder.frames->num_errors = decoder->num_errors;

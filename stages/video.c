@@ -1,6 +1,7 @@
 /*
- * The video decode stage: decoder, scaler and result joined for one file after the other. A worker belongs to one slot,
- * so everything in it has one user at a time.
+ * The video decode stage: reader, pictures, scaler and result joined for one file after the other. What comes out of the
+ * reader are frames, as they were coded; what comes out of pictures, and is scaled, need not be as many. A worker belongs
+ * to one slot, so everything in it has one user at a time.
  */
 #include <weir/video.h>
 
@@ -13,12 +14,10 @@
 #include "decoder.h"
 #include "ffmpeg.h"
 #include "frames.h"
+#include "pictures.h"
 #include "reader.h"
 #include "scaler.h"
 #include "video.h"
-
-/* Beyond this swscale cannot count, and nobody wants it. */
-enum { MAX_SIDE_PIXELS = INT16_MAX };
 
 /* Where frames are chosen. Of packets that are kept: a minute of video of these days. To read over a megabyte costs less
    than most containers' seeking. */
@@ -27,76 +26,34 @@ enum { MAX_CACHED_BYTES = 16 << 20, FAR_BYTES = 1 << 20 };
 typedef struct video_worker {
     weir_decoder decoder;
     weir_reader reader;
+    weir_pictures pictures;
     weir_scaler scaler;
     weir_ffmpeg_log log;
     weir_task *task; /* the one that runs */
 
     /* of the item that is in work; between the pieces of it, too */
     weir_item input;
-    const char *path; /* what to open and to call it by */
-    bool is_between;  /* pieces have come, and more are to come */
-    int width;        /* of its pictures; 0 = none yet */
+    const char *path;    /* what to open and to call it by */
+    bool is_between;     /* pieces have come, and more are to come */
+    uint64_t num_frames; /* that the reader has given, each as often as it was asked for */
+    int source_width;    /* of the first of them */
+    int source_height;
+    const AVFrame *picture; /* the next one of a result; NULL = it has to be got */
+    int64_t pts;            /* its time */
+    uint64_t num_pictures;  /* so far, with this one */
+    int width;              /* of the results' pictures; 0 = none yet */
     int height;
-    uint64_t num_done;    /* frames in the pieces so far */
-    unsigned num_pending; /* so many times more the reader's frame is in the result */
-    bool is_repeat;       /* it is also what the piece's last frame was made of */
+    uint64_t num_done; /* pictures in the pieces so far */
 } video_worker;
-
-static int sampling_config_init(weir_video_config *video, weir_error *error)
-{
-    bool is_list = video->sampling.what == WEIR_SAMPLE_INDICES || video->sampling.what == WEIR_SAMPLE_TIMES;
-    if ((unsigned)video->damage > WEIR_DAMAGE_STRICT)
-        return weir_error_set(error, WEIR_EINVAL, 0, "damage %d is none of WEIR_DAMAGE_…", (int)video->damage);
-    if (!(video->min_share >= 0 && video->min_share <= 1))
-        return weir_error_set(error, WEIR_EINVAL, 0, "min_share %g is not between 0 and 1", video->min_share);
-    if (video->max_duration_ns < 0)
-        return weir_error_set(error, WEIR_EINVAL, 0, "max_duration_ns is negative; use 0 for any");
-    if (video->piece_frames && is_list)
-        return weir_error_set(error, WEIR_EINVAL, 0, "explicit indices or times are not handed on in pieces");
-    if (video->max_frames == 0)
-        video->max_frames = UINT64_C(1) << 22;
-    if (video->max_duration_ns == 0)
-        video->max_duration_ns = INT64_MAX;
-    return weir_sampling_init(&video->sampling, error);
-}
 
 static int video_config_init(void *config, weir_error *error)
 {
-    weir_video_config *video = config;
-    if (video->width > MAX_SIDE_PIXELS || video->height > MAX_SIDE_PIXELS)
-        return weir_error_set(error, WEIR_EINVAL, 0,
-                              "%" PRIu32 "×%" PRIu32 " is too large: at most %d pixels each way", video->width,
-                              video->height, MAX_SIDE_PIXELS);
-    if ((unsigned)video->resize > WEIR_RESIZE_CROP)
-        return weir_error_set(error, WEIR_EINVAL, 0, "resize %d is none of WEIR_RESIZE_…", (int)video->resize);
-    int rc = weir_scaler_check(video, error);
-    if (rc != WEIR_OK)
-        return rc;
-    if (video->max_pixels == 0)
-        video->max_pixels = UINT64_C(1) << 26;
-    if (video->max_pixels > INT32_MAX)
-        video->max_pixels = INT32_MAX; /* FFmpeg's own limit */
-    if (video->max_bytes == 0)
-        video->max_bytes = UINT64_C(8) << 30;
-    if ((unsigned)video->input > WEIR_INPUT_BYTES)
-        return weir_error_set(error, WEIR_EINVAL, 0, "input %d is none of WEIR_INPUT_…", (int)video->input);
-    if (video->io_timeout_ns == 0)
-        video->io_timeout_ns = WEIR_INPUT_TIMEOUT_NS;
-    rc = sampling_config_init(video, error);
-    if (rc == WEIR_OK)
-        weir_ffmpeg_log_install();
-    return rc;
+    return weir_video_config_check(config, error);
 }
 
 static void video_config_free(void *config)
 {
-    weir_video_config *video = config;
-    weir_sampling_free(&video->sampling);
-}
-
-int weir_video_config_check(weir_video_config *video, weir_error *error)
-{
-    return video_config_init(video, error);
+    weir_video_config_free(config);
 }
 
 static bool task_should_stop(void *self)
@@ -119,6 +76,7 @@ static int video_worker_init(void *self, const void *config, weir_task *task)
         weir_decoder_free(&worker->decoder);
         return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
     }
+    weir_pictures_init(&worker->pictures, video);
     worker->reader = (weir_reader){
         .decoder = &worker->decoder,
         .sampling = &video->sampling,
@@ -133,13 +91,16 @@ static int video_worker_init(void *self, const void *config, weir_task *task)
 
 static void end_item(video_worker *worker)
 {
+    weir_pictures_reset(&worker->pictures);
     weir_reader_close(&worker->reader);
     weir_item_release(&worker->input);
     worker->is_between = false;
+    worker->num_frames = 0;
+    worker->picture = NULL;
+    worker->num_pictures = 0;
     worker->width = 0;
     worker->height = 0;
     worker->num_done = 0;
-    worker->num_pending = 0;
 }
 
 static void video_worker_free(void *self)
@@ -147,15 +108,16 @@ static void video_worker_free(void *self)
     video_worker *worker = self;
     end_item(worker);
     weir_scaler_reset(&worker->scaler);
+    weir_pictures_free(&worker->pictures);
     weir_decoder_free(&worker->decoder);
 }
 
-void weir_video_describe(const weir_decoder *decoder, weir_frames *frames)
+void weir_video_describe(const weir_decoder *decoder, int source_width, int source_height, weir_frames *frames)
 {
     frames->time_base_num = decoder->stream->time_base.num;
     frames->time_base_den = decoder->stream->time_base.den;
-    frames->source_width = (uint32_t)decoder->frame->width;
-    frames->source_height = (uint32_t)decoder->frame->height;
+    frames->source_width = (uint32_t)source_width;
+    frames->source_height = (uint32_t)source_height;
     snprintf(frames->codec, sizeof frames->codec, "%s", avcodec_get_name(decoder->codec->codec_id));
 }
 
@@ -165,24 +127,20 @@ static uint64_t expected_frames(const video_worker *worker, const weir_video_con
     return video->piece_frames && video->piece_frames < num_frames ? video->piece_frames : num_frames;
 }
 
-/* The first frame is there: its size may be the result's, and much else is known from here on. */
+/* The first picture is there: its size may be the result's, and much else is known from here on. */
 static int begin_result(video_worker *worker, const weir_video_config *video, weir_frames_builder *builder,
                         weir_error *error)
 {
-    const weir_decoder *decoder = &worker->decoder;
-    const AVFrame *frame = decoder->frame;
     if (worker->width == 0) {
-        worker->width = video->width ? (int)video->width : frame->width;
-        worker->height = video->height ? (int)video->height : frame->height;
+        worker->width = video->width ? (int)video->width : worker->picture->width;
+        worker->height = video->height ? (int)video->height : worker->picture->height;
     }
     weir_scaler_set(&worker->scaler, video, worker->width, worker->height);
     int rc = weir_frames_begin(builder, video, (uint32_t)worker->width, (uint32_t)worker->height,
                                expected_frames(worker, video), error);
-    if (rc != WEIR_OK)
-        return rc;
-
-    weir_video_describe(decoder, builder->frames);
-    return WEIR_OK;
+    if (rc == WEIR_OK)
+        weir_video_describe(&worker->decoder, worker->source_width, worker->source_height, builder->frames);
+    return rc;
 }
 
 bool weir_video_is_corrupt(const AVFrame *frame)
@@ -190,31 +148,19 @@ bool weir_video_is_corrupt(const AVFrame *frame)
     return (frame->flags & AV_FRAME_FLAG_CORRUPT) || frame->decode_error_flags;
 }
 
-static int64_t pts_of(const video_worker *worker)
+/* Makes the result's next frame of the picture; of one that is there again, the frame before is copied. */
+static int make_frame(video_worker *worker, const weir_frames_builder *builder, uint8_t *data, weir_error *error)
 {
-    int64_t pts = weir_reader_pts(&worker->reader);
-    return pts == AV_NOPTS_VALUE ? WEIR_PTS_UNKNOWN : pts;
-}
-
-/* The frame once more: what was made of it is copied. */
-static int repeat_frame(const video_worker *worker, weir_frames_builder *builder, weir_error *error)
-{
-    uint8_t *data;
-    int rc = weir_frames_next(builder, &data, error);
-    if (rc != WEIR_OK)
-        return rc;
+    bool is_first = builder->frames->num_frames == 0;
+    if (is_first || !worker->pictures.is_again)
+        return weir_scaler_run(&worker->scaler, worker->picture, data, error);
     memcpy(data, data - builder->frame_bytes, builder->frame_bytes);
-    weir_frames_commit(builder, pts_of(worker));
-    builder->frames->num_corrupt_frames += weir_video_is_corrupt(worker->decoder.frame);
     return WEIR_OK;
 }
 
-static int add_frame(video_worker *worker, const weir_video_config *video, weir_frames_builder *builder,
-                     weir_error *error)
+static int add_picture(video_worker *worker, const weir_video_config *video, weir_frames_builder *builder,
+                       weir_error *error)
 {
-    const AVFrame *frame = worker->decoder.frame;
-    if (worker->is_repeat)
-        return repeat_frame(worker, builder, error);
     int rc = builder->frames ? WEIR_OK : begin_result(worker, video, builder, error);
     if (rc != WEIR_OK)
         return rc;
@@ -222,14 +168,14 @@ static int add_frame(video_worker *worker, const weir_video_config *video, weir_
     uint8_t *data;
     rc = weir_frames_next(builder, &data, error);
     if (rc == WEIR_OK)
-        rc = weir_scaler_run(&worker->scaler, frame, data, error);
+        rc = make_frame(worker, builder, data, error);
     if (rc != WEIR_OK)
         return rc;
 
-    weir_frames_commit(builder, pts_of(worker));
-    builder->frames->num_corrupt_frames += weir_video_is_corrupt(frame);
+    weir_frames_commit(builder, worker->pts == AV_NOPTS_VALUE ? WEIR_PTS_UNKNOWN : worker->pts);
+    builder->frames->num_corrupt_frames += weir_video_is_corrupt(worker->picture);
     weir_scaler_describe(&worker->scaler, builder->frames);
-    worker->is_repeat = true;
+    worker->picture = NULL;
     return WEIR_OK;
 }
 
@@ -258,91 +204,111 @@ static int check_strictly(const video_worker *worker, bool has_frame, weir_error
     return WEIR_OK;
 }
 
-/* The next frame, in decoder->frame, to be added num_pending times. WEIR_EOF: there are no more. */
-static int next_frame(video_worker *worker, const weir_video_config *video, weir_error *error)
+/* The reader's next frame is put into pictures; or, at its end, that there are no more. */
+static int put_frame(video_worker *worker, const weir_video_config *video, weir_error *error)
 {
-    int rc = weir_reader_next(&worker->reader, error);
+    weir_reader *reader = &worker->reader;
+    const AVFrame *frame = worker->decoder.frame;
+    int rc = weir_reader_next(reader, error);
     if (video->damage == WEIR_DAMAGE_STRICT && (rc == WEIR_OK || rc == WEIR_EOF)) {
         int strict = check_strictly(worker, rc == WEIR_OK, error);
         rc = strict == WEIR_OK ? rc : strict;
     }
-    if (rc == WEIR_OK) {
-        worker->num_pending = worker->reader.num_repeats;
-        worker->is_repeat = false;
+    if (rc == WEIR_EOF)
+        return weir_pictures_put(&worker->pictures, worker->decoder.stream, NULL, AV_NOPTS_VALUE, 0, error);
+    if (rc != WEIR_OK)
+        return rc;
+
+    if (worker->num_frames == 0) {
+        worker->source_width = frame->width;
+        worker->source_height = frame->height;
     }
-    return rc;
+    worker->num_frames += reader->num_repeats;
+    return weir_pictures_put(&worker->pictures, worker->decoder.stream, frame, weir_reader_pts(reader),
+                             reader->num_repeats, error);
+}
+
+/* A filter may make pictures without end, and out of nothing: the reader would not notice. */
+static int check_picture(video_worker *worker, const weir_video_config *video, weir_error *error)
+{
+    if (video->filter && task_should_stop(worker))
+        return weir_error_set(error, WEIR_ESTOPPED, AVERROR_EXIT, "stopped");
+    if (worker->num_pictures >= video->max_frames)
+        return weir_error_set(error, WEIR_ELIMIT, 0,
+                              "the filter makes more frames than the limit of %" PRIu64 ": raise max_frames",
+                              video->max_frames);
+    worker->num_pictures++;
+    return WEIR_OK;
+}
+
+/* The next picture, and its time. WEIR_EOF: there are no more. */
+static int next_picture(video_worker *worker, const weir_video_config *video, weir_error *error)
+{
+    for (;;) {
+        const AVFrame *picture;
+        int rc = weir_pictures_get(&worker->pictures, &picture, &worker->pts, error);
+        if (rc == WEIR_OK)
+            rc = check_picture(worker, video, error);
+        if (rc == WEIR_OK)
+            worker->picture = picture;
+        if (rc == WEIR_SKIP && (rc = put_frame(worker, video, error)) == WEIR_OK)
+            continue;
+        return rc;
+    }
+}
+
+/* How many frames there should be: those asked for or, where all are and all have come, as many as the header counts. */
+static uint64_t count_expected(const video_worker *worker, const weir_video_config *video)
+{
+    int64_t counted = worker->decoder.stream->nb_frames;
+    uint32_t count = video->sampling.count;
+    if (!worker->pictures.is_ended || counted <= 0 || !weir_sampling_is_plain(&video->sampling))
+        return worker->num_frames + worker->reader.num_missing;
+    return count && count < (uint64_t)counted ? count : (uint64_t)counted;
 }
 
 /* All that came has come. Is it enough of what was asked for? */
-static int check_share(const video_worker *worker, const weir_video_config *video, uint64_t num_frames,
-                       weir_error *error)
+static int check_share(const video_worker *worker, const weir_video_config *video, weir_error *error)
 {
-    uint64_t expected = num_frames + worker->reader.num_missing;
-    int64_t counted = worker->decoder.stream->nb_frames;
-    if (weir_sampling_is_plain(&video->sampling) && counted > 0) {
-        expected = (uint64_t)counted;
-        if (video->sampling.count && video->sampling.count < expected)
-            expected = video->sampling.count;
-    }
-    if (num_frames > 0 && (double)num_frames >= video->min_share * (double)expected)
-        return WEIR_OK;
-    if (num_frames == 0)
+    uint64_t expected = count_expected(worker, video);
+    if (worker->num_frames == 0)
         return fail_without_frames(&worker->decoder, error);
-    return weir_error_set(error, WEIR_EDATA, worker->decoder.first_averror,
-                          "only %" PRIu64 " of %" PRIu64 " frames could be decoded, min_share is %g", num_frames,
-                          expected, video->min_share);
+    if ((double)worker->num_frames < video->min_share * (double)expected)
+        return weir_error_set(error, WEIR_EDATA, worker->decoder.first_averror,
+                              "only %" PRIu64 " of %" PRIu64 " frames could be decoded, min_share is %g",
+                              worker->num_frames, expected, video->min_share);
+    if (worker->num_pictures == 0)
+        return weir_error_set(error, WEIR_EDATA, 0, "the filter \"%s\" leaves none of %" PRIu64 " frames",
+                              video->filter, worker->num_frames);
+    return WEIR_OK;
 }
 
 /* The next piece into the builder. WEIR_OK: it is the last one. WEIR_MORE: it is not. */
 static int fill_piece(video_worker *worker, const weir_video_config *video, weir_frames_builder *builder,
                       weir_error *error)
 {
-    uint32_t num_frames = 0;
-    worker->is_repeat = false;
-    for (;;) {
-        int rc = worker->num_pending ? WEIR_OK : next_frame(worker, video, error);
+    for (uint32_t num_added = 0;; num_added++) {
+        int rc = worker->picture ? WEIR_OK : next_picture(worker, video, error);
         if (rc == WEIR_EOF)
-            return check_share(worker, video, worker->num_done + num_frames, error);
-        if (rc == WEIR_OK && video->piece_frames && num_frames == video->piece_frames)
+            return check_share(worker, video, error);
+        if (rc == WEIR_OK && video->piece_frames && num_added == video->piece_frames)
             return WEIR_MORE;
         if (rc == WEIR_OK)
-            rc = add_frame(worker, video, builder, error);
+            rc = add_picture(worker, video, builder, error);
         if (rc != WEIR_OK)
             return rc;
-        worker->num_pending--;
-        num_frames++;
     }
 }
 
-/* Brings the frames into the order that was asked for: each cycle of places is turned by one, with one spare frame. */
-static int arrange(const video_worker *worker, const weir_frames_builder *builder, weir_error *error)
+/* Brings the frames into the order that was asked for. */
+static int arrange(const video_worker *worker, weir_frames_builder *builder, weir_error *error)
 {
-    weir_frames *frames = builder->frames;
-    size_t frame_bytes = builder->frame_bytes;
     size_t *from;
-    int rc = weir_reader_order(&worker->reader, frames->num_frames, &from);
-    if (rc == WEIR_OK && !from)
-        return WEIR_OK;
-    uint8_t *spare = rc == WEIR_OK ? malloc(frame_bytes) : NULL;
-    for (size_t i = 0; spare && i < frames->num_frames; i++) {
-        size_t to = i;
-        int64_t pts = frames->pts[i];
-        memcpy(spare, frames->data + i * frame_bytes, frame_bytes);
-        while (from[to] != i) {
-            size_t next = from[to];
-            memmove(frames->data + to * frame_bytes, frames->data + next * frame_bytes, frame_bytes);
-            frames->pts[to] = frames->pts[next];
-            from[to] = to;
-            to = next;
-        }
-        memcpy(frames->data + to * frame_bytes, spare, frame_bytes);
-        frames->pts[to] = pts;
-        from[to] = to;
-    }
-    bool is_done = spare;
+    int rc = weir_reader_order(&worker->reader, builder->frames->num_frames, &from);
+    if (rc == WEIR_OK && from)
+        rc = weir_frames_arrange(builder, from);
     free(from);
-    free(spare);
-    return is_done ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    return rc == WEIR_OK ? WEIR_OK : weir_error_set(error, rc, 0, "out of memory");
 }
 
 /* One piece, or the whole. WEIR_OK: the item is done. WEIR_MORE: there are more pieces. */

@@ -8,12 +8,13 @@
 
 #include "decoder.h"
 
-/* Are the options possible, in this build? Fills in what is default, and takes FFmpeg's log over. WEIR_OK, or the failure
-   with *error filled. */
+/* Are the options possible, in this build? Fills in what is default, copies what they point to, and takes FFmpeg's log
+   over. WEIR_OK, or the failure with *error filled and nothing to free. */
 int weir_video_config_check(weir_video_config *video, weir_error *error);
+void weir_video_config_free(weir_video_config *video);
 
-/* Notes in the result what the current frame comes from. */
-void weir_video_describe(const weir_decoder *decoder, weir_frames *frames);
+/* Notes in the result what its pictures come from, and their size as they are coded. */
+void weir_video_describe(const weir_decoder *decoder, int source_width, int source_height, weir_frames *frames);
 
 /* Had the decoder to patch it up? */
 bool weir_video_is_corrupt(const AVFrame *frame);

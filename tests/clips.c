@@ -93,9 +93,14 @@ static uint8_t *read_stream(FILE *stream, size_t *size_bytes)
 
 uint8_t *clips_decode(const char *path, const char *filter, size_t *size_bytes)
 {
+    return clips_decode_with("-noautorotate", path, filter, size_bytes);
+}
+
+uint8_t *clips_decode_with(const char *options, const char *path, const char *filter, size_t *size_bytes)
+{
     char command[4096];
     snprintf(command, sizeof command,
-             "ffmpeg -nostdin -v quiet -threads 1 -noautorotate -i '%s' -fps_mode passthrough -vf '%s' -f rawvideo -",
+             "ffmpeg -nostdin -v quiet -threads 1 %s -i '%s' -fps_mode passthrough -vf '%s' -f rawvideo -", options,
              path, filter);
     FILE *stream = popen(command, "r");
     assert_non_null(stream);

@@ -22,6 +22,8 @@ const char *clips_make(const char *name, const char *arguments);
 
 /* What `ffmpeg -noautorotate -i path -fps_mode passthrough -vf filter -f rawvideo -` gives, to be freed. */
 uint8_t *clips_decode(const char *path, const char *filter, size_t *size_bytes);
+/* The same with other options than -noautorotate. */
+uint8_t *clips_decode_with(const char *options, const char *path, const char *filter, size_t *size_bytes);
 
 /* Where the real clips are (WEIR_MEDIA, or ../shared/media); NULL = nowhere, and it has been said. */
 const char *clips_media(void);

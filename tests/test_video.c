@@ -127,6 +127,7 @@ static void assert_as_ffmpeg(const char *path, const weir_video_config *config)
     uint8_t *expected = clips_decode(path, filter, &expected_bytes);
     weir_video_config exact = *config;
     exact.scaler = WEIR_SCALER_EXACT;
+    exact.no_autorotate = true; /* as clips_decode() */
     weir_frames *frames = decode_whole(path, &exact);
     if (data_bytes(frames) != expected_bytes)
         fail_msg("%s, %s: %zu bytes, ffmpeg gives %zu", path, filter, data_bytes(frames), expected_bytes);

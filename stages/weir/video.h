@@ -13,8 +13,8 @@
  * WEIR_ELIMIT (over one of the limits max_…), WEIR_EIO, WEIR_ENOMEM. Damage within a file is counted in the result as long
  * as a frame comes out, unless damage or min_share ask for more.
  *
- * Each slot decodes on its task's thread alone: run as many slots as there are CPUs to use. Rotation metadata and
- * sample aspect ratio are not applied: pixels are taken as they are coded.
+ * Each slot decodes on its task's thread alone: run as many slots as there are CPUs to use. The sample aspect ratio is
+ * not applied: pixels are taken as they are coded.
  *
  * While the stage works, what FFmpeg logs on its threads goes to weir_log() with the file's label, a few lines per
  * file, at level debug: what matters of it comes as a failure or a count, too. For this the stage takes
@@ -86,6 +86,14 @@ typedef struct weir_video_config {
     /* how the pictures are made */
     weir_layout layout;      /* (default WEIR_LAYOUT_NHWC) */
     weir_scaler_kind scaler; /* (default WEIR_SCALER_DEFAULT); choose one to get the same bytes from every build */
+    bool no_autorotate;      /* pictures stay as they are coded; otherwise a file's rotation (the display matrix, in
+                                quarter turns and mirrors) is applied, as the ffmpeg program does by itself */
+    const char *filter;      /* what pictures go through before they are scaled, as FFmpeg describes it
+                                ("crop=in_w/2:in_h,hflip"; NULL = nothing). Any filters with one input and one output,
+                                if weir was built with libavfilter. The stage keeps a copy. The frames that
+                                sampling chooses go through it, in presentation order, repeated ones as often as they
+                                are repeated; explicit indices or times have to rise then. What it makes of them is
+                                what pieces and max_frames count, what goes in is what min_share counts */
 
     /* So that a hostile file cannot take the machine: beyond these its task fails with WEIR_ELIMIT. */
     uint64_t max_pixels; /* width × height of a coded picture (0 = 2^26) */
