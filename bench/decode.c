@@ -30,6 +30,7 @@ typedef struct decode_settings {
     uint32_t runs;
     uint32_t width;
     uint32_t height;
+    weir_scaler_kind scaler;
     bool verify;
     const char *json_path;
 } decode_settings;
@@ -64,10 +65,12 @@ static weir_pipeline *build(const decode_settings *settings, uint32_t concurrenc
     weir_source(builder, &weir_directory_source,
                 &(weir_directory_config){ .root = settings->dataset_dir, .glob = settings->glob }, NULL);
     if (op)
-        weir_pipe(
-            builder, op,
-            &(weir_video_config){ .width = settings->width, .height = settings->height, .scaler = WEIR_SCALER_EXACT },
-            &(weir_stage_options){ .concurrency = concurrency });
+        weir_pipe(builder, op,
+                  &(weir_video_config){ .width = settings->width,
+                                        .height = settings->height,
+                                        .scaler = settings->scaler,
+                                        .no_autorotate = true }, /* as the bare loop */
+                  &(weir_stage_options){ .concurrency = concurrency });
     weir_sink(builder, 0);
     weir_build(builder, &(weir_pipeline_options){ .threads = settings->threads }, &pipeline, &error);
     if (!pipeline)
@@ -287,6 +290,23 @@ static int run_all(const decode_settings *settings, const path_list *list)
     return rc == 0 ? 0 : 1;
 }
 
+static bool read_scaler(const char *text, void *to)
+{
+    static const char *const names[] = {
+        [WEIR_SCALER_DEFAULT] = "default",
+        [WEIR_SCALER_EXACT] = "exact",
+        [WEIR_SCALER_ZIMG] = "zimg",
+        [WEIR_SCALER_FAST] = "fast",
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *(weir_scaler_kind *)to = (weir_scaler_kind)i;
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Says what is wrong with the settings, if anything is. */
 static int check(const decode_settings *settings)
 {
@@ -298,6 +318,8 @@ static int check(const decode_settings *settings)
     if (rc == WEIR_OK && num_files == 0)
         weir_error_set(&error, WEIR_ENOTFOUND, 0, "no file named like %s below %s", settings->glob,
                        settings->dataset_dir);
+    if (settings->verify && settings->scaler != WEIR_SCALER_EXACT)
+        weir_error_set(&error, WEIR_EINVAL, 0, "--verify compares the pixels of --scaler exact only");
     if (settings->runs > MAX_RUNS)
         weir_error_set(&error, WEIR_EINVAL, 0, "at most %d runs", MAX_RUNS);
     if (!error.status)
@@ -314,6 +336,7 @@ int bench_decode(int argc, char **argv)
         .runs = 5,
         .width = 128,
         .height = 128,
+        .scaler = WEIR_SCALER_EXACT,
     };
     const bench_option options[] = {
         { "dataset-dir", "DIR", bench_read_text, &settings.dataset_dir, "the folder of videos (needed)" },
@@ -325,6 +348,8 @@ int bench_decode(int argc, char **argv)
         { "runs", "N", bench_read_count, &settings.runs, "runs of each, in turn (default 5)" },
         { "width", "N", bench_read_count, &settings.width, "of the pictures (default 128)" },
         { "height", "N", bench_read_count, &settings.height, "of the pictures (default 128)" },
+        { "scaler", "NAME", read_scaler, &settings.scaler,
+          "weir's: exact, as the bare loop's (default), zimg, fast or default" },
         { "verify", NULL, NULL, &settings.verify, "also compare the pixels; costs both the same CPU" },
         BENCH_JSON_OPTION((void *)&settings.json_path),
         { 0 },
