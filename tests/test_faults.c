@@ -1,0 +1,503 @@
+/*
+ * Every allocation, thread, lock, condition variable and event loop fails once: when the pipeline is built, started and
+ * run. An error comes back, or the run ends with exact accounts; nothing leaks and nothing hangs.
+ *
+ * The engine is compiled into this program with other names for malloc() and the like (see CMakeLists.txt), which are
+ * defined here: they count, and the chosen one fails.
+ */
+#include "support.h"
+
+#include <sched.h>
+#include <uv.h>
+
+/* ---- what may fail -------------------------------------------------------------------------------------------- */
+
+static struct {
+    atomic_long calls;   /* of anything that may fail */
+    long failing_call;   /* 1 = the first one; 0 = none */
+    uint64_t one_in;     /* …: this share of all; 0 = none */
+    atomic_ullong state; /* of the random numbers for that */
+    atomic_long failed;
+    atomic_long blocks, threads, locks, loops; /* that are there */
+} faults;
+
+static bool one_fails(void)
+{
+    long call = atomic_fetch_add(&faults.calls, 1) + 1;
+    bool chosen = call == faults.failing_call;
+    if (faults.one_in) {
+        uint64_t random = atomic_fetch_add(&faults.state, UINT64_C(0x9e3779b97f4a7c15));
+        random = (random ^ (random >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+        chosen = (random >> 32) % faults.one_in == 0;
+    }
+    if (chosen)
+        atomic_fetch_add(&faults.failed, 1);
+    return chosen;
+}
+
+static void *count_block(void *block)
+{
+    if (block)
+        atomic_fetch_add(&faults.blocks, 1);
+    return block;
+}
+
+static int count_made(atomic_long *made, int code)
+{
+    if (code == 0)
+        atomic_fetch_add(made, 1);
+    return code;
+}
+
+void *fault_malloc(size_t size);
+void *fault_calloc(size_t count, size_t size);
+void *fault_realloc(void *block, size_t size);
+char *fault_strdup(const char *text);
+int fault_asprintf(char **text, const char *format, ...) WEIR_PRINTF(2, 3);
+FILE *fault_open_memstream(char **text, size_t *size);
+void fault_free(void *block);
+int fault_thread_create(uv_thread_t *thread, uv_thread_cb main, void *argument);
+int fault_thread_join(uv_thread_t *thread);
+int fault_mutex_init(uv_mutex_t *mutex);
+void fault_mutex_destroy(uv_mutex_t *mutex);
+int fault_cond_init(uv_cond_t *condition);
+void fault_cond_destroy(uv_cond_t *condition);
+int fault_loop_init(uv_loop_t *loop);
+int fault_loop_close(uv_loop_t *loop);
+int fault_async_init(uv_loop_t *loop, uv_async_t *async, uv_async_cb on_wake);
+
+void *fault_malloc(size_t size)
+{
+    return one_fails() ? NULL : count_block(malloc(size));
+}
+
+void *fault_calloc(size_t count, size_t size)
+{
+    return one_fails() ? NULL : count_block(calloc(count, size));
+}
+
+void *fault_realloc(void *block, size_t size)
+{
+    if (one_fails())
+        return NULL;
+    return block ? realloc(block, size) : count_block(malloc(size));
+}
+
+char *fault_strdup(const char *text)
+{
+    return one_fails() ? NULL : count_block(strdup(text));
+}
+
+int fault_asprintf(char **text, const char *format, ...)
+{
+    va_list arguments;
+    *text = NULL;
+    if (one_fails())
+        return -1;
+    va_start(arguments, format);
+    int length = vasprintf(text, format, arguments);
+    va_end(arguments);
+    count_block(*text);
+    return length;
+}
+
+FILE *fault_open_memstream(char **text, size_t *size)
+{
+    return one_fails() ? NULL : open_memstream(text, size);
+}
+
+void fault_free(void *block)
+{
+    if (block)
+        atomic_fetch_sub(&faults.blocks, 1);
+    free(block);
+}
+
+int fault_thread_create(uv_thread_t *thread, uv_thread_cb main, void *argument)
+{
+    return one_fails() ? UV_EAGAIN : count_made(&faults.threads, uv_thread_create(thread, main, argument));
+}
+
+int fault_thread_join(uv_thread_t *thread)
+{
+    atomic_fetch_sub(&faults.threads, 1);
+    return uv_thread_join(thread);
+}
+
+int fault_mutex_init(uv_mutex_t *mutex)
+{
+    return one_fails() ? UV_ENOMEM : count_made(&faults.locks, uv_mutex_init(mutex));
+}
+
+void fault_mutex_destroy(uv_mutex_t *mutex)
+{
+    atomic_fetch_sub(&faults.locks, 1);
+    uv_mutex_destroy(mutex);
+}
+
+int fault_cond_init(uv_cond_t *condition)
+{
+    return one_fails() ? UV_ENOMEM : count_made(&faults.locks, uv_cond_init(condition));
+}
+
+void fault_cond_destroy(uv_cond_t *condition)
+{
+    atomic_fetch_sub(&faults.locks, 1);
+    uv_cond_destroy(condition);
+}
+
+int fault_loop_init(uv_loop_t *loop)
+{
+    return one_fails() ? UV_EMFILE : count_made(&faults.loops, uv_loop_init(loop));
+}
+
+int fault_loop_close(uv_loop_t *loop)
+{
+    int code = uv_loop_close(loop);
+    REQUIRE(code == 0); /* every handle has been closed */
+    atomic_fetch_sub(&faults.loops, 1);
+    return code;
+}
+
+int fault_async_init(uv_loop_t *loop, uv_async_t *async, uv_async_cb on_wake)
+{
+    return one_fails() ? UV_EMFILE : uv_async_init(loop, async, on_wake);
+}
+
+/* ---- pipelines -------------------------------------------------------------------------------------------------- */
+
+static test_ledger ledger;
+
+typedef struct named_config {
+    char *name; /* a copy of its own */
+    test_pending *pending;
+} named_config;
+
+static int copy_name(void *config, weir_error *error)
+{
+    named_config *named = config;
+    (void)error;
+    named->name = strdup(named->name);
+    return named->name ? WEIR_OK : WEIR_ENOMEM;
+}
+
+static void free_name(void *config)
+{
+    free(((named_config *)config)->name);
+}
+
+/* By the item's number: fails, gets another label, or is pending. */
+static int do_anything(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    const named_config *config = weir_task_config(task);
+    (void)worker;
+    switch (item_value(in) % 4) {
+    case 0: return weir_task_fail(task, WEIR_EDATA, 0, "%s cannot read it", config->name);
+    case 1: out->label = config->name; break;
+    case 2: pending_add(config->pending, task, in); return WEIR_PENDING;
+    default: break;
+    }
+    if (weir_task_event(task, "seen", config->name) == WEIR_ENOMEM)
+        return WEIR_ENOMEM;
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static const weir_op anything_op = {
+    .name = "anything",
+    .config_size = sizeof(named_config),
+    .config_init = copy_name,
+    .config_free = free_name,
+    .worker_size = 64,
+    .run = do_anything,
+};
+
+static int check_zeros(void *self, void *hook_state, weir_task *task, const weir_item *in)
+{
+    (void)self;
+    (void)task;
+    (void)in;
+    REQUIRE(*(uint64_t *)hook_state == 0);
+    *(uint64_t *)hook_state = 1;
+    return WEIR_OK;
+}
+
+static int greet_stage(void *self, const char *stage, weir_error *error)
+{
+    (void)self;
+    (void)stage;
+    (void)error;
+    return WEIR_OK;
+}
+
+static void check_error(int status, const weir_error *error)
+{
+    assert_true(status == WEIR_ENOMEM || status == WEIR_ESYSTEM);
+    assert_int_equal(error->status, status);
+    assert_true(strlen(error->message) > 0);
+    assert_true(status != WEIR_ESYSTEM || error->library_code < 0);
+}
+
+/* NULL = it was not to be built. */
+static weir_pipeline *try_build(weir_builder *builder, const weir_pipeline_options *options)
+{
+    weir_pipeline *pipeline = (weir_pipeline *)&ledger;
+    weir_error error;
+    int status = weir_build(builder, options, &pipeline, &error);
+    if (status == WEIR_OK)
+        return pipeline;
+    assert_null(pipeline);
+    check_error(status, &error);
+    return NULL;
+}
+
+/* Takes everything, ends of epochs, too; the source fails if there is no memory for a label. */
+static void drain_and_check(weir_pipeline *pipeline)
+{
+    weir_item item;
+    uint64_t delivered = 0;
+    int status;
+    while ((status = weir_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK || status == WEIR_EPOCH) {
+        delivered += status == WEIR_OK;
+        weir_item_release(&item);
+    }
+    assert_true(status == WEIR_EOF || status == WEIR_EFAILED || status == WEIR_ESTOPPED);
+    weir_account account = account_of(pipeline, NULL);
+    assert_account_is_exact(&account);
+    assert_int_equal(account.handed_on, delivered);
+    weir_free(pipeline);
+}
+
+/* A line with everything that is copied, two pools, an observer, failures, labels, pending tasks. */
+static void run_line(void)
+{
+    static const weir_task_hook task_hook = { .state_size = sizeof(uint64_t), .begin = check_zeros };
+    static const weir_stage_hook stage_hook = { .start = greet_stage, .end = greet_stage };
+    static test_pending pending;
+    test_recorder recorder;
+    recorder_init(&recorder);
+    pending_init(&pending);
+    pending_start(&pending);
+    test_numbers numbers = { .ledger = &ledger, .count = 12, .labelled = true };
+    named_config config = { .name = "somebody", .pending = &pending };
+    weir_builder *builder = weir_builder_new();
+    weir_source(builder, &numbers_op, &numbers, NULL);
+    weir_pipe(builder, &anything_op, &config,
+              &(weir_stage_options){ .concurrency = 3,
+                                     .threads = 2,
+                                     .output_order = WEIR_ORDER_INPUT,
+                                     .stage_hooks = &stage_hook,
+                                     .num_stage_hooks = 1,
+                                     .task_hooks = &task_hook,
+                                     .num_task_hooks = 1 });
+    weir_pipe(builder, &pass_op, NULL, NULL);
+    weir_sink(builder, 0);
+    uint64_t unrecorded_before = logged_lines(WEIR_LOG_ERROR);
+    weir_pipeline *pipeline = try_build(builder, &(weir_pipeline_options){ .threads = 2,
+                                                                           .observer = &recorder.observer,
+                                                                           .task_hooks = &task_hook,
+                                                                           .num_task_hooks = 1,
+                                                                           .stats_interval_ns = WEIR_MILLISECOND });
+    if (pipeline) {
+        counter_await(&recorder.laps,
+                      1); /* so that the run is not over, and items are held, when it is looked into */
+        weir_account before = account_of(pipeline, NULL);
+        assert_account_is_exact(&before);
+        drain_and_check(pipeline);
+        assert_true(recorder.ended);
+        uint64_t told = recorder.num_failures + logged_lines(WEIR_LOG_ERROR) - unrecorded_before;
+        assert_int_equal(told, recorder_stage_total(&recorder, "0:1:anything[3]").num_failures +
+                                   recorder_stage_total(&recorder, "0:2:pass").num_failures);
+    }
+    pending_end(&pending);
+    recorder_free(&recorder);
+}
+
+static int by_parity(void *self, const weir_item *item)
+{
+    (void)self;
+    return (int)(item->seq % 2);
+}
+
+/* Two sources of two epochs each, merged in turns, batched, taken apart, routed and joined. */
+static void run_graph(void)
+{
+    static const uint32_t weights[] = { 2, 1 };
+    test_numbers numbers = { .ledger = &ledger, .count = 7, .labelled = true };
+    weir_builder *builder = weir_builder_new();
+    weir_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .epochs = 2 });
+    weir_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .epochs = 2 });
+    weir_merge(builder, &(weir_merge_config){ .order = WEIR_MERGE_WEIGHTED, .weights = weights, .num_weights = 2 },
+               NULL);
+    weir_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 3 }, NULL);
+    weir_pipe(builder, &weir_disaggregate, NULL, &(weir_stage_options){ .concurrency = 2 });
+    weir_route(builder, &(weir_route_config){ .pick = by_parity, .num_branches = 2 }, NULL);
+    weir_branch(builder);
+    weir_pipe(builder, &pass_op, NULL, NULL);
+    weir_branch(builder);
+    weir_join(builder, NULL);
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = try_build(builder, &(weir_pipeline_options){ .threads = 2 });
+    if (pipeline)
+        drain_and_check(pipeline);
+}
+
+static int wait_for_cancel(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)in;
+    (void)out;
+    (void)task;
+    return WEIR_PENDING;
+}
+
+static void complete_cancelled(void *worker, weir_task *task)
+{
+    weir_item out = { .label = "too late" };
+    (void)worker;
+    ledger_fill(&ledger, &out, 0, 0);
+    weir_task_complete(task, WEIR_OK, &out);
+}
+
+/* Stopped with tasks pending, results waiting and a stage starting. */
+static void run_to_a_stop(void)
+{
+    static const weir_op op = { .name = "pending", .run = wait_for_cancel, .cancel = complete_cancelled };
+    test_numbers numbers = { .ledger = &ledger, .count = UINT64_MAX, .labelled = true };
+    weir_builder *builder = weir_builder_new();
+    weir_source(builder, &numbers_op, &numbers, NULL);
+    weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 2, .threads = 1 });
+    weir_pipe(builder, &op, NULL, &(weir_stage_options){ .concurrency = 2 });
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = try_build(builder, &(weir_pipeline_options){ .threads = 1 });
+    if (!pipeline)
+        return;
+    weir_stop(pipeline);
+    drain_and_check(pipeline);
+}
+
+static void ok_or_no_memory(int status)
+{
+    assert_true(status == WEIR_OK || status == WEIR_ENOMEM);
+}
+
+static void look_into(weir_pipeline *pipeline)
+{
+    weir_snapshot *snapshot;
+    char *description;
+    int status = weir_pipeline_snapshot(pipeline, &snapshot);
+    ok_or_no_memory(status);
+    assert_true((status == WEIR_OK) == (snapshot != NULL));
+    weir_snapshot_free(snapshot);
+    status = weir_pipeline_describe(pipeline, &description);
+    ok_or_no_memory(status);
+    assert_true((status == WEIR_OK) == (description != NULL));
+    free(description);
+}
+
+/* Held at a gate, looked into and changed. */
+static void run_with_questions(void)
+{
+    test_gate gate = GATE;
+    test_numbers numbers = { .ledger = &ledger, .count = 9, .labelled = true };
+    weir_builder *builder = weir_builder_new();
+    weir_source(builder, &numbers_op, &numbers, NULL);
+    weir_pipe(builder, &gated_op, &gate, NULL);
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = try_build(builder, &(weir_pipeline_options){ .threads = 2 });
+    if (!pipeline)
+        return;
+    look_into(pipeline);
+    ok_or_no_memory(weir_stage_set_concurrency(pipeline, "gated", 5));
+    ok_or_no_memory(weir_pipeline_event(pipeline, "asked", "test", "something"));
+    ok_or_no_memory(weir_mark_phase(pipeline, "train"));
+    ok_or_no_memory(weir_stage_set_concurrency(pipeline, "gated", 1));
+    ok_or_no_memory(weir_stage_set_concurrency(pipeline, "gated", 9));
+    look_into(pipeline);
+    gate_open(&gate);
+    drain_and_check(pipeline);
+}
+
+/* ---- failing ---------------------------------------------------------------------------------------------------- */
+
+/* Runs it with this call failing, or one in so many. Returns whether any has failed. */
+static bool run_with_fault(void (*run)(void), long failing_call, uint64_t one_in)
+{
+    atomic_store(&faults.calls, 0);
+    atomic_store(&faults.failed, 0);
+    faults.failing_call = failing_call;
+    faults.one_in = one_in;
+    ledger_init(&ledger);
+    run();
+    ledger_close(&ledger);
+    assert_int_equal(atomic_load(&faults.blocks), 0);
+    assert_int_equal(atomic_load(&faults.threads), 0);
+    assert_int_equal(atomic_load(&faults.locks), 0);
+    assert_int_equal(atomic_load(&faults.loops), 0);
+    return atomic_load(&faults.failed) > 0;
+}
+
+/* The first call fails, then the second one, and so on until a run has fewer. */
+static void fail_each_call(void (*run)(void))
+{
+    long failing_call = 1;
+    while (run_with_fault(run, failing_call, 0))
+        failing_call++;
+    assert_true(failing_call > 50); /* else the engine does not call the functions above */
+}
+
+static void fail_at_random(void (*run)(void))
+{
+    for (uint64_t one_in = 2; one_in < 200; one_in += 1 + one_in / 10) {
+        atomic_store(&faults.state, one_in * UINT64_C(0x2545f4914f6cdd1d));
+        run_with_fault(run, 0, one_in);
+    }
+}
+
+static void a_line_bears_every_fault(void **state)
+{
+    (void)state;
+    fail_each_call(run_line);
+    fail_at_random(run_line);
+}
+
+static void a_graph_bears_every_fault(void **state)
+{
+    (void)state;
+    fail_each_call(run_graph);
+    fail_at_random(run_graph);
+}
+
+static void a_stop_bears_every_fault(void **state)
+{
+    (void)state;
+    fail_each_call(run_to_a_stop);
+    fail_at_random(run_to_a_stop);
+}
+
+static void questions_bear_every_fault(void **state)
+{
+    (void)state;
+    fail_each_call(run_with_questions);
+    fail_at_random(run_with_questions);
+}
+
+static void without_a_fault_everything_is_delivered(void **state)
+{
+    (void)state;
+    static void (*const runs[])(void) = { run_line, run_graph, run_to_a_stop, run_with_questions };
+    for (size_t i = 0; i < LENGTH(runs); i++)
+        assert_false(run_with_fault(runs[i], 0, 0));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(without_a_fault_everything_is_delivered),
+        TEST(a_line_bears_every_fault),
+        TEST(a_graph_bears_every_fault),
+        TEST(a_stop_bears_every_fault),
+        TEST(questions_bear_every_fault),
+    };
+    return RUN_TESTS(tests);
+}
