@@ -350,7 +350,7 @@ static void *complete_all(void *argument)
     weir_item *in;
     weir_task *task;
     while ((task = pending_take(argument, &in))) {
-        weir_item out = { 0 };
+        weir_item out = { .label = ((test_pending *)argument)->label };
         weir_item_move(&out, in);
         weir_task_complete(task, WEIR_OK, &out);
     }

@@ -160,7 +160,8 @@ typedef struct test_pending {
         weir_item *in;
     } tasks[1024]; /* a ring */
     uint64_t num_added, num_taken;
-    pthread_t thread; /* of pending_start() */
+    pthread_t thread;  /* of pending_start() */
+    const char *label; /* that it gives to results (NULL = they inherit theirs) */
 } test_pending;
 
 #define PENDING \

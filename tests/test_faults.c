@@ -259,6 +259,7 @@ static void drain_and_check(weir_pipeline *pipeline)
     int status;
     while ((status = weir_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK || status == WEIR_EPOCH) {
         delivered += status == WEIR_OK;
+        assert_true(status == WEIR_EPOCH || item.label); /* without one it would have failed */
         weir_item_release(&item);
     }
     assert_true(status == WEIR_EOF || status == WEIR_EFAILED || status == WEIR_ESTOPPED);
@@ -277,6 +278,7 @@ static void run_line(void)
     test_recorder recorder;
     recorder_init(&recorder);
     pending_init(&pending);
+    pending.label = "from elsewhere";
     pending_start(&pending);
     test_numbers numbers = { .ledger = &ledger, .count = 12, .labelled = true };
     named_config config = { .name = "somebody", .pending = &pending };
