@@ -1,4 +1,5 @@
-/* Rotation and filters of the decode stage, beside what the ffmpeg program makes of the same files. */
+/* Rotation and filters of the decode stage, beside what the ffmpeg program makes of the same files; also of chosen frames
+   and in pieces. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,26 +18,60 @@
 
 enum { LIMIT_S = 60 };
 
-static weir_frames *decode(const char *path, const weir_video_config *config)
+static weir_pipeline *start_with(const char *path, const weir_video_config *config, const weir_stage_options *options)
 {
     weir_pipeline *pipeline = NULL;
     weir_error error = { 0 };
-    weir_item item;
     weir_builder *builder = weir_builder_new();
     weir_source(builder, &weir_list_source, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
-    weir_pipe(builder, &weir_video_decode, config, NULL);
+    weir_pipe(builder, &weir_video_decode, config, options);
     weir_sink(builder, 0);
     if (weir_build(builder, NULL, &pipeline, &error) != WEIR_OK)
         fail_msg("%s", error.message);
-    if (weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND) != WEIR_OK) {
-        weir_stage_error(pipeline, "decode", &error);
-        fail_msg("%s: %s", path, error.message);
-    }
+    return pipeline;
+}
+
+static weir_pipeline *start(const char *path, const weir_video_config *config)
+{
+    return start_with(path, config, NULL);
+}
+
+/* The next result, to be freed, or NULL at the end. */
+static weir_frames *next_frames(weir_pipeline *pipeline)
+{
+    weir_item item;
+    int rc = weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND);
+    if (rc == WEIR_EOF)
+        return NULL;
+    assert_int_equal(rc, WEIR_OK);
     weir_frames *frames = item.data;
     item.data = NULL;
     weir_item_release(&item);
+    return frames;
+}
+
+static weir_frames *decode(const char *path, const weir_video_config *config)
+{
+    weir_error error = { 0 };
+    weir_pipeline *pipeline = start(path, config);
+    weir_frames *frames = next_frames(pipeline);
+    if (!frames) {
+        weir_stage_error(pipeline, "decode", &error);
+        fail_msg("%s: %s", path, error.message);
+    }
     weir_free(pipeline);
     return frames;
+}
+
+static void assert_fails(const char *path, const weir_video_config *config, int status, const char *text)
+{
+    weir_error error = { 0 };
+    weir_pipeline *pipeline = start(path, config);
+    weir_frames_free(next_frames(pipeline));
+    weir_stage_error(pipeline, "decode", &error);
+    if (error.status != status || !strstr(error.message, text))
+        fail_msg("%s: %s (%s), not %s", path, error.message, weir_status_name(error.status), text);
+    weir_free(pipeline);
 }
 
 /* The file as configured is, byte for byte, what ffmpeg makes of it with these. Returns how many frames. */
@@ -269,17 +304,22 @@ static void turned_pictures_are_filtered_upright(void **state)
                      "crop=256:200:0:0");
 }
 
-static void assert_refused(const char *filter, const char *text)
+static void assert_config_refused(const weir_video_config *config, const char *text)
 {
     weir_pipeline *pipeline;
     weir_error error = { 0 };
     weir_builder *builder = weir_builder_new();
     weir_source(builder, &weir_list_source, &(weir_list_config){ 0 }, NULL);
-    weir_pipe(builder, &weir_video_decode, &(weir_video_config){ .filter = filter }, NULL);
+    weir_pipe(builder, &weir_video_decode, config, NULL);
     weir_sink(builder, 0);
     assert_int_equal(weir_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
-    if (!strstr(error.message, text) || !strstr(error.message, filter))
+    if (!strstr(error.message, text) || !strstr(error.message, config->filter))
         fail_msg("%s", error.message);
+}
+
+static void assert_refused(const char *filter, const char *text)
+{
+    assert_config_refused(&(weir_video_config){ .filter = filter }, text);
 }
 
 static void impossible_filters_are_refused(void **state)
@@ -291,6 +331,204 @@ static void impossible_filters_are_refused(void **state)
     assert_refused("split", "one output");
     assert_refused("overlay", "one input");
     assert_refused("testsrc", "one input");
+}
+
+/* ---- of chosen frames ---------------------------------------------------------------------------------------- */
+
+enum { LONG_FRAMES = 60 };
+
+/* 2 s, B-frames, groups of 12. */
+static const char *make_long(void)
+{
+    return clips_make("long.mp4", "-f lavfi -i testsrc2=s=176x144:d=2:r=30 -c:v libx264 -preset veryfast -bf 3 -g 12 "
+                                  "-pix_fmt yuv420p");
+}
+
+static weir_video_config chosen(weir_sampling sampling, const char *filter)
+{
+    return (weir_video_config){ .pixel = WEIR_PIXEL_YUV420P, .sampling = sampling, .filter = filter };
+}
+
+static void assert_same(const char *path, const weir_video_config *config, const weir_video_config *expected_config)
+{
+    weir_frames *frames = decode(path, config);
+    weir_frames *expected = decode(path, expected_config);
+    assert_int_equal(frames->num_frames, expected->num_frames);
+    assert_int_equal(frames->width, expected->width);
+    assert_memory_equal(frames->data, expected->data, expected->num_frames * expected->frame_bytes);
+    assert_memory_equal(frames->pts, expected->pts, expected->num_frames * sizeof *expected->pts);
+    weir_frames_free(frames);
+    weir_frames_free(expected);
+}
+
+static void chosen_frames_are_turned_like_all(void **state)
+{
+    (void)state;
+    enum { COUNT = 6 };
+    const char *path = make_turned(make_long(), "long_turned.mp4", &turns[0]);
+    weir_video_config config = chosen((weir_sampling){ .what = WEIR_SAMPLE_UNIFORM, .count = COUNT }, NULL);
+    weir_video_config everything = chosen((weir_sampling){ 0 }, NULL);
+    weir_frames *frames = decode(path, &config);
+    weir_frames *all = decode(path, &everything);
+    int64_t indices[COUNT];
+    assert_int_equal(all->num_frames, LONG_FRAMES);
+    assert_int_equal(frames->num_frames, COUNT);
+    assert_int_equal(frames->width, 144);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        indices[i] = i * LONG_FRAMES / COUNT + LONG_FRAMES / COUNT / 2;
+        assert_memory_equal(frames->data + i * frames->frame_bytes, all->data + (size_t)indices[i] * all->frame_bytes,
+                            all->frame_bytes);
+        assert_int_equal(frames->pts[i], all->pts[indices[i]]);
+    }
+    weir_frames_free(frames);
+    weir_frames_free(all);
+    weir_video_config listed =
+        chosen((weir_sampling){ .what = WEIR_SAMPLE_INDICES, .indices = indices, .num_indices = COUNT }, NULL);
+    assert_same(path, &config, &listed);
+}
+
+static void the_filter_gets_the_frames_of_the_window(void **state)
+{
+    (void)state;
+    static const char *const filters[] = { "hflip", "fps=10", "tmix=frames=3", "reverse" };
+    weir_sampling window = { .start_ns = WEIR_SECOND / 2, .end_ns = 3 * WEIR_SECOND / 2 };
+    if (!has_filters())
+        skip();
+    for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) {
+        char filter[256];
+        weir_video_config config = chosen(window, filters[i]);
+        snprintf(filter, sizeof filter, "trim=start=0.5:end=1.5,%s", filters[i]);
+        assert_as_ffmpeg(make_long(), &config, "-noautorotate", filter);
+    }
+}
+
+static void repeated_frames_are_filtered_each_time(void **state)
+{
+    (void)state;
+    if (!has_filters())
+        skip();
+    weir_sampling rate = { .what = WEIR_SAMPLE_RATE, .rate_num = 48 };
+    weir_video_config config = chosen(rate, "hflip");
+    assert_as_ffmpeg(make_long(), &config, "-noautorotate", "fps=48:round=up,hflip");
+    config.filter = "select=not(mod(n\\,3))";
+    assert_as_ffmpeg(make_long(), &config, "-noautorotate", "fps=48:round=up,select=not(mod(n\\,3))");
+}
+
+static void lists_that_rise_are_filtered(void **state)
+{
+    (void)state;
+    const int64_t indices[] = { 3, 3, 17, 40, 59 };
+    const int64_t from_end[] = { -57, -57, -43, -20, -1 };
+    const int64_t times_ns[] = { 100000001, 100000001, 570000000, 1340000000, 1980000000 };
+    if (!has_filters())
+        skip();
+    weir_sampling sampling = { .what = WEIR_SAMPLE_INDICES, .indices = indices, .num_indices = 5 };
+    weir_video_config expected = chosen(sampling, NULL);
+    weir_video_config config = chosen(sampling, "hflip,hflip");
+    assert_same(make_long(), &config, &expected);
+    config.sampling.indices = from_end;
+    assert_same(make_long(), &config, &expected);
+    config.sampling = (weir_sampling){ .what = WEIR_SAMPLE_TIMES, .times_ns = times_ns, .num_times = 5 };
+    assert_same(make_long(), &config, &expected);
+}
+
+static void lists_that_do_not_rise_are_refused(void **state)
+{
+    (void)state;
+    const int64_t falling[] = { 5, 3 };
+    const int64_t both_ends[] = { -1, 0 };
+    weir_sampling sampling = { .what = WEIR_SAMPLE_INDICES, .indices = falling, .num_indices = 2 };
+    weir_video_config config = chosen(sampling, "hflip");
+    assert_config_refused(&config, "have to rise");
+    config.sampling.indices = both_ends;
+    assert_config_refused(&config, "have to rise");
+    config.sampling = (weir_sampling){ .what = WEIR_SAMPLE_TIMES, .times_ns = falling, .num_times = 2 };
+    assert_config_refused(&config, "have to rise");
+}
+
+static void assert_pieces(const char *path, weir_video_config config, uint32_t piece_frames)
+{
+    weir_frames *whole = decode(path, &config);
+    config.piece_frames = piece_frames;
+    weir_pipeline *pipeline = start(path, &config);
+    uint32_t num_frames = 0;
+    bool is_last = false;
+    weir_frames *piece;
+    while ((piece = next_frames(pipeline))) {
+        assert_false(is_last);
+        is_last = piece->is_last_piece;
+        assert_int_equal(piece->first_frame, num_frames);
+        assert_true(num_frames + piece->num_frames <= whole->num_frames);
+        assert_true(is_last ? piece->num_frames <= piece_frames : piece->num_frames == piece_frames);
+        assert_int_equal(piece->source_width, whole->source_width);
+        assert_memory_equal(piece->data, whole->data + num_frames * whole->frame_bytes,
+                            piece->num_frames * whole->frame_bytes);
+        assert_memory_equal(piece->pts, whole->pts + num_frames, piece->num_frames * sizeof *piece->pts);
+        num_frames += piece->num_frames;
+        weir_frames_free(piece);
+    }
+    assert_true(is_last);
+    assert_int_equal(num_frames, whole->num_frames);
+    weir_free(pipeline);
+    weir_frames_free(whole);
+}
+
+static void pieces_are_turned_and_filtered_like_the_whole(void **state)
+{
+    (void)state;
+    static const char *const filters[] = { "hflip", "fps=12", "tmix=frames=5", "reverse", "loop=loop=1:size=10" };
+    const char *path = make_turned(make_long(), "long_pieces.mp4", &turns[2]);
+    weir_sampling rate = { .what = WEIR_SAMPLE_RATE, .rate_num = 70 };
+    assert_pieces(path, chosen((weir_sampling){ 0 }, NULL), 7);
+    assert_pieces(path, chosen(rate, NULL), 7);
+    if (!has_filters())
+        skip();
+    for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) {
+        assert_pieces(path, chosen((weir_sampling){ 0 }, filters[i]), 7);
+        assert_pieces(path, chosen((weir_sampling){ 0 }, filters[i]), 12);
+        assert_pieces(path, chosen(rate, filters[i]), 9);
+    }
+}
+
+/* What counts for min_share goes in, what counts for max_frames comes out. */
+static void limits_and_shares_know_the_filter(void **state)
+{
+    (void)state;
+    if (!has_filters())
+        skip();
+    weir_video_config config = chosen((weir_sampling){ 0 }, "select=not(mod(n\\,10))");
+    config.min_share = 1;
+    weir_frames *frames = decode(make_long(), &config);
+    assert_int_equal(frames->num_frames, LONG_FRAMES / 10);
+    weir_frames_free(frames);
+    config.filter = "trim=end=0.5"; /* it ends before the video does */
+    frames = decode(make_long(), &config);
+    assert_int_equal(frames->num_frames, LONG_FRAMES / 4);
+    weir_frames_free(frames);
+
+    config.filter = "select=0";
+    assert_fails(make_long(), &config, WEIR_EDATA, "leaves none of 60 frames");
+    config.filter = "loop=loop=-1:size=1"; /* without end */
+    config.max_frames = 100;
+    assert_fails(make_long(), &config, WEIR_ELIMIT, "raise max_frames");
+}
+
+/* A filter that makes pictures for ever, and asks for none: the reader is not asked any more. */
+static void a_filter_that_goes_on_for_ever_can_be_stopped(void **state)
+{
+    (void)state;
+    if (!has_filters())
+        skip();
+    const char *path = make_long();
+    weir_video_config config = chosen((weir_sampling){ 0 }, "loop=loop=-1:size=1");
+    config.width = config.height = 32;
+    config.max_bytes = 1 << 28;
+    weir_pipeline *pipeline = start_with(path, &config, &(weir_stage_options){ .task_deadline_ns = WEIR_SECOND / 4 });
+    assert_null(next_frames(pipeline));
+    weir_error error = { 0 };
+    weir_stage_error(pipeline, "decode", &error);
+    assert_int_equal(error.status, WEIR_ETIMEDOUT);
+    weir_free(pipeline);
 }
 
 int main(void)
@@ -306,6 +544,14 @@ int main(void)
         cmocka_unit_test(filtered_frames_have_the_times_of_the_stream),
         cmocka_unit_test(turned_pictures_are_filtered_upright),
         cmocka_unit_test(impossible_filters_are_refused),
+        cmocka_unit_test(chosen_frames_are_turned_like_all),
+        cmocka_unit_test(the_filter_gets_the_frames_of_the_window),
+        cmocka_unit_test(repeated_frames_are_filtered_each_time),
+        cmocka_unit_test(lists_that_rise_are_filtered),
+        cmocka_unit_test(lists_that_do_not_rise_are_refused),
+        cmocka_unit_test(pieces_are_turned_and_filtered_like_the_whole),
+        cmocka_unit_test(limits_and_shares_know_the_filter),
+        cmocka_unit_test(a_filter_that_goes_on_for_ever_can_be_stopped),
     };
     return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
 }
