@@ -827,8 +827,10 @@ static int read_as_nobody(const char *path, int64_t wanted_tasks)
     weir_totals totals;
     weir_error error = { 0 };
     if (weir_reader_open(path, &reader, &error) != WEIR_OK) {
+        if (wanted_tasks < 0 && strstr(error.message, "copy both files"))
+            return 0;
         fprintf(stderr, "%s\n", error.message);
-        return wanted_tasks < 0 && strstr(error.message, "copy both files") ? 0 : 2;
+        return 2;
     }
     if (weir_totals_read(reader, NULL, NULL, &totals, &error) != WEIR_OK)
         return 3;
@@ -910,10 +912,10 @@ static void what_is_no_database_of_ours_is_refused_by_name(void **state)
 {
     (void)state;
     weir_reader *reader;
-    write_file(in_folder("text"),
-               "this is a text, and longer than the hundred bytes of a database's header, which it "
-               "does not even begin with, so that nobody can take it for one",
-               150);
+    static const char text[] =
+        "this is a text, and longer than the hundred bytes of a database's header, which it does "
+        "not even begin with, so that nobody can take it for one";
+    write_file(in_folder("text"), text, sizeof text);
     write_file(in_folder("empty"), "", 0);
     execute(in_folder("other"), "CREATE TABLE t (x)");
     close_writer(open_writer(in_folder("newer"), NULL));
