@@ -6,8 +6,8 @@
 #include <weir/tensorboard.h>
 
 #include "commands.h"
-#include "export_tables.h"
 #include "output.h"
+#include "records.h"
 
 typedef enum export_format { OPENMETRICS, TENSORBOARD, CSV, JSON } export_format;
 
@@ -38,7 +38,7 @@ static const option_row rows[] = {
       .argument = "TABLE",
       .kind = &option_choice,
       .offset = offsetof(struct settings, table),
-      .choices = export_table_names,
+      .choices = record_table_names,
       .help = "csv and json: only that table, one of runs, stages, phases, tasks, queues, events, failures, items" },
     { .name = "laps",
       .kind = &option_flag,
@@ -65,13 +65,13 @@ static int fail_unless_ok(const struct job *job, int status, const weir_error *e
 static int write_json(const struct job *job, FILE *out, weir_error *error)
 {
     if (settings.table >= 0)
-        return export_table(out, TABLE_JSON, settings.table, job->reader, job->filter, error);
+        return record_table(out, TABLE_JSON, settings.table, job->reader, job->filter, NULL, error);
     int status = WEIR_OK;
     fputs("{\"database\": ", out);
     json_string(out, weir_reader_path(job->reader));
-    for (int i = 0; export_table_names[i] && status == WEIR_OK; i++) {
-        fprintf(out, ",\n\"%s\": ", export_table_names[i]);
-        status = export_table(out, TABLE_JSON, i, job->reader, job->filter, error);
+    for (int i = 0; record_table_names[i] && status == WEIR_OK; i++) {
+        fprintf(out, ",\n\"%s\": ", record_table_names[i]);
+        status = record_table(out, TABLE_JSON, i, job->reader, job->filter, NULL, error);
     }
     fputs("}\n", out);
     return status;
@@ -79,7 +79,7 @@ static int write_json(const struct job *job, FILE *out, weir_error *error)
 
 static int write_csv(const struct job *job, FILE *out, weir_error *error)
 {
-    return export_table(out, TABLE_CSV, settings.table, job->reader, job->filter, error);
+    return record_table(out, TABLE_CSV, settings.table, job->reader, job->filter, NULL, error);
 }
 
 static int write_openmetrics(const struct job *job, FILE *out, weir_error *error)
@@ -105,12 +105,12 @@ static int write_file(const struct job *job, const char *path,
 static int write_csv_folder(const struct job *job)
 {
     int exit_status = output_make_folder(job->call, settings.output);
-    for (int i = 0; export_table_names[i] && exit_status == TOOL_DONE; i++) {
-        size_t size = strlen(settings.output) + strlen(export_table_names[i]) + 8;
+    for (int i = 0; record_table_names[i] && exit_status == TOOL_DONE; i++) {
+        size_t size = strlen(settings.output) + strlen(record_table_names[i]) + 8;
         char *path = malloc(size);
         if (!path)
             return tool_refuse(job->call, "out of memory"), TOOL_FAILED;
-        snprintf(path, size, "%s/%s.csv", settings.output, export_table_names[i]);
+        snprintf(path, size, "%s/%s.csv", settings.output, record_table_names[i]);
         settings.table = i;
         exit_status = write_file(job, path, write_csv);
         free(path);

@@ -288,33 +288,3 @@ weir_queue_totals figures_of_queue_lap(const weir_queue_record *lap)
         .ave_bytes = lap->ave_bytes,
     };
 }
-
-/* -- runs */
-
-const table_column figures_run_columns[] = {
-    { "run_id", "run", TABLE_COUNT },        { "node_id", "node", TABLE_WORDS },
-    { "rank", "rank", TABLE_COUNT },         { "pid", "pid", TABLE_COUNT },
-    { "started", "started", TABLE_WHEN },    { "ended", "ended", TABLE_WHEN },
-    { "status", "status", TABLE_WORDS },     { "threads", "threads", TABLE_COUNT },
-    { "entries_lost", "lost", TABLE_COUNT }, { "version", "weir", TABLE_WORDS },
-    { "command", "command", TABLE_WORDS },
-};
-const size_t figures_num_run_columns = sizeof figures_run_columns / sizeof figures_run_columns[0];
-
-void figures_put_run(table *t, const weir_run_record *run)
-{
-    table_count(t, run->run_id);
-    table_words(t, run->node_id);
-    table_count(t, run->rank);
-    table_count(t, run->pid);
-    table_number(t, run->started);
-    table_number(t, run->has_ended ? run->ended : NAN);
-    table_words(t, run->has_ended ? weir_status_name(run->status) : "");
-    if (run->threads)
-        table_count(t, run->threads);
-    else
-        table_nothing(t);
-    table_count(t, run->entries_lost);
-    table_words(t, run->version);
-    table_words(t, run->command);
-}

@@ -29,9 +29,4 @@ void figures_put_both(table *t, const weir_task_totals *task, const weir_queue_t
 weir_task_totals figures_of_task_lap(const weir_task_record *lap);
 weir_queue_totals figures_of_queue_lap(const weir_queue_record *lap);
 
-/* Runs, as a table. */
-extern const table_column figures_run_columns[];
-extern const size_t figures_num_run_columns;
-void figures_put_run(table *t, const weir_run_record *run);
-
 #endif

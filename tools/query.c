@@ -8,7 +8,7 @@
 
 #include "commands.h"
 #include "figures.h"
-#include "listing.h"
+#include "records.h"
 
 /* What --by may say, or-ed by its commas. */
 enum {
@@ -51,7 +51,7 @@ static struct settings {
     int64_t top; /* 0 = all */
     double bin_time;
     int64_t bin_steps;
-    int list; /* listing_words, -1 = none */
+    int list; /* which of record_table_names, -1 = none */
 } settings = { .list = -1 };
 
 static bool parse_by(const option_row *row, const char *text, void *value)
@@ -111,8 +111,9 @@ static const option_row rows[] = {
       .argument = "WHAT",
       .kind = &option_choice,
       .offset = AT(list),
-      .choices = listing_words,
-      .help = "instead, list what there is: runs, nodes, stages, phases, events, failures or items" },
+      .choices = record_table_names,
+      .help = "instead, list the records themselves: runs, nodes, stages, phases, tasks, queues, events, failures or "
+              "items" },
     { 0 },
 };
 
@@ -475,16 +476,24 @@ static int check_settings(const tool_call *call)
     return TOOL_DONE;
 }
 
+static int query_records(const tool_call *call, weir_reader *reader, weir_filter *filter, int64_t *count,
+                         weir_error *error)
+{
+    filter->descending = settings.reverse;
+    filter->limit = settings.top;
+    int status = record_table(stdout, tool_format(call), settings.list, reader, filter, count, error);
+    if (tool_format(call) == TABLE_JSON && status == WEIR_OK)
+        putchar('\n');
+    return status;
+}
+
 static int answer(const tool_call *call, weir_reader *reader, weir_filter *filter, int64_t *count, weir_error *error)
 {
     bool queues = settings.queues || settings.by & BY_QUEUE;
     if (settings.by & (BY_RUN | BY_NODE) && !call->shared.run_given)
         filter->run_id = WEIR_ALL_RUNS;
-    if (settings.list >= 0) {
-        filter->descending = settings.reverse;
-        filter->limit = settings.top;
-        return listing_print(call, reader, settings.list, filter, count, error);
-    }
+    if (settings.list >= 0)
+        return query_records(call, reader, filter, count, error);
     if (settings.by & BY_LAP)
         return query_laps(call, reader, filter, queues, count, error);
     return query_groups(call, reader, filter, settings.by, queues, count, error);

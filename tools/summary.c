@@ -3,19 +3,7 @@
 
 #include "commands.h"
 #include "figures.h"
-
-static int put_runs(weir_reader *reader, const weir_filter *filter, weir_error *error)
-{
-    weir_query *query;
-    const weir_record *record;
-    table *t = table_begin(stdout, TABLE_JSON, figures_run_columns, figures_num_run_columns);
-    int status = weir_query_begin(reader, WEIR_RECORD_RUN, filter, &query, error);
-    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
-        figures_put_run(t, &record->run);
-    weir_query_end(query);
-    table_end(t);
-    return status == WEIR_EOF ? WEIR_OK : status;
-}
+#include "records.h"
 
 /* An object: the database, its runs, stages and queues. */
 static int put_json(weir_reader *reader, const weir_filter *filter, const weir_totals *totals, weir_error *error)
@@ -25,7 +13,7 @@ static int put_json(weir_reader *reader, const weir_filter *filter, const weir_t
     fputs("{\"database\": ", stdout);
     json_string(stdout, weir_reader_path(reader));
     fputs(", \"runs\": ", stdout);
-    int status = put_runs(reader, filter, error);
+    int status = record_table(stdout, TABLE_JSON, RECORD_TABLE_RUNS, reader, filter, NULL, error);
     fputs(", \"stages\": ", stdout);
     table *t = table_begin(stdout, TABLE_JSON, columns, figures_task_columns(columns, &keys));
     for (size_t i = 0; i < totals->num_tasks; i++)

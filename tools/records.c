@@ -1,4 +1,4 @@
-#include "export_tables.h"
+#include "records.h"
 
 #include <string.h>
 
@@ -23,16 +23,18 @@ static void place(table *t, const weir_record_place *where)
 }
 
 #define PLACE_COLUMNS \
-    { "phase", NULL, TABLE_WORDS }, { "first_step", NULL, TABLE_COUNT }, \
+    { "phase", "phase", TABLE_WORDS }, { "first_step", "from step", TABLE_COUNT }, \
     { \
-        "last_step", NULL, TABLE_COUNT \
+        "last_step", "to step", TABLE_COUNT \
     }
 
 static const table_column run_columns[] = {
-    { "run_id", NULL, TABLE_COUNT },  { "node_id", NULL, TABLE_WORDS },      { "rank", NULL, TABLE_COUNT },
-    { "pid", NULL, TABLE_COUNT },     { "started", NULL, TABLE_WHEN },       { "ended", NULL, TABLE_WHEN },
-    { "status", NULL, TABLE_WORDS },  { "threads", NULL, TABLE_COUNT },      { "command", NULL, TABLE_WORDS },
-    { "version", NULL, TABLE_WORDS }, { "entries_lost", NULL, TABLE_COUNT },
+    { "run_id", "run", TABLE_COUNT },        { "node_id", "node", TABLE_WORDS },
+    { "rank", "rank", TABLE_COUNT },         { "pid", "pid", TABLE_COUNT },
+    { "started", "started", TABLE_WHEN },    { "ended", "ended", TABLE_WHEN },
+    { "status", "status", TABLE_WORDS },     { "threads", "threads", TABLE_COUNT },
+    { "entries_lost", "lost", TABLE_COUNT }, { "version", "weir", TABLE_WORDS },
+    { "command", "command", TABLE_WORDS },
 };
 
 static void put_run(table *t, const weir_record *record)
@@ -49,15 +51,16 @@ static void put_run(table *t, const weir_record *record)
     else
         table_nothing(t);
     table_count(t, run->threads);
-    table_words(t, run->command);
-    table_words(t, run->version);
     table_count(t, run->entries_lost);
+    table_words(t, run->version);
+    table_words(t, run->command);
 }
 
 static const table_column stage_columns[] = {
-    { "run_id", NULL, TABLE_COUNT },      { "name", NULL, TABLE_WORDS },         { "queue_name", NULL, TABLE_WORDS },
-    { "kind", NULL, TABLE_WORDS },        { "concurrency", NULL, TABLE_COUNT },  { "queue_items", NULL, TABLE_COUNT },
-    { "queue_bytes", NULL, TABLE_COUNT }, { "output_order", NULL, TABLE_WORDS },
+    { "run_id", "run", TABLE_COUNT },        { "name", "stage", TABLE_WORDS },
+    { "queue_name", "queue", TABLE_WORDS },  { "kind", "kind", TABLE_WORDS },
+    { "concurrency", "slots", TABLE_COUNT }, { "queue_items", "items", TABLE_COUNT },
+    { "queue_bytes", "bytes", TABLE_COUNT }, { "output_order", "order", TABLE_WORDS },
 };
 
 static void put_stage(table *t, const weir_record *record)
@@ -74,9 +77,9 @@ static void put_stage(table *t, const weir_record *record)
 }
 
 static const table_column phase_columns[] = {
-    { "run_id", NULL, TABLE_COUNT },    PLACE_COLUMNS,
-    { "start_time", NULL, TABLE_WHEN }, { "end_time", NULL, TABLE_WHEN },
-    { "num_laps", NULL, TABLE_COUNT },
+    { "run_id", "run", TABLE_COUNT },     PLACE_COLUMNS,
+    { "start_time", "from", TABLE_WHEN }, { "end_time", "to", TABLE_WHEN },
+    { "num_laps", "laps", TABLE_COUNT },
 };
 
 static void put_phase(table *t, const weir_record *record)
@@ -90,16 +93,26 @@ static void put_phase(table *t, const weir_record *record)
 }
 
 static const table_column task_columns[] = {
-    { "id", NULL, TABLE_COUNT },           { "run_id", NULL, TABLE_COUNT },
-    { "timestamp", NULL, TABLE_WHEN },     { "elapsed", NULL, TABLE_TIME },
-    { "name", NULL, TABLE_WORDS },         PLACE_COLUMNS,
-    { "num_tasks", NULL, TABLE_COUNT },    { "num_failures", NULL, TABLE_COUNT },
-    { "num_skipped", NULL, TABLE_COUNT },  { "ave_time", NULL, TABLE_TIME },
-    { "p50_time", NULL, TABLE_TIME },      { "p90_time", NULL, TABLE_TIME },
-    { "p99_time", NULL, TABLE_TIME },      { "max_time", NULL, TABLE_TIME },
-    { "failed_time", NULL, TABLE_TIME },   { "busy_time", NULL, TABLE_TIME },
-    { "wait_in_time", NULL, TABLE_TIME },  { "wait_thread_time", NULL, TABLE_TIME },
-    { "wait_out_time", NULL, TABLE_TIME }, { "cpu_time", NULL, TABLE_TIME },
+    { "id", NULL, TABLE_COUNT },
+    { "run_id", "run", TABLE_COUNT },
+    { "timestamp", "time", TABLE_WHEN },
+    { "elapsed", "lap", TABLE_TIME },
+    { "name", "stage", TABLE_WORDS },
+    PLACE_COLUMNS,
+    { "num_tasks", "tasks", TABLE_COUNT },
+    { "num_failures", "failed", TABLE_COUNT },
+    { "num_skipped", "skipped", TABLE_COUNT },
+    { "ave_time", "average", TABLE_TIME },
+    { "p50_time", "p50", TABLE_TIME },
+    { "p90_time", "p90", TABLE_TIME },
+    { "p99_time", "p99", TABLE_TIME },
+    { "max_time", "max", TABLE_TIME },
+    { "failed_time", NULL, TABLE_TIME },
+    { "busy_time", "busy", TABLE_TIME },
+    { "wait_in_time", "input", TABLE_TIME },
+    { "wait_thread_time", "thread", TABLE_TIME },
+    { "wait_out_time", "room", TABLE_TIME },
+    { "cpu_time", "CPU", TABLE_TIME },
 };
 
 static void put_task(table *t, const weir_record *record)
@@ -128,16 +141,26 @@ static void put_task(table *t, const weir_record *record)
 }
 
 static const table_column queue_columns[] = {
-    { "id", NULL, TABLE_COUNT },          { "run_id", NULL, TABLE_COUNT },
-    { "timestamp", NULL, TABLE_WHEN },    { "elapsed", NULL, TABLE_TIME },
-    { "name", NULL, TABLE_WORDS },        PLACE_COLUMNS,
-    { "num_items", NULL, TABLE_COUNT },   { "num_put", NULL, TABLE_COUNT },
-    { "capacity", NULL, TABLE_COUNT },    { "ave_put_time", NULL, TABLE_TIME },
-    { "p90_put_time", NULL, TABLE_TIME }, { "p99_put_time", NULL, TABLE_TIME },
-    { "ave_get_time", NULL, TABLE_TIME }, { "p90_get_time", NULL, TABLE_TIME },
-    { "p99_get_time", NULL, TABLE_TIME }, { "occupancy_rate", NULL, TABLE_SHARE },
-    { "ave_depth", NULL, TABLE_REAL },    { "max_depth", NULL, TABLE_COUNT },
-    { "ave_bytes", NULL, TABLE_BYTES },   { "max_bytes", NULL, TABLE_BYTES },
+    { "id", NULL, TABLE_COUNT },
+    { "run_id", "run", TABLE_COUNT },
+    { "timestamp", "time", TABLE_WHEN },
+    { "elapsed", "lap", TABLE_TIME },
+    { "name", "queue", TABLE_WORDS },
+    PLACE_COLUMNS,
+    { "num_items", "items", TABLE_COUNT },
+    { "num_put", NULL, TABLE_COUNT },
+    { "capacity", "capacity", TABLE_COUNT },
+    { "ave_put_time", "put", TABLE_TIME },
+    { "p90_put_time", "p90", TABLE_TIME },
+    { "p99_put_time", "p99", TABLE_TIME },
+    { "ave_get_time", "get", TABLE_TIME },
+    { "p90_get_time", "p90", TABLE_TIME },
+    { "p99_get_time", "p99", TABLE_TIME },
+    { "occupancy_rate", "occupied", TABLE_SHARE },
+    { "ave_depth", "depth", TABLE_REAL },
+    { "max_depth", "max", TABLE_COUNT },
+    { "ave_bytes", "bytes", TABLE_BYTES },
+    { "max_bytes", "max", TABLE_BYTES },
 };
 
 static void put_queue(table *t, const weir_record *record)
@@ -166,8 +189,8 @@ static void put_queue(table *t, const weir_record *record)
 }
 
 static const table_column event_columns[] = {
-    { "id", NULL, TABLE_COUNT },   { "run_id", NULL, TABLE_COUNT },   { "timestamp", NULL, TABLE_WHEN },
-    { "name", NULL, TABLE_WORDS }, { "category", NULL, TABLE_WORDS }, { "detail", NULL, TABLE_WORDS },
+    { "id", NULL, TABLE_COUNT },      { "run_id", "run", TABLE_COUNT },        { "timestamp", "time", TABLE_WHEN },
+    { "name", "event", TABLE_WORDS }, { "category", "category", TABLE_WORDS }, { "detail", "detail", TABLE_WORDS },
 };
 
 static void put_event(table *t, const weir_record *record)
@@ -182,10 +205,16 @@ static void put_event(table *t, const weir_record *record)
 }
 
 static const table_column failure_columns[] = {
-    { "id", NULL, TABLE_COUNT },      { "run_id", NULL, TABLE_COUNT }, { "timestamp", NULL, TABLE_WHEN },
-    { "elapsed", NULL, TABLE_TIME },  { "name", NULL, TABLE_WORDS },   { "seq", NULL, TABLE_COUNT },
-    { "label", NULL, TABLE_WORDS },   { "status", NULL, TABLE_WORDS }, { "library_code", NULL, TABLE_COUNT },
-    { "message", NULL, TABLE_WORDS },
+    { "id", NULL, TABLE_COUNT },
+    { "run_id", "run", TABLE_COUNT },
+    { "timestamp", "time", TABLE_WHEN },
+    { "elapsed", "after", TABLE_TIME },
+    { "name", "stage", TABLE_WORDS },
+    { "seq", "item", TABLE_COUNT },
+    { "label", "label", TABLE_WORDS },
+    { "status", "status", TABLE_WORDS },
+    { "library_code", "code", TABLE_COUNT },
+    { "message", "message", TABLE_WORDS },
 };
 
 static void put_failure(table *t, const weir_record *record)
@@ -204,12 +233,22 @@ static void put_failure(table *t, const weir_record *record)
 }
 
 static const table_column item_columns[] = {
-    { "id", NULL, TABLE_COUNT },        { "run_id", NULL, TABLE_COUNT },     { "timestamp", NULL, TABLE_WHEN },
-    { "elapsed", NULL, TABLE_TIME },    { "name", NULL, TABLE_WORDS },       { "seq", NULL, TABLE_COUNT },
-    { "label", NULL, TABLE_WORDS },     { "codec", NULL, TABLE_WORDS },      { "width", NULL, TABLE_COUNT },
-    { "height", NULL, TABLE_COUNT },    { "num_frames", NULL, TABLE_COUNT }, { "size_bytes", NULL, TABLE_BYTES },
-    { "open_time", NULL, TABLE_TIME },  { "demux_time", NULL, TABLE_TIME },  { "decode_time", NULL, TABLE_TIME },
-    { "scale_time", NULL, TABLE_TIME },
+    { "id", NULL, TABLE_COUNT },
+    { "run_id", "run", TABLE_COUNT },
+    { "timestamp", NULL, TABLE_WHEN },
+    { "elapsed", "time", TABLE_TIME },
+    { "name", "stage", TABLE_WORDS },
+    { "seq", NULL, TABLE_COUNT },
+    { "label", "label", TABLE_WORDS },
+    { "codec", "codec", TABLE_WORDS },
+    { "width", "width", TABLE_COUNT },
+    { "height", "height", TABLE_COUNT },
+    { "num_frames", "frames", TABLE_COUNT },
+    { "size_bytes", "bytes", TABLE_BYTES },
+    { "open_time", "open", TABLE_TIME },
+    { "demux_time", "demux", TABLE_TIME },
+    { "decode_time", "decode", TABLE_TIME },
+    { "scale_time", "scale", TABLE_TIME },
 };
 
 static void known_count(table *t, int64_t count)
@@ -241,6 +280,22 @@ static void put_item(table *t, const weir_record *record)
     when(t, item->scale_time, item->scale_time >= 0);
 }
 
+static const table_column node_columns[] = {
+    { "node_id", "node", TABLE_WORDS },
+    { "num_runs", "runs", TABLE_COUNT },
+    { "started", "first started", TABLE_WHEN },
+    { "ended", "last ended", TABLE_WHEN },
+};
+
+static void put_node(table *t, const weir_record *record)
+{
+    const weir_node_record *node = &record->node;
+    table_words(t, node->node_id);
+    table_count(t, node->num_runs);
+    when(t, node->started, true);
+    when(t, node->ended, node->ended != 0);
+}
+
 typedef struct kind_table {
     weir_record_kind kind;
     const table_column *columns;
@@ -250,11 +305,12 @@ typedef struct kind_table {
 
 #define COLUMNS(columns) columns, sizeof(columns) / sizeof((columns)[0])
 
-const char *const export_table_names[] = { "runs",   "stages",   "phases", "tasks", "queues",
-                                           "events", "failures", "items",  NULL };
+const char *const record_table_names[] = { "runs",   "nodes",  "stages",   "phases", "tasks",
+                                           "queues", "events", "failures", "items",  NULL };
 
 static const kind_table kind_tables[] = {
     { WEIR_RECORD_RUN, COLUMNS(run_columns), put_run },
+    { WEIR_RECORD_NODE, COLUMNS(node_columns), put_node },
     { WEIR_RECORD_STAGE, COLUMNS(stage_columns), put_stage },
     { WEIR_RECORD_PHASE, COLUMNS(phase_columns), put_phase },
     { WEIR_RECORD_TASK, COLUMNS(task_columns), put_task },
@@ -265,11 +321,11 @@ static const kind_table kind_tables[] = {
 };
 
 _Static_assert(sizeof kind_tables / sizeof kind_tables[0] + 1 ==
-                   sizeof export_table_names / sizeof export_table_names[0],
+                   sizeof record_table_names / sizeof record_table_names[0],
                "a table for each name");
 
-int export_table(FILE *out, table_format format, int which, weir_reader *reader, const weir_filter *filter,
-                 weir_error *error)
+int record_table(FILE *out, table_format format, int which, weir_reader *reader, const weir_filter *filter,
+                 int64_t *num_rows, weir_error *error)
 {
     const kind_table *wanted = &kind_tables[which];
     weir_query *query;
@@ -282,6 +338,8 @@ int export_table(FILE *out, table_format format, int which, weir_reader *reader,
         status = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
         wanted->put(t, record);
+    if (num_rows)
+        *num_rows = (int64_t)table_rows(t);
     table_end(t);
     weir_query_end(query);
     return status == WEIR_EOF ? WEIR_OK : status;

@@ -1,0 +1,22 @@
+/* The records of a database as tables, one for each kind. */
+#ifndef TOOLS_RECORDS_H
+#define TOOLS_RECORDS_H
+
+#include <stdio.h>
+
+#include <weir/query.h>
+
+#include "table.h"
+
+/* Names of the tables, NULL at the end: "runs", "stages", … */
+extern const char *const record_table_names[];
+enum { RECORD_TABLE_RUNS };
+
+/*
+ * Writes one of them, known by its place above, and counts its rows (num_rows may be NULL). WEIR_OK, or
+ * *error. What goes wrong with `out` is in ferror(out).
+ */
+int record_table(FILE *out, table_format format, int which, weir_reader *reader, const weir_filter *filter,
+                 int64_t *num_rows, weir_error *error);
+
+#endif
