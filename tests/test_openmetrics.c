@@ -119,6 +119,36 @@ static void buckets_count_exactly(void **state)
     close_metrics(file);
 }
 
+/* Each bucket counts all that are below, too; 2^20 ns belongs to the one above its edge. */
+static void buckets_are_cumulative(void **state)
+{
+    (void)state;
+    const char *path = in_folder("weir.prom");
+    weir_openmetrics_file *file = open_metrics(path);
+    weir_observer *observer = weir_openmetrics_observer(file);
+    weir_histogram *times = calloc(1, sizeof *times);
+    assert_non_null(times);
+    static const int64_t durations_ns[] = {
+        0, 1023, 1024, 900000, 1000000, (1 << 20) - 1, 1 << 20, 5000 * WEIR_SECOND
+    };
+    for (size_t i = 0; i < sizeof durations_ns / sizeof durations_ns[0]; i++)
+        weir_histogram_record(times, durations_ns[i]);
+    weir_stage_lap lap = { .name = "0:1:decode[10]", .elapsed_ns = WEIR_SECOND, .num_tasks = 8, .run_times = times };
+    observe_start(observer);
+    observer->stage_lap(observer->self, &lap);
+    observe_end(observer, WEIR_OK);
+    free(times);
+
+    assert_line(path, "weir_task_duration_seconds_bucket" DECODE ",le=\"0.000001023\"} 2");
+    assert_line(path, "weir_task_duration_seconds_bucket" DECODE ",le=\"0.000002047\"} 3");
+    assert_line(path, "weir_task_duration_seconds_bucket" DECODE ",le=\"0.000524287\"} 3");
+    assert_line(path, "weir_task_duration_seconds_bucket" DECODE ",le=\"0.001048575\"} 6");
+    assert_line(path, "weir_task_duration_seconds_bucket" DECODE ",le=\"0.002097151\"} 7");
+    assert_line(path, "weir_task_duration_seconds_bucket" DECODE ",le=\"1099.511627775\"} 7");
+    assert_line(path, "weir_task_duration_seconds_bucket" DECODE ",le=\"+Inf\"} 8");
+    close_metrics(file);
+}
+
 static void file_changes_with_each_whole_lap(void **state)
 {
     (void)state;
@@ -289,6 +319,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(sums_of_all_laps_are_told),
         TEST(buckets_count_exactly),
+        TEST(buckets_are_cumulative),
         TEST(file_changes_with_each_whole_lap),
         TEST(readers_never_see_half_a_file),
         TEST(promtool_accepts_it),
