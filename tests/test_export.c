@@ -188,7 +188,8 @@ static void csv_is_a_file_for_each_table(void **state)
     assert_export("a.db --format csv -o tables", 0); /* again, into the same folder */
 
     assert_export("a.db --format csv --table runs", 0);
-    assert_holds("out", ",WEIR_OK,10,program,");
+    assert_holds("out", ",1000,1100,WEIR_OK,10,0,");
+    assert_holds("out", ",program\r\n");
     assert_export("a.db --format csv", 2);
     assert_holds("err", "--table");
 }
