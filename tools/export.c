@@ -39,7 +39,8 @@ static const option_row rows[] = {
       .kind = &option_choice,
       .offset = offsetof(struct settings, table),
       .choices = record_table_names,
-      .help = "csv and json: only that table, one of runs, stages, phases, tasks, queues, events, failures, items" },
+      .help = "csv and json: only that table, one of runs, nodes, stages, phases, tasks, queues, events, failures, "
+              "items" },
     { .name = "laps",
       .kind = &option_flag,
       .offset = offsetof(struct settings, laps),
