@@ -6,6 +6,7 @@
 #include <weir/log.h>
 
 #include "database.h"
+#include "items.h"
 
 weir_run *weir_buffer_add_run_locked(weir_sqlite_writer *writer)
 {
@@ -114,6 +115,32 @@ static void take(weir_sqlite_writer *writer, weir_entry *entry)
                  weir_database_hint(reason.code));
 }
 
+void weir_buffer_offer(weir_sqlite_writer *writer, weir_entry *entry)
+{
+    static const weir_problem full = { SQLITE_FULL, "more items came than could be written" };
+    static const weir_problem no_memory = { SQLITE_NOMEM, "out of memory" };
+    uv_mutex_lock(&writer->lock);
+    writer->num_seen++;
+    bool taken = entry && writer->buffered < writer->capacity;
+    if (taken)
+        append_locked(writer, entry);
+    else
+        weir_buffer_count_lost_locked(writer, writer->runs, 1, entry ? &full : &no_memory);
+    uv_mutex_unlock(&writer->lock);
+    if (!taken)
+        free(entry);
+}
+
+/* What the collectors have of a stage (NULL = of all). They are added before a pipeline is built, so the list stands. */
+static void flush_items(weir_sqlite_writer *writer, const char *stage)
+{
+    uv_mutex_lock(&writer->lock);
+    weir_items *items = writer->items;
+    uv_mutex_unlock(&writer->lock);
+    for (; items; items = items->next)
+        weir_items_flush(items, stage);
+}
+
 static void on_run_start(void *self, const weir_run_info *info)
 {
     weir_sqlite_writer *writer = self;
@@ -131,6 +158,7 @@ static void on_run_start(void *self, const weir_run_info *info)
 static void on_stage_lap(void *self, const weir_stage_lap *lap)
 {
     take(self, weir_entry_of_stage_lap(lap));
+    flush_items(self, lap->name);
 }
 
 static void on_queue_lap(void *self, const weir_queue_lap *lap)
@@ -151,6 +179,7 @@ static void on_event(void *self, const weir_event *event)
 static void on_run_end(void *self, const weir_run_end *end)
 {
     weir_sqlite_writer *writer = self;
+    flush_items(writer, NULL);
     take(writer, weir_entry_of_run_end(end));
 
     uv_mutex_lock(&writer->lock);

@@ -121,6 +121,10 @@ static const char *const wanted_columns[][2] = {
     { "task_failures", "id timestamp run_id name seq label status library_code message elapsed" },
 };
 
+static const char item_columns[] =
+    "id timestamp run_id name seq label elapsed codec width height num_frames size_bytes "
+    "open_time demux_time decode_time scale_time chosen"; /* of schema 3 */
+
 static const char *const place_tables[] = { "task_stats", "queue_stats" };
 static const char place_columns[] = "phase first_step last_step";
 
@@ -155,6 +159,8 @@ static int check_schema(checking *c, int64_t *num_lacking)
         status = check_columns(c, wanted_columns[i][0], wanted_columns[i][1], num_lacking);
     for (size_t i = 0; i < 2 && c->reader->schema >= 2 && status == WEIR_OK; i++)
         status = check_columns(c, place_tables[i], place_columns, num_lacking);
+    if (c->reader->schema >= 3 && status == WEIR_OK)
+        status = check_columns(c, "item_stats", item_columns, num_lacking);
     if (status != WEIR_OK || *num_lacking)
         return status;
     if (c->reader->schema < WEIR_SCHEMA_VERSION)

@@ -161,6 +161,18 @@ weir_entry *weir_entry_of_event(const weir_event *event)
     return entry;
 }
 
+weir_entry *weir_entry_of_item(const weir_item_entry *item, int64_t unix_ns)
+{
+    char *room;
+    weir_entry *entry = new_entry(WEIR_ENTRY_ITEM, unix_ns, text_bytes(item->name) + text_bytes(item->label), &room);
+    if (!entry)
+        return NULL;
+    entry->item = *item;
+    keep_text(&entry->item.name, &room);
+    keep_text(&entry->item.label, &room);
+    return entry;
+}
+
 weir_entry *weir_entry_of_run_end(const weir_run_end *end)
 {
     char *room;

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <weir/cost.h>
 #include <weir/observer.h>
 
 typedef enum weir_entry_kind {
@@ -17,6 +18,7 @@ typedef enum weir_entry_kind {
     WEIR_ENTRY_QUEUE_LAP,
     WEIR_ENTRY_FAILURE,
     WEIR_ENTRY_EVENT,
+    WEIR_ENTRY_ITEM,
     WEIR_ENTRY_RUN_END,
 } weir_entry_kind;
 
@@ -39,6 +41,16 @@ typedef struct weir_queue_entry {
     weir_spread get_times;
 } weir_queue_entry;
 
+/* What one item cost. */
+typedef struct weir_item_entry {
+    const char *name; /* of the stage */
+    uint64_t seq;
+    const char *label;
+    int64_t elapsed_ns;
+    const char *chosen; /* why it is recorded: a literal */
+    weir_item_cost cost;
+} weir_item_entry;
+
 typedef struct weir_entry {
     struct weir_entry *next; /* in the buffer, later in the batch */
     struct weir_run *run;    /* which it belongs to; see rows.h */
@@ -52,6 +64,7 @@ typedef struct weir_entry {
         weir_queue_entry queue;
         weir_failure failure;
         weir_event event;
+        weir_item_entry item;
         weir_run_end run_end;
     };
 } weir_entry;
@@ -62,6 +75,7 @@ weir_entry *weir_entry_of_stage_lap(const weir_stage_lap *lap);
 weir_entry *weir_entry_of_queue_lap(const weir_queue_lap *lap);
 weir_entry *weir_entry_of_failure(const weir_failure *failure);
 weir_entry *weir_entry_of_event(const weir_event *event);
+weir_entry *weir_entry_of_item(const weir_item_entry *item, int64_t unix_ns);
 weir_entry *weir_entry_of_run_end(const weir_run_end *end);
 
 /* The start and the end of a run: what the other entries hang on. */

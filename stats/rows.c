@@ -35,6 +35,9 @@ static const char *const statement_texts[WEIR_ROWS_STATEMENTS] = {
         "message, elapsed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [WEIR_ROWS_EVENT] = "INSERT INTO event_stats (timestamp, event_name, run_id, category, detail) "
                         "VALUES (?, ?, ?, ?, ?)",
+    [WEIR_ROWS_ITEM] = "INSERT INTO item_stats (timestamp, run_id, name, seq, label, elapsed, codec, width, height, "
+                       "num_frames, size_bytes, open_time, demux_time, decode_time, scale_time, chosen) "
+                       "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 };
 
 int weir_rows_prepare(weir_rows *rows, sqlite3 *db, const weir_run_identity *identity)
@@ -311,6 +314,29 @@ static int insert_event(weir_rows *rows, int64_t run_id, const weir_event *event
     return execute(&b);
 }
 
+static int insert_item(weir_rows *rows, int64_t run_id, int64_t unix_ns, const weir_item_entry *item)
+{
+    const weir_item_cost *cost = &item->cost;
+    binder b = bind_to(rows, WEIR_ROWS_ITEM);
+    bind_seconds(&b, unix_ns);
+    bind_int(&b, run_id);
+    bind_text(&b, item->name);
+    bind_count(&b, item->seq);
+    bind_text(&b, item->label);
+    bind_seconds(&b, item->elapsed_ns);
+    bind_text(&b, cost->codec);
+    bind_int(&b, cost->width);
+    bind_int(&b, cost->height);
+    bind_count(&b, cost->num_frames);
+    bind_count(&b, cost->size_bytes);
+    bind_seconds(&b, cost->open_ns);
+    bind_seconds(&b, cost->demux_ns);
+    bind_seconds(&b, cost->decode_ns);
+    bind_seconds(&b, cost->scale_ns);
+    bind_text(&b, item->chosen);
+    return execute(&b);
+}
+
 static int insert_run_end(weir_rows *rows, int64_t run_id, const weir_run_end *end)
 {
     binder b = bind_to(rows, WEIR_ROWS_END_RUN);
@@ -332,6 +358,7 @@ int weir_rows_insert(weir_rows *rows, const weir_entry *entry)
     case WEIR_ENTRY_QUEUE_LAP: return insert_queue_lap(rows, run_id, &entry->queue);
     case WEIR_ENTRY_FAILURE: return insert_failure(rows, run_id, &entry->failure);
     case WEIR_ENTRY_EVENT: return insert_event(rows, run_id, &entry->event);
+    case WEIR_ENTRY_ITEM: return insert_item(rows, run_id, entry->unix_ns, &entry->item);
     case WEIR_ENTRY_RUN_END: return insert_run_end(rows, run_id, &entry->run_end);
     }
     return SQLITE_MISUSE;

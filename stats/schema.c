@@ -3,6 +3,7 @@
  * scripts read our file; ours stand to the right. Times and timestamps are in seconds. Whoever changes a line here
  * raises WEIR_SCHEMA_VERSION and says in weir_schema_upgrades how older databases get there.
  *
+ *   3  item_stats
  *   2  phase, first_step and last_step in task_stats and queue_stats
  *   1  the first
  */
@@ -113,6 +114,29 @@
     " message TEXT NOT NULL," \
     " elapsed REAL NOT NULL);"
 
+/* What single items cost. All of them, or for each lap of a stage the slowest ones and a sample of the others. */
+#define ITEM_STATS \
+    "CREATE TABLE item_stats (" \
+    " id INTEGER PRIMARY KEY," \
+    " timestamp REAL NOT NULL," /* of the end */ \
+    " " RUN_REFERENCE "," \
+    " name TEXT NOT NULL," \
+    " seq INTEGER NOT NULL," \
+    " label TEXT NOT NULL," \
+    " elapsed REAL NOT NULL," \
+    " codec TEXT NOT NULL,"    /* '' and 0 = unknown, from here on */ \
+    " width INTEGER NOT NULL," /* of the source */ \
+    " height INTEGER NOT NULL," \
+    " num_frames INTEGER NOT NULL," /* of the result */ \
+    " size_bytes INTEGER NOT NULL," /* of the source */ \
+    " open_time REAL NOT NULL," \
+    " demux_time REAL NOT NULL," \
+    " decode_time REAL NOT NULL," \
+    " scale_time REAL NOT NULL," \
+    " chosen TEXT NOT NULL);" /* 'slowest', 'sample' or 'all' */
+
+#define ITEM_INDEX "CREATE INDEX item_stats_by_run ON item_stats(run_id);"
+
 /* By time and by name and time: SPDL's queries and the plots. By run: one pass over a run, in the order of rowid. */
 #define INDEXES \
     "CREATE INDEX task_stats_by_time ON task_stats(timestamp);" \
@@ -127,11 +151,12 @@
 
 #define IDENTITY \
     "PRAGMA application_id = 2003134834;" \
-    "PRAGMA user_version = 2;"
+    "PRAGMA user_version = 3;"
 
-_Static_assert(WEIR_SCHEMA_APPLICATION == 2003134834 && WEIR_SCHEMA_VERSION == 2, "IDENTITY says the same");
+_Static_assert(WEIR_SCHEMA_APPLICATION == 2003134834 && WEIR_SCHEMA_VERSION == 3, "IDENTITY says the same");
 
-const char weir_schema_create[] = RUN STAGE TASK_STATS QUEUE_STATS EVENT_STATS TASK_FAILURES INDEXES IDENTITY;
+const char weir_schema_create[] =
+    RUN STAGE TASK_STATS QUEUE_STATS EVENT_STATS TASK_FAILURES ITEM_STATS INDEXES ITEM_INDEX IDENTITY;
 
 #define ADD_PLACE(table) \
     "ALTER TABLE " table " ADD COLUMN " PHASE ";" \
@@ -140,4 +165,5 @@ const char weir_schema_create[] = RUN STAGE TASK_STATS QUEUE_STATS EVENT_STATS T
 
 const char *const weir_schema_upgrades[WEIR_SCHEMA_VERSION] = {
     [1] = ADD_PLACE("task_stats") ADD_PLACE("queue_stats") "PRAGMA user_version = 2;",
+    [2] = ITEM_STATS ITEM_INDEX "PRAGMA user_version = 3;",
 };

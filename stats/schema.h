@@ -6,7 +6,7 @@
 #define WEIR_SCHEMA_H
 
 enum {
-    WEIR_SCHEMA_VERSION = 2,
+    WEIR_SCHEMA_VERSION = 3,
     WEIR_SCHEMA_OLDEST = 1,               /* that can be read, and upgraded */
     WEIR_SCHEMA_APPLICATION = 0x77656972, /* "weir" */
 };

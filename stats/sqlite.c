@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "database.h"
+#include "items.h"
 #include "process.h"
 #include "writer.h"
 
@@ -48,6 +49,11 @@ static bool set_strings(weir_sqlite_writer *writer, const char *path, const weir
 
 static void free_memory(weir_sqlite_writer *writer)
 {
+    while (writer->items) {
+        weir_items *items = writer->items;
+        writer->items = items->next;
+        weir_items_free(items);
+    }
     while (writer->runs) {
         weir_run *run = writer->runs;
         writer->runs = run->next;
@@ -176,6 +182,26 @@ fail_memory:
 weir_observer *weir_sqlite_observer(weir_sqlite_writer *writer)
 {
     return &writer->observer;
+}
+
+int weir_sqlite_item_hook(weir_sqlite_writer *writer, const weir_sqlite_items *options, weir_task_hook *hook,
+                          weir_error *error)
+{
+    enum { MAX_CHOSEN = 1 << 16 };
+    static const weir_sqlite_items defaults;
+    options = options ? options : &defaults;
+    *hook = (weir_task_hook){ 0 };
+    if (options->num_slowest > MAX_CHOSEN || options->num_sampled > MAX_CHOSEN)
+        return weir_error_set(error, WEIR_EINVAL, 0, "num_slowest and num_sampled must not be above %d", MAX_CHOSEN);
+    weir_items *items = weir_items_new(writer, options);
+    if (!items)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    uv_mutex_lock(&writer->lock);
+    items->next = writer->items;
+    writer->items = items;
+    uv_mutex_unlock(&writer->lock);
+    *hook = (weir_task_hook){ .self = items, .end = weir_items_end };
+    return WEIR_OK;
 }
 
 int64_t weir_sqlite_run_id(weir_sqlite_writer *writer)

@@ -58,6 +58,7 @@ struct weir_sqlite_writer {
     uint64_t num_settled; /* of these, written or given up */
     uint64_t flush_to;    /* all up to this number are to be written now */
     weir_run *runs;       /* the latest first */
+    struct weir_items *items; /* collectors; each stays where it is until close */
     bool run_started;     /* the latest has started: the next start is another run's */
     int64_t num_lost;     /* of all runs */
     bool losses_untold;   /* some run's row does not say what was lost */
@@ -84,6 +85,10 @@ weir_observer weir_buffer_observer(weir_sqlite_writer *writer);
 
 /* Makes another run the current one; NULL = out of memory. */
 weir_run *weir_buffer_add_run_locked(weir_sqlite_writer *writer);
+
+/* Takes the entry over, or counts it as lost if there is no room: never waits. NULL is one that found no memory. Any
+   thread, no lock held. */
+void weir_buffer_offer(weir_sqlite_writer *writer, weir_entry *entry);
 
 /* Counts entries of a run as given up. */
 void weir_buffer_count_lost_locked(weir_sqlite_writer *writer, weir_run *run, int64_t count,

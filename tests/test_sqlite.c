@@ -49,7 +49,7 @@ static void columns_stand_in_the_order_of_the_design(void **state)
     assert_columns(path, "run",
                    "run_id, node_id, rank, pid, started, ended, status, threads, command, version, entries_lost");
     assert_columns(path, "stage", "run_id, name, kind, concurrency, queue_items, queue_bytes, output_order");
-    assert_int_equal(query_int(path, "PRAGMA user_version"), 2);
+    assert_int_equal(query_int(path, "PRAGMA user_version"), 3);
     assert_int_equal(query_int(path, "PRAGMA application_id"), 0x77656972);
     char *mode = query_text(path, "PRAGMA journal_mode");
     assert_string_equal(mode, "wal");
@@ -363,7 +363,7 @@ static void an_empty_file_is_adopted(void **state)
     const char *path = in_folder("empty.db");
     write_file(path, "", 0);
     close_writer(open_writer(path, NULL));
-    assert_int_equal(query_int(path, "PRAGMA user_version"), 2);
+    assert_int_equal(query_int(path, "PRAGMA user_version"), 3);
 }
 
 static void names_that_sqlite_knows_are_files_to_us(void **state)

@@ -81,7 +81,7 @@ const char tool_choosing[] =
 const char tool_files[] =
     "A database is a file of SQLite, with what was written last in two files beside it (-wal, -shm) while a run "
     "writes, or after one was killed: copy all three, or none is complete. Tables: task_stats, queue_stats, "
-    "event_stats, task_failures, run, stage.";
+    "event_stats, task_failures, item_stats, run, stage.";
 
 const tool_exit_status tool_exit_statuses[] = {
     { TOOL_DONE, "done" },

@@ -4,6 +4,7 @@
 
 #include <weir/batch.h>
 #include <weir/clock.h>
+#include <weir/cost.h>
 #include <weir/histogram.h>
 #include <weir/item.h>
 #include <weir/log.h>

@@ -20,11 +20,14 @@
 #ifndef WEIR_SQLITE_H
 #define WEIR_SQLITE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <weir/clock.h>
+#include <weir/cost.h>
 #include <weir/export.h>
 #include <weir/observer.h>
+#include <weir/op.h>
 #include <weir/status.h>
 
 #ifdef __cplusplus
@@ -59,6 +62,25 @@ WEIR_API int weir_sqlite_open(const char *path, const weir_sqlite_options *optio
  * pipeline is built. One pipeline at a time; each one that starts is a run of its own.
  */
 WEIR_API weir_observer *weir_sqlite_observer(weir_sqlite_writer *writer);
+
+/* Which items are recorded in the table item_stats. Setting this struct to all-0 is equivalent to defaults. */
+typedef struct weir_sqlite_items {
+    weir_item_cost_function *cost_of; /* what is known of an item beyond its stage, label and time: weir_frames_cost()
+                                         for decode stages (NULL = nothing). Runs on the tasks' threads */
+    uint32_t num_slowest;             /* of each lap, the ones that took longest (0 = 10) */
+    uint32_t num_sampled;             /* of each lap, so many others, each item with the same chance (0 = 10) */
+    bool all;                         /* every item, as it ends */
+} weir_sqlite_items;
+
+/*
+ * A task hook that records what single items cost, of tasks that succeeded (failed ones are in task_failures): put it
+ * among the task_hooks of a stage. The slowest and the sample are of all stages that share the hook, so give each its own.
+ * Valid until weir_sqlite_close(); make it before the pipeline is built. A task never waits for the database: items that
+ * find the buffer full are counted as lost. options may be NULL. WEIR_OK, or WEIR_EINVAL or WEIR_ENOMEM with *error (may
+ * be NULL) filled.
+ */
+WEIR_API int weir_sqlite_item_hook(weir_sqlite_writer *writer, const weir_sqlite_items *options, weir_task_hook *hook,
+                                   weir_error *error);
 
 /*
  * The id of the run: of the one that started last, if the writer has served several; that of the first is known from
