@@ -526,7 +526,8 @@ static void items_are_read_from_whatever_columns_there_are(void **state)
     (void)state;
     const char *path = record_four_laps();
     assert_times(WEIR_RECORD_ITEM, NULL, ""); /* no such table */
-    execute(path, "CREATE TABLE item_stats (id INTEGER PRIMARY KEY, timestamp REAL, run_id INTEGER, name TEXT,"
+    execute(path, "DROP TABLE item_stats;"
+                  "CREATE TABLE item_stats (id INTEGER PRIMARY KEY, timestamp REAL, run_id INTEGER, name TEXT,"
                   " label TEXT, elapsed REAL, codec TEXT, width INTEGER);"
                   "INSERT INTO item_stats VALUES (1, 1005, 1, '0:1:decode[10]', 'a.mp4', 0.5, 'h264', 640),"
                   " (2, 1015, 1, '0:1:decode[10]', 'b.mp4', 2.5, 'hevc', NULL)");

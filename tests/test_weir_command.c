@@ -413,6 +413,7 @@ static void slowest_knows_items_failures_and_laps(void **state)
     expect("weir slowest job.db", DONE);
     assert_has(out, "only the longest of each lap is known");
     execute(in_folder("job.db"),
+            "DROP TABLE item_stats;"
             "CREATE TABLE item_stats (id INTEGER PRIMARY KEY, timestamp REAL, run_id INTEGER, name TEXT, label TEXT, "
             "elapsed REAL, codec TEXT, width INTEGER, height INTEGER);"
             "INSERT INTO item_stats VALUES (1, 1005, 2, '0:1:decode[10]', 'big.mp4', 9.5, 'hevc', 3840, 2160),"
@@ -503,7 +504,7 @@ static void merge_and_check_do_what_they_say(void **state)
     expect("weir check old.db", DONE);
     assert_has(out, "--migrate");
     expect("weir check old.db --migrate", DONE);
-    assert_has(err, "schema 1 is now 2");
+    assert_has(err, "schema 1 is now 3");
     expect("weir check none.db --migrate", REFUSED);
     assert_int_not_equal(access(in_folder("none.db"), F_OK), 0);
 }
