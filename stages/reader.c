@@ -26,7 +26,7 @@ static int fail_memory(weir_error *error)
     return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 }
 
-static int check_duration(const weir_reader *reader, int64_t duration_ns, weir_error *error)
+static int check_duration(const weir_frame_reader *reader, int64_t duration_ns, weir_error *error)
 {
     if (duration_ns <= reader->max_duration_ns)
         return WEIR_OK;
@@ -37,7 +37,7 @@ static int check_duration(const weir_reader *reader, int64_t duration_ns, weir_e
 
 /* ---- packets ------------------------------------------------------------------------------------------------- */
 
-static void drop_cache(weir_reader *reader)
+static void drop_cache(weir_frame_reader *reader)
 {
     while (reader->num_cached > 0)
         av_packet_free(&reader->cache[--reader->num_cached]);
@@ -47,7 +47,7 @@ static void drop_cache(weir_reader *reader)
 }
 
 /* Keeps decoder->packet, or gives up keeping if that is too much; then reading again will do. */
-static void keep_packet(weir_reader *reader)
+static void keep_packet(weir_frame_reader *reader)
 {
     AVPacket *packet = reader->decoder->packet;
     reader->cached_bytes += (size_t)packet->size + sizeof *packet;
@@ -76,7 +76,7 @@ static void keep_packet(weir_reader *reader)
 }
 
 /* Reads all packets into the index. */
-static int scan(weir_reader *reader, weir_error *error)
+static int scan(weir_frame_reader *reader, weir_error *error)
 {
     weir_decoder *decoder = reader->decoder;
     uint64_t limit = reader->max_frames > min_limit_packets ? reader->max_frames : min_limit_packets;
@@ -99,7 +99,7 @@ static int scan(weir_reader *reader, weir_error *error)
 }
 
 /* To the beginning of the file, whatever its container is able to: with the codec's state new, too. */
-static int reopen(weir_reader *reader, weir_error *error)
+static int reopen(weir_frame_reader *reader, weir_error *error)
 {
     weir_decoder *decoder = reader->decoder;
     uint64_t num_errors = decoder->num_errors;
@@ -113,7 +113,7 @@ static int reopen(weir_reader *reader, weir_error *error)
 }
 
 /* Is the packet in decoder->packet that one? */
-static bool is_packet(const weir_reader *reader, size_t at)
+static bool is_packet(const weir_frame_reader *reader, size_t at)
 {
     const AVPacket *packet = reader->decoder->packet;
     const weir_packet_entry *entry = &reader->index.packets[at];
@@ -122,7 +122,7 @@ static bool is_packet(const weir_reader *reader, size_t at)
 
 /* After a seek: where are we? The first packet that can be told tells it, and is in decoder->packet. WEIR_EOF: nowhere
    before packet `at`. */
-static int find_place(weir_reader *reader, size_t at, weir_error *error)
+static int find_place(weir_frame_reader *reader, size_t at, weir_error *error)
 {
     enum { MAX_TRIES = 256 };
     for (unsigned try = 0; try < MAX_TRIES; try++) {
@@ -149,7 +149,7 @@ static int find_place(weir_reader *reader, size_t at, weir_error *error)
  * first after a seek may be cut differently than before (MPEG-TS), so that it is not recognised; then a second seek goes
  * somewhat further back.
  */
-static int seek(weir_reader *reader, size_t at, weir_error *error)
+static int seek(weir_frame_reader *reader, size_t at, weir_error *error)
 {
     enum { FURTHER = 16 };
     weir_decoder *decoder = reader->decoder;
@@ -166,7 +166,7 @@ static int seek(weir_reader *reader, size_t at, weir_error *error)
 }
 
 /* Would seeking save enough? */
-static bool is_far(const weir_reader *reader, size_t at)
+static bool is_far(const weir_frame_reader *reader, size_t at)
 {
     int64_t bytes = 0;
     for (size_t i = reader->file_packet; i < at && bytes < reader->far_bytes; i++)
@@ -175,7 +175,7 @@ static bool is_far(const weir_reader *reader, size_t at)
 }
 
 /* Reads on up to packet `at`, which is in decoder->packet then. */
-static int read_on(weir_reader *reader, size_t at, weir_error *error)
+static int read_on(weir_frame_reader *reader, size_t at, weir_error *error)
 {
     while (reader->file_packet <= at) {
         av_packet_unref(reader->decoder->packet);
@@ -193,7 +193,7 @@ static int fail_changed(weir_error *error)
 }
 
 /* Goes to packet `at`, which is in decoder->packet then, before a run: the codec may be another one afterwards. */
-static int go_to(weir_reader *reader, size_t at, weir_error *error)
+static int go_to(weir_frame_reader *reader, size_t at, weir_error *error)
 {
     int rc = WEIR_EOF;
     bool is_behind = at < reader->file_packet;
@@ -213,13 +213,13 @@ static int go_to(weir_reader *reader, size_t at, weir_error *error)
 }
 
 /* Packet `at` into decoder->packet, unless it is there. */
-static int fetch(weir_reader *reader, size_t at, weir_error *error)
+static int fetch(weir_frame_reader *reader, size_t at, weir_error *error)
 {
     int rc = read_on(reader, at, error);
     return rc == WEIR_EOF || (rc == WEIR_OK && !is_packet(reader, at)) ? fail_changed(error) : rc;
 }
 
-static int send(weir_reader *reader, size_t at, weir_error *error)
+static int send(weir_frame_reader *reader, size_t at, weir_error *error)
 {
     if (reader->cache)
         return weir_decoder_send(reader->decoder, reader->cache[at], error);
@@ -233,7 +233,7 @@ static int send(weir_reader *reader, size_t at, weir_error *error)
 /* ---- counting ------------------------------------------------------------------------------------------------ */
 
 /* The next frame of all, from packet run_packet on. */
-static int next_of_all(weir_reader *reader, weir_error *error)
+static int next_of_all(weir_frame_reader *reader, weir_error *error)
 {
     weir_decoder *decoder = reader->decoder;
     int rc;
@@ -246,7 +246,7 @@ static int next_of_all(weir_reader *reader, weir_error *error)
     return rc;
 }
 
-static int start_over(weir_reader *reader, weir_error *error)
+static int start_over(weir_frame_reader *reader, weir_error *error)
 {
     reader->run_packet = 0;
     reader->num_counted = 0;
@@ -295,7 +295,7 @@ static int64_t shown_ns(const weir_decoder *decoder)
 }
 
 /* Decodes everything for the sake of the timeline. */
-static int count_frames(weir_reader *reader, weir_timeline *timeline, weir_error *error)
+static int count_frames(weir_frame_reader *reader, weir_timeline *timeline, weir_error *error)
 {
     weir_decoder *decoder = reader->decoder;
     int64_t first_pts = AV_NOPTS_VALUE;
@@ -312,7 +312,7 @@ static int count_frames(weir_reader *reader, weir_timeline *timeline, weir_error
     return rc == WEIR_EOF ? WEIR_OK : rc;
 }
 
-static int next_counted(weir_reader *reader, weir_error *error)
+static int next_counted(weir_frame_reader *reader, weir_error *error)
 {
     int rc = WEIR_EOF;
     while (reader->next_target < reader->num_targets && (rc = next_of_all(reader, error)) == WEIR_OK) {
@@ -328,7 +328,7 @@ static int next_counted(weir_reader *reader, weir_error *error)
 
 /* ---- runs ---------------------------------------------------------------------------------------------------- */
 
-static size_t packet_of(const weir_reader *reader, size_t target)
+static size_t packet_of(const weir_frame_reader *reader, size_t target)
 {
     return reader->index.frames[reader->targets[target].frame];
 }
@@ -343,7 +343,7 @@ static void show_unsure(AVCodecContext *codec)
         codec->flags |= AV_CODEC_FLAG_OUTPUT_CORRUPT;
 }
 
-static int begin_run(weir_reader *reader, weir_error *error)
+static int begin_run(weir_frame_reader *reader, weir_error *error)
 {
     size_t target = reader->next_target;
     reader->run_start = weir_index_start_of(&reader->index, (size_t)reader->targets[target].frame);
@@ -365,7 +365,7 @@ static int begin_run(weir_reader *reader, weir_error *error)
 }
 
 /* For when the index has turned out to be wrong. */
-static int begin_last_resort(weir_reader *reader, weir_error *error)
+static int begin_last_resort(weir_frame_reader *reader, weir_error *error)
 {
     reader->is_last_resort = true;
     reader->is_running = true;
@@ -376,20 +376,20 @@ static int begin_last_resort(weir_reader *reader, weir_error *error)
 }
 
 /* Is it sent only for its own sake, and not wanted? */
-static bool can_skip(const weir_reader *reader, size_t at)
+static bool can_skip(const weir_frame_reader *reader, size_t at)
 {
     unsigned flags = reader->index.packets[at].flags;
     return !reader->is_last_resort && (flags & WEIR_PACKET_DISPOSABLE) && !(flags & WEIR_PACKET_WANTED);
 }
 
 /* Is it shown before the run's start, so that it may lack what it needs? */
-static bool is_leading(const weir_reader *reader, size_t at)
+static bool is_leading(const weir_frame_reader *reader, size_t at)
 {
     int64_t start_pts = reader->index.packets[reader->run_start].pts;
     return reader->run_start > 0 && reader->index.packets[at].pts < start_pts;
 }
 
-static int feed_run(weir_reader *reader, weir_error *error)
+static int feed_run(weir_frame_reader *reader, weir_error *error)
 {
     weir_decoder *decoder = reader->decoder;
     while (reader->run_packet <= reader->run_last && can_skip(reader, reader->run_packet))
@@ -409,7 +409,7 @@ static int feed_run(weir_reader *reader, weir_error *error)
 }
 
 /* Which target is the frame that has come? None: run_end. */
-static size_t find_target(const weir_reader *reader)
+static size_t find_target(const weir_frame_reader *reader)
 {
     size_t frame;
     if (!weir_index_find(&reader->index, reader->decoder->frame->pts, &frame))
@@ -421,7 +421,7 @@ static size_t find_target(const weir_reader *reader)
 }
 
 /* The targets up to that one will not come in this run. WEIR_MORE: another run may bring them. */
-static int pass_over(weir_reader *reader, size_t target, weir_error *error)
+static int pass_over(weir_frame_reader *reader, size_t target, weir_error *error)
 {
     bool has_damage = reader->decoder->num_errors > reader->run_errors;
     if (!has_damage && !reader->is_last_resort) {
@@ -434,7 +434,7 @@ static int pass_over(weir_reader *reader, size_t target, weir_error *error)
 }
 
 /* All that the run can give has come, and not all targets were in it. */
-static int end_run(weir_reader *reader, weir_error *error)
+static int end_run(weir_frame_reader *reader, weir_error *error)
 {
     int rc = pass_over(reader, reader->run_end, error);
     if (rc != WEIR_OK)
@@ -444,7 +444,7 @@ static int end_run(weir_reader *reader, weir_error *error)
 }
 
 /* Takes the frame that has come, or not (WEIR_MORE). */
-static int take_frame(weir_reader *reader, weir_error *error)
+static int take_frame(weir_frame_reader *reader, weir_error *error)
 {
     size_t target = find_target(reader);
     if (target == reader->run_end)
@@ -454,7 +454,7 @@ static int take_frame(weir_reader *reader, weir_error *error)
     return target > reader->next_target ? pass_over(reader, target, error) : WEIR_OK;
 }
 
-static int next_indexed(weir_reader *reader, weir_error *error)
+static int next_indexed(weir_frame_reader *reader, weir_error *error)
 {
     while (reader->next_target < reader->num_targets) {
         bool needs_run = !reader->is_running || reader->next_target >= reader->run_end;
@@ -485,7 +485,7 @@ static int compare_targets(const void *a, const void *b)
     return left->place < right->place ? -1 : 1;
 }
 
-static int set_targets(weir_reader *reader, const weir_selection *selection, weir_error *error)
+static int set_targets(weir_frame_reader *reader, const weir_selection *selection, weir_error *error)
 {
     reader->targets = calloc(selection->num_indices, sizeof *reader->targets);
     if (!reader->targets)
@@ -503,7 +503,7 @@ static int set_targets(weir_reader *reader, const weir_selection *selection, wei
     return WEIR_OK;
 }
 
-static int choose(weir_reader *reader, uint64_t seq, weir_error *error)
+static int choose(weir_frame_reader *reader, uint64_t seq, weir_error *error)
 {
     weir_decoder *decoder = reader->decoder;
     weir_timeline timeline = { 0 };
@@ -519,7 +519,8 @@ static int choose(weir_reader *reader, uint64_t seq, weir_error *error)
         rc = check_duration(reader, timeline.end_ns, error);
     if (rc == WEIR_OK && timeline.num_frames > 0) {
         decoder->num_errors = num_errors; /* those of the counting come again */
-        rc = weir_select(reader->sampling, &timeline, reader->seed, seq, reader->max_frames, &selection, error);
+        rc =
+            weir_select_frames(reader->sampling, &timeline, reader->seed, seq, reader->max_frames, &selection, error);
         if (rc == WEIR_OK)
             rc = set_targets(reader, &selection, error);
     }
@@ -528,7 +529,7 @@ static int choose(weir_reader *reader, uint64_t seq, weir_error *error)
     return rc;
 }
 
-int weir_reader_open(weir_reader *reader, const char *path, uint64_t seq, weir_error *error)
+int weir_frame_reader_open(weir_frame_reader *reader, const char *path, uint64_t seq, weir_error *error)
 {
     reader->path = path;
     reader->first_pts = AV_NOPTS_VALUE;
@@ -543,7 +544,7 @@ int weir_reader_open(weir_reader *reader, const char *path, uint64_t seq, weir_e
     return rc;
 }
 
-static int next_plain(weir_reader *reader, weir_error *error)
+static int next_plain(weir_frame_reader *reader, weir_error *error)
 {
     weir_decoder *decoder = reader->decoder;
     uint32_t count = reader->sampling->count;
@@ -561,7 +562,7 @@ static int next_plain(weir_reader *reader, weir_error *error)
     return check_duration(reader, time_of(decoder->frame, decoder->stream->time_base, reader->first_pts, 0), error);
 }
 
-int weir_reader_next(weir_reader *reader, weir_error *error)
+int weir_frame_reader_next(weir_frame_reader *reader, weir_error *error)
 {
     reader->num_repeats = 1;
     if (reader->way == WEIR_READER_PLAIN)
@@ -579,7 +580,7 @@ int weir_reader_next(weir_reader *reader, weir_error *error)
     return WEIR_OK;
 }
 
-int64_t weir_reader_pts(const weir_reader *reader)
+int64_t weir_frame_reader_pts(const weir_frame_reader *reader)
 {
     const AVFrame *frame = reader->decoder->frame;
     return reader->way == WEIR_READER_INDEXED ? frame->pts : frame->best_effort_timestamp;
@@ -597,7 +598,7 @@ static int compare_placed(const void *a, const void *b)
     return left->place < right->place ? -1 : left->place > right->place;
 }
 
-int weir_reader_order(const weir_reader *reader, size_t num_frames, size_t **order)
+int weir_frame_reader_order(const weir_frame_reader *reader, size_t num_frames, size_t **order)
 {
     *order = NULL;
     if (!reader->targets || reader->is_in_order)
@@ -624,7 +625,7 @@ int weir_reader_order(const weir_reader *reader, size_t num_frames, size_t **ord
     return WEIR_OK;
 }
 
-uint64_t weir_reader_estimate_frames(const weir_reader *reader)
+uint64_t weir_frame_reader_estimate_frames(const weir_frame_reader *reader)
 {
     if (reader->num_targets)
         return reader->num_targets;
@@ -633,13 +634,13 @@ uint64_t weir_reader_estimate_frames(const weir_reader *reader)
     return count && (count < num_frames || num_frames == 0) ? count : num_frames;
 }
 
-void weir_reader_close(weir_reader *reader)
+void weir_frame_reader_close(weir_frame_reader *reader)
 {
     drop_cache(reader);
     weir_index_reset(&reader->index);
     free(reader->targets);
     weir_decoder_close(reader->decoder);
-    *reader = (weir_reader){
+    *reader = (weir_frame_reader){
         .decoder = reader->decoder,
         .sampling = reader->sampling,
         .seed = reader->seed,

@@ -20,13 +20,13 @@ typedef struct weir_target {
     bool has_come;
 } weir_target;
 
-typedef enum weir_reader_way {
+typedef enum weir_frame_reader_way {
     WEIR_READER_PLAIN = 0, /* the frames as they come */
     WEIR_READER_COUNTED,   /* frames are counted as they come, and chosen by number */
     WEIR_READER_INDEXED,   /* packets are chosen by the index, frames by their timestamp */
-} weir_reader_way;
+} weir_frame_reader_way;
 
-typedef struct weir_reader {
+typedef struct weir_frame_reader {
     /* immutable after init */
     weir_decoder *decoder;
     const weir_sampling *sampling;
@@ -38,7 +38,7 @@ typedef struct weir_reader {
 
     /* of the open file */
     const char *path; /* the caller's */
-    weir_reader_way way;
+    weir_frame_reader_way way;
     weir_index index;
     AVPacket **cache; /* the packets in decode order; NULL = there are too many */
     size_t num_cached;
@@ -66,29 +66,29 @@ typedef struct weir_reader {
 
     /* of the current frame */
     unsigned num_repeats; /* how often it is in the result, at least once */
-} weir_reader;
+} weir_frame_reader;
 
 /* Opens the file and decides which frames are wanted. The path lives until the close; seq is the item's number. WEIR_OK, or
-   the failure with *error filled. Afterwards weir_reader_close(), whatever the result. */
-int weir_reader_open(weir_reader *reader, const char *path, uint64_t seq, weir_error *error);
+   the failure with *error filled. Afterwards weir_frame_reader_close(), whatever the result. */
+int weir_frame_reader_open(weir_frame_reader *reader, const char *path, uint64_t seq, weir_error *error);
 
 /* WEIR_OK: reader->decoder->frame is the next one, and num_repeats tells how often. WEIR_EOF: there are no more. Or a
    failure with *error filled. */
-int weir_reader_next(weir_reader *reader, weir_error *error);
+int weir_frame_reader_next(weir_frame_reader *reader, weir_error *error);
 
 /* Its timestamp; AV_NOPTS_VALUE = none. */
-int64_t weir_reader_pts(const weir_reader *reader);
+int64_t weir_frame_reader_pts(const weir_frame_reader *reader);
 
 /* How many frames the result will have; 0 = unknown. A guess if the way is plain. */
-uint64_t weir_reader_estimate_frames(const weir_reader *reader);
+uint64_t weir_frame_reader_estimate_frames(const weir_frame_reader *reader);
 
 /*
  * The frames came in presentation order; this tells the order that was asked for, if that is another one. *order, to be
  * freed, has num_frames elements: which frame, of those that came, belongs to each place; NULL = as they came. WEIR_OK or
  * WEIR_ENOMEM.
  */
-int weir_reader_order(const weir_reader *reader, size_t num_frames, size_t **order);
+int weir_frame_reader_order(const weir_frame_reader *reader, size_t num_frames, size_t **order);
 
-void weir_reader_close(weir_reader *reader);
+void weir_frame_reader_close(weir_frame_reader *reader);
 
 #endif

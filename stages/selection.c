@@ -347,8 +347,8 @@ static int take(list *chosen, const weir_sampling *sampling, const weir_timeline
     return WEIR_OK;
 }
 
-int weir_select(const weir_sampling *sampling, const weir_timeline *timeline, uint64_t seed, uint64_t seq,
-                uint64_t max_frames, weir_selection *selection, weir_error *error)
+int weir_select_frames(const weir_sampling *sampling, const weir_timeline *timeline, uint64_t seed, uint64_t seq,
+                       uint64_t max_frames, weir_selection *selection, weir_error *error)
 {
     list chosen = { .limit = max_frames, .error = error };
     uint64_t state = seed;

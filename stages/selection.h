@@ -38,8 +38,8 @@ void weir_timeline_reset(weir_timeline *timeline);
 
 /* The numbers, at least one. WEIR_OK; WEIR_ENOTFOUND (none such), WEIR_ELIMIT (more than max_frames) or WEIR_ENOMEM with
    *error filled. *selection is to be freed after success only. */
-int weir_select(const weir_sampling *sampling, const weir_timeline *timeline, uint64_t seed, uint64_t seq,
-                uint64_t max_frames, weir_selection *selection, weir_error *error);
+int weir_select_frames(const weir_sampling *sampling, const weir_timeline *timeline, uint64_t seed, uint64_t seq,
+                       uint64_t max_frames, weir_selection *selection, weir_error *error);
 void weir_selection_free(weir_selection *selection);
 
 #endif

@@ -25,7 +25,7 @@ enum { MAX_CACHED_BYTES = 16 << 20, FAR_BYTES = 1 << 20 };
 
 typedef struct video_worker {
     weir_decoder decoder;
-    weir_reader reader;
+    weir_frame_reader reader;
     weir_pictures pictures;
     weir_scaler scaler;
     weir_ffmpeg_log log;
@@ -77,7 +77,7 @@ static int video_worker_init(void *self, const void *config, weir_task *task)
         return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
     }
     weir_pictures_init(&worker->pictures, video);
-    worker->reader = (weir_reader){
+    worker->reader = (weir_frame_reader){
         .decoder = &worker->decoder,
         .sampling = &video->sampling,
         .seed = video->seed,
@@ -92,7 +92,7 @@ static int video_worker_init(void *self, const void *config, weir_task *task)
 static void end_item(video_worker *worker)
 {
     weir_pictures_reset(&worker->pictures);
-    weir_reader_close(&worker->reader);
+    weir_frame_reader_close(&worker->reader);
     weir_item_release(&worker->input);
     worker->is_between = false;
     worker->num_frames = 0;
@@ -123,7 +123,7 @@ void weir_video_describe(const weir_decoder *decoder, int source_width, int sour
 
 static uint64_t expected_frames(const video_worker *worker, const weir_video_config *video)
 {
-    uint64_t num_frames = weir_reader_estimate_frames(&worker->reader);
+    uint64_t num_frames = weir_frame_reader_estimate_frames(&worker->reader);
     return video->piece_frames && video->piece_frames < num_frames ? video->piece_frames : num_frames;
 }
 
@@ -207,9 +207,9 @@ static int check_strictly(const video_worker *worker, bool has_frame, weir_error
 /* The reader's next frame is put into pictures; or, at its end, that there are no more. */
 static int put_frame(video_worker *worker, const weir_video_config *video, weir_error *error)
 {
-    weir_reader *reader = &worker->reader;
+    weir_frame_reader *reader = &worker->reader;
     const AVFrame *frame = worker->decoder.frame;
-    int rc = weir_reader_next(reader, error);
+    int rc = weir_frame_reader_next(reader, error);
     if (video->damage == WEIR_DAMAGE_STRICT && (rc == WEIR_OK || rc == WEIR_EOF)) {
         int strict = check_strictly(worker, rc == WEIR_OK, error);
         rc = strict == WEIR_OK ? rc : strict;
@@ -224,7 +224,7 @@ static int put_frame(video_worker *worker, const weir_video_config *video, weir_
         worker->source_height = frame->height;
     }
     worker->num_frames += reader->num_repeats;
-    return weir_pictures_put(&worker->pictures, worker->decoder.stream, frame, weir_reader_pts(reader),
+    return weir_pictures_put(&worker->pictures, worker->decoder.stream, frame, weir_frame_reader_pts(reader),
                              reader->num_repeats, error);
 }
 
@@ -304,7 +304,7 @@ static int fill_piece(video_worker *worker, const weir_video_config *video, weir
 static int arrange(const video_worker *worker, weir_frames_builder *builder, weir_error *error)
 {
     size_t *from;
-    int rc = weir_reader_order(&worker->reader, builder->frames->num_frames, &from);
+    int rc = weir_frame_reader_order(&worker->reader, builder->frames->num_frames, &from);
     if (rc == WEIR_OK && from)
         rc = weir_frames_arrange(builder, from);
     free(from);
@@ -371,7 +371,7 @@ static int video_run(void *self, weir_item *in, weir_item *out, weir_task *task)
 
     weir_ffmpeg_log_begin(&worker->log, label[0] ? label : worker->path);
     if (is_first)
-        rc = weir_reader_open(&worker->reader, worker->path, weir_task_seq(task), &error);
+        rc = weir_frame_reader_open(&worker->reader, worker->path, weir_task_seq(task), &error);
     if (rc == WEIR_OK)
         rc = make_piece(worker, video, &frames, &error);
     weir_ffmpeg_log_end();

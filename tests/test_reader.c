@@ -33,7 +33,7 @@ typedef struct shot {
 typedef struct film {
     shot shots[MAX_SHOTS];
     size_t num_shots;
-    weir_reader_way way;
+    weir_frame_reader_way way;
     bool was_wrong_index; /* the last resort was needed */
     bool could_not_seek;
     uint64_t num_errors;
@@ -59,10 +59,10 @@ static uint64_t hash_frame(const AVFrame *frame)
     return hash;
 }
 
-static void put_in_order(film *taken, const weir_reader *reader)
+static void put_in_order(film *taken, const weir_frame_reader *reader)
 {
     size_t *order;
-    assert_int_equal(weir_reader_order(reader, taken->num_shots, &order), WEIR_OK);
+    assert_int_equal(weir_frame_reader_order(reader, taken->num_shots, &order), WEIR_OK);
     if (!order)
         return;
     shot *shots = calloc(taken->num_shots, sizeof *shots);
@@ -87,7 +87,7 @@ static int try_read(const char *path, const setting *how, film *taken, weir_erro
 {
     weir_decoder decoder = { .max_pixels = INT32_MAX };
     weir_sampling sampling = how->sampling;
-    weir_reader reader = {
+    weir_frame_reader reader = {
         .decoder = &decoder,
         .sampling = &sampling,
         .seed = how->seed,
@@ -99,9 +99,9 @@ static int try_read(const char *path, const setting *how, film *taken, weir_erro
     *taken = (film){ 0 };
     assert_int_equal(weir_sampling_init(&sampling, NULL), WEIR_OK);
     assert_int_equal(weir_decoder_init(&decoder), WEIR_OK);
-    int rc = weir_reader_open(&reader, path, how->seq, error);
-    while (rc == WEIR_OK && (rc = weir_reader_next(&reader, error)) == WEIR_OK) {
-        shot one = { .hash = hash_frame(decoder.frame), .pts = weir_reader_pts(&reader) };
+    int rc = weir_frame_reader_open(&reader, path, how->seq, error);
+    while (rc == WEIR_OK && (rc = weir_frame_reader_next(&reader, error)) == WEIR_OK) {
+        shot one = { .hash = hash_frame(decoder.frame), .pts = weir_frame_reader_pts(&reader) };
         for (unsigned i = 0; i < reader.num_repeats; i++)
             taken->shots[taken->num_shots++] = one;
     }
@@ -112,7 +112,7 @@ static int try_read(const char *path, const setting *how, film *taken, weir_erro
     taken->num_missing = reader.num_missing;
     if (rc == WEIR_EOF)
         put_in_order(taken, &reader);
-    weir_reader_close(&reader);
+    weir_frame_reader_close(&reader);
     weir_decoder_free(&decoder);
     weir_sampling_free(&sampling);
     return rc == WEIR_EOF ? WEIR_OK : rc;
@@ -144,7 +144,7 @@ static void assert_shot(const char *path, const char *what, size_t i, size_t fra
 typedef struct clip {
     const char *name;
     const char *arguments;
-    weir_reader_way way; /* that it must be read, where something is chosen; plain: either */
+    weir_frame_reader_way way; /* that it must be read, where something is chosen; plain: either */
 } clip;
 
 #define SOURCE "-f lavfi -i testsrc2=s=176x144:d=1.6:r=30,noise=alls=12:allf=t "
@@ -222,13 +222,13 @@ enum { NUM_CLIPS = sizeof clips / sizeof clips[0], NUM_COPIES = sizeof copies / 
 
 typedef struct sample {
     const char *path;
-    weir_reader_way way;
+    weir_frame_reader_way way;
 } sample;
 
 static sample samples[MAX_CLIPS];
 static size_t num_samples;
 
-static void add_sample(const char *path, weir_reader_way way)
+static void add_sample(const char *path, weir_frame_reader_way way)
 {
     if (!path)
         return;
@@ -289,7 +289,7 @@ static const setting from_memory = { .max_cached_bytes = CACHE_BYTES };
 static const setting by_reading = { .far_bytes = INT64_MAX };
 static const setting by_seeking = { .far_bytes = 1 };
 
-typedef void (*check_function)(const char *path, weir_reader_way way, setting how);
+typedef void (*check_function)(const char *path, weir_frame_reader_way way, setting how);
 
 static void for_all_samples(check_function check)
 {
@@ -305,7 +305,7 @@ static void for_all_samples(check_function check)
     }
 }
 
-static void check_way(const char *path, weir_reader_way way)
+static void check_way(const char *path, weir_frame_reader_way way)
 {
     if (way != WEIR_READER_PLAIN && chosen.way != way)
         fail_msg("%s: read the way %d, not %d", path, (int)chosen.way, (int)way);
@@ -319,7 +319,7 @@ static bool is_whole(void)
     return all.num_errors == 0;
 }
 
-static void check_lists(const char *path, weir_reader_way way, setting how)
+static void check_lists(const char *path, weir_frame_reader_way way, setting how)
 {
     int64_t indices[64];
     int64_t num_frames = (int64_t)all.num_shots;
@@ -343,7 +343,7 @@ static void lists_of_frames_give_those_frames(void **state)
     assert_true(num_sought > NUM_CLIPS / 2);
 }
 
-static void check_single(const char *path, weir_reader_way way, setting how)
+static void check_single(const char *path, weir_frame_reader_way way, setting how)
 {
     size_t step = all.num_shots > 60 ? all.num_shots / 4 : how.max_cached_bytes ? 2 : 13;
     for (size_t i = how.max_cached_bytes ? 1 : 0; is_whole() && i < all.num_shots; i += step) {
@@ -362,7 +362,7 @@ static void a_frame_alone_is_the_same(void **state)
     for_all_samples(check_single);
 }
 
-static void check_every(const char *path, weir_reader_way way, setting how)
+static void check_every(const char *path, weir_frame_reader_way way, setting how)
 {
     for (uint32_t every = 1; is_whole() && every < 12; every += 5) {
         how.sampling = (weir_sampling){ .what = WEIR_SAMPLE_EVERY, .every = every };
@@ -380,7 +380,7 @@ static void every_so_many_frames_are_the_same(void **state)
     for_all_samples(check_every);
 }
 
-static void check_keys(const char *path, weir_reader_way way, setting how)
+static void check_keys(const char *path, weir_frame_reader_way way, setting how)
 {
     how.sampling = (weir_sampling){ .what = WEIR_SAMPLE_KEYFRAMES };
     if (!is_whole())

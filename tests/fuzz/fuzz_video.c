@@ -152,21 +152,21 @@ static void run_reader(const weir_video_config *config, const char *path)
     weir_error error = { 0 };
     weir_ffmpeg_log log;
     weir_decoder decoder = { .should_stop = has_asked_enough, .max_pixels = (int64_t)config->max_pixels };
-    weir_reader reader = { .decoder = &decoder,
-                           .sampling = &config->sampling,
-                           .seed = config->seed,
-                           .max_frames = config->max_frames,
-                           .max_duration_ns = INT64_MAX,
-                           .far_bytes = 1 };
+    weir_frame_reader reader = { .decoder = &decoder,
+                                 .sampling = &config->sampling,
+                                 .seed = config->seed,
+                                 .max_frames = config->max_frames,
+                                 .max_duration_ns = INT64_MAX,
+                                 .far_bytes = 1 };
     weir_ffmpeg_log_begin(&log, path);
     if (weir_decoder_init(&decoder) != WEIR_OK)
         abort();
-    int rc = weir_reader_open(&reader, path, 7, &error);
+    int rc = weir_frame_reader_open(&reader, path, 7, &error);
     while (rc == WEIR_OK)
-        rc = weir_reader_next(&reader, &error);
+        rc = weir_frame_reader_next(&reader, &error);
     if (rc != WEIR_EOF && !error.status)
         abort(); /* a failure has a reason */
-    weir_reader_close(&reader);
+    weir_frame_reader_close(&reader);
     weir_decoder_free(&decoder);
     weir_ffmpeg_log_end();
 }
