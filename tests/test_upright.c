@@ -480,7 +480,7 @@ static void pieces_are_turned_and_filtered_like_the_whole(void **state)
     const char *path = make_turned(make_long(), "long_pieces.mp4", &turns[2]);
     weir_sampling rate = { .what = WEIR_SAMPLE_RATE, .rate_num = 70 };
     assert_pieces(path, chosen((weir_sampling){ 0 }, NULL), 7);
-    assert_pieces(path, chosen(rate, NULL), 7);
+    assert_pieces(path, chosen(rate, NULL), 8); /* frames that are repeated in the next piece, too */
     if (!has_filters())
         skip();
     for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) {
@@ -521,10 +521,11 @@ static void a_filter_that_goes_on_for_ever_can_be_stopped(void **state)
         skip();
     const char *path = make_long();
     weir_video_config config = chosen((weir_sampling){ 0 }, "loop=loop=-1:size=1");
-    config.width = config.height = 32;
-    config.max_bytes = 1 << 28;
+    config.pixel = WEIR_PIXEL_GRAY8; /* so small that the limits are far away */
+    config.width = config.height = 8;
     weir_pipeline *pipeline = start_with(path, &config, &(weir_stage_options){ .task_deadline_ns = WEIR_SECOND / 4 });
-    assert_null(next_frames(pipeline));
+    weir_item item;
+    assert_int_equal(weir_next(pipeline, &item, 10 * WEIR_SECOND), WEIR_EOF); /* the limits would take longer */
     weir_error error = { 0 };
     weir_stage_error(pipeline, "decode", &error);
     assert_int_equal(error.status, WEIR_ETIMEDOUT);
