@@ -247,6 +247,28 @@ static void each_fault_is_found(void **state)
     }
 }
 
+/* The clock of the wall is read a moment after a lap was cut; on a busy machine that moment may be long. */
+static void timestamps_may_be_a_little_late(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    record_rank(path, 0);
+    execute(path, "UPDATE task_stats SET timestamp = timestamp + 0.2 WHERE id = 1;"
+                  "UPDATE queue_stats SET timestamp = timestamp + 0.2 WHERE id <= 3");
+    assert_string_equal(check(path).texts, "");
+}
+
+static void short_laps_told_twice_are_found(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer = recording_begin(path, "node", 0, 1000);
+    for (int i = 0; i < 2; i++)
+        record_lap(writer, &(invented_lap){ .at = 1000.1, .elapsed = 0.1, .num_tasks = 4 });
+    recording_end(writer, 1001);
+    assert_string_equal(check(path).checks, "laps ");
+}
+
 static void many_faults_of_a_kind_are_counted(void **state)
 {
     (void)state;
@@ -378,6 +400,8 @@ int main(void)
         TEST(what_cannot_be_read_whole_leaves_the_target_as_it_was),
         TEST(what_a_run_has_written_has_no_fault),
         TEST(each_fault_is_found),
+        TEST(timestamps_may_be_a_little_late),
+        TEST(short_laps_told_twice_are_found),
         TEST(many_faults_of_a_kind_are_counted),
         TEST(a_run_that_has_not_ended_is_a_note),
         TEST(a_change_of_concurrency_is_no_fault),
