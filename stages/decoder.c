@@ -5,7 +5,10 @@
 #include "decoder.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+
+#include <weir/clock.h>
 
 #include "ffmpeg.h"
 
@@ -214,9 +217,22 @@ static int open_codec(weir_decoder *decoder, const AVCodec *codec, weir_error *e
     return rc < 0 ? weir_ffmpeg_error(error, rc, "cannot open the decoder") : WEIR_OK;
 }
 
+/* What the file is. A server need not tell its size. */
+static void note_source(weir_decoder *decoder)
+{
+    const AVCodecParameters *parameters = decoder->stream->codecpar;
+    int64_t size_bytes = decoder->format->pb ? avio_size(decoder->format->pb) : 0;
+    weir_item_cost *cost = &decoder->cost;
+    cost->size_bytes = size_bytes > 0 ? (uint64_t)size_bytes : 0;
+    cost->width = (uint32_t)FFMAX(parameters->width, 0);
+    cost->height = (uint32_t)FFMAX(parameters->height, 0);
+    snprintf(cost->codec, sizeof cost->codec, "%s", avcodec_get_name(parameters->codec_id));
+}
+
 int weir_decoder_open(weir_decoder *decoder, const char *path, weir_error *error)
 {
     const AVCodec *codec = NULL;
+    int64_t start_ns = weir_now_ns();
     int rc = open_container(decoder, path, error);
     if (rc == WEIR_OK)
         rc = probe(decoder, error);
@@ -226,6 +242,9 @@ int weir_decoder_open(weir_decoder *decoder, const char *path, weir_error *error
         rc = check_size(decoder, error);
     if (rc == WEIR_OK)
         rc = open_codec(decoder, codec, error);
+    if (rc == WEIR_OK)
+        note_source(decoder);
+    decoder->cost.open_ns += weir_now_ns() - start_ns;
     return rc;
 }
 
@@ -248,7 +267,9 @@ static int note_damage(weir_decoder *decoder, int averror, weir_error *error)
 static int read_any_packet(weir_decoder *decoder)
 {
     const AVIOContext *avio = decoder->format->pb;
+    int64_t start_ns = weir_now_ns();
     int rc = av_read_frame(decoder->format, decoder->packet);
+    decoder->cost.demux_ns += weir_now_ns() - start_ns;
     return rc == AVERROR_EOF && avio && avio->error < 0 ? avio->error : rc;
 }
 
@@ -283,14 +304,18 @@ int weir_decoder_send(weir_decoder *decoder, const AVPacket *packet, weir_error 
     if (is_stopped(decoder))
         return fail_stopped(error);
     decoder->draining |= !packet;
+    int64_t start_ns = weir_now_ns();
     int rc = avcodec_send_packet(decoder->codec, packet);
+    decoder->cost.decode_ns += weir_now_ns() - start_ns;
     return rc < 0 && rc != AVERROR_EOF ? note_damage(decoder, rc, error) : WEIR_OK;
 }
 
 int weir_decoder_receive(weir_decoder *decoder, weir_error *error)
 {
     for (;;) {
+        int64_t start_ns = weir_now_ns();
         int rc = avcodec_receive_frame(decoder->codec, decoder->frame);
+        decoder->cost.decode_ns += weir_now_ns() - start_ns;
         if (rc == 0)
             return WEIR_OK;
         if (rc == AVERROR_EOF || (rc == AVERROR(EAGAIN) && decoder->draining))

@@ -11,6 +11,7 @@
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
 
+#include <weir/cost.h>
 #include <weir/status.h>
 
 #include "input.h"
@@ -37,6 +38,10 @@ typedef struct weir_decoder {
     unsigned num_drain_errors; /* since then */
     uint64_t num_errors;       /* packets that could not be read or decoded */
     int first_averror;         /* the first of these; 0 = none */
+
+    /* Adds up, also over several openings, until the caller sets it to zero: times of opening, reading and decoding, and
+       what is known of the file. */
+    weir_item_cost cost;
 } weir_decoder;
 
 /* *decoder is all-zero but for what is immutable. WEIR_OK or WEIR_ENOMEM. After any result weir_decoder_free(). */

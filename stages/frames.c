@@ -26,6 +26,15 @@ void weir_frames_free(void *self)
     free(frames);
 }
 
+bool weir_frames_cost(const weir_item *out, weir_item_cost *cost)
+{
+    const weir_frames *frames = out->data;
+    if (out->release != weir_frames_free) /* another stage's */
+        return false;
+    *cost = frames->cost;
+    return true;
+}
+
 static size_t data_bytes(const weir_frames_builder *builder, size_t num_frames)
 {
     return num_frames * builder->frame_bytes + WEIR_SCALER_SLACK_BYTES;

@@ -13,10 +13,12 @@
 #include "ffmpeg.h"
 #include "frames.h"
 #include "scaler.h"
+#include "upright.h"
 #include "video.h"
 
 typedef struct image_worker {
     weir_decoder decoder;
+    weir_upright upright;
     weir_scaler scaler;
     weir_ffmpeg_log log;
     weir_task *task; /* the one that runs */
@@ -32,6 +34,7 @@ static weir_video_config video_config_of(const weir_image_config *image)
         .pixel = image->pixel,
         .layout = image->layout,
         .scaler = image->scaler,
+        .no_autorotate = image->no_autorotate,
         .max_pixels = image->max_pixels,
         .input = image->input,
         .io_timeout_ns = image->io_timeout_ns,
@@ -84,6 +87,7 @@ static void image_worker_free(void *self)
 {
     image_worker *worker = self;
     weir_scaler_reset(&worker->scaler);
+    weir_upright_free(&worker->upright);
     weir_decoder_free(&worker->decoder);
 }
 
@@ -114,14 +118,20 @@ static bool is_damaged(const image_worker *worker)
 /* The picture is decoded: scales it into a result. */
 static int make_result(image_worker *worker, const weir_video_config *video, weir_frames **frames, weir_error *error)
 {
-    const weir_decoder *decoder = &worker->decoder;
+    weir_decoder *decoder = &worker->decoder;
     const AVFrame *picture = decoder->frame;
     weir_frames_builder builder = { 0 };
+    uint8_t *data;
+    int64_t start_ns = weir_now_ns();
+    int rc = video->no_autorotate ? WEIR_OK
+                                  : weir_upright_run(&worker->upright, decoder->stream, picture, &picture, error);
+    if (rc != WEIR_OK)
+        return rc;
+
     int width = video->width ? (int)video->width : picture->width;
     int height = video->height ? (int)video->height : picture->height;
-    uint8_t *data;
     weir_scaler_set(&worker->scaler, video, width, height);
-    int rc = weir_frames_begin(&builder, video, (uint32_t)width, (uint32_t)height, 1, error);
+    rc = weir_frames_begin(&builder, video, (uint32_t)width, (uint32_t)height, 1, error);
     if (rc == WEIR_OK)
         rc = weir_frames_next(&builder, &data, error);
     if (rc == WEIR_OK)
@@ -131,10 +141,15 @@ static int make_result(image_worker *worker, const weir_video_config *video, wei
         return rc;
     }
     weir_frames_commit(&builder, 0);
-    weir_video_describe(decoder, picture->width, picture->height, builder.frames);
+    weir_video_describe(decoder, decoder->frame->width, decoder->frame->height, builder.frames);
     weir_scaler_describe(&worker->scaler, builder.frames);
     builder.frames->num_corrupt_frames = is_damaged(worker);
     builder.frames->num_errors = decoder->num_errors;
+    decoder->cost.scale_ns = weir_now_ns() - start_ns;
+    decoder->cost.num_frames = 1;
+    decoder->cost.width = builder.frames->source_width; /* not known before it is decoded */
+    decoder->cost.height = builder.frames->source_height;
+    builder.frames->cost = decoder->cost;
     *frames = weir_frames_end(&builder);
     return WEIR_OK;
 }
@@ -177,6 +192,7 @@ static int image_run(void *self, weir_item *in, weir_item *out, weir_task *task)
         return weir_task_fail(task, WEIR_EINVAL, 0, "the item has no data: neither a path nor bytes");
 
     worker->task = task;
+    worker->decoder.cost = (weir_item_cost){ 0 };
     weir_ffmpeg_log_begin(&worker->log, label[0] ? label : path);
     int rc = decode_picture(worker, path, &frames, &error);
     weir_ffmpeg_log_end();

@@ -94,6 +94,7 @@ static void end_item(video_worker *worker)
     weir_pictures_reset(&worker->pictures);
     weir_frame_reader_close(&worker->reader);
     weir_item_release(&worker->input);
+    worker->decoder.cost = (weir_item_cost){ 0 };
     worker->is_between = false;
     worker->num_frames = 0;
     worker->picture = NULL;
@@ -152,10 +153,14 @@ bool weir_video_is_corrupt(const AVFrame *frame)
 static int make_frame(video_worker *worker, const weir_frames_builder *builder, uint8_t *data, weir_error *error)
 {
     bool is_first = builder->frames->num_frames == 0;
+    int64_t start_ns = weir_now_ns();
+    int rc = WEIR_OK;
     if (is_first || !worker->pictures.is_again)
-        return weir_scaler_run(&worker->scaler, worker->picture, data, error);
-    memcpy(data, data - builder->frame_bytes, builder->frame_bytes);
-    return WEIR_OK;
+        rc = weir_scaler_run(&worker->scaler, worker->picture, data, error);
+    else
+        memcpy(data, data - builder->frame_bytes, builder->frame_bytes);
+    worker->decoder.cost.scale_ns += weir_now_ns() - start_ns;
+    return rc;
 }
 
 static int add_picture(video_worker *worker, const weir_video_config *video, weir_frames_builder *builder,
@@ -224,8 +229,11 @@ static int put_frame(video_worker *worker, const weir_video_config *video, weir_
         worker->source_height = frame->height;
     }
     worker->num_frames += reader->num_repeats;
-    return weir_pictures_put(&worker->pictures, worker->decoder.stream, frame, weir_frame_reader_pts(reader),
-                             reader->num_repeats, error);
+    int64_t start_ns = weir_now_ns();
+    rc = weir_pictures_put(&worker->pictures, worker->decoder.stream, frame, weir_frame_reader_pts(reader),
+                           reader->num_repeats, error);
+    worker->decoder.cost.scale_ns += weir_now_ns() - start_ns;
+    return rc;
 }
 
 /* A filter may make pictures without end, and out of nothing: the reader would not notice. */
@@ -246,7 +254,9 @@ static int next_picture(video_worker *worker, const weir_video_config *video, we
 {
     for (;;) {
         const AVFrame *picture;
+        int64_t start_ns = weir_now_ns();
         int rc = weir_pictures_get(&worker->pictures, &picture, &worker->pts, error);
+        worker->decoder.cost.scale_ns += weir_now_ns() - start_ns;
         if (rc == WEIR_OK)
             rc = check_picture(worker, video, error);
         if (rc == WEIR_OK)
@@ -328,6 +338,8 @@ static int make_piece(video_worker *worker, const weir_video_config *video, weir
     piece->first_frame = worker->num_done;
     piece->is_last_piece = rc == WEIR_OK;
     worker->num_done += piece->num_frames;
+    piece->cost = worker->decoder.cost;
+    piece->cost.num_frames = worker->num_done;
     *frames = piece;
     return rc;
 }

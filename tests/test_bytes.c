@@ -68,6 +68,19 @@ static weir_frames *decode_bytes(weir_bytes *bytes, weir_error *error)
 
 /* ---- memory ------------------------------------------------------------------------------------------------- */
 
+static void assert_costs(const weir_frames *frames)
+{
+    weir_item_cost cost = { 0 };
+    assert_true(weir_frames_cost(&(weir_item){ .data = (void *)frames, .release = weir_frames_free }, &cost));
+    assert_false(weir_frames_cost(&(weir_item){ .data = (void *)frames, .release = free }, &cost));
+    assert_string_equal(cost.codec, frames->codec);
+    assert_int_equal(cost.width, 160);
+    assert_int_equal(cost.height, 120);
+    assert_int_equal(cost.num_frames, frames->num_frames);
+    assert_true(cost.size_bytes > 1000);
+    assert_true(cost.open_ns > 0 && cost.demux_ns > 0 && cost.decode_ns > 0 && cost.scale_ns > 0);
+}
+
 static void assert_same_from_memory(const char *path, const char *name)
 {
     weir_error error = { 0 };
@@ -78,6 +91,9 @@ static void assert_same_from_memory(const char *path, const char *name)
         fail_msg("%s: %s", path, error.message);
     assert_int_equal(frames->num_frames, expected->num_frames);
     assert_int_equal(frames->num_errors, 0);
+    assert_costs(expected);
+    assert_costs(frames);
+    assert_int_equal(frames->cost.size_bytes, expected->cost.size_bytes);
     assert_memory_equal(frames->data, expected->data,
                         (size_t)frames->num_frames * frames->height * frames->width * frames->channels);
     assert_memory_equal(frames->pts, expected->pts, frames->num_frames * sizeof *frames->pts);

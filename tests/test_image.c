@@ -108,6 +108,38 @@ static void pictures_are_ffmpegs_bytes(void **state)
     }
 }
 
+/* An EXIF block that says "turn by a quarter, clockwise", behind the first two bytes of a JPEG file. */
+static const uint8_t turned[] = { 0xff, 0xe1, 0,    34,   'E', 'x', 'i', 'f', 0, 0, 'M', 'M', 0, 42, 0, 0, 0, 8,
+                                  0,    1,    0x01, 0x12, 0,   3,   0,   0,   0, 1, 0,   6,   0, 0,  0, 0, 0, 0 };
+
+static void a_cameras_orientation_is_applied(void **state)
+{
+    (void)state;
+    weir_error error = { 0 };
+    weir_bytes *whole = bytes_of_file(clips_make(pictures[0].name, pictures[0].arguments), NULL);
+    uint8_t *bytes = malloc(whole->size_bytes + sizeof turned);
+    const char *path = clips_path("turned.jpg");
+    assert_non_null(bytes);
+    memcpy(bytes, whole->data, 2);
+    memcpy(bytes + 2, turned, sizeof turned);
+    memcpy(bytes + 2 + sizeof turned, whole->data + 2, whole->size_bytes - 2);
+    clips_write(path, bytes, whole->size_bytes + sizeof turned);
+    free(bytes);
+    weir_bytes_free(whole);
+
+    weir_frames *upright = decode_path(path, &(weir_image_config){ .scaler = WEIR_SCALER_EXACT }, &error);
+    weir_frames *coded =
+        decode_path(path, &(weir_image_config){ .scaler = WEIR_SCALER_EXACT, .no_autorotate = true }, &error);
+    assert_non_null(upright);
+    assert_non_null(coded);
+    assert_int_equal(coded->width, 320);
+    assert_int_equal(upright->width, 240);
+    assert_int_equal(upright->height, 320);
+    assert_int_equal(upright->source_width, 320);
+    weir_frames_free(upright);
+    weir_frames_free(coded);
+}
+
 static void pictures_from_memory_are_those_from_the_file(void **state)
 {
     (void)state;
@@ -122,6 +154,12 @@ static void pictures_from_memory_are_those_from_the_file(void **state)
     assert_non_null(frames);
     assert_int_equal(frames->width, 320);
     assert_int_equal(frames->height, 240);
+    weir_item_cost cost = { 0 };
+    assert_true(weir_frames_cost(&(weir_item){ .data = frames, .release = weir_frames_free }, &cost));
+    assert_string_equal(cost.codec, "mjpeg");
+    assert_int_equal(cost.width, 320);
+    assert_int_equal(cost.num_frames, 1);
+    assert_true(cost.size_bytes > 1000 && cost.decode_ns > 0 && cost.scale_ns > 0);
     assert_memory_equal(frames->data, expected->data, 320 * 240 * 3);
     assert_string_equal(frames->sidecars->name, "sidecar");
     weir_frames_free(frames);
@@ -187,6 +225,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pictures_are_ffmpegs_bytes),
+        cmocka_unit_test(a_cameras_orientation_is_applied),
         cmocka_unit_test(pictures_from_memory_are_those_from_the_file),
         cmocka_unit_test(what_is_no_picture_fails_and_says_why),
         cmocka_unit_test(a_damaged_picture_is_counted),

@@ -12,6 +12,7 @@
 #ifndef WEIR_IMAGE_H
 #define WEIR_IMAGE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <weir/bytes.h>
@@ -32,6 +33,7 @@ typedef struct weir_image_config {
     weir_pixel pixel;
     weir_layout layout;
     weir_scaler_kind scaler;
+    bool no_autorotate;      /* otherwise the orientation that a camera notes (EXIF) is applied */
     uint64_t max_pixels;     /* of the picture in the file (0 = 2^26) */
     uint64_t max_file_bytes; /* of a path or URL, which is read as a whole (0 = 256 MiB) */
     weir_input_kind input;

@@ -28,6 +28,7 @@
 #include <stdint.h>
 
 #include <weir/bytes.h>
+#include <weir/cost.h>
 #include <weir/export.h>
 #include <weir/op.h>
 #include <weir/sampling.h>
@@ -147,6 +148,8 @@ typedef struct weir_frames {
     weir_bytes *sidecars; /* the other files of the sample that the bytes came in; NULL = none. Take them out and
                                     leave NULL to keep them */
 
+    weir_item_cost cost; /* of the item; in pieces, so far */
+
     uint64_t num_missing_frames; /* so far, of those asked for: damage has cost them */
     uint64_t first_frame;        /* in pieces: how many frames of the item were in the pieces before this one */
     bool is_last_piece;          /* no more of this item will come; true without pieces */
@@ -154,6 +157,10 @@ typedef struct weir_frames {
 
 /* Frees a weir_frames and all it holds; the type is that of weir_item.release. NULL is fine. Any thread. */
 WEIR_API void weir_frames_free(void *frames);
+
+/* weir_frames.cost of a decode stage's item, for weir_sqlite_items.cost_of: a weir_item_cost_function. Rotation and filters
+   count as scaling. */
+WEIR_API bool weir_frames_cost(const weir_item *out, weir_item_cost *cost);
 
 /* The stage. */
 extern WEIR_API const weir_op weir_video_decode;
