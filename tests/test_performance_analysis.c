@@ -1,7 +1,7 @@
 /*
  * performance_analysis from outside, as its users and their scripts see it: command line, texts, exit status, database.
  *
- * All tests share one folder with 200 files: 198 links to three tiny clips, and two that are damaged.
+ * The tests share a folder with 200 files: 198 links to three tiny clips, and two that are damaged.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,10 +25,11 @@
 
 #include "program.h"
 
-enum { NUM_FILES = 200, NUM_CORRUPT = 2, NUM_CLIPS = 3, MAX_ARGUMENTS = 24 };
+enum { NUM_FILES = 200, NUM_FEW = 22, NUM_CORRUPT = 2, NUM_CLIPS = 3, MAX_ARGUMENTS = 24 };
 
 static char *work;    /* this program's folder */
 static char *dataset; /* in it: the 200 files */
+static char *few;     /* in it: 22 files, two of them damaged, for tests that are not about numbers */
 static char *large;   /* in it: so many files that no run gets through them in the time of a test */
 static char *db_path; /* in it; not there when a test begins */
 
@@ -105,6 +106,9 @@ static int set_up(void **state)
         make_clip(clips[i], sizes[i], 5);
     }
     make_dataset(clips);
+    few = make_subfolder("few");
+    link_files(few, clips[0], "clip", 0, NUM_FEW - NUM_CORRUPT, 1);
+    make_corrupt(few);
 
     large = make_subfolder("large");
     char *longer = path_in(sources, "longer.mp4");
@@ -122,6 +126,7 @@ static int tear_down(void **state)
 {
     (void)state;
     free(dataset);
+    free(few);
     free(large);
     free(db_path);
     remove_folder(work);
@@ -350,10 +355,10 @@ static void failed_files_are_listed_with_their_reason_below_the_summary(void **s
 {
     (void)state;
     struct program program;
-    run(&program, dataset, OPTIONS("--concurrency", "4"));
+    run(&program, few, OPTIONS("--concurrency", "4"));
     assert_int_equal(program.status, 0);
     char *rest = program.out;
-    expect_summary(&rest, "0:1:decode[4]", NUM_FILES, NUM_CORRUPT);
+    expect_summary(&rest, "0:1:decode[4]", NUM_FEW, NUM_CORRUPT);
     assert_non_null(strstr(rest, "/damaged-text.mp4"));
     assert_non_null(strstr(rest, "/damaged-empty.mp4"));
     assert_non_null(strstr(rest, "Invalid data found"));
@@ -384,7 +389,7 @@ static void spdl_reads_the_database(void **state)
 {
     (void)state;
     struct program program;
-    run(&program, dataset, OPTIONS("--concurrency", "4"));
+    run(&program, few, OPTIONS("--concurrency", "4"));
     assert_int_equal(program.status, 0);
     program_free(&program);
 
@@ -412,13 +417,13 @@ static void one_database_holds_many_runs_and_the_summary_is_of_the_last(void **s
 {
     (void)state;
     struct program program;
-    run(&program, dataset, OPTIONS("--concurrency", "4"));
+    run(&program, few, OPTIONS("--concurrency", "4"));
     program_free(&program);
-    run(&program, dataset, OPTIONS("--concurrency", "2", "--glob", "damaged-*"));
+    run(&program, few, OPTIONS("--concurrency", "2", "--glob", "damaged-*"));
     char *rest = program.out;
     expect_summary(&rest, "0:1:decode[2]", NUM_CORRUPT, NUM_CORRUPT);
     assert_int_equal(query_count("SELECT count(*) FROM run"), 2);
-    assert_int_equal(query_count("SELECT sum(num_tasks) FROM task_stats"), NUM_FILES + NUM_CORRUPT);
+    assert_int_equal(query_count("SELECT sum(num_tasks) FROM task_stats"), NUM_FEW + NUM_CORRUPT);
     program_free(&program);
 }
 
@@ -426,7 +431,7 @@ static void stderr_has_the_log_and_stdout_only_the_summary(void **state)
 {
     (void)state;
     struct program program;
-    run(&program, dataset, NULL);
+    run(&program, few, NULL);
     assert_non_null(strstr(program.err, "damaged-text.mp4"));
     assert_null(strstr(program.err, "SUMMARY"));
     assert_null(strchr(program.err, '\033'));
@@ -434,7 +439,7 @@ static void stderr_has_the_log_and_stdout_only_the_summary(void **state)
     assert_ptr_equal(strstr(program.out, RULE), program.out);
     program_free(&program);
 
-    run(&program, dataset, OPTIONS("--quiet"));
+    run(&program, few, OPTIONS("--quiet"));
     assert_string_equal(program.err, "");
     assert_ptr_equal(strstr(program.out, RULE), program.out);
     program_free(&program);
@@ -444,7 +449,7 @@ static void verbose_logs_the_figures_of_each_lap(void **state)
 {
     (void)state;
     struct program program;
-    run(&program, dataset, OPTIONS("--verbose"));
+    run(&program, few, OPTIONS("--verbose"));
     assert_int_equal(program.status, 0);
     assert_non_null(strstr(program.err, "0:1:decode[10]_queue"));
     program_free(&program);
@@ -455,7 +460,7 @@ static void figures_go_to_prometheus_and_tensorboard_too(void **state)
     (void)state;
     struct program program;
     char *metrics = path_in(work, "weir.prom"), *log = path_in(work, "log"), count[128];
-    run(&program, dataset, OPTIONS("--openmetrics", metrics));
+    run(&program, few, OPTIONS("--openmetrics", metrics));
     assert_int_equal(program.status, 0);
     program_free(&program);
     snprintf(count, sizeof count, "stage=\"0:1:decode[10]\"} %d\n",
@@ -464,7 +469,7 @@ static void figures_go_to_prometheus_and_tensorboard_too(void **state)
     assert_non_null(strstr(strstr(text, "\nweir_task_duration_seconds_count"), count));
     free(text);
 
-    run(&program, dataset, OPTIONS("--tensorboard", log));
+    run(&program, few, OPTIONS("--tensorboard", log));
     if (program.status == 2) /* built without protobuf-c */
         assert_non_null(strstr(program.err, "protobuf-c"));
     else
@@ -479,14 +484,14 @@ static void too_many_failures_fail_the_run_and_the_summary_comes_all_the_same(vo
 {
     (void)state;
     struct program program;
-    run(&program, dataset, OPTIONS("--max-failures", "1"));
+    run(&program, few, OPTIONS("--max-failures", "1"));
     assert_int_equal(program.status, 1);
     assert_non_null(strstr(program.err, "performance_analysis: the run failed: 0:1:decode[10]"));
     assert_non_null(strstr(program.out, "PIPELINE PERFORMANCE SUMMARY"));
     program_free(&program);
 
     remove_database(NULL);
-    run(&program, dataset, OPTIONS("--max-failures", "2"));
+    run(&program, few, OPTIONS("--max-failures", "2"));
     assert_int_equal(program.status, 0);
     program_free(&program);
 }
@@ -499,7 +504,7 @@ static void a_summary_that_cannot_be_written_is_an_error(void **state)
     struct command shell = { .count = 0 };
     char line[4096];
     snprintf(line, sizeof line, "'%s' --dataset-dir '%s' --db-path '%s' >/dev/full",
-             program_path("PERFORMANCE_ANALYSIS"), dataset, db_path);
+             program_path("PERFORMANCE_ANALYSIS"), few, db_path);
     add(&shell, "/bin/sh");
     add(&shell, "-c");
     add(&shell, line);
@@ -608,7 +613,7 @@ static void the_databases_folders_are_made(void **state)
     (void)state;
     char *deep = path_in(work, "a/b/c.db");
     struct program program;
-    run(&program, dataset, OPTIONS("--db-path", deep));
+    run(&program, few, OPTIONS("--db-path", deep));
     assert_int_equal(program.status, 0);
     assert_int_equal(access(deep, R_OK), 0);
     program_free(&program);
