@@ -50,6 +50,7 @@ struct settings {
     weir_max_failures max_failures;
     const char *openmetrics_path;
     const char *tensorboard_dir;
+    bool all_items;
     bool quiet;
     bool verbose;
     bool help;
@@ -127,6 +128,8 @@ static const option_row option_rows[] = {
       "folder)" },
     { "tensorboard", "DIR", &option_text, AT(tensorboard_dir),
       "write the figures of each lap to an event file in DIR, too, for TensorBoard" },
+    { "all-items", NULL, &option_flag, AT(all_items),
+      "record what each file cost (otherwise the ten slowest of each lap and ten others)" },
     { "quiet", NULL, &option_flag, AT(quiet), "no progress line, no log but for errors" },
     { "verbose", NULL, &option_flag, AT(verbose), "log the figures of each lap" },
     { "help", NULL, &option_flag, AT(help), "print this and exit" },
@@ -262,6 +265,15 @@ static void update_progress(struct progress *progress, weir_pipeline *pipeline)
 
 /* -- the run -------------------------------------------------------------------------------------------------------- */
 
+/* Who is told of the laps, and of single files. */
+struct listeners {
+    weir_sqlite_writer *database;
+    weir_openmetrics_file *openmetrics;
+    weir_tensorboard_log *tensorboard;
+    const weir_observer *first; /* in the chain of them */
+    weir_task_hook items;       /* the database's */
+};
+
 static int check_folder(const weir_directory_config *folder)
 {
     weir_error error = { 0 };
@@ -273,19 +285,21 @@ static int check_folder(const weir_directory_config *folder)
     return EXIT_OK;
 }
 
-static int build(const struct settings *settings, const weir_directory_config *folder, const weir_observer *observer,
-                 weir_pipeline **pipeline)
+static int build(const struct settings *settings, const weir_directory_config *folder,
+                 const struct listeners *listeners, weir_pipeline **pipeline)
 {
     weir_video_config video = { .width = settings->width, .height = settings->height, .resize = settings->resize };
     weir_stage_options decode = {
         .name = "decode",
         .concurrency = settings->concurrency,
         .queue_items = settings->queue_items,
+        .task_hooks = &listeners->items,
+        .num_task_hooks = 1,
     };
     weir_pipeline_options options = {
         .threads = settings->threads,
         .stats_interval_ns = settings->log_interval_ns,
-        .observer = observer,
+        .observer = listeners->first,
         .max_failures = settings->max_failures,
     };
 
@@ -322,11 +336,11 @@ static int drain(weir_pipeline *pipeline, struct progress *progress)
 }
 
 static int run_pipeline(const struct settings *settings, const weir_directory_config *folder,
-                        const weir_observer *observer)
+                        const struct listeners *listeners)
 {
     static struct progress progress;
     weir_pipeline *pipeline;
-    int exit_status = build(settings, folder, observer, &pipeline);
+    int exit_status = build(settings, folder, listeners, &pipeline);
     if (exit_status != EXIT_OK)
         return exit_status;
 
@@ -356,14 +370,6 @@ static int report(const char *db_path, int64_t run_id)
     return EXIT_OK;
 }
 
-/* Who is told of the laps. */
-struct listeners {
-    weir_sqlite_writer *database;
-    weir_openmetrics_file *openmetrics;
-    weir_tensorboard_log *tensorboard;
-    const weir_observer *first;
-};
-
 /* Returns the new end of the chain. */
 static weir_observer *chain(weir_observer *last, weir_observer *next)
 {
@@ -382,6 +388,9 @@ static int open_listeners(struct listeners *listeners, const struct settings *se
         weir_tensorboard_open(settings->tensorboard_dir, NULL, &listeners->tensorboard, &error) != WEIR_OK)
         return refuse("--tensorboard: %s", error.message);
     if (weir_sqlite_open(settings->db_path, NULL, &listeners->database, &error) != WEIR_OK)
+        return refuse("--db-path: %s", error.message);
+    weir_sqlite_items items = { .cost_of = weir_frames_cost, .all = settings->all_items };
+    if (weir_sqlite_item_hook(listeners->database, &items, &listeners->items, &error) != WEIR_OK)
         return refuse("--db-path: %s", error.message);
 
     weir_observer *last = weir_sqlite_observer(listeners->database);
@@ -418,7 +427,7 @@ static int record(const struct settings *settings, const weir_directory_config *
     struct listeners listeners = { 0 };
     int exit_status = open_listeners(&listeners, settings);
     if (exit_status == EXIT_OK)
-        exit_status = run_pipeline(settings, folder, listeners.first);
+        exit_status = run_pipeline(settings, folder, &listeners);
     bool was_run = exit_status != EXIT_REFUSED;
 
     int64_t run_id = was_run ? weir_sqlite_run_id(listeners.database) : 0;

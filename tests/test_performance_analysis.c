@@ -455,6 +455,29 @@ static void verbose_logs_the_figures_of_each_lap(void **state)
     program_free(&program);
 }
 
+static void what_files_cost_is_recorded_for_the_slowest_and_some_others_or_for_all(void **state)
+{
+    (void)state;
+    struct program program;
+    const char *whole = "SELECT count(*) FROM item_stats WHERE name = '0:1:decode[10]' AND label LIKE '%.mp4' AND "
+                        "codec = 'h264' AND width > 0 AND height > 0 AND num_frames = 5 AND size_bytes > 0 AND "
+                        "open_time > 0 AND demux_time > 0 AND decode_time > 0 AND scale_time > 0 AND "
+                        "open_time + demux_time + decode_time + scale_time <= elapsed";
+    run(&program, dataset, NULL);
+    assert_int_equal(program.status, 0);
+    program_free(&program);
+    assert_in_range(query_count(whole), 10, 20); /* a sampled one may be among the slowest */
+    assert_int_equal(query_count("SELECT count(*) FROM item_stats WHERE chosen = 'slowest'"), 10);
+    assert_int_equal(query_count("SELECT count(*) FROM item_stats"), query_count(whole));
+
+    remove_database(state);
+    run(&program, dataset, OPTIONS("--all-items"));
+    assert_int_equal(program.status, 0);
+    program_free(&program);
+    assert_int_equal(query_count(whole), NUM_FILES - NUM_CORRUPT);
+    assert_int_equal(query_count("SELECT count(DISTINCT label) FROM item_stats"), NUM_FILES - NUM_CORRUPT);
+}
+
 static void figures_go_to_prometheus_and_tensorboard_too(void **state)
 {
     (void)state;
@@ -904,6 +927,7 @@ int main(void)
         TEST(one_database_holds_many_runs_and_the_summary_is_of_the_last),
         TEST(stderr_has_the_log_and_stdout_only_the_summary),
         TEST(verbose_logs_the_figures_of_each_lap),
+        TEST(what_files_cost_is_recorded_for_the_slowest_and_some_others_or_for_all),
         TEST(figures_go_to_prometheus_and_tensorboard_too),
         TEST(too_many_failures_fail_the_run_and_the_summary_comes_all_the_same),
         TEST(a_summary_that_cannot_be_written_is_an_error),
