@@ -18,34 +18,16 @@
 
 #include "tests/bytes_source.h"
 #include "tests/clips.h"
-
-enum { LIMIT_S = 60 };
+#include "tests/result.h"
 
 /* The only item's samples, to be freed with weir_audio_free(), or NULL with *error filled. */
 static weir_audio *decode(const weir_op *source, const void *source_config, const weir_audio_config *config,
                           weir_error *error)
 {
-    weir_pipeline *pipeline = NULL;
-    weir_builder *builder = weir_builder_new();
-    weir_source(builder, source, source_config, NULL);
-    weir_pipe(builder, &weir_audio_decode, config, NULL);
-    weir_sink(builder, 0);
-    if (weir_build(builder, NULL, &pipeline, error) != WEIR_OK)
-        fail_msg("%s", error->message);
-
-    weir_audio *audio = NULL;
-    weir_item item;
-    int rc = weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND);
-    if (rc == WEIR_OK) {
-        audio = item.data;
-        assert_int_equal(item.size_bytes, audio->memory_bytes);
-        item.data = NULL;
-        weir_item_release(&item);
-        rc = weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND);
-    }
-    assert_int_equal(rc, WEIR_EOF);
-    weir_stage_error(pipeline, "audio", error);
-    weir_free(pipeline);
+    uint64_t size_bytes;
+    weir_audio *audio = result_of(source, source_config, &weir_audio_decode, config, &size_bytes, error);
+    if (audio)
+        assert_int_equal(size_bytes, audio->memory_bytes);
     return audio;
 }
 

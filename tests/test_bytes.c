@@ -19,8 +19,7 @@
 
 #include "tests/bytes_source.h"
 #include "tests/clips.h"
-
-enum { LIMIT_S = 60 };
+#include "tests/result.h"
 
 static const weir_video_config small = { .width = 64, .height = 48 };
 
@@ -30,27 +29,10 @@ static const weir_video_config small = { .width = 64, .height = 48 };
 static weir_frames *decode(const weir_op *source, const void *source_config, const weir_video_config *config,
                            weir_error *error)
 {
-    weir_pipeline *pipeline = NULL;
-    weir_builder *builder = weir_builder_new();
-    weir_source(builder, source, source_config, NULL);
-    weir_pipe(builder, &weir_video_decode, config, NULL);
-    weir_sink(builder, 0);
-    if (weir_build(builder, NULL, &pipeline, error) != WEIR_OK)
-        fail_msg("%s", error->message);
-
-    weir_frames *frames = NULL;
-    weir_item item;
-    int rc = weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND);
-    if (rc == WEIR_OK) {
-        frames = item.data;
-        assert_int_equal(item.size_bytes, frames->memory_bytes);
-        item.data = NULL;
-        weir_item_release(&item);
-        rc = weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND);
-    }
-    assert_int_equal(rc, WEIR_EOF);
-    weir_stage_error(pipeline, "decode", error);
-    weir_free(pipeline);
+    uint64_t size_bytes;
+    weir_frames *frames = result_of(source, source_config, &weir_video_decode, config, &size_bytes, error);
+    if (frames)
+        assert_int_equal(size_bytes, frames->memory_bytes);
     return frames;
 }
 

@@ -14,28 +14,15 @@
 #include <weir/video.h>
 
 #include "tests/clips.h"
-
-enum { LIMIT_S = 60 };
+#include "tests/result.h"
 
 static weir_frames *decode(const char *path, const weir_video_config *config)
 {
-    weir_pipeline *pipeline = NULL;
+    uint64_t size_bytes;
     weir_error error = { 0 };
-    weir_item item;
-    weir_builder *builder = weir_builder_new();
-    weir_source(builder, &weir_list_source, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
-    weir_pipe(builder, &weir_video_decode, config, NULL);
-    weir_sink(builder, 0);
-    if (weir_build(builder, NULL, &pipeline, &error) != WEIR_OK)
-        fail_msg("%s", error.message);
-    if (weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND) != WEIR_OK) {
-        weir_stage_error(pipeline, "decode", &error);
+    weir_frames *frames = result_of_path(path, &weir_video_decode, config, &size_bytes, &error);
+    if (!frames)
         fail_msg("%s: %s", path, error.message);
-    }
-    weir_frames *frames = item.data;
-    item.data = NULL;
-    weir_item_release(&item);
-    weir_free(pipeline);
     return frames;
 }
 

@@ -1,0 +1,46 @@
+/* See result.h. */
+#include "tests/result.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <weir/engine.h>
+#include <weir/list.h>
+
+enum { LIMIT_S = 60 };
+
+void *result_of(const weir_op *source, const void *source_config, const weir_op *op, const void *config,
+                uint64_t *size_bytes, weir_error *error)
+{
+    weir_pipeline *pipeline = NULL;
+    weir_builder *builder = weir_builder_new();
+    weir_source(builder, source, source_config, NULL);
+    weir_pipe(builder, op, config, NULL);
+    weir_sink(builder, 0);
+    if (weir_build(builder, NULL, &pipeline, error) != WEIR_OK)
+        fail_msg("%s", error->message);
+
+    void *result = NULL;
+    weir_item item;
+    int rc = weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND);
+    if (rc == WEIR_OK) {
+        result = item.data;
+        *size_bytes = item.size_bytes;
+        item.data = NULL;
+        weir_item_release(&item);
+        rc = weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND);
+    }
+    assert_int_equal(rc, WEIR_EOF);
+    weir_stage_error(pipeline, op->name, error);
+    weir_free(pipeline);
+    return result;
+}
+
+void *result_of_path(const char *path, const weir_op *op, const void *config, uint64_t *size_bytes, weir_error *error)
+{
+    return result_of(&weir_list_source, &(weir_list_config){ .paths = &path, .num_paths = 1 }, op, config, size_bytes,
+                     error);
+}
