@@ -371,17 +371,30 @@ static void end_node(weir_node *node)
     }
 }
 
-void flow_check_boundary_locked(weir_node *node)
+/* True = the node has gone on to it, and may have come to the next one. */
+static bool pass_boundary(weir_node *node)
 {
     if (node->state != NODE_OPEN || node->num_idle < node->num_slots || node->passing_epoch)
-        return;
+        return false;
     boundary reached = find_boundary(node);
     if (reached == BOUNDARY_NONE || start_flush(node))
-        return;
+        return false;
     if (reached == BOUNDARY_EPOCH)
         pass_epoch(node);
     else
         end_node(node);
+    return true;
+}
+
+/* A loop, because any number of epochs without an item may wait. */
+void flow_check_boundary_locked(weir_node *node)
+{
+    if (node->passing_boundaries)
+        return; /* the loop goes on */
+    node->passing_boundaries = true;
+    while (pass_boundary(node))
+        ;
+    node->passing_boundaries = false;
 }
 
 void flow_check_over_locked(weir_pipeline *pipeline)

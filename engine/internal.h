@@ -228,13 +228,14 @@ struct weir_node {
     weir_slot_list gated;  /* ready, but the stage's start hooks have not ended */
     weir_slot *turn_first; /* with WEIR_ORDER_INPUT: slots in the order of their inputs; only the first puts */
     weir_slot *turn_last;
-    weir_queue *due_in;    /* of a merge in turns: the input whose turn it is; NULL = not chosen yet */
-    int64_t *credits;      /* …: of each input, see merge.c */
-    bool exhausted;        /* a source that has ended */
-    uint32_t epochs_ended; /* a source's */
-    bool passing_epoch;    /* the chore puts the end of an epoch */
-    bool passing_items;    /* flow.c is passing on what a node without an operation may take */
-    bool moving_turns;     /* flow.c is letting one slot after the other have its turn */
+    weir_queue *due_in;      /* of a merge in turns: the input whose turn it is; NULL = not chosen yet */
+    int64_t *credits;        /* …: of each input, see merge.c */
+    bool exhausted;          /* a source that has ended */
+    uint32_t epochs_ended;   /* a source's */
+    bool passing_epoch;      /* the chore puts the end of an epoch */
+    bool passing_items;      /* flow.c is passing on what a node without an operation may take */
+    bool moving_turns;       /* flow.c is letting one slot after the other have its turn */
+    bool passing_boundaries; /* flow.c is passing on one end of an epoch after the other */
     bool cancelled;
     bool keeps_results; /* cancelled, but what its tasks have made goes on */
     size_t stage_hooks_begun;

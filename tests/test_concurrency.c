@@ -183,5 +183,5 @@ int main(void)
         TEST(what_cannot_be_changed_is_refused),
         TEST(several_threads_may_change_it_while_items_flow),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests);
 }

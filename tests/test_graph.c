@@ -675,6 +675,51 @@ static void empty_epochs_are_told_too(void **state)
     finish(pipeline, &ledger);
 }
 
+/* For stage hooks: self is a gate. */
+static int start_at_gate(void *gate, const char *stage, weir_error *error)
+{
+    (void)stage;
+    (void)error;
+    gate_pass(gate);
+    return WEIR_OK;
+}
+
+/* …: self is a counter. */
+static int count_end(void *counter, const char *stage, weir_error *error)
+{
+    (void)stage;
+    (void)error;
+    counter_add(counter, 1);
+    return WEIR_OK;
+}
+
+/* A million would take no more of the stack than one. */
+static void any_number_of_empty_epochs_may_wait_in_a_queue(void **state)
+{
+    (void)state;
+    enum { EPOCHS = 300000 };
+    test_ledger ledger = LEDGER;
+    test_gate gate = GATE;
+    test_counter sources_ended = COUNTER;
+    test_numbers numbers = { .ledger = &ledger, .count = 0 };
+    weir_stage_hook at_gate = { .self = &gate, .start = start_at_gate };
+    weir_stage_hook counted = { .self = &sources_ended, .end = count_end };
+    weir_builder *builder = weir_builder_new();
+    weir_source(builder, &numbers_op, &numbers,
+                &(weir_stage_options){
+                    .epochs = EPOCHS, .queue_items = EPOCHS, .stage_hooks = &counted, .num_stage_hooks = 1 });
+    weir_pipe(builder, &pass_op, NULL,
+              &(weir_stage_options){ .queue_items = EPOCHS, .stage_hooks = &at_gate, .num_stage_hooks = 1 });
+    weir_sink(builder, EPOCHS);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2 });
+    counter_await(&sources_ended, 1);
+    gate_open(&gate);
+    for (int epoch = 0; epoch < EPOCHS; epoch++)
+        assert_int_equal(weir_next(pipeline, &(weir_item){ 0 }, WEIR_FOREVER), WEIR_EPOCH);
+    expect_end(pipeline, WEIR_EOF);
+    finish(pipeline, &ledger);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -701,6 +746,7 @@ int main(void)
         TEST(a_merge_passes_one_end_of_an_epoch_for_all_its_sources),
         TEST(an_endless_source_can_be_stopped_within_and_between_epochs),
         TEST(empty_epochs_are_told_too),
+        TEST(any_number_of_empty_epochs_may_wait_in_a_queue),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests);
 }

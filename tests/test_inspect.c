@@ -199,5 +199,5 @@ int main(void)
         TEST(the_end_is_a_phase_of_its_own_once_the_sources_have_ended),
         TEST(a_phase_needs_a_name_that_fits),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests);
 }

@@ -175,5 +175,5 @@ int main(void)
         TEST(a_task_that_runs_very_long_is_named_while_it_runs),
         TEST(a_task_that_does_not_heed_a_stop_is_named),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(tests);
 }
