@@ -9,9 +9,12 @@ enum {
     SUB_BUCKETS = 1 << SUB_BITS, /* of each power of two */
     MAX_BITS = 47,
     FORMAT_VERSION = 1,
+    MAX_VARINT = 7,
 };
 
 _Static_assert(WEIR_HISTOGRAM_BUCKETS == SUB_BUCKETS * (MAX_BITS - SUB_BITS + 1), "a bucket for every value");
+_Static_assert(WEIR_HISTOGRAM_MAX_COUNT >> (7 * MAX_VARINT) == 0, "what fits a bucket fits a varint");
+_Static_assert(WEIR_HISTOGRAM_MAX_COUNT <= UINT64_MAX / WEIR_HISTOGRAM_BUCKETS, "their sum does not overflow");
 
 static uint32_t bucket_of(int64_t duration_ns)
 {
@@ -43,11 +46,11 @@ static void widen(weir_histogram *histogram, uint32_t index)
         histogram->last = index;
 }
 
-static void add_to_bucket(weir_histogram *histogram, uint32_t index, uint32_t count)
+static void add_to_bucket(weir_histogram *histogram, uint32_t index, uint64_t count)
 {
     widen(histogram, index);
-    uint32_t room = UINT32_MAX - histogram->buckets[index];
-    uint32_t added = count < room ? count : room;
+    uint64_t room = WEIR_HISTOGRAM_MAX_COUNT - histogram->buckets[index];
+    uint64_t added = count < room ? count : room;
     histogram->buckets[index] += added;
     histogram->count += added;
 }
@@ -126,16 +129,15 @@ size_t weir_histogram_encode(const weir_histogram *histogram, void *bytes, size_
     return size;
 }
 
-/* Reads one varint of at most 32 bits; returns the bytes read, 0 if there is none. */
-static size_t get_varint(const uint8_t *bytes, size_t size_bytes, uint32_t *value)
+/* Reads one varint of at most MAX_VARINT bytes, as many as a full bucket takes; returns the bytes read, 0 if there is
+   none. */
+static size_t get_varint(const uint8_t *bytes, size_t size_bytes, uint64_t *value)
 {
-    uint64_t result = 0;
-    for (size_t i = 0; i < size_bytes && i < 5; i++) {
-        result |= (uint64_t)(bytes[i] & 0x7f) << (7 * i);
-        if (!(bytes[i] & 0x80)) {
-            *value = (uint32_t)result;
-            return result > UINT32_MAX ? 0 : i + 1;
-        }
+    *value = 0;
+    for (size_t i = 0; i < size_bytes && i < MAX_VARINT; i++) {
+        *value |= (uint64_t)(bytes[i] & 0x7f) << (7 * i);
+        if (!(bytes[i] & 0x80))
+            return i + 1;
     }
     return 0;
 }
@@ -148,7 +150,7 @@ static int decode(weir_histogram *to, const uint8_t *bytes, size_t size_bytes)
 
     uint64_t index = 0;
     for (size_t at = 1; at < size_bytes;) {
-        uint32_t distance, count;
+        uint64_t distance, count;
         size_t step = get_varint(bytes + at, size_bytes - at, &distance);
         if (!step)
             return WEIR_EDATA;

@@ -143,7 +143,7 @@ static void fill_histogram(Tensorboard__HistogramProto *histo, const weir_histog
 {
     int64_t low_ns, high_ns, covered_ns = -1;
     for (uint32_t i = times->first; i <= times->last; i++) {
-        double count = times->buckets[i];
+        double count = (double)times->buckets[i];
         if (times->buckets[i] == 0)
             continue;
         weir_histogram_bucket_range(i, &low_ns, &high_ns);

@@ -239,11 +239,11 @@ static void cover(weir_group_key *key, sqlite3_stmt *row)
 static bool read_varint(const uint8_t *bytes, size_t size_bytes, size_t *at, uint64_t *value)
 {
     *value = 0;
-    for (unsigned shift = 0; *at < size_bytes && shift < 35; shift += 7) {
+    for (unsigned shift = 0; *at < size_bytes && shift < 49; shift += 7) {
         uint8_t byte = bytes[(*at)++];
         *value |= (uint64_t)(byte & 0x7f) << shift;
         if (!(byte & 0x80))
-            return *value <= UINT32_MAX;
+            return true;
     }
     return false;
 }
@@ -267,8 +267,8 @@ static bool add_stored(weir_histogram *to, const uint8_t *bytes, size_t size_byt
         index += step;
         if (index >= WEIR_HISTOGRAM_BUCKETS || count == 0)
             return false;
-        uint32_t room = UINT32_MAX - to->buckets[index];
-        uint32_t added = count < room ? (uint32_t)count : room;
+        uint64_t room = WEIR_HISTOGRAM_MAX_COUNT - to->buckets[index];
+        uint64_t added = count < room ? count : room;
         to->buckets[index] += added;
         total += added;
         first = first < index ? first : index;

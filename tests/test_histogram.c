@@ -188,19 +188,44 @@ static void merged_histograms_equal_one_that_saw_everything(void **state)
     free(reverse);
 }
 
+/* Ten million items a second, all in one bucket: an hour of laps of a minute. */
+static void an_hour_of_do_nothing_items_is_added_up_exactly(void **state)
+{
+    (void)state;
+    weir_histogram *lap = histogram_new(), *hour = histogram_new(), *stored = histogram_new();
+    uint8_t bytes[16];
+    weir_histogram_record(lap, 100);
+    lap->count = lap->buckets[lap->first] = 600000000;
+    size_t size = weir_histogram_encode(lap, bytes, sizeof bytes);
+    for (int i = 0; i < 60; i++) {
+        weir_histogram_add(hour, lap);
+        assert_int_equal(weir_histogram_add_encoded(stored, bytes, size), WEIR_OK);
+    }
+    assert_int_equal(hour->count, UINT64_C(36000000000));
+    assert_int_equal(hour->buckets[hour->first], UINT64_C(36000000000));
+    assert_same(stored, hour);
+    size = weir_histogram_encode(hour, bytes, sizeof bytes);
+    weir_histogram_clear(stored);
+    assert_int_equal(weir_histogram_add_encoded(stored, bytes, size), WEIR_OK);
+    assert_same(stored, hour);
+    free(lap);
+    free(hour);
+    free(stored);
+}
+
 static void a_full_bucket_stops_instead_of_starting_anew(void **state)
 {
     (void)state;
     weir_histogram *full = histogram_new(), *more = histogram_new();
     weir_histogram_record(full, 10);
-    full->count = full->buckets[10] = UINT32_MAX;
+    full->count = full->buckets[10] = WEIR_HISTOGRAM_MAX_COUNT;
     fill(more, 1, 100);
     weir_histogram_record(more, 10);
     uint64_t others = more->count - more->buckets[10];
     weir_histogram_add(full, more);
     weir_histogram_record(full, 10);
-    assert_int_equal(full->buckets[10], UINT32_MAX);
-    assert_int_equal(full->count, UINT32_MAX + others);
+    assert_int_equal(full->buckets[10], WEIR_HISTOGRAM_MAX_COUNT);
+    assert_int_equal(full->count, WEIR_HISTOGRAM_MAX_COUNT + others);
     free(full);
     free(more);
 }
@@ -237,10 +262,10 @@ static void the_stored_form_brings_everything_back(void **state)
         assert_round_trip(histogram);
     }
     for (uint32_t i = 0; i < WEIR_HISTOGRAM_BUCKETS; i++)
-        histogram->buckets[i] = UINT32_MAX;
+        histogram->buckets[i] = WEIR_HISTOGRAM_MAX_COUNT;
     histogram->first = 0;
     histogram->last = WEIR_HISTOGRAM_BUCKETS - 1;
-    histogram->count = UINT64_C(1) * UINT32_MAX * WEIR_HISTOGRAM_BUCKETS;
+    histogram->count = WEIR_HISTOGRAM_MAX_COUNT * WEIR_HISTOGRAM_BUCKETS;
     assert_round_trip(histogram);
     free(histogram);
 }
@@ -307,8 +332,8 @@ static void damaged_bytes_are_refused_and_change_nothing(void **state)
         { 4, { 1, 0x80, 0x15, 1 } },                                     /* bucket 2688: one too far */
         { 7, { 1, 0xff, 0x14, 1, 1, 1, 1 } },                            /* beyond the last one by a second step */
         { 7, { 1, 0x80, 0x80, 0x80, 0x80, 0x10, 1 } },                   /* a step of more than 32 bits */
-        { 7, { 1, 1, 0x81, 0x80, 0x80, 0x80, 0x10 } },                   /* a count of more than 32 bits */
-        { 8, { 1, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00, 1 } },             /* a number of six bytes */
+        { 10, { 1, 1, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1 } },   /* a count of more than 49 bits */
+        { 10, { 1, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0, 1 } },   /* a number of eight bytes */
         { 12, { 1, 1, 1, 0xff, 0xff, 0xff, 0xff, 0x0f, 1, 1, 1, 0x80 } } /* a step that would wrap around */
     };
     for (size_t i = 0; i < LENGTH(damaged); i++)
@@ -348,6 +373,7 @@ int main(void)
         TEST(an_empty_histogram_answers_zero),
         TEST(a_cleared_histogram_is_as_new),
         TEST(merged_histograms_equal_one_that_saw_everything),
+        TEST(an_hour_of_do_nothing_items_is_added_up_exactly),
         TEST(a_full_bucket_stops_instead_of_starting_anew),
         TEST(the_stored_form_brings_everything_back),
         TEST(the_stored_form_is_the_same_bytes_everywhere),

@@ -629,6 +629,26 @@ static void percentiles_over_laps_ranks_and_runs_are_those_of_all_times_together
     weir_reader_close(reader);
 }
 
+/* Two laps of three billion tasks, all in bucket 5. */
+static void more_tasks_than_32_bits_count_are_added_up(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer = recording_begin(path, "a", 0, 1000);
+    record_lap(writer, &(invented_lap){ .at = 1030, .elapsed = 30, .num_tasks = 1 });
+    record_lap(writer, &(invented_lap){ .at = 1060, .elapsed = 30, .num_tasks = 1 });
+    recording_end(writer, 1060);
+    execute(path, "UPDATE task_stats SET num_tasks = 3000000000, histogram = x'010580bcc1960b'");
+    weir_reader *reader = open_reader(path);
+    weir_totals totals;
+    read_totals(reader, NULL, WEIR_BY_NAME, &totals);
+    assert_int_equal(totals.num_tasks, 1);
+    assert_int_equal(totals.tasks[0].times->count, UINT64_C(6000000000));
+    assert_int_equal(totals.tasks[0].times->buckets[5], UINT64_C(6000000000));
+    weir_totals_free(&totals);
+    weir_reader_close(reader);
+}
+
 static void queues_are_weighted_by_what_their_means_are_of(void **state)
 {
     (void)state;
@@ -963,6 +983,7 @@ int main(void)
         TEST(the_longest_come_first_when_asked_for),
         TEST(an_unknown_kind_is_refused),
         TEST(percentiles_over_laps_ranks_and_runs_are_those_of_all_times_together),
+        TEST(more_tasks_than_32_bits_count_are_added_up),
         TEST(queues_are_weighted_by_what_their_means_are_of),
         TEST(groups_are_by_run_node_phase_step_and_time),
         TEST(job_phases_are_start_up_loop_and_finish_whatever_the_loop_is_called),

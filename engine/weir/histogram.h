@@ -23,11 +23,14 @@ extern "C" {
 /* 64 buckets of 1 ns, then 64 for each power of two up to 2^47 ns (39 hours); longer spans fall into the last one. */
 #define WEIR_HISTOGRAM_BUCKETS 2688
 
+/* A bucket stops here: ten million items a second for a year and nine months. */
+#define WEIR_HISTOGRAM_MAX_COUNT ((UINT64_C(1) << 49) - 1)
+
 typedef struct weir_histogram {
     uint64_t count; /* of all buckets together */
     uint32_t first; /* no bucket below is used */
     uint32_t last;  /* no bucket above is used */
-    uint32_t buckets[WEIR_HISTOGRAM_BUCKETS];
+    uint64_t buckets[WEIR_HISTOGRAM_BUCKETS];
 } weir_histogram;
 
 /* Makes it empty. An all-zero struct is empty, too. Touches only the buckets that were used. */
@@ -36,7 +39,7 @@ WEIR_API void weir_histogram_clear(weir_histogram *histogram);
 /* Adds one duration; negative ones count as 0. */
 WEIR_API void weir_histogram_record(weir_histogram *histogram, int64_t duration_ns);
 
-/* Adds every count of `from` to `to`. A bucket stops at UINT32_MAX. */
+/* Adds every count of `from` to `to`. */
 WEIR_API void weir_histogram_add(weir_histogram *to, const weir_histogram *from);
 
 /*
@@ -59,7 +62,7 @@ WEIR_API size_t weir_histogram_encode(const weir_histogram *histogram, void *byt
 WEIR_API int weir_histogram_add_encoded(weir_histogram *to, const void *bytes, size_t size_bytes);
 
 /* The longest stored form. */
-#define WEIR_HISTOGRAM_ENCODED_MAX (1 + WEIR_HISTOGRAM_BUCKETS * 7)
+#define WEIR_HISTOGRAM_ENCODED_MAX (1 + WEIR_HISTOGRAM_BUCKETS * 9)
 
 #ifdef __cplusplus
 }
