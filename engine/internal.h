@@ -354,6 +354,7 @@ struct weir_pipeline {
     uv_timer_t watch_timer;
     uv_timer_t backstop_timer;
     uv_async_t wake;              /* engine_unlock() sends it when wake_statistics is set */
+    int64_t unix_offset_ns;       /* from the monotonic clock to that of the wall */
     weir_place lap_place;         /* of the lap that is being told */
     struct stage_lap *stage_laps; /* one for each node */
     struct queue_lap *queue_laps; /* one for each queue */
@@ -519,6 +520,9 @@ void statistics_join(weir_pipeline *pipeline);
 
 /* Also after statistics_init() failed; the thread is joined. */
 void statistics_destroy(weir_pipeline *pipeline);
+
+/* What the clock of the wall shows when the monotonic one shows at_ns. The statistics thread, or before there is one. */
+int64_t statistics_unix_at_ns(weir_pipeline *pipeline, int64_t at_ns);
 
 /* NULL = out of memory. */
 weir_report *report_failure(const weir_slot *slot);

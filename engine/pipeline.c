@@ -140,8 +140,9 @@ int pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipeline_op
     if (status == WEIR_OK)
         status = statistics_init(pipeline, error);
     if (status == WEIR_OK) {
-        pipeline->start_unix_ns = weir_unix_now_ns();
-        flow_prepare(pipeline, weir_now_ns());
+        int64_t start_ns = weir_now_ns();
+        pipeline->start_unix_ns = statistics_unix_at_ns(pipeline, start_ns);
+        flow_prepare(pipeline, start_ns);
         status = start_threads(pipeline, error);
     }
     if (status != WEIR_OK) {

@@ -115,6 +115,26 @@ static void tell_reports(weir_pipeline *pipeline)
     }
 }
 
+/* ---- the clock of the wall ----------------------------------------------------------------------------------- */
+
+/*
+ * Laps are measured by the monotonic clock. Were the clock of the wall read for each, the timestamps would be late by
+ * however long the thread had to wait in between. So it is compared with the monotonic one: what they are apart is kept
+ * unless it has become another, because the clock was set or the two have drifted apart. A wait between the readings
+ * only makes the comparison less exact.
+ */
+int64_t statistics_unix_at_ns(weir_pipeline *pipeline, int64_t at_ns)
+{
+    static const int64_t tolerance_ns = WEIR_MILLISECOND;
+    int64_t before_ns = weir_now_ns();
+    int64_t unix_ns = weir_unix_now_ns();
+    int64_t after_ns = weir_now_ns();
+    if (pipeline->unix_offset_ns < unix_ns - after_ns - tolerance_ns ||
+        pipeline->unix_offset_ns > unix_ns - before_ns + tolerance_ns)
+        pipeline->unix_offset_ns = unix_ns - before_ns;
+    return at_ns + pipeline->unix_offset_ns;
+}
+
 /* ---- laps --------------------------------------------------------------------------------------------------- */
 
 static void swap(weir_histogram **one, weir_histogram **other)
@@ -206,13 +226,14 @@ static void take_laps_locked(weir_pipeline *pipeline)
 static void take_lap(weir_pipeline *pipeline)
 {
     engine_lock_at(pipeline, weir_now_ns());
-    int64_t end_unix_ns = weir_unix_now_ns();
-    int64_t elapsed_ns = pipeline->now_ns - pipeline->lap_start_ns;
-    pipeline->lap_start_ns = pipeline->now_ns;
+    int64_t end_ns = pipeline->now_ns;
+    int64_t elapsed_ns = end_ns - pipeline->lap_start_ns;
+    pipeline->lap_start_ns = end_ns;
     take_laps_locked(pipeline);
     place_lap_ended_locked(pipeline, &pipeline->lap_place);
     engine_unlock(pipeline);
 
+    int64_t end_unix_ns = statistics_unix_at_ns(pipeline, end_ns);
     weir_lap_place place = {
         .phase = pipeline->lap_place.phase,
         .first_step = pipeline->lap_place.first_step,
@@ -302,7 +323,7 @@ static void tell_end(weir_pipeline *pipeline)
     engine_lock(pipeline);
     int status = pipeline->failed ? WEIR_EFAILED : pipeline->stopped ? WEIR_ESTOPPED : WEIR_OK;
     engine_unlock(pipeline);
-    weir_run_end end = { .end_unix_ns = weir_unix_now_ns(), .status = status };
+    weir_run_end end = { .end_unix_ns = statistics_unix_at_ns(pipeline, weir_now_ns()), .status = status };
     for (const weir_observer *observer = pipeline->observer; observer; observer = observer->next)
         if (observer->run_end)
             observer->run_end(observer->self, &end);

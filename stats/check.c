@@ -26,8 +26,8 @@ enum {
 #define TIME_TOLERANCE  0.002
 
 /*
- * What a lap's timestamp may be off by: the clock of the wall is read a little after the lap was cut, and on a machine
- * that is busy the thread may have to wait in between. A lap that is missing or told twice shows as its whole length.
+ * What a lap's timestamp may be off by: the clock of the wall is set now and then, by a little where NTP does it, and
+ * others than the engine may have recorded. A lap that is missing or told twice shows as its whole length.
  */
 #define CLOCK_TOLERANCE 0.25
 

@@ -51,7 +51,8 @@ typedef struct weir_lap_place {
  */
 typedef struct weir_stage_lap {
     const char *name;
-    int64_t end_unix_ns;    /* the lap's end */
+    int64_t end_unix_ns;    /* the lap's end: that of the lap before, or the run's start, plus elapsed_ns, unless the
+                                 clock was set or has drifted by more than a millisecond */
     int64_t elapsed_ns;     /* the lap's length */
     uint64_t num_tasks;     /* ended in this lap, failed ones included */
     uint64_t num_failures;  /* of these, failed */
