@@ -4,12 +4,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -530,6 +533,22 @@ static void what_may_not_be_written_is_refused(void **state)
 
 /* -- flushing */
 
+/* Waits until a lap's entries are in queue_stats: looks whenever something in the folder has been written, and after a
+   while all the same, because a transaction is only seen by others a little after its last write. ctest's time limit ends
+   a wait in vain. */
+static void await_lap(const char *path)
+{
+    enum { AGAIN_MS = 100 };
+    char changes[4096];
+    int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    assert_true(watch >= 0 && inotify_add_watch(watch, in_folder(""), IN_MODIFY) >= 0);
+    while (query_int(path, "SELECT count(*) FROM queue_stats") < 3) {
+        if (poll(&(struct pollfd){ .fd = watch, .events = POLLIN }, 1, AGAIN_MS) > 0)
+            assert_true(read(watch, changes, sizeof changes) > 0);
+    }
+    close(watch);
+}
+
 static void an_entry_is_written_when_its_interval_is_over(void **state)
 {
     (void)state;
@@ -537,8 +556,7 @@ static void an_entry_is_written_when_its_interval_is_over(void **state)
     weir_sqlite_writer *writer =
         open_writer(path, &(weir_sqlite_options){ .flush_interval_ns = 20 * WEIR_MILLISECOND });
     observe_lap(weir_sqlite_observer(writer), 0, 4);
-    while (query_int(path, "SELECT count(*) FROM queue_stats") < 3)
-        usleep(1000); /* ctest's time limit ends a wait in vain */
+    await_lap(path);
     close_writer(writer);
 }
 
@@ -549,8 +567,7 @@ static void a_quarter_of_the_buffer_is_written_at_once(void **state)
     weir_sqlite_writer *writer =
         open_writer(path, &(weir_sqlite_options){ .flush_interval_ns = 3600 * WEIR_SECOND, .buffer_entries = 16 });
     observe_lap(weir_sqlite_observer(writer), 0, 4);
-    while (query_int(path, "SELECT count(*) FROM queue_stats") < 3)
-        usleep(1000);
+    await_lap(path);
     close_writer(writer);
 }
 
@@ -679,14 +696,14 @@ static void a_lock_that_is_released_costs_nothing(void **state)
 
 typedef struct feeder {
     weir_observer *observer;
-    atomic_int num_begun;
+    sem_t begun; /* one for each lap */
 } feeder;
 
 static void *feed(void *self)
 {
     feeder *f = self;
     for (int lap = 0; lap < 20; lap++) {
-        atomic_store(&f->num_begun, lap + 1);
+        sem_post(&f->begun);
         observe_lap(f->observer, lap, 4);
     }
     return NULL;
@@ -699,15 +716,17 @@ static void an_observer_call_waits_for_room_in_the_buffer(void **state)
     weir_sqlite_writer *writer = open_writer(
         path, &(weir_sqlite_options){ .buffer_entries = ENTRIES_PER_LAP, .retry_limit_ns = WEIR_SECOND * 60 });
     feeder f = { .observer = weir_sqlite_observer(writer) };
+    sem_init(&f.begun, 0, 0);
     sqlite3 *other = connect_to(path);
     run_sql(other, "BEGIN EXCLUSIVE");
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, feed, &f), 0);
-    while (atomic_load(&f.num_begun) < 2) /* the second lap finds no room until the lock is gone */
-        usleep(1000);
+    for (int lap = 0; lap < 2; lap++) /* the second one finds no room until the lock is gone */
+        assert_int_equal(sem_wait(&f.begun), 0);
     run_sql(other, "COMMIT");
     sqlite3_close(other);
     pthread_join(thread, NULL);
+    sem_destroy(&f.begun);
     close_writer(writer);
     assert_int_equal(query_int(path, "SELECT count(*) FROM queue_stats"), 60);
     assert_int_equal(query_int(path, "SELECT count(*) FROM run WHERE entries_lost = 0"), 1);
