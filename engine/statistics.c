@@ -385,6 +385,15 @@ static void on_backstop(uv_timer_t *timer)
         uv_timer_start(timer, on_backstop, BACKSTOP_NS / WEIR_MILLISECOND, 0);
 }
 
+/* The run has been told to its end. From libuv 1.45 on, timers that are due would have their turn after uv_stop(). */
+static void end_loop(weir_pipeline *pipeline)
+{
+    uv_timer_stop(&pipeline->lap_timer);
+    uv_timer_stop(&pipeline->watch_timer);
+    uv_timer_stop(&pipeline->backstop_timer);
+    uv_stop(&pipeline->loop);
+}
+
 static void on_wake(uv_async_t *wake)
 {
     weir_pipeline *pipeline = wake->data;
@@ -408,7 +417,7 @@ static void on_wake(uv_async_t *wake)
     tell_reports(pipeline);
     report_lap(pipeline);
     tell_end(pipeline);
-    uv_stop(&pipeline->loop);
+    end_loop(pipeline);
 }
 
 static void statistics_main(void *argument)
