@@ -84,8 +84,8 @@ static void a_slow_decode_stage_is_busy_and_the_queue_before_it_full(void **stat
 {
     (void)state;
     figures seen = simulate("decode");
-    assert_true(seen.busy > 0.7);
-    assert_true(seen.src_occupied > 0.7);
+    assert_true(seen.busy > 0.5);
+    assert_true(seen.src_occupied > 0.5);
     assert_true(seen.sink_occupied < 0.4);
 }
 
@@ -94,8 +94,8 @@ static void before_a_slow_consumer_slots_wait_for_room_and_queues_are_full(void 
     (void)state;
     figures seen = simulate("sink");
     assert_true(seen.wait_out > 0.5);
-    assert_true(seen.src_occupied > 0.7);
-    assert_true(seen.sink_occupied > 0.7);
+    assert_true(seen.src_occupied > 0.5);
+    assert_true(seen.sink_occupied > 0.5);
 }
 
 static void with_too_few_threads_slots_wait_for_them(void **state)
