@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include <weir/clock.h>
+
 #include "decoder.h"
 #include "ffmpeg.h"
 #include "resampler.h"
@@ -84,8 +86,12 @@ static int begin_result(audio_worker *worker, const weir_audio_config *config, w
 
 static int add_frame(audio_worker *worker, const weir_audio_config *config, weir_error *error)
 {
+    int64_t start_ns = weir_now_ns();
     int rc = worker->resampler.audio ? WEIR_OK : begin_result(worker, config, error);
-    return rc == WEIR_OK ? weir_resampler_add(&worker->resampler, worker->decoder.frame, error) : rc;
+    if (rc == WEIR_OK)
+        rc = weir_resampler_add(&worker->resampler, worker->decoder.frame, error);
+    worker->decoder.cost.scale_ns += weir_now_ns() - start_ns;
+    return rc;
 }
 
 static int fail_without_samples(const weir_decoder *decoder, weir_error *error)
@@ -97,12 +103,22 @@ static int fail_without_samples(const weir_decoder *decoder, weir_error *error)
     return weir_error_set(error, WEIR_EDATA, AVERROR_EOF, "no samples in it: the audio stream is empty or cut off");
 }
 
+bool weir_audio_cost(const weir_item *out, weir_item_cost *cost)
+{
+    const weir_audio *audio = out->data;
+    if (out->release != weir_audio_free) /* another stage's */
+        return false;
+    *cost = audio->cost;
+    return true;
+}
+
 /* All samples of one file. */
 static int decode_file(audio_worker *worker, const char *path, weir_audio **audio, weir_error *error)
 {
     const weir_audio_config *config = weir_task_config(worker->task);
     weir_decoder *decoder = &worker->decoder;
     weir_resampler *resampler = &worker->resampler;
+    decoder->cost = (weir_item_cost){ 0 };
     int rc = weir_decoder_open(decoder, path, error);
     while (rc == WEIR_OK) {
         rc = weir_decoder_next(decoder, error);
@@ -111,8 +127,10 @@ static int decode_file(audio_worker *worker, const char *path, weir_audio **audi
     }
     if (rc == WEIR_EOF)
         rc = resampler->audio ? weir_resampler_end(resampler, audio, error) : fail_without_samples(decoder, error);
-    if (rc == WEIR_OK)
+    if (rc == WEIR_OK) {
         (*audio)->num_errors = decoder->num_errors;
+        (*audio)->cost = decoder->cost;
+    }
     weir_resampler_abort(resampler);
     weir_decoder_close(decoder);
     return rc;

@@ -143,6 +143,13 @@ static void the_result_tells_what_it_is(void **state)
     assert_in_range(audio->num_samples, 33075 - 32, 33075 + 32);
     assert_true(audio->memory_bytes >= audio->num_samples * 2 * sizeof(float));
 
+    weir_item_cost cost = { 0 };
+    assert_true(weir_audio_cost(&(weir_item){ .data = audio, .release = weir_audio_free }, &cost));
+    assert_false(weir_audio_cost(&(weir_item){ .data = audio, .release = free }, &(weir_item_cost){ 0 }));
+    assert_string_equal(cost.codec, "flac");
+    assert_true(cost.size_bytes > 1000 && cost.width == 0);
+    assert_true(cost.open_ns > 0 && cost.demux_ns > 0 && cost.decode_ns > 0 && cost.scale_ns > 0);
+
     weir_error error = { 0 };
     const char *npy = clips_path("audio.npy");
     char header[256] = { 0 };

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include <weir/bytes.h>
+#include <weir/cost.h>
 #include <weir/export.h>
 #include <weir/op.h>
 
@@ -53,10 +54,14 @@ typedef struct weir_audio {
     uint64_t num_errors;  /* packets that could not be read or decoded. 0 = the file is whole */
     size_t memory_bytes;  /* all that this result takes */
     weir_bytes *sidecars; /* as in weir_frames */
+    weir_item_cost cost;  /* resampling counts as scaling */
 } weir_audio;
 
 /* Frees a weir_audio and all it holds; the type is that of weir_item.release. NULL is fine. Any thread. */
 WEIR_API void weir_audio_free(void *audio);
+
+/* weir_audio.cost of this stage's item, for weir_sqlite_items.cost_of: a weir_item_cost_function. */
+WEIR_API bool weir_audio_cost(const weir_item *out, weir_item_cost *cost);
 
 /* The stage. */
 extern WEIR_API const weir_op weir_audio_decode;

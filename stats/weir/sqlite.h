@@ -66,7 +66,8 @@ WEIR_API weir_observer *weir_sqlite_observer(weir_sqlite_writer *writer);
 /* Which items are recorded in the table item_stats. Setting this struct to all-0 is equivalent to defaults. */
 typedef struct weir_sqlite_items {
     weir_item_cost_function *cost_of; /* what is known of an item beyond its stage, label and time: weir_frames_cost()
-                                         for decode stages (NULL = nothing). Runs on the tasks' threads */
+                                         or weir_audio_cost() for decode stages (NULL = nothing). Runs on the tasks'
+                                         threads */
     uint32_t num_slowest;             /* of each lap, the ones that took longest (0 = 10) */
     uint32_t num_sampled;             /* of each lap, so many others, each item with the same chance (0 = 10) */
     bool all;                         /* every item, as it ends */
