@@ -154,7 +154,8 @@ static int build_graph(zimg *self, weir_error *error)
     parameters.resample_filter = parameters.resample_filter_uv = ZIMG_RESIZE_BICUBIC;
     parameters.filter_param_a = parameters.filter_param_a_uv = 0.0; /* b and c of swscale's bicubic */
     parameters.filter_param_b = parameters.filter_param_b_uv = 0.6;
-    parameters.cpu_type = ZIMG_CPU_AUTO_64B;
+    /* From a picture's left edge on, that is: zimg 3.0's AVX-512 reads before a row that it begins in the middle of. */
+    parameters.cpu_type = self->scaling.window_x == 0 ? ZIMG_CPU_AUTO_64B : ZIMG_CPU_AUTO;
     self->graph = zimg_filter_graph_build(&source, &result, &parameters);
     return self->graph ? WEIR_OK : fail_zimg(error, "cannot scale this kind of picture");
 }

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <libavutil/imgutils.h>
@@ -420,6 +422,75 @@ static void unaligned_pictures_are_scaled_alike(void **state)
     av_frame_free(&shifted);
 }
 
+/* ---- what is read ------------------------------------------------------------------------------------------- */
+
+static void unmap(void *size_bytes, uint8_t *block)
+{
+    munmap(block, (size_t)(uintptr_t)size_bytes);
+}
+
+/* The picture with nothing before its planes, or nothing behind them but the little that FFmpeg's buffers have there. */
+static AVFrame *fence(const AVFrame *in, bool before)
+{
+    enum { BEHIND = 64 };
+    const AVPixFmtDescriptor *descriptor = av_pix_fmt_desc_get(in->format);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    AVFrame *fenced = av_frame_alloc();
+    assert_non_null(fenced);
+    assert_int_equal(av_frame_copy_props(fenced, in), 0);
+    fenced->format = in->format;
+    fenced->width = in->width;
+    fenced->height = in->height;
+    for (int i = 0; i < 3 && in->data[i]; i++) {
+        int height = i ? AV_CEIL_RSHIFT(in->height, descriptor->log2_chroma_h) : in->height;
+        fenced->linesize[i] = FFALIGN(in->linesize[i], 64);
+        size_t size = (size_t)fenced->linesize[i] * (size_t)height;
+        size_t room = FFALIGN(size + BEHIND, page);
+        uint8_t *block = mmap(NULL, room + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        assert_ptr_not_equal(block, MAP_FAILED);
+        assert_int_equal(mprotect(block + page, room, PROT_READ | PROT_WRITE), 0);
+        fenced->buf[i] = av_buffer_create(block, room + 2 * page, unmap, (void *)(uintptr_t)(room + 2 * page), 0);
+        assert_non_null(fenced->buf[i]);
+        fenced->data[i] = block + page + (before ? 0 : room - BEHIND - size);
+        av_image_copy_plane(fenced->data[i], fenced->linesize[i], in->data[i], in->linesize[i], in->linesize[i],
+                            height);
+    }
+    return fenced;
+}
+
+/* Does it read outside of the picture, then this test ends here. */
+static void assert_stays_inside(const AVFrame *in, weir_scaler_kind kind, weir_resize resize, int width, int height)
+{
+    weir_video_config config = {
+        .width = (uint32_t)width, .height = (uint32_t)height, .resize = resize, .scaler = kind
+    };
+    uint8_t *wanted = scale(in, &config, NULL);
+    for (int before = 0; before < 2; before++) {
+        AVFrame *fenced = fence(in, before);
+        uint8_t *made = scale(fenced, &config, NULL);
+        assert_memory_equal(made, wanted, (size_t)width * (size_t)height * 3);
+        free(made);
+        av_frame_free(&fenced);
+    }
+    free(wanted);
+}
+
+static void nothing_is_read_outside_of_the_picture(void **state)
+{
+    (void)state;
+    static const weir_resize resizes[] = { WEIR_RESIZE_STRETCH, WEIR_RESIZE_PAD, WEIR_RESIZE_CROP };
+    for (size_t i = 0; i < NUM_SOURCES; i++) {
+        AVFrame *in = make_source(&sources[i]);
+        for (int kind = WEIR_SCALER_DEFAULT; kind <= WEIR_SCALER_FAST; kind++) {
+            for (size_t k = 0; k < 3 && is_built((weir_scaler_kind)kind); k++) {
+                assert_stays_inside(in, (weir_scaler_kind)kind, resizes[k], 128, 128);
+                assert_stays_inside(in, (weir_scaler_kind)kind, resizes[k], 400, 398);
+            }
+        }
+        av_frame_free(&in);
+    }
+}
+
 /* ---- kernels ------------------------------------------------------------------------------------------------- */
 
 enum { MAX_WIDTH = 200, ROWS = 24 };
@@ -547,6 +618,7 @@ int main(void)
         cmocka_unit_test(kernels_give_the_same_on_every_cpu),
         cmocka_unit_test(rows_are_joined_and_split),
         cmocka_unit_test(unaligned_pictures_are_scaled_alike),
+        cmocka_unit_test(nothing_is_read_outside_of_the_picture),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
