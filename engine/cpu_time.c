@@ -30,7 +30,10 @@ static void count_running(weir_worker *worker)
         return;
     int64_t now_ns = worker->pool->pipeline->now_ns;
     int64_t ran_ns = now_ns - worker->busy_since_ns;
-    worker->window_ns[worker->running->node->index] += ran_ns;
+    uint32_t index = worker->running->node->index;
+    if (ran_ns > 0 && worker->window_ns[index] == 0)
+        worker->window_nodes[worker->num_window_nodes++] = index;
+    worker->window_ns[index] += ran_ns;
     worker->shared_ns += ran_ns;
     worker->busy_since_ns = now_ns;
 }
@@ -48,11 +51,13 @@ static void settle(weir_worker *worker)
     if (worker->shared_ns == 0)
         return;
 
-    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
-        double share = (double)worker->window_ns[i] / (double)worker->shared_ns;
-        pipeline->nodes[i]->cpu_ns += (int64_t)(share * (double)used_ns);
-        worker->window_ns[i] = 0;
+    for (uint32_t i = 0; i < worker->num_window_nodes; i++) {
+        uint32_t index = worker->window_nodes[i];
+        double share = (double)worker->window_ns[index] / (double)worker->shared_ns;
+        pipeline->nodes[index]->cpu_ns += (int64_t)(share * (double)used_ns);
+        worker->window_ns[index] = 0;
     }
+    worker->num_window_nodes = 0;
     worker->shared_ns = 0;
 }
 

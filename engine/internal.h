@@ -265,10 +265,12 @@ typedef struct weir_worker {
     clockid_t cpu_clock;
     int64_t cpu_read_ns; /* the thread's CPU time at the last reading */
     int64_t cpu_read_at_ns;
-    weir_slot *running;    /* NULL between tasks */
-    int64_t busy_since_ns; /* of `running`, since its start or the last reading */
-    int64_t shared_ns;     /* sum of window_ns */
-    int64_t *window_ns;    /* for each node: run time since the last reading */
+    weir_slot *running;     /* NULL between tasks */
+    int64_t busy_since_ns;  /* of `running`, since its start or the last reading */
+    int64_t shared_ns;      /* sum of window_ns */
+    int64_t *window_ns;     /* for each node: run time since the last reading */
+    uint32_t *window_nodes; /* the indices of those where it is not 0 */
+    uint32_t num_window_nodes;
 } weir_worker;
 
 struct weir_pool {

@@ -97,9 +97,11 @@ int pool_new(weir_pipeline *pipeline, uint32_t num_workers, weir_pool **made, we
 
     pool->num_workers = num_workers;
     for (uint32_t i = 0; i < num_workers; i++) {
-        pool->workers[i].pool = pool;
-        pool->workers[i].window_ns = calloc(pipeline->num_nodes, sizeof *pool->workers[i].window_ns);
-        if (!pool->workers[i].window_ns)
+        weir_worker *worker = &pool->workers[i];
+        worker->pool = pool;
+        worker->window_ns = calloc(pipeline->num_nodes, sizeof *worker->window_ns);
+        worker->window_nodes = calloc(pipeline->num_nodes, sizeof *worker->window_nodes);
+        if (!worker->window_ns || !worker->window_nodes)
             return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for a pool of %u threads", num_workers);
     }
     int code = uv_cond_init(&pool->work);
@@ -141,8 +143,10 @@ void pool_free(weir_pool *pool)
         return;
     if (pool->work_made)
         uv_cond_destroy(&pool->work);
-    for (uint32_t i = 0; i < pool->num_workers; i++)
+    for (uint32_t i = 0; i < pool->num_workers; i++) {
+        free(pool->workers[i].window_nodes);
         free(pool->workers[i].window_ns);
+    }
     free(pool->workers);
     free(pool->ready_nodes);
     free(pool);
