@@ -176,6 +176,7 @@ struct weir_task {
     bool finishing;     /* the step takes the result of weir_task_complete() */
     bool given_up;      /* the step is not to run the operation, but to end the task */
     bool worker_live;   /* worker_init succeeded */
+    uint64_t kept_seq;  /* of the last input its worker has kept: what a flush makes has it, too */
     uint32_t hooks_begun;
     weir_error error;    /* why the task fails; status 0 = nobody said so far */
     weir_report *report; /* of the task's failure; NULL = none */

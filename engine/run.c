@@ -78,6 +78,8 @@ static int begin_task(weir_slot *slot)
     slot->begun = true;
     slot->error.status = 0;
     slot->hooks_begun = 0;
+    if (slot->flushing)
+        slot->in.seq = slot->kept_seq;
     int status = slot->flushing || slot->node->num_ins == 0 ? WEIR_OK : begin_hooks(slot);
     return status == WEIR_OK ? prepare_worker(slot) : status;
 }
@@ -186,6 +188,8 @@ static void run_task_step(weir_slot *slot)
         status = end_hooks(slot, status);
     if (status < 0)
         tell_failure(slot, status);
+    if (status == WEIR_KEPT)
+        slot->kept_seq = slot->in.seq;
     if (status != WEIR_OK && status != WEIR_MORE && status != WEIR_PENDING)
         weir_item_release(&slot->out);
     if (status != WEIR_MORE && status != WEIR_PENDING && slot->node->num_ins)

@@ -104,12 +104,21 @@ static void aggregate_with_drop_last_skips_the_incomplete_batch(void **state)
     finish(pipeline, &ledger);
 }
 
+static void expect_label_and_seq(weir_pipeline *pipeline, const char *label, uint64_t seq)
+{
+    weir_item item;
+    assert_int_equal(weir_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+    assert_string_equal(item.label, label);
+    assert_int_equal(item.seq, seq);
+    weir_item_release(&item);
+}
+
 static void a_batch_knows_its_size_and_the_labels_of_its_items(void **state)
 {
     (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder =
-        builder_with(&(test_numbers){ .ledger = &ledger, .count = 2, .size_bytes = 10, .labelled = true });
+        builder_with(&(test_numbers){ .ledger = &ledger, .count = 5, .size_bytes = 10, .labelled = true });
     weir_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 2 }, NULL);
     weir_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, NULL);
@@ -120,7 +129,10 @@ static void a_batch_knows_its_size_and_the_labels_of_its_items(void **state)
     const weir_batch *batch = item.data;
     assert_string_equal(batch->items[0].label, "item-0");
     assert_int_equal(batch->items[1].seq, 1);
+    assert_int_equal(item.seq, 1);
     weir_item_release(&item);
+    expect_label_and_seq(pipeline, "item-3", 3);
+    expect_label_and_seq(pipeline, "item-4", 4); /* the incomplete one */
     finish(pipeline, &ledger);
 }
 
