@@ -425,7 +425,7 @@ static void statistics_main(void *argument)
     weir_pipeline *pipeline = argument;
     tell_start(pipeline);
     if (pipeline->stats_interval_ns > 0) {
-        uint64_t interval_ms = (uint64_t)((pipeline->stats_interval_ns + WEIR_MILLISECOND - 1) / WEIR_MILLISECOND);
+        uint64_t interval_ms = (uint64_t)((pipeline->stats_interval_ns - 1) / WEIR_MILLISECOND + 1);
         uv_update_time(&pipeline->loop);
         uv_timer_start(&pipeline->lap_timer, on_lap, interval_ms, interval_ms);
     }

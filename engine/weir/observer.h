@@ -19,8 +19,8 @@ extern "C" {
 /* How the pipeline was built; one entry for the source, each stage and the sink. */
 typedef struct weir_stage_info {
     const char *name;         /* "0:1:decode[10]"; source "0:0:src", sink "0:2:sink" */
-    const char *queue_name;   /* "0:1:decode[10]_queue" */
-    const char *kind;         /* "source", "stage" or "sink" */
+    const char *queue_name;   /* "0:1:decode[10]_queue"; of a route: that of its first branch */
+    const char *kind;         /* "source", "stage", "route", "merge" or "sink" */
     uint32_t concurrency;     /* slots as built */
     uint32_t queue_items;     /* capacity of the queue behind it */
     uint64_t queue_bytes;     /* 0 = unlimited */
