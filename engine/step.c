@@ -179,7 +179,7 @@ static void became_pending(weir_slot *slot)
     slot->run_returned = true;
     if (slot->completed && !slot->cancelling)
         slot_make_ready_locked(slot);
-    else if (slot->node->cancelled)
+    else if (slot->node->cancelled || atomic_load_explicit(&slot->overdue, memory_order_relaxed))
         slot->node->pipeline->wake_statistics = true; /* which calls op->cancel */
 }
 

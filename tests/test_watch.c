@@ -94,6 +94,25 @@ static void a_pending_task_beyond_its_deadline_is_cancelled(void **state)
     ledger_close(&ledger);
 }
 
+/* Is already beyond its deadline when it becomes pending. */
+static int become_pending_late(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    run_until_asked(worker, in, out, task);
+    return WEIR_PENDING;
+}
+
+static void a_task_that_becomes_pending_beyond_its_deadline_is_cancelled(void **state)
+{
+    (void)state;
+    static const weir_op op = { .name = "late", .run = become_pending_late, .cancel = complete_when_cancelled };
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 3, .labelled = true };
+    weir_pipeline *pipeline = with_stage(&numbers, &op, NULL, &with_deadline, NULL);
+    expect_timed_out(pipeline, "late", 3);
+    weir_free(pipeline);
+    ledger_close(&ledger);
+}
+
 static void a_task_within_its_deadline_does_not_fail(void **state)
 {
     (void)state;
@@ -171,6 +190,7 @@ int main(void)
         TEST(a_task_beyond_its_deadline_is_asked_to_stop_and_fails),
         TEST(a_result_that_comes_after_the_deadline_is_not_handed_on),
         TEST(a_pending_task_beyond_its_deadline_is_cancelled),
+        TEST(a_task_that_becomes_pending_beyond_its_deadline_is_cancelled),
         TEST(a_task_within_its_deadline_does_not_fail),
         TEST(a_task_that_runs_very_long_is_named_while_it_runs),
         TEST(a_task_that_does_not_heed_a_stop_is_named),
