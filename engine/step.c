@@ -44,24 +44,33 @@ static void count_kept_as(weir_slot *slot, uint64_t *count)
 
 /* ---- failures ----------------------------------------------------------------------------------------------- */
 
+enum { RATE_TASKS = 100 /* before which no rate is judged */ };
+
 static bool too_many_failures(const weir_node *node)
 {
     const weir_max_failures *max = &node->max_failures;
     switch (max->kind) {
     case WEIR_FAILURES_COUNT: return max->count >= 0 && node->total_failures > (uint64_t)max->count;
     case WEIR_FAILURES_RATE:
-        return node->total_tasks >= 100 && node->total_failures * max->den > node->total_tasks * max->num;
+        return node->total_tasks >= RATE_TASKS && node->total_failures * max->den > node->total_tasks * max->num;
     default: return false;
     }
 }
 
-static void fail_over_budget(weir_node *node, const weir_error *last)
+static void fail_over_budget(weir_node *node, const weir_error *one, const char *which)
 {
-    weir_error error = *last;
+    weir_error error = *one;
     snprintf(error.message, sizeof error.message,
-             "%llu of %llu tasks failed, more than max_failures allows; the last one: %.400s",
-             (unsigned long long)node->total_failures, (unsigned long long)node->total_tasks, last->message);
+             "%llu of %llu tasks failed, more than max_failures allows; %s: %.400s",
+             (unsigned long long)node->total_failures, (unsigned long long)node->total_tasks, which, one->message);
     end_by_failure_locked(node, &error);
+}
+
+/* The first tasks may have failed before their rate was judged, and none since. */
+static void judge_first_tasks(weir_node *node)
+{
+    if (node->total_tasks == RATE_TASKS && !node->cancelled && too_many_failures(node))
+        fail_over_budget(node, &node->first_error, "the first one");
 }
 
 static void count_failure(weir_slot *slot)
@@ -80,7 +89,7 @@ static void count_failure(weir_slot *slot)
     if (node->num_ins == 0)
         end_by_failure_locked(node, &slot->error);
     else if (too_many_failures(node))
-        fail_over_budget(node, &slot->error);
+        fail_over_budget(node, &slot->error, "the last one");
 }
 
 static void step_failed(weir_slot *slot)
@@ -226,6 +235,7 @@ static void task_step_ended(weir_slot *slot)
         break;
     default: step_failed(slot); break;
     }
+    judge_first_tasks(node);
 }
 
 void step_ended_locked(weir_slot *slot)

@@ -81,6 +81,7 @@ static const struct {
     { "a rate is checked from 100 tasks on", RATE_OF(1, 2), ANY_NUMBER, { 0, 1000, 0 }, 100, 0, true },
     { "a rate reached is not exceeded", RATE_OF(1, 10), ANY_NUMBER, { 9, 1000, 10 }, 100, 900, false },
     { "a rate exceeded at 100 tasks", RATE_OF(1, 10), ANY_NUMBER, { 0, 1000, 9 }, 12, 88, true },
+    { "a rate exceeded only before it is judged", RATE_OF(1, 2), ANY_NUMBER, { 0, 60, 0 }, 60, 40, true },
     { "a rate exceeded later", RATE_OF(1, 10), ANY_NUMBER, { 900, 1000, 0 }, 100, 900, false },
     { "a rate exceeded much later", RATE_OF(1, 20), ANY_NUMBER, { 900, 1000, 0 }, 48, 900, true },
     { "a rate of nothing", RATE_OF(0, 1), ANY_NUMBER, { 150, 151, 0 }, 1, 150, true },
