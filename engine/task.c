@@ -46,10 +46,18 @@ int weir_task_event(weir_task *task, const char *name, const char *detail)
     return weir_pipeline_event(task->node->pipeline, name, task->node->name, detail);
 }
 
+/* Only a slot that has no other task by now can tell; but that is the usual case. */
+static bool awaits_completion_locked(const weir_task *task)
+{
+    bool is_out = task->state == SLOT_PENDING || (task->state == SLOT_RUNNING && !task->finishing);
+    return is_out && !task->completed;
+}
+
 void weir_task_complete(weir_task *task, int status, weir_item *out)
 {
     weir_pipeline *pipeline = task->node->pipeline;
     weir_item result = { 0 };
+    char stage[128];
     if (status == WEIR_OK && out) {
         result = *out;
         *out = (weir_item){ 0 };
@@ -58,8 +66,17 @@ void weir_task_complete(weir_task *task, int status, weir_item *out)
         status = weir_task_fail(task, WEIR_ENOMEM, 0, "no memory for the item's label");
 
     engine_lock_at(pipeline, weir_now_ns());
-    task->pending_status = status;
-    task->pending_out = result;
-    step_completed_locked(task);
+    bool awaited = awaits_completion_locked(task);
+    if (awaited) {
+        task->pending_status = status;
+        task->pending_out = result;
+        step_completed_locked(task);
+    } else {
+        snprintf(stage, sizeof stage, "%s", task->node->name);
+    }
     engine_unlock_last(pipeline);
+    if (awaited)
+        return;
+    weir_item_release(&result);
+    weir_log(WEIR_LOG_ERROR, "%s: weir_task_complete() was called for a task that is not pending (any more)", stage);
 }

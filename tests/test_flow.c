@@ -368,6 +368,45 @@ static void complete(weir_task *task, weir_item *in, int status)
         weir_item_release(&out); /* still ours */
 }
 
+static uint32_t slots_waiting_for_room(weir_pipeline *pipeline, size_t stage)
+{
+    weir_snapshot *snapshot;
+    assert_int_equal(weir_pipeline_snapshot(pipeline, &snapshot), WEIR_OK);
+    uint32_t slots = snapshot->stages[stage].waiting_out;
+    weir_snapshot_free(snapshot);
+    return slots;
+}
+
+/* The task waits for its turn when it is completed once more: nothing happens, and it is said. */
+static void a_task_that_is_completed_twice_is_completed_once(void **state)
+{
+    (void)state;
+    char line[512];
+    test_pending pending = PENDING;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 2 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_pipe(builder, &pending_op, &pending,
+              &(weir_stage_options){ .concurrency = 2, .output_order = WEIR_ORDER_INPUT });
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build(builder, &four_threads);
+    pending_await(&pending, 2);
+    struct test_pending_task tasks[2];
+    for (int i = 0; i < 2; i++)
+        tasks[i].task = pending_take(&pending, &tasks[i].in);
+    int second = item_value(tasks[1].in) == 1;
+    complete_with_input(&tasks[second]);
+    while (slots_waiting_for_room(pipeline, 1) < 1)
+        sched_yield();
+    weir_item again = { 0 };
+    ledger_fill(&ledger, &again, 99, 0);
+    weir_task_complete(tasks[second].task, WEIR_OK, &again);
+    last_logged_line(WEIR_LOG_ERROR, line, sizeof line);
+    assert_non_null(strstr(line, "0:1:pending[2]: weir_task_complete()"));
+    complete_with_input(&tasks[!second]);
+    assert_delivers_in_order(pipeline, 2);
+}
+
 static void a_pending_task_may_end_in_skip_or_failure(void **state)
 {
     (void)state;
@@ -1193,6 +1232,7 @@ int main(void)
         TEST(a_generator_waits_for_room_between_its_pieces),
         TEST(a_task_may_be_completed_before_run_returns),
         TEST(a_task_may_be_completed_later),
+        TEST(a_task_that_is_completed_twice_is_completed_once),
         TEST(a_pending_task_may_end_in_skip_or_failure),
         TEST(the_label_of_a_pending_result_is_copied_at_the_call),
         TEST(pending_tasks_hold_no_thread),

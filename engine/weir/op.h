@@ -88,7 +88,8 @@ WEIR_API int weir_task_fail(weir_task *task, int status, int library_code, const
 /*
  * Ends a task whose run() returned, or is about to return, WEIR_PENDING: exactly once, from any thread, also after
  * weir_stop(). status is WEIR_OK (then *out is moved into the pipeline), WEIR_SKIP or negative; weir_task_fail() may
- * come before it on the same thread. Never blocks; the task must not be touched afterwards.
+ * come before it on the same thread. Never blocks; the task must not be touched afterwards. A second call, where it can
+ * be told from a first one, is logged as an error and does nothing but release its item.
  */
 WEIR_API void weir_task_complete(weir_task *task, int status, weir_item *out);
 
