@@ -551,6 +551,9 @@ bool watch_tasks(weir_pipeline *pipeline, int64_t *next_ns);
 
 /* ---- pipeline.c --------------------------------------------------------------------------------------------- */
 
+/* Whose pool or statistics this thread belongs to. NULL = nobody's. */
+extern _Thread_local const weir_pipeline *pipeline_of_thread;
+
 /* By its name in the statistics or in its options. NULL = there is none. */
 weir_node *pipeline_find(const weir_pipeline *pipeline, const char *stage);
 

@@ -164,6 +164,8 @@ void weir_stop(weir_pipeline *pipeline)
     engine_unlock(pipeline);
 }
 
+_Thread_local const weir_pipeline *pipeline_of_thread;
+
 /* Nothing may be lost. */
 static bool is_accounted_for(weir_pipeline *pipeline)
 {
@@ -179,6 +181,12 @@ void weir_free(weir_pipeline *pipeline)
     if (!pipeline)
         return;
     weir_stop(pipeline);
+    if (pipeline_of_thread == pipeline) {
+        weir_log(WEIR_LOG_ERROR,
+                 "weir_free() was called on one of the pipeline's own threads, for whose end it would "
+                 "wait: the pipeline is stopped, but not freed");
+        return;
+    }
     statistics_join(pipeline);
     assert(is_accounted_for(pipeline));
     (void)is_accounted_for;

@@ -59,6 +59,7 @@ static void worker_main(void *argument)
     weir_pool *pool = worker->pool;
     weir_pipeline *pipeline = pool->pipeline;
 
+    pipeline_of_thread = pipeline;
     engine_lock_at(pipeline, weir_now_ns());
     pipeline->num_awake++;
     for (;;) {

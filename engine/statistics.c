@@ -423,6 +423,7 @@ static void on_wake(uv_async_t *wake)
 static void statistics_main(void *argument)
 {
     weir_pipeline *pipeline = argument;
+    pipeline_of_thread = pipeline;
     tell_start(pipeline);
     if (pipeline->stats_interval_ns > 0) {
         uint64_t interval_ms = (uint64_t)((pipeline->stats_interval_ns - 1) / WEIR_MILLISECOND + 1);

@@ -739,6 +739,49 @@ static void stop_is_over_soon(void **state)
     ledger_close(&ledger);
 }
 
+/* ---- what is not allowed ------------------------------------------------------------------------------------ */
+
+typedef struct self_free {
+    _Atomic(weir_pipeline *) pipeline;
+    test_gate gate;
+    test_counter tried;
+} self_free;
+
+static int free_own_pipeline(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    self_free *self = (self_free *)weir_task_config(task);
+    (void)worker;
+    gate_pass(&self->gate);
+    weir_free(atomic_load(&self->pipeline));
+    counter_add(&self->tried, 1);
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static void free_from_a_task_stops_and_says_so(void **state)
+{
+    (void)state;
+    static const weir_op op = { .name = "suicidal", .run = free_own_pipeline };
+    self_free self = { .gate = GATE, .tried = COUNTER };
+    char line[512];
+    int status;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 5 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_pipe(builder, &op, &self, NULL);
+    weir_sink(builder, 0);
+    weir_pipeline *pipeline = build(builder, NULL);
+    atomic_store(&self.pipeline, pipeline);
+    gate_open(&self.gate);
+    counter_await(&self.tried, 1);
+    drain(pipeline, &status);
+    assert_int_equal(status, WEIR_ESTOPPED);
+    last_logged_line(WEIR_LOG_ERROR, line, sizeof line);
+    assert_non_null(strstr(line, "weir_free"));
+    weir_free(pipeline);
+    ledger_close(&ledger);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -762,6 +805,7 @@ int main(void)
         TEST(free_without_draining),
         TEST(free_at_once),
         TEST(stop_is_over_soon),
+        TEST(free_from_a_task_stops_and_says_so),
     };
     return RUN_TESTS(tests);
 }

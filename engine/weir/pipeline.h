@@ -176,7 +176,8 @@ WEIR_API void weir_stop(weir_pipeline *pipeline);
 
 /*
  * Stops, joins every thread, reports the last lap, releases every item that is left, frees. Nobody may be inside
- * another call on this pipeline; not from one of its own threads. NULL is fine.
+ * another call on this pipeline. Not from one of its own threads (a task's, a hook's, an observer's): there it logs an
+ * error, stops the pipeline and leaves it. NULL is fine.
  */
 WEIR_API void weir_free(weir_pipeline *pipeline);
 
