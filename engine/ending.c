@@ -111,16 +111,21 @@ void end_by_stop_locked(weir_pipeline *pipeline)
     flow_check_over_locked(pipeline);
 }
 
-weir_slot *end_take_uncancelled_locked(weir_pipeline *pipeline)
+static bool is_uncancelled(const weir_slot *slot)
 {
-    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
-        weir_node *node = pipeline->nodes[i];
+    bool unwanted = slot->node->cancelled || atomic_load_explicit(&slot->overdue, memory_order_relaxed);
+    return slot->state == SLOT_PENDING && unwanted && !slot->cancel_called;
+}
+
+weir_slot *end_take_uncancelled_locked(weir_pipeline *pipeline, slot_search *search)
+{
+    for (; search->node < pipeline->num_nodes; search->node++, search->slot = 0) {
+        weir_node *node = pipeline->nodes[search->node];
         if (!node->op || !node->op->cancel)
             continue;
-        for (uint32_t j = 0; j < node->num_made; j++) {
-            weir_slot *slot = node->slots[j];
-            bool unwanted = node->cancelled || atomic_load_explicit(&slot->overdue, memory_order_relaxed);
-            if (slot->state != SLOT_PENDING || !unwanted || slot->cancel_called)
+        while (search->slot < node->num_made) {
+            weir_slot *slot = node->slots[search->slot++];
+            if (!is_uncancelled(slot))
                 continue;
             slot->cancel_called = slot->cancelling = true;
             return slot;

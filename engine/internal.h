@@ -487,8 +487,14 @@ void step_reports_taken_locked(weir_pipeline *pipeline);
 void end_by_failure_locked(weir_node *node, const weir_error *error);
 void end_by_stop_locked(weir_pipeline *pipeline);
 
-/* Takes the next pending task that is to be cancelled and has not been told. NULL = none. */
-weir_slot *end_take_uncancelled_locked(weir_pipeline *pipeline);
+/* How far a search through all slots has come; all-zero = not begun. */
+typedef struct slot_search {
+    uint32_t node, slot;
+} slot_search;
+
+/* Takes the next pending task that is to be cancelled and has not been told. NULL = none up to the end. What becomes
+   pending behind the search wakes the statistics thread once more. */
+weir_slot *end_take_uncancelled_locked(weir_pipeline *pipeline, slot_search *search);
 
 /* op->cancel has returned. */
 void end_cancel_called_locked(weir_slot *slot);

@@ -344,9 +344,10 @@ static void release_leftovers(weir_pipeline *pipeline)
 
 static void cancel_pending(weir_pipeline *pipeline)
 {
+    slot_search search = { 0 };
     for (;;) {
         engine_lock(pipeline);
-        weir_slot *slot = end_take_uncancelled_locked(pipeline);
+        weir_slot *slot = end_take_uncancelled_locked(pipeline, &search);
         engine_unlock(pipeline);
         if (!slot)
             return;
