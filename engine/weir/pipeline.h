@@ -148,7 +148,8 @@ WEIR_API void weir_sink(weir_builder *builder, uint32_t queue_items /* (0 = 3) *
 
 /*
  * Builds and starts. The builder is freed, whatever the result. On failure *pipeline is NULL, nothing runs, and
- * *error (may be NULL) says why. options may be NULL.
+ * *error (may be NULL) says why. options may be NULL. A pipeline does not go through fork(): its threads stay with the
+ * parent, and a child must not touch it.
  */
 WEIR_API int weir_build(weir_builder *builder, const weir_pipeline_options *options, weir_pipeline **pipeline,
                         weir_error *error);
