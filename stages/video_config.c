@@ -45,23 +45,6 @@ static bool is_list(const weir_sampling *sampling)
     return sampling->what == WEIR_SAMPLE_INDICES || sampling->what == WEIR_SAMPLE_TIMES;
 }
 
-static int sampling_init(weir_video_config *video, weir_error *error)
-{
-    if ((unsigned)video->damage > WEIR_DAMAGE_STRICT)
-        return weir_error_set(error, WEIR_EINVAL, 0, "damage %d is none of WEIR_DAMAGE_…", (int)video->damage);
-    if (!(video->min_share >= 0 && video->min_share <= 1))
-        return weir_error_set(error, WEIR_EINVAL, 0, "min_share %g is not between 0 and 1", video->min_share);
-    if (video->max_duration_ns < 0)
-        return weir_error_set(error, WEIR_EINVAL, 0, "max_duration_ns is negative; use 0 for any");
-    if (video->piece_frames && is_list(&video->sampling))
-        return weir_error_set(error, WEIR_EINVAL, 0, "explicit indices or times are not handed on in pieces");
-    if (video->max_frames == 0)
-        video->max_frames = UINT64_C(1) << 22;
-    if (video->max_duration_ns == 0)
-        video->max_duration_ns = INT64_MAX;
-    return weir_sampling_init(&video->sampling, error);
-}
-
 /* Are the frames of the list in presentation order, however many the video has? */
 static bool is_rising(const weir_sampling *sampling)
 {
@@ -74,6 +57,26 @@ static bool is_rising(const weir_sampling *sampling)
             return false;
     }
     return true;
+}
+
+static int sampling_init(weir_video_config *video, weir_error *error)
+{
+    if ((unsigned)video->damage > WEIR_DAMAGE_STRICT)
+        return weir_error_set(error, WEIR_EINVAL, 0, "damage %d is none of WEIR_DAMAGE_…", (int)video->damage);
+    if (!(video->min_share >= 0 && video->min_share <= 1))
+        return weir_error_set(error, WEIR_EINVAL, 0, "min_share %g is not between 0 and 1", video->min_share);
+    if (video->max_duration_ns < 0)
+        return weir_error_set(error, WEIR_EINVAL, 0, "max_duration_ns is negative; use 0 for any");
+    if (video->piece_frames && is_list(&video->sampling) && !is_rising(&video->sampling))
+        return weir_error_set(
+            error, WEIR_EINVAL, 0,
+            "indices or times are handed on in pieces only if they rise, and do not count some from "
+            "the start and some from the end");
+    if (video->max_frames == 0)
+        video->max_frames = UINT64_C(1) << 22;
+    if (video->max_duration_ns == 0)
+        video->max_duration_ns = INT64_MAX;
+    return weir_sampling_init(&video->sampling, error);
 }
 
 static int filter_init(weir_video_config *video, weir_error *error)

@@ -372,6 +372,25 @@ static void pieces_make_up_the_whole(void **state)
     assert_int_equal(assert_pieces(make_clip(), (weir_sampling){ .what = WEIR_SAMPLE_RATE, .rate_num = 100 }, 7), 29);
 }
 
+static void lists_come_in_pieces_if_they_rise(void **state)
+{
+    (void)state;
+    const int64_t indices[] = { 0, 5, 5, 5, 6, 30, 59 };
+    const int64_t times_ns[] = { 0, WEIR_SECOND / 2, WEIR_SECOND };
+    const int64_t from_end[] = { -9, -5, -1 };
+    const weir_sampling rising = { .what = WEIR_SAMPLE_INDICES, .indices = indices, .num_indices = 7 };
+    assert_int_equal(assert_pieces(make_clip(), rising, 2), 4);
+    assert_int_equal(assert_pieces(make_bare(), rising, 3), 3);
+    assert_int_equal(assert_pieces(make_clip(),
+                                   (weir_sampling){ .what = WEIR_SAMPLE_TIMES, .times_ns = times_ns, .num_times = 3 },
+                                   2),
+                     2);
+    assert_int_equal(
+        assert_pieces(make_clip(),
+                      (weir_sampling){ .what = WEIR_SAMPLE_INDICES, .indices = from_end, .num_indices = 3 }, 1),
+        3);
+}
+
 static void pieces_of_several_items_do_not_mix(void **state)
 {
     (void)state;
@@ -465,11 +484,12 @@ static void over_a_limit_fails_and_says_which(void **state)
 
 /* ---- options ------------------------------------------------------------------------------------------------- */
 
-static void assert_refused(weir_sampling sampling, const char *text)
+static void assert_refused_in_pieces(weir_sampling sampling, uint32_t piece_frames, const char *text)
 {
     weir_pipeline *pipeline;
     weir_error error = { 0 };
     weir_video_config config = config_of(sampling);
+    config.piece_frames = piece_frames;
     weir_builder *builder = weir_builder_new();
     weir_source(builder, &weir_list_source, &(weir_list_config){ 0 }, NULL);
     weir_pipe(builder, &weir_video_decode, &config, NULL);
@@ -477,6 +497,11 @@ static void assert_refused(weir_sampling sampling, const char *text)
     assert_int_equal(weir_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
     if (!strstr(error.message, text))
         fail_msg("%s, not %s", error.message, text);
+}
+
+static void assert_refused(weir_sampling sampling, const char *text)
+{
+    assert_refused_in_pieces(sampling, 0, text);
 }
 
 static void impossible_samplings_are_refused(void **state)
@@ -494,6 +519,13 @@ static void impossible_samplings_are_refused(void **state)
     assert_refused((weir_sampling){ .start_ns = 5, .end_ns = 5 }, "ends before it begins");
     assert_refused((weir_sampling){ .start_ns = -1 }, "before 0");
     assert_refused((weir_sampling){ .stretch_frames = 3 }, "only random frames");
+
+    const int64_t falling[] = { 5, 4 };
+    const int64_t mixed[] = { -1, 4 };
+    assert_refused_in_pieces((weir_sampling){ .what = WEIR_SAMPLE_TIMES, .times_ns = falling, .num_times = 2 }, 8,
+                             "only if they rise");
+    assert_refused_in_pieces((weir_sampling){ .what = WEIR_SAMPLE_INDICES, .indices = mixed, .num_indices = 2 }, 8,
+                             "only if they rise");
 }
 
 int main(void)
@@ -511,6 +543,7 @@ int main(void)
         cmocka_unit_test(chance_depends_on_seed_and_item_alone),
         cmocka_unit_test(chance_keeps_to_its_stretch),
         cmocka_unit_test(pieces_make_up_the_whole),
+        cmocka_unit_test(lists_come_in_pieces_if_they_rise),
         cmocka_unit_test(pieces_of_several_items_do_not_mix),
         cmocka_unit_test(stop_between_pieces),
         cmocka_unit_test(tolerance_counts_and_strictness_fails),

@@ -109,7 +109,7 @@ typedef struct weir_video_config {
     weir_sampling sampling; /* (default: all frames) */
     uint64_t seed;          /* the pipeline's, for random frames: with the item's number it decides which */
     uint32_t piece_frames; /* hand a video on in pieces of so many frames, under back-pressure and in constant memory;
-                               not with explicit indices or times (0 = in one) */
+                               explicit indices or times have to rise then (0 = in one) */
     weir_damage damage;    /* (default WEIR_DAMAGE_TOLERANT) */
     double min_share;      /* tolerant: the least share, up to 1, of the frames asked for or, where all are, of those
                                that the container's header counts (0 = one frame is enough) */
