@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "tensor.h"
 
@@ -45,15 +46,28 @@ static weir_npy *npy_new(const char *path)
     return npy;
 }
 
+/* A folder would only show at the end, and a device that may be replaced, as /dev/null by root, would be. */
+static int check_place(const char *path, weir_error *error)
+{
+    struct stat there;
+    if (stat(path, &there) != 0 || S_ISREG(there.st_mode))
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_EINVAL, 0, "cannot write %s: there is a %s of that name", path,
+                          S_ISDIR(there.st_mode) ? "folder" : "device or pipe");
+}
+
 int weir_npy_open(weir_npy **to, const char *path, weir_error *error)
 {
     *to = NULL;
+    int rc = check_place(path, error);
+    if (rc != WEIR_OK)
+        return rc;
     weir_npy *npy = npy_new(path);
     if (!npy)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     npy->file = fopen(npy->part, "wb");
     if (!npy->file) {
-        int rc = fail_errno("write", npy->part, error);
+        rc = fail_errno("write", npy->part, error);
         free(npy);
         return rc;
     }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -156,6 +157,22 @@ static void what_cannot_be_written_leaves_no_file(void **state)
     weir_frames_free(frames);
 }
 
+static void what_is_no_file_is_not_replaced(void **state)
+{
+    (void)state;
+    weir_npy *npy;
+    weir_error error = { 0 };
+    const char *pipe = clips_path("pipe.npy");
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    assert_int_equal(weir_npy_open(&npy, pipe, &error), WEIR_EINVAL);
+    assert_non_null(strstr(error.message, "device or pipe"));
+    assert_int_equal(access(pipe, F_OK), 0);
+    error = (weir_error){ 0 };
+    assert_int_equal(weir_npy_open(&npy, clips_path("."), &error), WEIR_EINVAL);
+    assert_non_null(strstr(error.message, "folder"));
+    assert_int_not_equal(access(clips_path("pipe.npy.part"), F_OK), 0);
+}
+
 static void a_full_disk_is_told(void **state)
 {
     (void)state;
@@ -211,11 +228,9 @@ static void without_dlpack_h_the_frames_stay_ours(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_npy_file_holds_shape_and_bytes),
-        cmocka_unit_test(the_shape_follows_pixel_and_layout),
-        cmocka_unit_test(pieces_become_one_array),
-        cmocka_unit_test(what_cannot_be_written_leaves_no_file),
-        cmocka_unit_test(a_full_disk_is_told),
+        cmocka_unit_test(an_npy_file_holds_shape_and_bytes), cmocka_unit_test(the_shape_follows_pixel_and_layout),
+        cmocka_unit_test(pieces_become_one_array),           cmocka_unit_test(what_cannot_be_written_leaves_no_file),
+        cmocka_unit_test(what_is_no_file_is_not_replaced),   cmocka_unit_test(a_full_disk_is_told),
 #ifdef WEIR_HAVE_DLPACK
         cmocka_unit_test(a_tensor_is_the_frames_themselves),
 #else

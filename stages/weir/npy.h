@@ -21,7 +21,8 @@ extern "C" {
 typedef struct weir_npy weir_npy;
 
 /* WEIR_OK with *npy set, to be ended by weir_npy_close() or weir_npy_abort(); or the failure with *error (may be NULL)
-   filled and *npy NULL: WEIR_ENOTFOUND (no such folder), WEIR_EACCESS, WEIR_EIO, WEIR_ENOMEM. */
+   filled and *npy NULL: WEIR_ENOTFOUND (no such folder), WEIR_EINVAL (a folder or device has that name), WEIR_EACCESS,
+   WEIR_EIO, WEIR_ENOMEM. */
 WEIR_API int weir_npy_open(weir_npy **npy, const char *path, weir_error *error);
 
 /* Writes the frames behind those that are there. WEIR_OK; WEIR_EINVAL: they are of another size or kind than those, and
