@@ -1,25 +1,39 @@
 /* weir frames, as a program. */
+#include <fcntl.h>
+#include <inttypes.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include <weir/engine.h>
+#include <weir/list.h>
+#include <weir/video.h>
+
 #include "tests/clips.h"
 #include "tests/program.h"
 
-enum { MAX_ARGUMENTS = 16, NPY_HEADER_BYTES = 192 };
+enum { MAX_ARGUMENTS = 32, NPY_HEADER_BYTES = 192, SIDE = 32, NUM_FRAMES = 30 };
 
 static const char clip_arguments[] = "-f lavfi -i testsrc2=s=160x120:d=1:r=10 -c:v mpeg4 -bf 2";
 
-/* Runs `weir frames` with the words of `arguments`; %s in it is the path. */
-static void frames(struct program *program, const char *path, const char *arguments)
+/* 3 s, 30 frames, B-frames, groups of 5. */
+static const char *make_long(void)
+{
+    return clips_make("long.mp4", "-f lavfi -i testsrc2=s=160x120:d=3:r=10 -c:v mpeg4 -bf 2 -g 5");
+}
+
+/* Starts `weir frames PATH` with the words of `arguments`. */
+static void start_frames(struct program *program, const char *path, const char *arguments)
 {
     char words[1024];
     char *argv[MAX_ARGUMENTS] = { (char *)program_path("WEIR_TOOL"), "frames", (char *)path };
@@ -29,7 +43,15 @@ static void frames(struct program *program, const char *path, const char *argume
         assert_true(num_words < MAX_ARGUMENTS - 1);
         argv[num_words++] = word;
     }
-    program_run(program, clips_path("."), argv);
+    program_start(program, clips_path("."), argv, -1);
+}
+
+/* Runs it to its end. */
+static void frames(struct program *program, const char *path, const char *arguments)
+{
+    enum { LIMIT_S = 100 };
+    start_frames(program, path, arguments);
+    program_wait(program, clips_path("."), LIMIT_S);
 }
 
 static void assert_says(const char *text, const char *expected)
@@ -38,34 +60,269 @@ static void assert_says(const char *text, const char *expected)
         fail_msg("no \"%s\" in:\n%s", expected, text);
 }
 
-static void the_array_holds_ffmpegs_bytes(void **state)
+/* ---- the bytes ----------------------------------------------------------------------------------------------- */
+
+static const char small[] = "--width 32 --height 32 --resize stretch --scaler exact";
+static const char scale[] = "scale=32:32:flags=bicubic,format=rgb24";
+
+/* What it writes with these arguments, without the header, to be freed. */
+static uint8_t *array_of(const char *path, const char *arguments, size_t *num_bytes)
 {
-    (void)state;
     struct program program;
-    size_t expected_bytes;
-    char arguments[1024];
-    const char *clip = clips_make("a.mp4", clip_arguments);
-    const char *npy = clips_path("a.npy");
-    snprintf(arguments, sizeof arguments, "--width 64 --height 48 --resize stretch --scaler exact -o %s", npy);
-    frames(&program, clip, arguments);
+    char with_output[1024];
+    struct stat info;
+    const char *npy = clips_path("out.npy");
+    snprintf(with_output, sizeof with_output, "%s -o %s", arguments, npy);
+    frames(&program, path, with_output);
     if (program.status != 0)
-        fail_msg("%s", program.err);
+        fail_msg("%s: %d: %s", arguments, program.status, program.err);
     assert_string_equal(program.out, "");
     program_free(&program);
 
-    uint8_t *expected = clips_decode(clip, "scale=64:48:flags=bicubic,format=rgb24", &expected_bytes);
+    assert_int_equal(stat(npy, &info), 0);
+    *num_bytes = (size_t)info.st_size - NPY_HEADER_BYTES;
+    uint8_t *bytes = malloc(*num_bytes);
+    FILE *file = fopen(npy, "rb");
+    assert_non_null(bytes);
+    assert_non_null(file);
+    assert_int_equal(fseek(file, NPY_HEADER_BYTES, SEEK_SET), 0);
+    assert_int_equal(fread(bytes, 1, *num_bytes, file), *num_bytes);
+    fclose(file);
+    assert_int_equal(remove(npy), 0);
+    return bytes;
+}
+
+static void assert_array(const char *path, const char *arguments, const uint8_t *expected, size_t expected_bytes)
+{
+    size_t num_bytes;
+    uint8_t *bytes = array_of(path, arguments, &num_bytes);
+    if (num_bytes != expected_bytes)
+        fail_msg("%s: %zu bytes, not %zu", arguments, num_bytes, expected_bytes);
+    if (memcmp(bytes, expected, num_bytes) != 0)
+        fail_msg("%s: other bytes", arguments);
+    free(bytes);
+}
+
+static void the_array_says_its_shape(void **state)
+{
+    (void)state;
+    struct program program;
+    char arguments[1024];
+    char header[NPY_HEADER_BYTES + 1] = "";
+    const char *npy = clips_path("shape.npy");
+    snprintf(arguments, sizeof arguments, "--width 64 --height 48 -o %s", npy);
+    frames(&program, make_long(), arguments);
+    assert_int_equal(program.status, 0);
+    program_free(&program);
     FILE *file = fopen(npy, "rb");
     assert_non_null(file);
-    uint8_t *got = malloc(NPY_HEADER_BYTES + expected_bytes + 1);
-    assert_non_null(got);
-    assert_int_equal(fread(got, 1, NPY_HEADER_BYTES + expected_bytes + 1, file), NPY_HEADER_BYTES + expected_bytes);
+    assert_int_equal(fread(header, 1, NPY_HEADER_BYTES, file), NPY_HEADER_BYTES);
     fclose(file);
-    assert_memory_equal(got + NPY_HEADER_BYTES, expected, expected_bytes);
-    got[NPY_HEADER_BYTES - 1] = '\0';
-    assert_says((char *)got + 10, "(10, 48, 64, 3, )");
-    free(got);
-    free(expected);
+    assert_says(header + 10, "(30, 48, 64, 3, )");
 }
+
+typedef struct counterpart {
+    const char *arguments; /* of weir frames */
+    const char *filter;    /* of ffmpeg */
+} counterpart;
+
+static void options_are_ffmpegs_filters(void **state)
+{
+    (void)state;
+    static const counterpart all[] = {
+        { "", "null" },
+        { "--every 7", "select=not(mod(n\\,7))" },
+        { "--every 7 --first 3", "select=not(mod(n\\,7))*lt(n\\,21)" },
+        { "--first 4", "select=lt(n\\,4)" },
+        { "--rate 4", "fps=4:round=up" },
+        { "--rate 29.97", "fps=2997/100:round=up" },
+        { "--rate 30000/1001 --first 11", "fps=30000/1001:round=up,select=lt(n\\,11)" },
+        { "--keyframes", "select=key" },
+        { "--keyframes --window 0.7:", "trim=start=0.7,select=key" },
+        { "--window 500ms:1.25", "trim=start=0.5:end=1.25" },
+        { "--window 0.02m:", "trim=start=1.2" },
+        { "--window :2s", "trim=end=2" },
+        { "--window 1:2 --every 3", "trim=start=1:end=2,select=not(mod(n\\,3))" },
+        { "--count 5", "select=eq(n\\,3)+eq(n\\,9)+eq(n\\,15)+eq(n\\,21)+eq(n\\,27)" },
+        { "--count 2 --window 1:2", "select=eq(n\\,12)+eq(n\\,17)" },
+        { "--frames 0,9,29", "select=eq(n\\,0)+eq(n\\,9)+eq(n\\,29)" },
+        { "--at 0,0:00:01.25,2.9", "select=eq(n\\,0)+eq(n\\,12)+eq(n\\,29)" },
+        { "--filter hflip,crop=in_w/2", "hflip,crop=in_w/2" },
+        { "--filter negate --at 0.3,500ms", "select=eq(n\\,3)+eq(n\\,5),negate" },
+        { NULL, NULL },
+    };
+    char arguments[1024], filter[1024];
+    for (size_t i = 0; all[i].filter; i++) {
+        size_t expected_bytes;
+        snprintf(arguments, sizeof arguments, "%s %s", small, all[i].arguments);
+        snprintf(filter, sizeof filter, "%s,%s", all[i].filter, scale);
+        uint8_t *expected = clips_decode(make_long(), filter, &expected_bytes);
+        assert_array(make_long(), arguments, expected, expected_bytes);
+        free(expected);
+    }
+}
+
+static void pixels_are_ffmpegs(void **state)
+{
+    (void)state;
+    static const counterpart all[] = {
+        { "--width 64 --height 48 --resize stretch", "scale=64:48:flags=bicubic,format=rgb24" },
+        { "--pix-fmt gray8 --width 64 --height 48 --resize stretch --filter extractplanes=y,scale=out_range=full",
+          "extractplanes=y,scale=out_range=full,scale=64:48:flags=bicubic,format=gray" },
+        { "--pix-fmt yuv420p --resize none", "format=yuv420p" },
+        { "--resize none", "scale=flags=bicubic,format=rgb24" },
+        { NULL, NULL },
+    };
+    char arguments[1024];
+    for (size_t i = 0; all[i].filter; i++) {
+        size_t expected_bytes;
+        snprintf(arguments, sizeof arguments, "--scaler exact %s", all[i].arguments);
+        uint8_t *expected = clips_decode(make_long(), all[i].filter, &expected_bytes);
+        assert_array(make_long(), arguments, expected, expected_bytes);
+        free(expected);
+    }
+}
+
+static void planes_are_ffmpegs_pixels_one_colour_at_a_time(void **state)
+{
+    (void)state;
+    enum { NUM_PIXELS = SIDE * SIDE, CHANNELS = 3 };
+    char arguments[1024];
+    size_t num_bytes;
+    uint8_t *pixels = clips_decode(make_long(), scale, &num_bytes);
+    uint8_t *planes = malloc(num_bytes);
+    assert_non_null(planes);
+    for (size_t i = 0; i < num_bytes; i++) {
+        size_t frame = i / (NUM_PIXELS * CHANNELS), pixel = i / CHANNELS % NUM_PIXELS, channel = i % CHANNELS;
+        planes[(frame * CHANNELS + channel) * NUM_PIXELS + pixel] = pixels[i];
+    }
+    snprintf(arguments, sizeof arguments, "%s --layout nchw", small);
+    assert_array(make_long(), arguments, planes, num_bytes);
+    free(planes);
+    free(pixels);
+}
+
+static void turned_pictures_stand_upright_unless_told_otherwise(void **state)
+{
+    (void)state;
+    size_t upright_bytes, coded_bytes;
+    const char *coded = clips_make("coded.mp4", "-f lavfi -i testsrc2=s=160x96:d=0.5:r=10 -c:v mpeg4");
+    char arguments[4200];
+    snprintf(arguments, sizeof arguments, "-i '%s' -c copy -metadata:s:v rotate=90", coded);
+    const char *turned = clips_make("turned.mp4", arguments);
+    uint8_t *upright = clips_decode_with("", turned, "scale=flags=bicubic,format=rgb24", &upright_bytes);
+    uint8_t *as_coded = clips_decode(turned, "scale=flags=bicubic,format=rgb24", &coded_bytes);
+    assert_memory_not_equal(upright, as_coded, coded_bytes);
+    assert_array(turned, "--scaler exact", upright, upright_bytes);
+    assert_array(turned, "--scaler exact --no-autorotate", as_coded, coded_bytes);
+    free(upright);
+    free(as_coded);
+}
+
+/* ---- the same as the stage's --------------------------------------------------------------------------------- */
+
+/* What a pipeline gives, in one piece. */
+static weir_frames *decode(weir_sampling sampling, uint64_t seed)
+{
+    const char *path = make_long();
+    weir_video_config video = {
+        .width = SIDE,
+        .height = SIDE,
+        .resize = WEIR_RESIZE_STRETCH,
+        .scaler = WEIR_SCALER_EXACT,
+        .sampling = sampling,
+        .seed = seed,
+    };
+    weir_pipeline *pipeline;
+    weir_item item;
+    weir_builder *builder = weir_builder_new();
+    weir_source(builder, &weir_list_source, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
+    weir_pipe(builder, &weir_video_decode, &video, NULL);
+    weir_sink(builder, 1);
+    assert_int_equal(weir_build(builder, NULL, &pipeline, NULL), WEIR_OK);
+    assert_int_equal(weir_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+    weir_frames *frames = item.data;
+    item.data = NULL;
+    weir_item_release(&item);
+    weir_free(pipeline);
+    return frames;
+}
+
+static void assert_as_stage(const char *arguments, weir_sampling sampling, uint64_t seed)
+{
+    char all[1024];
+    weir_frames *expected = decode(sampling, seed);
+    snprintf(all, sizeof all, "%s %s", small, arguments);
+    assert_array(make_long(), all, expected->data, expected->num_frames * expected->frame_bytes);
+    weir_frames_free(expected);
+}
+
+static void chance_is_the_pipelines(void **state)
+{
+    (void)state;
+    weir_sampling five = { .what = WEIR_SAMPLE_RANDOM, .count = 5 };
+    assert_as_stage("--random 5", five, 0);
+    assert_as_stage("--random 5 --seed 18446744073709551615", five, UINT64_MAX);
+    five.start_ns = WEIR_SECOND;
+    five.end_ns = 2 * WEIR_SECOND;
+    assert_as_stage("--random 5 --seed 3 --window 1:2", five, 3);
+    five = (weir_sampling){ .what = WEIR_SAMPLE_RANDOM, .count = 5, .stretch_frames = 5 };
+    assert_as_stage("--random 5 --seed 4 --stretch 5f", five, 4);
+    five = (weir_sampling){ .what = WEIR_SAMPLE_RANDOM, .count = 5, .stretch_ns = WEIR_SECOND };
+    assert_as_stage("--random 5 --seed 5 --stretch 1s", five, 5);
+}
+
+/* These are not written piece by piece. */
+static void lists_that_jump_back_keep_their_order(void **state)
+{
+    (void)state;
+    int64_t indices[] = { 20, 0, -1, 20, 19, 3, 3 };
+    assert_as_stage("--frames 20,0,-1,20,19,3,3",
+                    (weir_sampling){ .what = WEIR_SAMPLE_INDICES, .indices = indices, .num_indices = 7 }, 0);
+    int64_t times_ns[] = { 2 * WEIR_SECOND, WEIR_SECOND / 4, 2 * WEIR_SECOND };
+    assert_as_stage("--at 0:00:02,250ms,2",
+                    (weir_sampling){ .what = WEIR_SAMPLE_TIMES, .times_ns = times_ns, .num_times = 3 }, 0);
+}
+
+static void lists_that_rise_may_repeat_across_pieces(void **state)
+{
+    (void)state;
+    int64_t indices[] = { 0, 1, 2, 3, 4, 5, 6, 7, 7, 7, 8, 8, 8, 8, 8, 8, 29 };
+    assert_as_stage("--frames 0,1,2,3,4,5,6,7,7,7,8,8,8,8,8,8,29",
+                    (weir_sampling){ .what = WEIR_SAMPLE_INDICES, .indices = indices, .num_indices = 17 }, 0);
+}
+
+/* ---- constant memory ----------------------------------------------------------------------------------------- */
+
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#define SANITIZED 1
+#elif defined __has_feature
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
+/* 461 MB of frames. */
+static void a_long_video_takes_the_memory_of_a_few_pieces(void **state)
+{
+    (void)state;
+#ifdef SANITIZED
+    skip(); /* they keep what was freed */
+#else
+    enum { MAX_KILOBYTES = 200000 };
+    struct program program;
+    struct rusage usage;
+    const char *clip = clips_make("2000.mp4", "-f lavfi -i testsrc2=s=320x240:d=20:r=100 -c:v mpeg4");
+    frames(&program, clip, "--resize none");
+    assert_int_equal(program.status, 0);
+    assert_says(program.out, "frames     2000, 460800000 bytes");
+    program_free(&program);
+    assert_int_equal(getrusage(RUSAGE_CHILDREN, &usage), 0); /* the largest one, ffmpeg or weir */
+    assert_in_range(usage.ru_maxrss, 1, MAX_KILOBYTES);
+#endif
+}
+
+/* ---- what is printed ----------------------------------------------------------------------------------------- */
 
 static void info_tells_what_the_file_is(void **state)
 {
@@ -94,15 +351,65 @@ static void info_tells_what_the_file_is(void **state)
     program_free(&program);
 }
 
-static void assert_refused(const char *path, const char *arguments, const char *said)
+static double number_behind(const char *text, const char *name)
+{
+    const char *found = strstr(text, name);
+    if (!found)
+        fail_msg("no %s in:\n%s", name, text);
+    return strtod(found + strlen(name), NULL);
+}
+
+static void info_tells_where_the_time_went(void **state)
+{
+    (void)state;
+    struct program program;
+    struct stat info;
+    const char *clip = make_long();
+    assert_int_equal(stat(clip, &info), 0);
+    frames(&program, clip, "--json --every 2");
+    assert_int_equal(program.status, 0);
+    static const char *const names[] = { "\"open_time\": ", "\"demux_time\": ", "\"decode_time\": ",
+                                         "\"scale_time\": " };
+    double sum = 0;
+    for (size_t i = 0; i < 4; i++) {
+        double time = number_behind(program.out, names[i]);
+        assert_true(time > 0);
+        sum += time;
+    }
+    assert_true(sum <= number_behind(program.out, "\"elapsed\": "));
+    assert_int_equal((long)number_behind(program.out, "\"size_bytes\": "), info.st_size);
+    assert_int_equal((long)number_behind(program.out, "\"num_frames\": "), 15);
+    assert_int_equal((long)number_behind(program.out, "\"num_missing_frames\": "), 0);
+    program_free(&program);
+
+    frames(&program, clip, "");
+    assert_says(program.out, "long.mp4, ");
+    assert_says(program.out, "\ntime       open ");
+    assert_says(program.out, ", demux ");
+    assert_says(program.out, ", decode ");
+    assert_says(program.out, ", scale ");
+    assert_says(program.out, "0 missing\n");
+    program_free(&program);
+}
+
+/* ---- what goes wrong ----------------------------------------------------------------------------------------- */
+
+static void assert_ends(const char *path, const char *arguments, int status, const char *said)
 {
     struct program program;
     frames(&program, path, arguments);
-    if (program.status != 2)
-        fail_msg("%s %s: exit status %d", path, arguments, program.status);
+    if (program.status != status)
+        fail_msg("%s %s: exit status %d, not %d: %s", path, arguments, program.status, status, program.err);
     assert_says(program.err, said);
     assert_string_equal(program.out, "");
+    size_t length = strlen(program.err);
+    assert_true(length > 0 && strchr(program.err, '\n') == program.err + length - 1);
     program_free(&program);
+}
+
+static void assert_refused(const char *path, const char *arguments, const char *said)
+{
+    assert_ends(path, arguments, 2, said);
 }
 
 static void mistakes_are_told_in_one_line(void **state)
@@ -126,12 +433,174 @@ static void mistakes_are_told_in_one_line(void **state)
     assert_refused(clip, "-o /nowhere/at/all.npy", "/nowhere/at/all.npy");
 }
 
+static void values_that_make_no_sense_are_refused(void **state)
+{
+    (void)state;
+    static const char *const all[][2] = {
+        { "--at 1:30", "--at: \"1:30\" is not" },
+        { "--at 0:60:00", "--at" },
+        { "--at 0:01:60", "--at" },
+        { "--at 0:1:5", "--at" },
+        { "--at 1,,2", "--at" },
+        { "--at -1", "--at" },
+        { "--at 1,x", "hours:minutes:seconds" },
+        { "--frames 1.5", "--frames: \"1.5\" is not" },
+        { "--frames -0", "--frames" },
+        { "--frames 99999999999999999999", "--frames" },
+        { "--every 0", "--every" },
+        { "--rate 0", "30000/1001" },
+        { "--rate 1/0", "--rate" },
+        { "--rate 1.2/3", "--rate" },
+        { "--rate -5", "--rate" },
+        { "--rate 5.", "--rate" },
+        { "--count 0", "--count" },
+        { "--random 0", "--random" },
+        { "--first 0", "--first" },
+        { "--window 5", "as 10:20" },
+        { "--window :", "--window" },
+        { "--window 2:1", "--window" },
+        { "--window 1:1", "--window" },
+        { "--window 0:00:01:0:00:02", "--window" },
+        { "--random 2 --stretch 5", "as 32f" },
+        { "--random 2 --stretch 0f", "--stretch" },
+        { "--random 2 --seed -1", "--seed" },
+        { "--min-share 0", "--min-share" },
+        { "--min-share 1.5", "--min-share: a share, so at most 1" },
+        { "--scaler best", "exact, zimg or fast" },
+        { "--filter nonsense", "nonsense" },
+        { "--max-frames 0", "--max-frames" },
+    };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        assert_refused(make_long(), all[i][0], all[i][1]);
+}
+
+static void options_that_contradict_each_other_are_refused(void **state)
+{
+    (void)state;
+    static const char *const all[][2] = {
+        { "--at 1 --frames 3", "--frames: not with --at" },
+        { "--every 2 --rate 5", "--rate: not with --every" },
+        { "--count 2 --random 2", "--random: not with --count" },
+        { "--keyframes --every 3", "--keyframes: not with --every" },
+        { "--at 1 --window 0:2", "--window: not with --at" },
+        { "--frames 1 --first 2", "--first: not with --frames" },
+        { "--count 3 --first 2", "--first: not with --count" },
+        { "--random 3 --first 2", "--first: not with --random" },
+        { "--seed 3", "--seed: only with --random" },
+        { "--count 3 --stretch 2s", "--stretch: only with --random" },
+        { "--strict --min-share 0.5", "--min-share: not with --strict" },
+        { "--filter hflip --frames 3,1", "have to rise" },
+    };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        assert_refused(make_long(), all[i][0], all[i][1]);
+}
+
+static void what_lies_beyond_the_end_is_told(void **state)
+{
+    (void)state;
+    assert_refused(make_long(), "--at 3",
+                   "long.mp4: the frame at 3.000000000 s was asked for; the video ends at 3.0");
+    assert_refused(make_long(), "--frames 3,30", "frame 30 was asked for; there are 30");
+    assert_refused(make_long(), "--frames -31", "frame -31 was asked for");
+    assert_refused(make_long(), "--window 1m:", "none of the frames");
+    assert_ends(make_long(), "--max-frames 29 --rate 1000", 1, "limit of 29");
+    assert_refused(make_long(), "--filter trim=start=9", "leaves none of 30 frames");
+}
+
+/* Its header counts 30 frames, and the last ones are cut off. */
+static const char *make_cut(void)
+{
+    const char *whole = clips_make("whole.mp4", "-f lavfi -i testsrc2=s=176x144:d=1:r=30 -c:v libx264 -preset "
+                                                "veryfast -bf 3 -g 6 -pix_fmt yuv420p -movflags faststart");
+    return clips_cut(whole, "cut.mp4", 30000);
+}
+
+static void damage_is_counted_or_fails(void **state)
+{
+    (void)state;
+    struct program program;
+    frames(&program, make_cut(), "--json");
+    assert_int_equal(program.status, 0);
+    assert_in_range((long)number_behind(program.out, "\"num_errors\": "), 1, NUM_FRAMES);
+    double num_frames = number_behind(program.out, "\"num_frames\": ");
+    assert_in_range((long)num_frames, 1, NUM_FRAMES - 1);
+    program_free(&program);
+
+    frames(&program, make_cut(), "--min-share 0.01 --csv");
+    assert_int_equal(program.status, 0);
+    program_free(&program);
+    char arguments[64];
+    char npy_arguments[4200];
+    const char *npy = clips_path("cut.npy");
+    snprintf(arguments, sizeof arguments, "--min-share %.3f", num_frames / NUM_FRAMES + 0.02);
+    snprintf(npy_arguments, sizeof npy_arguments, "%s -o %s", arguments, npy);
+    assert_refused(make_cut(), npy_arguments, "of 30 frames could be decoded");
+    snprintf(npy_arguments, sizeof npy_arguments, "--strict -o %s", npy);
+    assert_refused(make_cut(), npy_arguments, "damage is not tolerated");
+    assert_int_not_equal(access(npy, F_OK), 0);
+}
+
+static void what_cannot_be_written_is_told(void **state)
+{
+    (void)state;
+    char arguments[4200];
+    const char *npy = clips_path("full.npy");
+    snprintf(arguments, sizeof arguments, "-o %s", npy);
+    if (access("/dev/full", W_OK) == 0 && symlink("/dev/full", clips_path("full.npy.part")) == 0)
+        assert_ends(make_long(), arguments, 1, "No space left");
+    assert_int_not_equal(access(npy, F_OK), 0);
+
+    assert_refused(make_long(), "-o /dev/null", "/dev/null: there is a device");
+    snprintf(arguments, sizeof arguments, "-o %s", clips_path("."));
+    assert_refused(make_long(), arguments, "there is a folder");
+
+    const char *folder = clips_path("closed.npy.part"); /* even root cannot open it as a file */
+    clips_make_folder(folder);
+    snprintf(arguments, sizeof arguments, "-o %s", clips_path("closed.npy"));
+    assert_ends(make_long(), arguments, 1, "closed.npy.part: Is a directory");
+}
+
+static void an_interrupted_run_leaves_no_half_array(void **state)
+{
+    (void)state;
+    struct program program;
+    char arguments[4200], byte;
+    const char *part = clips_path("stopped.npy.part");
+    snprintf(arguments, sizeof arguments, "-o %s", clips_path("stopped.npy"));
+    assert_int_equal(mkfifo(part, 0600), 0);
+    start_frames(&program, make_long(), arguments);
+    int reader = open(part, O_RDONLY);
+    assert_true(reader >= 0);
+    assert_int_equal(read(reader, &byte, 1), 1); /* it writes, and will not get far: nobody reads on */
+    assert_int_equal(kill(program.pid, SIGINT), 0);
+    program_wait(&program, clips_path("."), 60);
+    assert_int_equal(program.status, -SIGINT);
+    assert_int_not_equal(access(part, F_OK), 0);
+    close(reader);
+    program_free(&program);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_array_holds_ffmpegs_bytes),
+        cmocka_unit_test(the_array_says_its_shape),
+        cmocka_unit_test(options_are_ffmpegs_filters),
+        cmocka_unit_test(pixels_are_ffmpegs),
+        cmocka_unit_test(planes_are_ffmpegs_pixels_one_colour_at_a_time),
+        cmocka_unit_test(turned_pictures_stand_upright_unless_told_otherwise),
+        cmocka_unit_test(chance_is_the_pipelines),
+        cmocka_unit_test(lists_that_jump_back_keep_their_order),
+        cmocka_unit_test(lists_that_rise_may_repeat_across_pieces),
+        cmocka_unit_test(a_long_video_takes_the_memory_of_a_few_pieces),
         cmocka_unit_test(info_tells_what_the_file_is),
+        cmocka_unit_test(info_tells_where_the_time_went),
         cmocka_unit_test(mistakes_are_told_in_one_line),
+        cmocka_unit_test(values_that_make_no_sense_are_refused),
+        cmocka_unit_test(options_that_contradict_each_other_are_refused),
+        cmocka_unit_test(what_lies_beyond_the_end_is_told),
+        cmocka_unit_test(damage_is_counted_or_fails),
+        cmocka_unit_test(what_cannot_be_written_is_told),
+        cmocka_unit_test(an_interrupted_run_leaves_no_half_array),
     };
     return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
 }

@@ -1,0 +1,70 @@
+/* Which frames of a video are meant, as the shell says it: kinds of options, and the way from their values to a
+   weir_sampling. */
+#ifndef TOOLS_SAMPLING_H
+#define TOOLS_SAMPLING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/sampling.h>
+
+#include "options.h"
+
+/* Frames by time or by number; all-zero is none. */
+typedef struct sampling_list {
+    int64_t *values; /* ns, or numbers */
+    size_t num_values;
+} sampling_list;
+
+typedef struct sampling_ratio {
+    uint32_t num, den; /* den 0 = nothing was said */
+} sampling_ratio;
+
+typedef struct sampling_range {
+    bool given;
+    int64_t start_ns, end_ns; /* as in weir_sampling */
+} sampling_range;
+
+typedef struct sampling_length {
+    uint32_t frames; /* one of both */
+    int64_t ns;
+} sampling_length;
+
+typedef struct sampling_number {
+    bool given;
+    uint64_t number;
+} sampling_number;
+
+/* What the options said; all-zero is nothing. */
+typedef struct sampling_settings {
+    sampling_list at;
+    sampling_list indices;
+    int64_t every;
+    sampling_ratio rate;
+    int64_t count;
+    int64_t random;
+    bool keyframes;
+
+    sampling_range window;
+    int64_t first;
+    sampling_length stretch;
+    sampling_number seed;
+} sampling_settings;
+
+extern const option_kind sampling_times;   /* sampling_list */
+extern const option_kind sampling_indices; /* sampling_list */
+extern const option_kind sampling_rate;    /* sampling_ratio */
+extern const option_kind sampling_window;  /* sampling_range */
+extern const option_kind sampling_stretch; /* sampling_length */
+extern const option_kind sampling_seed;    /* sampling_number */
+
+/* Fills *sampling, whose lists stay the settings'. Or returns false: they do not go together, and *problem says why. */
+bool sampling_choose(const sampling_settings *settings, weir_sampling *sampling, char problem[256]);
+
+/* Can the frames be handed on in pieces (see weir_video_config.piece_frames)? Not a list that jumps back. */
+bool sampling_is_rising(const weir_sampling *sampling);
+
+void sampling_free(sampling_settings *settings);
+
+#endif
