@@ -46,6 +46,7 @@ struct settings {
     uint32_t width;
     uint32_t height;
     weir_resize resize;
+    uint32_t piece_frames;
     uint32_t queue_items;
     weir_max_failures max_failures;
     const char *openmetrics_path;
@@ -64,6 +65,7 @@ static const struct settings default_settings = {
     .glob = "*.mp4",
     .width = 128,
     .height = 128,
+    .piece_frames = 512,
 };
 
 /* "7" is a count, "5%" a rate. */
@@ -120,6 +122,8 @@ static const option_row option_rows[] = {
     { "width", "PIXELS", &option_count, AT(width), "of the decoded frames (default 128)" },
     { "height", "PIXELS", &option_count, AT(height), "of the decoded frames (default 128)" },
     { "resize", "HOW", &resize_kind, AT(resize), "pad (default), stretch or crop, where the aspect differs" },
+    { "piece-frames", "N", &option_count, AT(piece_frames),
+      "hand longer videos on in pieces of so many frames, each an item of the queues behind (default 512)" },
     { "queue-items", "N", &option_count, AT(queue_items), "capacity of the queue behind decode (default 2)" },
     { "max-failures", "N|P%", &failures_kind, AT(max_failures),
       "give up beyond so many failed files (default: never)" },
@@ -224,7 +228,8 @@ static void draw_progress(struct progress *progress, weir_pipeline *pipeline, in
     weir_account account;
     if (weir_pipeline_account(pipeline, "decode", &account) != WEIR_OK)
         return;
-    uint64_t done = account.handed_on + account.failed;
+    /* Files, not pieces of them. A piece that waits for room is in flight, as is its file. */
+    uint64_t done = account.taken > account.in_flight ? account.taken - account.in_flight : 0;
     uint64_t total = atomic_load(&progress->total);
     double per_second = (double)done / ((double)(now_ns - progress->start_ns) / (double)WEIR_SECOND);
 
@@ -288,7 +293,12 @@ static int check_folder(const weir_directory_config *folder)
 static int build(const struct settings *settings, const weir_directory_config *folder,
                  const struct listeners *listeners, weir_pipeline **pipeline)
 {
-    weir_video_config video = { .width = settings->width, .height = settings->height, .resize = settings->resize };
+    weir_video_config video = {
+        .width = settings->width,
+        .height = settings->height,
+        .resize = settings->resize,
+        .piece_frames = settings->piece_frames,
+    };
     weir_stage_options decode = {
         .name = "decode",
         .concurrency = settings->concurrency,
