@@ -34,6 +34,7 @@ typedef struct walk {
     const uint8_t *at;
     const uint8_t *end;
     unsigned length_bytes; /* in front of each unit; 0 = start codes are between them */
+    bool is_broken;        /* the lengths do not add up: damage, not a packet without a picture */
 } walk;
 
 /* Behind the next 00 00 01, or the end. */
@@ -58,14 +59,17 @@ static bool next_unit(walk *units, const uint8_t **unit, size_t *size_bytes)
         units->at = *unit;
         return *size_bytes > 0;
     }
-    if ((size_t)(units->end - units->at) <= units->length_bytes)
+    if ((size_t)(units->end - units->at) <= units->length_bytes) {
+        units->is_broken |= units->at != units->end;
         return false;
+    }
     size_t length = 0;
     for (unsigned i = 0; i < units->length_bytes; i++)
         length = length << 8 | *units->at++;
     size_t left = (size_t)(units->end - units->at);
     *unit = units->at;
     *size_bytes = length < left ? length : left;
+    units->is_broken |= length == 0 || length > left;
     units->at += *size_bytes;
     return true;
 }
@@ -124,7 +128,7 @@ static weir_packet_kind look_at_h264(walk units)
         }
     }
     kind.is_disposable &= has_slice;
-    kind.is_unclear = !has_slice;
+    kind.is_unclear = !has_slice && !units.is_broken; /* damage hides the frame that was in it */
     return kind;
 }
 
@@ -148,7 +152,7 @@ static weir_packet_kind look_at_hevc(walk units)
         }
         num_pictures += (unit[2] & FIRST_SLICE_FLAG) != 0;
     }
-    kind.is_unclear = num_pictures != 1;
+    kind.is_unclear = num_pictures > 1 || (num_pictures == 0 && !units.is_broken);
     return kind;
 }
 

@@ -515,6 +515,35 @@ static const char *make_cut(void)
     return clips_cut(whole, "cut.mp4", 30000);
 }
 
+/* The same with some of its middle overwritten. */
+static const char *make_holed(void)
+{
+    static uint8_t bytes[1 << 20];
+    make_cut();
+    FILE *file = fopen(clips_path("whole.mp4"), "rb");
+    assert_non_null(file);
+    size_t size_bytes = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    memset(bytes + size_bytes / 2, 0, size_bytes / 6);
+    clips_write(clips_path("holed.mp4"), bytes, size_bytes);
+    return clips_path("holed.mp4");
+}
+
+static void frames_that_damage_has_cost_are_counted(void **state)
+{
+    (void)state;
+    struct program program;
+    frames(&program, make_holed(), "--json --every 1");
+    assert_int_equal(program.status, 0);
+    long num_missing = (long)number_behind(program.out, "\"num_missing_frames\": ");
+    assert_in_range(num_missing, 1, NUM_FRAMES - 1);
+    assert_int_equal((long)number_behind(program.out, "\"num_frames\": "), NUM_FRAMES - num_missing);
+    program_free(&program);
+    char arguments[4200];
+    snprintf(arguments, sizeof arguments, "--every 1 --min-share 1 -o %s", clips_path("holed.npy"));
+    assert_refused(make_holed(), arguments, "of 30 frames could be decoded, min_share is 1");
+}
+
 static void damage_is_counted_or_fails(void **state)
 {
     (void)state;
@@ -598,6 +627,7 @@ int main(void)
         cmocka_unit_test(values_that_make_no_sense_are_refused),
         cmocka_unit_test(options_that_contradict_each_other_are_refused),
         cmocka_unit_test(what_lies_beyond_the_end_is_told),
+        cmocka_unit_test(frames_that_damage_has_cost_are_counted),
         cmocka_unit_test(damage_is_counted_or_fails),
         cmocka_unit_test(what_cannot_be_written_is_told),
         cmocka_unit_test(an_interrupted_run_leaves_no_half_array),

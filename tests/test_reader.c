@@ -403,13 +403,66 @@ static void keyframes_are_the_same(void **state)
     for_all_samples(check_keys);
 }
 
+/* ---- damage -------------------------------------------------------------------------------------------------- */
+
+/* With its middle overwritten, in place. */
+static const char *make_holed(const char *from, const char *name)
+{
+    static uint8_t bytes[1 << 20];
+    const char *path = clips_path(name);
+    FILE *file = fopen(from, "rb");
+    assert_non_null(file);
+    size_t size_bytes = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    assert_in_range(size_bytes, 1, sizeof bytes - 1);
+    memset(bytes + size_bytes / 3, 0, size_bytes / 6);
+    clips_write(path, bytes, size_bytes);
+    return path;
+}
+
+/* Frames that damage has cost keep their place: those behind have the number they have in the whole file. */
+static void check_holed(const char *whole, const char *holed, setting how)
+{
+    enum { LATE = 12 }; /* the frames of the last group: the damage does not reach it */
+    weir_error error = { 0 };
+    how.sampling = (weir_sampling){ .what = WEIR_SAMPLE_EVERY, .every = 1 };
+    read_film(holed, &how, &chosen);
+    assert_int_equal(chosen.way, WEIR_READER_INDEXED);
+    assert_true(chosen.num_errors > 0);
+    assert_true(chosen.num_missing > 0);
+    assert_int_equal(chosen.num_shots + chosen.num_missing, all.num_shots);
+    for (size_t i = 0; i < LATE; i++) {
+        int64_t index = (int64_t)(all.num_shots - LATE + i);
+        how.sampling = (weir_sampling){ .what = WEIR_SAMPLE_INDICES, .indices = &index, .num_indices = 1 };
+        if (try_read(holed, &how, &chosen, &error) != WEIR_OK || chosen.num_shots != 1)
+            fail_msg("%s of %s: frame %" PRId64 " does not come", holed, whole, index);
+        assert_shot(holed, "behind damage", 0, (size_t)index);
+    }
+}
+
+static void frames_behind_damage_keep_their_numbers(void **state)
+{
+    (void)state;
+    static const char *const names[][2] = { { "b_frames.mp4", "b_frames_holed.mp4" },
+                                            { "hevc.mp4", "hevc_holed.mp4" } };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *whole = make_clip(names[i][0]);
+        if (!whole)
+            continue;
+        const char *holed = make_holed(whole, names[i][1]);
+        read_film(whole, &(setting){ 0 }, &all);
+        check_holed(whole, holed, from_memory);
+        check_holed(whole, holed, by_reading);
+        check_holed(whole, holed, by_seeking);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_of_frames_give_those_frames),
-        cmocka_unit_test(a_frame_alone_is_the_same),
-        cmocka_unit_test(every_so_many_frames_are_the_same),
-        cmocka_unit_test(keyframes_are_the_same),
+        cmocka_unit_test(lists_of_frames_give_those_frames),       cmocka_unit_test(a_frame_alone_is_the_same),
+        cmocka_unit_test(every_so_many_frames_are_the_same),       cmocka_unit_test(keyframes_are_the_same),
+        cmocka_unit_test(frames_behind_damage_keep_their_numbers),
     };
     return cmocka_run_group_tests(tests, make_samples, clips_tear_down);
 }
