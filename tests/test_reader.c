@@ -40,6 +40,18 @@ typedef struct film {
     uint64_t num_missing;
 } film;
 
+static uint64_t hash_bytes(const uint8_t *bytes, size_t num_bytes)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < num_bytes; i += 8) {
+        uint64_t word = 0;
+        memcpy(&word, bytes + i, FFMIN(8, num_bytes - i));
+        hash = (hash ^ word) * UINT64_C(0x100000001b3);
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
 static uint64_t hash_frame(const AVFrame *frame)
 {
     int size = av_image_get_buffer_size(frame->format, frame->width, frame->height, 1);
@@ -48,13 +60,7 @@ static uint64_t hash_frame(const AVFrame *frame)
     assert_non_null(bytes);
     av_image_copy_to_buffer(bytes, size, (const uint8_t *const *)frame->data, frame->linesize, frame->format,
                             frame->width, frame->height, 1);
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (int i = 0; i < size; i += 8) {
-        uint64_t word = 0;
-        memcpy(&word, bytes + i, (size_t)FFMIN(8, size - i));
-        hash = (hash ^ word) * UINT64_C(0x100000001b3);
-        hash ^= hash >> 29;
-    }
+    uint64_t hash = hash_bytes(bytes, (size_t)size);
     free(bytes);
     return hash;
 }
@@ -173,6 +179,8 @@ static const clip clips[] = {
     { "rotated.mp4", SOURCE X264 "-bf 2 -g 12 -metadata:s:v rotate=90", WEIR_READER_INDEXED },
     { "one_frame.mp4", SOURCE X264 "-frames:v 1", WEIR_READER_INDEXED },
     { "late.mkv", SOURCE X264 "-bf 3 -g 12 -output_ts_offset 3.7", WEIR_READER_INDEXED },
+    { "first_times_missing.mkv", SOURCE X264 "-bf 3 -g 12 -output_ts_offset -0.7 -avoid_negative_ts disabled",
+      WEIR_READER_COUNTED },
     { "sound.mp4", "-f lavfi -i sine=d=1.6 " SOURCE X264 "-bf 3 -g 12 -c:a aac", WEIR_READER_INDEXED },
     { "hevc.mp4",
       SOURCE "-c:v libx265 -preset ultrafast -pix_fmt yuv420p -x265-params keyint=12:bframes=4:log-level=1",
@@ -227,6 +235,7 @@ typedef struct sample {
 
 static sample samples[MAX_CLIPS];
 static size_t num_samples;
+static size_t num_made; /* of them: here, with ffmpeg; they come first */
 
 static void add_sample(const char *path, weir_frame_reader_way way)
 {
@@ -276,6 +285,7 @@ static int make_samples(void **state)
         snprintf(arguments, sizeof arguments, "-ss 0.55 -i '%s' -c copy", clips_path(copies[i].arguments));
         add_sample(clips_make(copies[i].name, arguments), copies[i].way);
     }
+    num_made = num_samples;
     add_real_samples();
     return 0;
 }
@@ -302,6 +312,25 @@ static void for_all_samples(check_function check)
         check(samples[i].path, samples[i].way, by_reading);
         check(samples[i].path, samples[i].way, by_seeking);
         num_sought += chosen.way == WEIR_READER_INDEXED && !chosen.could_not_seek;
+    }
+}
+
+/* What all of this is compared with is what the ffmpeg program gives: the clips that are made here, as they are coded. */
+static void reading_from_the_beginning_gives_ffmpegs_frames(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < num_made; i++) {
+        size_t num_bytes;
+        uint8_t *bytes = clips_decode(samples[i].path, "null", &num_bytes);
+        read_film(samples[i].path, &(setting){ 0 }, &all);
+        size_t frame_bytes = all.num_shots ? num_bytes / all.num_shots : 0;
+        if (!frame_bytes || frame_bytes * all.num_shots != num_bytes)
+            fail_msg("%s: %zu frames, ffmpeg gives %zu bytes", samples[i].path, all.num_shots, num_bytes);
+        for (size_t frame = 0; frame < all.num_shots; frame++) {
+            if (hash_bytes(bytes + frame * frame_bytes, frame_bytes) != all.shots[frame].hash)
+                fail_msg("%s: frame %zu is not ffmpeg's", samples[i].path, frame);
+        }
+        free(bytes);
     }
 }
 
@@ -460,8 +489,11 @@ static void frames_behind_damage_keep_their_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_of_frames_give_those_frames),       cmocka_unit_test(a_frame_alone_is_the_same),
-        cmocka_unit_test(every_so_many_frames_are_the_same),       cmocka_unit_test(keyframes_are_the_same),
+        cmocka_unit_test(reading_from_the_beginning_gives_ffmpegs_frames),
+        cmocka_unit_test(lists_of_frames_give_those_frames),
+        cmocka_unit_test(a_frame_alone_is_the_same),
+        cmocka_unit_test(every_so_many_frames_are_the_same),
+        cmocka_unit_test(keyframes_are_the_same),
         cmocka_unit_test(frames_behind_damage_keep_their_numbers),
     };
     return cmocka_run_group_tests(tests, make_samples, clips_tear_down);

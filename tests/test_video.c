@@ -1,6 +1,5 @@
 /* The video decode stage, in a pipeline, beside what the ffmpeg program makes of the same files. */
 #include <inttypes.h>
-#include <math.h>
 #include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -96,29 +95,18 @@ static void filter_of(char *filter, size_t size_bytes, const weir_video_config *
         break;
     case WEIR_RESIZE_PAD:
         snprintf(filter, size_bytes,
-                 "scale=%u:%u:flags=bicubic:force_original_aspect_ratio=decrease,"
-                 "pad=%u:%u:(ow-iw)/2:(oh-ih)/2,format=rgb24",
+                 "scale=%u:%u:flags=bicubic:force_original_aspect_ratio=decrease,format=rgb24,"
+                 "pad=%u:%u:(ow-iw)/2:(oh-ih)/2",
                  width, height, width, height);
         break;
     case WEIR_RESIZE_CROP:
         snprintf(filter, size_bytes,
-                 "scale=%u:%u:flags=bicubic:force_original_aspect_ratio=increase,crop=%u:%u,format=rgb24", width,
+                 "scale=%u:%u:flags=bicubic:force_original_aspect_ratio=increase,format=rgb24,crop=%u:%u", width,
                  height, width, height);
         break;
     }
 }
 
-static double psnr(const uint8_t *a, const uint8_t *b, size_t num_bytes)
-{
-    double squares = 0;
-    for (size_t i = 0; i < num_bytes; i++) {
-        int difference = a[i] - b[i];
-        squares += difference * difference;
-    }
-    return squares == 0 ? INFINITY : 10 * log10(255.0 * 255.0 * (double)num_bytes / squares);
-}
-
-/* Stretched: the same bytes. Padded and cropped: the same number of frames, and at least 40 dB. */
 static void assert_as_ffmpeg(const char *path, const weir_video_config *config)
 {
     char filter[256];
@@ -131,10 +119,8 @@ static void assert_as_ffmpeg(const char *path, const weir_video_config *config)
     weir_frames *frames = decode_whole(path, &exact);
     if (data_bytes(frames) != expected_bytes)
         fail_msg("%s, %s: %zu bytes, ffmpeg gives %zu", path, filter, data_bytes(frames), expected_bytes);
-    bool is_same = memcmp(frames->data, expected, expected_bytes) == 0;
-    double decibel = psnr(frames->data, expected, expected_bytes);
-    if (!is_same && (config->resize == WEIR_RESIZE_STRETCH || decibel < 40))
-        fail_msg("%s, %s: not what ffmpeg gives, %.1f dB", path, filter, decibel);
+    if (memcmp(frames->data, expected, expected_bytes) != 0)
+        fail_msg("%s, %s: other bytes than ffmpeg's", path, filter);
     free(expected);
     weir_frames_free(frames);
 }
@@ -198,14 +184,14 @@ static void larger_frames_are_ffmpegs_bytes(void **state)
     assert_as_ffmpeg(path, &(weir_video_config){ .width = 8, .height = 5, .resize = WEIR_RESIZE_STRETCH });
 }
 
-static void padded_frames_are_placed_as_ffmpegs(void **state)
+static void padded_frames_are_ffmpegs_bytes(void **state)
 {
     (void)state;
     assert_clips_as_ffmpeg(&(weir_video_config){ .width = 128, .height = 128 });
     assert_clips_as_ffmpeg(&(weir_video_config){ .width = 101, .height = 60 });
 }
 
-static void cropped_frames_are_placed_as_ffmpegs(void **state)
+static void cropped_frames_are_ffmpegs_bytes(void **state)
 {
     (void)state;
     assert_clips_as_ffmpeg(&(weir_video_config){ .width = 128, .height = 128, .resize = WEIR_RESIZE_CROP });
@@ -669,8 +655,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stretched_frames_are_ffmpegs_bytes),
         cmocka_unit_test(larger_frames_are_ffmpegs_bytes),
-        cmocka_unit_test(padded_frames_are_placed_as_ffmpegs),
-        cmocka_unit_test(cropped_frames_are_placed_as_ffmpegs),
+        cmocka_unit_test(padded_frames_are_ffmpegs_bytes),
+        cmocka_unit_test(cropped_frames_are_ffmpegs_bytes),
         cmocka_unit_test(without_a_size_frames_keep_their_own),
         cmocka_unit_test(frames_come_in_order_where_no_header_tells_it),
         cmocka_unit_test(real_clips_are_ffmpegs_bytes),
