@@ -500,10 +500,13 @@ static void what_lies_beyond_the_end_is_told(void **state)
     (void)state;
     assert_refused(make_long(), "--at 3",
                    "long.mp4: the frame at 3.000000000 s was asked for; the video ends at 3.0");
+    assert_refused(make_long(), "--at 1,1:02:03.5", "the frame at 3723.500000000 s was asked for");
+    assert_refused(make_long(), "--at 1.5h", "the frame at 5400.000000000 s was asked for");
     assert_refused(make_long(), "--frames 3,30", "frame 30 was asked for; there are 30");
     assert_refused(make_long(), "--frames -31", "frame -31 was asked for");
     assert_refused(make_long(), "--window 1m:", "none of the frames");
     assert_ends(make_long(), "--max-frames 29 --rate 1000", 1, "limit of 29");
+    assert_ends(make_long(), "--max-pixels 19199", 1, "160×120 are over the limit of 19199 pixels");
     assert_refused(make_long(), "--filter trim=start=9", "leaves none of 30 frames");
 }
 
@@ -579,7 +582,10 @@ static void what_cannot_be_written_is_told(void **state)
         assert_ends(make_long(), arguments, 1, "No space left");
     assert_int_not_equal(access(npy, F_OK), 0);
 
-    assert_refused(make_long(), "-o /dev/null", "/dev/null: there is a device");
+    const char *pipe = clips_path("pipe.npy"); /* no device: were it replaced, the machine would miss it */
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    snprintf(arguments, sizeof arguments, "-o %s", pipe);
+    assert_refused(make_long(), arguments, "pipe.npy: there is a device or pipe");
     snprintf(arguments, sizeof arguments, "-o %s", clips_path("."));
     assert_refused(make_long(), arguments, "there is a folder");
 
