@@ -415,8 +415,8 @@ const tool_command tool_frames = {
         "(250ms, 1.5m, 2h); --at takes hours:minutes:seconds as well. They count from the first frame on, which has "
         "time 0 whatever its timestamp; what --info prints are the file's own. What lies beyond the end is an "
         "error.\n\n"
-        "Long videos take no more memory than short ones: frames are written as they come. Only those of a list that "
-        "jumps back (--at 5,1) are all kept until the last one is there.",
+        "Long videos take hardly more memory than short ones: frames are written as they come. Only those of a list "
+        "that jumps back (--at 5,1) are all kept until the last one is there.",
     .examples = "weir frames clip.mp4\n"
                 "weir frames clip.mp4 --width 128 --height 128 -o clip.npy\n"
                 "# 16 frames for a training step, from all over the clip or from two seconds of it\n"
