@@ -17,7 +17,7 @@
 #include "options.h"
 #include "report.h"
 
-enum { MAX_RUNS = 100, NUM_JOBS = 3, NUM_CONTENDERS = 6 };
+enum { MAX_RUNS = 100, NUM_JOBS = 3, NUM_CONTENDERS = 7 };
 
 typedef struct peer_settings {
     const char *dataset_dir;
@@ -56,6 +56,7 @@ static const peer_contender contenders[NUM_CONTENDERS] = {
     { .name = "pyav", .module = "av" },
     { .name = "decord", .module = "decord" },
     { .name = "opencv", .module = "cv2" },
+    { .name = "torchcodec", .module = "torchcodec.decoders" },
 };
 
 /* What one run came to. */

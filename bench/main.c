@@ -13,7 +13,7 @@ typedef struct bench_command {
 static const bench_command commands[] = {
 #ifdef WEIR_BENCH_STAGES
     { "decode", bench_decode, "a folder of videos through the pipeline, beside a bare FFmpeg loop" },
-    { "peers", bench_decode_peers, "the same beside SPDL, PyAV, decord and OpenCV" },
+    { "peers", bench_decode_peers, "the same beside SPDL, PyAV, decord, OpenCV and torchcodec" },
 #endif
     { "engine", bench_engine, "what it costs to pass an item on, beside other libraries" },
     { "stop", bench_stop, "how long it takes to stop 64 slots" },

@@ -2,9 +2,10 @@
 
     decode.py PEER JOB THREADS WIDTH HEIGHT LIST
 
-PEER: spdl, pyav, decord or opencv. JOB: all, first16 or uniform16. LIST: a file with a path a line.
+PEER: spdl, pyav, decord, opencv or torchcodec. JOB: all, first16 or uniform16. LIST: a file with a path a line.
 Prints: clips frames failures wall_s cpu_s peak_bytes (start-up and imports are in the last one only).
-Each library is used as its documentation tells: one decoder thread a file, as many files at once as THREADS.
+One decoder thread a file, as many files at once as THREADS. Each library is used in the quickest way that was found for
+the job: what is not obvious about it is said where it is done. A decode_ function returns the pictures, by picture.
 """
 
 import resource
@@ -25,33 +26,58 @@ def wanted(job, num_frames):
 
 def decode_pyav(path, job, width, height):
     import av
+    from av.video.reformatter import VideoReformatter
+
+    reformatter = VideoReformatter()  # keeps its scaler from frame to frame, which frame.reformat() does not
+    arrays = []
+
+    def scale(frame):
+        scaled = reformatter.reformat(
+            frame, width, height, "rgb24", interpolation="BICUBIC", threads=1
+        )
+        arrays.append(scaled.to_ndarray())
 
     with av.open(path) as container:
         stream = container.streams.video[0]
         stream.thread_type = "NONE"
         stream.codec_context.thread_count = 1
-        if job == "uniform16" and stream.frames:
-            numbers = set(wanted(job, stream.frames))
-        elif job == "first16":
-            numbers = set(range(16))
+        if job == "uniform16":
+            decode_pyav_groups(container, stream, scale)
         else:
-            numbers = None
-        arrays = []
-        for number, frame in enumerate(container.decode(stream)):
-            if numbers is None or number in numbers:
-                arrays.append(
-                    frame.reformat(width, height, "rgb24", interpolation="BICUBIC").to_ndarray()
-                )
-            if numbers is not None and number >= max(numbers):
+            for number, frame in enumerate(container.decode(stream)):
+                scale(frame)
+                if job == "first16" and number == 15:
+                    break
+    if not arrays:
+        raise ValueError(path)
+    return arrays
+
+
+def decode_pyav_groups(container, stream, scale):
+    """16 frames by their times: only groups of pictures that hold one are decoded, up to the last one wanted."""
+    packets = [packet for packet in container.demux(stream) if packet.size]
+    times = sorted(packet.pts for packet in packets)
+    keys = [i for i, packet in enumerate(packets) if packet.is_keyframe]
+    groups = {}
+    for number in wanted("uniform16", len(times)):
+        key = max((i for i in keys if packets[i].pts <= times[number]), default=0)
+        groups.setdefault(key, set()).add(times[number])
+    for key, left in groups.items():
+        for packet in packets[key:] + [None]:  # None: what the decoder still holds back
+            for frame in stream.codec_context.decode(packet):
+                if frame.pts in left:
+                    left.discard(frame.pts)
+                    scale(frame)
+            if not left:
                 break
-        return len(arrays)
+        stream.codec_context.flush_buffers()
 
 
 def decode_decord(path, job, width, height):
     import decord
 
     reader = decord.VideoReader(path, ctx=decord.cpu(0), width=width, height=height, num_threads=1)
-    return len(reader.get_batch(wanted(job, len(reader))).asnumpy())
+    return reader.get_batch(wanted(job, len(reader))).asnumpy()
 
 
 def decode_opencv(path, job, width, height):
@@ -64,7 +90,7 @@ def decode_opencv(path, job, width, height):
     numbers = set(wanted(job, num_frames)) if job != "all" else None
     arrays = []
     number = 0
-    while capture.grab():
+    while capture.grab():  # to seek to each frame takes seven times as long on clips of 10 s
         if numbers is None or number in numbers:
             _, image = capture.retrieve()
             image = cv2.resize(image, (width, height), interpolation=cv2.INTER_CUBIC)
@@ -74,7 +100,7 @@ def decode_opencv(path, job, width, height):
             break
     if not arrays:
         raise ValueError(path)
-    return len(arrays)
+    return arrays
 
 
 def decode_spdl(path, job, width, height):
@@ -85,16 +111,32 @@ def decode_spdl(path, job, width, height):
         scale_width=width,
         scale_height=height,
         scale_algo="bicubic",
+        scale_mode=None,  # the default keeps the aspect and pads
         pix_fmt="rgb24",
-        num_frames=16 if job == "first16" else None,
     )
-    if job == "uniform16":
-        parts = spdl.io.sample_decode_video(
+    if job == "all":
+        frames = spdl.io.decode_packets(packets, filter_desc=description)
+    else:
+        frames = spdl.io.sample_decode_video(
             packets, wanted(job, len(packets)), filter_desc=description
         )
-        return len(spdl.io.to_numpy(spdl.io.convert_frames(parts)))
-    frames = spdl.io.decode_packets(packets, filter_desc=description)
-    return len(spdl.io.to_numpy(spdl.io.convert_frames(frames)))
+    return spdl.io.to_numpy(spdl.io.convert_frames(frames))
+
+
+def decode_torchcodec(path, job, width, height):
+    from torchcodec.decoders import VideoDecoder
+    from torchcodec.transforms import Resize
+
+    decoder = VideoDecoder(
+        path,
+        dimension_order="NHWC",
+        num_ffmpeg_threads=1,
+        seek_mode="approximate" if job == "first16" else "exact",  # the same frames, sooner
+        transforms=[Resize((height, width))],
+    )
+    if job == "all":
+        return decoder[:].numpy()
+    return decoder.get_frames_at(wanted(job, len(decoder))).data.numpy()
 
 
 PEERS = {
@@ -102,6 +144,7 @@ PEERS = {
     "pyav": decode_pyav,
     "decord": decode_decord,
     "opencv": decode_opencv,
+    "torchcodec": decode_torchcodec,
 }
 
 
@@ -122,6 +165,12 @@ def prepare(peer):
         import cv2
 
         cv2.setNumThreads(1)
+    elif peer == "torchcodec":
+        import torch
+        import torchcodec.decoders  # noqa: F401
+        import torchcodec.transforms  # noqa: F401
+
+        torch.set_num_threads(1)
 
 
 def run_in_threads(decode, paths, threads):
@@ -159,7 +208,7 @@ def main():
     run = run_in_spdl if peer == "spdl" else run_in_threads
 
     def decode(path):
-        return PEERS[peer](path, job, int(width), int(height))
+        return len(PEERS[peer](path, job, int(width), int(height)))
 
     wall, cpu = time.perf_counter(), time.process_time()
     counts = run(decode, paths, int(threads))
