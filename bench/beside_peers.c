@@ -1,8 +1,8 @@
 /*
- * weir-bench peers: the same decoding job done by weir and by the Python libraries that bench/peers/setup has installed,
- * run by run in turn. Each run is a process of its own. A peer tells its own time, without start-up and imports; weir's
+ * The same decoding job done by weir and by the Python libraries that bench/peers/setup has installed, run by run in turn. Each run is a process of its own. A peer tells its own time, without start-up and imports; weir's
  * is that of its whole process.
  */
+#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,21 +13,11 @@
 #include <weir/stages.h>
 
 #include "bench.h"
+#include "decode.h"
 #include "measure.h"
-#include "options.h"
-#include "report.h"
+#include "stage_job.h"
 
-enum { MAX_RUNS = 100, NUM_JOBS = 3, NUM_CONTENDERS = 7 };
-
-typedef struct peer_settings {
-    const char *dataset_dir;
-    const char *glob;
-    const char *python;
-    const char *script;
-    bench_list concurrency;
-    uint32_t runs, width, height;
-    const char *json_path;
-} peer_settings;
+enum { NUM_JOBS = 3, NUM_CONTENDERS = 7 };
 
 typedef struct peer_job {
     const char *name;
@@ -67,7 +57,8 @@ typedef struct peer_result {
 
 /* One run. */
 typedef struct peer_run {
-    const peer_settings *settings;
+    const decode_settings *settings;
+    const decode_scope *scope;
     const peer_job *job;
     const peer_contender *contender;
     uint32_t concurrency;
@@ -76,56 +67,37 @@ typedef struct peer_run {
 
 /* ---- runs --------------------------------------------------------------------------------------------------- */
 
-static void drop_log(void *self, weir_log_level level, const char *line)
+static void count_frames(void *self, const weir_item *item)
 {
-    (void)self;
-    (void)level;
-    (void)line;
-}
-
-static weir_pipeline *build(const peer_run *run)
-{
-    const peer_settings *settings = run->settings;
-    weir_pipeline *pipeline = NULL;
-    weir_error error = { 0 };
-    weir_video_config video = { .width = settings->width,
-                                .height = settings->height,
-                                .resize = WEIR_RESIZE_STRETCH,
-                                .scaler = run->contender->scaler,
-                                .sampling = run->job->sampling };
-    weir_builder *builder = weir_builder_new();
-    weir_source(builder, &weir_directory_source,
-                &(weir_directory_config){ .root = settings->dataset_dir, .glob = settings->glob }, NULL);
-    weir_pipe(builder, &weir_video_decode, &video, &(weir_stage_options){ .concurrency = run->concurrency });
-    weir_sink(builder, 0);
-    weir_build(builder, &(weir_pipeline_options){ .threads = run->concurrency }, &pipeline, &error);
-    if (!pipeline)
-        fprintf(stderr, "weir-bench: %s\n", error.message);
-    return pipeline;
+    const weir_frames *frames = item->data;
+    *(double *)self += frames->num_frames;
 }
 
 static int run_weir(const void *argument, void *result)
 {
     const peer_run *run = argument;
-    peer_result *sums = result;
-    *sums = (peer_result){ 0 };
-    weir_log_to(drop_log, NULL);
-    weir_pipeline *pipeline = build(run);
-    if (!pipeline)
-        return -1;
-    weir_item item;
-    int status;
-    while ((status = weir_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK) {
-        const weir_frames *frames = item.data;
-        sums->clips++;
-        sums->frames += frames->num_frames;
-        weir_item_release(&item);
-    }
-    weir_account account;
-    weir_pipeline_account(pipeline, NULL, &account);
-    sums->failures = (double)account.failed;
-    weir_free(pipeline);
-    return status == WEIR_EOF ? 0 : -1;
+    const decode_settings *settings = run->settings;
+    peer_result *told = result;
+    stage_result sums;
+    weir_video_config video = { .width = settings->width,
+                                .height = settings->height,
+                                .resize = WEIR_RESIZE_STRETCH,
+                                .scaler = run->contender->scaler,
+                                .sampling = run->job->sampling };
+    *told = (peer_result){ 0 };
+    int rc = stage_job_run(&(stage_job){ .root = run->scope->name ? NULL : settings->dataset_dir,
+                                         .glob = settings->glob,
+                                         .files = run->scope->files,
+                                         .op = &weir_video_decode,
+                                         .config = &video,
+                                         .concurrency = run->concurrency,
+                                         .threads = run->concurrency,
+                                         .see = count_frames,
+                                         .self = &told->frames },
+                           &sums);
+    told->clips = (double)sums.num_clips;
+    told->failures = (double)sums.num_failures;
+    return rc;
 }
 
 /* The peer's name for the script is its first word. */
@@ -145,7 +117,7 @@ static int run_peer(const void *argument, void *result)
     return pclose(output) == 0 && fields == 6 ? 0 : -1;
 }
 
-static bool is_there(const peer_settings *settings, const peer_contender *contender)
+static bool is_there(const decode_settings *settings, const peer_contender *contender)
 {
     if (!contender->module)
         return true;
@@ -186,6 +158,7 @@ static void tell(bench_report *report, const peer_run *run, peer_figures *all, s
            contenders[index].name, own->frames, speed.median, thrift.median, peak.median / 1e6, ratio.median,
            ratio.min, ratio.max);
     bench_report_row(report, "peers");
+    decode_report_scope(report, run->scope);
     bench_report_text(report, "job", run->job->name);
     bench_report_text(report, "what", contenders[index].name);
     bench_report_number(report, "concurrency", run->concurrency);
@@ -210,6 +183,7 @@ static int run_job(bench_report *report, const peer_run *like, const bool *there
             if (!there[index])
                 continue;
             run.contender = &contenders[index];
+            decode_show_progress(like->job->name, round, like->settings->runs, i, NUM_CONTENDERS);
             if (bench_measure(run.contender->module ? run_peer : run_weir, &run, &result, sizeof result, &usage) !=
                 0) {
                 fprintf(stderr, "weir-bench: %s could not do %s\n", run.contender->name, run.job->name);
@@ -217,98 +191,57 @@ static int run_job(bench_report *report, const peer_run *like, const bool *there
             }
             add_run(&figures[index], &result, &usage);
         }
+    decode_show_progress(NULL, 0, 0, 1, 1);
     for (size_t i = 0; i < NUM_CONTENDERS; i++)
         if (there[i])
             tell(report, like, figures, i);
     return 0;
 }
 
-/* ---- the list of files -------------------------------------------------------------------------------------- */
+/* ---- all of it ---------------------------------------------------------------------------------------------- */
 
-static int write_list(const peer_settings *settings, char *path)
+static int write_list(const bench_files *files, char *path)
 {
     int fd = mkstemp(path);
     FILE *list = fd >= 0 ? fdopen(fd, "w") : NULL;
-    weir_pipeline *pipeline = NULL;
-    weir_error error = { 0 };
-    weir_builder *builder = weir_builder_new();
-    weir_source(builder, &weir_directory_source,
-                &(weir_directory_config){ .root = settings->dataset_dir, .glob = settings->glob }, NULL);
-    weir_sink(builder, 0);
-    int status = weir_build(builder, NULL, &pipeline, &error);
-    weir_item item;
-    while (list && status == WEIR_OK && (status = weir_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK) {
-        fprintf(list, "%s\n", (const char *)item.data);
-        weir_item_release(&item);
-    }
-    weir_free(pipeline);
-    bool written = list && fclose(list) == 0 && status == WEIR_EOF;
+    for (size_t i = 0; list && i < files->num_paths; i++)
+        fprintf(list, "%s\n", files->paths[i]);
+    bool written = list && !ferror(list);
+    if (list && fclose(list) != 0)
+        written = false;
     if (!written)
-        fprintf(stderr, "weir-bench: cannot list %s: %s\n", settings->dataset_dir, error.message);
+        fprintf(stderr, "weir-bench: cannot write %s: %s\n", path, strerror(errno));
     return written ? 0 : -1;
 }
 
-static int run_all(const peer_settings *settings)
+static void find_contenders(const decode_settings *settings, bool *there)
 {
-    char list_path[] = "/tmp/weir-bench-XXXXXX";
-    bool there[NUM_CONTENDERS];
-    bench_report *report = bench_report_new();
     for (size_t i = 0; i < NUM_CONTENDERS; i++) {
         there[i] = is_there(settings, &contenders[i]);
         if (!there[i])
             printf("%s is left out: %s cannot import %s (bench/peers/setup installs it)\n", contenders[i].name,
                    settings->python, contenders[i].module);
     }
-    printf(
-        "peers: %s to %u×%u rgb24, stretched; medians of %u runs in turn\n\n%-10s %3s  %-11s %9s %9s %12s %9s   %s\n",
-        settings->dataset_dir, settings->width, settings->height, settings->runs, "job", "at", "what", "frames",
-        "clips/s", "clips/CPU-s", "peak MB", "weir over it, per CPU-s");
-    int rc = write_list(settings, list_path);
-    for (size_t i = 0; i < settings->concurrency.num_values && rc == 0; i++)
-        for (size_t job = 0; job < NUM_JOBS && rc == 0; job++)
-            rc = run_job(report,
-                         &(peer_run){ .settings = settings,
-                                      .job = &jobs[job],
-                                      .concurrency = settings->concurrency.values[i],
-                                      .list_path = list_path },
-                         there);
-    unlink(list_path);
-    if (bench_report_end(report, settings->json_path) != 0)
-        rc = -1;
-    return rc == 0 ? 0 : 1;
 }
 
-int bench_decode_peers(int argc, char **argv)
+int decode_beside_peers(bench_report *report, const decode_settings *settings, const decode_scope *scope,
+                        uint32_t concurrency)
 {
-    peer_settings settings = {
-        .glob = "*.mp4",
-        .python = "build/peers/bin/python",
-        .script = "bench/peers/decode.py",
-        .concurrency = { .values = { 2 }, .num_values = 1 },
-        .runs = 5,
-        .width = 128,
-        .height = 128,
-    };
-    const bench_option options[] = {
-        { "dataset-dir", "DIR", bench_read_text, &settings.dataset_dir, "the folder of videos (needed)" },
-        { "glob", "PATTERN", bench_read_text, (void *)&settings.glob, "which files (default *.mp4)" },
-        { "concurrency", "LIST", bench_read_list, &settings.concurrency, "files at once (default 2)" },
-        { "runs", "N", bench_read_count, &settings.runs, "runs of each, in turn (default 5)" },
-        { "width", "N", bench_read_count, &settings.width, "of the pictures (default 128)" },
-        { "height", "N", bench_read_count, &settings.height, "of the pictures (default 128)" },
-        { "python", "FILE", bench_read_text, (void *)&settings.python,
-          "with the peers (default build/peers/bin/python)" },
-        { "script", "FILE", bench_read_text, (void *)&settings.script, "(default bench/peers/decode.py)" },
-        BENCH_JSON_OPTION((void *)&settings.json_path),
-        { 0 },
-    };
-    bench_parsed parsed = bench_parse(argc, argv, options, "peers --dataset-dir DIR [OPTIONS]");
-    if (parsed != BENCH_RUN)
-        return parsed == BENCH_HELP_SHOWN ? 0 : 2;
-    if (!settings.dataset_dir || settings.runs > MAX_RUNS) {
-        fprintf(stderr, "weir-bench: %s\n",
-                settings.dataset_dir ? "--runs is at most 100" : "--dataset-dir is needed");
-        return 2;
-    }
-    return run_all(&settings);
+    char list_path[] = "/tmp/weir-bench-XXXXXX";
+    bool there[NUM_CONTENDERS];
+    printf("\npeers: stretched; weir with its default scaler over each, run by run\n");
+    find_contenders(settings, there);
+    printf("\n%-10s %3s  %-11s %9s %9s %12s %9s   %s\n", "job", "at", "what", "frames", "clips/s", "clips/CPU-s",
+           "peak MB", "weir over it, per CPU-s");
+    int rc = write_list(scope->files, list_path);
+    for (size_t job = 0; job < NUM_JOBS && rc == 0; job++)
+        rc = run_job(report,
+                     &(peer_run){ .settings = settings,
+                                  .scope = scope,
+                                  .job = &jobs[job],
+                                  .concurrency = concurrency,
+                                  .list_path = list_path },
+                     there);
+    unlink(list_path);
+    return rc;
 }
