@@ -1,0 +1,217 @@
+/* weir-bench decode and peers from outside, on a tiny folder: two classes of clips, one with sound, and no video at all. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "bench_run.h"
+
+static char *clips; /* the folder */
+
+static void make_clip(const char *name, const char *arguments)
+{
+    char command[1024];
+    snprintf(command, sizeof command, "ffmpeg -nostdin -loglevel error -y %s '%s/%s'", arguments, clips, name);
+    assert_int_equal(system(command), 0); /* NOLINT: the test's own path */
+}
+
+static int make_folders(void **state)
+{
+    bench_set_up(state);
+    clips = path_in(bench_folder(), "clips");
+    assert_int_equal(mkdir(clips, 0700), 0);
+    make_clip("small.mp4", "-f lavfi -i testsrc2=s=160x120:r=25 -f lavfi -i sine=r=8000 -frames:v 8 -shortest "
+                           "-c:v mpeg4 -g 4 -bf 0 -pix_fmt yuv420p -c:a aac");
+    make_clip("large.mp4", "-f lavfi -i testsrc2=s=640x480:r=25 -frames:v 8 -c:v mpeg4 -g 4 -bf 0 -pix_fmt yuv420p");
+    char *broken = path_in(clips, "broken.mp4");
+    write_file(broken, "no video at all");
+    free(broken);
+    return 0;
+}
+
+static int remove_folders(void **state)
+{
+    free(clips);
+    return bench_tear_down(state);
+}
+
+static char *decode(struct program *program, const char *options)
+{
+    char line[1024];
+    snprintf(line, sizeof line, "%s --dataset-dir %s --runs 1 --width 64 --height 48", options, clips);
+    return bench_run_for_json(program, line);
+}
+
+static void decode_finds_the_same_pictures_as_the_bare_loop(void **state)
+{
+    (void)state;
+    struct program program;
+    char *json = decode(&program, "decode --concurrency 2 --verify");
+    bench_assert_report(json, "decode");
+    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.part') = 'beside_bare' AND "
+                                            "json_extract(row, '$.files') = 3 AND "
+                                            "json_extract(row, '$.clips_per_cpu_s') > 0"),
+                     2);
+    free(json);
+    program_free(&program);
+}
+
+static void where_time_goes_is_told_for_each_class_in_order(void **state)
+{
+    (void)state;
+    struct program program;
+    char *json = decode(&program, "decode --concurrency 1,2");
+    assert_int_equal(
+        (int)bench_ask(json,
+                       "SELECT group_concat(json_extract(value, '$.class')) = 'mpeg4 <= 360p,mpeg4 <= 720p' FROM "
+                       "json_each(?1, '$.rows') WHERE json_extract(value, '$.part') = 'class_cost'"),
+        1);
+    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.part') = 'class_cost' AND "
+                                            "json_extract(row, '$.clips') = 1 AND json_extract(row, '$.frames') = 8 "
+                                            "AND json_extract(row, '$.decode_us_per_frame') > 0 AND "
+                                            "json_extract(row, '$.scale_us_per_frame') > 0"),
+                     2);
+    assert_true(bench_ask(json, "SELECT abs(sum(json_extract(value, '$.share_of_time')) - 1) < 1e-6 FROM "
+                                "json_each(?1, '$.rows')") == 1);
+    free(json);
+    program_free(&program);
+}
+
+/* Of the whole folder's price list: the figure of that option. */
+static double price(const char *json, const char *option, const char *figure)
+{
+    char sql[512];
+    snprintf(
+        sql, sizeof sql,
+        "SELECT json_extract(value, '$.%s') FROM json_each(?1, '$.rows') WHERE json_extract(value, '$.option') = "
+        "'%s' AND json_extract(value, '$.class') IS NULL",
+        figure, option);
+    return bench_ask(json, sql);
+}
+
+static void price_list_tells_the_share_of_frames_and_the_fidelity_of_each_option(void **state)
+{
+    (void)state;
+    struct program program;
+    char *json = decode(&program, "decode --concurrency 1 --price-list");
+    bench_assert_report(json, "decode");
+    assert_true(price(json, "exact (unchanged)", "cpu_to_unchanged") == 1);
+    assert_true(price(json, "exact (unchanged)", "frames") == 16);
+    assert_true(price(json, "every 2nd", "frames_share") == 0.5);
+    assert_true(price(json, "every 4th", "frames_share") == 0.25);
+    assert_true(price(json, "keyframes", "frames") == 4);
+    assert_true(price(json, "16, uniform", "frames") == 32);
+    assert_true(price(json, "16 kHz mono, alone", "clips") == 1);
+
+    /* A reference that saw other pictures, or other colours, than the scalers would not come near those that round once. */
+    double exact_db = price(json, "exact (unchanged)", "psnr_db");
+    assert_true(exact_db > 15 && exact_db < 50);
+    assert_true(price(json, "exact (unchanged)", "psnr_lost_db") == 0);
+    assert_true(price(json, "fast", "psnr_db") > 50);
+    assert_true(price(json, "fast", "worst_clip_psnr_db") > 50);
+    assert_true(price(json, "gray8", "psnr_db") > 40);
+    assert_true(price(json, "yuv420p", "psnr_db") > 40);
+    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.part') = 'price_list' AND "
+                                            "(json_extract(row, '$.group') IN ('frames', 'audio')) = "
+                                            "(json_type(row, '$.psnr_db') IS NOT NULL)"),
+                     0);
+    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.part') = 'price_list' AND "
+                                            "json_extract(row, '$.cpu_to_unchanged') > 0 IS NOT 1"),
+                     0);
+    assert_non_null(strstr(program.out, "2 pictures of 2 clips"));
+    free(json);
+    program_free(&program);
+}
+
+static void by_class_runs_all_of_it_on_the_files_of_each_class(void **state)
+{
+    (void)state;
+    struct program program;
+    char *json = decode(&program, "decode --concurrency 1 --by-class --price-list");
+    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.part') = 'beside_bare' AND "
+                                            "json_extract(row, '$.class') IS NOT NULL AND "
+                                            "json_extract(row, '$.files') = 1"),
+                     4);
+    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.option') = 'exact (unchanged)' AND "
+                                            "json_extract(row, '$.frames') = 8"),
+                     2);
+    assert_non_null(strstr(program.out, "== mpeg4 <= 360p: 1 files"));
+    assert_non_null(strstr(program.out, "== no video: 1 files, left out"));
+    free(json);
+    program_free(&program);
+}
+
+/* In the place of Python: one peer is there and tells what it has done; the others cannot be imported. */
+static void peers_that_are_there_are_measured_and_the_others_named(void **state)
+{
+    (void)state;
+    struct program program;
+    char *python = path_in(bench_folder(), "python"), line[512];
+    write_file(python, "#!/bin/sh\n"
+                       "if [ \"$1\" = -c ]; then [ \"$2\" = 'import av' ]; exit; fi\n"
+                       "[ \"$1 $2\" = 'the-script pyav' ] && [ -s \"$7\" ] && echo 2 32 1 0.5 0.25 1000000\n");
+    assert_int_equal(chmod(python, 0700), 0);
+    snprintf(line, sizeof line, "peers --concurrency 1 --by-class --python %s --script the-script", python);
+    char *json = decode(&program, line);
+    bench_assert_report(json, "peers");
+    assert_non_null(strstr(program.out, "spdl is left out: "));
+    assert_non_null(strstr(program.out, "torchcodec is left out: "));
+    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.what') = 'pyav' AND "
+                                            "json_extract(row, '$.clips_per_cpu_s') = 8 AND "
+                                            "json_extract(row, '$.clips_per_s') = 4 AND "
+                                            "json_extract(row, '$.weir_over_this_per_cpu_s') > 0"),
+                     9); /* three jobs, on the folder and on each of its two classes */
+    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.what') = 'weir' AND "
+                                            "json_extract(row, '$.class') IS NULL AND json_extract(row, '$.job') = "
+                                            "'uniform16' AND json_extract(row, '$.frames') = 32"),
+                     1);
+    free(json);
+    free(python);
+    program_free(&program);
+}
+
+static void wrong_options_and_folders_are_told_before_any_work(void **state)
+{
+    (void)state;
+    static const char *const wrong[][2] = {
+        { "decode", "--dataset-dir is needed" },
+        { "peers", "--dataset-dir is needed" },
+        { "decode --dataset-dir /nowhere/at/all", "/nowhere/at/all" },
+        { "decode --dataset-dir . --glob *.none-such", "no file named like *.none-such below ." },
+        { "decode --dataset-dir . --scaler fast --verify", "--verify compares the pixels of --scaler exact only" },
+        { "decode --dataset-dir . --runs 1001", "--runs is at most 1000" },
+        { "decode --dataset-dir . --width 40000", "--width and --height are at most 32767" },
+        { "decode --dataset-dir . --price-list=yes", "unknown option: --price-list=yes" },
+        { "decode --dataset-dir . --scaler quick", "--scaler wants NAME, not quick" },
+        { "peers --dataset-dir . --price-list", "unknown option: --price-list" },
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct program program;
+        bench_run(&program, wrong[i][0]);
+        assert_int_equal(program.status, 2);
+        assert_string_equal(program.out, "");
+        if (!strstr(program.err, wrong[i][1]))
+            fail_msg("%s: %s", wrong[i][0], program.err);
+        program_free(&program);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(decode_finds_the_same_pictures_as_the_bare_loop),
+        cmocka_unit_test(where_time_goes_is_told_for_each_class_in_order),
+        cmocka_unit_test(price_list_tells_the_share_of_frames_and_the_fidelity_of_each_option),
+        cmocka_unit_test(by_class_runs_all_of_it_on_the_files_of_each_class),
+        cmocka_unit_test(peers_that_are_there_are_measured_and_the_others_named),
+        cmocka_unit_test(wrong_options_and_folders_are_told_before_any_work),
+    };
+    return cmocka_run_group_tests(tests, make_folders, remove_folders);
+}
