@@ -191,15 +191,16 @@ static int run_stage(comparison *own, void (*look)(void *self, const weir_item *
 
 static double decibel(double mean_square)
 {
-    return mean_square > 0 ? 10 * log10(255.0 * 255.0 / mean_square) : INFINITY;
+    return mean_square == 0 ? INFINITY : 10 * log10(255.0 * 255.0 / mean_square);
 }
 
 static int compare(comparison *own, fidelity *result)
 {
     own->squares = own->num_bytes = own->worst = 0;
     int rc = run_stage(own, see);
-    *result = (fidelity){ .psnr_db = decibel(own->num_bytes > 0 ? own->squares / own->num_bytes : NAN),
-                          .worst_clip_db = decibel(own->worst) };
+    bool has_any = own->num_bytes > 0;
+    *result = (fidelity){ .psnr_db = decibel(has_any ? own->squares / own->num_bytes : NAN),
+                          .worst_clip_db = decibel(has_any ? own->worst : NAN) };
     return rc;
 }
 

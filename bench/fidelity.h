@@ -21,7 +21,7 @@ typedef struct fidelity_job {
 enum { FIDELITY_CLIPS = 64, FIDELITY_EVERY = 32, FIDELITY_PICTURES = 8 };
 
 typedef struct fidelity {
-    double psnr_db;       /* of all pictures together; INFINITY = the same bytes */
+    double psnr_db;       /* of all pictures together; INFINITY = the same bytes, NAN = none came */
     double worst_clip_db; /* of the clip with the lowest */
 } fidelity;
 
