@@ -6,7 +6,9 @@
 #   make build      build (PRESET=release, dev or tsan)
 #   make test-dev   the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 #   make test-tsan  the tests under ThreadSanitizer
-#   make bench      build and run weir-bench on the demo's dataset (or DATASET=DIR)
+#   make bench      build and run weir-bench decode, with its price list, on the demo's dataset (or DATASET=DIR): minutes;
+#                   beside Python's libraries, too, once bench/peers/setup has been run
+#                   (BENCH_ARGS="engine --quick" make bench runs something else)
 #   make install    install what was built, below PREFIX (default /usr/local)
 #   make format     clang-format every C file
 #   make clean      remove what was built
@@ -19,7 +21,8 @@ ARGS ?=
 
 BUILD := build/$(PRESET)
 DEMO := build/demo
-BENCH_ARGS ?= decode --dataset-dir '$(dataset)' --concurrency 1,2,4 --runs 3
+PEERS := $(wildcard build/peers/bin/python)
+BENCH_ARGS ?= decode --dataset-dir '$(dataset)' --concurrency 1,2,4 --runs 3 --price-list $(if $(PEERS),--peers)
 
 # What demo and bench run on: the user's folder, or ours, made when it is missing.
 dataset = $(or $(DATASET),$(DEMO)/dataset)
@@ -48,6 +51,12 @@ test-dev test-tsan:
 bench: build
 	$(need_dataset)
 	$(BUILD)/bench/weir-bench $(BENCH_ARGS)
+	@echo
+	@echo "There is more:"
+	@echo "  $(BUILD)/bench/weir-bench decode --dataset-dir DIR --by-class   the same for each codec and size"
+	@$(if $(PEERS),:,echo "  bench/peers/setup                                           Python's libraries, for --peers")
+	@echo "  $(BUILD)/bench/weir-bench engine                                what an item costs on its way: six minutes"
+	@echo "  $(BUILD)/bench/weir-bench stop                                  how long it takes to stop"
 
 # Builds nothing that is there, so that `make && sudo make install` leaves no files of root's in the build folder.
 install:

@@ -15,6 +15,7 @@
 
 #include "bench.h"
 #include "classes.h"
+#include "others.h"
 
 /* ---- what the parts share ----------------------------------------------------------------------------------- */
 
@@ -178,7 +179,10 @@ static int run_on_files(const decode_settings *settings,
         return 2;
     bench_report *report = bench_report_new();
     bench_report_machine(report, "ffmpeg", av_version_info());
+    bench_others start = bench_others_now();
     int rc = run(report, settings, &files);
+    if (rc == 0)
+        bench_tell_others(NULL, &start); /* the report is past its machine */
     if (bench_report_end(report, settings->json_path) != 0)
         rc = -1;
     bench_files_free(&files);
