@@ -143,9 +143,10 @@ static void add_run(peer_figures *figures, const peer_result *result, const benc
     figures->frames = result->frames;
 }
 
-static void tell(bench_report *report, const peer_run *run, peer_figures *all, size_t index)
+/* Weir's clips per CPU-second over this one's. */
+static bench_spread tell(bench_report *report, const peer_run *run, const peer_figures *all, size_t index)
 {
-    peer_figures *own = &all[index];
+    const peer_figures *own = &all[index];
     double ratios[MAX_RUNS];
     for (uint32_t i = 0; i < own->num_runs; i++) /* of runs of the same round; before the figures are sorted */
         ratios[i] = all[0].clips_per_cpu_s[i] / own->clips_per_cpu_s[i];
@@ -167,6 +168,26 @@ static void tell(bench_report *report, const peer_run *run, peer_figures *all, s
     bench_report_spread(report, "clips_per_cpu_s", thrift);
     bench_report_spread(report, "peak_bytes", peak);
     bench_report_spread(report, "weir_over_this_per_cpu_s", ratio);
+    return ratio;
+}
+
+/* A line for each, and which other library is the best of them. */
+static void tell_job(bench_report *report, const peer_run *run, const peer_figures *figures, const bool *there)
+{
+    const char *best = NULL;
+    bench_spread least = { 0 };
+    for (size_t i = 0; i < NUM_CONTENDERS; i++) {
+        if (!there[i])
+            continue;
+        bench_spread ratio = tell(report, run, figures, i);
+        if (contenders[i].module && (!best || ratio.median < least.median)) {
+            best = contenders[i].name;
+            least = ratio;
+        }
+    }
+    if (best)
+        printf("%-10s %3u  weir over the best of the others, %s: %.2f (%.2f..%.2f)\n\n", run->job->name,
+               run->concurrency, best, least.median, least.min, least.max);
 }
 
 /* All contenders that are there do one job, in turn. */
@@ -192,9 +213,7 @@ static int run_job(bench_report *report, const peer_run *like, const bool *there
             add_run(&figures[index], &result, &usage);
         }
     decode_show_progress(NULL, 0, 0, 1, 1);
-    for (size_t i = 0; i < NUM_CONTENDERS; i++)
-        if (there[i])
-            tell(report, like, figures, i);
+    tell_job(report, like, figures, there);
     return 0;
 }
 

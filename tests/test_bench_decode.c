@@ -163,6 +163,7 @@ static void peers_that_are_there_are_measured_and_the_others_named(void **state)
     bench_assert_report(json, "peers");
     assert_non_null(strstr(program.out, "spdl is left out: "));
     assert_non_null(strstr(program.out, "torchcodec is left out: "));
+    assert_non_null(strstr(program.out, "weir over the best of the others, pyav: "));
     assert_int_equal(bench_count_rows(json, "json_extract(row, '$.what') = 'pyav' AND "
                                             "json_extract(row, '$.clips_per_cpu_s') = 8 AND "
                                             "json_extract(row, '$.clips_per_s') = 4 AND "
