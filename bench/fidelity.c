@@ -14,6 +14,9 @@
 #include "bicubic.h"
 #include "stage_job.h"
 
+/* The references of all clips together take about so much; where pictures are large, fewer are compared. */
+#define MAX_REFERENCE_BYTES (UINT64_C(256) << 20)
+
 typedef struct reference_clip {
     bicubic_picture pictures[FIDELITY_PICTURES];
     uint32_t num_pictures; /* 0 = it is not compared */
@@ -24,6 +27,7 @@ typedef struct comparison {
     const fidelity_job *job;
     bench_files files;
     reference_clip *clips; /* [files.num_paths] */
+    uint32_t max_pictures; /* of a clip */
 
     /* of the option that is run */
     const weir_video_config *video;
@@ -109,12 +113,12 @@ static void clip_forget(reference_clip *clip)
 }
 
 /* A clip that cannot be read, or has pictures of another kind, has none then. False = out of memory. */
-static bool clip_make(reference_clip *clip, const char *path, int width, int height)
+static bool clip_make(reference_clip *clip, const char *path, int width, int height, uint32_t max_pictures)
 {
     clip_reader reader = { 0 };
     int rc = reader_open(&reader, path);
     int made = 0;
-    while (rc == 0 && made == 0 && clip->num_pictures < FIDELITY_PICTURES && (rc = reader_next(&reader)) == 0) {
+    while (rc == 0 && made == 0 && clip->num_pictures < max_pictures && (rc = reader_next(&reader)) == 0) {
         if (reader.num_frames++ % FIDELITY_EVERY)
             continue;
         bicubic_picture *picture = &clip->pictures[clip->num_pictures];
@@ -178,7 +182,7 @@ static int run_stage(comparison *own, void (*look)(void *self, const weir_item *
     weir_video_config video = *own->video;
     stage_result unused;
     video.sampling =
-        (weir_sampling){ .what = WEIR_SAMPLE_EVERY, .every = FIDELITY_EVERY, .count = FIDELITY_PICTURES };
+        (weir_sampling){ .what = WEIR_SAMPLE_EVERY, .every = FIDELITY_EVERY, .count = own->max_pictures };
     return stage_job_run(&(stage_job){ .files = &own->files,
                                        .op = &weir_video_decode,
                                        .config = &video,
@@ -208,8 +212,14 @@ static int compare(comparison *own, fidelity *result)
 
 static int choose_clips(comparison *own)
 {
-    const bench_files *all = own->job->files;
+    const fidelity_job *job = own->job;
+    const bench_files *all = job->files;
+    uint64_t picture_bytes =
+        (uint64_t)job->width * (uint64_t)job->height * 4 + bicubic_yuv420p_bytes(job->width, job->height);
+    uint64_t room = MAX_REFERENCE_BYTES / picture_bytes + 1;
     size_t num_clips = all->num_paths < FIDELITY_CLIPS ? all->num_paths : FIDELITY_CLIPS;
+    num_clips = num_clips < room ? num_clips : (size_t)room;
+    own->max_pictures = room / num_clips < FIDELITY_PICTURES ? (uint32_t)(room / num_clips) : FIDELITY_PICTURES;
     int rc = 0;
     for (size_t i = 0; i < num_clips && rc == 0; i++)
         rc = bench_files_add(&own->files, all->paths[i * all->num_paths / num_clips]);
@@ -222,7 +232,8 @@ static int make_references(comparison *own)
     bool has_memory = true;
     av_log_set_level(AV_LOG_QUIET);
     for (size_t i = 0; i < own->files.num_paths && has_memory; i++)
-        has_memory = clip_make(&own->clips[i], own->files.paths[i], own->job->width, own->job->height);
+        has_memory =
+            clip_make(&own->clips[i], own->files.paths[i], own->job->width, own->job->height, own->max_pictures);
     return has_memory ? 0 : -1;
 }
 

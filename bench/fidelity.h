@@ -17,7 +17,7 @@ typedef struct fidelity_job {
     size_t num_videos;
 } fidelity_job;
 
-/* Of each clip every 32nd picture, the first eight of these. */
+/* Of each clip every 32nd picture, the first eight of these; fewer clips and pictures where they are large. */
 enum { FIDELITY_CLIPS = 64, FIDELITY_EVERY = 32, FIDELITY_PICTURES = 8 };
 
 typedef struct fidelity {
