@@ -1,10 +1,15 @@
 #include "stretches.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What laps that follow each other may be apart: they are stored to a quarter of a microsecond. */
-#define GAP_S 1e-3
+/*
+ * What laps that follow each other may seem to be apart: the clock of the wall is read a little after a lap was cut, and
+ * on a busy machine not at once. A lap that is missing between them shows as its whole length.
+ */
+#define LEAST_GAP_S 1e-3
+#define MOST_GAP_S  0.25
 
 static const weir_selection runs_selection = { .kind = WEIR_ROWS_RUNS, .table = "run", .columns = "t.run_id" };
 static const weir_selection laps_selection = {
@@ -63,8 +68,10 @@ static const char *phase_of(const weir_stretches *stretches, sqlite3_stmt *lap)
     return !*phase && stretches->is_marked ? "startup" : phase;
 }
 
-static void extend(weir_phase_record *stretch, sqlite3_stmt *lap)
+static void extend(weir_stretches *stretches, sqlite3_stmt *lap)
 {
+    weir_phase_record *stretch = &stretches->pending;
+    stretches->last_elapsed = sqlite3_column_double(lap, 1);
     stretch->num_laps++;
     stretch->end_time = sqlite3_column_double(lap, 0);
     if (sqlite3_column_type(lap, 4) == SQLITE_NULL)
@@ -87,15 +94,16 @@ static int begin_stretch(weir_stretches *stretches, sqlite3_stmt *lap, weir_erro
         .place = { .phase = phase, .last_step = -1 },
         .start_time = sqlite3_column_double(lap, 0) - sqlite3_column_double(lap, 1),
     };
-    extend(&stretches->pending, lap);
+    extend(stretches, lap);
     return WEIR_OK;
 }
 
 static bool continues(const weir_stretches *stretches, sqlite3_stmt *lap)
 {
     const weir_phase_record *pending = &stretches->pending;
-    double start = sqlite3_column_double(lap, 0) - sqlite3_column_double(lap, 1);
-    return strcmp(pending->place.phase, phase_of(stretches, lap)) == 0 && start - pending->end_time < GAP_S;
+    double elapsed = sqlite3_column_double(lap, 1), start = sqlite3_column_double(lap, 0) - elapsed;
+    double gap = fmin(fmax(LEAST_GAP_S, 0.5 * fmax(elapsed, stretches->last_elapsed)), MOST_GAP_S);
+    return strcmp(pending->place.phase, phase_of(stretches, lap)) == 0 && start - pending->end_time < gap;
 }
 
 /* Hands out what is pending. */
@@ -120,7 +128,7 @@ static bool take_lap(weir_stretches *stretches, sqlite3_stmt *lap, weir_phase_re
     if (strcmp(stretches->name, name) != 0)
         return false;
     if (stretches->pending.num_laps && continues(stretches, lap)) {
-        extend(&stretches->pending, lap);
+        extend(stretches, lap);
         return false;
     }
     bool given = stretches->pending.num_laps > 0;

@@ -375,6 +375,15 @@ static void without_marks_there_is_no_phase(void **state)
     weir_reader_close(reader);
 }
 
+/* The clock of the wall is read a moment after a lap was cut. */
+static void laps_that_are_told_a_little_late_part_no_phase(void **state)
+{
+    (void)state;
+    const char *path = record_phases();
+    execute(path, "UPDATE queue_stats SET timestamp = timestamp + 0.1 WHERE timestamp = 1040");
+    assert_times(WEIR_RECORD_PHASE, &(weir_filter){ .phase = "loop" }, "1020 ");
+}
+
 static void points_have_the_phase_and_step_of_the_lap_around_them(void **state)
 {
     (void)state;
@@ -978,6 +987,7 @@ int main(void)
         TEST(points_have_the_phase_and_step_of_the_lap_around_them),
         TEST(a_range_between_two_phases_goes_from_one_beginning_to_the_other),
         TEST(stretches_of_a_phase_are_one_record_each),
+        TEST(laps_that_are_told_a_little_late_part_no_phase),
         TEST(a_record_holds_what_was_observed),
         TEST(items_are_read_from_whatever_columns_there_are),
         TEST(the_longest_come_first_when_asked_for),
