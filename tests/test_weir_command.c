@@ -580,6 +580,69 @@ static void where_nothing_fulfils_the_conditions_it_is_said(void **state)
     }
 }
 
+/* -- plot; test_pictures.c has more of it */
+
+static void skip_without_gnuplot(void)
+{
+    if (shell("gnuplot --version") == 0)
+        return;
+    print_message("skipped: gnuplot is not there\n");
+    skip();
+}
+
+static void plot_shades_phases_and_hatches_what_lies_between_start_and_stop(void **state)
+{
+    (void)state;
+    skip_without_gnuplot();
+    weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "node", 0, 1000);
+    record_lap(writer, &(invented_lap){ .at = 1010, .phase = "train", .num_tasks = 4 });
+    record_lap(writer, &(invented_lap){ .at = 1020, .phase = "eval", .num_tasks = 4 });
+    record_event(writer, 1004, "gc_start");
+    record_event(writer, 1005, "disk's full");
+    recording_end(writer, 1020);
+    expect("weir plot a.db -o a.svg && cat a.svg", DONE);
+    assert_has(out, ">train<");
+    assert_has(out, ">eval<");
+    assert_has(out, "disk's full");
+    assert_has(out, "gc_start");
+    assert_lacks(out, "<pattern");
+    execute(in_folder("a.db"), "INSERT INTO event_stats (timestamp, event_name, run_id, category, detail)"
+                               " VALUES (1008, 'gc_stop', 1, '', '')");
+    expect("weir plot a.db -o a.svg && cat a.svg", DONE);
+    assert_lacks(out, "gc_start");
+    assert_has(out, "gc");
+    assert_has(out, "<pattern");
+}
+
+static void plot_draws_many_laps_as_fewer(void **state)
+{
+    (void)state;
+    skip_without_gnuplot();
+    weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "node", 0, 1000);
+    for (int i = 1; i <= 2000; i++)
+        record_lap(writer, &(invented_lap){ .at = 1000 + i, .elapsed = 1, .num_tasks = 4 });
+    recording_end(writer, 3000);
+    expect("weir plot a.db -o a.svg && cat a.svg", DONE);
+    assert_string_equal(err, "");
+    assert_has(out, "several laps in one");
+    assert_in_range(strlen(out), 1000, 400000);
+}
+
+static void plot_tells_runs_apart(void **state)
+{
+    (void)state;
+    skip_without_gnuplot();
+    for (int i = 0; i < 2; i++) {
+        weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "node", i, 1000 + 100 * i);
+        record_lap(writer, &(invented_lap){ .at = 1010 + 100 * i, .num_tasks = 4 });
+        recording_end(writer, 1010 + 100 * i);
+    }
+    expect("weir plot a.db --run all -o a.svg && cat a.svg", DONE);
+    assert_has(out, "run 1 0:1:decode[10]");
+    assert_has(out, "run 2 0:1:decode[10]");
+    assert_has(out, "2 runs");
+}
+
 static void wrong_options_are_refused_with_their_name(void **state)
 {
     (void)state;
@@ -831,6 +894,9 @@ int main(void)
         TEST(merge_and_check_do_what_they_say),
         TEST(what_is_no_database_is_refused_by_every_subcommand),
         TEST(where_nothing_fulfils_the_conditions_it_is_said),
+        TEST(plot_shades_phases_and_hatches_what_lies_between_start_and_stop),
+        TEST(plot_draws_many_laps_as_fewer),
+        TEST(plot_tells_runs_apart),
         TEST(wrong_options_are_refused_with_their_name),
         TEST(names_with_quotes_and_newlines_stay_in_their_place),
         TEST(output_that_cannot_be_written_is_a_failure),

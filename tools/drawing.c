@@ -1,278 +1,631 @@
+/*
+ * The panels of a figure stand one above the other and share the time below them; what each line style means stands
+ * above its panel, and what each colour means at the right, once for all.
+ */
 #include "drawing.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
-/* Colours that people with any kind of colour vision, and grey prints, tell apart (Okabe and Ito, 2008). */
+/* Colours that people with any kind of colour vision tell apart (Okabe and Ito, 2008); in grey prints, and where there
+   are more curves than colours, the symbols do. */
 static const char *const colours[] = { "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000" };
-enum { NUM_COLOURS = sizeof colours / sizeof colours[0] };
+static const int symbols[] = { 7, 5, 9, 11, 13, 6, 4, 8, 10, 12 }; /* gnuplot's: filled and empty ● ■ ▲ ▼ ◆ */
+static const char *const tints[] = { "#e9edf2", "#f7ecd9", "#e2f0e4", "#f3e3ee", "#dcebf5", "#dcdcdc" };
+enum {
+    NUM_COLOURS = sizeof colours / sizeof colours[0],
+    NUM_SYMBOLS = sizeof symbols / sizeof symbols[0],
+    NUM_TINTS = sizeof tints / sizeof tints[0] - 1, /* the last is for all others */
+    NUM_PANELS = 5,
+    MAX_CURVES = 4,       /* of a panel, for each series */
+    MAX_MARKS = 150,      /* events, and phases, across the figure: more would hide the curves */
+    MAX_TEXT = 32,        /* characters of a name beside the figure */
+    MAX_EVENT_TEXT = 20,  /* characters of an event's, which stands upright in a panel */
+    SYMBOLS_ON_CURVE = 12 /* about */
+};
 
-enum { MAX_EVENTS = 40 /* beyond that lines would hide the curves */ };
+typedef enum scale { SCALE_LINEAR, SCALE_TIME, SCALE_SHARE } scale;
 
-/* One curve of a panel: a column of the data block of each series. */
-typedef struct plot_curve {
-    const char *title; /* behind the series' name; NULL = none */
-    int column;
+typedef struct curve {
+    const char *title; /* NULL = it is the only one of its panel */
+    int figure;
     int dash;
     double width;
-} plot_curve;
+} curve;
 
-typedef struct plot_panel {
-    const char *label;
-    const char *format; /* of the y axis */
-    bool logarithmic;
-    bool share;               /* from 0 to 100 % */
-    const plot_curve *curves; /* ends with column 0 */
-} plot_panel;
+typedef struct panel {
+    const char *title;
+    scale scale;
+    curve curves[MAX_CURVES]; /* the first bears the symbols */
+    int num_curves;
+} panel;
 
-/* Columns of the data blocks; 1 is the time. */
-enum { SUCCESSES = 2, FAILURES, AVE, P50, P90, P99, BUSY, WAIT_IN, WAIT_THREAD, WAIT_OUT };
-enum { ITEMS = 2, OCCUPANCY, PUT, GET, DEPTH };
-
-static const plot_panel task_panels[] = {
-    { "tasks per second", "%g", false, false,
-      (const plot_curve[]){ { "succeeded", SUCCESSES, 1, 2 }, { "failed", FAILURES, 3, 2 }, { 0 } } },
-    { "task time (s)", "%g", true, false,
-      (const plot_curve[]){ { "average", AVE, 1, 2.2 },
-                            { "p50", P50, 2, 1.4 },
-                            { "p90", P90, 4, 1.4 },
-                            { "p99", P99, 3, 1.4 },
-                            { 0 } } },
-    { "slots busy", "%g %%", false, true, (const plot_curve[]){ { "busy", BUSY, 1, 2 }, { 0 } } },
-    { "slots waiting", "%g %%", false, true,
-      (const plot_curve[]){ { "for input", WAIT_IN, 2, 1.6 },
-                            { "for a thread", WAIT_THREAD, 3, 1.6 },
-                            { "for room", WAIT_OUT, 1, 1.6 },
-                            { 0 } } },
+static const panel task_panels[NUM_PANELS] = {
+    { "tasks per second",
+      SCALE_LINEAR,
+      { { "ended", TASK_RATE, 1, 2 }, { "succeeded", TASK_SUCCESSES, 2, 1.6 } },
+      2 },
+    { "failures per second", SCALE_LINEAR, { { NULL, TASK_FAILURES, 1, 2 } }, 1 },
+    { "task time",
+      SCALE_TIME,
+      { { "average", TASK_AVE, 1, 2.2 },
+        { "p50", TASK_P50, 2, 1.5 },
+        { "p90", TASK_P90, 4, 1.5 },
+        { "p99", TASK_P99, 3, 1.5 } },
+      4 },
+    { "slots at work", SCALE_SHARE, { { "busy", TASK_BUSY, 1, 2 }, { "on a CPU", TASK_CPU, 3, 1.6 } }, 2 },
+    { "slots waiting",
+      SCALE_SHARE,
+      { { "for input", TASK_WAIT_IN, 1, 1.8 },
+        { "for a thread", TASK_WAIT_THREAD, 2, 1.8 },
+        { "for room", TASK_WAIT_OUT, 3, 1.8 } },
+      3 },
 };
 
-static const plot_panel queue_panels[] = {
-    { "items per second", "%g", false, false, (const plot_curve[]){ { NULL, ITEMS, 1, 2 }, { 0 } } },
-    { "occupied", "%g %%", false, true, (const plot_curve[]){ { NULL, OCCUPANCY, 1, 2 }, { 0 } } },
-    { "wait (s)", "%g", true, false,
-      (const plot_curve[]){ { "for room (put)", PUT, 1, 2 }, { "for items (get)", GET, 3, 1.6 }, { 0 } } },
-    { "level (items)", "%g", false, false, (const plot_curve[]){ { NULL, DEPTH, 1, 2 }, { 0 } } },
+static const panel queue_panels[NUM_PANELS] = {
+    { "items per second", SCALE_LINEAR, { { NULL, QUEUE_RATE, 1, 2 } }, 1 },
+    { "occupancy: time not empty", SCALE_SHARE, { { NULL, QUEUE_OCCUPIED, 1, 2 } }, 1 },
+    { "level, items", SCALE_LINEAR, { { NULL, QUEUE_DEPTH, 1, 2 } }, 1 },
+    { "put time: an item waits for room", SCALE_TIME, { { NULL, QUEUE_PUT, 1, 2 } }, 1 },
+    { "get time: a taker waits for an item", SCALE_TIME, { { NULL, QUEUE_GET, 1, 2 } }, 1 },
 };
 
-enum { NUM_PANELS = 4 };
+/* One of the two figures, and where it is: inches in the picture; in the terminal nothing has a place. */
+typedef struct figure {
+    const panel *panels;
+    const series *lines;
+    size_t num_lines;
+    const char *block;        /* what its data blocks are called */
+    const char *title;        /* NULL = none */
+    double left_in, right_in; /* of the panels */
+} figure;
+
+typedef struct drawing {
+    FILE *out;
+    const drawing_plan *plan;
+    const series_set *set;
+    double unit_s; /* of the time axis */
+    const char *unit;
+    const char *names[NUM_TINTS]; /* of phases: one tint for each */
+    size_t num_names;
+} drawing;
 
 /* ---- text and data ------------------------------------------------------------------------------------------ */
 
-/* As gnuplot's string in single quotes: nothing in it is special but the quote. */
-static void put_string(FILE *out, const char *text)
+/* As gnuplot's string in single quotes: nothing in it is special but the quote. At most so many characters. */
+static void put_string(FILE *out, const char *text, size_t max_characters)
 {
-    fputc('\'', out);
+    size_t count = 0, all = 0;
     for (const char *c = text; *c; c++)
+        all += ((unsigned char)*c & 0xc0) != 0x80;
+    fputc('\'', out);
+    for (const char *c = text; *c; c++) {
+        bool begins = ((unsigned char)*c & 0xc0) != 0x80;
+        if (begins && ++count == max_characters && all > max_characters) {
+            fputs("…", out);
+            break;
+        }
         if (*c == '\'')
             fputs("''", out);
         else
             fputc((unsigned char)*c < 0x20 ? ' ' : *c, out);
+    }
     fputc('\'', out);
 }
 
-static void put_number(FILE *out, double number)
+/* Any path, also one with control characters: in double quotes gnuplot takes octal numbers. */
+static void put_path(FILE *out, const char *path)
 {
-    if (isfinite(number))
-        fprintf(out, " %.9g", number);
-    else
-        fputs(" NaN", out);
+    fputc('"', out);
+    for (const unsigned char *c = (const unsigned char *)path; *c; c++)
+        if (*c < 0x20 || *c == '"' || *c == '\\' || *c == '`')
+            fprintf(out, "\\%03o", *c);
+        else
+            fputc(*c, out);
+    fputc('"', out);
 }
 
-static void put_task_row(FILE *out, double time, const series_point *p)
+static void put_row(const drawing *d, const figure *f, double time_s, const series_point *point)
 {
-    const double figures[] = { time,
-                               p->task.successes,
-                               p->task.failures,
-                               p->task.ave,
-                               p->task.p50,
-                               p->task.p90,
-                               p->task.p99,
-                               100 * p->task.busy,
-                               100 * p->task.wait_in,
-                               100 * p->task.wait_thread,
-                               100 * p->task.wait_out };
-    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++)
-        put_number(out, figures[i]);
-    fputc('\n', out);
-}
-
-/* A wait of 0 has no place on a logarithmic axis: it is drawn at its foot. */
-static double at_least_1_us(double wait)
-{
-    return wait < 1e-6 ? 1e-6 : wait;
-}
-
-static void put_queue_row(FILE *out, double time, const series_point *p)
-{
-    const double figures[] = { time,
-                               p->queue.items,
-                               100 * p->queue.occupancy,
-                               at_least_1_us(p->queue.put),
-                               at_least_1_us(p->queue.get),
-                               p->queue.depth };
-    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++)
-        put_number(out, figures[i]);
-    fputc('\n', out);
-}
-
-/* Each lap as a step from its beginning to its end. */
-static void put_blocks(FILE *out, const char *block, const series *lines, size_t num_lines,
-                       void (*put_row)(FILE *out, double time, const series_point *point))
-{
-    for (size_t i = 0; i < num_lines; i++) {
-        fprintf(out, "$%s%zu << EOD\n", block, i);
-        for (size_t j = 0; j < lines[i].num_points; j++) {
-            put_row(out, lines[i].points[j].start, &lines[i].points[j]);
-            put_row(out, lines[i].points[j].end, &lines[i].points[j]);
+    fprintf(d->out, "%.9g", time_s / d->unit_s);
+    for (int i = 0; i < NUM_PANELS; i++)
+        for (int j = 0; j < f->panels[i].num_curves; j++) {
+            double value = point->figures[f->panels[i].curves[j].figure];
+            if (isfinite(value))
+                fprintf(d->out, " %.6g", f->panels[i].scale == SCALE_SHARE ? 100 * value : value);
+            else
+                fputs(" NaN", d->out);
         }
-        fputs("EOD\n", out);
+    fputc('\n', d->out);
+}
+
+/*
+ * Each lap as a step from its beginning to its end; and apart from them the places of the symbols: the middle of some
+ * laps, others for each line, so that lines that lie on each other can be told apart. The columns are the panels' curves, one
+ * after the other.
+ */
+static void put_blocks(const drawing *d, const figure *f)
+{
+    for (size_t i = 0; i < f->num_lines; i++) {
+        const series *line = &f->lines[i];
+        fprintf(d->out, "$%s%zu << EOD\n", f->block, i);
+        for (size_t j = 0; j < line->num_points; j++) {
+            put_row(d, f, line->points[j].start, &line->points[j]);
+            put_row(d, f, line->points[j].end, &line->points[j]);
+        }
+        size_t every = line->num_points / SYMBOLS_ON_CURVE + 1;
+        fprintf(d->out, "EOD\n$%ssymbols%zu << EOD\n", f->block, i);
+        for (size_t j = i * every / f->num_lines; j < line->num_points; j += every)
+            put_row(d, f, (line->points[j].start + line->points[j].end) / 2, &line->points[j]);
+        fputs("EOD\n", d->out);
     }
+}
+
+static int first_column(const figure *f, int row)
+{
+    int column = 2;
+    for (int i = 0; i < row; i++)
+        column += f->panels[i].num_curves;
+    return column;
+}
+
+/* ---- axes --------------------------------------------------------------------------------------------------- */
+
+/* A lap that a mark has cut short, to a thousandth of the others maybe, says little, and is not to set the scale. */
+static bool counts(const figure *f, size_t line, size_t point)
+{
+    const series *s = &f->lines[line];
+    double longest = s->points[0].end - s->points[0].start;
+    if (s->num_points > 1)
+        longest = fmax(longest, s->points[s->num_points / 2].end - s->points[s->num_points / 2].start);
+    return s->points[point].end - s->points[point].start >= longest / 10;
+}
+
+/* Of the values above 0, high being 0 if there are none; least is also of those that are 0. */
+typedef struct range {
+    double low, high, least;
+} range;
+
+static range range_of(const figure *f, const panel *p)
+{
+    range r = { INFINITY, 0, INFINITY };
+    for (size_t i = 0; i < f->num_lines; i++)
+        for (size_t j = 0; j < f->lines[i].num_points; j++)
+            for (int k = 0; k < p->num_curves && counts(f, i, j); k++) {
+                double value = f->lines[i].points[j].figures[p->curves[k].figure];
+                if (!isfinite(value))
+                    continue;
+                r.least = fmin(r.least, value);
+                if (value > 0) {
+                    r.low = fmin(r.low, value);
+                    r.high = fmax(r.high, value);
+                }
+            }
+    return r;
+}
+
+/* The largest of 1, 2, 5, 10, … that is not above, as (number, power of ten). */
+static double step_below(double value, double *power)
+{
+    *power = pow(10, floor(log10(value) + 1e-9));
+    double digit = value / *power * (1 + 1e-9);
+    return digit >= 5 ? 5 : digit >= 2 ? 2 : 1;
+}
+
+static double next_step(double digit)
+{
+    return digit == 1 ? 2 : digit == 2 ? 5 : 10;
+}
+
+/* "20 ms" */
+static void put_time(FILE *out, double seconds)
+{
+    static const char *const units[] = { "s", "ms", "µs", "ns" };
+    int unit = 0;
+    while (unit < 3 && seconds < 0.9995) {
+        seconds *= 1000;
+        unit++;
+    }
+    fprintf(out, "%.3g %s", seconds, units[unit]);
+}
+
+/*
+ * A logarithmic axis of spans of time, over five decades at most; returns its foot, apart from all else, where no time
+ * at all is drawn, and what is shorter than that.
+ */
+static double put_time_axis(FILE *out, range values)
+{
+    const double shortest = 1e-6, decades = 1e5;
+    if (values.high < shortest)
+        values = (range){ shortest, 1e-3, values.low };
+    double low = fmax(fmax(values.low, values.high / decades), shortest), power;
+    double digit = step_below(low, &power), at = digit * power;
+    bool is_wide = values.high / low > 120, has_less = values.least < low;
+    const double foot = has_less ? at * pow(fmax(values.high / at, 2), -0.15) : at * 0.95;
+    fputs("set logscale y\nset ytics (", out);
+    if (has_less) {
+        fputs(values.low < low ? "'less' " : "'0' ", out);
+        fprintf(out, "%.6g", foot);
+    }
+    for (const char *between = has_less ? ", '" : "'"; at < values.high * 2;) {
+        if (!is_wide || digit == 1) {
+            fputs(between, out);
+            put_time(out, at);
+            fprintf(out, "' %.3g", at);
+            between = ", '";
+        }
+        digit = next_step(digit);
+        if (digit == 10) {
+            digit = 1;
+            power *= 10;
+        }
+        at = digit * power;
+    }
+    fprintf(out, ")\nset yrange [%.6g:%.6g]\n", foot, fmax(values.high * 1.15, foot * 2));
+    return foot;
+}
+
+/* From 0 on, with two to five numbers at it. */
+static void put_linear_axis(FILE *out, double high)
+{
+    double power, top = high > 0 ? high : 1, digit = step_below(top / 5.001, &power);
+    fprintf(out, "set yrange [0:%.6g]\nset ytics %.6g\n", 1.08 * top, next_step(digit) * power);
+}
+
+/* Returns the least that can be drawn. */
+static double put_axis(const drawing *d, const figure *f, const panel *p)
+{
+    range values = range_of(f, p);
+    fputs("unset logscale y\nset ytics autofreq\nset format y '%g'\n", d->out);
+    switch (p->scale) {
+    case SCALE_TIME: return put_time_axis(d->out, values);
+    case SCALE_SHARE: fputs("set yrange [0:103]\nset ytics 25\nset format y '%g %%'\n", d->out); break;
+    case SCALE_LINEAR: put_linear_axis(d->out, values.high); break;
+    }
+    return 0;
+}
+
+static void choose_unit(drawing *d)
+{
+    static const struct {
+        const char *name;
+        double seconds, from_s;
+    } units[] = { { "days", 86400, 4 * 86400 }, { "hours", 3600, 4 * 3600 }, { "minutes", 60, 600 } };
+    d->unit = "seconds";
+    d->unit_s = 1;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (d->set->end >= units[i].from_s) {
+            d->unit = units[i].name;
+            d->unit_s = units[i].seconds;
+            return;
+        }
+}
+
+/* ---- what happened meanwhile -------------------------------------------------------------------------------- */
+
+/* What a phase's colour is: the number of its name among those known, NUM_TINTS being any later one. */
+static size_t tint_of(const drawing *d, const char *phase)
+{
+    size_t tint = 0;
+    while (tint < d->num_names && strcmp(d->names[tint], phase) != 0)
+        tint++;
+    return tint;
+}
+
+static void name_phases(drawing *d)
+{
+    for (size_t i = 0; i < d->set->num_phases && d->num_names < NUM_TINTS; i++)
+        if (tint_of(d, d->set->phases[i].text) == d->num_names)
+            d->names[d->num_names++] = d->set->phases[i].text;
+}
+
+static void put_span(const drawing *d, size_t tag, const series_mark *mark, const char *fill)
+{
+    fprintf(d->out, "set object %zu rectangle from first %.9g, graph 0 to first %.9g, graph 1 behind %s noborder\n",
+            tag, mark->start / d->unit_s, mark->end / d->unit_s, fill);
+}
+
+static void put_label(const drawing *d, size_t tag, const char *text, double at_s, const char *how,
+                      int max_characters)
+{
+    fprintf(d->out, "set label %zu ", tag);
+    put_string(d->out, text, (size_t)max_characters);
+    fprintf(d->out, " at first %.9g, %s textcolor rgb '#404040' front\n", at_s / d->unit_s, how);
+}
+
+/* Leaves out what is not in view, and what is too close behind another to be seen beside it. */
+static bool is_shown(const drawing *d, const series_mark *mark, double *shown_until)
+{
+    double narrow = d->set->end / MAX_MARKS;
+    if (mark->end < 0 || mark->start > d->set->end || fmax(mark->start + narrow, mark->end) <= *shown_until)
+        return false;
+    *shown_until = fmax(mark->start + narrow, mark->end);
+    return true;
+}
+
+/* Names stand where they have room; what each tint means is told at the right, too. */
+static void put_phases(const drawing *d, double width_in, bool named)
+{
+    const double character_in = 0.085;
+    const series_set *set = d->set;
+    double shown_until = -INFINITY;
+    for (size_t i = 0; i < set->num_phases; i++) {
+        const series_mark *phase = &set->phases[i];
+        if (!is_shown(d, phase, &shown_until))
+            continue;
+        char fill[64];
+        snprintf(fill, sizeof fill, "fillcolor rgb '%s' fillstyle solid", tints[tint_of(d, phase->text)]);
+        put_span(d, i + 1, phase, fill);
+        double room_in = (phase->end - phase->start) / set->end * width_in;
+        if (named && room_in > ((double)strlen(phase->text) + 1) * character_in)
+            put_label(d, i + 1, phase->text, (phase->start + phase->end) / 2, "graph 0.92 center", MAX_TEXT);
+    }
+}
+
+static void put_events(const drawing *d, double width_in, bool named)
+{
+    const double line_in = 0.18;
+    const series_set *set = d->set;
+    double shown_until = -INFINITY, named_until = -INFINITY;
+    for (size_t i = 0; i < set->num_events; i++) {
+        const series_mark *event = &set->events[i];
+        size_t tag = set->num_phases + i + 1; /* behind those of phases: they are drawn in this order */
+        if (!is_shown(d, event, &shown_until))
+            continue;
+        if (event->end > event->start)
+            put_span(d, tag, event, "fillcolor rgb '#808080' fillstyle pattern 4 transparent");
+        fprintf(d->out,
+                "set arrow %zu from first %.9g, graph 0 to first %.9g, graph 1 nohead dashtype 3 "
+                "linecolor rgb '#606060' back\n",
+                i + 1, event->start / d->unit_s, event->start / d->unit_s);
+        double at_in = event->start / set->end * width_in;
+        if (named && at_in >= named_until) {
+            put_label(d, tag, event->text, event->start, "graph 0.04 rotate by 90 offset 0.8,0", MAX_EVENT_TEXT);
+            named_until = at_in + line_in;
+        }
+    }
+}
+
+/* ---- one panel ---------------------------------------------------------------------------------------------- */
+
+static void put_curve(const drawing *d, const figure *f, size_t line, const curve *c, int column, double foot)
+{
+    fprintf(d->out, "$%s%zu using 1:($%d < %.6g ? %.6g : $%d) with lines", f->block, line, column, foot, foot,
+            column);
+    if (d->plan->medium != DRAWING_TERMINAL) {
+        double thin = f->lines[line].num_points > 200 ? 0.6 : 1;
+        fprintf(d->out, " linewidth %.2f linecolor rgb '%s' dashtype %d notitle", c->width * thin,
+                colours[line % NUM_COLOURS], c->dash);
+        return;
+    }
+    char title[256];
+    snprintf(title, sizeof title, "%s%s%s", f->lines[line].name, c->title ? " " : "", c->title ? c->title : "");
+    fputs(" title ", d->out);
+    put_string(d->out, title, MAX_TEXT);
+}
+
+static void put_symbols(const drawing *d, const figure *f, size_t line, int column, double foot)
+{
+    fprintf(d->out,
+            "$%ssymbols%zu using 1:($%d < %.6g ? %.6g : $%d) with points pointtype %d "
+            "linecolor rgb '%s' notitle",
+            f->block, line, column, foot, foot, column, symbols[line % NUM_SYMBOLS], colours[line % NUM_COLOURS]);
+}
+
+/* What the line styles mean, in black: it holds for all colours. */
+static void put_styles(const drawing *d, const panel *p)
+{
+    for (int i = 0; i < p->num_curves && p->curves[i].title; i++)
+        fprintf(d->out, ", \\\n     NaN with lines linewidth %.2f linecolor rgb '#303030' dashtype %d title '%s'",
+                p->curves[i].width, p->curves[i].dash, p->curves[i].title);
+}
+
+static void put_curves(const drawing *d, const figure *f, int row, double foot)
+{
+    const panel *p = &f->panels[row];
+    const char *between = "plot ";
+    bool is_terminal = d->plan->medium == DRAWING_TERMINAL;
+    for (size_t i = 0; i < f->num_lines; i++)
+        for (int j = 0; j < p->num_curves; j++) {
+            fputs(between, d->out);
+            between = ", \\\n     ";
+            put_curve(d, f, i, &p->curves[j], first_column(f, row) + j, foot);
+            if (j == 0 && !is_terminal) {
+                fputs(between, d->out);
+                put_symbols(d, f, i, first_column(f, row), foot);
+            }
+        }
+    if (f->num_lines == 0)
+        fputs("plot NaN notitle", d->out);
+    if (!is_terminal)
+        put_styles(d, p);
+    fputc('\n', d->out);
 }
 
 /* ---- the picture -------------------------------------------------------------------------------------------- */
 
-static void put_terminal(FILE *out, const drawing_plan *d)
+/* Inches around and between the panels. */
+static const double left_in = 0.95, top_in = 0.5, bottom_in = 0.62, title_in = 0.36, beside_in = 0.2;
+
+static void put_place(const drawing *d, const figure *f, int row)
 {
-    switch (d->medium) {
+    const drawing_plan *plan = d->plan;
+    double each_in = (plan->height_in - top_in - bottom_in) / NUM_PANELS;
+    double top = plan->height_in - top_in - row * each_in - title_in, bottom = top - (each_in - title_in);
+    if (bottom >= top)
+        bottom = top - 0.02;
+    fprintf(d->out,
+            "set lmargin at screen %.5f\nset rmargin at screen %.5f\nset tmargin at screen %.5f\n"
+            "set bmargin at screen %.5f\n",
+            f->left_in / plan->width_in, f->right_in / plan->width_in, top / plan->height_in,
+            bottom / plan->height_in);
+    fprintf(d->out, "set label 9999 '%s' at graph 0, graph 1 left offset 0,0.7\n", f->panels[row].title);
+    fprintf(d->out, "set key at screen %.5f, screen %.5f right bottom horizontal samplen 2.5 noopaque\n",
+            f->right_in / plan->width_in, (top + 0.02) / plan->height_in);
+}
+
+static void put_title(const drawing *d, const figure *f)
+{
+    fputs("set label 10000 ", d->out);
+    put_string(d->out, f->title, SIZE_MAX);
+    fprintf(d->out, " at screen %.5f, screen %.5f left font ',14'\n", 0.25 / d->plan->width_in,
+            1 - 0.3 / d->plan->height_in);
+}
+
+static void put_panel(const drawing *d, const figure *f, int row)
+{
+    bool is_last = row == NUM_PANELS - 1, is_terminal = d->plan->medium == DRAWING_TERMINAL;
+    fputs("unset object\nunset label\nunset arrow\nunset xlabel\n", d->out);
+    double foot = put_axis(d, f, &f->panels[row]);
+    if (is_terminal)
+        fprintf(d->out, "set title '%s'\n", f->panels[row].title);
+    else {
+        put_place(d, f, row);
+        put_phases(d, f->right_in - f->left_in, row == 0);
+        put_events(d, f->right_in - f->left_in, row == 0);
+        fprintf(d->out, "set format x '%s'\n", is_last ? "%g" : "");
+        if (row == 0 && f->title)
+            put_title(d, f);
+    }
+    if (is_last || is_terminal)
+        fprintf(d->out, "set xlabel '%s since the start'\n", d->unit);
+    put_curves(d, f, row, foot);
+}
+
+/* What the colours and symbols mean, and the tints, beside the panels: an empty plot's key. */
+static void put_legend(const drawing *d, const figure *f)
+{
+    const drawing_plan *plan = d->plan;
+    fprintf(d->out,
+            "unset object\nunset label\nunset arrow\nunset xlabel\nunset border\nunset tics\nunset logscale y\n"
+            "set yrange [0:1]\nset key at screen %.5f, screen %.5f left top vertical Left reverse samplen 2.5\nplot ",
+            (f->right_in + beside_in) / plan->width_in, (plan->height_in - top_in - title_in) / plan->height_in);
+    for (size_t i = 0; i < f->num_lines; i++) {
+        fprintf(d->out, "NaN with linespoints linewidth 2 pointtype %d linecolor rgb '%s' title ",
+                symbols[i % NUM_SYMBOLS], colours[i % NUM_COLOURS]);
+        put_string(d->out, f->lines[i].name, MAX_TEXT);
+        fputs(", \\\n     ", d->out);
+    }
+    for (size_t i = 0; i < d->num_names; i++) {
+        fprintf(d->out, "NaN with boxes fillstyle solid noborder linecolor rgb '%s' title ", tints[i]);
+        put_string(d->out, d->names[i], MAX_TEXT);
+        fputs(", \\\n     ", d->out);
+    }
+    fputs("NaN notitle\nset border 3\nset tics nomirror\n", d->out);
+}
+
+static void put_figure(const drawing *d, const figure *f)
+{
+    put_blocks(d, f);
+    for (int row = 0; row < NUM_PANELS; row++)
+        put_panel(d, f, row);
+    if (d->plan->medium != DRAWING_TERMINAL)
+        put_legend(d, f);
+}
+
+/* How much room the names beside the panels need; no more than two fifths of the figure. */
+static double legend_width_in(const drawing *d, const figure *f, double figure_in)
+{
+    const double sample_in = 0.6, character_in = 0.08;
+    size_t longest = 0;
+    for (size_t i = 0; i < f->num_lines; i++)
+        longest = strlen(f->lines[i].name) > longest ? strlen(f->lines[i].name) : longest;
+    for (size_t i = 0; i < d->set->num_phases; i++)
+        longest = strlen(d->set->phases[i].text) > longest ? strlen(d->set->phases[i].text) : longest;
+    longest = longest > MAX_TEXT ? MAX_TEXT : longest;
+    return fmin(beside_in + sample_in + (double)longest * character_in, 0.4 * figure_in);
+}
+
+static void put_figures(const drawing *d)
+{
+    figure figures[] = {
+        { .panels = task_panels, .lines = d->set->tasks, .num_lines = d->set->num_tasks, .block = "task" },
+        { .panels = queue_panels, .lines = d->set->queues, .num_lines = d->set->num_queues, .block = "queue" },
+    };
+    const bool wanted[] = { d->plan->tasks, d->plan->queues };
+    double width_in = d->plan->width_in / (d->plan->tasks && d->plan->queues ? 2 : 1), at_in = 0;
+    for (int i = 0; i < 2; i++) {
+        if (!wanted[i])
+            continue;
+        figures[i].left_in = at_in + fmin(left_in, 0.3 * width_in);
+        figures[i].right_in = at_in + width_in - legend_width_in(d, &figures[i], width_in);
+        figures[i].title = at_in > 0 ? NULL : d->plan->title;
+        put_figure(d, &figures[i]);
+        at_in += width_in;
+    }
+}
+
+/*
+ * Text has room in figures of that size. Smaller ones are laid out as if they were as large, and drawn with smaller
+ * letters; returns how much smaller.
+ */
+static double enlarge(drawing_plan *plan)
+{
+    const double least_width_in = 11, least_height_in = 7.5;
+    double width_in = plan->width_in / (plan->tasks && plan->queues ? 2 : 1);
+    if (plan->medium == DRAWING_TERMINAL)
+        return 1;
+    double shrunk = fmin(1, fmin(width_in / least_width_in, plan->height_in / least_height_in));
+    plan->width_in /= shrunk;
+    plan->height_in /= shrunk;
+    plan->dpi *= shrunk;
+    return shrunk;
+}
+
+static void put_terminal(const drawing *d, double shrunk)
+{
+    const drawing_plan *plan = d->plan;
+    fputs("set encoding utf8\n", d->out);
+    switch (plan->medium) {
     case DRAWING_PNG:
-        fprintf(out, "set terminal pngcairo noenhanced size %.0f,%.0f fontscale %.3f linewidth %.3f\n",
-                d->width_in * d->dpi, d->height_in * d->dpi, d->dpi / 110, d->dpi / 110);
+        fprintf(d->out,
+                "set terminal pngcairo noenhanced size %.0f,%.0f fontscale %.3f linewidth %.3f pointscale %.3f\n"
+                "set pointsize 0.9\n",
+                plan->width_in * plan->dpi, plan->height_in * plan->dpi, plan->dpi / 110, plan->dpi / 110,
+                plan->dpi / 110);
         break;
     case DRAWING_SVG:
-        fprintf(out, "set terminal svg noenhanced size %.0f,%.0f dynamic background '#ffffff'\n", d->width_in * 96,
-                d->height_in * 96);
+        fprintf(d->out,
+                "set terminal svg noenhanced size %.0f,%.0f dynamic font 'DejaVu Sans,Verdana,sans-serif,12.5' "
+                "fontscale %.3g linewidth %.3g background '#ffffff'\nset pointsize %.3g\n",
+                plan->width_in * 96 * shrunk, plan->height_in * 96 * shrunk, shrunk, shrunk, 0.55 * shrunk);
         break;
-    case DRAWING_TERMINAL: fprintf(out, "set terminal dumb noenhanced size %d,%d\n", d->columns, d->rows); return;
-    }
-    fputs("set output ", out);
-    put_string(out, d->path);
-    fputc('\n', out);
-}
-
-static void put_phases(FILE *out, const series_set *set, bool named)
-{
-    for (size_t i = 0; i < set->num_phases; i++) {
-        const series_mark *phase = &set->phases[i];
-        fprintf(out,
-                "set object %zu rectangle from first %.9g, graph 0 to first %.9g, graph 1 behind "
-                "fillcolor rgb '%s' fillstyle solid noborder\n",
-                i + 1, phase->start, phase->end, i % 2 ? "#e4e4e4" : "#f3f3f3");
-        if (!named)
-            continue;
-        fprintf(out, "set label %zu ", i + 1);
-        put_string(out, phase->text);
-        fprintf(out, " at first %.9g, graph 0.94 center textcolor rgb '#505050'\n", (phase->start + phase->end) / 2);
-    }
-}
-
-static void put_events(FILE *out, const series_set *set, bool named)
-{
-    size_t shown = set->num_events < MAX_EVENTS ? set->num_events : MAX_EVENTS;
-    for (size_t i = 0; i < shown; i++) {
-        const series_mark *event = &set->events[i];
-        fprintf(out,
-                "set arrow %zu from first %.9g, graph 0 to first %.9g, graph 1 nohead dashtype 3 "
-                "linecolor rgb '#707070' back\n",
-                i + 1, event->start, event->start);
-        if (!named)
-            continue;
-        fprintf(out, "set label %zu ", set->num_phases + i + 1);
-        put_string(out, event->text);
-        fprintf(out, " at first %.9g, graph 0.04 rotate by 90 offset -0.6,0 textcolor rgb '#505050'\n", event->start);
-    }
-}
-
-static size_t count_curves(const plot_panel *panel)
-{
-    size_t count = 0;
-    while (panel->curves[count].column)
-        count++;
-    return count;
-}
-
-static void put_curve(FILE *out, const drawing_plan *d, const char *block, const series *line, size_t index,
-                      const plot_curve *curve, bool keyed)
-{
-    fprintf(out, "$%s%zu using 1:%d with lines", block, index, curve->column);
-    if (d->medium != DRAWING_TERMINAL)
-        fprintf(out, " linewidth %.1f linecolor rgb '%s' dashtype %d", curve->width, colours[index % NUM_COLOURS],
-                curve->dash);
-    fputs(keyed ? " title " : " notitle", out);
-    if (keyed) {
-        char title[256];
-        snprintf(title, sizeof title, "%s%s%s", line->name, curve->title ? " " : "",
-                 curve->title ? curve->title : "");
-        put_string(out, title);
-    }
-}
-
-static void put_plot(FILE *out, const drawing_plan *d, const plot_panel *panel, const char *block,
-                     const series *lines, size_t num_lines)
-{
-    size_t num_curves = count_curves(panel);
-    for (size_t i = 0; i < num_lines; i++)
-        for (size_t j = 0; j < num_curves; j++) {
-            fputs(i + j == 0 ? "plot " : ", \\\n     ", out);
-            put_curve(out, d, block, &lines[i], i, &panel->curves[j], true);
-        }
-    fputs(num_lines ? "\n" : "plot NaN notitle\n", out);
-}
-
-static void put_panel(FILE *out, const drawing_plan *d, const series_set *set, const plot_panel *panel,
-                      const char *block, const series *lines, size_t num_lines, int row)
-{
-    fputs("unset object\nunset label\nunset arrow\nunset logscale y\nunset yrange\nset yrange [0:*]\n", out);
-    if (panel->logarithmic)
-        fputs("set logscale y\nset yrange [*:*]\n", out);
-    if (panel->share)
-        fputs("set yrange [0:104]\n", out);
-    fprintf(out, "set format y '%s'\nset %s ", panel->format, d->medium == DRAWING_TERMINAL ? "title" : "ylabel");
-    put_string(out, panel->label);
-    fputc('\n', out);
-    fputs(row == NUM_PANELS - 1 || d->medium == DRAWING_TERMINAL ? "set xlabel 'seconds since the start'\n"
-                                                                 : "unset xlabel\n",
-          out);
-    if (d->medium != DRAWING_TERMINAL)
-        put_phases(out, set, row == 0);
-    if (d->medium != DRAWING_TERMINAL)
-        put_events(out, set, row == 0);
-    put_plot(out, d, panel, block, lines, num_lines);
-}
-
-static void put_figure(FILE *out, const drawing_plan *d, const series_set *set, const plot_panel *panels,
-                       const char *block, const series *lines, size_t num_lines)
-{
-    for (int row = 0; row < NUM_PANELS; row++)
-        put_panel(out, d, set, &panels[row], block, lines, num_lines, row);
-}
-
-static void put_layout(FILE *out, const drawing_plan *d, double end)
-{
-    int columns = d->tasks + d->queues;
-    fprintf(out,
-            "set xrange [0:%.9g]\nset grid xtics ytics linecolor rgb '#d0d0d0' linewidth 0.5\nset tics nomirror\n",
-            end > 0 ? end : 1);
-    if (d->medium == DRAWING_TERMINAL)
+    case DRAWING_TERMINAL:
+        fprintf(d->out, "set terminal dumb noenhanced size %d,%d%s\n", plan->columns, plan->rows,
+                plan->coloured ? " ansi256" : "");
         return;
-    fputs("set border 3\nset key outside right top vertical Left reverse samplen 2.5 spacing 1.1\n"
-          "set lmargin 11\nset rmargin 46\nset tmargin 1.2\nset bmargin 3.4\n",
-          out);
-    fprintf(out, "set multiplot layout %d,%d columnsfirst title ", NUM_PANELS, columns);
-    put_string(out, d->title);
-    fputc('\n', out);
+    }
+    fputs("set output ", d->out);
+    put_path(d->out, plan->path);
+    fputc('\n', d->out);
 }
 
-void drawing_write(FILE *out, const drawing_plan *d, const series_set *set)
+static void put_settings(const drawing *d)
 {
-    put_terminal(out, d);
-    put_blocks(out, "task", set->tasks, set->num_tasks, put_task_row);
-    put_blocks(out, "queue", set->queues, set->num_queues, put_queue_row);
-    put_layout(out, d, set->end);
-    if (d->tasks)
-        put_figure(out, d, set, task_panels, "task", set->tasks, set->num_tasks);
-    if (d->queues)
-        put_figure(out, d, set, queue_panels, "queue", set->queues, set->num_queues);
-    if (d->medium != DRAWING_TERMINAL)
-        fputs("unset multiplot\n", out);
-    fputs("unset output\n", out);
+    double end = d->set->end / d->unit_s;
+    fprintf(d->out, "set xrange [0:%.9g]\nset tics nomirror\n", end > 0 ? end : 1);
+    if (d->plan->medium == DRAWING_TERMINAL) {
+        fputs("set key outside bottom center horizontal samplen 2\n", d->out);
+        return;
+    }
+    fputs("set border 3 linecolor rgb '#404040'\nset grid xtics ytics linecolor rgb '#d4d4d4' linewidth 1 "
+          "dashtype 1\nset multiplot\n",
+          d->out);
+}
+
+void drawing_write(FILE *gnuplot, const drawing_plan *plan, const series_set *set)
+{
+    drawing d = { .out = gnuplot, .plan = plan, .set = set };
+    drawing_plan laid_out = *plan;
+    double shrunk = enlarge(&laid_out);
+    d.plan = &laid_out;
+    choose_unit(&d);
+    name_phases(&d);
+    put_terminal(&d, shrunk);
+    put_settings(&d);
+    put_figures(&d);
+    if (plan->medium != DRAWING_TERMINAL)
+        fputs("unset multiplot\n", gnuplot);
+    fputs("unset output\n", gnuplot);
 }

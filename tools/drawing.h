@@ -17,6 +17,7 @@ typedef struct drawing_plan {
     double width_in, height_in;
     double dpi;
     int columns, rows; /* DRAWING_TERMINAL: characters for each panel */
+    bool coloured;     /* DRAWING_TERMINAL */
 } drawing_plan;
 
 void drawing_write(FILE *gnuplot, const drawing_plan *drawing, const series_set *set);

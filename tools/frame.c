@@ -121,12 +121,12 @@ static const series *find_line(const series *lines, size_t num_lines, const char
 
 static double task_rate(const series_point *point)
 {
-    return point->task.successes + point->task.failures;
+    return point->figures[TASK_RATE];
 }
 
 static double item_rate(const series_point *point)
 {
-    return point->queue.items;
+    return point->figures[QUEUE_RATE];
 }
 
 /* Each of the latest laps as a bar, the highest of them at full height. */
@@ -207,11 +207,11 @@ static void put_stages(FILE *out, const frame *f)
         const series_point *p = latest(line);
         char average[WEIR_FIGURE_BYTES], p99[WEIR_FIGURE_BYTES];
         fprintf(out, "%-24.24s %9" PRId64 " %7" PRId64 " %9.1f %9s %9s", t->key.name, t->num_tasks, t->num_failures,
-                p ? task_rate(p) : 0, time_text(average, p ? p->task.ave : NAN),
-                time_text(p99, p ? p->task.p99 : NAN));
-        fprintf(out, " %4.0f%% %4.0f%% %4.0f%% %4.0f%% %6" PRId64 "  ", p ? percent(p->task.busy) : 0,
-                p ? percent(p->task.wait_in) : 0, p ? percent(p->task.wait_thread) : 0,
-                p ? percent(p->task.wait_out) : 0, f->run.has_ended ? 0 : in_flight(f, i));
+                p ? task_rate(p) : 0, time_text(average, p ? p->figures[TASK_AVE] : NAN),
+                time_text(p99, p ? p->figures[TASK_P99] : NAN));
+        fprintf(out, " %4.0f%% %4.0f%% %4.0f%% %4.0f%% %6" PRId64 "  ", p ? percent(p->figures[TASK_BUSY]) : 0,
+                p ? percent(p->figures[TASK_WAIT_IN]) : 0, p ? percent(p->figures[TASK_WAIT_THREAD]) : 0,
+                p ? percent(p->figures[TASK_WAIT_OUT]) : 0, f->run.has_ended ? 0 : in_flight(f, i));
         put_sparks(out, line, task_rate);
         fputc('\n', out);
     }
@@ -228,8 +228,9 @@ static void put_queues(FILE *out, const frame *f)
         const series_point *p = latest(line);
         char put[WEIR_FIGURE_BYTES], get[WEIR_FIGURE_BYTES];
         fprintf(out, "%-24.24s %9" PRId64 " %9.1f %8.0f%% %4.1f/%-4" PRId64 " %9s %9s  ", t->key.name, t->num_items,
-                p ? p->queue.items : 0, p ? percent(p->queue.occupancy) : 0, p ? p->queue.depth : 0, t->capacity,
-                time_text(put, p ? p->queue.put : NAN), time_text(get, p ? p->queue.get : NAN));
+                p ? p->figures[QUEUE_RATE] : 0, p ? percent(p->figures[QUEUE_OCCUPIED]) : 0,
+                p ? p->figures[QUEUE_DEPTH] : 0, t->capacity, time_text(put, p ? p->figures[QUEUE_PUT] : NAN),
+                time_text(get, p ? p->figures[QUEUE_GET] : NAN));
         put_sparks(out, line, item_rate);
         fputc('\n', out);
     }

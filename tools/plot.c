@@ -1,5 +1,6 @@
 /* weir plot: pictures of a run, drawn by gnuplot. */
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "drawing.h"
 #include "series.h"
 
-/* "12x8": inches. */
+/* "12x8", or "12,8": inches. */
 typedef struct figure_size {
     double width_in, height_in;
 } figure_size;
@@ -22,8 +23,8 @@ static bool parse_size(const option_row *row, const char *text, void *value)
 {
     (void)row;
     figure_size size;
-    char rest;
-    if (sscanf(text, "%lfx%lf%c", &size.width_in, &size.height_in, &rest) != 2)
+    char by, rest;
+    if (sscanf(text, "%lf%c%lf%c", &size.width_in, &by, &size.height_in, &rest) != 3 || (by != 'x' && by != ','))
         return false;
     if (!(size.width_in >= 1 && size.width_in <= 200 && size.height_in >= 1 && size.height_in <= 200))
         return false;
@@ -168,7 +169,8 @@ static int draw_in_terminal(const tool_call *call, drawing_plan *drawing, const 
     struct winsize window = { 0 };
     drawing->medium = DRAWING_TERMINAL;
     drawing->columns = ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col >= 40 ? window.ws_col : 100;
-    drawing->rows = 18;
+    drawing->rows = 20;
+    drawing->coloured = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
     drawing->tasks = drawing->queues = true;
     return draw(call, drawing, set);
 }
@@ -192,7 +194,12 @@ static void format_title(char *title, size_t size, const char *path, const serie
     char when[64] = "";
     if (localtime_r(&origin, &local))
         strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", &local);
-    snprintf(title, size, "%s, from %s", path, when);
+    char runs[40] = "";
+    if (set->num_runs > 1)
+        snprintf(runs, sizeof runs, "%" PRId64 " runs, ", set->num_runs);
+    else if (set->num_tasks + set->num_queues)
+        snprintf(runs, sizeof runs, "run %" PRId64 ", ", (set->num_queues ? set->queues : set->tasks)->run_id);
+    snprintf(title, size, "%s: %sfrom %s%s", path, runs, when, set->binned ? ", several laps in one" : "");
 }
 
 static int run(tool_call *call)
@@ -228,11 +235,14 @@ const tool_command tool_plot = {
     .min_words = 1,
     .summary = "pictures of a run, drawn by gnuplot",
     .help =
-        "Draws how a run went, lap by lap: for the stages, tasks per second, task times and where the slots' time "
-        "went; for the queues, items per second, occupancy, waits and level. All stages are in one picture, each in "
-        "a colour of its own. Phases are shaded, events are dotted lines.\n\n"
-        "gnuplot does the drawing and must be installed (Debian and Ubuntu: gnuplot-nox). Waits of less than a "
-        "microsecond are drawn at one.",
+        "Draws how a run went, lap by lap: for the stages, tasks and failures per second, task times, and what the "
+        "slots did; for the queues, items per second, occupancy, level and waits. All stages are in one picture, "
+        "each "
+        "with a colour and a symbol of its own. Phases are shaded; events are dotted lines, and two of them that are "
+        "called NAME_start and NAME_stop are a hatched span.\n\n"
+        "Of runs with more than 600 laps, several are drawn as one, with exact sums and percentiles. Waits that are "
+        "shorter than the axis goes down stand at its foot, with those of no time at all.\n\n"
+        "gnuplot does the drawing and must be installed (Debian and Ubuntu: gnuplot-nox).",
     .examples = "weir plot pipeline_stats.db -o pictures\n"
                 "# one picture of the decode stage and its queue\n"
                 "weir plot pipeline_stats.db --name decode -o decode.svg\n"

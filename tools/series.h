@@ -2,47 +2,67 @@
 #ifndef TOOLS_SERIES_H
 #define TOOLS_SERIES_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <weir/query.h>
 
-/* One lap, in figures a person compares. NAN where there is nothing to show. Times in seconds since the origin. */
+/* What is drawn of a stage. */
+typedef enum series_task_figure {
+    TASK_RATE, /* per second: all that ended, those that succeeded, those that failed */
+    TASK_SUCCESSES,
+    TASK_FAILURES,
+    TASK_AVE, /* seconds a task */
+    TASK_P50,
+    TASK_P90,
+    TASK_P99,
+    TASK_BUSY, /* shares of the slots' time, as all that follow */
+    TASK_CPU,
+    TASK_WAIT_IN,
+    TASK_WAIT_THREAD,
+    TASK_WAIT_OUT,
+    SERIES_MAX_FIGURES
+} series_task_figure;
+
+/* And of a queue. */
+typedef enum series_queue_figure {
+    QUEUE_RATE,     /* per second */
+    QUEUE_OCCUPIED, /* share of the time not empty */
+    QUEUE_PUT,      /* average wait, seconds */
+    QUEUE_GET,
+    QUEUE_DEPTH, /* average, items */
+} series_queue_figure;
+
+/* One lap, or several in one, in figures a person compares. NAN where there is nothing to show. */
 typedef struct series_point {
-    double start, end;
-    union {
-        struct {
-            double successes, failures;                  /* per second */
-            double ave, p50, p90, p99;                   /* seconds a task */
-            double busy, wait_in, wait_thread, wait_out; /* shares of the slots' time */
-        } task;
-        struct {
-            double items;     /* per second */
-            double occupancy; /* share of the time not empty */
-            double put, get;  /* average wait, seconds */
-            double depth;     /* average, items */
-        } queue;
-    };
+    double start, end; /* seconds since the origin */
+    double figures[SERIES_MAX_FIGURES];
 } series_point;
 
 /* A stage's or a queue's laps, in the order of time. */
 typedef struct series {
-    char *name;
+    char *name; /* with the run in front of it where there are several */
     int64_t run_id;
     series_point *points;
-    size_t num_points, room;
+    size_t num_points;
 } series;
 
 typedef struct series_mark {
-    double start, end; /* the same for an event */
+    double start, end; /* the same for what happened at one moment */
+    int64_t run_id;
     char *text;
 } series_mark;
 
 typedef struct series_set {
     double origin; /* Unix time of 0 */
     double end;    /* of the last lap, since the origin */
+    bool binned;   /* there were so many laps that each point stands for several */
+    int64_t num_runs;
     series *tasks, *queues;
     size_t num_tasks, num_queues;
-    series_mark *events, *phases;
+    series_mark *events; /* moments; or spans, of two events that are called NAME_start and NAME_stop */
+    series_mark *phases;
     size_t num_events, num_phases;
 } series_set;
 
