@@ -73,6 +73,15 @@ typedef struct limit {
 /* Slots that are taken for most of the time: others have little to give them or to take from them. */
 #define TAKEN_SHARE 0.6
 
+/* Slots that wait for a thread so long, for each second that they are busy, would only wait more if there were more. */
+#define STARVED_RATIO 0.25
+
+/* Rounded as it is printed: what is less than nothing only further behind the point is nothing. */
+static double tenths(double figure)
+{
+    return round(10 * figure) / 10 + 0.0;
+}
+
 static double figure(const contrast_pair *pair, int side, contrast_figure which)
 {
     return contrast_value(&pair->sides[side], which);
@@ -125,8 +134,10 @@ static limit find_limit(const contrast *c, int side)
     if (!most)
         return limit_without_stages(sink, side);
     double busy = figure(most, side, FIGURE_BUSY), thread = figure(most, side, FIGURE_WAIT_THREAD);
+    if (busy + thread >= TAKEN_SHARE && thread < STARVED_RATIO * busy)
+        return (limit){ LIMIT_STAGE, most, busy };
     if (busy + thread >= TAKEN_SHARE)
-        return (limit){ busy >= thread ? LIMIT_STAGE : LIMIT_THREADS, most, busy >= thread ? busy : thread };
+        return (limit){ LIMIT_THREADS, most, thread };
     double in = figure(first, side, FIGURE_WAIT_IN), out = figure(last, side, FIGURE_WAIT_OUT);
     if (in >= out)
         return (limit){ LIMIT_SOURCE, NULL, in };
@@ -284,7 +295,8 @@ static void say_why(FILE *out, const contrast *c, const limit limits[2])
         return;
     int slower = d.verdict == VERDICT_WORSE;
     const limit *l = &limits[slower];
-    if (l->kind == LIMIT_STAGE && l->stage->sides[!slower].name) {
+    bool is_in_stage = l->kind == LIMIT_STAGE || (l->kind == LIMIT_THREADS && limits[!slower].kind == LIMIT_THREADS);
+    if (is_in_stage && l->stage->sides[!slower].name) {
         effect e = effect_of(l->stage);
         if (isfinite(e.whole))
             say_cause(out, &e);
@@ -346,9 +358,9 @@ static void put_text_row(table *t, const contrast_pair *pair, contrast_figure wh
     const char *unit = contrast_is_share(which) ? " points" : "%";
     char change[64] = "", range[96] = "";
     if (!isnan(d->change))
-        snprintf(change, sizeof change, "%+.1f%s", 100 * d->change, unit);
+        snprintf(change, sizeof change, "%+.1f%s", tenths(100 * d->change), unit);
     if (d->verdict != VERDICT_UNKNOWN)
-        snprintf(range, sizeof range, "%+.1f to %+.1f", 100 * d->low, 100 * d->high);
+        snprintf(range, sizeof range, "%+.1f to %+.1f", tenths(100 * d->low), tenths(100 * d->high));
     table_words(t, with_name ? pair->key : "");
     table_words(t, figure_titles[which]);
     put_value(t, which, d->a);
@@ -428,7 +440,7 @@ static void put_effect_cell(table *t, bool as_text, double logarithm)
         return;
     }
     if (isfinite(logarithm))
-        snprintf(text, sizeof text, "%+.1f%%", 100 * expm1(logarithm));
+        snprintf(text, sizeof text, "%+.1f%%", tenths(100 * expm1(logarithm)));
     table_words(t, text);
 }
 
