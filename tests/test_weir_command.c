@@ -473,6 +473,21 @@ static void compare_finds_the_difference_and_how_sure_it_is(void **state)
     assert_true(assert_is_csv() > 10);
 }
 
+/* Ten slots on a few threads are busy for much of their time, and yet it is not slots that are missing. */
+static void compare_tells_too_few_threads_from_a_slow_stage(void **state)
+{
+    (void)state;
+    weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "n", 0, 1000);
+    for (int i = 0; i < 8; i++)
+        record_lap(writer, &(invented_lap){ .at = 1010 + 10 * i, .num_tasks = 100 });
+    recording_end(writer, 1080);
+    execute(in_folder("a.db"), "UPDATE task_stats SET busy_time = 0.51 * 10 * elapsed, "
+                               "wait_thread_time = 0.49 * 10 * elapsed, wait_in_time = 0, wait_out_time = 0");
+    expect("weir compare a.db a.db", DONE);
+    assert_has(out, "A is limited by the threads (the slots of 0:1:decode[10] wait for one for 49% of their time)");
+    assert_lacks(out, "-0.0%");
+}
+
 static void compare_says_when_laps_are_too_few(void **state)
 {
     (void)state;
@@ -578,6 +593,46 @@ static void where_nothing_fulfils_the_conditions_it_is_said(void **state)
         if (*out)
             assert_is_json(); /* an empty table is one, too */
     }
+}
+
+/* -- watch; test_pictures.c has more of it */
+
+/* The last lap may be much shorter than those that its line is to show. */
+static void watch_shows_the_laps_before_a_short_one(void **state)
+{
+    (void)state;
+    weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "elsewhere", 0, 1000);
+    for (int i = 1; i <= 20; i++)
+        record_lap(writer, &(invented_lap){ .at = 1000 + 10 * i, .num_tasks = 4 });
+    record_lap(writer, &(invented_lap){ .at = 1201, .elapsed = 1 });
+    recording_end(writer, 1201);
+    expect("weir watch a.db --once", DONE);
+    assert_has(out, "████████████████████▁\n");
+    expect("weir watch a.db --once --run all", REFUSED);
+    assert_has(err, "one run is shown at a time");
+}
+
+static void watch_tells_a_killed_run_from_one_that_goes_on(void **state)
+{
+    (void)state;
+    weir_sqlite_writer *writer = open_writer(in_folder("a.db"), NULL);
+    weir_run_info info = { .start_unix_ns = 1000 * WEIR_SECOND, .threads = 1 };
+    weir_observer *observer = weir_sqlite_observer(writer);
+    observer->run_start(observer->self, &info);
+    assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
+    expect("weir watch a.db --once", DONE);
+    assert_has(out, "running for ");
+    /* a process that has been and is no more */
+    expect("sh -c 'echo $$'", DONE);
+    char sql[100];
+    snprintf(sql, sizeof sql, "UPDATE run SET pid = %d", atoi(out));
+    execute(in_folder("a.db"), sql);
+    expect("weir watch a.db --once", DONE);
+    assert_has(out, "killed: its process ");
+    execute(in_folder("a.db"), "UPDATE run SET node_id = 'elsewhere'");
+    expect("weir watch a.db --once", DONE);
+    assert_has(out, "running for ");
+    close_writer(writer);
 }
 
 /* -- plot; test_pictures.c has more of it */
@@ -890,10 +945,13 @@ int main(void)
         TEST(failed_labels_are_listed_for_scripts),
         TEST(slowest_knows_items_failures_and_laps),
         TEST(compare_finds_the_difference_and_how_sure_it_is),
+        TEST(compare_tells_too_few_threads_from_a_slow_stage),
         TEST(compare_says_when_laps_are_too_few),
         TEST(merge_and_check_do_what_they_say),
         TEST(what_is_no_database_is_refused_by_every_subcommand),
         TEST(where_nothing_fulfils_the_conditions_it_is_said),
+        TEST(watch_shows_the_laps_before_a_short_one),
+        TEST(watch_tells_a_killed_run_from_one_that_goes_on),
         TEST(plot_shades_phases_and_hatches_what_lies_between_start_and_stop),
         TEST(plot_draws_many_laps_as_fewer),
         TEST(plot_tells_runs_apart),

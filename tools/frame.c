@@ -1,9 +1,12 @@
 #include "frame.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../stats/text.h"
 #include "series.h"
@@ -13,6 +16,7 @@ enum { SPARKS = 24 /* laps that a sparkline shows */ };
 /* What a frame is made of. */
 typedef struct frame {
     weir_run_record run; /* texts are not kept */
+    bool is_gone;        /* it has not ended, but its process is not there any more */
     weir_totals totals;  /* of the whole run, by name */
     series_set recent;   /* the latest laps */
     double last_lap;     /* when the latest lap ended; 0 = none has */
@@ -38,25 +42,29 @@ static int ok_if_none(int status)
     return status == WEIR_EOF ? WEIR_OK : status;
 }
 
+/* How long laps are, on the average: the last one of a run may be much shorter. */
+static double lap_length(const frame *f)
+{
+    const weir_queue_totals *queue = f->totals.num_queues ? &f->totals.queues[0] : NULL;
+    return queue && queue->key.num_laps ? fmax(queue->elapsed / (double)queue->key.num_laps, 0.01) : 0.01;
+}
+
 static int read_recent(weir_reader *reader, const weir_filter *filter, frame *f, weir_error *error)
 {
     weir_filter latest = *filter;
     weir_query *query;
     const weir_record *record;
-    double lap = 0;
     latest.descending = true;
     latest.limit = 1;
     int status = first_record(reader, WEIR_RECORD_QUEUE, &latest, &query, &record, error);
-    if (status == WEIR_OK) {
+    if (status == WEIR_OK)
         f->last_lap = record->queue.timestamp;
-        lap = record->queue.elapsed;
-    }
     weir_query_end(query);
     if (status != WEIR_OK)
         return ok_if_none(status);
 
     weir_filter recent = *filter;
-    recent.start_time = f->last_lap - (SPARKS - 0.5) * fmax(lap, 0.01);
+    recent.start_time = f->last_lap - (SPARKS + 0.5) * lap_length(f);
     return series_read(reader, &recent, &f->recent, error);
 }
 
@@ -87,11 +95,34 @@ static int read_last_failure(weir_reader *reader, const weir_filter *filter, fra
     return ok_if_none(status);
 }
 
+/* There is no such process, or nothing of it but its exit status, which nobody has asked for. */
+static bool is_dead(int64_t pid)
+{
+    char path[64];
+    if (kill((pid_t)pid, 0) != 0)
+        return errno == ESRCH;
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/cmdline", pid);
+    FILE *command = fopen(path, "re");
+    bool is_empty = command && fgetc(command) == EOF && !ferror(command);
+    if (command)
+        fclose(command);
+    return is_empty;
+}
+
+/* Whether its process is gone without having said so: as far as can be told, which is on the node that it ran on. */
+static bool is_gone(const weir_run_record *run)
+{
+    char here[256] = "";
+    bool is_here = gethostname(here, sizeof here - 1) == 0 && strcmp(here, run->node_id) == 0;
+    return !run->has_ended && is_here && run->pid > 0 && is_dead(run->pid);
+}
+
 static int read_frame(weir_reader *reader, const weir_filter *filter, frame *f, weir_error *error)
 {
     int status = weir_reader_find_run(reader, filter->run_id, &f->run, error);
     weir_filter own = *filter;
     own.run_id = f->run.run_id;
+    f->is_gone = status == WEIR_OK && is_gone(&f->run);
     f->run.node_id = f->run.command = f->run.version = NULL;
     if (status == WEIR_OK)
         status = weir_totals_read(reader, &own, &(weir_grouping){ .by = WEIR_BY_NAME }, &f->totals, error);
@@ -171,10 +202,16 @@ static double percent(double share)
 
 static void put_head(FILE *out, const frame *f, const char *path)
 {
-    double until = f->run.has_ended ? f->run.ended : f->now;
-    fprintf(out, "%s  run %" PRId64 "  %s ", path, f->run.run_id, f->run.has_ended ? "ended after" : "running for");
+    double last_sign = f->last_lap > 0 ? f->last_lap : f->run.started;
+    double until = f->run.has_ended ? f->run.ended : f->is_gone ? last_sign : f->now;
+    fprintf(out, "%s  run %" PRId64 "  %s ", path, f->run.run_id,
+            f->run.has_ended ? "ended after"
+            : f->is_gone     ? "recorded for"
+                             : "running for");
     put_span(out, until - f->run.started);
-    if (!f->run.has_ended && f->last_lap > 0)
+    if (f->is_gone)
+        fprintf(out, "  (killed: its process %" PRId64 " is not there any more)", f->run.pid);
+    else if (!f->run.has_ended && f->last_lap > 0)
         fprintf(out, "  (the figures are %.0f s old)", fmax(0, f->now - f->last_lap));
     else if (!f->run.has_ended)
         fputs("  (no lap has ended yet)", out);
@@ -211,7 +248,7 @@ static void put_stages(FILE *out, const frame *f)
                 time_text(p99, p ? p->figures[TASK_P99] : NAN));
         fprintf(out, " %4.0f%% %4.0f%% %4.0f%% %4.0f%% %6" PRId64 "  ", p ? percent(p->figures[TASK_BUSY]) : 0,
                 p ? percent(p->figures[TASK_WAIT_IN]) : 0, p ? percent(p->figures[TASK_WAIT_THREAD]) : 0,
-                p ? percent(p->figures[TASK_WAIT_OUT]) : 0, f->run.has_ended ? 0 : in_flight(f, i));
+                p ? percent(p->figures[TASK_WAIT_OUT]) : 0, f->run.has_ended || f->is_gone ? 0 : in_flight(f, i));
         put_sparks(out, line, task_rate);
         fputc('\n', out);
     }
@@ -258,7 +295,7 @@ static void put_foot(FILE *out, const frame *f)
     }
     double elapsed = f->last_lap - f->run.started;
     int64_t done = count_done(f);
-    if (f->expected <= 0 || f->run.has_ended)
+    if (f->expected <= 0 || f->run.has_ended || f->is_gone)
         return;
     fprintf(out, "done: %" PRId64 " of %" PRId64, done, f->expected);
     if (done > 0 && elapsed > 0 && f->expected >= done) {
@@ -282,8 +319,7 @@ static void put_cut(FILE *out, const char *text, int width)
     }
 }
 
-int frame_write(FILE *out, weir_reader *reader, const weir_filter *filter, double now, int width, bool *ended,
-                weir_error *error)
+int frame_write(FILE *out, weir_reader *reader, const weir_filter *filter, double now, int width, weir_error *error)
 {
     frame f = { .now = now, .width = width };
     char *text = NULL;
@@ -297,7 +333,6 @@ int frame_write(FILE *out, weir_reader *reader, const weir_filter *filter, doubl
         put_foot(lines, &f);
         fclose(lines);
         put_cut(out, text, width);
-        *ended = f.run.has_ended;
     } else if (status == WEIR_OK) {
         status = weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the frame");
     }

@@ -2,16 +2,14 @@
 #ifndef TOOLS_FRAME_H
 #define TOOLS_FRAME_H
 
-#include <stdbool.h>
 #include <stdio.h>
 
 #include <weir/query.h>
 
 /*
- * Writes the frame of the run that the filter names; lines are not longer than `width` characters. *ended is set if the
- * run has ended. now: Unix time. WEIR_OK; WEIR_ENOTFOUND if there is no such run.
+ * Writes the frame of the run that the filter names; lines are not longer than `width` characters. now: Unix time.
+ * WEIR_OK; WEIR_ENOTFOUND if there is no such run.
  */
-int frame_write(FILE *out, weir_reader *reader, const weir_filter *filter, double now, int width, bool *ended,
-                weir_error *error);
+int frame_write(FILE *out, weir_reader *reader, const weir_filter *filter, double now, int width, weir_error *error);
 
 #endif
