@@ -516,7 +516,11 @@ static int run(tool_call *call)
     if (status != WEIR_OK)
         return tool_fail(call, &error);
     exit_status = tool_finish(call);
-    return exit_status == TOOL_DONE && count == 0 ? tool_nothing(call, TOOL_NO_LAPS) : exit_status;
+    if (exit_status != TOOL_DONE || count)
+        return exit_status;
+    return tool_nothing(call, settings.by & BY_STEP ? "no lap that fulfils the conditions has a step; programs mark "
+                                                      "steps with weir_mark_step()"
+                                                    : TOOL_NO_LAPS);
 }
 
 const tool_command tool_query = {
