@@ -565,6 +565,16 @@ static void what_is_no_database_is_refused_by_every_subcommand(void **state)
     }
 }
 
+static void a_run_without_steps_is_said_to_have_none(void **state)
+{
+    (void)state;
+    weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "n", 0, 1000);
+    record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 1 });
+    recording_end(writer, 1010);
+    expect("weir query a.db --by step", NOTHING);
+    assert_has(err, "no lap that fulfils the conditions has a step; programs mark steps with weir_mark_step()");
+}
+
 static void where_nothing_fulfils_the_conditions_it_is_said(void **state)
 {
     (void)state;
@@ -592,6 +602,40 @@ static void where_nothing_fulfils_the_conditions_it_is_said(void **state)
         expect(line, NOTHING);
         if (*out)
             assert_is_json(); /* an empty table is one, too */
+    }
+}
+
+/* -- numbers */
+
+static void numbers_read_back_as_the_same_numbers(void **state)
+{
+    (void)state;
+    static const char *const numbers[] = { "0.1",
+                                           "0.30000000000000004",
+                                           "1e-09",
+                                           "1795230581.301522",
+                                           "1e+20",
+                                           "-0.5",
+                                           "2.5e-310",
+                                           "4503599627370497.5",
+                                           "0.00000015",
+                                           "123456789.123456789",
+                                           "9007199254740993.0" };
+    weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "n", 0, 1000);
+    record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 1 });
+    recording_end(writer, 1010);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        char sql[200];
+        snprintf(sql, sizeof sql, "UPDATE queue_stats SET ave_depth = %s", numbers[i]);
+        execute(in_folder("a.db"), sql);
+        expect("weir export a.db --format json --table queues", DONE);
+        snprintf(sql, sizeof sql, "SELECT json_extract(?1, '$[0].ave_depth') = %s", numbers[i]);
+        char *same = in_output(sql);
+        if (strcmp(same, "1") != 0)
+            fail_msg("%s in:\n%s", numbers[i], out);
+        free(same);
+        expect("weir export a.db --format csv --table queues | cut -d, -f19 | tail -1", DONE);
+        assert_true(strtod(out, NULL) == strtod(numbers[i], NULL));
     }
 }
 
@@ -950,6 +994,8 @@ int main(void)
         TEST(merge_and_check_do_what_they_say),
         TEST(what_is_no_database_is_refused_by_every_subcommand),
         TEST(where_nothing_fulfils_the_conditions_it_is_said),
+        TEST(a_run_without_steps_is_said_to_have_none),
+        TEST(numbers_read_back_as_the_same_numbers),
         TEST(watch_shows_the_laps_before_a_short_one),
         TEST(watch_tells_a_killed_run_from_one_that_goes_on),
         TEST(plot_shades_phases_and_hatches_what_lies_between_start_and_stop),

@@ -44,14 +44,23 @@ static void json_character(FILE *out, unsigned char c)
         fputc(c, out);
 }
 
+/* How many bytes stand for themselves. */
+static size_t plain_length(const unsigned char *text)
+{
+    size_t length = 0;
+    while (text[length] >= 0x20 && text[length] < 0x7f && text[length] != '"' && text[length] != '\\')
+        length++;
+    return length;
+}
+
 void json_string(FILE *out, const char *text)
 {
     fputc('"', out);
     for (const unsigned char *s = (const unsigned char *)text; *s;) {
-        size_t length = weir_utf8_length((const char *)s);
+        size_t plain = plain_length(s), length = plain ? plain : weir_utf8_length((const char *)s);
         if (length == 0)
             fprintf(out, "\\udc%02x", *s++);
-        else if (length == 1)
+        else if (length == 1 && !plain)
             json_character(out, *s++);
         else {
             fwrite(s, 1, length, out);
@@ -61,11 +70,47 @@ void json_string(FILE *out, const char *text)
     fputc('"', out);
 }
 
-/* The shortest form; "" if it is none. */
+/* Digits from the right to the left, ending before `end`. Returns where they begin. */
+static char *put_digits(char *end, uint64_t number, int min_digits)
+{
+    for (; number || min_digits > 0; number /= 10, min_digits--)
+        *--end = (char)('0' + number % 10);
+    return end;
+}
+
+/*
+ * Numbers that have so many decimals and no more, as most that are stored do: a whole number over a power of ten, both of
+ * which a double holds, is the double nearest to it.
+ */
+static bool format_decimal(char text[40], double number, int decimals, double unit)
+{
+    double digits = round(fabs(number) * unit);
+    if (!(digits < 9007199254740992.0) || digits / unit != fabs(number))
+        return false;
+    uint64_t whole = (uint64_t)digits / (uint64_t)unit, part = (uint64_t)digits % (uint64_t)unit;
+    char reversed[40], *begin = reversed + sizeof reversed;
+    for (; decimals && part % 10 == 0; decimals--)
+        part /= 10;
+    if (decimals) {
+        begin = put_digits(begin, part, decimals);
+        *--begin = '.';
+    }
+    begin = put_digits(begin, whole, 1);
+    if (number < 0)
+        *--begin = '-';
+    size_t length = (size_t)(reversed + sizeof reversed - begin);
+    memcpy(text, begin, length);
+    text[length] = '\0';
+    return true;
+}
+
+/* A form that reads back as the same number, the shortest but for few; "" if there is none. */
 static void format_number(char text[40], double number)
 {
     text[0] = '\0';
     if (!isfinite(number))
+        return;
+    if (format_decimal(text, number, 9, 1e9) || format_decimal(text, number, 6, 1e6))
         return;
     for (int digits = 15; digits <= 17; digits++) {
         snprintf(text, 40, "%.*g", digits, number);

@@ -65,7 +65,7 @@ void table_end_alone(table *t);
 /* Text as a JSON string, with its quotes. Bytes that are no UTF-8 become \udc80 to \udcff, as Python has them. */
 void json_string(FILE *out, const char *text);
 
-/* The shortest form that reads back as the same number; null if there is none. */
+/* In a form that reads back as the same number; null if there is none. */
 void json_number(FILE *out, double number);
 
 /* One cell of CSV, quoted where it must be. */
