@@ -46,8 +46,9 @@ const char *weir_database_hint(int code)
     case SQLITE_READONLY:
     case SQLITE_CANTOPEN: return "; make it and its folder writable, or give another path";
     case SQLITE_FULL: return "; free some room there, or give another path";
-    case SQLITE_CORRUPT:
-    case SQLITE_NOTADB: return "; give the path of a new file, or of a database that weir has made";
+    case SQLITE_NOTADB: return "; give the path of a database that weir has made";
+    case SQLITE_CORRUPT: return "; weir check may tell more, and sqlite3's .recover save what is left";
+    case SQLITE_ERROR: return "; weir check tells what is wrong with it"; /* a table or a column is not there */
     default: return "";
     }
 }

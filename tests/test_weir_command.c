@@ -565,6 +565,21 @@ static void what_is_no_database_is_refused_by_every_subcommand(void **state)
     }
 }
 
+static void what_is_damaged_is_told_with_what_helps(void **state)
+{
+    (void)state;
+    execute(in_folder("lacking.db"), "PRAGMA application_id = 2003134834; PRAGMA user_version = 3;"
+                                     "CREATE TABLE run (run_id)");
+    expect("weir summary lacking.db", FAILED);
+    assert_has(err, "no such column");
+    assert_has(err, "weir check tells what is wrong with it");
+    expect("weir check lacking.db", FAILED);
+    assert_has(out, "fault");
+    expect("cp job.db cut.db; truncate -s 20000 cut.db; weir summary cut.db", REFUSED);
+    assert_has(err, "malformed");
+    assert_has(err, ".recover");
+}
+
 static void a_run_without_steps_is_said_to_have_none(void **state)
 {
     (void)state;
@@ -994,6 +1009,7 @@ int main(void)
         TEST(merge_and_check_do_what_they_say),
         TEST(what_is_no_database_is_refused_by_every_subcommand),
         TEST(where_nothing_fulfils_the_conditions_it_is_said),
+        TEST(what_is_damaged_is_told_with_what_helps),
         TEST(a_run_without_steps_is_said_to_have_none),
         TEST(numbers_read_back_as_the_same_numbers),
         TEST(watch_shows_the_laps_before_a_short_one),
