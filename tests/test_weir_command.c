@@ -425,6 +425,12 @@ static void slowest_knows_items_failures_and_laps(void **state)
     assert_json("$[0].num_frames", "null");
     assert_json("$[1].kind", "failure"); /* among the failures, by time */
     assert_lacks(out, "\"lap\"");
+    execute(in_folder("job.db"),
+            "INSERT INTO item_stats (timestamp, run_id, name, label, elapsed, codec, width, height)"
+            " SELECT 1015, 2, '0:1:decode[10]', 'x', 0.4, 'h264', 320, 240 FROM task_stats LIMIT 2");
+    expect("weir slowest job.db --of items --top 2", DONE);
+    assert_has(out, "\nhevc 3840x2160      1  50.0%             1  25.0%\n");
+    assert_has(out, "\nh264 320x240        1  50.0%             3  75.0%\n");
 }
 
 /* -- compare, merge, check */

@@ -2,7 +2,12 @@
  * weir slowest: the items that took longest. item_stats knows them all, or a sample; without it, failures are known one
  * by one, and of the successes only how long the longest of each lap took.
  */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "commands.h"
+#include "tally.h"
 
 static struct settings {
     int64_t top;
@@ -34,8 +39,9 @@ static const table_column columns[] = {
     { "name", "stage", TABLE_WORDS },       { "seq", NULL, TABLE_COUNT },
     { "codec", "codec", TABLE_WORDS },      { "width", "width", TABLE_COUNT },
     { "height", "height", TABLE_COUNT },    { "num_frames", "frames", TABLE_COUNT },
-    { "size_bytes", "bytes", TABLE_BYTES }, { "decode_time", "decode", TABLE_TIME },
-    { "label", "label", TABLE_WORDS },
+    { "size_bytes", "bytes", TABLE_BYTES }, { "open_time", "open", TABLE_TIME },
+    { "demux_time", "demux", TABLE_TIME },  { "decode_time", "decode", TABLE_TIME },
+    { "scale_time", "scale", TABLE_TIME },  { "label", "label", TABLE_WORDS },
 };
 
 /* All-zero and NULL is not known; counts and times below 0, too. */
@@ -51,6 +57,14 @@ static void put_known(table *t, const weir_item_record *item, int64_t count)
 {
     if (item && count >= 0)
         table_count(t, count);
+    else
+        table_nothing(t);
+}
+
+static void put_known_time(table *t, const weir_item_record *item, double seconds)
+{
+    if (item && seconds >= 0)
+        table_number(t, seconds);
     else
         table_nothing(t);
 }
@@ -72,11 +86,83 @@ static void put_row(table *t, const slow *row)
     put_known(t, item, item ? item->height : -1);
     put_known(t, item, item ? item->num_frames : -1);
     put_known(t, item, item ? item->size_bytes : -1);
-    if (item && item->decode_time >= 0)
-        table_number(t, item->decode_time);
-    else
-        table_nothing(t);
+    put_known_time(t, item, item ? item->open_time : -1);
+    put_known_time(t, item, item ? item->demux_time : -1);
+    put_known_time(t, item, item ? item->decode_time : -1);
+    put_known_time(t, item, item ? item->scale_time : -1);
     table_words(t, row->label);
+}
+
+/* -- what they have in common: codec and size, and how usual these are among all items that were recorded */
+
+static int count_format(tally *formats, const weir_item_record *item, weir_error *error)
+{
+    char format[160] = "";
+    bool is_new;
+    if (item->width > 0 && item->height > 0)
+        snprintf(format, sizeof format, "%.100s%s%" PRId64 "x%" PRId64, item->codec, *item->codec ? " " : "",
+                 item->width, item->height);
+    else
+        snprintf(format, sizeof format, "%.100s", item->codec);
+    if (tally_add(formats, *format ? format : "unknown", &is_new))
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+}
+
+static int count_all_formats(tally *formats, weir_reader *reader, const weir_filter *filter, weir_error *error)
+{
+    weir_filter all = *filter;
+    weir_query *query;
+    const weir_record *record;
+    all.longest_first = false;
+    all.limit = 0;
+    int status = weir_query_begin(reader, WEIR_RECORD_ITEM, &all, &query, error);
+    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
+        status = count_format(formats, &record->item, error);
+    weir_query_end(query);
+    return status == WEIR_EOF ? WEIR_OK : status;
+}
+
+static int64_t count_of(const tally *formats, const char *format)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < formats->count; i++)
+        if (!format || strcmp(formats->entries[i].key, format) == 0)
+            sum += formats->entries[i].count;
+    return sum;
+}
+
+static void put_formats(tally *shown, const tally *all)
+{
+    static const table_column format_columns[] = {
+        { "format", "codec and size", TABLE_WORDS }, { "shown", "these", TABLE_COUNT },
+        { "shown_share", "share", TABLE_SHARE },     { "all", "all recorded", TABLE_COUNT },
+        { "all_share", "share", TABLE_SHARE },
+    };
+    double num_shown = (double)count_of(shown, NULL), num_all = (double)count_of(all, NULL);
+    tally_sort(shown);
+    puts("\nHow usual these items' formats are:");
+    table *t = table_begin(stdout, TABLE_TEXT, format_columns, sizeof format_columns / sizeof format_columns[0]);
+    for (size_t i = 0; i < shown->count; i++) {
+        int64_t of_all = count_of(all, shown->entries[i].key);
+        table_words(t, shown->entries[i].key);
+        table_count(t, shown->entries[i].count);
+        table_number(t, (double)shown->entries[i].count / num_shown);
+        table_count(t, of_all);
+        table_number(t, (double)of_all / num_all);
+    }
+    table_end(t);
+}
+
+/* Only as text: scripts have the columns, and weir query --list items. */
+static int tell_formats(tally *shown, weir_reader *reader, const weir_filter *filter, weir_error *error)
+{
+    tally all = { .count = 0 };
+    int status = count_all_formats(&all, reader, filter, error);
+    if (status == WEIR_OK && all.count > 1)
+        put_formats(shown, &all);
+    tally_free(&all);
+    return status;
 }
 
 /* -- the candidates: one list of each kind, the longest first, merged as they come */
@@ -151,13 +237,16 @@ static list *longest(list lists[NUM_LISTS])
     return best && best->row.elapsed > 0 ? best : NULL;
 }
 
-static int put_longest(table *t, list lists[NUM_LISTS], weir_error *error)
+static int put_longest(table *t, list lists[NUM_LISTS], tally *formats, weir_error *error)
 {
     list *next;
     int status = WEIR_OK;
     for (int64_t i = 0; i < settings.top && status == WEIR_OK && (next = longest(lists)); i++) {
         put_row(t, &next->row);
-        status = advance(next, error);
+        if (next->row.item)
+            status = count_format(formats, next->row.item, error);
+        if (status == WEIR_OK)
+            status = advance(next, error);
     }
     return status;
 }
@@ -166,16 +255,20 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
                   weir_error *error)
 {
     list lists[NUM_LISTS] = { { .query = NULL } };
+    tally formats = { .count = 0 };
     filter->longest_first = true;
     filter->limit = settings.top;
     int status = begin_lists(lists, reader, filter, error);
     *has_items = lists[0].has_row;
     if (status == WEIR_OK) {
         table *t = table_begin(stdout, tool_format(call), columns, sizeof columns / sizeof columns[0]);
-        status = put_longest(t, lists, error);
+        status = put_longest(t, lists, &formats, error);
         *count = table_rows(t);
         table_end_alone(t);
     }
+    if (status == WEIR_OK && formats.count && tool_format(call) == TABLE_TEXT)
+        status = tell_formats(&formats, reader, filter, error);
+    tally_free(&formats);
     for (int i = 0; i < NUM_LISTS; i++)
         weir_query_end(lists[i].query);
     return status;
@@ -216,6 +309,10 @@ const tool_command tool_slowest = {
         "Prints the items that took longest, with codec, size and frames where they are known. Items are known one "
         "by one where the run has recorded them (item_stats); failed ones always. Without item_stats, laps stand "
         "in for the items that succeeded: each with the time of its longest task, and no label.\n\n"
+        "open, demux, decode and scale are where an item's time went, as far as its stage says. Under the table "
+        "stands "
+        "how usual the codecs and sizes in it are among all items that were recorded: whether slow files are, say, "
+        "those in 4K.\n\n"
         "Without --run it is the last run.",
     .examples = "weir slowest pipeline_stats.db --top 20\n"
                 "weir slowest pipeline_stats.db --of failures --json\n",
