@@ -527,14 +527,14 @@ static void put_figure(const drawing *d, const figure *f)
 /* How much room the names beside the panels need; no more than two fifths of the figure. */
 static double legend_width_in(const drawing *d, const figure *f, double figure_in)
 {
-    const double sample_in = 0.6, character_in = 0.08;
+    const double sample_in = 0.6, character_in = 0.08, margin_in = 0.12;
     size_t longest = 0;
     for (size_t i = 0; i < f->num_lines; i++)
         longest = strlen(f->lines[i].name) > longest ? strlen(f->lines[i].name) : longest;
     for (size_t i = 0; i < d->set->num_phases; i++)
         longest = strlen(d->set->phases[i].text) > longest ? strlen(d->set->phases[i].text) : longest;
     longest = longest > MAX_TEXT ? MAX_TEXT : longest;
-    return fmin(beside_in + sample_in + (double)longest * character_in, 0.4 * figure_in);
+    return fmin(beside_in + sample_in + (double)longest * character_in + margin_in, 0.4 * figure_in);
 }
 
 static void put_figures(const drawing *d)
