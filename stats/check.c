@@ -296,8 +296,22 @@ static void check_lap(checking *c, series *s, const char *table, int64_t id, dou
               table, fabs(apart), apart > 0 ? "missing" : "told twice", weir_texts_at(c->names, s->name));
 }
 
+/* Each time is known to its bucket, and so is the mean; the last bucket has no end. */
+static bool is_mean_of(const weir_histogram *times, double mean)
+{
+    double least = 0, most = 0, slack = 1e-9 + 1e-6 * mean;
+    for (uint32_t i = times->first; times->count && i <= times->last; i++) {
+        int64_t low_ns, high_ns;
+        weir_histogram_bucket_range(i, &low_ns, &high_ns);
+        least += (double)times->buckets[i] * (double)low_ns / 1e9;
+        most += i == WEIR_HISTOGRAM_BUCKETS - 1 ? INFINITY : (double)times->buckets[i] * (double)high_ns / 1e9;
+    }
+    return times->count == 0 ||
+           (mean >= least / (double)times->count - slack && mean <= most / (double)times->count + slack);
+}
+
 static void check_histogram(checking *c, const char *table, int64_t id, const char *column, const void *bytes,
-                            size_t size_bytes, int64_t wanted)
+                            size_t size_bytes, int64_t wanted, double mean)
 {
     weir_histogram times = { .count = 0 };
     if (weir_histogram_add_encoded(&times, bytes, size_bytes) != WEIR_OK)
@@ -305,6 +319,9 @@ static void check_histogram(checking *c, const char *table, int64_t id, const ch
     else if ((int64_t)times.count != wanted)
         fault(c, CHECK_HISTOGRAMS, "row %" PRId64 " of %s: %s holds %" PRIu64 " times, and %" PRId64 " were counted",
               id, table, column, times.count, wanted);
+    else if (!is_mean_of(&times, mean))
+        fault(c, CHECK_HISTOGRAMS, "row %" PRId64 " of %s: the times of %s are not %g s on the average", id, table,
+              column, mean);
 }
 
 /* busy + waiting is slots × elapsed, exactly; concurrency may have changed while it ran. */
@@ -330,7 +347,7 @@ static int check_task_lap(checking *c, const weir_record *record)
     check_lap(c, stage, "task_stats", lap->id, lap->timestamp, lap->elapsed);
     check_slots(c, stage, lap);
     check_histogram(c, "task_stats", lap->id, "histogram", lap->histogram, lap->histogram_bytes,
-                    lap->num_tasks - lap->num_failures);
+                    lap->num_tasks - lap->num_failures, lap->ave_time);
     stage->num_failures += lap->num_failures;
     return WEIR_OK;
 }
@@ -344,9 +361,9 @@ static int check_queue_lap(checking *c, const weir_record *record)
         return status;
     check_lap(c, queue, "queue_stats", lap->id, lap->timestamp, lap->elapsed);
     check_histogram(c, "queue_stats", lap->id, "put_histogram", lap->put_histogram, lap->put_histogram_bytes,
-                    lap->num_put);
+                    lap->num_put, lap->ave_put_time);
     check_histogram(c, "queue_stats", lap->id, "get_histogram", lap->get_histogram, lap->get_histogram_bytes,
-                    lap->num_items);
+                    lap->num_items, lap->ave_get_time);
     if (!(lap->occupancy_rate >= 0 && lap->occupancy_rate <= 1 + SHARE_TOLERANCE))
         fault(c, CHECK_QUEUES, "row %" PRId64 " of queue_stats: an occupancy of %g", lap->id, lap->occupancy_rate);
     queue->num_put += lap->num_put;

@@ -216,6 +216,8 @@ static void each_fault_is_found(void **state)
     } cases[] = {
         { "UPDATE task_stats SET num_tasks = 5 WHERE id = 1", "histograms ", "holds 4 times, and 5 were counted" },
         { "UPDATE task_stats SET histogram = x'02' WHERE id = 1", "histograms ", "row 1 of task_stats has no valid" },
+        { "UPDATE task_stats SET ave_time = 2 * ave_time WHERE id = 1", "histograms ",
+          "row 1 of task_stats: the times of histogram are not 0.2 s on the average" },
         { "UPDATE queue_stats SET get_histogram = x'' WHERE id = 2", "histograms ", "has no valid get_histogram" },
         { "UPDATE task_stats SET busy_time = 0 WHERE id = 2", "slots ", "add up to 40.000 s" },
         { "UPDATE task_stats SET timestamp = timestamp + 5 WHERE id = 2", "laps ", "5.000 s are missing" },
