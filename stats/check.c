@@ -302,6 +302,8 @@ static bool is_mean_of(const weir_histogram *times, double mean)
     double least = 0, most = 0, slack = 1e-9 + 1e-6 * mean;
     for (uint32_t i = times->first; times->count && i <= times->last; i++) {
         int64_t low_ns, high_ns;
+        if (times->buckets[i] == 0)
+            continue;
         weir_histogram_bucket_range(i, &low_ns, &high_ns);
         least += (double)times->buckets[i] * (double)low_ns / 1e9;
         most += i == WEIR_HISTOGRAM_BUCKETS - 1 ? INFINITY : (double)times->buckets[i] * (double)high_ns / 1e9;
