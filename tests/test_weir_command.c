@@ -748,6 +748,24 @@ static void plot_draws_many_laps_as_fewer(void **state)
     assert_in_range(strlen(out), 1000, 400000);
 }
 
+static void plot_draws_nothing_of_what_there_is_nothing_of(void **state)
+{
+    (void)state;
+    skip_without_gnuplot();
+    weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "node", 0, 1000);
+    record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 4 });
+    recording_end(writer, 1010);
+    expect("weir plot a.db --name sink -o one.svg && cat one.svg", DONE);
+    assert_has(out, "items per second");
+    assert_lacks(out, "tasks per second");
+    expect("weir plot a.db --name sink -o pictures && ls pictures", DONE);
+    assert_lacks(out, "tasks.png");
+    expect("weir plot a.db -o small.png --figsize 3,3", DONE);
+    assert_string_equal(err, "");
+    expect("PATH=/nothing weir plot a.db -o none.png; test ! -e none.png", DONE);
+    assert_has(err, "gnuplot is not installed");
+}
+
 static void plot_tells_runs_apart(void **state)
 {
     (void)state;
@@ -1022,6 +1040,7 @@ int main(void)
         TEST(watch_tells_a_killed_run_from_one_that_goes_on),
         TEST(plot_shades_phases_and_hatches_what_lies_between_start_and_stop),
         TEST(plot_draws_many_laps_as_fewer),
+        TEST(plot_draws_nothing_of_what_there_is_nothing_of),
         TEST(plot_tells_runs_apart),
         TEST(wrong_options_are_refused_with_their_name),
         TEST(names_with_quotes_and_newlines_stay_in_their_place),

@@ -238,7 +238,7 @@ static double put_time_axis(FILE *out, range values)
 {
     const double shortest = 1e-6, decades = 1e5;
     if (values.high < shortest)
-        values = (range){ shortest, 1e-3, values.low };
+        values = (range){ shortest, 1e-3, values.least };
     double low = fmax(fmax(values.low, values.high / decades), shortest), power;
     double digit = step_below(low, &power), at = digit * power;
     bool is_wide = values.high / low > 120, has_less = values.least < low;
@@ -512,7 +512,7 @@ static void put_legend(const drawing *d, const figure *f)
         put_string(d->out, d->names[i], MAX_TEXT);
         fputs(", \\\n     ", d->out);
     }
-    fputs("NaN notitle\nset border 3\nset tics nomirror\n", d->out);
+    fputs("NaN notitle\nset border 3\nset xtics nomirror\nset ytics nomirror\n", d->out);
 }
 
 static void put_figure(const drawing *d, const figure *f)
@@ -604,7 +604,7 @@ static void put_terminal(const drawing *d, double shrunk)
 static void put_settings(const drawing *d)
 {
     double end = d->set->end / d->unit_s;
-    fprintf(d->out, "set xrange [0:%.9g]\nset tics nomirror\n", end > 0 ? end : 1);
+    fprintf(d->out, "set xrange [0:%.9g]\nset xtics nomirror\nset ytics nomirror\n", end > 0 ? end : 1);
     if (d->plan->medium == DRAWING_TERMINAL) {
         fputs("set key outside bottom center horizontal samplen 2\n", d->out);
         return;

@@ -26,14 +26,14 @@ static bool parse_size(const option_row *row, const char *text, void *value)
     char by, rest;
     if (sscanf(text, "%lf%c%lf%c", &size.width_in, &by, &size.height_in, &rest) != 3 || (by != 'x' && by != ','))
         return false;
-    if (!(size.width_in >= 1 && size.width_in <= 200 && size.height_in >= 1 && size.height_in <= 200))
+    if (!(size.width_in >= 3 && size.width_in <= 200 && size.height_in >= 3 && size.height_in <= 200))
         return false;
     *(figure_size *)value = size;
     return true;
 }
 
 static const option_kind option_size = { .parse = parse_size,
-                                         .wanted = "inches as WIDTHxHEIGHT, each from 1 to 200" };
+                                         .wanted = "inches as WIDTHxHEIGHT, each from 3 to 200" };
 
 static struct settings {
     const char *output;
@@ -137,6 +137,7 @@ static int draw_file(const tool_call *call, drawing_plan *drawing, const series_
     if (drawing->medium == DRAWING_PNG &&
         (size.width_in * drawing->dpi > 30000 || size.height_in * drawing->dpi > 30000))
         return tool_refuse(call, "the picture would be larger than 30000 pixels: lower --dpi or --figsize");
+    bool was_there = access(drawing->path, F_OK) == 0;
     FILE *file = fopen(drawing->path, "ab");
     if (!file)
         return tool_refuse(call, "cannot write %s: %s", drawing->path, strerror(errno));
@@ -144,6 +145,8 @@ static int draw_file(const tool_call *call, drawing_plan *drawing, const series_
     int exit_status = draw(call, drawing, set);
     if (exit_status == TOOL_DONE)
         printf("%s\n", drawing->path);
+    else if (!was_there)
+        unlink(drawing->path);
     return exit_status;
 }
 
@@ -154,6 +157,8 @@ static int draw_in_folder(const tool_call *call, drawing_plan *drawing, const se
         return tool_refuse(call, "cannot make the folder %s: %s", settings.output, strerror(errno));
     int exit_status = TOOL_DONE;
     for (int i = 0; i < 2 && exit_status == TOOL_DONE; i++) {
+        if ((i == 0 ? set->num_tasks : set->num_queues) == 0)
+            continue;
         char path[4096];
         snprintf(path, sizeof path, "%s/%s", settings.output, names[i]);
         drawing->path = path;
@@ -171,7 +176,8 @@ static int draw_in_terminal(const tool_call *call, drawing_plan *drawing, const 
     drawing->columns = ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col >= 40 ? window.ws_col : 100;
     drawing->rows = 20;
     drawing->coloured = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
-    drawing->tasks = drawing->queues = true;
+    drawing->tasks = set->num_tasks > 0;
+    drawing->queues = set->num_queues > 0;
     return draw(call, drawing, set);
 }
 
@@ -183,7 +189,8 @@ static int draw_set(const tool_call *call, const char *title, const series_set *
     drawing.medium = ends_in(settings.output, ".svg") ? DRAWING_SVG : DRAWING_PNG;
     if (!ends_in(settings.output, ".png") && !ends_in(settings.output, ".svg"))
         return draw_in_folder(call, &drawing, set);
-    drawing.tasks = drawing.queues = true;
+    drawing.tasks = set->num_tasks > 0;
+    drawing.queues = set->num_queues > 0;
     return draw_file(call, &drawing, set);
 }
 
