@@ -338,9 +338,10 @@ static void put_label(const drawing *d, size_t tag, const char *text, double at_
 static bool is_shown(const drawing *d, const series_mark *mark, double *shown_until)
 {
     double narrow = d->set->end / MAX_MARKS;
-    if (mark->end < 0 || mark->start > d->set->end || fmax(mark->start + narrow, mark->end) <= *shown_until)
+    bool is_narrow = mark->end - mark->start < narrow;
+    if (mark->end < 0 || mark->start > d->set->end || (is_narrow && mark->start < *shown_until))
         return false;
-    *shown_until = fmax(mark->start + narrow, mark->end);
+    *shown_until = mark->start + narrow;
     return true;
 }
 
