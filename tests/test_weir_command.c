@@ -383,6 +383,18 @@ static void failures_are_grouped_by_reason_and_folder(void **state)
     assert_int_equal(assert_is_csv(), 2);
     expect("weir failures job.db", DONE);
     assert_has(out, "4 failures\n");
+    assert_lacks(out, " more; ");
+    weir_sqlite_writer *writer = recording_begin(in_folder("many.db"), "node", 0, 1000);
+    for (int i = 0; i < 50; i++) {
+        char label[40];
+        snprintf(label, sizeof label, "/data/%d/x.mp4", i);
+        record_failure(writer, 1001 + i, label, 0.1);
+    }
+    recording_end(writer, 1100);
+    expect("weir failures many.db", DONE);
+    assert_has(out, "(and 30 more; --top N shows N of them)\n");
+    expect("weir failures many.db --csv", DONE);
+    assert_true(assert_is_csv() >= 51);
 }
 
 static void failed_labels_are_listed_for_scripts(void **state)

@@ -8,6 +8,8 @@
 #include "commands.h"
 #include "tally.h"
 
+enum { TOP_AS_TEXT = 20 };
+
 static struct settings {
     bool list;
     bool null;
@@ -30,7 +32,7 @@ static const option_row rows[] = {
       .argument = "N",
       .kind = &option_count,
       .offset = AT(top),
-      .help = "at most N reasons and N folders, the most frequent ones (default all)" },
+      .help = "at most N reasons and N folders, the most frequent ones (default: as text 20, else all)" },
     { 0 },
 };
 
@@ -221,10 +223,19 @@ static void put_csv(const grouping *groups)
     table_end(t);
 }
 
+/* What a person is spared; scripts get all. */
+static void say_rest(const tally *t)
+{
+    if (num_shown(t) < t->count)
+        printf("(and %zu more; --top N shows N of them)\n", t->count - num_shown(t));
+}
+
 static void put_groups(const tool_call *call, grouping *groups)
 {
     tally_sort(&groups->reasons);
     tally_sort(&groups->folders);
+    if (tool_format(call) == TABLE_TEXT && settings.top == 0)
+        settings.top = TOP_AS_TEXT;
     switch (tool_format(call)) {
     case TABLE_JSON:
         printf("{\"failures\": %" PRId64 ", \"reasons\": ", groups->count);
@@ -239,8 +250,10 @@ static void put_groups(const tool_call *call, grouping *groups)
             break;
         printf("%" PRId64 " %s\n\nBy reason:\n", groups->count, groups->count == 1 ? "failure" : "failures");
         put_reasons(call, groups);
+        say_rest(&groups->reasons);
         puts("\nBy folder:");
         put_folders(call, groups);
+        say_rest(&groups->folders);
     }
 }
 
