@@ -30,6 +30,14 @@ void weir_decoder_free(weir_decoder *decoder)
     weir_input_free(&decoder->input);
 }
 
+static void close_container(weir_decoder *decoder)
+{
+    av_packet_free(&decoder->first);
+    avformat_close_input(&decoder->format);
+    weir_input_close(&decoder->input);
+    decoder->stream = NULL;
+}
+
 void weir_decoder_close(weir_decoder *decoder)
 {
     if (decoder->packet)
@@ -37,9 +45,7 @@ void weir_decoder_close(weir_decoder *decoder)
     if (decoder->frame)
         av_frame_unref(decoder->frame);
     avcodec_free_context(&decoder->codec);
-    avformat_close_input(&decoder->format);
-    weir_input_close(&decoder->input);
-    decoder->stream = NULL;
+    close_container(decoder);
     decoder->draining = false;
     decoder->num_drain_errors = 0;
     decoder->num_errors = 0;
@@ -145,8 +151,6 @@ static int find_stream_info(const weir_decoder *decoder)
 
 static int probe(weir_decoder *decoder, weir_error *error)
 {
-    if (header_is_complete(decoder))
-        return WEIR_OK;
     int rc = find_stream_info(decoder);
     return rc < 0 ? weir_ffmpeg_error(error, rc, "cannot find out what is in it") : WEIR_OK;
 }
@@ -229,25 +233,6 @@ static void note_source(weir_decoder *decoder)
     snprintf(cost->codec, sizeof cost->codec, "%s", avcodec_get_name(parameters->codec_id));
 }
 
-int weir_decoder_open(weir_decoder *decoder, const char *path, weir_error *error)
-{
-    const AVCodec *codec = NULL;
-    int64_t start_ns = weir_now_ns();
-    int rc = open_container(decoder, path, error);
-    if (rc == WEIR_OK)
-        rc = probe(decoder, error);
-    if (rc == WEIR_OK)
-        rc = choose_stream(decoder, &codec, error);
-    if (rc == WEIR_OK)
-        rc = check_size(decoder, error);
-    if (rc == WEIR_OK)
-        rc = open_codec(decoder, codec, error);
-    if (rc == WEIR_OK)
-        note_source(decoder);
-    decoder->cost.open_ns += weir_now_ns() - start_ns;
-    return rc;
-}
-
 /* Counts damage that costs a packet or a frame, but not the file. Memory that is out is not damage. */
 static int note_damage(weir_decoder *decoder, int averror, weir_error *error)
 {
@@ -288,10 +273,64 @@ static int read_packet(weir_decoder *decoder)
     return AVERROR_EXIT;
 }
 
+/*
+ * Is the first packet's time the container's? Matroska has no times below zero. Where a muxer has written some all the
+ * same, the probe works them out from those that follow; without it the demuxer counts up from zero, and then again.
+ */
+static bool times_are_known(weir_decoder *decoder)
+{
+    const AVStream *stream = decoder->stream;
+    if (!container_is(decoder->format, "matroska") || stream->codecpar->codec_id == AV_CODEC_ID_HEVC)
+        return true; /* HEVC's are then missing, which is seen where they are wanted */
+    if (read_packet(decoder) < 0)
+        return true; /* and will fail where it can be told */
+    decoder->first = av_packet_alloc();
+    if (!decoder->first)
+        return false;
+    av_packet_move_ref(decoder->first, decoder->packet);
+    return stream->start_time != AV_NOPTS_VALUE;
+}
+
+/* Opens the container and chooses the stream. */
+static int open_stream(weir_decoder *decoder, const char *path, const AVCodec **codec, weir_error *error)
+{
+    int rc = open_container(decoder, path, error);
+    if (rc == WEIR_OK && header_is_complete(decoder)) {
+        rc = choose_stream(decoder, codec, error);
+        if (rc != WEIR_OK || times_are_known(decoder))
+            return rc;
+        close_container(decoder);
+        rc = open_container(decoder, path, error);
+    }
+    if (rc == WEIR_OK)
+        rc = probe(decoder, error);
+    return rc == WEIR_OK ? choose_stream(decoder, codec, error) : rc;
+}
+
+int weir_decoder_open(weir_decoder *decoder, const char *path, weir_error *error)
+{
+    const AVCodec *codec = NULL;
+    int64_t start_ns = weir_now_ns() - decoder->cost.demux_ns;
+    int rc = open_stream(decoder, path, &codec, error);
+    if (rc == WEIR_OK)
+        rc = check_size(decoder, error);
+    if (rc == WEIR_OK)
+        rc = open_codec(decoder, codec, error);
+    if (rc == WEIR_OK)
+        note_source(decoder);
+    decoder->cost.open_ns += weir_now_ns() - decoder->cost.demux_ns - start_ns;
+    return rc;
+}
+
 int weir_decoder_read(weir_decoder *decoder, weir_error *error)
 {
     if (is_stopped(decoder))
         return fail_stopped(error);
+    if (decoder->first) {
+        av_packet_move_ref(decoder->packet, decoder->first);
+        av_packet_free(&decoder->first);
+        return WEIR_OK;
+    }
     int rc = read_packet(decoder);
     if (rc >= 0)
         return WEIR_OK;
@@ -349,6 +388,12 @@ void weir_decoder_flush(weir_decoder *decoder)
     avcodec_flush_buffers(decoder->codec);
     decoder->draining = false;
     decoder->num_drain_errors = 0;
+}
+
+bool weir_decoder_seek(weir_decoder *decoder, int64_t time)
+{
+    av_packet_free(&decoder->first);
+    return av_seek_frame(decoder->format, decoder->stream->index, time, AVSEEK_FLAG_BACKWARD) >= 0;
 }
 
 int weir_decoder_restart(weir_decoder *decoder, weir_error *error)

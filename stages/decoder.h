@@ -34,6 +34,7 @@ typedef struct weir_decoder {
     AVFormatContext *format;
     AVCodecContext *codec;
     AVStream *stream;
+    AVPacket *first;           /* read while opening, and still to come; NULL = none */
     bool draining;             /* all packets are in */
     unsigned num_drain_errors; /* since then */
     uint64_t num_errors;       /* packets that could not be read or decoded */
@@ -64,6 +65,10 @@ int weir_decoder_next(weir_decoder *decoder, weir_error *error);
 int weir_decoder_read(weir_decoder *decoder, weir_error *error);
 int weir_decoder_send(weir_decoder *decoder, const AVPacket *packet, weir_error *error);
 int weir_decoder_receive(weir_decoder *decoder, weir_error *error);
+
+/* Goes to the last packet that decoding can begin with at or before that time, in the stream's time base, by the container's
+   own account. False: that cannot be done; where the reading goes on is then not known. */
+bool weir_decoder_seek(weir_decoder *decoder, int64_t time);
 
 /* Forgets the packets sent so far; the next one may be any that decoding can begin with. */
 void weir_decoder_flush(weir_decoder *decoder);

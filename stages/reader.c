@@ -158,7 +158,7 @@ static int seek(weir_frame_reader *reader, size_t at, weir_error *error)
     for (size_t back = 0; rc == WEIR_EOF && back <= FURTHER && back <= at; back += FURTHER) {
         const weir_packet_entry *entry = &reader->index.packets[at - back];
         int64_t time = entry->dts != AV_NOPTS_VALUE ? entry->dts : entry->pts;
-        if (av_seek_frame(decoder->format, decoder->stream->index, time, AVSEEK_FLAG_BACKWARD) >= 0)
+        if (weir_decoder_seek(decoder, time))
             rc = find_place(reader, at, error);
     }
     decoder->num_errors = num_errors; /* what the scan has counted is not counted twice */

@@ -181,6 +181,10 @@ static const clip clips[] = {
     { "late.mkv", SOURCE X264 "-bf 3 -g 12 -output_ts_offset 3.7", WEIR_READER_INDEXED },
     { "first_times_missing.mkv", SOURCE X264 "-bf 3 -g 12 -output_ts_offset -0.7 -avoid_negative_ts disabled",
       WEIR_READER_COUNTED },
+    { "before_zero.webm",
+      SOURCE "-c:v libvpx-vp9 -deadline realtime -cpu-used 8 -g 20 -pix_fmt yuv420p -output_ts_offset -1 "
+             "-avoid_negative_ts disabled",
+      WEIR_READER_INDEXED },
     { "sound.mp4", "-f lavfi -i sine=d=1.6 " SOURCE X264 "-bf 3 -g 12 -c:a aac", WEIR_READER_INDEXED },
     { "hevc.mp4",
       SOURCE "-c:v libx265 -preset ultrafast -pix_fmt yuv420p -x265-params keyint=12:bframes=4:log-level=1",
