@@ -1,5 +1,8 @@
 /*
- * Which way a file is read is decided when it is opened. Frames from the first one on need no index and are read plainly.
+ * Which way a file is read is decided when it is opened. All frames need no index and are read plainly. For the first few
+ * the packets are read that they are certain to be in, so that none is decoded that they do not need; where the dts do
+ * not tell which those are, they are read plainly, too.
+ *
  * Else all packets are read once and indexed, and kept if they are not too many. If the index can be trusted, decoding
  * goes in runs: from a packet that is a clean start to the last packet that the run's targets need, without those that
  * no other frame needs. A new run begins where starting anew costs less than decoding on, that is, where a clean start
@@ -13,13 +16,26 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <weir/clock.h>
+
+#include "bitstream.h"
 
 static const AVRational nanoseconds = { 1, (int)WEIR_SECOND };
 
 /* At least this many packets may be indexed, whatever the limit on frames is. */
 static const uint64_t min_limit_packets = UINT64_C(1) << 22;
+
+/* More of the first frames than that are read plainly: what is decoded too much is nothing then. */
+static const uint32_t max_first_frames = 1024;
+
+/* The first frames that come, in the order of decoding. */
+typedef struct first_frames {
+    uint32_t count;
+    uint32_t num_shown;
+    int64_t last_pts; /* the latest of them */
+} first_frames;
 
 static int fail_memory(weir_error *error)
 {
@@ -75,27 +91,66 @@ static void keep_packet(weir_frame_reader *reader)
     }
 }
 
-/* Reads all packets into the index. */
-static int scan(weir_frame_reader *reader, weir_error *error)
+/* decoder->packet into the index and the cache. */
+static int add_packet(weir_frame_reader *reader, weir_error *error)
 {
     weir_decoder *decoder = reader->decoder;
     uint64_t limit = reader->max_frames > min_limit_packets ? reader->max_frames : min_limit_packets;
-    int rc;
-    while ((rc = weir_decoder_read(decoder, error)) == WEIR_OK) {
-        if (reader->index.num_packets >= limit)
-            rc = weir_error_set(error, WEIR_ELIMIT, 0, "more than %" PRIu64 " packets: raise max_frames", limit);
-        else if (weir_index_add(&reader->index, decoder->stream, decoder->packet) != WEIR_OK)
-            rc = fail_memory(error);
-        else
-            keep_packet(reader);
-        av_packet_unref(decoder->packet);
-        if (rc != WEIR_OK)
-            return rc;
-    }
-    reader->file_packet = reader->index.num_packets;
-    if (rc == WEIR_EOF)
-        rc = weir_index_end(&reader->index, decoder->stream) == WEIR_OK ? WEIR_OK : fail_memory(error);
+    int rc = WEIR_OK;
+    if (reader->index.num_packets >= limit)
+        rc = weir_error_set(error, WEIR_ELIMIT, 0, "more than %" PRIu64 " packets: raise max_frames", limit);
+    else if (weir_index_add(&reader->index, decoder->stream, decoder->packet) != WEIR_OK)
+        rc = fail_memory(error);
+    else
+        keep_packet(reader);
+    av_packet_unref(decoder->packet);
     return rc;
+}
+
+/* Are the dts the container's? Matroska has none; FFmpeg guesses them, and for codecs that reorder frames not well. */
+static bool has_dts(const weir_decoder *decoder)
+{
+    enum AVCodecID codec = decoder->stream->codecpar->codec_id;
+    bool reorders = codec == AV_CODEC_ID_H264 || codec == AV_CODEC_ID_HEVC;
+    return weir_bitstream_is_known(codec) && !(reorders && strstr(decoder->format->iformat->name, "matroska"));
+}
+
+/*
+ * Are the first frames among the packets read so far? A packet is not shown before it is decoded, so none that follows one
+ * with a dts like that is shown before the `count` that came first. Goes on from where it was before.
+ */
+static bool has_first(const weir_frame_reader *reader, first_frames *first)
+{
+    const weir_packet_entry *entry = &reader->index.packets[reader->index.num_packets - 1];
+    if ((entry->flags & WEIR_PACKET_SHOWN) && first->num_shown < first->count) {
+        first->num_shown++;
+        first->last_pts = FFMAX(first->last_pts, entry->pts);
+    }
+    return first->num_shown >= first->count && entry->dts != AV_NOPTS_VALUE && entry->dts >= first->last_pts;
+}
+
+/* Reads all packets into the index; with a count, so many that the first `count` frames are among them. */
+static int scan(weir_frame_reader *reader, uint32_t count, weir_error *error)
+{
+    enum { MAX_FURTHER = 64 };
+    weir_index *index = &reader->index;
+    first_frames first = { .count = count, .last_pts = INT64_MIN };
+    bool is_enough = false;
+    int rc = WEIR_OK;
+    while (rc == WEIR_OK && !is_enough && (rc = weir_decoder_read(reader->decoder, error)) == WEIR_OK) {
+        rc = add_packet(reader, error);
+        if (rc != WEIR_OK || count == 0)
+            continue;
+        is_enough = has_first(reader, &first);
+        if (!is_enough && index->num_packets >= (size_t)count + MAX_FURTHER) {
+            index->distrust = "it is not clear which frames are the first";
+            is_enough = true;
+        }
+    }
+    if (rc != WEIR_OK && rc != WEIR_EOF)
+        return rc;
+    reader->file_packet = index->num_packets;
+    return weir_index_end(index, reader->decoder->stream) == WEIR_OK ? WEIR_OK : fail_memory(error);
 }
 
 /* To the beginning of the file, whatever its container is able to: with the codec's state new, too. */
@@ -503,6 +558,7 @@ static int set_targets(weir_frame_reader *reader, const weir_selection *selectio
     return WEIR_OK;
 }
 
+/* Chooses frames, by the index if it can be trusted, else by decoding everything once. */
 static int choose(weir_frame_reader *reader, uint64_t seq, weir_error *error)
 {
     weir_decoder *decoder = reader->decoder;
@@ -533,15 +589,39 @@ int weir_frame_reader_open(weir_frame_reader *reader, const char *path, uint64_t
 {
     reader->path = path;
     reader->first_pts = AV_NOPTS_VALUE;
+    bool is_plain = weir_sampling_is_plain(reader->sampling);
+    uint32_t count = is_plain ? reader->sampling->count : 0;
     int rc = weir_decoder_open(reader->decoder, path, error);
-    if (rc != WEIR_OK || weir_sampling_is_plain(reader->sampling))
+    if (rc != WEIR_OK || (is_plain && (count == 0 || count > max_first_frames || !has_dts(reader->decoder))))
         return rc;
-    rc = scan(reader, error);
+    rc = scan(reader, count, error);
+    if (rc == WEIR_OK && is_plain && reader->index.distrust) {
+        if (reader->cache)
+            return WEIR_OK;
+        reader->decoder->num_errors = 0; /* they come again */
+        return reopen(reader, error);
+    }
     if (rc == WEIR_OK)
         rc = choose(reader, seq, error);
     if (rc == WEIR_OK && reader->way == WEIR_READER_COUNTED && reader->num_targets > 0)
         rc = start_over(reader, error);
     return rc;
+}
+
+/* The next frame, from the packets in the cache first. */
+static int decode_plain(weir_frame_reader *reader, weir_error *error)
+{
+    weir_decoder *decoder = reader->decoder;
+    while (reader->run_packet < reader->num_cached) {
+        int rc = weir_decoder_receive(decoder, error);
+        if (rc == WEIR_MORE)
+            rc = weir_decoder_send(decoder, reader->cache[reader->run_packet++], error);
+        else
+            return rc;
+        if (rc != WEIR_OK)
+            return rc;
+    }
+    return weir_decoder_next(decoder, error);
 }
 
 static int next_plain(weir_frame_reader *reader, weir_error *error)
@@ -550,7 +630,7 @@ static int next_plain(weir_frame_reader *reader, weir_error *error)
     uint32_t count = reader->sampling->count;
     if (count && reader->num_counted >= count)
         return WEIR_EOF;
-    int rc = weir_decoder_next(decoder, error);
+    int rc = decode_plain(reader, error);
     if (rc != WEIR_OK)
         return rc;
     if (reader->num_counted++ >= reader->max_frames)

@@ -413,6 +413,26 @@ static void every_so_many_frames_are_the_same(void **state)
     for_all_samples(check_every);
 }
 
+static void check_first(const char *path, weir_frame_reader_way way, setting how)
+{
+    static const uint32_t counts[] = { 1, 7, 45 };
+    bool is_looked_ahead = way == WEIR_READER_INDEXED && strstr(path, ".mp4");
+    for (size_t i = 0; is_whole() && how.far_bytes != 1 && i < sizeof counts / sizeof counts[0]; i++) {
+        how.sampling = (weir_sampling){ .count = counts[i] };
+        read_film(path, &how, &chosen);
+        assert_int_equal(chosen.num_shots, FFMIN(counts[i], all.num_shots));
+        for (size_t frame = 0; frame < chosen.num_shots; frame++)
+            assert_shot(path, "the first", frame, frame);
+        check_way(path, is_looked_ahead ? WEIR_READER_INDEXED : WEIR_READER_PLAIN);
+    }
+}
+
+static void the_first_frames_are_the_same(void **state)
+{
+    (void)state;
+    for_all_samples(check_first);
+}
+
 static void check_keys(const char *path, weir_frame_reader_way way, setting how)
 {
     how.sampling = (weir_sampling){ .what = WEIR_SAMPLE_KEYFRAMES };
@@ -497,6 +517,7 @@ int main(void)
         cmocka_unit_test(lists_of_frames_give_those_frames),
         cmocka_unit_test(a_frame_alone_is_the_same),
         cmocka_unit_test(every_so_many_frames_are_the_same),
+        cmocka_unit_test(the_first_frames_are_the_same),
         cmocka_unit_test(keyframes_are_the_same),
         cmocka_unit_test(frames_behind_damage_keep_their_numbers),
     };
