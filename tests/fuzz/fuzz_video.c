@@ -101,13 +101,18 @@ static void read_options(weir_video_config *config, const uint8_t bytes[NUM_OPTI
     sampling->start_ns = bytes[5] * (WEIR_SECOND / 128);
     sampling->end_ns = bytes[6] % 2 ? sampling->start_ns + bytes[6] * (WEIR_SECOND / 128) : 0;
     sampling->count = bytes[7];
-    sampling->every = bytes[8];
-    sampling->rate_num = bytes[8];
-    sampling->rate_den = bytes[9] % 8;
-    if (sampling->what != WEIR_SAMPLE_RANDOM)
-        return;
-    sampling->stretch_frames = bytes[8] % 2 ? bytes[9] : 0;
-    sampling->stretch_ns = bytes[8] % 2 ? 0 : bytes[9] * (WEIR_SECOND / 128);
+    switch (sampling->what) {
+    case WEIR_SAMPLE_EVERY: sampling->every = bytes[8]; break;
+    case WEIR_SAMPLE_RATE:
+        sampling->rate_num = bytes[8];
+        sampling->rate_den = bytes[9] % 8;
+        break;
+    case WEIR_SAMPLE_RANDOM:
+        sampling->stretch_frames = bytes[8] % 2 ? bytes[9] : 0;
+        sampling->stretch_ns = bytes[8] % 2 ? 0 : bytes[9] * (WEIR_SECOND / 128);
+        break;
+    default: break;
+    }
 }
 
 /* ---- one input ----------------------------------------------------------------------------------------------- */
