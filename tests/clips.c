@@ -147,6 +147,36 @@ const char *clips_cut(const char *from, const char *name, size_t size_bytes)
     return path;
 }
 
+static void put_16_16(uint8_t *to, int value)
+{
+    uint32_t fixed = (uint32_t)value << 16;
+    for (int i = 0; i < 4; i++)
+        to[i] = (uint8_t)(fixed >> (24 - 8 * i));
+}
+
+const char *clips_turn(const char *from, const char *name, clips_matrix matrix)
+{
+    enum { MATRIX_BYTES = 44, MAX_BYTES = 1 << 20 }; /* from the box's name on */
+    static uint8_t bytes[MAX_BYTES];
+    FILE *file = fopen(from, "rb");
+    assert_non_null(file);
+    size_t size_bytes = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    assert_in_range(size_bytes, 1000, MAX_BYTES - 1);
+    size_t at = 0;
+    while (at + MATRIX_BYTES + 20 < size_bytes && memcmp(bytes + at, "tkhd", 4) != 0)
+        at++;
+    assert_memory_equal(bytes + at, "tkhd\0", 5); /* its version 0 */
+    uint8_t *to = bytes + at + MATRIX_BYTES;
+    put_16_16(to, matrix.a);
+    put_16_16(to + 4, matrix.b);
+    put_16_16(to + 12, matrix.c);
+    put_16_16(to + 16, matrix.d);
+    const char *path = clips_path(name);
+    clips_write(path, bytes, size_bytes);
+    return path;
+}
+
 void clips_make_folder(const char *path)
 {
     if (mkdir(path, 0755) != 0)

@@ -32,6 +32,15 @@ void clips_write(const char *path, const void *bytes, size_t size_bytes);
 void clips_write_text(const char *path, const char *text);
 /* The first size_bytes of `from` as a file of its own; to be freed with nothing: a path of clips_path(). */
 const char *clips_cut(const char *from, const char *name, size_t size_bytes);
+
+/* What is to be done with the picture to show it: x' = a x + c y, y' = b x + d y. */
+typedef struct clips_matrix {
+    int a, b, c, d;
+} clips_matrix;
+
+/* A copy of an MP4 file with that display matrix in its first track's header. */
+const char *clips_turn(const char *from, const char *name, clips_matrix matrix);
+
 void clips_make_folder(const char *path);
 
 /* From here on file permissions count, even if the test runs as root. False = they cannot be made to. */

@@ -176,7 +176,6 @@ static const clip clips[] = {
     { "odd_10_bit.mkv",
       "-f lavfi -i testsrc2=s=175x143:d=1 -c:v libx264 -preset veryfast -bf 3 -g 8 -pix_fmt yuv420p10",
       WEIR_READER_PLAIN },
-    { "rotated.mp4", SOURCE X264 "-bf 2 -g 12 -metadata:s:v rotate=90", WEIR_READER_INDEXED },
     { "one_frame.mp4", SOURCE X264 "-frames:v 1", WEIR_READER_INDEXED },
     { "late.mkv", SOURCE X264 "-bf 3 -g 12 -output_ts_offset 3.7", WEIR_READER_INDEXED },
     { "first_times_missing.mkv", SOURCE X264 "-bf 3 -g 12 -output_ts_offset -0.7 -avoid_negative_ts disabled",
@@ -289,6 +288,8 @@ static int make_samples(void **state)
         snprintf(arguments, sizeof arguments, "-ss 0.55 -i '%s' -c copy", clips_path(copies[i].arguments));
         add_sample(clips_make(copies[i].name, arguments), copies[i].way);
     }
+    add_sample(clips_turn(clips_path("b_frames.mp4"), "rotated.mp4", (clips_matrix){ 0, 1, -1, 0 }),
+               WEIR_READER_INDEXED);
     num_made = num_samples;
     add_real_samples();
     return 0;

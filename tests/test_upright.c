@@ -94,54 +94,23 @@ static uint32_t assert_as_ffmpeg(const char *path, const weir_video_config *conf
 
 typedef struct turn {
     const char *name;
-    int a, b, c, d; /* of the display matrix */
+    clips_matrix matrix;
 } turn;
 
 static const turn turns[] = {
-    { "clockwise", 0, 1, -1, 0 },    { "half", -1, 0, 0, -1 },       { "anticlockwise", 0, -1, 1, 0 },
-    { "mirrored", -1, 0, 0, 1 },     { "upside_down", 1, 0, 0, -1 }, { "transposed", 0, 1, 1, 0 },
-    { "transversed", 0, -1, -1, 0 },
+    { "clockwise", { 0, 1, -1, 0 } },    { "half", { -1, 0, 0, -1 } },       { "anticlockwise", { 0, -1, 1, 0 } },
+    { "mirrored", { -1, 0, 0, 1 } },     { "upside_down", { 1, 0, 0, -1 } }, { "transposed", { 0, 1, 1, 0 } },
+    { "transversed", { 0, -1, -1, 0 } },
 };
 
 enum { NUM_TURNS = sizeof turns / sizeof turns[0] };
-
-static void put_16_16(uint8_t *to, int value)
-{
-    uint32_t fixed = (uint32_t)value << 16;
-    for (int i = 0; i < 4; i++)
-        to[i] = (uint8_t)(fixed >> (24 - 8 * i));
-}
-
-/* A copy of an MP4 file with that display matrix in its first track's header. */
-static const char *make_turned(const char *from, const char *name, const turn *t)
-{
-    enum { MATRIX_BYTES = 44, MAX_BYTES = 1 << 20 }; /* from the box's name on */
-    static uint8_t bytes[MAX_BYTES];
-    FILE *file = fopen(from, "rb");
-    assert_non_null(file);
-    size_t size_bytes = fread(bytes, 1, sizeof bytes, file);
-    fclose(file);
-    assert_in_range(size_bytes, 1000, MAX_BYTES - 1);
-    size_t at = 0;
-    while (at + MATRIX_BYTES + 20 < size_bytes && memcmp(bytes + at, "tkhd", 4) != 0)
-        at++;
-    assert_memory_equal(bytes + at, "tkhd\0", 5); /* its version 0 */
-    uint8_t *matrix = bytes + at + MATRIX_BYTES;
-    put_16_16(matrix, t->a);
-    put_16_16(matrix + 4, t->b);
-    put_16_16(matrix + 12, t->c);
-    put_16_16(matrix + 16, t->d);
-    const char *path = clips_path(name);
-    clips_write(path, bytes, size_bytes);
-    return path;
-}
 
 static void assert_turned(const char *from, const char *kind, const weir_video_config *config, const char *filter)
 {
     for (size_t i = 0; i < NUM_TURNS; i++) {
         char name[64];
         snprintf(name, sizeof name, "%s_%s.mp4", kind, turns[i].name);
-        assert_as_ffmpeg(make_turned(from, name, &turns[i]), config, "", filter);
+        assert_as_ffmpeg(clips_turn(from, name, turns[i].matrix), config, "", filter);
     }
 }
 
@@ -188,7 +157,7 @@ static void formats_that_cannot_be_turned_are_converted(void **state)
     const char *path =
         clips_make("h264_422.mp4", "-f lavfi -i testsrc2=s=320x240:d=0.2 -c:v libx264 -preset veryfast "
                                    "-pix_fmt yuv422p");
-    path = make_turned(path, "h264_422_turned.mp4", &turns[0]);
+    path = clips_turn(path, "h264_422_turned.mp4", turns[0].matrix);
     weir_frames *frames = decode(path, &(weir_video_config){ 0 });
     assert_int_equal(frames->width, 240);
     assert_int_equal(frames->height, 320);
@@ -198,7 +167,7 @@ static void formats_that_cannot_be_turned_are_converted(void **state)
 static void without_a_size_turned_pictures_have_their_own(void **state)
 {
     (void)state;
-    const char *path = make_turned(make_h264(), "own_size.mp4", &turns[0]);
+    const char *path = clips_turn(make_h264(), "own_size.mp4", turns[0].matrix);
     weir_video_config config = { .pixel = WEIR_PIXEL_YUV420P };
     weir_frames *frames = decode(path, &config);
     assert_int_equal(frames->width, 256);
@@ -299,7 +268,7 @@ static void turned_pictures_are_filtered_upright(void **state)
     (void)state;
     if (!has_filters())
         skip();
-    const char *path = make_turned(make_h264(), "filtered.mp4", &turns[0]);
+    const char *path = clips_turn(make_h264(), "filtered.mp4", turns[0].matrix);
     assert_as_ffmpeg(path, &(weir_video_config){ .pixel = WEIR_PIXEL_YUV420P, .filter = "crop=256:200:0:0" }, "",
                      "crop=256:200:0:0");
 }
@@ -365,7 +334,7 @@ static void chosen_frames_are_turned_like_all(void **state)
 {
     (void)state;
     enum { COUNT = 6 };
-    const char *path = make_turned(make_long(), "long_turned.mp4", &turns[0]);
+    const char *path = clips_turn(make_long(), "long_turned.mp4", turns[0].matrix);
     weir_video_config config = chosen((weir_sampling){ .what = WEIR_SAMPLE_UNIFORM, .count = COUNT }, NULL);
     weir_video_config everything = chosen((weir_sampling){ 0 }, NULL);
     weir_frames *frames = decode(path, &config);
@@ -477,7 +446,7 @@ static void pieces_are_turned_and_filtered_like_the_whole(void **state)
 {
     (void)state;
     static const char *const filters[] = { "hflip", "fps=12", "tmix=frames=5", "reverse", "loop=loop=1:size=10" };
-    const char *path = make_turned(make_long(), "long_pieces.mp4", &turns[2]);
+    const char *path = clips_turn(make_long(), "long_pieces.mp4", turns[2].matrix);
     weir_sampling rate = { .what = WEIR_SAMPLE_RATE, .rate_num = 70 };
     assert_pieces(path, chosen((weir_sampling){ 0 }, NULL), 7);
     assert_pieces(path, chosen(rate, NULL), 8); /* frames that are repeated in the next piece, too */
