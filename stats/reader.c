@@ -139,8 +139,9 @@ static int keep_run(weir_reader *reader, sqlite3_stmt *row, weir_run_record *run
 
 int weir_reader_find_run(weir_reader *reader, int64_t run_id, weir_run_record *run, weir_error *error)
 {
-    char sql[400];
-    snprintf(sql, sizeof sql, "SELECT %s FROM run t WHERE ?1 = %d OR t.run_id = ?1 ORDER BY t.run_id DESC LIMIT 1",
+    char sql[400]; /* merged runs have numbers in the order of merging, which need not be that of their starts */
+    snprintf(sql, sizeof sql,
+             "SELECT %s FROM run t WHERE ?1 = %d OR t.run_id = ?1 ORDER BY t.started DESC, t.run_id DESC LIMIT 1",
              weir_run_columns, (int)WEIR_LAST_RUN);
     sqlite3_stmt *row = NULL;
     int code = sqlite3_prepare_v2(reader->db, sql, -1, &row, NULL);

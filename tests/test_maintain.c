@@ -100,6 +100,23 @@ static void a_run_that_went_on_is_replaced(void **state)
     assert_int_equal(query_int(to, "SELECT count(*) FROM stage"), 3);
 }
 
+static void the_last_run_is_the_one_that_started_last(void **state)
+{
+    (void)state;
+    char to[300];
+    snprintf(to, sizeof to, "%s", in_folder("job.db"));
+    record_rank(to, 1);
+    record_rank(in_folder("rank0.db"), 0); /* started before that, and gets a higher number */
+    assert_merged(merge(to, in_folder("rank0.db")), 1, 0, 0, 0);
+    weir_reader *reader;
+    weir_run_record run;
+    assert_int_equal(weir_reader_open(to, &reader, NULL), WEIR_OK);
+    assert_int_equal(weir_reader_find_run(reader, WEIR_LAST_RUN, &run, NULL), WEIR_OK);
+    assert_int_equal(run.run_id, 1);
+    assert_int_equal(run.rank, 1);
+    weir_reader_close(reader);
+}
+
 static void what_never_started_is_left_out(void **state)
 {
     (void)state;
@@ -393,25 +410,16 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
     const struct CMUnitTest tests[] = {
-        TEST(runs_of_several_databases_come_into_one),
-        TEST(merged_twice_nothing_counts_twice),
-        TEST(a_run_that_went_on_is_replaced),
-        TEST(what_never_started_is_left_out),
-        TEST(an_older_schema_is_merged_into_ours),
-        TEST(a_database_is_not_merged_into_itself),
-        TEST(what_cannot_be_read_whole_leaves_the_target_as_it_was),
-        TEST(what_a_run_has_written_has_no_fault),
-        TEST(each_fault_is_found),
-        TEST(timestamps_may_be_a_little_late),
-        TEST(short_laps_told_twice_are_found),
-        TEST(many_faults_of_a_kind_are_counted),
-        TEST(a_run_that_has_not_ended_is_a_note),
-        TEST(a_change_of_concurrency_is_no_fault),
-        TEST(a_damaged_file_is_reported),
-        TEST(migrating_loses_nothing_and_is_done_once),
-        TEST(a_migrated_schema_is_that_of_a_new_database),
-        TEST(a_run_is_recorded_into_an_older_database),
-        TEST(what_is_not_there_is_not_made_by_migrating),
+        TEST(runs_of_several_databases_come_into_one),  TEST(merged_twice_nothing_counts_twice),
+        TEST(a_run_that_went_on_is_replaced),           TEST(the_last_run_is_the_one_that_started_last),
+        TEST(what_never_started_is_left_out),           TEST(an_older_schema_is_merged_into_ours),
+        TEST(a_database_is_not_merged_into_itself),     TEST(what_cannot_be_read_whole_leaves_the_target_as_it_was),
+        TEST(what_a_run_has_written_has_no_fault),      TEST(each_fault_is_found),
+        TEST(timestamps_may_be_a_little_late),          TEST(short_laps_told_twice_are_found),
+        TEST(many_faults_of_a_kind_are_counted),        TEST(a_run_that_has_not_ended_is_a_note),
+        TEST(a_change_of_concurrency_is_no_fault),      TEST(a_damaged_file_is_reported),
+        TEST(migrating_loses_nothing_and_is_done_once), TEST(a_migrated_schema_is_that_of_a_new_database),
+        TEST(a_run_is_recorded_into_an_older_database), TEST(what_is_not_there_is_not_made_by_migrating),
     };
     weir_log_set_level(WEIR_LOG_ERROR);
     return cmocka_run_group_tests(tests, NULL, NULL);
