@@ -596,6 +596,19 @@ static void what_is_damaged_is_told_with_what_helps(void **state)
     expect("cp job.db cut.db; truncate -s 20000 cut.db; weir summary cut.db", REFUSED);
     assert_has(err, "malformed");
     assert_has(err, ".recover");
+    /* what can be opened, and not be read to its end, is no wrong argument: something may have been done */
+    char line[200];
+    int64_t page = query_int(in_folder("job.db"), "SELECT rootpage FROM sqlite_schema WHERE name = 'task_stats'");
+    expect("yes no page | head -c 4096 >text", DONE);
+    snprintf(line, sizeof line, "cp job.db torn.db; dd if=text of=torn.db bs=4096 seek=%d count=1 conv=notrunc",
+             (int)page - 1);
+    expect(line, DONE);
+    expect("weir summary torn.db", FAILED);
+    assert_has(err, "malformed");
+    expect("weir export torn.db --format json", FAILED);
+    expect("weir query torn.db --by lap", FAILED);
+    expect("weir check torn.db", FAILED);
+    expect("weir merge whole.db torn.db", FAILED);
 }
 
 static void a_run_without_steps_is_said_to_have_none(void **state)

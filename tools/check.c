@@ -68,7 +68,7 @@ static int migrate(const tool_call *call, const char *path)
     if (status == WEIR_ENOTFOUND)
         return tool_refuse(call, "%s", error.message);
     if (status != WEIR_OK)
-        return tool_fail(call, &error);
+        return tool_fail_early(call, &error);
     if (from != weir_schema_version())
         fprintf(stderr, "weir check: schema %d is now %d\n", from, weir_schema_version());
     return TOOL_DONE;
@@ -82,10 +82,8 @@ static int check(const tool_call *call, weir_reader *reader)
     found.t = table_begin(stdout, format, columns, sizeof columns / sizeof columns[0]);
     int status = weir_database_check(reader, settings.quick, take, &found, &error);
     table_end_alone(found.t);
-    if (status != WEIR_OK) {
-        tool_fail(call, &error);
-        return TOOL_FAILED; /* it is a database, but could not be read to its end */
-    }
+    if (status != WEIR_OK)
+        return tool_fail(call, &error);
     if (format == TABLE_TEXT && found.num_faults)
         printf("\n%" PRId64 " %s\n", found.num_faults, found.num_faults == 1 ? "fault" : "faults");
     else if (format == TABLE_TEXT)

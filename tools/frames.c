@@ -339,7 +339,7 @@ static int fail_file(const tool_call *call, const weir_error *error)
         snprintf(named.message, sizeof named.message, "%.200s: %.290s", error->label, error->message);
     if (error->status == WEIR_ENOTFOUND)
         return tool_refuse(call, "%s", named.message); /* the argument is wrong */
-    return tool_fail(call, &named);
+    return tool_fail_early(call, &named);
 }
 
 static int check(const tool_call *call, weir_sampling *sampling)

@@ -58,10 +58,15 @@ int tool_fail(const tool_call *call, const weir_error *error)
     case WEIR_ENOTFOUND: return TOOL_NOTHING;
     case WEIR_EINVAL:
     case WEIR_EACCESS:
-    case WEIR_EDATA:
     case WEIR_EUNSUPPORTED: return TOOL_REFUSED;
     default: return TOOL_FAILED;
     }
+}
+
+int tool_fail_early(const tool_call *call, const weir_error *error)
+{
+    int exit_status = tool_fail(call, error);
+    return error->status == WEIR_EDATA ? TOOL_REFUSED : exit_status;
 }
 
 /* -- databases */
@@ -143,7 +148,7 @@ int tool_open(const tool_call *call, const char *path, weir_reader **reader, wei
     if (status == WEIR_OK)
         return TOOL_DONE;
     weir_reader_close(*reader);
-    return tool_fail(call, &error);
+    return tool_fail_early(call, &error);
 }
 
 /* -- output */

@@ -93,6 +93,9 @@ int tool_refuse(const tool_call *call, const char *format, ...) WEIR_PRINTF(2, 3
 /* The same, for what went wrong with a database; returns the exit status that it means. */
 int tool_fail(const tool_call *call, const weir_error *error);
 
+/* The same while nothing has been done yet: what is damaged is then a wrong argument. */
+int tool_fail_early(const tool_call *call, const weir_error *error);
+
 /* The same for "nothing …": a sentence. Returns TOOL_NOTHING. */
 int tool_nothing(const tool_call *call, const char *format, ...) WEIR_PRINTF(2, 3);
 #define TOOL_NO_LAPS "nothing was recorded that fulfils the conditions; try a wider range, or another --run or --name"
