@@ -792,6 +792,20 @@ static void plot_draws_nothing_of_what_there_is_nothing_of(void **state)
     assert_has(err, "gnuplot is not installed");
 }
 
+static void plot_shows_curves_that_lie_on_the_frame(void **state)
+{
+    (void)state;
+    skip_without_gnuplot();
+    weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "node", 0, 1000);
+    record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 4 });
+    record_lap(writer, &(invented_lap){ .at = 1020, .num_tasks = 4 });
+    recording_end(writer, 1020);
+    execute(in_folder("a.db"), "UPDATE queue_stats SET occupancy_rate = 1");
+    expect("weir plot a.db --name src --terminal | sed -n '/occupancy/,/level/p' | grep '100 % *[*][*][*]'", DONE);
+    execute(in_folder("a.db"), "UPDATE queue_stats SET occupancy_rate = 0");
+    expect("weir plot a.db --name src --terminal | sed -n '/occupancy/,/level/p' | grep ' 0 % *[*][*][*]'", DONE);
+}
+
 static void plot_tells_runs_apart(void **state)
 {
     (void)state;
@@ -1067,6 +1081,7 @@ int main(void)
         TEST(plot_shades_phases_and_hatches_what_lies_between_start_and_stop),
         TEST(plot_draws_many_laps_as_fewer),
         TEST(plot_draws_nothing_of_what_there_is_nothing_of),
+        TEST(plot_shows_curves_that_lie_on_the_frame),
         TEST(plot_tells_runs_apart),
         TEST(wrong_options_are_refused_with_their_name),
         TEST(names_with_quotes_and_newlines_stay_in_their_place),

@@ -607,7 +607,9 @@ static void put_settings(const drawing *d)
     double end = d->set->end / d->unit_s;
     fprintf(d->out, "set xrange [0:%.9g]\nset xtics nomirror\nset ytics nomirror\n", end > 0 ? end : 1);
     if (d->plan->medium == DRAWING_TERMINAL) {
-        fputs("set key outside bottom center horizontal samplen 2 width 2\n", d->out);
+        fputs("set border 15 back\n" /* a curve at 0 or 100 % lies on it, and counts for more */
+              "set key outside bottom center horizontal samplen 2 width 2\n",
+              d->out);
         return;
     }
     fputs("set border 3 linecolor rgb '#404040'\nset grid xtics ytics linecolor rgb '#d4d4d4' linewidth 1 "
