@@ -748,6 +748,7 @@ static void plot_shades_phases_and_hatches_what_lies_between_start_and_stop(void
     expect("weir plot a.db -o a.svg && cat a.svg", DONE);
     assert_has(out, ">train<");
     assert_has(out, ">eval<");
+    assert_has(out, "rgb(180, 180, 180)"); /* where a phase begins, for grey prints */
     assert_has(out, "disk's full");
     assert_has(out, "gc_start");
     assert_lacks(out, "<pattern");

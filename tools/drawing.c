@@ -30,9 +30,15 @@ typedef enum scale { SCALE_LINEAR, SCALE_TIME, SCALE_SHARE } scale;
 typedef struct curve {
     const char *title; /* NULL = it is the only one of its panel */
     int figure;
-    int dash;
+    const char *dash;
     double width;
 } curve;
+
+/* gnuplot's, on and off in widths of the line; its own dots are too thin to be followed across a figure. */
+#define SOLID    "1"
+#define DASHES   "2"
+#define DOT_DASH "4"
+#define DOTS     "(3,5)"
 
 typedef struct panel {
     const char *title;
@@ -44,31 +50,31 @@ typedef struct panel {
 static const panel task_panels[NUM_PANELS] = {
     { "tasks per second",
       SCALE_LINEAR,
-      { { "ended", TASK_RATE, 1, 2 }, { "succeeded", TASK_SUCCESSES, 2, 1.6 } },
+      { { "ended", TASK_RATE, SOLID, 2 }, { "succeeded", TASK_SUCCESSES, DASHES, 1.6 } },
       2 },
-    { "failures per second", SCALE_LINEAR, { { NULL, TASK_FAILURES, 1, 2 } }, 1 },
+    { "failures per second", SCALE_LINEAR, { { NULL, TASK_FAILURES, SOLID, 2 } }, 1 },
     { "task time",
       SCALE_TIME,
-      { { "average", TASK_AVE, 1, 2.2 },
-        { "p50", TASK_P50, 2, 1.5 },
-        { "p90", TASK_P90, 4, 1.5 },
-        { "p99", TASK_P99, 3, 1.5 } },
+      { { "average", TASK_AVE, SOLID, 2.2 },
+        { "p50", TASK_P50, DASHES, 1.5 },
+        { "p90", TASK_P90, DOT_DASH, 1.5 },
+        { "p99", TASK_P99, DOTS, 1.5 } },
       4 },
-    { "slots at work", SCALE_SHARE, { { "busy", TASK_BUSY, 1, 2 }, { "on a CPU", TASK_CPU, 3, 1.6 } }, 2 },
+    { "slots at work", SCALE_SHARE, { { "busy", TASK_BUSY, SOLID, 2 }, { "on a CPU", TASK_CPU, DOTS, 1.6 } }, 2 },
     { "slots waiting",
       SCALE_SHARE,
-      { { "for input", TASK_WAIT_IN, 1, 1.8 },
-        { "for a thread", TASK_WAIT_THREAD, 2, 1.8 },
-        { "for room", TASK_WAIT_OUT, 3, 1.8 } },
+      { { "for input", TASK_WAIT_IN, SOLID, 1.8 },
+        { "for a thread", TASK_WAIT_THREAD, DASHES, 1.8 },
+        { "for room", TASK_WAIT_OUT, DOTS, 1.8 } },
       3 },
 };
 
 static const panel queue_panels[NUM_PANELS] = {
-    { "items per second", SCALE_LINEAR, { { NULL, QUEUE_RATE, 1, 2 } }, 1 },
-    { "occupancy: time not empty", SCALE_SHARE, { { NULL, QUEUE_OCCUPIED, 1, 2 } }, 1 },
-    { "level, items", SCALE_LINEAR, { { NULL, QUEUE_DEPTH, 1, 2 } }, 1 },
-    { "put time: an item waits for room", SCALE_TIME, { { NULL, QUEUE_PUT, 1, 2 } }, 1 },
-    { "get time: a taker waits for an item", SCALE_TIME, { { NULL, QUEUE_GET, 1, 2 } }, 1 },
+    { "items per second", SCALE_LINEAR, { { NULL, QUEUE_RATE, SOLID, 2 } }, 1 },
+    { "occupancy: time not empty", SCALE_SHARE, { { NULL, QUEUE_OCCUPIED, SOLID, 2 } }, 1 },
+    { "level, items", SCALE_LINEAR, { { NULL, QUEUE_DEPTH, SOLID, 2 } }, 1 },
+    { "put time: an item waits for room", SCALE_TIME, { { NULL, QUEUE_PUT, SOLID, 2 } }, 1 },
+    { "get time: a taker waits for an item", SCALE_TIME, { { NULL, QUEUE_GET, SOLID, 2 } }, 1 },
 };
 
 /* One of the two figures, and where it is: inches in the picture; in the terminal nothing has a place. */
@@ -242,7 +248,7 @@ static double put_time_axis(FILE *out, range values)
     double low = fmax(fmax(values.low, values.high / decades), shortest), power;
     double digit = step_below(low, &power), at = digit * power;
     bool is_wide = values.high / low > 120, has_less = values.least < low;
-    const double foot = has_less ? at * pow(fmax(values.high / at, 2), -0.15) : at * 0.95;
+    const double foot = at * pow(fmax(values.high / at, 2), has_less ? -0.15 : -0.08);
     fputs("set logscale y\nset ytics (", out);
     if (has_less) {
         fputs(values.low < low ? "'less' " : "'0' ", out);
@@ -326,6 +332,16 @@ static void put_span(const drawing *d, size_t tag, const series_mark *mark, cons
             tag, mark->start / d->unit_s, mark->end / d->unit_s, fill);
 }
 
+/* Where a phase begins: in grey prints all tints are one. */
+static void put_edge(const drawing *d, size_t tag, double at_s)
+{
+    fprintf(
+        d->out,
+        "set arrow %zu from first %.9g, graph 0 to first %.9g, graph 1 nohead linewidth 1 linecolor rgb '#b4b4b4' "
+        "back\n",
+        tag, at_s / d->unit_s, at_s / d->unit_s);
+}
+
 static void put_label(const drawing *d, size_t tag, const char *text, double at_s, const char *how,
                       int max_characters)
 {
@@ -351,6 +367,7 @@ static void put_phases(const drawing *d, double width_in, bool named)
     const double character_in = 0.085;
     const series_set *set = d->set;
     double shown_until = -INFINITY;
+    size_t num_edges = set->num_events + 1; /* events have the arrows before */
     for (size_t i = 0; i < set->num_phases; i++) {
         const series_mark *phase = &set->phases[i];
         if (!is_shown(d, phase, &shown_until))
@@ -358,6 +375,7 @@ static void put_phases(const drawing *d, double width_in, bool named)
         char fill[64];
         snprintf(fill, sizeof fill, "fillcolor rgb '%s' fillstyle solid", tints[tint_of(d, phase->text)]);
         put_span(d, i + 1, phase, fill);
+        put_edge(d, num_edges++, phase->start);
         double room_in = (phase->end - phase->start) / set->end * width_in;
         if (named && room_in > ((double)strlen(phase->text) + 1) * character_in)
             put_label(d, i + 1, phase->text, (phase->start + phase->end) / 2, "graph 0.92 center", MAX_TEXT);
@@ -396,7 +414,7 @@ static void put_curve(const drawing *d, const figure *f, size_t line, const curv
             column);
     if (d->plan->medium != DRAWING_TERMINAL) {
         double thin = f->lines[line].num_points > 200 ? 0.6 : 1;
-        fprintf(d->out, " linewidth %.2f linecolor rgb '%s' dashtype %d notitle", c->width * thin,
+        fprintf(d->out, " linewidth %.2f linecolor rgb '%s' dashtype %s notitle", c->width * thin,
                 colours[line % NUM_COLOURS], c->dash);
         return;
     }
@@ -418,7 +436,7 @@ static void put_symbols(const drawing *d, const figure *f, size_t line, int colu
 static void put_styles(const drawing *d, const panel *p)
 {
     for (int i = 0; i < p->num_curves && p->curves[i].title; i++)
-        fprintf(d->out, ", \\\n     NaN with lines linewidth %.2f linecolor rgb '#303030' dashtype %d title '%s'",
+        fprintf(d->out, ", \\\n     NaN with lines linewidth %.2f linecolor rgb '#303030' dashtype %s title '%s'",
                 p->curves[i].width, p->curves[i].dash, p->curves[i].title);
 }
 
