@@ -139,14 +139,17 @@ static int read_failure(weir_query *query, sqlite3_stmt *row, weir_error *error)
     return WEIR_OK;
 }
 
+/* In the database 0 is what is not known. */
 static int64_t count_or_unknown(sqlite3_stmt *row, int column)
 {
-    return sqlite3_column_type(row, column) == SQLITE_NULL ? -1 : sqlite3_column_int64(row, column);
+    int64_t count = sqlite3_column_int64(row, column);
+    return count ? count : -1;
 }
 
 static double time_or_unknown(sqlite3_stmt *row, int column)
 {
-    return sqlite3_column_type(row, column) == SQLITE_NULL ? -1 : sqlite3_column_double(row, column);
+    double seconds = sqlite3_column_double(row, column);
+    return seconds > 0 ? seconds : -1;
 }
 
 static int read_item(weir_query *query, sqlite3_stmt *row, weir_error *error)

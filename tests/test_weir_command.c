@@ -425,6 +425,14 @@ static void slowest_knows_items_failures_and_laps(void **state)
     assert_int_equal(assert_is_csv(), 2);
     expect("weir slowest job.db", DONE);
     assert_has(out, "only the longest of each lap is known");
+    execute(in_folder("job.db"), "INSERT INTO item_stats SELECT NULL, 1005, 2, '0:1:decode[10]', 1, 'bare.wav', 9.5, "
+                                 "'', 0, 0, 0, 0, 0, 0, 0, 0, 'all'");
+    expect("weir slowest job.db --json", DONE);
+    assert_json("$[0].label", "bare.wav");
+    assert_json("$[0].width", "null"); /* 0 is what is not known */
+    assert_json("$[0].decode_time", "null");
+    expect("weir slowest job.db --of items", DONE);
+    assert_lacks(out, "width");
     execute(in_folder("job.db"),
             "DROP TABLE item_stats;"
             "CREATE TABLE item_stats (id INTEGER PRIMARY KEY, timestamp REAL, run_id INTEGER, name TEXT, label TEXT, "
