@@ -124,16 +124,25 @@ static int simulate(const pattern *chosen, double seconds, const char *db_path, 
 {
     weir_sqlite_writer *writer;
     weir_pipeline *pipeline;
+    weir_task_hook items; /* the slowest of each lap, for weir slowest */
     int status = weir_sqlite_open(db_path, NULL, &writer, error);
     if (status != WEIR_OK)
         return status;
+    status = weir_sqlite_item_hook(writer, NULL, &items, error);
+    if (status != WEIR_OK) {
+        weir_sqlite_close(writer, NULL);
+        return status;
+    }
 
     source_config source = { .work = chosen->source };
     source.end_ns = weir_now_ns() + (int64_t)(seconds * (double)WEIR_SECOND);
     weir_builder *builder = weir_builder_new();
     weir_source(builder, &list_op, &source, &(weir_stage_options){ .threads = 1 });
     weir_pipe(builder, &decode_op, &chosen->decode,
-              &(weir_stage_options){ .concurrency = chosen->concurrency, .output_order = chosen->order });
+              &(weir_stage_options){ .concurrency = chosen->concurrency,
+                                     .output_order = chosen->order,
+                                     .task_hooks = &items,
+                                     .num_task_hooks = 1 });
     weir_sink(builder, 3);
     weir_pipeline_options options = { .threads = chosen->threads,
                                       .stats_interval_ns = WEIR_SECOND / 10,

@@ -18,6 +18,8 @@ typedef struct figures {
     double busy, wait_in, wait_thread, wait_out; /* shares of the decode stage's slot time */
     double p50_time, max_time;
     double src_occupied, sink_occupied;
+    double src_get_time;
+    char slowest[64]; /* the label of the item that took longest */
 } figures;
 
 static void read_figures(const char *database, figures *seen)
@@ -38,12 +40,23 @@ static void read_figures(const char *database, figures *seen)
                        .p50_time = task->p50_time,
                        .max_time = task->max_time };
     for (size_t i = 0; i < totals.num_queues; i++) {
-        if (strcmp(totals.queues[i].key.name, "0:0:src_queue") == 0)
+        if (strcmp(totals.queues[i].key.name, "0:0:src_queue") == 0) {
             seen->src_occupied = totals.queues[i].occupancy_rate;
+            seen->src_get_time = totals.queues[i].ave_get_time;
+        }
         if (strcmp(totals.queues[i].key.name, "0:2:sink_queue") == 0)
             seen->sink_occupied = totals.queues[i].occupancy_rate;
     }
     weir_totals_free(&totals);
+
+    weir_query *query;
+    const weir_record *record;
+    assert_int_equal(weir_query_begin(reader, WEIR_RECORD_ITEM, &(weir_filter){ .longest_first = true, .limit = 1 },
+                                      &query, &error),
+                     WEIR_OK);
+    assert_int_equal(weir_query_next(query, &record, &error), WEIR_OK);
+    snprintf(seen->slowest, sizeof seen->slowest, "%s", record->item.label);
+    weir_query_end(query);
     weir_reader_close(reader);
 }
 
@@ -78,6 +91,8 @@ static void behind_a_slow_source_slots_wait_for_input_and_queues_are_empty(void 
     figures seen = simulate("source");
     assert_true(seen.wait_in > 0.5);
     assert_true(seen.src_occupied < 0.4);
+    assert_true(seen.sink_occupied < 0.4);
+    assert_true(seen.src_get_time < 0.020); /* hardly more than the 10 ms that the source takes */
 }
 
 static void a_slow_decode_stage_is_busy_and_the_queue_before_it_full(void **state)
@@ -112,6 +127,9 @@ static void one_slow_file_shows_in_the_longest_time_and_holds_up_the_others(void
     figures seen = simulate("slow-file");
     assert_true(seen.max_time > 20 * seen.p50_time);
     assert_true(seen.wait_out > 0.2);
+    assert_true(seen.busy > 0.2);
+    assert_true(seen.sink_occupied < 0.4);
+    assert_string_equal(seen.slowest, "videos/clip-000150.mp4");
 }
 
 int main(void)
