@@ -342,14 +342,18 @@ static void query_refuses_what_does_not_go_together(void **state)
         "--by stage,queue",
         "--by stage --queues",
         "--list runs --by run",
+        "--list runs --queues",
+        "--bin 5s",
+        "--by step --bin 5s",
+        "--by time --step-bin 5",
         "--by nothing",
         "--by ''",
         "--sort speed",
         "--top 0",
         "--top many",
-        "--bin 0",
-        "--bin 5x",
-        "--step-bin 0",
+        "--by time --bin 0",
+        "--by time --bin 5x",
+        "--by step --step-bin 0",
     };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         char line[200];

@@ -101,7 +101,7 @@ static const option_row rows[] = {
       .choices = sort_words,
       .help =
           "largest first: avg, p50, p90, p99, max, count, total, failures, rate or busy; of queues, the longer one "
-          "of put and get time, and for busy the occupancy" },
+          "of put and get time, and for busy the occupancy (default none: in the order of what is added up by)" },
     { .name = "reverse",
       .kind = &option_flag,
       .offset = AT(reverse),
@@ -465,6 +465,12 @@ static int check_settings(const tool_call *call)
     unsigned by = settings.by;
     if (settings.list >= 0 && (by || settings.sort))
         return tool_refuse(call, "--list: cannot be combined with --by or --sort");
+    if (settings.list >= 0 && settings.queues)
+        return tool_refuse(call, "--list: cannot be combined with --queues; --list queues has their laps");
+    if (settings.bin_time > 0 && !(by & BY_TIME))
+        return tool_refuse(call, "--bin: goes together with --by time");
+    if (settings.bin_steps > 0 && !(by & BY_STEP))
+        return tool_refuse(call, "--step-bin: goes together with --by step");
     if ((by & BY_LAP) && (by & ~(unsigned)(BY_LAP | BY_STAGE | BY_QUEUE)))
         return tool_refuse(call, "--by: laps are not added up; lap goes together with stage or queue only");
     if ((by & phases) == phases)
