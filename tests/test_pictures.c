@@ -122,6 +122,14 @@ static void plot_says_what_is_wrong(void **state)
     assert_int_equal(program.status, 2);
     assert_non_null(strstr(program.err, "-o"));
     program_free(&program);
+    weir(&program, "plot", database, "-o", "/proc/nothing/x.pdf");
+    assert_int_equal(program.status, 2);
+    assert_non_null(strstr(program.err, "x.pdf: pictures are .png or .svg"));
+    program_free(&program);
+    weir(&program, "plot", database, "--terminal", "--output=x.png");
+    assert_int_equal(program.status, 2);
+    assert_non_null(strstr(program.err, "--terminal: cannot be combined with --output"));
+    program_free(&program);
     weir(&program, "plot", database, "-o", "/proc/nothing/x.png");
     assert_int_equal(program.status, 2);
     assert_non_null(strstr(program.err, "cannot write /proc/nothing/x.png"));

@@ -123,6 +123,20 @@ static bool ends_in(const char *text, const char *ending)
     return length > tail && strcmp(text + length - tail, ending) == 0;
 }
 
+/* A folder of that name would be a surprise. */
+static bool is_other_picture(const char *path)
+{
+    static const char *const endings[] = { ".pdf",  ".jpg", ".jpeg", ".gif", ".eps", ".ps",
+                                           ".webp", ".tif", ".tiff", ".bmp", ".PNG", ".SVG" };
+    struct stat info;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return false;
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
+        if (ends_in(path, endings[i]))
+            return true;
+    return false;
+}
+
 static figure_size size_or(double width_in, double height_in)
 {
     return settings.size.width_in > 0 ? settings.size : (figure_size){ width_in, height_in };
@@ -217,6 +231,10 @@ static int run(tool_call *call)
     series_set set;
     if (!settings.terminal && !settings.output)
         return tool_refuse(call, "where to? Name a folder or a .png or .svg file with -o, or say --terminal");
+    if (settings.terminal && settings.output)
+        return tool_refuse(call, "--terminal: cannot be combined with --output");
+    if (settings.output && is_other_picture(settings.output))
+        return tool_refuse(call, "--output: %s: pictures are .png or .svg", settings.output);
     int exit_status = tool_open(call, call->words[0], &reader, &filter);
     if (exit_status != TOOL_DONE)
         return exit_status;
