@@ -123,6 +123,9 @@ void tool_print_manual(void)
          ".SH SYNOPSIS\n.B weir\n.I subcommand arguments\n.RI [ options ]\n"
          ".SH DESCRIPTION");
     put_paragraphs(tool_description);
+    puts(".SH OPTIONS");
+    put_rows(tool_help_rows); /* of each subcommand, and of weir itself */
+    put_row(&(option_row){ .name = "version", .help = "print the version and exit" });
     puts(".SH SUBCOMMANDS");
     for (size_t i = 0; tool_commands[i]; i++)
         put_command(tool_commands[i]);
