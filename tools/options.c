@@ -108,7 +108,7 @@ static bool parse_span(const option_row *row, const char *text, void *value)
 }
 
 const option_kind option_flag = { parse_flag, "", NULL };
-const option_kind option_text = { parse_text, "a text that is not empty", NULL };
+const option_kind option_text = { parse_text, "a text of one character or more", NULL };
 const option_kind option_file = { parse_text, "the name of a file", "file" };
 const option_kind option_folder = { parse_text, "the name of a folder", "folder" };
 const option_kind option_choice = { parse_choice, NULL, NULL };

@@ -28,7 +28,7 @@ size_t tool_option_sets(const tool_command *command, tool_shared *shared, option
 static void say(const tool_call *call, const char *format, va_list arguments)
 {
     fflush(stdout); /* what was printed before comes first, also where both go to one place */
-    fprintf(stderr, "weir %s: ", call->command->name);
+    fprintf(stderr, "weir%s%s: ", *call->command->name ? " " : "", call->command->name);
     vfprintf(stderr, format, arguments);
     fputc('\n', stderr);
 }
