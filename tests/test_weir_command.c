@@ -518,6 +518,34 @@ static void compare_tells_too_few_threads_from_a_slow_stage(void **state)
     assert_lacks(out, "-0.0%");
 }
 
+/* A further stage gives those behind it another number. */
+static void compare_knows_stages_that_have_moved(void **state)
+{
+    (void)state;
+    for (int side = 0; side < 2; side++) {
+        const char *path = in_folder(side ? "b.db" : "a.db");
+        weir_sqlite_writer *writer = recording_begin(path, "n", 0, 1000);
+        for (int i = 0; i < 8; i++)
+            record_lap(writer, &(invented_lap){ .at = 1010 + 10 * i, .num_tasks = side ? 50 : 100 });
+        recording_end(writer, 1080);
+        execute(path,
+                "UPDATE task_stats SET busy_time = 100, wait_thread_time = 0, wait_in_time = 0, wait_out_time = 0");
+    }
+    execute(in_folder("b.db"), "UPDATE task_stats SET name = '0:1:fetch[10]';"
+                               "UPDATE stage SET name = '0:1:fetch[10]' WHERE kind = 'stage';"
+                               "UPDATE stage SET name = '0:3:sink' WHERE kind = 'sink';"
+                               "UPDATE queue_stats SET name = '0:3:sink_queue' WHERE name = '0:2:sink_queue'");
+    expect("weir compare a.db b.db", DONE);
+    assert_has(out, "B delivers 50.0% fewer items a second than A (5.00, not 10.00");
+    assert_has(out, "What makes B the slower one is 0:1:fetch[10], which A does not have.");
+    assert_has(out, "\nsink_queue ");
+    assert_lacks(out, "0:2:sink_queue");
+    expect("weir compare b.db a.db", DONE);
+    assert_has(out, "What makes A the slower one is 0:1:fetch[10], which B does not have.");
+    expect("weir compare b.db a.db --json", DONE);
+    assert_is_json();
+}
+
 static void compare_says_when_laps_are_too_few(void **state)
 {
     (void)state;
@@ -1082,6 +1110,7 @@ int main(void)
         TEST(slowest_knows_items_failures_and_laps),
         TEST(compare_finds_the_difference_and_how_sure_it_is),
         TEST(compare_tells_too_few_threads_from_a_slow_stage),
+        TEST(compare_knows_stages_that_have_moved),
         TEST(compare_says_when_laps_are_too_few),
         TEST(merge_and_check_do_what_they_say),
         TEST(what_is_no_database_is_refused_by_every_subcommand),

@@ -300,6 +300,10 @@ static void say_why(FILE *out, const contrast *c, const limit limits[2])
         effect e = effect_of(l->stage);
         if (isfinite(e.whole))
             say_cause(out, &e);
+    } else if (is_in_stage) {
+        fprintf(out, "What makes %c the slower one is ", "AB"[slower]);
+        weir_text_put(out, l->stage->sides[slower].name);
+        fprintf(out, ", which %c does not have.\n", "BA"[slower]);
     } else if (l->kind > LIMIT_STAGE)
         fprintf(out, "What makes %c the slower one is %s.\n", "AB"[slower], what[l->kind]);
 }
@@ -567,7 +571,8 @@ const tool_command tool_compare = {
     .summary = "two runs side by side, and where their difference comes from",
     .help =
         "Compares the last run of B with the last run of A (or those that --run and --run-b say): throughput, times "
-        "and waits of each stage and queue. Stages are the same if their names are, but for the number of slots.\n\n"
+        "and waits of each stage and queue. Stages are the same if their names are, but for the number of slots and, "
+        "where one pipeline has more stages than the other, for their place.\n\n"
         "change is B against A, in percent of A, or, for shares, in points. The range holds the true change with 95 "
         "% "
         "certainty, as far as the laps tell: from how much the figure differs from lap to lap (a jackknife over up "

@@ -193,6 +193,63 @@ static void add_up(contrast_side *side)
         add_batch(&side->all, &side->batches[i]);
 }
 
+/* -- stages that have another place in the other pipeline, because it has more of them or fewer */
+
+/* "decode" of "0:1:decode" */
+static const char *name_in(const char *key)
+{
+    const char *name = key;
+    for (int i = 0; i < 2; i++) {
+        const char *colon = strchr(name, ':');
+        name = colon ? colon + 1 : name;
+    }
+    return name;
+}
+
+static bool is_only_of(const contrast_pair *pair, int side)
+{
+    return pair->sides[side].name && !pair->sides[!side].name;
+}
+
+/* The one that only that side has, of the same name but for its place; NULL where there are several, or none. */
+static contrast_pair *find_only(const contrast *c, int side, const contrast_pair *like)
+{
+    contrast_pair *found = NULL;
+    for (size_t i = 0; i < c->num_pairs; i++) {
+        contrast_pair *pair = &c->pairs[i];
+        if (!is_only_of(pair, side) || pair->is_queue != like->is_queue ||
+            strcmp(name_in(pair->key), name_in(like->key)) != 0)
+            continue;
+        if (found)
+            return NULL;
+        found = pair;
+    }
+    return found;
+}
+
+/* Has the pair of A's side only, which must not be used any more, become part of B's. */
+static void join(contrast *c, contrast_pair *a, contrast_pair *b)
+{
+    size_t behind = c->num_pairs - (size_t)(a - c->pairs) - 1;
+    b->sides[0] = a->sides[0];
+    memmove(b->key, name_in(b->key), strlen(name_in(b->key)) + 1);
+    free(a->key);
+    memmove(a, a + 1, behind * sizeof *a);
+    c->num_pairs--;
+}
+
+/* What only B has comes last, so that what is joined with it stays in the order of both pipelines. */
+static void join_moved(contrast *c)
+{
+    for (size_t i = 0; i < c->num_pairs;) {
+        contrast_pair *a = &c->pairs[i], *b = is_only_of(a, 0) ? find_only(c, 1, a) : NULL;
+        if (b && find_only(c, 0, b) == a)
+            join(c, a, b);
+        else
+            i++;
+    }
+}
+
 int contrast_read(contrast *c, int side, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
     int status = add_stages(c, reader, filter, error);
@@ -202,6 +259,8 @@ int contrast_read(contrast *c, int side, weir_reader *reader, const weir_filter 
         status = add_laps(c, side, WEIR_RECORD_QUEUE, reader, filter, error);
     for (size_t i = 0; i < c->num_pairs; i++)
         add_up(&c->pairs[i].sides[side]);
+    if (side == 1)
+        join_moved(c);
     return status;
 }
 

@@ -54,7 +54,7 @@ typedef struct contrast_side {
 } contrast_side;
 
 typedef struct contrast_pair {
-    char *key; /* the name without its bracket */
+    char *key; /* the name without its bracket, and without its place where the sides differ in that */
     bool is_queue;
     contrast_side sides[2];
 } contrast_pair;
@@ -65,7 +65,7 @@ typedef struct contrast {
     size_t num_pairs;
 } contrast;
 
-/* Adds the laps of side 0 or 1; also after a failure contrast_free() is to be called. */
+/* Adds the laps of side 0, or then those of side 1; also after a failure contrast_free() is to be called. */
 int contrast_read(contrast *c, int side, weir_reader *reader, const weir_filter *filter, weir_error *error);
 void contrast_free(contrast *c);
 
