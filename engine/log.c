@@ -8,10 +8,26 @@ enum { MAX_LINE = 4096 };
 
 static const char *const level_names[] = { "error", "warning", "info", "debug" };
 
+/* Names of files may hold newlines, and what moves a terminal's cursor. */
+static void escape(const char *line, char *escaped)
+{
+    for (const unsigned char *c = (const unsigned char *)line; *c; c++) {
+        if (*c == '\n')
+            escaped += sprintf(escaped, "\\n");
+        else if (*c < 0x20 || *c == 0x7f)
+            escaped += sprintf(escaped, "\\x%02x", *c);
+        else
+            *escaped++ = (char)*c;
+    }
+    *escaped = '\0';
+}
+
 static void log_to_stderr(void *self, weir_log_level level, const char *line)
 {
     (void)self;
-    fprintf(stderr, "weir: %s: %s\n", level_names[level], line);
+    char escaped[4 * MAX_LINE]; /* "\x1b" is four times as long */
+    escape(line, escaped);
+    fprintf(stderr, "weir: %s: %s\n", level_names[level], escaped); /* at once: threads may log together */
 }
 
 /* Set before any pipeline runs, so not guarded. */

@@ -109,10 +109,9 @@ static void a_line_of_more_than_4095_bytes_is_cut(void **state)
     assert_int_equal(length, 4095);
 }
 
-/* stderr is a file while the line is written. */
-static void null_gives_the_log_back_to_stderr(void **state)
+/* Gives the log back to stderr, which is a file while the line is written. */
+static void assert_on_stderr(const char *message, const char *expected)
 {
-    (void)state;
     char line[256] = "";
     FILE *file = tmpfile();
     assert_non_null(file);
@@ -120,12 +119,24 @@ static void null_gives_the_log_back_to_stderr(void **state)
     FILE *kept = stderr;
     stderr = file;
     weir_log_to(NULL, NULL);
-    weir_log(WEIR_LOG_ERROR, "the disk is full");
+    weir_log(WEIR_LOG_ERROR, "%s", message);
     stderr = kept;
     rewind(file);
     assert_non_null(fgets(line, sizeof line, file));
-    assert_string_equal(line, "weir: error: the disk is full\n");
+    assert_string_equal(line, expected);
     fclose(file);
+}
+
+static void null_gives_the_log_back_to_stderr(void **state)
+{
+    (void)state;
+    assert_on_stderr("the disk is full", "weir: error: the disk is full\n");
+}
+
+static void control_characters_do_not_reach_the_terminal(void **state)
+{
+    (void)state;
+    assert_on_stderr("a\nb\x1b[31m\t\xc3\xbc.mp4", "weir: error: a\\nb\\x1b[31m\\x09\xc3\xbc.mp4\n");
 }
 
 static void *log_lines(void *argument)
@@ -160,6 +171,7 @@ int main(void)
         TEST(a_line_comes_as_it_was_formatted),
         TEST(a_line_of_more_than_4095_bytes_is_cut),
         TEST(null_gives_the_log_back_to_stderr),
+        TEST(control_characters_do_not_reach_the_terminal),
         TEST(several_threads_may_log_at_once),
     };
     return RUN_TESTS(tests);

@@ -1,4 +1,4 @@
-/* The log: one line a call, to stderr unless the program takes it. */
+/* The log: one line a call, to stderr, control characters as \n and \x1b, unless the program takes it. */
 #ifndef WEIR_LOG_H
 #define WEIR_LOG_H
 
