@@ -289,12 +289,14 @@ static int run(tool_call *call)
     if (status != WEIR_OK)
         return tool_fail(call, &error);
     exit_status = tool_finish(call);
-    if (exit_status == TOOL_DONE && count == 0)
+    if (exit_status != TOOL_DONE)
+        return exit_status;
+    if (count == 0)
         return tool_nothing(call,
                             settings.kind == KIND_ITEMS
                                 ? "no items were recorded (item_stats); --of laps or --of failures may know more"
                                 : TOOL_NO_LAPS);
-    if (count && !has_items && settings.kind == KIND_ALL && tool_format(call) == TABLE_TEXT)
+    if (!has_items && settings.kind == KIND_ALL && tool_format(call) == TABLE_TEXT)
         puts("\nOf tasks that succeeded only the longest of each lap is known: this run has not recorded its items "
              "(item_stats).");
     return tool_finish(call);
