@@ -65,7 +65,9 @@ const tool_command tool_merge = {
         "runs already. A run is known by node, rank, process, start and command line: one that is there already is "
         "left as it is, or, if it went on since it was copied, replaced. So the same command may be given again "
         "and again, also while the runs go on, and nothing counts twice.\n\n"
-        "Runs get new numbers. Each database is copied as a whole or not at all; those before one that failed stay.",
+        "Runs get new numbers. Each database is copied as a whole or not at all; those before one that failed stay. "
+        "A "
+        "first database of an older schema is brought up to date, as by weir check --migrate.",
     .examples = "weir merge job.db rank0.db rank1.db rank2.db\n"
                 "weir query job.db --by run,node\n"
                 "weir summary job.db --run all\n",
