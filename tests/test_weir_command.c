@@ -847,6 +847,23 @@ static void plot_shows_curves_that_lie_on_the_frame(void **state)
     expect("weir plot a.db --name src --terminal | sed -n '/occupancy/,/level/p' | grep ' 0 % *[*][*][*]'", DONE);
 }
 
+static void plot_names_every_stage_however_many(void **state)
+{
+    (void)state;
+    skip_without_gnuplot();
+    for (int i = 0; i < 5; i++) {
+        weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "node", i, 1000 + 100 * i);
+        record_lap(writer, &(invented_lap){ .at = 1010 + 100 * i, .num_tasks = 4 });
+        recording_end(writer, 1010 + 100 * i);
+    }
+    expect("weir plot a.db --run all --name '*_queue' -o a.svg && cat a.svg", DONE);
+    assert_has(out, ">run 5 0:2:sink_queue<");
+    const char *label = strstr(out, ">run 5 0:2:sink_queue<");
+    while (strncmp(label, "translate(", 10) != 0)
+        label--;
+    assert_in_range(atoi(label + 10), 1, 12 * 96 - 1); /* within the picture */
+}
+
 static void plot_tells_runs_apart(void **state)
 {
     (void)state;
@@ -1124,6 +1141,7 @@ int main(void)
         TEST(plot_draws_many_laps_as_fewer),
         TEST(plot_draws_nothing_of_what_there_is_nothing_of),
         TEST(plot_shows_curves_that_lie_on_the_frame),
+        TEST(plot_names_every_stage_however_many),
         TEST(plot_tells_runs_apart),
         TEST(wrong_options_are_refused_with_their_name),
         TEST(names_with_quotes_and_newlines_stay_in_their_place),

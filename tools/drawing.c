@@ -518,6 +518,7 @@ static void put_legend(const drawing *d, const figure *f)
     const drawing_plan *plan = d->plan;
     fprintf(d->out,
             "unset object\nunset label\nunset arrow\nunset xlabel\nunset border\nunset tics\nunset logscale y\n"
+            "set tmargin at screen 1\nset bmargin at screen 0\n" /* names that had no room in it would be left out */
             "set yrange [0:1]\nset key at screen %.5f, screen %.5f left top vertical Left reverse samplen 2.5\nplot ",
             (f->right_in + beside_in) / plan->width_in, (plan->height_in - top_in - title_in) / plan->height_in);
     for (size_t i = 0; i < f->num_lines; i++) {
