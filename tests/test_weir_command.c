@@ -317,10 +317,12 @@ static void query_keeps_the_best_of_many_laps(void **state)
 static void query_lists_what_there_is(void **state)
 {
     (void)state;
-    expect("weir query job.db --list nodes --run all --json", DONE);
+    expect("weir query job.db --list nodes --json", DONE);
     assert_json("$[1].node_id", "beta");
-    expect("weir query job.db --list runs --run all --csv", DONE);
+    expect("weir query job.db --list runs --csv", DONE);
     assert_int_equal(assert_is_csv(), 2);
+    expect("weir query job.db --list runs --run last --csv", DONE);
+    assert_int_equal(assert_is_csv(), 1);
     expect("weir query job.db --list phases --json", DONE);
     assert_json("$[1].phase", "train");
     assert_json("$[1].last_step", "19");

@@ -496,7 +496,9 @@ static int query_records(const tool_call *call, weir_reader *reader, weir_filter
 static int answer(const tool_call *call, weir_reader *reader, weir_filter *filter, int64_t *count, weir_error *error)
 {
     bool queues = settings.queues || settings.by & BY_QUEUE;
-    if (settings.by & (BY_RUN | BY_NODE) && !call->shared.run_given)
+    bool tells_runs =
+        settings.by & (BY_RUN | BY_NODE) || settings.list == RECORD_TABLE_RUNS || settings.list == RECORD_TABLE_NODES;
+    if (tells_runs && !call->shared.run_given)
         filter->run_id = WEIR_ALL_RUNS;
     if (settings.list >= 0)
         return query_records(call, reader, filter, count, error);
@@ -536,8 +538,8 @@ const tool_command tool_query = {
     .summary = "figures by stage, queue, lap, step, phase, node, run or time",
     .help =
         "Adds the figures up by what --by says, and prints a row for each group. There is always one for each stage "
-        "(or, with --by queue or --queues, for each queue). Without --run it is the last run; by run or node, all of "
-        "them.\n\n"
+        "(or, with --by queue or --queues, for each queue). Without --run it is the last run; by run or node, and of "
+        "the lists of runs and nodes, all of them.\n\n"
         "By step and by phase needs a program that marks them (weir_mark_step, weir_mark_phase). job-phase is "
         "startup, loop or finish, whatever the phases of the loop are called; share is that phase's part of the "
         "time. By lap nothing is added up: each lap is a row, in the order of time; sorted, it is the first ten of "
@@ -556,7 +558,7 @@ const tool_command tool_query = {
                 "# every rank of a job in one line\n"
                 "weir query job.db --by run,node --name decode --sort avg\n"
                 "weir query pipeline_stats.db --by lap --name decode --steps 1000:2000 --csv\n"
-                "weir query pipeline_stats.db --list nodes --run all\n",
+                "weir query pipeline_stats.db --list nodes\n",
     .shared = TOOL_FILTER | TOOL_FORMAT,
     .default_run = WEIR_LAST_RUN,
     .options = rows,

@@ -10,7 +10,7 @@
 
 /* Names of the tables, NULL at the end: "runs", "stages", … */
 extern const char *const record_table_names[];
-enum { RECORD_TABLE_RUNS };
+enum { RECORD_TABLE_RUNS, RECORD_TABLE_NODES };
 
 /*
  * Writes one of them, known by its place above, and counts its rows (num_rows may be NULL). WEIR_OK, or
