@@ -66,6 +66,7 @@ weir_report *report_failure(const weir_slot *slot)
 weir_report *report_event(const char *name, const char *category, const char *detail)
 {
     char *texts;
+    category = category ? category : "";
     detail = detail ? detail : "";
     weir_report *report = report_new(strlen(name) + strlen(category) + strlen(detail) + 3, &texts);
     if (!report)

@@ -1207,13 +1207,16 @@ static void a_program_may_add_events_of_its_own(void **state)
     weir_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .observer = &recorder.observer });
     assert_int_equal(weir_pipeline_event(pipeline, "epoch", "training", NULL), WEIR_OK);
+    assert_int_equal(weir_pipeline_event(pipeline, "checkpoint", NULL, "model.pt"), WEIR_OK);
     gate_open(&gate);
     drain_all(pipeline);
     weir_free(pipeline);
-    assert_int_equal(recorder.num_events, 1);
+    assert_int_equal(recorder.num_events, 2);
     assert_string_equal(recorder.events[0].name, "epoch");
     assert_string_equal(recorder.events[0].category, "training");
     assert_string_equal(recorder.events[0].detail, "");
+    assert_string_equal(recorder.events[1].category, "");
+    assert_string_equal(recorder.events[1].detail, "model.pt");
     recorder_free(&recorder);
     ledger_close(&ledger);
 }

@@ -267,7 +267,7 @@ WEIR_API void weir_snapshot_free(weir_snapshot *snapshot);
 /* As text: a line for each stage, queue and task. */
 WEIR_API void weir_snapshot_print(const weir_snapshot *snapshot, FILE *file);
 
-/* Adds an event to what the observers are told. Strings are copied; detail may be NULL. Any thread.
+/* Adds an event to what the observers are told. Strings are copied; category and detail may be NULL. Any thread.
    WEIR_OK or WEIR_ENOMEM. */
 WEIR_API int weir_pipeline_event(weir_pipeline *pipeline, const char *name, const char *category, const char *detail);
 
