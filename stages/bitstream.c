@@ -86,25 +86,52 @@ static walk walk_of(const AVCodecParameters *codec, const AVPacket *packet, int 
 
 /* ---- H.264 --------------------------------------------------------------------------------------------------- */
 
-/* Does this SEI unit promise exact pictures from here on in output order (recovery_frame_cnt = 0, exact_match_flag)? */
+/* The bytes of a unit as they were before 00 00 03 was made of 00 00 wherever a start code might have come about. */
+typedef struct payload {
+    const uint8_t *at;
+    const uint8_t *end;
+    unsigned num_zeros; /* in a row, up to here */
+} payload;
+
+static bool next_byte(payload *bytes, uint8_t *byte)
+{
+    if (bytes->num_zeros >= 2 && bytes->at < bytes->end && *bytes->at == 3) {
+        bytes->at++;
+        bytes->num_zeros = 0;
+    }
+    if (bytes->at >= bytes->end)
+        return false;
+    *byte = *bytes->at++;
+    bytes->num_zeros = *byte ? 0 : bytes->num_zeros + 1;
+    return true;
+}
+
+/* A message's type or size: 255 for each byte of that value, and the one behind them. */
+static bool next_number(payload *bytes, size_t *number)
+{
+    uint8_t byte = UINT8_MAX;
+    for (*number = 0; byte == UINT8_MAX; *number += byte) {
+        if (!next_byte(bytes, &byte))
+            return false;
+    }
+    return true;
+}
+
+/* Does this SEI unit promise exact pictures from here on in output order (recovery_frame_cnt = 0, exact_match_flag)? Where
+   the units have no lengths, those behind it are not part of it. */
 static bool promises_recovery(const uint8_t *unit, size_t size_bytes)
 {
-    enum { RECOVERY_POINT = 6, COUNT_IS_0_AND_EXACT = 0xc0 };
-    size_t at = 1;
-    while (at + 2 < size_bytes) {
-        unsigned type = 0;
-        size_t length = 0;
-        for (; at < size_bytes && unit[at] == 0xff; at++)
-            type += 0xff;
-        type += at < size_bytes ? unit[at++] : 0;
-        for (; at < size_bytes && unit[at] == 0xff; at++)
-            length += 0xff;
-        length += at < size_bytes ? unit[at++] : 0;
+    enum { RECOVERY_POINT = 6, COUNT_IS_0_AND_EXACT = 0xc0, START_CODE_BYTES = 3 };
+    const uint8_t *end = unit + size_bytes;
+    const uint8_t *next = behind_start_code(unit, end);
+    payload bytes = { .at = unit + 1, .end = next < end ? next - START_CODE_BYTES : end };
+    size_t type, length;
+    uint8_t byte = 0;
+    while (next_number(&bytes, &type) && next_number(&bytes, &length)) {
         if (type == RECOVERY_POINT)
-            return at < size_bytes && (unit[at] & COUNT_IS_0_AND_EXACT) == COUNT_IS_0_AND_EXACT;
-        if (length > size_bytes - at)
-            return false;
-        at += length;
+            return next_byte(&bytes, &byte) && (byte & COUNT_IS_0_AND_EXACT) == COUNT_IS_0_AND_EXACT;
+        while (length > 0 && next_byte(&bytes, &byte))
+            length--;
     }
     return false;
 }

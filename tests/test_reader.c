@@ -170,6 +170,9 @@ static const clip clips[] = {
       WEIR_READER_INDEXED },
     { "stream.ts", SOURCE X264 "-bf 3 -g 12", WEIR_READER_INDEXED },
     { "open_group.ts", SOURCE X264 "-bf 3 -g 12 -x264-params open-gop=1", WEIR_READER_PLAIN },
+    /* A packet is one with start codes, and each has an SEI unit in front. */
+    { "interlaced.ts", SOURCE X264 "-bf 3 -g 250 -flags +ildct+ilme -x264-params interlaced=1:b-pyramid=normal",
+      WEIR_READER_INDEXED },
     { "no_cues.mkv", SOURCE X264 "-bf 3 -g 12 -f matroska -live 1", WEIR_READER_INDEXED },
     { "bare.h264", SOURCE X264 "-bf 3 -g 12", WEIR_READER_COUNTED },
     { "h264.avi", SOURCE X264 "-bf 2 -g 12", WEIR_READER_PLAIN },
