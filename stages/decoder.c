@@ -284,11 +284,7 @@ static bool times_are_known(weir_decoder *decoder)
         return true; /* HEVC's are then missing, which is seen where they are wanted */
     if (read_packet(decoder) < 0)
         return true; /* and will fail where it can be told */
-    decoder->first = av_packet_alloc();
-    if (!decoder->first)
-        return false;
-    av_packet_move_ref(decoder->first, decoder->packet);
-    return stream->start_time != AV_NOPTS_VALUE;
+    return weir_decoder_unread(decoder, NULL) == WEIR_OK && stream->start_time != AV_NOPTS_VALUE;
 }
 
 /* Opens the container and chooses the stream. */
@@ -336,6 +332,15 @@ int weir_decoder_read(weir_decoder *decoder, weir_error *error)
         return WEIR_OK;
     rc = rc == AVERROR_EOF ? WEIR_OK : note_damage(decoder, rc, error);
     return rc == WEIR_OK ? WEIR_EOF : rc;
+}
+
+int weir_decoder_unread(weir_decoder *decoder, weir_error *error)
+{
+    decoder->first = av_packet_alloc();
+    if (!decoder->first)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    av_packet_move_ref(decoder->first, decoder->packet);
+    return WEIR_OK;
 }
 
 int weir_decoder_send(weir_decoder *decoder, const AVPacket *packet, weir_error *error)

@@ -34,7 +34,7 @@ typedef struct weir_decoder {
     AVFormatContext *format;
     AVCodecContext *codec;
     AVStream *stream;
-    AVPacket *first;           /* read while opening, and still to come; NULL = none */
+    AVPacket *first;           /* has been read, and is still to come; NULL = none */
     bool draining;             /* all packets are in */
     unsigned num_drain_errors; /* since then */
     uint64_t num_errors;       /* packets that could not be read or decoded */
@@ -59,10 +59,12 @@ int weir_decoder_next(weir_decoder *decoder, weir_error *error);
 /*
  * The steps that weir_decoder_next() is made of, for those who choose the packets themselves. Damage is counted, as there.
  * read: the next packet of the stream is in decoder->packet; WEIR_EOF = there is none.
+ * unread: that packet will come again.
  * send: a packet (NULL = there are no more) for the codec, after weir_decoder_receive() has asked for it.
  * receive: WEIR_OK (decoder->frame is set), WEIR_MORE (needs a packet) or WEIR_EOF.
  */
 int weir_decoder_read(weir_decoder *decoder, weir_error *error);
+int weir_decoder_unread(weir_decoder *decoder, weir_error *error);
 int weir_decoder_send(weir_decoder *decoder, const AVPacket *packet, weir_error *error);
 int weir_decoder_receive(weir_decoder *decoder, weir_error *error);
 

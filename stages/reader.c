@@ -1,7 +1,7 @@
 /*
  * Which way a file is read is decided when it is opened. All frames need no index and are read plainly. For the first few
  * the packets are read that they are certain to be in, so that none is decoded that they do not need; where the dts do
- * not tell which those are, they are read plainly, too.
+ * not tell which those are, or it would be too much to keep, they are read plainly, too.
  *
  * Else all packets are read once and indexed, and kept if they are not too many. If the index can be trusted, decoding
  * goes in runs: from a packet that is a clean start to the last packet that the run's targets need, without those that
@@ -129,28 +129,51 @@ static bool has_first(const weir_frame_reader *reader, first_frames *first)
     return first->num_shown >= first->count && entry->dts != AV_NOPTS_VALUE && entry->dts >= first->last_pts;
 }
 
-/* Reads all packets into the index; with a count, so many that the first `count` frames are among them. */
-static int scan(weir_frame_reader *reader, uint32_t count, weir_error *error)
+static int end_scan(weir_frame_reader *reader, weir_error *error)
+{
+    reader->file_packet = reader->index.num_packets;
+    return weir_index_end(&reader->index, reader->decoder->stream) == WEIR_OK ? WEIR_OK : fail_memory(error);
+}
+
+/* Reads all packets into the index. */
+static int scan(weir_frame_reader *reader, weir_error *error)
+{
+    int rc = WEIR_OK;
+    while (rc == WEIR_OK && (rc = weir_decoder_read(reader->decoder, error)) == WEIR_OK)
+        rc = add_packet(reader, error);
+    return rc == WEIR_EOF ? end_scan(reader, error) : rc;
+}
+
+/* May decoder->packet be looked at, too? No further than packets are kept: some sources cannot be read twice. */
+static bool may_look_on(const weir_frame_reader *reader, uint32_t count)
 {
     enum { MAX_FURTHER = 64 };
-    weir_index *index = &reader->index;
+    const AVPacket *packet = reader->decoder->packet;
+    return reader->index.num_packets < (size_t)count + MAX_FURTHER &&
+           reader->cached_bytes + (size_t)packet->size + sizeof *packet <= reader->max_cached_bytes;
+}
+
+/* Reads so many packets into the index that the first `count` frames are among them; or else it is not trusted, and what
+   there is of it is in the cache. */
+static int look_ahead(weir_frame_reader *reader, uint32_t count, weir_error *error)
+{
+    weir_decoder *decoder = reader->decoder;
     first_frames first = { .count = count, .last_pts = INT64_MIN };
     bool is_enough = false;
     int rc = WEIR_OK;
-    while (rc == WEIR_OK && !is_enough && (rc = weir_decoder_read(reader->decoder, error)) == WEIR_OK) {
-        rc = add_packet(reader, error);
-        if (rc != WEIR_OK || count == 0)
-            continue;
-        is_enough = has_first(reader, &first);
-        if (!is_enough && index->num_packets >= (size_t)count + MAX_FURTHER) {
-            index->distrust = "it is not clear which frames are the first";
-            is_enough = true;
+    while (rc == WEIR_OK && !is_enough && (rc = weir_decoder_read(decoder, error)) == WEIR_OK) {
+        if (!may_look_on(reader, count)) {
+            reader->index.distrust = "it is not clear which frames are the first";
+            rc = weir_decoder_unread(decoder, error);
+            break;
         }
+        rc = add_packet(reader, error);
+        is_enough = rc == WEIR_OK && has_first(reader, &first);
     }
     if (rc != WEIR_OK && rc != WEIR_EOF)
         return rc;
-    reader->file_packet = index->num_packets;
-    return weir_index_end(index, reader->decoder->stream) == WEIR_OK ? WEIR_OK : fail_memory(error);
+    reader->is_read = rc == WEIR_EOF;
+    return end_scan(reader, error);
 }
 
 /* To the beginning of the file, whatever its container is able to: with the codec's state new, too. */
@@ -594,13 +617,9 @@ int weir_frame_reader_open(weir_frame_reader *reader, const char *path, uint64_t
     int rc = weir_decoder_open(reader->decoder, path, error);
     if (rc != WEIR_OK || (is_plain && (count == 0 || count > max_first_frames || !has_dts(reader->decoder))))
         return rc;
-    rc = scan(reader, count, error);
-    if (rc == WEIR_OK && is_plain && reader->index.distrust) {
-        if (reader->cache)
-            return WEIR_OK;
-        reader->decoder->num_errors = 0; /* they come again */
-        return reopen(reader, error);
-    }
+    rc = is_plain ? look_ahead(reader, count, error) : scan(reader, error);
+    if (rc == WEIR_OK && is_plain && reader->index.distrust)
+        return reader->num_cached == reader->index.num_packets ? WEIR_OK : fail_memory(error);
     if (rc == WEIR_OK)
         rc = choose(reader, seq, error);
     if (rc == WEIR_OK && reader->way == WEIR_READER_COUNTED && reader->num_targets > 0)
@@ -612,6 +631,8 @@ int weir_frame_reader_open(weir_frame_reader *reader, const char *path, uint64_t
 static int decode_plain(weir_frame_reader *reader, weir_error *error)
 {
     weir_decoder *decoder = reader->decoder;
+    if (reader->is_read)
+        return next_of_all(reader, error);
     while (reader->run_packet < reader->num_cached) {
         int rc = weir_decoder_receive(decoder, error);
         if (rc == WEIR_MORE)

@@ -45,6 +45,7 @@ typedef struct weir_frame_reader {
     size_t max_cached; /* there is room for */
     size_t cached_bytes;
     size_t file_packet; /* not cached: the one that the demuxer gives next */
+    bool is_read;       /* plain: all packets are in the index already, and in the cache */
     bool cannot_seek;
 
     weir_target *targets; /* by frame; NULL if the way is plain */

@@ -2,6 +2,7 @@
  * The reader: whichever way a frame is got at, it is the frame that reading from the beginning gives, with its pixels and
  * its timestamp. Frames are compared as the decoder gives them, before any scaling.
  */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <glob.h>
@@ -222,6 +224,7 @@ static const clip clips[] = {
     { "mpeg4.mp4", SOURCE "-c:v mpeg4 -bf 2 -g 12", WEIR_READER_PLAIN },
     { "mpeg4.avi", SOURCE "-c:v mpeg4 -bf 2 -g 12", WEIR_READER_COUNTED },
     { "mjpeg.avi", SOURCE "-c:v mjpeg -pix_fmt yuvj420p", WEIR_READER_INDEXED },
+    { "raw.y4m", SOURCE "-pix_fmt yuv420p", WEIR_READER_PLAIN },
     { "flash.flv", SOURCE "-c:v flv -g 12", WEIR_READER_COUNTED },
 };
 
@@ -420,7 +423,7 @@ static void every_so_many_frames_are_the_same(void **state)
 static void check_first(const char *path, weir_frame_reader_way way, setting how)
 {
     static const uint32_t counts[] = { 1, 7, 45 };
-    bool is_looked_ahead = way == WEIR_READER_INDEXED && strstr(path, ".mp4");
+    bool is_looked_ahead = way == WEIR_READER_INDEXED && strstr(path, ".mp4") && how.max_cached_bytes;
     for (size_t i = 0; is_whole() && how.far_bytes != 1 && i < sizeof counts / sizeof counts[0]; i++) {
         how.sampling = (weir_sampling){ .count = counts[i] };
         read_film(path, &how, &chosen);
@@ -435,6 +438,30 @@ static void the_first_frames_are_the_same(void **state)
 {
     (void)state;
     for_all_samples(check_first);
+}
+
+/* As from a pipe, which what is read of it has left; however few of the packets are kept. */
+static void the_first_frames_need_one_reading(void **state)
+{
+    (void)state;
+    static const size_t max_cached_bytes[] = { 0, 100000, 300000, CACHE_BYTES };
+    const char *path = make_clip("raw.y4m");
+    char pipe[32] = "";
+    if (!path)
+        return;
+    read_film(path, &(setting){ 0 }, &all);
+    for (size_t i = 0; i < sizeof max_cached_bytes / sizeof max_cached_bytes[0]; i++) {
+        int file = open(path, O_RDONLY);
+        assert_true(file >= 0);
+        snprintf(pipe, sizeof pipe, "pipe:%d", file);
+        setting how = { .sampling = { .count = 16 }, .max_cached_bytes = max_cached_bytes[i] };
+        read_film(pipe, &how, &chosen);
+        close(file);
+        assert_int_equal(chosen.num_shots, 16);
+        for (size_t frame = 0; frame < chosen.num_shots; frame++)
+            assert_shot(pipe, "the first", frame, frame);
+    }
+    check_way(pipe, WEIR_READER_INDEXED);
 }
 
 static void check_keys(const char *path, weir_frame_reader_way way, setting how)
@@ -522,6 +549,7 @@ int main(void)
         cmocka_unit_test(a_frame_alone_is_the_same),
         cmocka_unit_test(every_so_many_frames_are_the_same),
         cmocka_unit_test(the_first_frames_are_the_same),
+        cmocka_unit_test(the_first_frames_need_one_reading),
         cmocka_unit_test(keyframes_are_the_same),
         cmocka_unit_test(frames_behind_damage_keep_their_numbers),
     };
