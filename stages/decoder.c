@@ -106,6 +106,12 @@ static bool is_still_image(const AVFormatContext *format)
     return name_bytes > strlen("_pipe") && strcmp(name + name_bytes - strlen("_pipe"), "_pipe") == 0;
 }
 
+/* Matroska's header may turn out not to be enough, and then the file is opened again: see times_are_known(). */
+static bool can_reopen(const AVFormatContext *format)
+{
+    return format->pb && (format->pb->seekable & AVIO_SEEKABLE_NORMAL);
+}
+
 /*
  * Does the container's header hold all that the probe (avformat_find_stream_info) would find? The probe decodes frames
  * to fill in what containers without a full header lack; where there is one stream of our kind, fully described, its result
@@ -117,7 +123,8 @@ static bool header_is_complete(const weir_decoder *decoder)
     const AVCodecParameters *only = NULL;
     if (is_still_image(format))
         return true;
-    if (!container_is(format, "mp4") && !container_is(format, "matroska"))
+    bool is_matroska = container_is(format, "matroska");
+    if ((!is_matroska && !container_is(format, "mp4")) || (is_matroska && !can_reopen(format)))
         return false;
     for (unsigned i = 0; i < format->nb_streams; i++) {
         const AVCodecParameters *parameters = format->streams[i]->codecpar;

@@ -464,6 +464,25 @@ static void the_first_frames_need_one_reading(void **state)
     check_way(pipe, WEIR_READER_INDEXED);
 }
 
+/* Nor does a look at the first packet's time take another. */
+static void times_below_zero_need_one_reading(void **state)
+{
+    (void)state;
+    const char *path = make_clip("before_zero.webm");
+    char pipe[32];
+    if (!path)
+        return;
+    read_film(path, &(setting){ 0 }, &all);
+    int file = open(path, O_RDONLY);
+    assert_true(file >= 0);
+    snprintf(pipe, sizeof pipe, "pipe:%d", file);
+    read_film(pipe, &(setting){ 0 }, &chosen);
+    close(file);
+    assert_int_equal(chosen.num_shots, all.num_shots);
+    for (size_t frame = 0; frame < chosen.num_shots; frame++)
+        assert_shot(pipe, "all", frame, frame);
+}
+
 static void check_keys(const char *path, weir_frame_reader_way way, setting how)
 {
     how.sampling = (weir_sampling){ .what = WEIR_SAMPLE_KEYFRAMES };
@@ -550,6 +569,7 @@ int main(void)
         cmocka_unit_test(every_so_many_frames_are_the_same),
         cmocka_unit_test(the_first_frames_are_the_same),
         cmocka_unit_test(the_first_frames_need_one_reading),
+        cmocka_unit_test(times_below_zero_need_one_reading),
         cmocka_unit_test(keyframes_are_the_same),
         cmocka_unit_test(frames_behind_damage_keep_their_numbers),
     };
