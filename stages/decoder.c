@@ -417,11 +417,24 @@ int weir_decoder_restart(weir_decoder *decoder, weir_error *error)
     return open_codec(decoder, codec, error);
 }
 
+uint64_t weir_decoder_count_frames(const weir_decoder *decoder)
+{
+    AVStream *stream = decoder->stream;
+    int num_entries = container_is(decoder->format, "mp4") ? avformat_index_get_entries_count(stream) : 0;
+    uint64_t num_frames = 0;
+    if (stream->nb_frames <= 0)
+        return 0;
+    for (int i = 0; i < num_entries; i++)
+        num_frames += !(avformat_index_get_entry(stream, i)->flags & AVINDEX_DISCARD_FRAME);
+    return num_frames > 0 ? num_frames : (uint64_t)stream->nb_frames;
+}
+
 uint64_t weir_decoder_estimate_frames(const weir_decoder *decoder)
 {
     const AVStream *stream = decoder->stream;
-    if (stream->nb_frames > 0)
-        return (uint64_t)stream->nb_frames;
+    uint64_t num_frames = weir_decoder_count_frames(decoder);
+    if (num_frames > 0)
+        return num_frames;
 
     AVRational rate = stream->avg_frame_rate.num > 0 ? stream->avg_frame_rate : stream->r_frame_rate;
     int64_t duration = stream->duration;

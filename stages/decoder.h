@@ -79,7 +79,10 @@ void weir_decoder_flush(weir_decoder *decoder);
    after which only weir_decoder_close() is possible. */
 int weir_decoder_restart(weir_decoder *decoder, weir_error *error);
 
-/* How many frames the header promises; 0 = it does not. A guess: not to be trusted. */
+/* How many frames the header lists, without those that an edit list leaves out; 0 = it lists none. */
+uint64_t weir_decoder_count_frames(const weir_decoder *decoder);
+
+/* The same, or as many as the duration has room for; 0 = unknown. A guess: not to be trusted. */
 uint64_t weir_decoder_estimate_frames(const weir_decoder *decoder);
 
 /* Leaves the file; the decoder is ready for the next. */

@@ -270,11 +270,11 @@ static int next_picture(video_worker *worker, const weir_video_config *video, we
 /* How many frames there should be: those asked for or, where all are and all have come, as many as the header counts. */
 static uint64_t count_expected(const video_worker *worker, const weir_video_config *video)
 {
-    int64_t counted = worker->decoder.stream->nb_frames;
+    uint64_t counted = weir_decoder_count_frames(&worker->decoder);
     uint32_t count = video->sampling.count;
-    if (!worker->pictures.is_ended || counted <= 0 || !weir_sampling_is_plain(&video->sampling))
+    if (!worker->pictures.is_ended || counted == 0 || !weir_sampling_is_plain(&video->sampling))
         return worker->num_frames + worker->reader.num_missing;
-    return count && count < (uint64_t)counted ? count : (uint64_t)counted;
+    return count && count < counted ? count : counted;
 }
 
 /* All that came has come. Is it enough of what was asked for? */

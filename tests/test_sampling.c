@@ -460,6 +460,25 @@ static void tolerance_counts_and_strictness_fails(void **state)
     assert_int_equal(error.status, WEIR_OK);
 }
 
+/* What an edit list leaves out of a whole file is not lost. */
+static void frames_that_are_not_to_be_shown_are_not_missed(void **state)
+{
+    (void)state;
+    weir_error error = { 0 };
+    char arguments[4096];
+    (void)make_truncated();
+    snprintf(arguments, sizeof arguments, "-ss 0.3 -t 1.2 -i '%s' -c copy", clips_path("faststart.mp4"));
+    const char *path = clips_make("trimmed.mp4", arguments);
+    for (uint32_t count = 0; count <= 60; count += 30) {
+        weir_video_config config = config_of((weir_sampling){ .count = count });
+        config.min_share = 1;
+        weir_frames *frames = try_sample(path, &config, &error);
+        if (!frames)
+            fail_msg("%s", error.message);
+        weir_frames_free(frames);
+    }
+}
+
 static void over_a_limit_fails_and_says_which(void **state)
 {
     (void)state;
@@ -547,6 +566,7 @@ int main(void)
         cmocka_unit_test(pieces_of_several_items_do_not_mix),
         cmocka_unit_test(stop_between_pieces),
         cmocka_unit_test(tolerance_counts_and_strictness_fails),
+        cmocka_unit_test(frames_that_are_not_to_be_shown_are_not_missed),
         cmocka_unit_test(over_a_limit_fails_and_says_which),
         cmocka_unit_test(impossible_samplings_are_refused),
     };
