@@ -144,6 +144,17 @@ static int fail_zimg(weir_error *error, const char *what)
     return weir_error_set(error, status, code, "zimg %s: %s", what, text);
 }
 
+/*
+ * zimg 3.0's AVX-512 reads before a row that it begins in the middle of; and where rows shrink to less than half of their
+ * width, but not much less, some of the columns it makes are wrong. Chroma may shrink more than luma does.
+ */
+static bool has_sound_avx512(const zimg *self)
+{
+    const weir_scaling *scaling = &self->scaling;
+    int halved = self->result_shift > self->source_shift_x ? 2 : 1;
+    return scaling->window_x == 0 && (int64_t)scaling->source_width * halved <= (int64_t)scaling->width * 2;
+}
+
 static int build_graph(zimg *self, weir_error *error)
 {
     zimg_image_format source, result;
@@ -154,8 +165,7 @@ static int build_graph(zimg *self, weir_error *error)
     parameters.resample_filter = parameters.resample_filter_uv = ZIMG_RESIZE_BICUBIC;
     parameters.filter_param_a = parameters.filter_param_a_uv = 0.0; /* b and c of swscale's bicubic */
     parameters.filter_param_b = parameters.filter_param_b_uv = 0.6;
-    /* From a picture's left edge on, that is: zimg 3.0's AVX-512 reads before a row that it begins in the middle of. */
-    parameters.cpu_type = self->scaling.window_x == 0 ? ZIMG_CPU_AUTO_64B : ZIMG_CPU_AUTO;
+    parameters.cpu_type = has_sound_avx512(self) ? ZIMG_CPU_AUTO_64B : ZIMG_CPU_AUTO;
     self->graph = zimg_filter_graph_build(&source, &result, &parameters);
     return self->graph ? WEIR_OK : fail_zimg(error, "cannot scale this kind of picture");
 }
