@@ -40,7 +40,8 @@ typedef struct weir_sampling {
     int64_t end_ns; /* (0 = the end of the video) */
 
     uint32_t count;    /* UNIFORM, RANDOM: how many. ALL, EVERY, RATE, KEYFRAMES: at most so many, the first ones
-                          (0 = all); the first frames of all are read without a look at the rest of the file */
+                          (0 = all). The first frames of all are read without a look at the rest of the file; for one
+                          that damage has cost, another comes only where the container does not tell what is missing */
     uint32_t every;    /* EVERY: at least 1 */
     uint32_t rate_num; /* RATE: frames … */
     uint32_t rate_den; /* … in so many seconds (0 = 1) */
