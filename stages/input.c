@@ -148,8 +148,17 @@ void weir_input_free(weir_input *input)
 
 /* ---- both --------------------------------------------------------------------------------------------------- */
 
-static int fail_open(const weir_input *input, bool is_local, int averror, weir_error *error)
+/* FFmpeg goes by the name where there is nothing in it, and misses what that kind of file begins with. */
+static bool is_empty(const char *path)
 {
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_size == 0;
+}
+
+static int fail_open(const weir_input *input, const char *path, bool is_local, int averror, weir_error *error)
+{
+    if (is_local && !input->bytes && is_empty(path))
+        return weir_error_set(error, WEIR_EDATA, averror, "cannot open: the file is empty");
     if (averror == AVERROR_EOF)
         return weir_error_set(error, WEIR_EDATA, averror, "cannot open: the file is empty or ends within its header");
     if (averror == AVERROR(ETIMEDOUT) && !is_local)
@@ -179,7 +188,7 @@ int weir_input_open(weir_input *input, const char *path, AVIOInterruptCB interru
     if (rc == WEIR_OK) {
         int averror =
             avformat_open_input(format, input->bytes ? path : input->url, NULL, &options); /* frees it, too */
-        rc = averror < 0 ? fail_open(input, is_local, averror, error) : WEIR_OK;
+        rc = averror < 0 ? fail_open(input, path, is_local, averror, error) : WEIR_OK;
     }
     av_dict_free(&options);
     if (rc != WEIR_OK)
@@ -247,7 +256,7 @@ int weir_input_load(weir_input *input, const char *path, uint64_t max_bytes, AVI
         rc = set_timeout(input, &options, error);
     if (rc == WEIR_OK) {
         int averror = avio_open2(&avio, input->url, AVIO_FLAG_READ, &interrupt, &options);
-        rc = averror < 0 ? fail_open(input, is_local, averror, error) : read_all(avio, max_bytes, bytes, error);
+        rc = averror < 0 ? fail_open(input, path, is_local, averror, error) : read_all(avio, max_bytes, bytes, error);
     }
     av_dict_free(&options);
     avio_closep(&avio);
