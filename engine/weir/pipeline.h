@@ -274,7 +274,9 @@ WEIR_API int weir_pipeline_event(weir_pipeline *pipeline, const char *name, cons
 /*
  * Tells the statistics where the consumer is in its job: that it begins step `step` (a number that rises), or a phase of
  * any name, as "train" or "eval" (up to 63 bytes), which lasts until the next mark of a phase. The laps that follow say
- * so. Any thread. WEIR_OK, or WEIR_EINVAL for a phase that is NULL, empty or too long.
+ * so. Without marks of phases "startup", "loop" and "finish" come by themselves (see weir_lap_place); a program that marks
+ * its own marks "finish" where it has one. Any thread. WEIR_OK, or WEIR_EINVAL for a phase that is NULL, empty or too
+ * long.
  */
 WEIR_API int weir_mark_step(weir_pipeline *pipeline, int64_t step);
 WEIR_API int weir_mark_phase(weir_pipeline *pipeline, const char *phase);
