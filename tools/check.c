@@ -113,12 +113,10 @@ const tool_command tool_check = {
     .summary = "whether a database is intact and its figures add up",
     .help =
         "Checks the schema, the file, and that every row belongs to a run. Then, for each run, that its figures "
-        "agree "
-        "with each other: histograms with the numbers of tasks and items and with their mean times, busy and waiting "
-        "times with slots × time, each lap with the one before it, failed tasks with their records, what was put "
-        "into "
-        "a queue with what was taken out. Entries that the writer had to give up are a fault, for the figures lack "
-        "them; a run that has not ended is a note.\n\n"
+        "agree with each other: histograms with the numbers of tasks and items and with their mean times, busy and "
+        "waiting times with slots × time, each lap with the one before it, failed tasks with their records, what was "
+        "put into a queue with what was taken out. Entries that the writer had to give up are a fault, for the "
+        "figures lack them; a run that has not ended is a note.\n\n"
         "Nothing is repaired. --migrate brings a database of an older schema up to date, which loses nothing; "
         "without it older ones are read as they are. SQLite's own tools can save what is left of a damaged file: "
         "sqlite3 DB .recover.\n\n"

@@ -574,16 +574,13 @@ const tool_command tool_compare = {
         "and waits of each stage and queue. Stages are the same if their names are, but for the number of slots and, "
         "where one pipeline has more stages than the other, for their place.\n\n"
         "change is B against A, in percent of A, or, for shares, in points. The range holds the true change with 95 "
-        "% "
-        "certainty, as far as the laps tell: from how much the figure differs from lap to lap (a jackknife over up "
-        "to "
-        "64 batches of laps, Student's t with Welch's degrees of freedom). It knows nothing of what differs between "
-        "one run and the next, such as other work on the machine: several runs of each, with --run all, do. With "
-        "fewer "
-        "than four laps there is no range. better, worse and different stand where the range does not hold 0.\n\n"
+        "% certainty, as far as the laps tell: from how much the figure differs from lap to lap (a jackknife over up "
+        "to 64 batches of laps, Student's t with Welch's degrees of freedom). It knows nothing of what differs "
+        "between one run and the next, such as other work on the machine: several runs of each, with --run all, do. "
+        "With fewer than four laps there is no range. better, worse and different stand where the range does not "
+        "hold 0.\n\n"
         "What limits each run is read from where its slots spend their time. The last table says how much more or "
-        "less "
-        "each stage could deliver, and from what: only that of a stage that limits shows in the throughput.",
+        "less each stage could deliver, and from what: only that of a stage that limits shows in the throughput.",
     .examples = "weir compare before.db after.db\n"
                 "weir compare runs.db runs.db --run 3 --run-b 4\n"
                 "weir compare before.db after.db --since +1m --name decode --json\n",

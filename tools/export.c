@@ -213,20 +213,16 @@ const tool_command tool_export = {
     .help =
         "Writes what was recorded in a form that other tools read.\n\n"
         "openmetrics: sums and histograms of each stage and queue as OpenMetrics text, for Prometheus and what reads "
-        "its "
-        "formats; promtool check metrics accepts it. With --laps it is history, for promtool tsdb create-blocks-from "
-        "openmetrics. Programs can also keep such a file up to date while they run: "
-        "see "
+        "its formats; promtool check metrics accepts it. With --laps it is history, for promtool tsdb "
+        "create-blocks-from openmetrics. Programs can also keep such a file up to date while they run: see "
         "weir/openmetrics.h.\n\n"
         "tensorboard: an event file for each run, in a folder of its own below DIR, with scalars and histograms of "
-        "each "
-        "stage and queue by lap, events and failures as text. Programs can also write them while they run: see "
+        "each stage and queue by lap, events and failures as text. Programs can also write them while they run: see "
         "weir/tensorboard.h.\n\n"
         "csv and json: every record. JSON is an object with an array for each table; CSV is a file for each, or one "
         "table alone. Times are in seconds, points in time in Unix seconds, sizes in bytes, shares from 0 to 1.\n\n"
         "A file is replaced as a whole when it is complete. The database may be written to meanwhile: what is "
-        "exported "
-        "is of one moment.",
+        "exported is of one moment.",
     .examples =
         "weir export pipeline_stats.db --format openmetrics --run last -o weir.prom\n"
         "weir export pipeline_stats.db --format openmetrics --laps -o weir.om && promtool tsdb create-blocks-from "

@@ -68,8 +68,8 @@ static void print_row(const option_row *row)
 
 const char tool_description[] =
     "Looks into what runs have recorded in a database: one that has ended, one that is running right now, or one "
-    "that "
-    "was killed. Databases are only read, but for merge, which adds to its first argument, and check --migrate.\n\n"
+    "that was killed. Databases are only read, but for merge, which adds to its first argument, and check "
+    "--migrate.\n\n"
     "Figures are named as in the database. A task is one run of a stage's operation on one item; a stage's slots are "
     "busy, wait for input, for a thread or for room behind them; a queue is named for the stage that fills it. A lap "
     "is one interval of the statistics, --log-interval of the run.";

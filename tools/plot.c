@@ -262,9 +262,8 @@ const tool_command tool_plot = {
     .help =
         "Draws how a run went, lap by lap: for the stages, tasks and failures per second, task times, and what the "
         "slots did; for the queues, items per second, occupancy, level and waits. All stages are in one picture, "
-        "each "
-        "with a colour and a symbol of its own. Phases are shaded; events are dotted lines, and two of them that are "
-        "called NAME_start and NAME_stop are a hatched span.\n\n"
+        "each with a colour and a symbol of its own. Phases are shaded; events are dotted lines, and two of them "
+        "that are called NAME_start and NAME_stop are a hatched span.\n\n"
         "Of runs with more than 600 laps, several are drawn as one, with exact sums and percentiles. Waits that are "
         "shorter than the axis goes down stand at its foot, with those of no time at all.\n\n"
         "gnuplot does the drawing and must be installed (Debian and Ubuntu: gnuplot-nox).",

@@ -309,12 +309,11 @@ const tool_command tool_slowest = {
     .summary = "the items that took longest",
     .help =
         "Prints the items that took longest, with codec, size and frames where they are known. Items are known one "
-        "by one where the run has recorded them (item_stats); failed ones always. Without item_stats, laps stand "
-        "in for the items that succeeded: each with the time of its longest task, and no label.\n\n"
+        "by one where the run has recorded them (item_stats); failed ones always. Without item_stats, laps stand in "
+        "for the items that succeeded: each with the time of its longest task, and no label.\n\n"
         "open, demux, decode and scale are where an item's time went, as far as its stage says. Under the table "
-        "stands "
-        "how usual the codecs and sizes in it are among all items that were recorded: whether slow files are, say, "
-        "those in 4K.\n\n"
+        "stands how usual the codecs and sizes in it are among all items that were recorded: whether slow files are, "
+        "say, those in 4K.\n\n"
         "Without --run it is the last run.",
     .examples = "weir slowest pipeline_stats.db --top 20\n"
                 "weir slowest pipeline_stats.db --of failures --json\n",

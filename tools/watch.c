@@ -155,8 +155,7 @@ const tool_command tool_watch = {
         "laps before. They are as fresh as the last lap, whose length the program sets (performance_analysis: "
         "--log-interval). Under \"flight\" are the tasks that had begun and not ended then. If the program has said "
         "how many items it expects (an event \"expected_items\"), the time left is estimated. Where another run "
-        "begins "
-        "in the same database, it is shown from then on, without --run.\n\n"
+        "begins in the same database, it is shown from then on, without --run.\n\n"
         "q ends it.",
     .examples = "weir watch pipeline_stats.db\n"
                 "weir watch pipeline_stats.db --once\n",
