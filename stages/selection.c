@@ -111,6 +111,20 @@ bool weir_sampling_is_plain(const weir_sampling *sampling)
     return sampling->what == WEIR_SAMPLE_ALL && sampling->start_ns == 0 && sampling->end_ns == 0;
 }
 
+bool weir_sampling_is_rising(const weir_sampling *sampling)
+{
+    const int64_t *values = sampling->what == WEIR_SAMPLE_INDICES ? sampling->indices : sampling->times_ns;
+    size_t num_values = sampling->what == WEIR_SAMPLE_INDICES ? sampling->num_indices
+                        : sampling->what == WEIR_SAMPLE_TIMES ? sampling->num_times
+                                                              : 0;
+    for (size_t i = 1; values && i < num_values; i++) { /* without values it is refused later */
+        bool is_from_end = values[i] < 0;
+        if (values[i] < values[i - 1] || is_from_end != (values[i - 1] < 0))
+            return false;
+    }
+    return true;
+}
+
 /* ---- the timeline -------------------------------------------------------------------------------------------- */
 
 int weir_timeline_add(weir_timeline *timeline, int64_t time_ns, bool is_key)

@@ -40,25 +40,6 @@ static int input_init(weir_video_config *video, weir_error *error)
     return WEIR_OK;
 }
 
-static bool is_list(const weir_sampling *sampling)
-{
-    return sampling->what == WEIR_SAMPLE_INDICES || sampling->what == WEIR_SAMPLE_TIMES;
-}
-
-/* Are the frames of the list in presentation order, however many the video has? */
-static bool is_rising(const weir_sampling *sampling)
-{
-    bool has_indices = sampling->what == WEIR_SAMPLE_INDICES;
-    const int64_t *values = has_indices ? sampling->indices : sampling->times_ns;
-    size_t num_values = has_indices ? sampling->num_indices : sampling->num_times;
-    for (size_t i = 1; i < num_values; i++) {
-        bool is_from_end = values[i] < 0;
-        if (values[i] < values[i - 1] || is_from_end != (values[i - 1] < 0))
-            return false;
-    }
-    return true;
-}
-
 static int sampling_init(weir_video_config *video, weir_error *error)
 {
     if ((unsigned)video->damage > WEIR_DAMAGE_STRICT)
@@ -67,7 +48,7 @@ static int sampling_init(weir_video_config *video, weir_error *error)
         return weir_error_set(error, WEIR_EINVAL, 0, "min_share %g is not between 0 and 1", video->min_share);
     if (video->max_duration_ns < 0)
         return weir_error_set(error, WEIR_EINVAL, 0, "max_duration_ns is negative; use 0 for any");
-    if (video->piece_frames && is_list(&video->sampling) && !is_rising(&video->sampling))
+    if (video->piece_frames && !weir_sampling_is_rising(&video->sampling))
         return weir_error_set(
             error, WEIR_EINVAL, 0,
             "indices or times are handed on in pieces only if they rise, and do not count some from "
@@ -82,7 +63,7 @@ static int sampling_init(weir_video_config *video, weir_error *error)
 static int filter_init(weir_video_config *video, weir_error *error)
 {
     bool has_filter = video->filter && video->filter[0];
-    if (has_filter && is_list(&video->sampling) && !is_rising(&video->sampling))
+    if (has_filter && !weir_sampling_is_rising(&video->sampling))
         return weir_error_set(
             error, WEIR_EINVAL, 0,
             "filter \"%s\" gets frames in presentation order: indices or times have to rise, and not "

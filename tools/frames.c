@@ -282,7 +282,7 @@ static weir_video_config describe_video(const weir_sampling *sampling)
         .no_autorotate = settings.no_autorotate,
         .sampling = *sampling,
         .seed = settings.sampling.seed.number,
-        .piece_frames = sampling_is_rising(sampling) ? PIECE_FRAMES : 0,
+        .piece_frames = weir_sampling_is_rising(sampling) ? PIECE_FRAMES : 0,
         .damage = settings.strict ? WEIR_DAMAGE_STRICT : WEIR_DAMAGE_TOLERANT,
         .min_share = settings.min_share,
         .max_frames = (uint64_t)settings.max_frames,

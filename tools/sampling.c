@@ -9,8 +9,8 @@
 
 /* -- times */
 
-static const double max_seconds =
-    1e9; /* what int64_t counts in ns, and a double to the ns or nearly so, ends beyond it */
+/* What int64_t counts in ns, and a double to the ns or nearly so, ends beyond it. */
+static const double max_seconds = 1e9;
 
 /* "1:02:03.5": hours, minutes, seconds, all three, so that it is never taken for a range. */
 static bool parse_clock(const char *text, double *seconds)
@@ -249,17 +249,6 @@ bool sampling_choose(const sampling_settings *settings, weir_sampling *sampling,
         .times_ns = settings->at.values,
         .num_times = settings->at.num_values,
     };
-    return true;
-}
-
-bool sampling_is_rising(const weir_sampling *sampling)
-{
-    bool has_indices = sampling->what == WEIR_SAMPLE_INDICES;
-    const int64_t *values = has_indices ? sampling->indices : sampling->times_ns;
-    size_t num_values = has_indices ? sampling->num_indices : sampling->num_times;
-    for (size_t i = 1; i < num_values; i++)
-        if (values[i] < values[i - 1] || (values[i] < 0) != (values[i - 1] < 0))
-            return false;
     return true;
 }
 

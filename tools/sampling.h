@@ -62,9 +62,6 @@ extern const option_kind sampling_seed;    /* sampling_number */
 /* Fills *sampling, whose lists stay the settings'. Or returns false: they do not go together, and *problem says why. */
 bool sampling_choose(const sampling_settings *settings, weir_sampling *sampling, char problem[256]);
 
-/* Can the frames be handed on in pieces (see weir_video_config.piece_frames)? Not a list that jumps back. */
-bool sampling_is_rising(const weir_sampling *sampling);
-
 void sampling_free(sampling_settings *settings);
 
 #endif

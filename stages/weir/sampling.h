@@ -10,8 +10,11 @@
 #ifndef WEIR_SAMPLING_H
 #define WEIR_SAMPLING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <weir/export.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -58,6 +61,10 @@ typedef struct weir_sampling {
     const int64_t *times_ns;
     size_t num_times;
 } weir_sampling;
+
+/* Do the frames come in the order in which they are shown, however many the video has? Not if a list jumps back, or counts
+   some from the start and some from the end. Only then can they be handed on in pieces, or go through a filter. */
+WEIR_API bool weir_sampling_is_rising(const weir_sampling *sampling);
 
 #ifdef __cplusplus
 }
