@@ -123,8 +123,7 @@ static bool header_is_complete(const weir_decoder *decoder)
     const AVCodecParameters *only = NULL;
     if (is_still_image(format))
         return true;
-    bool is_matroska = container_is(format, "matroska");
-    if ((!is_matroska && !container_is(format, "mp4")) || (is_matroska && !can_reopen(format)))
+    if (!container_is(format, "mp4") && !(container_is(format, "matroska") && can_reopen(format)))
         return false;
     for (unsigned i = 0; i < format->nb_streams; i++) {
         const AVCodecParameters *parameters = format->streams[i]->codecpar;
@@ -415,6 +414,13 @@ int weir_decoder_restart(weir_decoder *decoder, weir_error *error)
     decoder->draining = false;
     decoder->num_drain_errors = 0;
     return open_codec(decoder, codec, error);
+}
+
+bool weir_decoder_has_dts(const weir_decoder *decoder)
+{
+    enum AVCodecID codec = decoder->stream->codecpar->codec_id;
+    bool reorders = codec == AV_CODEC_ID_H264 || codec == AV_CODEC_ID_HEVC;
+    return !(reorders && container_is(decoder->format, "matroska"));
 }
 
 uint64_t weir_decoder_count_frames(const weir_decoder *decoder)

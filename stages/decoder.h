@@ -79,6 +79,9 @@ void weir_decoder_flush(weir_decoder *decoder);
    after which only weir_decoder_close() is possible. */
 int weir_decoder_restart(weir_decoder *decoder, weir_error *error);
 
+/* Can the packets' dts be relied on? Matroska has none; FFmpeg guesses them, and for codecs that reorder frames not well. */
+bool weir_decoder_has_dts(const weir_decoder *decoder);
+
 /* How many frames the header lists, without those that an edit list leaves out; 0 = it lists none. */
 uint64_t weir_decoder_count_frames(const weir_decoder *decoder);
 

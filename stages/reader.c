@@ -16,7 +16,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <weir/clock.h>
 
@@ -62,11 +61,17 @@ static void drop_cache(weir_frame_reader *reader)
     reader->max_cached = 0;
 }
 
+/* What is kept with that packet, too. */
+static size_t cached_bytes_with(const weir_frame_reader *reader, const AVPacket *packet)
+{
+    return reader->cached_bytes + (size_t)packet->size + sizeof *packet;
+}
+
 /* Keeps decoder->packet, or gives up keeping if that is too much; then reading again will do. */
 static void keep_packet(weir_frame_reader *reader)
 {
     AVPacket *packet = reader->decoder->packet;
-    reader->cached_bytes += (size_t)packet->size + sizeof *packet;
+    reader->cached_bytes = cached_bytes_with(reader, packet);
     if (reader->cached_bytes > reader->max_cached_bytes) {
         drop_cache(reader);
         return;
@@ -107,14 +112,6 @@ static int add_packet(weir_frame_reader *reader, weir_error *error)
     return rc;
 }
 
-/* Are the dts the container's? Matroska has none; FFmpeg guesses them, and for codecs that reorder frames not well. */
-static bool has_dts(const weir_decoder *decoder)
-{
-    enum AVCodecID codec = decoder->stream->codecpar->codec_id;
-    bool reorders = codec == AV_CODEC_ID_H264 || codec == AV_CODEC_ID_HEVC;
-    return weir_bitstream_is_known(codec) && !(reorders && strstr(decoder->format->iformat->name, "matroska"));
-}
-
 /*
  * Are the first frames among the packets read so far? A packet is not shown before it is decoded, so none that follows one
  * with a dts like that is shown before the `count` that came first. Goes on from where it was before.
@@ -144,13 +141,21 @@ static int scan(weir_frame_reader *reader, weir_error *error)
     return rc == WEIR_EOF ? end_scan(reader, error) : rc;
 }
 
+/* Are few frames wanted, and would the packets tell which those are? */
+static bool can_look_ahead(const weir_frame_reader *reader)
+{
+    uint32_t count = reader->sampling->count;
+    return count > 0 && count <= max_first_frames &&
+           weir_bitstream_is_known(reader->decoder->stream->codecpar->codec_id) &&
+           weir_decoder_has_dts(reader->decoder);
+}
+
 /* May decoder->packet be looked at, too? No further than packets are kept: some sources cannot be read twice. */
 static bool may_look_on(const weir_frame_reader *reader, uint32_t count)
 {
     enum { MAX_FURTHER = 64 };
-    const AVPacket *packet = reader->decoder->packet;
     return reader->index.num_packets < (size_t)count + MAX_FURTHER &&
-           reader->cached_bytes + (size_t)packet->size + sizeof *packet <= reader->max_cached_bytes;
+           cached_bytes_with(reader, reader->decoder->packet) <= reader->max_cached_bytes;
 }
 
 /* Reads so many packets into the index that the first `count` frames are among them; or else it is not trusted, and what
@@ -613,11 +618,10 @@ int weir_frame_reader_open(weir_frame_reader *reader, const char *path, uint64_t
     reader->path = path;
     reader->first_pts = AV_NOPTS_VALUE;
     bool is_plain = weir_sampling_is_plain(reader->sampling);
-    uint32_t count = is_plain ? reader->sampling->count : 0;
     int rc = weir_decoder_open(reader->decoder, path, error);
-    if (rc != WEIR_OK || (is_plain && (count == 0 || count > max_first_frames || !has_dts(reader->decoder))))
+    if (rc != WEIR_OK || (is_plain && !can_look_ahead(reader)))
         return rc;
-    rc = is_plain ? look_ahead(reader, count, error) : scan(reader, error);
+    rc = is_plain ? look_ahead(reader, reader->sampling->count, error) : scan(reader, error);
     if (rc == WEIR_OK && is_plain && reader->index.distrust)
         return reader->num_cached == reader->index.num_packets ? WEIR_OK : fail_memory(error);
     if (rc == WEIR_OK)
@@ -635,10 +639,9 @@ static int decode_plain(weir_frame_reader *reader, weir_error *error)
         return next_of_all(reader, error);
     while (reader->run_packet < reader->num_cached) {
         int rc = weir_decoder_receive(decoder, error);
-        if (rc == WEIR_MORE)
-            rc = weir_decoder_send(decoder, reader->cache[reader->run_packet++], error);
-        else
+        if (rc != WEIR_MORE)
             return rc;
+        rc = weir_decoder_send(decoder, reader->cache[reader->run_packet++], error);
         if (rc != WEIR_OK)
             return rc;
     }
