@@ -4,6 +4,7 @@
  * has decoded once before.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,19 +71,6 @@ typedef struct peer_run {
 
 /* ---- runs --------------------------------------------------------------------------------------------------- */
 
-static void count_frames(void *self, const weir_item *item)
-{
-    const weir_frames *frames = item->data;
-    *(double *)self += frames->num_frames;
-}
-
-static double seconds(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 static int run_weir(const void *argument, void *result)
 {
     const peer_run *run = argument;
@@ -106,13 +94,13 @@ static int run_weir(const void *argument, void *result)
     job.root = run->scope->name ? NULL : settings->dataset_dir;
     job.glob = settings->glob;
     job.files = run->scope->files;
-    job.see = count_frames;
+    job.see = stage_job_count_frames;
     job.self = &told->frames;
-    double wall_s = seconds(CLOCK_MONOTONIC), cpu_s = seconds(CLOCK_PROCESS_CPUTIME_ID);
+    double wall_s = bench_seconds(CLOCK_MONOTONIC), cpu_s = bench_seconds(CLOCK_PROCESS_CPUTIME_ID);
     if (rc == 0)
         rc = stage_job_run(&job, &sums);
-    told->wall_s = seconds(CLOCK_MONOTONIC) - wall_s;
-    told->cpu_s = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu_s;
+    told->wall_s = bench_seconds(CLOCK_MONOTONIC) - wall_s;
+    told->cpu_s = bench_seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu_s;
     getrusage(RUSAGE_SELF, &used);
     told->peak_bytes = (double)used.ru_maxrss * 1024;
     told->clips = (double)sums.num_clips;
@@ -265,12 +253,14 @@ static void find_contenders(const decode_settings *settings, bool *there)
 int decode_beside_peers(bench_report *report, const decode_settings *settings, const decode_scope *scope,
                         uint32_t concurrency)
 {
-    char list_path[] = "/tmp/weir-bench-XXXXXX";
+    const char *folder = getenv("TMPDIR");
+    char list_path[PATH_MAX];
     bool there[NUM_CONTENDERS];
     printf("\npeers: stretched; weir with its default scaler over each, run by run\n");
     find_contenders(settings, there);
     printf("\n%-10s %3s  %-11s %9s %9s %12s %9s   %s\n", "job", "at", "what", "frames", "clips/s", "clips/CPU-s",
            "peak MB", "weir over it, per CPU-s");
+    snprintf(list_path, sizeof list_path, "%s/weir-bench-XXXXXX", folder && *folder ? folder : "/tmp");
     int rc = write_list(scope->files, list_path);
     for (size_t job = 0; job < NUM_JOBS && rc == 0; job++)
         rc = run_job(report,

@@ -10,10 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
-static double now_s(void)
+double bench_seconds(clockid_t clock)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
@@ -51,9 +51,9 @@ static int read_all(int fd, void *bytes, size_t size_bytes)
 
 static _Noreturn void run_child(bench_work *work, const void *argument, void *result, size_t result_bytes, int fd)
 {
-    double start_s = now_s();
+    double start_s = bench_seconds(CLOCK_MONOTONIC);
     int rc = work(argument, result);
-    double wall_s = now_s() - start_s;
+    double wall_s = bench_seconds(CLOCK_MONOTONIC) - start_s;
     if (rc == 0)
         rc = write_all(fd, &wall_s, sizeof wall_s);
     if (rc == 0)

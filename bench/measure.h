@@ -4,12 +4,15 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 typedef struct bench_usage {
     double wall_s;       /* of the work itself */
     double cpu_s;        /* of the whole process, user and system, all threads */
     uint64_t peak_bytes; /* largest resident memory */
 } bench_usage;
+
+double bench_seconds(clockid_t clock);
 
 /* The work: fills *result, a plain struct without pointers. 0 = success. */
 typedef int bench_work(const void *argument, void *result);

@@ -150,12 +150,6 @@ typedef struct price_run {
     const price *price;
 } price_run;
 
-static void count_frames(void *self, const weir_item *item)
-{
-    const weir_frames *frames = item->data;
-    *(double *)self += frames->num_frames;
-}
-
 static int run_price(const void *argument, void *result)
 {
     const price_run *run = argument;
@@ -167,7 +161,7 @@ static int run_price(const void *argument, void *result)
                                          .config = config_of(run->price),
                                          .concurrency = run->table->concurrency,
                                          .threads = run->table->settings->threads,
-                                         .see = run->price->op == &weir_video_decode ? count_frames : NULL,
+                                         .see = run->price->op == &weir_video_decode ? stage_job_count_frames : NULL,
                                          .self = &sample->frames },
                            &sums);
     sample->clips = (double)sums.num_clips;

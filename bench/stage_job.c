@@ -33,6 +33,12 @@ static weir_pipeline *build(const stage_job *job)
     return pipeline;
 }
 
+void stage_job_count_frames(void *self, const weir_item *item)
+{
+    const weir_frames *frames = item->data;
+    *(double *)self += frames->num_frames;
+}
+
 int stage_job_run(const stage_job *job, stage_result *result)
 {
     *result = (stage_result){ 0 };

@@ -26,6 +26,9 @@ typedef struct stage_result {
     uint64_t num_failures;
 } stage_result;
 
+/* To see with: adds the frames of a video to the double that self points to. */
+void stage_job_count_frames(void *self, const weir_item *item);
+
 /* Runs it; failures of files are counted, and not told. 0, or -1 after a line on stderr. */
 int stage_job_run(const stage_job *job, stage_result *result);
 
