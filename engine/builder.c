@@ -43,7 +43,7 @@ void weir_builder_free(weir_builder *builder)
     if (!builder)
         return;
     for (uint32_t i = 0; i < builder->num_nodes; i++)
-        node_free(builder->nodes[i]);
+        weir_node_free(builder->nodes[i]);
     free(builder->nodes);
     free(builder->ends);
     free(builder->routes);
@@ -81,19 +81,21 @@ static int check_place(const weir_builder *builder, node_kind kind, weir_error *
 {
     const open_route *route = innermost(builder);
     if (builder->has_sink)
-        return weir_error_set(error, WEIR_EINVAL, 0, "nothing may come behind the sink: call weir_sink() last");
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "nothing may come behind the sink: call weir_builder_sink() last");
     if (route && (kind == NODE_SOURCE || kind == NODE_SINK))
-        return weir_error_set(error, WEIR_EINVAL, 0, "route %s is still open: call weir_join() first",
+        return weir_error_set(error, WEIR_EINVAL, 0, "route %s is still open: call weir_builder_join() first",
                               route->node->short_name);
     if (route && route->branches_begun == 0)
-        return weir_error_set(error, WEIR_EINVAL, 0, "route %s has no branch yet: call weir_branch() first",
+        return weir_error_set(error, WEIR_EINVAL, 0, "route %s has no branch yet: call weir_builder_branch() first",
                               route->node->short_name);
     if (kind == NODE_SOURCE)
         return WEIR_OK;
     if (num_current_ends(builder) == 0)
-        return weir_error_set(error, WEIR_EINVAL, 0, "there is no source yet: call weir_source() first");
+        return weir_error_set(error, WEIR_EINVAL, 0, "there is no source yet: call weir_builder_source() first");
     if (num_current_ends(builder) > 1 && kind == NODE_SINK)
-        return weir_error_set(error, WEIR_EINVAL, 0, "%u sources are open: call weir_merge() before weir_sink()",
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "%u sources are open: call weir_builder_merge() before weir_builder_sink()",
                               num_current_ends(builder));
     return WEIR_OK;
 }
@@ -140,7 +142,7 @@ static weir_node *add(weir_builder *builder, weir_node_spec *spec, const weir_st
     if (status == WEIR_OK) {
         builder->num_ends -= spec->num_ins;
         spec->ins = spec->num_ins ? &builder->ends[builder->num_ends] : NULL;
-        status = node_new(spec, options, &node, error);
+        status = weir_node_new(spec, options, &node, error);
     }
     if (status == WEIR_OK && append_node(builder, node) != WEIR_OK)
         status = weir_error_set(error, WEIR_ENOMEM, 0, "no memory for another stage");
@@ -149,13 +151,14 @@ static weir_node *add(weir_builder *builder, weir_node_spec *spec, const weir_st
     else if (status == WEIR_OK)
         return node;
 
-    remember(builder, status, node_name(spec, options));
+    remember(builder, status, weir_node_name(spec, options));
     if (builder->num_nodes == 0 || builder->nodes[builder->num_nodes - 1] != node)
-        node_free(node);
+        weir_node_free(node);
     return NULL;
 }
 
-void weir_source(weir_builder *builder, const weir_op *op, const void *config, const weir_stage_options *options)
+void weir_builder_source(weir_builder *builder, const weir_op *op, const void *config,
+                         const weir_stage_options *options)
 {
     weir_stage_options named = options ? *options : (weir_stage_options){ 0 };
     named.name = named.name ? named.name : "src";
@@ -163,14 +166,15 @@ void weir_source(weir_builder *builder, const weir_op *op, const void *config, c
         add(builder, &(weir_node_spec){ .kind = NODE_SOURCE, .op = op, .config = config, .num_outs = 1 }, &named);
 }
 
-void weir_pipe(weir_builder *builder, const weir_op *op, const void *config, const weir_stage_options *options)
+void weir_builder_pipe(weir_builder *builder, const weir_op *op, const void *config,
+                       const weir_stage_options *options)
 {
     weir_node_spec spec = { .kind = NODE_STAGE, .op = op, .config = config, .num_ins = 1, .num_outs = 1 };
     if (is_usable(builder))
         add(builder, &spec, options);
 }
 
-void weir_sink(weir_builder *builder, uint32_t queue_items)
+void weir_builder_sink(weir_builder *builder, uint32_t queue_items)
 {
     weir_node_spec spec = { .kind = NODE_SINK, .num_ins = 1, .num_outs = 1 };
     if (is_usable(builder) && add(builder, &spec, &(weir_stage_options){ .queue_items = queue_items }))
@@ -197,14 +201,15 @@ static int set_weights(weir_node *node, const weir_merge_config *config, weir_er
     return WEIR_OK;
 }
 
-void weir_merge(weir_builder *builder, const weir_merge_config *config, const weir_stage_options *options)
+void weir_builder_merge(weir_builder *builder, const weir_merge_config *config, const weir_stage_options *options)
 {
     static const weir_merge_config defaults = { 0 };
     config = config ? config : &defaults;
     if (!is_usable(builder))
         return;
     if (innermost(builder)) {
-        weir_error_set(&builder->error, WEIR_EINVAL, 0, "route %s is still open: its branches end with weir_join()",
+        weir_error_set(&builder->error, WEIR_EINVAL, 0,
+                       "route %s is still open: its branches end with weir_builder_join()",
                        innermost(builder)->node->short_name);
         remember(builder, WEIR_EINVAL, options && options->name ? options->name : "merge");
         return;
@@ -253,7 +258,7 @@ static const weir_op route_op = {
     .run = run_route,
 };
 
-void weir_route(weir_builder *builder, const weir_route_config *config, const weir_stage_options *options)
+void weir_builder_route(weir_builder *builder, const weir_route_config *config, const weir_stage_options *options)
 {
     if (!is_usable(builder))
         return;
@@ -270,17 +275,18 @@ void weir_route(weir_builder *builder, const weir_route_config *config, const we
     if (!node)
         return;
     if (spec.num_outs == 1)
-        builder->num_ends--; /* add() has opened it; weir_branch() will */
+        builder->num_ends--; /* add() has opened it; weir_builder_branch() will */
     builder->routes[builder->num_routes++] = (open_route){ .node = node, .ends_before = builder->num_ends };
 }
 
-void weir_branch(weir_builder *builder)
+void weir_builder_branch(weir_builder *builder)
 {
     if (!is_usable(builder))
         return;
     open_route *route = innermost(builder);
     if (!route) {
-        weir_error_set(&builder->error, WEIR_EINVAL, 0, "no route is open: call weir_route() before weir_branch()");
+        weir_error_set(&builder->error, WEIR_EINVAL, 0,
+                       "no route is open: call weir_builder_route() before weir_builder_branch()");
     } else if (route->branches_begun == route->node->num_outs) {
         weir_error_set(&builder->error, WEIR_EINVAL, 0, "route %s has %u branches, and this is one more",
                        route->node->short_name, route->node->num_outs);
@@ -290,13 +296,14 @@ void weir_branch(weir_builder *builder)
     }
 }
 
-void weir_join(weir_builder *builder, const weir_stage_options *options)
+void weir_builder_join(weir_builder *builder, const weir_stage_options *options)
 {
     if (!is_usable(builder))
         return;
     open_route *route = innermost(builder);
     if (!route) {
-        weir_error_set(&builder->error, WEIR_EINVAL, 0, "no route is open: call weir_route() before weir_join()");
+        weir_error_set(&builder->error, WEIR_EINVAL, 0,
+                       "no route is open: call weir_builder_route() before weir_builder_join()");
         return;
     }
     if (route->branches_begun < route->node->num_outs) {
@@ -319,12 +326,12 @@ static int check_complete(weir_builder *builder, const weir_pipeline_options *op
     if (builder->error.status)
         return builder->error.status;
     if (builder->num_nodes == 0)
-        return weir_error_set(error, WEIR_EINVAL, 0, "the pipeline has no source: call weir_source()");
+        return weir_error_set(error, WEIR_EINVAL, 0, "the pipeline has no source: call weir_builder_source()");
     if (innermost(builder))
-        return weir_error_set(error, WEIR_EINVAL, 0, "route %s is still open: call weir_join()",
+        return weir_error_set(error, WEIR_EINVAL, 0, "route %s is still open: call weir_builder_join()",
                               innermost(builder)->node->short_name);
     if (!builder->has_sink)
-        return weir_error_set(error, WEIR_EINVAL, 0, "the pipeline has no sink: call weir_sink() last");
+        return weir_error_set(error, WEIR_EINVAL, 0, "the pipeline has no sink: call weir_builder_sink() last");
     if (options->threads > POOL_MAX_THREADS)
         return weir_error_set(error, WEIR_EINVAL, 0, "threads is %u, the largest is %d", options->threads,
                               POOL_MAX_THREADS);
@@ -332,11 +339,12 @@ static int check_complete(weir_builder *builder, const weir_pipeline_options *op
         return weir_error_set(error, WEIR_EINVAL, 0, "stats_interval_ns is negative and not WEIR_FOREVER");
     if (options->stall_warning_ns < 0 && options->stall_warning_ns != WEIR_FOREVER)
         return weir_error_set(error, WEIR_EINVAL, 0, "stall_warning_ns is negative and not WEIR_FOREVER");
-    int status = node_check_task_hooks(options->task_hooks, options->num_task_hooks, error);
-    return status == WEIR_OK ? node_check_max_failures(&options->max_failures, error) : status;
+    int status = weir_node_check_task_hooks(options->task_hooks, options->num_task_hooks, error);
+    return status == WEIR_OK ? weir_node_check_max_failures(&options->max_failures, error) : status;
 }
 
-int weir_build(weir_builder *builder, const weir_pipeline_options *options, weir_pipeline **made, weir_error *error)
+int weir_builder_build(weir_builder *builder, const weir_pipeline_options *options, weir_pipeline **made,
+                       weir_error *error)
 {
     static const weir_pipeline_options defaults = { 0 };
     options = options ? options : &defaults;
@@ -347,7 +355,7 @@ int weir_build(weir_builder *builder, const weir_pipeline_options *options, weir
     int status = builder ? check_complete(builder, options, mistake)
                          : weir_error_set(mistake, WEIR_ENOMEM, 0, "no memory for a builder");
     if (status == WEIR_OK) {
-        status = pipeline_start(builder->nodes, builder->num_nodes, options, made, mistake);
+        status = weir_pipeline_start(builder->nodes, builder->num_nodes, options, made, mistake);
         builder->nodes = NULL; /* the pipeline's now, or freed */
         builder->num_nodes = 0;
     }

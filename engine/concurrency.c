@@ -15,7 +15,7 @@ typedef struct slot_addition {
 static void free_addition(slot_addition *addition)
 {
     for (uint32_t i = addition->num_before; addition->slots && i < addition->num_after; i++)
-        slot_free(addition->slots[i]);
+        weir_slot_free(addition->slots[i]);
     free(addition->slots);
 }
 
@@ -25,7 +25,7 @@ static int make_addition(weir_node *node, slot_addition *addition)
     if (!addition->slots)
         return WEIR_ENOMEM;
     for (uint32_t i = addition->num_before; i < addition->num_after; i++)
-        if (!(addition->slots[i] = slot_new(node)))
+        if (!(addition->slots[i] = weir_slot_new(node)))
             return WEIR_ENOMEM;
     return WEIR_OK;
 }
@@ -53,20 +53,20 @@ static void adjust_locked(weir_node *node, uint32_t wanted)
         if (node->slots[i]->state != SLOT_RETIRED)
             continue;
         node->num_slots++;
-        slot_enter_idle_locked(node->slots[i]);
+        weir_slot_enter_idle_locked(node->slots[i]);
     }
     while (node->idle && node->num_slots > wanted) {
-        slot_enter_locked(slot_take_idle_locked(node), SLOT_RETIRED);
+        weir_slot_enter_locked(weir_slot_take_idle_locked(node), SLOT_RETIRED);
         node->num_slots--;
     }
-    flow_resume_locked(node);
+    weir_flow_resume_locked(node);
 }
 
 /* False = somebody else has added slots in the meantime. */
 static bool try_set(weir_node *node, slot_addition *addition, uint32_t wanted, uint32_t *before)
 {
     weir_pipeline *pipeline = node->pipeline;
-    engine_lock_at(pipeline, weir_now_ns());
+    weir_engine_lock_at(pipeline, weir_clock_ns());
     bool fits = node->num_made == addition->num_before || wanted <= node->num_made;
     if (fits) {
         *before = node->num_wanted;
@@ -74,7 +74,7 @@ static bool try_set(weir_node *node, slot_addition *addition, uint32_t wanted, u
             install_locked(node, addition);
         adjust_locked(node, wanted);
     }
-    engine_unlock(pipeline);
+    weir_engine_unlock(pipeline);
     return fits;
 }
 
@@ -85,9 +85,9 @@ static void tell_change(weir_node *node, uint32_t before, uint32_t wanted)
     weir_pipeline_event(node->pipeline, "concurrency", node->name, detail);
 }
 
-int weir_stage_set_concurrency(weir_pipeline *pipeline, const char *stage, uint32_t concurrency)
+int weir_pipeline_set_concurrency(weir_pipeline *pipeline, const char *stage, uint32_t concurrency)
 {
-    weir_node *node = pipeline_find(pipeline, stage);
+    weir_node *node = weir_pipeline_find(pipeline, stage);
     if (!node)
         return WEIR_ENOTFOUND;
     if (concurrency == 0 || concurrency > NODE_MAX_SLOTS)
@@ -96,9 +96,9 @@ int weir_stage_set_concurrency(weir_pipeline *pipeline, const char *stage, uint3
         return WEIR_EUNSUPPORTED;
 
     for (;;) {
-        engine_lock(pipeline);
+        weir_engine_lock(pipeline);
         slot_addition addition = { .num_before = node->num_made };
-        engine_unlock(pipeline);
+        weir_engine_unlock(pipeline);
         uint32_t before = 0;
         addition.num_after = concurrency > addition.num_before ? concurrency : addition.num_before;
         int status = concurrency > addition.num_before ? make_addition(node, &addition) : WEIR_OK;

@@ -95,7 +95,7 @@ static bool has_cpu_controller(const char *controllers)
     return false;
 }
 
-uint32_t cpu_budget_of_groups(uint32_t cpus, const char *groups_file, const char *root)
+uint32_t weir_cpu_budget_of_groups(uint32_t cpus, const char *groups_file, const char *root)
 {
     FILE *file = fopen(groups_file, "re");
     if (!file)
@@ -123,5 +123,5 @@ uint32_t cpu_budget_of_groups(uint32_t cpus, const char *groups_file, const char
 
 uint32_t weir_cpu_budget(void)
 {
-    return cpu_budget_of_groups(affinity_cpus(), "/proc/self/cgroup", "/sys/fs/cgroup");
+    return weir_cpu_budget_of_groups(affinity_cpus(), "/proc/self/cgroup", "/sys/fs/cgroup");
 }

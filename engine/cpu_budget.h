@@ -5,6 +5,6 @@
 
 /* `cpus`, or less if the quota of a control group is less: groups_file is like /proc/self/cgroup, root like
    /sys/fs/cgroup. */
-uint32_t cpu_budget_of_groups(uint32_t cpus, const char *groups_file, const char *root);
+uint32_t weir_cpu_budget_of_groups(uint32_t cpus, const char *groups_file, const char *root);
 
 #endif

@@ -61,7 +61,7 @@ static void settle(weir_worker *worker)
     worker->shared_ns = 0;
 }
 
-void cpu_time_task_starts_locked(weir_worker *worker, weir_slot *slot)
+void weir_cpu_time_task_starts_locked(weir_worker *worker, weir_slot *slot)
 {
     if (!worker->pool->pipeline->measures)
         return;
@@ -72,7 +72,7 @@ void cpu_time_task_starts_locked(weir_worker *worker, weir_slot *slot)
     worker->busy_since_ns = now_ns;
 }
 
-void cpu_time_task_ended_locked(weir_worker *worker)
+void weir_cpu_time_task_ended_locked(weir_worker *worker)
 {
     if (!worker->running)
         return;
@@ -82,13 +82,13 @@ void cpu_time_task_ended_locked(weir_worker *worker)
         settle(worker);
 }
 
-void cpu_time_idle_locked(weir_worker *worker)
+void weir_cpu_time_idle_locked(weir_worker *worker)
 {
     if (worker->shared_ns)
         settle(worker);
 }
 
-void cpu_time_settle_locked(weir_pool *pool)
+void weir_cpu_time_settle_locked(weir_pool *pool)
 {
     for (uint32_t i = 0; i < pool->num_workers; i++) {
         weir_worker *worker = &pool->workers[i];

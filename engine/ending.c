@@ -26,9 +26,9 @@ static void cancel_slot(weir_slot *slot, bool keep_result)
         if (keep_result || slot->reporting)
             break;
         if (slot->node->op)
-            slot_make_ready_locked(slot); /* to be released */
+            weir_slot_make_ready_locked(slot); /* to be released */
         else
-            slot_enter_idle_locked(slot); /* end_take_leftover_locked() finds it */
+            weir_slot_enter_idle_locked(slot); /* weir_end_take_leftover_locked() finds it */
         break;
     default: break;
     }
@@ -48,7 +48,7 @@ static void drop_results(weir_node *node)
     for (uint32_t i = 0; i < node->num_outs; i++)
         node->outs[i].holders = (weir_slot_list){ 0 };
     if (node->passing_epoch) {
-        slot_enter_locked(&node->chore, SLOT_IDLE);
+        weir_slot_enter_locked(&node->chore, SLOT_IDLE);
         node->passing_epoch = false;
     }
 }
@@ -64,8 +64,8 @@ static void cancel(weir_node *node, bool keep_results)
     for (uint32_t i = 0; i < node->num_made; i++)
         cancel_slot(node->slots[i], keep_results);
     drop_kept(node);
-    slots_open_gate_locked(node);
-    flow_check_boundary_locked(node);
+    weir_slots_open_gate_locked(node);
+    weir_flow_check_boundary_locked(node);
 }
 
 static void cancel_before(weir_node *node)
@@ -79,15 +79,15 @@ static void cancel_before(weir_node *node)
     }
 }
 
-void end_by_failure_locked(weir_node *node, const weir_error *error)
+void weir_end_by_failure_locked(weir_node *node, const weir_error *error)
 {
     weir_pipeline *pipeline = node->pipeline;
     if (!pipeline->failed && !pipeline->stopped) {
         pipeline->failed = true;
         pipeline->error = *error;
-        weir_report *report = report_event("failed", "pipeline", error->message);
+        weir_report *report = weir_report_event("failed", "pipeline", error->message);
         if (report)
-            report_append_locked(pipeline, report);
+            weir_report_append_locked(pipeline, report);
     }
     cancel(node, true);
     cancel_before(node);
@@ -96,19 +96,19 @@ void end_by_failure_locked(weir_node *node, const weir_error *error)
             cancel(pipeline->nodes[i], true); /* of other lines: what they have made goes on */
 }
 
-void end_by_stop_locked(weir_pipeline *pipeline)
+void weir_end_by_stop_locked(weir_pipeline *pipeline)
 {
     if (pipeline->stopped || pipeline->over)
         return;
     pipeline->stopped = true;
-    weir_report *report = report_event("stop", "pipeline", NULL);
+    weir_report *report = weir_report_event("stop", "pipeline", NULL);
     if (report)
-        report_append_locked(pipeline, report);
+        weir_report_append_locked(pipeline, report);
     pipeline->wake_statistics = true;
     atomic_store_explicit(&pipeline->is_consumable, true, memory_order_relaxed);
     for (uint32_t i = 0; i < pipeline->num_nodes; i++)
         cancel(pipeline->nodes[i], false);
-    flow_check_over_locked(pipeline);
+    weir_flow_check_over_locked(pipeline);
 }
 
 static bool is_uncancelled(const weir_slot *slot)
@@ -117,7 +117,7 @@ static bool is_uncancelled(const weir_slot *slot)
     return slot->state == SLOT_PENDING && unwanted && !slot->cancel_called;
 }
 
-weir_slot *end_take_uncancelled_locked(weir_pipeline *pipeline, slot_search *search)
+weir_slot *weir_end_take_uncancelled_locked(weir_pipeline *pipeline, slot_search *search)
 {
     for (; search->node < pipeline->num_nodes; search->node++, search->slot = 0) {
         weir_node *node = pipeline->nodes[search->node];
@@ -134,11 +134,11 @@ weir_slot *end_take_uncancelled_locked(weir_pipeline *pipeline, slot_search *sea
     return NULL;
 }
 
-void end_cancel_called_locked(weir_slot *slot)
+void weir_end_cancel_called_locked(weir_slot *slot)
 {
     slot->cancelling = false;
     if (slot->completed)
-        step_completed_locked(slot);
+        weir_step_completed_locked(slot);
 }
 
 static bool take_from_queues(weir_node *node, weir_item *item)
@@ -154,7 +154,7 @@ static bool take_from_queues(weir_node *node, weir_item *item)
     return false;
 }
 
-bool end_take_leftover_locked(weir_pipeline *pipeline, weir_item *item)
+bool weir_end_take_leftover_locked(weir_pipeline *pipeline, weir_item *item)
 {
     for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
         weir_node *node = pipeline->nodes[i];

@@ -8,7 +8,7 @@
  */
 #include "queue.h"
 
-void epoch_end_release(void *data)
+void weir_epoch_end_release(void *data)
 {
     (void)data;
 }
@@ -34,7 +34,7 @@ static void move_turns(weir_node *node)
            node->turn_first->has_out) {
         offered = node->turn_first;
         offered->entered_ns = node->pipeline->now_ns; /* it has waited for its turn; now it may wait for room */
-        flow_offer_locked(offered);
+        weir_flow_offer_locked(offered);
     }
     node->moving_turns = false;
 }
@@ -60,19 +60,19 @@ static void give(weir_slot *slot, const weir_item *item)
     weir_node *node = slot->node;
     node->account.taken++;
     if (!node->op) {
-        slot_enter_locked(slot, SLOT_RUNNING);
+        weir_slot_enter_locked(slot, SLOT_RUNNING);
         slot->out = *item;
         slot->has_out = true;
-        flow_offer_locked(slot);
+        weir_flow_offer_locked(slot);
         return;
     }
     if (node->order == WEIR_ORDER_INPUT)
         join_turns(slot);
     slot->in = *item;
-    slot->label = label_hold(item->label_owner);
+    slot->label = weir_label_hold(item->label_owner);
     slot->has_in = true;
     slot->begun = slot->more = slot->completed = slot->run_returned = false;
-    slot_make_ready_locked(slot);
+    weir_slot_make_ready_locked(slot);
 }
 
 static void tell_consumer(weir_pipeline *pipeline)
@@ -88,7 +88,7 @@ static void put_epoch_end(weir_slot *slot, weir_queue *queue)
     queue_push_locked(queue, &slot->out, pipeline->next_arrival++, pipeline->now_ns);
     slot->out = (weir_item){ 0 };
     if (queue->consumer)
-        flow_resume_locked(queue->consumer); /* a merge may have waited for this input's turn */
+        weir_flow_resume_locked(queue->consumer); /* a merge may have waited for this input's turn */
     else
         tell_consumer(pipeline);
 }
@@ -102,10 +102,10 @@ static void put_item(weir_slot *slot, weir_queue *queue)
     weir_item item = slot->out;
     slot->out = (weir_item){ 0 };
     slot->has_out = false;
-    if (consumer && merge_takes_directly_locked(consumer, queue)) {
-        weir_slot *taker = slot_take_idle_locked(consumer);
+    if (consumer && weir_merge_takes_directly_locked(consumer, queue)) {
+        weir_slot *taker = weir_slot_take_idle_locked(consumer);
         queue_count_get_locked(queue, pipeline->now_ns - taker->entered_ns);
-        merge_taken_locked(consumer);
+        weir_merge_taken_locked(consumer);
         give(taker, &item);
     } else {
         queue_push_locked(queue, &item, pipeline->next_arrival++, pipeline->now_ns);
@@ -129,12 +129,12 @@ static void epoch_end_was_put(weir_slot *chore)
     weir_node *node = chore->node;
     if (++chore->out_index < node->num_outs) {
         chore->out = epoch_end();
-        flow_offer_locked(chore);
+        weir_flow_offer_locked(chore);
         return;
     }
-    slot_enter_locked(chore, SLOT_IDLE);
+    weir_slot_enter_locked(chore, SLOT_IDLE);
     node->passing_epoch = false;
-    flow_resume_locked(node);
+    weir_flow_resume_locked(node);
 }
 
 /* What follows when a result has been put: the rest of the same input, or the next one. */
@@ -143,12 +143,12 @@ static void go_on(weir_slot *slot)
     if (slot->chore)
         epoch_end_was_put(slot);
     else if (slot->more)
-        slot_make_ready_locked(slot);
+        weir_slot_make_ready_locked(slot);
     else
-        flow_next_input_locked(slot);
+        weir_flow_next_input_locked(slot);
 }
 
-void flow_offer_locked(weir_slot *slot)
+void weir_flow_offer_locked(weir_slot *slot)
 {
     weir_queue *queue = &slot->node->outs[slot->out_index];
     bool its_turn = is_its_turn(slot);
@@ -158,9 +158,9 @@ void flow_offer_locked(weir_slot *slot)
         return;
     }
     if (slot->state != SLOT_HOLDING)
-        slot_enter_locked(slot, SLOT_HOLDING);
+        weir_slot_enter_locked(slot, SLOT_HOLDING);
     if (its_turn)
-        list_append(&queue->holders, slot);
+        weir_list_append(&queue->holders, slot);
 }
 
 /* ---- taking ------------------------------------------------------------------------------------------------- */
@@ -169,7 +169,7 @@ void flow_offer_locked(weir_slot *slot)
 static void let_in(weir_queue *queue)
 {
     while (queue->holders.first && queue_has_room_locked(queue)) {
-        weir_slot *slot = list_take_first(&queue->holders);
+        weir_slot *slot = weir_list_take_first(&queue->holders);
         put(slot);
         go_on(slot);
     }
@@ -180,26 +180,26 @@ static void take(weir_slot *slot, weir_queue *in, int64_t waited_ns)
     weir_item item;
     queue_pop_locked(in, &item, slot->node->pipeline->now_ns);
     queue_count_get_locked(in, waited_ns);
-    merge_taken_locked(slot->node);
+    weir_merge_taken_locked(slot->node);
     give(slot, &item);
     let_in(in);
 }
 
 static void retire(weir_slot *slot)
 {
-    slot_enter_locked(slot, SLOT_RETIRED);
+    weir_slot_enter_locked(slot, SLOT_RETIRED);
     slot->node->num_slots--;
-    flow_check_boundary_locked(slot->node);
+    weir_flow_check_boundary_locked(slot->node);
 }
 
 static void source_next(weir_slot *slot)
 {
     if (slot->node->exhausted || slot->node->cancelled) {
-        slot_enter_idle_locked(slot);
-        flow_check_boundary_locked(slot->node);
+        weir_slot_enter_idle_locked(slot);
+        weir_flow_check_boundary_locked(slot->node);
     } else {
         slot->begun = slot->more = slot->completed = slot->run_returned = false;
-        slot_make_ready_locked(slot);
+        weir_slot_make_ready_locked(slot);
     }
 }
 
@@ -211,16 +211,16 @@ static void pass_items(weir_slot *slot)
     if (node->passing_items)
         return; /* the loop goes on */
     node->passing_items = true;
-    while (!slot->has_out && (in = merge_choose_locked(node)))
+    while (!slot->has_out && (in = weir_merge_choose_locked(node)))
         take(slot, in, 0);
     node->passing_items = false;
     if (slot->has_out)
         return;
-    slot_enter_idle_locked(slot);
-    flow_check_boundary_locked(node);
+    weir_slot_enter_idle_locked(slot);
+    weir_flow_check_boundary_locked(node);
 }
 
-void flow_next_input_locked(weir_slot *slot)
+void weir_flow_next_input_locked(weir_slot *slot)
 {
     weir_node *node = slot->node;
     if (!node->op) {
@@ -237,26 +237,26 @@ void flow_next_input_locked(weir_slot *slot)
         retire(slot);
         return;
     }
-    weir_queue *in = merge_choose_locked(node);
+    weir_queue *in = weir_merge_choose_locked(node);
     if (in) {
         take(slot, in, 0);
     } else {
-        slot_enter_idle_locked(slot);
-        flow_check_boundary_locked(node);
+        weir_slot_enter_idle_locked(slot);
+        weir_flow_check_boundary_locked(node);
     }
 }
 
-void flow_resume_locked(weir_node *node)
+void weir_flow_resume_locked(weir_node *node)
 {
     weir_queue *in;
-    while (node->num_ins && node->idle && (in = merge_choose_locked(node))) {
-        weir_slot *slot = slot_take_idle_locked(node);
+    while (node->num_ins && node->idle && (in = weir_merge_choose_locked(node))) {
+        weir_slot *slot = weir_slot_take_idle_locked(node);
         take(slot, in, node->pipeline->now_ns - slot->entered_ns);
     }
-    flow_check_boundary_locked(node);
+    weir_flow_check_boundary_locked(node);
 }
 
-int flow_deliver_locked(weir_pipeline *pipeline, weir_item *item, int64_t waited_ns)
+int weir_flow_deliver_locked(weir_pipeline *pipeline, weir_item *item, int64_t waited_ns)
 {
     weir_queue *queue = pipeline->sink;
     int status = WEIR_OK;
@@ -270,7 +270,7 @@ int flow_deliver_locked(weir_pipeline *pipeline, weir_item *item, int64_t waited
     let_in(queue);
     if (queue->depth == 0 && !queue->closed && !pipeline->stopped)
         atomic_store_explicit(&pipeline->is_consumable, false, memory_order_relaxed);
-    flow_check_over_locked(pipeline);
+    weir_flow_check_over_locked(pipeline);
     return status;
 }
 
@@ -319,7 +319,7 @@ static bool start_flush(weir_node *node)
         unlink_idle(node, slot);
         slot->flushing = true;
         slot->begun = slot->more = slot->completed = slot->run_returned = false;
-        slot_make_ready_locked(slot);
+        weir_slot_make_ready_locked(slot);
         return true;
     }
     return false;
@@ -338,7 +338,7 @@ static void pass_epoch(weir_node *node)
     }
     node->chore.out = epoch_end();
     node->chore.out_index = 0;
-    flow_offer_locked(&node->chore);
+    weir_flow_offer_locked(&node->chore);
     for (uint32_t i = 0; i < node->num_ins; i++)
         let_in(node->ins[i]);
 }
@@ -349,23 +349,23 @@ static void finish(weir_node *node)
     node->state = NODE_DONE;
     pipeline->live_nodes--;
     if (node->num_ins == 0 && --pipeline->live_sources == 0)
-        place_sources_ended_locked(pipeline);
+        weir_place_sources_ended_locked(pipeline);
     for (uint32_t i = 0; i < node->num_outs; i++) {
         weir_queue *queue = &node->outs[i];
         queue->closed = true;
         if (!queue->consumer)
             tell_consumer(pipeline);
         else
-            flow_resume_locked(queue->consumer); /* a merge may have waited for this input's turn */
+            weir_flow_resume_locked(queue->consumer); /* a merge may have waited for this input's turn */
     }
-    flow_check_over_locked(pipeline);
+    weir_flow_check_over_locked(pipeline);
 }
 
 static void end_node(weir_node *node)
 {
     if (node->stage_hooks_begun) {
         node->state = NODE_ENDING;
-        slot_make_ready_locked(&node->chore);
+        weir_slot_make_ready_locked(&node->chore);
     } else {
         finish(node);
     }
@@ -387,7 +387,7 @@ static bool pass_boundary(weir_node *node)
 }
 
 /* A loop, because any number of epochs without an item may wait. */
-void flow_check_boundary_locked(weir_node *node)
+void weir_flow_check_boundary_locked(weir_node *node)
 {
     if (node->passing_boundaries)
         return; /* the loop goes on */
@@ -397,7 +397,7 @@ void flow_check_boundary_locked(weir_node *node)
     node->passing_boundaries = false;
 }
 
-void flow_check_over_locked(weir_pipeline *pipeline)
+void weir_flow_check_over_locked(weir_pipeline *pipeline)
 {
     if (pipeline->over || pipeline->live_nodes || (pipeline->sink->depth && !pipeline->stopped))
         return;
@@ -405,24 +405,24 @@ void flow_check_over_locked(weir_pipeline *pipeline)
     pipeline->wake_statistics = true;
 }
 
-void flow_chore_ended_locked(weir_node *node)
+void weir_flow_chore_ended_locked(weir_node *node)
 {
     weir_slot *chore = &node->chore;
     bool starting = node->state == NODE_STARTING;
-    slot_enter_locked(chore, SLOT_IDLE);
+    weir_slot_enter_locked(chore, SLOT_IDLE);
     if (starting)
         node->state = NODE_OPEN;
     if (chore->status < 0)
-        end_by_failure_locked(node, &chore->error);
+        weir_end_by_failure_locked(node, &chore->error);
     if (starting) {
-        slots_open_gate_locked(node);
-        flow_check_boundary_locked(node);
+        weir_slots_open_gate_locked(node);
+        weir_flow_check_boundary_locked(node);
     } else {
         finish(node);
     }
 }
 
-void flow_prepare(weir_pipeline *pipeline, int64_t now_ns)
+void weir_flow_prepare(weir_pipeline *pipeline, int64_t now_ns)
 {
     pipeline->now_ns = pipeline->lap_start_ns = now_ns;
     for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
@@ -431,20 +431,20 @@ void flow_prepare(weir_pipeline *pipeline, int64_t now_ns)
             node->outs[j].level_since_ns = now_ns;
         for (uint32_t j = 0; j < node->num_made; j++) {
             node->slots[j]->since_ns = now_ns;
-            slot_enter_idle_locked(node->slots[j]);
+            weir_slot_enter_idle_locked(node->slots[j]);
         }
     }
 }
 
-void flow_start_locked(weir_pipeline *pipeline)
+void weir_flow_start_locked(weir_pipeline *pipeline)
 {
     for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
         weir_node *node = pipeline->nodes[i];
         node->state = node->num_stage_hooks ? NODE_STARTING : NODE_OPEN;
         if (node->num_stage_hooks)
-            slot_make_ready_locked(&node->chore);
+            weir_slot_make_ready_locked(&node->chore);
     }
     for (uint32_t i = 0; i < pipeline->num_nodes; i++)
         if (pipeline->nodes[i]->num_ins == 0)
-            flow_next_input_locked(slot_take_idle_locked(pipeline->nodes[i]));
+            weir_flow_next_input_locked(weir_slot_take_idle_locked(pipeline->nodes[i]));
 }

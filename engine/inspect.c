@@ -104,11 +104,11 @@ static void look_at_tasks_locked(const weir_node *node, full_snapshot *snapshot)
         if ((slot->state != SLOT_RUNNING && slot->state != SLOT_PENDING) ||
             snapshot->shown.num_tasks == snapshot->room_for_tasks)
             continue;
-        struct weir_label *label = label_hold(slot->label);
+        struct weir_label *label = weir_label_hold(slot->label);
         snapshot->labels[snapshot->shown.num_tasks] = label;
         snapshot->tasks[snapshot->shown.num_tasks++] = (weir_task_snapshot){
             .stage = node->name,
-            .label = label_text(label),
+            .label = weir_label_text(label),
             .age_ns = slot->run_ns + node->pipeline->now_ns - slot->entered_ns,
             .pending = slot->state == SLOT_PENDING,
         };
@@ -155,10 +155,10 @@ static void look_locked(weir_pipeline *pipeline, full_snapshot *snapshot)
 static size_t count_slots(weir_pipeline *pipeline)
 {
     size_t slots = 0;
-    engine_lock(pipeline);
+    weir_engine_lock(pipeline);
     for (uint32_t i = 0; i < pipeline->num_nodes; i++)
         slots += pipeline->nodes[i]->num_made;
-    engine_unlock(pipeline);
+    weir_engine_unlock(pipeline);
     return slots;
 }
 
@@ -185,9 +185,9 @@ int weir_pipeline_snapshot(weir_pipeline *pipeline, weir_snapshot **taken)
         .tasks = snapshot->tasks,
     };
 
-    engine_lock_at(pipeline, weir_now_ns());
+    weir_engine_lock_at(pipeline, weir_clock_ns());
     look_locked(pipeline, snapshot);
-    engine_unlock(pipeline);
+    weir_engine_unlock(pipeline);
     *taken = &snapshot->shown;
     return WEIR_OK;
 }
@@ -198,7 +198,7 @@ void weir_snapshot_free(weir_snapshot *shown)
         return;
     full_snapshot *snapshot = (full_snapshot *)shown; /* its first member */
     for (size_t i = 0; i < shown->num_tasks; i++)
-        label_release(snapshot->labels[i]);
+        weir_label_release(snapshot->labels[i]);
     free(snapshot->labels);
     free(snapshot->tasks);
     free(snapshot->queues);

@@ -102,7 +102,7 @@ typedef struct weir_queue {
     uint32_t capacity;
     uint64_t capacity_bytes; /* UINT64_MAX = unlimited */
     weir_node *producer;
-    weir_node *consumer; /* NULL for the sink queue, from which weir_next() takes */
+    weir_node *consumer; /* NULL for the sink queue, from which weir_pipeline_next() takes */
 
     /* guarded by lock */
     weir_queue_entry *entries; /* ring of `capacity` */
@@ -129,7 +129,7 @@ enum { MAX_PHASE = 64 };
 /* Where the consumer is in its job. */
 typedef struct weir_place {
     char phase[MAX_PHASE];
-    bool phase_named;  /* by weir_mark_phase() */
+    bool phase_named;  /* by weir_pipeline_mark_phase() */
     bool steps_marked; /* ever */
     int64_t first_step, last_step;
 } weir_place;
@@ -347,7 +347,7 @@ struct weir_pipeline {
     bool wake_statistics; /* there is something for the statistics thread */
 
     /* written with lock, read by a spinning consumer without */
-    atomic_uint is_consumable; /* weir_next() need not wait */
+    atomic_uint is_consumable; /* weir_pipeline_next() need not wait */
 
     /* the statistics thread's own, but for `wake` */
     uv_thread_t statistics_thread;
@@ -356,7 +356,7 @@ struct weir_pipeline {
     uv_timer_t lap_timer;
     uv_timer_t watch_timer;
     uv_timer_t backstop_timer;
-    uv_async_t wake;              /* engine_unlock() sends it when wake_statistics is set */
+    uv_async_t wake;              /* weir_engine_unlock() sends it when wake_statistics is set */
     int64_t unix_offset_ns;       /* from the monotonic clock to that of the wall */
     weir_place lap_place;         /* of the lap that is being told */
     struct stage_lap *stage_laps; /* one for each node */
@@ -371,121 +371,121 @@ struct weir_pipeline {
 #define LINGER_NS   (100 * WEIR_MICROSECOND) /* how long a result may lie there before a sleeping consumer is woken */
 #define BACKSTOP_NS (1 * WEIR_MILLISECOND)
 
-void engine_lock(weir_pipeline *pipeline);
+void weir_engine_lock(weir_pipeline *pipeline);
 
 /* Takes the lock and moves pipeline->now_ns on to now_ns, which was read just before. */
-void engine_lock_at(weir_pipeline *pipeline, int64_t now_ns);
+void weir_engine_lock_at(weir_pipeline *pipeline, int64_t now_ns);
 
 /* What has been left to brisk threads for BACKSTOP_NS goes to sleeping ones. True = look again. */
-bool engine_backstop_locked(weir_pipeline *pipeline);
+bool weir_engine_backstop_locked(weir_pipeline *pipeline);
 
-void engine_move_time_locked(weir_pipeline *pipeline, int64_t now_ns);
+void weir_engine_move_time_locked(weir_pipeline *pipeline, int64_t now_ns);
 
 /* Gives the lock back, then wakes whom the changes concern. */
-void engine_unlock(weir_pipeline *pipeline);
+void weir_engine_unlock(weir_pipeline *pipeline);
 
-/* Wakes whom the changes concern: before the lock is given back otherwise than by engine_unlock(), as by waiting. */
-void engine_wake_locked(weir_pipeline *pipeline);
+/* Wakes whom the changes concern: before the lock is given back otherwise than by weir_engine_unlock(), as by waiting. */
+void weir_engine_wake_locked(weir_pipeline *pipeline);
 
-/* The same as engine_unlock() for a thread that weir_free() does not wait for: the pipeline may be gone as soon as the lock is free, so it
+/* The same as weir_engine_unlock() for a thread that weir_pipeline_free() does not wait for: the pipeline may be gone as soon as the lock is free, so it
    wakes first. */
-void engine_unlock_last(weir_pipeline *pipeline);
+void weir_engine_unlock_last(weir_pipeline *pipeline);
 
 /* Looks at *wanted, without the lock, for up to spin_ns. True = it is not 0. */
-bool engine_spin(atomic_uint *wanted, int64_t spin_ns);
+bool weir_engine_spin(atomic_uint *wanted, int64_t spin_ns);
 
 /* Is there a CPU left for a thread that only looks? Its own counts as taken; `consumer`: so does the consumer's. */
-bool engine_may_spin_locked(const weir_pipeline *pipeline, bool consumer);
+bool weir_engine_may_spin_locked(const weir_pipeline *pipeline, bool consumer);
 
 /* How long to look the next time, after a wait of waited_ns in all, the sleep included. */
-int64_t engine_spin_adapt(int64_t spin_ns, int64_t waited_ns);
+int64_t weir_engine_spin_adapt(int64_t spin_ns, int64_t waited_ns);
 
 /* ---- slots.c: states of slots, and what threads may pick; all with the lock held ---------------------------- */
 
-void list_append(weir_slot_list *list, weir_slot *slot);
-weir_slot *list_take_first(weir_slot_list *list);
+void weir_list_append(weir_slot_list *list, weir_slot *slot);
+weir_slot *weir_list_take_first(weir_slot_list *list);
 
-void slot_enter_locked(weir_slot *slot, slot_state state);
-void slot_enter_idle_locked(weir_slot *slot);
-weir_slot *slot_take_idle_locked(weir_node *node);
+void weir_slot_enter_locked(weir_slot *slot, slot_state state);
+void weir_slot_enter_idle_locked(weir_slot *slot);
+weir_slot *weir_slot_take_idle_locked(weir_node *node);
 
 /* SLOT_READY: a thread of the node's pool may pick it, as soon as the stage's start hooks have run. */
-void slot_make_ready_locked(weir_slot *slot);
+void weir_slot_make_ready_locked(weir_slot *slot);
 
 /* Lets the slots that have waited for the start hooks run. */
-void slots_open_gate_locked(weir_node *node);
+void weir_slots_open_gate_locked(weir_node *node);
 
 /* Takes the next thing to run: READY becomes RUNNING. NULL = nothing is ready. */
-weir_slot *slot_pick_locked(weir_pool *pool);
+weir_slot *weir_slot_pick_locked(weir_pool *pool);
 
 /* ---- flow.c: the hand-over, with the lock held ---------------------------------------------------------------- */
 
 /* Before there are threads: from now on time counts. */
-void flow_prepare(weir_pipeline *pipeline, int64_t now_ns);
+void weir_flow_prepare(weir_pipeline *pipeline, int64_t now_ns);
 
-void flow_start_locked(weir_pipeline *pipeline);
+void weir_flow_start_locked(weir_pipeline *pipeline);
 
 /* The slot's result goes on, now or as soon as there is room and it is its turn. */
-void flow_offer_locked(weir_slot *slot);
+void weir_flow_offer_locked(weir_slot *slot);
 
 /* The slot has nothing to do any more: it takes its next input, or waits for it. */
-void flow_next_input_locked(weir_slot *slot);
+void weir_flow_next_input_locked(weir_slot *slot);
 
 /* If nothing is left inside the node and it has come to the end of an epoch or of everything, it goes on to that. */
-void flow_check_boundary_locked(weir_node *node);
+void weir_flow_check_boundary_locked(weir_node *node);
 
 /* The node's idle slots take what they may. */
-void flow_resume_locked(weir_node *node);
+void weir_flow_resume_locked(weir_node *node);
 
 /* The stage hooks have run. */
-void flow_chore_ended_locked(weir_node *node);
+void weir_flow_chore_ended_locked(weir_node *node);
 
 /* Takes the head of the sink queue, which must not be empty: WEIR_OK and an item, or WEIR_EPOCH. waited_ns: how long the
    consumer has waited for it. */
-int flow_deliver_locked(weir_pipeline *pipeline, weir_item *item, int64_t waited_ns);
+int weir_flow_deliver_locked(weir_pipeline *pipeline, weir_item *item, int64_t waited_ns);
 
 /* The run is over when every node has ended and nobody wants what is left. */
-void flow_check_over_locked(weir_pipeline *pipeline);
+void weir_flow_check_over_locked(weir_pipeline *pipeline);
 
 /* The end of an epoch, as an item: known by its release function. */
-void epoch_end_release(void *data);
+void weir_epoch_end_release(void *data);
 
 static inline weir_item epoch_end(void)
 {
-    return (weir_item){ .release = epoch_end_release };
+    return (weir_item){ .release = weir_epoch_end_release };
 }
 
 static inline bool is_epoch_end(const weir_item *item)
 {
-    return item->release == epoch_end_release;
+    return item->release == weir_epoch_end_release;
 }
 
 /* ---- merge.c: which input is next, with the lock held -------------------------------------------------------- */
 
 /* Which input the node may take an item from now. NULL = none. */
-weir_queue *merge_choose_locked(weir_node *node);
+weir_queue *weir_merge_choose_locked(weir_node *node);
 
 /* May an item that is just put into this empty input go straight to an idle slot of the node? */
-bool merge_takes_directly_locked(weir_node *node, const weir_queue *in);
+bool weir_merge_takes_directly_locked(weir_node *node, const weir_queue *in);
 
 /* An item of this input has been taken. */
-void merge_taken_locked(weir_node *node);
+void weir_merge_taken_locked(weir_node *node);
 
 /* ---- step.c: what the end of a step means, with the lock held ------------------------------------------------ */
 
 /* What was picked has run, and slot->status is the result. */
-void step_ended_locked(weir_slot *slot);
+void weir_step_ended_locked(weir_slot *slot);
 
 /* weir_task_complete() has set pending_status and pending_out. */
-void step_completed_locked(weir_slot *slot);
+void weir_step_completed_locked(weir_slot *slot);
 
 /* There is room among the reports again. */
-void step_reports_taken_locked(weir_pipeline *pipeline);
+void weir_step_reports_taken_locked(weir_pipeline *pipeline);
 
 /* ---- ending.c: stop and failure, with the lock held ---------------------------------------------------------- */
 
-void end_by_failure_locked(weir_node *node, const weir_error *error);
-void end_by_stop_locked(weir_pipeline *pipeline);
+void weir_end_by_failure_locked(weir_node *node, const weir_error *error);
+void weir_end_by_stop_locked(weir_pipeline *pipeline);
 
 /* How far a search through all slots has come; all-zero = not begun. */
 typedef struct slot_search {
@@ -494,84 +494,84 @@ typedef struct slot_search {
 
 /* Takes the next pending task that is to be cancelled and has not been told. NULL = none up to the end. What becomes
    pending behind the search wakes the statistics thread once more. */
-weir_slot *end_take_uncancelled_locked(weir_pipeline *pipeline, slot_search *search);
+weir_slot *weir_end_take_uncancelled_locked(weir_pipeline *pipeline, slot_search *search);
 
 /* op->cancel has returned. */
-void end_cancel_called_locked(weir_slot *slot);
+void weir_end_cancel_called_locked(weir_slot *slot);
 
 /* Takes one item that is left after the run is over. False = none is. */
-bool end_take_leftover_locked(weir_pipeline *pipeline, weir_item *item);
+bool weir_end_take_leftover_locked(weir_pipeline *pipeline, weir_item *item);
 
 /* ---- run.c: one step of a task, without the lock ----------------------------------------------------------- */
 
 /* Runs one step of what was picked (a task, a flush, the stage hooks), or gives it up; sets slot->status. */
-void run_step(weir_slot *slot);
+void weir_run_step(weir_slot *slot);
 
 /* ---- pool.c ------------------------------------------------------------------------------------------------- */
 
-int pool_new(weir_pipeline *pipeline, uint32_t num_workers, weir_pool **pool, weir_error *error);
-int pool_start(weir_pool *pool, weir_error *error);
-void pool_join(weir_pool *pool);
-void pool_free(weir_pool *pool);
+int weir_pool_new(weir_pipeline *pipeline, uint32_t num_workers, weir_pool **pool, weir_error *error);
+int weir_pool_start(weir_pool *pool, weir_error *error);
+void weir_pool_join(weir_pool *pool);
+void weir_pool_free(weir_pool *pool);
 
 /* ---- cpu_time.c: all with the lock held --------------------------------------------------------------------- */
 
-void cpu_time_task_starts_locked(weir_worker *worker, weir_slot *slot);
-void cpu_time_task_ended_locked(weir_worker *worker);
-void cpu_time_idle_locked(weir_worker *worker);
-void cpu_time_settle_locked(weir_pool *pool);
+void weir_cpu_time_task_starts_locked(weir_worker *worker, weir_slot *slot);
+void weir_cpu_time_task_ended_locked(weir_worker *worker);
+void weir_cpu_time_idle_locked(weir_worker *worker);
+void weir_cpu_time_settle_locked(weir_pool *pool);
 
 /* ---- statistics.c ------------------------------------------------------------------------------------------- */
 
-int statistics_init(weir_pipeline *pipeline, weir_error *error);
-int statistics_start(weir_pipeline *pipeline, weir_error *error);
-void statistics_join(weir_pipeline *pipeline);
+int weir_statistics_init(weir_pipeline *pipeline, weir_error *error);
+int weir_statistics_start(weir_pipeline *pipeline, weir_error *error);
+void weir_statistics_join(weir_pipeline *pipeline);
 
-/* Also after statistics_init() failed; the thread is joined. */
-void statistics_destroy(weir_pipeline *pipeline);
+/* Also after weir_statistics_init() failed; the thread is joined. */
+void weir_statistics_destroy(weir_pipeline *pipeline);
 
 /* What the clock of the wall shows when the monotonic one shows at_ns. The statistics thread, or before there is one. */
-int64_t statistics_unix_at_ns(weir_pipeline *pipeline, int64_t at_ns);
+int64_t weir_statistics_unix_at_ns(weir_pipeline *pipeline, int64_t at_ns);
 
 /* NULL = out of memory. */
-weir_report *report_failure(const weir_slot *slot);
-weir_report *report_event(const char *name, const char *category, const char *detail);
-void report_append_locked(weir_pipeline *pipeline, weir_report *report);
+weir_report *weir_report_failure(const weir_slot *slot);
+weir_report *weir_report_event(const char *name, const char *category, const char *detail);
+void weir_report_append_locked(weir_pipeline *pipeline, weir_report *report);
 
 enum { MAX_REPORTS = 1024 /* failures that may wait to be told before slots wait */ };
 
 /* ---- place.c: where the consumer is, with the lock held ------------------------------------------------------ */
 
-void place_init(weir_place *place);
+void weir_place_init(weir_place *place);
 
 /* The sources have ended. */
-void place_sources_ended_locked(weir_pipeline *pipeline);
+void weir_place_sources_ended_locked(weir_pipeline *pipeline);
 
 /* The lap ends: *ended is its place. */
-void place_lap_ended_locked(weir_pipeline *pipeline, weir_place *ended);
+void weir_place_lap_ended_locked(weir_pipeline *pipeline, weir_place *ended);
 
 /* ---- watch.c ------------------------------------------------------------------------------------------------ */
 
 /* Looks at the tasks that run. True = pending tasks are to be cancelled. *next_ns: when to look again. */
-bool watch_tasks(weir_pipeline *pipeline, int64_t *next_ns);
+bool weir_watch_tasks(weir_pipeline *pipeline, int64_t *next_ns);
 
 /* ---- pipeline.c --------------------------------------------------------------------------------------------- */
 
 /* Whose pool or statistics this thread belongs to. NULL = nobody's. */
-extern _Thread_local const weir_pipeline *pipeline_of_thread;
+extern _Thread_local const weir_pipeline *weir_pipeline_of_thread;
 
 /* By its name in the statistics or in its options. NULL = there is none. */
-weir_node *pipeline_find(const weir_pipeline *pipeline, const char *stage);
+weir_node *weir_pipeline_find(const weir_pipeline *pipeline, const char *stage);
 
 /* ---- item.c ------------------------------------------------------------------------------------------------- */
 
 /* `out` was made of `in`: gives it the same seq and, unless it brought one of its own, the same label.
    False = out of memory; `out` then has no label. */
-bool label_inherit(weir_item *out, const weir_item *in);
+bool weir_label_inherit(weir_item *out, const weir_item *in);
 
 /* One more, or one less, who holds the label. NULL is fine. */
-struct weir_label *label_hold(struct weir_label *label);
-void label_release(struct weir_label *label);
-const char *label_text(const struct weir_label *label); /* "" for NULL */
+struct weir_label *weir_label_hold(struct weir_label *label);
+void weir_label_release(struct weir_label *label);
+const char *weir_label_text(const struct weir_label *label); /* "" for NULL */
 
 #endif

@@ -20,20 +20,20 @@ static struct weir_label *label_new(const char *text)
     return label;
 }
 
-void label_release(struct weir_label *label)
+void weir_label_release(struct weir_label *label)
 {
     if (label && atomic_fetch_sub_explicit(&label->references, 1, memory_order_acq_rel) == 1)
         free(label);
 }
 
-struct weir_label *label_hold(struct weir_label *label)
+struct weir_label *weir_label_hold(struct weir_label *label)
 {
     if (label)
         atomic_fetch_add_explicit(&label->references, 1, memory_order_relaxed);
     return label;
 }
 
-const char *label_text(const struct weir_label *label)
+const char *weir_label_text(const struct weir_label *label)
 {
     return label ? label->text : "";
 }
@@ -42,7 +42,7 @@ void weir_item_release(weir_item *item)
 {
     if (item->release && item->data)
         item->release(item->data);
-    label_release(item->label_owner);
+    weir_label_release(item->label_owner);
     *item = (weir_item){ 0 };
 }
 
@@ -61,10 +61,10 @@ void weir_item_keep(weir_item *to, weir_item *in)
     weir_item_move(to, in);
     to->seq = in->seq;
     to->label = in->label;
-    to->label_owner = label_hold(in->label_owner);
+    to->label_owner = weir_label_hold(in->label_owner);
 }
 
-bool label_inherit(weir_item *out, const weir_item *in)
+bool weir_label_inherit(weir_item *out, const weir_item *in)
 {
     const char *own = out->label && out->label != in->label ? out->label : NULL;
     out->seq = in->seq;
@@ -74,7 +74,7 @@ bool label_inherit(weir_item *out, const weir_item *in)
     if (own)
         out->label_owner = label_new(own);
     else if (in->label_owner)
-        out->label_owner = label_hold(in->label_owner);
+        out->label_owner = weir_label_hold(in->label_owner);
     else
         return true;
 

@@ -25,7 +25,7 @@
 
 enum { LOCK_LOOKS = 10, SPIN_LOOKS = 64 /* about a microsecond */ };
 
-void engine_lock(weir_pipeline *pipeline)
+void weir_engine_lock(weir_pipeline *pipeline)
 {
     for (int look = 0; look < LOCK_LOOKS; look++) {
         if (uv_mutex_trylock(&pipeline->lock) == 0)
@@ -36,16 +36,16 @@ void engine_lock(weir_pipeline *pipeline)
     uv_mutex_lock(&pipeline->lock);
 }
 
-void engine_move_time_locked(weir_pipeline *pipeline, int64_t now_ns)
+void weir_engine_move_time_locked(weir_pipeline *pipeline, int64_t now_ns)
 {
     if (now_ns > pipeline->now_ns)
         pipeline->now_ns = now_ns;
 }
 
-void engine_lock_at(weir_pipeline *pipeline, int64_t now_ns)
+void weir_engine_lock_at(weir_pipeline *pipeline, int64_t now_ns)
 {
-    engine_lock(pipeline);
-    engine_move_time_locked(pipeline, now_ns);
+    weir_engine_lock(pipeline);
+    weir_engine_move_time_locked(pipeline, now_ns);
 }
 
 /* Is something ready that a thread should be found for? What is brisk is left to a brisk thread. */
@@ -86,7 +86,7 @@ static bool consumer_backstop_locked(weir_pipeline *pipeline)
     return true;
 }
 
-bool engine_backstop_locked(weir_pipeline *pipeline)
+bool weir_engine_backstop_locked(weir_pipeline *pipeline)
 {
     bool again = consumer_backstop_locked(pipeline);
     for (uint32_t i = 0; i < pipeline->num_pools; i++) {
@@ -124,7 +124,7 @@ static bool wants_consumer_locked(weir_pipeline *pipeline)
     return true;
 }
 
-void engine_unlock(weir_pipeline *pipeline)
+void weir_engine_unlock(weir_pipeline *pipeline)
 {
     bool wake_consumer = wants_consumer_locked(pipeline);
     bool wake_first = wants_wake_locked(pipeline->pools[0]);
@@ -143,7 +143,7 @@ void engine_unlock(weir_pipeline *pipeline)
         uv_async_send(&pipeline->wake);
 }
 
-void engine_wake_locked(weir_pipeline *pipeline)
+void weir_engine_wake_locked(weir_pipeline *pipeline)
 {
     if (wants_consumer_locked(pipeline))
         uv_cond_signal(&pipeline->consumable);
@@ -155,20 +155,20 @@ void engine_wake_locked(weir_pipeline *pipeline)
     pipeline->wake_statistics = false;
 }
 
-void engine_unlock_last(weir_pipeline *pipeline)
+void weir_engine_unlock_last(weir_pipeline *pipeline)
 {
-    engine_wake_locked(pipeline);
+    weir_engine_wake_locked(pipeline);
     uv_mutex_unlock(&pipeline->lock);
 }
 
-bool engine_may_spin_locked(const weir_pipeline *pipeline, bool consumer)
+bool weir_engine_may_spin_locked(const weir_pipeline *pipeline, bool consumer)
 {
     return pipeline->num_awake + consumer <= pipeline->num_cpus;
 }
 
-bool engine_spin(atomic_uint *wanted, int64_t spin_ns)
+bool weir_engine_spin(atomic_uint *wanted, int64_t spin_ns)
 {
-    int64_t end_ns = weir_now_ns() + spin_ns;
+    int64_t end_ns = weir_clock_ns() + spin_ns;
     do {
         for (int look = 0; look < SPIN_LOOKS; look++) {
             if (atomic_load_explicit(wanted, memory_order_relaxed))
@@ -176,11 +176,11 @@ bool engine_spin(atomic_uint *wanted, int64_t spin_ns)
             cpu_relax();
         }
         sched_yield(); /* to who could make it so, if all CPUs are taken */
-    } while (weir_now_ns() < end_ns);
+    } while (weir_clock_ns() < end_ns);
     return false;
 }
 
-int64_t engine_spin_adapt(int64_t spin_ns, int64_t waited_ns)
+int64_t weir_engine_spin_adapt(int64_t spin_ns, int64_t waited_ns)
 {
     static const int64_t shortest_ns = 500, longest_ns = 20 * WEIR_MICROSECOND;
     static const int64_t worth_ns = 50 * WEIR_MICROSECOND; /* such a wait was mostly that of being woken */

@@ -36,7 +36,7 @@ static void *log_self;
 
 static atomic_int max_level = WEIR_LOG_INFO;
 
-void weir_log_to(weir_log_function *function, void *self)
+void weir_log_set_function(weir_log_function *function, void *self)
 {
     log_function = function ? function : log_to_stderr;
     log_self = self;

@@ -53,7 +53,7 @@ static weir_queue *choose_due(weir_node *node)
     return node->due_in;
 }
 
-weir_queue *merge_choose_locked(weir_node *node)
+weir_queue *weir_merge_choose_locked(weir_node *node)
 {
     if (node->cancelled || node->passing_epoch)
         return NULL;
@@ -65,14 +65,14 @@ weir_queue *merge_choose_locked(weir_node *node)
     return due && is_takable(due) ? due : NULL;
 }
 
-bool merge_takes_directly_locked(weir_node *node, const weir_queue *in)
+bool weir_merge_takes_directly_locked(weir_node *node, const weir_queue *in)
 {
     if (!node->idle || node->cancelled || node->passing_epoch || in->depth > 0)
         return false;
     return node->num_ins == 1 || node->merge_order == WEIR_MERGE_ARRIVAL || choose_due(node) == in;
 }
 
-void merge_taken_locked(weir_node *node)
+void weir_merge_taken_locked(weir_node *node)
 {
     node->due_in = NULL;
 }

@@ -22,7 +22,7 @@ static bool is_name(const char *name)
     return name && name[0] && name[strspn(name, allowed)] == '\0' && strlen(name) <= 64;
 }
 
-int node_check_max_failures(const weir_max_failures *max, weir_error *error)
+int weir_node_check_max_failures(const weir_max_failures *max, weir_error *error)
 {
     switch (max->kind) {
     case WEIR_FAILURES_ANY: return WEIR_OK;
@@ -39,7 +39,7 @@ int node_check_max_failures(const weir_max_failures *max, weir_error *error)
     return weir_error_set(error, WEIR_EINVAL, 0, "max_failures.kind is %d, which is none", (int)max->kind);
 }
 
-int node_check_task_hooks(const weir_task_hook *hooks, size_t num_hooks, weir_error *error)
+int weir_node_check_task_hooks(const weir_task_hook *hooks, size_t num_hooks, weir_error *error)
 {
     if (num_hooks > 0 && !hooks)
         return weir_error_set(error, WEIR_EINVAL, 0, "num_task_hooks is %zu, but task_hooks is NULL", num_hooks);
@@ -100,9 +100,9 @@ static int check_options(node_kind kind, const weir_op *op, const char *name, co
     if (status == WEIR_OK)
         status = check_kind(kind, options, error);
     if (status == WEIR_OK)
-        status = node_check_task_hooks(options->task_hooks, options->num_task_hooks, error);
+        status = weir_node_check_task_hooks(options->task_hooks, options->num_task_hooks, error);
     if (status == WEIR_OK)
-        status = node_check_max_failures(&options->max_failures, error);
+        status = weir_node_check_max_failures(&options->max_failures, error);
     return status;
 }
 
@@ -162,9 +162,9 @@ static int make_queues(weir_node *node, const weir_node_spec *spec, const weir_s
     for (; node->num_outs < spec->num_outs; node->num_outs++) {
         weir_queue *queue = &node->outs[node->num_outs];
         queue->producer = node;
-        if (queue_init(queue, options->queue_items ? options->queue_items : default_items, options->queue_bytes) !=
-            WEIR_OK) {
-            queue_destroy(queue);
+        if (weir_queue_init(queue, options->queue_items ? options->queue_items : default_items,
+                            options->queue_bytes) != WEIR_OK) {
+            weir_queue_destroy(queue);
             return WEIR_ENOMEM;
         }
     }
@@ -186,9 +186,9 @@ static int join_inputs(weir_node *node, const weir_node_spec *spec)
     return WEIR_OK;
 }
 
-int node_new(const weir_node_spec *spec, const weir_stage_options *options, weir_node **made, weir_error *error)
+int weir_node_new(const weir_node_spec *spec, const weir_stage_options *options, weir_node **made, weir_error *error)
 {
-    const char *name = node_name(spec, options);
+    const char *name = weir_node_name(spec, options);
     *made = NULL;
     int status = check_options(spec->kind, spec->op, name, options, error);
     if (status != WEIR_OK)
@@ -214,7 +214,7 @@ int node_new(const weir_node_spec *spec, const weir_stage_options *options, weir
     return copy_config(node, spec->config, error);
 }
 
-const char *node_name(const weir_node_spec *spec, const weir_stage_options *options)
+const char *weir_node_name(const weir_node_spec *spec, const weir_stage_options *options)
 {
     if (options->name)
         return options->name;
@@ -249,8 +249,8 @@ static int make_names(weir_node *node, weir_error *error)
     return WEIR_OK;
 }
 
-int node_place(weir_node *node, weir_pipeline *pipeline, uint32_t index, const weir_pipeline_options *options,
-               weir_error *error)
+int weir_node_place(weir_node *node, weir_pipeline *pipeline, uint32_t index, const weir_pipeline_options *options,
+                    weir_error *error)
 {
     node->pipeline = pipeline;
     node->index = index;
@@ -271,7 +271,7 @@ int node_place(weir_node *node, weir_pipeline *pipeline, uint32_t index, const w
     return status == WEIR_OK ? WEIR_OK : no_memory(node, error);
 }
 
-weir_slot *slot_new(weir_node *node)
+weir_slot *weir_slot_new(weir_node *node)
 {
     weir_slot *slot = calloc(1, sizeof *slot);
     if (!slot)
@@ -291,7 +291,7 @@ weir_slot *slot_new(weir_node *node)
     return slot;
 }
 
-void slot_free(weir_slot *slot)
+void weir_slot_free(weir_slot *slot)
 {
     if (!slot)
         return;
@@ -302,7 +302,7 @@ void slot_free(weir_slot *slot)
     free(slot);
 }
 
-int node_make_slots(weir_node *node, weir_error *error)
+int weir_node_make_slots(weir_node *node, weir_error *error)
 {
     for (size_t i = 0; i < node->num_task_hooks; i++) {
         size_t *size = &node->task_hooks[i].state_size;
@@ -316,25 +316,25 @@ int node_make_slots(weir_node *node, weir_error *error)
     if (!node->slots)
         return no_memory(node, error);
     for (; node->num_made < node->concurrency; node->num_made++)
-        if (!(node->slots[node->num_made] = slot_new(node)))
+        if (!(node->slots[node->num_made] = weir_slot_new(node)))
             return no_memory(node, error);
     node->num_slots = node->num_wanted = node->num_made;
     return WEIR_OK;
 }
 
-void node_free(weir_node *node)
+void weir_node_free(weir_node *node)
 {
     if (!node)
         return;
     for (uint32_t i = 0; i < node->num_made; i++)
-        slot_free(node->slots[i]);
+        weir_slot_free(node->slots[i]);
     free(node->slots);
     if (node->config_live && node->op->config_free)
         node->op->config_free(node->config);
     if (node->config_owned)
         free(node->config);
     for (uint32_t i = 0; i < node->num_outs; i++)
-        queue_destroy(&node->outs[i]);
+        weir_queue_destroy(&node->outs[i]);
     free(node->outs);
     free(node->ins);
     free(node->credits);

@@ -19,26 +19,26 @@ typedef struct weir_node_spec {
 } weir_node_spec;
 
 /* The name of the options, else the operation's, else the kind's. */
-const char *node_name(const weir_node_spec *spec, const weir_stage_options *options);
+const char *weir_node_name(const weir_node_spec *spec, const weir_stage_options *options);
 
 /* Copies the options and the config, and checks them. *made must be freed also after a failure. */
-int node_new(const weir_node_spec *spec, const weir_stage_options *options, weir_node **made, weir_error *error);
+int weir_node_new(const weir_node_spec *spec, const weir_stage_options *options, weir_node **made, weir_error *error);
 
-int node_check_max_failures(const weir_max_failures *max, weir_error *error);
-int node_check_task_hooks(const weir_task_hook *hooks, size_t num_hooks, weir_error *error);
+int weir_node_check_max_failures(const weir_max_failures *max, weir_error *error);
+int weir_node_check_task_hooks(const weir_task_hook *hooks, size_t num_hooks, weir_error *error);
 
 /* Gives the node its place, its name in the statistics, and what it inherits from the pipeline's options. */
-int node_place(weir_node *node, weir_pipeline *pipeline, uint32_t index, const weir_pipeline_options *options,
-               weir_error *error);
+int weir_node_place(weir_node *node, weir_pipeline *pipeline, uint32_t index, const weir_pipeline_options *options,
+                    weir_error *error);
 
 /* Makes the slots. */
-int node_make_slots(weir_node *node, weir_error *error);
+int weir_node_make_slots(weir_node *node, weir_error *error);
 
 /* NULL = out of memory. */
-weir_slot *slot_new(weir_node *node);
-void slot_free(weir_slot *slot);
+weir_slot *weir_slot_new(weir_node *node);
+void weir_slot_free(weir_slot *slot);
 
 /* Frees the workers, too. No thread may run any more. NULL is fine. */
-void node_free(weir_node *node);
+void weir_node_free(weir_node *node);
 
 #endif

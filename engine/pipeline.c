@@ -16,9 +16,9 @@ static int place_nodes(weir_pipeline *pipeline, const weir_pipeline_options *opt
         weir_node *node = pipeline->nodes[i];
         pipeline->num_queues += node->num_outs;
         pipeline->live_sources += node->num_ins == 0;
-        status = node_place(node, pipeline, i, options, error);
+        status = weir_node_place(node, pipeline, i, options, error);
         if (status == WEIR_OK)
-            status = node_make_slots(node, error);
+            status = weir_node_make_slots(node, error);
     }
     pipeline->sink = &pipeline->nodes[pipeline->num_nodes - 1]->outs[0];
     return status;
@@ -27,11 +27,11 @@ static int place_nodes(weir_pipeline *pipeline, const weir_pipeline_options *opt
 static int add_pool(weir_pipeline *pipeline, uint32_t threads, weir_error *error)
 {
     weir_pool *pool;
-    int status = pool_new(pipeline, threads, &pool, error);
+    int status = weir_pool_new(pipeline, threads, &pool, error);
     if (status == WEIR_OK)
         pipeline->pools[pipeline->num_pools++] = pool;
     else
-        pool_free(pool);
+        weir_pool_free(pool);
     return status;
 }
 
@@ -67,9 +67,9 @@ static int start_threads(weir_pipeline *pipeline, weir_error *error)
 {
     int status = WEIR_OK;
     for (uint32_t i = 0; i < pipeline->num_pools && status == WEIR_OK; i++)
-        status = pool_start(pipeline->pools[i], error);
+        status = weir_pool_start(pipeline->pools[i], error);
     if (status == WEIR_OK)
-        status = statistics_start(pipeline, error);
+        status = weir_statistics_start(pipeline, error);
     return status;
 }
 
@@ -85,12 +85,12 @@ static bool wants_failures(const weir_observer *observer)
 static void destroy(weir_pipeline *pipeline)
 {
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
-        pool_join(pipeline->pools[i]);
-    statistics_destroy(pipeline);
+        weir_pool_join(pipeline->pools[i]);
+    weir_statistics_destroy(pipeline);
     for (uint32_t i = 0; i < pipeline->num_nodes; i++)
-        node_free(pipeline->nodes[i]);
+        weir_node_free(pipeline->nodes[i]);
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
-        pool_free(pipeline->pools[i]);
+        weir_pool_free(pipeline->pools[i]);
     if (pipeline->consumable_made)
         uv_cond_destroy(&pipeline->consumable);
     if (pipeline->lock_made)
@@ -105,7 +105,7 @@ static weir_pipeline *pipeline_new(weir_node **nodes, uint32_t num_nodes, const 
     weir_pipeline *pipeline = calloc(1, sizeof *pipeline);
     if (!pipeline) {
         for (uint32_t i = 0; i < num_nodes; i++)
-            node_free(nodes[i]);
+            weir_node_free(nodes[i]);
         free(nodes);
         return NULL;
     }
@@ -119,14 +119,14 @@ static weir_pipeline *pipeline_new(weir_node **nodes, uint32_t num_nodes, const 
     pipeline->measures = !options->no_statistics;
     pipeline->stall_warning_ns = options->stall_warning_ns ? options->stall_warning_ns : 30 * WEIR_SECOND;
     pipeline->reports_end = &pipeline->reports;
-    place_init(&pipeline->place);
-    place_init(&pipeline->next_place);
+    weir_place_init(&pipeline->place);
+    weir_place_init(&pipeline->next_place);
     atomic_init(&pipeline->is_consumable, 0);
     return pipeline;
 }
 
-int pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipeline_options *options, weir_pipeline **made,
-                   weir_error *error)
+int weir_pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipeline_options *options,
+                        weir_pipeline **made, weir_error *error)
 {
     weir_pipeline *pipeline = pipeline_new(nodes, num_nodes, options);
     if (!pipeline)
@@ -138,11 +138,11 @@ int pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipeline_op
     if (status == WEIR_OK)
         status = make_pools(pipeline, options->threads, error);
     if (status == WEIR_OK)
-        status = statistics_init(pipeline, error);
+        status = weir_statistics_init(pipeline, error);
     if (status == WEIR_OK) {
-        int64_t start_ns = weir_now_ns();
-        pipeline->start_unix_ns = statistics_unix_at_ns(pipeline, start_ns);
-        flow_prepare(pipeline, start_ns);
+        int64_t start_ns = weir_clock_ns();
+        pipeline->start_unix_ns = weir_statistics_unix_at_ns(pipeline, start_ns);
+        weir_flow_prepare(pipeline, start_ns);
         status = start_threads(pipeline, error);
     }
     if (status != WEIR_OK) {
@@ -150,21 +150,21 @@ int pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipeline_op
         return status;
     }
 
-    engine_lock_at(pipeline, weir_now_ns());
-    flow_start_locked(pipeline);
-    engine_unlock(pipeline);
+    weir_engine_lock_at(pipeline, weir_clock_ns());
+    weir_flow_start_locked(pipeline);
+    weir_engine_unlock(pipeline);
     *made = pipeline;
     return WEIR_OK;
 }
 
-void weir_stop(weir_pipeline *pipeline)
+void weir_pipeline_stop(weir_pipeline *pipeline)
 {
-    engine_lock_at(pipeline, weir_now_ns());
-    end_by_stop_locked(pipeline);
-    engine_unlock(pipeline);
+    weir_engine_lock_at(pipeline, weir_clock_ns());
+    weir_end_by_stop_locked(pipeline);
+    weir_engine_unlock(pipeline);
 }
 
-_Thread_local const weir_pipeline *pipeline_of_thread;
+_Thread_local const weir_pipeline *weir_pipeline_of_thread;
 
 /* Nothing may be lost. */
 static bool is_accounted_for(weir_pipeline *pipeline)
@@ -176,18 +176,18 @@ static bool is_accounted_for(weir_pipeline *pipeline)
     return weir_pipeline_account(pipeline, NULL, &account) == WEIR_OK && account.in_flight == 0;
 }
 
-void weir_free(weir_pipeline *pipeline)
+void weir_pipeline_free(weir_pipeline *pipeline)
 {
     if (!pipeline)
         return;
-    weir_stop(pipeline);
-    if (pipeline_of_thread == pipeline) {
+    weir_pipeline_stop(pipeline);
+    if (weir_pipeline_of_thread == pipeline) {
         weir_log(WEIR_LOG_ERROR,
-                 "weir_free() was called on one of the pipeline's own threads, for whose end it would "
+                 "weir_pipeline_free() was called on one of the pipeline's own threads, for whose end it would "
                  "wait: the pipeline is stopped, but not freed");
         return;
     }
-    statistics_join(pipeline);
+    weir_statistics_join(pipeline);
     assert(is_accounted_for(pipeline));
     (void)is_accounted_for;
     destroy(pipeline);
@@ -197,7 +197,7 @@ void weir_free(weir_pipeline *pipeline)
 
 static void sleep_consumer_locked(weir_pipeline *pipeline, int64_t deadline_ns)
 {
-    engine_wake_locked(pipeline);
+    weir_engine_wake_locked(pipeline);
     pipeline->consumers_waiting++;
     if (deadline_ns == WEIR_FOREVER)
         uv_cond_wait(&pipeline->consumable, &pipeline->lock);
@@ -206,7 +206,7 @@ static void sleep_consumer_locked(weir_pipeline *pipeline, int64_t deadline_ns)
     pipeline->consumers_waiting--;
     if (pipeline->consumers_waking)
         pipeline->consumers_waking--;
-    engine_move_time_locked(pipeline, weir_now_ns());
+    weir_engine_move_time_locked(pipeline, weir_clock_ns());
 }
 
 static void wait_consumable_locked(weir_pipeline *pipeline, int64_t deadline_ns)
@@ -215,17 +215,17 @@ static void wait_consumable_locked(weir_pipeline *pipeline, int64_t deadline_ns)
     int64_t spin_ns = pipeline->consumer_spin_ns;
     if (deadline_ns != WEIR_FOREVER && deadline_ns - start_ns < spin_ns)
         spin_ns = deadline_ns - start_ns;
-    if (engine_may_spin_locked(pipeline, true)) {
-        engine_unlock(pipeline);
-        engine_spin(&pipeline->is_consumable, spin_ns);
-        engine_lock_at(pipeline, weir_now_ns());
+    if (weir_engine_may_spin_locked(pipeline, true)) {
+        weir_engine_unlock(pipeline);
+        weir_engine_spin(&pipeline->is_consumable, spin_ns);
+        weir_engine_lock_at(pipeline, weir_clock_ns());
     }
     if (!atomic_load_explicit(&pipeline->is_consumable, memory_order_relaxed))
         sleep_consumer_locked(pipeline, deadline_ns);
-    pipeline->consumer_spin_ns = engine_spin_adapt(pipeline->consumer_spin_ns, pipeline->now_ns - start_ns);
+    pipeline->consumer_spin_ns = weir_engine_spin_adapt(pipeline->consumer_spin_ns, pipeline->now_ns - start_ns);
 }
 
-/* What weir_next() answers when there is no item, or none is to be given. */
+/* What weir_pipeline_next() answers when there is no item, or none is to be given. */
 static int end_status_locked(const weir_pipeline *pipeline)
 {
     if (pipeline->failed)
@@ -233,17 +233,17 @@ static int end_status_locked(const weir_pipeline *pipeline)
     return pipeline->stopped ? WEIR_ESTOPPED : WEIR_EOF;
 }
 
-int weir_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout_ns)
+int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout_ns)
 {
-    int64_t start_ns = pipeline->measures || timeout_ns > 0 ? weir_now_ns() : 0;
+    int64_t start_ns = pipeline->measures || timeout_ns > 0 ? weir_clock_ns() : 0;
     int64_t deadline_ns = timeout_ns < 0 || timeout_ns > INT64_MAX - start_ns ? WEIR_FOREVER : start_ns + timeout_ns;
     bool waited = false;
     int status;
 
-    engine_lock_at(pipeline, start_ns);
+    weir_engine_lock_at(pipeline, start_ns);
     for (;;) {
         if (!pipeline->stopped && pipeline->sink->depth) {
-            status = flow_deliver_locked(pipeline, item, waited ? pipeline->now_ns - start_ns : 0);
+            status = weir_flow_deliver_locked(pipeline, item, waited ? pipeline->now_ns - start_ns : 0);
             break;
         }
         if (pipeline->stopped || pipeline->sink->closed) {
@@ -257,7 +257,7 @@ int weir_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout_ns)
         wait_consumable_locked(pipeline, deadline_ns);
         waited = true;
     }
-    engine_unlock(pipeline);
+    weir_engine_unlock(pipeline);
     return status;
 }
 
@@ -265,13 +265,13 @@ int weir_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout_ns)
 
 int weir_pipeline_error(weir_pipeline *pipeline, weir_error *error)
 {
-    engine_lock(pipeline);
+    weir_engine_lock(pipeline);
     *error = pipeline->error;
-    engine_unlock(pipeline);
+    weir_engine_unlock(pipeline);
     return WEIR_OK;
 }
 
-weir_node *pipeline_find(const weir_pipeline *pipeline, const char *stage)
+weir_node *weir_pipeline_find(const weir_pipeline *pipeline, const char *stage)
 {
     for (uint32_t i = 0; i < pipeline->num_nodes; i++)
         if (strcmp(pipeline->nodes[i]->name, stage) == 0)
@@ -282,15 +282,15 @@ weir_node *pipeline_find(const weir_pipeline *pipeline, const char *stage)
     return NULL;
 }
 
-int weir_stage_error(weir_pipeline *pipeline, const char *stage, weir_error *error)
+int weir_pipeline_stage_error(weir_pipeline *pipeline, const char *stage, weir_error *error)
 {
-    weir_node *node = pipeline_find(pipeline, stage);
+    weir_node *node = weir_pipeline_find(pipeline, stage);
     *error = (weir_error){ 0 };
     if (!node)
         return WEIR_ENOTFOUND;
-    engine_lock(pipeline);
+    weir_engine_lock(pipeline);
     *error = node->first_error;
-    engine_unlock(pipeline);
+    weir_engine_unlock(pipeline);
     return WEIR_OK;
 }
 
@@ -317,28 +317,28 @@ static void add_up_locked(const weir_pipeline *pipeline, weir_account *account)
 
 int weir_pipeline_account(weir_pipeline *pipeline, const char *stage, weir_account *account)
 {
-    weir_node *node = stage ? pipeline_find(pipeline, stage) : NULL;
+    weir_node *node = stage ? weir_pipeline_find(pipeline, stage) : NULL;
     *account = (weir_account){ 0 };
     if (stage && !node)
         return WEIR_ENOTFOUND;
 
-    engine_lock(pipeline);
+    weir_engine_lock(pipeline);
     if (node)
         *account = node->account;
     else
         add_up_locked(pipeline, account);
-    engine_unlock(pipeline);
+    weir_engine_unlock(pipeline);
     account->in_flight = account->taken + account->created - gone(account);
     return WEIR_OK;
 }
 
 int weir_pipeline_event(weir_pipeline *pipeline, const char *name, const char *category, const char *detail)
 {
-    weir_report *report = report_event(name, category, detail);
+    weir_report *report = weir_report_event(name, category, detail);
     if (!report)
         return WEIR_ENOMEM;
-    engine_lock(pipeline);
-    report_append_locked(pipeline, report);
-    engine_unlock(pipeline);
+    weir_engine_lock(pipeline);
+    weir_report_append_locked(pipeline, report);
+    weir_engine_unlock(pipeline);
     return WEIR_OK;
 }

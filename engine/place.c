@@ -9,7 +9,7 @@ static void no_steps(weir_place *place)
     place->last_step = -1;
 }
 
-void place_init(weir_place *place)
+void weir_place_init(weir_place *place)
 {
     *place = (weir_place){ 0 };
     no_steps(place);
@@ -34,9 +34,9 @@ static void note_step(weir_place *place, int64_t step)
     place->steps_marked = true;
 }
 
-int weir_mark_step(weir_pipeline *pipeline, int64_t step)
+int weir_pipeline_mark_step(weir_pipeline *pipeline, int64_t step)
 {
-    engine_lock_at(pipeline, weir_now_ns());
+    weir_engine_lock_at(pipeline, weir_clock_ns());
     bool first = !pipeline->next_place.steps_marked;
     if (first && !pipeline->place.phase_named)
         memcpy(pipeline->place.phase, "startup", sizeof "startup"); /* what this lap has been, it turns out */
@@ -44,27 +44,27 @@ int weir_mark_step(weir_pipeline *pipeline, int64_t step)
     if (first && !pipeline->next_place.phase_named)
         change_phase_locked(pipeline, "loop", false);
     note_step(pipeline->cut_lap ? &pipeline->next_place : &pipeline->place, step);
-    engine_unlock(pipeline);
+    weir_engine_unlock(pipeline);
     return WEIR_OK;
 }
 
-int weir_mark_phase(weir_pipeline *pipeline, const char *phase)
+int weir_pipeline_mark_phase(weir_pipeline *pipeline, const char *phase)
 {
     if (!phase || !phase[0] || strlen(phase) >= MAX_PHASE)
         return WEIR_EINVAL;
-    engine_lock_at(pipeline, weir_now_ns());
+    weir_engine_lock_at(pipeline, weir_clock_ns());
     change_phase_locked(pipeline, phase, true);
-    engine_unlock(pipeline);
+    weir_engine_unlock(pipeline);
     return weir_pipeline_event(pipeline, "phase", "user", phase);
 }
 
-void place_sources_ended_locked(weir_pipeline *pipeline)
+void weir_place_sources_ended_locked(weir_pipeline *pipeline)
 {
     if (pipeline->next_place.steps_marked && !pipeline->next_place.phase_named)
         change_phase_locked(pipeline, "finish", false);
 }
 
-void place_lap_ended_locked(weir_pipeline *pipeline, weir_place *ended)
+void weir_place_lap_ended_locked(weir_pipeline *pipeline, weir_place *ended)
 {
     *ended = pipeline->place;
     if (pipeline->cut_lap)

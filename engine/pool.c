@@ -17,16 +17,16 @@ static void spin_for_work_locked(weir_pool *pool)
 {
     int64_t spin_ns = pool->spin_ns;
     pool->spinning = true;
-    engine_unlock(pool->pipeline);
-    engine_spin(&pool->invites, spin_ns);
-    engine_lock_at(pool->pipeline, weir_now_ns());
+    weir_engine_unlock(pool->pipeline);
+    weir_engine_spin(&pool->invites, spin_ns);
+    weir_engine_lock_at(pool->pipeline, weir_clock_ns());
     pool->spinning = false;
 }
 
 static void sleep_for_work_locked(weir_pool *pool)
 {
     weir_pipeline *pipeline = pool->pipeline;
-    engine_wake_locked(pipeline);
+    weir_engine_wake_locked(pipeline);
     pool->sleeping++;
     pipeline->num_awake--;
     uv_cond_wait(&pool->work, &pipeline->lock);
@@ -34,23 +34,23 @@ static void sleep_for_work_locked(weir_pool *pool)
     pool->sleeping--;
     if (pool->waking)
         pool->waking--;
-    engine_move_time_locked(pipeline, weir_now_ns());
+    weir_engine_move_time_locked(pipeline, weir_clock_ns());
 }
 
 static void wait_for_work_locked(weir_worker *worker)
 {
     weir_pool *pool = worker->pool;
     int64_t start_ns = pool->pipeline->now_ns;
-    cpu_time_idle_locked(worker);
+    weir_cpu_time_idle_locked(worker);
     if (pool->spinning) {
         sleep_for_work_locked(pool);
         return;
     }
-    if (engine_may_spin_locked(pool->pipeline, pool->pipeline->consumers_waiting == 0))
+    if (weir_engine_may_spin_locked(pool->pipeline, pool->pipeline->consumers_waiting == 0))
         spin_for_work_locked(pool);
     if (!has_work(pool))
         sleep_for_work_locked(pool);
-    pool->spin_ns = engine_spin_adapt(pool->spin_ns, pool->pipeline->now_ns - start_ns);
+    pool->spin_ns = weir_engine_spin_adapt(pool->spin_ns, pool->pipeline->now_ns - start_ns);
 }
 
 static void worker_main(void *argument)
@@ -59,20 +59,20 @@ static void worker_main(void *argument)
     weir_pool *pool = worker->pool;
     weir_pipeline *pipeline = pool->pipeline;
 
-    pipeline_of_thread = pipeline;
-    engine_lock_at(pipeline, weir_now_ns());
+    weir_pipeline_of_thread = pipeline;
+    weir_engine_lock_at(pipeline, weir_clock_ns());
     pipeline->num_awake++;
     for (;;) {
-        weir_slot *slot = slot_pick_locked(pool);
+        weir_slot *slot = weir_slot_pick_locked(pool);
         if (slot) {
-            cpu_time_task_starts_locked(worker, slot);
-            engine_unlock(pipeline);
-            run_step(slot);
-            engine_lock_at(pipeline, pipeline->measures ? weir_now_ns() : 0);
+            weir_cpu_time_task_starts_locked(worker, slot);
+            weir_engine_unlock(pipeline);
+            weir_run_step(slot);
+            weir_engine_lock_at(pipeline, pipeline->measures ? weir_clock_ns() : 0);
             pool->num_brisk -= slot->pace == PACE_BRISK;
             pool->num_soon -= slot->pace != PACE_SLOW;
-            cpu_time_task_ended_locked(worker);
-            step_ended_locked(slot);
+            weir_cpu_time_task_ended_locked(worker);
+            weir_step_ended_locked(slot);
         } else if (pool->quit) {
             break;
         } else {
@@ -80,10 +80,10 @@ static void worker_main(void *argument)
         }
     }
     pipeline->num_awake--;
-    engine_unlock(pipeline);
+    weir_engine_unlock(pipeline);
 }
 
-int pool_new(weir_pipeline *pipeline, uint32_t num_workers, weir_pool **made, weir_error *error)
+int weir_pool_new(weir_pipeline *pipeline, uint32_t num_workers, weir_pool **made, weir_error *error)
 {
     weir_pool *pool = calloc(1, sizeof *pool);
     *made = pool;
@@ -112,7 +112,7 @@ int pool_new(weir_pipeline *pipeline, uint32_t num_workers, weir_pool **made, we
     return WEIR_OK;
 }
 
-int pool_start(weir_pool *pool, weir_error *error)
+int weir_pool_start(weir_pool *pool, weir_error *error)
 {
     for (uint32_t i = 0; i < pool->num_workers; i++) {
         weir_worker *worker = &pool->workers[i];
@@ -125,20 +125,20 @@ int pool_start(weir_pool *pool, weir_error *error)
     return WEIR_OK;
 }
 
-void pool_join(weir_pool *pool)
+void weir_pool_join(weir_pool *pool)
 {
     if (!pool->work_made)
         return; /* no thread was started */
-    engine_lock(pool->pipeline);
+    weir_engine_lock(pool->pipeline);
     pool->quit = true;
     uv_cond_broadcast(&pool->work);
-    engine_unlock_last(pool->pipeline);
+    weir_engine_unlock_last(pool->pipeline);
     for (uint32_t i = 0; i < pool->num_workers; i++)
         if (pool->workers[i].started)
             uv_thread_join(&pool->workers[i].thread);
 }
 
-void pool_free(weir_pool *pool)
+void weir_pool_free(weir_pool *pool)
 {
     if (!pool)
         return;

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-int queue_init(weir_queue *queue, uint32_t capacity, uint64_t capacity_bytes)
+int weir_queue_init(weir_queue *queue, uint32_t capacity, uint64_t capacity_bytes)
 {
     queue->capacity = capacity;
     queue->capacity_bytes = capacity_bytes ? capacity_bytes : UINT64_MAX;
@@ -12,7 +12,7 @@ int queue_init(weir_queue *queue, uint32_t capacity, uint64_t capacity_bytes)
     return queue->entries && queue->put_times && queue->get_times ? WEIR_OK : WEIR_ENOMEM;
 }
 
-void queue_destroy(weir_queue *queue)
+void weir_queue_destroy(weir_queue *queue)
 {
     free(queue->get_times);
     free(queue->put_times);

@@ -68,9 +68,9 @@ static inline void queue_pop_locked(weir_queue *queue, weir_item *item, int64_t 
 }
 
 /* Allocates; the names and neighbours are set by who builds. WEIR_OK or WEIR_ENOMEM. */
-int queue_init(weir_queue *queue, uint32_t capacity, uint64_t capacity_bytes);
+int weir_queue_init(weir_queue *queue, uint32_t capacity, uint64_t capacity_bytes);
 
-/* Frees what queue_init() made, also after it failed. The queue must be empty. */
-void queue_destroy(weir_queue *queue);
+/* Frees what weir_queue_init() made, also after it failed. The queue must be empty. */
+void weir_queue_destroy(weir_queue *queue);
 
 #endif

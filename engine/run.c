@@ -44,7 +44,7 @@ static int end_hooks(weir_slot *slot, int status)
 
     weir_task_end end = {
         .start_ns = slot->start_ns,
-        .run_ns = slot->run_ns + weir_now_ns() - slot->entered_ns,
+        .run_ns = slot->run_ns + weir_clock_ns() - slot->entered_ns,
     };
     while (slot->hooks_begun > 0) {
         weir_task_hook *hook = &slot->node->task_hooks[--slot->hooks_begun];
@@ -157,7 +157,7 @@ static void tell_failure(weir_slot *slot, int status)
     weir_log(WEIR_LOG_WARNING, "%s: %s%s%s (%s)", error->stage, error->label, error->label[0] ? ": " : "",
              error->message, weir_status_name(status));
     if (node->pipeline->wants_failures && node->num_ins) {
-        slot->report = report_failure(slot);
+        slot->report = weir_report_failure(slot);
         if (!slot->report)
             weir_log(WEIR_LOG_ERROR, "%s: out of memory, the failure of %s is not recorded", error->stage,
                      error->label);
@@ -172,7 +172,7 @@ static int run_to_result(weir_slot *slot)
     int status = slot->begun ? WEIR_OK : begin_task(slot);
     if (status == WEIR_OK)
         status = check_deadline(slot, run_operation(slot));
-    if ((status == WEIR_OK || status == WEIR_MORE) && !slot->finishing && !label_inherit(&slot->out, &slot->in))
+    if ((status == WEIR_OK || status == WEIR_MORE) && !slot->finishing && !weir_label_inherit(&slot->out, &slot->in))
         status = fail_by_default(slot, WEIR_ENOMEM, "no memory for the item's label");
     if (status == WEIR_EOF && slot->node->epochs) {
         restart_source(slot);
@@ -252,7 +252,7 @@ static void run_chore(weir_slot *slot)
     weir_log(WEIR_LOG_ERROR, "%s: %s (%s)", node->name, slot->error.message, weir_status_name(slot->status));
 }
 
-void run_step(weir_slot *slot)
+void weir_run_step(weir_slot *slot)
 {
     if (slot->chore)
         run_chore(slot);

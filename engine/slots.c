@@ -1,7 +1,7 @@
 /* States of slots, the lists they are in, and what the threads of a pool may pick. */
 #include "internal.h"
 
-void list_append(weir_slot_list *list, weir_slot *slot)
+void weir_list_append(weir_slot_list *list, weir_slot *slot)
 {
     slot->next = NULL;
     if (list->last)
@@ -11,7 +11,7 @@ void list_append(weir_slot_list *list, weir_slot *slot)
     list->last = slot;
 }
 
-weir_slot *list_take_first(weir_slot_list *list)
+weir_slot *weir_list_take_first(weir_slot_list *list)
 {
     weir_slot *first = list->first;
     list->first = first->next;
@@ -20,7 +20,7 @@ weir_slot *list_take_first(weir_slot_list *list)
     return first;
 }
 
-void slot_enter_locked(weir_slot *slot, slot_state state)
+void weir_slot_enter_locked(weir_slot *slot, slot_state state)
 {
     int64_t now_ns = slot->node->pipeline->now_ns;
     if (!slot->chore)
@@ -29,16 +29,16 @@ void slot_enter_locked(weir_slot *slot, slot_state state)
     slot->state = state;
 }
 
-void slot_enter_idle_locked(weir_slot *slot)
+void weir_slot_enter_idle_locked(weir_slot *slot)
 {
     weir_node *node = slot->node;
-    slot_enter_locked(slot, SLOT_IDLE);
+    weir_slot_enter_locked(slot, SLOT_IDLE);
     slot->next = node->idle;
     node->idle = slot;
     node->num_idle++;
 }
 
-weir_slot *slot_take_idle_locked(weir_node *node)
+weir_slot *weir_slot_take_idle_locked(weir_node *node)
 {
     weir_slot *slot = node->idle;
     node->idle = slot->next;
@@ -61,7 +61,7 @@ static uint32_t ready_bit(const weir_node *node)
 static void append_ready(weir_node *node, weir_slot *slot)
 {
     uint32_t bit = ready_bit(node);
-    list_append(&node->ready, slot);
+    weir_list_append(&node->ready, slot);
     slot->pace = slot->chore || node->typical_ns >= SOON_NS ? PACE_SLOW
                  : node->typical_ns >= BRISK_NS             ? PACE_SOON
                                                             : PACE_BRISK;
@@ -73,7 +73,7 @@ static void append_ready(weir_node *node, weir_slot *slot)
 static weir_slot *take_ready(weir_node *node)
 {
     uint32_t bit = ready_bit(node);
-    weir_slot *slot = list_take_first(&node->ready);
+    weir_slot *slot = weir_list_take_first(&node->ready);
     if (!node->ready.first)
         node->pool->ready_nodes[bit / 64] &= ~(UINT64_C(1) << (bit % 64));
     node->pool->num_ready_slow -= slot->pace != PACE_BRISK;
@@ -81,20 +81,20 @@ static weir_slot *take_ready(weir_node *node)
     return slot;
 }
 
-void slot_make_ready_locked(weir_slot *slot)
+void weir_slot_make_ready_locked(weir_slot *slot)
 {
     weir_node *node = slot->node;
-    slot_enter_locked(slot, SLOT_READY);
+    weir_slot_enter_locked(slot, SLOT_READY);
     if (may_run(node, slot))
         append_ready(node, slot);
     else
-        list_append(&node->gated, slot);
+        weir_list_append(&node->gated, slot);
 }
 
-void slots_open_gate_locked(weir_node *node)
+void weir_slots_open_gate_locked(weir_node *node)
 {
     while (node->gated.first)
-        append_ready(node, list_take_first(&node->gated));
+        append_ready(node, weir_list_take_first(&node->gated));
 }
 
 static weir_node *nearest_ready_node(weir_pool *pool)
@@ -123,14 +123,14 @@ static void begin_task(weir_slot *slot)
     }
 }
 
-weir_slot *slot_pick_locked(weir_pool *pool)
+weir_slot *weir_slot_pick_locked(weir_pool *pool)
 {
     if (pool->num_ready == 0)
         return NULL;
 
     weir_node *node = nearest_ready_node(pool);
     weir_slot *slot = take_ready(node);
-    slot_enter_locked(slot, SLOT_RUNNING);
+    weir_slot_enter_locked(slot, SLOT_RUNNING);
     pool->num_brisk += slot->pace == PACE_BRISK;
     pool->num_soon += slot->pace != PACE_SLOW;
     pool->picked_ns = pool->pipeline->now_ns;

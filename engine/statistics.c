@@ -42,7 +42,7 @@ static const char *add_text(char **texts, const char *text)
     return added;
 }
 
-weir_report *report_failure(const weir_slot *slot)
+weir_report *weir_report_failure(const weir_slot *slot)
 {
     const char *label = weir_task_label(slot);
     const char *message = slot->error.message;
@@ -52,7 +52,7 @@ weir_report *report_failure(const weir_slot *slot)
         return NULL;
     report->is_failure = true;
     report->failure = (weir_failure){
-        .unix_ns = weir_unix_now_ns(),
+        .unix_ns = weir_clock_unix_ns(),
         .name = slot->node->name,
         .seq = slot->in.seq,
         .label = add_text(&texts, label),
@@ -63,7 +63,7 @@ weir_report *report_failure(const weir_slot *slot)
     return report;
 }
 
-weir_report *report_event(const char *name, const char *category, const char *detail)
+weir_report *weir_report_event(const char *name, const char *category, const char *detail)
 {
     char *texts;
     category = category ? category : "";
@@ -72,7 +72,7 @@ weir_report *report_event(const char *name, const char *category, const char *de
     if (!report)
         return NULL;
     report->event = (weir_event){
-        .unix_ns = weir_unix_now_ns(),
+        .unix_ns = weir_clock_unix_ns(),
         .name = add_text(&texts, name),
         .category = add_text(&texts, category),
         .detail = add_text(&texts, detail),
@@ -80,7 +80,7 @@ weir_report *report_event(const char *name, const char *category, const char *de
     return report;
 }
 
-void report_append_locked(weir_pipeline *pipeline, weir_report *report)
+void weir_report_append_locked(weir_pipeline *pipeline, weir_report *report)
 {
     *pipeline->reports_end = report;
     pipeline->reports_end = &report->next;
@@ -100,13 +100,13 @@ static void tell_report(const weir_pipeline *pipeline, const weir_report *report
 
 static void tell_reports(weir_pipeline *pipeline)
 {
-    engine_lock_at(pipeline, weir_now_ns());
+    weir_engine_lock_at(pipeline, weir_clock_ns());
     weir_report *first = pipeline->reports;
     pipeline->reports = NULL;
     pipeline->reports_end = &pipeline->reports;
     pipeline->num_reports = 0;
-    step_reports_taken_locked(pipeline);
-    engine_unlock(pipeline);
+    weir_step_reports_taken_locked(pipeline);
+    weir_engine_unlock(pipeline);
 
     while (first) {
         weir_report *report = first;
@@ -124,12 +124,12 @@ static void tell_reports(weir_pipeline *pipeline)
  * unless it has become another, because the clock was set or the two have drifted apart. A wait between the readings
  * only makes the comparison less exact.
  */
-int64_t statistics_unix_at_ns(weir_pipeline *pipeline, int64_t at_ns)
+int64_t weir_statistics_unix_at_ns(weir_pipeline *pipeline, int64_t at_ns)
 {
     static const int64_t tolerance_ns = WEIR_MILLISECOND;
-    int64_t before_ns = weir_now_ns();
-    int64_t unix_ns = weir_unix_now_ns();
-    int64_t after_ns = weir_now_ns();
+    int64_t before_ns = weir_clock_ns();
+    int64_t unix_ns = weir_clock_unix_ns();
+    int64_t after_ns = weir_clock_ns();
     if (pipeline->unix_offset_ns < unix_ns - after_ns - tolerance_ns ||
         pipeline->unix_offset_ns > unix_ns - before_ns + tolerance_ns)
         pipeline->unix_offset_ns = unix_ns - before_ns;
@@ -209,7 +209,7 @@ static void settle_locked(weir_pipeline *pipeline)
         }
     }
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
-        cpu_time_settle_locked(pipeline->pools[i]);
+        weir_cpu_time_settle_locked(pipeline->pools[i]);
 }
 
 static void take_laps_locked(weir_pipeline *pipeline)
@@ -226,15 +226,15 @@ static void take_laps_locked(weir_pipeline *pipeline)
 
 static void take_lap(weir_pipeline *pipeline)
 {
-    engine_lock_at(pipeline, weir_now_ns());
+    weir_engine_lock_at(pipeline, weir_clock_ns());
     int64_t end_ns = pipeline->now_ns;
     int64_t elapsed_ns = end_ns - pipeline->lap_start_ns;
     pipeline->lap_start_ns = end_ns;
     take_laps_locked(pipeline);
-    place_lap_ended_locked(pipeline, &pipeline->lap_place);
-    engine_unlock(pipeline);
+    weir_place_lap_ended_locked(pipeline, &pipeline->lap_place);
+    weir_engine_unlock(pipeline);
 
-    int64_t end_unix_ns = statistics_unix_at_ns(pipeline, end_ns);
+    int64_t end_unix_ns = weir_statistics_unix_at_ns(pipeline, end_ns);
     weir_lap_place place = {
         .phase = pipeline->lap_place.phase,
         .first_step = pipeline->lap_place.first_step,
@@ -321,10 +321,10 @@ static void tell_start(weir_pipeline *pipeline)
 
 static void tell_end(weir_pipeline *pipeline)
 {
-    engine_lock(pipeline);
+    weir_engine_lock(pipeline);
     int status = pipeline->failed ? WEIR_EFAILED : pipeline->stopped ? WEIR_ESTOPPED : WEIR_OK;
-    engine_unlock(pipeline);
-    weir_run_end end = { .end_unix_ns = statistics_unix_at_ns(pipeline, weir_now_ns()), .status = status };
+    weir_engine_unlock(pipeline);
+    weir_run_end end = { .end_unix_ns = weir_statistics_unix_at_ns(pipeline, weir_clock_ns()), .status = status };
     for (const weir_observer *observer = pipeline->observer; observer; observer = observer->next)
         if (observer->run_end)
             observer->run_end(observer->self, &end);
@@ -334,9 +334,9 @@ static void release_leftovers(weir_pipeline *pipeline)
 {
     weir_item item;
     for (;;) {
-        engine_lock_at(pipeline, weir_now_ns());
-        bool taken = end_take_leftover_locked(pipeline, &item);
-        engine_unlock(pipeline);
+        weir_engine_lock_at(pipeline, weir_clock_ns());
+        bool taken = weir_end_take_leftover_locked(pipeline, &item);
+        weir_engine_unlock(pipeline);
         if (!taken)
             return;
         weir_item_release(&item);
@@ -347,15 +347,15 @@ static void cancel_pending(weir_pipeline *pipeline)
 {
     slot_search search = { 0 };
     for (;;) {
-        engine_lock(pipeline);
-        weir_slot *slot = end_take_uncancelled_locked(pipeline, &search);
-        engine_unlock(pipeline);
+        weir_engine_lock(pipeline);
+        weir_slot *slot = weir_end_take_uncancelled_locked(pipeline, &search);
+        weir_engine_unlock(pipeline);
         if (!slot)
             return;
         slot->node->op->cancel(slot->worker, slot);
-        engine_lock_at(pipeline, weir_now_ns());
-        end_cancel_called_locked(slot);
-        engine_unlock(pipeline);
+        weir_engine_lock_at(pipeline, weir_clock_ns());
+        weir_end_cancel_called_locked(slot);
+        weir_engine_unlock(pipeline);
     }
 }
 
@@ -368,7 +368,7 @@ static void on_watch(uv_timer_t *timer)
 {
     weir_pipeline *pipeline = timer->data;
     int64_t next_ns;
-    if (watch_tasks(pipeline, &next_ns))
+    if (weir_watch_tasks(pipeline, &next_ns))
         cancel_pending(pipeline);
     if (next_ns == INT64_MAX)
         return;
@@ -379,10 +379,10 @@ static void on_watch(uv_timer_t *timer)
 static void on_backstop(uv_timer_t *timer)
 {
     weir_pipeline *pipeline = timer->data;
-    engine_lock_at(pipeline, weir_now_ns());
-    pipeline->wants_backstop = engine_backstop_locked(pipeline);
+    weir_engine_lock_at(pipeline, weir_clock_ns());
+    pipeline->wants_backstop = weir_engine_backstop_locked(pipeline);
     bool again = pipeline->wants_backstop;
-    engine_unlock(pipeline);
+    weir_engine_unlock(pipeline);
     if (again)
         uv_timer_start(timer, on_backstop, BACKSTOP_NS / WEIR_MILLISECOND, 0);
 }
@@ -399,11 +399,11 @@ static void end_loop(weir_pipeline *pipeline)
 static void on_wake(uv_async_t *wake)
 {
     weir_pipeline *pipeline = wake->data;
-    engine_lock(pipeline);
+    weir_engine_lock(pipeline);
     bool over = pipeline->over;
     bool cut_lap = pipeline->cut_lap;
     bool wants_backstop = pipeline->wants_backstop;
-    engine_unlock(pipeline);
+    weir_engine_unlock(pipeline);
 
     cancel_pending(pipeline);
     tell_reports(pipeline);
@@ -425,7 +425,7 @@ static void on_wake(uv_async_t *wake)
 static void statistics_main(void *argument)
 {
     weir_pipeline *pipeline = argument;
-    pipeline_of_thread = pipeline;
+    weir_pipeline_of_thread = pipeline;
     tell_start(pipeline);
     if (pipeline->stats_interval_ns > 0) {
         uint64_t interval_ms = (uint64_t)((pipeline->stats_interval_ns - 1) / WEIR_MILLISECOND + 1);
@@ -472,7 +472,7 @@ static int make_loop(weir_pipeline *pipeline)
     return code;
 }
 
-int statistics_init(weir_pipeline *pipeline, weir_error *error)
+int weir_statistics_init(weir_pipeline *pipeline, weir_error *error)
 {
     if (make_laps(pipeline) != WEIR_OK)
         return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the statistics");
@@ -483,7 +483,7 @@ int statistics_init(weir_pipeline *pipeline, weir_error *error)
     return WEIR_OK;
 }
 
-int statistics_start(weir_pipeline *pipeline, weir_error *error)
+int weir_statistics_start(weir_pipeline *pipeline, weir_error *error)
 {
     int code = uv_thread_create(&pipeline->statistics_thread, statistics_main, pipeline);
     if (code != 0)
@@ -492,7 +492,7 @@ int statistics_start(weir_pipeline *pipeline, weir_error *error)
     return WEIR_OK;
 }
 
-void statistics_join(weir_pipeline *pipeline)
+void weir_statistics_join(weir_pipeline *pipeline)
 {
     if (pipeline->statistics_started)
         uv_thread_join(&pipeline->statistics_thread);
@@ -511,7 +511,7 @@ static void free_laps(weir_pipeline *pipeline)
     free(pipeline->stage_infos);
 }
 
-void statistics_destroy(weir_pipeline *pipeline)
+void weir_statistics_destroy(weir_pipeline *pipeline)
 {
     if (pipeline->loop_made) {
         uv_close((uv_handle_t *)&pipeline->lap_timer, NULL);

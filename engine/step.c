@@ -24,14 +24,14 @@ static void task_over(weir_slot *slot)
     else if (slot->node->op->flush && slot->worker_live)
         slot->needs_flush = true;
     slot->has_in = slot->more = slot->flushing = false;
-    label_release(slot->label);
+    weir_label_release(slot->label);
     slot->label = NULL;
 }
 
 static void next(weir_slot *slot)
 {
     task_over(slot);
-    flow_next_input_locked(slot);
+    weir_flow_next_input_locked(slot);
 }
 
 /* What the worker had kept has not become part of a result, but gone into this count. */
@@ -63,7 +63,7 @@ static void fail_over_budget(weir_node *node, const weir_error *one, const char 
     snprintf(error.message, sizeof error.message,
              "%llu of %llu tasks failed, more than max_failures allows; %s: %.400s",
              (unsigned long long)node->total_failures, (unsigned long long)node->total_tasks, which, one->message);
-    end_by_failure_locked(node, &error);
+    weir_end_by_failure_locked(node, &error);
 }
 
 /* The first tasks may have failed before their rate was judged, and none since. */
@@ -87,7 +87,7 @@ static void count_failure(weir_slot *slot)
     if (!node->first_error.status)
         node->first_error = slot->error;
     if (node->num_ins == 0)
-        end_by_failure_locked(node, &slot->error);
+        weir_end_by_failure_locked(node, &slot->error);
     else if (too_many_failures(node))
         fail_over_budget(node, &slot->error, "the last one");
 }
@@ -101,23 +101,23 @@ static void step_failed(weir_slot *slot)
     task_over(slot);
     if (report) {
         report->failure.run_ns = slot->run_ns;
-        report_append_locked(pipeline, report);
+        weir_report_append_locked(pipeline, report);
     }
     if (pipeline->num_reports < MAX_REPORTS) {
-        flow_next_input_locked(slot);
+        weir_flow_next_input_locked(slot);
     } else {
         slot->reporting = true;
-        slot_enter_locked(slot, SLOT_HOLDING);
-        list_append(&pipeline->report_waiters, slot);
+        weir_slot_enter_locked(slot, SLOT_HOLDING);
+        weir_list_append(&pipeline->report_waiters, slot);
     }
 }
 
-void step_reports_taken_locked(weir_pipeline *pipeline)
+void weir_step_reports_taken_locked(weir_pipeline *pipeline)
 {
     while (pipeline->report_waiters.first && pipeline->num_reports < MAX_REPORTS) {
-        weir_slot *slot = list_take_first(&pipeline->report_waiters);
+        weir_slot *slot = weir_list_take_first(&pipeline->report_waiters);
         slot->reporting = false;
-        flow_next_input_locked(slot);
+        weir_flow_next_input_locked(slot);
     }
 }
 
@@ -152,9 +152,9 @@ static void made_result(weir_slot *slot)
     slot->more = !last;
 
     if (node->cancelled && !node->keeps_results)
-        slot_make_ready_locked(slot); /* to be released */
+        weir_slot_make_ready_locked(slot); /* to be released */
     else
-        flow_offer_locked(slot);
+        weir_flow_offer_locked(slot);
 }
 
 static void made_nothing(weir_slot *slot)
@@ -184,10 +184,10 @@ static void kept_input(weir_slot *slot)
 
 static void became_pending(weir_slot *slot)
 {
-    slot_enter_locked(slot, SLOT_PENDING);
+    weir_slot_enter_locked(slot, SLOT_PENDING);
     slot->run_returned = true;
     if (slot->completed && !slot->cancelling)
-        slot_make_ready_locked(slot);
+        weir_slot_make_ready_locked(slot);
     else if (slot->node->cancelled || atomic_load_explicit(&slot->overdue, memory_order_relaxed))
         slot->node->pipeline->wake_statistics = true; /* which calls op->cancel */
 }
@@ -199,9 +199,9 @@ static void epoch_ended(weir_slot *slot)
     node->exhausted = node->epochs && node->epochs != WEIR_ENDLESS && node->epochs_ended >= node->epochs;
     slot->out = epoch_end();
     if (node->cancelled && !node->keeps_results)
-        flow_next_input_locked(slot);
+        weir_flow_next_input_locked(slot);
     else
-        flow_offer_locked(slot);
+        weir_flow_offer_locked(slot);
 }
 
 static void learn(weir_node *node, int64_t step_ns)
@@ -231,26 +231,26 @@ static void task_step_ended(weir_slot *slot)
     case WEIR_EPOCH: epoch_ended(slot); break;
     case WEIR_EOF:
         node->exhausted = true;
-        flow_next_input_locked(slot);
+        weir_flow_next_input_locked(slot);
         break;
     default: step_failed(slot); break;
     }
     judge_first_tasks(node);
 }
 
-void step_ended_locked(weir_slot *slot)
+void weir_step_ended_locked(weir_slot *slot)
 {
     if (slot->chore)
-        flow_chore_ended_locked(slot->node);
+        weir_flow_chore_ended_locked(slot->node);
     else
         task_step_ended(slot);
 }
 
-void step_completed_locked(weir_slot *slot)
+void weir_step_completed_locked(weir_slot *slot)
 {
     slot->completed = true;
     if (!slot->run_returned || slot->cancelling)
         return;
     slot->run_ns += slot->node->pipeline->now_ns - slot->entered_ns;
-    slot_make_ready_locked(slot);
+    weir_slot_make_ready_locked(slot);
 }

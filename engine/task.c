@@ -62,19 +62,19 @@ void weir_task_complete(weir_task *task, int status, weir_item *out)
         result = *out;
         *out = (weir_item){ 0 };
     }
-    if (!label_inherit(&result, &task->in))
+    if (!weir_label_inherit(&result, &task->in))
         status = weir_task_fail(task, WEIR_ENOMEM, 0, "no memory for the item's label");
 
-    engine_lock_at(pipeline, weir_now_ns());
+    weir_engine_lock_at(pipeline, weir_clock_ns());
     bool awaited = awaits_completion_locked(task);
     if (awaited) {
         task->pending_status = status;
         task->pending_out = result;
-        step_completed_locked(task);
+        weir_step_completed_locked(task);
     } else {
         snprintf(stage, sizeof stage, "%s", task->node->name);
     }
-    engine_unlock_last(pipeline);
+    weir_engine_unlock_last(pipeline);
     if (awaited)
         return;
     weir_item_release(&result);

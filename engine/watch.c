@@ -49,7 +49,7 @@ static void check_stall(watch_look *look, weir_slot *slot, int64_t age_ns)
     if (age_ns >= slot->warn_after_ns && look->num_stalls < MAX_STALLS) {
         look->stalls[look->num_stalls++] = (stalled_task){
             .node = slot->node,
-            .label = label_hold(slot->label),
+            .label = weir_label_hold(slot->label),
             .age_ns = age_ns,
             .asked_to_stop = weir_task_should_stop(slot),
         };
@@ -77,7 +77,7 @@ static void look_at_node_locked(watch_look *look, weir_node *node)
 static void tell_stall(weir_pipeline *pipeline, const stalled_task *stall)
 {
     char detail[1200];
-    const char *label = label_text(stall->label);
+    const char *label = weir_label_text(stall->label);
     snprintf(detail, sizeof detail, "%s%s%s: %.1f s and still running%s", stall->node->name, label[0] ? ": " : "",
              label, (double)stall->age_ns / (double)WEIR_SECOND,
              stall->asked_to_stop ? ", although it was asked to stop" : "");
@@ -85,20 +85,20 @@ static void tell_stall(weir_pipeline *pipeline, const stalled_task *stall)
     weir_pipeline_event(pipeline, "stall", stall->node->name, detail);
 }
 
-bool watch_tasks(weir_pipeline *pipeline, int64_t *next_ns)
+bool weir_watch_tasks(weir_pipeline *pipeline, int64_t *next_ns)
 {
     watch_look look = { .next_ns = INT64_MAX };
     if (pipeline->stall_warning_ns != WEIR_FOREVER)
         look.next_ns = pipeline->stall_warning_ns;
 
-    engine_lock_at(pipeline, weir_now_ns());
+    weir_engine_lock_at(pipeline, weir_clock_ns());
     for (uint32_t i = 0; i < pipeline->num_nodes; i++)
         look_at_node_locked(&look, pipeline->nodes[i]);
-    engine_unlock(pipeline);
+    weir_engine_unlock(pipeline);
 
     for (size_t i = 0; i < look.num_stalls; i++) {
         tell_stall(pipeline, &look.stalls[i]);
-        label_release(look.stalls[i].label);
+        weir_label_release(look.stalls[i].label);
     }
     *next_ns = look.next_ns;
     return look.cancels;

@@ -194,10 +194,10 @@ static const weir_op fetch_op = { .name = "fetch", .run = fetch, .cancel = cance
 static int build(url_fetcher *fetcher, uint64_t num_urls, weir_pipeline **pipeline, weir_error *error)
 {
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &url_source, &(urls_config){ .num_urls = num_urls }, NULL);
-    weir_pipe(builder, &fetch_op, fetcher, &(weir_stage_options){ .concurrency = 256 });
-    weir_sink(builder, 16);
-    return weir_build(builder, &(weir_pipeline_options){ .threads = 1 }, pipeline, error);
+    weir_builder_source(builder, &url_source, &(urls_config){ .num_urls = num_urls }, NULL);
+    weir_builder_pipe(builder, &fetch_op, fetcher, &(weir_stage_options){ .concurrency = 256 });
+    weir_builder_sink(builder, 16);
+    return weir_builder_build(builder, &(weir_pipeline_options){ .threads = 1 }, pipeline, error);
 }
 
 int main(int argc, char **argv)
@@ -216,18 +216,18 @@ int main(int argc, char **argv)
         return 1;
     }
 
-    int64_t start_ns = weir_now_ns();
+    int64_t start_ns = weir_clock_ns();
     uint64_t num_bodies = 0;
     weir_item body;
     int status;
-    while ((status = weir_next(pipeline, &body, WEIR_FOREVER)) == WEIR_OK) {
+    while ((status = weir_pipeline_next(pipeline, &body, WEIR_FOREVER)) == WEIR_OK) {
         num_bodies++;
         weir_item_release(&body);
     }
-    double elapsed_s = (double)(weir_now_ns() - start_ns) / (double)WEIR_SECOND;
+    double elapsed_s = (double)(weir_clock_ns() - start_ns) / (double)WEIR_SECOND;
     printf("%" PRIu64 " of %" PRIu64 " URLs in %.2f s with one thread; one after the other they take about %.0f s\n",
            num_bodies, num_urls, elapsed_s, (double)num_urls * 0.05);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     stop_fetcher(&fetcher);
     return status == WEIR_EOF && num_bodies == num_urls ? 0 : 1;
 }

@@ -9,25 +9,25 @@ int main(int argc, char **argv)
     weir_video_config picture = { .width = 128, .height = 128 };
 
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &weir_directory_source, &folder, &(weir_stage_options){ .threads = 1 });
-    weir_pipe(builder, &weir_video_decode, &picture, &(weir_stage_options){ .concurrency = 4 });
-    weir_sink(builder, 3);
+    weir_builder_source(builder, &weir_directory_source, &folder, &(weir_stage_options){ .threads = 1 });
+    weir_builder_pipe(builder, &weir_video_decode, &picture, &(weir_stage_options){ .concurrency = 4 });
+    weir_builder_sink(builder, 3);
 
     weir_pipeline *pipeline;
     weir_error error = { 0 };
     weir_pipeline_options options = { .observer = weir_console_observer() };
-    if (weir_build(builder, &options, &pipeline, &error) != WEIR_OK) {
+    if (weir_builder_build(builder, &options, &pipeline, &error) != WEIR_OK) {
         fprintf(stderr, "minimal: %s\n", error.message);
         return 2;
     }
 
     weir_item item;
     int status;
-    while ((status = weir_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK) {
+    while ((status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK) {
         const weir_frames *frames = item.data;
         printf("%s: %u frames of %ux%u\n", item.label, frames->num_frames, frames->width, frames->height);
         weir_item_release(&item);
     }
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     return status == WEIR_EOF ? 0 : 1;
 }

@@ -209,7 +209,7 @@ static void *count_files(void *argument)
 /* *progress must live as long as the process: nobody waits for the counting to end. */
 static void start_progress(struct progress *progress, const weir_directory_config *folder)
 {
-    progress->start_ns = weir_now_ns();
+    progress->start_ns = weir_clock_ns();
     progress->folder = *folder;
     pthread_t counter;
     if (pthread_create(&counter, NULL, count_files, progress) == 0)
@@ -261,7 +261,7 @@ static void tell_total(struct progress *progress, weir_pipeline *pipeline)
 static void update_progress(struct progress *progress, weir_pipeline *pipeline)
 {
     tell_total(progress, pipeline);
-    int64_t now_ns = weir_now_ns();
+    int64_t now_ns = weir_clock_ns();
     if (!terminal_has_status() || now_ns - progress->drawn_ns < redraw_interval_ns)
         return;
     progress->drawn_ns = now_ns;
@@ -317,24 +317,24 @@ static int build(const struct settings *settings, const weir_directory_config *f
     weir_stage_options source = { .threads = 1 };
 
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &weir_directory_source, folder, &source);
-    weir_pipe(builder, &weir_video_decode, &video, &decode);
-    weir_sink(builder, 0);
+    weir_builder_source(builder, &weir_directory_source, folder, &source);
+    weir_builder_pipe(builder, &weir_video_decode, &video, &decode);
+    weir_builder_sink(builder, 0);
 
     weir_error error = { 0 };
-    if (weir_build(builder, &options, pipeline, &error) != WEIR_OK)
+    if (weir_builder_build(builder, &options, pipeline, &error) != WEIR_OK)
         return refuse("%s%s%s", error.stage, error.stage[0] ? ": " : "", error.message);
     return EXIT_OK;
 }
 
-/* Takes results until there are no more; returns what weir_next() ended with. A program of yours would use them here. */
+/* Takes results until there are no more; returns what weir_pipeline_next() ended with. A program of yours would use them here. */
 static int drain(weir_pipeline *pipeline, struct progress *progress)
 {
     int64_t timeout_ns = terminal_has_status() ? redraw_interval_ns : WEIR_FOREVER;
     weir_item item;
     int status;
     do {
-        status = weir_next(pipeline, &item, timeout_ns);
+        status = weir_pipeline_next(pipeline, &item, timeout_ns);
         if (status == WEIR_OK)
             weir_item_release(&item);
         update_progress(progress, pipeline);
@@ -363,7 +363,7 @@ static int run_pipeline(const struct settings *settings, const weir_directory_co
         exit_status = EXIT_RUN;
     }
     interrupt_stops(NULL);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     return exit_status;
 }
 

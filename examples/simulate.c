@@ -72,8 +72,8 @@ static void wait_for(double seconds)
 
 static void compute_for(double seconds)
 {
-    int64_t end_ns = weir_now_ns() + (int64_t)(seconds * (double)WEIR_SECOND);
-    while (weir_now_ns() < end_ns) {
+    int64_t end_ns = weir_clock_ns() + (int64_t)(seconds * (double)WEIR_SECOND);
+    while (weir_clock_ns() < end_ns) {
     }
 }
 
@@ -98,7 +98,7 @@ static int list_files(void *worker, weir_item *in, weir_item *out, weir_task *ta
     (void)worker;
     (void)in;
     const source_config *config = weir_task_config(task);
-    if (weir_now_ns() >= config->end_ns)
+    if (weir_clock_ns() >= config->end_ns)
         return WEIR_EOF;
     do_work(&config->work, weir_task_seq(task));
     char path[64];
@@ -135,26 +135,26 @@ static int simulate(const pattern *chosen, double seconds, const char *db_path, 
     }
 
     source_config source = { .work = chosen->source };
-    source.end_ns = weir_now_ns() + (int64_t)(seconds * (double)WEIR_SECOND);
+    source.end_ns = weir_clock_ns() + (int64_t)(seconds * (double)WEIR_SECOND);
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &list_op, &source, &(weir_stage_options){ .threads = 1 });
-    weir_pipe(builder, &decode_op, &chosen->decode,
-              &(weir_stage_options){ .concurrency = chosen->concurrency,
-                                     .output_order = chosen->order,
-                                     .task_hooks = &items,
-                                     .num_task_hooks = 1 });
-    weir_sink(builder, 3);
+    weir_builder_source(builder, &list_op, &source, &(weir_stage_options){ .threads = 1 });
+    weir_builder_pipe(builder, &decode_op, &chosen->decode,
+                      &(weir_stage_options){ .concurrency = chosen->concurrency,
+                                             .output_order = chosen->order,
+                                             .task_hooks = &items,
+                                             .num_task_hooks = 1 });
+    weir_builder_sink(builder, 3);
     weir_pipeline_options options = { .threads = chosen->threads,
                                       .stats_interval_ns = WEIR_SECOND / 10,
                                       .observer = weir_sqlite_observer(writer) };
-    status = weir_build(builder, &options, &pipeline, error);
+    status = weir_builder_build(builder, &options, &pipeline, error);
     if (status == WEIR_OK) {
         weir_item item;
-        while ((status = weir_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK) {
+        while ((status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK) {
             do_work(&chosen->sink, item.seq);
             weir_item_release(&item);
         }
-        weir_free(pipeline);
+        weir_pipeline_free(pipeline);
     }
     int closed = weir_sqlite_close(writer, error);
     return status == WEIR_EOF ? closed : status;

@@ -22,12 +22,13 @@ static int build(const char *root, uint64_t seed, weir_pipeline **pipeline, weir
         .seed = seed, /* the same seed gives the same frames, however many threads there are */
     };
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &weir_directory_source, &folder, &(weir_stage_options){ .threads = 1, .epochs = EPOCHS });
-    weir_pipe(builder, &weir_video_decode, &clip,
-              &(weir_stage_options){ .concurrency = 4, .output_order = WEIR_ORDER_INPUT });
-    weir_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = BATCH }, NULL);
-    weir_sink(builder, 2);
-    return weir_build(builder, NULL, pipeline, error);
+    weir_builder_source(builder, &weir_directory_source, &folder,
+                        &(weir_stage_options){ .threads = 1, .epochs = EPOCHS });
+    weir_builder_pipe(builder, &weir_video_decode, &clip,
+                      &(weir_stage_options){ .concurrency = 4, .output_order = WEIR_ORDER_INPUT });
+    weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = BATCH }, NULL);
+    weir_builder_sink(builder, 2);
+    return weir_builder_build(builder, NULL, pipeline, error);
 }
 
 static void train(const weir_batch *batch)
@@ -55,7 +56,7 @@ int main(int argc, char **argv)
 
     weir_item item;
     int status, epoch = 0;
-    while ((status = weir_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK || status == WEIR_EPOCH) {
+    while ((status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK || status == WEIR_EPOCH) {
         if (status == WEIR_EPOCH) {
             printf("end of epoch %d\n", ++epoch);
             continue;
@@ -66,6 +67,6 @@ int main(int argc, char **argv)
     weir_pipeline_error(pipeline, &error);
     if (error.status != WEIR_OK)
         fprintf(stderr, "training: %s\n", error.message);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     return status == WEIR_EOF ? 0 : 1;
 }

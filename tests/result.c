@@ -17,25 +17,25 @@ void *result_of(const weir_op *source, const void *source_config, const weir_op 
 {
     weir_pipeline *pipeline = NULL;
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, source, source_config, NULL);
-    weir_pipe(builder, op, config, NULL);
-    weir_sink(builder, 0);
-    if (weir_build(builder, NULL, &pipeline, error) != WEIR_OK)
+    weir_builder_source(builder, source, source_config, NULL);
+    weir_builder_pipe(builder, op, config, NULL);
+    weir_builder_sink(builder, 0);
+    if (weir_builder_build(builder, NULL, &pipeline, error) != WEIR_OK)
         fail_msg("%s", error->message);
 
     void *result = NULL;
     weir_item item;
-    int rc = weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND);
+    int rc = weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND);
     if (rc == WEIR_OK) {
         result = item.data;
         *size_bytes = item.size_bytes;
         item.data = NULL;
         weir_item_release(&item);
-        rc = weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND);
+        rc = weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND);
     }
     assert_int_equal(rc, WEIR_EOF);
-    weir_stage_error(pipeline, op->name, error);
-    weir_free(pipeline);
+    weir_pipeline_stage_error(pipeline, op->name, error);
+    weir_pipeline_free(pipeline);
     return result;
 }
 

@@ -54,7 +54,7 @@ int test_setup(void **state)
 {
     running_test = *state;
     memset(logged.lines, 0, sizeof logged.lines);
-    weir_log_to(record_line, NULL);
+    weir_log_set_function(record_line, NULL);
     weir_log_set_level(WEIR_LOG_INFO);
     signal(SIGALRM, on_alarm);
     alarm(TEST_SECONDS * SLOWNESS);
@@ -382,7 +382,7 @@ weir_builder *builder_with(const test_numbers *numbers)
 {
     weir_builder *builder = weir_builder_new();
     assert_non_null(builder);
-    weir_source(builder, &numbers_op, numbers, NULL);
+    weir_builder_source(builder, &numbers_op, numbers, NULL);
     return builder;
 }
 
@@ -390,9 +390,9 @@ weir_pipeline *build(weir_builder *builder, const weir_pipeline_options *options
 {
     weir_pipeline *pipeline;
     weir_error error;
-    int status = weir_build(builder, options, &pipeline, &error);
+    int status = weir_builder_build(builder, options, &pipeline, &error);
     if (status != WEIR_OK)
-        fail_msg("weir_build: %s: %s", error.stage, error.message);
+        fail_msg("weir_builder_build: %s: %s", error.stage, error.message);
     assert_non_null(pipeline);
     assert_int_equal(error.status, WEIR_OK);
     return pipeline;
@@ -402,7 +402,7 @@ uint64_t drain(weir_pipeline *pipeline, int *status)
 {
     weir_item item;
     uint64_t num_items = 0;
-    while ((*status = weir_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK) {
+    while ((*status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK) {
         weir_item_release(&item);
         num_items++;
     }
@@ -420,7 +420,7 @@ uint64_t drain_all(weir_pipeline *pipeline)
 uint64_t next_value(weir_pipeline *pipeline)
 {
     weir_item item;
-    assert_int_equal(weir_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
     uint64_t value = item_value(&item);
     weir_item_release(&item);
     return value;

@@ -189,7 +189,7 @@ weir_builder *builder_with(const test_numbers *numbers);
 /* Builds what must be right. */
 weir_pipeline *build(weir_builder *builder, const weir_pipeline_options *options);
 
-/* Takes and releases all results; returns how many. *status gets what weir_next() gave at the end. */
+/* Takes and releases all results; returns how many. *status gets what weir_pipeline_next() gave at the end. */
 uint64_t drain(weir_pipeline *pipeline, int *status);
 
 /* The same when the end must be WEIR_EOF. */
@@ -261,7 +261,7 @@ typedef struct test_recorder {
 void recorder_init(test_recorder *recorder);
 void recorder_free(test_recorder *recorder);
 
-/* For after weir_free(): the sums of all laps of a stage or queue, by its full name. */
+/* For after weir_pipeline_free(): the sums of all laps of a stage or queue, by its full name. */
 weir_stage_lap recorder_stage_total(test_recorder *recorder, const char *name);
 weir_queue_lap recorder_queue_total(test_recorder *recorder, const char *name);
 

@@ -12,20 +12,20 @@ static const weir_op bad_name_op = { .name = "two words" };
 
 static void good_source(weir_builder *builder)
 {
-    weir_source(builder, &numbers_op, &no_numbers, NULL);
+    weir_builder_source(builder, &numbers_op, &no_numbers, NULL);
 }
 
 static void with_source(weir_builder *builder, const weir_stage_options *options)
 {
-    weir_source(builder, &numbers_op, &no_numbers, options);
-    weir_sink(builder, 0);
+    weir_builder_source(builder, &numbers_op, &no_numbers, options);
+    weir_builder_sink(builder, 0);
 }
 
 static void with_stage(weir_builder *builder, const weir_op *op, const weir_stage_options *options)
 {
     good_source(builder);
-    weir_pipe(builder, op, NULL, options);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, op, NULL, options);
+    weir_builder_sink(builder, 0);
 }
 
 static void nothing(weir_builder *builder)
@@ -40,14 +40,14 @@ static void only_a_source(weir_builder *builder)
 
 static void stage_first(weir_builder *builder)
 {
-    weir_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
     good_source(builder);
-    weir_sink(builder, 0);
+    weir_builder_sink(builder, 0);
 }
 
 static void sink_first(weir_builder *builder)
 {
-    weir_sink(builder, 0);
+    weir_builder_sink(builder, 0);
     good_source(builder);
 }
 
@@ -55,26 +55,26 @@ static void two_sources_without_a_merge(weir_builder *builder)
 {
     good_source(builder);
     good_source(builder);
-    weir_sink(builder, 0);
+    weir_builder_sink(builder, 0);
 }
 
 static void stage_behind_sink(weir_builder *builder)
 {
     good_source(builder);
-    weir_sink(builder, 0);
-    weir_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_sink(builder, 0);
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
 }
 
 static void two_sinks(weir_builder *builder)
 {
     good_source(builder);
-    weir_sink(builder, 0);
-    weir_sink(builder, 0);
+    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, 0);
 }
 
 static void null_source(weir_builder *builder)
 {
-    weir_source(builder, NULL, NULL, NULL);
+    weir_builder_source(builder, NULL, NULL, NULL);
 }
 
 static void null_stage(weir_builder *builder)
@@ -138,7 +138,7 @@ static void long_queue(weir_builder *builder)
 static void long_sink_queue(weir_builder *builder)
 {
     good_source(builder);
-    weir_sink(builder, UINT32_MAX);
+    weir_builder_sink(builder, UINT32_MAX);
 }
 
 static void many_threads(weir_builder *builder)
@@ -233,8 +233,8 @@ static void bad_config(weir_builder *builder)
 
 static void bad_config_of_a_source(weir_builder *builder)
 {
-    weir_source(builder, &refusing_op, NULL, &(weir_stage_options){ .name = "files" });
-    weir_sink(builder, 0);
+    weir_builder_source(builder, &refusing_op, NULL, &(weir_stage_options){ .name = "files" });
+    weir_builder_sink(builder, 0);
 }
 
 static void bad_config_without_a_word(weir_builder *builder)
@@ -245,7 +245,7 @@ static void bad_config_without_a_word(weir_builder *builder)
 static void several_mistakes(weir_builder *builder)
 {
     with_stage(builder, &pass_op, &(weir_stage_options){ .name = "first", .concurrency = UINT32_MAX });
-    weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .name = "second", .queue_items = UINT32_MAX });
+    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .name = "second", .queue_items = UINT32_MAX });
 }
 
 static void negative_deadline(weir_builder *builder)
@@ -277,56 +277,56 @@ static const weir_route_config two_branches = { .pick = pick_first, .num_branche
 static void route_of(weir_builder *builder, uint32_t num_described)
 {
     good_source(builder);
-    weir_route(builder, &two_branches, NULL);
+    weir_builder_route(builder, &two_branches, NULL);
     for (uint32_t i = 0; i < num_described; i++)
-        weir_branch(builder);
+        weir_builder_branch(builder);
 }
 
 static void route_without_options(weir_builder *builder)
 {
     good_source(builder);
-    weir_route(builder, NULL, NULL);
+    weir_builder_route(builder, NULL, NULL);
 }
 
 static void route_without_pick(weir_builder *builder)
 {
     good_source(builder);
-    weir_route(builder, &(weir_route_config){ .num_branches = 2 }, NULL);
+    weir_builder_route(builder, &(weir_route_config){ .num_branches = 2 }, NULL);
 }
 
 static void route_without_branches(weir_builder *builder)
 {
     good_source(builder);
-    weir_route(builder, &(weir_route_config){ .pick = pick_first }, NULL);
+    weir_builder_route(builder, &(weir_route_config){ .pick = pick_first }, NULL);
 }
 
 static void route_of_too_many_branches(weir_builder *builder)
 {
     good_source(builder);
-    weir_route(builder, &(weir_route_config){ .pick = pick_first, .num_branches = UINT32_MAX }, NULL);
+    weir_builder_route(builder, &(weir_route_config){ .pick = pick_first, .num_branches = UINT32_MAX }, NULL);
 }
 
 static void route_first(weir_builder *builder)
 {
-    weir_route(builder, &two_branches, &(weir_stage_options){ .name = "by-size" });
+    weir_builder_route(builder, &two_branches, &(weir_stage_options){ .name = "by-size" });
 }
 
 static void stage_before_the_branch(weir_builder *builder)
 {
     route_of(builder, 0);
-    weir_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
 }
 
 static void branch_without_a_route(weir_builder *builder)
 {
     good_source(builder);
-    weir_branch(builder);
+    weir_builder_branch(builder);
 }
 
 static void join_without_a_route(weir_builder *builder)
 {
     good_source(builder);
-    weir_join(builder, NULL);
+    weir_builder_join(builder, NULL);
 }
 
 static void one_branch_too_many(weir_builder *builder)
@@ -337,13 +337,13 @@ static void one_branch_too_many(weir_builder *builder)
 static void one_branch_too_few(weir_builder *builder)
 {
     route_of(builder, 1);
-    weir_join(builder, NULL);
+    weir_builder_join(builder, NULL);
 }
 
 static void sink_in_a_route(weir_builder *builder)
 {
     route_of(builder, 2);
-    weir_sink(builder, 0);
+    weir_builder_sink(builder, 0);
 }
 
 static void source_in_a_route(weir_builder *builder)
@@ -355,7 +355,7 @@ static void source_in_a_route(weir_builder *builder)
 static void merge_in_a_route(weir_builder *builder)
 {
     route_of(builder, 2);
-    weir_merge(builder, NULL, NULL);
+    weir_builder_merge(builder, NULL, NULL);
 }
 
 static void route_that_stays_open(weir_builder *builder)
@@ -365,20 +365,20 @@ static void route_that_stays_open(weir_builder *builder)
 
 static void merge_of_nothing(weir_builder *builder)
 {
-    weir_merge(builder, NULL, NULL);
+    weir_builder_merge(builder, NULL, NULL);
 }
 
 static void concurrent_merge(weir_builder *builder)
 {
     good_source(builder);
-    weir_merge(builder, NULL, &(weir_stage_options){ .concurrency = 2 });
+    weir_builder_merge(builder, NULL, &(weir_stage_options){ .concurrency = 2 });
 }
 
 static void merge_of_two(weir_builder *builder, const weir_merge_config *config)
 {
     good_source(builder);
     good_source(builder);
-    weir_merge(builder, config, NULL);
+    weir_builder_merge(builder, config, NULL);
 }
 
 static void merge_in_no_order(weir_builder *builder)
@@ -409,7 +409,7 @@ static void merge_with_a_weight_of_zero(weir_builder *builder)
 static void no_mistake(weir_builder *builder)
 {
     good_source(builder);
-    weir_sink(builder, 0);
+    weir_builder_sink(builder, 0);
 }
 
 static const struct {
@@ -423,7 +423,7 @@ static const struct {
     { only_a_source, { 0 }, WEIR_EINVAL, "", "sink" },
     { stage_first, { 0 }, WEIR_EINVAL, "pass", "no source yet" },
     { sink_first, { 0 }, WEIR_EINVAL, "sink", "no source yet" },
-    { two_sources_without_a_merge, { 0 }, WEIR_EINVAL, "sink", "weir_merge()" },
+    { two_sources_without_a_merge, { 0 }, WEIR_EINVAL, "sink", "weir_builder_merge()" },
     { stage_behind_sink, { 0 }, WEIR_EINVAL, "pass", "behind the sink" },
     { two_sinks, { 0 }, WEIR_EINVAL, "sink", "behind the sink" },
     { null_source, { 0 }, WEIR_EINVAL, "src", "NULL" },
@@ -455,15 +455,15 @@ static const struct {
     { route_without_branches, { 0 }, WEIR_EINVAL, "route", "num_branches" },
     { route_of_too_many_branches, { 0 }, WEIR_EINVAL, "route", "num_branches" },
     { route_first, { 0 }, WEIR_EINVAL, "by-size", "no source yet" },
-    { stage_before_the_branch, { 0 }, WEIR_EINVAL, "pass", "weir_branch()" },
-    { branch_without_a_route, { 0 }, WEIR_EINVAL, "", "weir_route()" },
-    { join_without_a_route, { 0 }, WEIR_EINVAL, "", "weir_route()" },
+    { stage_before_the_branch, { 0 }, WEIR_EINVAL, "pass", "weir_builder_branch()" },
+    { branch_without_a_route, { 0 }, WEIR_EINVAL, "", "weir_builder_route()" },
+    { join_without_a_route, { 0 }, WEIR_EINVAL, "", "weir_builder_route()" },
     { one_branch_too_many, { 0 }, WEIR_EINVAL, "route", "2 branches" },
     { one_branch_too_few, { 0 }, WEIR_EINVAL, "route", "only 1" },
-    { sink_in_a_route, { 0 }, WEIR_EINVAL, "sink", "weir_join()" },
-    { source_in_a_route, { 0 }, WEIR_EINVAL, "src", "weir_join()" },
-    { merge_in_a_route, { 0 }, WEIR_EINVAL, "merge", "weir_join()" },
-    { route_that_stays_open, { 0 }, WEIR_EINVAL, "", "weir_join()" },
+    { sink_in_a_route, { 0 }, WEIR_EINVAL, "sink", "weir_builder_join()" },
+    { source_in_a_route, { 0 }, WEIR_EINVAL, "src", "weir_builder_join()" },
+    { merge_in_a_route, { 0 }, WEIR_EINVAL, "merge", "weir_builder_join()" },
+    { route_that_stays_open, { 0 }, WEIR_EINVAL, "", "weir_builder_join()" },
     { merge_of_nothing, { 0 }, WEIR_EINVAL, "merge", "no source yet" },
     { concurrent_merge, { 0 }, WEIR_EINVAL, "merge", "concurrency is 2" },
     { merge_in_no_order, { 0 }, WEIR_EINVAL, "merge", "order is 5" },
@@ -489,9 +489,9 @@ static bool is_told(size_t i)
     weir_pipeline *pipeline = (weir_pipeline *)builder;
     weir_error error;
     mistakes[i].describe(builder);
-    int status = weir_build(builder, &mistakes[i].options, &pipeline, &error);
+    int status = weir_builder_build(builder, &mistakes[i].options, &pipeline, &error);
     assert_ptr_not_equal(pipeline, builder);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     if (!pipeline && status == mistakes[i].status && error.status == status &&
         strncmp(error.stage, mistakes[i].stage, strlen(mistakes[i].stage)) == 0 &&
         strstr(error.message, mistakes[i].message) && !strchr(error.message, '\n'))
@@ -517,7 +517,7 @@ static void the_librarys_own_code_is_kept(void **state)
     weir_pipeline *pipeline;
     weir_error error;
     bad_config(builder);
-    assert_int_equal(weir_build(builder, NULL, &pipeline, &error), WEIR_ENOTFOUND);
+    assert_int_equal(weir_builder_build(builder, NULL, &pipeline, &error), WEIR_ENOTFOUND);
     assert_int_equal(error.library_code, -42);
 }
 
@@ -525,7 +525,7 @@ static void nobody_has_to_take_the_error(void **state)
 {
     (void)state;
     weir_pipeline *pipeline;
-    assert_int_equal(weir_build(weir_builder_new(), NULL, &pipeline, NULL), WEIR_EINVAL);
+    assert_int_equal(weir_builder_build(weir_builder_new(), NULL, &pipeline, NULL), WEIR_EINVAL);
     assert_null(pipeline);
 }
 
@@ -535,15 +535,15 @@ static void a_null_builder_is_out_of_memory(void **state)
     weir_pipeline *pipeline;
     weir_error error;
     good_source(NULL);
-    weir_pipe(NULL, &pass_op, NULL, NULL);
-    weir_route(NULL, &two_branches, NULL);
-    weir_branch(NULL);
-    weir_join(NULL, NULL);
-    weir_merge(NULL, NULL, NULL);
-    weir_sink(NULL, 0);
+    weir_builder_pipe(NULL, &pass_op, NULL, NULL);
+    weir_builder_route(NULL, &two_branches, NULL);
+    weir_builder_branch(NULL);
+    weir_builder_join(NULL, NULL);
+    weir_builder_merge(NULL, NULL, NULL);
+    weir_builder_sink(NULL, 0);
     weir_builder_free(NULL);
-    weir_free(NULL);
-    assert_int_equal(weir_build(NULL, NULL, &pipeline, &error), WEIR_ENOMEM);
+    weir_pipeline_free(NULL);
+    assert_int_equal(weir_builder_build(NULL, NULL, &pipeline, &error), WEIR_ENOMEM);
     assert_int_equal(error.status, WEIR_ENOMEM);
     assert_null(pipeline);
 }
@@ -578,7 +578,7 @@ static void run_and_record(weir_builder *builder, weir_pipeline_options options,
     options.observer = &recorder->observer;
     weir_pipeline *pipeline = build(builder, &options);
     drain_all(pipeline);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     assert_true(recorder->ended);
 }
 
@@ -593,8 +593,8 @@ static void all_zero_options_mean_the_documented_defaults(void **state)
     test_recorder recorder;
     weir_builder *builder = weir_builder_new();
     good_source(builder);
-    weir_pipe(builder, &pass_op, NULL, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_sink(builder, 0);
     run_and_record(builder, (weir_pipeline_options){ 0 }, &recorder);
     assert_int_equal(recorder.num_stages, LENGTH(expected));
     for (size_t i = 0; i < LENGTH(expected); i++)
@@ -615,13 +615,14 @@ static void options_show_in_names_and_infos(void **state)
     };
     test_recorder recorder;
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &numbers_op, &no_numbers, &(weir_stage_options){ .queue_items = 5, .queue_bytes = 1000 });
-    weir_pipe(
+    weir_builder_source(builder, &numbers_op, &no_numbers,
+                        &(weir_stage_options){ .queue_items = 5, .queue_bytes = 1000 });
+    weir_builder_pipe(
         builder, &pass_op, NULL,
         &(weir_stage_options){
             .name = "a.B-c_1", .concurrency = 64, .queue_items = 9, .threads = 3, .output_order = WEIR_ORDER_INPUT });
-    weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 2, .queue_bytes = 1 });
-    weir_sink(builder, 8);
+    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 2, .queue_bytes = 1 });
+    weir_builder_sink(builder, 8);
     run_and_record(builder, (weir_pipeline_options){ .threads = 2, .id = 7 }, &recorder);
     assert_int_equal(recorder.num_stages, LENGTH(expected));
     for (size_t i = 0; i < LENGTH(expected); i++)
@@ -683,14 +684,14 @@ static void the_options_of_the_operation_are_copied(void **state)
     char text[] = "as it was";
     text_config config = { .text = text, .inits = &inits, .frees = &frees };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &text_op, &config, NULL);
+    weir_builder_pipe(builder, &text_op, &config, NULL);
     memset(text, 'x', sizeof text - 1);
     memset(&config, 0xff, sizeof config);
-    weir_sink(builder, 0);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, NULL);
     assert_int_equal(drain_all(pipeline), 3);
     assert_int_equal(counter_value(&frees), 0);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     assert_int_equal(counter_value(&inits), 1);
     assert_int_equal(counter_value(&frees), 1);
     ledger_close(&ledger);
@@ -706,16 +707,17 @@ static void each_copy_is_freed_once(void **state)
         weir_builder *builder = weir_builder_new();
         weir_pipeline *pipeline = NULL;
         good_source(builder);
-        weir_pipe(builder, &text_op, &config, NULL);
+        weir_builder_pipe(builder, &text_op, &config, NULL);
         if (i == 1)
-            weir_pipe(builder, &no_run_op, NULL, NULL);
+            weir_builder_pipe(builder, &no_run_op, NULL, NULL);
         if (i > 1)
-            weir_sink(builder, 0);
+            weir_builder_sink(builder, 0);
         if (i == 0)
             weir_builder_free(builder);
         else
-            weir_build(builder, &(weir_pipeline_options){ .stats_interval_ns = i == 2 ? -2 : 0 }, &pipeline, NULL);
-        weir_free(pipeline);
+            weir_builder_build(builder, &(weir_pipeline_options){ .stats_interval_ns = i == 2 ? -2 : 0 }, &pipeline,
+                               NULL);
+        weir_pipeline_free(pipeline);
         assert_int_equal(counter_value(&inits), i + 1);
         assert_int_equal(counter_value(&frees), i + 1);
     }
@@ -735,7 +737,7 @@ static void no_options_of_the_operation_are_zeros(void **state)
     static const weir_op op = { .name = "zeros", .config_size = 64, .config_init = expect_zeros, .run = never_run };
     weir_builder *builder = weir_builder_new();
     with_stage(builder, &op, NULL);
-    weir_free(build(builder, NULL));
+    weir_pipeline_free(build(builder, NULL));
 }
 
 static int expect_itself(void *worker, weir_item *in, weir_item *out, weir_task *task)
@@ -756,11 +758,11 @@ static void without_a_size_the_pointer_is_passed_on(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 2 };
     const void *config = &config;
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &op, &config, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &op, &config, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, NULL);
     assert_int_equal(drain_all(pipeline), 0);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
 
@@ -796,11 +798,11 @@ static void hooks_and_names_are_copied(void **state)
         .name = name, .task_hooks = task_hooks, .num_task_hooks = 2, .stage_hooks = stage_hooks, .num_stage_hooks = 1
     };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &pass_op, NULL, &options);
+    weir_builder_pipe(builder, &pass_op, NULL, &options);
     memset(&options, 0xff, sizeof options);
     memset(stage_hooks, 0xff, sizeof stage_hooks);
     memset(name, '?', sizeof name - 1);
-    weir_sink(builder, 0);
+    weir_builder_sink(builder, 0);
 
     weir_pipeline_options pipeline_options = { .task_hooks = task_hooks, .num_task_hooks = 1 };
     task_hooks[0] = (weir_task_hook){ .self = &tasks, .begin = count_begin };
@@ -808,7 +810,7 @@ static void hooks_and_names_are_copied(void **state)
     memset(task_hooks, 0xff, sizeof task_hooks);
     assert_int_equal(drain_all(pipeline), 3);
     assert_int_equal(account_of(pipeline, "0:1:named").taken, 3);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     assert_int_equal(counter_value(&tasks), 3 * 3);
     assert_int_equal(counter_value(&stages), 1);
     ledger_close(&ledger);

@@ -5,8 +5,8 @@ static weir_pipeline *gated(const test_numbers *numbers, test_gate *gate, uint32
                             const weir_pipeline_options *options)
 {
     weir_builder *builder = builder_with(numbers);
-    weir_pipe(builder, &gated_op, gate, &(weir_stage_options){ .name = "work", .concurrency = concurrency });
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &gated_op, gate, &(weir_stage_options){ .name = "work", .concurrency = concurrency });
+    weir_builder_sink(builder, 0);
     return build(builder, options);
 }
 
@@ -27,12 +27,12 @@ static void more_slots_run_more_tasks_at_once(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 50 };
     weir_pipeline *pipeline = gated(&numbers, &gate, 2, &(weir_pipeline_options){ .threads = 8 });
     gate_await_waiting(&gate, 2);
-    assert_int_equal(weir_stage_set_concurrency(pipeline, "work", 6), WEIR_OK);
+    assert_int_equal(weir_pipeline_set_concurrency(pipeline, "work", 6), WEIR_OK);
     gate_await_waiting(&gate, 6);
     assert_int_equal(stage_now(pipeline, 1).slots, 6);
     gate_open(&gate);
     assert_int_equal(drain_all(pipeline), 50);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
 
@@ -44,7 +44,7 @@ static void slots_that_are_too_many_end_with_their_task_and_nothing_is_lost(void
     test_numbers numbers = { .ledger = &ledger, .count = 50 };
     weir_pipeline *pipeline = gated(&numbers, &gate, 6, &(weir_pipeline_options){ .threads = 8 });
     gate_await_waiting(&gate, 6);
-    assert_int_equal(weir_stage_set_concurrency(pipeline, "0:1:work[6]", 1), WEIR_OK);
+    assert_int_equal(weir_pipeline_set_concurrency(pipeline, "0:1:work[6]", 1), WEIR_OK);
     assert_int_equal(stage_now(pipeline, 1).running, 6);
     gate_let(&gate, 6);
     for (int i = 0; i < 6; i++)
@@ -57,7 +57,7 @@ static void slots_that_are_too_many_end_with_their_task_and_nothing_is_lost(void
     assert_int_equal(drain_all(pipeline), 44);
     weir_account account = account_of(pipeline, NULL);
     assert_account_is_exact(&account);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
 
@@ -68,15 +68,15 @@ static void waiting_slots_end_at_once_and_come_back(void **state)
     test_gate source_gate = GATE, gate = GATE;
     test_numbers numbers = { .ledger = &ledger, .count = 20, .gate = &source_gate };
     weir_pipeline *pipeline = gated(&numbers, &gate, 4, &(weir_pipeline_options){ .threads = 6 });
-    assert_int_equal(weir_stage_set_concurrency(pipeline, "work", 1), WEIR_OK);
+    assert_int_equal(weir_pipeline_set_concurrency(pipeline, "work", 1), WEIR_OK);
     assert_int_equal(stage_now(pipeline, 1).slots, 1);
-    assert_int_equal(weir_stage_set_concurrency(pipeline, "work", 3), WEIR_OK);
+    assert_int_equal(weir_pipeline_set_concurrency(pipeline, "work", 3), WEIR_OK);
     assert_int_equal(stage_now(pipeline, 1).waiting_in, 3);
     gate_open(&source_gate);
     gate_await_waiting(&gate, 3);
     gate_open(&gate);
     assert_int_equal(drain_all(pipeline), 20);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
 
@@ -93,13 +93,13 @@ static void the_figures_fit_across_a_change_and_an_event_tells_it(void **state)
               &(weir_pipeline_options){
                   .threads = 4, .observer = &recorder.observer, .stats_interval_ns = WEIR_MILLISECOND });
     for (uint32_t i = 0; i < 50; i++) {
-        assert_int_equal(weir_stage_set_concurrency(pipeline, "work", 1 + i * 7 % 5), WEIR_OK);
+        assert_int_equal(weir_pipeline_set_concurrency(pipeline, "work", 1 + i * 7 % 5), WEIR_OK);
         gate_let(&gate, 1);
         next_value(pipeline);
     }
     gate_open(&gate);
     assert_int_equal(drain_all(pipeline), 150);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
 
     assert_true(recorder_events_named(&recorder, "concurrency") > 30);
     assert_string_equal(recorder.events[0].detail, "2 -> 1");
@@ -119,19 +119,19 @@ static void what_cannot_be_changed_is_refused(void **state)
     (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 1 });
-    weir_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 2 }, NULL);
-    weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .name = "work" });
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 2 }, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .name = "work" });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, NULL);
-    assert_int_equal(weir_stage_set_concurrency(pipeline, "work", 0), WEIR_EINVAL);
-    assert_int_equal(weir_stage_set_concurrency(pipeline, "work", 65537), WEIR_EINVAL);
-    assert_int_equal(weir_stage_set_concurrency(pipeline, "nobody", 2), WEIR_ENOTFOUND);
-    assert_int_equal(weir_stage_set_concurrency(pipeline, "src", 2), WEIR_EUNSUPPORTED);
-    assert_int_equal(weir_stage_set_concurrency(pipeline, "sink", 2), WEIR_EUNSUPPORTED);
-    assert_int_equal(weir_stage_set_concurrency(pipeline, "aggregate", 2), WEIR_EUNSUPPORTED);
+    assert_int_equal(weir_pipeline_set_concurrency(pipeline, "work", 0), WEIR_EINVAL);
+    assert_int_equal(weir_pipeline_set_concurrency(pipeline, "work", 65537), WEIR_EINVAL);
+    assert_int_equal(weir_pipeline_set_concurrency(pipeline, "nobody", 2), WEIR_ENOTFOUND);
+    assert_int_equal(weir_pipeline_set_concurrency(pipeline, "src", 2), WEIR_EUNSUPPORTED);
+    assert_int_equal(weir_pipeline_set_concurrency(pipeline, "sink", 2), WEIR_EUNSUPPORTED);
+    assert_int_equal(weir_pipeline_set_concurrency(pipeline, "aggregate", 2), WEIR_EUNSUPPORTED);
     assert_int_equal(drain_all(pipeline), 1);
-    assert_int_equal(weir_stage_set_concurrency(pipeline, "work", 5), WEIR_OK); /* too late, and harmless */
-    weir_free(pipeline);
+    assert_int_equal(weir_pipeline_set_concurrency(pipeline, "work", 5), WEIR_OK); /* too late, and harmless */
+    weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
 
@@ -144,8 +144,8 @@ static void *change_often(void *argument)
 {
     changer *changer_ = argument;
     for (uint32_t i = 0; i < 200; i++)
-        REQUIRE(weir_stage_set_concurrency(changer_->pipeline, "work", 1 + (changer_->seed + i) * 2654435761u % 16) ==
-                WEIR_OK);
+        REQUIRE(weir_pipeline_set_concurrency(changer_->pipeline, "work",
+                                              1 + (changer_->seed + i) * 2654435761u % 16) == WEIR_OK);
     return NULL;
 }
 
@@ -154,9 +154,9 @@ static void several_threads_may_change_it_while_items_flow(void **state)
     (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 5000 });
-    weir_pipe(builder, &pass_op, NULL,
-              &(weir_stage_options){ .name = "work", .concurrency = 3, .output_order = WEIR_ORDER_INPUT });
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &pass_op, NULL,
+                      &(weir_stage_options){ .name = "work", .concurrency = 3, .output_order = WEIR_ORDER_INPUT });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 3 });
     changer changers[3];
     pthread_t threads[3];
@@ -169,7 +169,7 @@ static void several_threads_may_change_it_while_items_flow(void **state)
     assert_int_equal(drain_all(pipeline), 0);
     for (uint32_t i = 0; i < 3; i++)
         thread_join(threads[i]);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
 

@@ -45,9 +45,9 @@ static weir_pipeline *start(const weir_directory_config *config, const weir_obse
     weir_pipeline *pipeline = NULL;
     weir_error error = { 0 };
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &weir_directory_source, config, NULL);
-    weir_sink(builder, 0);
-    int rc = weir_build(builder, &(weir_pipeline_options){ .observer = observer }, &pipeline, &error);
+    weir_builder_source(builder, &weir_directory_source, config, NULL);
+    weir_builder_sink(builder, 0);
+    int rc = weir_builder_build(builder, &(weir_pipeline_options){ .observer = observer }, &pipeline, &error);
     if (rc != WEIR_OK)
         fail_msg("%s", error.message);
     return pipeline;
@@ -61,7 +61,7 @@ static void collect(const weir_directory_config *config, listing *list)
     weir_pipeline *pipeline = start(config, &observer);
     weir_item item;
     int rc;
-    while ((rc = weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND)) == WEIR_OK) {
+    while ((rc = weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND)) == WEIR_OK) {
         const char *path = item.data;
         assert_string_equal(path, item.label);
         assert_int_equal(item.size_bytes, 0);
@@ -71,7 +71,7 @@ static void collect(const weir_directory_config *config, listing *list)
         weir_item_release(&item);
     }
     assert_int_equal(rc, WEIR_EOF);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
 }
 
 static void free_listing(listing *list)
@@ -260,9 +260,9 @@ static int refusal(const weir_directory_config *config, weir_error *error)
     uint64_t count = 1;
     *error = (weir_error){ 0 };
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &weir_directory_source, config, NULL);
-    weir_sink(builder, 0);
-    int rc = weir_build(builder, NULL, &pipeline, error);
+    weir_builder_source(builder, &weir_directory_source, config, NULL);
+    weir_builder_sink(builder, 0);
+    int rc = weir_builder_build(builder, NULL, &pipeline, error);
     assert_null(pipeline);
     assert_int_equal(weir_directory_count(config, 1, &count, NULL), rc);
     assert_int_equal(count, 0);
@@ -328,12 +328,12 @@ static void the_listing_streams(void **state)
         weir_directory_config config = { .root = root, .sorted = sorted };
         weir_pipeline *pipeline = start(&config, NULL);
         weir_item item;
-        assert_int_equal(weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND), WEIR_OK);
+        assert_int_equal(weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND), WEIR_OK);
         weir_item_release(&item);
         weir_account account;
         assert_int_equal(weir_pipeline_account(pipeline, NULL, &account), WEIR_OK);
         assert_true(account.taken < 20);
-        weir_free(pipeline); /* in the middle of the listing */
+        weir_pipeline_free(pipeline); /* in the middle of the listing */
     }
 }
 

@@ -33,7 +33,7 @@ static void end_and_check(weir_pipeline *pipeline, uint64_t delivered)
     weir_account account = account_of(pipeline, NULL);
     assert_account_is_exact(&account);
     assert_int_equal(account.handed_on, delivered);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
 
@@ -41,8 +41,8 @@ static void assert_failed_for_good(weir_pipeline *pipeline)
 {
     weir_item item;
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(weir_next(pipeline, &item, WEIR_FOREVER), WEIR_EFAILED);
-        assert_int_equal(weir_next(pipeline, &item, 0), WEIR_EFAILED);
+        assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_EFAILED);
+        assert_int_equal(weir_pipeline_next(pipeline, &item, 0), WEIR_EFAILED);
     }
 }
 
@@ -92,9 +92,9 @@ static void run_budget(size_t i)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 1000 };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &failing_op, &budgets[i].failing,
-              &(weir_stage_options){ .max_failures = budgets[i].of_stage });
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &failing_op, &budgets[i].failing,
+                      &(weir_stage_options){ .max_failures = budgets[i].of_stage });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){ .threads = 2, .max_failures = budgets[i].of_pipeline });
     int status;
@@ -122,8 +122,8 @@ static void beyond_the_budget_the_error_tells_the_numbers_and_the_last_failure(v
     test_numbers numbers = { .ledger = &ledger, .count = 100, .labelled = true };
     failing_config failing = { .from = 10, .until = 100, .every = 5 };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &failing_op, &failing, &(weir_stage_options){ .max_failures = COUNT_OF(2) });
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &failing_op, &failing, &(weir_stage_options){ .max_failures = COUNT_OF(2) });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, &one_thread);
     int status;
     uint64_t delivered = drain(pipeline, &status);
@@ -158,23 +158,23 @@ static void each_stage_keeps_its_first_error(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 20, .labelled = true };
     failing_config first = { .from = 3, .until = 20, .every = 4 }, second = { .from = 5, .until = 20, .every = 1 };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &failing_op, &first, NULL);
-    weir_pipe(builder, &failing_op, &second, &(weir_stage_options){ .name = "second" });
-    weir_pipe(builder, &pass_op, NULL, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &failing_op, &first, NULL);
+    weir_builder_pipe(builder, &failing_op, &second, &(weir_stage_options){ .name = "second" });
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, NULL);
     uint64_t delivered = drain_all(pipeline);
     weir_error error;
     for (size_t i = 0; i < LENGTH(expected); i++) {
         memset(&error, 0xff, sizeof error);
-        assert_int_equal(weir_stage_error(pipeline, expected[i].name, &error), WEIR_OK);
+        assert_int_equal(weir_pipeline_stage_error(pipeline, expected[i].name, &error), WEIR_OK);
         assert_int_equal(error.status, expected[i].status);
         assert_int_equal(error.library_code, expected[i].library_code);
         assert_string_equal(error.stage, expected[i].stage);
         assert_string_equal(error.label, expected[i].label);
         assert_string_equal(error.message, expected[i].message);
     }
-    assert_int_equal(weir_stage_error(pipeline, "nobody", &error), WEIR_ENOTFOUND);
+    assert_int_equal(weir_pipeline_stage_error(pipeline, "nobody", &error), WEIR_ENOTFOUND);
     weir_pipeline_error(pipeline, &error);
     assert_int_equal(error.status, WEIR_OK);
     end_and_check(pipeline, delivered);
@@ -200,11 +200,11 @@ static void a_result_that_is_none_fails_the_task(void **state)
         ledger_init(&ledger);
         test_numbers numbers = { .ledger = &ledger, .count = 3 };
         weir_builder *builder = builder_with(&numbers);
-        weir_pipe(builder, &returning_op, &wrong[i], NULL);
-        weir_sink(builder, 0);
+        weir_builder_pipe(builder, &returning_op, &wrong[i], NULL);
+        weir_builder_sink(builder, 0);
         weir_pipeline *pipeline = build(builder, NULL);
         assert_int_equal(drain_all(pipeline), 0);
-        weir_stage_error(pipeline, "returning", &error);
+        weir_pipeline_stage_error(pipeline, "returning", &error);
         assert_int_equal(error.status, WEIR_EINVAL);
         assert_non_null(strstr(error.message, weir_status_name(wrong[i])));
         assert_int_equal(account_of(pipeline, "returning").failed, 3);
@@ -220,11 +220,11 @@ static void a_failure_without_a_word_gets_the_text_of_its_status(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 1 };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &returning_op, &status, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &returning_op, &status, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, NULL);
     assert_int_equal(drain_all(pipeline), 0);
-    weir_stage_error(pipeline, "returning", &error);
+    weir_pipeline_stage_error(pipeline, "returning", &error);
     assert_int_equal(error.status, WEIR_EACCESS);
     assert_int_equal(error.library_code, 0);
     assert_non_null(strstr(error.message, weir_status_text(WEIR_EACCESS)));
@@ -250,8 +250,8 @@ static void the_last_word_of_a_task_counts_and_the_status_returned(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 3 };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &op, NULL, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &op, NULL, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .observer = &recorder.observer });
     assert_int_equal(drain_all(pipeline), 0);
     end_and_check(pipeline, 0);
@@ -279,8 +279,8 @@ static void the_result_of_a_failed_task_is_released(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 5 };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &op, NULL, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &op, NULL, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, NULL);
     assert_int_equal(drain_all(pipeline), 0);
     end_and_check(pipeline, 0);
@@ -308,12 +308,12 @@ static void of_a_long_label_the_end_is_kept(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 1 };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &op, NULL, NULL);
-    weir_pipe(builder, &returning_op, &status, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &op, NULL, NULL);
+    weir_builder_pipe(builder, &returning_op, &status, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, NULL);
     drain_all(pipeline);
-    weir_stage_error(pipeline, "returning", &error);
+    weir_pipeline_stage_error(pipeline, "returning", &error);
     assert_int_equal(strlen(error.label), sizeof error.label - 1);
     assert_string_equal(error.label + sizeof error.label - sizeof "end.mp4", "end.mp4");
     end_and_check(pipeline, 0);
@@ -327,8 +327,8 @@ static void a_failure_is_logged_with_stage_and_label(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 9, .labelled = true };
     failing_config failing = { .from = 4, .until = 5 };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &failing_op, &failing, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &failing_op, &failing, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, NULL);
     uint64_t delivered = drain_all(pipeline);
     end_and_check(pipeline, delivered);
@@ -348,8 +348,8 @@ static void a_failed_source_fails_the_pipeline_after_what_it_has_made(void **sta
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 20, .end_status = WEIR_ENOTFOUND };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &pass_op, NULL, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .observer = &recorder.observer });
     for (uint64_t i = 0; i < 20; i++)
         assert_int_equal(next_value(pipeline), i);
@@ -357,7 +357,7 @@ static void a_failed_source_fails_the_pipeline_after_what_it_has_made(void **sta
     weir_pipeline_error(pipeline, &error);
     assert_int_equal(error.status, WEIR_ENOTFOUND);
     assert_string_equal(error.stage, "0:0:src");
-    weir_stage_error(pipeline, "0:0:src", &error);
+    weir_pipeline_stage_error(pipeline, "0:0:src", &error);
     assert_int_equal(error.status, WEIR_ENOTFOUND);
     end_and_check(pipeline, 20);
     assert_int_equal(recorder.end.status, WEIR_EFAILED);
@@ -371,14 +371,14 @@ static void a_source_that_wants_to_go_on_without_input_has_failed(void **state)
     static const int more = WEIR_MORE;
     weir_error error;
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &returning_op, &more, NULL);
-    weir_sink(builder, 0);
+    weir_builder_source(builder, &returning_op, &more, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, NULL);
     assert_failed_for_good(pipeline);
     weir_pipeline_error(pipeline, &error);
     assert_int_equal(error.status, WEIR_EINVAL);
     assert_non_null(strstr(error.message, "WEIR_MORE"));
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
 }
 
 /* Item 5 fails the stage while its results stand in the queue and before the gate behind it; the source has no end. */
@@ -390,10 +390,10 @@ static void what_is_already_downstream_is_still_delivered(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = UINT64_MAX };
     failing_config failing = { .from = 5, .until = 6 };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &failing_op, &failing,
-              &(weir_stage_options){ .max_failures = COUNT_OF(0), .queue_items = 10 });
-    weir_pipe(builder, &gated_op, &gate, NULL);
-    weir_sink(builder, 2);
+    weir_builder_pipe(builder, &failing_op, &failing,
+                      &(weir_stage_options){ .max_failures = COUNT_OF(0), .queue_items = 10 });
+    weir_builder_pipe(builder, &gated_op, &gate, NULL);
+    weir_builder_sink(builder, 2);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2 });
     gate_await_waiting(&gate, 1);
     weir_error error = { 0 };
@@ -428,11 +428,11 @@ static void results_that_wait_for_their_turn_are_delivered_too(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = UINT64_MAX, .made = &made };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(
+    weir_builder_pipe(
         builder, &op, &gate,
         &(weir_stage_options){
             .concurrency = SLOTS, .queue_items = 1, .output_order = WEIR_ORDER_INPUT, .max_failures = COUNT_OF(0) });
-    weir_sink(builder, 1);
+    weir_builder_sink(builder, 1);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2 });
     counter_await(&made, SLOTS + 2 + 1); /* so every slot has taken its input */
     gate_open(&gate);
@@ -467,8 +467,8 @@ static void tasks_beside_the_failed_one_are_asked_to_stop(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 2 };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &op, &gate, &(weir_stage_options){ .concurrency = 2, .max_failures = COUNT_OF(0) });
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &op, &gate, &(weir_stage_options){ .concurrency = 2, .max_failures = COUNT_OF(0) });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){ .threads = 2, .observer = &recorder.observer });
     assert_failed_for_good(pipeline);
@@ -487,9 +487,9 @@ static void a_failure_in_one_line_ends_the_other_sources_too(void **state)
     test_numbers endless = { .ledger = &ledger, .count = UINT64_MAX };
     test_numbers short_one = { .ledger = &ledger, .count = 3, .end_status = WEIR_EIO };
     weir_builder *builder = builder_with(&endless);
-    weir_source(builder, &numbers_op, &short_one, NULL);
-    weir_merge(builder, NULL, NULL);
-    weir_sink(builder, 0);
+    weir_builder_source(builder, &numbers_op, &short_one, NULL);
+    weir_builder_merge(builder, NULL, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, NULL);
     int status;
     uint64_t delivered = drain(pipeline, &status);
@@ -514,13 +514,13 @@ static void a_failure_behind_many_routes_ends_them_all(void **state)
     failing_config failing = { .from = 20, .until = 21 };
     weir_builder *builder = builder_with(&numbers);
     for (int i = 0; i < 30; i++) {
-        weir_route(builder, &route, NULL);
-        weir_branch(builder);
-        weir_branch(builder);
-        weir_join(builder, NULL);
+        weir_builder_route(builder, &route, NULL);
+        weir_builder_branch(builder);
+        weir_builder_branch(builder);
+        weir_builder_join(builder, NULL);
     }
-    weir_pipe(builder, &failing_op, &failing, &(weir_stage_options){ .max_failures = COUNT_OF(0) });
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &failing_op, &failing, &(weir_stage_options){ .max_failures = COUNT_OF(0) });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, NULL);
     int status;
     uint64_t delivered = drain(pipeline, &status);
@@ -561,10 +561,10 @@ static weir_pipeline *build_hooked(const test_numbers *numbers, hook_config *hoo
     counter_init(&hook->starts);
     counter_init(&hook->ends);
     weir_builder *builder = builder_with(numbers);
-    weir_pipe(builder, &pass_op, NULL,
-              &(weir_stage_options){ .name = "hooked", .stage_hooks = &stage_hook, .num_stage_hooks = 1 });
-    weir_pipe(builder, &pass_op, NULL, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &pass_op, NULL,
+                      &(weir_stage_options){ .name = "hooked", .stage_hooks = &stage_hook, .num_stage_hooks = 1 });
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_sink(builder, 0);
     return build(builder, &(weir_pipeline_options){ .observer = &recorder->observer });
 }
 
@@ -638,8 +638,8 @@ static void the_observer_is_told_each_failure_once(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = COUNT, .labelled = true };
     failing_config failing = { .from = 0, .until = COUNT };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &failing_op, &failing, &(weir_stage_options){ .concurrency = 4 });
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &failing_op, &failing, &(weir_stage_options){ .concurrency = 4 });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){ .threads = 3, .observer = &recorder.observer });
     assert_int_equal(drain_all(pipeline), 0);
@@ -691,8 +691,8 @@ static void while_the_observer_is_held_up_failures_wait_in_bounded_memory(void *
     test_numbers numbers = { .ledger = &ledger, .count = COUNT, .made = &made };
     failing_config failing = { .from = 0, .until = COUNT };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &failing_op, &failing, &(weir_stage_options){ .concurrency = SLOTS });
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &failing_op, &failing, &(weir_stage_options){ .concurrency = SLOTS });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){ .threads = 2, .observer = &recorder.observer });
     gate_await_waiting(&gate, 1);
@@ -718,15 +718,15 @@ static void stop_does_not_wait_for_an_observer_that_is_held_up(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = UINT64_MAX, .made = &made };
     failing_config failing = { .from = 0, .until = UINT64_MAX };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &failing_op, &failing, &(weir_stage_options){ .concurrency = 3 });
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &failing_op, &failing, &(weir_stage_options){ .concurrency = 3 });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){ .threads = 2, .observer = &recorder.observer });
     gate_await_waiting(&gate, 1);
     counter_await(&made, 1024 + 3 + 2 + 1);
     weir_item item;
-    weir_stop(pipeline);
-    assert_int_equal(weir_next(pipeline, &item, WEIR_FOREVER), WEIR_ESTOPPED);
+    weir_pipeline_stop(pipeline);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_ESTOPPED);
     gate_open(&gate);
     uint64_t failed = account_of(pipeline, "failing").failed;
     end_and_check(pipeline, 0);

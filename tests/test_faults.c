@@ -243,7 +243,7 @@ static weir_pipeline *try_build(weir_builder *builder, const weir_pipeline_optio
 {
     weir_pipeline *pipeline = (weir_pipeline *)&ledger;
     weir_error error;
-    int status = weir_build(builder, options, &pipeline, &error);
+    int status = weir_builder_build(builder, options, &pipeline, &error);
     if (status == WEIR_OK)
         return pipeline;
     assert_null(pipeline);
@@ -257,7 +257,7 @@ static void drain_and_check(weir_pipeline *pipeline)
     weir_item item;
     uint64_t delivered = 0;
     int status;
-    while ((status = weir_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK || status == WEIR_EPOCH) {
+    while ((status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK || status == WEIR_EPOCH) {
         delivered += status == WEIR_OK;
         assert_true(status == WEIR_EPOCH || item.label); /* without one it would have failed */
         weir_item_release(&item);
@@ -266,7 +266,7 @@ static void drain_and_check(weir_pipeline *pipeline)
     weir_account account = account_of(pipeline, NULL);
     assert_account_is_exact(&account);
     assert_int_equal(account.handed_on, delivered);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
 }
 
 /* A line with everything that is copied, two pools, an observer, failures, labels, pending tasks. */
@@ -283,17 +283,17 @@ static void run_line(void)
     test_numbers numbers = { .ledger = &ledger, .count = 12, .labelled = true };
     named_config config = { .name = "somebody", .pending = &pending };
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &numbers_op, &numbers, NULL);
-    weir_pipe(builder, &anything_op, &config,
-              &(weir_stage_options){ .concurrency = 3,
-                                     .threads = 2,
-                                     .output_order = WEIR_ORDER_INPUT,
-                                     .stage_hooks = &stage_hook,
-                                     .num_stage_hooks = 1,
-                                     .task_hooks = &task_hook,
-                                     .num_task_hooks = 1 });
-    weir_pipe(builder, &pass_op, NULL, NULL);
-    weir_sink(builder, 0);
+    weir_builder_source(builder, &numbers_op, &numbers, NULL);
+    weir_builder_pipe(builder, &anything_op, &config,
+                      &(weir_stage_options){ .concurrency = 3,
+                                             .threads = 2,
+                                             .output_order = WEIR_ORDER_INPUT,
+                                             .stage_hooks = &stage_hook,
+                                             .num_stage_hooks = 1,
+                                             .task_hooks = &task_hook,
+                                             .num_task_hooks = 1 });
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_sink(builder, 0);
     uint64_t unrecorded_before = logged_lines(WEIR_LOG_ERROR);
     weir_pipeline *pipeline = try_build(builder, &(weir_pipeline_options){ .threads = 2,
                                                                            .observer = &recorder.observer,
@@ -327,18 +327,18 @@ static void run_graph(void)
     static const uint32_t weights[] = { 2, 1 };
     test_numbers numbers = { .ledger = &ledger, .count = 7, .labelled = true };
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .epochs = 2 });
-    weir_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .epochs = 2 });
-    weir_merge(builder, &(weir_merge_config){ .order = WEIR_MERGE_WEIGHTED, .weights = weights, .num_weights = 2 },
-               NULL);
-    weir_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 3 }, NULL);
-    weir_pipe(builder, &weir_disaggregate, NULL, &(weir_stage_options){ .concurrency = 2 });
-    weir_route(builder, &(weir_route_config){ .pick = by_parity, .num_branches = 2 }, NULL);
-    weir_branch(builder);
-    weir_pipe(builder, &pass_op, NULL, NULL);
-    weir_branch(builder);
-    weir_join(builder, NULL);
-    weir_sink(builder, 0);
+    weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .epochs = 2 });
+    weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .epochs = 2 });
+    weir_builder_merge(
+        builder, &(weir_merge_config){ .order = WEIR_MERGE_WEIGHTED, .weights = weights, .num_weights = 2 }, NULL);
+    weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 3 }, NULL);
+    weir_builder_pipe(builder, &weir_disaggregate, NULL, &(weir_stage_options){ .concurrency = 2 });
+    weir_builder_route(builder, &(weir_route_config){ .pick = by_parity, .num_branches = 2 }, NULL);
+    weir_builder_branch(builder);
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_branch(builder);
+    weir_builder_join(builder, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = try_build(builder, &(weir_pipeline_options){ .threads = 2 });
     if (pipeline)
         drain_and_check(pipeline);
@@ -367,14 +367,14 @@ static void run_to_a_stop(void)
     static const weir_op op = { .name = "pending", .run = wait_for_cancel, .cancel = complete_cancelled };
     test_numbers numbers = { .ledger = &ledger, .count = UINT64_MAX, .labelled = true };
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &numbers_op, &numbers, NULL);
-    weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 2, .threads = 1 });
-    weir_pipe(builder, &op, NULL, &(weir_stage_options){ .concurrency = 2 });
-    weir_sink(builder, 0);
+    weir_builder_source(builder, &numbers_op, &numbers, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 2, .threads = 1 });
+    weir_builder_pipe(builder, &op, NULL, &(weir_stage_options){ .concurrency = 2 });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = try_build(builder, &(weir_pipeline_options){ .threads = 1 });
     if (!pipeline)
         return;
-    weir_stop(pipeline);
+    weir_pipeline_stop(pipeline);
     drain_and_check(pipeline);
 }
 
@@ -403,18 +403,18 @@ static void run_with_questions(void)
     test_gate gate = GATE;
     test_numbers numbers = { .ledger = &ledger, .count = 9, .labelled = true };
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &numbers_op, &numbers, NULL);
-    weir_pipe(builder, &gated_op, &gate, NULL);
-    weir_sink(builder, 0);
+    weir_builder_source(builder, &numbers_op, &numbers, NULL);
+    weir_builder_pipe(builder, &gated_op, &gate, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = try_build(builder, &(weir_pipeline_options){ .threads = 2 });
     if (!pipeline)
         return;
     look_into(pipeline);
-    ok_or_no_memory(weir_stage_set_concurrency(pipeline, "gated", 5));
+    ok_or_no_memory(weir_pipeline_set_concurrency(pipeline, "gated", 5));
     ok_or_no_memory(weir_pipeline_event(pipeline, "asked", "test", "something"));
-    ok_or_no_memory(weir_mark_phase(pipeline, "train"));
-    ok_or_no_memory(weir_stage_set_concurrency(pipeline, "gated", 1));
-    ok_or_no_memory(weir_stage_set_concurrency(pipeline, "gated", 9));
+    ok_or_no_memory(weir_pipeline_mark_phase(pipeline, "train"));
+    ok_or_no_memory(weir_pipeline_set_concurrency(pipeline, "gated", 1));
+    ok_or_no_memory(weir_pipeline_set_concurrency(pipeline, "gated", 9));
     look_into(pipeline);
     gate_open(&gate);
     drain_and_check(pipeline);

@@ -14,7 +14,7 @@ static void assert_delivers_in_order(weir_pipeline *pipeline, uint64_t count)
     for (uint64_t i = 0; i < count; i++)
         assert_int_equal(next_value(pipeline), i);
     assert_int_equal(drain_all(pipeline), 0);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
 
@@ -29,7 +29,7 @@ static void assert_delivers(weir_pipeline *pipeline, uint64_t count)
     }
     free(seen);
     assert_int_equal(drain_all(pipeline), 0);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
 
@@ -40,11 +40,11 @@ static void deliver_through(uint32_t stages, uint32_t concurrency, uint32_t queu
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 300 };
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .queue_items = queue_items });
+    weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .queue_items = queue_items });
     for (uint32_t i = 0; i < stages; i++)
-        weir_pipe(builder, &pass_op, NULL,
-                  &(weir_stage_options){ .concurrency = concurrency, .queue_items = queue_items });
-    weir_sink(builder, queue_items);
+        weir_builder_pipe(builder, &pass_op, NULL,
+                          &(weir_stage_options){ .concurrency = concurrency, .queue_items = queue_items });
+    weir_builder_sink(builder, queue_items);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = threads });
     if (concurrency == 1)
         assert_delivers_in_order(pipeline, numbers.count);
@@ -69,8 +69,8 @@ static void a_source_without_items_ends_at_once(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &pass_op, NULL, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_sink(builder, 0);
     assert_delivers_in_order(build(builder, NULL), 0);
 }
 
@@ -80,15 +80,15 @@ static void the_end_comes_again_and_again(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 1 };
     weir_builder *builder = builder_with(&numbers);
-    weir_sink(builder, 0);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, NULL);
     weir_item item;
     assert_int_equal(next_value(pipeline), 0);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(weir_next(pipeline, &item, WEIR_FOREVER), WEIR_EOF);
-        assert_int_equal(weir_next(pipeline, &item, 0), WEIR_EOF);
+        assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_EOF);
+        assert_int_equal(weir_pipeline_next(pipeline, &item, 0), WEIR_EOF);
     }
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
 
@@ -109,20 +109,20 @@ static void an_item_may_be_empty(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 10, .labelled = true };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &op, NULL, NULL);
-    weir_pipe(builder, &pass_op, NULL, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &op, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, NULL);
     for (uint64_t i = 0; i < numbers.count; i++) {
         weir_item item;
-        assert_int_equal(weir_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+        assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
         assert_null(item.data);
         assert_int_equal(item.seq, i);
         assert_int_equal(atoi(item.label + strlen("item-")), i);
         weir_item_release(&item);
     }
     assert_int_equal(drain_all(pipeline), 0);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
 
@@ -153,22 +153,22 @@ static void seq_and_label_are_inherited(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 20, .labelled = true };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &pass_op, NULL, NULL);
-    weir_pipe(builder, &cut_op, NULL, NULL);
-    weir_pipe(builder, &pass_op, NULL, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_pipe(builder, &cut_op, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, NULL);
     for (uint64_t i = 0; i < numbers.count * PIECES; i++) {
         weir_item item;
         char label[32];
-        assert_int_equal(weir_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+        assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
         assert_int_equal(item_value(&item), i / PIECES);
         assert_int_equal(item.seq, i / PIECES);
         snprintf(label, sizeof label, "item-%d", (int)(i / PIECES));
         assert_string_equal(item.label, label);
         weir_item_release(&item);
     }
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
 
@@ -189,18 +189,18 @@ static void an_operation_may_give_a_label_of_its_own(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 200, .labelled = true };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &op, NULL, &(weir_stage_options){ .concurrency = 2 });
-    weir_pipe(builder, &op, NULL, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &op, NULL, &(weir_stage_options){ .concurrency = 2 });
+    weir_builder_pipe(builder, &op, NULL, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, &four_threads);
     weir_item item;
-    while (weir_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK) {
+    while (weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK) {
         char label[64];
         snprintf(label, sizeof label, "item-%d/0:1:relabel[2]/0:2:relabel", (int)item_value(&item));
         assert_string_equal(item.label, label);
         weir_item_release(&item);
     }
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
 
@@ -226,8 +226,8 @@ static void a_task_knows_its_item_and_stage(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 20, .labelled = true };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &op, &ledger, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &op, &ledger, NULL);
+    weir_builder_sink(builder, 0);
     assert_delivers_in_order(build(builder, NULL), 20);
 }
 
@@ -251,8 +251,8 @@ static void a_skipped_item_is_not_handed_on(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 100 };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &skip_odd_op, NULL, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &skip_odd_op, NULL, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, NULL);
     for (uint64_t i = 0; i < numbers.count; i += 2)
         assert_int_equal(next_value(pipeline), i);
@@ -260,7 +260,7 @@ static void a_skipped_item_is_not_handed_on(void **state)
     weir_account account = account_of(pipeline, "skip_odd");
     assert_int_equal(account.skipped, 50);
     assert_account_is_exact(&account);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
 
@@ -288,15 +288,15 @@ static void a_generator_waits_for_room_between_its_pieces(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 1 };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &op, &endless, &(weir_stage_options){ .queue_items = QUEUE });
-    weir_sink(builder, SINK);
+    weir_builder_pipe(builder, &op, &endless, &(weir_stage_options){ .queue_items = QUEUE });
+    weir_builder_sink(builder, SINK);
     weir_pipeline *pipeline = build(builder, &one_thread);
     for (int64_t taken = 0; taken < 200; taken++) {
         counter_await(&endless.made, taken + AHEAD);
         assert_int_equal(counter_value(&endless.made), taken + AHEAD);
         next_value(pipeline);
     }
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
 
@@ -337,8 +337,8 @@ static void a_task_may_be_completed_before_run_returns(void **state)
         ledger_init(&ledger);
         test_numbers numbers = { .ledger = &ledger, .count = 100 };
         weir_builder *builder = builder_with(&numbers);
-        weir_pipe(builder, &ops[i], NULL, NULL);
-        weir_sink(builder, 0);
+        weir_builder_pipe(builder, &ops[i], NULL, NULL);
+        weir_builder_sink(builder, 0);
         assert_delivers_in_order(build(builder, NULL), 100);
     }
 }
@@ -350,9 +350,9 @@ static void a_task_may_be_completed_later(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 500 };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &pending_op, &pending, &(weir_stage_options){ .concurrency = 8 });
-    weir_pipe(builder, &pass_op, NULL, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &pending_op, &pending, &(weir_stage_options){ .concurrency = 8 });
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, &one_thread);
     pending_start(&pending);
     assert_delivers(pipeline, 500);
@@ -386,9 +386,9 @@ static void a_task_that_is_completed_twice_is_completed_once(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 2 };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &pending_op, &pending,
-              &(weir_stage_options){ .concurrency = 2, .output_order = WEIR_ORDER_INPUT });
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &pending_op, &pending,
+                      &(weir_stage_options){ .concurrency = 2, .output_order = WEIR_ORDER_INPUT });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, &four_threads);
     pending_await(&pending, 2);
     struct test_pending_task tasks[2];
@@ -414,8 +414,8 @@ static void a_pending_task_may_end_in_skip_or_failure(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 4, .labelled = true };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &pending_op, &pending, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &pending_op, &pending, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, NULL);
     weir_item *in;
     weir_task *task;
@@ -437,12 +437,12 @@ static void a_pending_task_may_end_in_skip_or_failure(void **state)
     assert_int_equal(account.skipped, 1);
     assert_int_equal(account.failed, 2);
     assert_int_equal(account.handed_on, 1);
-    assert_int_equal(weir_stage_error(pipeline, "pending", &error), WEIR_OK);
+    assert_int_equal(weir_pipeline_stage_error(pipeline, "pending", &error), WEIR_OK);
     assert_int_equal(error.status, WEIR_EIO);
     assert_int_equal(error.library_code, -104);
     assert_string_equal(error.message, "connection reset");
     assert_string_equal(error.label, "item-1");
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
 
@@ -455,9 +455,9 @@ static void the_label_of_a_pending_result_is_copied_at_the_call(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 2 };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &pending_op, &pending, &(weir_stage_options){ .concurrency = 2 });
-    weir_pipe(builder, &gated_op, &gate, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &pending_op, &pending, &(weir_stage_options){ .concurrency = 2 });
+    weir_builder_pipe(builder, &gated_op, &gate, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, &one_thread);
     pending_await(&pending, 2);
     for (int i = 0; i < 2; i++) {
@@ -474,11 +474,11 @@ static void the_label_of_a_pending_result_is_copied_at_the_call(void **state)
     gate_open(&gate);
     for (int i = 0; i < 2; i++) {
         weir_item item;
-        assert_int_equal(weir_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+        assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
         assert_string_equal(item.label, "made elsewhere");
         weir_item_release(&item);
     }
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
 
@@ -494,8 +494,8 @@ static void pending_tasks_hold_no_thread(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = SLOTS };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &pending_op, &pending, &(weir_stage_options){ .concurrency = SLOTS });
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &pending_op, &pending, &(weir_stage_options){ .concurrency = SLOTS });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, &one_thread);
     pending_await(&pending, SLOTS);
     for (int i = 0; i < SLOTS; i++)
@@ -524,15 +524,16 @@ static void a_generator_may_end_pending(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 50 };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &op, &pending, &(weir_stage_options){ .concurrency = 3, .output_order = WEIR_ORDER_INPUT });
-    weir_sink(builder, 1);
+    weir_builder_pipe(builder, &op, &pending,
+                      &(weir_stage_options){ .concurrency = 3, .output_order = WEIR_ORDER_INPUT });
+    weir_builder_sink(builder, 1);
     weir_pipeline *pipeline = build(builder, NULL);
     pending_start(&pending);
     for (uint64_t i = 0; i < 50 * PIECES; i++)
         assert_int_equal(next_value(pipeline), i / PIECES);
     assert_int_equal(drain_all(pipeline), 0);
     pending_end(&pending);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
 
@@ -557,8 +558,8 @@ static void a_source_may_be_pending(void **state)
     test_pending pending = PENDING;
     ledger_init(&ledger);
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &op, &pending, NULL);
-    weir_sink(builder, 0);
+    weir_builder_source(builder, &op, &pending, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, NULL);
     for (uint64_t i = 0; i < 10; i++) {
         weir_item out = { 0 };
@@ -566,14 +567,14 @@ static void a_source_may_be_pending(void **state)
         ledger_fill(&ledger, &out, i, 0);
         out.label = "pending";
         weir_task_complete(task, WEIR_OK, &out);
-        assert_int_equal(weir_next(pipeline, &out, WEIR_FOREVER), WEIR_OK);
+        assert_int_equal(weir_pipeline_next(pipeline, &out, WEIR_FOREVER), WEIR_OK);
         assert_int_equal(out.seq, i);
         assert_int_equal(item_value(&out), i);
         assert_string_equal(out.label, "pending");
         weir_item_release(&out);
     }
     assert_int_equal(drain_all(pipeline), 0);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
 
@@ -621,9 +622,9 @@ static void fill_between(weir_stage_options options, int64_t each, int64_t expec
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 100 };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &in_op, &in, &options);
-    weir_pipe(builder, &out_op, &out, NULL);
-    weir_sink(builder, 100);
+    weir_builder_pipe(builder, &in_op, &in, &options);
+    weir_builder_pipe(builder, &out_op, &out, NULL);
+    weir_builder_sink(builder, 100);
     weir_pipeline *pipeline = build(builder, &four_threads);
     for (uint64_t i = 0; i + (uint64_t)expected_items < numbers.count; i++) {
         counter_await(&in.between, expected_items * each);
@@ -679,10 +680,10 @@ static void crowd_through(uint32_t concurrency, uint32_t threads, uint32_t own_t
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 200 };
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .queue_items = 200 });
-    weir_pipe(builder, &crowd_op, &crowd,
-              &(weir_stage_options){ .concurrency = concurrency, .threads = own_threads });
-    weir_sink(builder, 0);
+    weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .queue_items = 200 });
+    weir_builder_pipe(builder, &crowd_op, &crowd,
+                      &(weir_stage_options){ .concurrency = concurrency, .threads = own_threads });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = threads });
     gate_await_waiting(&crowd.gate, expected);
     gate_open(&crowd.gate);
@@ -756,14 +757,14 @@ static void what_is_nearest_the_sink_runs_first(void **state)
     traced_config source = { &trace, 's', 5 }, a = { &trace, 'a', 0 }, b = { &trace, 'b', 0 }, c = { &trace, 'c', 0 };
     ledger_init(&ledger);
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &source_op, &source, &(weir_stage_options){ .queue_items = 10 });
-    weir_pipe(builder, &stage_op, &a, &(weir_stage_options){ .queue_items = 10, .concurrency = 3 });
-    weir_pipe(builder, &stage_op, &b, &(weir_stage_options){ .queue_items = 10 });
-    weir_pipe(builder, &stage_op, &c, &(weir_stage_options){ .queue_items = 10, .concurrency = 2 });
-    weir_sink(builder, 10);
+    weir_builder_source(builder, &source_op, &source, &(weir_stage_options){ .queue_items = 10 });
+    weir_builder_pipe(builder, &stage_op, &a, &(weir_stage_options){ .queue_items = 10, .concurrency = 3 });
+    weir_builder_pipe(builder, &stage_op, &b, &(weir_stage_options){ .queue_items = 10 });
+    weir_builder_pipe(builder, &stage_op, &c, &(weir_stage_options){ .queue_items = 10, .concurrency = 2 });
+    weir_builder_sink(builder, 10);
     weir_pipeline *pipeline = build(builder, &one_thread);
     assert_int_equal(drain_all(pipeline), 5);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     assert_string_equal(trace.steps, "sabcsabcsabcsabcsabc");
     ledger_close(&ledger);
 }
@@ -775,12 +776,13 @@ static void no_thread_waits_at_a_queue(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 500 };
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .queue_items = 1 });
+    weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .queue_items = 1 });
     for (int i = 0; i < 30; i++)
-        weir_pipe(builder, &pass_op, NULL,
-                  &(weir_stage_options){
-                      .queue_items = 1, .concurrency = 1 + (uint32_t)i % 3, .output_order = WEIR_ORDER_INPUT });
-    weir_sink(builder, 1);
+        weir_builder_pipe(builder, &pass_op, NULL,
+                          &(weir_stage_options){ .queue_items = 1,
+                                                 .concurrency = 1 + (uint32_t)i % 3,
+                                                 .output_order = WEIR_ORDER_INPUT });
+    weir_builder_sink(builder, 1);
     assert_delivers_in_order(build(builder, &one_thread), 500);
 }
 
@@ -794,9 +796,9 @@ static void a_stage_with_threads_of_its_own_does_not_stop_the_others(void **stat
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 100, .made = &made };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .queue_items = AHEAD });
-    weir_pipe(builder, &gated_op, &gate, &(weir_stage_options){ .concurrency = SLOTS, .threads = SLOTS });
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .queue_items = AHEAD });
+    weir_builder_pipe(builder, &gated_op, &gate, &(weir_stage_options){ .concurrency = SLOTS, .threads = SLOTS });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, &one_thread);
     gate_await_waiting(&gate, SLOTS);
     counter_await(&made, SLOTS + AHEAD + 1);
@@ -843,15 +845,15 @@ static void tasks_that_wait_for_each_other_run_at_once(void **state)
     enum { MEETINGS = 2000 };
     meeting_config config = { .come = COUNTER, .count = MEETINGS * BETWEEN_MEETINGS };
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &source_op, &config, &(weir_stage_options){ .queue_items = 8 });
-    weir_pipe(builder, &stage_op, &config, &(weir_stage_options){ .concurrency = 2 });
-    weir_sink(builder, (uint32_t)config.count);
+    weir_builder_source(builder, &source_op, &config, &(weir_stage_options){ .queue_items = 8 });
+    weir_builder_pipe(builder, &stage_op, &config, &(weir_stage_options){ .concurrency = 2 });
+    weir_builder_sink(builder, (uint32_t)config.count);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){
                            .threads = 2, .stats_interval_ns = WEIR_FOREVER, .stall_warning_ns = WEIR_FOREVER });
     counter_await(&config.come, 2 * MEETINGS);
     assert_int_equal(drain_all(pipeline), config.count);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
 }
 
 /* ---- order -------------------------------------------------------------------------------------------------- */
@@ -879,15 +881,16 @@ static void in_input_order_the_stages_own_slots_are_held_back(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 100, .made = &made };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &op, &crowd,
-              &(weir_stage_options){ .concurrency = SLOTS, .queue_items = 50, .output_order = WEIR_ORDER_INPUT });
-    weir_sink(builder, 0);
+    weir_builder_pipe(
+        builder, &op, &crowd,
+        &(weir_stage_options){ .concurrency = SLOTS, .queue_items = 50, .output_order = WEIR_ORDER_INPUT });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, &four_threads);
     weir_item item;
     gate_await_waiting(&crowd.gate, 1);
     counter_await(&crowd.inside, SLOTS - 1);
     counter_await(&made, SLOTS + 2 + 1); /* in the queue before, and one that waits for room there */
-    assert_int_equal(weir_next(pipeline, &item, 0), WEIR_ETIMEDOUT);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, 0), WEIR_ETIMEDOUT);
     assert_int_equal(counter_value(&crowd.inside), SLOTS - 1);
     gate_open(&crowd.gate);
     assert_delivers_in_order(pipeline, 100);
@@ -901,15 +904,15 @@ static void in_completion_order_nobody_waits_for_the_first(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 50 };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &op, &crowd, &(weir_stage_options){ .concurrency = 2 });
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &op, &crowd, &(weir_stage_options){ .concurrency = 2 });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, &four_threads);
     for (uint64_t i = 1; i < 50; i++)
         assert_int_equal(next_value(pipeline), i);
     gate_open(&crowd.gate);
     assert_int_equal(next_value(pipeline), 0);
     assert_int_equal(drain_all(pipeline), 0);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
 
@@ -944,10 +947,10 @@ static void input_order_holds_for_every_kind_of_result(void **state)
         ledger_init(&ledger);
         test_numbers numbers = { .ledger = &ledger, .count = 700 };
         weir_builder *builder = builder_with(&numbers);
-        weir_pipe(builder, &op, &pending,
-                  &(weir_stage_options){
-                      .concurrency = concurrencies[i], .queue_items = 1, .output_order = WEIR_ORDER_INPUT });
-        weir_sink(builder, 1);
+        weir_builder_pipe(builder, &op, &pending,
+                          &(weir_stage_options){
+                              .concurrency = concurrencies[i], .queue_items = 1, .output_order = WEIR_ORDER_INPUT });
+        weir_builder_sink(builder, 1);
         weir_pipeline *pipeline = build(builder, &four_threads);
         pending_start(&pending);
         for (uint64_t value = 0; value < numbers.count; value++)
@@ -955,7 +958,7 @@ static void input_order_holds_for_every_kind_of_result(void **state)
                 assert_int_equal(next_value(pipeline), value);
         assert_int_equal(drain_all(pipeline), 0);
         pending_end(&pending);
-        weir_free(pipeline);
+        weir_pipeline_free(pipeline);
         ledger_close(&ledger);
     }
 }
@@ -983,9 +986,10 @@ static void any_number_of_results_may_wait_for_the_first(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = SLOTS + 4, .made = &made };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &op, &pending,
-              &(weir_stage_options){ .concurrency = SLOTS, .queue_items = SLOTS, .output_order = WEIR_ORDER_INPUT });
-    weir_sink(builder, 0);
+    weir_builder_pipe(
+        builder, &op, &pending,
+        &(weir_stage_options){ .concurrency = SLOTS, .queue_items = SLOTS, .output_order = WEIR_ORDER_INPUT });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, &one_thread);
     counter_await(&made, SLOTS + 3); /* two more in the queue before, one waits for room there */
     weir_task *task = pending_take(&pending, &in);
@@ -1045,8 +1049,8 @@ static void workers_are_made_when_needed_and_freed_at_the_end(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 100 };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &worker_op, &workers, &(weir_stage_options){ .concurrency = 100, .queue_items = 200 });
-    weir_sink(builder, 200);
+    weir_builder_pipe(builder, &worker_op, &workers, &(weir_stage_options){ .concurrency = 100, .queue_items = 200 });
+    weir_builder_sink(builder, 200);
     weir_pipeline *pipeline = build(builder, &one_thread);
     assert_int_equal(counter_value(&workers_freed), 0);
     assert_delivers(pipeline, 100);
@@ -1063,18 +1067,18 @@ static void a_worker_that_could_not_be_made_is_tried_again(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 10, .labelled = true };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &worker_op, &workers, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &worker_op, &workers, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, NULL);
     for (uint64_t i = 3; i < 10; i++)
         assert_int_equal(next_value(pipeline), i);
     assert_int_equal(drain_all(pipeline), 0);
-    assert_int_equal(weir_stage_error(pipeline, "worker", &error), WEIR_OK);
+    assert_int_equal(weir_pipeline_stage_error(pipeline, "worker", &error), WEIR_OK);
     assert_int_equal(error.status, WEIR_EUNSUPPORTED);
     assert_int_equal(error.library_code, 3);
     assert_string_equal(error.label, "item-0");
     assert_int_equal(account_of(pipeline, "worker").failed, 3);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     assert_int_equal(counter_value(&workers.inits), 1);
     assert_int_equal(counter_value(&workers_freed), 1);
     ledger_close(&ledger);
@@ -1092,7 +1096,7 @@ static void *consume(void *argument)
 {
     consumer_run *consumer = argument;
     weir_item item;
-    while ((consumer->status = weir_next(consumer->pipeline, &item, WEIR_FOREVER)) == WEIR_OK) {
+    while ((consumer->status = weir_pipeline_next(consumer->pipeline, &item, WEIR_FOREVER)) == WEIR_OK) {
         consumer->num_items++;
         consumer->sum += item_value(&item);
         weir_item_release(&item);
@@ -1107,8 +1111,8 @@ static void several_consumers_share_the_results(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = COUNT };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 2 });
-    weir_sink(builder, 2);
+    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 2 });
+    weir_builder_sink(builder, 2);
     weir_pipeline *pipeline = build(builder, NULL);
     consumer_run consumers[4];
     pthread_t threads[LENGTH(consumers)];
@@ -1125,7 +1129,7 @@ static void several_consumers_share_the_results(void **state)
     }
     assert_int_equal(num_items, COUNT);
     assert_int_equal(sum, (uint64_t)COUNT * (COUNT - 1) / 2);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
 
@@ -1138,20 +1142,20 @@ static void next_gives_up_after_its_timeout(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 2, .gate = &gate };
     weir_builder *builder = builder_with(&numbers);
-    weir_sink(builder, 0);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, NULL);
     for (size_t i = 0; i < LENGTH(timeouts_ns); i++) {
-        int64_t start_ns = weir_now_ns();
-        assert_int_equal(weir_next(pipeline, &item, timeouts_ns[i]), WEIR_ETIMEDOUT);
-        assert_true(weir_now_ns() - start_ns >= timeouts_ns[i]);
+        int64_t start_ns = weir_clock_ns();
+        assert_int_equal(weir_pipeline_next(pipeline, &item, timeouts_ns[i]), WEIR_ETIMEDOUT);
+        assert_true(weir_clock_ns() - start_ns >= timeouts_ns[i]);
     }
     gate_open(&gate);
-    assert_int_equal(weir_next(pipeline, &item, INT64_MAX), WEIR_OK);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, INT64_MAX), WEIR_OK);
     weir_item_release(&item);
-    assert_int_equal(weir_next(pipeline, &item, 50 * WEIR_SECOND), WEIR_OK);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, 50 * WEIR_SECOND), WEIR_OK);
     weir_item_release(&item);
-    assert_int_equal(weir_next(pipeline, &item, 50 * WEIR_SECOND), WEIR_EOF);
-    weir_free(pipeline);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, 50 * WEIR_SECOND), WEIR_EOF);
+    weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
 
@@ -1177,11 +1181,11 @@ static void events_come_to_the_observer_in_order(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 5, .labelled = true };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &op, NULL, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &op, NULL, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .observer = &recorder.observer });
     assert_int_equal(drain_all(pipeline), 0);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     assert_int_equal(recorder.num_events, 5);
     for (int i = 0; i < 5; i++) {
         char detail[32];
@@ -1204,13 +1208,13 @@ static void a_program_may_add_events_of_its_own(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
     weir_builder *builder = builder_with(&numbers);
-    weir_sink(builder, 0);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .observer = &recorder.observer });
     assert_int_equal(weir_pipeline_event(pipeline, "epoch", "training", NULL), WEIR_OK);
     assert_int_equal(weir_pipeline_event(pipeline, "checkpoint", NULL, "model.pt"), WEIR_OK);
     gate_open(&gate);
     drain_all(pipeline);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     assert_int_equal(recorder.num_events, 2);
     assert_string_equal(recorder.events[0].name, "epoch");
     assert_string_equal(recorder.events[0].category, "training");

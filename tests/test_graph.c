@@ -19,7 +19,7 @@ static int always(void *self, const weir_item *item)
 static void take_batch(weir_pipeline *pipeline, char *values, size_t size)
 {
     weir_item item;
-    assert_int_equal(weir_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
     const weir_batch *batch = item.data;
     size_t length = 0;
     values[0] = '\0';
@@ -39,14 +39,14 @@ static void expect_batch(weir_pipeline *pipeline, const char *values)
 static void expect_end(weir_pipeline *pipeline, int status)
 {
     weir_item item;
-    assert_int_equal(weir_next(pipeline, &item, WEIR_FOREVER), status);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), status);
 }
 
 static void finish(weir_pipeline *pipeline, test_ledger *ledger)
 {
     weir_account account = account_of(pipeline, NULL);
     assert_account_is_exact(&account);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     ledger_close(ledger);
 }
 
@@ -57,13 +57,13 @@ static void expect_all_once(weir_pipeline *pipeline, uint64_t count, int end)
     weir_item item;
     int status;
     for (uint64_t i = 0; i < count; i++) {
-        assert_int_equal(weir_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+        assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
         assert_true(item_value(&item) < count);
         assert_false(seen[item_value(&item)]);
         seen[item_value(&item)] = true;
         weir_item_release(&item);
     }
-    status = weir_next(pipeline, &item, WEIR_FOREVER);
+    status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER);
     assert_int_equal(status, end);
     free(seen);
 }
@@ -75,8 +75,8 @@ static void aggregate_hands_on_full_batches_and_the_incomplete_last_one(void **s
     (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 7, .size_bytes = 10 });
-    weir_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 3 }, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 3 }, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, NULL);
     expect_batch(pipeline, "0 1 2 ");
     expect_batch(pipeline, "3 4 5 ");
@@ -95,8 +95,8 @@ static void aggregate_with_drop_last_skips_the_incomplete_batch(void **state)
     (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 7 });
-    weir_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 4, .drop_last = true }, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 4, .drop_last = true }, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, NULL);
     expect_batch(pipeline, "0 1 2 3 ");
     expect_end(pipeline, WEIR_EOF);
@@ -107,7 +107,7 @@ static void aggregate_with_drop_last_skips_the_incomplete_batch(void **state)
 static void expect_label_and_seq(weir_pipeline *pipeline, const char *label, uint64_t seq)
 {
     weir_item item;
-    assert_int_equal(weir_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
     assert_string_equal(item.label, label);
     assert_int_equal(item.seq, seq);
     weir_item_release(&item);
@@ -119,11 +119,11 @@ static void a_batch_knows_its_size_and_the_labels_of_its_items(void **state)
     test_ledger ledger = LEDGER;
     weir_builder *builder =
         builder_with(&(test_numbers){ .ledger = &ledger, .count = 5, .size_bytes = 10, .labelled = true });
-    weir_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 2 }, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 2 }, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, NULL);
     weir_item item;
-    assert_int_equal(weir_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
     assert_int_equal(item.size_bytes, 20);
     assert_string_equal(item.label, "item-1");
     const weir_batch *batch = item.data;
@@ -144,8 +144,8 @@ static void stop_drops_what_an_aggregate_has_kept(void **state)
     test_recorder recorder;
     recorder_init(&recorder);
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 5, .gate = &gate });
-    weir_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 100 }, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 100 }, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){ .threads = 2, .observer = &recorder.observer });
     gate_let(&gate, 3);
@@ -154,7 +154,7 @@ static void stop_drops_what_an_aggregate_has_kept(void **state)
     do
         account = account_of(pipeline, "aggregate");
     while (account.merged < 3);
-    weir_stop(pipeline);
+    weir_pipeline_stop(pipeline);
     gate_open(&gate);
     counter_await(&recorder.ends, 1);
     account = account_of(pipeline, NULL);
@@ -169,15 +169,15 @@ static void disaggregate_hands_on_each_item_with_its_label(void **state)
     (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 8, .labelled = true });
-    weir_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 3 }, NULL);
-    weir_pipe(builder, &weir_disaggregate, NULL, NULL);
-    weir_sink(builder, 1);
+    weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 3 }, NULL);
+    weir_builder_pipe(builder, &weir_disaggregate, NULL, NULL);
+    weir_builder_sink(builder, 1);
     weir_pipeline *pipeline = build(builder, NULL);
     for (uint64_t i = 0; i < 8; i++) {
         weir_item item;
         char label[32];
         snprintf(label, sizeof label, "item-%llu", (unsigned long long)i);
-        assert_int_equal(weir_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+        assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
         assert_int_equal(item_value(&item), i);
         assert_string_equal(item.label, label);
         weir_item_release(&item);
@@ -225,9 +225,9 @@ static void an_operation_may_accumulate_and_flush_as_it_likes(void **state)
     test_ledger *config = &ledger;
     test_numbers numbers = { .ledger = &ledger, .count = 10 };
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .epochs = 2 });
-    weir_pipe(builder, &sum_op, &config, NULL);
-    weir_sink(builder, 0);
+    weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .epochs = 2 });
+    weir_builder_pipe(builder, &sum_op, &config, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, NULL);
     for (int epoch = 0; epoch < 2; epoch++) {
         assert_int_equal(next_value(pipeline), 45);
@@ -257,15 +257,15 @@ static void a_flush_that_fails_is_a_failure_of_what_was_kept(void **state)
     test_ledger ledger = LEDGER;
     test_ledger *config = &ledger;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 4 });
-    weir_pipe(builder, &broken_op, &config, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &broken_op, &config, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, NULL);
     expect_end(pipeline, WEIR_EOF);
     weir_account account = account_of(pipeline, "broken");
     assert_int_equal(account.failed, 4);
     assert_int_equal(account.merged, 0);
     weir_error error;
-    assert_int_equal(weir_stage_error(pipeline, "broken", &error), WEIR_OK);
+    assert_int_equal(weir_pipeline_stage_error(pipeline, "broken", &error), WEIR_OK);
     assert_string_equal(error.message, "cannot write the rest");
     finish(pipeline, &ledger);
 }
@@ -277,15 +277,15 @@ static void route_sends_each_item_through_the_branch_that_was_picked(void **stat
     (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 30 });
-    weir_route(builder, &(weir_route_config){ .pick = by_three, .num_branches = 3 }, NULL);
-    weir_branch(builder); /* empty: items pass */
-    weir_branch(builder);
-    weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .name = "one", .concurrency = 3 });
-    weir_branch(builder);
-    weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .name = "two" });
-    weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .name = "three" });
-    weir_join(builder, NULL);
-    weir_sink(builder, 1);
+    weir_builder_route(builder, &(weir_route_config){ .pick = by_three, .num_branches = 3 }, NULL);
+    weir_builder_branch(builder); /* empty: items pass */
+    weir_builder_branch(builder);
+    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .name = "one", .concurrency = 3 });
+    weir_builder_branch(builder);
+    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .name = "two" });
+    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .name = "three" });
+    weir_builder_join(builder, NULL);
+    weir_builder_sink(builder, 1);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 3 });
     expect_all_once(pipeline, 30, WEIR_EOF);
     assert_int_equal(account_of(pipeline, "one").taken, 10);
@@ -299,20 +299,20 @@ static void routes_may_be_nested(void **state)
     (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 100 });
-    weir_route(builder, &(weir_route_config){ .pick = by_three, .num_branches = 3 }, NULL);
-    weir_branch(builder);
-    weir_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_route(builder, &(weir_route_config){ .pick = by_three, .num_branches = 3 }, NULL);
+    weir_builder_branch(builder);
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
     for (int branch = 1; branch < 3; branch++) {
-        weir_branch(builder);
-        weir_route(builder, &(weir_route_config){ .pick = by_three, .num_branches = 3 }, NULL);
+        weir_builder_branch(builder);
+        weir_builder_route(builder, &(weir_route_config){ .pick = by_three, .num_branches = 3 }, NULL);
         for (int inner = 0; inner < 3; inner++) {
-            weir_branch(builder);
-            weir_pipe(builder, &pass_op, NULL, NULL);
+            weir_builder_branch(builder);
+            weir_builder_pipe(builder, &pass_op, NULL, NULL);
         }
-        weir_join(builder, NULL);
+        weir_builder_join(builder, NULL);
     }
-    weir_join(builder, NULL);
-    weir_sink(builder, 1);
+    weir_builder_join(builder, NULL);
+    weir_builder_sink(builder, 1);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2 });
     expect_all_once(pipeline, 100, WEIR_EOF);
     finish(pipeline, &ledger);
@@ -324,15 +324,15 @@ static void a_branch_that_does_not_exist_fails_the_item_and_is_named(void **stat
     test_ledger ledger = LEDGER;
     int branch = 7;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 2 });
-    weir_route(builder, &(weir_route_config){ .pick = always, .self = &branch, .num_branches = 2 }, NULL);
-    weir_branch(builder);
-    weir_branch(builder);
-    weir_join(builder, NULL);
-    weir_sink(builder, 0);
+    weir_builder_route(builder, &(weir_route_config){ .pick = always, .self = &branch, .num_branches = 2 }, NULL);
+    weir_builder_branch(builder);
+    weir_builder_branch(builder);
+    weir_builder_join(builder, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, NULL);
     expect_end(pipeline, WEIR_EOF);
     weir_error error;
-    assert_int_equal(weir_stage_error(pipeline, "route", &error), WEIR_OK);
+    assert_int_equal(weir_pipeline_stage_error(pipeline, "route", &error), WEIR_OK);
     assert_int_equal(error.status, WEIR_EINVAL);
     assert_non_null(strstr(error.message, "branch 7"));
     assert_int_equal(account_of(pipeline, "route").failed, 2);
@@ -353,15 +353,15 @@ static void a_failure_in_one_branch_ends_the_pipeline_and_not_the_other_items(vo
     static const weir_op failing_op = { .name = "failing", .run = fail_always };
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 1000000 });
-    weir_route(builder, &(weir_route_config){ .pick = by_three, .num_branches = 3 }, NULL);
-    weir_branch(builder);
-    weir_branch(builder);
-    weir_pipe(builder, &pass_op, NULL, NULL);
-    weir_branch(builder);
-    weir_pipe(builder, &failing_op, NULL,
-              &(weir_stage_options){ .max_failures = { .kind = WEIR_FAILURES_COUNT, .count = 5 } });
-    weir_join(builder, NULL);
-    weir_sink(builder, 0);
+    weir_builder_route(builder, &(weir_route_config){ .pick = by_three, .num_branches = 3 }, NULL);
+    weir_builder_branch(builder);
+    weir_builder_branch(builder);
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_branch(builder);
+    weir_builder_pipe(builder, &failing_op, NULL,
+                      &(weir_stage_options){ .max_failures = { .kind = WEIR_FAILURES_COUNT, .count = 5 } });
+    weir_builder_join(builder, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2 });
     int status;
     drain(pipeline, &status);
@@ -384,8 +384,8 @@ static void mistakes_in_the_graph_are_told_by_name(void **state)
         { "sbk", "no route is open" },
         { "sjk", "no route is open" },
         { "srbsbjk", "route route is still open" },
-        { "srbbmk", "end with weir_join()" },
-        { "ssk", "call weir_merge()" },
+        { "srbbmk", "end with weir_builder_join()" },
+        { "ssk", "call weir_builder_merge()" },
         { "mk", "no source yet" },
         { "srbb", "route route is still open" },
     };
@@ -394,17 +394,19 @@ static void mistakes_in_the_graph_are_told_by_name(void **state)
         weir_builder *builder = weir_builder_new();
         for (const char *call = cases[i].calls; *call; call++)
             switch (*call) {
-            case 's': weir_source(builder, &numbers_op, &numbers, NULL); break;
-            case 'p': weir_pipe(builder, &pass_op, NULL, NULL); break;
-            case 'r': weir_route(builder, &(weir_route_config){ .pick = by_three, .num_branches = 2 }, NULL); break;
-            case 'b': weir_branch(builder); break;
-            case 'j': weir_join(builder, NULL); break;
-            case 'm': weir_merge(builder, NULL, NULL); break;
-            default: weir_sink(builder, 0);
+            case 's': weir_builder_source(builder, &numbers_op, &numbers, NULL); break;
+            case 'p': weir_builder_pipe(builder, &pass_op, NULL, NULL); break;
+            case 'r':
+                weir_builder_route(builder, &(weir_route_config){ .pick = by_three, .num_branches = 2 }, NULL);
+                break;
+            case 'b': weir_builder_branch(builder); break;
+            case 'j': weir_builder_join(builder, NULL); break;
+            case 'm': weir_builder_merge(builder, NULL, NULL); break;
+            default: weir_builder_sink(builder, 0);
             }
         weir_pipeline *pipeline;
         weir_error error;
-        assert_int_equal(weir_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
+        assert_int_equal(weir_builder_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
         if (!strstr(error.message, cases[i].message))
             fail_msg("%s: \"%s\" does not say \"%s\"", cases[i].calls, error.message, cases[i].message);
     }
@@ -442,12 +444,12 @@ static weir_pipeline *merge_three(test_ledger *ledger, const weir_merge_config *
 {
     weir_builder *builder = weir_builder_new();
     weir_stage_options options = { .epochs = epochs };
-    weir_source(builder, &line_op, &(line_config){ ledger, A, 4 }, &options);
-    weir_source(builder, &line_op, &(line_config){ ledger, B, 2 }, &options);
-    weir_pipe(builder, &pass_op, NULL, NULL);
-    weir_source(builder, &line_op, &(line_config){ ledger, C, 1 }, &options);
-    weir_merge(builder, config, NULL);
-    weir_sink(builder, 1);
+    weir_builder_source(builder, &line_op, &(line_config){ ledger, A, 4 }, &options);
+    weir_builder_source(builder, &line_op, &(line_config){ ledger, B, 2 }, &options);
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_source(builder, &line_op, &(line_config){ ledger, C, 1 }, &options);
+    weir_builder_merge(builder, config, NULL);
+    weir_builder_sink(builder, 1);
     return build(builder, &(weir_pipeline_options){ .threads = 2 });
 }
 
@@ -472,13 +474,13 @@ static void weights_share_the_turns(void **state)
     (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &line_op, &(line_config){ &ledger, A, 300 }, NULL);
-    weir_source(builder, &line_op, &(line_config){ &ledger, B, 100 }, NULL);
-    weir_merge(
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, A, 300 }, NULL);
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, B, 100 }, NULL);
+    weir_builder_merge(
         builder,
         &(weir_merge_config){ .order = WEIR_MERGE_WEIGHTED, .weights = (uint32_t[]){ 3, 1 }, .num_weights = 2 },
         NULL);
-    weir_sink(builder, 0);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, NULL);
     for (int round = 0; round < 100; round++) {
         int from_b = 0;
@@ -496,10 +498,10 @@ static void turns_pass_by_an_input_that_has_come_to_the_end_of_its_epoch(void **
     test_ledger ledger = LEDGER;
     weir_stage_options options = { .epochs = 2, .queue_items = 1 };
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &line_op, &(line_config){ &ledger, A, 1 }, &options);
-    weir_source(builder, &line_op, &(line_config){ &ledger, B, 20 }, &options);
-    weir_merge(builder, &(weir_merge_config){ .order = WEIR_MERGE_ROUND_ROBIN }, NULL);
-    weir_sink(builder, 1);
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, A, 1 }, &options);
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, B, 20 }, &options);
+    weir_builder_merge(builder, &(weir_merge_config){ .order = WEIR_MERGE_ROUND_ROBIN }, NULL);
+    weir_builder_sink(builder, 1);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2 });
     for (int epoch = 0; epoch < 2; epoch++) {
         assert_int_equal(next_value(pipeline), A);
@@ -517,17 +519,17 @@ static void a_failure_in_one_line_ends_the_sources_of_the_others(void **state)
     static const weir_op failing_op = { .name = "failing", .run = fail_always };
     test_ledger ledger = LEDGER;
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &line_op, &(line_config){ &ledger, A, 1000 },
-                &(weir_stage_options){ .epochs = WEIR_ENDLESS });
-    weir_source(builder, &line_op, &(line_config){ &ledger, B, 10 }, NULL);
-    weir_pipe(builder, &failing_op, NULL,
-              &(weir_stage_options){ .max_failures = { .kind = WEIR_FAILURES_COUNT, .count = 0 } });
-    weir_merge(builder, NULL, NULL);
-    weir_sink(builder, 0);
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, A, 1000 },
+                        &(weir_stage_options){ .epochs = WEIR_ENDLESS });
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, B, 10 }, NULL);
+    weir_builder_pipe(builder, &failing_op, NULL,
+                      &(weir_stage_options){ .max_failures = { .kind = WEIR_FAILURES_COUNT, .count = 0 } });
+    weir_builder_merge(builder, NULL, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, NULL);
     weir_item item;
     int status;
-    while ((status = weir_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK || status == WEIR_EPOCH)
+    while ((status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK || status == WEIR_EPOCH)
         weir_item_release(&item);
     assert_int_equal(status, WEIR_EFAILED);
     finish(pipeline, &ledger);
@@ -540,10 +542,10 @@ static void by_arrival_nothing_waits_for_a_source_that_is_slow(void **state)
     test_gate gate = GATE;
     test_numbers slow = { .ledger = &ledger, .count = 1, .gate = &gate };
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &numbers_op, &slow, &(weir_stage_options){ .threads = 1 });
-    weir_source(builder, &line_op, &(line_config){ &ledger, B, 50 }, NULL);
-    weir_merge(builder, NULL, NULL);
-    weir_sink(builder, 0);
+    weir_builder_source(builder, &numbers_op, &slow, &(weir_stage_options){ .threads = 1 });
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, B, 50 }, NULL);
+    weir_builder_merge(builder, NULL, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, NULL);
     for (uint64_t i = 0; i < 50; i++)
         assert_int_equal(next_value(pipeline), B + i);
@@ -563,17 +565,17 @@ static void weights_that_do_not_fit_are_refused(void **state)
     for (size_t i = 0; i < LENGTH(cases); i++) {
         test_ledger ledger = LEDGER;
         weir_builder *builder = weir_builder_new();
-        weir_source(builder, &line_op, &(line_config){ &ledger, A, 1 }, NULL);
-        weir_source(builder, &line_op, &(line_config){ &ledger, B, 1 }, NULL);
-        weir_merge(builder,
-                   &(weir_merge_config){ .order = WEIR_MERGE_WEIGHTED,
-                                         .weights = cases[i].weights,
-                                         .num_weights = cases[i].num_weights },
-                   NULL);
-        weir_sink(builder, 0);
+        weir_builder_source(builder, &line_op, &(line_config){ &ledger, A, 1 }, NULL);
+        weir_builder_source(builder, &line_op, &(line_config){ &ledger, B, 1 }, NULL);
+        weir_builder_merge(builder,
+                           &(weir_merge_config){ .order = WEIR_MERGE_WEIGHTED,
+                                                 .weights = cases[i].weights,
+                                                 .num_weights = cases[i].num_weights },
+                           NULL);
+        weir_builder_sink(builder, 0);
         weir_pipeline *pipeline;
         weir_error error;
-        assert_int_equal(weir_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
+        assert_int_equal(weir_builder_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
         assert_non_null(strstr(error.message, "weight"));
         assert_string_equal(error.stage, "merge");
         ledger_close(&ledger);
@@ -585,7 +587,7 @@ static void weights_that_do_not_fit_are_refused(void **state)
 static weir_builder *epochs_of(const test_numbers *numbers, uint32_t epochs)
 {
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &numbers_op, numbers, &(weir_stage_options){ .epochs = epochs, .queue_items = 1 });
+    weir_builder_source(builder, &numbers_op, numbers, &(weir_stage_options){ .epochs = epochs, .queue_items = 1 });
     return builder;
 }
 
@@ -596,15 +598,15 @@ static void no_item_crosses_the_end_of_an_epoch(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 20 };
     for (weir_order order = WEIR_ORDER_COMPLETION; order <= WEIR_ORDER_INPUT; order++) {
         weir_builder *builder = epochs_of(&numbers, 5);
-        weir_pipe(builder, &pass_op, NULL,
-                  &(weir_stage_options){ .concurrency = 7, .queue_items = 1, .output_order = order });
-        weir_route(builder, &(weir_route_config){ .pick = by_three, .num_branches = 3 }, NULL);
-        weir_branch(builder);
-        weir_branch(builder);
-        weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 2 });
-        weir_branch(builder);
-        weir_join(builder, NULL);
-        weir_sink(builder, 1);
+        weir_builder_pipe(builder, &pass_op, NULL,
+                          &(weir_stage_options){ .concurrency = 7, .queue_items = 1, .output_order = order });
+        weir_builder_route(builder, &(weir_route_config){ .pick = by_three, .num_branches = 3 }, NULL);
+        weir_builder_branch(builder);
+        weir_builder_branch(builder);
+        weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 2 });
+        weir_builder_branch(builder);
+        weir_builder_join(builder, NULL);
+        weir_builder_sink(builder, 1);
         weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 3 });
         for (int epoch = 0; epoch < 5; epoch++)
             expect_all_once(pipeline, 20, WEIR_EPOCH);
@@ -613,7 +615,7 @@ static void no_item_crosses_the_end_of_an_epoch(void **state)
         weir_account account = account_of(pipeline, NULL);
         assert_account_is_exact(&account);
         assert_int_equal(account.handed_on, 100);
-        weir_free(pipeline);
+        weir_pipeline_free(pipeline);
     }
     ledger_close(&ledger);
 }
@@ -624,8 +626,8 @@ static void aggregates_flush_at_the_end_of_an_epoch(void **state)
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 5 };
     weir_builder *builder = epochs_of(&numbers, 2);
-    weir_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 3 }, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 3 }, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, NULL);
     for (int epoch = 0; epoch < 2; epoch++) {
         expect_batch(pipeline, "0 1 2 ");
@@ -656,18 +658,18 @@ static void an_endless_source_can_be_stopped_within_and_between_epochs(void **st
         test_ledger ledger = LEDGER;
         test_numbers numbers = { .ledger = &ledger, .count = 3 };
         weir_builder *builder = epochs_of(&numbers, WEIR_ENDLESS);
-        weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 3 });
-        weir_sink(builder, 1);
+        weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 3 });
+        weir_builder_sink(builder, 1);
         weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2 });
         for (uint64_t i = 0; i < taken; i++) {
             weir_item item;
-            int status = weir_next(pipeline, &item, WEIR_FOREVER);
+            int status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER);
             assert_true(status == WEIR_OK || status == WEIR_EPOCH);
             weir_item_release(&item);
         }
-        weir_stop(pipeline);
+        weir_pipeline_stop(pipeline);
         expect_end(pipeline, WEIR_ESTOPPED);
-        weir_free(pipeline);
+        weir_pipeline_free(pipeline);
         ledger_close(&ledger);
     }
 }
@@ -678,8 +680,8 @@ static void empty_epochs_are_told_too(void **state)
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 0 };
     weir_builder *builder = epochs_of(&numbers, 10000);
-    weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .queue_items = 1000 });
-    weir_sink(builder, 1000);
+    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .queue_items = 1000 });
+    weir_builder_sink(builder, 1000);
     weir_pipeline *pipeline = build(builder, NULL);
     for (int epoch = 0; epoch < 10000; epoch++)
         expect_end(pipeline, WEIR_EPOCH);
@@ -717,17 +719,17 @@ static void any_number_of_empty_epochs_may_wait_in_a_queue(void **state)
     weir_stage_hook at_gate = { .self = &gate, .start = start_at_gate };
     weir_stage_hook counted = { .self = &sources_ended, .end = count_end };
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &numbers_op, &numbers,
-                &(weir_stage_options){
-                    .epochs = EPOCHS, .queue_items = EPOCHS, .stage_hooks = &counted, .num_stage_hooks = 1 });
-    weir_pipe(builder, &pass_op, NULL,
-              &(weir_stage_options){ .queue_items = EPOCHS, .stage_hooks = &at_gate, .num_stage_hooks = 1 });
-    weir_sink(builder, EPOCHS);
+    weir_builder_source(builder, &numbers_op, &numbers,
+                        &(weir_stage_options){
+                            .epochs = EPOCHS, .queue_items = EPOCHS, .stage_hooks = &counted, .num_stage_hooks = 1 });
+    weir_builder_pipe(builder, &pass_op, NULL,
+                      &(weir_stage_options){ .queue_items = EPOCHS, .stage_hooks = &at_gate, .num_stage_hooks = 1 });
+    weir_builder_sink(builder, EPOCHS);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2 });
     counter_await(&sources_ended, 1);
     gate_open(&gate);
     for (int epoch = 0; epoch < EPOCHS; epoch++)
-        assert_int_equal(weir_next(pipeline, &(weir_item){ 0 }, WEIR_FOREVER), WEIR_EPOCH);
+        assert_int_equal(weir_pipeline_next(pipeline, &(weir_item){ 0 }, WEIR_FOREVER), WEIR_EPOCH);
     expect_end(pipeline, WEIR_EOF);
     finish(pipeline, &ledger);
 }

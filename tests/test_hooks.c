@@ -69,7 +69,7 @@ static int pairing_end(void *self, void *state, weir_task *task, const weir_task
     REQUIRE(own->seq == weir_task_seq(task) && strcmp(own->label, weir_task_label(task)) == 0);
     REQUIRE((end->status < 0) == (end->error != NULL));
     REQUIRE((end->status == WEIR_OK) == (end->out != NULL));
-    REQUIRE(end->run_ns >= 0 && end->start_ns <= weir_now_ns());
+    REQUIRE(end->run_ns >= 0 && end->start_ns <= weir_clock_ns());
     note(hook->end_letter);
     counter_add(&hook->ended, 1);
     hook->last_status = end->status;
@@ -136,14 +136,14 @@ static weir_pipeline *build_hooked(const test_numbers *numbers, const weir_op *o
 {
     ledger_init(&ledger);
     weir_builder *builder = builder_with(numbers);
-    weir_pipe(builder, op, config, &(weir_stage_options){ .task_hooks = hooks, .num_task_hooks = num_hooks });
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, op, config, &(weir_stage_options){ .task_hooks = hooks, .num_task_hooks = num_hooks });
+    weir_builder_sink(builder, 0);
     return build(builder, options);
 }
 
 static void free_and_close(weir_pipeline *pipeline)
 {
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
 
@@ -172,9 +172,9 @@ static void the_pipelines_hooks_run_around_every_stage_but_not_the_source(void *
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 2, .labelled = true };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &noted_op, NULL, NULL);
-    weir_pipe(builder, &noted_op, NULL, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &noted_op, NULL, NULL);
+    weir_builder_pipe(builder, &noted_op, NULL, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){ .threads = 1, .task_hooks = &hook, .num_task_hooks = 1 });
     assert_int_equal(drain_all(pipeline), 2);
@@ -205,9 +205,9 @@ static void hooks_pair_around_pending_tasks(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 200, .labelled = true };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &pending_op, &pending,
-              &(weir_stage_options){ .concurrency = 16, .task_hooks = &hook, .num_task_hooks = 1 });
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &pending_op, &pending,
+                      &(weir_stage_options){ .concurrency = 16, .task_hooks = &hook, .num_task_hooks = 1 });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, NULL);
     pending_await(&pending, 16);
     assert_int_equal(counter_value(&a.begun), 16);
@@ -258,7 +258,7 @@ static void hooks_end_when_a_running_task_is_stopped(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 5, .labelled = true };
     weir_pipeline *pipeline = build_hooked(&numbers, &op, &inside, &hook, 1, NULL);
     counter_await(&inside, 1);
-    weir_stop(pipeline);
+    weir_pipeline_stop(pipeline);
     free_and_close(pipeline);
     assert_paired(&a, 1);
     assert_int_equal(a.last_status, WEIR_ESTOPPED);
@@ -283,12 +283,12 @@ static void hooks_end_when_a_task_between_two_pieces_is_stopped(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 5, .labelled = true };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &op, &pieces,
-              &(weir_stage_options){ .queue_items = 1, .task_hooks = &hook, .num_task_hooks = 1 });
-    weir_sink(builder, 1);
+    weir_builder_pipe(builder, &op, &pieces,
+                      &(weir_stage_options){ .queue_items = 1, .task_hooks = &hook, .num_task_hooks = 1 });
+    weir_builder_sink(builder, 1);
     weir_pipeline *pipeline = build(builder, NULL);
     counter_await(&pieces, 1 + 1 + 1 + 1);
-    weir_stop(pipeline);
+    weir_pipeline_stop(pipeline);
     free_and_close(pipeline);
     assert_paired(&a, 1);
     assert_int_equal(a.last_status, WEIR_ESTOPPED);
@@ -303,7 +303,7 @@ static void hooks_end_when_a_pending_task_is_stopped(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 5, .labelled = true };
     weir_pipeline *pipeline = build_hooked(&numbers, &pending_op, &pending, &hook, 1, NULL);
     weir_task *task = pending_take(&pending, NULL);
-    weir_stop(pipeline);
+    weir_pipeline_stop(pipeline);
     weir_item out = { 0 };
     ledger_fill(&ledger, &out, 0, 0);
     weir_task_complete(task, WEIR_OK, &out);
@@ -331,7 +331,7 @@ static int log_end(void *self, void *state, weir_task *task, const weir_task_end
         log->errors[log->num_ends] = *end->error;
     if (end->out)
         log->values[log->num_ends] = item_value(end->out);
-    log->now_ns[log->num_ends] = weir_now_ns();
+    log->now_ns[log->num_ends] = weir_clock_ns();
     log->num_ends++;
     return WEIR_OK;
 }
@@ -341,7 +341,7 @@ static void the_end_sees_result_times_and_error(void **state)
     (void)state;
     end_log log = { .num_ends = 0 };
     weir_task_hook hook = { .self = &log, .end = log_end };
-    int64_t start_ns = weir_now_ns();
+    int64_t start_ns = weir_clock_ns();
     test_numbers numbers = { .ledger = &ledger, .count = 4 };
     weir_pipeline *pipeline = build_hooked(&numbers, &anything_op, NULL, &hook, 1, &one_thread);
     assert_int_equal(drain_all(pipeline), 2);
@@ -365,8 +365,8 @@ static void the_end_sees_result_times_and_error(void **state)
 static int timed_pieces(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     uint64_t *pieces = worker;
-    int64_t until_ns = weir_now_ns() + 2 * WEIR_MILLISECOND;
-    while (weir_now_ns() < until_ns)
+    int64_t until_ns = weir_clock_ns() + 2 * WEIR_MILLISECOND;
+    while (weir_clock_ns() < until_ns)
         ;
     ledger_fill(&ledger, out, item_value(in), 0);
     counter_add((test_counter *)weir_task_config(task), 1);
@@ -384,13 +384,13 @@ static void the_time_of_a_task_leaves_out_its_waiting_for_room(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 1 };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &op, &pieces,
-              &(weir_stage_options){ .queue_items = 1, .task_hooks = &hook, .num_task_hooks = 1 });
-    weir_sink(builder, 1);
+    weir_builder_pipe(builder, &op, &pieces,
+                      &(weir_stage_options){ .queue_items = 1, .task_hooks = &hook, .num_task_hooks = 1 });
+    weir_builder_sink(builder, 1);
     weir_pipeline *pipeline = build(builder, &one_thread);
     counter_await(&pieces, 1 + 1 + 1 + 1);
-    int64_t until_ns = weir_now_ns() + 200 * WEIR_MILLISECOND;
-    while (weir_now_ns() < until_ns)
+    int64_t until_ns = weir_clock_ns() + 200 * WEIR_MILLISECOND;
+    while (weir_clock_ns() < until_ns)
         sched_yield();
     assert_int_equal(drain_all(pipeline), 8);
     free_and_close(pipeline);
@@ -411,7 +411,7 @@ static void a_failed_begin_keeps_the_operation_from_running(void **state)
     weir_pipeline *pipeline = build_hooked(&numbers, &noted_op, NULL, hooks, 3, &one_thread);
     assert_int_equal(drain_all(pipeline), 2);
     assert_string_equal(trace.text, "ABCxcbaABaABCxcba"); /* of the second item A ends, B and C do not */
-    weir_stage_error(pipeline, "noted", &error);
+    weir_pipeline_stage_error(pipeline, "noted", &error);
     assert_int_equal(error.status, WEIR_EACCESS);
     assert_string_equal(error.label, "item-1");
     assert_non_null(strstr(error.message, "hook"));
@@ -431,7 +431,7 @@ static void a_failed_end_drops_the_item(void **state)
     assert_int_equal(drain_all(pipeline), 0);
     assert_int_equal(a.last_status, WEIR_ELIMIT); /* the outer one sees what the inner one did */
     assert_int_equal(b.last_status, WEIR_OK);
-    weir_stage_error(pipeline, "noted", &error);
+    weir_pipeline_stage_error(pipeline, "noted", &error);
     assert_int_equal(error.status, WEIR_ELIMIT);
     assert_int_equal(account_of(pipeline, "noted").failed, 1);
     free_and_close(pipeline);
@@ -446,7 +446,7 @@ static void the_end_of_a_failed_task_does_not_hide_its_error(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 1, .labelled = true };
     weir_pipeline *pipeline = build_hooked(&numbers, &anything_op, NULL, &hook, 1, NULL);
     assert_int_equal(drain_all(pipeline), 0);
-    weir_stage_error(pipeline, "anything", &error);
+    weir_pipeline_stage_error(pipeline, "anything", &error);
     assert_int_equal(error.status, WEIR_EDATA);
     assert_string_equal(error.message, "damaged");
     free_and_close(pipeline);
@@ -463,7 +463,7 @@ static void a_hook_that_answers_nonsense_has_failed(void **state)
         test_numbers numbers = { .ledger = &ledger, .count = 1, .labelled = true };
         weir_pipeline *pipeline = build_hooked(&numbers, &noted_op, NULL, &hook, 1, NULL);
         assert_int_equal(drain_all(pipeline), 0);
-        weir_stage_error(pipeline, "noted", &error);
+        weir_pipeline_stage_error(pipeline, "noted", &error);
         assert_int_equal(error.status, WEIR_EHOOK);
         free_and_close(pipeline);
     }
@@ -490,7 +490,7 @@ static void a_hook_may_say_why_it_fails_and_counts_against_the_budget(void **sta
     assert_int_equal(drain(pipeline, &status), 0);
     assert_int_equal(status, WEIR_EFAILED);
     assert_int_equal(account_of(pipeline, "noted").failed, 3);
-    weir_stage_error(pipeline, "noted", &error);
+    weir_pipeline_stage_error(pipeline, "noted", &error);
     assert_int_equal(error.status, WEIR_EBUSY);
     assert_int_equal(error.library_code, 42);
     assert_string_equal(error.message, "the device is in use");
@@ -536,9 +536,9 @@ static weir_pipeline *build_staged(const test_numbers *numbers, const weir_stage
     trace.text[0] = '\0';
     ledger_init(&ledger);
     weir_builder *builder = builder_with(numbers);
-    weir_pipe(builder, &noted_op, NULL,
-              &(weir_stage_options){ .concurrency = 3, .stage_hooks = hooks, .num_stage_hooks = num_hooks });
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &noted_op, NULL,
+                      &(weir_stage_options){ .concurrency = 3, .stage_hooks = hooks, .num_stage_hooks = num_hooks });
+    weir_builder_sink(builder, 0);
     return build(builder, NULL);
 }
 
@@ -595,7 +595,7 @@ static void stage_hooks_end_on_stop(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = UINT64_MAX };
     weir_pipeline *pipeline = build_staged(&numbers, hooks, 1);
     next_value(pipeline);
-    weir_stop(pipeline);
+    weir_pipeline_stop(pipeline);
     free_and_close(pipeline);
     assert_int_equal(trace.text[0], 'A');
     assert_int_equal(trace.text[strlen(trace.text) - 1], 'a');
@@ -611,7 +611,7 @@ static void a_stop_during_the_start_is_followed_by_the_end(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 20 };
     weir_pipeline *pipeline = build_staged(&numbers, hooks, 1);
     gate_await_waiting(&gate, 1);
-    weir_stop(pipeline);
+    weir_pipeline_stop(pipeline);
     gate_open(&gate);
     free_and_close(pipeline);
     assert_string_equal(trace.text, "Aa");
@@ -627,9 +627,10 @@ static void a_source_has_stage_hooks_too(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 3, .made = &made };
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .stage_hooks = &hook, .num_stage_hooks = 1 });
-    weir_pipe(builder, &noted_op, NULL, NULL);
-    weir_sink(builder, 0);
+    weir_builder_source(builder, &numbers_op, &numbers,
+                        &(weir_stage_options){ .stage_hooks = &hook, .num_stage_hooks = 1 });
+    weir_builder_pipe(builder, &noted_op, NULL, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, &one_thread);
     assert_int_equal(drain_all(pipeline), 3);
     free_and_close(pipeline);

@@ -6,13 +6,13 @@ static void describe_tells_the_graph_as_built(void **state)
     (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger });
-    weir_pipe(builder, &pass_op, NULL,
-              &(weir_stage_options){ .name = "decode",
-                                     .concurrency = 10,
-                                     .queue_bytes = 4096,
-                                     .output_order = WEIR_ORDER_INPUT,
-                                     .threads = 3 });
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &pass_op, NULL,
+                      &(weir_stage_options){ .name = "decode",
+                                             .concurrency = 10,
+                                             .queue_bytes = 4096,
+                                             .output_order = WEIR_ORDER_INPUT,
+                                             .threads = 3 });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2, .id = 7 });
     char *text;
     assert_int_equal(weir_pipeline_describe(pipeline, &text), WEIR_OK);
@@ -30,7 +30,7 @@ static void describe_tells_the_graph_as_built(void **state)
     assert_string_equal(text, expected);
     free(text);
     assert_int_equal(drain_all(pipeline), 0);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
 
@@ -41,8 +41,8 @@ static void a_snapshot_shows_slots_queues_and_tasks_with_label_and_age(void **st
     test_gate gate = GATE;
     weir_builder *builder =
         builder_with(&(test_numbers){ .ledger = &ledger, .count = 100, .labelled = true, .size_bytes = 5 });
-    weir_pipe(builder, &gated_op, &gate, &(weir_stage_options){ .concurrency = 3 });
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &gated_op, &gate, &(weir_stage_options){ .concurrency = 3 });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 4 });
     gate_await_waiting(&gate, 3);
     weir_snapshot *snapshot;
@@ -79,7 +79,7 @@ static void a_snapshot_shows_slots_queues_and_tasks_with_label_and_age(void **st
     assert_int_equal(snapshot->stages[1].num_tasks, 100);
     assert_int_equal(snapshot->num_tasks, 0);
     weir_snapshot_free(snapshot);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
 
@@ -88,13 +88,13 @@ static void snapshots_can_be_taken_by_any_thread_while_items_flow(void **state)
     (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 3000, .labelled = true });
-    weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2 });
     FILE *nowhere = fopen("/dev/null", "w");
     weir_item item;
     int status;
-    while ((status = weir_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK) {
+    while ((status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK) {
         weir_snapshot *snapshot;
         weir_item_release(&item);
         assert_int_equal(weir_pipeline_snapshot(pipeline, &snapshot), WEIR_OK);
@@ -103,7 +103,7 @@ static void snapshots_can_be_taken_by_any_thread_while_items_flow(void **state)
     }
     assert_int_equal(status, WEIR_EOF);
     fclose(nowhere);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
 
@@ -115,22 +115,22 @@ static void laps_say_in_which_phase_and_at_which_steps_they_were(void **state)
     test_recorder recorder;
     recorder_init(&recorder);
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 4, .gate = &gate });
-    weir_pipe(builder, &pass_op, NULL, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){ .observer = &recorder.observer, .stats_interval_ns = WEIR_FOREVER });
     gate_let(&gate, 1);
     next_value(pipeline);
-    assert_int_equal(weir_mark_step(pipeline, 10), WEIR_OK);
+    assert_int_equal(weir_pipeline_mark_step(pipeline, 10), WEIR_OK);
     counter_await(&recorder.laps, 1); /* the start-up */
     gate_let(&gate, 1);
     next_value(pipeline);
-    assert_int_equal(weir_mark_step(pipeline, 11), WEIR_OK);
-    assert_int_equal(weir_mark_phase(pipeline, "eval"), WEIR_OK);
+    assert_int_equal(weir_pipeline_mark_step(pipeline, 11), WEIR_OK);
+    assert_int_equal(weir_pipeline_mark_phase(pipeline, "eval"), WEIR_OK);
     counter_await(&recorder.laps, 2);
     gate_open(&gate);
     assert_int_equal(drain_all(pipeline), 2);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
 
     static const struct {
         const char *phase;
@@ -158,13 +158,13 @@ static void the_end_is_a_phase_of_its_own_once_the_sources_have_ended(void **sta
     test_recorder recorder;
     recorder_init(&recorder);
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 3, .gate = &gate });
-    weir_sink(builder, 0);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){ .observer = &recorder.observer, .stats_interval_ns = WEIR_FOREVER });
-    assert_int_equal(weir_mark_step(pipeline, 0), WEIR_OK);
+    assert_int_equal(weir_pipeline_mark_step(pipeline, 0), WEIR_OK);
     gate_open(&gate);
     assert_int_equal(drain_all(pipeline), 3);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     assert_string_equal(recorder.queues[recorder.num_queue_records - 1].phase, "finish");
     recorder_free(&recorder);
     ledger_close(&ledger);
@@ -175,17 +175,17 @@ static void a_phase_needs_a_name_that_fits(void **state)
     (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger });
-    weir_sink(builder, 0);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, NULL);
     char name[65];
     memset(name, 'x', sizeof name);
     name[64] = '\0';
-    assert_int_equal(weir_mark_phase(pipeline, NULL), WEIR_EINVAL);
-    assert_int_equal(weir_mark_phase(pipeline, ""), WEIR_EINVAL);
-    assert_int_equal(weir_mark_phase(pipeline, name), WEIR_EINVAL);
-    assert_int_equal(weir_mark_phase(pipeline, name + 1), WEIR_OK);
+    assert_int_equal(weir_pipeline_mark_phase(pipeline, NULL), WEIR_EINVAL);
+    assert_int_equal(weir_pipeline_mark_phase(pipeline, ""), WEIR_EINVAL);
+    assert_int_equal(weir_pipeline_mark_phase(pipeline, name), WEIR_EINVAL);
+    assert_int_equal(weir_pipeline_mark_phase(pipeline, name + 1), WEIR_OK);
     assert_int_equal(drain_all(pipeline), 0);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
 

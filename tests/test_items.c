@@ -37,8 +37,8 @@ static int work_run(void *worker, weir_item *in, weir_item *out, weir_task *task
 {
     (void)worker;
     uint64_t number = *(uint64_t *)in->data;
-    int64_t end_ns = weir_now_ns() + (number % 100 == 0 ? 5 * WEIR_MILLISECOND : 0);
-    while (weir_now_ns() < end_ns)
+    int64_t end_ns = weir_clock_ns() + (number % 100 == 0 ? 5 * WEIR_MILLISECOND : 0);
+    while (weir_clock_ns() < end_ns)
         ;
     if (number % 10 == 5)
         return weir_task_fail(task, WEIR_EDATA, 0, "bad");
@@ -75,17 +75,17 @@ static void run(const char *path, const weir_sqlite_items *items)
     weir_item item;
     assert_int_equal(weir_sqlite_item_hook(writer, items, &hook, &error), WEIR_OK);
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &numbers, NULL, NULL);
-    weir_pipe(builder, &work, NULL,
-              &(weir_stage_options){ .concurrency = 4, .task_hooks = &hook, .num_task_hooks = 1 });
-    weir_sink(builder, 0);
+    weir_builder_source(builder, &numbers, NULL, NULL);
+    weir_builder_pipe(builder, &work, NULL,
+                      &(weir_stage_options){ .concurrency = 4, .task_hooks = &hook, .num_task_hooks = 1 });
+    weir_builder_sink(builder, 0);
     weir_pipeline_options options = { .observer = weir_sqlite_observer(writer),
                                       .stats_interval_ns = 3600 * WEIR_SECOND };
-    if (weir_build(builder, &options, &pipeline, &error) != WEIR_OK)
+    if (weir_builder_build(builder, &options, &pipeline, &error) != WEIR_OK)
         fail_msg("%s", error.message);
-    while (weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND) == WEIR_OK)
+    while (weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND) == WEIR_OK)
         weir_item_release(&item);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     close_writer(writer);
 }
 

@@ -15,9 +15,9 @@ enum { LIMIT_S = 20 };
 static int build(const weir_list_config *config, weir_pipeline **pipeline)
 {
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &weir_list_source, config, NULL);
-    weir_sink(builder, 0);
-    return weir_build(builder, NULL, pipeline, NULL);
+    weir_builder_source(builder, &weir_list_source, config, NULL);
+    weir_builder_sink(builder, 0);
+    return weir_builder_build(builder, NULL, pipeline, NULL);
 }
 
 static void gives_copies_in_order(void **state)
@@ -32,14 +32,14 @@ static void gives_copies_in_order(void **state)
     paths[1] = NULL;
     static const char *const expected[] = { "a b", "http://example.org/c", "" };
     for (uint64_t i = 0; i < 3; i++) {
-        assert_int_equal(weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND), WEIR_OK);
+        assert_int_equal(weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND), WEIR_OK);
         assert_string_equal(item.data, expected[i]);
         assert_string_equal(item.label, expected[i]);
         assert_int_equal(item.seq, i);
         weir_item_release(&item);
     }
-    assert_int_equal(weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND), WEIR_EOF);
-    weir_free(pipeline);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND), WEIR_EOF);
+    weir_pipeline_free(pipeline);
 }
 
 static void an_empty_list_ends_at_once(void **state)
@@ -48,8 +48,8 @@ static void an_empty_list_ends_at_once(void **state)
     weir_pipeline *pipeline;
     weir_item item;
     assert_int_equal(build(&(weir_list_config){ 0 }, &pipeline), WEIR_OK);
-    assert_int_equal(weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND), WEIR_EOF);
-    weir_free(pipeline);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND), WEIR_EOF);
+    weir_pipeline_free(pipeline);
 }
 
 static void a_null_among_the_paths_is_refused(void **state)

@@ -188,7 +188,7 @@ static int stage_run(void *worker, weir_item *in, weir_item *out, weir_task *tas
     uint64_t number = atomic_fetch_add(&b->model->tasks, 1) + 1;
     weir_pipeline *pipeline = atomic_load(&b->model->pipeline);
     if (number == b->stops_at && pipeline)
-        weir_stop(pipeline);
+        weir_pipeline_stop(pipeline);
     int status = decide(worker, b, in, out, task);
     atomic_fetch_sub(b->running, 1);
     return status;
@@ -299,32 +299,32 @@ static void add_stage(model *m)
     options.name = m->names[m->num_stages++];
     bool has_one_slot = options.concurrency == 1 && !m->meddled;
     m->keeps_order &= has_one_slot || options.output_order == WEIR_ORDER_INPUT;
-    weir_pipe(m->builder, &stage_op, b, &options);
+    weir_builder_pipe(m->builder, &stage_op, b, &options);
 }
 
 static void add_route(model *m)
 {
-    weir_route(m->builder, &(weir_route_config){ .pick = pick, .num_branches = 3 },
-               &(weir_stage_options){ .concurrency = 1 + below(&m->chance, 3) });
+    weir_builder_route(m->builder, &(weir_route_config){ .pick = pick, .num_branches = 3 },
+                       &(weir_stage_options){ .concurrency = 1 + below(&m->chance, 3) });
     m->keeps_order = false;
     for (int branch = 0; branch < 3; branch++) {
-        weir_branch(m->builder);
+        weir_builder_branch(m->builder);
         for (uint32_t stages = below(&m->chance, 3); stages > 0; stages--)
             add_stage(m);
     }
-    weir_join(m->builder, NULL);
+    weir_builder_join(m->builder, NULL);
 }
 
 static void add_batches(model *m)
 {
     weir_aggregate_config config = { .num_items = 1 + below(&m->chance, 7), .drop_last = one_in(&m->chance, 3) };
-    weir_pipe(m->builder, &weir_aggregate, &config, NULL);
+    weir_builder_pipe(m->builder, &weir_aggregate, &config, NULL);
     m->batched = true;
     if (one_in(&m->chance, 2))
         add_stage(m);
     if (one_in(&m->chance, 3))
         return;
-    weir_pipe(m->builder, &weir_disaggregate, NULL, NULL);
+    weir_builder_pipe(m->builder, &weir_disaggregate, NULL, NULL);
     m->batched = false;
 }
 
@@ -347,7 +347,7 @@ static void add_sources(model *m, atomic_uint *epochs)
         weir_stage_options options = { .epochs = m->epochs,
                                        .threads = one_in(&m->chance, 3),
                                        .queue_items = 1 + below(&m->chance, 4) };
-        weir_source(m->builder, &source_op, &config, &options);
+        weir_builder_source(m->builder, &source_op, &config, &options);
         if (m->num_sources > 1 && one_in(&m->chance, 2))
             add_stage(m);
     }
@@ -356,7 +356,7 @@ static void add_sources(model *m, atomic_uint *epochs)
                                 .weights = weights,
                                 .num_weights = m->num_sources };
     if (m->num_sources > 1)
-        weir_merge(m->builder, &merge, NULL);
+        weir_builder_merge(m->builder, &merge, NULL);
     m->keeps_order &= m->num_sources == 1;
 }
 
@@ -375,8 +375,8 @@ static void build_model(model *m, atomic_uint *epochs)
     add_sources(m, epochs);
     for (uint32_t things = below(&m->chance, 6); things > 0; things--)
         add_something(m);
-    weir_sink(m->builder, below(&m->chance, 5));
-    int status = weir_build(m->builder, &options, &pipeline, &error);
+    weir_builder_sink(m->builder, below(&m->chance, 5));
+    int status = weir_builder_build(m->builder, &options, &pipeline, &error);
     if (status != WEIR_OK) {
         fprintf(stderr, "%s: %s\n", error.stage, error.message);
         complain(m, "it was not built");
@@ -411,7 +411,7 @@ static int consume(model *m, uint64_t at_most)
     weir_item item;
     int status = WEIR_OK;
     for (uint64_t taken = 0; taken < at_most; taken++) {
-        status = weir_next(pipeline, &item, one_in(&m->chance, 50) ? 0 : WEIR_FOREVER);
+        status = weir_pipeline_next(pipeline, &item, one_in(&m->chance, 50) ? 0 : WEIR_FOREVER);
         m->epochs_seen += status == WEIR_EPOCH;
         if (status == WEIR_OK) {
             look_at(m, &item);
@@ -433,12 +433,12 @@ static void *meddle(void *argument)
     for (uint32_t acts = below(&chance_, 20); acts > 0; acts--) {
         weir_snapshot *snapshot;
         if (m->num_stages && one_in(&chance_, 2))
-            weir_stage_set_concurrency(pipeline, m->names[below(&chance_, m->num_stages)],
-                                       1 + below(&chance_, MAX_SLOTS));
+            weir_pipeline_set_concurrency(pipeline, m->names[below(&chance_, m->num_stages)],
+                                          1 + below(&chance_, MAX_SLOTS));
         else if (weir_pipeline_snapshot(pipeline, &snapshot) == WEIR_OK)
             weir_snapshot_free(snapshot);
         if (one_in(&chance_, 40))
-            weir_stop(pipeline);
+            weir_pipeline_stop(pipeline);
         sched_yield();
     }
     return NULL;
@@ -513,13 +513,13 @@ static void run_model(uint64_t seed)
     bool leaves_early = one_in(&m.chance, 5);
     int status = consume(&m, leaves_early ? below(&m.chance, ITEMS) : UINT64_MAX);
     if (one_in(&m.chance, 8))
-        weir_stop(atomic_load(&m.pipeline));
+        weir_pipeline_stop(atomic_load(&m.pipeline));
     if (m.meddled)
         thread_join(meddler);
     bool at_end = status == WEIR_EOF;
     check_accounts(&m, at_end);
     check(&m, !at_end || m.epochs_seen == m.epochs, "not every end of an epoch was told");
-    weir_free(atomic_load(&m.pipeline));
+    weir_pipeline_free(atomic_load(&m.pipeline));
     pending_end(&m.pending);
     check(&m, atomic_load(&m.hooks_begun) == atomic_load(&m.hooks_ended), "hooks do not pair");
     check_laps(&m);

@@ -62,10 +62,11 @@ static weir_pipeline *start(const char *const *paths, size_t num_paths, const we
     weir_pipeline *pipeline = NULL;
     weir_error error = { 0 };
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &weir_list_source, &(weir_list_config){ .paths = paths, .num_paths = num_paths }, NULL);
-    weir_pipe(builder, &weir_video_decode, config, &(weir_stage_options){ .concurrency = concurrency });
-    weir_sink(builder, 0);
-    if (weir_build(builder, NULL, &pipeline, &error) != WEIR_OK)
+    weir_builder_source(builder, &weir_list_source, &(weir_list_config){ .paths = paths, .num_paths = num_paths },
+                        NULL);
+    weir_builder_pipe(builder, &weir_video_decode, config, &(weir_stage_options){ .concurrency = concurrency });
+    weir_builder_sink(builder, 0);
+    if (weir_builder_build(builder, NULL, &pipeline, &error) != WEIR_OK)
         fail_msg("%s", error.message);
     return pipeline;
 }
@@ -74,7 +75,7 @@ static weir_pipeline *start(const char *const *paths, size_t num_paths, const we
 static weir_frames *next_frames(weir_pipeline *pipeline)
 {
     weir_item item;
-    int rc = weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND);
+    int rc = weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND);
     if (rc == WEIR_EOF)
         return NULL;
     assert_int_equal(rc, WEIR_OK);
@@ -91,8 +92,8 @@ static weir_frames *try_sample(const char *path, const weir_video_config *config
     weir_frames *frames = next_frames(pipeline);
     if (frames)
         assert_null(next_frames(pipeline));
-    weir_stage_error(pipeline, "decode", error);
-    weir_free(pipeline);
+    weir_pipeline_stage_error(pipeline, "decode", error);
+    weir_pipeline_free(pipeline);
     return frames;
 }
 
@@ -279,14 +280,14 @@ static void draw(int64_t numbers[NUM_ITEMS][COUNT], const weir_video_config *con
     for (size_t i = 0; i < NUM_ITEMS; i++)
         paths[i] = make_clip();
     weir_pipeline *pipeline = start(paths, NUM_ITEMS, config, concurrency);
-    while (weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND) == WEIR_OK) {
+    while (weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND) == WEIR_OK) {
         const weir_frames *frames = item.data;
         assert_int_equal(frames->num_frames, COUNT);
         for (uint32_t i = 0; i < COUNT; i++)
             numbers[item.seq][i] = number_of(frames, i);
         weir_item_release(&item);
     }
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
 }
 
 static void chance_depends_on_seed_and_item_alone(void **state)
@@ -356,7 +357,7 @@ static uint32_t assert_pieces(const char *path, weir_sampling sampling, uint32_t
     }
     assert_true(is_last);
     assert_int_equal(num_frames, whole->num_frames);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     weir_frames_free(whole);
     return num_pieces;
 }
@@ -400,7 +401,7 @@ static void pieces_of_several_items_do_not_mix(void **state)
     weir_pipeline *pipeline = start(paths, 5, &config, 3);
     weir_item item;
     uint32_t num_frames[5] = { 0 };
-    while (weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND) == WEIR_OK) {
+    while (weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND) == WEIR_OK) {
         const weir_frames *piece = item.data;
         assert_int_equal(piece->first_frame, num_frames[item.seq]);
         num_frames[item.seq] += piece->num_frames;
@@ -410,7 +411,7 @@ static void pieces_of_several_items_do_not_mix(void **state)
     assert_int_equal(num_frames[2], 0);
     assert_int_equal(num_frames[3], NUM_FRAMES);
     assert_int_equal(num_frames[4], NUM_FRAMES);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
 }
 
 /* Stopped in the middle of a file, with pieces still to come: nothing is lost, nothing hangs. */
@@ -422,8 +423,8 @@ static void stop_between_pieces(void **state)
     config.piece_frames = 1;
     weir_pipeline *pipeline = start(&path, 1, &config, 1);
     weir_frames_free(next_frames(pipeline));
-    weir_stop(pipeline);
-    weir_free(pipeline);
+    weir_pipeline_stop(pipeline);
+    weir_pipeline_free(pipeline);
 }
 
 /* ---- damage and limits --------------------------------------------------------------------------------------- */
@@ -510,10 +511,10 @@ static void assert_refused_in_pieces(weir_sampling sampling, uint32_t piece_fram
     weir_video_config config = config_of(sampling);
     config.piece_frames = piece_frames;
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &weir_list_source, &(weir_list_config){ 0 }, NULL);
-    weir_pipe(builder, &weir_video_decode, &config, NULL);
-    weir_sink(builder, 0);
-    assert_int_equal(weir_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
+    weir_builder_source(builder, &weir_list_source, &(weir_list_config){ 0 }, NULL);
+    weir_builder_pipe(builder, &weir_video_decode, &config, NULL);
+    weir_builder_sink(builder, 0);
+    assert_int_equal(weir_builder_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
     if (!strstr(error.message, text))
         fail_msg("%s, not %s", error.message, text);
 }

@@ -17,9 +17,9 @@
 #include <libavutil/pixdesc.h>
 #include <libswscale/swscale.h>
 
-#include "stages/kernels.h"
-#include "stages/rows.h"
-#include "stages/scaler.h"
+#include "stages/scale/pixel_rows.h"
+#include "stages/scale/scale_kernels.h"
+#include "stages/scale/scaler.h"
 
 /* ---- pictures ----------------------------------------------------------------------------------------------- */
 

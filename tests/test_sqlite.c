@@ -750,22 +750,22 @@ static void what_found_no_room_is_counted_told_and_stored(void **state)
         path, &(weir_sqlite_options){ .buffer_entries = 10 * ENTRIES_PER_LAP, .retry_limit_ns = WEIR_SECOND });
     weir_observer *observer = weir_sqlite_observer(writer);
     atomic_store(&num_error_lines, 0);
-    weir_log_to(count_error_lines, NULL);
+    weir_log_set_function(count_error_lines, NULL);
     sqlite3 *other = connect_to(path);
     run_sql(other, "BEGIN EXCLUSIVE");
-    int64_t start_ns = weir_now_ns();
+    int64_t start_ns = weir_clock_ns();
     observe_start(observer); /* takes one place */
     for (int lap = 0; lap < 500; lap++)
         observe_lap(observer, lap, 4);
     observe_end(observer, WEIR_OK);
-    assert_true(weir_now_ns() - start_ns < 10 * WEIR_SECOND); /* one wait, not two thousand */
+    assert_true(weir_clock_ns() - start_ns < 10 * WEIR_SECOND); /* one wait, not two thousand */
     assert_int_equal(atomic_load(&num_error_lines), 1);
     run_sql(other, "COMMIT");
     sqlite3_close(other);
 
     weir_error error = { 0 };
     assert_int_equal(weir_sqlite_close(writer, &error), WEIR_EBUSY);
-    weir_log_to(NULL, NULL);
+    weir_log_set_function(NULL, NULL);
     char wanted[100];
     int lost = 500 * ENTRIES_PER_LAP - (10 * ENTRIES_PER_LAP - 1);
     snprintf(wanted, sizeof wanted, "%d of %d entries", lost, 500 * ENTRIES_PER_LAP + 2);
@@ -786,12 +786,12 @@ static void closing_gives_up_after_the_limit(void **state)
     run_sql(other, "BEGIN EXCLUSIVE");
     observe_start(observer);
     observe_lap(observer, 0, 4);
-    weir_log_to(count_error_lines, NULL);
+    weir_log_set_function(count_error_lines, NULL);
     weir_error error = { 0 };
-    int64_t start_ns = weir_now_ns();
+    int64_t start_ns = weir_clock_ns();
     assert_int_equal(weir_sqlite_close(writer, &error), WEIR_EBUSY);
-    assert_true(weir_now_ns() - start_ns < 10 * WEIR_SECOND);
-    weir_log_to(NULL, NULL);
+    assert_true(weir_clock_ns() - start_ns < 10 * WEIR_SECOND);
+    weir_log_set_function(NULL, NULL);
     assert_non_null(strstr(error.message, "5 of 5 entries"));
     run_sql(other, "COMMIT");
     sqlite3_close(other);
@@ -808,12 +808,12 @@ static void a_database_that_was_removed_is_reported(void **state)
     assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
     assert_int_equal(unlink(path), 0);
     observe_lap(observer, 0, 4);
-    weir_log_to(count_error_lines, NULL);
+    weir_log_set_function(count_error_lines, NULL);
     weir_error error = { 0 };
-    int64_t start_ns = weir_now_ns();
+    int64_t start_ns = weir_clock_ns();
     assert_int_equal(weir_sqlite_close(writer, &error), WEIR_EACCESS);
-    assert_true(weir_now_ns() - start_ns < 5 * WEIR_SECOND); /* no use in waiting */
-    weir_log_to(NULL, NULL);
+    assert_true(weir_clock_ns() - start_ns < 5 * WEIR_SECOND); /* no use in waiting */
+    weir_log_set_function(NULL, NULL);
     assert_non_null(strstr(error.message, "4 of 5 entries"));
 }
 
@@ -833,7 +833,7 @@ static void fill_the_disk(const char *path)
     weir_sqlite_writer *writer =
         open_in_child(path, &(weir_sqlite_options){ .retry_limit_ns = 300 * WEIR_MILLISECOND });
     weir_observer *observer = weir_sqlite_observer(writer);
-    weir_log_to(count_error_lines, NULL);
+    weir_log_set_function(count_error_lines, NULL);
     observe_start(observer);
     limit_files(400 * 1024);
     for (int lap = 0; lap < 4000; lap++)

@@ -140,7 +140,7 @@ static void assert_laps_are_sound(test_recorder *recorder)
 
 static void free_recorded(weir_pipeline *pipeline, test_recorder *recorder)
 {
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     assert_true(recorder->ended);
     assert_laps_are_sound(recorder);
     recorder_free(recorder);
@@ -158,8 +158,8 @@ static void before_the_first_item_comes_out_the_sink_is_empty(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 20 };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &gated_op, &gate, &(weir_stage_options){ .concurrency = 3, .threads = 3 });
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &gated_op, &gate, &(weir_stage_options){ .concurrency = 3, .threads = 3 });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     gate_await_waiting(&gate, 3);
     AWAIT_SLOTS(pipeline, "0:0:src", waiting_out, 1); /* the queue before is full */
@@ -194,8 +194,8 @@ static void slots_that_wait_for_input_show_it(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 5, .gate = &gate };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     gate_await_waiting(&gate, 1);
     stage_laps(&recorder, watch_laps(&recorder), "0:1:pass[4]", stage);
@@ -216,10 +216,10 @@ static void slots_that_wait_for_a_thread_show_it(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 20 };
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .threads = 1 });
-    weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
-    weir_pipe(builder, &gated_op, &gate, NULL);
-    weir_sink(builder, 0);
+    weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .threads = 1 });
+    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
+    weir_builder_pipe(builder, &gated_op, &gate, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build_recorded(
         builder, (weir_pipeline_options){ .threads = 1, .stats_interval_ns = WEIR_MILLISECOND }, &recorder);
     gate_await_waiting(&gate, 1);
@@ -240,8 +240,8 @@ static void slots_that_wait_for_room_show_it(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 20 };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     AWAIT_SLOTS(pipeline, "0:1:pass[4]", waiting_out, 4);
     stage_laps(&recorder, watch_laps(&recorder), "0:1:pass[4]", stage);
@@ -260,8 +260,8 @@ static void pending_tasks_are_busy(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 8 };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &pending_op, &pending, &(weir_stage_options){ .concurrency = 8 });
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &pending_op, &pending, &(weir_stage_options){ .concurrency = 8 });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     AWAIT_SLOTS(pipeline, "0:1:pending[8]", pending, 8);
     lap_span span = watch_laps(&recorder);
@@ -275,7 +275,7 @@ static void pending_tasks_are_busy(void **state)
     pending_start(&pending);
     assert_int_equal(drain_all(pipeline), 8);
     pending_end(&pending);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     weir_stage_lap total = recorder_stage_total(&recorder, "0:1:pending[8]");
     assert_true(total.success_ns >= 8 * watched_ns && total.max_ns >= watched_ns);
     assert_laps_are_sound(&recorder);
@@ -327,22 +327,22 @@ static void add_up(uint64_t count, uint64_t taken, bool stop, int64_t interval_n
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = count, .size_bytes = 7 };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &anything_op, &pending, &(weir_stage_options){ .concurrency = 4 });
-    weir_pipe(builder, &pass_op, NULL, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &anything_op, &pending, &(weir_stage_options){ .concurrency = 4 });
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline =
         build_recorded(builder, (weir_pipeline_options){ .threads = 2, .stats_interval_ns = interval_ns }, &recorder);
     pending_start(&pending);
     weir_item item;
-    for (uint64_t i = 0; i < taken && weir_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK; i++)
+    for (uint64_t i = 0; i < taken && weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK; i++)
         weir_item_release(&item);
     if (stop)
-        weir_stop(pipeline);
+        weir_pipeline_stop(pipeline);
     counter_await(&recorder.ends, stop || taken == UINT64_MAX);
     weir_account source = account_of(pipeline, "0:0:src"), first = account_of(pipeline, "anything");
     weir_account second = account_of(pipeline, "pass"), sink = account_of(pipeline, "sink");
     weir_account all = account_of(pipeline, NULL);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     pending_end(&pending);
 
     if (stop || taken == UINT64_MAX) {
@@ -387,12 +387,12 @@ static void the_last_lap_is_recorded_after_a_failure(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 20, .end_status = WEIR_EIO };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &pass_op, NULL, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build_recorded(builder, (weir_pipeline_options){ .threads = 1 }, &recorder);
     assert_int_equal(drain(pipeline, &status), 20);
     assert_int_equal(status, WEIR_EFAILED);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     assert_int_equal(counter_value(&recorder.laps), 1);
     assert_int_equal(recorder_stage_total(&recorder, "0:1:pass").num_tasks, 20);
     assert_int_equal(recorder_queue_total(&recorder, "0:2:sink_queue").num_items, 20);
@@ -408,18 +408,18 @@ static void the_laps_cover_the_run_without_gap(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &pass_op, NULL, NULL);
-    weir_sink(builder, 0);
-    int64_t before_ns = weir_now_ns();
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_sink(builder, 0);
+    int64_t before_ns = weir_clock_ns();
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
-    int64_t built_ns = weir_now_ns();
+    int64_t built_ns = weir_clock_ns();
     counter_await(&recorder.laps, LAPS);
     gate_open(&gate);
     assert_int_equal(drain_all(pipeline), 1);
-    int64_t drained_ns = weir_now_ns();
-    weir_free(pipeline);
+    int64_t drained_ns = weir_clock_ns();
+    weir_pipeline_free(pipeline);
     int64_t elapsed_ns = recorder_stage_total(&recorder, "0:1:pass").elapsed_ns;
-    assert_true(elapsed_ns >= drained_ns - built_ns && elapsed_ns <= weir_now_ns() - before_ns);
+    assert_true(elapsed_ns >= drained_ns - built_ns && elapsed_ns <= weir_clock_ns() - before_ns);
     assert_laps_are_sound(&recorder);
     recorder_free(&recorder);
     ledger_close(&ledger);
@@ -436,7 +436,7 @@ static int64_t thread_cpu_ns(void)
 
 static void spin(int64_t span_ns)
 {
-    for (int64_t end_ns = weir_now_ns() + span_ns; weir_now_ns() < end_ns;)
+    for (int64_t end_ns = weir_clock_ns() + span_ns; weir_clock_ns() < end_ns;)
         ;
 }
 
@@ -461,11 +461,11 @@ static void failed_tasks_have_their_time_apart(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 10 };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &op, NULL, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &op, NULL, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     assert_int_equal(drain_all(pipeline), 5);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     weir_stage_lap total = recorder_stage_total(&recorder, "0:1:spinning");
     assert_true(total.failed_ns >= 5 * 5 * WEIR_MILLISECOND);
     assert_true(total.success_ns >= 5 * WEIR_MILLISECOND);
@@ -522,16 +522,16 @@ static void cpu_time_is_that_of_the_tasks(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 100 };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &cpu_op, &short_ones, &(weir_stage_options){ .name = "short" });
-    weir_pipe(builder, &cpu_op, &long_ones, &(weir_stage_options){ .name = "long", .concurrency = 2 });
-    weir_pipe(builder, &cpu_op, &waiting, &(weir_stage_options){ .name = "waiting" });
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &cpu_op, &short_ones, &(weir_stage_options){ .name = "short" });
+    weir_builder_pipe(builder, &cpu_op, &long_ones, &(weir_stage_options){ .name = "long", .concurrency = 2 });
+    weir_builder_pipe(builder, &cpu_op, &waiting, &(weir_stage_options){ .name = "waiting" });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     gate_await_waiting(&gate, 1);
     lap_span held = watch_laps(&recorder);
     gate_open(&gate);
     assert_int_equal(drain_all(pipeline), 100);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     assert_cpu_time(&recorder, "0:1:short", &short_ones);
     assert_cpu_time(&recorder, "0:2:long[2]", &long_ones);
     assert_cpu_time(&recorder, "0:3:waiting", &waiting);
@@ -563,8 +563,8 @@ static void a_task_shows_its_time_and_cpu_time_before_it_ends(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 1 };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &op, &phase, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &op, &phase, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     while (atomic_load(&phase) == 0)
         sched_yield();
@@ -593,9 +593,9 @@ static void level_and_bytes_of_a_full_queue(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 20, .size_bytes = BYTES };
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .queue_items = CAPACITY });
-    weir_pipe(builder, &gated_op, &gate, NULL);
-    weir_sink(builder, 0);
+    weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .queue_items = CAPACITY });
+    weir_builder_pipe(builder, &gated_op, &gate, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     AWAIT_SLOTS(pipeline, "0:0:src", waiting_out, 1);
     queue_laps(&recorder, watch_laps(&recorder), "0:0:src_queue", queue);
@@ -623,7 +623,7 @@ static void an_empty_queue_shows_nothing(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 5, .gate = &gate, .size_bytes = 10 };
     weir_builder *builder = builder_with(&numbers);
-    weir_sink(builder, 4);
+    weir_builder_sink(builder, 4);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     gate_let(&gate, 2);
     next_value(pipeline);
@@ -647,17 +647,17 @@ static void the_time_an_item_waits_for_room_is_its_put_time(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 3 };
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .queue_items = 1 });
-    weir_pipe(builder, &gated_op, &gate, NULL);
-    weir_sink(builder, 0);
+    weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .queue_items = 1 });
+    weir_builder_pipe(builder, &gated_op, &gate, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     AWAIT_SLOTS(pipeline, "0:0:src", waiting_out, 1);
-    int64_t start_ns = weir_now_ns();
+    int64_t start_ns = weir_clock_ns();
     watch_laps(&recorder);
-    int64_t waited_ns = weir_now_ns() - start_ns;
+    int64_t waited_ns = weir_clock_ns() - start_ns;
     gate_open(&gate);
     assert_int_equal(drain_all(pipeline), 3);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     weir_queue_lap total = recorder_queue_total(&recorder, "0:0:src_queue");
     assert_int_equal(total.num_put, 3);
     assert_true(total.put_ns >= waited_ns && total.put_ns <= total.elapsed_ns); /* the other two had not to wait */
@@ -685,15 +685,15 @@ static void the_time_a_result_waits_for_its_turn_is_no_put_time(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 4 };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &op, &gate,
-              &(weir_stage_options){ .concurrency = 4, .queue_items = 8, .output_order = WEIR_ORDER_INPUT });
-    weir_sink(builder, 8);
+    weir_builder_pipe(builder, &op, &gate,
+                      &(weir_stage_options){ .concurrency = 4, .queue_items = 8, .output_order = WEIR_ORDER_INPUT });
+    weir_builder_sink(builder, 8);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     AWAIT_SLOTS(pipeline, "0:1:turns[4]", waiting_out, 3);
     watch_laps(&recorder);
     gate_open(&gate);
     assert_int_equal(drain_all(pipeline), 4);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     assert_int_equal(recorder_queue_total(&recorder, "0:1:turns[4]_queue").put_ns, 0);
     recorder_free(&recorder);
     ledger_close(&ledger);
@@ -708,14 +708,14 @@ typedef struct late_item {
 static void *open_late(void *argument)
 {
     late_item *late = argument;
-    int64_t start_ns = weir_now_ns();
+    int64_t start_ns = weir_clock_ns();
     watch_laps(late->recorder);
-    late->waited_ns = weir_now_ns() - start_ns;
+    late->waited_ns = weir_clock_ns() - start_ns;
     gate_open(late->gate);
     return NULL;
 }
 
-/* Both takers wait while the source stands at the gate: the stage's slot for its input, the consumer in weir_next(). */
+/* Both takers wait while the source stands at the gate: the stage's slot for its input, the consumer in weir_pipeline_next(). */
 static void the_time_a_taker_waits_is_the_get_time(void **state)
 {
     (void)state;
@@ -724,18 +724,18 @@ static void the_time_a_taker_waits_is_the_get_time(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &pass_op, NULL, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     late_item late = { .recorder = &recorder, .gate = &gate };
     gate_await_waiting(&gate, 1);
     pthread_t thread = thread_start(open_late, &late);
-    int64_t start_ns = weir_now_ns();
+    int64_t start_ns = weir_clock_ns();
     assert_int_equal(next_value(pipeline), 0);
-    int64_t most_ns = weir_now_ns() - start_ns;
+    int64_t most_ns = weir_clock_ns() - start_ns;
     thread_join(thread);
     assert_int_equal(drain_all(pipeline), 0);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     weir_queue_lap of_stage = recorder_queue_total(&recorder, "0:0:src_queue");
     weir_queue_lap of_sink = recorder_queue_total(&recorder, "0:2:sink_queue");
     assert_int_equal(of_stage.num_items, 1);
@@ -755,12 +755,12 @@ static void who_does_not_wait_has_a_get_time_of_zero(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 3 };
     weir_builder *builder = builder_with(&numbers);
-    weir_sink(builder, 3);
+    weir_builder_sink(builder, 3);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     while (!look_at(pipeline, "0:1:sink").ended)
         sched_yield();
     assert_int_equal(drain_all(pipeline), 3);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     weir_queue_lap total = recorder_queue_total(&recorder, "0:1:sink_queue");
     assert_int_equal(total.num_items, 3);
     assert_int_equal(total.get_ns, 0);
@@ -780,8 +780,8 @@ static void observers_are_chained(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 500 };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &anything_op, &pending, &(weir_stage_options){ .concurrency = 3 });
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &anything_op, &pending, &(weir_stage_options){ .concurrency = 3 });
+    weir_builder_sink(builder, 0);
     recorder_init(&first);
     first.observer.next = &nothing;
     weir_pipeline_options options = quick;
@@ -790,7 +790,7 @@ static void observers_are_chained(void **state)
     pending_start(&pending);
     drain_all(pipeline);
     pending_end(&pending);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     assert_true(first.ended && second.ended);
     assert_int_equal(first.num_failures, 100);
     assert_int_equal(second.num_failures, 100);
@@ -829,8 +829,8 @@ static void an_observer_may_ask_the_pipeline(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 300, .gate = &gate };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &anything_op, &pending, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &anything_op, &pending, NULL);
+    weir_builder_sink(builder, 0);
     recorder_init(&recorder);
     recorder.on_lap = ask_the_pipeline;
     recorder.on_lap_argument = (void *)&shared;
@@ -843,7 +843,7 @@ static void an_observer_may_ask_the_pipeline(void **state)
     gate_open(&gate);
     drain_all(pipeline);
     pending_end(&pending);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     assert_true(recorder_events_named(&recorder, "lap") >= 2);
     assert_laps_are_sound(&recorder);
     recorder_free(&recorder);
@@ -856,15 +856,15 @@ static void run_info_and_end_tell_the_times(void **state)
     test_recorder recorder;
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 3 };
-    int64_t before_ns = weir_unix_now_ns();
+    int64_t before_ns = weir_clock_unix_ns();
     weir_builder *builder = builder_with(&numbers);
-    weir_sink(builder, 0);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     drain_all(pipeline);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     assert_true(before_ns <= recorder.run.start_unix_ns + WEIR_MILLISECOND);
     assert_true(recorder.run.start_unix_ns <= recorder.end.end_unix_ns);
-    assert_true(recorder.end.end_unix_ns <= weir_unix_now_ns() + WEIR_MILLISECOND);
+    assert_true(recorder.end.end_unix_ns <= weir_clock_unix_ns() + WEIR_MILLISECOND);
     assert_int_equal(recorder.end.status, WEIR_OK);
     recorder_free(&recorder);
     ledger_close(&ledger);
@@ -877,11 +877,11 @@ static void the_console_observer_writes_a_line_for_each_stage_and_queue(void **s
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 3 };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &pass_op, NULL, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .observer = weir_console_observer() });
     drain_all(pipeline);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     assert_int_equal(logged_lines(WEIR_LOG_INFO), 1 + 3);
     last_logged_line(WEIR_LOG_INFO, line, sizeof line);
     assert_memory_equal(line, "0:2:sink_queue: 3 items", strlen("0:2:sink_queue: 3 items"));
@@ -909,8 +909,8 @@ static void without_statistics_there_are_no_laps_but_accounts(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 300 };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 3 });
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 3 });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){
                            .no_statistics = true, .observer = &observer, .stats_interval_ns = WEIR_MILLISECOND });
@@ -918,7 +918,7 @@ static void without_statistics_there_are_no_laps_but_accounts(void **state)
     weir_account account = account_of(pipeline, "pass");
     assert_int_equal(account.handed_on, 300);
     assert_account_is_exact(&account);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     assert_int_equal(counter_value(&ends), 1);
     ledger_close(&ledger);
 }

@@ -104,7 +104,7 @@ static void a_line_of_more_than_4095_bytes_is_cut(void **state)
     static char text[10000];
     size_t length = 0;
     memset(text, 'x', sizeof text - 1);
-    weir_log_to(keep_length, &length);
+    weir_log_set_function(keep_length, &length);
     weir_log(WEIR_LOG_WARNING, "%s", text);
     assert_int_equal(length, 4095);
 }
@@ -118,7 +118,7 @@ static void assert_on_stderr(const char *message, const char *expected)
     fflush(stderr);
     FILE *kept = stderr;
     stderr = file;
-    weir_log_to(NULL, NULL);
+    weir_log_set_function(NULL, NULL);
     weir_log(WEIR_LOG_ERROR, "%s", message);
     stderr = kept;
     rewind(file);

@@ -32,7 +32,7 @@ static void free_and_check(weir_pipeline *pipeline, test_recorder *recorder, int
 {
     counter_await(&recorder->ends, 1);
     assert_nothing_is_in_flight(pipeline, recorder);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     assert_int_equal(recorder->end.status, status);
     assert_int_equal(recorder_events_named(recorder, "stop"), status == WEIR_ESTOPPED);
     recorder_free(recorder);
@@ -42,11 +42,11 @@ static void free_and_check(weir_pipeline *pipeline, test_recorder *recorder, int
 static void stop_and_check(weir_pipeline *pipeline, test_recorder *recorder)
 {
     weir_item item;
-    weir_stop(pipeline);
+    weir_pipeline_stop(pipeline);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(weir_next(pipeline, &item, WEIR_FOREVER), WEIR_ESTOPPED);
-        assert_int_equal(weir_next(pipeline, &item, 0), WEIR_ESTOPPED);
-        weir_stop(pipeline);
+        assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_ESTOPPED);
+        assert_int_equal(weir_pipeline_next(pipeline, &item, 0), WEIR_ESTOPPED);
+        weir_pipeline_stop(pipeline);
     }
     free_and_check(pipeline, recorder, WEIR_ESTOPPED);
 }
@@ -130,8 +130,8 @@ static void stop_at_once(void **state)
         test_numbers numbers;
         test_recorder recorder;
         weir_builder *builder = endless_builder(&numbers);
-        weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 3 });
-        weir_sink(builder, 0);
+        weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 3 });
+        weir_builder_sink(builder, 0);
         stop_and_check(build_watched(builder, &recorder, 2), &recorder);
     }
 }
@@ -143,9 +143,9 @@ static void stop_while_the_source_runs(void **state)
     test_recorder recorder;
     ledger_init(&ledger);
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &obeying_op, &inside, NULL);
-    weir_pipe(builder, &pass_op, NULL, NULL);
-    weir_sink(builder, 0);
+    weir_builder_source(builder, &obeying_op, &inside, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build_watched(builder, &recorder, 1);
     counter_await(&inside, 1);
     stop_and_check(pipeline, &recorder);
@@ -158,9 +158,9 @@ static void stop_while_the_source_is_pending_and_everybody_waits_for_input(void 
     test_recorder recorder;
     ledger_init(&ledger);
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &cancelled_op, &config, NULL);
-    weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 5 });
-    weir_sink(builder, 0);
+    weir_builder_source(builder, &cancelled_op, &config, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 5 });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build_watched(builder, &recorder, 1);
     AWAIT_SLOTS(pipeline, "0:0:src", pending, 1);
     AWAIT_SLOTS(pipeline, "0:1:pass[5]", waiting_in, 5);
@@ -175,8 +175,8 @@ static void stop_while_everybody_waits_for_room(void **state)
     test_numbers numbers;
     test_recorder recorder;
     weir_builder *builder = endless_builder(&numbers);
-    weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build_watched(builder, &recorder, 2);
     AWAIT_SLOTS(pipeline, "0:0:src", waiting_out, 1);
     AWAIT_SLOTS(pipeline, "0:1:pass[4]", waiting_out, 4);
@@ -191,8 +191,8 @@ static void stop_while_tasks_run(void **state)
     test_numbers numbers;
     test_recorder recorder;
     weir_builder *builder = endless_builder(&numbers);
-    weir_pipe(builder, &obeying_op, &inside, &(weir_stage_options){ .concurrency = 8, .threads = 8 });
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &obeying_op, &inside, &(weir_stage_options){ .concurrency = 8, .threads = 8 });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build_watched(builder, &recorder, 1);
     counter_await(&inside, 8);
     stop_and_check(pipeline, &recorder);
@@ -209,10 +209,10 @@ static void stop_while_tasks_wait_for_a_thread(void **state)
     weir_builder *builder = weir_builder_new();
     ledger_init(&ledger);
     numbers = (test_numbers){ .ledger = &ledger, .count = UINT64_MAX };
-    weir_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .threads = 1 });
-    weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
-    weir_pipe(builder, &obeying_op, &inside, NULL);
-    weir_sink(builder, 0);
+    weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .threads = 1 });
+    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
+    weir_builder_pipe(builder, &obeying_op, &inside, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build_watched(builder, &recorder, 1);
     AWAIT_SLOTS(pipeline, "0:1:pass[4]", waiting_thread, 4);
     stop_and_check(pipeline, &recorder);
@@ -227,8 +227,8 @@ static void stop_while_tasks_are_pending(void **state)
         test_numbers numbers;
         test_recorder recorder;
         weir_builder *builder = endless_builder(&numbers);
-        weir_pipe(builder, &cancelled_op, &config, &(weir_stage_options){ .concurrency = 100 });
-        weir_sink(builder, 0);
+        weir_builder_pipe(builder, &cancelled_op, &config, &(weir_stage_options){ .concurrency = 100 });
+        weir_builder_sink(builder, 0);
         weir_pipeline *pipeline = build_watched(builder, &recorder, 1);
         counter_await(&config.pending, 100);
         stop_and_check(pipeline, &recorder);
@@ -243,13 +243,13 @@ static void tasks_may_be_completed_long_after_the_stop(void **state)
     test_numbers numbers;
     test_recorder recorder;
     weir_builder *builder = endless_builder(&numbers);
-    weir_pipe(builder, &pending_op, &pending, &(weir_stage_options){ .concurrency = 10 });
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &pending_op, &pending, &(weir_stage_options){ .concurrency = 10 });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build_watched(builder, &recorder, 1);
     pending_await(&pending, 10);
-    weir_stop(pipeline);
+    weir_pipeline_stop(pipeline);
     weir_item item;
-    assert_int_equal(weir_next(pipeline, &item, WEIR_FOREVER), WEIR_ESTOPPED);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_ESTOPPED);
     assert_int_equal(counter_value(&recorder.ends), 0); /* the run is not over before they are */
     for (int i = 0; i < 10; i++) {
         weir_item *in, out = { 0 };
@@ -278,8 +278,9 @@ static void stop_while_results_wait_for_their_turn(void **state)
     test_numbers numbers;
     test_recorder recorder;
     weir_builder *builder = endless_builder(&numbers);
-    weir_pipe(builder, &op, &config, &(weir_stage_options){ .concurrency = 6, .output_order = WEIR_ORDER_INPUT });
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &op, &config,
+                      &(weir_stage_options){ .concurrency = 6, .output_order = WEIR_ORDER_INPUT });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build_watched(builder, &recorder, 2);
     AWAIT_SLOTS(pipeline, "0:1:turns[6]", waiting_out, 5);
     stop_and_check(pipeline, &recorder);
@@ -301,8 +302,8 @@ static void stop_while_tasks_are_between_two_pieces(void **state)
         test_numbers numbers;
         test_recorder recorder;
         weir_builder *builder = endless_builder(&numbers);
-        weir_pipe(builder, &op, NULL, &(weir_stage_options){ .concurrency = 3, .queue_items = 1 });
-        weir_sink(builder, 1);
+        weir_builder_pipe(builder, &op, NULL, &(weir_stage_options){ .concurrency = 3, .queue_items = 1 });
+        weir_builder_sink(builder, 1);
         weir_pipeline *pipeline = build_watched(builder, &recorder, 2);
         for (int j = 0; j < i; j++)
             next_value(pipeline);
@@ -326,13 +327,13 @@ static void stop_while_a_stage_starts(void **state)
     test_numbers numbers;
     test_recorder recorder;
     weir_builder *builder = endless_builder(&numbers);
-    weir_pipe(builder, &pass_op, NULL,
-              &(weir_stage_options){ .concurrency = 2, .stage_hooks = &hook, .num_stage_hooks = 1 });
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &pass_op, NULL,
+                      &(weir_stage_options){ .concurrency = 2, .stage_hooks = &hook, .num_stage_hooks = 1 });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build_watched(builder, &recorder, 2);
     gate_await_waiting(&gate, 1);
     AWAIT_SLOTS(pipeline, "0:1:pass[2]", waiting_thread, 2);
-    weir_stop(pipeline);
+    weir_pipeline_stop(pipeline);
     gate_open(&gate);
     stop_and_check(pipeline, &recorder);
 }
@@ -350,7 +351,7 @@ static void *wait_in_next(void *argument)
     waiting_consumer *consumer = argument;
     weir_item item;
     counter_add(consumer->ready, 1);
-    consumer->status = weir_next(consumer->pipeline, &item, WEIR_FOREVER);
+    consumer->status = weir_pipeline_next(consumer->pipeline, &item, WEIR_FOREVER);
     return NULL;
 }
 
@@ -363,8 +364,8 @@ static void stop_wakes_every_consumer(void **state)
         test_recorder recorder;
         ledger_init(&ledger);
         weir_builder *builder = weir_builder_new();
-        weir_source(builder, &cancelled_op, &config, NULL);
-        weir_sink(builder, 0);
+        weir_builder_source(builder, &cancelled_op, &config, NULL);
+        weir_builder_sink(builder, 0);
         weir_pipeline *pipeline = build_watched(builder, &recorder, 1);
         waiting_consumer consumers[5];
         pthread_t threads[LENGTH(consumers)];
@@ -373,7 +374,7 @@ static void stop_wakes_every_consumer(void **state)
             threads[i] = thread_start(wait_in_next, &consumers[i]);
         }
         counter_await(&ready, LENGTH(consumers));
-        weir_stop(pipeline);
+        weir_pipeline_stop(pipeline);
         for (size_t i = 0; i < LENGTH(consumers); i++) {
             thread_join(threads[i]);
             assert_int_equal(consumers[i].status, WEIR_ESTOPPED);
@@ -401,7 +402,7 @@ static void stop_from_here(void)
     stopper.done = true;
     pthread_cond_broadcast(&stopper.changed);
     pthread_mutex_unlock(&stopper.lock);
-    weir_stop(pipeline);
+    weir_pipeline_stop(pipeline);
 }
 
 static void tell_stopper(weir_pipeline *pipeline)
@@ -551,28 +552,28 @@ static void stop_in(stop_place place)
     chosen = place;
     tell_stopper(NULL);
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &source_op, NULL, NULL);
-    weir_pipe(builder, &stage_op, NULL,
-              &(weir_stage_options){ .concurrency = 3,
-                                     .task_hooks = &task_hook,
-                                     .num_task_hooks = 1,
-                                     .stage_hooks = &stage_hook,
-                                     .num_stage_hooks = 1 });
-    weir_sink(builder, 0);
+    weir_builder_source(builder, &source_op, NULL, NULL);
+    weir_builder_pipe(builder, &stage_op, NULL,
+                      &(weir_stage_options){ .concurrency = 3,
+                                             .task_hooks = &task_hook,
+                                             .num_task_hooks = 1,
+                                             .stage_hooks = &stage_hook,
+                                             .num_stage_hooks = 1 });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline =
         build(builder,
               &(weir_pipeline_options){ .threads = 2, .observer = &observer, .stats_interval_ns = WEIR_MILLISECOND });
     tell_stopper(pipeline);
     weir_item item;
-    assert_int_equal(weir_next(pipeline, &item, WEIR_FOREVER), WEIR_ESTOPPED);
-    weir_free(pipeline);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_ESTOPPED);
+    weir_pipeline_free(pipeline);
     assert_true(stopper.done);
 }
 
 static void stop_may_be_called_from_everywhere(void **state)
 {
     (void)state;
-    weir_log_to(log_here, NULL);
+    weir_log_set_function(log_here, NULL);
     for (stop_place place = 0; place < PLACES; place++)
         for (int i = 0; i < 20; i++)
             stop_in(place);
@@ -581,7 +582,7 @@ static void stop_may_be_called_from_everywhere(void **state)
 static void *stop_often(void *argument)
 {
     for (int i = 0; i < 100; i++)
-        weir_stop(argument);
+        weir_pipeline_stop(argument);
     return NULL;
 }
 
@@ -592,8 +593,8 @@ static void stop_may_be_called_by_many_at_once(void **state)
         test_numbers numbers;
         test_recorder recorder;
         weir_builder *builder = endless_builder(&numbers);
-        weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 3 });
-        weir_sink(builder, 0);
+        weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 3 });
+        weir_builder_sink(builder, 0);
         weir_pipeline *pipeline = build_watched(builder, &recorder, 2);
         pthread_t threads[4];
         next_value(pipeline);
@@ -638,11 +639,11 @@ static void a_completion_may_meet_the_cancel(void **state)
         test_numbers numbers;
         test_recorder recorder;
         weir_builder *builder = endless_builder(&numbers);
-        weir_pipe(builder, &op, &config, &(weir_stage_options){ .concurrency = 4 });
-        weir_sink(builder, 0);
+        weir_builder_pipe(builder, &op, &config, &(weir_stage_options){ .concurrency = 4 });
+        weir_builder_sink(builder, 0);
         weir_pipeline *pipeline = build_watched(builder, &recorder, 1);
         pending_await(&config.pending, 4);
-        weir_stop(pipeline);
+        weir_pipeline_stop(pipeline);
         if (round % 2)
             counter_await(&config.asked, 1);
         for (int i = 0; i < 4; i++)
@@ -661,13 +662,13 @@ static void a_stop_after_the_end_changes_nothing(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 10 };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &pass_op, NULL, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build_watched(builder, &recorder, 1);
     weir_item item;
     assert_int_equal(drain_all(pipeline), 10);
-    weir_stop(pipeline);
-    assert_int_equal(weir_next(pipeline, &item, WEIR_FOREVER), WEIR_EOF);
+    weir_pipeline_stop(pipeline);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_EOF);
     free_and_check(pipeline, &recorder, WEIR_OK);
 }
 
@@ -678,13 +679,13 @@ static void a_stop_after_a_failure_changes_nothing(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 10, .end_status = WEIR_EIO };
     weir_builder *builder = builder_with(&numbers);
-    weir_sink(builder, 0);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build_watched(builder, &recorder, 1);
     weir_item item;
     int status;
     assert_int_equal(drain(pipeline, &status), 10);
-    weir_stop(pipeline);
-    assert_int_equal(weir_next(pipeline, &item, WEIR_FOREVER), WEIR_EFAILED);
+    weir_pipeline_stop(pipeline);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_EFAILED);
     free_and_check(pipeline, &recorder, WEIR_EFAILED);
 }
 
@@ -697,12 +698,12 @@ static void free_without_draining(void **state)
         ledger_init(&ledger);
         test_numbers numbers = { .ledger = &ledger, .count = 10, .labelled = true };
         weir_builder *builder = builder_with(&numbers);
-        weir_pipe(builder, &pass_op, NULL, NULL);
-        weir_sink(builder, 20);
+        weir_builder_pipe(builder, &pass_op, NULL, NULL);
+        weir_builder_sink(builder, 20);
         weir_pipeline *pipeline = build_watched(builder, &recorder, 1);
         for (uint64_t i = 0; i < taken && i < 10; i++)
             assert_int_equal(next_value(pipeline), i);
-        weir_free(pipeline);
+        weir_pipeline_free(pipeline);
         assert_true(recorder.ended);
         recorder_free(&recorder);
         ledger_close(&ledger);
@@ -715,9 +716,9 @@ static void free_at_once(void **state)
     for (int i = 0; i < 200; i++) {
         test_numbers numbers;
         weir_builder *builder = endless_builder(&numbers);
-        weir_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 3, .threads = 2 });
-        weir_sink(builder, 0);
-        weir_free(build(builder, NULL));
+        weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 3, .threads = 2 });
+        weir_builder_sink(builder, 0);
+        weir_pipeline_free(build(builder, NULL));
         ledger_close(&ledger);
     }
 }
@@ -729,13 +730,13 @@ static void stop_is_over_soon(void **state)
     test_counter inside = COUNTER;
     test_numbers numbers;
     weir_builder *builder = endless_builder(&numbers);
-    weir_pipe(builder, &obeying_op, &inside, &(weir_stage_options){ .concurrency = 64, .threads = 64 });
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &obeying_op, &inside, &(weir_stage_options){ .concurrency = 64, .threads = 64 });
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, NULL);
     counter_await(&inside, 64);
-    int64_t start_ns = weir_now_ns();
-    weir_free(pipeline);
-    assert_true(weir_now_ns() - start_ns < 5 * WEIR_SECOND);
+    int64_t start_ns = weir_clock_ns();
+    weir_pipeline_free(pipeline);
+    assert_true(weir_clock_ns() - start_ns < 5 * WEIR_SECOND);
     ledger_close(&ledger);
 }
 
@@ -752,7 +753,7 @@ static int free_own_pipeline(void *worker, weir_item *in, weir_item *out, weir_t
     self_free *self = (self_free *)weir_task_config(task);
     (void)worker;
     gate_pass(&self->gate);
-    weir_free(atomic_load(&self->pipeline));
+    weir_pipeline_free(atomic_load(&self->pipeline));
     counter_add(&self->tried, 1);
     weir_item_move(out, in);
     return WEIR_OK;
@@ -768,8 +769,8 @@ static void free_from_a_task_stops_and_says_so(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 5 };
     weir_builder *builder = builder_with(&numbers);
-    weir_pipe(builder, &op, &self, NULL);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, &op, &self, NULL);
+    weir_builder_sink(builder, 0);
     weir_pipeline *pipeline = build(builder, NULL);
     atomic_store(&self.pipeline, pipeline);
     gate_open(&self.gate);
@@ -777,8 +778,8 @@ static void free_from_a_task_stops_and_says_so(void **state)
     drain(pipeline, &status);
     assert_int_equal(status, WEIR_ESTOPPED);
     last_logged_line(WEIR_LOG_ERROR, line, sizeof line);
-    assert_non_null(strstr(line, "weir_free"));
-    weir_free(pipeline);
+    assert_non_null(strstr(line, "weir_pipeline_free"));
+    weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
 

@@ -41,10 +41,11 @@ static weir_pipeline *start(const char *const *paths, size_t num_paths, const we
     weir_pipeline *pipeline = NULL;
     weir_error error = { 0 };
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &weir_list_source, &(weir_list_config){ .paths = paths, .num_paths = num_paths }, NULL);
-    weir_pipe(builder, &weir_tar_read, config, NULL);
-    weir_sink(builder, 0);
-    if (weir_build(builder, NULL, &pipeline, &error) != WEIR_OK)
+    weir_builder_source(builder, &weir_list_source, &(weir_list_config){ .paths = paths, .num_paths = num_paths },
+                        NULL);
+    weir_builder_pipe(builder, &weir_tar_read, config, NULL);
+    weir_builder_sink(builder, 0);
+    if (weir_builder_build(builder, NULL, &pipeline, &error) != WEIR_OK)
         fail_msg("%s", error.message);
     return pipeline;
 }
@@ -57,7 +58,7 @@ static void list(const char *path, const weir_tar_config *config, char *text, si
     weir_item item;
     int rc;
     text[0] = '\0';
-    while ((rc = weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND)) == WEIR_OK) {
+    while ((rc = weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND)) == WEIR_OK) {
         const weir_bytes *bytes = item.data;
         char label[4096];
         snprintf(label, sizeof label, "%s!%s", path, bytes->name);
@@ -74,9 +75,9 @@ static void list(const char *path, const weir_tar_config *config, char *text, si
         weir_item_release(&item);
     }
     assert_int_equal(rc, WEIR_EOF);
-    if (weir_stage_error(pipeline, "tar", error) != WEIR_OK)
+    if (weir_pipeline_stage_error(pipeline, "tar", error) != WEIR_OK)
         *error = (weir_error){ 0 };
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
 }
 
 static void assert_lists(const char *path, const weir_tar_config *config, const char *expected)
@@ -225,12 +226,12 @@ static void a_bad_archive_costs_only_itself(void **state)
     weir_pipeline *pipeline = start(paths, 4, &(weir_tar_config){ .glob = "*.mp4" });
     weir_item item;
     int num_items = 0;
-    while (weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND) == WEIR_OK) {
+    while (weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND) == WEIR_OK) {
         num_items++;
         weir_item_release(&item);
     }
     assert_int_equal(num_items, 6);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
 }
 
 /* With one item of room the archive cannot be read ahead; whoever stops then loses nothing but what was asked for. */
@@ -243,12 +244,12 @@ static void stop_in_the_middle_leaves_nothing_behind(void **state)
     weir_pipeline *pipeline = start(&path, 1, &all);
     weir_item item;
     for (int i = 0; i < 5; i++) {
-        assert_int_equal(weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND), WEIR_OK);
+        assert_int_equal(weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND), WEIR_OK);
         assert_int_equal(atoi((const char *)((weir_bytes *)item.data)->name), 1000 + i);
         weir_item_release(&item);
     }
-    weir_stop(pipeline);
-    weir_free(pipeline);
+    weir_pipeline_stop(pipeline);
+    weir_pipeline_free(pipeline);
 }
 
 static void clips_in_an_archive_decode_as_their_files_do(void **state)
@@ -261,18 +262,18 @@ static void clips_in_an_archive_decode_as_their_files_do(void **state)
     weir_pipeline *pipeline = NULL;
     weir_error error = { 0 };
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &weir_list_source, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
-    weir_pipe(builder, &weir_tar_read, &(weir_tar_config){ .glob = "*.m[pk][4v]", .samples = true }, NULL);
-    weir_pipe(builder, &weir_video_decode,
-              &(weir_video_config){ .width = 64, .height = 64, .input = WEIR_INPUT_BYTES },
-              &(weir_stage_options){ .concurrency = 2, .output_order = WEIR_ORDER_INPUT });
-    weir_sink(builder, 0);
-    if (weir_build(builder, NULL, &pipeline, &error) != WEIR_OK)
+    weir_builder_source(builder, &weir_list_source, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
+    weir_builder_pipe(builder, &weir_tar_read, &(weir_tar_config){ .glob = "*.m[pk][4v]", .samples = true }, NULL);
+    weir_builder_pipe(builder, &weir_video_decode,
+                      &(weir_video_config){ .width = 64, .height = 64, .input = WEIR_INPUT_BYTES },
+                      &(weir_stage_options){ .concurrency = 2, .output_order = WEIR_ORDER_INPUT });
+    weir_builder_sink(builder, 0);
+    if (weir_builder_build(builder, NULL, &pipeline, &error) != WEIR_OK)
         fail_msg("%s", error.message);
     static const char *const names[] = { "clip_a.mp4", "clip_b.mkv" };
     for (int i = 0; i < 2; i++) {
         weir_item item;
-        assert_int_equal(weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND), WEIR_OK);
+        assert_int_equal(weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND), WEIR_OK);
         const weir_frames *frames = item.data;
         assert_int_equal(frames->num_frames, 25);
         assert_non_null(strstr(item.label, names[i]));
@@ -282,7 +283,7 @@ static void clips_in_an_archive_decode_as_their_files_do(void **state)
             assert_null(frames->sidecars);
         weir_item_release(&item);
     }
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
 }
 
 int main(void)

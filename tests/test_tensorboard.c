@@ -49,7 +49,7 @@ static void assert_checksum(const uint8_t *bytes, size_t size_bytes, const uint8
 enum { MAX_EVENTS = 1000 };
 
 struct events {
-    Tensorboard__Event *all[MAX_EVENTS];
+    Weir__Tensorboard__Event *all[MAX_EVENTS];
     size_t count;
 };
 
@@ -67,7 +67,7 @@ static struct events read_events(const char *path)
         assert_checksum(bytes + at, 8, bytes + at + 8);
         assert_checksum(bytes + at + 12, length, bytes + at + 12 + length);
         assert_in_range(events.count, 0, MAX_EVENTS - 1);
-        events.all[events.count] = tensorboard__event__unpack(NULL, length, bytes + at + 12);
+        events.all[events.count] = weir__tensorboard__event__unpack(NULL, length, bytes + at + 12);
         assert_non_null(events.all[events.count++]);
         at += 16 + length;
     }
@@ -78,15 +78,15 @@ static struct events read_events(const char *path)
 static void free_events(struct events *events)
 {
     for (size_t i = 0; i < events->count; i++)
-        tensorboard__event__free_unpacked(events->all[i], NULL);
+        weir__tensorboard__event__free_unpacked(events->all[i], NULL);
 }
 
 /* The value of that name at that step; NULL if there is none. */
-static const Tensorboard__Summary__Value *find_value(const struct events *events, const char *tag, int64_t step)
+static const Weir__Tensorboard__Summary__Value *find_value(const struct events *events, const char *tag, int64_t step)
 {
     for (size_t i = 0; i < events->count; i++) {
-        const Tensorboard__Event *event = events->all[i];
-        if (event->what_case != TENSORBOARD__EVENT__WHAT_SUMMARY || event->step != step)
+        const Weir__Tensorboard__Event *event = events->all[i];
+        if (event->what_case != WEIR__TENSORBOARD__EVENT__WHAT_SUMMARY || event->step != step)
             continue;
         for (size_t j = 0; j < event->summary->n_value; j++)
             if (strcmp(event->summary->value[j]->tag, tag) == 0)
@@ -97,20 +97,20 @@ static const Tensorboard__Summary__Value *find_value(const struct events *events
 
 static void assert_scalar(const struct events *events, const char *tag, int64_t step, double expected)
 {
-    const Tensorboard__Summary__Value *value = find_value(events, tag, step);
+    const Weir__Tensorboard__Summary__Value *value = find_value(events, tag, step);
     if (!value)
         fail_msg("no %s at step %d", tag, (int)step);
-    assert_int_equal(value->value_case, TENSORBOARD__SUMMARY__VALUE__VALUE_SIMPLE_VALUE);
+    assert_int_equal(value->value_case, WEIR__TENSORBOARD__SUMMARY__VALUE__VALUE_SIMPLE_VALUE);
     if (fabs((double)value->simple_value - expected) > 1e-6 * fabs(expected))
         fail_msg("%s at step %d is %g, not %g", tag, (int)step, (double)value->simple_value, expected);
 }
 
 static void assert_text(const struct events *events, const char *tag, int64_t step, const char *expected)
 {
-    const Tensorboard__Summary__Value *value = find_value(events, tag, step);
+    const Weir__Tensorboard__Summary__Value *value = find_value(events, tag, step);
     if (!value)
         fail_msg("no %s at step %d", tag, (int)step);
-    assert_int_equal(value->value_case, TENSORBOARD__SUMMARY__VALUE__VALUE_TENSOR);
+    assert_int_equal(value->value_case, WEIR__TENSORBOARD__SUMMARY__VALUE__VALUE_TENSOR);
     assert_string_equal(value->metadata->plugin_data->plugin_name, "text");
     assert_int_equal(value->tensor->n_string_val, 1);
     assert_int_equal(value->tensor->string_val[0].len, strlen(expected));
@@ -289,9 +289,9 @@ static void histogram_counts_and_bounds_every_time(void **state)
     free(times);
 
     struct events events = events_in("logs");
-    const Tensorboard__Summary__Value *value = find_value(&events, "stage/task_time", 0);
+    const Weir__Tensorboard__Summary__Value *value = find_value(&events, "stage/task_time", 0);
     assert_non_null(value);
-    const Tensorboard__HistogramProto *histo = value->histo;
+    const Weir__Tensorboard__HistogramProto *histo = value->histo;
     assert_true(histo->num == 4 && fabs(histo->sum - 1.1) < 1e-9);
     assert_true(histo->min == 0 && histo->max >= 1 && histo->max < 1.02);
     assert_int_equal(histo->n_bucket, histo->n_bucket_limit);

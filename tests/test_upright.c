@@ -23,10 +23,10 @@ static weir_pipeline *start_with(const char *path, const weir_video_config *conf
     weir_pipeline *pipeline = NULL;
     weir_error error = { 0 };
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &weir_list_source, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
-    weir_pipe(builder, &weir_video_decode, config, options);
-    weir_sink(builder, 0);
-    if (weir_build(builder, NULL, &pipeline, &error) != WEIR_OK)
+    weir_builder_source(builder, &weir_list_source, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
+    weir_builder_pipe(builder, &weir_video_decode, config, options);
+    weir_builder_sink(builder, 0);
+    if (weir_builder_build(builder, NULL, &pipeline, &error) != WEIR_OK)
         fail_msg("%s", error.message);
     return pipeline;
 }
@@ -40,7 +40,7 @@ static weir_pipeline *start(const char *path, const weir_video_config *config)
 static weir_frames *next_frames(weir_pipeline *pipeline)
 {
     weir_item item;
-    int rc = weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND);
+    int rc = weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND);
     if (rc == WEIR_EOF)
         return NULL;
     assert_int_equal(rc, WEIR_OK);
@@ -56,10 +56,10 @@ static weir_frames *decode(const char *path, const weir_video_config *config)
     weir_pipeline *pipeline = start(path, config);
     weir_frames *frames = next_frames(pipeline);
     if (!frames) {
-        weir_stage_error(pipeline, "decode", &error);
+        weir_pipeline_stage_error(pipeline, "decode", &error);
         fail_msg("%s: %s", path, error.message);
     }
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     return frames;
 }
 
@@ -68,10 +68,10 @@ static void assert_fails(const char *path, const weir_video_config *config, int 
     weir_error error = { 0 };
     weir_pipeline *pipeline = start(path, config);
     weir_frames_free(next_frames(pipeline));
-    weir_stage_error(pipeline, "decode", &error);
+    weir_pipeline_stage_error(pipeline, "decode", &error);
     if (error.status != status || !strstr(error.message, text))
         fail_msg("%s: %s (%s), not %s", path, error.message, weir_status_name(error.status), text);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
 }
 
 /* The file as configured is, byte for byte, what ffmpeg makes of it with these. Returns how many frames. */
@@ -204,12 +204,12 @@ static bool has_filters(void)
     weir_builder *builder = weir_builder_new();
     weir_pipeline *pipeline;
     weir_error error = { 0 };
-    weir_source(builder, &weir_list_source, &(weir_list_config){ 0 }, NULL);
-    weir_pipe(builder, &weir_video_decode, &(weir_video_config){ .filter = "null" }, NULL);
-    weir_sink(builder, 0);
-    int rc = weir_build(builder, NULL, &pipeline, &error);
+    weir_builder_source(builder, &weir_list_source, &(weir_list_config){ 0 }, NULL);
+    weir_builder_pipe(builder, &weir_video_decode, &(weir_video_config){ .filter = "null" }, NULL);
+    weir_builder_sink(builder, 0);
+    int rc = weir_builder_build(builder, NULL, &pipeline, &error);
     if (rc == WEIR_OK)
-        weir_free(pipeline);
+        weir_pipeline_free(pipeline);
     else
         fprintf(stderr, "skipped: %s\n", error.message);
     return rc == WEIR_OK;
@@ -278,10 +278,10 @@ static void assert_config_refused(const weir_video_config *config, const char *t
     weir_pipeline *pipeline;
     weir_error error = { 0 };
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &weir_list_source, &(weir_list_config){ 0 }, NULL);
-    weir_pipe(builder, &weir_video_decode, config, NULL);
-    weir_sink(builder, 0);
-    assert_int_equal(weir_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
+    weir_builder_source(builder, &weir_list_source, &(weir_list_config){ 0 }, NULL);
+    weir_builder_pipe(builder, &weir_video_decode, config, NULL);
+    weir_builder_sink(builder, 0);
+    assert_int_equal(weir_builder_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
     if (!strstr(error.message, text) || !strstr(error.message, config->filter))
         fail_msg("%s", error.message);
 }
@@ -438,7 +438,7 @@ static void assert_pieces(const char *path, weir_video_config config, uint32_t p
     }
     assert_true(is_last);
     assert_int_equal(num_frames, whole->num_frames);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     weir_frames_free(whole);
 }
 
@@ -494,11 +494,12 @@ static void a_filter_that_goes_on_for_ever_can_be_stopped(void **state)
     config.width = config.height = 8;
     weir_pipeline *pipeline = start_with(path, &config, &(weir_stage_options){ .task_deadline_ns = WEIR_SECOND / 4 });
     weir_item item;
-    assert_int_equal(weir_next(pipeline, &item, 10 * WEIR_SECOND), WEIR_EOF); /* the limits would take longer */
+    assert_int_equal(weir_pipeline_next(pipeline, &item, 10 * WEIR_SECOND),
+                     WEIR_EOF); /* the limits would take longer */
     weir_error error = { 0 };
-    weir_stage_error(pipeline, "decode", &error);
+    weir_pipeline_stage_error(pipeline, "decode", &error);
     assert_int_equal(error.status, WEIR_ETIMEDOUT);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
 }
 
 int main(void)

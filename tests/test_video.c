@@ -39,10 +39,11 @@ static weir_pipeline *start(const char *const *paths, size_t num_paths, const we
     weir_pipeline *pipeline = NULL;
     weir_error error = { 0 };
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &weir_list_source, &(weir_list_config){ .paths = paths, .num_paths = num_paths }, NULL);
-    weir_pipe(builder, &weir_video_decode, config, options);
-    weir_sink(builder, 0);
-    if (weir_build(builder, NULL, &pipeline, &error) != WEIR_OK)
+    weir_builder_source(builder, &weir_list_source, &(weir_list_config){ .paths = paths, .num_paths = num_paths },
+                        NULL);
+    weir_builder_pipe(builder, &weir_video_decode, config, options);
+    weir_builder_sink(builder, 0);
+    if (weir_builder_build(builder, NULL, &pipeline, &error) != WEIR_OK)
         fail_msg("%s", error.message);
     return pipeline;
 }
@@ -53,19 +54,19 @@ static weir_frames *decode(const char *path, const weir_video_config *config, we
     weir_pipeline *pipeline = start(&path, 1, config, NULL);
     weir_frames *frames = NULL;
     weir_item item;
-    int rc = weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND);
+    int rc = weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND);
     if (rc == WEIR_OK) {
         frames = item.data;
         assert_int_equal(item.size_bytes, frames->memory_bytes);
         assert_string_equal(item.label, path);
         item.data = NULL;
         weir_item_release(&item);
-        rc = weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND);
+        rc = weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND);
     }
     assert_int_equal(rc, WEIR_EOF);
     if (error)
-        weir_stage_error(pipeline, "decode", error);
-    weir_free(pipeline);
+        weir_pipeline_stage_error(pipeline, "decode", error);
+    weir_pipeline_free(pipeline);
     return frames;
 }
 
@@ -363,7 +364,7 @@ static void slots_do_not_disturb_each_other(void **state)
     weir_pipeline *pipeline = start(paths, NUM_FILES, &config, &(weir_stage_options){ .concurrency = 6 });
     weir_item item;
     size_t num_items = 0;
-    while (weir_next(pipeline, &item, LIMIT_S * WEIR_SECOND) == WEIR_OK) {
+    while (weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND) == WEIR_OK) {
         const weir_frames *frames = item.data;
         const weir_frames *expected = alone[item.seq % 2];
         assert_int_equal(frames->num_frames, expected->num_frames);
@@ -372,7 +373,7 @@ static void slots_do_not_disturb_each_other(void **state)
         num_items++;
     }
     assert_int_equal(num_items, NUM_FILES);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     weir_frames_free(alone[0]);
     weir_frames_free(alone[1]);
 }
@@ -513,10 +514,10 @@ static void assert_refused(const weir_video_config *config, const char *text)
     weir_pipeline *pipeline;
     weir_error error = { 0 };
     weir_builder *builder = weir_builder_new();
-    weir_source(builder, &weir_list_source, &(weir_list_config){ 0 }, NULL);
-    weir_pipe(builder, &weir_video_decode, config, NULL);
-    weir_sink(builder, 0);
-    assert_int_equal(weir_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
+    weir_builder_source(builder, &weir_list_source, &(weir_list_config){ 0 }, NULL);
+    weir_builder_pipe(builder, &weir_video_decode, config, NULL);
+    weir_builder_sink(builder, 0);
+    assert_int_equal(weir_builder_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
     assert_non_null(strstr(error.message, text));
 }
 
@@ -561,11 +562,11 @@ static void ffmpegs_log_names_the_file_and_does_not_flood(void **state)
 {
     (void)state;
     caught_log log = { .label = make_damaged() };
-    weir_log_to(catch_line, &log);
+    weir_log_set_function(catch_line, &log);
     weir_log_set_level(WEIR_LOG_DEBUG);
     weir_frames *frames = decode(log.label, &small, NULL);
     weir_log_set_level(WEIR_LOG_INFO);
-    weir_log_to(NULL, NULL);
+    weir_log_set_function(NULL, NULL);
     weir_frames_free(frames);
     assert_in_range(atomic_load(&log.num_lines), 2, 12);
     assert_int_equal(atomic_load(&log.num_others), 0);
@@ -609,10 +610,10 @@ static void assert_stops(const char *path, void (*ready)(void *), void *argument
     uv_sem_wait(&w.begun);
     if (ready)
         ready(argument);
-    weir_stop(pipeline);
-    int64_t stopped_ns = weir_now_ns();
-    weir_free(pipeline);
-    assert_true(weir_now_ns() - stopped_ns < 5 * WEIR_SECOND); /* the whole would take much longer, or for ever */
+    weir_pipeline_stop(pipeline);
+    int64_t stopped_ns = weir_clock_ns();
+    weir_pipeline_free(pipeline);
+    assert_true(weir_clock_ns() - stopped_ns < 5 * WEIR_SECOND); /* the whole would take much longer, or for ever */
     assert_true(atomic_load(&w.end_status) < 0);
     uv_sem_destroy(&w.begun);
 }

@@ -27,8 +27,8 @@ static weir_pipeline *with_stage(const test_numbers *numbers, const weir_op *op,
                                  const weir_stage_options *stage, const weir_pipeline_options *options)
 {
     weir_builder *builder = builder_with(numbers);
-    weir_pipe(builder, op, config, stage);
-    weir_sink(builder, 0);
+    weir_builder_pipe(builder, op, config, stage);
+    weir_builder_sink(builder, 0);
     return build(builder, options);
 }
 
@@ -36,7 +36,7 @@ static void expect_timed_out(weir_pipeline *pipeline, const char *stage, uint64_
 {
     weir_error error;
     assert_int_equal(drain_all(pipeline), 0);
-    assert_int_equal(weir_stage_error(pipeline, stage, &error), WEIR_OK);
+    assert_int_equal(weir_pipeline_stage_error(pipeline, stage, &error), WEIR_OK);
     assert_int_equal(error.status, WEIR_ETIMEDOUT);
     assert_memory_equal(error.label, "item-", 5); /* of two slots, which one is first? */
     assert_non_null(strstr(error.message, "deadline of 0.005 s"));
@@ -52,7 +52,7 @@ static void a_task_beyond_its_deadline_is_asked_to_stop_and_fails(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 4, .labelled = true };
     weir_pipeline *pipeline = with_stage(&numbers, &hanging_op, NULL, &with_deadline, NULL);
     expect_timed_out(pipeline, "hanging", 4);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
 
@@ -63,7 +63,7 @@ static void a_result_that_comes_after_the_deadline_is_not_handed_on(void **state
     test_numbers numbers = { .ledger = &ledger, .count = 3, .labelled = true };
     weir_pipeline *pipeline = with_stage(&numbers, &late_op, NULL, &with_deadline, NULL);
     expect_timed_out(pipeline, "late", 3);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
 
@@ -90,7 +90,7 @@ static void a_pending_task_beyond_its_deadline_is_cancelled(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 5, .labelled = true };
     weir_pipeline *pipeline = with_stage(&numbers, &pending, NULL, &with_deadline, NULL);
     expect_timed_out(pipeline, "pending", 5);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
 
@@ -109,7 +109,7 @@ static void a_task_that_becomes_pending_beyond_its_deadline_is_cancelled(void **
     test_numbers numbers = { .ledger = &ledger, .count = 3, .labelled = true };
     weir_pipeline *pipeline = with_stage(&numbers, &op, NULL, &with_deadline, NULL);
     expect_timed_out(pipeline, "late", 3);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
 
@@ -121,7 +121,7 @@ static void a_task_within_its_deadline_does_not_fail(void **state)
     weir_pipeline *pipeline =
         with_stage(&numbers, &pass_op, NULL, &(weir_stage_options){ .task_deadline_ns = 30 * WEIR_SECOND }, NULL);
     assert_int_equal(drain_all(pipeline), 100);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
 
@@ -150,7 +150,7 @@ static void a_task_that_runs_very_long_is_named_while_it_runs(void **state)
     assert_non_null(strstr(line, "still running"));
     gate_open(&gate);
     assert_int_equal(drain_all(pipeline), 1);
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     assert_true(recorder_events_named(&recorder, "stall") > 0);
     recorder_free(&recorder);
     ledger_close(&ledger);
@@ -158,7 +158,7 @@ static void a_task_that_runs_very_long_is_named_while_it_runs(void **state)
 
 static void *free_it(void *pipeline)
 {
-    weir_free(pipeline);
+    weir_pipeline_free(pipeline);
     return NULL;
 }
 

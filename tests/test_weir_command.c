@@ -660,7 +660,8 @@ static void a_run_without_steps_is_said_to_have_none(void **state)
     record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 1 });
     recording_end(writer, 1010);
     expect("weir query a.db --by step", NOTHING);
-    assert_has(err, "no lap that fulfils the conditions has a step; programs mark steps with weir_mark_step()");
+    assert_has(err,
+               "no lap that fulfils the conditions has a step; programs mark steps with weir_pipeline_mark_step()");
 }
 
 static void where_nothing_fulfils_the_conditions_it_is_said(void **state)

@@ -11,8 +11,8 @@
 
 #include <weir/clock.h>
 
-#include "../spin.h"
 #include "peers.h"
+#include "spin.h"
 
 typedef struct glib_item {
     uint32_t stage; /* the next one; only who has the item */
@@ -47,7 +47,7 @@ static void run_stage(gpointer data, gpointer user_data)
 static gpointer source_main(gpointer argument)
 {
     glib_run *run = argument;
-    run->result->start_ns = weir_now_ns();
+    run->result->start_ns = weir_clock_ns();
     for (uint64_t i = 0; i < run->job->num_items; i++) {
         glib_item *item = g_async_queue_pop(run->free_items);
         item->stage = 0;
@@ -65,7 +65,7 @@ static int flow(glib_run *run)
     }
     for (uint64_t i = 0; i < run->job->num_items; i++)
         g_async_queue_push(run->free_items, g_async_queue_pop(run->results));
-    run->result->end_ns = weir_now_ns();
+    run->result->end_ns = weir_clock_ns();
     g_thread_join(source);
     return 0;
 }

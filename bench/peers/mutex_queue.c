@@ -9,8 +9,8 @@
 
 #include <weir/clock.h>
 
-#include "../spin.h"
 #include "peers.h"
+#include "spin.h"
 
 typedef struct mutex_queue {
     /* immutable after init */
@@ -79,7 +79,7 @@ static void *queue_get(mutex_queue *queue)
 static void *source_main(void *argument)
 {
     queue_worker *worker = argument;
-    worker->result->start_ns = weir_now_ns();
+    worker->result->start_ns = weir_clock_ns();
     for (uint64_t i = 0; i < worker->job->num_items; i++)
         queue_put(worker->out, worker);
     queue_put(worker->out, NULL);
@@ -116,7 +116,7 @@ static int run_threads(queue_worker *workers, const engine_job *job, engine_resu
     uint64_t num_items = 0;
     while (queue_get(workers[num_workers - 1].out))
         num_items++;
-    result->end_ns = weir_now_ns();
+    result->end_ns = weir_clock_ns();
     for (uint32_t i = first; i < num_workers; i++)
         pthread_join(workers[i].thread, NULL);
     if (num_items == job->num_items)

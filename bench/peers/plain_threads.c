@@ -6,8 +6,8 @@
 
 #include <weir/clock.h>
 
-#include "../spin.h"
 #include "peers.h"
+#include "spin.h"
 
 typedef struct plain_run {
     const engine_job *job;
@@ -30,12 +30,12 @@ int bench_run_plain_threads(const engine_job *job, engine_result *result)
     atomic_init(&run.num_taken, 0);
     pthread_t *threads = calloc(job->threads, sizeof *threads);
     uint32_t num_threads = 0;
-    result->start_ns = weir_now_ns();
+    result->start_ns = weir_clock_ns();
     while (threads && num_threads < job->threads && pthread_create(&threads[num_threads], NULL, work, &run) == 0)
         num_threads++;
     for (uint32_t i = 0; i < num_threads; i++)
         pthread_join(threads[i], NULL);
-    result->end_ns = weir_now_ns();
+    result->end_ns = weir_clock_ns();
     free(threads);
     if (num_threads == job->threads)
         return 0;

@@ -15,7 +15,7 @@
 
 #include <weir/clock.h>
 
-#include "../spin.h"
+#include "spin.h"
 #include "peers.h"
 
 namespace
@@ -33,7 +33,7 @@ class Source
     std::uint64_t next(oneapi::tbb::flow_control &control)
     {
         if (num_made_ == 0)
-            result_.start_ns = weir_now_ns();
+            result_.start_ns = weir_clock_ns();
         if (num_made_ == job_.num_items) {
             control.stop();
             return 0;
@@ -129,7 +129,7 @@ template <typename Run> int run_with_threads(const char *name, const engine_job 
         oneapi::tbb::task_arena arena(static_cast<int>(job->threads));
         std::uint64_t num_items = 0;
         arena.execute([&] { num_items = run(*job, *result); });
-        result->end_ns = weir_now_ns();
+        result->end_ns = weir_clock_ns();
         if (num_items == job->num_items)
             return 0;
         std::fprintf(stderr, "weir-bench: %s: %llu of %llu items came\n", name,

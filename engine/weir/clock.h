@@ -16,10 +16,10 @@ extern "C" {
 #define WEIR_FOREVER     INT64_C(-1) /* a timeout that never ends */
 
 /* Monotonic time. Any thread. */
-WEIR_API int64_t weir_now_ns(void);
+WEIR_API int64_t weir_clock_ns(void);
 
 /* Time since 1970-01-01 UTC. Any thread. */
-WEIR_API int64_t weir_unix_now_ns(void);
+WEIR_API int64_t weir_clock_unix_ns(void);
 
 #ifdef __cplusplus
 }

@@ -19,7 +19,7 @@ typedef enum weir_log_level {
 typedef void weir_log_function(void *self, weir_log_level level, const char *line);
 
 /* Takes the log over, for the whole process; NULL gives it back to stderr. Call before any pipeline runs. */
-WEIR_API void weir_log_to(weir_log_function *function, void *self);
+WEIR_API void weir_log_set_function(weir_log_function *function, void *self);
 
 /* Lines above this level are dropped. Any thread. */
 WEIR_API void weir_log_set_level(weir_log_level level);

@@ -37,7 +37,7 @@ typedef struct weir_run_info {
 
 /*
  * Where the consumer was in its job during a lap. A lap ends where a phase does, so each lap is in one phase: "startup"
- * until the first step is marked, then "loop", "finish" once the sources have ended, or what weir_mark_phase() said.
+ * until the first step is marked, then "loop", "finish" once the sources have ended, or what weir_pipeline_mark_phase() said.
  * "" is a lap that ended before any mark: start-up, if marks follow.
  */
 typedef struct weir_lap_place {

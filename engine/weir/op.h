@@ -24,10 +24,10 @@ typedef struct weir_task weir_task;
 typedef struct weir_op {
     const char *name; /* [A-Za-z0-9_.-]+, the stage's name unless its options give another */
 
-    /* Bytes of the options struct, which weir_pipe() copies; 0 = the pointer itself is passed on, and what it points
+    /* Bytes of the options struct, which weir_builder_pipe() copies; 0 = the pointer itself is passed on, and what it points
        to must outlive the pipeline. */
     size_t config_size;
-    /* Checks the copy and makes its own what the copy points to (strings). Called by weir_source() and weir_pipe().
+    /* Checks the copy and makes its own what the copy points to (strings). Called by weir_builder_source() and weir_builder_pipe().
        After a failure config_free is not called. Needs config_size. */
     int (*config_init)(void *config, weir_error *error);
     void (*config_free)(void *config);
@@ -76,7 +76,7 @@ WEIR_API uint64_t weir_task_seq(const weir_task *task);
 /* The stage's name in the statistics. Valid until the pipeline is freed. */
 WEIR_API const char *weir_task_stage(const weir_task *task);
 
-/* The options given to weir_source() or weir_pipe(), or their copy. */
+/* The options given to weir_builder_source() or weir_builder_pipe(), or their copy. */
 WEIR_API const void *weir_task_config(const weir_task *task);
 
 /*
@@ -87,7 +87,7 @@ WEIR_API int weir_task_fail(weir_task *task, int status, int library_code, const
 
 /*
  * Ends a task whose run() returned, or is about to return, WEIR_PENDING: exactly once, from any thread, also after
- * weir_stop(). status is WEIR_OK (then *out is moved into the pipeline), WEIR_SKIP or negative; weir_task_fail() may
+ * weir_pipeline_stop(). status is WEIR_OK (then *out is moved into the pipeline), WEIR_SKIP or negative; weir_task_fail() may
  * come before it on the same thread. Never blocks; the task must not be touched afterwards. A second call, where it can
  * be told from a first one, is logged as an error and does nothing but release its item.
  */
@@ -100,7 +100,7 @@ WEIR_API int weir_task_event(weir_task *task, const char *name, const char *deta
 /* How a task ended, for the end of a task hook. */
 typedef struct weir_task_end {
     int status;              /* WEIR_OK, WEIR_SKIP, WEIR_KEPT or negative */
-    int64_t start_ns;        /* weir_now_ns() when it first ran */
+    int64_t start_ns;        /* weir_clock_ns() when it first ran */
     int64_t run_ns;          /* time it ran; waiting for room between pieces (WEIR_MORE) is not counted */
     const weir_item *out;    /* the item it made (WEIR_OK), else NULL; not to be changed */
     const weir_error *error; /* NULL = no failure */

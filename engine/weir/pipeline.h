@@ -1,13 +1,13 @@
 /*
- * The pipeline: one source, any number of stages, one sink; built once, then drained with weir_next().
+ * The pipeline: one source, any number of stages, one sink; built once, then drained with weir_pipeline_next().
  *
  *     weir_builder *b = weir_builder_new();
- *     weir_source(b, &list_files, &(list_files_config){ .root = dir }, NULL);
- *     weir_pipe(b, &decode, NULL, &(weir_stage_options){ .concurrency = 10 });
- *     weir_sink(b, 3);
- *     if (weir_build(b, NULL, &p, &error) != WEIR_OK) …
- *     while ((rc = weir_next(p, &item, WEIR_FOREVER)) == WEIR_OK) { use(&item); weir_item_release(&item); }
- *     weir_free(p);
+ *     weir_builder_source(b, &list_files, &(list_files_config){ .root = dir }, NULL);
+ *     weir_builder_pipe(b, &decode, NULL, &(weir_stage_options){ .concurrency = 10 });
+ *     weir_builder_sink(b, 3);
+ *     if (weir_builder_build(b, NULL, &p, &error) != WEIR_OK) …
+ *     while ((rc = weir_pipeline_next(p, &item, WEIR_FOREVER)) == WEIR_OK) { use(&item); weir_item_release(&item); }
+ *     weir_pipeline_free(p);
  */
 #ifndef WEIR_PIPELINE_H
 #define WEIR_PIPELINE_H
@@ -79,7 +79,7 @@ typedef struct weir_stage_options {
 
 #define WEIR_ENDLESS UINT32_MAX
 
-/* Decides where items go; see weir_route(). */
+/* Decides where items go; see weir_builder_route(). */
 typedef struct weir_route_config {
     /* The number, below num_branches, of the branch for this item; another one fails the item. On a pool thread, several
        at once. */
@@ -114,45 +114,47 @@ typedef struct weir_pipeline_options {
 } weir_pipeline_options;
 
 /*
- * The builder collects; its first mistake is remembered, later calls do nothing, and weir_build() reports it with the
+ * The builder collects; its first mistake is remembered, later calls do nothing, and weir_builder_build() reports it with the
  * stage's name. weir_builder_new() may return NULL (out of memory), which every call accepts. One thread.
  */
 WEIR_API weir_builder *weir_builder_new(void);
-WEIR_API void weir_source(weir_builder *builder, const weir_op *op, const void *config,
-                          const weir_stage_options *options);
-WEIR_API void weir_pipe(weir_builder *builder, const weir_op *op, const void *config,
-                        const weir_stage_options *options);
+WEIR_API void weir_builder_source(weir_builder *builder, const weir_op *op, const void *config,
+                                  const weir_stage_options *options);
+WEIR_API void weir_builder_pipe(weir_builder *builder, const weir_op *op, const void *config,
+                                const weir_stage_options *options);
 
 /*
- * A route: `config->pick` decides for each item which branch it goes through. weir_branch() begins the next branch, the
- * calls up to the next one describe its stages (none: items pass), and weir_join() ends the last one and merges them:
+ * A route: `config->pick` decides for each item which branch it goes through. weir_builder_branch() begins the next branch, the
+ * calls up to the next one describe its stages (none: items pass), and weir_builder_join() ends the last one and merges them:
  *
- *     weir_route(b, &(weir_route_config){ .pick = by_size, .num_branches = 2 }, NULL);
- *         weir_branch(b);  weir_pipe(b, &decode_small, …);
- *         weir_branch(b);  weir_pipe(b, &decode_large, …);  weir_pipe(b, &shrink, …);
- *     weir_join(b, NULL);
+ *     weir_builder_route(b, &(weir_route_config){ .pick = by_size, .num_branches = 2 }, NULL);
+ *         weir_builder_branch(b);  weir_builder_pipe(b, &decode_small, …);
+ *         weir_builder_branch(b);  weir_builder_pipe(b, &decode_large, …);  weir_builder_pipe(b, &shrink, …);
+ *     weir_builder_join(b, NULL);
  *
  * Branches may hold routes. Behind the join items are in the order in which they arrive.
  */
-WEIR_API void weir_route(weir_builder *builder, const weir_route_config *config, const weir_stage_options *options);
-WEIR_API void weir_branch(weir_builder *builder);
-WEIR_API void weir_join(weir_builder *builder, const weir_stage_options *options);
+WEIR_API void weir_builder_route(weir_builder *builder, const weir_route_config *config,
+                                 const weir_stage_options *options);
+WEIR_API void weir_builder_branch(weir_builder *builder);
+WEIR_API void weir_builder_join(weir_builder *builder, const weir_stage_options *options);
 
 /*
- * Several sources: each further weir_source() begins a line of its own, with its own stages, and weir_merge() makes one
+ * Several sources: each further weir_builder_source() begins a line of its own, with its own stages, and weir_builder_merge() makes one
  * line of all that are open. config may be NULL.
  */
-WEIR_API void weir_merge(weir_builder *builder, const weir_merge_config *config, const weir_stage_options *options);
+WEIR_API void weir_builder_merge(weir_builder *builder, const weir_merge_config *config,
+                                 const weir_stage_options *options);
 
-WEIR_API void weir_sink(weir_builder *builder, uint32_t queue_items /* (0 = 3) */);
+WEIR_API void weir_builder_sink(weir_builder *builder, uint32_t queue_items /* (0 = 3) */);
 
 /*
  * Builds and starts. The builder is freed, whatever the result. On failure *pipeline is NULL, nothing runs, and
  * *error (may be NULL) says why. options may be NULL. A pipeline does not go through fork(): its threads stay with the
  * parent, and a child must not touch it.
  */
-WEIR_API int weir_build(weir_builder *builder, const weir_pipeline_options *options, weir_pipeline **pipeline,
-                        weir_error *error);
+WEIR_API int weir_builder_build(weir_builder *builder, const weir_pipeline_options *options, weir_pipeline **pipeline,
+                                weir_error *error);
 
 /* Frees a builder that is not to be built. NULL is fine. */
 WEIR_API void weir_builder_free(weir_builder *builder);
@@ -164,23 +166,23 @@ WEIR_API void weir_builder_free(weir_builder *builder);
  *   WEIR_EOF       all has been delivered; again and again
  *   WEIR_ETIMEDOUT nothing came within timeout_ns (0 = do not wait; WEIR_FOREVER)
  *   WEIR_EFAILED   the pipeline failed, and what had got past the failing stage has been delivered; again and again
- *   WEIR_ESTOPPED  weir_stop() was called; again and again
+ *   WEIR_ESTOPPED  weir_pipeline_stop() was called; again and again
  * Any thread; several may wait at once.
  */
-WEIR_API int weir_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout_ns);
+WEIR_API int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout_ns);
 
 /*
  * Asks everything to end: wakes what waits, starts no new task, turns weir_task_should_stop() true. Never waits.
  * Any thread (a task's or a hook's, too), any state, any number of times; not from a signal handler.
  */
-WEIR_API void weir_stop(weir_pipeline *pipeline);
+WEIR_API void weir_pipeline_stop(weir_pipeline *pipeline);
 
 /*
  * Stops, joins every thread, reports the last lap, releases every item that is left, frees. Nobody may be inside
  * another call on this pipeline. Not from one of its own threads (a task's, a hook's, an observer's): there it logs an
  * error, stops the pipeline and leaves it. NULL is fine.
  */
-WEIR_API void weir_free(weir_pipeline *pipeline);
+WEIR_API void weir_pipeline_free(weir_pipeline *pipeline);
 
 /* Why the pipeline failed. WEIR_OK and an all-zero *error if it did not. Any thread. */
 WEIR_API int weir_pipeline_error(weir_pipeline *pipeline, weir_error *error);
@@ -190,13 +192,13 @@ WEIR_API int weir_pipeline_error(weir_pipeline *pipeline, weir_error *error);
  * its label, our status and the library's code. WEIR_OK and an all-zero *error if it had none; WEIR_ENOTFOUND if there
  * is no such stage. Any thread.
  */
-WEIR_API int weir_stage_error(weir_pipeline *pipeline, const char *stage, weir_error *error);
+WEIR_API int weir_pipeline_stage_error(weir_pipeline *pipeline, const char *stage, weir_error *error);
 
 /*
  * Where every item went. At any moment, for a stage,
  *     taken + created = handed_on + skipped + failed + dropped + merged + in_flight
- * and for the pipeline, where `taken` is what the source made and `handed_on` what weir_next() delivered, the same.
- * After weir_stop() and the end of the last task in_flight is only what weir_free() still has to release; it counts
+ * and for the pipeline, where `taken` is what the source made and `handed_on` what weir_pipeline_next() delivered, the same.
+ * After weir_pipeline_stop() and the end of the last task in_flight is only what weir_pipeline_free() still has to release; it counts
  * them as dropped.
  */
 typedef struct weir_account {
@@ -210,7 +212,7 @@ typedef struct weir_account {
     uint64_t in_flight; /* in slots and, for the pipeline, in queues */
 } weir_account;
 
-/* stage: as for weir_stage_error(), NULL = the whole pipeline. WEIR_OK or WEIR_ENOTFOUND. Any thread. */
+/* stage: as for weir_pipeline_stage_error(), NULL = the whole pipeline. WEIR_OK or WEIR_ENOTFOUND. Any thread. */
 WEIR_API int weir_pipeline_account(weir_pipeline *pipeline, const char *stage, weir_account *account);
 
 /*
@@ -219,7 +221,7 @@ WEIR_API int weir_pipeline_account(weir_pipeline *pipeline, const char *stage, w
  * WEIR_OK; WEIR_ENOTFOUND; WEIR_EINVAL if it is 0 or beyond 65536; WEIR_EUNSUPPORTED for sources, merges, the sink and
  * stages that keep items from one task to the next (flush); WEIR_ENOMEM.
  */
-WEIR_API int weir_stage_set_concurrency(weir_pipeline *pipeline, const char *stage, uint32_t concurrency);
+WEIR_API int weir_pipeline_set_concurrency(weir_pipeline *pipeline, const char *stage, uint32_t concurrency);
 
 /* The graph as built, as text; *description is freed by the caller. WEIR_OK or WEIR_ENOMEM. Any thread. */
 WEIR_API int weir_pipeline_describe(weir_pipeline *pipeline, char **description);
@@ -278,8 +280,8 @@ WEIR_API int weir_pipeline_event(weir_pipeline *pipeline, const char *name, cons
  * its own marks "finish" where it has one. Any thread. WEIR_OK, or WEIR_EINVAL for a phase that is NULL, empty or too
  * long.
  */
-WEIR_API int weir_mark_step(weir_pipeline *pipeline, int64_t step);
-WEIR_API int weir_mark_phase(weir_pipeline *pipeline, const char *phase);
+WEIR_API int weir_pipeline_mark_step(weir_pipeline *pipeline, int64_t step);
+WEIR_API int weir_pipeline_mark_phase(weir_pipeline *pipeline, const char *phase);
 
 /* The CPUs this process may use: the smaller of its affinity mask and its cgroup's quota (rounded down), at least 1. */
 WEIR_API uint32_t weir_cpu_budget(void);

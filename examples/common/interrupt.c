@@ -1,5 +1,5 @@
 /*
- * One thread waits for the signals with sigwait(), so that what they cause runs as ordinary code: weir_stop() is not for
+ * One thread waits for the signals with sigwait(), so that what they cause runs as ordinary code: weir_pipeline_stop() is not for
  * signal handlers.
  */
 #include "interrupt.h"
@@ -20,7 +20,8 @@ static struct {
 
     pthread_mutex_t lock;
     /* guarded by lock */
-    weir_pipeline *pipeline; /* valid while it is here: interrupt_stops(NULL) waits for a weir_stop() under way */
+    weir_pipeline
+        *pipeline; /* valid while it is here: interrupt_stops(NULL) waits for a weir_pipeline_stop() under way */
     int received;
     bool ending;
 } watch = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -64,7 +65,7 @@ static void stop_or_die(int number)
     if (!second)
         watch.received = number;
     if (!second && watch.pipeline)
-        weir_stop(watch.pipeline);
+        weir_pipeline_stop(watch.pipeline);
     pthread_mutex_unlock(&watch.lock);
     if (second)
         die_of(number);
@@ -115,7 +116,7 @@ void interrupt_stops(weir_pipeline *pipeline)
     pthread_mutex_lock(&watch.lock);
     watch.pipeline = pipeline;
     if (pipeline && watch.received)
-        weir_stop(pipeline);
+        weir_pipeline_stop(pipeline);
     pthread_mutex_unlock(&watch.lock);
 }
 

@@ -16,7 +16,7 @@
  */
 int interrupt_start(void (*print)(const char *text));
 
-/* Which pipeline to stop; at once if the signal has already come. NULL = none: call it so before weir_free(). */
+/* Which pipeline to stop; at once if the signal has already come. NULL = none: call it so before weir_pipeline_free(). */
 void interrupt_stops(weir_pipeline *pipeline);
 
 /* Ends the watch. Returns the signal that came first, 0 = none. */

@@ -44,7 +44,7 @@ void terminal_start(bool with_status)
 {
     const char *kind = getenv("TERM");
     has_status = with_status && isatty(STDERR_FILENO) && kind && strcmp(kind, "dumb") != 0;
-    weir_log_to(write_log, NULL);
+    weir_log_set_function(write_log, NULL);
 }
 
 bool terminal_has_status(void)

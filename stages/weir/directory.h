@@ -44,13 +44,13 @@ typedef struct weir_directory_config {
                          place (default: as the file system gives them). Holds a folder's names in memory */
     bool flat;        /* only the root itself, not the folders in it */
 
-    /* Counted into by the source's thread (NULL = not wanted). Must outlive the pipeline; read it after weir_next()
-       has given WEIR_EOF or after weir_free(). */
+    /* Counted into by the source's thread (NULL = not wanted). Must outlive the pipeline; read it after weir_pipeline_next()
+       has given WEIR_EOF or after weir_pipeline_free(). */
     weir_directory_counts *counts;
 } weir_directory_config;
 
 /*
- * The source. weir_source() refuses, and weir_build() reports, a root that is missing or no folder (WEIR_ENOTFOUND),
+ * The source. weir_builder_source() refuses, and weir_builder_build() reports, a root that is missing or no folder (WEIR_ENOTFOUND),
  * not readable (WEIR_EACCESS) or not given (WEIR_EINVAL).
  */
 extern WEIR_API const weir_op weir_directory_source;

@@ -42,7 +42,7 @@ typedef struct weir_tar_config {
     uint64_t max_bytes; /* of one item (0 = 1 GiB) */
 } weir_tar_config;
 
-/* The stage. Where weir was built without libarchive, weir_pipe() refuses it with WEIR_EUNSUPPORTED. */
+/* The stage. Where weir was built without libarchive, weir_builder_pipe() refuses it with WEIR_EUNSUPPORTED. */
 extern WEIR_API const weir_op weir_tar_read;
 
 #ifdef __cplusplus

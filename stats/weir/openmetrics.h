@@ -3,9 +3,9 @@
  * in a file that is written anew with each lap, as node_exporter's textfile collector wants it:
  *
  *     weir_openmetrics_open("/var/lib/node_exporter/textfile/weir.prom", NULL, &file, &error);
- *     weir_build(b, &(weir_pipeline_options){ .observer = weir_openmetrics_observer(file) }, &p, &error);
+ *     weir_builder_build(b, &(weir_pipeline_options){ .observer = weir_openmetrics_observer(file) }, &p, &error);
  *     …
- *     weir_free(p);
+ *     weir_pipeline_free(p);
  *     weir_openmetrics_close(file, &error);
  *
  * Both tell the same: histograms of the tasks' and the queues' times, and sums that only ever rise; rates and averages

@@ -2,9 +2,9 @@
  * The SQLite writer: an observer that records runs in a database, on a thread of its own.
  *
  *     weir_sqlite_open("pipeline_stats.db", NULL, &writer, &error);
- *     weir_build(b, &(weir_pipeline_options){ .observer = weir_sqlite_observer(writer) }, &p, &error);
+ *     weir_builder_build(b, &(weir_pipeline_options){ .observer = weir_sqlite_observer(writer) }, &p, &error);
  *     …
- *     weir_free(p);
+ *     weir_pipeline_free(p);
  *     run_id = weir_sqlite_run_id(writer);
  *     if (weir_sqlite_close(writer, &error) != WEIR_OK) …   says how many entries are missing
  *

@@ -3,9 +3,9 @@
  * TensorBoard looks on:
  *
  *     weir_tensorboard_open("logs/loader", NULL, &log, &error);
- *     weir_build(b, &(weir_pipeline_options){ .observer = weir_tensorboard_observer(log) }, &p, &error);
+ *     weir_builder_build(b, &(weir_pipeline_options){ .observer = weir_tensorboard_observer(log) }, &p, &error);
  *     …
- *     weir_free(p);
+ *     weir_pipeline_free(p);
  *     weir_tensorboard_close(log, &error);
  *
  * Both hold the same: scalars and histograms named "<stage or queue>/<figure>" for each lap; what the run was, its

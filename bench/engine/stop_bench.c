@@ -1,0 +1,238 @@
+/*
+ * weir-bench stop: how long it takes from weir_pipeline_stop() until weir_pipeline_free() has returned, that is, until every thread has
+ * been joined and every item released, with all slots of a stage in one state. The operations do what op.h asks of long
+ * ones: they ask weir_task_should_stop() about every millisecond.
+ */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <weir/engine.h>
+
+#include "background_load.h"
+#include "bench.h"
+#include "bench_options.h"
+#include "measure.h"
+#include "report.h"
+#include "spin.h"
+
+enum { ITEM_BYTES = 4096 };
+
+typedef struct stop_settings {
+    uint32_t slots;
+    uint32_t runs;
+    const char *json_path;
+    uint64_t spins_per_ask; /* about a millisecond of a CPU's time */
+} stop_settings;
+
+/* A state for all slots to be in. */
+typedef struct stop_state {
+    const char *name;
+    const char *what;
+    const weir_op *source;
+    const weir_op *stage;
+    bool own_threads; /* the stage has one for each slot */
+    size_t count;     /* which number in its snapshot tells that a slot is in this state */
+} stop_state;
+
+static void sleep_ns(int64_t duration_ns)
+{
+    nanosleep(&(struct timespec){ .tv_nsec = (long)duration_ns }, NULL);
+}
+
+/* ---- operations --------------------------------------------------------------------------------------------- */
+
+/* An item that has something to release. */
+static int make_item(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)in;
+    out->data = malloc(ITEM_BYTES);
+    out->size_bytes = ITEM_BYTES;
+    out->release = free;
+    return out->data ? WEIR_OK : weir_task_fail(task, WEIR_ENOMEM, 0, "no memory for an item");
+}
+
+static int sleep_until_stopped(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)in;
+    (void)out;
+    while (!weir_task_should_stop(task))
+        sleep_ns(WEIR_MILLISECOND);
+    return WEIR_ESTOPPED;
+}
+
+static int compute_until_stopped(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)in;
+    (void)out;
+    const stop_settings *settings = weir_task_config(task);
+    while (!weir_task_should_stop(task))
+        bench_spin(settings->spins_per_ask);
+    return WEIR_ESTOPPED;
+}
+
+static int hand_on(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)task;
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static int stay_pending(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)in;
+    (void)out;
+    (void)task;
+    return WEIR_PENDING;
+}
+
+static void cancel_pending(void *worker, weir_task *task)
+{
+    (void)worker;
+    weir_task_complete(task, WEIR_ESTOPPED, NULL);
+}
+
+static const weir_op endless_source = { .name = "make", .run = make_item };
+static const weir_op silent_source = { .name = "wait", .run = sleep_until_stopped };
+static const weir_op compute_op = { .name = "slots", .run = compute_until_stopped };
+static const weir_op sleep_op = { .name = "slots", .run = sleep_until_stopped };
+static const weir_op hand_on_op = { .name = "slots", .run = hand_on };
+static const weir_op pending_op = { .name = "slots", .run = stay_pending, .cancel = cancel_pending };
+
+static const stop_state states[] = {
+    { "computing", "tasks that compute, each on a thread of its own", &endless_source, &compute_op, true,
+      offsetof(weir_stage_snapshot, running) },
+    { "sleeping", "tasks that sleep, each on a thread of its own", &endless_source, &sleep_op, true,
+      offsetof(weir_stage_snapshot, running) },
+    { "put", "results that wait for room", &endless_source, &hand_on_op, false,
+      offsetof(weir_stage_snapshot, waiting_out) },
+    { "get", "slots that wait for input", &silent_source, &hand_on_op, false,
+      offsetof(weir_stage_snapshot, waiting_in) },
+    { "pending", "pending tasks, completed when they are cancelled", &endless_source, &pending_op, false,
+      offsetof(weir_stage_snapshot, pending) },
+};
+
+enum { NUM_STATES = sizeof states / sizeof *states };
+
+/* ---- a run -------------------------------------------------------------------------------------------------- */
+
+static weir_pipeline *build(const stop_settings *settings, const stop_state *state)
+{
+    weir_pipeline *pipeline = NULL;
+    weir_error error = { 0 };
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, state->source, NULL, &(weir_stage_options){ .threads = 1 });
+    weir_builder_pipe(
+        builder, state->stage, settings,
+        &(weir_stage_options){ .concurrency = settings->slots, .threads = state->own_threads ? settings->slots : 0 });
+    weir_builder_sink(builder, 1);
+    weir_builder_build(builder, NULL, &pipeline, &error);
+    if (!pipeline)
+        fprintf(stderr, "weir-bench: %s\n", error.message);
+    return pipeline;
+}
+
+/* How many slots of the stage are in the state, and the source at work if it is to wait; 0 if memory is out. */
+static uint32_t count_slots(weir_pipeline *pipeline, const stop_state *state)
+{
+    weir_snapshot *snapshot;
+    uint32_t count = 0;
+    if (weir_pipeline_snapshot(pipeline, &snapshot) != WEIR_OK)
+        return 0;
+    if (state->source == &endless_source || snapshot->stages[0].running == 1)
+        memcpy(&count, (const char *)&snapshot->stages[1] + state->count, sizeof count);
+    weir_snapshot_free(snapshot);
+    return count;
+}
+
+static int wait_for_state(weir_pipeline *pipeline, const stop_settings *settings, const stop_state *state)
+{
+    int64_t end_ns = weir_clock_ns() + 30 * WEIR_SECOND;
+    uint32_t count;
+    while ((count = count_slots(pipeline, state)) < settings->slots) {
+        if (weir_clock_ns() > end_ns) {
+            fprintf(stderr, "weir-bench: after 30 s %" PRIu32 " of %" PRIu32 " slots are in the state '%s'\n", count,
+                    settings->slots, state->name);
+            return -1;
+        }
+        sleep_ns(WEIR_MILLISECOND);
+    }
+    return 0;
+}
+
+static int run_once(const stop_settings *settings, const stop_state *state, double *took_ms)
+{
+    weir_pipeline *pipeline = build(settings, state);
+    if (!pipeline)
+        return -1;
+    int rc = wait_for_state(pipeline, settings, state);
+    int64_t start_ns = weir_clock_ns();
+    weir_pipeline_stop(pipeline);
+    weir_pipeline_free(pipeline);
+    *took_ms = (double)(weir_clock_ns() - start_ns) / WEIR_MILLISECOND;
+    return rc;
+}
+
+static int run_all(const stop_settings *settings, double *took_ms)
+{
+    int rc = 0;
+    for (uint32_t run = 0; run < settings->runs && rc == 0; run++) {
+        for (int i = 0; i < NUM_STATES && rc == 0; i++)
+            rc = run_once(settings, &states[i], &took_ms[(uint32_t)i * settings->runs + run]);
+    }
+    return rc;
+}
+
+static int tell(const stop_settings *settings, const bench_others *start, double *took_ms)
+{
+    bench_report *report = bench_report_new();
+    bench_tell_others(report, start);
+    printf("\n%-12s%10s%10s%10s  %s\n", "state", "median ms", "min ms", "max ms", "what is stopped");
+    for (int i = 0; i < NUM_STATES; i++) {
+        bench_spread spread = bench_spread_of(&took_ms[(uint32_t)i * settings->runs], settings->runs);
+        printf("%-12s%10.2f%10.2f%10.2f  %s\n", states[i].name, spread.median, spread.min, spread.max,
+               states[i].what);
+        bench_report_row(report, "stop");
+        bench_report_text(report, "state", states[i].name);
+        bench_report_number(report, "slots", settings->slots);
+        bench_report_number(report, "runs", settings->runs);
+        bench_report_spread(report, "ms", spread);
+    }
+    return bench_report_end(report, settings->json_path) == 0 ? 0 : 1;
+}
+
+int bench_stop(int argc, char **argv)
+{
+    stop_settings settings = { .slots = 64, .runs = 100 };
+    const bench_option options[] = {
+        { "slots", "N", bench_read_count, &settings.slots, "of the stage (default 64)" },
+        { "runs", "N", bench_read_count, &settings.runs, "runs in each state, in turn (default 100)" },
+        BENCH_JSON_OPTION((void *)&settings.json_path),
+        { 0 },
+    };
+    bench_parsed parsed = bench_parse(argc, argv, options, "stop [OPTIONS]");
+    if (parsed != BENCH_RUN)
+        return parsed == BENCH_HELP_SHOWN ? 0 : 2;
+
+    settings.spins_per_ask = (uint64_t)(bench_spins_per_us() * 1000);
+    double *took_ms = calloc((size_t)settings.runs * NUM_STATES, sizeof *took_ms);
+    if (!took_ms) {
+        fprintf(stderr, "weir-bench: out of memory\n");
+        return 1;
+    }
+    printf("stop: %" PRIu32 " slots, from weir_pipeline_stop() until weir_pipeline_free() has returned, %" PRIu32
+           " runs in each state, in turn\n",
+           settings.slots, settings.runs);
+    bench_others start = bench_others_now();
+    int rc = run_all(&settings, took_ms) == 0 ? tell(&settings, &start, took_ms) : 1;
+    free(took_ms);
+    return rc;
+}

@@ -1,0 +1,85 @@
+/* The folder is listed as the stage's own source lists it. */
+#include "files.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <weir/engine.h>
+#include <weir/stages.h>
+
+int bench_files_add(bench_files *files, const char *path)
+{
+    if (files->num_paths == files->max_paths) {
+        size_t max_paths = files->max_paths ? files->max_paths * 2 : 256;
+        char **grown = realloc(files->paths, max_paths * sizeof *grown);
+        if (!grown)
+            goto fail;
+        files->paths = grown;
+        files->max_paths = max_paths;
+    }
+    char *copy = strdup(path);
+    if (!copy)
+        goto fail;
+    files->paths[files->num_paths++] = copy;
+    return 0;
+
+fail:
+    fprintf(stderr, "weir-bench: out of memory\n");
+    return -1;
+}
+
+void bench_files_free(bench_files *files)
+{
+    for (size_t i = 0; i < files->num_paths; i++)
+        free(files->paths[i]);
+    free(files->paths);
+    *files = (bench_files){ 0 };
+}
+
+static int check(const char *root, const char *glob)
+{
+    weir_error error = { 0 };
+    uint64_t num_files = 0;
+    weir_directory_config directory = { .root = root, .glob = glob };
+    int rc = root ? weir_directory_count(&directory, 1, &num_files, &error)
+                  : weir_error_set(&error, WEIR_EINVAL, 0, "--dataset-dir is needed");
+    if (rc == WEIR_OK && num_files == 0)
+        rc = weir_error_set(&error, WEIR_ENOTFOUND, 0, "no file named like %s below %s", glob, root);
+    if (rc != WEIR_OK)
+        fprintf(stderr, "weir-bench: %s\n", error.message);
+    return rc == WEIR_OK ? 0 : -1;
+}
+
+static int take_all(bench_files *files, weir_pipeline *pipeline)
+{
+    weir_item item;
+    int status;
+    int rc = 0;
+    while (rc == 0 && (status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) != WEIR_EOF) {
+        if (status != WEIR_OK) {
+            fprintf(stderr, "weir-bench: the folder cannot be listed: %s\n", weir_status_name(status));
+            return -1;
+        }
+        rc = bench_files_add(files, item.data);
+        weir_item_release(&item);
+    }
+    return rc;
+}
+
+int bench_files_find(bench_files *files, const char *root, const char *glob)
+{
+    if (check(root, glob) != 0)
+        return -1;
+    weir_pipeline *pipeline = NULL;
+    weir_error error = { 0 };
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &weir_directory_source, &(weir_directory_config){ .root = root, .glob = glob },
+                        NULL);
+    weir_builder_sink(builder, 0);
+    int rc = weir_builder_build(builder, NULL, &pipeline, &error) == WEIR_OK ? take_all(files, pipeline) : -1;
+    if (!pipeline)
+        fprintf(stderr, "weir-bench: %s\n", error.message);
+    weir_pipeline_free(pipeline);
+    return rc;
+}

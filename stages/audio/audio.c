@@ -1,0 +1,170 @@
+/* The audio decode stage: decoder and resampler joined for one file after the other. A worker belongs to one slot. */
+#include <weir/audio.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include <weir/clock.h>
+
+#include "decoder.h"
+#include "ffmpeg_log.h"
+#include "resampler.h"
+
+typedef struct audio_worker {
+    weir_decoder decoder;
+    weir_resampler resampler;
+    weir_ffmpeg_log log;
+    weir_task *task; /* the one that runs */
+} audio_worker;
+
+static int audio_config_init(void *config, weir_error *error)
+{
+    enum { MAX_RATE_HZ = 1 << 22 };
+    weir_audio_config *audio = config;
+    if (audio->sample_rate > MAX_RATE_HZ)
+        return weir_error_set(error, WEIR_EINVAL, 0, "sample_rate %" PRIu32 " is too large: at most %d Hz",
+                              audio->sample_rate, MAX_RATE_HZ);
+    if (audio->channels > WEIR_RESAMPLER_MAX_CHANNELS)
+        return weir_error_set(error, WEIR_EINVAL, 0, "%" PRIu32 " channels are too many: at most %d", audio->channels,
+                              WEIR_RESAMPLER_MAX_CHANNELS);
+    if ((unsigned)audio->input > WEIR_INPUT_BYTES)
+        return weir_error_set(error, WEIR_EINVAL, 0, "input %d is none of WEIR_INPUT_…", (int)audio->input);
+    if (audio->io_timeout_ns == 0)
+        audio->io_timeout_ns = WEIR_INPUT_TIMEOUT_NS;
+    if (audio->max_bytes == 0)
+        audio->max_bytes = UINT64_C(8) << 30;
+    weir_ffmpeg_log_install();
+    return WEIR_OK;
+}
+
+static bool task_should_stop(void *self)
+{
+    const audio_worker *worker = self;
+    return weir_task_should_stop(worker->task);
+}
+
+static int audio_worker_init(void *self, const void *config, weir_task *task)
+{
+    enum { PROBE_MAX_PIXELS = 1 << 26 }; /* of a video stream beside it */
+    audio_worker *worker = self;
+    const weir_audio_config *audio = config;
+    worker->decoder = (weir_decoder){
+        .should_stop = task_should_stop,
+        .self = worker,
+        .max_pixels = PROBE_MAX_PIXELS,
+        .media = AVMEDIA_TYPE_AUDIO,
+        .input.timeout_ns = audio->io_timeout_ns,
+    };
+    if (weir_decoder_init(&worker->decoder) != WEIR_OK) {
+        weir_decoder_free(&worker->decoder);
+        return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
+    }
+    return WEIR_OK;
+}
+
+static void audio_worker_free(void *self)
+{
+    audio_worker *worker = self;
+    weir_resampler_abort(&worker->resampler);
+    weir_decoder_free(&worker->decoder);
+}
+
+static int begin_result(audio_worker *worker, const weir_audio_config *config, weir_error *error)
+{
+    const weir_decoder *decoder = &worker->decoder;
+    const AVFrame *frame = decoder->frame;
+    int rc = weir_resampler_begin(&worker->resampler, config, frame, error);
+    if (rc != WEIR_OK)
+        return rc;
+    const AVRational nanosecond = { 1, 1000000000 };
+    int64_t pts = frame->best_effort_timestamp;
+    weir_audio *audio = worker->resampler.audio;
+    audio->start_ns = pts == AV_NOPTS_VALUE ? INT64_MIN : av_rescale_q(pts, decoder->stream->time_base, nanosecond);
+    snprintf(audio->codec, sizeof audio->codec, "%s", avcodec_get_name(decoder->codec->codec_id));
+    return WEIR_OK;
+}
+
+static int add_frame(audio_worker *worker, const weir_audio_config *config, weir_error *error)
+{
+    int64_t start_ns = weir_clock_ns();
+    int rc = worker->resampler.audio ? WEIR_OK : begin_result(worker, config, error);
+    if (rc == WEIR_OK)
+        rc = weir_resampler_add(&worker->resampler, worker->decoder.frame, error);
+    worker->decoder.cost.scale_ns += weir_clock_ns() - start_ns;
+    return rc;
+}
+
+static int fail_without_samples(const weir_decoder *decoder, weir_error *error)
+{
+    char what[96];
+    snprintf(what, sizeof what, "nothing could be decoded, %" PRIu64 " damaged packet(s)", decoder->num_errors);
+    if (decoder->first_averror)
+        return weir_ffmpeg_error(error, decoder->first_averror, what);
+    return weir_error_set(error, WEIR_EDATA, AVERROR_EOF, "no samples in it: the audio stream is empty or cut off");
+}
+
+bool weir_audio_cost(const weir_item *out, weir_item_cost *cost)
+{
+    const weir_audio *audio = out->data;
+    if (out->release != weir_audio_free) /* another stage's */
+        return false;
+    *cost = audio->cost;
+    return true;
+}
+
+/* All samples of one file. */
+static int decode_file(audio_worker *worker, const char *path, weir_audio **audio, weir_error *error)
+{
+    const weir_audio_config *config = weir_task_config(worker->task);
+    weir_decoder *decoder = &worker->decoder;
+    weir_resampler *resampler = &worker->resampler;
+    decoder->cost = (weir_item_cost){ 0 };
+    int rc = weir_decoder_open(decoder, path, error);
+    while (rc == WEIR_OK) {
+        rc = weir_decoder_next(decoder, error);
+        if (rc == WEIR_OK)
+            rc = add_frame(worker, config, error);
+    }
+    if (rc == WEIR_EOF)
+        rc = resampler->audio ? weir_resampler_end(resampler, audio, error) : fail_without_samples(decoder, error);
+    if (rc == WEIR_OK) {
+        (*audio)->num_errors = decoder->num_errors;
+        (*audio)->cost = decoder->cost;
+    }
+    weir_resampler_abort(resampler);
+    weir_decoder_close(decoder);
+    return rc;
+}
+
+static int audio_run(void *self, weir_item *in, weir_item *out, weir_task *task)
+{
+    audio_worker *worker = self;
+    const weir_audio_config *config = weir_task_config(task);
+    const char *path = weir_input_choose(&worker->decoder.input, config->input, in->data);
+    const char *label = weir_task_label(task);
+    weir_audio *audio = NULL;
+    weir_error error = { 0 };
+    if (!path)
+        return weir_task_fail(task, WEIR_EINVAL, 0, "the item has no data: neither a path nor bytes");
+
+    worker->task = task;
+    weir_ffmpeg_log_begin(&worker->log, label[0] ? label : path);
+    int rc = decode_file(worker, path, &audio, &error);
+    weir_ffmpeg_log_end();
+    if (rc != WEIR_OK)
+        return weir_task_fail(task, rc, error.library_code, "%s", error.message);
+
+    weir_input_take_sidecars(config->input, in->data, &audio->sidecars, &audio->memory_bytes);
+    *out = (weir_item){ .data = audio, .release = weir_audio_free, .size_bytes = audio->memory_bytes };
+    return WEIR_OK;
+}
+
+const weir_op weir_audio_decode = {
+    .name = "audio",
+    .config_size = sizeof(weir_audio_config),
+    .config_init = audio_config_init,
+    .worker_size = sizeof(audio_worker),
+    .worker_init = audio_worker_init,
+    .run = audio_run,
+    .worker_free = audio_worker_free,
+};

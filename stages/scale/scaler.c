@@ -1,0 +1,342 @@
+/* Fitting, placing, padding, and the choice of who scales. */
+#include "scaler.h"
+
+#include <libavutil/mathematics.h>
+#include <libavutil/pixdesc.h>
+#include <math.h>
+#include <string.h>
+
+#include "scale_kernels.h"
+
+static int clamp_pixels(int64_t pixels)
+{
+    return pixels < 1 ? 1 : pixels > INT16_MAX ? INT16_MAX : (int)pixels;
+}
+
+weir_fit weir_scaler_fit(weir_resize resize, int source_width, int source_height, int width, int height)
+{
+    int kept_width = clamp_pixels(av_rescale(height, source_width, source_height));
+    int kept_height = clamp_pixels(av_rescale(width, source_height, source_width));
+    weir_fit fit = { .width = width, .height = height };
+    switch (resize) {
+    case WEIR_RESIZE_STRETCH: break;
+    case WEIR_RESIZE_PAD:
+        fit.width = FFMIN(kept_width, width);
+        fit.height = FFMIN(kept_height, height);
+        break;
+    case WEIR_RESIZE_CROP:
+        fit.width = FFMAX(kept_width, width);
+        fit.height = FFMAX(kept_height, height);
+        break;
+    }
+    /* FFmpeg's pad filter rounds a half down, its crop filter to the even side. */
+    fit.x = fit.width <= width ? (width - fit.width) / 2 : -(int)lrint((fit.width - width) / 2.0);
+    fit.y = fit.height <= height ? (height - fit.height) / 2 : -(int)lrint((fit.height - height) / 2.0);
+    return fit;
+}
+
+bool weir_format_is_yuv(int format)
+{
+    const AVPixFmtDescriptor *descriptor = av_pix_fmt_desc_get(format);
+    return !(descriptor->flags & (AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_PAL)) && descriptor->nb_components >= 3;
+}
+
+static bool is_gray(int format)
+{
+    const AVPixFmtDescriptor *descriptor = av_pix_fmt_desc_get(format);
+    return !(descriptor->flags & (AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_PAL)) && descriptor->nb_components <= 2;
+}
+
+static bool is_native_endian(const AVPixFmtDescriptor *descriptor)
+{
+    const uint16_t one = 1;
+    bool cpu_is_big = *(const uint8_t *)&one == 0;
+    return cpu_is_big == ((descriptor->flags & AV_PIX_FMT_FLAG_BE) != 0);
+}
+
+bool weir_format_is_plain(int format)
+{
+    const AVPixFmtDescriptor *descriptor = av_pix_fmt_desc_get(format);
+    const uint64_t unwanted = AV_PIX_FMT_FLAG_PAL | AV_PIX_FMT_FLAG_BITSTREAM | AV_PIX_FMT_FLAG_HWACCEL |
+                              AV_PIX_FMT_FLAG_ALPHA | AV_PIX_FMT_FLAG_BAYER | AV_PIX_FMT_FLAG_FLOAT;
+    const AVComponentDescriptor *component = descriptor->comp;
+    int sample_bytes = component->depth > 8 ? 2 : 1;
+    bool is_native = sample_bytes == 1 || is_native_endian(descriptor);
+    if ((descriptor->flags & unwanted) || !is_native || component->depth < 8 || component->depth > 16)
+        return false;
+    for (int i = 0; i < descriptor->nb_components; i++) {
+        const AVComponentDescriptor *c = &component[i];
+        bool is_alone = c->step == sample_bytes && c->offset == 0 && c->shift == 0 && c->depth == component->depth;
+        if (!is_alone)
+            return false;
+    }
+    return descriptor->nb_components == 1 || descriptor->nb_components == 3;
+}
+
+bool weir_scaling_is_full_range(const weir_scaling *scaling)
+{
+    if (!weir_format_is_yuv(scaling->source_format) && !is_gray(scaling->source_format))
+        return false; /* RGB is made BT.601 of limited range */
+    switch (scaling->source_format) {
+    case AV_PIX_FMT_YUVJ411P:
+    case AV_PIX_FMT_YUVJ420P:
+    case AV_PIX_FMT_YUVJ422P:
+    case AV_PIX_FMT_YUVJ440P:
+    case AV_PIX_FMT_YUVJ444P: return scaling->source_range != AVCOL_RANGE_MPEG;
+    default: break;
+    }
+    if (scaling->source_range == AVCOL_RANGE_UNSPECIFIED)
+        return is_gray(scaling->source_format);
+    return scaling->source_range == AVCOL_RANGE_JPEG;
+}
+
+/* ---- the planes of the result ------------------------------------------------------------------------------- */
+
+static int half_of(int pixels)
+{
+    return (pixels + 1) / 2;
+}
+
+size_t weir_scaler_picture_bytes(weir_pixel pixel, uint32_t width, uint32_t height)
+{
+    size_t num_pixels = (size_t)width * height;
+    switch (pixel) {
+    case WEIR_PIXEL_GRAY8: return num_pixels;
+    case WEIR_PIXEL_YUV420P: return num_pixels + 2 * ((size_t)width / 2 + width % 2) * (height / 2 + height % 2);
+    case WEIR_PIXEL_RGB24: break;
+    }
+    return num_pixels * 3;
+}
+
+/* A rectangle of one plane of the result. */
+typedef struct plane {
+    uint8_t *data;
+    int stride;
+    int pixel_bytes;
+    int width;
+    int height;
+    int shift; /* chroma: log2 of how many pixels of the picture each way make one of the plane's */
+    uint8_t black;
+} plane;
+
+static int num_planes(const weir_scaler *scaler)
+{
+    bool is_single = scaler->pixel == WEIR_PIXEL_GRAY8 ||
+                     (scaler->pixel == WEIR_PIXEL_RGB24 && scaler->layout == WEIR_LAYOUT_NHWC);
+    return is_single ? 1 : 3;
+}
+
+static plane plane_of(const weir_scaler *scaler, uint8_t *out, int index)
+{
+    plane p = { .data = out, .pixel_bytes = 1, .width = scaler->width, .height = scaler->height };
+    size_t num_pixels = (size_t)scaler->width * (size_t)scaler->height;
+    if (scaler->pixel == WEIR_PIXEL_YUV420P && index > 0) {
+        p.shift = 1;
+        p.black = 128;
+        p.width = half_of(p.width);
+        p.height = half_of(p.height);
+        p.data += num_pixels + (size_t)(index - 1) * (size_t)p.width * (size_t)p.height;
+    } else if (scaler->pixel == WEIR_PIXEL_YUV420P) {
+        p.black = weir_scaling_is_full_range(&scaler->scaling) ? 0 : 16;
+    } else {
+        p.pixel_bytes = num_planes(scaler) == 1 && scaler->pixel == WEIR_PIXEL_RGB24 ? 3 : 1;
+        p.data += (size_t)index * num_pixels;
+    }
+    p.stride = p.width * p.pixel_bytes;
+    return p;
+}
+
+/* Where in the result the window goes. */
+static weir_planes window_of(const weir_scaler *scaler, uint8_t *out)
+{
+    weir_planes planes = { 0 };
+    for (int i = 0; i < num_planes(scaler); i++) {
+        plane p = plane_of(scaler, out, i);
+        ptrdiff_t x = FFMAX(scaler->fit.x, 0) >> p.shift;
+        ptrdiff_t y = FFMAX(scaler->fit.y, 0) >> p.shift;
+        planes.data[i] = p.data + y * p.stride + x * p.pixel_bytes;
+        planes.stride[i] = p.stride;
+    }
+    return planes;
+}
+
+/* Blackens of one plane what the picture leaves free. */
+static void pad_plane(const plane *p, const weir_fit *fit)
+{
+    int x = fit->x >> p->shift;
+    int y = fit->y >> p->shift;
+    int right = x + (p->shift ? half_of(fit->width) : fit->width);
+    int bottom = y + (p->shift ? half_of(fit->height) : fit->height);
+    size_t stride = (size_t)p->stride;
+    memset(p->data, p->black, (size_t)y * stride);
+    memset(p->data + (size_t)bottom * stride, p->black, (size_t)(p->height - bottom) * stride);
+    if (x == 0 && right == p->width)
+        return;
+    for (int row = y; row < bottom; row++) {
+        uint8_t *pixels = p->data + (size_t)row * stride;
+        memset(pixels, p->black, (size_t)(x * p->pixel_bytes));
+        memset(pixels + right * p->pixel_bytes, p->black, (size_t)((p->width - right) * p->pixel_bytes));
+    }
+}
+
+/* After scaling, as swscale may have written a little beyond the picture. */
+static void pad(const weir_scaler *scaler, uint8_t *out)
+{
+    for (int i = 0; i < num_planes(scaler); i++) {
+        plane p = plane_of(scaler, out, i);
+        pad_plane(&p, &scaler->fit);
+    }
+}
+
+/* ---- who scales --------------------------------------------------------------------------------------------- */
+
+static const weir_scaler_op *const ops[] = {
+    &weir_scaler_exact,
+    &weir_scaler_fast,
+#ifdef WEIR_HAVE_ZIMG
+    &weir_scaler_zimg,
+#endif
+};
+
+static const weir_scaler_op *op_of(weir_scaler_kind kind)
+{
+    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
+        if (ops[i]->kind == kind)
+            return ops[i];
+    }
+    return NULL;
+}
+
+int weir_scaler_check(const weir_video_config *video, weir_error *error)
+{
+    if ((unsigned)video->pixel > WEIR_PIXEL_YUV420P)
+        return weir_error_set(error, WEIR_EINVAL, 0, "pixel %d is none of WEIR_PIXEL_…", (int)video->pixel);
+    if ((unsigned)video->layout > WEIR_LAYOUT_NCHW)
+        return weir_error_set(error, WEIR_EINVAL, 0, "layout %d is none of WEIR_LAYOUT_…", (int)video->layout);
+    if ((unsigned)video->scaler > WEIR_SCALER_FAST)
+        return weir_error_set(error, WEIR_EINVAL, 0, "scaler %d is none of WEIR_SCALER_…", (int)video->scaler);
+    if (video->scaler != WEIR_SCALER_DEFAULT && !op_of(video->scaler))
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                              "this build of weir is without zimg: build it where zimg is installed (Debian: "
+                              "libzimg-dev), or choose another scaler");
+    return WEIR_OK;
+}
+
+/*
+ * The cheapest that is at least as faithful as FFmpeg's own, measured on x86-64: ours for pictures that become smaller, or
+ * else zimg; and swscale where there is nothing to scale, as it has loops of its own for that, or where neither is at
+ * hand.
+ */
+static weir_scaler_kind default_kind(const weir_scaling *scaling)
+{
+    bool is_scaled = scaling->width != scaling->source_width || scaling->height != scaling->source_height;
+    bool has_zimg = op_of(WEIR_SCALER_ZIMG) && op_of(WEIR_SCALER_ZIMG)->knows(scaling);
+    bool is_much_smaller =
+        (int64_t)scaling->width * scaling->height * 4 <= (int64_t)scaling->source_width * scaling->source_height * 3;
+    bool is_fast = weir_kernels_best() != &weir_kernels_c && weir_scaler_fast.knows(scaling);
+    if (!is_scaled)
+        return WEIR_SCALER_EXACT;
+    if (is_fast && (is_much_smaller || !has_zimg))
+        return WEIR_SCALER_FAST;
+    return has_zimg ? WEIR_SCALER_ZIMG : WEIR_SCALER_EXACT;
+}
+
+static const weir_scaler_op *choose(weir_scaler_kind kind, const weir_scaling *scaling)
+{
+    const weir_scaler_op *op = op_of(kind == WEIR_SCALER_DEFAULT ? default_kind(scaling) : kind);
+    return op && op->knows(scaling) ? op : &weir_scaler_exact;
+}
+
+void weir_scaler_describe(const weir_scaler *scaler, weir_frames *frames)
+{
+    frames->scaler = scaler->op->kind;
+    frames->matrix = scaler->scaling.source_colorspace;
+    frames->full_range = weir_scaling_is_full_range(&scaler->scaling);
+}
+
+void weir_scaler_set(weir_scaler *scaler, const weir_video_config *video, int width, int height)
+{
+    if (scaler->width == width && scaler->height == height)
+        return;
+    weir_scaler_reset(scaler);
+    scaler->width = width;
+    scaler->height = height;
+    scaler->resize = video->resize;
+    scaler->pixel = video->pixel;
+    scaler->layout = video->layout;
+    scaler->kind = video->scaler;
+}
+
+void weir_scaler_reset(weir_scaler *scaler)
+{
+    if (scaler->op)
+        scaler->op->close(scaler->state);
+    scaler->op = NULL;
+    scaler->state = NULL;
+}
+
+static weir_fit fit_of(const weir_scaler *scaler, const AVFrame *in)
+{
+    weir_fit fit = weir_scaler_fit(scaler->resize, in->width, in->height, scaler->width, scaler->height);
+    if (scaler->pixel == WEIR_PIXEL_YUV420P) { /* a chroma sample is not to be cut in two */
+        fit.x = fit.x >= 0 ? fit.x & ~1 : -(-fit.x & ~1);
+        fit.y = fit.y >= 0 ? fit.y & ~1 : -(-fit.y & ~1);
+    }
+    return fit;
+}
+
+static weir_scaling scaling_of(const weir_scaler *scaler, const AVFrame *in, const weir_fit *fit)
+{
+    return (weir_scaling){
+        .source_width = in->width,
+        .source_height = in->height,
+        .source_format = in->format,
+        .source_colorspace = (int)in->colorspace,
+        .source_range = (int)in->color_range,
+        .width = fit->width,
+        .height = fit->height,
+        .window_x = FFMAX(-fit->x, 0),
+        .window_y = FFMAX(-fit->y, 0),
+        .window_width = FFMIN(fit->width, scaler->width),
+        .window_height = FFMIN(fit->height, scaler->height),
+        .pixel = scaler->pixel,
+        .layout = scaler->layout,
+    };
+}
+
+/* Makes ready for pictures like this one, if the last one was not. */
+static int prepare(weir_scaler *scaler, const AVFrame *in, weir_error *error)
+{
+    weir_fit fit = fit_of(scaler, in);
+    weir_scaling scaling = scaling_of(scaler, in, &fit);
+    if (scaler->op && memcmp(&scaling, &scaler->scaling, sizeof scaling) == 0)
+        return WEIR_OK;
+
+    weir_scaler_reset(scaler);
+    const weir_scaler_op *op = choose(scaler->kind, &scaling);
+    weir_error refusal = { 0 };
+    int rc = op->open(&scaler->state, &scaling, &refusal);
+    if (rc == WEIR_EUNSUPPORTED && op != &weir_scaler_exact) {
+        op = &weir_scaler_exact;
+        refusal = (weir_error){ 0 };
+        rc = op->open(&scaler->state, &scaling, &refusal);
+    }
+    if (rc != WEIR_OK)
+        return weir_error_set(error, rc, refusal.library_code, "%s", refusal.message);
+    scaler->op = op;
+    scaler->scaling = scaling;
+    scaler->fit = fit;
+    return WEIR_OK;
+}
+
+int weir_scaler_run(weir_scaler *scaler, const AVFrame *in, uint8_t *out, weir_error *error)
+{
+    int rc = prepare(scaler, in, error);
+    if (rc != WEIR_OK)
+        return rc;
+    weir_planes planes = window_of(scaler, out);
+    rc = scaler->op->run(scaler->state, in, &planes, error);
+    if (rc == WEIR_OK && scaler->resize == WEIR_RESIZE_PAD)
+        pad(scaler, out);
+    return rc;
+}

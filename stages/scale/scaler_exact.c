@@ -1,0 +1,224 @@
+/*
+ * swscale, set up as FFmpeg's scale filter sets it up (libavfilter/vf_scale.c), so that the bytes are the same: colour
+ * matrix and ranges. What that filter does has changed with FFmpeg's versions; so does this. Chroma siting is left
+ * alone: for whole pictures the filter sets what is swscale's default.
+ *
+ * What it makes is, byte for byte, what the filter chain
+ *     pad:     scale=W:H:flags=bicubic:force_original_aspect_ratio=decrease,pad=W:H:(ow-iw)/2:(oh-ih)/2,format=rgb24
+ *     stretch: scale=W:H:flags=bicubic,format=rgb24
+ *     crop:    scale=W:H:flags=bicubic:force_original_aspect_ratio=increase,crop=W:H,format=rgb24
+ * makes of it, with the FFmpeg that weir is built with.
+ */
+#include "scaler.h"
+
+#include <libavutil/imgutils.h>
+#include <libavutil/mem.h>
+#include <libavutil/opt.h>
+#include <libavutil/pixdesc.h>
+#include <libswscale/swscale.h>
+#include <string.h>
+
+#include "ffmpeg_log.h"
+#include "pixel_rows.h"
+
+typedef struct exact {
+    weir_scaling scaling;
+    struct SwsContext *sws;
+    /* The whole picture, where swscale cannot write to the result itself; all NULL = it can. */
+    uint8_t *spare[4];
+    int spare_stride[4];
+} exact;
+
+static bool exact_knows(const weir_scaling *scaling)
+{
+    (void)scaling;
+    return true; /* or nobody does; swscale will say so */
+}
+
+static enum AVPixelFormat result_format(const weir_scaling *scaling)
+{
+    switch (scaling->pixel) {
+    case WEIR_PIXEL_GRAY8: return AV_PIX_FMT_GRAY8;
+    case WEIR_PIXEL_YUV420P: return AV_PIX_FMT_YUV420P;
+    case WEIR_PIXEL_RGB24: break;
+    }
+    return AV_PIX_FMT_RGB24;
+}
+
+/* Can swscale write rows of that many pixels to the result itself? Only if a row is whole vectors. */
+static bool can_write_directly(const weir_scaling *scaling, const weir_planes *out)
+{
+    enum { VECTOR_PIXELS = 16 };
+    bool is_whole = scaling->window_width == scaling->width && scaling->window_height == scaling->height;
+    return is_whole && scaling->pixel == WEIR_PIXEL_RGB24 && scaling->layout == WEIR_LAYOUT_NHWC &&
+           out->stride[0] % (VECTOR_PIXELS * 3) == 0;
+}
+
+/* The coefficients of a colour matrix; those of an unspecified one are BT.601's. */
+static const int *matrix_of(int colorspace)
+{
+#if LIBSWSCALE_VERSION_MAJOR < 8
+    bool is_known = colorspace >= 1 && colorspace <= 10 && colorspace != AVCOL_SPC_YCGCO;
+    return sws_getCoefficients(is_known ? colorspace : AVCOL_SPC_BT470BG);
+#else
+    return sws_getCoefficients(colorspace);
+#endif
+}
+
+/* Colour matrix and range: the picture's own where it tells them. YUV planes keep both. */
+static void set_colours(const exact *self)
+{
+    const weir_scaling *scaling = &self->scaling;
+    int *unused_matrix;
+    int *unused_out_matrix;
+    int in_full, out_full, brightness, contrast, saturation;
+    if (sws_getColorspaceDetails(self->sws, &unused_matrix, &in_full, &unused_out_matrix, &out_full, &brightness,
+                                 &contrast, &saturation) < 0)
+        return; /* nothing to convert: RGB already */
+    const int *matrix = matrix_of(scaling->source_colorspace);
+    if (scaling->source_range != AVCOL_RANGE_UNSPECIFIED)
+        in_full = scaling->source_range == AVCOL_RANGE_JPEG;
+    if (scaling->pixel == WEIR_PIXEL_YUV420P)
+        out_full = weir_scaling_is_full_range(scaling);
+    sws_setColorspaceDetails(self->sws, matrix, in_full, matrix, out_full, brightness, contrast, saturation);
+}
+
+static void exact_close(void *state)
+{
+    exact *self = state;
+    sws_freeContext(self->sws);
+    av_freep(&self->spare[0]);
+    av_free(self);
+}
+
+static int fail_format(enum AVPixelFormat format, weir_error *error)
+{
+    const char *name = av_get_pix_fmt_name(format);
+    return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "FFmpeg cannot scale pictures of the format %s",
+                          name ? name : "unknown");
+}
+
+static int set_up(const exact *self, weir_error *error)
+{
+    const weir_scaling *scaling = &self->scaling;
+    struct SwsContext *sws = self->sws;
+    if (!sws_isSupportedInput(scaling->source_format))
+        return fail_format(scaling->source_format, error);
+    av_opt_set_int(sws, "srcw", scaling->source_width, 0);
+    av_opt_set_int(sws, "srch", scaling->source_height, 0);
+    av_opt_set_int(sws, "src_format", scaling->source_format, 0);
+    av_opt_set_int(sws, "dstw", scaling->width, 0);
+    av_opt_set_int(sws, "dsth", scaling->height, 0);
+    av_opt_set_int(sws, "dst_format", result_format(scaling), 0);
+    av_opt_set_int(sws, "sws_flags", SWS_BICUBIC, 0);
+    if (scaling->pixel == WEIR_PIXEL_YUV420P) { /* known before, so that nothing is set up for converting ranges */
+        av_opt_set_int(sws, "src_range", weir_scaling_is_full_range(scaling), 0);
+        av_opt_set_int(sws, "dst_range", weir_scaling_is_full_range(scaling), 0);
+    }
+    int rc = sws_init_context(sws, NULL, NULL);
+    if (rc < 0)
+        return weir_ffmpeg_error(error, rc, "cannot scale this kind of picture");
+    set_colours(self);
+    return WEIR_OK;
+}
+
+static int exact_open(void **state, const weir_scaling *scaling, weir_error *error)
+{
+    int rc = WEIR_ENOMEM;
+    exact *self = av_mallocz(sizeof *self);
+    if (!self)
+        return weir_error_set(error, rc, 0, "out of memory");
+    self->scaling = *scaling;
+    self->sws = sws_alloc_context();
+    rc = self->sws ? set_up(self, error) : weir_error_set(error, rc, 0, "out of memory");
+    if (rc != WEIR_OK) {
+        exact_close(self);
+        return rc;
+    }
+    *state = self;
+    return WEIR_OK;
+}
+
+/* Rows as long as FFmpeg's own frames have them: some of swscale's loops go by the row's length. */
+static int make_spare(exact *self, weir_error *error)
+{
+    enum { ROW_PIXELS = 64 };
+    const weir_scaling *scaling = &self->scaling;
+    if (self->spare[0])
+        return WEIR_OK;
+    int row_pixels = FFALIGN(scaling->width, ROW_PIXELS);
+    if (av_image_alloc(self->spare, self->spare_stride, row_pixels, scaling->height + 1, result_format(scaling),
+                       WEIR_SCALER_SLACK_BYTES) < 0)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    return WEIR_OK;
+}
+
+/* Hands on the part of the spare picture that the result shows. */
+static void copy_window(const exact *self, const weir_planes *out)
+{
+    const weir_scaling *scaling = &self->scaling;
+    bool is_packed = scaling->pixel == WEIR_PIXEL_RGB24;
+    for (int i = 0; i < 3 && self->spare[i]; i++) {
+        int shift = i > 0;
+        const uint8_t *from = self->spare[i] + (ptrdiff_t)(scaling->window_y >> shift) * self->spare_stride[i];
+        from += (scaling->window_x >> shift) * (is_packed ? 3 : 1);
+        int width = (scaling->window_width + shift) >> shift;
+        for (int row = 0; row < (scaling->window_height + shift) >> shift; row++) {
+            uint8_t *to = out->data[i] + (ptrdiff_t)row * out->stride[i];
+            if (is_packed && scaling->layout == WEIR_LAYOUT_NCHW)
+                weir_rows_split(from, to, out->data[1] + (ptrdiff_t)row * out->stride[1],
+                                out->data[2] + (ptrdiff_t)row * out->stride[2], width);
+            else
+                memcpy(to, from, (size_t)width * (is_packed ? 3 : 1));
+            from += self->spare_stride[i];
+        }
+    }
+}
+
+/* Is the result what the decoder gave? */
+static bool is_plain_copy(const weir_scaling *scaling)
+{
+    bool is_same_size = scaling->width == scaling->source_width && scaling->height == scaling->source_height;
+    bool is_same_format =
+        scaling->source_format == AV_PIX_FMT_YUV420P || scaling->source_format == AV_PIX_FMT_YUVJ420P;
+    return scaling->pixel == WEIR_PIXEL_YUV420P && is_same_size && is_same_format;
+}
+
+static void copy_planes(const weir_scaling *scaling, const AVFrame *in, const weir_planes *out)
+{
+    for (int i = 0; i < 3; i++) {
+        int shift = i > 0;
+        const uint8_t *from = in->data[i] + (ptrdiff_t)(scaling->window_y >> shift) * in->linesize[i];
+        av_image_copy_plane(out->data[i], out->stride[i], from + (scaling->window_x >> shift), in->linesize[i],
+                            (scaling->window_width + shift) >> shift, (scaling->window_height + shift) >> shift);
+    }
+}
+
+static int exact_run(void *state, const AVFrame *in, const weir_planes *out, weir_error *error)
+{
+    exact *self = state;
+    if (is_plain_copy(&self->scaling)) {
+        copy_planes(&self->scaling, in, out);
+        return WEIR_OK;
+    }
+    bool is_direct = can_write_directly(&self->scaling, out);
+    int rc = is_direct ? WEIR_OK : make_spare(self, error);
+    if (rc != WEIR_OK)
+        return rc;
+    rc = sws_scale(self->sws, (const uint8_t *const *)in->data, in->linesize, 0, in->height,
+                   is_direct ? (uint8_t *const[4]){ out->data[0] } : self->spare,
+                   is_direct ? (const int[4]){ out->stride[0] } : self->spare_stride);
+    if (rc < 0)
+        return weir_ffmpeg_error(error, rc, "cannot scale a picture");
+    if (!is_direct)
+        copy_window(self, out);
+    return WEIR_OK;
+}
+
+const weir_scaler_op weir_scaler_exact = {
+    .kind = WEIR_SCALER_EXACT,
+    .knows = exact_knows,
+    .open = exact_open,
+    .run = exact_run,
+    .close = exact_close,
+};

@@ -1,0 +1,115 @@
+/* The directory source: the walk as an operation. One slot, so the worker has one user at a time. */
+#include <weir/directory.h>
+
+#include <weir/log.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "directory_walk.h"
+
+typedef struct directory_worker {
+    weir_walk *walk;
+    weir_directory_counts *counts; /* the program's, or our own */
+    weir_directory_counts own_counts;
+    weir_task *task; /* the one that runs */
+} directory_worker;
+
+static void directory_config_free(void *config)
+{
+    weir_directory_config *directory = config;
+    free((char *)directory->root);
+    free((char *)directory->glob);
+}
+
+static int directory_config_init(void *config, weir_error *error)
+{
+    weir_directory_config *directory = config;
+    int rc = weir_walk_check(directory, error);
+    if (rc != WEIR_OK)
+        return rc;
+
+    const char *glob = directory->glob;
+    directory->root = strdup(directory->root);
+    directory->glob = glob ? strdup(glob) : NULL;
+    if (!directory->root || (glob && !directory->glob)) {
+        directory_config_free(directory);
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    }
+    return WEIR_OK;
+}
+
+static void note_unreadable(void *self, const char *path, int errno_code)
+{
+    directory_worker *worker = self;
+    worker->counts->unreadable_folders++;
+    weir_log(WEIR_LOG_WARNING, "cannot read folder %s: %s", path, strerror(errno_code));
+    (void)weir_task_event(worker->task, "unreadable_folder", path); /* out of memory: it is counted and logged */
+}
+
+static int directory_worker_init(void *self, const void *config, weir_task *task)
+{
+    directory_worker *worker = self;
+    const weir_directory_config *directory = config;
+    weir_error error = { 0 };
+    if (weir_walk_check(directory, &error) != WEIR_OK)
+        return weir_task_fail(task, error.status, error.library_code, "%s", error.message);
+
+    worker->counts = directory->counts ? directory->counts : &worker->own_counts;
+    *worker->counts = (weir_directory_counts){ 0 };
+    worker->walk = weir_walk_open(directory, note_unreadable, worker);
+    return worker->walk ? WEIR_OK : weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
+}
+
+static int directory_run(void *self, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)in;
+    directory_worker *worker = self;
+    const char *path;
+    worker->task = task;
+    int rc = weir_walk_next(worker->walk, &path);
+    worker->counts->folders = weir_walk_num_folders(worker->walk);
+    if (rc == WEIR_EOF)
+        return rc;
+
+    char *copy = rc == WEIR_OK ? strdup(path) : NULL;
+    if (!copy)
+        return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
+    worker->counts->files++;
+    *out = (weir_item){ .data = copy, .release = free, .label = copy };
+    return WEIR_OK;
+}
+
+static void directory_worker_free(void *self)
+{
+    directory_worker *worker = self;
+    weir_walk_close(worker->walk);
+}
+
+const weir_op weir_directory_source = {
+    .name = "directory",
+    .config_size = sizeof(weir_directory_config),
+    .config_init = directory_config_init,
+    .config_free = directory_config_free,
+    .worker_size = sizeof(directory_worker),
+    .worker_init = directory_worker_init,
+    .run = directory_run,
+    .worker_free = directory_worker_free,
+};
+
+int weir_directory_count(const weir_directory_config *config, uint64_t at_most, uint64_t *count, weir_error *error)
+{
+    *count = 0;
+    int rc = weir_walk_check(config, error);
+    if (rc != WEIR_OK)
+        return rc;
+    weir_walk *walk = weir_walk_open(config, NULL, NULL);
+    if (!walk)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+
+    const char *path;
+    while (*count < at_most && (rc = weir_walk_next(walk, &path)) == WEIR_OK)
+        ++*count;
+    weir_walk_close(walk);
+    return rc == WEIR_ENOMEM ? weir_error_set(error, rc, 0, "out of memory") : WEIR_OK;
+}

@@ -1,0 +1,456 @@
+/*
+ * Demux and decode. States of an open file: reading packets → draining (all packets are in, or no more can be read) →
+ * end. Damage never changes the state but for a read error, which ends the reading.
+ */
+#include "decoder.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <weir/clock.h>
+
+#include "ffmpeg_log.h"
+
+/* Reading again after AVERROR(EAGAIN), and decode errors after the last packet: more in a row is no progress. */
+enum { MAX_READ_RETRIES = 1000, MAX_DRAIN_ERRORS = 64 };
+
+int weir_decoder_init(weir_decoder *decoder)
+{
+    decoder->packet = av_packet_alloc();
+    decoder->frame = av_frame_alloc();
+    return decoder->packet && decoder->frame ? WEIR_OK : WEIR_ENOMEM;
+}
+
+void weir_decoder_free(weir_decoder *decoder)
+{
+    weir_decoder_close(decoder);
+    av_packet_free(&decoder->packet);
+    av_frame_free(&decoder->frame);
+    weir_input_free(&decoder->input);
+}
+
+static void close_container(weir_decoder *decoder)
+{
+    av_packet_free(&decoder->first);
+    avformat_close_input(&decoder->format);
+    weir_input_close(&decoder->input);
+    decoder->stream = NULL;
+}
+
+void weir_decoder_close(weir_decoder *decoder)
+{
+    if (decoder->packet)
+        av_packet_unref(decoder->packet);
+    if (decoder->frame)
+        av_frame_unref(decoder->frame);
+    avcodec_free_context(&decoder->codec);
+    close_container(decoder);
+    decoder->draining = false;
+    decoder->num_drain_errors = 0;
+    decoder->num_errors = 0;
+    decoder->first_averror = 0;
+}
+
+static bool is_stopped(const weir_decoder *decoder)
+{
+    return decoder->should_stop && decoder->should_stop(decoder->self);
+}
+
+static int interrupt(void *self)
+{
+    return is_stopped(self);
+}
+
+static int fail_stopped(weir_error *error)
+{
+    return weir_error_set(error, WEIR_ESTOPPED, AVERROR_EXIT, "stopped");
+}
+
+static int open_container(weir_decoder *decoder, const char *path, weir_error *error)
+{
+    AVIOInterruptCB asker = { .callback = interrupt, .opaque = decoder };
+    return weir_input_open(&decoder->input, path, asker, &decoder->format, error);
+}
+
+static bool container_is(const AVFormatContext *format, const char *name)
+{
+    return strstr(format->iformat->name, name) != NULL;
+}
+
+/*
+ * Does the stream's header tell how far its frames are reordered, without a look at the packets? Without that the
+ * H.264 decoder guesses, and gives the first frames out of order. HEVC's parameter sets tell, VP8, VP9 and AV1 need not
+ * know. H.264 in MP4: the demuxer has worked it out from the timestamps (video_delay), or the profile has no B-frames.
+ */
+static bool reordering_is_known(const AVFormatContext *format, const AVCodecParameters *parameters)
+{
+    enum { AVCC_PROFILE_BYTE = 1, BASELINE_PROFILE = 66 };
+    switch (parameters->codec_id) {
+    case AV_CODEC_ID_HEVC: return parameters->extradata_size > 0;
+    case AV_CODEC_ID_VP8:
+    case AV_CODEC_ID_VP9:
+    case AV_CODEC_ID_AV1: return true;
+    case AV_CODEC_ID_H264:
+        return container_is(format, "mp4") && parameters->extradata_size > AVCC_PROFILE_BYTE &&
+               (parameters->video_delay > 0 || parameters->extradata[AVCC_PROFILE_BYTE] == BASELINE_PROFILE);
+    default: return false;
+    }
+}
+
+/* A picture without a container around it: whatever is to be known of it, its decoder finds. */
+static bool is_still_image(const AVFormatContext *format)
+{
+    const char *name = format->iformat->name;
+    size_t name_bytes = strlen(name);
+    return name_bytes > strlen("_pipe") && strcmp(name + name_bytes - strlen("_pipe"), "_pipe") == 0;
+}
+
+/* Matroska's header may turn out not to be enough, and then the file is opened again: see times_are_known(). */
+static bool can_reopen(const AVFormatContext *format)
+{
+    return format->pb && (format->pb->seekable & AVIO_SEEKABLE_NORMAL);
+}
+
+/*
+ * Does the container's header hold all that the probe (avformat_find_stream_info) would find? The probe decodes frames
+ * to fill in what containers without a full header lack; where there is one stream of our kind, fully described, its result
+ * is the same without.
+ */
+static bool header_is_complete(const weir_decoder *decoder)
+{
+    const AVFormatContext *format = decoder->format;
+    const AVCodecParameters *only = NULL;
+    if (is_still_image(format))
+        return true;
+    if (!container_is(format, "mp4") && !(container_is(format, "matroska") && can_reopen(format)))
+        return false;
+    for (unsigned i = 0; i < format->nb_streams; i++) {
+        const AVCodecParameters *parameters = format->streams[i]->codecpar;
+        if (parameters->codec_type != decoder->media)
+            continue;
+        if (only)
+            return false;
+        only = parameters;
+    }
+    if (only && decoder->media == AVMEDIA_TYPE_AUDIO)
+        return only->sample_rate > 0;
+    return only && only->width > 0 && only->height > 0 && reordering_is_known(format, only);
+}
+
+/* The probe decodes, too, so it has a limit, with room for what decoders add for alignment. Streams that turn up
+   later, as in MPEG-TS, have none while they are probed. */
+static int find_stream_info(const weir_decoder *decoder)
+{
+    unsigned num_streams = decoder->format->nb_streams;
+    AVDictionary **options = av_calloc(num_streams ? num_streams : 1, sizeof(AVDictionary *));
+    if (!options)
+        return AVERROR(ENOMEM);
+    for (unsigned i = 0; i < num_streams; i++)
+        av_dict_set_int(&options[i], "max_pixels", FFMIN(4 * decoder->max_pixels, INT32_MAX), 0);
+    int rc = avformat_find_stream_info(decoder->format, options);
+    for (unsigned i = 0; i < num_streams; i++)
+        av_dict_free(&options[i]);
+    av_free(options);
+    return rc;
+}
+
+static int probe(weir_decoder *decoder, weir_error *error)
+{
+    int rc = find_stream_info(decoder);
+    return rc < 0 ? weir_ffmpeg_error(error, rc, "cannot find out what is in it") : WEIR_OK;
+}
+
+static int fail_no_stream(const weir_decoder *decoder, weir_error *error)
+{
+    const AVFormatContext *format = decoder->format;
+    if (format->nb_streams == 0)
+        return weir_error_set(error, WEIR_EDATA, AVERROR_STREAM_NOT_FOUND, "no stream in it at all");
+    const char *kind = av_get_media_type_string(format->streams[0]->codecpar->codec_type);
+    return weir_error_set(error, WEIR_EUNSUPPORTED, AVERROR_STREAM_NOT_FOUND,
+                          "no %s in it: %u stream(s), the first is %s", av_get_media_type_string(decoder->media),
+                          format->nb_streams, kind ? kind : "unknown");
+}
+
+static int choose_stream(weir_decoder *decoder, const AVCodec **codec, weir_error *error)
+{
+    AVFormatContext *format = decoder->format;
+    int index = av_find_best_stream(format, decoder->media, -1, -1, codec, 0);
+    bool is_cover = index >= 0 && (format->streams[index]->disposition & AV_DISPOSITION_ATTACHED_PIC);
+    if (index == AVERROR_STREAM_NOT_FOUND || is_cover)
+        return fail_no_stream(decoder, error);
+    if (index < 0)
+        return weir_ffmpeg_error(error, index, "cannot choose a stream");
+
+    decoder->stream = format->streams[index];
+    for (unsigned i = 0; i < format->nb_streams; i++) {
+        if ((int)i != index)
+            format->streams[i]->discard = AVDISCARD_ALL;
+    }
+    return WEIR_OK;
+}
+
+/* Is the picture that the header announces too large? */
+static int check_size(const weir_decoder *decoder, weir_error *error)
+{
+    const AVCodecParameters *parameters = decoder->stream->codecpar;
+    if ((int64_t)parameters->width * parameters->height <= decoder->max_pixels)
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_ELIMIT, 0,
+                          "pictures of %d×%d are over the limit of %" PRId64 " pixels: raise max_pixels",
+                          parameters->width, parameters->height, decoder->max_pixels);
+}
+
+/* The decoder's own limit, for pictures that turn out larger than announced. It counts rows and columns that it adds
+   for alignment, so what was announced gets room for them. */
+static int64_t codec_max_pixels(const weir_decoder *decoder)
+{
+    enum { ALIGNMENT = 128 };
+    const AVCodecParameters *parameters = decoder->stream->codecpar;
+    int64_t announced = ((int64_t)parameters->width + ALIGNMENT) * ((int64_t)parameters->height + ALIGNMENT);
+    return FFMAX(announced, decoder->max_pixels);
+}
+
+static int open_codec(weir_decoder *decoder, const AVCodec *codec, weir_error *error)
+{
+    decoder->codec = avcodec_alloc_context3(codec);
+    if (!decoder->codec)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    int rc = avcodec_parameters_to_context(decoder->codec, decoder->stream->codecpar);
+    if (rc < 0)
+        return weir_ffmpeg_error(error, rc, "cannot use the stream's parameters");
+
+    decoder->codec->pkt_timebase = decoder->stream->time_base;
+    decoder->codec->thread_count = 1; /* slots are the concurrency: a second thread costs a fifth more CPU a frame */
+    decoder->codec->max_pixels = codec_max_pixels(decoder);
+    rc = avcodec_open2(decoder->codec, codec, NULL);
+    return rc < 0 ? weir_ffmpeg_error(error, rc, "cannot open the decoder") : WEIR_OK;
+}
+
+/* What the file is. A server need not tell its size. */
+static void note_source(weir_decoder *decoder)
+{
+    const AVCodecParameters *parameters = decoder->stream->codecpar;
+    int64_t size_bytes = decoder->format->pb ? avio_size(decoder->format->pb) : 0;
+    weir_item_cost *cost = &decoder->cost;
+    cost->size_bytes = size_bytes > 0 ? (uint64_t)size_bytes : 0;
+    cost->width = (uint32_t)FFMAX(parameters->width, 0);
+    cost->height = (uint32_t)FFMAX(parameters->height, 0);
+    snprintf(cost->codec, sizeof cost->codec, "%s", avcodec_get_name(parameters->codec_id));
+}
+
+/* Counts damage that costs a packet or a frame, but not the file. Memory that is out is not damage. */
+static int note_damage(weir_decoder *decoder, int averror, weir_error *error)
+{
+    if (averror == AVERROR(ENOMEM))
+        return weir_ffmpeg_error(error, averror, "cannot decode");
+    if (is_stopped(decoder))
+        return fail_stopped(error);
+    if (averror == AVERROR(ETIMEDOUT)) /* nor is a server that has fallen silent */
+        return weir_ffmpeg_error(error, averror, "no more data comes; if it needs longer, raise io_timeout_ns");
+    decoder->num_errors++;
+    if (!decoder->first_averror)
+        decoder->first_averror = averror;
+    return WEIR_OK;
+}
+
+/* Demuxers take a read error for the end of the file, or say so. */
+static int read_any_packet(weir_decoder *decoder)
+{
+    const AVIOContext *avio = decoder->format->pb;
+    int64_t start_ns = weir_clock_ns();
+    int rc = av_read_frame(decoder->format, decoder->packet);
+    decoder->cost.demux_ns += weir_clock_ns() - start_ns;
+    return rc == AVERROR_EOF && avio && avio->error < 0 ? avio->error : rc;
+}
+
+/* The next packet of our stream in decoder->packet: 0 or FFmpeg's error. An empty one would be taken for the end. */
+static int read_packet(weir_decoder *decoder)
+{
+    int num_retries = 0;
+    while (!is_stopped(decoder)) {
+        int rc = read_any_packet(decoder);
+        if (rc == AVERROR(EAGAIN) && ++num_retries < MAX_READ_RETRIES)
+            continue;
+        if (rc < 0 || (decoder->packet->stream_index == decoder->stream->index && decoder->packet->size > 0))
+            return rc;
+        av_packet_unref(decoder->packet);
+    }
+    return AVERROR_EXIT;
+}
+
+/*
+ * Is the first packet's time the container's? Matroska has no times below zero. Where a muxer has written some all the
+ * same, the probe works them out from those that follow; without it the demuxer counts up from zero, and then again.
+ */
+static bool times_are_known(weir_decoder *decoder)
+{
+    const AVStream *stream = decoder->stream;
+    if (!container_is(decoder->format, "matroska") || stream->codecpar->codec_id == AV_CODEC_ID_HEVC)
+        return true; /* HEVC's are then missing, which is seen where they are wanted */
+    if (read_packet(decoder) < 0)
+        return true; /* and will fail where it can be told */
+    return weir_decoder_unread(decoder, NULL) == WEIR_OK && stream->start_time != AV_NOPTS_VALUE;
+}
+
+/* Opens the container and chooses the stream. */
+static int open_stream(weir_decoder *decoder, const char *path, const AVCodec **codec, weir_error *error)
+{
+    int rc = open_container(decoder, path, error);
+    if (rc == WEIR_OK && header_is_complete(decoder)) {
+        rc = choose_stream(decoder, codec, error);
+        if (rc != WEIR_OK || times_are_known(decoder))
+            return rc;
+        close_container(decoder);
+        rc = open_container(decoder, path, error);
+    }
+    if (rc == WEIR_OK)
+        rc = probe(decoder, error);
+    return rc == WEIR_OK ? choose_stream(decoder, codec, error) : rc;
+}
+
+int weir_decoder_open(weir_decoder *decoder, const char *path, weir_error *error)
+{
+    const AVCodec *codec = NULL;
+    int64_t start_ns = weir_clock_ns() - decoder->cost.demux_ns;
+    int rc = open_stream(decoder, path, &codec, error);
+    if (rc == WEIR_OK)
+        rc = check_size(decoder, error);
+    if (rc == WEIR_OK)
+        rc = open_codec(decoder, codec, error);
+    if (rc == WEIR_OK)
+        note_source(decoder);
+    decoder->cost.open_ns += weir_clock_ns() - decoder->cost.demux_ns - start_ns;
+    return rc;
+}
+
+int weir_decoder_read(weir_decoder *decoder, weir_error *error)
+{
+    if (is_stopped(decoder))
+        return fail_stopped(error);
+    if (decoder->first) {
+        av_packet_move_ref(decoder->packet, decoder->first);
+        av_packet_free(&decoder->first);
+        return WEIR_OK;
+    }
+    int rc = read_packet(decoder);
+    if (rc >= 0)
+        return WEIR_OK;
+    rc = rc == AVERROR_EOF ? WEIR_OK : note_damage(decoder, rc, error);
+    return rc == WEIR_OK ? WEIR_EOF : rc;
+}
+
+int weir_decoder_unread(weir_decoder *decoder, weir_error *error)
+{
+    decoder->first = av_packet_alloc();
+    if (!decoder->first)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    av_packet_move_ref(decoder->first, decoder->packet);
+    return WEIR_OK;
+}
+
+int weir_decoder_send(weir_decoder *decoder, const AVPacket *packet, weir_error *error)
+{
+    if (is_stopped(decoder))
+        return fail_stopped(error);
+    decoder->draining |= !packet;
+    int64_t start_ns = weir_clock_ns();
+    int rc = avcodec_send_packet(decoder->codec, packet);
+    decoder->cost.decode_ns += weir_clock_ns() - start_ns;
+    return rc < 0 && rc != AVERROR_EOF ? note_damage(decoder, rc, error) : WEIR_OK;
+}
+
+int weir_decoder_receive(weir_decoder *decoder, weir_error *error)
+{
+    for (;;) {
+        int64_t start_ns = weir_clock_ns();
+        int rc = avcodec_receive_frame(decoder->codec, decoder->frame);
+        decoder->cost.decode_ns += weir_clock_ns() - start_ns;
+        if (rc == 0)
+            return WEIR_OK;
+        if (rc == AVERROR_EOF || (rc == AVERROR(EAGAIN) && decoder->draining))
+            return WEIR_EOF;
+        if (rc == AVERROR(EAGAIN))
+            return WEIR_MORE;
+        rc = note_damage(decoder, rc, error);
+        if (rc != WEIR_OK)
+            return rc;
+        if (decoder->draining && ++decoder->num_drain_errors > MAX_DRAIN_ERRORS)
+            return WEIR_EOF;
+    }
+}
+
+int weir_decoder_next(weir_decoder *decoder, weir_error *error)
+{
+    int rc;
+    while ((rc = weir_decoder_receive(decoder, error)) == WEIR_MORE) {
+        rc = weir_decoder_read(decoder, error);
+        if (rc == WEIR_OK || rc == WEIR_EOF)
+            rc = weir_decoder_send(decoder, rc == WEIR_OK ? decoder->packet : NULL, error);
+        av_packet_unref(decoder->packet);
+        if (rc != WEIR_OK)
+            return rc;
+    }
+    return rc;
+}
+
+void weir_decoder_flush(weir_decoder *decoder)
+{
+    avcodec_flush_buffers(decoder->codec);
+    decoder->draining = false;
+    decoder->num_drain_errors = 0;
+}
+
+bool weir_decoder_seek(weir_decoder *decoder, int64_t time)
+{
+    av_packet_free(&decoder->first);
+    return av_seek_frame(decoder->format, decoder->stream->index, time, AVSEEK_FLAG_BACKWARD) >= 0;
+}
+
+int weir_decoder_restart(weir_decoder *decoder, weir_error *error)
+{
+    const AVCodec *codec = decoder->codec->codec;
+    avcodec_free_context(&decoder->codec);
+    decoder->draining = false;
+    decoder->num_drain_errors = 0;
+    return open_codec(decoder, codec, error);
+}
+
+bool weir_decoder_has_dts(const weir_decoder *decoder)
+{
+    enum AVCodecID codec = decoder->stream->codecpar->codec_id;
+    bool reorders = codec == AV_CODEC_ID_H264 || codec == AV_CODEC_ID_HEVC;
+    return !(reorders && container_is(decoder->format, "matroska"));
+}
+
+uint64_t weir_decoder_count_frames(const weir_decoder *decoder)
+{
+    AVStream *stream = decoder->stream;
+    int num_entries = container_is(decoder->format, "mp4") ? avformat_index_get_entries_count(stream) : 0;
+    uint64_t num_frames = 0;
+    if (stream->nb_frames <= 0)
+        return 0;
+    for (int i = 0; i < num_entries; i++)
+        num_frames += !(avformat_index_get_entry(stream, i)->flags & AVINDEX_DISCARD_FRAME);
+    return num_frames > 0 ? num_frames : (uint64_t)stream->nb_frames;
+}
+
+uint64_t weir_decoder_estimate_frames(const weir_decoder *decoder)
+{
+    const AVStream *stream = decoder->stream;
+    uint64_t num_frames = weir_decoder_count_frames(decoder);
+    if (num_frames > 0)
+        return num_frames;
+
+    AVRational rate = stream->avg_frame_rate.num > 0 ? stream->avg_frame_rate : stream->r_frame_rate;
+    int64_t duration = stream->duration;
+    AVRational time_base = stream->time_base;
+    if (duration <= 0 || duration == AV_NOPTS_VALUE) {
+        duration = decoder->format->duration;
+        time_base = AV_TIME_BASE_Q;
+    }
+    if (duration <= 0 || duration == AV_NOPTS_VALUE || rate.num <= 0 || rate.den <= 0)
+        return 0;
+    int64_t frames = av_rescale_q(duration, time_base, av_inv_q(rate));
+    return frames > 0 ? (uint64_t)frames + 1 : 0;
+}

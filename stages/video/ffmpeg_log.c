@@ -1,0 +1,159 @@
+/*
+ * FFmpeg's log arrives at one callback for the whole process. Which file a line is about is known from the thread it
+ * comes on: `current` is that thread's catcher, and only that thread touches it.
+ */
+#include "ffmpeg_log.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <libavutil/avutil.h>
+#include <libavutil/error.h>
+#include <libavutil/log.h>
+
+#include <weir/log.h>
+
+/* So that a file with a thousand broken packets does not drown the log. */
+enum { MAX_LINES_PER_FILE = 10 };
+
+static _Thread_local weir_ffmpeg_log *current;
+
+static void emit_line(weir_ffmpeg_log *log)
+{
+    if (log->line_is_error && !log->first_error[0])
+        snprintf(log->first_error, sizeof log->first_error, "%.*s", (int)sizeof log->first_error - 1, log->line);
+    if (log->num_lines < MAX_LINES_PER_FILE)
+        weir_log(WEIR_LOG_DEBUG, "%s: %s", log->label, log->line);
+    else if (log->num_lines == MAX_LINES_PER_FILE)
+        weir_log(WEIR_LOG_DEBUG, "%s: FFmpeg says more about this file, which is not shown", log->label);
+    log->num_lines++;
+    log->line_bytes = 0;
+    log->line_is_error = false;
+}
+
+/* Puts "h264: " in front of what the object `source` says. */
+static void begin_line(weir_ffmpeg_log *log, void *source)
+{
+    const AVClass *class = source ? *(const AVClass **)source : NULL;
+    const char *name = class && class->item_name ? class->item_name(source) : NULL;
+    log->line[0] = '\0';
+    if (!name || strcmp(name, "NULL") == 0) /* FFmpeg's own word for an object that is not open yet */
+        return;
+    int written = snprintf(log->line, sizeof log->line, "%s: ", name);
+    log->line_bytes = written < 0 ? 0 : (size_t)written;
+}
+
+static bool line_is_wanted(const weir_ffmpeg_log *log, int level)
+{
+    bool first_error_is_open = level <= AV_LOG_ERROR && !log->first_error[0];
+    bool is_shown = log->num_lines <= MAX_LINES_PER_FILE && weir_log_get_level() >= WEIR_LOG_DEBUG;
+    return level <= AV_LOG_WARNING && (first_error_is_open || is_shown);
+}
+
+static void catch_line(weir_ffmpeg_log *log, void *source, int level, const char *format, va_list arguments)
+{
+    if (!line_is_wanted(log, level))
+        return;
+    if (log->line_bytes == 0)
+        begin_line(log, source);
+    log->line_is_error |= level <= AV_LOG_ERROR;
+
+    size_t room = log->line_bytes < sizeof log->line ? sizeof log->line - log->line_bytes : 0;
+    int written = vsnprintf(room ? log->line + log->line_bytes : NULL, room, format, arguments);
+    log->line_bytes += written < 0 ? 0 : (size_t)written;
+
+    /* FFmpeg's lines are not always ended where they begin, nor always ended. One that is full counts as ended. */
+    size_t end = strnlen(log->line, sizeof log->line);
+    bool is_full = log->line_bytes >= sizeof log->line;
+    bool has_newline = end > 0 && log->line[end - 1] == '\n';
+    while (end > 0 && (log->line[end - 1] == '\n' || log->line[end - 1] == '\r'))
+        log->line[--end] = '\0';
+    if (has_newline || is_full)
+        emit_line(log);
+}
+
+static void log_callback(void *source, int level, const char *format, va_list arguments)
+{
+    if (current)
+        catch_line(current, source, level & 0xff, format, arguments);
+    else
+        av_log_default_callback(source, level, format, arguments);
+}
+
+void weir_ffmpeg_log_install(void)
+{
+    static atomic_flag installed = ATOMIC_FLAG_INIT;
+    if (!atomic_flag_test_and_set(&installed))
+        av_log_set_callback(log_callback);
+}
+
+void weir_ffmpeg_log_begin(weir_ffmpeg_log *log, const char *label)
+{
+    log->label = label;
+    log->num_lines = 0;
+    log->first_error[0] = '\0';
+    log->line_bytes = 0;
+    log->line_is_error = false;
+    current = log;
+}
+
+void weir_ffmpeg_log_end(void)
+{
+    if (current && current->line_bytes > 0)
+        emit_line(current);
+    current = NULL;
+}
+
+static int status_of_errno(int code)
+{
+    switch (code) {
+    case ENOENT: return WEIR_ENOTFOUND;
+    case EACCES:
+    case EPERM: return WEIR_EACCESS;
+    case ENOMEM: return WEIR_ENOMEM;
+    case ETIMEDOUT: return WEIR_ETIMEDOUT;
+    case EMFILE:
+    case ENFILE:
+    case EAGAIN: return WEIR_ESYSTEM;
+    case ENOSYS:
+    case EISDIR: return WEIR_EUNSUPPORTED;
+    /* FFmpeg's demuxers and decoders say so of values in the file. */
+    case EINVAL:
+    case ERANGE:
+    case EDOM: return WEIR_EDATA;
+    default: return WEIR_EIO;
+    }
+}
+
+int weir_ffmpeg_status(int averror)
+{
+    switch (averror) {
+    case AVERROR_EXIT: return WEIR_ESTOPPED;
+    case AVERROR_DECODER_NOT_FOUND:
+    case AVERROR_DEMUXER_NOT_FOUND:
+    case AVERROR_PROTOCOL_NOT_FOUND:
+    case AVERROR_STREAM_NOT_FOUND:
+    case AVERROR_PATCHWELCOME: return WEIR_EUNSUPPORTED;
+    case AVERROR_HTTP_NOT_FOUND: return WEIR_ENOTFOUND;
+    case AVERROR_HTTP_UNAUTHORIZED:
+    case AVERROR_HTTP_FORBIDDEN: return WEIR_EACCESS;
+    case AVERROR_HTTP_BAD_REQUEST:
+    case AVERROR_HTTP_OTHER_4XX:
+    case AVERROR_HTTP_SERVER_ERROR: return WEIR_EIO;
+    default: break;
+    }
+    /* FFmpeg's own codes are four letters, far beyond every errno. */
+    return averror > -4096 ? status_of_errno(AVUNERROR(averror)) : WEIR_EDATA;
+}
+
+int weir_ffmpeg_error(weir_error *error, int averror, const char *what)
+{
+    char text[AV_ERROR_MAX_STRING_SIZE];
+    av_strerror(averror, text, sizeof text);
+    const char *detail = current ? current->first_error : "";
+    return weir_error_set(error, weir_ffmpeg_status(averror), averror, "%s: %s%s%s%s", what, text,
+                          detail[0] ? " (" : "", detail, detail[0] ? ")" : "");
+}

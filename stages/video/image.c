@@ -1,0 +1,215 @@
+/*
+ * The still image stage: the file in memory, then decoder, scaler and result, as for a video of one frame. From memory,
+ * because FFmpeg takes a path that ends in ".jpg" for a pattern of many names.
+ */
+#include <weir/image.h>
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "decoder.h"
+#include "ffmpeg_log.h"
+#include "frame_buffer.h"
+#include "rotate.h"
+#include "scaler.h"
+#include "video_stage.h"
+
+typedef struct image_worker {
+    weir_decoder decoder;
+    weir_upright upright;
+    weir_scaler scaler;
+    weir_ffmpeg_log log;
+    weir_task *task; /* the one that runs */
+} image_worker;
+
+/* What the code shared with the video stage goes by. */
+static weir_video_config video_config_of(const weir_image_config *image)
+{
+    return (weir_video_config){
+        .width = image->width,
+        .height = image->height,
+        .resize = image->resize,
+        .pixel = image->pixel,
+        .layout = image->layout,
+        .scaler = image->scaler,
+        .no_autorotate = image->no_autorotate,
+        .max_pixels = image->max_pixels,
+        .input = image->input,
+        .io_timeout_ns = image->io_timeout_ns,
+    };
+}
+
+static int image_config_init(void *config, weir_error *error)
+{
+    weir_image_config *image = config;
+    weir_video_config video = video_config_of(image);
+    int rc = weir_video_config_check(&video, error);
+    if (rc != WEIR_OK)
+        return rc;
+    image->max_pixels = video.max_pixels;
+    image->io_timeout_ns = video.io_timeout_ns;
+    if (image->max_file_bytes == 0)
+        image->max_file_bytes = UINT64_C(256) << 20;
+    return WEIR_OK;
+}
+
+static bool task_should_stop(void *self)
+{
+    const image_worker *worker = self;
+    return weir_task_should_stop(worker->task);
+}
+
+static int interrupt(void *self)
+{
+    return task_should_stop(self);
+}
+
+static int image_worker_init(void *self, const void *config, weir_task *task)
+{
+    image_worker *worker = self;
+    const weir_image_config *image = config;
+    worker->decoder = (weir_decoder){
+        .should_stop = task_should_stop,
+        .self = worker,
+        .max_pixels = (int64_t)image->max_pixels,
+        .input.timeout_ns = image->io_timeout_ns,
+    };
+    if (weir_decoder_init(&worker->decoder) != WEIR_OK) {
+        weir_decoder_free(&worker->decoder);
+        return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
+    }
+    return WEIR_OK;
+}
+
+static void image_worker_free(void *self)
+{
+    image_worker *worker = self;
+    weir_scaler_reset(&worker->scaler);
+    weir_upright_free(&worker->upright);
+    weir_decoder_free(&worker->decoder);
+}
+
+/* FFmpeg says it in its log only. */
+static bool is_too_large(const image_worker *worker)
+{
+    return strstr(worker->log.first_error, "max pixel count") != NULL;
+}
+
+static int fail_without_picture(const image_worker *worker, weir_error *error)
+{
+    const weir_decoder *decoder = &worker->decoder;
+    if (is_too_large(worker))
+        return weir_error_set(error, WEIR_ELIMIT, decoder->first_averror,
+                              "the picture is over the limit of %" PRId64 " pixels: raise max_pixels",
+                              decoder->max_pixels);
+    if (decoder->first_averror)
+        return weir_ffmpeg_error(error, decoder->first_averror, "cannot decode the picture");
+    return weir_error_set(error, WEIR_EDATA, AVERROR_EOF, "no picture in it: the file is cut off");
+}
+
+/* The decoders of still pictures patch up what is cut off, and say so in FFmpeg's log only. */
+static bool is_damaged(const image_worker *worker)
+{
+    return weir_video_is_corrupt(worker->decoder.frame) || worker->log.first_error[0];
+}
+
+/* The picture is decoded: scales it into a result. */
+static int make_result(image_worker *worker, const weir_video_config *video, weir_frames **frames, weir_error *error)
+{
+    weir_decoder *decoder = &worker->decoder;
+    const AVFrame *picture = decoder->frame;
+    weir_frames_builder builder = { 0 };
+    uint8_t *data;
+    int64_t start_ns = weir_clock_ns();
+    int rc = video->no_autorotate ? WEIR_OK
+                                  : weir_upright_run(&worker->upright, decoder->stream, picture, &picture, error);
+    if (rc != WEIR_OK)
+        return rc;
+
+    int width = video->width ? (int)video->width : picture->width;
+    int height = video->height ? (int)video->height : picture->height;
+    weir_scaler_set(&worker->scaler, video, width, height);
+    rc = weir_frames_begin(&builder, video, (uint32_t)width, (uint32_t)height, 1, error);
+    if (rc == WEIR_OK)
+        rc = weir_frames_next(&builder, &data, error);
+    if (rc == WEIR_OK)
+        rc = weir_scaler_run(&worker->scaler, picture, data, error);
+    if (rc != WEIR_OK) {
+        weir_frames_abort(&builder);
+        return rc;
+    }
+    weir_frames_commit(&builder, 0);
+    weir_video_describe(decoder, decoder->frame->width, decoder->frame->height, builder.frames);
+    weir_scaler_describe(&worker->scaler, builder.frames);
+    builder.frames->num_corrupt_frames = is_damaged(worker);
+    builder.frames->num_errors = decoder->num_errors;
+    decoder->cost.scale_ns = weir_clock_ns() - start_ns;
+    decoder->cost.num_frames = 1;
+    decoder->cost.width = builder.frames->source_width; /* not known before it is decoded */
+    decoder->cost.height = builder.frames->source_height;
+    builder.frames->cost = decoder->cost;
+    *frames = weir_frames_end(&builder);
+    return WEIR_OK;
+}
+
+static int decode_picture(image_worker *worker, const char *path, weir_frames **frames, weir_error *error)
+{
+    const weir_image_config *image = weir_task_config(worker->task);
+    weir_decoder *decoder = &worker->decoder;
+    weir_video_config video = video_config_of(image);
+    weir_bytes *loaded = NULL;
+    int rc = WEIR_OK;
+    video.max_bytes = UINT64_MAX;
+    if (!decoder->input.bytes) {
+        AVIOInterruptCB asker = { .callback = interrupt, .opaque = worker };
+        rc = weir_input_load(&decoder->input, path, image->max_file_bytes, asker, &loaded, error);
+        decoder->input.bytes = loaded;
+    }
+    if (rc == WEIR_OK)
+        rc = weir_decoder_open(decoder, path, error);
+    if (rc == WEIR_OK)
+        rc = weir_decoder_next(decoder, error);
+    if (rc == WEIR_EOF)
+        rc = fail_without_picture(worker, error);
+    if (rc == WEIR_OK)
+        rc = make_result(worker, &video, frames, error);
+    weir_decoder_close(decoder);
+    weir_bytes_free(loaded);
+    return rc;
+}
+
+static int image_run(void *self, weir_item *in, weir_item *out, weir_task *task)
+{
+    image_worker *worker = self;
+    const weir_image_config *image = weir_task_config(task);
+    const char *path = weir_input_choose(&worker->decoder.input, image->input, in->data);
+    const char *label = weir_task_label(task);
+    weir_frames *frames = NULL;
+    weir_error error = { 0 };
+    if (!path)
+        return weir_task_fail(task, WEIR_EINVAL, 0, "the item has no data: neither a path nor bytes");
+
+    worker->task = task;
+    worker->decoder.cost = (weir_item_cost){ 0 };
+    weir_ffmpeg_log_begin(&worker->log, label[0] ? label : path);
+    int rc = decode_picture(worker, path, &frames, &error);
+    weir_ffmpeg_log_end();
+    if (rc != WEIR_OK)
+        return weir_task_fail(task, rc, error.library_code, "%s", error.message);
+
+    weir_input_take_sidecars(image->input, in->data, &frames->sidecars, &frames->memory_bytes);
+    *out = (weir_item){ .data = frames, .release = weir_frames_free, .size_bytes = frames->memory_bytes };
+    return WEIR_OK;
+}
+
+const weir_op weir_image_decode = {
+    .name = "image",
+    .config_size = sizeof(weir_image_config),
+    .config_init = image_config_init,
+    .worker_size = sizeof(image_worker),
+    .worker_init = image_worker_init,
+    .run = image_run,
+    .worker_free = image_worker_free,
+};

@@ -1,0 +1,221 @@
+/* Samples are moved in tiles, so that a column of one picture, which is a row of the other, stays in the cache. */
+#include "rotate.h"
+
+#include <libavutil/display.h>
+#include <libavutil/pixdesc.h>
+#include <libswscale/swscale.h>
+#include <math.h>
+#include <string.h>
+
+#include "ffmpeg_log.h"
+#include "scaler.h"
+
+enum { TILE = 32 };
+
+weir_turn weir_turn_of(const int32_t *matrix)
+{
+    double angle = -round(av_display_rotation_get(matrix)); /* clockwise; NaN = the matrix is none */
+    angle -= 360 * floor(angle / 360 + 0.9 / 360);
+    if (fabs(angle - 90) < 1)
+        return (weir_turn){ .transposed = true, .mirrored_y = matrix[3] <= 0 };
+    if (fabs(angle - 180) < 1)
+        return (weir_turn){ .mirrored_x = matrix[0] < 0, .mirrored_y = matrix[4] < 0 };
+    if (fabs(angle - 270) < 1)
+        return (weir_turn){ .transposed = true, .mirrored_x = true, .mirrored_y = matrix[3] < 0 };
+    return (weir_turn){ .mirrored_y = fabs(angle) < 1 && matrix[4] < 0 };
+}
+
+/* The picture's own matrix, or else the stream's; NULL = there is none. */
+static const int32_t *find_matrix(const AVStream *stream, const AVFrame *in)
+{
+    const AVFrameSideData *own = av_frame_get_side_data(in, AV_FRAME_DATA_DISPLAYMATRIX);
+    if (own)
+        return (const int32_t *)own->data;
+    if (!stream)
+        return NULL;
+#if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(60, 31, 102)
+    const AVPacketSideData *data = av_packet_side_data_get(
+        stream->codecpar->coded_side_data, stream->codecpar->nb_coded_side_data, AV_PKT_DATA_DISPLAYMATRIX);
+    return data && data->size >= 9 * sizeof(int32_t) ? (const int32_t *)data->data : NULL;
+#else
+    size_t size_bytes = 0;
+    const uint8_t *data = av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, &size_bytes);
+    return size_bytes >= 9 * sizeof(int32_t) ? (const int32_t *)data : NULL;
+#endif
+}
+
+/* ---- turning ------------------------------------------------------------------------------------------------ */
+
+/* A plane of the coded picture as the upright one goes over it: steps in bytes. */
+typedef struct walk {
+    const uint8_t *start; /* of the sample that comes to stand at 0, 0 */
+    ptrdiff_t step_x;
+    ptrdiff_t step_y;
+    size_t sample_bytes;
+} walk;
+
+static walk walk_of(const uint8_t *data, ptrdiff_t stride, size_t sample_bytes, int width, int height, weir_turn turn)
+{
+    ptrdiff_t column = turn.mirrored_x ? -(ptrdiff_t)sample_bytes : (ptrdiff_t)sample_bytes;
+    ptrdiff_t row = turn.mirrored_y ? -stride : stride;
+    if (turn.mirrored_x)
+        data += (ptrdiff_t)(width - 1) * (ptrdiff_t)sample_bytes;
+    if (turn.mirrored_y)
+        data += (ptrdiff_t)(height - 1) * stride;
+    return (walk){
+        .start = data,
+        .step_x = turn.transposed ? row : column,
+        .step_y = turn.transposed ? column : row,
+        .sample_bytes = sample_bytes,
+    };
+}
+
+static void move_run(uint8_t *to, const uint8_t *from, const walk *w, int num_samples)
+{
+    if (w->step_x == (ptrdiff_t)w->sample_bytes) {
+        memcpy(to, from, (size_t)num_samples * w->sample_bytes);
+        return;
+    }
+    if (w->sample_bytes == 1) {
+        for (int x = 0; x < num_samples; x++)
+            to[x] = from[x * w->step_x];
+        return;
+    }
+    for (int x = 0; x < num_samples; x++)
+        memcpy(to + (size_t)x * w->sample_bytes, from + x * w->step_x, w->sample_bytes);
+}
+
+/* width and height are those of the upright plane. */
+static void turn_plane(uint8_t *to, ptrdiff_t to_stride, const walk *w, int width, int height)
+{
+    for (int top = 0; top < height; top += TILE) {
+        for (int left = 0; left < width; left += TILE) {
+            int num_samples = FFMIN(TILE, width - left);
+            for (int y = top; y < FFMIN(top + TILE, height); y++)
+                move_run(to + y * to_stride + left * (ptrdiff_t)w->sample_bytes,
+                         w->start + y * w->step_y + left * w->step_x, w, num_samples);
+        }
+    }
+}
+
+static int shift_of(int shift, int plane)
+{
+    return plane == 1 || plane == 2 ? shift : 0;
+}
+
+static void turn_planes(AVFrame *out, const AVFrame *in, weir_turn turn)
+{
+    const AVPixFmtDescriptor *descriptor = av_pix_fmt_desc_get(in->format);
+    bool is_rgb = descriptor->flags & AV_PIX_FMT_FLAG_RGB;
+    for (int i = 0; i < descriptor->nb_components; i++) {
+        int plane = descriptor->comp[i].plane;
+        int shift_x = is_rgb ? 0 : shift_of(descriptor->log2_chroma_w, plane);
+        int shift_y = is_rgb ? 0 : shift_of(descriptor->log2_chroma_h, plane);
+        walk w = walk_of(in->data[plane], in->linesize[plane], (size_t)descriptor->comp[i].step,
+                         AV_CEIL_RSHIFT(in->width, shift_x), AV_CEIL_RSHIFT(in->height, shift_y), turn);
+        turn_plane(out->data[plane], out->linesize[plane], &w, AV_CEIL_RSHIFT(out->width, shift_x),
+                   AV_CEIL_RSHIFT(out->height, shift_y));
+    }
+}
+
+/* ---- formats ------------------------------------------------------------------------------------------------ */
+
+/* One sample after the other, and as many chroma samples across as down. */
+static bool can_be_turned(int format)
+{
+    const AVPixFmtDescriptor *descriptor = av_pix_fmt_desc_get(format);
+    return weir_format_is_plain(format) && descriptor->log2_chroma_w == descriptor->log2_chroma_h;
+}
+
+static int turnable_format(int format)
+{
+    const AVPixFmtDescriptor *descriptor = av_pix_fmt_desc_get(format);
+    if (!weir_format_is_yuv(format))
+        return descriptor->nb_components <= 2 && !(descriptor->flags & AV_PIX_FMT_FLAG_PAL) ? AV_PIX_FMT_GRAY8
+                                                                                            : AV_PIX_FMT_GBRP;
+    return descriptor->comp[0].depth > 8 ? AV_PIX_FMT_YUV444P10 : AV_PIX_FMT_YUV444P;
+}
+
+/* An empty picture of that size and format in *frame. */
+static int make_frame(AVFrame **frame, const AVFrame *like, int format, int width, int height, weir_error *error)
+{
+    if (*frame && (*frame)->format == format && (*frame)->width == width && (*frame)->height == height &&
+        av_frame_is_writable(*frame))
+        return WEIR_OK;
+    av_frame_free(frame);
+    *frame = av_frame_alloc();
+    if (!*frame)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    (*frame)->format = format;
+    (*frame)->width = width;
+    (*frame)->height = height;
+    int rc = av_frame_get_buffer(*frame, 0);
+    if (rc < 0)
+        return weir_ffmpeg_error(error, rc, "cannot turn a picture");
+    (*frame)->colorspace = like->colorspace;
+    (*frame)->color_range = like->color_range;
+    return WEIR_OK;
+}
+
+/* The picture in a format that can be turned, its colours and their range as they are. */
+static int convert(weir_upright *upright, const AVFrame *in, weir_error *error)
+{
+    int format = turnable_format(in->format);
+    int rc = make_frame(&upright->converted, in, format, in->width, in->height, error);
+    if (rc != WEIR_OK)
+        return rc;
+    struct SwsContext *sws = sws_getContext(in->width, in->height, in->format, in->width, in->height, format,
+                                            SWS_BICUBIC, NULL, NULL, NULL);
+    if (!sws)
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "cannot turn pictures of format %s",
+                              av_get_pix_fmt_name(in->format));
+    if (weir_format_is_yuv(format)) {
+        const int *matrix = sws_getCoefficients(SWS_CS_DEFAULT);
+        sws_setColorspaceDetails(sws, matrix, 0, matrix, 0, 0, 1 << 16, 1 << 16);
+    }
+    sws_scale(sws, (const uint8_t *const *)in->data, in->linesize, 0, in->height, upright->converted->data,
+              upright->converted->linesize);
+    sws_freeContext(sws);
+    upright->converted->colorspace = in->colorspace;
+    upright->converted->color_range = in->color_range;
+    return WEIR_OK;
+}
+
+int weir_upright_run(weir_upright *upright, const AVStream *stream, const AVFrame *in, const AVFrame **out,
+                     weir_error *error)
+{
+    const int32_t *matrix = find_matrix(stream, in);
+    weir_turn turn = matrix ? weir_turn_of(matrix) : (weir_turn){ 0 };
+    *out = in;
+    if (!turn.transposed && !turn.mirrored_x && !turn.mirrored_y)
+        return WEIR_OK;
+
+    const AVFrame *from = in;
+    if (!can_be_turned(in->format)) {
+        int rc = convert(upright, in, error);
+        if (rc != WEIR_OK)
+            return rc;
+        from = upright->converted;
+    }
+    int width = turn.transposed ? in->height : in->width;
+    int height = turn.transposed ? in->width : in->height;
+    int rc = make_frame(&upright->turned, in, from->format, width, height, error);
+    if (rc != WEIR_OK)
+        return rc;
+    upright->turned->colorspace = in->colorspace;
+    upright->turned->color_range = in->color_range;
+    upright->turned->flags = in->flags;
+    upright->turned->decode_error_flags = in->decode_error_flags;
+    turn_planes(upright->turned, from, turn);
+    upright->turned->sample_aspect_ratio = in->sample_aspect_ratio;
+    if (turn.transposed)
+        upright->turned->sample_aspect_ratio = av_inv_q(in->sample_aspect_ratio);
+    *out = upright->turned;
+    return WEIR_OK;
+}
+
+void weir_upright_free(weir_upright *upright)
+{
+    av_frame_free(&upright->turned);
+    av_frame_free(&upright->converted);
+}

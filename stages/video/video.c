@@ -1,0 +1,409 @@
+/*
+ * The video decode stage: reader, pictures, scaler and result joined for one file after the other. What comes out of the
+ * reader are frames, as they were coded; what comes out of pictures, and is scaled, need not be as many. A worker belongs
+ * to one slot, so everything in it has one user at a time.
+ */
+#include <weir/video.h>
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "decoder.h"
+#include "ffmpeg_log.h"
+#include "frame_buffer.h"
+#include "frame_filter.h"
+#include "frame_reader.h"
+#include "scaler.h"
+#include "video_stage.h"
+
+/* Where frames are chosen. Of packets that are kept: a minute of video of these days. To read over a megabyte costs less
+   than most containers' seeking. */
+enum { MAX_CACHED_BYTES = 16 << 20, FAR_BYTES = 1 << 20 };
+
+typedef struct video_worker {
+    weir_decoder decoder;
+    weir_frame_reader reader;
+    weir_pictures pictures;
+    weir_scaler scaler;
+    weir_ffmpeg_log log;
+    weir_task *task; /* the one that runs */
+
+    /* of the item that is in work; between the pieces of it, too */
+    weir_item input;
+    const char *path;    /* what to open and to call it by */
+    bool is_between;     /* pieces have come, and more are to come */
+    uint64_t num_frames; /* that the reader has given, each as often as it was asked for */
+    int source_width;    /* of the first of them */
+    int source_height;
+    const AVFrame *picture; /* the next one of a result; NULL = it has to be got */
+    int64_t pts;            /* its time */
+    uint64_t num_pictures;  /* so far, with this one */
+    int width;              /* of the results' pictures; 0 = none yet */
+    int height;
+    uint64_t num_done; /* pictures in the pieces so far */
+} video_worker;
+
+static int video_config_init(void *config, weir_error *error)
+{
+    return weir_video_config_check(config, error);
+}
+
+static void video_config_free(void *config)
+{
+    weir_video_config_free(config);
+}
+
+static bool task_should_stop(void *self)
+{
+    const video_worker *worker = self;
+    return weir_task_should_stop(worker->task);
+}
+
+static int video_worker_init(void *self, const void *config, weir_task *task)
+{
+    video_worker *worker = self;
+    const weir_video_config *video = config;
+    worker->decoder = (weir_decoder){
+        .should_stop = task_should_stop,
+        .self = worker,
+        .max_pixels = (int64_t)video->max_pixels,
+        .input.timeout_ns = video->io_timeout_ns,
+    };
+    if (weir_decoder_init(&worker->decoder) != WEIR_OK) {
+        weir_decoder_free(&worker->decoder);
+        return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
+    }
+    weir_pictures_init(&worker->pictures, video);
+    worker->reader = (weir_frame_reader){
+        .decoder = &worker->decoder,
+        .sampling = &video->sampling,
+        .seed = video->seed,
+        .max_frames = video->max_frames,
+        .max_duration_ns = video->max_duration_ns,
+        .max_cached_bytes = MAX_CACHED_BYTES,
+        .far_bytes = FAR_BYTES,
+    };
+    return WEIR_OK;
+}
+
+static void end_item(video_worker *worker)
+{
+    weir_pictures_reset(&worker->pictures);
+    weir_frame_reader_close(&worker->reader);
+    weir_item_release(&worker->input);
+    worker->decoder.cost = (weir_item_cost){ 0 };
+    worker->is_between = false;
+    worker->num_frames = 0;
+    worker->picture = NULL;
+    worker->num_pictures = 0;
+    worker->width = 0;
+    worker->height = 0;
+    worker->num_done = 0;
+}
+
+static void video_worker_free(void *self)
+{
+    video_worker *worker = self;
+    end_item(worker);
+    weir_scaler_reset(&worker->scaler);
+    weir_pictures_free(&worker->pictures);
+    weir_decoder_free(&worker->decoder);
+}
+
+void weir_video_describe(const weir_decoder *decoder, int source_width, int source_height, weir_frames *frames)
+{
+    frames->time_base_num = decoder->stream->time_base.num;
+    frames->time_base_den = decoder->stream->time_base.den;
+    frames->source_width = (uint32_t)source_width;
+    frames->source_height = (uint32_t)source_height;
+    snprintf(frames->codec, sizeof frames->codec, "%s", avcodec_get_name(decoder->codec->codec_id));
+}
+
+static uint64_t expected_frames(const video_worker *worker, const weir_video_config *video)
+{
+    uint64_t num_frames = weir_frame_reader_estimate_frames(&worker->reader);
+    return video->piece_frames && video->piece_frames < num_frames ? video->piece_frames : num_frames;
+}
+
+/* The first picture is there: its size may be the result's, and much else is known from here on. */
+static int begin_result(video_worker *worker, const weir_video_config *video, weir_frames_builder *builder,
+                        weir_error *error)
+{
+    if (worker->width == 0) {
+        worker->width = video->width ? (int)video->width : worker->picture->width;
+        worker->height = video->height ? (int)video->height : worker->picture->height;
+    }
+    weir_scaler_set(&worker->scaler, video, worker->width, worker->height);
+    int rc = weir_frames_begin(builder, video, (uint32_t)worker->width, (uint32_t)worker->height,
+                               expected_frames(worker, video), error);
+    if (rc == WEIR_OK)
+        weir_video_describe(&worker->decoder, worker->source_width, worker->source_height, builder->frames);
+    return rc;
+}
+
+bool weir_video_is_corrupt(const AVFrame *frame)
+{
+    return (frame->flags & AV_FRAME_FLAG_CORRUPT) || frame->decode_error_flags;
+}
+
+/* Makes the result's next frame of the picture; of one that is there again, the frame before is copied. */
+static int make_frame(video_worker *worker, const weir_frames_builder *builder, uint8_t *data, weir_error *error)
+{
+    bool is_first = builder->frames->num_frames == 0;
+    int64_t start_ns = weir_clock_ns();
+    int rc = WEIR_OK;
+    if (is_first || !worker->pictures.is_again)
+        rc = weir_scaler_run(&worker->scaler, worker->picture, data, error);
+    else
+        memcpy(data, data - builder->frame_bytes, builder->frame_bytes);
+    worker->decoder.cost.scale_ns += weir_clock_ns() - start_ns;
+    return rc;
+}
+
+static int add_picture(video_worker *worker, const weir_video_config *video, weir_frames_builder *builder,
+                       weir_error *error)
+{
+    int rc = builder->frames ? WEIR_OK : begin_result(worker, video, builder, error);
+    if (rc != WEIR_OK)
+        return rc;
+
+    uint8_t *data;
+    rc = weir_frames_next(builder, &data, error);
+    if (rc == WEIR_OK)
+        rc = make_frame(worker, builder, data, error);
+    if (rc != WEIR_OK)
+        return rc;
+
+    weir_frames_commit(builder, worker->pts == AV_NOPTS_VALUE ? WEIR_PTS_UNKNOWN : worker->pts);
+    builder->frames->num_corrupt_frames += weir_video_is_corrupt(worker->picture);
+    weir_scaler_describe(&worker->scaler, builder->frames);
+    worker->picture = NULL;
+    return WEIR_OK;
+}
+
+static int fail_without_frames(const weir_decoder *decoder, weir_error *error)
+{
+    char what[96];
+    snprintf(what, sizeof what, "no frame could be decoded, %" PRIu64 " damaged packet(s)", decoder->num_errors);
+    if (decoder->first_averror)
+        return weir_ffmpeg_error(error, decoder->first_averror, what);
+    return weir_error_set(error, WEIR_EDATA, AVERROR_EOF, "no frame in it: the video stream is empty or cut off");
+}
+
+static int check_strictly(const video_worker *worker, bool has_frame, weir_error *error)
+{
+    const weir_decoder *decoder = &worker->decoder;
+    if (decoder->num_errors > 0) {
+        char what[96];
+        snprintf(what, sizeof what, "damage is not tolerated: %" PRIu64 " damaged packet(s)", decoder->num_errors);
+        return weir_ffmpeg_error(error, decoder->first_averror, what);
+    }
+    if (has_frame && weir_video_is_corrupt(decoder->frame))
+        return weir_error_set(error, WEIR_EDATA, 0, "damage is not tolerated: a frame had to be patched up");
+    if (worker->reader.num_missing > 0)
+        return weir_error_set(error, WEIR_EDATA, 0, "damage is not tolerated: %" PRIu64 " frame(s) are missing",
+                              worker->reader.num_missing);
+    return WEIR_OK;
+}
+
+/* The reader's next frame is put into pictures; or, at its end, that there are no more. */
+static int put_frame(video_worker *worker, const weir_video_config *video, weir_error *error)
+{
+    weir_frame_reader *reader = &worker->reader;
+    const AVFrame *frame = worker->decoder.frame;
+    int rc = weir_frame_reader_next(reader, error);
+    if (video->damage == WEIR_DAMAGE_STRICT && (rc == WEIR_OK || rc == WEIR_EOF)) {
+        int strict = check_strictly(worker, rc == WEIR_OK, error);
+        rc = strict == WEIR_OK ? rc : strict;
+    }
+    if (rc == WEIR_EOF)
+        return weir_pictures_put(&worker->pictures, worker->decoder.stream, NULL, AV_NOPTS_VALUE, 0, error);
+    if (rc != WEIR_OK)
+        return rc;
+
+    if (worker->num_frames == 0) {
+        worker->source_width = frame->width;
+        worker->source_height = frame->height;
+    }
+    worker->num_frames += reader->num_repeats;
+    int64_t start_ns = weir_clock_ns();
+    rc = weir_pictures_put(&worker->pictures, worker->decoder.stream, frame, weir_frame_reader_pts(reader),
+                           reader->num_repeats, error);
+    worker->decoder.cost.scale_ns += weir_clock_ns() - start_ns;
+    return rc;
+}
+
+/* A filter may make pictures without end, and out of nothing: the reader would not notice. */
+static int check_picture(video_worker *worker, const weir_video_config *video, weir_error *error)
+{
+    if (video->filter && task_should_stop(worker))
+        return weir_error_set(error, WEIR_ESTOPPED, AVERROR_EXIT, "stopped");
+    if (worker->num_pictures >= video->max_frames)
+        return weir_error_set(error, WEIR_ELIMIT, 0,
+                              "the filter makes more frames than the limit of %" PRIu64 ": raise max_frames",
+                              video->max_frames);
+    worker->num_pictures++;
+    return WEIR_OK;
+}
+
+/* The next picture, and its time. WEIR_EOF: there are no more. */
+static int next_picture(video_worker *worker, const weir_video_config *video, weir_error *error)
+{
+    for (;;) {
+        const AVFrame *picture;
+        int64_t start_ns = weir_clock_ns();
+        int rc = weir_pictures_get(&worker->pictures, &picture, &worker->pts, error);
+        worker->decoder.cost.scale_ns += weir_clock_ns() - start_ns;
+        if (rc == WEIR_OK)
+            rc = check_picture(worker, video, error);
+        if (rc == WEIR_OK)
+            worker->picture = picture;
+        if (rc == WEIR_SKIP && (rc = put_frame(worker, video, error)) == WEIR_OK)
+            continue;
+        return rc;
+    }
+}
+
+/* How many frames there should be: those asked for or, where all are and all have come, as many as the header counts. */
+static uint64_t count_expected(const video_worker *worker, const weir_video_config *video)
+{
+    uint64_t counted = weir_decoder_count_frames(&worker->decoder);
+    uint32_t count = video->sampling.count;
+    if (!worker->pictures.is_ended || counted == 0 || !weir_sampling_is_plain(&video->sampling))
+        return worker->num_frames + worker->reader.num_missing;
+    return count && count < counted ? count : counted;
+}
+
+/* All that came has come. Is it enough of what was asked for? */
+static int check_share(const video_worker *worker, const weir_video_config *video, weir_error *error)
+{
+    uint64_t expected = count_expected(worker, video);
+    if (worker->num_frames == 0)
+        return fail_without_frames(&worker->decoder, error);
+    if ((double)worker->num_frames < video->min_share * (double)expected)
+        return weir_error_set(error, WEIR_EDATA, worker->decoder.first_averror,
+                              "only %" PRIu64 " of %" PRIu64 " frames could be decoded, min_share is %g",
+                              worker->num_frames, expected, video->min_share);
+    if (worker->num_pictures == 0)
+        return weir_error_set(error, WEIR_EDATA, 0, "the filter \"%s\" leaves none of %" PRIu64 " frames",
+                              video->filter, worker->num_frames);
+    return WEIR_OK;
+}
+
+/* The next piece into the builder. WEIR_OK: it is the last one. WEIR_MORE: it is not. */
+static int fill_piece(video_worker *worker, const weir_video_config *video, weir_frames_builder *builder,
+                      weir_error *error)
+{
+    for (uint32_t num_added = 0;; num_added++) {
+        int rc = worker->picture ? WEIR_OK : next_picture(worker, video, error);
+        if (rc == WEIR_EOF)
+            return check_share(worker, video, error);
+        if (rc == WEIR_OK && video->piece_frames && num_added == video->piece_frames)
+            return WEIR_MORE;
+        if (rc == WEIR_OK)
+            rc = add_picture(worker, video, builder, error);
+        if (rc != WEIR_OK)
+            return rc;
+    }
+}
+
+/* Brings the frames into the order that was asked for. */
+static int arrange(const video_worker *worker, weir_frames_builder *builder, weir_error *error)
+{
+    size_t *from;
+    int rc = weir_frame_reader_order(&worker->reader, builder->frames->num_frames, &from);
+    if (rc == WEIR_OK && from)
+        rc = weir_frames_arrange(builder, from);
+    free(from);
+    return rc == WEIR_OK ? WEIR_OK : weir_error_set(error, rc, 0, "out of memory");
+}
+
+/* One piece, or the whole. WEIR_OK: the item is done. WEIR_MORE: there are more pieces. */
+static int make_piece(video_worker *worker, const weir_video_config *video, weir_frames **frames, weir_error *error)
+{
+    weir_frames_builder builder = { 0 };
+    int rc = fill_piece(worker, video, &builder, error);
+    int arranged = rc == WEIR_OK ? arrange(worker, &builder, error) : WEIR_OK;
+    rc = arranged == WEIR_OK ? rc : arranged;
+    if (rc < 0) {
+        weir_frames_abort(&builder);
+        return rc;
+    }
+    weir_frames *piece = weir_frames_end(&builder);
+    piece->num_errors = worker->decoder.num_errors;
+    piece->num_missing_frames = worker->reader.num_missing;
+    piece->first_frame = worker->num_done;
+    piece->is_last_piece = rc == WEIR_OK;
+    worker->num_done += piece->num_frames;
+    piece->cost = worker->decoder.cost;
+    piece->cost.num_frames = worker->num_done;
+    *frames = piece;
+    return rc;
+}
+
+/* A new item has its data in it; between the pieces of one its data is with the worker. */
+static bool is_new(const video_worker *worker, const weir_item *in)
+{
+    return in->data || !worker->is_between;
+}
+
+static int take_item(video_worker *worker, weir_item *in)
+{
+    const weir_video_config *video = weir_task_config(worker->task);
+    end_item(worker);
+    worker->path = weir_input_choose(&worker->decoder.input, video->input, in->data);
+    if (!worker->path)
+        return weir_task_fail(worker->task, WEIR_EINVAL, 0, "the item has no data: neither a path nor bytes");
+    weir_item_move(&worker->input, in);
+    return WEIR_OK;
+}
+
+static void hand_on(video_worker *worker, const weir_video_config *video, weir_frames *frames, weir_item *out)
+{
+    if (frames->is_last_piece)
+        weir_input_take_sidecars(video->input, worker->input.data, &frames->sidecars, &frames->memory_bytes);
+    *out = (weir_item){ .data = frames, .release = weir_frames_free, .size_bytes = frames->memory_bytes };
+}
+
+static int video_run(void *self, weir_item *in, weir_item *out, weir_task *task)
+{
+    video_worker *worker = self;
+    const weir_video_config *video = weir_task_config(task);
+    const char *label = weir_task_label(task);
+    bool is_first = is_new(worker, in);
+    weir_frames *frames = NULL;
+    weir_error error = { 0 };
+    worker->task = task;
+    int rc = is_first ? take_item(worker, in) : WEIR_OK;
+    if (rc != WEIR_OK)
+        return rc;
+
+    weir_ffmpeg_log_begin(&worker->log, label[0] ? label : worker->path);
+    if (is_first)
+        rc = weir_frame_reader_open(&worker->reader, worker->path, weir_task_seq(task), &error);
+    if (rc == WEIR_OK)
+        rc = make_piece(worker, video, &frames, &error);
+    weir_ffmpeg_log_end();
+    if (rc < 0)
+        rc = weir_task_fail(task, rc, error.library_code, "%s", error.message);
+    else
+        hand_on(worker, video, frames, out);
+    if (rc != WEIR_MORE)
+        end_item(worker);
+    worker->is_between = rc == WEIR_MORE; /* also if the engine should give the task up here */
+    return rc;
+}
+
+const weir_op weir_video_decode = {
+    .name = "decode",
+    .config_size = sizeof(weir_video_config),
+    .config_init = video_config_init,
+    .config_free = video_config_free,
+    .worker_size = sizeof(video_worker),
+    .worker_init = video_worker_init,
+    .run = video_run,
+    .worker_free = video_worker_free,
+};

@@ -1,0 +1,95 @@
+/* The decode stage's options: what is possible together, and what 0 stands for. */
+#include "video_stage.h"
+
+#include <inttypes.h>
+
+#include "ffmpeg_log.h"
+#include "frame_filter.h"
+#include "frame_selection.h"
+#include "scaler.h"
+
+/* Beyond this swscale cannot count, and nobody wants it. */
+enum { MAX_SIDE_PIXELS = INT16_MAX };
+
+static int pixels_init(weir_video_config *video, weir_error *error)
+{
+    if (video->width > MAX_SIDE_PIXELS || video->height > MAX_SIDE_PIXELS)
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "%" PRIu32 "×%" PRIu32 " is too large: at most %d pixels each way", video->width,
+                              video->height, MAX_SIDE_PIXELS);
+    if ((unsigned)video->resize > WEIR_RESIZE_CROP)
+        return weir_error_set(error, WEIR_EINVAL, 0, "resize %d is none of WEIR_RESIZE_…", (int)video->resize);
+    int rc = weir_scaler_check(video, error);
+    if (rc != WEIR_OK)
+        return rc;
+    if (video->max_pixels == 0)
+        video->max_pixels = UINT64_C(1) << 26;
+    if (video->max_pixels > INT32_MAX)
+        video->max_pixels = INT32_MAX; /* FFmpeg's own limit */
+    if (video->max_bytes == 0)
+        video->max_bytes = UINT64_C(8) << 30;
+    return WEIR_OK;
+}
+
+static int input_init(weir_video_config *video, weir_error *error)
+{
+    if ((unsigned)video->input > WEIR_INPUT_BYTES)
+        return weir_error_set(error, WEIR_EINVAL, 0, "input %d is none of WEIR_INPUT_…", (int)video->input);
+    if (video->io_timeout_ns == 0)
+        video->io_timeout_ns = WEIR_INPUT_TIMEOUT_NS;
+    return WEIR_OK;
+}
+
+static int sampling_init(weir_video_config *video, weir_error *error)
+{
+    if ((unsigned)video->damage > WEIR_DAMAGE_STRICT)
+        return weir_error_set(error, WEIR_EINVAL, 0, "damage %d is none of WEIR_DAMAGE_…", (int)video->damage);
+    if (!(video->min_share >= 0 && video->min_share <= 1))
+        return weir_error_set(error, WEIR_EINVAL, 0, "min_share %g is not between 0 and 1", video->min_share);
+    if (video->max_duration_ns < 0)
+        return weir_error_set(error, WEIR_EINVAL, 0, "max_duration_ns is negative; use 0 for any");
+    if (video->piece_frames && !weir_sampling_is_rising(&video->sampling))
+        return weir_error_set(
+            error, WEIR_EINVAL, 0,
+            "indices or times are handed on in pieces only if they rise, and do not count some from "
+            "the start and some from the end");
+    if (video->max_frames == 0)
+        video->max_frames = UINT64_C(1) << 22;
+    if (video->max_duration_ns == 0)
+        video->max_duration_ns = INT64_MAX;
+    return weir_sampling_init(&video->sampling, error);
+}
+
+static int filter_init(weir_video_config *video, weir_error *error)
+{
+    bool has_filter = video->filter && video->filter[0];
+    if (has_filter && !weir_sampling_is_rising(&video->sampling))
+        return weir_error_set(
+            error, WEIR_EINVAL, 0,
+            "filter \"%s\" gets frames in presentation order: indices or times have to rise, and not "
+            "to count some from the start and some from the end",
+            video->filter);
+    return weir_pictures_config_init(video, error);
+}
+
+int weir_video_config_check(weir_video_config *video, weir_error *error)
+{
+    int rc = pixels_init(video, error);
+    if (rc == WEIR_OK)
+        rc = input_init(video, error);
+    if (rc == WEIR_OK)
+        rc = sampling_init(video, error);
+    if (rc != WEIR_OK)
+        return rc;
+    weir_ffmpeg_log_install();
+    rc = filter_init(video, error);
+    if (rc != WEIR_OK)
+        weir_sampling_free(&video->sampling);
+    return rc;
+}
+
+void weir_video_config_free(weir_video_config *video)
+{
+    weir_sampling_free(&video->sampling);
+    weir_pictures_config_free(video);
+}

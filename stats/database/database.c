@@ -1,0 +1,323 @@
+#include "database.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <uv.h>
+
+#include <weir/clock.h>
+
+#include "database_path.h"
+#include "schema.h"
+
+enum {
+    BUSY_TIMEOUT_MS = 250, /* SQLite's own waiting for a lock, per statement */
+    READER_BUSY_TIMEOUT_MS = 10000,
+    OPEN_RETRY_MS = 20,
+};
+
+int weir_database_status(int code)
+{
+    switch (code & 0xff) {
+    case SQLITE_OK: return WEIR_OK;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED: return WEIR_EBUSY;
+    case SQLITE_PERM:
+    case SQLITE_READONLY:
+    case SQLITE_AUTH: return WEIR_EACCESS;
+    case SQLITE_NOMEM: return WEIR_ENOMEM;
+    case SQLITE_CANTOPEN:
+    case SQLITE_FULL:
+    case SQLITE_IOERR: return WEIR_EIO;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB: return WEIR_EDATA;
+    default: return WEIR_EDATABASE;
+    }
+}
+
+const char *weir_database_hint(int code)
+{
+    switch (code & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED: return "; another program holds it: end that one, or give another path";
+    case SQLITE_PERM:
+    case SQLITE_READONLY:
+    case SQLITE_CANTOPEN: return "; make it and its folder writable, or give another path";
+    case SQLITE_FULL: return "; free some room there, or give another path";
+    case SQLITE_NOTADB: return "; give the path of a database that weir has made";
+    case SQLITE_CORRUPT: return "; weir check may tell more, and sqlite3's .recover save what is left";
+    case SQLITE_ERROR: return "; weir check tells what is wrong with it"; /* a table or a column is not there */
+    default: return "";
+    }
+}
+
+int weir_database_error(weir_error *error, sqlite3 *db, int code, const char *what, const char *path)
+{
+    int system_code = db ? sqlite3_system_errno(db) : 0;
+    int primary = code & 0xff;
+    const char *system_text =
+        system_code && (primary == SQLITE_CANTOPEN || primary == SQLITE_IOERR) ? strerror(system_code) : "";
+    /* The connection knows more ("no such table: run") than the code, but only about its last call. */
+    const char *text = db && sqlite3_extended_errcode(db) == code ? sqlite3_errmsg(db) : sqlite3_errstr(code);
+    return weir_error_set(error, weir_database_status(code), code, "%s database %s: %s%s%s%s", what,
+                          weir_path_for_message(path).text, text, *system_text ? ": " : "", system_text,
+                          weir_database_hint(code));
+}
+
+/* `name` is what SQLite is told, `path` what a person is. */
+static int open_connection(const char *name, int flags, sqlite3 **db, const char *path, weir_error *error)
+{
+    if (!sqlite3_threadsafe())
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                              "this SQLite was built without threads; use another build");
+    /* NOMUTEX: each connection of ours belongs to one thread at a time. */
+    int code = sqlite3_open_v2(name, db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
+    if (code != SQLITE_OK)
+        return weir_database_error(error, *db, code, "cannot open", path);
+    return WEIR_OK;
+}
+
+/* Opens `path` as a file, whatever it looks like: SQLite gives names such as ":memory:" and "file:…" a meaning. */
+static int open_file(const char *path, int flags, sqlite3 **db, weir_error *error)
+{
+    char *name = sqlite3_mprintf("%s%s", *path == '/' ? "" : "./", path);
+    if (!name)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    int status = open_connection(name, flags, db, path, error);
+    sqlite3_free(name);
+    return status;
+}
+
+void weir_database_close(sqlite3 *db)
+{
+    int code = sqlite3_close(db);
+    (void)code; /* SQLITE_BUSY would be a statement that we forgot: a leak, which the tests' sanitizer finds */
+}
+
+static int query_int(sqlite3 *db, const char *sql, int *value)
+{
+    sqlite3_stmt *statement;
+    int code = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+    if (code != SQLITE_OK)
+        return code;
+    code = sqlite3_step(statement);
+    if (code == SQLITE_ROW) {
+        *value = sqlite3_column_int(statement, 0);
+        code = SQLITE_OK;
+    }
+    sqlite3_finalize(statement);
+    return code;
+}
+
+typedef struct identity {
+    int application;
+    int version;
+    int num_tables;
+} identity;
+
+static int identify_within(sqlite3 *db, identity *found)
+{
+    int code = query_int(db, "PRAGMA application_id", &found->application);
+    if (code == SQLITE_OK)
+        code = query_int(db, "PRAGMA user_version", &found->version);
+    if (code == SQLITE_OK)
+        code = query_int(db, "SELECT count(*) FROM sqlite_schema", &found->num_tables);
+    return code;
+}
+
+/* In one transaction: another process may be making the schema. */
+static int identify(sqlite3 *db, identity *found)
+{
+    int code = sqlite3_exec(db, "BEGIN", NULL, NULL, NULL);
+    if (code != SQLITE_OK)
+        return code;
+    code = identify_within(db, found);
+    int end_code = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
+    return code != SQLITE_OK ? code : end_code;
+}
+
+static bool is_empty(const identity *found)
+{
+    return found->application == 0 && found->version == 0 && found->num_tables == 0;
+}
+
+/* Whether it is ours, of a schema that we can read; an older one is. */
+static int check_identity(const identity *found, const char *path, weir_error *error)
+{
+    const weir_path_text text = weir_path_for_message(path);
+    if (found->application != WEIR_SCHEMA_APPLICATION)
+        return weir_error_set(error, WEIR_EDATA, 0, "database %s is another program's; give another path", text.text);
+    if (found->version > WEIR_SCHEMA_VERSION)
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                              "database %s has schema %d, and this weir knows up to %d; use a newer weir, or give "
+                              "another path",
+                              text.text, found->version, WEIR_SCHEMA_VERSION);
+    if (found->version < WEIR_SCHEMA_OLDEST)
+        return weir_error_set(error, WEIR_EDATA, 0, "database %s has schema %d, which never was; give another path",
+                              text.text, found->version);
+    return WEIR_OK;
+}
+
+/* Brings the schema up to ours, step by step, from nothing or from an older one. */
+static int upgrade(sqlite3 *db, const identity *found)
+{
+    if (is_empty(found))
+        return sqlite3_exec(db, weir_schema_create, NULL, NULL, NULL);
+    int code = SQLITE_OK;
+    for (int version = found->version; version < WEIR_SCHEMA_VERSION && code == SQLITE_OK; version++)
+        code = sqlite3_exec(db, weir_schema_upgrades[version], NULL, NULL, NULL);
+    return code;
+}
+
+/* Another process may be at the same: who comes second finds it done. */
+static int make_schema(sqlite3 *db)
+{
+    int code = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+    if (code != SQLITE_OK)
+        return code;
+    identity found;
+    code = identify_within(db, &found);
+    if (code == SQLITE_OK)
+        code = upgrade(db, &found);
+    if (code == SQLITE_OK)
+        code = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
+    if (code != SQLITE_OK && !sqlite3_get_autocommit(db))
+        sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    return code;
+}
+
+static int adopt(sqlite3 *db, const identity *found)
+{
+    /* With NORMAL a commit survives the death of the process; only the loss of power may cost the last ones. */
+    int code = sqlite3_exec(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL", NULL, NULL, NULL);
+    if (code == SQLITE_OK && found->version != WEIR_SCHEMA_VERSION)
+        code = make_schema(db);
+    return code;
+}
+
+/* One try at making the open database ours. *code is SQLite's, or SQLITE_OK where the status says it all. */
+static int prepare_writer(sqlite3 *db, const char *path, int *code, weir_error *error)
+{
+    identity found;
+    *code = identify(db, &found);
+    if (*code == SQLITE_OK && !is_empty(&found)) {
+        int status = check_identity(&found, path, error);
+        if (status != WEIR_OK)
+            return status;
+    }
+    if (*code == SQLITE_OK && sqlite3_db_readonly(db, "main"))
+        *code = SQLITE_READONLY;
+    if (*code == SQLITE_OK)
+        *code = adopt(db, &found);
+    if (*code == SQLITE_OK)
+        *code = identify(db, &found);
+    if (*code == SQLITE_OK)
+        return check_identity(&found, path, error);
+    return weir_database_status(*code);
+}
+
+static int prepare_writer_until(sqlite3 *db, const char *path, int64_t deadline_ns, weir_error *error)
+{
+    for (;;) {
+        int code;
+        int status = prepare_writer(db, path, &code, error);
+        if (code == SQLITE_OK)
+            return status;
+        if ((code & 0xff) != SQLITE_BUSY || weir_clock_ns() >= deadline_ns)
+            return weir_database_error(error, db, code, "cannot write to", path);
+        uv_sleep(OPEN_RETRY_MS); /* a lock wakes nobody */
+    }
+}
+
+int weir_database_open_writer(const char *path, int64_t deadline_ns, sqlite3 **db, weir_error *error)
+{
+    *db = NULL;
+    int status = weir_path_prepare_writing(path, error);
+    if (status == WEIR_OK)
+        status = open_file(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, db, error);
+    if (status != WEIR_OK)
+        goto fail;
+
+    sqlite3_busy_timeout(*db, BUSY_TIMEOUT_MS);
+    status = prepare_writer_until(*db, path, deadline_ns, error);
+    if (status != WEIR_OK)
+        goto fail;
+    return WEIR_OK;
+
+fail:
+    weir_database_close(*db);
+    *db = NULL;
+    return status;
+}
+
+/*
+ * A database in WAL mode wants files beside it, which cannot be made in a folder that cannot be written to. Without
+ * a log there is nothing in them, and nobody who can write is at work: then SQLite may be told that the file is all
+ * there is, and that it stays as it is.
+ */
+static int reopen_immutable(const char *path, sqlite3 **db, weir_error *error)
+{
+    char *log_path = sqlite3_mprintf("%s-wal", path);
+    char *name = weir_path_as_uri(path, "immutable=1");
+    struct stat log;
+    int status = WEIR_OK;
+    if (!log_path || !name)
+        status = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    else if (stat(log_path, &log) == 0 && log.st_size > 0)
+        status = weir_error_set(error, WEIR_EACCESS, 0,
+                                "cannot read database %s: what its log holds (the file that ends in -wal) cannot be "
+                                "read in a folder that cannot be written to; copy both files to another folder",
+                                weir_path_for_message(path).text);
+    else {
+        weir_database_close(*db);
+        *db = NULL;
+        status = open_connection(name, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, db, path, error);
+    }
+    sqlite3_free(log_path);
+    free(name);
+    return status;
+}
+
+static bool lacks_its_files(int code)
+{
+    return (code & 0xff) == SQLITE_CANTOPEN || (code & 0xff) == SQLITE_READONLY;
+}
+
+static int identify_for_reading(const char *path, sqlite3 **db, identity *found, weir_error *error)
+{
+    sqlite3_busy_timeout(*db, READER_BUSY_TIMEOUT_MS);
+    int code = identify(*db, found);
+    if (lacks_its_files(code)) {
+        int status = reopen_immutable(path, db, error);
+        if (status != WEIR_OK)
+            return status;
+        code = identify(*db, found);
+    }
+    return code == SQLITE_OK ? WEIR_OK : weir_database_error(error, *db, code, "cannot read", path);
+}
+
+int weir_database_open_reader(const char *path, sqlite3 **db, int *schema, weir_error *error)
+{
+    *db = NULL;
+    identity found = { 0 };
+    int status = weir_path_prepare_reading(path, error);
+    if (status == WEIR_OK)
+        status = open_file(path, SQLITE_OPEN_READONLY, db, error);
+    if (status == WEIR_OK)
+        status = identify_for_reading(path, db, &found, error);
+    if (status == WEIR_OK && is_empty(&found))
+        status =
+            weir_error_set(error, WEIR_EDATA, 0, "database %s is empty; give the path of one that a run has written",
+                           weir_path_for_message(path).text);
+    if (status == WEIR_OK)
+        status = check_identity(&found, path, error);
+    *schema = found.version;
+    if (status == WEIR_OK)
+        return WEIR_OK;
+
+    weir_database_close(*db);
+    *db = NULL;
+    return status;
+}

@@ -1,0 +1,502 @@
+/*
+ * Whether a database holds together. First the file (columns, pages, references), then run by run what its figures say
+ * of each other, in one pass over each table. A lap that was told twice, lost, or written by something else shows in
+ * one of these.
+ */
+#include <weir/maintain.h>
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "database_reader.h"
+#include "schema.h"
+#include "string_table.h"
+
+enum {
+    TOLD_OF_A_KIND = 5, /* faults of one kind in one run that are told one by one */
+    MAX_INTEGRITY_LINES = 20,
+};
+
+/* What slot times may differ by: they are added up in nanoseconds, and stored as doubles. */
+#define SHARE_TOLERANCE 0.01
+#define TIME_TOLERANCE  0.002
+
+/*
+ * What a lap's timestamp may be off by: the clock of the wall is set now and then, by a little where NTP does it, and
+ * others than the engine may have recorded. A lap that is missing or told twice shows as its whole length.
+ */
+#define CLOCK_TOLERANCE 0.25
+
+/* What is checked of a run. */
+typedef enum run_check {
+    CHECK_HISTOGRAMS,
+    CHECK_LAPS,
+    CHECK_SLOTS,
+    CHECK_FAILURES,
+    CHECK_QUEUES,
+    NUM_CHECKS
+} run_check;
+
+static const char *const check_names[NUM_CHECKS] = { "histograms", "laps", "slots", "failures", "queues" };
+
+/* A stage or a queue of the run, as far as its laps have been seen. */
+typedef struct series {
+    int32_t name; /* number of the text; -1 = none */
+    int64_t num_laps;
+    double end;             /* of the last lap */
+    int64_t concurrency;    /* of a stage; 0 = not known */
+    int64_t num_failures;   /* that the laps count */
+    int64_t num_records;    /* of failures */
+    int64_t num_put, taken; /* of a queue */
+} series;
+
+typedef struct checking {
+    weir_reader *reader;
+    bool quick;
+    weir_finding_function *tell;
+    void *self;
+    weir_error *error;
+
+    /* of the run that is looked at */
+    weir_run_record run;
+    weir_texts *names;
+    series *all; /* by the number of the name */
+    size_t num_series, room;
+    bool concurrency_changed;
+    int64_t num_faults[NUM_CHECKS];
+} checking;
+
+/* -- telling */
+
+static void tell_text(const checking *c, weir_finding_level level, const char *check, int64_t run_id,
+                      const char *text)
+{
+    c->tell(c->self, &(weir_finding){ level, check, run_id, text });
+}
+
+static void tell_v(const checking *c, weir_finding_level level, const char *check, int64_t run_id, const char *format,
+                   va_list arguments)
+{
+    char text[600];
+    vsnprintf(text, sizeof text, format, arguments);
+    tell_text(c, level, check, run_id, text);
+}
+
+static void tell(const checking *c, weir_finding_level level, const char *check, int64_t run_id, const char *format,
+                 ...) WEIR_PRINTF(5, 6);
+
+static void tell(const checking *c, weir_finding_level level, const char *check, int64_t run_id, const char *format,
+                 ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    tell_v(c, level, check, run_id, format, arguments);
+    va_end(arguments);
+}
+
+static void fault(checking *c, run_check check, const char *format, ...) WEIR_PRINTF(3, 4);
+
+/* Of the run; the first few of a kind are told, the others counted. */
+static void fault(checking *c, run_check check, const char *format, ...)
+{
+    if (++c->num_faults[check] > TOLD_OF_A_KIND)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    tell_v(c, WEIR_FINDING_FAULT, check_names[check], c->run.run_id, format, arguments);
+    va_end(arguments);
+}
+
+/* -- the file */
+
+/* Of schema 1: what later ones add is never missed, for it comes with the schema. */
+static const char *const wanted_columns[][2] = {
+    { "run", "run_id node_id rank pid started ended status threads command version entries_lost" },
+    { "stage", "run_id name kind concurrency queue_items queue_bytes output_order" },
+    { "task_stats", "id timestamp name num_tasks num_failures ave_time p90_time p99_time run_id elapsed p50_time "
+                    "max_time failed_time busy_time wait_in_time wait_thread_time wait_out_time cpu_time histogram "
+                    "num_skipped" },
+    { "queue_stats", "id timestamp name elapsed num_items ave_put_time ave_get_time p90_put_time p99_put_time "
+                     "p90_get_time p99_get_time occupancy_rate run_id num_put capacity ave_depth max_depth ave_bytes "
+                     "max_bytes put_histogram get_histogram" },
+    { "event_stats", "id timestamp event_name run_id category detail" },
+    { "task_failures", "id timestamp run_id name seq label status library_code message elapsed" },
+};
+
+static const char item_columns[] =
+    "id timestamp run_id name seq label elapsed codec width height num_frames size_bytes "
+    "open_time demux_time decode_time scale_time chosen"; /* of schema 3 */
+
+static const char *const place_tables[] = { "task_stats", "queue_stats" };
+static const char place_columns[] = "phase first_step last_step";
+
+/* Counts the columns of a list that a table lacks, and tells each. */
+static int check_columns(checking *c, const char *table, const char *columns, int64_t *num_lacking)
+{
+    sqlite3_stmt *probe = NULL;
+    int code =
+        sqlite3_prepare_v2(c->reader->db, "SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2", -1, &probe, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_bind_text(probe, 1, table, -1, SQLITE_STATIC);
+    for (const char *next; *columns && code == SQLITE_OK; columns = next) {
+        int length = (int)strcspn(columns, " ");
+        next = columns + length + (columns[length] == ' ');
+        sqlite3_bind_text(probe, 2, columns, length, SQLITE_STATIC);
+        code = sqlite3_step(probe);
+        if (code == SQLITE_DONE) {
+            ++*num_lacking;
+            tell(c, WEIR_FINDING_FAULT, "schema", 0, "table %s has no column %.*s", table, length, columns);
+        }
+        code = code == SQLITE_DONE || code == SQLITE_ROW ? sqlite3_reset(probe) : code;
+    }
+    sqlite3_finalize(probe);
+    return code == SQLITE_OK ? WEIR_OK : weir_reader_error(c->reader, code, c->error);
+}
+
+static int check_schema(checking *c, int64_t *num_lacking)
+{
+    int status = WEIR_OK;
+    *num_lacking = 0;
+    for (size_t i = 0; i < sizeof wanted_columns / sizeof wanted_columns[0] && status == WEIR_OK; i++)
+        status = check_columns(c, wanted_columns[i][0], wanted_columns[i][1], num_lacking);
+    for (size_t i = 0; i < 2 && c->reader->schema >= 2 && status == WEIR_OK; i++)
+        status = check_columns(c, place_tables[i], place_columns, num_lacking);
+    if (c->reader->schema >= 3 && status == WEIR_OK)
+        status = check_columns(c, "item_stats", item_columns, num_lacking);
+    if (status != WEIR_OK || *num_lacking)
+        return status;
+    if (c->reader->schema < WEIR_SCHEMA_VERSION)
+        tell(c, WEIR_FINDING_NOTE, "schema", 0, "schema %d, older than %d: weir check --migrate brings it up to date",
+             c->reader->schema, WEIR_SCHEMA_VERSION);
+    else
+        tell(c, WEIR_FINDING_OK, "schema", 0, "schema %d, all tables and columns", c->reader->schema);
+    return WEIR_OK;
+}
+
+/* Calls `each` for every row of a query. */
+static int for_each_row(checking *c, const char *sql, int64_t run_id,
+                        int (*each)(checking *c, sqlite3_stmt *row, int64_t *count), int64_t *count)
+{
+    sqlite3_stmt *row = NULL;
+    int code = sqlite3_prepare_v2(c->reader->db, sql, -1, &row, NULL), status = WEIR_OK;
+    if (code == SQLITE_OK && run_id)
+        code = sqlite3_bind_int64(row, 1, run_id);
+    if (code == SQLITE_OK)
+        while (status == WEIR_OK && (code = sqlite3_step(row)) == SQLITE_ROW)
+            status = each(c, row, count);
+    sqlite3_finalize(row);
+    if (status != WEIR_OK || code == SQLITE_DONE)
+        return status;
+    return weir_reader_error(c->reader, code, c->error);
+}
+
+static int integrity_line(checking *c, sqlite3_stmt *row, int64_t *num_faults)
+{
+    if (strcmp(weir_column_text(row, 0), "ok") != 0) {
+        ++*num_faults;
+        tell_text(c, WEIR_FINDING_FAULT, "integrity", 0, weir_column_text(row, 0));
+    }
+    return WEIR_OK;
+}
+
+static int check_integrity(checking *c)
+{
+    char sql[64];
+    int64_t num_faults = 0;
+    snprintf(sql, sizeof sql, "PRAGMA %s(%d)", c->quick ? "quick_check" : "integrity_check", MAX_INTEGRITY_LINES);
+    int status = for_each_row(c, sql, 0, integrity_line, &num_faults);
+    if (status == WEIR_OK && num_faults == 0)
+        tell(c, WEIR_FINDING_OK, "integrity", 0, "the file is intact%s", c->quick ? " (quick check)" : "");
+    return status;
+}
+
+static int reference_line(checking *c, sqlite3_stmt *row, int64_t *num_faults)
+{
+    if (++*num_faults <= TOLD_OF_A_KIND)
+        tell(c, WEIR_FINDING_FAULT, "references", 0, "row %lld of %s belongs to a run that is not there",
+             sqlite3_column_int64(row, 1), weir_column_text(row, 0));
+    return WEIR_OK;
+}
+
+static int check_references(checking *c)
+{
+    int64_t num_faults = 0;
+    int status = for_each_row(c, "PRAGMA foreign_key_check", 0, reference_line, &num_faults);
+    if (status == WEIR_OK && num_faults > TOLD_OF_A_KIND)
+        tell(c, WEIR_FINDING_FAULT, "references", 0, "and %" PRId64 " more of this kind",
+             num_faults - TOLD_OF_A_KIND);
+    if (status == WEIR_OK && num_faults == 0)
+        tell(c, WEIR_FINDING_OK, "references", 0, "every row belongs to a run");
+    return status;
+}
+
+/* -- a run: what is known of each name */
+
+static int find_series(checking *c, const char *name, series **found)
+{
+    int32_t number = weir_texts_number(c->names, name);
+    if (number < 0)
+        return weir_reader_out_of_memory(c->error);
+    if ((size_t)number >= c->room) {
+        size_t room = c->room ? 2 * c->room : 16;
+        series *all = realloc(c->all, room * sizeof *all);
+        if (!all)
+            return weir_reader_out_of_memory(c->error);
+        c->all = all;
+        c->room = room;
+    }
+    if ((size_t)number >= c->num_series) /* numbers come one after the other */
+        c->all[c->num_series++] = (series){ .name = number };
+    *found = &c->all[number];
+    return WEIR_OK;
+}
+
+/* Runs `each` for every record of a kind of the run. */
+static int for_each_record(checking *c, weir_record_kind kind, int (*each)(checking *c, const weir_record *record))
+{
+    weir_query *query;
+    const weir_record *record;
+    int status = weir_query_begin(c->reader, kind, &(weir_filter){ .run_id = c->run.run_id }, &query, c->error);
+    while (status == WEIR_OK && (status = weir_query_next(query, &record, c->error)) == WEIR_OK)
+        status = each(c, record);
+    weir_query_end(query);
+    return status == WEIR_EOF ? WEIR_OK : status;
+}
+
+static int note_stage(checking *c, const weir_record *record)
+{
+    series *stage;
+    int status = find_series(c, record->stage.name, &stage);
+    if (status == WEIR_OK)
+        stage->concurrency = record->stage.concurrency;
+    return status;
+}
+
+static int note_event(checking *c, const weir_record *record)
+{
+    c->concurrency_changed |= strcmp(record->event.name, "concurrency") == 0;
+    return WEIR_OK;
+}
+
+/* -- a run: laps */
+
+/* A lap begins where the one before it ended, and ends behind it. */
+static void check_lap(checking *c, series *s, const char *table, int64_t id, double timestamp, double elapsed)
+{
+    double apart = timestamp - elapsed - s->end;
+    bool is_first = s->num_laps++ == 0, is_behind = timestamp > s->end || elapsed == 0;
+    s->end = timestamp;
+    if (!is_first && (fabs(apart) > CLOCK_TOLERANCE + SHARE_TOLERANCE * elapsed || !is_behind))
+        fault(c, CHECK_LAPS,
+              "row %" PRId64 " of %s: %.3f s are %s between it and the lap of %s before it, or the clock was set", id,
+              table, fabs(apart), apart > 0 ? "missing" : "told twice", weir_texts_at(c->names, s->name));
+}
+
+/* Each time is known to its bucket, and so is the mean; the last bucket has no end. */
+static bool is_mean_of(const weir_histogram *times, double mean)
+{
+    double least = 0, most = 0, slack = 1e-9 + 1e-6 * mean;
+    for (uint32_t i = times->first; times->count && i <= times->last; i++) {
+        int64_t low_ns, high_ns;
+        if (times->buckets[i] == 0)
+            continue;
+        weir_histogram_bucket_range(i, &low_ns, &high_ns);
+        least += (double)times->buckets[i] * (double)low_ns / 1e9;
+        most += i == WEIR_HISTOGRAM_BUCKETS - 1 ? INFINITY : (double)times->buckets[i] * (double)high_ns / 1e9;
+    }
+    return times->count == 0 ||
+           (mean >= least / (double)times->count - slack && mean <= most / (double)times->count + slack);
+}
+
+static void check_histogram(checking *c, const char *table, int64_t id, const char *column, const void *bytes,
+                            size_t size_bytes, int64_t wanted, double mean)
+{
+    weir_histogram times = { .count = 0 };
+    if (weir_histogram_add_encoded(&times, bytes, size_bytes) != WEIR_OK)
+        fault(c, CHECK_HISTOGRAMS, "row %" PRId64 " of %s has no valid %s", id, table, column);
+    else if ((int64_t)times.count != wanted)
+        fault(c, CHECK_HISTOGRAMS, "row %" PRId64 " of %s: %s holds %" PRIu64 " times, and %" PRId64 " were counted",
+              id, table, column, times.count, wanted);
+    else if (!is_mean_of(&times, mean))
+        fault(c, CHECK_HISTOGRAMS, "row %" PRId64 " of %s: the times of %s are not %g s on the average", id, table,
+              column, mean);
+}
+
+/* busy + waiting is slots × elapsed, exactly; concurrency may have changed while it ran. */
+static void check_slots(checking *c, const series *stage, const weir_task_record *lap)
+{
+    double told = lap->busy_time + lap->wait_in_time + lap->wait_thread_time + lap->wait_out_time;
+    double wanted = (double)stage->concurrency * lap->elapsed;
+    if (stage->concurrency && !c->concurrency_changed &&
+        fabs(told - wanted) > SHARE_TOLERANCE * wanted + TIME_TOLERANCE * (double)stage->concurrency)
+        fault(c, CHECK_SLOTS,
+              "row %" PRId64 " of task_stats: busy and waiting times add up to %.3f s, and %" PRId64
+              " slots of %s have %.3f s",
+              lap->id, told, stage->concurrency, lap->name, wanted);
+}
+
+static int check_task_lap(checking *c, const weir_record *record)
+{
+    series *stage;
+    const weir_task_record *lap = &record->task;
+    int status = find_series(c, lap->name, &stage);
+    if (status != WEIR_OK)
+        return status;
+    check_lap(c, stage, "task_stats", lap->id, lap->timestamp, lap->elapsed);
+    check_slots(c, stage, lap);
+    check_histogram(c, "task_stats", lap->id, "histogram", lap->histogram, lap->histogram_bytes,
+                    lap->num_tasks - lap->num_failures, lap->ave_time);
+    stage->num_failures += lap->num_failures;
+    return WEIR_OK;
+}
+
+static int check_queue_lap(checking *c, const weir_record *record)
+{
+    series *queue;
+    const weir_queue_record *lap = &record->queue;
+    int status = find_series(c, lap->name, &queue);
+    if (status != WEIR_OK)
+        return status;
+    check_lap(c, queue, "queue_stats", lap->id, lap->timestamp, lap->elapsed);
+    check_histogram(c, "queue_stats", lap->id, "put_histogram", lap->put_histogram, lap->put_histogram_bytes,
+                    lap->num_put, lap->ave_put_time);
+    check_histogram(c, "queue_stats", lap->id, "get_histogram", lap->get_histogram, lap->get_histogram_bytes,
+                    lap->num_items, lap->ave_get_time);
+    if (!(lap->occupancy_rate >= 0 && lap->occupancy_rate <= 1 + SHARE_TOLERANCE))
+        fault(c, CHECK_QUEUES, "row %" PRId64 " of queue_stats: an occupancy of %g", lap->id, lap->occupancy_rate);
+    queue->num_put += lap->num_put;
+    queue->taken += lap->num_items;
+    return WEIR_OK;
+}
+
+/* -- a run: sums */
+
+static int count_failures(checking *c, sqlite3_stmt *row, int64_t *count)
+{
+    (void)count;
+    series *stage;
+    int status = find_series(c, weir_column_text(row, 0), &stage);
+    if (status == WEIR_OK)
+        stage->num_records = sqlite3_column_int64(row, 1);
+    return status;
+}
+
+/* The source's failures are recorded, but it has no task figures. */
+static void check_sums(checking *c, const series *s)
+{
+    const char *name = weir_texts_at(c->names, s->name);
+    bool all_told = c->run.has_ended && c->run.entries_lost == 0;
+    if (all_told && s->num_laps && s->num_failures != s->num_records && s->num_put == 0 && s->taken == 0)
+        fault(c, CHECK_FAILURES, "%s: %" PRId64 " tasks failed, and %" PRId64 " failures are recorded", name,
+              s->num_failures, s->num_records);
+    if (s->taken > s->num_put && c->run.entries_lost == 0)
+        fault(c, CHECK_QUEUES, "%s: %" PRId64 " items were taken out, and %" PRId64 " put in", name, s->taken,
+              s->num_put);
+    else if (all_told && c->run.status == WEIR_OK && s->taken < s->num_put)
+        fault(c, CHECK_QUEUES,
+              "%s: of %" PRId64 " items put in %" PRId64 " were taken out, though the run ended well", name,
+              s->num_put, s->taken);
+}
+
+static const char *const holds[NUM_CHECKS] = {
+    [CHECK_HISTOGRAMS] = "hold as many times as tasks and items were counted",
+    [CHECK_LAPS] = "each begins where the one before it ended",
+    [CHECK_SLOTS] = "busy and waiting times add up to slots × time",
+    [CHECK_FAILURES] = "each failed task is recorded",
+    [CHECK_QUEUES] = "what was put in was taken out",
+};
+
+static void tell_run(checking *c)
+{
+    const weir_run_record *run = &c->run;
+    for (size_t i = 0; i < c->num_series; i++)
+        check_sums(c, &c->all[i]);
+    for (int i = 0; i < NUM_CHECKS; i++) {
+        if (c->num_faults[i] > TOLD_OF_A_KIND)
+            tell(c, WEIR_FINDING_FAULT, check_names[i], run->run_id, "and %" PRId64 " more of this kind",
+                 c->num_faults[i] - TOLD_OF_A_KIND);
+        if (c->num_faults[i] == 0)
+            tell_text(c, WEIR_FINDING_OK, check_names[i], run->run_id, holds[i]);
+    }
+}
+
+static void tell_end(const checking *c)
+{
+    const weir_run_record *run = &c->run;
+    if (!run->threads)
+        tell(c, WEIR_FINDING_NOTE, "run", run->run_id, "never started");
+    else if (!run->has_ended)
+        tell(c, WEIR_FINDING_NOTE, "run", run->run_id,
+             "has not ended: it is running, or was killed; failures and items are not compared");
+    else
+        tell(c, WEIR_FINDING_OK, "run", run->run_id, "ended with %s", weir_status_name(run->status));
+    if (run->entries_lost)
+        tell(c, WEIR_FINDING_FAULT, "run", run->run_id,
+             "%" PRId64 " entries could not be written: its figures lack them", run->entries_lost);
+}
+
+static int check_run(checking *c)
+{
+    c->num_series = 0;
+    c->concurrency_changed = false;
+    memset(c->num_faults, 0, sizeof c->num_faults);
+    c->names = weir_texts_new();
+    int status = c->names ? WEIR_OK : weir_reader_out_of_memory(c->error);
+    tell_end(c);
+    if (status == WEIR_OK)
+        status = for_each_record(c, WEIR_RECORD_STAGE, note_stage);
+    if (status == WEIR_OK)
+        status = for_each_record(c, WEIR_RECORD_EVENT, note_event);
+    if (status == WEIR_OK)
+        status = for_each_record(c, WEIR_RECORD_TASK, check_task_lap);
+    if (status == WEIR_OK)
+        status = for_each_record(c, WEIR_RECORD_QUEUE, check_queue_lap);
+    if (status == WEIR_OK)
+        status = for_each_row(c, "SELECT name, count(*) FROM task_failures WHERE run_id = ? GROUP BY name",
+                              c->run.run_id, count_failures, NULL);
+    if (status == WEIR_OK && c->run.threads)
+        tell_run(c);
+    weir_texts_free(c->names);
+    return status;
+}
+
+static int check_runs(checking *c)
+{
+    weir_query *query;
+    const weir_record *record;
+    int64_t num_runs = 0;
+    int status = weir_query_begin(c->reader, WEIR_RECORD_RUN, NULL, &query, c->error);
+    while (status == WEIR_OK && (status = weir_query_next(query, &record, c->error)) == WEIR_OK) {
+        num_runs++;
+        c->run = record->run;
+        status = check_run(c);
+    }
+    weir_query_end(query);
+    if (status == WEIR_EOF && num_runs == 0)
+        tell(c, WEIR_FINDING_NOTE, "run", 0, "there is no run");
+    return status == WEIR_EOF ? WEIR_OK : status;
+}
+
+int weir_database_check(weir_reader *reader, bool quick, weir_finding_function *finding, void *self,
+                        weir_error *error)
+{
+    checking c = { .reader = reader, .quick = quick, .tell = finding, .self = self, .error = error };
+    int64_t num_lacking = 0;
+    int status = weir_reader_hold(reader, error);
+    if (status != WEIR_OK)
+        return status;
+    status = check_schema(&c, &num_lacking);
+    if (status == WEIR_OK)
+        status = check_integrity(&c);
+    if (status == WEIR_OK && num_lacking == 0)
+        status = check_references(&c);
+    if (status == WEIR_OK && num_lacking == 0)
+        status = check_runs(&c);
+    weir_reader_release(reader);
+    free(c.all);
+    return status;
+}

@@ -1,0 +1,331 @@
+/*
+ * Runs from one database into another: a connection each, rows over one by one, so that either may be anywhere and in
+ * use. What is copied is found in the schemas: every table with a run_id, every column that both have, but for its own
+ * id, which is new.
+ */
+#include <weir/maintain.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <weir/clock.h>
+
+#include "database.h"
+#include "database_path.h"
+#include "database_reader.h"
+
+#define LOCK_LIMIT (10 * WEIR_SECOND)
+
+enum { MAX_TABLES = 32 };
+
+typedef struct table_copy {
+    char *name;
+    sqlite3_stmt *rows;   /* of the run at the source */
+    sqlite3_stmt *insert; /* with the run as the first value */
+    sqlite3_stmt *count;  /* of the rows of a run at the target */
+} table_copy;
+
+typedef struct merging {
+    weir_reader *from;
+    sqlite3 *to;
+    const char *to_path;
+    sqlite3_stmt *find, *insert_run, *remove_run;
+    table_copy tables[MAX_TABLES];
+    size_t num_tables;
+    weir_merged *merged;
+    weir_error *error;
+} merging;
+
+static int read_failed(merging *m, int code)
+{
+    return weir_reader_error(m->from, code, m->error);
+}
+
+static int write_failed(merging *m, int code)
+{
+    return weir_database_error(m->error, m->to, code, "cannot write to", m->to_path);
+}
+
+/* -- what is copied */
+
+/* The columns that both tables have, but for `without`; "" if there are none. To be freed with sqlite3_free(). */
+static char *common_columns(merging *m, const char *table, const char *without)
+{
+    sqlite3_stmt *from = NULL, *to = NULL;
+    sqlite3_str *text = sqlite3_str_new(m->to);
+    char *sql = sqlite3_mprintf("SELECT name FROM pragma_table_info(%Q) WHERE name <> %Q", table, without);
+    char *probe = sqlite3_mprintf("SELECT 1 FROM pragma_table_info(%Q) WHERE name = ?", table);
+    int code = sql && probe ? sqlite3_prepare_v2(m->to, sql, -1, &to, NULL) : SQLITE_NOMEM;
+    if (code == SQLITE_OK)
+        code = sqlite3_prepare_v2(m->from->db, probe, -1, &from, NULL);
+    while (code == SQLITE_OK && sqlite3_step(to) == SQLITE_ROW) {
+        sqlite3_bind_value(from, 1, sqlite3_column_value(to, 0));
+        if (sqlite3_step(from) == SQLITE_ROW)
+            sqlite3_str_appendf(text, "%s\"%w\"", sqlite3_str_length(text) ? ", " : "", weir_column_text(to, 0));
+        sqlite3_reset(from);
+    }
+    sqlite3_finalize(from);
+    sqlite3_finalize(to);
+    sqlite3_free(sql);
+    sqlite3_free(probe);
+    char *columns = sqlite3_str_finish(text);
+    return columns ? columns : sqlite3_mprintf("");
+}
+
+/* Prepares a statement from a format; the text is made with sqlite3_mprintf(). */
+static int prepare(sqlite3 *db, char *sql, sqlite3_stmt **statement)
+{
+    int code = sql ? sqlite3_prepare_v2(db, sql, -1, statement, NULL) : SQLITE_NOMEM;
+    sqlite3_free(sql);
+    return code;
+}
+
+static int prepare_table(merging *m, table_copy *table)
+{
+    char *columns = common_columns(m, table->name, "id");
+    sqlite3_str *marks = sqlite3_str_new(m->to);
+    int code = prepare(m->from->db,
+                       sqlite3_mprintf("SELECT %s FROM \"%w\" WHERE run_id = ? ORDER BY rowid", columns, table->name),
+                       &table->rows);
+    if (code != SQLITE_OK) {
+        sqlite3_free(columns);
+        sqlite3_free(sqlite3_str_finish(marks));
+        return read_failed(m, code);
+    }
+    for (int i = 0; i < sqlite3_column_count(table->rows); i++)
+        sqlite3_str_appendall(marks, i ? ", ?" : "?");
+    char *values = sqlite3_str_finish(marks);
+    code = prepare(m->to, sqlite3_mprintf("INSERT INTO \"%w\" (%s) VALUES (%s)", table->name, columns, values),
+                   &table->insert);
+    if (code == SQLITE_OK)
+        code = prepare(m->to, sqlite3_mprintf("SELECT count(*) FROM \"%w\" WHERE run_id = ?", table->name),
+                       &table->count);
+    sqlite3_free(columns);
+    sqlite3_free(values);
+    return code == SQLITE_OK ? WEIR_OK : write_failed(m, code);
+}
+
+/* Every table with a run_id that both have, `run` left out. */
+static int find_tables(merging *m)
+{
+    static const char sql[] = "SELECT s.name FROM sqlite_schema s, pragma_table_info(s.name) c "
+                              "WHERE s.type = 'table' AND c.name = 'run_id' AND s.name <> 'run' ORDER BY s.rowid";
+    sqlite3_stmt *found = NULL;
+    int code = sqlite3_prepare_v2(m->from->db, sql, -1, &found, NULL);
+    int status = code == SQLITE_OK ? WEIR_OK : read_failed(m, code);
+    while (status == WEIR_OK && (code = sqlite3_step(found)) == SQLITE_ROW && m->num_tables < MAX_TABLES) {
+        char *columns = common_columns(m, weir_column_text(found, 0), "id");
+        bool has_both = columns && *columns;
+        sqlite3_free(columns);
+        if (!has_both)
+            continue;
+        table_copy *table = &m->tables[m->num_tables++];
+        table->name = strdup(weir_column_text(found, 0));
+        status = table->name ? prepare_table(m, table) : weir_reader_out_of_memory(m->error);
+    }
+    sqlite3_finalize(found);
+    return status;
+}
+
+static int prepare_all(merging *m)
+{
+    int code = sqlite3_prepare_v2(m->to,
+                                  "SELECT run_id, ended FROM run WHERE node_id = ? AND rank = ? AND pid = ? "
+                                  "AND started = ? AND command = ?",
+                                  -1, &m->find, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_prepare_v2(m->to,
+                                  "INSERT INTO run (node_id, rank, pid, started, command, ended, status, threads, "
+                                  "version, entries_lost) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                                  -1, &m->insert_run, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_prepare_v2(m->to, "DELETE FROM run WHERE run_id = ?", -1, &m->remove_run, NULL);
+    return code == SQLITE_OK ? find_tables(m) : write_failed(m, code);
+}
+
+/* -- one run */
+
+static int count_rows(sqlite3_stmt *count, int64_t run_id, int64_t *rows)
+{
+    int code = sqlite3_bind_int64(count, 1, run_id);
+    if (code == SQLITE_OK)
+        code = sqlite3_step(count);
+    *rows = code == SQLITE_ROW ? sqlite3_column_int64(count, 0) : 0;
+    sqlite3_reset(count);
+    return code == SQLITE_ROW ? SQLITE_OK : code;
+}
+
+/* Whether the source has more of the run than the target: more rows, or its end. */
+static int compare_run(merging *m, int64_t from_id, bool from_ended, int64_t to_id, bool to_ended, bool *has_more)
+{
+    *has_more = from_ended && !to_ended;
+    for (size_t i = 0; i < m->num_tables && !*has_more; i++) {
+        int64_t there, here;
+        sqlite3_stmt *count = NULL;
+        int code = prepare(
+            m->from->db, sqlite3_mprintf("SELECT count(*) FROM \"%w\" WHERE run_id = ?", m->tables[i].name), &count);
+        if (code == SQLITE_OK)
+            code = count_rows(count, from_id, &there);
+        sqlite3_finalize(count);
+        if (code != SQLITE_OK)
+            return read_failed(m, code);
+        code = count_rows(m->tables[i].count, to_id, &here);
+        if (code != SQLITE_OK)
+            return write_failed(m, code);
+        *has_more = there > here;
+    }
+    return WEIR_OK;
+}
+
+static int copy_rows(merging *m, table_copy *table, int64_t from_id, int64_t to_id)
+{
+    int read_code, write_code = sqlite3_bind_int64(table->rows, 1, from_id);
+    while (write_code == SQLITE_OK && (read_code = sqlite3_step(table->rows)) == SQLITE_ROW) {
+        for (int i = 0; i < sqlite3_column_count(table->rows); i++)
+            if (strcmp(sqlite3_column_name(table->rows, i), "run_id") == 0)
+                sqlite3_bind_int64(table->insert, i + 1, to_id);
+            else
+                sqlite3_bind_value(table->insert, i + 1, sqlite3_column_value(table->rows, i));
+        write_code = sqlite3_step(table->insert);
+        write_code = write_code == SQLITE_DONE ? SQLITE_OK : write_code;
+        sqlite3_reset(table->insert);
+    }
+    sqlite3_reset(table->rows);
+    if (write_code != SQLITE_OK)
+        return write_failed(m, write_code);
+    return read_code == SQLITE_DONE ? WEIR_OK : read_failed(m, read_code);
+}
+
+static int execute(merging *m, sqlite3_stmt *statement)
+{
+    int code = sqlite3_step(statement);
+    sqlite3_reset(statement);
+    return code == SQLITE_DONE ? WEIR_OK : write_failed(m, code);
+}
+
+/* The columns of `run` are at the row: node_id, rank, pid, started, command, ended, status, … */
+static int copy_run(merging *m, sqlite3_stmt *run, int64_t from_id)
+{
+    for (int i = 1; i < sqlite3_column_count(run); i++)
+        sqlite3_bind_value(m->insert_run, i, sqlite3_column_value(run, i));
+    int status = execute(m, m->insert_run);
+    int64_t to_id = sqlite3_last_insert_rowid(m->to);
+    for (size_t i = 0; i < m->num_tables && status == WEIR_OK; i++)
+        status = copy_rows(m, &m->tables[i], from_id, to_id);
+    return status;
+}
+
+/* *to_id is the same run's at the target, 0 = it is not there. */
+static int find_run(merging *m, sqlite3_stmt *run, int64_t *to_id, bool *has_ended)
+{
+    for (int i = 1; i <= 5; i++)
+        sqlite3_bind_value(m->find, i, sqlite3_column_value(run, i));
+    int code = sqlite3_step(m->find);
+    *to_id = code == SQLITE_ROW ? sqlite3_column_int64(m->find, 0) : 0;
+    *has_ended = code == SQLITE_ROW && sqlite3_column_type(m->find, 1) != SQLITE_NULL;
+    sqlite3_reset(m->find);
+    return code == SQLITE_ROW || code == SQLITE_DONE ? WEIR_OK : write_failed(m, code);
+}
+
+static int merge_run(merging *m, sqlite3_stmt *run)
+{
+    int64_t from_id = sqlite3_column_int64(run, 0), to_id;
+    bool from_ended = sqlite3_column_type(run, 6) != SQLITE_NULL, to_ended, has_more = false;
+    if (sqlite3_column_type(run, 8) == SQLITE_NULL) { /* threads */
+        m->merged->skipped++;
+        return WEIR_OK;
+    }
+    int status = find_run(m, run, &to_id, &to_ended);
+    if (status == WEIR_OK && to_id)
+        status = compare_run(m, from_id, from_ended, to_id, to_ended, &has_more);
+    if (status != WEIR_OK)
+        return status;
+    if (to_id && !has_more) {
+        m->merged->present++;
+        return WEIR_OK;
+    }
+    if (to_id) {
+        sqlite3_bind_int64(m->remove_run, 1, to_id);
+        status = execute(m, m->remove_run); /* its rows go with it: foreign keys are on */
+    }
+    if (status == WEIR_OK)
+        status = copy_run(m, run, from_id);
+    ++*(to_id ? &m->merged->replaced : &m->merged->added);
+    return status;
+}
+
+static int merge_runs(merging *m)
+{
+    sqlite3_stmt *run = NULL;
+    int code = sqlite3_prepare_v2(m->from->db,
+                                  "SELECT run_id, node_id, rank, pid, started, command, ended, status, threads, "
+                                  "version, entries_lost FROM run ORDER BY run_id",
+                                  -1, &run, NULL);
+    int status = code == SQLITE_OK ? WEIR_OK : read_failed(m, code);
+    while (status == WEIR_OK && (code = sqlite3_step(run)) == SQLITE_ROW)
+        status = merge_run(m, run);
+    sqlite3_finalize(run);
+    return status == WEIR_OK && code != SQLITE_DONE ? read_failed(m, code) : status;
+}
+
+/* -- all of it */
+
+static int check_paths(const char *to, const char *from, weir_error *error)
+{
+    struct stat to_info, from_info;
+    if (stat(to, &to_info) == 0 && stat(from, &from_info) == 0 && to_info.st_dev == from_info.st_dev &&
+        to_info.st_ino == from_info.st_ino)
+        return weir_error_set(error, WEIR_EINVAL, 0, "database %s cannot be merged into itself; give another path",
+                              weir_path_for_message(from).text);
+    return WEIR_OK;
+}
+
+static void finish(merging *m)
+{
+    sqlite3_finalize(m->find);
+    sqlite3_finalize(m->insert_run);
+    sqlite3_finalize(m->remove_run);
+    for (size_t i = 0; i < m->num_tables; i++) {
+        sqlite3_finalize(m->tables[i].rows);
+        sqlite3_finalize(m->tables[i].insert);
+        sqlite3_finalize(m->tables[i].count);
+        free(m->tables[i].name);
+    }
+}
+
+static int merge_in_transaction(merging *m)
+{
+    int code = sqlite3_exec(m->to, "PRAGMA foreign_keys = ON; BEGIN IMMEDIATE", NULL, NULL, NULL);
+    int status = code == SQLITE_OK ? prepare_all(m) : write_failed(m, code);
+    if (status == WEIR_OK)
+        status = merge_runs(m);
+    finish(m);
+    if (status == WEIR_OK && (code = sqlite3_exec(m->to, "COMMIT", NULL, NULL, NULL)) != SQLITE_OK)
+        status = write_failed(m, code);
+    if (status != WEIR_OK && !sqlite3_get_autocommit(m->to))
+        sqlite3_exec(m->to, "ROLLBACK", NULL, NULL, NULL);
+    return status;
+}
+
+int weir_database_merge(const char *to, const char *from, weir_merged *merged, weir_error *error)
+{
+    merging m = { .to_path = to, .merged = merged, .error = error };
+    *merged = (weir_merged){ .added = 0 };
+    int status = check_paths(to, from, error);
+    if (status == WEIR_OK)
+        status = weir_reader_open(from, &m.from, error);
+    if (status == WEIR_OK)
+        status = weir_reader_hold(m.from, error);
+    if (status == WEIR_OK)
+        status = weir_database_open_writer(to, weir_clock_ns() + LOCK_LIMIT, &m.to, error);
+    if (status == WEIR_OK)
+        sqlite3_busy_timeout(m.to, (int)(LOCK_LIMIT / WEIR_MILLISECOND));
+    if (status == WEIR_OK)
+        status = merge_in_transaction(&m);
+    weir_database_close(m.to);
+    weir_reader_close(m.from);
+    if (status != WEIR_OK)
+        *merged = (weir_merged){ .added = 0 };
+    return status;
+}

@@ -1,0 +1,146 @@
+/*
+ * Nothing here opens the file: closing it again would release the locks that other connections of this process hold
+ * on it (POSIX locks belong to the process).
+ */
+#include "database_path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+weir_path_text weir_path_for_message(const char *path)
+{
+    weir_path_text result = { "" };
+    const size_t room = sizeof result.text - 1;
+    const char *ellipsis = "...";
+    size_t length = strlen(path);
+    if (length > room) {
+        strcpy(result.text, ellipsis);
+        path += length - (room - strlen(ellipsis));
+        while (((unsigned char)*path & 0xc0) == 0x80) /* not in the middle of a character */
+            path++;
+    }
+    strcat(result.text, path);
+    for (char *c = result.text; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?';
+    return result;
+}
+
+static int status_of(int system_code)
+{
+    switch (system_code) {
+    case EACCES:
+    case EPERM:
+    case EROFS: return WEIR_EACCESS;
+    case ENOMEM: return WEIR_ENOMEM;
+    default: return WEIR_EIO;
+    }
+}
+
+static int fail_with(int system_code, const char *what, const char *path, weir_error *error)
+{
+    return weir_error_set(error, status_of(system_code), -system_code, "%s database %s: %s; give another path", what,
+                          weir_path_for_message(path).text, strerror(system_code));
+}
+
+/* Refuses what SQLite would hang on, or take for its own. */
+static int check_kind(const char *path, weir_error *error)
+{
+    if (!path || !*path)
+        return weir_error_set(error, WEIR_EINVAL, 0, "no path for the database; give the path of a file");
+    struct stat info;
+    if (stat(path, &info) != 0)
+        return WEIR_OK;
+    const weir_path_text text = weir_path_for_message(path);
+    if (!S_ISREG(info.st_mode))
+        return weir_error_set(error, WEIR_EINVAL, 0, "cannot open database %s: it is %s; give the path of a file",
+                              text.text, S_ISDIR(info.st_mode) ? "a folder" : "no regular file");
+    if (info.st_size == 1) /* SQLite takes a file of one byte for an empty one, and writes over it */
+        return weir_error_set(error, WEIR_EDATA, 0,
+                              "cannot open database %s: file is not a database; give another path", text.text);
+    return WEIR_OK;
+}
+
+/* 0, or an errno. */
+static int make_folder(const char *folder)
+{
+    if (mkdir(folder, 0777) == 0)
+        return 0;
+    int failure = errno;
+    struct stat info;
+    if (stat(folder, &info) != 0)
+        return failure;
+    return S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
+}
+
+/* Makes the folders above `path`, whose text it changes, and checks that the last one can be written to. */
+static int prepare_folders(char *path)
+{
+    int failure = 0;
+    char *last = NULL;
+    for (char *slash = strchr(path, '/'); slash && !failure; slash = strchr(slash + 1, '/')) {
+        last = slash;
+        *slash = '\0';
+        failure = slash == path ? 0 : make_folder(path);
+        *slash = '/';
+    }
+    if (failure)
+        return failure;
+    if (last)
+        last[1] = '\0'; /* "a/b/" */
+    return faccessat(AT_FDCWD, last ? path : ".", W_OK | X_OK, AT_EACCESS) == 0 ? 0 : errno;
+}
+
+int weir_path_prepare_writing(const char *path, weir_error *error)
+{
+    int status = check_kind(path, error);
+    if (status != WEIR_OK)
+        return status;
+
+    char *copy = strdup(path);
+    if (!copy)
+        return fail_with(ENOMEM, "cannot open", path, error);
+    int failure = prepare_folders(copy);
+    free(copy);
+    if (failure)
+        return fail_with(failure, "cannot write to the folder of", path, error);
+    if (faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) != 0 && errno != ENOENT)
+        return fail_with(errno, "cannot write to", path, error);
+    return WEIR_OK;
+}
+
+int weir_path_prepare_reading(const char *path, weir_error *error)
+{
+    int status = check_kind(path, error);
+    if (status != WEIR_OK)
+        return status;
+    if (faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0)
+        return WEIR_OK;
+    if (errno == ENOENT || errno == ENOTDIR)
+        return weir_error_set(error, WEIR_ENOTFOUND, -errno, "there is no database %s",
+                              weir_path_for_message(path).text);
+    return fail_with(errno, "cannot read", path, error);
+}
+
+char *weir_path_as_uri(const char *path, const char *query)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-";
+    char *uri = NULL;
+    size_t size;
+    FILE *out = open_memstream(&uri, &size);
+    if (!out)
+        return NULL;
+    fputs(*path == '/' ? "file:" : "file:./", out);
+    for (const unsigned char *c = (const unsigned char *)path; *c; c++)
+        fprintf(out, strchr(plain, *c) ? "%c" : "%%%02X", *c);
+    fprintf(out, "?%s", query);
+    if (fclose(out) == 0)
+        return uri;
+    free(uri);
+    return NULL;
+}

@@ -1,0 +1,37 @@
+/* Bringing older databases up to our schema. */
+#include <weir/maintain.h>
+
+#include <weir/clock.h>
+
+#include "database.h"
+#include "database_reader.h"
+#include "schema.h"
+
+#define LOCK_LIMIT (10 * WEIR_SECOND)
+
+int weir_schema_version(void)
+{
+    return WEIR_SCHEMA_VERSION;
+}
+
+int weir_reader_schema(const weir_reader *reader)
+{
+    return reader->schema;
+}
+
+int weir_database_migrate(const char *path, int *from, weir_error *error)
+{
+    /* Looked at first, as a reader does: a writer would make what is not there. */
+    weir_reader *reader;
+    int status = weir_reader_open(path, &reader, error);
+    if (status != WEIR_OK)
+        return status;
+    *from = reader->schema;
+    weir_reader_close(reader);
+    if (*from == WEIR_SCHEMA_VERSION)
+        return WEIR_OK;
+    sqlite3 *db;
+    status = weir_database_open_writer(path, weir_clock_ns() + LOCK_LIMIT, &db, error);
+    weir_database_close(db);
+    return status;
+}

@@ -1,0 +1,63 @@
+#include "tensorboard.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "database_path.h"
+
+char *weir_tensorboard_path(const char *folder, double started, const char *node_id, int64_t pid, unsigned number)
+{
+    char *path = NULL, node[128];
+    size_t length = 0;
+    for (; node_id[length] && length < sizeof node - 1; length++) {
+        unsigned char c = (unsigned char)node_id[length];
+        node[length] = c < 0x80 && (isalnum(c) || c == '-' || c == '.') ? (char)c : '_';
+    }
+    node[length] = '\0';
+    if (asprintf(&path, "%s/events.out.tfevents.%.0f.%s.%" PRId64 ".%u.weir", folder, started, node, pid, number) < 0)
+        return NULL;
+    return path;
+}
+
+static int make_one(const char *folder)
+{
+    struct stat info;
+    if (mkdir(folder, 0777) == 0)
+        return 0;
+    int failure = errno;
+    if (stat(folder, &info) != 0)
+        return failure;
+    return S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
+}
+
+int weir_tensorboard_make_folder(const char *folder)
+{
+    char *copy = strdup(folder);
+    if (!copy)
+        return ENOMEM;
+    int failure = 0;
+    for (char *slash = strchr(copy + 1, '/'); slash && !failure; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        failure = make_one(copy);
+        *slash = '/';
+    }
+    if (!failure)
+        failure = make_one(copy);
+    free(copy);
+    return failure;
+}
+
+int weir_tensorboard_error(weir_error *error, int failure, const char *folder)
+{
+    int status = failure == ENOMEM                                              ? WEIR_ENOMEM
+                 : failure == EACCES || failure == EROFS || failure == EPERM    ? WEIR_EACCESS
+                 : failure == ENOTDIR || failure == EEXIST || failure == ENOENT ? WEIR_EINVAL
+                                                                                : WEIR_EIO;
+    return weir_error_set(error, status, -failure, "cannot write event files to %s: %s",
+                          weir_path_for_message(folder).text, strerror(failure));
+}

@@ -1,0 +1,172 @@
+#include "database_reader.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "database.h"
+#include "database_path.h"
+#include "name_match.h"
+
+int weir_reader_error(const weir_reader *reader, int code, weir_error *error)
+{
+    return weir_database_error(error, reader->db, code, "cannot read", reader->path);
+}
+
+int weir_reader_out_of_memory(weir_error *error)
+{
+    return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+}
+
+const char *weir_column_text(sqlite3_stmt *row, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(row, column);
+    return text ? text : "";
+}
+
+int weir_reader_open(const char *path, weir_reader **opened, weir_error *error)
+{
+    int status = WEIR_ENOMEM;
+    *opened = NULL;
+    weir_reader *reader = calloc(1, sizeof *reader);
+    if (!reader)
+        goto fail;
+    reader->path = strdup(path ? path : "");
+    if (!reader->path)
+        goto fail;
+    status = weir_database_open_reader(path, &reader->db, &reader->schema, error);
+    if (status != WEIR_OK)
+        goto fail;
+    int code = weir_names_register(reader->db);
+    if (code != SQLITE_OK) {
+        status = weir_reader_error(reader, code, error);
+        goto fail;
+    }
+    *opened = reader;
+    return WEIR_OK;
+
+fail:
+    weir_reader_close(reader);
+    return status == WEIR_ENOMEM ? weir_reader_out_of_memory(error) : status;
+}
+
+void weir_reader_close(weir_reader *reader)
+{
+    if (!reader)
+        return;
+    weir_database_close(reader->db); /* ends what is held */
+    free(reader->path);
+    free(reader->node_id);
+    free(reader->command);
+    free(reader->version);
+    free(reader);
+}
+
+const char *weir_reader_path(const weir_reader *reader)
+{
+    return reader->path;
+}
+
+int weir_reader_hold(weir_reader *reader, weir_error *error)
+{
+    if (reader->num_held++)
+        return WEIR_OK;
+    /* BEGIN alone does not choose the moment: the first read does. */
+    int code = sqlite3_exec(reader->db, "BEGIN; SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL);
+    if (code == SQLITE_OK)
+        return WEIR_OK;
+    int status = weir_reader_error(reader, code, error);
+    weir_reader_release(reader);
+    return status;
+}
+
+void weir_reader_release(weir_reader *reader)
+{
+    if (--reader->num_held == 0 && !sqlite3_get_autocommit(reader->db))
+        sqlite3_exec(reader->db, "COMMIT", NULL, NULL, NULL); /* nothing was written */
+}
+
+/* -- runs */
+
+const char weir_run_columns[] =
+    "t.run_id, t.node_id, t.rank, t.pid, t.started, t.ended, t.status, t.threads, t.command, "
+    "t.version, t.entries_lost";
+
+void weir_reader_read_run(sqlite3_stmt *row, weir_run_record *run)
+{
+    *run = (weir_run_record){
+        .run_id = sqlite3_column_int64(row, 0),
+        .node_id = weir_column_text(row, 1),
+        .rank = sqlite3_column_int(row, 2),
+        .pid = sqlite3_column_int64(row, 3),
+        .started = sqlite3_column_double(row, 4),
+        .has_ended = sqlite3_column_type(row, 5) != SQLITE_NULL,
+        .ended = sqlite3_column_double(row, 5),
+        .status = sqlite3_column_int(row, 6),
+        .threads = sqlite3_column_int64(row, 7),
+        .command = weir_column_text(row, 8),
+        .version = weir_column_text(row, 9),
+        .entries_lost = sqlite3_column_int64(row, 10),
+    };
+}
+
+static int no_such_run(const weir_reader *reader, int64_t run_id, weir_error *error)
+{
+    const weir_path_text text = weir_path_for_message(reader->path);
+    if (run_id == WEIR_LAST_RUN)
+        return weir_error_set(error, WEIR_ENOTFOUND, 0, "database %s holds no run yet", text.text);
+    return weir_error_set(error, WEIR_ENOTFOUND, 0, "database %s holds no run %" PRId64, text.text, run_id);
+}
+
+/* Replaces *kept by a copy of *text, and has *text point to it. */
+static bool keep(char **kept, const char **text)
+{
+    free(*kept);
+    *kept = strdup(*text);
+    *text = *kept;
+    return *kept;
+}
+
+static int keep_run(weir_reader *reader, sqlite3_stmt *row, weir_run_record *run, weir_error *error)
+{
+    weir_reader_read_run(row, run);
+    if (keep(&reader->node_id, &run->node_id) && keep(&reader->command, &run->command) &&
+        keep(&reader->version, &run->version))
+        return WEIR_OK;
+    return weir_reader_out_of_memory(error);
+}
+
+int weir_reader_find_run(weir_reader *reader, int64_t run_id, weir_run_record *run, weir_error *error)
+{
+    char sql[400]; /* merged runs have numbers in the order of merging, which need not be that of their starts */
+    snprintf(sql, sizeof sql,
+             "SELECT %s FROM run t WHERE ?1 = %d OR t.run_id = ?1 ORDER BY t.started DESC, t.run_id DESC LIMIT 1",
+             weir_run_columns, (int)WEIR_LAST_RUN);
+    sqlite3_stmt *row = NULL;
+    int code = sqlite3_prepare_v2(reader->db, sql, -1, &row, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_bind_int64(row, 1, run_id);
+    if (code == SQLITE_OK)
+        code = sqlite3_step(row);
+    int status;
+    if (code == SQLITE_ROW)
+        status = keep_run(reader, row, run, error);
+    else if (code == SQLITE_DONE)
+        status = no_such_run(reader, run_id, error);
+    else
+        status = weir_reader_error(reader, code, error);
+    sqlite3_finalize(row);
+    return status;
+}
+
+int weir_reader_resolve_run(weir_reader *reader, int64_t *run_id, weir_error *error)
+{
+    if (*run_id == WEIR_ALL_RUNS)
+        return WEIR_OK;
+    weir_run_record run;
+    int status = weir_reader_find_run(reader, *run_id, &run, error);
+    if (status == WEIR_OK)
+        *run_id = run.run_id;
+    return status;
+}

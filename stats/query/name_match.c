@@ -1,0 +1,131 @@
+#include "name_match.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool weir_glob_matches(const char *pattern, const char *text)
+{
+    return strcmp(pattern, text) == 0 || sqlite3_strglob(pattern, text) == 0;
+}
+
+/* Behind the numbers: "0:1:decode" is "decode". */
+static const char *without_numbers(const char *name)
+{
+    const char *rest = name;
+    while (isdigit((unsigned char)*rest) || *rest == ':')
+        rest++;
+    return rest > name && rest[-1] == ':' && *rest ? rest : name;
+}
+
+/* Ends it before "_queue", if it ends so. */
+static void cut_queue(char *name)
+{
+    static const char queue[] = "_queue";
+    size_t length = strlen(name), tail = sizeof queue - 1;
+    if (length > tail && strcmp(name + length - tail, queue) == 0)
+        name[length - tail] = '\0';
+}
+
+/* Ends it before "[10]", if it ends so. */
+static void cut_bracket(char *name)
+{
+    char *bracket = strrchr(name, '[');
+    if (bracket && bracket > name && bracket[1 + strspn(bracket + 1, "0123456789")] == ']' &&
+        bracket[2 + strspn(bracket + 1, "0123456789")] == '\0')
+        *bracket = '\0';
+}
+
+bool weir_name_matches(const char *pattern, const char *name)
+{
+    char part[512];
+    const char *rest = without_numbers(name);
+    if (weir_glob_matches(pattern, name) || weir_glob_matches(pattern, rest))
+        return true;
+    if (strlen(rest) >= sizeof part)
+        return false;
+    strcpy(part, rest);
+    cut_queue(part);
+    if (weir_glob_matches(pattern, part))
+        return true;
+    cut_bracket(part);
+    return weir_glob_matches(pattern, part);
+}
+
+/* -- in SQL: laps come in rounds of a few names, so what was found out about a name is kept for the next rows */
+
+enum { NUM_KEPT = 64 };
+
+typedef struct kept_names {
+    struct {
+        char *name;
+        bool matches;
+    } all[NUM_KEPT];
+    int count;
+    int hint;
+} kept_names;
+
+static void free_kept(void *pointer)
+{
+    kept_names *kept = pointer;
+    for (int i = 0; i < kept->count; i++)
+        free(kept->all[i].name);
+    free(kept);
+}
+
+static bool matches_kept(kept_names *kept, const char *pattern, const char *name)
+{
+    for (int i = 0; i < kept->count; i++) {
+        int at = (kept->hint + i) % kept->count;
+        if (strcmp(kept->all[at].name, name) == 0) {
+            kept->hint = at + 1;
+            return kept->all[at].matches;
+        }
+    }
+    bool matches = weir_name_matches(pattern, name);
+    char *copy = kept->count < NUM_KEPT ? strdup(name) : NULL;
+    if (copy) {
+        kept->all[kept->count].name = copy;
+        kept->all[kept->count++].matches = matches;
+    }
+    return matches;
+}
+
+static void name_function(sqlite3_context *context, int num_values, sqlite3_value **values)
+{
+    (void)num_values;
+    const char *pattern = (const char *)sqlite3_value_text(values[0]);
+    const char *name = (const char *)sqlite3_value_text(values[1]);
+    if (!pattern || !name)
+        return; /* NULL */
+    kept_names *kept = sqlite3_get_auxdata(context, 0);
+    if (!kept) {
+        kept = calloc(1, sizeof *kept);
+        if (!kept) {
+            sqlite3_result_error_nomem(context);
+            return;
+        }
+        sqlite3_result_int(context, matches_kept(kept, pattern, name));
+        sqlite3_set_auxdata(context, 0, kept, free_kept); /* may free it at once */
+        return;
+    }
+    sqlite3_result_int(context, matches_kept(kept, pattern, name));
+}
+
+static void glob_function(sqlite3_context *context, int num_values, sqlite3_value **values)
+{
+    (void)num_values;
+    const char *pattern = (const char *)sqlite3_value_text(values[0]);
+    const char *text = (const char *)sqlite3_value_text(values[1]);
+    if (pattern && text)
+        sqlite3_result_int(context, weir_glob_matches(pattern, text));
+}
+
+int weir_names_register(sqlite3 *db)
+{
+    const int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC;
+    int code = sqlite3_create_function_v2(db, "weir_name", 2, flags, NULL, name_function, NULL, NULL, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_create_function_v2(db, "weir_glob", 2, flags, NULL, glob_function, NULL, NULL, NULL);
+    return code;
+}

@@ -1,0 +1,377 @@
+/*
+ * Which way through the database: one run in the order of its ids, by the index by run; from a point in time on, and
+ * several runs in the order of time, by the index by time; everything in no order, by the table itself. A unary + keeps
+ * SQLite from choosing another index.
+ *
+ * Conditions of phase and step on rows that are points in time, and from_phase and until_phase, are first made into
+ * spans of time, which the statement has in its WITH.
+ */
+#include "sql_select.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "phase_spans.h"
+
+/*
+ * Timestamps are stored as seconds in a double, good for a quarter of a microsecond: what overlaps by less does not.
+ */
+#define TOUCHING_S 1e-6
+
+/* A stretch of time of one run. */
+typedef struct span {
+    int64_t run_id;
+    double start, end;
+} span;
+
+typedef struct spans {
+    span *all;
+    size_t count;
+} spans;
+
+/* All the steps of building one statement. */
+typedef struct selecting {
+    weir_reader *reader;
+    const weir_selection *selection;
+    const weir_filter *filter;
+    sqlite3_str *sql;
+    spans phases;  /* that a point's phase and step allow */
+    spans windows; /* between two phases */
+    weir_error *error;
+} selecting;
+
+/* -- the source of rows */
+
+static void put_source(sqlite3_str *sql, const weir_reader *reader, const char *table)
+{
+    bool has_place = strcmp(table, "task_stats") == 0 || strcmp(table, "queue_stats") == 0;
+    if (reader->schema < 2 && has_place)
+        sqlite3_str_appendf(sql, " FROM (SELECT *, '' AS phase, NULL AS first_step, NULL AS last_step FROM %s) t",
+                            table);
+    else
+        sqlite3_str_appendf(sql, " FROM %s t", table);
+}
+
+/* Whether rows are found by the index by time. */
+static bool by_time(const selecting *s)
+{
+    return s->selection->kind <= WEIR_ROWS_POINTS && s->filter->start_time != 0;
+}
+
+/* -- conditions; each begins with AND, behind WHERE 1 */
+
+static void put_run(selecting *s)
+{
+    const weir_filter *filter = s->filter;
+    bool is_run_table = s->selection->kind == WEIR_ROWS_RUNS || s->selection->kind == WEIR_ROWS_NODES;
+    bool other_way = by_time(s) || filter->after_id > 0;
+    if (filter->run_id != WEIR_ALL_RUNS)
+        sqlite3_str_appendall(s->sql, other_way ? " AND +t.run_id = :run" : " AND t.run_id = :run");
+    if (filter->node_id || filter->by_rank) {
+        if (!is_run_table)
+            sqlite3_str_appendall(s->sql, " AND +t.run_id IN (SELECT t.run_id FROM run t WHERE 1");
+        if (filter->node_id)
+            sqlite3_str_appendall(s->sql, " AND weir_glob(:node, t.node_id)");
+        if (filter->by_rank)
+            sqlite3_str_appendall(s->sql, " AND t.rank = :rank");
+        if (!is_run_table)
+            sqlite3_str_appendall(s->sql, ")");
+    }
+}
+
+static void put_time(selecting *s)
+{
+    const weir_filter *filter = s->filter;
+    bool is_point = s->selection->kind == WEIR_ROWS_POINTS;
+    if (s->selection->kind == WEIR_ROWS_STAGES)
+        return;
+    if (s->selection->kind > WEIR_ROWS_POINTS) {
+        if (filter->start_time != 0)
+            sqlite3_str_appendall(s->sql, " AND (t.ended IS NULL OR t.ended > :start)");
+        if (filter->end_time != 0)
+            sqlite3_str_appendall(s->sql, " AND t.started < :end");
+        return;
+    }
+    if (filter->start_time != 0)
+        sqlite3_str_appendall(s->sql, is_point ? " AND t.timestamp >= :start" : " AND t.timestamp > :start");
+    if (filter->end_time != 0)
+        sqlite3_str_appendall(s->sql, is_point ? " AND t.timestamp < :end" : " AND t.timestamp - t.elapsed < :end");
+}
+
+static void put_place(selecting *s)
+{
+    const weir_filter *filter = s->filter;
+    if (filter->by_step)
+        sqlite3_str_appendall(s->sql, " AND t.last_step >= :first_step AND t.first_step <= :last_step");
+    if (!filter->phase)
+        return;
+    if (strcmp(filter->phase, "startup") == 0)
+        /* What had ended before the first mark is start-up, too, if a mark followed. */
+        sqlite3_str_appendall(s->sql,
+                              " AND (t.phase = :phase OR (t.phase = '' AND EXISTS (SELECT 1 FROM queue_stats q"
+                              " WHERE q.run_id = t.run_id AND q.id = (SELECT max(l.id) FROM queue_stats l"
+                              " WHERE l.run_id = t.run_id) AND q.phase <> '')))");
+    else
+        sqlite3_str_appendall(s->sql, " AND t.phase = :phase");
+}
+
+/* Rows that overlap with one of the spans. */
+static void put_spans(selecting *s, const char *table)
+{
+    sqlite3_str_appendf(s->sql,
+                        s->selection->kind == WEIR_ROWS_POINTS
+                            ? " AND EXISTS (SELECT 1 FROM %s w WHERE w.run_id = t.run_id"
+                              " AND t.timestamp >= w.since AND t.timestamp < w.until)"
+                            : " AND EXISTS (SELECT 1 FROM %s w WHERE w.run_id = t.run_id"
+                              " AND t.timestamp > w.since AND t.timestamp - t.elapsed < w.until)",
+                        table);
+}
+
+static bool has_place_conditions(const weir_filter *filter)
+{
+    return filter->phase || filter->by_step;
+}
+
+static bool has_windows(const weir_filter *filter)
+{
+    return filter->from_phase || filter->until_phase;
+}
+
+static void put_conditions(selecting *s)
+{
+    const weir_filter *filter = s->filter;
+    bool is_point = s->selection->kind == WEIR_ROWS_POINTS, is_lap = s->selection->kind == WEIR_ROWS_LAPS;
+    sqlite3_str_appendall(s->sql, " WHERE 1");
+    put_run(s);
+    if (filter->name && s->selection->name_column)
+        sqlite3_str_appendf(s->sql, " AND weir_name(:name, %s)", s->selection->name_column);
+    put_time(s);
+    if (is_lap)
+        put_place(s);
+    if (is_point && has_place_conditions(filter))
+        put_spans(s, "phases");
+    if ((is_point || is_lap) && has_windows(filter))
+        put_spans(s, "windows");
+    if ((is_point || is_lap) && filter->after_id > 0)
+        sqlite3_str_appendall(s->sql, " AND t.id > :after");
+}
+
+static void put_order(selecting *s)
+{
+    const weir_filter *filter = s->filter;
+    const char *direction = filter->descending ? " DESC" : "";
+    if (s->selection->kind == WEIR_ROWS_RUNS)
+        sqlite3_str_appendf(s->sql, " ORDER BY t.run_id%s", direction);
+    else if (s->selection->kind == WEIR_ROWS_NODES)
+        sqlite3_str_appendf(s->sql, " GROUP BY t.node_id ORDER BY t.node_id%s", direction);
+    else if (s->selection->kind == WEIR_ROWS_STAGES)
+        sqlite3_str_appendf(s->sql, " ORDER BY t.run_id%s, t.rowid%s", direction, direction);
+    else if (filter->longest_first && s->selection->length)
+        sqlite3_str_appendf(s->sql, " ORDER BY %s DESC, t.id", s->selection->length);
+    else if (filter->after_id > 0 || (filter->run_id != WEIR_ALL_RUNS && !by_time(s)))
+        sqlite3_str_appendf(s->sql, " ORDER BY t.id%s", direction);
+    else
+        sqlite3_str_appendf(s->sql, " ORDER BY t.timestamp%s, t.id%s", direction, direction);
+    if (filter->limit > 0)
+        sqlite3_str_appendall(s->sql, " LIMIT :limit");
+}
+
+static void put_span_table(selecting *s, const char *table, const spans *of, bool *is_first)
+{
+    sqlite3_str_appendf(s->sql, "%s%s(run_id, since, until) AS (", *is_first ? "WITH " : ", ", table);
+    *is_first = false;
+    if (of->count == 0)
+        sqlite3_str_appendall(s->sql, "SELECT 0, 0, 0 WHERE 0");
+    for (size_t i = 0; i < of->count; i++)
+        sqlite3_str_appendf(s->sql, "%s(%lld, %!.17g, %!.17g)", i ? ", " : "VALUES ", (long long)of->all[i].run_id,
+                            of->all[i].start, of->all[i].end);
+    sqlite3_str_appendall(s->sql, ") ");
+}
+
+static void put_statement(selecting *s)
+{
+    bool is_first = true;
+    if (s->selection->kind == WEIR_ROWS_POINTS && has_place_conditions(s->filter))
+        put_span_table(s, "phases", &s->phases, &is_first);
+    if (s->selection->kind <= WEIR_ROWS_POINTS && has_windows(s->filter))
+        put_span_table(s, "windows", &s->windows, &is_first);
+    sqlite3_str_appendf(s->sql, "SELECT %s", s->selection->columns);
+    put_source(s->sql, s->reader, s->selection->table);
+    put_conditions(s);
+    if (!s->selection->unordered)
+        put_order(s);
+}
+
+/* -- values */
+
+static int bind_values(sqlite3_stmt *statement, const weir_selection *selection, const weir_filter *filter)
+{
+    const double touching = selection->kind == WEIR_ROWS_POINTS ? 0 : TOUCHING_S;
+    int at, code = SQLITE_OK;
+    if ((at = sqlite3_bind_parameter_index(statement, ":run")) && code == SQLITE_OK)
+        code = sqlite3_bind_int64(statement, at, filter->run_id);
+    if ((at = sqlite3_bind_parameter_index(statement, ":rank")) && code == SQLITE_OK)
+        code = sqlite3_bind_int(statement, at, filter->rank);
+    if ((at = sqlite3_bind_parameter_index(statement, ":node")) && code == SQLITE_OK)
+        code = sqlite3_bind_text(statement, at, filter->node_id, -1, SQLITE_TRANSIENT);
+    if ((at = sqlite3_bind_parameter_index(statement, ":name")) && code == SQLITE_OK)
+        code = sqlite3_bind_text(statement, at, filter->name, -1, SQLITE_TRANSIENT);
+    if ((at = sqlite3_bind_parameter_index(statement, ":phase")) && code == SQLITE_OK)
+        code = sqlite3_bind_text(statement, at, filter->phase, -1, SQLITE_TRANSIENT);
+    if ((at = sqlite3_bind_parameter_index(statement, ":start")) && code == SQLITE_OK)
+        code = sqlite3_bind_double(statement, at, filter->start_time + touching);
+    if ((at = sqlite3_bind_parameter_index(statement, ":end")) && code == SQLITE_OK)
+        code = sqlite3_bind_double(statement, at, filter->end_time - touching);
+    if ((at = sqlite3_bind_parameter_index(statement, ":first_step")) && code == SQLITE_OK)
+        code = sqlite3_bind_int64(statement, at, filter->first_step);
+    if ((at = sqlite3_bind_parameter_index(statement, ":last_step")) && code == SQLITE_OK)
+        code = sqlite3_bind_int64(statement, at, filter->last_step);
+    if ((at = sqlite3_bind_parameter_index(statement, ":after")) && code == SQLITE_OK)
+        code = sqlite3_bind_int64(statement, at, filter->after_id);
+    if ((at = sqlite3_bind_parameter_index(statement, ":limit")) && code == SQLITE_OK)
+        code = sqlite3_bind_int64(statement, at, filter->limit);
+    return code;
+}
+
+/* -- spans */
+
+static int add_span(selecting *s, spans *to, const span *one)
+{
+    span *grown = realloc(to->all, (to->count + 1) * sizeof *grown);
+    if (!grown)
+        return weir_reader_out_of_memory(s->error);
+    to->all = grown;
+    to->all[to->count++] = *one;
+    return WEIR_OK;
+}
+
+/* The filter's runs, without any other condition. */
+static weir_filter runs_of(const weir_filter *filter)
+{
+    return (weir_filter){
+        .run_id = filter->run_id, .node_id = filter->node_id, .by_rank = filter->by_rank, .rank = filter->rank
+    };
+}
+
+/* Each stretch of laps that fulfils the conditions of phase and step. */
+static int find_phases(selecting *s)
+{
+    weir_filter filter = runs_of(s->filter);
+    filter.phase = s->filter->phase;
+    filter.by_step = s->filter->by_step;
+    filter.first_step = s->filter->first_step;
+    filter.last_step = s->filter->last_step;
+    weir_stretches stretches;
+    weir_phase_record stretch;
+    int status = weir_stretches_begin(&stretches, s->reader, &filter, s->error);
+    while (status == WEIR_OK && (status = weir_stretches_next(&stretches, &stretch, s->error)) == WEIR_OK)
+        status = add_span(s, &s->phases, &(span){ stretch.run_id, stretch.start_time, stretch.end_time });
+    weir_stretches_end(&stretches);
+    return status == WEIR_EOF ? WEIR_OK : status;
+}
+
+/* Takes one more stretch into the window of its run, which is open until until_phase begins. */
+static int add_to_windows(selecting *s, const weir_phase_record *stretch)
+{
+    const double open = 1e300;
+    const weir_filter *filter = s->filter;
+    const char *phase = stretch->place.phase;
+    bool is_begun = s->windows.count && s->windows.all[s->windows.count - 1].run_id == stretch->run_id;
+    if (!is_begun) {
+        if (filter->from_phase && strcmp(phase, filter->from_phase) != 0)
+            return WEIR_OK;
+        span begun = { stretch->run_id, filter->from_phase ? stretch->start_time : -open, open };
+        int status = add_span(s, &s->windows, &begun);
+        if (status != WEIR_OK || filter->from_phase)
+            return status;
+    }
+    span *window = &s->windows.all[s->windows.count - 1];
+    if (filter->until_phase && window->end == open && strcmp(phase, filter->until_phase) == 0)
+        window->end = stretch->start_time;
+    return WEIR_OK;
+}
+
+static int find_windows(selecting *s)
+{
+    weir_filter filter = runs_of(s->filter);
+    weir_stretches stretches;
+    weir_phase_record stretch;
+    int status = weir_stretches_begin(&stretches, s->reader, &filter, s->error);
+    while (status == WEIR_OK && (status = weir_stretches_next(&stretches, &stretch, s->error)) == WEIR_OK)
+        status = add_to_windows(s, &stretch);
+    weir_stretches_end(&stretches);
+    /* Rows of one moment with the beginning or the end of a lap may differ from it in the last digit. */
+    for (size_t i = 0; i < s->windows.count && s->selection->kind == WEIR_ROWS_LAPS; i++) {
+        s->windows.all[i].start += TOUCHING_S;
+        s->windows.all[i].end -= TOUCHING_S;
+    }
+    return status == WEIR_EOF ? WEIR_OK : status;
+}
+
+/* -- all of it */
+
+static int prepare(selecting *s, sqlite3_stmt **statement)
+{
+    s->sql = sqlite3_str_new(s->reader->db);
+    put_statement(s);
+    int code = sqlite3_str_errcode(s->sql);
+    char *text = sqlite3_str_finish(s->sql);
+    if (code == SQLITE_OK)
+        code = text ? sqlite3_prepare_v2(s->reader->db, text, -1, statement, NULL) : SQLITE_NOMEM;
+    if (code == SQLITE_OK)
+        code = bind_values(*statement, s->selection, s->filter);
+    sqlite3_free(text);
+    if (code == SQLITE_OK)
+        return WEIR_OK;
+    sqlite3_finalize(*statement);
+    *statement = NULL;
+    return weir_reader_error(s->reader, code, s->error);
+}
+
+int weir_select(weir_reader *reader, const weir_selection *selection, const weir_filter *filter,
+                sqlite3_stmt **statement, weir_error *error)
+{
+    selecting s = { .reader = reader, .selection = selection, .filter = filter, .error = error };
+    int status = WEIR_OK;
+    *statement = NULL;
+    if (selection->kind == WEIR_ROWS_POINTS && has_place_conditions(filter))
+        status = find_phases(&s);
+    if (status == WEIR_OK && selection->kind <= WEIR_ROWS_POINTS && has_windows(filter))
+        status = find_windows(&s);
+    if (status == WEIR_OK)
+        status = prepare(&s, statement);
+    free(s.phases.all);
+    free(s.windows.all);
+    return status;
+}
+
+/* -- marks */
+
+int weir_marks_of(weir_marks *marks, int64_t run_id, bool *is_marked, weir_error *error)
+{
+    static const char sql[] =
+        "SELECT 1 FROM queue_stats WHERE id = (SELECT max(id) FROM queue_stats WHERE run_id = ?) "
+        "AND phase <> ''";
+    int code = SQLITE_DONE;
+    *is_marked = marks->run_id == run_id && marks->is_marked;
+    if (marks->run_id == run_id || marks->reader->schema < 2)
+        return WEIR_OK;
+    if (!marks->statement)
+        code = sqlite3_prepare_v2(marks->reader->db, sql, -1, &marks->statement, NULL);
+    if (marks->statement)
+        code = sqlite3_bind_int64(marks->statement, 1, run_id);
+    if (code == SQLITE_OK)
+        code = sqlite3_step(marks->statement);
+    if (code != SQLITE_ROW && code != SQLITE_DONE)
+        return weir_reader_error(marks->reader, code, error);
+    sqlite3_reset(marks->statement);
+    marks->run_id = run_id;
+    *is_marked = marks->is_marked = code == SQLITE_ROW;
+    return WEIR_OK;
+}
+
+void weir_marks_free(weir_marks *marks)
+{
+    sqlite3_finalize(marks->statement);
+    marks->statement = NULL;
+}

@@ -1,0 +1,80 @@
+/* Entries as rows: the prepared statements, and what goes into which column. */
+#ifndef WEIR_ROWS_H
+#define WEIR_ROWS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <sqlite3.h>
+
+#include "record.h"
+
+/* What `run` says of the process; the same for each of its runs. */
+typedef struct weir_run_identity {
+    char *node_id;
+    char *command;
+    int32_t rank;
+} weir_run_identity;
+
+/* One run that a writer records. */
+typedef struct weir_run {
+    struct weir_run *next; /* the run before it; immutable */
+
+    /* writer thread only */
+    int64_t run_id;       /* 0 = has no row */
+    bool committed;       /* the row is there for good */
+    int64_t told_lost;    /* entries lost that the row is to say with the next commit */
+    int64_t written_lost; /* entries lost that the row says */
+
+    /* guarded by the writer's lock */
+    int64_t visible_id; /* run_id once it is committed */
+    int64_t lost;       /* entries lost */
+} weir_run;
+
+enum {
+    WEIR_ROWS_BEGIN,
+    WEIR_ROWS_COMMIT,
+    WEIR_ROWS_ROLLBACK,
+    WEIR_ROWS_NEW_RUN,
+    WEIR_ROWS_REMOVE_RUN,
+    WEIR_ROWS_START_RUN,
+    WEIR_ROWS_END_RUN,
+    WEIR_ROWS_LOST,
+    WEIR_ROWS_STAGE,
+    WEIR_ROWS_TASK_STATS,
+    WEIR_ROWS_QUEUE_STATS,
+    WEIR_ROWS_TASK_FAILURE,
+    WEIR_ROWS_EVENT,
+    WEIR_ROWS_ITEM,
+    WEIR_ROWS_STATEMENTS,
+};
+
+/* All-zero is empty. One thread at a time. */
+typedef struct weir_rows {
+    sqlite3 *db;
+    const weir_run_identity *identity;
+    sqlite3_stmt *statements[WEIR_ROWS_STATEMENTS];
+} weir_rows;
+
+/* Every function returns a SQLITE_ code; SQLITE_OK is success. */
+
+/* Prepares all statements; on failure, too, weir_rows_finalize() is to be called. */
+int weir_rows_prepare(weir_rows *rows, sqlite3 *db, const weir_run_identity *identity);
+void weir_rows_finalize(weir_rows *rows);
+
+/* Runs a statement that has no parameters. */
+int weir_rows_run(weir_rows *rows, int statement);
+
+/* Inserts a row for the run, unless it has one, and sets its run_id. */
+int weir_rows_ensure_run(weir_rows *rows, weir_run *run, int64_t start_unix_ns);
+
+/* Removes the row of a run that never started. */
+int weir_rows_remove_run(weir_rows *rows, const weir_run *run);
+
+/* Sets how many entries of the run were lost: told_lost. */
+int weir_rows_set_lost(weir_rows *rows, const weir_run *run);
+
+/* Inserts one entry; makes the run's row if it has none. */
+int weir_rows_insert(weir_rows *rows, const weir_entry *entry);
+
+#endif

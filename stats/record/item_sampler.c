@@ -1,0 +1,179 @@
+/* Choosing items. See items.h. */
+#include "item_sampler.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "writer.h"
+
+enum { DEFAULT_SLOWEST = 10, DEFAULT_SAMPLED = 10 };
+
+weir_items *weir_items_new(weir_sqlite_writer *writer, const weir_sqlite_items *options)
+{
+    weir_items *items = calloc(1, sizeof *items);
+    if (!items)
+        return NULL;
+    items->writer = writer;
+    items->options = *options;
+    if (options->num_slowest == 0)
+        items->options.num_slowest = DEFAULT_SLOWEST;
+    if (options->num_sampled == 0)
+        items->options.num_sampled = DEFAULT_SAMPLED;
+    items->random = UINT64_C(0x9e3779b97f4a7c15);
+    items->slowest = calloc(items->options.num_slowest, sizeof(weir_entry *));
+    items->sample = calloc(items->options.num_sampled, sizeof(weir_entry *));
+    if (items->slowest && items->sample && uv_mutex_init(&items->lock) == 0)
+        return items;
+    free(items->slowest);
+    free(items->sample);
+    free(items);
+    return NULL;
+}
+
+static void free_entries(weir_entry **entries, uint32_t num_entries)
+{
+    for (uint32_t i = 0; i < num_entries; i++)
+        free(entries[i]);
+    free(entries);
+}
+
+void weir_items_free(weir_items *items)
+{
+    free_entries(items->slowest, items->num_slowest);
+    free_entries(items->sample, items->num_sampled);
+    uv_mutex_destroy(&items->lock);
+    free(items);
+}
+
+/* ---- choosing ----------------------------------------------------------------------------------------------- */
+
+/* xorshift64*: even enough to choose a few among many. */
+static uint64_t random_below_locked(weir_items *items, uint64_t limit)
+{
+    items->random ^= items->random >> 12;
+    items->random ^= items->random << 25;
+    items->random ^= items->random >> 27;
+    return ((items->random * UINT64_C(0x2545f4914f6cdd1d)) >> 33) % limit;
+}
+
+/* The place among the slowest that is the item's; num_slowest = it is not slow enough, or has none behind the others. */
+static uint32_t slow_place_locked(const weir_items *items, int64_t elapsed_ns)
+{
+    uint32_t fastest = 0;
+    if (items->num_slowest < items->options.num_slowest)
+        return items->num_slowest;
+    for (uint32_t i = 1; i < items->num_slowest; i++)
+        if (items->slowest[i]->item.elapsed_ns < items->slowest[fastest]->item.elapsed_ns)
+            fastest = i;
+    return items->slowest[fastest]->item.elapsed_ns < elapsed_ns ? fastest : items->num_slowest;
+}
+
+/* The place in the sample that is the item's; num_sampled = none, or behind the others. Each item of a lap has the same
+   chance to stay. */
+static uint32_t sample_place_locked(weir_items *items)
+{
+    items->num_seen++;
+    if (items->num_sampled < items->options.num_sampled)
+        return items->num_sampled;
+    uint64_t place = random_below_locked(items, items->num_seen);
+    return place < items->num_sampled ? (uint32_t)place : items->num_sampled;
+}
+
+/* Puts a copy of the item into that place, unless it is beyond the last one. */
+static void put_locked(weir_entry **entries, uint32_t *num_entries, uint32_t max_entries, uint32_t place,
+                       const weir_item_entry *item, int64_t unix_ns)
+{
+    weir_entry *entry = place < max_entries ? weir_entry_of_item(item, unix_ns) : NULL;
+    if (!entry)
+        return;
+    if (place == *num_entries)
+        (*num_entries)++;
+    else
+        free(entries[place]);
+    entries[place] = entry;
+}
+
+static void choose(weir_items *items, weir_item_entry *item)
+{
+    const weir_sqlite_items *options = &items->options;
+    int64_t unix_ns = weir_clock_unix_ns();
+    uv_mutex_lock(&items->lock);
+    item->chosen = "slowest";
+    put_locked(items->slowest, &items->num_slowest, options->num_slowest, slow_place_locked(items, item->elapsed_ns),
+               item, unix_ns);
+    item->chosen = "sample";
+    put_locked(items->sample, &items->num_sampled, options->num_sampled, sample_place_locked(items), item, unix_ns);
+    uv_mutex_unlock(&items->lock);
+}
+
+int weir_items_end(void *self, void *state, weir_task *task, const weir_task_end *end)
+{
+    (void)state;
+    weir_items *items = self;
+    weir_item_entry item = {
+        .name = weir_task_stage(task),
+        .seq = weir_task_seq(task),
+        .label = weir_task_label(task),
+        .elapsed_ns = end->run_ns,
+        .chosen = "all",
+    };
+    if (end->status != WEIR_OK || !end->out)
+        return WEIR_OK;
+    if (items->options.cost_of && !items->options.cost_of(end->out, &item.cost))
+        return WEIR_OK;
+    if (items->options.all)
+        weir_buffer_offer(items->writer, weir_entry_of_item(&item, weir_clock_unix_ns()));
+    else
+        choose(items, &item);
+    return WEIR_OK;
+}
+
+/* ---- handing on --------------------------------------------------------------------------------------------- */
+
+/* Moves the entries of that stage out of the array, into the list. */
+static void take_out_locked(weir_entry **entries, uint32_t *num_entries, const char *stage, weir_entry **list)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < *num_entries; i++) {
+        if (stage && strcmp(entries[i]->item.name, stage) != 0) {
+            entries[kept++] = entries[i];
+            continue;
+        }
+        entries[i]->next = *list;
+        *list = entries[i];
+    }
+    *num_entries = kept;
+}
+
+static bool is_in(const weir_entry *list, const weir_entry *entry)
+{
+    while (list && (list->item.seq != entry->item.seq || strcmp(list->item.name, entry->item.name) != 0))
+        list = list->next;
+    return list != NULL;
+}
+
+void weir_items_flush(weir_items *items, const char *stage)
+{
+    weir_entry *slowest = NULL;
+    weir_entry *sample = NULL;
+    uv_mutex_lock(&items->lock);
+    take_out_locked(items->slowest, &items->num_slowest, stage, &slowest);
+    take_out_locked(items->sample, &items->num_sampled, stage, &sample);
+    if (items->num_sampled == 0)
+        items->num_seen = 0;
+    uv_mutex_unlock(&items->lock);
+
+    for (weir_entry *next; sample; sample = next) {
+        next = sample->next;
+        sample->next = NULL;
+        if (is_in(slowest, sample))
+            free(sample);
+        else
+            weir_buffer_offer(items->writer, sample);
+    }
+    for (weir_entry *next; slowest; slowest = next) {
+        next = slowest->next;
+        slowest->next = NULL;
+        weir_buffer_offer(items->writer, slowest);
+    }
+}

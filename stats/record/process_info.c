@@ -1,0 +1,62 @@
+#include "process_info.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <uv.h>
+
+char *weir_host_name(void)
+{
+    char name[UV_MAXHOSTNAMESIZE];
+    size_t size = sizeof name;
+    return strdup(uv_os_gethostname(name, &size) == 0 ? name : "");
+}
+
+/* Writes one argument to the shell's taste, and a space before all but the first. */
+static void put_argument(FILE *out, const char *argument, int is_first)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-+=:,@%";
+    if (!is_first)
+        fputc(' ', out);
+    if (*argument && argument[strspn(argument, plain)] == '\0') {
+        fputs(argument, out);
+        return;
+    }
+    fputc('\'', out);
+    for (; *argument; argument++)
+        if (*argument == '\'')
+            fputs("'\\''", out);
+        else
+            fputc(*argument, out);
+    fputc('\'', out);
+}
+
+/* Arguments, each with its NUL. */
+static void put_arguments(FILE *out, FILE *in)
+{
+    char *argument = NULL;
+    size_t size = 0;
+    for (int is_first = 1; getdelim(&argument, &size, '\0', in) > 0; is_first = 0)
+        put_argument(out, argument, is_first);
+    free(argument);
+}
+
+char *weir_command_line(void)
+{
+    FILE *in = fopen("/proc/self/cmdline", "re");
+    if (!in)
+        return strdup("");
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (out) {
+        put_arguments(out, in);
+        if (fclose(out) != 0) {
+            free(text);
+            text = NULL;
+        }
+    }
+    fclose(in);
+    return text;
+}

@@ -1,0 +1,257 @@
+/* Opening and closing the writer, and asking it. See writer.h. */
+#include <weir/sqlite.h>
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "database.h"
+#include "item_sampler.h"
+#include "process_info.h"
+#include "writer.h"
+
+static const int64_t longest_wait_ns = 365 * 24 * 3600 * WEIR_SECOND;
+
+enum {
+    DEFAULT_BUFFER_ENTRIES = 4096,
+    OPEN_RETRY_MS = 20,
+};
+
+static int64_t span_or_default(int64_t span_ns, int64_t default_ns)
+{
+    if (span_ns == 0)
+        return default_ns;
+    return span_ns < longest_wait_ns ? span_ns : longest_wait_ns;
+}
+
+static void set_options(weir_sqlite_writer *writer, const weir_sqlite_options *options)
+{
+    writer->capacity = options->buffer_entries ? options->buffer_entries : DEFAULT_BUFFER_ENTRIES;
+    writer->flush_at = writer->capacity < 4 ? 1 : writer->capacity / 4;
+    writer->flush_interval_ns = span_or_default(options->flush_interval_ns, WEIR_SECOND);
+    writer->retry_limit_ns = span_or_default(options->retry_limit_ns, 10 * WEIR_SECOND);
+    writer->identity.rank = options->rank;
+    writer->end = &writer->first;
+    writer->observer = weir_buffer_observer(writer);
+}
+
+/* Everything of the writer that needs memory only. */
+static bool set_strings(weir_sqlite_writer *writer, const char *path, const weir_sqlite_options *options)
+{
+    writer->path = strdup(path);
+    writer->path_text = weir_path_for_message(path);
+    writer->identity.node_id = options->node_id ? strdup(options->node_id) : weir_host_name();
+    writer->identity.command = options->command ? strdup(options->command) : weir_command_line();
+    return writer->path && writer->identity.node_id && writer->identity.command &&
+           weir_buffer_add_run_locked(writer); /* nobody else is there yet */
+}
+
+static void free_memory(weir_sqlite_writer *writer)
+{
+    while (writer->items) {
+        weir_items *items = writer->items;
+        writer->items = items->next;
+        weir_items_free(items);
+    }
+    while (writer->runs) {
+        weir_run *run = writer->runs;
+        writer->runs = run->next;
+        free(run);
+    }
+    free(writer->identity.command);
+    free(writer->identity.node_id);
+    free(writer->path);
+    free(writer);
+}
+
+/* The first run gets its row here: so it is known now whether the database can be written, and the run has its id. */
+static int insert_first_run(weir_sqlite_writer *writer)
+{
+    weir_run *run = writer->runs;
+    int code = weir_rows_run(&writer->rows, WEIR_ROWS_BEGIN);
+    if (code == SQLITE_OK)
+        code = weir_rows_ensure_run(&writer->rows, run, weir_clock_unix_ns());
+    if (code == SQLITE_OK)
+        code = weir_rows_run(&writer->rows, WEIR_ROWS_COMMIT);
+    if (code != SQLITE_OK) {
+        run->run_id = 0;
+        if (!sqlite3_get_autocommit(writer->db))
+            weir_rows_run(&writer->rows, WEIR_ROWS_ROLLBACK);
+        return code;
+    }
+    run->committed = true;
+    run->visible_id = run->run_id;
+    return SQLITE_OK;
+}
+
+static int open_database(weir_sqlite_writer *writer, weir_error *error)
+{
+    int64_t deadline_ns = weir_clock_ns() + writer->retry_limit_ns;
+    int status = weir_database_open_writer(writer->path, deadline_ns, &writer->db, error);
+    if (status != WEIR_OK)
+        return status;
+    int code = weir_rows_prepare(&writer->rows, writer->db, &writer->identity);
+    if (code == SQLITE_OK)
+        code = insert_first_run(writer);
+    while ((code & 0xff) == SQLITE_BUSY && weir_clock_ns() < deadline_ns) {
+        uv_sleep(OPEN_RETRY_MS); /* a lock wakes nobody */
+        code = insert_first_run(writer);
+    }
+    if (code == SQLITE_OK)
+        return WEIR_OK;
+    return weir_database_error(error, writer->db, code, "cannot write to", writer->path);
+}
+
+static void close_database(weir_sqlite_writer *writer)
+{
+    weir_rows_finalize(&writer->rows);
+    weir_database_close(writer->db);
+}
+
+static int make_lock(weir_sqlite_writer *writer)
+{
+    int code = uv_mutex_init(&writer->lock);
+    if (code != 0)
+        return code;
+    code = uv_cond_init(&writer->wake);
+    if (code != 0)
+        goto fail_wake;
+    code = uv_cond_init(&writer->settled);
+    if (code != 0)
+        goto fail_settled;
+    return 0;
+
+fail_settled:
+    uv_cond_destroy(&writer->wake);
+fail_wake:
+    uv_mutex_destroy(&writer->lock);
+    return code;
+}
+
+static void destroy_lock(weir_sqlite_writer *writer)
+{
+    uv_cond_destroy(&writer->settled);
+    uv_cond_destroy(&writer->wake);
+    uv_mutex_destroy(&writer->lock);
+}
+
+int weir_sqlite_open(const char *path, const weir_sqlite_options *options, weir_sqlite_writer **result,
+                     weir_error *error)
+{
+    static const weir_sqlite_options defaults;
+    options = options ? options : &defaults;
+    *result = NULL;
+    if (options->flush_interval_ns < 0 || options->retry_limit_ns < 0)
+        return weir_error_set(error, WEIR_EINVAL, 0, "flush_interval_ns and retry_limit_ns must not be negative");
+
+    int status = WEIR_ENOMEM, code;
+    weir_sqlite_writer *writer = calloc(1, sizeof *writer);
+    if (!writer)
+        return weir_error_set(error, status, 0, "out of memory");
+    set_options(writer, options);
+    if (!set_strings(writer, path ? path : "", options)) {
+        weir_error_set(error, status, 0, "out of memory");
+        goto fail_memory;
+    }
+    code = make_lock(writer);
+    if (code != 0) {
+        status = weir_error_set(error, WEIR_ESYSTEM, code, "cannot make a lock: %s", uv_strerror(code));
+        goto fail_memory;
+    }
+    status = open_database(writer, error);
+    if (status != WEIR_OK)
+        goto fail_database;
+    code = weir_writer_start(writer);
+    if (code != 0) {
+        status = weir_error_set(error, WEIR_ESYSTEM, code, "cannot start the writer's thread: %s", uv_strerror(code));
+        weir_rows_remove_run(&writer->rows, writer->runs);
+        goto fail_database;
+    }
+    *result = writer;
+    return WEIR_OK;
+
+fail_database:
+    close_database(writer);
+    destroy_lock(writer);
+fail_memory:
+    free_memory(writer);
+    return status;
+}
+
+weir_observer *weir_sqlite_observer(weir_sqlite_writer *writer)
+{
+    return &writer->observer;
+}
+
+int weir_sqlite_item_hook(weir_sqlite_writer *writer, const weir_sqlite_items *options, weir_task_hook *hook,
+                          weir_error *error)
+{
+    enum { MAX_CHOSEN = 1 << 16 };
+    static const weir_sqlite_items defaults;
+    options = options ? options : &defaults;
+    *hook = (weir_task_hook){ 0 };
+    if (options->num_slowest > MAX_CHOSEN || options->num_sampled > MAX_CHOSEN)
+        return weir_error_set(error, WEIR_EINVAL, 0, "num_slowest and num_sampled must not be above %d", MAX_CHOSEN);
+    weir_items *items = weir_items_new(writer, options);
+    if (!items)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    uv_mutex_lock(&writer->lock);
+    items->next = writer->items;
+    writer->items = items;
+    uv_mutex_unlock(&writer->lock);
+    *hook = (weir_task_hook){ .self = items, .end = weir_items_end };
+    return WEIR_OK;
+}
+
+int64_t weir_sqlite_run_id(weir_sqlite_writer *writer)
+{
+    uv_mutex_lock(&writer->lock);
+    weir_run *run = writer->runs;
+    if (run->visible_id == 0)
+        weir_buffer_flush_locked(writer);
+    int64_t run_id = run->visible_id;
+    uv_mutex_unlock(&writer->lock);
+    return run_id;
+}
+
+int weir_sqlite_flush(weir_sqlite_writer *writer, weir_error *error)
+{
+    uv_mutex_lock(&writer->lock);
+    bool done = weir_buffer_flush_locked(writer);
+    weir_problem found = writer->problem;
+    uint32_t buffered = writer->buffered;
+    uv_mutex_unlock(&writer->lock);
+    if (done)
+        return WEIR_OK;
+    int status = found.code ? weir_database_status(found.code) : WEIR_ETIMEDOUT;
+    return weir_error_set(error, status, found.code, "database %s: %s: %" PRIu32 " entries wait%s",
+                          writer->path_text.text, found.code ? found.text : "it is too slow", buffered,
+                          weir_database_hint(found.code));
+}
+
+static int report_losses(const weir_sqlite_writer *writer, weir_error *error)
+{
+    if (writer->num_lost == 0)
+        return WEIR_OK;
+    const weir_problem *reason = &writer->loss_reason;
+    return weir_error_set(error, weir_database_status(reason->code), reason->code,
+                          "database %s: %" PRId64 " of %" PRIu64 " entries could not be written: %s%s",
+                          writer->path_text.text, writer->num_lost, writer->num_seen, reason->text,
+                          weir_database_hint(reason->code));
+}
+
+int weir_sqlite_close(weir_sqlite_writer *writer, weir_error *error)
+{
+    if (!writer)
+        return WEIR_OK;
+    weir_writer_stop(writer);
+    assert(!writer->first && !writer->batch && writer->buffered == 0);
+    if (writer->num_seen == 0)
+        weir_rows_remove_run(&writer->rows, writer->runs); /* no pipeline ever ran */
+    int status = report_losses(writer, error);
+    close_database(writer);
+    destroy_lock(writer);
+    free_memory(writer);
+    return status;
+}

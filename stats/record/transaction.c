@@ -1,0 +1,80 @@
+#include "transaction.h"
+
+#include <weir/clock.h>
+
+/* Errors that lie in the row, not in the database. */
+static bool lies_in_row(int code)
+{
+    switch (code & 0xff) {
+    case SQLITE_CONSTRAINT:
+    case SQLITE_MISMATCH:
+    case SQLITE_TOOBIG: return true;
+    default: return false;
+    }
+}
+
+static int insert_entries(weir_rows *rows, weir_entry *entries)
+{
+    for (weir_entry *entry = entries; entry; entry = entry->next) {
+        if (entry->refused)
+            continue;
+        int code = weir_rows_insert(rows, entry);
+        if (lies_in_row(code))
+            entry->refused = true;
+        else if (code != SQLITE_OK)
+            return code;
+    }
+    return SQLITE_OK;
+}
+
+static int tell_losses(weir_rows *rows, weir_run *runs)
+{
+    int code = SQLITE_OK;
+    for (weir_run *run = runs; run && code == SQLITE_OK; run = run->next) {
+        if (run->told_lost == run->written_lost)
+            continue;
+        code = weir_rows_ensure_run(rows, run, weir_clock_unix_ns());
+        if (code == SQLITE_OK)
+            code = weir_rows_set_lost(rows, run);
+    }
+    return code;
+}
+
+static void settle_runs(weir_run *runs, bool committed)
+{
+    for (weir_run *run = runs; run; run = run->next) {
+        if (committed) {
+            run->committed = run->run_id != 0;
+            run->written_lost = run->told_lost;
+        } else if (!run->committed) {
+            run->run_id = 0; /* the row went with the transaction */
+        }
+    }
+}
+
+/* A file that was removed or replaced would take our rows and keep them from everybody. */
+static int check_file(sqlite3 *db)
+{
+    int moved = 0;
+    int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+    return code == SQLITE_OK && moved ? SQLITE_READONLY_DBMOVED : SQLITE_OK;
+}
+
+int weir_batch_write(weir_rows *rows, weir_entry *entries, weir_run *runs)
+{
+    int code = check_file(rows->db);
+    if (code == SQLITE_OK)
+        code = weir_rows_run(rows, WEIR_ROWS_BEGIN);
+    if (code != SQLITE_OK)
+        return code;
+
+    code = insert_entries(rows, entries);
+    if (code == SQLITE_OK)
+        code = tell_losses(rows, runs);
+    if (code == SQLITE_OK)
+        code = weir_rows_run(rows, WEIR_ROWS_COMMIT);
+    if (code != SQLITE_OK && !sqlite3_get_autocommit(rows->db)) /* some errors have rolled back already */
+        weir_rows_run(rows, WEIR_ROWS_ROLLBACK);
+    settle_runs(runs, code == SQLITE_OK);
+    return code;
+}

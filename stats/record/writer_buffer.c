@@ -1,0 +1,201 @@
+/* The buffer: what observer calls do. See writer.h. */
+#include "writer.h"
+
+#include <stdlib.h>
+
+#include <weir/log.h>
+
+#include "database.h"
+#include "item_sampler.h"
+
+weir_run *weir_buffer_add_run_locked(weir_sqlite_writer *writer)
+{
+    weir_run *run = calloc(1, sizeof *run);
+    if (!run)
+        return NULL;
+    run->next = writer->runs;
+    writer->runs = run;
+    return run;
+}
+
+void weir_buffer_count_lost_locked(weir_sqlite_writer *writer, weir_run *run, int64_t count,
+                                   const weir_problem *reason)
+{
+    if (count == 0)
+        return;
+    run->lost += count;
+    writer->num_lost += count;
+    writer->losses_untold = true;
+    writer->loss_reason = *reason;
+}
+
+/* Waits on `condition` until deadline_ns at the latest; false if that has passed. */
+static bool wait_until_locked(weir_sqlite_writer *writer, uv_cond_t *condition, int64_t deadline_ns)
+{
+    int64_t left_ns = deadline_ns - weir_clock_ns();
+    if (left_ns <= 0)
+        return false;
+    uv_cond_timedwait(condition, &writer->lock, (uint64_t)left_ns);
+    return true;
+}
+
+static void want_flush_locked(weir_sqlite_writer *writer)
+{
+    writer->flush_to = writer->num_taken;
+    uv_cond_signal(&writer->wake);
+}
+
+bool weir_buffer_flush_locked(weir_sqlite_writer *writer)
+{
+    int64_t deadline_ns = weir_clock_ns() + writer->retry_limit_ns;
+    uint64_t wanted = writer->num_taken;
+    want_flush_locked(writer);
+    while (writer->num_settled < wanted)
+        if (!wait_until_locked(writer, &writer->settled, deadline_ns))
+            return false;
+    return true;
+}
+
+static bool make_room_locked(weir_sqlite_writer *writer)
+{
+    int64_t deadline_ns = weir_clock_ns() + writer->retry_limit_ns;
+    while (writer->buffered >= writer->capacity && !writer->waited_in_vain) {
+        want_flush_locked(writer);
+        if (!wait_until_locked(writer, &writer->settled, deadline_ns))
+            writer->waited_in_vain = true;
+    }
+    return writer->buffered < writer->capacity;
+}
+
+static void append_locked(weir_sqlite_writer *writer, weir_entry *entry)
+{
+    entry->run = writer->runs;
+    entry->arrived_ns = weir_clock_ns();
+    *writer->end = entry;
+    writer->end = &entry->next;
+    writer->in_buffer++;
+    writer->buffered++;
+    writer->num_taken++;
+    if (writer->in_buffer == 1 || writer->in_buffer == writer->flush_at)
+        uv_cond_signal(&writer->wake);
+}
+
+/* True if the entry was taken over; otherwise *reason says why not. */
+static bool take_locked(weir_sqlite_writer *writer, weir_entry *entry, weir_problem *reason)
+{
+    writer->num_seen++;
+    if (entry && (weir_entry_is_boundary(entry) || make_room_locked(writer))) {
+        append_locked(writer, entry);
+        return true;
+    }
+    if (!entry)
+        *reason = (weir_problem){ SQLITE_NOMEM, "out of memory" };
+    else if (writer->problem.code != SQLITE_OK)
+        *reason = writer->problem;
+    else
+        *reason = (weir_problem){ SQLITE_IOERR, "too slow" };
+    weir_buffer_count_lost_locked(writer, writer->runs, 1, reason);
+    return false;
+}
+
+/* Takes the entry over; NULL is one that found no memory. */
+static void take(weir_sqlite_writer *writer, weir_entry *entry)
+{
+    weir_problem reason;
+    uv_mutex_lock(&writer->lock);
+    bool known = writer->waited_in_vain;
+    bool taken = take_locked(writer, entry, &reason);
+    uv_mutex_unlock(&writer->lock);
+
+    if (taken)
+        return;
+    free(entry);
+    if (!known) /* told once for each time that the database takes nothing */
+        weir_log(WEIR_LOG_ERROR, "database %s: %s: entries are given up%s", writer->path_text.text, reason.text,
+                 weir_database_hint(reason.code));
+}
+
+void weir_buffer_offer(weir_sqlite_writer *writer, weir_entry *entry)
+{
+    static const weir_problem full = { SQLITE_FULL, "more items came than could be written" };
+    static const weir_problem no_memory = { SQLITE_NOMEM, "out of memory" };
+    uv_mutex_lock(&writer->lock);
+    writer->num_seen++;
+    bool taken = entry && writer->buffered < writer->capacity;
+    if (taken)
+        append_locked(writer, entry);
+    else
+        weir_buffer_count_lost_locked(writer, writer->runs, 1, entry ? &full : &no_memory);
+    uv_mutex_unlock(&writer->lock);
+    if (!taken)
+        free(entry);
+}
+
+/* What the collectors have of a stage (NULL = of all). They are added before a pipeline is built, so the list stands. */
+static void flush_items(weir_sqlite_writer *writer, const char *stage)
+{
+    uv_mutex_lock(&writer->lock);
+    weir_items *items = writer->items;
+    uv_mutex_unlock(&writer->lock);
+    for (; items; items = items->next)
+        weir_items_flush(items, stage);
+}
+
+static void on_run_start(void *self, const weir_run_info *info)
+{
+    weir_sqlite_writer *writer = self;
+    weir_entry *entry = weir_entry_of_run_start(info);
+
+    /* The first run has its row since open. Without memory for another one the entries go to the run before. */
+    uv_mutex_lock(&writer->lock);
+    if (writer->run_started)
+        weir_buffer_add_run_locked(writer);
+    writer->run_started = true;
+    uv_mutex_unlock(&writer->lock);
+    take(writer, entry);
+}
+
+static void on_stage_lap(void *self, const weir_stage_lap *lap)
+{
+    take(self, weir_entry_of_stage_lap(lap));
+    flush_items(self, lap->name);
+}
+
+static void on_queue_lap(void *self, const weir_queue_lap *lap)
+{
+    take(self, weir_entry_of_queue_lap(lap));
+}
+
+static void on_failure(void *self, const weir_failure *failure)
+{
+    take(self, weir_entry_of_failure(failure));
+}
+
+static void on_event(void *self, const weir_event *event)
+{
+    take(self, weir_entry_of_event(event));
+}
+
+static void on_run_end(void *self, const weir_run_end *end)
+{
+    weir_sqlite_writer *writer = self;
+    flush_items(writer, NULL);
+    take(writer, weir_entry_of_run_end(end));
+
+    uv_mutex_lock(&writer->lock);
+    want_flush_locked(writer);
+    uv_mutex_unlock(&writer->lock);
+}
+
+weir_observer weir_buffer_observer(weir_sqlite_writer *writer)
+{
+    return (weir_observer){
+        .self = writer,
+        .run_start = on_run_start,
+        .stage_lap = on_stage_lap,
+        .queue_lap = on_queue_lap,
+        .failure = on_failure,
+        .event = on_event,
+        .run_end = on_run_end,
+    };
+}

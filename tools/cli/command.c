@@ -1,0 +1,168 @@
+/* What all subcommands do in the same way: reading their options, opening databases, telling what went wrong. */
+#include "command.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "filter_options.h"
+
+size_t tool_option_sets(const tool_command *command, tool_shared *shared, option_set sets[TOOL_MAX_SETS])
+{
+    size_t count = 0;
+    if (command->options)
+        sets[count++] = (option_set){ command->options, command->settings };
+    if (command->shared & TOOL_FILTER)
+        sets[count++] = (option_set){ tool_filter_rows, shared };
+    else if (command->shared & TOOL_RUN)
+        sets[count++] = (option_set){ tool_run_rows, shared };
+    if (command->shared & TOOL_FORMAT)
+        sets[count++] = (option_set){ tool_format_rows, shared };
+    sets[count++] = (option_set){ tool_help_rows, shared };
+    return count;
+}
+
+/* -- messages */
+
+static void say(const tool_call *call, const char *format, va_list arguments)
+{
+    fflush(stdout); /* what was printed before comes first, also where both go to one place */
+    fprintf(stderr, "weir%s%s: ", *call->command->name ? " " : "", call->command->name);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+}
+
+int tool_refuse(const tool_call *call, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say(call, format, arguments);
+    va_end(arguments);
+    return TOOL_REFUSED;
+}
+
+int tool_nothing(const tool_call *call, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say(call, format, arguments);
+    va_end(arguments);
+    return TOOL_NOTHING;
+}
+
+int tool_fail(const tool_call *call, const weir_error *error)
+{
+    tool_refuse(call, "%s", error->message);
+    switch (error->status) {
+    case WEIR_ENOTFOUND: return TOOL_NOTHING;
+    case WEIR_EINVAL:
+    case WEIR_EACCESS:
+    case WEIR_EUNSUPPORTED: return TOOL_REFUSED;
+    default: return TOOL_FAILED;
+    }
+}
+
+int tool_fail_early(const tool_call *call, const weir_error *error)
+{
+    int exit_status = tool_fail(call, error);
+    return error->status == WEIR_EDATA ? TOOL_REFUSED : exit_status;
+}
+
+/* -- databases */
+
+/* The start of the run and the end of what was recorded of it, or of all runs. */
+static int find_range(weir_reader *reader, const weir_filter *filter, double *start, double *end, weir_error *error)
+{
+    weir_query *query;
+    const weir_record *record;
+    *start = *end = 0;
+    int status = weir_query_begin(reader, WEIR_RECORD_RUN, filter, &query, error);
+    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
+        if (*start == 0 || record->run.started < *start)
+            *start = record->run.started;
+    weir_query_end(query);
+    if (status != WEIR_EOF)
+        return status;
+
+    weir_filter latest = *filter;
+    latest.descending = true;
+    latest.limit = 1;
+    status = weir_query_begin(reader, WEIR_RECORD_QUEUE, &latest, &query, error);
+    if (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
+        *end = record->queue.timestamp;
+    weir_query_end(query);
+    return status == WEIR_EOF ? WEIR_OK : status;
+}
+
+static double resolved(const tool_time *when, double start, double end)
+{
+    switch (when->kind) {
+    case TOOL_TIME_UNIX: return when->seconds;
+    case TOOL_TIME_AFTER_START: return start + when->seconds;
+    case TOOL_TIME_BEFORE_END: return end - when->seconds;
+    case TOOL_TIME_NONE: break;
+    }
+    return 0;
+}
+
+static int make_filter(const tool_call *call, weir_reader *reader, weir_filter *filter, weir_error *error)
+{
+    const tool_shared *shared = &call->shared;
+    *filter = (weir_filter){
+        .run_id = shared->run_given ? shared->run_id : call->command->default_run,
+        .node_id = shared->node,
+        .by_rank = shared->rank.given,
+        .rank = shared->rank.number,
+    };
+    double start = 0, end = 0;
+    int status = WEIR_OK;
+    if (shared->since.kind > TOOL_TIME_UNIX || shared->until.kind > TOOL_TIME_UNIX)
+        status = find_range(reader, filter, &start, &end, error);
+    filter->name = shared->name;
+    filter->start_time = resolved(&shared->since, start, end);
+    filter->end_time = resolved(&shared->until, start, end);
+    filter->by_step = shared->steps.given;
+    filter->first_step = shared->steps.first;
+    filter->last_step = shared->steps.last;
+    filter->phase = shared->phase;
+    filter->from_phase = shared->from_phase;
+    filter->until_phase = shared->until_phase;
+    return status;
+}
+
+int tool_open(const tool_call *call, const char *path, weir_reader **reader, weir_filter *filter)
+{
+    weir_error error = { 0 };
+    int status = weir_reader_open(path, reader, &error);
+    if (status == WEIR_ENOTFOUND)
+        return tool_refuse(call, "%s", error.message); /* the argument is wrong, not the run */
+    if (status == WEIR_OK)
+        status = weir_reader_hold(*reader, &error);
+    if (status == WEIR_OK && filter)
+        status = make_filter(call, *reader, filter, &error);
+    if (status == WEIR_OK && filter && filter->end_time != 0 && filter->end_time <= filter->start_time) {
+        weir_reader_close(*reader);
+        return tool_refuse(call, "--until: the end of the range is not after its beginning");
+    }
+    if (status == WEIR_OK)
+        return TOOL_DONE;
+    weir_reader_close(*reader);
+    return tool_fail_early(call, &error);
+}
+
+/* -- output */
+
+table_format tool_format(const tool_call *call)
+{
+    return call->shared.json ? TABLE_JSON : call->shared.csv ? TABLE_CSV : TABLE_TEXT;
+}
+
+int tool_finish(const tool_call *call)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return TOOL_DONE;
+    tool_refuse(call, "cannot print: %s", strerror(errno ? errno : EIO));
+    return TOOL_FAILED;
+}

@@ -1,0 +1,20 @@
+#include "command_table.h"
+
+/* clang-format off */
+const tool_command *const tool_commands[] = {
+    &tool_summary,
+    &tool_query,
+    &tool_failures,
+    &tool_slowest,
+    &tool_compare,
+    &tool_watch,
+    &tool_plot,
+    &tool_export,
+    &tool_merge,
+    &tool_check,
+#ifdef WEIR_HAVE_STAGES
+    &tool_frames,
+#endif
+    NULL,
+};
+/* clang-format on */

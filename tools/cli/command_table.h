@@ -1,0 +1,21 @@
+/* One line for each subcommand, in the order of the help. */
+#ifndef TOOLS_COMMANDS_H
+#define TOOLS_COMMANDS_H
+
+#include "command.h"
+
+extern const tool_command tool_summary;
+extern const tool_command tool_query;
+extern const tool_command tool_failures;
+extern const tool_command tool_slowest;
+extern const tool_command tool_compare;
+extern const tool_command tool_watch;
+extern const tool_command tool_plot;
+extern const tool_command tool_export;
+extern const tool_command tool_merge;
+extern const tool_command tool_check;
+#ifdef WEIR_HAVE_STAGES
+extern const tool_command tool_frames;
+#endif
+
+#endif

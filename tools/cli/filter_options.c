@@ -1,0 +1,176 @@
+#include "filter_options.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "command.h"
+
+static bool parse_run(const option_row *row, const char *text, void *value)
+{
+    (void)row;
+    tool_shared *shared = value;
+    uint64_t number = 0;
+    shared->run_given = true;
+    if (strcmp(text, "last") == 0)
+        shared->run_id = WEIR_LAST_RUN;
+    else if (strcmp(text, "all") == 0)
+        shared->run_id = WEIR_ALL_RUNS;
+    else if (!option_parse_number(text, INT64_MAX, &number) || number == 0)
+        return false;
+    else
+        shared->run_id = (int64_t)number;
+    return true;
+}
+
+static bool parse_rank(const option_row *row, const char *text, void *value)
+{
+    (void)row;
+    tool_shared *shared = value;
+    uint64_t number;
+    shared->rank.given = true;
+    if (!option_parse_number(text, INT32_MAX, &number))
+        return false;
+    shared->rank.number = (int32_t)number;
+    return true;
+}
+
+/* "100", "100:200", "100:", ":200" */
+static bool parse_steps(const option_row *row, const char *text, void *value)
+{
+    (void)row;
+    tool_shared *shared = value;
+    char first[32] = "";
+    const char *colon = strchr(text, ':');
+    size_t length = colon ? (size_t)(colon - text) : strlen(text);
+    uint64_t number = 0;
+    if (length >= sizeof first || !*text || strcmp(text, ":") == 0)
+        return false;
+    memcpy(first, text, length);
+    if (*first && !option_parse_number(first, INT64_MAX, &number))
+        return false;
+    shared->steps.given = true;
+    shared->steps.first = *first ? (int64_t)number : INT64_MIN;
+    shared->steps.last = colon ? INT64_MAX : (int64_t)number;
+    if (colon && colon[1]) {
+        if (!option_parse_number(colon + 1, INT64_MAX, &number))
+            return false;
+        shared->steps.last = (int64_t)number;
+    }
+    return shared->steps.first <= shared->steps.last;
+}
+
+/* "2024-05-01 12:00:03", "2024-05-01T12:00", "2024-05-01": local time */
+static bool parse_calendar(const char *text, double *unix_time)
+{
+    static const char *const forms[] = { "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M",
+                                         "%Y-%m-%d" };
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        struct tm parts = { .tm_isdst = -1 };
+        const char *end = strptime(text, forms[i], &parts);
+        if (end && !*end) {
+            *unix_time = (double)mktime(&parts);
+            return *unix_time != -1;
+        }
+    }
+    return false;
+}
+
+static bool parse_time(const option_row *row, const char *text, void *value)
+{
+    (void)row;
+    tool_time *when = value;
+    if (*text == '+' || *text == '-') {
+        when->kind = *text == '+' ? TOOL_TIME_AFTER_START : TOOL_TIME_BEFORE_END;
+        return option_parse_span(text + 1, &when->seconds);
+    }
+    when->kind = TOOL_TIME_UNIX;
+    char *end;
+    errno = 0;
+    when->seconds = strtod(text, &end);
+    if (end != text && !*end && !errno && isfinite(when->seconds) && when->seconds > 0)
+        return true;
+    return parse_calendar(text, &when->seconds);
+}
+
+static const option_kind run_kind = { parse_run, "the number of a run, last or all", NULL };
+static const option_kind rank_kind = { parse_rank, "a whole number", NULL };
+static const option_kind steps_kind = { parse_steps, "a step (100) or a range of them (100:200, 100:, :200)", NULL };
+static const option_kind time_kind = {
+    parse_time, "a time: \"2024-05-01 12:00\", Unix seconds, +90s (after the start) or -10m (before the end)", NULL
+};
+
+static const char *const run_choices[] = { "last", "all", NULL };
+
+#define AT(field) offsetof(tool_shared, field)
+
+#define RUN_ROW \
+    { \
+        .name = "run", .argument = "N|last|all", .kind = &run_kind, .choices = run_choices, \
+        .help = "the run with that number, the last one, or all together" \
+    }
+
+const option_row tool_run_rows[] = { RUN_ROW, { 0 } };
+
+const option_row tool_filter_rows[] = {
+    RUN_ROW,
+    { .name = "name",
+      .argument = "GLOB",
+      .kind = &option_text,
+      .offset = AT(name),
+      .help = "only stages and queues of that name: decode, 'dec*', '0:1:decode[10]_queue'" },
+    { .name = "since",
+      .alias = "start-time",
+      .argument = "TIME",
+      .kind = &time_kind,
+      .offset = AT(since),
+      .help = "only from then on: \"2024-05-01 12:00\", Unix seconds, +90s after the start, -10m before the end" },
+    { .name = "until",
+      .alias = "end-time",
+      .argument = "TIME",
+      .kind = &time_kind,
+      .offset = AT(until),
+      .help = "only up to then" },
+    { .name = "steps",
+      .argument = "A:B",
+      .kind = &steps_kind,
+      .help = "only laps that overlap with these steps; A: or :B leaves one end open, A alone is one step" },
+    { .name = "phase",
+      .argument = "NAME",
+      .kind = &option_text,
+      .offset = AT(phase),
+      .help = "only this phase: startup, loop, finish, or as the program marked it" },
+    { .name = "from-phase",
+      .argument = "NAME",
+      .kind = &option_text,
+      .offset = AT(from_phase),
+      .help = "only from the beginning of this phase on" },
+    { .name = "until-phase",
+      .argument = "NAME",
+      .kind = &option_text,
+      .offset = AT(until_phase),
+      .help = "only up to the beginning of this phase" },
+    { .name = "node",
+      .argument = "GLOB",
+      .kind = &option_text,
+      .offset = AT(node),
+      .help = "only runs on this node" },
+    { .name = "rank", .argument = "N", .kind = &rank_kind, .help = "only runs of this rank" },
+    { 0 },
+};
+
+const option_row tool_format_rows[] = {
+    { .name = "json",
+      .kind = &option_flag,
+      .offset = AT(json),
+      .help = "print JSON: full precision, seconds, bytes, Unix time" },
+    { .name = "csv", .kind = &option_flag, .offset = AT(csv), .help = "print CSV, with a line of names" },
+    { 0 },
+};
+
+const option_row tool_help_rows[] = {
+    { .name = "help", .letter = 'h', .kind = &option_flag, .offset = AT(help), .help = "print this and exit" },
+    { 0 },
+};

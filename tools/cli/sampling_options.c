@@ -1,0 +1,260 @@
+#include "sampling_options.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <weir/clock.h>
+
+/* -- times */
+
+/* What int64_t counts in ns, and a double to the ns or nearly so, ends beyond it. */
+static const double max_seconds = 1e9;
+
+/* "1:02:03.5": hours, minutes, seconds, all three, so that it is never taken for a range. */
+static bool parse_clock(const char *text, double *seconds)
+{
+    uint64_t hours, minutes;
+    char number[32];
+    const char *first = strchr(text, ':');
+    const char *second = first ? strchr(first + 1, ':') : NULL;
+    if (!second || (size_t)(first - text) >= sizeof number || second - first != 3 ||
+        strspn(second + 1, "0123456789") != 2)
+        return false;
+    snprintf(number, sizeof number, "%.*s", (int)(first - text), text);
+    if (!option_parse_number(number, 1000000, &hours))
+        return false;
+    snprintf(number, sizeof number, "%.2s", first + 1);
+    if (!option_parse_number(number, 59, &minutes))
+        return false;
+    const char *rest = second + 3;
+    if (*rest && (*rest != '.' || rest[1 + strspn(rest + 1, "0123456789")]))
+        return false;
+    double rest_seconds = strtod(second + 1, NULL);
+    *seconds = (double)(hours * 3600 + minutes * 60) + rest_seconds;
+    return rest_seconds < 60;
+}
+
+static bool parse_time(const char *text, int64_t *time_ns)
+{
+    double seconds;
+    if (!option_parse_span(text, &seconds) && !parse_clock(text, &seconds))
+        return false;
+    *time_ns = llround(fmin(seconds, max_seconds) * (double)WEIR_SECOND);
+    return seconds <= max_seconds;
+}
+
+/* -- lists */
+
+static bool parse_index(const char *text, int64_t *index)
+{
+    uint64_t number;
+    bool is_negative = *text == '-';
+    if (!option_parse_number(text + is_negative, INT64_MAX, &number))
+        return false;
+    *index = is_negative ? -(int64_t)number : (int64_t)number;
+    return !is_negative || number > 0; /* -0 would be the first frame, to whoever counts from the end the last */
+}
+
+static bool parse_values(char *text, bool (*parse)(const char *text, int64_t *value), sampling_list *list)
+{
+    for (char *end; text; text = end) {
+        end = strchr(text, ',');
+        if (end)
+            *end++ = '\0';
+        if (!parse(text, &list->values[list->num_values++]))
+            return false;
+    }
+    return true;
+}
+
+static bool parse_list(const char *text, bool (*parse)(const char *text, int64_t *value), sampling_list *list)
+{
+    size_t num_values = 1;
+    for (const char *c = text; *c; c++)
+        num_values += *c == ',';
+    free(list->values); /* of the option given before: the last one counts */
+    *list = (sampling_list){ .values = calloc(num_values, sizeof *list->values) };
+    char *copy = strdup(text);
+    bool is_list = list->values && copy && parse_values(copy, parse, list);
+    free(copy);
+    return is_list;
+}
+
+static bool parse_times(const option_row *row, const char *text, void *value)
+{
+    (void)row;
+    return parse_list(text, parse_time, value);
+}
+
+static bool parse_indices(const option_row *row, const char *text, void *value)
+{
+    (void)row;
+    return parse_list(text, parse_index, value);
+}
+
+/* -- the others */
+
+/* "5", "29.97", "30000/1001": what is said, not the double next to it. */
+static bool parse_rate(const option_row *row, const char *text, void *value)
+{
+    (void)row;
+    sampling_ratio *rate = value;
+    enum { MAX_DECIMALS = 6 };
+    char number[32];
+    uint64_t num, den = 1;
+    size_t length = strcspn(text, "./");
+    const char *rest = text + length + (text[length] != '\0');
+    bool is_decimal = text[length] == '.';
+    if (strlen(text) >= sizeof number || (text[length] && !*rest) || (is_decimal && strlen(rest) > MAX_DECIMALS))
+        return false;
+    snprintf(number, sizeof number, "%.*s%s", (int)length, text, is_decimal ? rest : "");
+    for (size_t i = 0; is_decimal && i < strlen(rest); i++)
+        den *= 10;
+    if (text[length] == '/' && (!option_parse_number(rest, INT32_MAX, &den) || den == 0))
+        return false;
+    if (!option_parse_number(number, INT32_MAX, &num) || num == 0)
+        return false;
+    rate->num = (uint32_t)num;
+    rate->den = (uint32_t)den;
+    return true;
+}
+
+/* "10:20", "90s:2m", "10:", ":2.5" */
+static bool parse_window(const option_row *row, const char *text, void *value)
+{
+    (void)row;
+    sampling_range *window = value;
+    char start[32];
+    const char *colon = strchr(text, ':');
+    size_t length = colon ? (size_t)(colon - text) : 0;
+    if (!colon || length >= sizeof start || strcmp(text, ":") == 0)
+        return false;
+    snprintf(start, sizeof start, "%.*s", (int)length, text);
+    window->given = true;
+    window->start_ns = 0;
+    window->end_ns = 0;
+    if (*start && (strchr(start, ':') || !parse_time(start, &window->start_ns)))
+        return false;
+    if (!colon[1])
+        return true;
+    return !strchr(colon + 1, ':') && parse_time(colon + 1, &window->end_ns) && window->end_ns > window->start_ns;
+}
+
+/* "32f", "2s", "1.5m" */
+static bool parse_stretch(const option_row *row, const char *text, void *value)
+{
+    (void)row;
+    sampling_length *stretch = value;
+    char number[32];
+    uint64_t frames = 0;
+    size_t length = strlen(text);
+    *stretch = (sampling_length){ 0 };
+    if (length == 0 || length >= sizeof number || strchr("0123456789.", text[length - 1]))
+        return false; /* a number alone might mean either */
+    if (text[length - 1] != 'f')
+        return parse_time(text, &stretch->ns) && stretch->ns > 0;
+    snprintf(number, sizeof number, "%.*s", (int)length - 1, text);
+    bool is_number = option_parse_number(number, UINT32_MAX, &frames) && frames > 0;
+    stretch->frames = (uint32_t)frames;
+    return is_number;
+}
+
+static bool parse_seed(const option_row *row, const char *text, void *value)
+{
+    (void)row;
+    sampling_number *seed = value;
+    seed->given = true;
+    return option_parse_number(text, UINT64_MAX, &seed->number);
+}
+
+const option_kind sampling_times = { parse_times, "times, as 1.5,250ms,2m,0:01:03.2 (hours:minutes:seconds)", NULL };
+const option_kind sampling_indices = { parse_indices, "numbers of frames, as 0,10,-1", NULL };
+const option_kind sampling_rate = { parse_rate, "frames a second, as 5, 29.97 or 30000/1001", NULL };
+const option_kind sampling_window = { parse_window, "a range of times, as 10:20, 90s:2m, 10: or :2.5", NULL };
+const option_kind sampling_stretch = { parse_stretch, "a number of frames, as 32f, or a span of time, as 2s or 500ms",
+                                       NULL };
+const option_kind sampling_seed = { parse_seed, "a whole number", NULL };
+
+/* -- all together */
+
+typedef struct way {
+    const char *option;
+    bool given;
+    weir_sample what;
+    bool has_window; /* --window goes with it … */
+    bool has_first;  /* … and --first */
+} way;
+
+static bool refuse(char problem[256], const char *option, const char *other, const char *why)
+{
+    snprintf(problem, 256, "%s: not with %s, %s", option, other, why);
+    return false;
+}
+
+/* Which of the ways of choosing it is; false if it is more than one. */
+static bool find_way(const sampling_settings *settings, way *found, char problem[256])
+{
+    const way ways[] = {
+        { "--at", settings->at.num_values > 0, WEIR_SAMPLE_TIMES, false, false },
+        { "--frames", settings->indices.num_values > 0, WEIR_SAMPLE_INDICES, false, false },
+        { "--every", settings->every > 0, WEIR_SAMPLE_EVERY, true, true },
+        { "--rate", settings->rate.num > 0, WEIR_SAMPLE_RATE, true, true },
+        { "--count", settings->count > 0, WEIR_SAMPLE_UNIFORM, true, false },
+        { "--random", settings->random > 0, WEIR_SAMPLE_RANDOM, true, false },
+        { "--keyframes", settings->keyframes, WEIR_SAMPLE_KEYFRAMES, true, true },
+    };
+    *found = (way){ .what = WEIR_SAMPLE_ALL, .has_window = true, .has_first = true };
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        if (ways[i].given && found->given)
+            return refuse(problem, ways[i].option, found->option, "frames are chosen in one way at a time");
+        if (ways[i].given)
+            *found = ways[i];
+    }
+    return true;
+}
+
+static bool check(const sampling_settings *settings, const way *chosen, char problem[256])
+{
+    if (settings->window.given && !chosen->has_window)
+        return refuse(problem, "--window", chosen->option, "which names the frames");
+    if (settings->first && !chosen->has_first)
+        return refuse(problem, "--first", chosen->option, "which says how many frames there are");
+    bool has_stretch = settings->stretch.frames || settings->stretch.ns;
+    if ((has_stretch || settings->seed.given) && !settings->random) {
+        snprintf(problem, 256, "%s: only with --random", has_stretch ? "--stretch" : "--seed");
+        return false;
+    }
+    return true;
+}
+
+bool sampling_choose(const sampling_settings *settings, weir_sampling *sampling, char problem[256])
+{
+    way found;
+    if (!find_way(settings, &found, problem) || !check(settings, &found, problem))
+        return false;
+    *sampling = (weir_sampling){
+        .what = found.what,
+        .start_ns = settings->window.start_ns,
+        .end_ns = settings->window.end_ns,
+        .count = (uint32_t)(settings->first + settings->count + settings->random), /* one of them */
+        .every = (uint32_t)settings->every,
+        .rate_num = settings->rate.num,
+        .rate_den = settings->rate.den,
+        .stretch_frames = settings->stretch.frames,
+        .stretch_ns = settings->stretch.ns,
+        .indices = settings->indices.values,
+        .num_indices = settings->indices.num_values,
+        .times_ns = settings->at.values,
+        .num_times = settings->at.num_values,
+    };
+    return true;
+}
+
+void sampling_free(sampling_settings *settings)
+{
+    free(settings->at.values);
+    free(settings->indices.values);
+    settings->at = settings->indices = (sampling_list){ 0 };
+}

@@ -1,0 +1,92 @@
+/* weir: looks into what runs have recorded. Finds the subcommand, reads its options, runs it. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <weir/version.h>
+
+#include "command.h"
+
+static const tool_command *find_command(const char *name)
+{
+    for (size_t i = 0; tool_commands[i]; i++)
+        if (strcmp(tool_commands[i]->name, name) == 0)
+            return tool_commands[i];
+    return NULL;
+}
+
+static int unknown_command(const char *name)
+{
+    fprintf(stderr, "weir: %s: no such subcommand (see weir --help)\n", name);
+    return TOOL_REFUSED;
+}
+
+static int check_words(tool_call *call, int num_words)
+{
+    const tool_command *command = call->command;
+    int max_words = command->max_words ? command->max_words : command->min_words;
+    if (num_words < command->min_words)
+        return tool_refuse(call, "usage: weir %s %s [options] (see weir %s --help)", command->name, command->words,
+                           command->name);
+    if (max_words >= 0 && num_words > max_words)
+        return tool_refuse(call, "%s: one argument too many; usage: weir %s %s [options]", call->words[max_words],
+                           command->name, command->words);
+    if (call->shared.json && call->shared.csv)
+        return tool_refuse(call, "--json and --csv: only one of them");
+    call->num_words = num_words;
+    return TOOL_DONE;
+}
+
+static int run_command(const tool_command *command, int argc, char **argv)
+{
+    tool_call call = { .command = command };
+    option_set sets[TOOL_MAX_SETS];
+    char problem[256];
+    size_t num_sets = tool_option_sets(command, &call.shared, sets);
+    int num_words = options_parse(sets, num_sets, argc, argv, problem);
+    if (num_words < 0)
+        return tool_refuse(&call, "%s", problem);
+    if (call.shared.help) {
+        tool_print_help(command);
+        return tool_finish(&call);
+    }
+    call.words = argv + argc - num_words;
+    int exit_status = check_words(&call, num_words);
+    return exit_status == TOOL_DONE ? command->run(&call) : exit_status;
+}
+
+/* "weir", "weir --help", "weir help summary", "weir --version", and what the build asks for */
+static int run_itself(int argc, char **argv)
+{
+    static const tool_command itself = { .name = "" };
+    const char *word = argc > 1 ? argv[1] : "";
+    if (strcmp(word, "--version") == 0)
+        printf("weir %s\n", weir_version());
+    else if (strcmp(word, "--manual") == 0)
+        tool_print_manual();
+    else if (strcmp(word, "--completion") == 0)
+        tool_print_completion();
+    else if (argc < 2 || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || argc < 3)
+        tool_print_help(NULL);
+    else if (find_command(argv[2]))
+        tool_print_help(find_command(argv[2]));
+    else
+        return unknown_command(argv[2]);
+    int exit_status = tool_finish(&(tool_call){ .command = &itself });
+    return argc < 2 ? TOOL_REFUSED : exit_status;
+}
+
+int main(int argc, char **argv)
+{
+    signal(SIGXFSZ, SIG_IGN); /* a file over the limit (ulimit -f) is a write that fails, and that is told */
+    if (argc < 2 || argv[1][0] == '-' || strcmp(argv[1], "help") == 0) {
+        static const char *const known[] = { "--version", "--manual", "--completion", "--help", "-h", "help" };
+        for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+            if (argc < 2 || strcmp(argv[1], known[i]) == 0)
+                return run_itself(argc, argv);
+        fprintf(stderr, "weir: %s: no such option (see weir --help)\n", argv[1]);
+        return TOOL_REFUSED;
+    }
+    const tool_command *command = find_command(argv[1]);
+    return command ? run_command(command, argc - 1, argv + 1) : unknown_command(argv[1]);
+}

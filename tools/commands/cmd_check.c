@@ -1,0 +1,130 @@
+/* weir check: whether a database is intact and its figures agree with each other. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include <weir/maintain.h>
+
+#include "command_table.h"
+
+static struct settings {
+    bool migrate;
+    bool quick;
+    bool verbose;
+} settings;
+
+#define AT(field) offsetof(struct settings, field)
+
+static const option_row rows[] = {
+    { .name = "migrate",
+      .kind = &option_flag,
+      .offset = AT(migrate),
+      .help = "first bring a database of an older schema up to date, in place" },
+    { .name = "quick",
+      .kind = &option_flag,
+      .offset = AT(quick),
+      .help = "do not compare every index with its table; much faster on large files" },
+    { .name = "verbose",
+      .letter = 'v',
+      .kind = &option_flag,
+      .offset = AT(verbose),
+      .help = "tell of each run what holds, too" },
+    { 0 },
+};
+
+static const table_column columns[] = {
+    { "level", "result", TABLE_WORDS },
+    { "run_id", "run", TABLE_COUNT },
+    { "check", "check", TABLE_WORDS },
+    { "text", "finding", TABLE_WORDS },
+};
+
+typedef struct findings {
+    table *t;
+    bool all; /* also what holds of single runs */
+    int64_t num_faults;
+} findings;
+
+static void take(void *self, const weir_finding *finding)
+{
+    static const char *const levels[] = { "ok", "note", "FAULT" };
+    findings *found = self;
+    found->num_faults += finding->level == WEIR_FINDING_FAULT;
+    if (finding->level == WEIR_FINDING_OK && finding->run_id && !found->all)
+        return;
+    table_words(found->t, levels[finding->level]);
+    if (finding->run_id)
+        table_count(found->t, finding->run_id);
+    else
+        table_nothing(found->t);
+    table_words(found->t, finding->check);
+    table_words(found->t, finding->text);
+}
+
+static int migrate(const tool_call *call, const char *path)
+{
+    int from;
+    weir_error error = { 0 };
+    int status = weir_database_migrate(path, &from, &error);
+    if (status == WEIR_ENOTFOUND)
+        return tool_refuse(call, "%s", error.message);
+    if (status != WEIR_OK)
+        return tool_fail_early(call, &error);
+    if (from != weir_schema_version())
+        fprintf(stderr, "weir check: schema %d is now %d\n", from, weir_schema_version());
+    return TOOL_DONE;
+}
+
+static int check(const tool_call *call, weir_reader *reader)
+{
+    weir_error error = { 0 };
+    table_format format = tool_format(call);
+    findings found = { .all = settings.verbose || format != TABLE_TEXT };
+    found.t = table_begin(stdout, format, columns, sizeof columns / sizeof columns[0]);
+    int status = weir_database_check(reader, settings.quick, take, &found, &error);
+    table_end_alone(found.t);
+    if (status != WEIR_OK)
+        return tool_fail(call, &error);
+    if (format == TABLE_TEXT && found.num_faults)
+        printf("\n%" PRId64 " %s\n", found.num_faults, found.num_faults == 1 ? "fault" : "faults");
+    else if (format == TABLE_TEXT)
+        puts("\nNo fault was found.");
+    int exit_status = tool_finish(call);
+    return exit_status == TOOL_DONE && found.num_faults ? TOOL_FAILED : exit_status;
+}
+
+static int run(tool_call *call)
+{
+    weir_reader *reader;
+    const char *path = call->words[0];
+    int exit_status = settings.migrate ? migrate(call, path) : TOOL_DONE;
+    if (exit_status == TOOL_DONE)
+        exit_status = tool_open(call, path, &reader, NULL);
+    if (exit_status != TOOL_DONE)
+        return exit_status;
+    exit_status = check(call, reader);
+    weir_reader_close(reader);
+    return exit_status;
+}
+
+const tool_command tool_check = {
+    .name = "check",
+    .words = "DB",
+    .min_words = 1,
+    .summary = "whether a database is intact and its figures add up",
+    .help =
+        "Checks the schema, the file, and that every row belongs to a run. Then, for each run, that its figures "
+        "agree with each other: histograms with the numbers of tasks and items and with their mean times, busy and "
+        "waiting times with slots × time, each lap with the one before it, failed tasks with their records, what was "
+        "put into a queue with what was taken out. Entries that the writer had to give up are a fault, for the "
+        "figures lack them; a run that has not ended is a note.\n\n"
+        "Nothing is repaired. --migrate brings a database of an older schema up to date, which loses nothing; "
+        "without it older ones are read as they are. SQLite's own tools can save what is left of a damaged file: "
+        "sqlite3 DB .recover.\n\n"
+        "Exit status 1 says that there are faults.",
+    .examples = "weir check pipeline_stats.db\n"
+                "weir check old.db --migrate\n",
+    .shared = TOOL_FORMAT,
+    .options = rows,
+    .settings = &settings,
+    .run = run,
+};

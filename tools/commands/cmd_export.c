@@ -1,0 +1,239 @@
+/* weir export: what was recorded, for the tools that others use. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <weir/openmetrics.h>
+#include <weir/tensorboard.h>
+
+#include "command_table.h"
+#include "output_file.h"
+#include "record_table.h"
+
+typedef enum export_format { OPENMETRICS, TENSORBOARD, CSV, JSON } export_format;
+
+static const char *const format_names[] = { "openmetrics", "tensorboard", "csv", "json", NULL };
+
+static struct settings {
+    int format; /* -1 = not given */
+    int table;  /* -1 = all */
+    bool laps;
+    const char *output;
+} settings = { .format = -1, .table = -1 };
+
+static const option_row rows[] = {
+    { .name = "format",
+      .letter = 'f',
+      .argument = "FORMAT",
+      .kind = &option_choice,
+      .offset = offsetof(struct settings, format),
+      .choices = format_names,
+      .help = "openmetrics, tensorboard, csv or json (required)" },
+    { .name = "output",
+      .letter = 'o',
+      .argument = "FILE|DIR",
+      .kind = &option_file,
+      .offset = offsetof(struct settings, output),
+      .help = "where to write: a file (default: stdout), for tensorboard and for csv with all tables a folder" },
+    { .name = "table",
+      .argument = "TABLE",
+      .kind = &option_choice,
+      .offset = offsetof(struct settings, table),
+      .choices = record_table_names,
+      .help = "csv and json: only that table, one of runs, nodes, stages, phases, tasks, queues, events, failures, "
+              "items" },
+    { .name = "laps",
+      .kind = &option_flag,
+      .offset = offsetof(struct settings, laps),
+      .help = "openmetrics: not only the sums, but what they were after each lap, with its time" },
+    { 0 },
+};
+
+/* One export under way. */
+struct job {
+    const tool_call *call;
+    weir_reader *reader;
+    const weir_filter *filter;
+};
+
+static int fail_unless_ok(const struct job *job, int status, const weir_error *error)
+{
+    return status == WEIR_OK ? TOOL_DONE : tool_fail(job->call, error);
+}
+
+/* -- json and csv */
+
+/* {"database": …, "runs": […], …}, or one table alone */
+static int write_json(const struct job *job, FILE *out, weir_error *error)
+{
+    if (settings.table >= 0)
+        return record_table(out, TABLE_JSON, settings.table, job->reader, job->filter, NULL, error);
+    int status = WEIR_OK;
+    fputs("{\"database\": ", out);
+    json_string(out, weir_reader_path(job->reader));
+    for (int i = 0; record_table_names[i] && status == WEIR_OK; i++) {
+        fprintf(out, ",\n\"%s\": ", record_table_names[i]);
+        status = record_table(out, TABLE_JSON, i, job->reader, job->filter, NULL, error);
+    }
+    fputs("}\n", out);
+    return status;
+}
+
+static int write_csv(const struct job *job, FILE *out, weir_error *error)
+{
+    return record_table(out, TABLE_CSV, settings.table, job->reader, job->filter, NULL, error);
+}
+
+static int write_openmetrics(const struct job *job, FILE *out, weir_error *error)
+{
+    return settings.laps ? weir_openmetrics_export_laps(job->reader, job->filter, out, error)
+                         : weir_openmetrics_export(job->reader, job->filter, out, error);
+}
+
+/* Opens the output, has it written, and leaves nothing half written. */
+static int write_file(const struct job *job, const char *path,
+                      int (*write)(const struct job *job, FILE *out, weir_error *error))
+{
+    output out;
+    weir_error error = { 0 };
+    int exit_status = output_open(job->call, path, &out);
+    if (exit_status != TOOL_DONE)
+        return exit_status;
+    int status = write(job, out.file, &error);
+    exit_status = output_close(job->call, &out, status == WEIR_OK);
+    return status == WEIR_OK ? exit_status : fail_unless_ok(job, status, &error);
+}
+
+static int write_csv_folder(const struct job *job)
+{
+    int exit_status = output_make_folder(job->call, settings.output);
+    for (int i = 0; record_table_names[i] && exit_status == TOOL_DONE; i++) {
+        size_t size = strlen(settings.output) + strlen(record_table_names[i]) + 8;
+        char *path = malloc(size);
+        if (!path)
+            return tool_refuse(job->call, "out of memory"), TOOL_FAILED;
+        snprintf(path, size, "%s/%s.csv", settings.output, record_table_names[i]);
+        settings.table = i;
+        exit_status = write_file(job, path, write_csv);
+        free(path);
+    }
+    return exit_status;
+}
+
+/* -- the command */
+
+static int has_any(const struct job *job, weir_record_kind kind, bool *found, weir_error *error)
+{
+    weir_query *query;
+    const weir_record *record;
+    weir_filter first = *job->filter;
+    first.limit = 1;
+    int status = weir_query_begin(job->reader, kind, &first, &query, error);
+    if (status == WEIR_OK)
+        status = weir_query_next(query, &record, error);
+    weir_query_end(query);
+    *found = status == WEIR_OK;
+    return status == WEIR_EOF ? WEIR_OK : status;
+}
+
+/* A run without records is something, but not where conditions say which records. */
+static int check_something(const struct job *job)
+{
+    static const weir_record_kind kinds[] = { WEIR_RECORD_RUN, WEIR_RECORD_TASK, WEIR_RECORD_QUEUE, WEIR_RECORD_EVENT,
+                                              WEIR_RECORD_FAILURE };
+    const weir_filter *f = job->filter;
+    bool narrow = f->name || f->start_time != 0 || f->end_time != 0 || f->by_step || f->phase || f->from_phase ||
+                  f->until_phase;
+    weir_error error = { 0 };
+    bool found = false;
+    for (size_t i = narrow ? 1 : 0; i < sizeof kinds / sizeof kinds[0] && !found; i++)
+        if (has_any(job, kinds[i], &found, &error) != WEIR_OK)
+            return tool_fail(job->call, &error);
+    if (found)
+        return TOOL_DONE;
+    return tool_nothing(job->call, "%s: %s", weir_reader_path(job->reader),
+                        narrow ? "nothing was recorded that fulfils the conditions" : "there is no such run in it");
+}
+
+static int check_settings(const tool_call *call)
+{
+    if (settings.format < 0)
+        return tool_refuse(call, "--format is missing: openmetrics, tensorboard, csv or json");
+    if (settings.table >= 0 && settings.format != CSV && settings.format != JSON)
+        return tool_refuse(call, "--table: only for csv and json");
+    if (settings.laps && settings.format != OPENMETRICS)
+        return tool_refuse(call, "--laps: only for openmetrics; the other formats have every lap");
+    if (settings.format == CSV && settings.table < 0 && !settings.output)
+        return tool_refuse(call, "csv is a file for each table: name a folder with -o, or one table with --table");
+    if (settings.format == TENSORBOARD && !settings.output)
+        return tool_refuse(call, "tensorboard reads a folder: name one with -o");
+    return TOOL_DONE;
+}
+
+static int write_tensorboard(const struct job *job)
+{
+    weir_error error = { 0 };
+    int status = weir_tensorboard_export(job->reader, job->filter, settings.output, &error);
+    return fail_unless_ok(job, status, &error);
+}
+
+static int write_export(const struct job *job)
+{
+    switch ((export_format)settings.format) {
+    case OPENMETRICS: return write_file(job, settings.output, write_openmetrics);
+    case TENSORBOARD: return write_tensorboard(job);
+    case JSON: return write_file(job, settings.output, write_json);
+    case CSV: break;
+    }
+    return settings.table >= 0 ? write_file(job, settings.output, write_csv) : write_csv_folder(job);
+}
+
+static int run(tool_call *call)
+{
+    weir_reader *reader;
+    weir_filter filter;
+    int exit_status = check_settings(call);
+    if (exit_status == TOOL_DONE)
+        exit_status = tool_open(call, call->words[0], &reader, &filter);
+    if (exit_status != TOOL_DONE)
+        return exit_status;
+
+    struct job job = { call, reader, &filter };
+    exit_status = check_something(&job);
+    if (exit_status == TOOL_DONE)
+        exit_status = write_export(&job);
+    weir_reader_close(reader);
+    return exit_status;
+}
+
+const tool_command tool_export = {
+    .name = "export",
+    .words = "DB --format FORMAT",
+    .min_words = 1,
+    .summary = "what was recorded, in the formats of other tools",
+    .help =
+        "Writes what was recorded in a form that other tools read.\n\n"
+        "openmetrics: sums and histograms of each stage and queue as OpenMetrics text, for Prometheus and what reads "
+        "its formats; promtool check metrics accepts it. With --laps it is history, for promtool tsdb "
+        "create-blocks-from openmetrics. Programs can also keep such a file up to date while they run: see "
+        "weir/openmetrics.h.\n\n"
+        "tensorboard: an event file for each run, in a folder of its own below DIR, with scalars and histograms of "
+        "each stage and queue by lap, events and failures as text. Programs can also write them while they run: see "
+        "weir/tensorboard.h.\n\n"
+        "csv and json: every record. JSON is an object with an array for each table; CSV is a file for each, or one "
+        "table alone. Times are in seconds, points in time in Unix seconds, sizes in bytes, shares from 0 to 1.\n\n"
+        "A file is replaced as a whole when it is complete. The database may be written to meanwhile: what is "
+        "exported is of one moment.",
+    .examples =
+        "weir export pipeline_stats.db --format openmetrics --run last -o weir.prom\n"
+        "weir export pipeline_stats.db --format openmetrics --laps -o weir.om && promtool tsdb create-blocks-from "
+        "openmetrics weir.om data\n"
+        "weir export pipeline_stats.db --format tensorboard -o logs && tensorboard --logdir logs\n"
+        "weir export pipeline_stats.db --format csv -o tables\n"
+        "weir export pipeline_stats.db --format csv --table failures --since -1h\n"
+        "weir export pipeline_stats.db --format json | jq '.runs[].command'\n",
+    .shared = TOOL_FILTER,
+    .default_run = WEIR_ALL_RUNS,
+    .options = rows,
+    .settings = &settings,
+    .run = run,
+};

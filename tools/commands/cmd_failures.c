@@ -1,0 +1,357 @@
+/* weir failures: what failed, grouped by reason and by folder, or as a bare list for a script. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command_table.h"
+#include "format.h"
+#include "key_count.h"
+
+enum { TOP_AS_TEXT = 20 };
+
+static struct settings {
+    bool list;
+    bool null;
+    int64_t top; /* 0 = all */
+} settings;
+
+#define AT(field) offsetof(struct settings, field)
+
+static const option_row rows[] = {
+    { .name = "list",
+      .kind = &option_flag,
+      .offset = AT(list),
+      .help = "print the failed items' labels and nothing else, one in a line" },
+    { .name = "null",
+      .letter = '0',
+      .kind = &option_flag,
+      .offset = AT(null),
+      .help = "with --list: end each label with a NUL instead of a newline, for xargs -0" },
+    { .name = "top",
+      .argument = "N",
+      .kind = &option_count,
+      .offset = AT(top),
+      .help = "at most N reasons and N folders, the most frequent ones (default: as text 20, else all)" },
+    { 0 },
+};
+
+/* -- grouping */
+
+typedef struct grouping {
+    tally reasons, folders;
+    int64_t count;
+} grouping;
+
+/*
+ * What failures of one reason have in common: status, code, and the message without what differs from item to item:
+ * the label, and numbers. To be freed; NULL = out of memory.
+ */
+static char *reason_of(const weir_failure_record *failure)
+{
+    char *key = NULL;
+    size_t size, label_bytes = strlen(failure->label);
+    FILE *out = open_memstream(&key, &size);
+    if (!out)
+        return NULL;
+    fprintf(out, "%d %d ", failure->status, failure->library_code);
+    for (const char *c = failure->message; *c;) {
+        if (label_bytes && strncmp(c, failure->label, label_bytes) == 0) {
+            fputc('*', out);
+            c += label_bytes;
+        } else if (isdigit((unsigned char)*c)) {
+            fputc('#', out);
+            c += strspn(c, "0123456789");
+        } else
+            fputc(*c++, out);
+    }
+    if (fclose(out) == 0)
+        return key;
+    free(key);
+    return NULL;
+}
+
+/* "/data/clips" of "/data/clips/a.mp4"; "" for a label without a folder. To be freed; NULL = out of memory. */
+static char *folder_of(const char *label)
+{
+    const char *slash = strrchr(label, '/');
+    if (slash == label && slash)
+        return strdup("/");
+    return slash ? strndup(label, (size_t)(slash - label)) : strdup("");
+}
+
+static bool add_reason(tally *reasons, const weir_failure_record *failure)
+{
+    bool is_new;
+    char *key = reason_of(failure);
+    tally_entry *entry = key ? tally_add(reasons, key, &is_new) : NULL;
+    free(key);
+    if (!entry || !is_new)
+        return entry;
+    entry->status = failure->status;
+    entry->library_code = failure->library_code;
+    entry->example = strdup(failure->label);
+    entry->second = strdup(*failure->message ? failure->message : weir_status_text(failure->status));
+    return entry->example && entry->second;
+}
+
+static bool add_folder(tally *folders, const weir_failure_record *failure)
+{
+    bool is_new;
+    char *key = folder_of(failure->label);
+    tally_entry *entry = key ? tally_add(folders, key, &is_new) : NULL;
+    free(key);
+    if (!entry || !is_new)
+        return entry;
+    entry->example = strdup(failure->label);
+    return entry->example;
+}
+
+static int group(const weir_failure_record *failure, void *to, weir_error *error)
+{
+    grouping *groups = to;
+    groups->count++;
+    if (add_reason(&groups->reasons, failure) && add_folder(&groups->folders, failure))
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+}
+
+static int for_each_failure(weir_reader *reader, const weir_filter *filter,
+                            int (*each)(const weir_failure_record *failure, void *to, weir_error *error), void *to,
+                            weir_error *error)
+{
+    weir_query *query;
+    const weir_record *record;
+    int status = weir_query_begin(reader, WEIR_RECORD_FAILURE, filter, &query, error);
+    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
+        status = each(&record->failure, to, error);
+    weir_query_end(query);
+    return status == WEIR_EOF ? WEIR_OK : status;
+}
+
+/* -- printing */
+
+static const table_column reason_columns[] = {
+    { "count", "failures", TABLE_COUNT },  { "share", "share", TABLE_SHARE },
+    { "status", "status", TABLE_WORDS },   { "library_code", "code", TABLE_COUNT },
+    { "message", "message", TABLE_WORDS }, { "example", "for example", TABLE_WORDS },
+};
+
+static const table_column folder_columns[] = {
+    { "count", "failures", TABLE_COUNT },
+    { "share", "share", TABLE_SHARE },
+    { "folder", "folder", TABLE_WORDS },
+    { "example", "for example", TABLE_WORDS },
+};
+
+static const table_column both_columns[] = {
+    { "kind", NULL, TABLE_WORDS },   { "count", NULL, TABLE_COUNT },        { "share", NULL, TABLE_SHARE },
+    { "status", NULL, TABLE_WORDS }, { "library_code", NULL, TABLE_COUNT }, { "message", NULL, TABLE_WORDS },
+    { "folder", NULL, TABLE_WORDS }, { "example", NULL, TABLE_WORDS },
+};
+
+static size_t num_shown(const tally *t)
+{
+    return settings.top && (size_t)settings.top < t->count ? (size_t)settings.top : t->count;
+}
+
+static void put_count(table *t, const tally_entry *entry, int64_t whole)
+{
+    table_count(t, entry->count);
+    table_number(t, (double)entry->count / (double)whole);
+}
+
+static void put_reason(table *t, const tally_entry *entry)
+{
+    bool is_one = entry->second; /* not the others */
+    table_words(t, is_one ? weir_status_name(entry->status) : "");
+    if (entry->library_code)
+        table_count(t, entry->library_code);
+    else
+        table_nothing(t);
+    table_words(t, is_one ? entry->second : TALLY_OTHERS);
+}
+
+static void put_example(table *t, const tally_entry *entry)
+{
+    table_words(t, entry->example ? entry->example : "");
+}
+
+static void put_reasons(const tool_call *call, const grouping *groups)
+{
+    table *t =
+        table_begin(stdout, tool_format(call), reason_columns, sizeof reason_columns / sizeof reason_columns[0]);
+    for (size_t i = 0; i < num_shown(&groups->reasons); i++) {
+        put_count(t, &groups->reasons.entries[i], groups->count);
+        put_reason(t, &groups->reasons.entries[i]);
+        put_example(t, &groups->reasons.entries[i]);
+    }
+    table_end(t);
+}
+
+static void put_folders(const tool_call *call, const grouping *groups)
+{
+    table *t =
+        table_begin(stdout, tool_format(call), folder_columns, sizeof folder_columns / sizeof folder_columns[0]);
+    for (size_t i = 0; i < num_shown(&groups->folders); i++) {
+        put_count(t, &groups->folders.entries[i], groups->count);
+        table_words(t, groups->folders.entries[i].key);
+        put_example(t, &groups->folders.entries[i]);
+    }
+    table_end(t);
+}
+
+/* One table: CSV has no other way to hold both. */
+static void put_csv(const grouping *groups)
+{
+    table *t = table_begin(stdout, TABLE_CSV, both_columns, sizeof both_columns / sizeof both_columns[0]);
+    for (size_t i = 0; i < num_shown(&groups->reasons); i++) {
+        table_words(t, "reason");
+        put_count(t, &groups->reasons.entries[i], groups->count);
+        put_reason(t, &groups->reasons.entries[i]);
+        table_nothing(t);
+        put_example(t, &groups->reasons.entries[i]);
+    }
+    for (size_t i = 0; i < num_shown(&groups->folders); i++) {
+        table_words(t, "folder");
+        put_count(t, &groups->folders.entries[i], groups->count);
+        for (int j = 0; j < 3; j++)
+            table_nothing(t);
+        table_words(t, groups->folders.entries[i].key);
+        put_example(t, &groups->folders.entries[i]);
+    }
+    table_end(t);
+}
+
+/* What a person is spared; scripts get all. */
+static void say_rest(const tally *t)
+{
+    if (num_shown(t) < t->count)
+        printf("(and %zu more; --top N shows N of them)\n", t->count - num_shown(t));
+}
+
+static void put_groups(const tool_call *call, grouping *groups)
+{
+    tally_sort(&groups->reasons);
+    tally_sort(&groups->folders);
+    if (tool_format(call) == TABLE_TEXT && settings.top == 0)
+        settings.top = TOP_AS_TEXT;
+    switch (tool_format(call)) {
+    case TABLE_JSON:
+        printf("{\"failures\": %" PRId64 ", \"reasons\": ", groups->count);
+        put_reasons(call, groups);
+        fputs(", \"folders\": ", stdout);
+        put_folders(call, groups);
+        puts("}");
+        break;
+    case TABLE_CSV: put_csv(groups); break;
+    case TABLE_TEXT:
+        if (groups->count == 0)
+            break;
+        printf("%" PRId64 " %s\n\nBy reason:\n", groups->count, groups->count == 1 ? "failure" : "failures");
+        put_reasons(call, groups);
+        say_rest(&groups->reasons);
+        puts("\nBy folder:");
+        put_folders(call, groups);
+        say_rest(&groups->folders);
+    }
+}
+
+/* -- the list */
+
+static int put_label(const weir_failure_record *failure, void *to, weir_error *error)
+{
+    (void)error;
+    int64_t *count = to;
+    if (!*failure->label)
+        return WEIR_OK; /* nothing that a script could use */
+    ++*count;
+    fputs(failure->label, stdout);
+    fputc(settings.null ? '\0' : '\n', stdout);
+    return WEIR_OK;
+}
+
+static const table_column list_columns[] = { { "label", "label", TABLE_WORDS } };
+
+typedef struct label_table {
+    table *t;
+} label_table;
+
+static int put_label_cell(const weir_failure_record *failure, void *to, weir_error *error)
+{
+    (void)error;
+    if (*failure->label)
+        table_words(((label_table *)to)->t, failure->label);
+    return WEIR_OK;
+}
+
+static int put_list(const tool_call *call, weir_reader *reader, const weir_filter *filter, int64_t *count,
+                    weir_error *error)
+{
+    if (tool_format(call) == TABLE_TEXT)
+        return for_each_failure(reader, filter, put_label, count, error);
+    label_table labels = { table_begin(stdout, tool_format(call), list_columns, 1) };
+    int status = for_each_failure(reader, filter, put_label_cell, &labels, error);
+    *count = (int64_t)table_rows(labels.t);
+    table_end_alone(labels.t);
+    return status;
+}
+
+static int answer(const tool_call *call, weir_reader *reader, const weir_filter *filter, int64_t *count,
+                  weir_error *error)
+{
+    if (settings.list)
+        return put_list(call, reader, filter, count, error);
+    grouping groups = { .count = 0 };
+    int status = for_each_failure(reader, filter, group, &groups, error);
+    if (status == WEIR_OK)
+        put_groups(call, &groups);
+    *count = groups.count;
+    tally_free(&groups.reasons);
+    tally_free(&groups.folders);
+    return status;
+}
+
+static int run(tool_call *call)
+{
+    weir_reader *reader;
+    weir_filter filter;
+    weir_error error = { 0 };
+    int64_t count = 0;
+    if (settings.null && (!settings.list || tool_format(call) != TABLE_TEXT))
+        return tool_refuse(call, "--null: goes together with --list, without --json and --csv");
+    int exit_status = tool_open(call, call->words[0], &reader, &filter);
+    if (exit_status != TOOL_DONE)
+        return exit_status;
+    int status = answer(call, reader, &filter, &count, &error);
+    weir_reader_close(reader);
+    if (status != WEIR_OK)
+        return tool_fail(call, &error);
+    exit_status = tool_finish(call);
+    return exit_status == TOOL_DONE && count == 0
+               ? tool_nothing(call, "no failure was recorded that fulfils the conditions")
+               : exit_status;
+}
+
+const tool_command tool_failures = {
+    .name = "failures",
+    .words = "DB",
+    .min_words = 1,
+    .summary = "what failed, by reason and by folder",
+    .help =
+        "Groups the failed tasks by reason (our status, the library's own code, and the message, without the "
+        "numbers and the label in it) and by the folder of the label, the most frequent first, each with its first "
+        "message or label as an example. Without --run it is the last run.\n\n"
+        "--list prints the labels alone, in the order in which they failed, for a script. weir query --list "
+        "failures has every column of every failure.\n\n"
+        "Exit status 3 says that nothing failed.",
+    .examples = "weir failures pipeline_stats.db\n"
+                "# move what could not be decoded out of the way\n"
+                "weir failures pipeline_stats.db --list --null | xargs -0 mv -t broken/\n"
+                "weir failures pipeline_stats.db --name decode --json\n",
+    .shared = TOOL_FILTER | TOOL_FORMAT,
+    .default_run = WEIR_LAST_RUN,
+    .options = rows,
+    .settings = &settings,
+    .run = run,
+};

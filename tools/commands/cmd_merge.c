@@ -1,0 +1,76 @@
+/* weir merge: the runs of several ranks or nodes in one database. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include <weir/maintain.h>
+
+#include "command_table.h"
+
+static const table_column columns[] = {
+    { "database", "database", TABLE_WORDS },     { "added", "added", TABLE_COUNT },
+    { "replaced", "replaced", TABLE_COUNT },     { "present", "already there", TABLE_COUNT },
+    { "skipped", "never started", TABLE_COUNT },
+};
+
+/* Every database is opened once before anything is written: a wrong name is told while nothing has happened. */
+static int check_words(const tool_call *call)
+{
+    for (int i = 0; i < call->num_words; i++) {
+        weir_reader *reader;
+        bool is_new = i == 0 && access(call->words[0], F_OK) != 0;
+        int exit_status = is_new ? TOOL_DONE : tool_open(call, call->words[i], &reader, NULL);
+        if (exit_status != TOOL_DONE)
+            return exit_status;
+        if (!is_new)
+            weir_reader_close(reader);
+    }
+    return TOOL_DONE;
+}
+
+static int merge_all(const tool_call *call, table *t)
+{
+    for (int i = 1; i < call->num_words; i++) {
+        weir_merged merged;
+        weir_error error = { 0 };
+        if (weir_database_merge(call->words[0], call->words[i], &merged, &error) != WEIR_OK)
+            return tool_fail(call, &error);
+        table_words(t, call->words[i]);
+        table_count(t, merged.added);
+        table_count(t, merged.replaced);
+        table_count(t, merged.present);
+        table_count(t, merged.skipped);
+    }
+    return TOOL_DONE;
+}
+
+static int run(tool_call *call)
+{
+    int exit_status = check_words(call);
+    if (exit_status != TOOL_DONE)
+        return exit_status;
+    table *t = table_begin(stdout, tool_format(call), columns, sizeof columns / sizeof columns[0]);
+    exit_status = merge_all(call, t);
+    table_end_alone(t);
+    return exit_status == TOOL_DONE ? tool_finish(call) : exit_status;
+}
+
+const tool_command tool_merge = {
+    .name = "merge",
+    .words = "OUT.db IN.db...",
+    .min_words = 2,
+    .max_words = -1,
+    .summary = "the runs of several databases in one",
+    .help =
+        "Copies the runs of each further database into the first one, which is made if it is missing, and may hold "
+        "runs already. A run is known by node, rank, process, start and command line: one that is there already is "
+        "left as it is, or, if it went on since it was copied, replaced. So the same command may be given again "
+        "and again, also while the runs go on, and nothing counts twice.\n\n"
+        "Runs get new numbers. Each database is copied as a whole or not at all; those before one that failed stay. "
+        "A "
+        "first database of an older schema is brought up to date, as by weir check --migrate.",
+    .examples = "weir merge job.db rank0.db rank1.db rank2.db\n"
+                "weir query job.db --by run,node\n"
+                "weir summary job.db --run all\n",
+    .shared = TOOL_FORMAT,
+    .run = run,
+};

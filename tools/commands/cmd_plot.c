@@ -1,0 +1,279 @@
+/* weir plot: pictures of a run, drawn by gnuplot. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "command_table.h"
+#include "gnuplot.h"
+#include "plot_series.h"
+
+/* "12x8", or "12,8": inches. */
+typedef struct figure_size {
+    double width_in, height_in;
+} figure_size;
+
+static bool parse_size(const option_row *row, const char *text, void *value)
+{
+    (void)row;
+    figure_size size;
+    char by, rest;
+    if (sscanf(text, "%lf%c%lf%c", &size.width_in, &by, &size.height_in, &rest) != 3 || (by != 'x' && by != ','))
+        return false;
+    if (!(size.width_in >= 3 && size.width_in <= 200 && size.height_in >= 3 && size.height_in <= 200))
+        return false;
+    *(figure_size *)value = size;
+    return true;
+}
+
+static const option_kind option_size = { .parse = parse_size,
+                                         .wanted = "inches as WIDTHxHEIGHT, each from 3 to 200" };
+
+static struct settings {
+    const char *output;
+    bool terminal;
+    int64_t dpi;
+    figure_size size;
+} settings = { .dpi = 110 };
+
+static const option_row rows[] = {
+    { .name = "output",
+      .letter = 'o',
+      .argument = "DIR|FILE",
+      .kind = &option_file,
+      .offset = offsetof(struct settings, output),
+      .help = "a folder, for tasks.png and queues.png, or one file for both that ends in .png or .svg" },
+    { .name = "terminal",
+      .kind = &option_flag,
+      .offset = offsetof(struct settings, terminal),
+      .help = "draw in the terminal, with characters" },
+    { .name = "dpi",
+      .argument = "N",
+      .kind = &option_count,
+      .offset = offsetof(struct settings, dpi),
+      .help = "pixels an inch, for .png (default 110)" },
+    { .name = "figsize",
+      .argument = "WxH",
+      .kind = &option_size,
+      .offset = offsetof(struct settings, size),
+      .help = "size in inches (default 12x10, side by side 24x10)" },
+    { 0 },
+};
+
+/* ---- gnuplot ------------------------------------------------------------------------------------------------ */
+
+/* The child: gnuplot with the pipe's end as its input. What cannot be run ends with 127. */
+static void become_gnuplot(int input)
+{
+    if (dup2(input, STDIN_FILENO) >= 0)
+        execlp("gnuplot", "gnuplot", "-", (char *)NULL);
+    _exit(127);
+}
+
+static int wait_for_gnuplot(const tool_call *call, pid_t pid)
+{
+    int how = 0;
+    while (waitpid(pid, &how, 0) < 0 && errno == EINTR) {
+    }
+    if (WIFEXITED(how) && WEXITSTATUS(how) == 0)
+        return TOOL_DONE;
+    if (WIFEXITED(how) && WEXITSTATUS(how) == 127)
+        tool_refuse(call,
+                    "gnuplot is not installed, and draws the pictures (Debian and Ubuntu: apt install gnuplot-nox)");
+    else
+        tool_refuse(call, "gnuplot failed (its own words are above)");
+    return TOOL_FAILED;
+}
+
+static int draw(const tool_call *call, const drawing_plan *drawing, const series_set *set)
+{
+    int ends[2];
+    if (pipe(ends) != 0)
+        return tool_refuse(call, "cannot make a pipe: %s", strerror(errno)), TOOL_FAILED;
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(ends[1]);
+        become_gnuplot(ends[0]);
+    }
+    close(ends[0]);
+    FILE *gnuplot = pid > 0 ? fdopen(ends[1], "w") : NULL;
+    if (!gnuplot) {
+        tool_refuse(call, "cannot start gnuplot: %s", strerror(errno));
+        close(ends[1]);
+        return TOOL_FAILED;
+    }
+    signal(SIGPIPE, SIG_IGN); /* its exit status says what went wrong */
+    drawing_write(gnuplot, drawing, set);
+    fclose(gnuplot);
+    return wait_for_gnuplot(call, pid);
+}
+
+/* ---- what to draw ------------------------------------------------------------------------------------------- */
+
+static bool ends_in(const char *text, const char *ending)
+{
+    size_t length = strlen(text), tail = strlen(ending);
+    return length > tail && strcmp(text + length - tail, ending) == 0;
+}
+
+/* A folder of that name would be a surprise. */
+static bool is_other_picture(const char *path)
+{
+    static const char *const endings[] = { ".pdf",  ".jpg", ".jpeg", ".gif", ".eps", ".ps",
+                                           ".webp", ".tif", ".tiff", ".bmp", ".PNG", ".SVG" };
+    struct stat info;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return false;
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
+        if (ends_in(path, endings[i]))
+            return true;
+    return false;
+}
+
+static figure_size size_or(double width_in, double height_in)
+{
+    return settings.size.width_in > 0 ? settings.size : (figure_size){ width_in, height_in };
+}
+
+static int draw_file(const tool_call *call, drawing_plan *drawing, const series_set *set)
+{
+    figure_size size = size_or(drawing->tasks && drawing->queues ? 24 : 12, 10);
+    drawing->width_in = size.width_in;
+    drawing->height_in = size.height_in;
+    drawing->dpi = (double)settings.dpi;
+    if (drawing->medium == DRAWING_PNG &&
+        (size.width_in * drawing->dpi > 30000 || size.height_in * drawing->dpi > 30000))
+        return tool_refuse(call, "the picture would be larger than 30000 pixels: lower --dpi or --figsize");
+    bool was_there = access(drawing->path, F_OK) == 0;
+    FILE *file = fopen(drawing->path, "ab");
+    if (!file)
+        return tool_refuse(call, "cannot write %s: %s", drawing->path, strerror(errno));
+    fclose(file);
+    int exit_status = draw(call, drawing, set);
+    if (exit_status == TOOL_DONE)
+        printf("%s\n", drawing->path);
+    else if (!was_there)
+        unlink(drawing->path);
+    return exit_status;
+}
+
+static int draw_in_folder(const tool_call *call, drawing_plan *drawing, const series_set *set)
+{
+    static const char *const names[] = { "tasks.png", "queues.png" };
+    if (mkdir(settings.output, 0777) != 0 && errno != EEXIST)
+        return tool_refuse(call, "cannot make the folder %s: %s", settings.output, strerror(errno));
+    int exit_status = TOOL_DONE;
+    for (int i = 0; i < 2 && exit_status == TOOL_DONE; i++) {
+        if ((i == 0 ? set->num_tasks : set->num_queues) == 0)
+            continue;
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%s", settings.output, names[i]);
+        drawing->path = path;
+        drawing->tasks = i == 0;
+        drawing->queues = i == 1;
+        exit_status = draw_file(call, drawing, set);
+    }
+    return exit_status;
+}
+
+static int draw_in_terminal(const tool_call *call, drawing_plan *drawing, const series_set *set)
+{
+    struct winsize window = { 0 };
+    drawing->medium = DRAWING_TERMINAL;
+    drawing->columns = ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col >= 40 ? window.ws_col : 100;
+    drawing->rows = 20;
+    drawing->coloured = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+    drawing->tasks = set->num_tasks > 0;
+    drawing->queues = set->num_queues > 0;
+    return draw(call, drawing, set);
+}
+
+static int draw_set(const tool_call *call, const char *title, const series_set *set)
+{
+    drawing_plan drawing = { .title = title, .path = settings.output };
+    if (settings.terminal)
+        return draw_in_terminal(call, &drawing, set);
+    drawing.medium = ends_in(settings.output, ".svg") ? DRAWING_SVG : DRAWING_PNG;
+    if (!ends_in(settings.output, ".png") && !ends_in(settings.output, ".svg"))
+        return draw_in_folder(call, &drawing, set);
+    drawing.tasks = set->num_tasks > 0;
+    drawing.queues = set->num_queues > 0;
+    return draw_file(call, &drawing, set);
+}
+
+static void format_title(char *title, size_t size, const char *path, const series_set *set)
+{
+    time_t origin = (time_t)set->origin;
+    struct tm local;
+    char when[64] = "";
+    if (localtime_r(&origin, &local))
+        strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", &local);
+    char runs[40] = "";
+    if (set->num_runs > 1)
+        snprintf(runs, sizeof runs, "%" PRId64 " runs, ", set->num_runs);
+    else if (set->num_tasks + set->num_queues)
+        snprintf(runs, sizeof runs, "run %" PRId64 ", ", (set->num_queues ? set->queues : set->tasks)->run_id);
+    snprintf(title, size, "%s: %sfrom %s%s", path, runs, when, set->binned ? ", several laps in one" : "");
+}
+
+static int run(tool_call *call)
+{
+    weir_reader *reader;
+    weir_filter filter;
+    weir_error error = { 0 };
+    series_set set;
+    if (!settings.terminal && !settings.output)
+        return tool_refuse(call, "where to? Name a folder or a .png or .svg file with -o, or say --terminal");
+    if (settings.terminal && settings.output)
+        return tool_refuse(call, "--terminal: cannot be combined with --output");
+    if (settings.output && is_other_picture(settings.output))
+        return tool_refuse(call, "--output: %s: pictures are .png or .svg", settings.output);
+    int exit_status = tool_open(call, call->words[0], &reader, &filter);
+    if (exit_status != TOOL_DONE)
+        return exit_status;
+
+    char title[512];
+    int status = series_read(reader, &filter, &set, &error);
+    if (status != WEIR_OK) {
+        exit_status = tool_fail(call, &error);
+    } else if (set.num_tasks + set.num_queues == 0) {
+        exit_status = tool_nothing(call, "%s: there is no lap to draw that fulfils the conditions", call->words[0]);
+    } else {
+        format_title(title, sizeof title, call->words[0], &set);
+        exit_status = draw_set(call, title, &set);
+    }
+    series_free(&set);
+    weir_reader_close(reader);
+    return exit_status == TOOL_DONE ? tool_finish(call) : exit_status;
+}
+
+const tool_command tool_plot = {
+    .name = "plot",
+    .words = "DB",
+    .min_words = 1,
+    .summary = "pictures of a run, drawn by gnuplot",
+    .help =
+        "Draws how a run went, lap by lap: for the stages, tasks and failures per second, task times, and what the "
+        "slots did; for the queues, items per second, occupancy, level and waits. All stages are in one picture, "
+        "each with a colour and a symbol of its own. Phases are shaded; events are dotted lines, and two of them "
+        "that are called NAME_start and NAME_stop are a hatched span.\n\n"
+        "Of runs with more than 600 laps, several are drawn as one, with exact sums and percentiles. Waits that are "
+        "shorter than the axis goes down stand at its foot, with those of no time at all.\n\n"
+        "gnuplot does the drawing and must be installed (Debian and Ubuntu: gnuplot-nox).",
+    .examples = "weir plot pipeline_stats.db -o pictures\n"
+                "# one picture of the decode stage and its queue\n"
+                "weir plot pipeline_stats.db --name decode -o decode.svg\n"
+                "weir plot pipeline_stats.db --terminal\n",
+    .shared = TOOL_FILTER,
+    .default_run = WEIR_LAST_RUN,
+    .options = rows,
+    .settings = &settings,
+    .run = run,
+};

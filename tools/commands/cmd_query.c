@@ -1,0 +1,568 @@
+/*
+ * weir query: the figures added up by whatever one likes, sorted and cut; the laps themselves; and what there is at
+ * all. Groups are held in memory to be sorted, laps go by one at a time, but for the best few where they are sorted.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command_table.h"
+#include "metric_table.h"
+#include "record_table.h"
+
+/* What --by may say, or-ed by its commas. */
+enum {
+    BY_STAGE = 1,
+    BY_QUEUE = 2,
+    BY_LAP = 4,
+    BY_STEP = 8,
+    BY_PHASE = 16,
+    BY_JOB_PHASE = 32,
+    BY_NODE = 64,
+    BY_RUN = 128,
+    BY_TIME = 256,
+};
+
+static const char *const by_words[] = { "stage",     "queue", "lap", "step", "phase",
+                                        "job-phase", "node",  "run", "time", NULL };
+
+typedef enum sort_key {
+    SORT_NONE,
+    SORT_AVG,
+    SORT_P50,
+    SORT_P90,
+    SORT_P99,
+    SORT_MAX,
+    SORT_COUNT,
+    SORT_TOTAL,
+    SORT_FAILURES,
+    SORT_RATE,
+    SORT_BUSY,
+} sort_key;
+
+static const char *const sort_words[] = { "none",  "avg",   "p50",      "p90",  "p99",  "max",
+                                          "count", "total", "failures", "rate", "busy", NULL };
+
+static struct settings {
+    unsigned by;
+    bool queues;
+    int sort; /* sort_key */
+    bool reverse;
+    int64_t top; /* 0 = all */
+    double bin_time;
+    int64_t bin_steps;
+    int list; /* which of record_table_names, -1 = none */
+} settings = { .list = -1 };
+
+static bool parse_by(const option_row *row, const char *text, void *value)
+{
+    (void)row;
+    unsigned *by = value;
+    while (*text) {
+        size_t length = strcspn(text, ","), i = 0;
+        while (by_words[i] && (strlen(by_words[i]) != length || memcmp(by_words[i], text, length) != 0))
+            i++;
+        if (!by_words[i])
+            return false;
+        *by |= 1u << i;
+        text += length + (text[length] == ',');
+    }
+    return *by;
+}
+
+static const option_kind by_kind = {
+    parse_by, "stage, queue, lap, step, phase, job-phase, node, run or time, or several with commas", NULL
+};
+
+#define AT(field) offsetof(struct settings, field)
+
+static const option_row rows[] = {
+    { .name = "by",
+      .argument = "KEY,...",
+      .kind = &by_kind,
+      .offset = AT(by),
+      .choices = by_words,
+      .help = "what to add up by: stage, queue, lap, step, phase, job-phase, node, run, time (default stage)" },
+    { .name = "queues", .kind = &option_flag, .offset = AT(queues), .help = "the figures of queues, not of stages" },
+    { .name = "bin",
+      .argument = "SPAN",
+      .kind = &option_span,
+      .offset = AT(bin_time),
+      .help = "by time: the width of a bin, as 10m or 1h (default 1m)" },
+    { .name = "step-bin",
+      .argument = "N",
+      .kind = &option_count,
+      .offset = AT(bin_steps),
+      .help = "by step: how many steps make a bin; a lap counts in that of its first step (default 1)" },
+    { .name = "sort",
+      .argument = "KEY",
+      .kind = &option_choice,
+      .offset = AT(sort),
+      .choices = sort_words,
+      .help =
+          "largest first: avg, p50, p90, p99, max, count, total, failures, rate or busy; of queues, the longer one "
+          "of put and get time, and for busy the occupancy (default none: in the order of what is added up by)" },
+    { .name = "reverse",
+      .kind = &option_flag,
+      .offset = AT(reverse),
+      .help = "smallest first; unsorted, the last first" },
+    { .name = "top", .argument = "N", .kind = &option_count, .offset = AT(top), .help = "only the first N rows" },
+    { .name = "list",
+      .argument = "WHAT",
+      .kind = &option_choice,
+      .offset = AT(list),
+      .choices = record_table_names,
+      .help = "instead, list the records themselves: runs, nodes, stages, phases, tasks, queues, events, failures or "
+              "items" },
+    { 0 },
+};
+
+/* -- what a row is sorted by */
+
+static double task_sort_figure(const weir_task_totals *task)
+{
+    switch ((sort_key)settings.sort) {
+    case SORT_AVG: return task->ave_time;
+    case SORT_P50: return task->p50_time;
+    case SORT_P90: return task->p90_time;
+    case SORT_P99: return task->p99_time;
+    case SORT_MAX: return task->max_time;
+    case SORT_COUNT: return (double)task->num_tasks;
+    case SORT_TOTAL: return task->success_time + task->failed_time;
+    case SORT_FAILURES: return (double)task->num_failures;
+    case SORT_RATE: return task->elapsed > 0 ? (double)task->num_tasks / task->elapsed : 0;
+    case SORT_BUSY: return task->elapsed > 0 ? task->busy_time / task->elapsed : 0;
+    case SORT_NONE: break;
+    }
+    return 0;
+}
+
+static double queue_sort_figure(const weir_queue_totals *queue)
+{
+    switch ((sort_key)settings.sort) {
+    case SORT_AVG: return fmax(queue->ave_put_time, queue->ave_get_time);
+    case SORT_P50: return fmax(queue->p50_put_time, queue->p50_get_time);
+    case SORT_P90: return fmax(queue->p90_put_time, queue->p90_get_time);
+    case SORT_P99:
+    case SORT_MAX: return fmax(queue->p99_put_time, queue->p99_get_time);
+    case SORT_COUNT: return (double)queue->num_items;
+    case SORT_TOTAL: return queue->put_time + queue->get_time;
+    case SORT_RATE: return queue->elapsed > 0 ? (double)queue->num_items / queue->elapsed : 0;
+    case SORT_BUSY: return queue->occupancy_rate;
+    case SORT_FAILURES:
+    case SORT_NONE: break;
+    }
+    return 0;
+}
+
+/* A row that waits to be printed: a stage's or a queue's; the other one is all-zero. */
+typedef struct kept_row {
+    double figure;
+    size_t number; /* in the order in which they came */
+    weir_task_totals task;
+    weir_queue_totals queue;
+    double share;
+    char *name, *phase; /* of a lap: our own copies */
+} kept_row;
+
+/* Which of two rows is printed first. */
+static int compare_rows(const void *left, const void *right)
+{
+    const kept_row *a = left, *b = right;
+    int order = (a->figure < b->figure) - (a->figure > b->figure);
+    if (settings.reverse)
+        order = -order;
+    return order ? order : (a->number > b->number) - (a->number < b->number);
+}
+
+/* -- printing */
+
+typedef struct printing {
+    table *t;
+    figures_keys keys;
+    bool queues;
+    size_t num_left; /* rows up to --top */
+    table_column columns[FIGURES_MAX_COLUMNS];
+} printing;
+
+static bool begin_printing(printing *p, const tool_call *call, const figures_keys *keys, bool queues)
+{
+    *p = (printing){ .keys = *keys, .queues = queues, .num_left = settings.top ? (size_t)settings.top : SIZE_MAX };
+    size_t count = (queues ? figures_queue_columns : figures_task_columns)(p->columns, keys);
+    p->t = table_begin(stdout, tool_format(call), p->columns, count);
+    return p->t;
+}
+
+static void print_row(printing *p, const kept_row *row)
+{
+    if (p->num_left == 0)
+        return;
+    p->num_left--;
+    if (p->queues)
+        figures_put_queue(p->t, &p->keys, &row->queue, row->share);
+    else
+        figures_put_task(p->t, &p->keys, &row->task, row->share);
+}
+
+/* -- groups */
+
+static uint32_t grouping_of(unsigned by)
+{
+    return WEIR_BY_NAME | (by & BY_STEP ? WEIR_BY_STEP : 0u) | (by & BY_PHASE ? WEIR_BY_PHASE : 0u) |
+           (by & BY_JOB_PHASE ? WEIR_BY_JOB_PHASE : 0u) | (by & BY_NODE ? WEIR_BY_NODE : 0u) |
+           (by & BY_RUN ? WEIR_BY_RUN : 0u) | (by & BY_TIME ? WEIR_BY_TIME : 0u);
+}
+
+static figures_keys keys_of(unsigned by)
+{
+    bool by_phase = by & (BY_PHASE | BY_JOB_PHASE);
+    return (figures_keys){
+        .run = by & (BY_RUN | BY_LAP),
+        .node = by & BY_NODE,
+        .time = by & (BY_TIME | BY_LAP),
+        .steps = by & (BY_STEP | BY_LAP | BY_PHASE | BY_JOB_PHASE),
+        .phase = by & (BY_PHASE | BY_JOB_PHASE | BY_LAP),
+        .share = by_phase && !(by & BY_LAP),
+        .name = true,
+    };
+}
+
+/* Rows of one stage or queue, of one run and node, next to each other. */
+static int compare_wholes(const void *left, const void *right)
+{
+    const kept_row *a = *(kept_row *const *)left, *b = *(kept_row *const *)right;
+    const weir_group_key *p = a->task.key.name ? &a->task.key : &a->queue.key;
+    const weir_group_key *q = b->task.key.name ? &b->task.key : &b->queue.key;
+    int order = (p->run_id > q->run_id) - (p->run_id < q->run_id);
+    if (order == 0)
+        order = strcmp(p->node_id, q->node_id);
+    return order ? order : strcmp(p->name, q->name);
+}
+
+/* Which part of the time of its stage or queue (by run, of that run) each row is. False = out of memory. */
+static bool find_shares(kept_row *all, size_t count)
+{
+    kept_row **sorted = calloc(count + 1, sizeof *sorted);
+    if (!sorted)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = &all[i];
+    qsort(sorted, count, sizeof *sorted, compare_wholes);
+    for (size_t first = 0, next; first < count; first = next) {
+        double whole = 0;
+        for (next = first; next < count && compare_wholes(&sorted[first], &sorted[next]) == 0; next++)
+            whole += sorted[next]->task.elapsed + sorted[next]->queue.elapsed;
+        for (size_t i = first; i < next && whole > 0; i++)
+            sorted[i]->share = (sorted[i]->task.elapsed + sorted[i]->queue.elapsed) / whole;
+    }
+    free(sorted);
+    return true;
+}
+
+static kept_row *rows_of(const weir_totals *totals, bool queues, size_t *count)
+{
+    *count = queues ? totals->num_queues : totals->num_tasks;
+    kept_row *all = calloc(*count + 1, sizeof *all);
+    for (size_t i = 0; all && i < *count; i++) {
+        all[i].number = i;
+        if (queues)
+            all[i].queue = totals->queues[i];
+        else
+            all[i].task = totals->tasks[i];
+        all[i].figure = queues ? queue_sort_figure(&all[i].queue) : task_sort_figure(&all[i].task);
+    }
+    return all;
+}
+
+static void order_rows(kept_row *all, size_t count)
+{
+    if (settings.sort != SORT_NONE)
+        qsort(all, count, sizeof *all, compare_rows);
+    else if (settings.reverse)
+        for (size_t i = 0; i < count / 2; i++) {
+            kept_row other = all[i];
+            all[i] = all[count - 1 - i];
+            all[count - 1 - i] = other;
+        }
+}
+
+/* Returns how many rows there were, or -1 without memory. */
+static int64_t print_groups(const tool_call *call, const weir_totals *totals, unsigned by, bool queues)
+{
+    printing p;
+    size_t count;
+    figures_keys keys = keys_of(by);
+    kept_row *all = rows_of(totals, queues, &count);
+    if (!all || (keys.share && !find_shares(all, count)) || !begin_printing(&p, call, &keys, queues)) {
+        free(all);
+        return -1;
+    }
+    order_rows(all, count);
+    for (size_t i = 0; i < count; i++)
+        print_row(&p, &all[i]);
+    table_end_alone(p.t);
+    free(all);
+    return (int64_t)count;
+}
+
+static int query_groups(const tool_call *call, weir_reader *reader, const weir_filter *filter, unsigned by,
+                        bool queues, int64_t *count, weir_error *error)
+{
+    weir_totals totals;
+    weir_grouping grouping = { .by = grouping_of(by),
+                               .bin_time = settings.bin_time,
+                               .bin_steps = settings.bin_steps };
+    int status = weir_totals_read(reader, filter, &grouping, &totals, error);
+    if (status != WEIR_OK)
+        return status;
+    *count = print_groups(call, &totals, by, queues);
+    weir_totals_free(&totals);
+    return *count < 0 ? weir_error_set(error, WEIR_ENOMEM, 0, "out of memory") : WEIR_OK;
+}
+
+/* -- laps */
+
+static kept_row row_of_lap(const weir_record *record, bool queues, size_t number)
+{
+    kept_row row = { .number = number };
+    if (queues)
+        row.queue = figures_of_queue_lap(&record->queue);
+    else
+        row.task = figures_of_task_lap(&record->task);
+    row.figure = queues ? queue_sort_figure(&row.queue) : task_sort_figure(&row.task);
+    return row;
+}
+
+/* The best rows so far; the last one to be printed is at [0], as in a heap. */
+typedef struct best_rows {
+    kept_row *all;
+    size_t count, room;
+    bool queues;
+} best_rows;
+
+static void sink(best_rows *best, size_t i)
+{
+    for (size_t child; (child = 2 * i + 1) < best->count; i = child) {
+        if (child + 1 < best->count && compare_rows(&best->all[child], &best->all[child + 1]) < 0)
+            child++;
+        if (compare_rows(&best->all[i], &best->all[child]) >= 0)
+            return;
+        kept_row other = best->all[i];
+        best->all[i] = best->all[child];
+        best->all[child] = other;
+    }
+}
+
+static void rise(best_rows *best, size_t i)
+{
+    for (size_t parent; i > 0 && compare_rows(&best->all[parent = (i - 1) / 2], &best->all[i]) < 0; i = parent) {
+        kept_row other = best->all[i];
+        best->all[i] = best->all[parent];
+        best->all[parent] = other;
+    }
+}
+
+static void forget(kept_row *row)
+{
+    free(row->name);
+    free(row->phase);
+}
+
+/* Texts of a record are gone with the next one: a row that is kept has its own. */
+static bool keep_texts(kept_row *row, bool queues)
+{
+    weir_group_key *key = queues ? &row->queue.key : &row->task.key;
+    row->name = strdup(key->name);
+    row->phase = strdup(key->phase);
+    key->name = row->name;
+    key->phase = row->phase;
+    return row->name && row->phase;
+}
+
+/* False = out of memory. */
+static bool keep_if_best(best_rows *best, kept_row *row)
+{
+    if (best->count == best->room && compare_rows(row, &best->all[0]) >= 0)
+        return true;
+    if (!keep_texts(row, best->queues)) {
+        forget(row);
+        return false;
+    }
+    if (best->count < best->room) {
+        best->all[best->count] = *row;
+        rise(best, best->count++);
+        return true;
+    }
+    forget(&best->all[0]);
+    best->all[0] = *row;
+    sink(best, 0);
+    return true;
+}
+
+enum { DEFAULT_BEST = 10 };
+
+static bool begin_best(best_rows *best, bool queues)
+{
+    best->queues = queues;
+    best->room = settings.sort == SORT_NONE ? 0 : settings.top ? (size_t)settings.top : DEFAULT_BEST;
+    best->all = best->room < SIZE_MAX / sizeof *best->all ? calloc(best->room + 1, sizeof *best->all) : NULL;
+    return best->all;
+}
+
+static void end_best(best_rows *best, printing *p)
+{
+    qsort(best->all, best->count, sizeof *best->all, compare_rows);
+    for (size_t i = 0; i < best->count; i++) {
+        print_row(p, &best->all[i]);
+        forget(&best->all[i]);
+    }
+    free(best->all);
+}
+
+static int pass_laps(weir_reader *reader, const weir_filter *filter, printing *p, best_rows *best, int64_t *count,
+                     weir_error *error)
+{
+    weir_query *query;
+    const weir_record *record;
+    int status = weir_query_begin(reader, p->queues ? WEIR_RECORD_QUEUE : WEIR_RECORD_TASK, filter, &query, error);
+    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK) {
+        kept_row row = row_of_lap(record, p->queues, (size_t)(*count)++);
+        if (!best->room)
+            print_row(p, &row);
+        else if (!keep_if_best(best, &row))
+            status = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    }
+    weir_query_end(query);
+    return status == WEIR_EOF ? WEIR_OK : status;
+}
+
+static int query_laps(const tool_call *call, weir_reader *reader, const weir_filter *filter, bool queues,
+                      int64_t *count, weir_error *error)
+{
+    printing p;
+    best_rows best = { .room = 0 };
+    figures_keys keys = keys_of(BY_LAP);
+    weir_filter cut = *filter;
+    if (settings.sort == SORT_NONE) {
+        cut.descending = settings.reverse;
+        cut.limit = settings.top;
+    }
+    if (!begin_best(&best, queues) || !begin_printing(&p, call, &keys, queues)) {
+        free(best.all);
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    }
+    int status = pass_laps(reader, &cut, &p, &best, count, error);
+    end_best(&best, &p);
+    table_end_alone(p.t);
+    return status;
+}
+
+/* -- the subcommand */
+
+static int check_settings(const tool_call *call)
+{
+    const unsigned phases = BY_PHASE | BY_JOB_PHASE;
+    unsigned by = settings.by;
+    if (settings.list >= 0 && (by || settings.sort))
+        return tool_refuse(call, "--list: cannot be combined with --by or --sort");
+    if (settings.list >= 0 && settings.queues)
+        return tool_refuse(call, "--list: cannot be combined with --queues; --list queues has their laps");
+    if (settings.bin_time > 0 && !(by & BY_TIME))
+        return tool_refuse(call, "--bin: goes together with --by time");
+    if (settings.bin_steps > 0 && !(by & BY_STEP))
+        return tool_refuse(call, "--step-bin: goes together with --by step");
+    if ((by & BY_LAP) && (by & ~(unsigned)(BY_LAP | BY_STAGE | BY_QUEUE)))
+        return tool_refuse(call, "--by: laps are not added up; lap goes together with stage or queue only");
+    if ((by & phases) == phases)
+        return tool_refuse(call, "--by: phase or job-phase, not both");
+    if ((by & BY_STAGE) && (by & BY_QUEUE))
+        return tool_refuse(call, "--by: stage or queue, not both");
+    if ((by & BY_STAGE) && settings.queues)
+        return tool_refuse(call, "--queues: cannot be combined with --by stage");
+    return TOOL_DONE;
+}
+
+static int query_records(const tool_call *call, weir_reader *reader, weir_filter *filter, int64_t *count,
+                         weir_error *error)
+{
+    filter->descending = settings.reverse;
+    filter->limit = settings.top;
+    int status = record_table(stdout, tool_format(call), settings.list, reader, filter, count, error);
+    if (tool_format(call) == TABLE_JSON && status == WEIR_OK)
+        putchar('\n');
+    return status;
+}
+
+static int answer(const tool_call *call, weir_reader *reader, weir_filter *filter, int64_t *count, weir_error *error)
+{
+    bool queues = settings.queues || settings.by & BY_QUEUE;
+    bool tells_runs =
+        settings.by & (BY_RUN | BY_NODE) || settings.list == RECORD_TABLE_RUNS || settings.list == RECORD_TABLE_NODES;
+    if (tells_runs && !call->shared.run_given)
+        filter->run_id = WEIR_ALL_RUNS;
+    if (settings.list >= 0)
+        return query_records(call, reader, filter, count, error);
+    if (settings.by & BY_LAP)
+        return query_laps(call, reader, filter, queues, count, error);
+    return query_groups(call, reader, filter, settings.by, queues, count, error);
+}
+
+static int run(tool_call *call)
+{
+    weir_reader *reader;
+    weir_filter filter;
+    weir_error error = { 0 };
+    int64_t count = 0;
+    int exit_status = check_settings(call);
+    if (exit_status != TOOL_DONE)
+        return exit_status;
+    exit_status = tool_open(call, call->words[0], &reader, &filter);
+    if (exit_status != TOOL_DONE)
+        return exit_status;
+    int status = answer(call, reader, &filter, &count, &error);
+    weir_reader_close(reader);
+    if (status != WEIR_OK)
+        return tool_fail(call, &error);
+    exit_status = tool_finish(call);
+    if (exit_status != TOOL_DONE || count)
+        return exit_status;
+    return tool_nothing(call, settings.by & BY_STEP ? "no lap that fulfils the conditions has a step; programs mark "
+                                                      "steps with weir_pipeline_mark_step()"
+                                                    : TOOL_NO_LAPS);
+}
+
+const tool_command tool_query = {
+    .name = "query",
+    .words = "DB",
+    .min_words = 1,
+    .summary = "figures by stage, queue, lap, step, phase, node, run or time",
+    .help =
+        "Adds the figures up by what --by says, and prints a row for each group. There is always one for each stage "
+        "(or, with --by queue or --queues, for each queue). Without --run it is the last run; by run or node, and of "
+        "the lists of runs and nodes, all of them.\n\n"
+        "By step and by phase needs a program that marks them (weir_pipeline_mark_step, weir_pipeline_mark_phase). "
+        "job-phase is "
+        "startup, loop or finish, whatever the phases of the loop are called; share is that phase's part of the "
+        "time. By lap nothing is added up: each lap is a row, in the order of time; sorted, it is the first ten of "
+        "them, or --top.\n\n"
+        "Columns: failed tasks are among the tasks; average, p50, p90, p99 and max are of those that succeeded. "
+        "busy, "
+        "input, thread and room are the shares of the slots' time in which they ran, waited for input, for a thread "
+        "and for room behind them; CPU is the share of the busy time in which a CPU was at it. put is how long items "
+        "waited for room in the queue, get how long its taker waited for an item, each with its p90 and p99; "
+        "occupied is the share of the time in which the queue was not empty.",
+    .examples = "weir query pipeline_stats.db --by stage\n"
+                "# the ten minutes with the slowest decodes\n"
+                "weir query pipeline_stats.db --name decode --by time --bin 10m --sort p99 --top 10\n"
+                "# what starting up and finishing cost\n"
+                "weir query pipeline_stats.db --by job-phase --queues --name sink\n"
+                "# every rank of a job in one line\n"
+                "weir query job.db --by run,node --name decode --sort avg\n"
+                "weir query pipeline_stats.db --by lap --name decode --steps 1000:2000 --csv\n"
+                "weir query pipeline_stats.db --list nodes\n",
+    .shared = TOOL_FILTER | TOOL_FORMAT,
+    .default_run = WEIR_LAST_RUN,
+    .options = rows,
+    .settings = &settings,
+    .run = run,
+};

@@ -1,0 +1,325 @@
+/*
+ * weir slowest: the items that took longest. item_stats knows them all, or a sample; without it, failures are known one
+ * by one, and of the successes only how long the longest of each lap took.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "command_table.h"
+#include "key_count.h"
+
+static struct settings {
+    int64_t top;
+    int kind;
+} settings = { .top = 10 };
+
+enum { KIND_ALL, KIND_ITEMS, KIND_FAILURES, KIND_LAPS };
+static const char *const kind_words[] = { "all", "items", "failures", "laps", NULL };
+
+#define AT(field) offsetof(struct settings, field)
+
+static const option_row rows[] = {
+    { .name = "top", .argument = "N", .kind = &option_count, .offset = AT(top), .help = "how many (default 10)" },
+    { .name = "of",
+      .argument = "WHAT",
+      .kind = &option_choice,
+      .offset = AT(kind),
+      .choices = kind_words,
+      .help = "items (of item_stats), failures, laps (by their longest task), or all (the default): items and "
+              "failures, and laps only where there are no items" },
+    { 0 },
+};
+
+/* -- one table for all: what is not known stays empty */
+
+static const table_column columns[] = {
+    { "elapsed", "time", TABLE_TIME },      { "kind", "of", TABLE_WORDS },
+    { "timestamp", "ended", TABLE_WHEN },   { "run_id", "run", TABLE_COUNT },
+    { "name", "stage", TABLE_WORDS },       { "seq", NULL, TABLE_COUNT },
+    { "codec", "codec", TABLE_WORDS },      { "width", "width", TABLE_COUNT },
+    { "height", "height", TABLE_COUNT },    { "num_frames", "frames", TABLE_COUNT },
+    { "size_bytes", "bytes", TABLE_BYTES }, { "open_time", "open", TABLE_TIME },
+    { "demux_time", "demux", TABLE_TIME },  { "decode_time", "decode", TABLE_TIME },
+    { "scale_time", "scale", TABLE_TIME },  { "label", "label", TABLE_WORDS },
+};
+
+/* All-zero and NULL is not known; counts and times below 0, too. */
+typedef struct slow {
+    double elapsed, timestamp;
+    const char *kind;
+    int64_t run_id, seq;
+    const char *name, *label;
+    const weir_item_record *item; /* NULL = it is none */
+} slow;
+
+static void put_known(table *t, const weir_item_record *item, int64_t count)
+{
+    if (item && count >= 0)
+        table_count(t, count);
+    else
+        table_nothing(t);
+}
+
+static void put_known_time(table *t, const weir_item_record *item, double seconds)
+{
+    if (item && seconds >= 0)
+        table_number(t, seconds);
+    else
+        table_nothing(t);
+}
+
+static void put_row(table *t, const slow *row)
+{
+    const weir_item_record *item = row->item;
+    table_number(t, row->elapsed);
+    table_words(t, row->kind);
+    table_number(t, row->timestamp);
+    table_count(t, row->run_id);
+    table_words(t, row->name);
+    if (row->seq >= 0)
+        table_count(t, row->seq);
+    else
+        table_nothing(t);
+    table_words(t, item ? item->codec : "");
+    put_known(t, item, item ? item->width : -1);
+    put_known(t, item, item ? item->height : -1);
+    put_known(t, item, item ? item->num_frames : -1);
+    put_known(t, item, item ? item->size_bytes : -1);
+    put_known_time(t, item, item ? item->open_time : -1);
+    put_known_time(t, item, item ? item->demux_time : -1);
+    put_known_time(t, item, item ? item->decode_time : -1);
+    put_known_time(t, item, item ? item->scale_time : -1);
+    table_words(t, row->label);
+}
+
+/* -- what they have in common: codec and size, and how usual these are among all items that were recorded */
+
+static int count_format(tally *formats, const weir_item_record *item, weir_error *error)
+{
+    char format[160] = "";
+    bool is_new;
+    if (item->width > 0 && item->height > 0)
+        snprintf(format, sizeof format, "%.100s%s%" PRId64 "x%" PRId64, item->codec, *item->codec ? " " : "",
+                 item->width, item->height);
+    else
+        snprintf(format, sizeof format, "%.100s", item->codec);
+    if (tally_add(formats, *format ? format : "unknown", &is_new))
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+}
+
+static int count_all_formats(tally *formats, weir_reader *reader, const weir_filter *filter, weir_error *error)
+{
+    weir_filter all = *filter;
+    weir_query *query;
+    const weir_record *record;
+    all.longest_first = false;
+    all.limit = 0;
+    int status = weir_query_begin(reader, WEIR_RECORD_ITEM, &all, &query, error);
+    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
+        status = count_format(formats, &record->item, error);
+    weir_query_end(query);
+    return status == WEIR_EOF ? WEIR_OK : status;
+}
+
+static int64_t count_of(const tally *formats, const char *format)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < formats->count; i++)
+        if (!format || strcmp(formats->entries[i].key, format) == 0)
+            sum += formats->entries[i].count;
+    return sum;
+}
+
+static void put_formats(tally *shown, const tally *all)
+{
+    static const table_column format_columns[] = {
+        { "format", "codec and size", TABLE_WORDS }, { "shown", "these", TABLE_COUNT },
+        { "shown_share", "share", TABLE_SHARE },     { "all", "all recorded", TABLE_COUNT },
+        { "all_share", "share", TABLE_SHARE },
+    };
+    double num_shown = (double)count_of(shown, NULL), num_all = (double)count_of(all, NULL);
+    tally_sort(shown);
+    puts("\nHow usual these items' formats are:");
+    table *t = table_begin(stdout, TABLE_TEXT, format_columns, sizeof format_columns / sizeof format_columns[0]);
+    for (size_t i = 0; i < shown->count; i++) {
+        int64_t of_all = count_of(all, shown->entries[i].key);
+        table_words(t, shown->entries[i].key);
+        table_count(t, shown->entries[i].count);
+        table_number(t, (double)shown->entries[i].count / num_shown);
+        table_count(t, of_all);
+        table_number(t, (double)of_all / num_all);
+    }
+    table_end(t);
+}
+
+/* Only as text: scripts have the columns, and weir query --list items. */
+static int tell_formats(tally *shown, weir_reader *reader, const weir_filter *filter, weir_error *error)
+{
+    tally all = { .count = 0 };
+    int status = count_all_formats(&all, reader, filter, error);
+    if (status == WEIR_OK && all.count > 1)
+        put_formats(shown, &all);
+    tally_free(&all);
+    return status;
+}
+
+/* -- the candidates: one list of each kind, the longest first, merged as they come */
+
+typedef struct list {
+    weir_query *query;
+    bool has_row;
+    slow row;
+} list;
+
+enum { NUM_LISTS = 3 };
+
+static slow row_of(const weir_record *record)
+{
+    switch (record->kind) {
+    case WEIR_RECORD_ITEM:
+        return (slow){ record->item.elapsed, record->item.timestamp, "item",
+                       record->item.run_id,  record->item.seq,       record->item.name,
+                       record->item.label,   &record->item };
+    case WEIR_RECORD_FAILURE:
+        return (slow){ record->failure.elapsed,
+                       record->failure.timestamp,
+                       "failure",
+                       record->failure.run_id,
+                       record->failure.seq,
+                       record->failure.name,
+                       record->failure.label,
+                       NULL };
+    default:
+        return (slow){
+            record->task.max_time, record->task.timestamp, "lap", record->task.run_id, -1, record->task.name, "", NULL
+        };
+    }
+}
+
+static int advance(list *l, weir_error *error)
+{
+    const weir_record *record;
+    int status = l->query ? weir_query_next(l->query, &record, error) : WEIR_EOF;
+    l->has_row = status == WEIR_OK;
+    if (l->has_row)
+        l->row = row_of(record);
+    return status == WEIR_EOF ? WEIR_OK : status;
+}
+
+static int begin_list(list *l, weir_reader *reader, weir_record_kind kind, const weir_filter *filter,
+                      weir_error *error)
+{
+    int status = weir_query_begin(reader, kind, filter, &l->query, error);
+    return status == WEIR_OK ? advance(l, error) : status;
+}
+
+static int begin_lists(list lists[NUM_LISTS], weir_reader *reader, const weir_filter *filter, weir_error *error)
+{
+    int status = WEIR_OK;
+    if (settings.kind == KIND_ALL || settings.kind == KIND_ITEMS)
+        status = begin_list(&lists[0], reader, WEIR_RECORD_ITEM, filter, error);
+    if (status == WEIR_OK && (settings.kind == KIND_ALL || settings.kind == KIND_FAILURES))
+        status = begin_list(&lists[1], reader, WEIR_RECORD_FAILURE, filter, error);
+    if (status == WEIR_OK && (settings.kind == KIND_LAPS || (settings.kind == KIND_ALL && !lists[0].has_row)))
+        status = begin_list(&lists[2], reader, WEIR_RECORD_TASK, filter, error);
+    return status;
+}
+
+/* The one whose row took longest; NULL = none has any left. A lap without a success has nothing to tell. */
+static list *longest(list lists[NUM_LISTS])
+{
+    list *best = NULL;
+    for (int i = 0; i < NUM_LISTS; i++)
+        if (lists[i].has_row && (!best || lists[i].row.elapsed > best->row.elapsed))
+            best = &lists[i];
+    return best && best->row.elapsed > 0 ? best : NULL;
+}
+
+static int put_longest(table *t, list lists[NUM_LISTS], tally *formats, weir_error *error)
+{
+    list *next;
+    int status = WEIR_OK;
+    for (int64_t i = 0; i < settings.top && status == WEIR_OK && (next = longest(lists)); i++) {
+        put_row(t, &next->row);
+        if (next->row.item)
+            status = count_format(formats, next->row.item, error);
+        if (status == WEIR_OK)
+            status = advance(next, error);
+    }
+    return status;
+}
+
+static int answer(const tool_call *call, weir_reader *reader, weir_filter *filter, size_t *count, bool *has_items,
+                  weir_error *error)
+{
+    list lists[NUM_LISTS] = { { .query = NULL } };
+    tally formats = { .count = 0 };
+    filter->longest_first = true;
+    filter->limit = settings.top;
+    int status = begin_lists(lists, reader, filter, error);
+    *has_items = lists[0].has_row;
+    if (status == WEIR_OK) {
+        table *t = table_begin(stdout, tool_format(call), columns, sizeof columns / sizeof columns[0]);
+        status = put_longest(t, lists, &formats, error);
+        *count = table_rows(t);
+        table_end_alone(t);
+    }
+    if (status == WEIR_OK && formats.count && tool_format(call) == TABLE_TEXT)
+        status = tell_formats(&formats, reader, filter, error);
+    tally_free(&formats);
+    for (int i = 0; i < NUM_LISTS; i++)
+        weir_query_end(lists[i].query);
+    return status;
+}
+
+static int run(tool_call *call)
+{
+    weir_reader *reader;
+    weir_filter filter;
+    weir_error error = { 0 };
+    size_t count = 0;
+    bool has_items;
+    int exit_status = tool_open(call, call->words[0], &reader, &filter);
+    if (exit_status != TOOL_DONE)
+        return exit_status;
+    int status = answer(call, reader, &filter, &count, &has_items, &error);
+    weir_reader_close(reader);
+    if (status != WEIR_OK)
+        return tool_fail(call, &error);
+    exit_status = tool_finish(call);
+    if (exit_status != TOOL_DONE)
+        return exit_status;
+    if (count == 0)
+        return tool_nothing(call,
+                            settings.kind == KIND_ITEMS
+                                ? "no items were recorded (item_stats); --of laps or --of failures may know more"
+                                : TOOL_NO_LAPS);
+    if (!has_items && settings.kind == KIND_ALL && tool_format(call) == TABLE_TEXT)
+        puts("\nOf tasks that succeeded only the longest of each lap is known: this run has not recorded its items "
+             "(item_stats).");
+    return tool_finish(call);
+}
+
+const tool_command tool_slowest = {
+    .name = "slowest",
+    .words = "DB",
+    .min_words = 1,
+    .summary = "the items that took longest",
+    .help =
+        "Prints the items that took longest, with codec, size and frames where they are known. Items are known one "
+        "by one where the run has recorded them (item_stats); failed ones always. Without item_stats, laps stand in "
+        "for the items that succeeded: each with the time of its longest task, and no label.\n\n"
+        "open, demux, decode and scale are where an item's time went, as far as its stage says. Under the table "
+        "stands how usual the codecs and sizes in it are among all items that were recorded: whether slow files are, "
+        "say, those in 4K.\n\n"
+        "Without --run it is the last run.",
+    .examples = "weir slowest pipeline_stats.db --top 20\n"
+                "weir slowest pipeline_stats.db --of failures --json\n",
+    .shared = TOOL_FILTER | TOOL_FORMAT,
+    .default_run = WEIR_LAST_RUN,
+    .options = rows,
+    .settings = &settings,
+    .run = run,
+};

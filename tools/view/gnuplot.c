@@ -1,0 +1,653 @@
+/*
+ * The panels of a figure stand one above the other and share the time below them; what each line style means stands
+ * above its panel, and what each colour means at the right, once for all.
+ */
+#include "gnuplot.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Colours that people with any kind of colour vision tell apart (Okabe and Ito, 2008); in grey prints, and where there
+   are more curves than colours, the symbols do. */
+static const char *const colours[] = { "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000" };
+static const int symbols[] = { 7, 5, 9, 11, 13, 6, 4, 8, 10, 12 }; /* gnuplot's: filled and empty ● ■ ▲ ▼ ◆ */
+static const char *const tints[] = { "#e9edf2", "#f7ecd9", "#e2f0e4", "#f3e3ee", "#dcebf5", "#dcdcdc" };
+enum {
+    NUM_COLOURS = sizeof colours / sizeof colours[0],
+    NUM_SYMBOLS = sizeof symbols / sizeof symbols[0],
+    NUM_TINTS = sizeof tints / sizeof tints[0] - 1, /* the last is for all others */
+    NUM_PANELS = 5,
+    MAX_CURVES = 4,       /* of a panel, for each series */
+    MAX_MARKS = 150,      /* events, and phases, across the figure: more would hide the curves */
+    MAX_TEXT = 32,        /* characters of a name beside the figure */
+    MAX_EVENT_TEXT = 20,  /* characters of an event's, which stands upright in a panel */
+    SYMBOLS_ON_CURVE = 12 /* about */
+};
+
+typedef enum scale { SCALE_LINEAR, SCALE_TIME, SCALE_SHARE } scale;
+
+typedef struct curve {
+    const char *title; /* NULL = it is the only one of its panel */
+    int figure;
+    const char *dash;
+    double width;
+} curve;
+
+/* gnuplot's, on and off in widths of the line; its own dots are too thin to be followed across a figure. */
+#define SOLID    "1"
+#define DASHES   "2"
+#define DOT_DASH "4"
+#define DOTS     "(3,5)"
+
+typedef struct panel {
+    const char *title;
+    scale scale;
+    curve curves[MAX_CURVES]; /* the first bears the symbols */
+    int num_curves;
+} panel;
+
+static const panel task_panels[NUM_PANELS] = {
+    { "tasks per second",
+      SCALE_LINEAR,
+      { { "ended", TASK_RATE, SOLID, 2 }, { "succeeded", TASK_SUCCESSES, DASHES, 1.6 } },
+      2 },
+    { "failures per second", SCALE_LINEAR, { { NULL, TASK_FAILURES, SOLID, 2 } }, 1 },
+    { "task time",
+      SCALE_TIME,
+      { { "average", TASK_AVE, SOLID, 2.2 },
+        { "p50", TASK_P50, DASHES, 1.5 },
+        { "p90", TASK_P90, DOT_DASH, 1.5 },
+        { "p99", TASK_P99, DOTS, 1.5 } },
+      4 },
+    { "slots at work", SCALE_SHARE, { { "busy", TASK_BUSY, SOLID, 2 }, { "on a CPU", TASK_CPU, DOTS, 1.6 } }, 2 },
+    { "slots waiting",
+      SCALE_SHARE,
+      { { "for input", TASK_WAIT_IN, SOLID, 1.8 },
+        { "for a thread", TASK_WAIT_THREAD, DASHES, 1.8 },
+        { "for room", TASK_WAIT_OUT, DOTS, 1.8 } },
+      3 },
+};
+
+static const panel queue_panels[NUM_PANELS] = {
+    { "items per second", SCALE_LINEAR, { { NULL, QUEUE_RATE, SOLID, 2 } }, 1 },
+    { "occupancy: time not empty", SCALE_SHARE, { { NULL, QUEUE_OCCUPIED, SOLID, 2 } }, 1 },
+    { "level, items", SCALE_LINEAR, { { NULL, QUEUE_DEPTH, SOLID, 2 } }, 1 },
+    { "put time: an item waits for room", SCALE_TIME, { { NULL, QUEUE_PUT, SOLID, 2 } }, 1 },
+    { "get time: a taker waits for an item", SCALE_TIME, { { NULL, QUEUE_GET, SOLID, 2 } }, 1 },
+};
+
+/* One of the two figures, and where it is: inches in the picture; in the terminal nothing has a place. */
+typedef struct figure {
+    const panel *panels;
+    const series *lines;
+    size_t num_lines;
+    const char *block;        /* what its data blocks are called */
+    const char *title;        /* NULL = none */
+    double left_in, right_in; /* of the panels */
+} figure;
+
+typedef struct drawing {
+    FILE *out;
+    const drawing_plan *plan;
+    const series_set *set;
+    double unit_s; /* of the time axis */
+    const char *unit;
+    const char *names[NUM_TINTS]; /* of phases: one tint for each */
+    size_t num_names;
+} drawing;
+
+/* ---- text and data ------------------------------------------------------------------------------------------ */
+
+/* As gnuplot's string in single quotes: nothing in it is special but the quote. At most so many characters. */
+static void put_string(FILE *out, const char *text, size_t max_characters)
+{
+    size_t count = 0, all = 0;
+    for (const char *c = text; *c; c++)
+        all += ((unsigned char)*c & 0xc0) != 0x80;
+    fputc('\'', out);
+    for (const char *c = text; *c; c++) {
+        bool begins = ((unsigned char)*c & 0xc0) != 0x80;
+        if (begins && ++count == max_characters && all > max_characters) {
+            fputs("…", out);
+            break;
+        }
+        if (*c == '\'')
+            fputs("''", out);
+        else
+            fputc((unsigned char)*c < 0x20 ? ' ' : *c, out);
+    }
+    fputc('\'', out);
+}
+
+/* Any path, also one with control characters: in double quotes gnuplot takes octal numbers. */
+static void put_path(FILE *out, const char *path)
+{
+    fputc('"', out);
+    for (const unsigned char *c = (const unsigned char *)path; *c; c++)
+        if (*c < 0x20 || *c == '"' || *c == '\\' || *c == '`')
+            fprintf(out, "\\%03o", *c);
+        else
+            fputc(*c, out);
+    fputc('"', out);
+}
+
+static void put_row(const drawing *d, const figure *f, double time_s, const series_point *point)
+{
+    fprintf(d->out, "%.9g", time_s / d->unit_s);
+    for (int i = 0; i < NUM_PANELS; i++)
+        for (int j = 0; j < f->panels[i].num_curves; j++) {
+            double value = point->figures[f->panels[i].curves[j].figure];
+            if (isfinite(value))
+                fprintf(d->out, " %.6g", f->panels[i].scale == SCALE_SHARE ? 100 * value : value);
+            else
+                fputs(" NaN", d->out);
+        }
+    fputc('\n', d->out);
+}
+
+/*
+ * Each lap as a step from its beginning to its end; and apart from them the places of the symbols: the middle of some
+ * laps, others for each line, so that lines that lie on each other can be told apart. The columns are the panels' curves, one
+ * after the other.
+ */
+static void put_blocks(const drawing *d, const figure *f)
+{
+    for (size_t i = 0; i < f->num_lines; i++) {
+        const series *line = &f->lines[i];
+        fprintf(d->out, "$%s%zu << EOD\n", f->block, i);
+        for (size_t j = 0; j < line->num_points; j++) {
+            put_row(d, f, line->points[j].start, &line->points[j]);
+            put_row(d, f, line->points[j].end, &line->points[j]);
+        }
+        size_t every = line->num_points / SYMBOLS_ON_CURVE + 1;
+        fprintf(d->out, "EOD\n$%ssymbols%zu << EOD\n", f->block, i);
+        for (size_t j = i * every / f->num_lines; j < line->num_points; j += every)
+            put_row(d, f, (line->points[j].start + line->points[j].end) / 2, &line->points[j]);
+        fputs("EOD\n", d->out);
+    }
+}
+
+static int first_column(const figure *f, int row)
+{
+    int column = 2;
+    for (int i = 0; i < row; i++)
+        column += f->panels[i].num_curves;
+    return column;
+}
+
+/* ---- axes --------------------------------------------------------------------------------------------------- */
+
+/* A lap that a mark has cut short, to a thousandth of the others maybe, says little, and is not to set the scale. */
+static bool counts(const figure *f, size_t line, size_t point)
+{
+    const series *s = &f->lines[line];
+    double longest = s->points[0].end - s->points[0].start;
+    if (s->num_points > 1)
+        longest = fmax(longest, s->points[s->num_points / 2].end - s->points[s->num_points / 2].start);
+    return s->points[point].end - s->points[point].start >= longest / 10;
+}
+
+/* Of the values above 0, high being 0 if there are none; least is also of those that are 0. */
+typedef struct range {
+    double low, high, least;
+} range;
+
+static range range_of(const figure *f, const panel *p)
+{
+    range r = { INFINITY, 0, INFINITY };
+    for (size_t i = 0; i < f->num_lines; i++)
+        for (size_t j = 0; j < f->lines[i].num_points; j++)
+            for (int k = 0; k < p->num_curves && counts(f, i, j); k++) {
+                double value = f->lines[i].points[j].figures[p->curves[k].figure];
+                if (!isfinite(value))
+                    continue;
+                r.least = fmin(r.least, value);
+                if (value > 0) {
+                    r.low = fmin(r.low, value);
+                    r.high = fmax(r.high, value);
+                }
+            }
+    return r;
+}
+
+/* The largest of 1, 2, 5, 10, … that is not above, as (number, power of ten). */
+static double step_below(double value, double *power)
+{
+    *power = pow(10, floor(log10(value) + 1e-9));
+    double digit = value / *power * (1 + 1e-9);
+    return digit >= 5 ? 5 : digit >= 2 ? 2 : 1;
+}
+
+static double next_step(double digit)
+{
+    return digit == 1 ? 2 : digit == 2 ? 5 : 10;
+}
+
+/* "20 ms" */
+static void put_time(FILE *out, double seconds)
+{
+    static const char *const units[] = { "s", "ms", "µs", "ns" };
+    int unit = 0;
+    while (unit < 3 && seconds < 0.9995) {
+        seconds *= 1000;
+        unit++;
+    }
+    fprintf(out, "%.3g %s", seconds, units[unit]);
+}
+
+/*
+ * A logarithmic axis of spans of time, over five decades at most; returns its foot, apart from all else, where no time
+ * at all is drawn, and what is shorter than that.
+ */
+static double put_time_axis(FILE *out, range values)
+{
+    const double shortest = 1e-6, decades = 1e5;
+    if (values.high < shortest)
+        values = (range){ shortest, 1e-3, values.least };
+    double low = fmax(fmax(values.low, values.high / decades), shortest), power;
+    double digit = step_below(low, &power), at = digit * power;
+    bool is_wide = values.high / low > 120, has_less = values.least < low;
+    const double foot = at * pow(fmax(values.high / at, 2), has_less ? -0.15 : -0.08);
+    fputs("set logscale y\nset ytics (", out);
+    if (has_less) {
+        fputs(values.low < low ? "'less' " : "'0' ", out);
+        fprintf(out, "%.6g", foot);
+    }
+    for (const char *between = has_less ? ", '" : "'"; at < values.high * 2;) {
+        if (!is_wide || digit == 1) {
+            fputs(between, out);
+            put_time(out, at);
+            fprintf(out, "' %.3g", at);
+            between = ", '";
+        }
+        digit = next_step(digit);
+        if (digit == 10) {
+            digit = 1;
+            power *= 10;
+        }
+        at = digit * power;
+    }
+    fprintf(out, ")\nset yrange [%.6g:%.6g]\n", foot, fmax(values.high * 1.15, foot * 2));
+    return foot;
+}
+
+/* From 0 on, with two to five numbers at it. */
+static void put_linear_axis(FILE *out, double high)
+{
+    double power, top = high > 0 ? high : 1, digit = step_below(top / 5.001, &power);
+    fprintf(out, "set yrange [0:%.6g]\nset ytics %.6g\n", 1.08 * top, next_step(digit) * power);
+}
+
+/* Returns the least that can be drawn. */
+static double put_axis(const drawing *d, const figure *f, const panel *p)
+{
+    range values = range_of(f, p);
+    fputs("unset logscale y\nset ytics autofreq\nset format y '%g'\n", d->out);
+    switch (p->scale) {
+    case SCALE_TIME: return put_time_axis(d->out, values);
+    case SCALE_SHARE: fputs("set yrange [0:103]\nset ytics 25\nset format y '%g %%'\n", d->out); break;
+    case SCALE_LINEAR: put_linear_axis(d->out, values.high); break;
+    }
+    return 0;
+}
+
+static void choose_unit(drawing *d)
+{
+    static const struct {
+        const char *name;
+        double seconds, from_s;
+    } units[] = { { "days", 86400, 4 * 86400 }, { "hours", 3600, 4 * 3600 }, { "minutes", 60, 600 } };
+    d->unit = "seconds";
+    d->unit_s = 1;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (d->set->end >= units[i].from_s) {
+            d->unit = units[i].name;
+            d->unit_s = units[i].seconds;
+            return;
+        }
+}
+
+/* ---- what happened meanwhile -------------------------------------------------------------------------------- */
+
+/* What a phase's colour is: the number of its name among those known, NUM_TINTS being any later one. */
+static size_t tint_of(const drawing *d, const char *phase)
+{
+    size_t tint = 0;
+    while (tint < d->num_names && strcmp(d->names[tint], phase) != 0)
+        tint++;
+    return tint;
+}
+
+static void name_phases(drawing *d)
+{
+    for (size_t i = 0; i < d->set->num_phases && d->num_names < NUM_TINTS; i++)
+        if (tint_of(d, d->set->phases[i].text) == d->num_names)
+            d->names[d->num_names++] = d->set->phases[i].text;
+}
+
+static void put_span(const drawing *d, size_t tag, const series_mark *mark, const char *fill)
+{
+    fprintf(d->out, "set object %zu rectangle from first %.9g, graph 0 to first %.9g, graph 1 behind %s noborder\n",
+            tag, mark->start / d->unit_s, mark->end / d->unit_s, fill);
+}
+
+/* Where a phase begins: in grey prints all tints are one. */
+static void put_edge(const drawing *d, size_t tag, double at_s)
+{
+    fprintf(
+        d->out,
+        "set arrow %zu from first %.9g, graph 0 to first %.9g, graph 1 nohead linewidth 1 linecolor rgb '#b4b4b4' "
+        "back\n",
+        tag, at_s / d->unit_s, at_s / d->unit_s);
+}
+
+static void put_label(const drawing *d, size_t tag, const char *text, double at_s, const char *how,
+                      int max_characters)
+{
+    fprintf(d->out, "set label %zu ", tag);
+    put_string(d->out, text, (size_t)max_characters);
+    fprintf(d->out, " at first %.9g, %s textcolor rgb '#404040' front\n", at_s / d->unit_s, how);
+}
+
+/* Leaves out what is not in view, and what is too close behind another to be seen beside it. */
+static bool is_shown(const drawing *d, const series_mark *mark, double *shown_until)
+{
+    double narrow = d->set->end / MAX_MARKS;
+    bool is_narrow = mark->end - mark->start < narrow;
+    if (mark->end < 0 || mark->start > d->set->end || (is_narrow && mark->start < *shown_until))
+        return false;
+    *shown_until = mark->start + narrow;
+    return true;
+}
+
+/* Names stand where they have room; what each tint means is told at the right, too. */
+static void put_phases(const drawing *d, double width_in, bool named)
+{
+    const double character_in = 0.085;
+    const series_set *set = d->set;
+    double shown_until = -INFINITY;
+    size_t num_edges = set->num_events + 1; /* events have the arrows before */
+    for (size_t i = 0; i < set->num_phases; i++) {
+        const series_mark *phase = &set->phases[i];
+        if (!is_shown(d, phase, &shown_until))
+            continue;
+        char fill[64];
+        snprintf(fill, sizeof fill, "fillcolor rgb '%s' fillstyle solid", tints[tint_of(d, phase->text)]);
+        put_span(d, i + 1, phase, fill);
+        put_edge(d, num_edges++, phase->start);
+        double room_in = (phase->end - phase->start) / set->end * width_in;
+        if (named && room_in > ((double)strlen(phase->text) + 1) * character_in)
+            put_label(d, i + 1, phase->text, (phase->start + phase->end) / 2, "graph 0.92 center", MAX_TEXT);
+    }
+}
+
+static void put_events(const drawing *d, double width_in, bool named)
+{
+    const double line_in = 0.18;
+    const series_set *set = d->set;
+    double shown_until = -INFINITY, named_until = -INFINITY;
+    for (size_t i = 0; i < set->num_events; i++) {
+        const series_mark *event = &set->events[i];
+        size_t tag = set->num_phases + i + 1; /* behind those of phases: they are drawn in this order */
+        if (!is_shown(d, event, &shown_until))
+            continue;
+        if (event->end > event->start)
+            put_span(d, tag, event, "fillcolor rgb '#808080' fillstyle pattern 4 transparent");
+        fprintf(d->out,
+                "set arrow %zu from first %.9g, graph 0 to first %.9g, graph 1 nohead dashtype 3 "
+                "linecolor rgb '#606060' back\n",
+                i + 1, event->start / d->unit_s, event->start / d->unit_s);
+        double at_in = event->start / set->end * width_in;
+        if (named && at_in >= named_until) {
+            put_label(d, tag, event->text, event->start, "graph 0.04 rotate by 90 offset 0.8,0", MAX_EVENT_TEXT);
+            named_until = at_in + line_in;
+        }
+    }
+}
+
+/* ---- one panel ---------------------------------------------------------------------------------------------- */
+
+static void put_curve(const drawing *d, const figure *f, size_t line, const curve *c, int column, double foot)
+{
+    fprintf(d->out, "$%s%zu using 1:($%d < %.6g ? %.6g : $%d) with lines", f->block, line, column, foot, foot,
+            column);
+    if (d->plan->medium != DRAWING_TERMINAL) {
+        double thin = f->lines[line].num_points > 200 ? 0.6 : 1;
+        fprintf(d->out, " linewidth %.2f linecolor rgb '%s' dashtype %s notitle", c->width * thin,
+                colours[line % NUM_COLOURS], c->dash);
+        return;
+    }
+    char title[256];
+    snprintf(title, sizeof title, "%s%s%s", f->lines[line].name, c->title ? " " : "", c->title ? c->title : "");
+    fputs(" title ", d->out);
+    put_string(d->out, title, MAX_TEXT);
+}
+
+static void put_symbols(const drawing *d, const figure *f, size_t line, int column, double foot)
+{
+    fprintf(d->out,
+            "$%ssymbols%zu using 1:($%d < %.6g ? %.6g : $%d) with points pointtype %d "
+            "linecolor rgb '%s' notitle",
+            f->block, line, column, foot, foot, column, symbols[line % NUM_SYMBOLS], colours[line % NUM_COLOURS]);
+}
+
+/* What the line styles mean, in black: it holds for all colours. */
+static void put_styles(const drawing *d, const panel *p)
+{
+    for (int i = 0; i < p->num_curves && p->curves[i].title; i++)
+        fprintf(d->out, ", \\\n     NaN with lines linewidth %.2f linecolor rgb '#303030' dashtype %s title '%s'",
+                p->curves[i].width, p->curves[i].dash, p->curves[i].title);
+}
+
+static void put_curves(const drawing *d, const figure *f, int row, double foot)
+{
+    const panel *p = &f->panels[row];
+    const char *between = "plot ";
+    bool is_terminal = d->plan->medium == DRAWING_TERMINAL;
+    for (size_t i = 0; i < f->num_lines; i++)
+        for (int j = 0; j < p->num_curves; j++) {
+            fputs(between, d->out);
+            between = ", \\\n     ";
+            put_curve(d, f, i, &p->curves[j], first_column(f, row) + j, foot);
+            if (j == 0 && !is_terminal) {
+                fputs(between, d->out);
+                put_symbols(d, f, i, first_column(f, row), foot);
+            }
+        }
+    if (f->num_lines == 0)
+        fputs("plot NaN notitle", d->out);
+    if (!is_terminal)
+        put_styles(d, p);
+    fputc('\n', d->out);
+}
+
+/* ---- the picture -------------------------------------------------------------------------------------------- */
+
+/* Inches around and between the panels. */
+static const double left_in = 0.95, top_in = 0.5, bottom_in = 0.62, title_in = 0.36, beside_in = 0.2;
+
+static void put_place(const drawing *d, const figure *f, int row)
+{
+    const drawing_plan *plan = d->plan;
+    double each_in = (plan->height_in - top_in - bottom_in) / NUM_PANELS;
+    double top = plan->height_in - top_in - row * each_in - title_in, bottom = top - (each_in - title_in);
+    if (bottom >= top)
+        bottom = top - 0.02;
+    fprintf(d->out,
+            "set lmargin at screen %.5f\nset rmargin at screen %.5f\nset tmargin at screen %.5f\n"
+            "set bmargin at screen %.5f\n",
+            f->left_in / plan->width_in, f->right_in / plan->width_in, top / plan->height_in,
+            bottom / plan->height_in);
+    fprintf(d->out, "set label 9999 '%s' at graph 0, graph 1 left offset 0,0.7\n", f->panels[row].title);
+    fprintf(d->out, "set key at screen %.5f, screen %.5f right bottom horizontal samplen 2.5 noopaque\n",
+            f->right_in / plan->width_in, (top + 0.02) / plan->height_in);
+}
+
+static void put_title(const drawing *d, const figure *f)
+{
+    fputs("set label 10000 ", d->out);
+    put_string(d->out, f->title, SIZE_MAX);
+    fprintf(d->out, " at screen %.5f, screen %.5f left font ',14'\n", 0.25 / d->plan->width_in,
+            1 - 0.3 / d->plan->height_in);
+}
+
+static void put_panel(const drawing *d, const figure *f, int row)
+{
+    bool is_last = row == NUM_PANELS - 1, is_terminal = d->plan->medium == DRAWING_TERMINAL;
+    fputs("unset object\nunset label\nunset arrow\nunset xlabel\n", d->out);
+    double foot = put_axis(d, f, &f->panels[row]);
+    if (is_terminal)
+        fprintf(d->out, "set title '%s'\n", f->panels[row].title);
+    else {
+        put_place(d, f, row);
+        put_phases(d, f->right_in - f->left_in, row == 0);
+        put_events(d, f->right_in - f->left_in, row == 0);
+        fprintf(d->out, "set format x '%s'\n", is_last ? "%g" : "");
+        if (row == 0 && f->title)
+            put_title(d, f);
+    }
+    if (is_last || is_terminal)
+        fprintf(d->out, "set xlabel '%s since the start'\n", d->unit);
+    put_curves(d, f, row, foot);
+}
+
+/* What the colours and symbols mean, and the tints, beside the panels: an empty plot's key. */
+static void put_legend(const drawing *d, const figure *f)
+{
+    const drawing_plan *plan = d->plan;
+    fprintf(d->out,
+            "unset object\nunset label\nunset arrow\nunset xlabel\nunset border\nunset tics\nunset logscale y\n"
+            "set tmargin at screen 1\nset bmargin at screen 0\n" /* names that had no room in it would be left out */
+            "set yrange [0:1]\nset key at screen %.5f, screen %.5f left top vertical Left reverse samplen 2.5\nplot ",
+            (f->right_in + beside_in) / plan->width_in, (plan->height_in - top_in - title_in) / plan->height_in);
+    for (size_t i = 0; i < f->num_lines; i++) {
+        fprintf(d->out, "NaN with linespoints linewidth 2 pointtype %d linecolor rgb '%s' title ",
+                symbols[i % NUM_SYMBOLS], colours[i % NUM_COLOURS]);
+        put_string(d->out, f->lines[i].name, MAX_TEXT);
+        fputs(", \\\n     ", d->out);
+    }
+    for (size_t i = 0; i < d->num_names; i++) {
+        fprintf(d->out, "NaN with boxes fillstyle solid noborder linecolor rgb '%s' title ", tints[i]);
+        put_string(d->out, d->names[i], MAX_TEXT);
+        fputs(", \\\n     ", d->out);
+    }
+    fputs("NaN notitle\nset border 3\nset xtics nomirror\nset ytics nomirror\n", d->out);
+}
+
+static void put_figure(const drawing *d, const figure *f)
+{
+    put_blocks(d, f);
+    for (int row = 0; row < NUM_PANELS; row++)
+        put_panel(d, f, row);
+    if (d->plan->medium != DRAWING_TERMINAL)
+        put_legend(d, f);
+}
+
+/* How much room the names beside the panels need; no more than two fifths of the figure. */
+static double legend_width_in(const drawing *d, const figure *f, double figure_in)
+{
+    const double sample_in = 0.6, character_in = 0.08, margin_in = 0.12;
+    size_t longest = 0;
+    for (size_t i = 0; i < f->num_lines; i++)
+        longest = strlen(f->lines[i].name) > longest ? strlen(f->lines[i].name) : longest;
+    for (size_t i = 0; i < d->set->num_phases; i++)
+        longest = strlen(d->set->phases[i].text) > longest ? strlen(d->set->phases[i].text) : longest;
+    longest = longest > MAX_TEXT ? MAX_TEXT : longest;
+    return fmin(beside_in + sample_in + (double)longest * character_in + margin_in, 0.4 * figure_in);
+}
+
+static void put_figures(const drawing *d)
+{
+    figure figures[] = {
+        { .panels = task_panels, .lines = d->set->tasks, .num_lines = d->set->num_tasks, .block = "task" },
+        { .panels = queue_panels, .lines = d->set->queues, .num_lines = d->set->num_queues, .block = "queue" },
+    };
+    const bool wanted[] = { d->plan->tasks, d->plan->queues };
+    double width_in = d->plan->width_in / (d->plan->tasks && d->plan->queues ? 2 : 1), at_in = 0;
+    for (int i = 0; i < 2; i++) {
+        if (!wanted[i])
+            continue;
+        figures[i].left_in = at_in + fmin(left_in, 0.3 * width_in);
+        figures[i].right_in = at_in + width_in - legend_width_in(d, &figures[i], width_in);
+        figures[i].title = at_in > 0 ? NULL : d->plan->title;
+        put_figure(d, &figures[i]);
+        at_in += width_in;
+    }
+}
+
+/*
+ * Text has room in figures of that size. Smaller ones are laid out as if they were as large, and drawn with smaller
+ * letters; returns how much smaller.
+ */
+static double enlarge(drawing_plan *plan)
+{
+    const double least_width_in = 11, least_height_in = 7.5;
+    double width_in = plan->width_in / (plan->tasks && plan->queues ? 2 : 1);
+    if (plan->medium == DRAWING_TERMINAL)
+        return 1;
+    double shrunk = fmin(1, fmin(width_in / least_width_in, plan->height_in / least_height_in));
+    plan->width_in /= shrunk;
+    plan->height_in /= shrunk;
+    plan->dpi *= shrunk;
+    return shrunk;
+}
+
+static void put_terminal(const drawing *d, double shrunk)
+{
+    const drawing_plan *plan = d->plan;
+    fputs("set encoding utf8\n", d->out);
+    switch (plan->medium) {
+    case DRAWING_PNG:
+        fprintf(d->out,
+                "set terminal pngcairo noenhanced size %.0f,%.0f fontscale %.3f linewidth %.3f pointscale %.3f\n"
+                "set pointsize 0.9\n",
+                plan->width_in * plan->dpi, plan->height_in * plan->dpi, plan->dpi / 110, plan->dpi / 110,
+                plan->dpi / 110);
+        break;
+    case DRAWING_SVG:
+        fprintf(d->out,
+                "set terminal svg noenhanced size %.0f,%.0f dynamic font 'DejaVu Sans,Verdana,sans-serif,12.5' "
+                "fontscale %.3g linewidth %.3g background '#ffffff'\nset pointsize %.3g\n",
+                plan->width_in * 96 * shrunk, plan->height_in * 96 * shrunk, shrunk, shrunk, 0.55 * shrunk);
+        break;
+    case DRAWING_TERMINAL:
+        fprintf(d->out, "set terminal dumb noenhanced size %d,%d%s\n", plan->columns, plan->rows,
+                plan->coloured ? " ansi256" : "");
+        return;
+    }
+    fputs("set output ", d->out);
+    put_path(d->out, plan->path);
+    fputc('\n', d->out);
+}
+
+static void put_settings(const drawing *d)
+{
+    double end = d->set->end / d->unit_s;
+    fprintf(d->out, "set xrange [0:%.9g]\nset xtics nomirror\nset ytics nomirror\n", end > 0 ? end : 1);
+    if (d->plan->medium == DRAWING_TERMINAL) {
+        fputs("set border 15 back\n" /* a curve at 0 or 100 % lies on it, and counts for more */
+              "set key outside bottom center horizontal samplen 2 width 2\n",
+              d->out);
+        return;
+    }
+    fputs("set border 3 linecolor rgb '#404040'\nset grid xtics ytics linecolor rgb '#d4d4d4' linewidth 1 "
+          "dashtype 1\nset multiplot\n",
+          d->out);
+}
+
+void drawing_write(FILE *gnuplot, const drawing_plan *plan, const series_set *set)
+{
+    drawing d = { .out = gnuplot, .plan = plan, .set = set };
+    drawing_plan laid_out = *plan;
+    double shrunk = enlarge(&laid_out);
+    d.plan = &laid_out;
+    choose_unit(&d);
+    name_phases(&d);
+    put_terminal(&d, shrunk);
+    put_settings(&d);
+    put_figures(&d);
+    if (plan->medium != DRAWING_TERMINAL)
+        fputs("unset multiplot\n", gnuplot);
+    fputs("unset output\n", gnuplot);
+}

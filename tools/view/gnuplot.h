@@ -1,0 +1,25 @@
+/* Draws series with gnuplot: writes the commands and the data that gnuplot reads. */
+#ifndef TOOLS_DRAWING_H
+#define TOOLS_DRAWING_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "plot_series.h"
+
+typedef enum drawing_medium { DRAWING_PNG, DRAWING_SVG, DRAWING_TERMINAL } drawing_medium;
+
+typedef struct drawing_plan {
+    drawing_medium medium;
+    const char *path; /* of the picture; not for DRAWING_TERMINAL */
+    const char *title;
+    bool tasks, queues; /* which figures; both are put side by side, in the terminal one below the other */
+    double width_in, height_in;
+    double dpi;
+    int columns, rows; /* DRAWING_TERMINAL: characters for each panel */
+    bool coloured;     /* DRAWING_TERMINAL */
+} drawing_plan;
+
+void drawing_write(FILE *gnuplot, const drawing_plan *drawing, const series_set *set);
+
+#endif

@@ -1,0 +1,452 @@
+#include "table.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "format.h"
+#include "utf8.h"
+
+enum { SCREENFUL = 200 /* rows that are aligned together */, GAP = 2 };
+
+struct table {
+    FILE *out;
+    table_format format;
+    const table_column *columns;
+    size_t num_columns;
+    size_t column; /* of the next cell */
+    size_t num_rows;
+
+    /* text only */
+    char **cells; /* of the rows that are not written yet, row by row; NULL = nothing */
+    size_t num_cells;
+    size_t *widths;
+    bool *hidden; /* columns without anything in any row; known only of a table that fits the screen */
+    bool titled;
+    bool broken; /* out of memory: rows are missing */
+};
+
+/* -- JSON and CSV */
+
+static void json_character(FILE *out, unsigned char c)
+{
+    if (c == '"' || c == '\\')
+        fprintf(out, "\\%c", c);
+    else if (c == '\n')
+        fputs("\\n", out);
+    else if (c == '\t')
+        fputs("\\t", out);
+    else if (c < 0x20 || c == 0x7f)
+        fprintf(out, "\\u%04x", c);
+    else
+        fputc(c, out);
+}
+
+/* How many bytes stand for themselves. */
+static size_t plain_length(const unsigned char *text)
+{
+    size_t length = 0;
+    while (text[length] >= 0x20 && text[length] < 0x7f && text[length] != '"' && text[length] != '\\')
+        length++;
+    return length;
+}
+
+void json_string(FILE *out, const char *text)
+{
+    fputc('"', out);
+    for (const unsigned char *s = (const unsigned char *)text; *s;) {
+        size_t plain = plain_length(s), length = plain ? plain : weir_utf8_length((const char *)s);
+        if (length == 0)
+            fprintf(out, "\\udc%02x", *s++);
+        else if (length == 1 && !plain)
+            json_character(out, *s++);
+        else {
+            fwrite(s, 1, length, out);
+            s += length;
+        }
+    }
+    fputc('"', out);
+}
+
+/* Digits from the right to the left, ending before `end`. Returns where they begin. */
+static char *put_digits(char *end, uint64_t number, int min_digits)
+{
+    for (; number || min_digits > 0; number /= 10, min_digits--)
+        *--end = (char)('0' + number % 10);
+    return end;
+}
+
+/*
+ * Numbers that have so many decimals and no more, as most that are stored do: a whole number over a power of ten, both of
+ * which a double holds, is the double nearest to it.
+ */
+static bool format_decimal(char text[40], double number, int decimals, double unit)
+{
+    double digits = round(fabs(number) * unit);
+    if (!(digits < 9007199254740992.0) || digits / unit != fabs(number))
+        return false;
+    uint64_t whole = (uint64_t)digits / (uint64_t)unit, part = (uint64_t)digits % (uint64_t)unit;
+    char reversed[40], *begin = reversed + sizeof reversed;
+    for (; decimals && part % 10 == 0; decimals--)
+        part /= 10;
+    if (decimals) {
+        begin = put_digits(begin, part, decimals);
+        *--begin = '.';
+    }
+    begin = put_digits(begin, whole, 1);
+    if (number < 0)
+        *--begin = '-';
+    size_t length = (size_t)(reversed + sizeof reversed - begin);
+    memcpy(text, begin, length);
+    text[length] = '\0';
+    return true;
+}
+
+/* A form that reads back as the same number, the shortest but for few; "" if there is none. */
+static void format_number(char text[40], double number)
+{
+    text[0] = '\0';
+    if (!isfinite(number))
+        return;
+    if (format_decimal(text, number, 9, 1e9) || format_decimal(text, number, 6, 1e6))
+        return;
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, 40, "%.*g", digits, number);
+        if (strtod(text, NULL) == number)
+            return;
+    }
+}
+
+void json_number(FILE *out, double number)
+{
+    char text[40];
+    format_number(text, number);
+    fputs(text[0] ? text : "null", out);
+}
+
+void csv_text(FILE *out, const char *text)
+{
+    if (!text[strcspn(text, ",\"\r\n")]) {
+        fputs(text, out);
+        return;
+    }
+    fputc('"', out);
+    for (; *text; text++) {
+        if (*text == '"')
+            fputc('"', out);
+        fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
+static void csv_titles(table *t)
+{
+    for (size_t i = 0; i < t->num_columns; i++) {
+        fputs(i ? "," : "", t->out);
+        csv_text(t->out, t->columns[i].name);
+    }
+    fputs("\r\n", t->out);
+}
+
+/* What stands before a cell. */
+static void open_cell(table *t)
+{
+    if (t->format == TABLE_CSV) {
+        fputs(t->column ? "," : "", t->out);
+        return;
+    }
+    if (t->column == 0)
+        fputs(t->num_rows ? ",\n  {" : "\n  {", t->out);
+    fputs(t->column ? ", " : "", t->out);
+    json_string(t->out, t->columns[t->column].name);
+    fputs(": ", t->out);
+}
+
+/* -- text */
+
+/* How many columns of a terminal it takes: one for each character. */
+static size_t width_of(const char *text)
+{
+    size_t width = 0;
+    for (; *text; text++)
+        width += ((unsigned char)*text & 0xc0) != 0x80;
+    return width;
+}
+
+static void pad(FILE *out, size_t width)
+{
+    for (size_t i = 0; i < width; i++)
+        fputc(' ', out);
+}
+
+static bool is_shown(const table *t, size_t column)
+{
+    return t->columns[column].title && !t->hidden[column];
+}
+
+static void write_line(table *t, char *const *cells)
+{
+    size_t waiting = 0; /* spaces that are only written if something follows */
+    for (size_t i = 0; i < t->num_columns; i++) {
+        if (!is_shown(t, i))
+            continue;
+        const char *cell = cells[i] ? cells[i] : "";
+        size_t space = t->widths[i] - width_of(cell);
+        bool to_the_left = t->columns[i].kind == TABLE_WORDS;
+        if (*cell) {
+            pad(t->out, waiting + (to_the_left ? 0 : space));
+            fputs(cell, t->out);
+            waiting = to_the_left ? space : 0;
+        } else
+            waiting += space;
+        waiting += GAP;
+    }
+    fputc('\n', t->out);
+}
+
+static void widen(table *t, char *const *cells)
+{
+    for (size_t i = 0; i < t->num_columns; i++) {
+        size_t width = cells[i] ? width_of(cells[i]) : 0;
+        t->widths[i] = width > t->widths[i] ? width : t->widths[i];
+    }
+}
+
+static void write_titles(table *t)
+{
+    char **titles = calloc(t->num_columns, sizeof *titles);
+    if (!titles) {
+        t->broken = true;
+        return;
+    }
+    for (size_t i = 0; i < t->num_columns; i++)
+        if (is_shown(t, i))
+            titles[i] = (char *)(uintptr_t)t->columns[i].title; /* read only */
+    widen(t, titles);
+    write_line(t, titles);
+    free(titles);
+}
+
+static void hide_empty_columns(table *t)
+{
+    for (size_t i = 0; i < t->num_columns; i++) {
+        size_t cell = i;
+        while (cell < t->num_cells && (!t->cells[cell] || !*t->cells[cell]))
+            cell += t->num_columns;
+        t->hidden[i] = cell >= t->num_cells;
+    }
+}
+
+static void write_rows(table *t, bool is_last)
+{
+    if (t->num_cells == 0)
+        return;
+    if (is_last && !t->titled)
+        hide_empty_columns(t);
+    for (size_t i = 0; i < t->num_cells; i += t->num_columns)
+        widen(t, t->cells + i);
+    if (!t->titled)
+        write_titles(t);
+    t->titled = true;
+    for (size_t i = 0; i < t->num_cells; i += t->num_columns)
+        write_line(t, t->cells + i);
+    for (size_t i = 0; i < t->num_cells; i++)
+        free(t->cells[i]);
+    t->num_cells = 0;
+}
+
+static char *in_one_line(const char *text)
+{
+    char *line = NULL;
+    size_t size;
+    FILE *out = open_memstream(&line, &size);
+    if (!out)
+        return NULL;
+    weir_text_put(out, text);
+    if (fclose(out) == 0)
+        return line;
+    free(line);
+    return NULL;
+}
+
+static void format_when(char figure[WEIR_FIGURE_BYTES], double unix_time)
+{
+    time_t whole = (time_t)unix_time;
+    struct tm local;
+    if (!(fabs(unix_time) < 1e12) || !localtime_r(&whole, &local) ||
+        !strftime(figure, WEIR_FIGURE_BYTES, "%Y-%m-%d %H:%M:%S", &local))
+        snprintf(figure, WEIR_FIGURE_BYTES, "%.0f", unix_time);
+}
+
+static void format_figure(char figure[WEIR_FIGURE_BYTES], table_kind kind, double number)
+{
+    switch (kind) {
+    case TABLE_TIME: weir_text_format_time(figure, number); break;
+    case TABLE_BYTES: weir_text_format_bytes(figure, number); break;
+    case TABLE_SHARE: snprintf(figure, WEIR_FIGURE_BYTES, "%.1f%%", 100 * number); break;
+    case TABLE_WHEN: format_when(figure, number); break;
+    case TABLE_TRUTH: snprintf(figure, WEIR_FIGURE_BYTES, "%s", number != 0 ? "yes" : "no"); break;
+    case TABLE_COUNT: snprintf(figure, WEIR_FIGURE_BYTES, "%.0f", number); break;
+    case TABLE_REAL:
+    case TABLE_WORDS: snprintf(figure, WEIR_FIGURE_BYTES, fabs(number) < 1e12 ? "%.2f" : "%.3g", number); break;
+    }
+}
+
+/* -- the table */
+
+static void free_table(table *t)
+{
+    free(t->cells);
+    free(t->widths);
+    free(t->hidden);
+    free(t);
+}
+
+table *table_begin(FILE *out, table_format format, const table_column *columns, size_t num_columns)
+{
+    table *t = calloc(1, sizeof *t);
+    if (!t)
+        return NULL;
+    t->out = out;
+    t->format = format;
+    t->columns = columns;
+    t->num_columns = num_columns;
+    if (format == TABLE_TEXT) {
+        t->cells = calloc(SCREENFUL * num_columns, sizeof *t->cells);
+        t->widths = calloc(num_columns, sizeof *t->widths);
+        t->hidden = calloc(num_columns, sizeof *t->hidden);
+        if (!t->cells || !t->widths || !t->hidden) {
+            free_table(t);
+            return NULL;
+        }
+    }
+    if (format == TABLE_JSON)
+        fputc('[', out);
+    if (format == TABLE_CSV)
+        csv_titles(t);
+    return t;
+}
+
+static void next_cell(table *t)
+{
+    if (++t->column < t->num_columns)
+        return;
+    t->column = 0;
+    t->num_rows++;
+    if (t->format == TABLE_TEXT) {
+        if (t->num_cells == SCREENFUL * t->num_columns)
+            write_rows(t, false);
+    } else
+        fputs(t->format == TABLE_JSON ? "}" : "\r\n", t->out);
+}
+
+/* Takes the cell, which becomes the table's. */
+static void add_cell(table *t, char *cell)
+{
+    t->broken |= !cell;
+    t->cells[t->num_cells++] = cell;
+}
+
+void table_words(table *t, const char *text)
+{
+    if (!t)
+        return;
+    if (t->format == TABLE_TEXT)
+        add_cell(t, in_one_line(text));
+    else {
+        open_cell(t);
+        (t->format == TABLE_JSON ? json_string : csv_text)(t->out, text);
+    }
+    next_cell(t);
+}
+
+void table_number(table *t, double number)
+{
+    if (!t)
+        return;
+    if (!isfinite(number)) {
+        table_nothing(t);
+        return;
+    }
+    char figure[40];
+    if (t->format == TABLE_TEXT) {
+        format_figure(figure, t->columns[t->column].kind, number);
+        add_cell(t, strdup(figure));
+    } else {
+        open_cell(t);
+        format_number(figure, number);
+        fputs(figure, t->out);
+    }
+    next_cell(t);
+}
+
+void table_count(table *t, int64_t count)
+{
+    if (!t)
+        return;
+    if (t->format == TABLE_TEXT) {
+        char figure[40];
+        if (t->columns[t->column].kind == TABLE_COUNT)
+            snprintf(figure, sizeof figure, "%" PRId64, count);
+        else
+            format_figure(figure, t->columns[t->column].kind, (double)count);
+        add_cell(t, strdup(figure));
+    } else {
+        open_cell(t);
+        fprintf(t->out, "%" PRId64, count);
+    }
+    next_cell(t);
+}
+
+void table_truth(table *t, bool truth)
+{
+    if (!t)
+        return;
+    if (t->format == TABLE_JSON) {
+        open_cell(t);
+        fputs(truth ? "true" : "false", t->out);
+        next_cell(t);
+    } else
+        table_count(t, truth);
+}
+
+void table_nothing(table *t)
+{
+    if (!t)
+        return;
+    if (t->format == TABLE_TEXT)
+        t->cells[t->num_cells++] = NULL;
+    else {
+        open_cell(t);
+        fputs(t->format == TABLE_JSON ? "null" : "", t->out);
+    }
+    next_cell(t);
+}
+
+size_t table_rows(const table *t)
+{
+    return t ? t->num_rows : 0;
+}
+
+void table_end(table *t)
+{
+    if (!t)
+        return;
+    if (t->format == TABLE_TEXT)
+        write_rows(t, true);
+    if (t->format == TABLE_JSON)
+        fputs(t->num_rows ? "\n]" : "]", t->out);
+    if (t->broken)
+        fputs("weir: out of memory: the table above lacks rows\n", stderr);
+    free_table(t);
+}
+
+void table_end_alone(table *t)
+{
+    FILE *out = t && t->format == TABLE_JSON ? t->out : NULL;
+    table_end(t);
+    if (out)
+        fputc('\n', out);
+}
