@@ -347,6 +347,9 @@ static int check_complete(weir_builder *builder, const weir_pipeline_options *op
     if (options->threads > POOL_MAX_THREADS)
         return weir_error_set(error, WEIR_EINVAL, 0, "threads is %u, the largest is %d", options->threads,
                               POOL_MAX_THREADS);
+    if (options->num_observers > 0 && !options->observers)
+        return weir_error_set(error, WEIR_EINVAL, 0, "num_observers is %zu, but observers is NULL",
+                              options->num_observers);
     if (options->stats_interval_ns < 0 && options->stats_interval_ns != WEIR_FOREVER)
         return weir_error_set(error, WEIR_EINVAL, 0, "stats_interval_ns is negative and not WEIR_FOREVER");
     if (options->stall_warning_ns < 0 && options->stall_warning_ns != WEIR_FOREVER)

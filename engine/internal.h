@@ -310,7 +310,8 @@ struct weir_pipeline {
     uint32_t num_pools;
     weir_pool **pools; /* 0 is the pipeline's own */
     bool lock_made, consumable_made, loop_made, timer_made, wake_made;
-    const weir_observer *observer;
+    weir_observer *observers;
+    size_t num_observers;
     bool wants_failures;
     int64_t stats_interval_ns;
     uint32_t num_cpus;

@@ -73,12 +73,18 @@ static int start_threads(weir_pipeline *pipeline, weir_error *error)
     return status;
 }
 
-static bool wants_failures(const weir_observer *observer)
+static int copy_observers(weir_pipeline *pipeline, const weir_pipeline_options *options, weir_error *error)
 {
-    for (; observer; observer = observer->next)
-        if (observer->failure)
-            return true;
-    return false;
+    if (options->num_observers == 0)
+        return WEIR_OK;
+    pipeline->observers = calloc(options->num_observers, sizeof *pipeline->observers);
+    if (!pipeline->observers)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the observers");
+    for (; pipeline->num_observers < options->num_observers; pipeline->num_observers++) {
+        pipeline->observers[pipeline->num_observers] = options->observers[pipeline->num_observers];
+        pipeline->wants_failures |= options->observers[pipeline->num_observers].failure != NULL;
+    }
+    return WEIR_OK;
 }
 
 /* Frees everything; its threads have ended or, after a failed start, have had nothing to do. */
@@ -95,6 +101,7 @@ static void destroy(weir_pipeline *pipeline)
         uv_cond_destroy(&pipeline->consumable);
     if (pipeline->lock_made)
         uv_mutex_destroy(&pipeline->lock);
+    free(pipeline->observers);
     free(pipeline->pools);
     free(pipeline->nodes);
     free(pipeline);
@@ -112,8 +119,6 @@ static weir_pipeline *pipeline_new(weir_node **nodes, uint32_t num_nodes, const 
     pipeline->nodes = nodes;
     pipeline->num_nodes = pipeline->live_nodes = num_nodes;
     pipeline->id = options->id;
-    pipeline->observer = options->observer;
-    pipeline->wants_failures = wants_failures(options->observer);
     pipeline->stats_interval_ns = options->stats_interval_ns ? options->stats_interval_ns : 60 * WEIR_SECOND;
     pipeline->num_cpus = weir_cpu_budget();
     pipeline->measures = !options->no_statistics;
@@ -133,6 +138,8 @@ int weir_pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipeli
         return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the pipeline");
 
     int status = make_lock(pipeline, error);
+    if (status == WEIR_OK)
+        status = copy_observers(pipeline, options, error);
     if (status == WEIR_OK)
         status = place_nodes(pipeline, options, error);
     if (status == WEIR_OK)

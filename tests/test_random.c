@@ -367,7 +367,8 @@ static void build_model(model *m, atomic_uint *epochs)
     weir_pipeline_options options = {
         .threads = 1 + below(&m->chance, 4),
         .stats_interval_ns = one_in(&m->chance, 3) ? WEIR_MILLISECOND : WEIR_FOREVER,
-        .observer = &m->recorder.observer,
+        .observers = &m->recorder.observer,
+        .num_observers = 1,
         .stall_warning_ns = WEIR_FOREVER,
     };
     m->builder = weir_builder_new();
