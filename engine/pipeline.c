@@ -157,18 +157,21 @@ int weir_pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipeli
         return status;
     }
 
+    *made = pipeline; /* before tasks start: they may use it */
     weir_engine_lock_at(pipeline, weir_clock_ns());
     weir_flow_start_locked(pipeline);
     weir_engine_unlock(pipeline);
-    *made = pipeline;
     return WEIR_OK;
 }
 
-void weir_pipeline_stop(weir_pipeline *pipeline)
+int weir_pipeline_stop(weir_pipeline *pipeline)
 {
+    if (!pipeline)
+        return WEIR_EINVAL;
     weir_engine_lock_at(pipeline, weir_clock_ns());
     weir_end_by_stop_locked(pipeline);
     weir_engine_unlock(pipeline);
+    return WEIR_OK;
 }
 
 _Thread_local const weir_pipeline *weir_pipeline_of_thread;
@@ -242,6 +245,8 @@ static int end_status_locked(const weir_pipeline *pipeline)
 
 int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout_ns)
 {
+    if (!pipeline || !item || (timeout_ns < 0 && timeout_ns != WEIR_FOREVER))
+        return WEIR_EINVAL;
     int64_t start_ns = pipeline->measures || timeout_ns > 0 ? weir_clock_ns() : 0;
     int64_t deadline_ns = timeout_ns < 0 || timeout_ns > INT64_MAX - start_ns ? WEIR_FOREVER : start_ns + timeout_ns;
     bool waited = false;
@@ -272,10 +277,12 @@ int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout
 
 int weir_pipeline_error(weir_pipeline *pipeline, weir_error *error)
 {
+    if (!pipeline || !error)
+        return WEIR_EINVAL;
     weir_engine_lock(pipeline);
     *error = pipeline->error;
     weir_engine_unlock(pipeline);
-    return WEIR_OK;
+    return error->status;
 }
 
 weir_node *weir_pipeline_find(const weir_pipeline *pipeline, const char *stage)
@@ -291,14 +298,16 @@ weir_node *weir_pipeline_find(const weir_pipeline *pipeline, const char *stage)
 
 int weir_pipeline_stage_error(weir_pipeline *pipeline, const char *stage, weir_error *error)
 {
+    if (!pipeline || !stage || !error)
+        return WEIR_EINVAL;
     weir_node *node = weir_pipeline_find(pipeline, stage);
     *error = (weir_error){ 0 };
     if (!node)
-        return WEIR_ENOTFOUND;
+        return weir_error_set(error, WEIR_ENOTFOUND, 0, "the pipeline has no stage \"%s\"", stage);
     weir_engine_lock(pipeline);
     *error = node->first_error;
     weir_engine_unlock(pipeline);
-    return WEIR_OK;
+    return error->status;
 }
 
 static uint64_t gone(const weir_account *account)
@@ -324,6 +333,8 @@ static void add_up_locked(const weir_pipeline *pipeline, weir_account *account)
 
 int weir_pipeline_account(weir_pipeline *pipeline, const char *stage, weir_account *account)
 {
+    if (!pipeline || !account)
+        return WEIR_EINVAL;
     weir_node *node = stage ? weir_pipeline_find(pipeline, stage) : NULL;
     *account = (weir_account){ 0 };
     if (stage && !node)
@@ -341,6 +352,8 @@ int weir_pipeline_account(weir_pipeline *pipeline, const char *stage, weir_accou
 
 int weir_pipeline_event(weir_pipeline *pipeline, const char *name, const char *category, const char *detail)
 {
+    if (!pipeline || !name)
+        return WEIR_EINVAL;
     weir_report *report = weir_report_event(name, category, detail);
     if (!report)
         return WEIR_ENOMEM;

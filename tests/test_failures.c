@@ -167,7 +167,7 @@ static void each_stage_keeps_its_first_error(void **state)
     weir_error error;
     for (size_t i = 0; i < LENGTH(expected); i++) {
         memset(&error, 0xff, sizeof error);
-        assert_int_equal(weir_pipeline_stage_error(pipeline, expected[i].name, &error), WEIR_OK);
+        assert_int_equal(weir_pipeline_stage_error(pipeline, expected[i].name, &error), expected[i].status);
         assert_int_equal(error.status, expected[i].status);
         assert_int_equal(error.library_code, expected[i].library_code);
         assert_string_equal(error.stage, expected[i].stage);
@@ -175,7 +175,7 @@ static void each_stage_keeps_its_first_error(void **state)
         assert_string_equal(error.message, expected[i].message);
     }
     assert_int_equal(weir_pipeline_stage_error(pipeline, "nobody", &error), WEIR_ENOTFOUND);
-    weir_pipeline_error(pipeline, &error);
+    assert_int_equal(weir_pipeline_error(pipeline, &error), WEIR_OK);
     assert_int_equal(error.status, WEIR_OK);
     end_and_check(pipeline, delivered);
 }
