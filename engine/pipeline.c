@@ -73,12 +73,43 @@ static int start_threads(weir_pipeline *pipeline, weir_error *error)
     return status;
 }
 
-static bool wants_failures(const weir_observer *observer)
+static bool wants_failures(const weir_pipeline *pipeline)
 {
-    for (; observer; observer = observer->next)
-        if (observer->failure)
+    for (size_t i = 0; i < pipeline->num_observers; i++)
+        if (pipeline->observers[i].failure)
             return true;
     return false;
+}
+
+/* Copies the observers and tells them that they are to be used. */
+static int attach_observers(weir_pipeline *pipeline, const weir_pipeline_options *options, weir_error *error)
+{
+    if (options->num_observers == 0)
+        return WEIR_OK;
+    if (!options->observers)
+        return weir_error_set(error, WEIR_EINVAL, 0, "num_observers is %zu, but observers is NULL",
+                              options->num_observers);
+    pipeline->observers = calloc(options->num_observers, sizeof *pipeline->observers);
+    if (!pipeline->observers)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the observers");
+    for (; pipeline->num_observers < options->num_observers; pipeline->num_observers++) {
+        const weir_observer *observer = &options->observers[pipeline->num_observers];
+        int status = observer->attach ? observer->attach(observer->self, error) : WEIR_OK;
+        if (status != WEIR_OK)
+            return weir_error_set(error, status < 0 ? status : WEIR_EINVAL, 0, "an observer refused to be attached");
+        pipeline->observers[pipeline->num_observers] = *observer;
+    }
+    return WEIR_OK;
+}
+
+static void detach_observers(weir_pipeline *pipeline)
+{
+    while (pipeline->num_observers > 0) {
+        const weir_observer *observer = &pipeline->observers[--pipeline->num_observers];
+        if (observer->detach)
+            observer->detach(observer->self);
+    }
+    free(pipeline->observers);
 }
 
 /* Frees everything; its threads have ended or, after a failed start, have had nothing to do. */
@@ -87,6 +118,7 @@ static void destroy(weir_pipeline *pipeline)
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
         weir_pool_join(pipeline->pools[i]);
     weir_statistics_destroy(pipeline);
+    detach_observers(pipeline);
     for (uint32_t i = 0; i < pipeline->num_nodes; i++)
         weir_node_free(pipeline->nodes[i]);
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
@@ -112,8 +144,6 @@ static weir_pipeline *pipeline_new(weir_node **nodes, uint32_t num_nodes, const 
     pipeline->nodes = nodes;
     pipeline->num_nodes = pipeline->live_nodes = num_nodes;
     pipeline->id = options->id;
-    pipeline->observer = options->observer;
-    pipeline->wants_failures = wants_failures(options->observer);
     pipeline->stats_interval_ns = options->stats_interval_ns ? options->stats_interval_ns : 60 * WEIR_SECOND;
     pipeline->num_cpus = weir_cpu_budget();
     pipeline->measures = !options->no_statistics;
@@ -132,7 +162,10 @@ int weir_pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipeli
     if (!pipeline)
         return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the pipeline");
 
-    int status = make_lock(pipeline, error);
+    int status = attach_observers(pipeline, options, error);
+    pipeline->wants_failures = wants_failures(pipeline);
+    if (status == WEIR_OK)
+        status = make_lock(pipeline, error);
     if (status == WEIR_OK)
         status = place_nodes(pipeline, options, error);
     if (status == WEIR_OK)

@@ -98,10 +98,11 @@ typedef struct weir_merge_config {
 
 /* Setting this struct to all-0 is equivalent to defaults. */
 typedef struct weir_pipeline_options {
-    uint32_t threads;                 /* of the pool (0 = the CPU budget, see weir_cpu_budget()) */
-    uint32_t id;                      /* first number in the names of the statistics (default 0) */
-    int64_t stats_interval_ns;        /* length of a lap (0 = 60 s; WEIR_FOREVER = one lap, at the end) */
-    const weir_observer *observer;    /* must outlive the pipeline (NULL = none) */
+    uint32_t threads;               /* of the pool (0 = the CPU budget, see weir_cpu_budget()) */
+    uint32_t id;                    /* first number in the names of the statistics (default 0) */
+    int64_t stats_interval_ns;      /* length of a lap (0 = 60 s; WEIR_FOREVER = one lap, at the end) */
+    const weir_observer *observers; /* copied; what they point to must outlive the pipeline */
+    size_t num_observers;
     weir_max_failures max_failures;   /* of each stage that sets none itself */
     const weir_task_hook *task_hooks; /* around every stage's tasks; copied */
     size_t num_task_hooks;
