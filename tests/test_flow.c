@@ -1183,7 +1183,8 @@ static void events_come_to_the_observer_in_order(void **state)
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &op, NULL, NULL);
     weir_builder_sink(builder, 0);
-    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .observer = &recorder.observer });
+    weir_pipeline *pipeline =
+        build(builder, &(weir_pipeline_options){ .observers = &recorder.observer, .num_observers = 1 });
     assert_int_equal(drain_all(pipeline), 0);
     weir_pipeline_free(pipeline);
     assert_int_equal(recorder.num_events, 5);
@@ -1209,7 +1210,8 @@ static void a_program_may_add_events_of_its_own(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_sink(builder, 0);
-    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .observer = &recorder.observer });
+    weir_pipeline *pipeline =
+        build(builder, &(weir_pipeline_options){ .observers = &recorder.observer, .num_observers = 1 });
     assert_int_equal(weir_pipeline_event(pipeline, "epoch", "training", NULL), WEIR_OK);
     assert_int_equal(weir_pipeline_event(pipeline, "checkpoint", NULL, "model.pt"), WEIR_OK);
     gate_open(&gate);

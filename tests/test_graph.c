@@ -147,7 +147,7 @@ static void stop_drops_what_an_aggregate_has_kept(void **state)
     weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 100 }, NULL);
     weir_builder_sink(builder, 0);
     weir_pipeline *pipeline =
-        build(builder, &(weir_pipeline_options){ .threads = 2, .observer = &recorder.observer });
+        build(builder, &(weir_pipeline_options){ .threads = 2, .observers = &recorder.observer, .num_observers = 1 });
     gate_let(&gate, 3);
     gate_await_waiting(&gate, 1);
     weir_account account;

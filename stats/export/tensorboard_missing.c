@@ -27,10 +27,10 @@ int weir_tensorboard_open(const char *log_dir, const weir_tensorboard_options *o
     return say_missing(error);
 }
 
-weir_observer *weir_tensorboard_observer(weir_tensorboard_log *log)
+weir_observer weir_tensorboard_observer(weir_tensorboard_log *log)
 {
     (void)log;
-    return NULL; /* there is no log to ask for it */
+    return (weir_observer){ 0 }; /* there is no log to ask for it */
 }
 
 int weir_tensorboard_close(weir_tensorboard_log *log, weir_error *error)

@@ -33,7 +33,6 @@ static void set_options(weir_sqlite_writer *writer, const weir_sqlite_options *o
     writer->retry_limit_ns = span_or_default(options->retry_limit_ns, 10 * WEIR_SECOND);
     writer->identity.rank = options->rank;
     writer->end = &writer->first;
-    writer->observer = weir_buffer_observer(writer);
 }
 
 /* Everything of the writer that needs memory only. */
@@ -179,9 +178,9 @@ fail_memory:
     return status;
 }
 
-weir_observer *weir_sqlite_observer(weir_sqlite_writer *writer)
+weir_observer weir_sqlite_observer(weir_sqlite_writer *writer)
 {
-    return &writer->observer;
+    return weir_buffer_observer(writer);
 }
 
 int weir_sqlite_item_hook(weir_sqlite_writer *writer, const weir_sqlite_items *options, weir_task_hook *hook,
