@@ -1,5 +1,7 @@
 /* What an operation may ask and say about its task. */
-#include "internal.h"
+#include "label.h"
+#include "lock.h"
+#include "task_end.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -92,7 +94,7 @@ int weir_task_event(weir_task *task, const char *name, const char *detail)
 static bool awaits_completion_locked(const weir_task *task)
 {
     bool is_out = task->state == SLOT_PENDING || (task->state == SLOT_RUNNING && !task->finishing);
-    return is_out && !task->completed;
+    return is_out && !atomic_load_explicit(&task->completed, memory_order_relaxed);
 }
 
 void weir_task_complete(weir_task *task, int status, weir_item *out)
@@ -109,7 +111,7 @@ void weir_task_complete(weir_task *task, int status, weir_item *out)
     if (!weir_label_inherit(&result, &task->in))
         status = weir_task_fail(task, WEIR_ENOMEM, 0, "no memory for the item's label");
 
-    weir_engine_lock_at(pipeline, weir_clock_ns());
+    engine_lock_at(pipeline, weir_clock_ns());
     bool awaited = awaits_completion_locked(task);
     if (awaited) {
         task->pending_status = status;

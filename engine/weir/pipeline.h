@@ -300,7 +300,7 @@ typedef struct weir_stage_snapshot {
     const char *name;
     const char *kind; /* "source", "stage", "route", "merge" or "sink" */
     uint32_t slots;   /* the sum of: */
-    uint32_t running, pending, waiting_in, waiting_thread, waiting_out;
+    uint32_t running, pending, waiting_in, waiting_thread, waiting_turn, waiting_out;
     uint64_t num_tasks, num_failures; /* since the start; failures are among the tasks */
     bool ended;
     uint64_t reserved[8];
