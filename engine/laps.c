@@ -139,6 +139,10 @@ static void take_node_locked(weir_node *node, weir_task_metrics *taken, weir_liv
     taken->wait_out_ns = node->time_ns[SLOT_BLOCKED];
     memset(node->time_ns, 0, sizeof node->time_ns);
     weir_metrics_clear(weir_task_metric_table(), &node->lap);
+    if (taken->cpu_ns > taken->busy_ns) { /* it was read a little after the lap before had ended */
+        node->lap.cpu_ns = taken->cpu_ns - taken->busy_ns;
+        taken->cpu_ns = taken->busy_ns;
+    }
     if (node->run_times)
         take_histogram_locked(run_times, node->run_times);
 }

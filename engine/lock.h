@@ -4,8 +4,8 @@
 
 #include "state.h"
 
-/* Looks a while whether the lock becomes free before it sleeps. */
-void weir_engine_lock(weir_pipeline *pipeline);
+/* Looks a while whether the lock becomes free before it sleeps. True = it was free at once. */
+bool weir_engine_lock(weir_pipeline *pipeline);
 
 /* Moves pipeline->now_ns on to now_ns, unless it is there already. */
 static inline void engine_move_time_locked(weir_pipeline *pipeline, int64_t now_ns)
@@ -15,14 +15,15 @@ static inline void engine_move_time_locked(weir_pipeline *pipeline, int64_t now_
 }
 
 /* Takes the lock and moves pipeline->now_ns on to now_ns, which was read just before. */
-static inline void engine_lock_at(weir_pipeline *pipeline, int64_t now_ns)
+static inline bool engine_lock_at(weir_pipeline *pipeline, int64_t now_ns)
 {
-    weir_engine_lock(pipeline);
+    bool at_once = weir_engine_lock(pipeline);
     engine_move_time_locked(pipeline, now_ns);
+    return at_once;
 }
 
-/* Gives the lock back, then wakes the threads that the changes concern. */
-void weir_engine_unlock(weir_pipeline *pipeline);
+/* Gives the lock back, then wakes the threads that the changes concern. True = there were none. */
+bool weir_engine_unlock(weir_pipeline *pipeline);
 
 /*
  * The same for a thread that weir_pipeline_free() does not wait for: the pipeline may be gone as soon as the lock is free,

@@ -121,6 +121,26 @@ static void release_spent_label(weir_worker *worker)
     worker->spent_label = NULL;
 }
 
+/*
+ * When the step begins. Reading the clock costs as much as a third of a hand-over, so for steps that are expected to be
+ * brisk it is computed: the end of the thread's step before and the usual length of a hand-over, of which each
+ * COMPUTED_STEPS-th is measured. Where the hand-over was not a plain one, because the lock was taken or a thread had to be
+ * woken, it is read.
+ */
+static void begin_step(weir_worker *worker, weir_slot *slot)
+{
+    enum { COMPUTED_STEPS = 16 };
+    if (slot->brisk && worker->ended_ns && ++worker->num_computed % COMPUTED_STEPS != 0) {
+        slot->begin_ns = worker->ended_ns + worker->handover_ns;
+        return;
+    }
+    slot->begin_ns = weir_clock_ns();
+    if (!slot->brisk || !worker->ended_ns)
+        return;
+    int64_t change_ns = slot->begin_ns - worker->ended_ns - worker->handover_ns;
+    worker->handover_ns += (change_ns < worker->handover_ns + 64 ? change_ns : worker->handover_ns + 64) / 8;
+}
+
 static void run_worker(weir_worker *worker)
 {
     weir_pool *pool = worker->pool;
@@ -131,15 +151,20 @@ static void run_worker(weir_worker *worker)
         weir_slot *slot = weir_slot_pick_locked(pool);
         if (slot) {
             step_starts_locked(worker, slot);
-            weir_engine_unlock(pipeline);
+            if (!weir_engine_unlock(pipeline) || worker->spent_label)
+                worker->ended_ns = 0;
             release_spent_label(worker);
+            begin_step(worker, slot);
             weir_run_step(worker, slot);
-            engine_lock_at(pipeline, slot->end_ns);
+            worker->ended_ns = slot->end_ns;
+            if (!engine_lock_at(pipeline, slot->end_ns))
+                worker->ended_ns = 0;
             step_has_ended_locked(worker, slot);
         } else if (pool->quit) {
             break;
         } else {
             wait_for_work_locked(worker);
+            worker->ended_ns = 0;
         }
     }
     pipeline->num_awake--;

@@ -119,7 +119,7 @@ typedef struct weir_queue {
     weir_live_histogram *put_times, *get_times;
 } weir_queue;
 
-enum { MAX_PHASE = 64 };
+enum { MAX_PHASE = 64, CACHE_LINE = 64 };
 
 /* Where the consumer is in its job. */
 typedef struct weir_consumer_phase {
@@ -279,6 +279,11 @@ typedef struct weir_worker {
     _Atomic int64_t cpu_base_ns; /* the thread's CPU time up to which it has been shared out */
     atomic_int tid;              /* the kernel's number of the thread; 0 = not known */
 
+    /* the thread's own: how long a hand-over takes, between two steps; see pool.c */
+    int64_t ended_ns;    /* when its last step ended, or its last wait; 0 = what followed was no plain hand-over */
+    int64_t handover_ns; /* moving average */
+    uint32_t num_computed;
+
     /* guarded by pipeline->lock */
     weir_slot *running; /* NULL between steps */
     int64_t busy_since_ns;
@@ -310,7 +315,8 @@ struct weir_pool {
     weir_pool_metrics lap; /* since the last lap */
     uv_cond_t work;        /* there is work for one more thread, or quit; with lock */
 
-    /* written with lock, read by the spinning thread without */
+    /* written with lock, read by the spinning thread without: in a cache line of its own */
+    char padding[CACHE_LINE];
     atomic_uint invites; /* there is work for one more thread */
 };
 
@@ -380,8 +386,10 @@ struct weir_pipeline {
     bool callers_quit;
     uv_cond_t caller_wake; /* to_cancel, stalls, or callers_quit; with lock */
 
-    /* written with lock, read by a spinning consumer without */
+    /* written with lock, read by a spinning consumer without: in a cache line of its own */
+    char padding_before[CACHE_LINE];
     atomic_uint is_consumable; /* weir_pipeline_next() need not wait */
+    char padding_after[CACHE_LINE];
 
     /* guarded by lock; the descriptor for event loops, see poll_fd.c */
     bool polls;      /* somebody asked for it */

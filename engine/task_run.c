@@ -133,6 +133,8 @@ static int run_timed(weir_slot *slot)
     int status = slot->flushing ? node->op->flush(slot->worker, &slot->out, slot)
                                 : node->op->run(slot->worker, node->num_ins ? &slot->in : NULL, &slot->out, slot);
     slot->end_ns = weir_clock_ns();
+    if (start_ns > slot->end_ns) /* it was computed */
+        start_ns = slot->begin_ns = slot->end_ns;
     slot->step_run_ns = slot->end_ns - start_ns;
     if (slot->num_pieces == 0)
         slot->task_start_ns = start_ns;
@@ -323,7 +325,7 @@ static void run_lifecycle(weir_slot *slot)
 
 void weir_run_step(weir_worker *worker, weir_slot *slot)
 {
-    slot->begin_ns = slot->end_ns = weir_clock_ns();
+    slot->end_ns = slot->begin_ns;
     slot->step_run_ns = 0;
     weir_thread_cpu_step_begins(worker, slot);
     if (slot->is_lifecycle)

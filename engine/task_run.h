@@ -4,7 +4,7 @@
 
 #include "state.h"
 
-/* Runs one step of what was picked (a task, a flush, the stage hooks), or gives it up; sets slot->status and its times. */
+/* Runs one step of what was picked (a task, a flush, the stage hooks), or gives it up; sets slot->status and its times. begin_ns is set. */
 void weir_run_step(weir_worker *worker, weir_slot *slot);
 
 #endif

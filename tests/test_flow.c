@@ -368,11 +368,11 @@ static void complete(weir_task *task, weir_item *in, int status)
         weir_item_release(&out); /* still ours */
 }
 
-static uint32_t slots_waiting_for_room(weir_pipeline *pipeline, size_t stage)
+static uint32_t slots_waiting_for_their_turn(weir_pipeline *pipeline, size_t stage)
 {
     weir_snapshot *snapshot;
     assert_int_equal(weir_pipeline_snapshot(pipeline, &snapshot), WEIR_OK);
-    uint32_t slots = snapshot->stages[stage].waiting_out;
+    uint32_t slots = snapshot->stages[stage].waiting_turn;
     weir_snapshot_free(snapshot);
     return slots;
 }
@@ -396,7 +396,7 @@ static void a_task_that_is_completed_twice_is_completed_once(void **state)
         tasks[i].task = pending_take(&pending, &tasks[i].in);
     int second = item_value(tasks[1].in) == 1;
     complete_with_input(&tasks[second]);
-    while (slots_waiting_for_room(pipeline, 1) < 1)
+    while (slots_waiting_for_their_turn(pipeline, 1) < 1)
         sched_yield();
     weir_item again = { 0 };
     ledger_fill(&ledger, &again, 99, 0);

@@ -283,7 +283,7 @@ static void stop_while_results_wait_for_their_turn(void **state)
                       &(weir_stage_options){ .concurrency = 6, .output_order = WEIR_ORDER_INPUT });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_watched(builder, &recorder, 2);
-    AWAIT_SLOTS(pipeline, "0:1:turns[6]", waiting_out, 5);
+    AWAIT_SLOTS(pipeline, "0:1:turns[6]", waiting_turn, 5);
     stop_and_check(pipeline, &recorder);
 }
 
