@@ -18,6 +18,13 @@ static void sleep_consumer_locked(weir_pipeline *pipeline, int64_t deadline_ns)
     engine_move_time_locked(pipeline, weir_clock_ns());
 }
 
+/* A consumer that is awake gives results about a microsecond to gather: one hand-over for several costs less. */
+static void gather(void)
+{
+    for (int i = 0; i < 64; i++)
+        cpu_relax();
+}
+
 static void wait_consumable_locked(weir_pipeline *pipeline, int64_t deadline_ns)
 {
     int64_t start_ns = pipeline->now_ns;
@@ -26,7 +33,8 @@ static void wait_consumable_locked(weir_pipeline *pipeline, int64_t deadline_ns)
         spin_ns = deadline_ns - start_ns;
     if (may_spin_locked(pipeline, true)) {
         weir_engine_unlock(pipeline);
-        weir_spin(&pipeline->is_consumable, spin_ns);
+        if (weir_spin(&pipeline->is_consumable, spin_ns))
+            gather();
         engine_lock_at(pipeline, weir_clock_ns());
     }
     if (!atomic_load_explicit(&pipeline->is_consumable, memory_order_relaxed))
