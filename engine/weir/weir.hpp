@@ -285,6 +285,8 @@ struct observer {
     std::function<void(const weir_run_info &)> run_start;
     std::function<void(const weir_stage_lap &)> stage_lap;
     std::function<void(const weir_queue_lap &)> queue_lap;
+    std::function<void(const weir_pool_lap &)> pool_lap;
+    std::function<void(const weir_lap &)> lap_end;
     std::function<void(const weir_failure &)> failure;
     std::function<void(const weir_event &)> event;
     std::function<void(const weir_run_end &)> run_end;
@@ -440,6 +442,8 @@ inline weir_observer table_of(observer *kept) noexcept
     WEIR_HPP_TELL(run_start, weir_run_info)
     WEIR_HPP_TELL(stage_lap, weir_stage_lap)
     WEIR_HPP_TELL(queue_lap, weir_queue_lap)
+    WEIR_HPP_TELL(pool_lap, weir_pool_lap)
+    WEIR_HPP_TELL(lap_end, weir_lap)
     WEIR_HPP_TELL(failure, weir_failure)
     WEIR_HPP_TELL(event, weir_event)
     WEIR_HPP_TELL(run_end, weir_run_end)
