@@ -8,6 +8,14 @@
  *     if (weir_builder_build(b, NULL, &p, &error) != WEIR_OK) …
  *     while ((rc = weir_pipeline_next(p, &item, WEIR_FOREVER)) == WEIR_OK) { use(&item); weir_item_release(&item); }
  *     weir_pipeline_free(p);
+ *
+ * What things cost before there are items, besides what operations ask for themselves (64 bits; `weir-bench size`):
+ *     pipeline of a source and a sink    279 kB
+ *     stage of one slot, with its queue  137 kB
+ *     slot                               2.2 kB
+ *     descriptors                        4 per pipeline
+ *     building and freeing               0.1 ms
+ * `weir-bench engine` measures what it costs to hand an item on.
  */
 #ifndef WEIR_PIPELINE_H
 #define WEIR_PIPELINE_H
