@@ -318,22 +318,25 @@ static void unlink_idle(weir_node *node, weir_slot *slot)
     node->num_idle--;
 }
 
-/* One slot after the other hands on what it has kept. True = one is at it. */
+/* One slot after the other hands on what it has kept, so that the results come in the order of their numbers. True = one is
+   at it. */
 static bool start_flush(weir_node *node)
 {
+    weir_slot *first = NULL;
     if (!node->op || !node->op->flush || node->cancelled)
         return false;
     for (uint32_t i = 0; i < node->num_made; i++) {
         weir_slot *slot = node->slots[i];
-        if (!slot->needs_flush)
-            continue;
-        unlink_idle(node, slot);
-        slot->flushing = true;
-        reset_task(slot);
-        weir_slot_make_ready_locked(slot);
-        return true;
+        if (slot->needs_flush && (!first || slot->kept.seq < first->kept.seq))
+            first = slot;
     }
-    return false;
+    if (!first)
+        return false;
+    unlink_idle(node, first);
+    first->flushing = true;
+    reset_task(first);
+    weir_slot_make_ready_locked(first);
+    return true;
 }
 
 static void pass_epoch(weir_node *node)

@@ -12,7 +12,8 @@ enum {
     MAX_VARINT = 7,
 };
 
-_Static_assert(WEIR_HISTOGRAM_BUCKETS == SUB_BUCKETS * (HISTOGRAM_MAX_BITS - HISTOGRAM_SUB_BITS + 1), "a bucket for every value");
+_Static_assert(WEIR_HISTOGRAM_BUCKETS == SUB_BUCKETS * (HISTOGRAM_MAX_BITS - HISTOGRAM_SUB_BITS + 1),
+               "a bucket for every value");
 _Static_assert(WEIR_HISTOGRAM_MAX_COUNT >> (7 * MAX_VARINT) == 0, "what fits a bucket fits a varint");
 _Static_assert(WEIR_HISTOGRAM_MAX_COUNT <= UINT64_MAX / WEIR_HISTOGRAM_BUCKETS, "their sum does not overflow");
 

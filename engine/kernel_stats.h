@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 typedef struct weir_thread_kernel_stats {
-    int64_t cpu_ns, run_delay_ns;                /* since the thread began */
-    int64_t num_voluntary, num_involuntary;      /* context switches */
+    int64_t cpu_ns, run_delay_ns;               /* since the thread began */
+    int64_t num_voluntary, num_involuntary;     /* context switches */
     int64_t num_minor_faults, num_major_faults; /* page faults */
 } weir_thread_kernel_stats;
 

@@ -11,13 +11,13 @@ typedef struct weir_stored_histogram {
 } weir_stored_histogram;
 
 typedef struct weir_lap_record {
-    weir_lap lap;                   /* place.phase points to: */
+    weir_lap lap; /* place.phase points to: */
     weir_consumer_phase phase;
     const weir_pipeline *pipeline;
-    weir_task_metrics *nodes;       /* one for each node */
-    weir_queue_metrics *queues;     /* one for each queue, in the order of nodes */
-    weir_pool_metrics *pools;       /* one for each pool */
-    weir_stored_histogram *stored;  /* run times of each node, then put and get times of each queue */
+    weir_task_metrics *nodes;      /* one for each node */
+    weir_queue_metrics *queues;    /* one for each queue, in the order of nodes */
+    weir_pool_metrics *pools;      /* one for each pool */
+    weir_stored_histogram *stored; /* run times of each node, then put and get times of each queue */
 } weir_lap_record;
 
 static inline size_t lap_record_num_stored(const weir_pipeline *pipeline)

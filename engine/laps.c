@@ -31,15 +31,15 @@ typedef struct thread_reading {
 
 typedef struct weir_lap_taker {
     uint64_t number;
-    int64_t start_ns; /* of the present part */
-    int64_t due_ns;   /* end of the present lap; INT64_MAX = with the run */
-    int64_t next_ns;  /* the first multiple of the interval not yet reached */
-    weir_lap_record *parts; /* of the present lap, joined; NULL = none yet */
-    int64_t unix_offset_ns; /* from the monotonic clock to that of the wall */
-    int64_t suspended_ns;   /* in the present part */
-    int64_t asleep_ns;      /* CLOCK_BOOTTIME less CLOCK_MONOTONIC: how long the machine has slept */
+    int64_t start_ns;                 /* of the present part */
+    int64_t due_ns;                   /* end of the present lap; INT64_MAX = with the run */
+    int64_t next_ns;                  /* the first multiple of the interval not yet reached */
+    weir_lap_record *parts;           /* of the present lap, joined; NULL = none yet */
+    int64_t unix_offset_ns;           /* from the monotonic clock to that of the wall */
+    int64_t suspended_ns;             /* in the present part */
+    int64_t asleep_ns;                /* CLOCK_BOOTTIME less CLOCK_MONOTONIC: how long the machine has slept */
     weir_thread_kernel_stats service; /* of this thread, when it last waited */
-    thread_reading *readings; /* one for each thread of all pools */
+    thread_reading *readings;         /* one for each thread of all pools */
     uint32_t num_readings;
 } weir_lap_taker;
 

@@ -26,32 +26,29 @@ static bool is_name(const char *name)
     return name && name[0] && name[strspn(name, allowed)] == '\0' && strlen(name) <= 64;
 }
 
-int weir_node_check_max_failures(const weir_max_failures *max, weir_error *error)
+static const char *max_failures_mistake(const weir_max_failures *max)
 {
     switch (max->kind) {
     case WEIR_FAILURES_ANY:
-        if (max->count || max->num || max->den)
-            return weir_error_set(error, WEIR_EINVAL, 0,
-                                  "max_failures has numbers, but no kind: set it to WEIR_FAILURES_COUNT or _RATE");
-        return WEIR_OK;
+        return max->count || max->num || max->den ? "has numbers, but no kind: set it to WEIR_FAILURES_COUNT or _RATE"
+                                                  : NULL;
     case WEIR_FAILURES_COUNT:
-        if (max->num || max->den)
-            return weir_error_set(error, WEIR_EINVAL, 0, "max_failures is a count, but num or den is set");
-        if (max->count >= -1)
-            return WEIR_OK;
-        return weir_error_set(error, WEIR_EINVAL, 0, "max_failures.count is %lld; use -1 for any number",
-                              (long long)max->count);
+        return max->num || max->den ? "is a count, but num or den is set"
+               : max->count < -1    ? "is a count below -1; use -1 for any number"
+                                    : NULL;
     case WEIR_FAILURES_RATE:
-        if (max->count)
-            return weir_error_set(error, WEIR_EINVAL, 0, "max_failures is a rate, but count is set");
-        if (max->den == 0)
-            return weir_error_set(error, WEIR_EINVAL, 0, "max_failures is a rate with a denominator of 0");
-        if (max->num > max->den)
-            return weir_error_set(error, WEIR_EINVAL, 0, "max_failures is a rate of %u in %u, which is above 1",
-                                  max->num, max->den);
-        return WEIR_OK;
+        return max->count            ? "is a rate, but count is set"
+               : max->den == 0       ? "is a rate with a denominator of 0"
+               : max->num > max->den ? "is a rate above 1"
+                                     : NULL;
+    default: return "is of no kind of weir_failures_kind";
     }
-    return weir_error_set(error, WEIR_EINVAL, 0, "max_failures.kind is %d, which is none", (int)max->kind);
+}
+
+int weir_node_check_max_failures(const weir_max_failures *max, weir_error *error)
+{
+    const char *mistake = max_failures_mistake(max);
+    return mistake ? weir_error_set(error, WEIR_EINVAL, 0, "max_failures %s", mistake) : WEIR_OK;
 }
 
 int weir_node_check_task_hooks(const weir_task_hook *hooks, size_t num_hooks, weir_error *error)

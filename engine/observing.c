@@ -15,7 +15,8 @@
 
 /* For each observer that has the function. */
 #define TELL(pipeline, function, argument) \
-    for (const weir_observer *told = (pipeline)->observers; told < (pipeline)->observers + (pipeline)->num_observers; told++) \
+    for (const weir_observer *told = (pipeline)->observers; \
+         told < (pipeline)->observers + (pipeline)->num_observers; told++) \
         if (told->function) \
     told->function(told->self, argument)
 

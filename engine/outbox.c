@@ -90,8 +90,7 @@ static weir_message *failure_message(const weir_slot *slot)
 static weir_message *event_message(const char *name, const char *category, const char *detail)
 {
     char *texts;
-    weir_message *message =
-        message_new(MESSAGE_EVENT, strlen(name) + strlen(category) + strlen(detail) + 3, &texts);
+    weir_message *message = message_new(MESSAGE_EVENT, strlen(name) + strlen(category) + strlen(detail) + 3, &texts);
     if (!message)
         return NULL;
     message->event = (weir_event){

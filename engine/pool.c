@@ -203,7 +203,8 @@ static int make_workers(weir_pool *pool, uint32_t num_workers)
     return WEIR_OK;
 }
 
-int weir_pool_new(weir_pipeline *pipeline, weir_node *owner, uint32_t num_workers, weir_pool **made, weir_error *error)
+int weir_pool_new(weir_pipeline *pipeline, weir_node *owner, uint32_t num_workers, weir_pool **made,
+                  weir_error *error)
 {
     weir_pool *pool = *made = calloc(1, sizeof *pool);
     if (!pool)
@@ -211,7 +212,8 @@ int weir_pool_new(weir_pipeline *pipeline, weir_node *owner, uint32_t num_worker
     pool->pipeline = pipeline;
     pool->owner = owner;
     weir_metrics_clear(weir_pool_metric_table(), &pool->lap);
-    int length = owner ? asprintf(&pool->name, "%s_pool", owner->name) : asprintf(&pool->name, "%u:pool", pipeline->id);
+    int length =
+        owner ? asprintf(&pool->name, "%s_pool", owner->name) : asprintf(&pool->name, "%u:pool", pipeline->id);
     if (length < 0)
         pool->name = NULL;
     if (!pool->name || make_workers(pool, num_workers) != WEIR_OK)

@@ -219,7 +219,9 @@ void weir_snapshot_print(const weir_snapshot *snapshot, FILE *file)
     fprintf(file, "pipeline: %s\n", snapshot->state);
     for (size_t i = 0; i < snapshot->num_stages; i++) {
         const weir_stage_snapshot *stage = &snapshot->stages[i];
-        fprintf(file, "%s: %s%u of %u slots running, %u pending, waiting: %u for input, %u for a thread, %u for their turn, %u for room",
+        fprintf(file,
+                "%s: %s%u of %u slots running, %u pending, waiting: %u for input, %u for a thread, %u for their "
+                "turn, %u for room",
                 stage->name, stage->ended ? "ended; " : "", stage->running, stage->slots, stage->pending,
                 stage->waiting_in, stage->waiting_thread, stage->waiting_turn, stage->waiting_out);
         fprintf(file, "; %llu tasks, %llu failed\n", (unsigned long long)stage->num_tasks,

@@ -182,7 +182,7 @@ struct weir_task {
     bool finishing;        /* the step takes the result of weir_task_complete() */
     bool given_up;         /* the step is not to run the operation, but to end the task */
     bool worker_live;      /* worker_init succeeded */
-    weir_item kept;        /* seq, source and epoch of the last input its worker has kept: what a flush makes has them */
+    weir_item kept; /* seq, source and epoch of the last input its worker has kept: what a flush makes has them */
     uint32_t hooks_begun;
     weir_error error; /* why the task fails; status 0 = nobody said so far */
 };
@@ -216,7 +216,7 @@ struct weir_node {
     uint32_t epochs;          /* a source: how often it runs; 0 = once, and no end of epoch is told */
     int64_t task_deadline_ns; /* 0 = none */
     weir_merge_order merge_order;
-    uint32_t *weights; /* of the inputs; NULL = all 1 */
+    uint32_t *weights;   /* of the inputs; NULL = all 1 */
     char *makes;         /* the types of the items that go out, as in weir_op.makes */
     bool makes_one_type; /* op->makes names one, which every result gets */
     bool checks_types;   /* not all that comes in is what op takes */
@@ -234,15 +234,15 @@ struct weir_node {
     weir_slot_list gated;  /* ready, but the stage's start hooks have not ended */
     weir_slot *turn_first; /* with WEIR_ORDER_INPUT: slots in the order of their inputs; only the first puts */
     weir_slot *turn_last;
-    uint32_t due;              /* of a merge in turns: the input whose turn it is; num_ins = not chosen yet */
-    uint32_t last_taken;       /* of a round robin: the input of the last item; num_ins = none in this epoch */
-    int64_t *credits;          /* of a weighted merge: of each input, then the same before `due` was chosen; merge.c */
-    bool exhausted;            /* a source that has ended */
-    uint64_t epochs_ended;     /* a source's */
-    uint64_t next_seq;         /* a source's: number of the next item in this epoch */
-    bool passing_epoch;        /* the lifecycle slot puts the end of an epoch */
-    bool passing_items;        /* handover.c is passing on what a node without an operation may take */
-    bool moving_turns;         /* handover.c is letting one slot after the other have its turn */
+    uint32_t due;          /* of a merge in turns: the input whose turn it is; num_ins = not chosen yet */
+    uint32_t last_taken;   /* of a round robin: the input of the last item; num_ins = none in this epoch */
+    int64_t *credits;      /* of a weighted merge: of each input, then the same before `due` was chosen; merge.c */
+    bool exhausted;        /* a source that has ended */
+    uint64_t epochs_ended; /* a source's */
+    uint64_t next_seq;     /* a source's: number of the next item in this epoch */
+    bool passing_epoch;    /* the lifecycle slot puts the end of an epoch */
+    bool passing_items;    /* handover.c is passing on what a node without an operation may take */
+    bool moving_turns;     /* handover.c is letting one slot after the other have its turn */
     bool passing_epoch_or_end; /* handover.c is passing on one end of an epoch after the other */
     bool cancelled;
     bool keeps_results; /* cancelled, but what its tasks have made goes on */
@@ -332,7 +332,7 @@ typedef struct weir_outbox {
 
     /* guarded by lock */
     weir_message *first, **end;
-    size_t bytes;      /* of failures and events */
+    size_t bytes; /* of failures and events */
     uint32_t num_laps;
     uint64_t dropped_failures, dropped_events; /* not told yet */
     bool closed;                               /* nothing will be added */
@@ -374,8 +374,8 @@ struct weir_pipeline {
     uint32_t consumers_waking; /* of these, already signalled */
     uv_cond_t consumable;      /* the sink queue has an item, or nothing will come; with lock */
     int64_t consumer_spin_ns;
-    int64_t asked_ns;      /* since when a consumer that polls has found nothing; 0 = it has not */
-    int64_t consumable_ns; /* when the sink queue last became not empty */
+    int64_t asked_ns;                      /* since when a consumer that polls has found nothing; 0 = it has not */
+    int64_t consumable_ns;                 /* when the sink queue last became not empty */
     weir_consumer_phase phase, next_phase; /* of the present lap, and of the one that begins when it is cut */
     bool cut_lap;                          /* the phase changes: the service thread is to end the lap now */
     bool wake_service;                     /* there is something for the service thread */
@@ -408,7 +408,7 @@ struct weir_pipeline {
     bool on_signals;
     sem_t service_wake; /* something is to be done before the service thread's next time */
 
-    weir_outbox outbox; /* has a lock of its own */
+    weir_outbox outbox;                   /* has a lock of its own */
     struct weir_failure_log *failure_log; /* the same */
 
     /* the service thread's own */
@@ -423,7 +423,7 @@ struct weir_pipeline {
     bool observer_started;
     weir_stage_info *stage_infos; /* one for each node */
     struct telling *telling;
-    int end_status;               /* written by the service thread before the outbox is closed */
+    int end_status; /* written by the service thread before the outbox is closed */
     int64_t end_unix_ns;
 };
 

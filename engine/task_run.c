@@ -169,8 +169,7 @@ static int run_operation(weir_slot *slot)
     if (!is_result(slot, status))
         return weir_task_fail(slot, WEIR_EINVAL, 0, "the operation returned %d (%s), which is no result here", status,
                               weir_status_name(status));
-    if (status != WEIR_PENDING && !slot->finishing &&
-        atomic_load_explicit(&slot->completed, memory_order_relaxed))
+    if (status != WEIR_PENDING && !slot->finishing && atomic_load_explicit(&slot->completed, memory_order_relaxed))
         return completed_twice(slot, status);
     return status;
 }
