@@ -218,8 +218,7 @@ static void fill_pools(const weir_lap_taker *laps, weir_lap_record *record)
     }
 }
 
-/* Without memory for `times` nothing is taken: the lap goes on. */
-static weir_lap_record *take_part(weir_pipeline *pipeline, weir_lap_record *record, weir_live_histogram *times)
+static void take_part(weir_pipeline *pipeline, weir_lap_record *record, weir_live_histogram *times)
 {
     weir_lap_taker *laps = pipeline->laps;
     read_threads(laps);
@@ -242,7 +241,6 @@ static weir_lap_record *take_part(weir_pipeline *pipeline, weir_lap_record *reco
     fill_pools(laps, record);
     for (size_t i = 0; i < lap_record_num_stored(pipeline); i++)
         weir_lap_record_store(record, i, &times[i]);
-    return record;
 }
 
 /* ---- laps --------------------------------------------------------------------------------------------------- */
@@ -266,7 +264,8 @@ static void plan_next(weir_pipeline *pipeline, int64_t now_ns)
     laps->due_ns = laps->next_ns;
 }
 
-static void hand_over(weir_pipeline *pipeline)
+/* False = no memory now: it is joined to the next one. */
+static bool hand_over(weir_pipeline *pipeline)
 {
     weir_lap_taker *laps = pipeline->laps;
     laps->parts->lap.number = laps->number++;
@@ -274,20 +273,19 @@ static void hand_over(weir_pipeline *pipeline)
     if (!pipeline->wants_laps)
         weir_lap_record_free(laps->parts);
     else if (!weir_outbox_add_lap(pipeline, laps->parts))
-        return; /* no memory now; it is joined to the next one */
+        return false;
     laps->parts = NULL;
+    return true;
 }
 
-void weir_laps_take(weir_pipeline *pipeline, bool now)
+/* Takes what was recorded into laps->parts. False = out of memory: nothing was taken, the lap goes on. */
+static bool take(weir_pipeline *pipeline)
 {
     weir_lap_taker *laps = pipeline->laps;
-    int64_t now_ns = weir_clock_ns();
-    if (!now && now_ns < weir_laps_due_ns(pipeline))
-        return;
-
     weir_lap_record *part = weir_lap_record_new(pipeline);
     weir_live_histogram *times = calloc(lap_record_num_stored(pipeline), sizeof *times);
-    if (part && times) {
+    bool taken = part && times;
+    if (taken) {
         take_part(pipeline, part, times);
         if (laps->parts)
             weir_lap_record_join(laps->parts, part);
@@ -297,9 +295,26 @@ void weir_laps_take(weir_pipeline *pipeline, bool now)
         weir_lap_record_free(part);
     }
     free(times);
-    if (laps->parts && (now || now_ns >= laps->due_ns))
+    return taken;
+}
+
+void weir_laps_take(weir_pipeline *pipeline, bool now)
+{
+    int64_t now_ns = weir_clock_ns();
+    if (!now && now_ns < weir_laps_due_ns(pipeline))
+        return;
+    if (take(pipeline) && (now || now_ns >= pipeline->laps->due_ns))
         hand_over(pipeline);
     plan_next(pipeline, now_ns);
+}
+
+void weir_laps_take_last(weir_pipeline *pipeline)
+{
+    enum { ATTEMPTS = 10 };
+    for (int i = 0; i < ATTEMPTS; i++)
+        if (take(pipeline) && hand_over(pipeline))
+            return;
+    weir_log(WEIR_LOG_ERROR, "out of memory: the last lap could not be told to the observers");
 }
 
 static void prepare_readings(weir_pipeline *pipeline)

@@ -16,6 +16,9 @@ int64_t weir_laps_due_ns(const weir_pipeline *pipeline);
 /* Takes a lap if it is time, or if `now`, and hands it to the observers. */
 void weir_laps_take(weir_pipeline *pipeline, bool now);
 
+/* At the end of the run. */
+void weir_laps_take_last(weir_pipeline *pipeline);
+
 /* The service thread looks at least this often at whether the process was suspended. */
 #define WEIR_HEARTBEAT_NS (250 * WEIR_MILLISECOND)
 

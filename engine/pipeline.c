@@ -185,6 +185,7 @@ int weir_pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipeli
     *made = pipeline; /* before tasks start: they may use it */
     engine_lock_at(pipeline, weir_clock_ns());
     weir_handover_start_locked(pipeline);
+    pipeline->wake_service = true;
     weir_engine_unlock(pipeline);
     return WEIR_OK;
 }

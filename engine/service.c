@@ -60,7 +60,7 @@ static void end_run(weir_pipeline *pipeline, bool stopped, bool failed)
     release_leftovers(pipeline);
     tell_stop_and_failure(pipeline, stopped, failed);
     if (pipeline->measures)
-        weir_laps_take(pipeline, true);
+        weir_laps_take_last(pipeline);
     pipeline->end_status = failed ? WEIR_EFAILED : stopped ? WEIR_ESTOPPED : WEIR_OK;
     pipeline->end_unix_ns = weir_laps_unix_at_ns(pipeline, weir_clock_ns());
     weir_outbox_close(&pipeline->outbox);
@@ -96,6 +96,8 @@ static void service_main(void *argument)
     weir_pipeline *pipeline = argument;
     int64_t due_ns;
     weir_pipeline_of_thread = pipeline;
+    while (sem_wait(&pipeline->service_wake) != 0)
+        ; /* the pipeline starts; before, the observers have nothing to be told */
     while (serve(pipeline, &due_ns)) {
         wait_until(pipeline, due_ns);
         weir_laps_note_wait(pipeline, due_ns, weir_clock_ns());
