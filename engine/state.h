@@ -420,6 +420,7 @@ struct weir_pipeline {
     /* the service thread's own */
     uv_thread_t service_thread;
     bool service_started;
+    int64_t service_began_ns;
     struct weir_lap_taker *laps;
     bool stop_told, failure_told;
     uv_thread_t *callers; /* of MAX_CALLERS */
