@@ -28,16 +28,20 @@ static int pixels_init(weir_video_config *video, weir_error *error)
         video->max_pixels = INT32_MAX; /* FFmpeg's own limit */
     if (video->max_bytes == 0)
         video->max_bytes = UINT64_C(8) << 30;
+    if (video->max_decoder_bytes == 0)
+        video->max_decoder_bytes = WEIR_FRAME_MEMORY_BYTES;
+    if (video->max_all_decoder_bytes == 0)
+        video->max_all_decoder_bytes = weir_frame_memory_default_all();
     return WEIR_OK;
 }
 
 static int input_init(weir_video_config *video, weir_error *error)
 {
-    if ((unsigned)video->input > WEIR_INPUT_BYTES)
-        return weir_error_set(error, WEIR_EINVAL, 0, "input %d is none of WEIR_INPUT_…", (int)video->input);
     if (video->io_timeout_ns == 0)
         video->io_timeout_ns = WEIR_INPUT_TIMEOUT_NS;
-    return WEIR_OK;
+    if (video->max_pipe_bytes == 0)
+        video->max_pipe_bytes = UINT64_C(4) << 30;
+    return weir_input_check(video->input, video->allow, error);
 }
 
 static int sampling_init(weir_video_config *video, weir_error *error)

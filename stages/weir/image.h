@@ -37,6 +37,9 @@ typedef struct weir_image_config {
     uint64_t max_pixels;     /* of the picture in the file (0 = 2^26) */
     uint64_t max_file_bytes; /* of a path or URL, which is read as a whole (0 = 256 MiB) */
     weir_input_kind input;
+    uint32_t allow; /* WEIR_ALLOW_PIPES is of use; a picture never refers to other files */
+    uint64_t max_decoder_bytes;
+    uint64_t max_all_decoder_bytes;
     int64_t io_timeout_ns;
 } weir_image_config;
 
