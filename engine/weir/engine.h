@@ -9,8 +9,10 @@
 #include <weir/histogram.h>
 #include <weir/item.h>
 #include <weir/log.h>
+#include <weir/metrics.h>
 #include <weir/observer.h>
 #include <weir/op.h>
+#include <weir/options.h>
 #include <weir/pipeline.h>
 #include <weir/status.h>
 #include <weir/version.h>

@@ -30,27 +30,30 @@ static const char reference_formats[] =
     "hls,applehttp,dash,webm_dash_manifest,concat,imf,sdp,rtp,rtsp,sap,vobsub,avisynth,vapoursynth,image2,"
     "image2_alias_pix,image2_brender_pix,lavfi,dvdvideo";
 
-const char *weir_input_choose(weir_input *input, weir_input_kind kind, const void *data)
+static weir_bytes *bytes_of(const weir_item *item)
+{
+    return strcmp(item->type, WEIR_TYPE_BYTES) == 0 ? item->data : NULL;
+}
+
+const char *weir_input_choose(weir_input *input, const weir_item *item)
 {
     weir_input_forget(input);
-    input->bytes = kind == WEIR_INPUT_BYTES ? data : NULL;
+    input->bytes = bytes_of(item);
     if (!input->bytes)
-        return data;
+        return item->data;
     return input->bytes->name ? input->bytes->name : "(memory)";
 }
 
-int weir_input_check(weir_input_kind kind, unsigned allow, weir_error *error)
+int weir_input_check(unsigned allow, weir_error *error)
 {
-    if ((unsigned)kind > WEIR_INPUT_BYTES)
-        return weir_error_set(error, WEIR_EINVAL, 0, "input %d is none of WEIR_INPUT_…", (int)kind);
     if (allow & ~(unsigned)(WEIR_ALLOW_PIPES | WEIR_ALLOW_REFERENCES))
         return weir_error_set(error, WEIR_EINVAL, 0, "allow %#x has flags that are none of WEIR_ALLOW_…", allow);
     return WEIR_OK;
 }
 
-void weir_input_take_sidecars(weir_input_kind kind, void *data, weir_bytes **sidecars, size_t *memory_bytes)
+void weir_input_take_sidecars(const weir_item *item, weir_bytes **sidecars, size_t *memory_bytes)
 {
-    weir_bytes *bytes = kind == WEIR_INPUT_BYTES ? data : NULL;
+    weir_bytes *bytes = bytes_of(item);
     *sidecars = bytes ? bytes->next : NULL;
     *memory_bytes += weir_bytes_memory(*sidecars);
     if (bytes)
@@ -323,7 +326,8 @@ static int choose_format(const weir_input *input, AVFormatContext *format, const
                          const AVInputFormat **kind, weir_error *error)
 {
     int rc = av_probe_input_buffer2(input->avio, kind, hint, format, 0, 0);
-    if (rc >= 0 && strcmp((*kind)->name, "image2") == 0) { /* by the name's ending; it would open the name as a pattern */
+    if (rc >= 0 &&
+        strcmp((*kind)->name, "image2") == 0) { /* by the name's ending; it would open the name as a pattern */
         *kind = av_find_input_format("image2pipe");
         rc = *kind ? rc : AVERROR_DEMUXER_NOT_FOUND;
     }

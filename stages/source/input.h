@@ -16,6 +16,7 @@
 
 #include <weir/bytes.h>
 #include <weir/clock.h>
+#include <weir/item.h>
 #include <weir/status.h>
 
 #include "local_file.h"
@@ -46,15 +47,15 @@ typedef struct weir_input {
     int (*open_by_ffmpeg)(AVFormatContext *, AVIOContext **, const char *, int, AVDictionary **);
 } weir_input;
 
-/* What its items are for a stage whose config has that kind: sets input->bytes, and returns what to open and to call it
-   by; lives as long as the data. */
-const char *weir_input_choose(weir_input *input, weir_input_kind kind, const void *data);
+/* Of an item that is a path or a weir_bytes: sets input->bytes, and returns what to open and to call it by; lives as
+   long as the data. */
+const char *weir_input_choose(weir_input *input, const weir_item *item);
 
-/* Is the kind one of WEIR_INPUT_…, are the flags of WEIR_ALLOW_…? */
-int weir_input_check(weir_input_kind kind, unsigned allow, weir_error *error);
+/* Are the flags of WEIR_ALLOW_…? */
+int weir_input_check(unsigned allow, weir_error *error);
 
 /* What hangs on the item's data is moved to *sidecars, and its size added to *memory_bytes. */
-void weir_input_take_sidecars(weir_input_kind kind, void *data, weir_bytes **sidecars, size_t *memory_bytes);
+void weir_input_take_sidecars(const weir_item *item, weir_bytes **sidecars, size_t *memory_bytes);
 
 /*
  * Opens the container; `interrupt` is asked inside blocking I/O. WEIR_OK, or the failure with *error filled; *format is

@@ -3,14 +3,14 @@
  * of them, or those that weir_sampling chooses.
  *
  * In: an item whose data is a path or a URL that FFmpeg can open (a char *), as weir_directory_source and
- * weir_list_source make them, or, if the config says so, the file itself (a weir_bytes *). Out: an item whose data is a
+ * weir_list_source make them, or the file itself (a weir_bytes *). Out: an item whose data is a
  * weir_frames * (freed with weir_frames_free()) and whose size_bytes is all the memory it takes, so that queue_bytes
  * bounds memory.
  *
  * A file that cannot be opened, has no video or gives no frame fails its task, with our status, FFmpeg's code and
  * FFmpeg's text: WEIR_ENOTFOUND (missing; or a frame that was asked for is beyond its end), WEIR_EACCESS (not readable),
- * WEIR_EUNSUPPORTED (no file, no video stream, no decoder for it, encrypted, or refused: see weir_video_config.allow), WEIR_EDATA (damaged, or no video file at all),
- * WEIR_ELIMIT (over one of the limits max_…), WEIR_EIO, WEIR_ENOMEM. Damage within a file is counted in the result as long
+ * WEIR_EUNSUPPORTED (no file, no video stream, no decoder for it, encrypted, or refused: see weir_video_config.allow),
+ * WEIR_EDATA (damaged, or no video file at all), WEIR_ELIMIT (over one of the limits max_…), WEIR_EIO, WEIR_ENOMEM. Damage within a file is counted in the result as long
  * as a frame comes out, unless damage or min_share ask for more.
  *
  * Files may come from anybody: what they can make the stage do is bounded by the limits below, and stop and deadlines break
@@ -104,14 +104,13 @@ typedef struct weir_video_config {
     /* So that a hostile file cannot take the machine: beyond these its task fails with WEIR_ELIMIT. */
     uint64_t max_pixels; /* width × height of a coded picture (0 = 2^26) */
     uint64_t max_bytes;  /* of one result (0 = 8 GiB) */
-    uint64_t
-        max_decoder_bytes; /* of the frames that one slot's decoder keeps to decode others: guessed before decoding, and
-                                   counted during it (0 = 1 GiB) */
-    uint64_t max_all_decoder_bytes; /* of those of all decoders of the process together, whatever their pipelines (0 =
-                                       half of the memory that the process may use) */
+    /* Of the frames that one slot's decoder keeps to decode others: guessed before decoding, counted during it (0 = 1 GiB). */
+    uint64_t max_decoder_bytes;
+    /* Of those of all decoders of the process together, whatever their pipelines (0 = half of the memory that the process may
+       use). */
+    uint64_t max_all_decoder_bytes;
 
     /* Where the bytes come from. */
-    weir_input_kind input;   /* what an item's data is (default WEIR_INPUT_PATH) */
     uint32_t allow;          /* WEIR_ALLOW_… of bytes.h: what is refused otherwise (default: nothing) */
     uint64_t max_pipe_bytes; /* that are kept of a pipe, where frames are chosen (0 = 4 GiB) */
     uint32_t stream;         /* the n-th video stream, counted from 1 on; covers do not count (0 = the best) */
@@ -129,6 +128,7 @@ typedef struct weir_video_config {
     uint64_t max_frames;   /* of all results of one item; to choose, so many packets are looked at, or 2^22 if that is
                                more (0 = 2^22) */
     int64_t max_duration_ns; /* of the whole video (0 = any) */
+    uint64_t reserved[16];   /* 0 */
 } weir_video_config;
 
 /* A frame's pts if nothing tells its time. */
@@ -165,15 +165,21 @@ typedef struct weir_frames {
 
     weir_item_cost cost; /* of the item; in pieces, so far */
 
-    uint64_t
-        num_missing_frames; /* so far, of those asked for: damage has cost them. Where all are taken, it is known with
-                                    the last piece, and only if the container counts its frames */
-    uint64_t first_frame;   /* in pieces: how many frames of the item were in the pieces before this one */
-    bool is_last_piece;     /* no more of this item will come; true without pieces */
+    /* So far, of those asked for: damage has cost them. Where all are taken, it is known with the last piece, and only if the
+       container counts its frames. */
+    uint64_t num_missing_frames;
+    uint64_t first_frame; /* in pieces: how many frames of the item were in the pieces before this one */
+    bool is_last_piece;   /* no more of this item will come; true without pieces */
 } weir_frames;
 
-/* Frees a weir_frames and all it holds; the type is that of weir_item.release. NULL is fine. Any thread. */
-WEIR_API void weir_frames_free(void *frames);
+/* The type of items whose data is a weir_frames. */
+#define WEIR_TYPE_FRAMES "weir.frames"
+
+/* Frees a weir_frames and all it holds. NULL is fine. Any thread. */
+WEIR_API void weir_frames_free(weir_frames *frames);
+
+/* The same for weir_item.release; self is not used. */
+WEIR_API void weir_frames_release(void *data, void *self);
 
 /* weir_frames.cost of a decode stage's item, for weir_sqlite_items.cost_of: a weir_item_cost_function. Rotation and filters
    count as scaling. */

@@ -157,19 +157,19 @@ static double percentile(const weir_task_totals *task, double quantile)
 
 static void add_stage_lap(weir_task_totals *task, const weir_stage_lap *lap)
 {
-    weir_histogram_add(writable(task->times), lap->run_times);
-    task->elapsed += seconds(lap->elapsed_ns);
-    task->num_tasks += (int64_t)lap->num_tasks;
-    task->num_failures += (int64_t)lap->num_failures;
-    task->num_skipped += (int64_t)lap->num_skipped;
-    task->success_time += seconds(lap->success_ns);
-    task->failed_time += seconds(lap->failed_ns);
-    task->busy_time += seconds(lap->busy_ns);
-    task->wait_in_time += seconds(lap->wait_in_ns);
-    task->wait_thread_time += seconds(lap->wait_thread_ns);
-    task->wait_out_time += seconds(lap->wait_out_ns);
-    task->cpu_time += seconds(lap->cpu_ns);
-    task->max_time = fmax(task->max_time, seconds(lap->max_ns));
+    weir_histogram_add(writable(task->times), lap->metrics.run_times);
+    task->elapsed += seconds(lap->lap->elapsed_ns);
+    task->num_tasks += (int64_t)lap->metrics.num_tasks;
+    task->num_failures += (int64_t)lap->metrics.num_failures;
+    task->num_skipped += (int64_t)lap->metrics.num_skipped;
+    task->success_time += seconds(lap->metrics.success_ns);
+    task->failed_time += seconds(lap->metrics.failed_ns);
+    task->busy_time += seconds(lap->metrics.busy_ns);
+    task->wait_in_time += seconds(lap->metrics.wait_in_ns);
+    task->wait_thread_time += seconds(lap->metrics.wait_thread_ns);
+    task->wait_out_time += seconds(lap->metrics.wait_out_ns);
+    task->cpu_time += seconds(lap->metrics.cpu_ns);
+    task->max_time = fmax(task->max_time, seconds(lap->metrics.max_ns));
     task->p50_time = percentile(task, 0.5);
     task->p90_time = percentile(task, 0.9);
     task->p99_time = percentile(task, 0.99);
@@ -177,21 +177,21 @@ static void add_stage_lap(weir_task_totals *task, const weir_stage_lap *lap)
 
 static void add_queue_lap(weir_queue_totals *queue, const weir_queue_lap *lap)
 {
-    weir_histogram_add(writable(queue->put_times), lap->put_times);
-    weir_histogram_add(writable(queue->get_times), lap->get_times);
-    queue->elapsed += seconds(lap->elapsed_ns);
-    queue->num_put += (int64_t)lap->num_put;
-    queue->num_items += (int64_t)lap->num_items;
+    weir_histogram_add(writable(queue->put_times), lap->metrics.put_times);
+    weir_histogram_add(writable(queue->get_times), lap->metrics.get_times);
+    queue->elapsed += seconds(lap->lap->elapsed_ns);
+    queue->num_put += (int64_t)lap->metrics.num_put;
+    queue->num_items += (int64_t)lap->metrics.num_items;
     queue->capacity = lap->capacity;
-    queue->put_time += seconds(lap->put_ns);
-    queue->get_time += seconds(lap->get_ns);
-    queue->occupied += seconds(lap->occupied_ns);
-    queue->depth_time += lap->depth_ns / 1e9;
-    queue->bytes_time += lap->bytes_ns / 1e9;
-    if ((int64_t)lap->max_depth > queue->max_depth)
-        queue->max_depth = (int64_t)lap->max_depth;
-    if ((int64_t)lap->max_bytes > queue->max_bytes)
-        queue->max_bytes = (int64_t)lap->max_bytes;
+    queue->put_time += seconds(lap->metrics.put_ns);
+    queue->get_time += seconds(lap->metrics.get_ns);
+    queue->occupied += seconds(lap->metrics.occupied_ns);
+    queue->depth_time += lap->metrics.depth_ns / 1e9;
+    queue->bytes_time += lap->metrics.bytes_ns / 1e9;
+    if ((int64_t)lap->metrics.max_depth > queue->max_depth)
+        queue->max_depth = (int64_t)lap->metrics.max_depth;
+    if ((int64_t)lap->metrics.max_bytes > queue->max_bytes)
+        queue->max_bytes = (int64_t)lap->metrics.max_bytes;
 }
 
 /* -- the observer */
@@ -227,6 +227,8 @@ static void on_run_start(void *self, const weir_run_info *info)
 static void on_stage_lap(void *self, const weir_stage_lap *lap)
 {
     weir_openmetrics_file *file = self;
+    if (lap->kind && strcmp(lap->kind, "stage") != 0)
+        return;
     weir_task_totals *task = find_task(&file->totals, lap->name);
     if (task)
         add_stage_lap(task, lap);
@@ -244,8 +246,8 @@ static void on_queue_lap(void *self, const weir_queue_lap *lap)
         lack_memory(file);
     if (!file->last_queue || strcmp(lap->name, file->last_queue) != 0)
         return;
-    if (lap->place.phase && lap->place.phase[0] &&
-        weir_tallies_add(&file->all.phases, 0, lap->place.phase, "", seconds(lap->elapsed_ns)) != WEIR_OK)
+    if (lap->lap->place.phase && lap->lap->place.phase[0] &&
+        weir_tallies_add(&file->all.phases, 0, lap->lap->place.phase, "", seconds(lap->lap->elapsed_ns)) != WEIR_OK)
         lack_memory(file);
     replace(file);
 }
@@ -266,9 +268,9 @@ static void on_run_end(void *self, const weir_run_end *end)
     replace(file);
 }
 
-weir_observer *weir_openmetrics_observer(weir_openmetrics_file *file)
+weir_observer weir_openmetrics_observer(weir_openmetrics_file *file)
 {
-    return &file->observer;
+    return file ? file->observer : (weir_observer){ 0 };
 }
 
 /* -- opening and closing */
@@ -306,18 +308,23 @@ static weir_openmetrics_file *new_file(const char *path, const weir_openmetrics_
     return NULL;
 }
 
-int weir_openmetrics_open(const char *path, const weir_openmetrics_options *options, weir_openmetrics_file **file,
-                          weir_error *error)
+int weir_openmetrics_open_sized(const char *path, const weir_openmetrics_options *given, size_t given_size,
+                                weir_openmetrics_file **file, weir_error *error)
 {
-    static const weir_openmetrics_options defaults;
+    if (!path || !file)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    weir_openmetrics_options options;
     *file = NULL;
+    int status = weir_options_copy(&options, sizeof options, given, given_size, error);
+    if (status != WEIR_OK)
+        return status;
     if (!path || !*path)
         return weir_error_set(error, WEIR_EINVAL, 0, "cannot write metrics: their file has no name");
-    weir_openmetrics_file *opened = new_file(path, options ? options : &defaults);
+    weir_openmetrics_file *opened = new_file(path, &options);
     if (!opened)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory for the metrics of %s",
                               weir_path_for_message(path).text);
-    int status = replace(opened);
+    status = replace(opened);
     if (status == WEIR_OK) {
         *file = opened;
         return WEIR_OK;
