@@ -125,7 +125,8 @@ static int fail_open(int averror, weir_error *error)
 
 static int fail_protocol(const weir_input *input, const char *path, const char *protocol, weir_error *error)
 {
-    bool is_known = avio_find_protocol_name(path) && strcmp(avio_find_protocol_name(path), "file") != 0;
+    const char *name = avio_find_protocol_name(path); /* which takes what it does not know for a file */
+    bool is_known = (name && strcmp(name, "file") != 0) || av_find_input_format(protocol); /* as rtsp */
     bool is_url = strncmp(path + strlen(protocol), "://", 3) == 0;
     if (is_known && !(input->allow & WEIR_ALLOW_REFERENCES))
         return weir_error_set(error, WEIR_EUNSUPPORTED, AVERROR_PROTOCOL_NOT_FOUND,
@@ -333,6 +334,12 @@ static int choose_format(const weir_input *input, AVFormatContext *format, const
     }
     if (rc < 0)
         return input->is_url ? fail_url(input, rc, error) : fail_open(rc, error);
+    bool is_stored = !input->is_url && !input->file.is_pipe;
+    if (strcmp((*kind)->name, "mjpeg") == 0 && is_stored && !av_match_ext(hint, "mjpg,mjpeg")) {
+        const AVInputFormat *picture =
+            av_find_input_format("jpeg_pipe"); /* and behind it a map of its light, or the like */
+        *kind = picture ? picture : *kind;
+    }
     if (is_reference_format(*kind))
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
                               "a list of other files (%s), which are opened only where WEIR_ALLOW_REFERENCES is set",

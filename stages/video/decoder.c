@@ -330,17 +330,25 @@ static int check_size(const weir_decoder *decoder, weir_error *error)
     return weir_frame_memory_check(&decoder->memory, parameters, error);
 }
 
-/* The decoder's own limit, for pictures that turn out larger than announced. It counts rows and columns that it adds
-   for alignment, so what was announced gets room for them. Decoders of other libraries take memory that is not counted. */
-static int64_t codec_max_pixels(const weir_decoder *decoder, const AVCodec *codec)
+/* With rows and columns that decoders add for alignment, which FFmpeg counts, too. */
+static int64_t with_alignment(int64_t width, int64_t height)
 {
     enum { ALIGNMENT = 128 };
+    return (width + ALIGNMENT) * (height + ALIGNMENT);
+}
+
+/* The decoder's own limit, for pictures that turn out larger than announced, or of which nothing is announced; those that are
+   over our limit are found when they come. Decoders of other libraries take memory that is not counted. */
+static int64_t codec_max_pixels(const weir_decoder *decoder, const AVCodec *codec)
+{
+    enum { MAX_SIDE = 1 << 16 };
     const AVCodecParameters *parameters = decoder->stream->codecpar;
-    int64_t announced = ((int64_t)parameters->width + ALIGNMENT) * ((int64_t)parameters->height + ALIGNMENT);
     int64_t max_pixels = decoder->max_pixels;
+    if (parameters->width <= 0)
+        max_pixels = FFMAX(2 * max_pixels, FFMIN(with_alignment(max_pixels, 1), MAX_SIDE * INT64_C(128)));
     if (!(codec->capabilities & AV_CODEC_CAP_DR1))
         max_pixels = FFMIN(max_pixels, weir_frame_memory_max_pixels(&decoder->memory, codec->id));
-    return FFMAX(announced, max_pixels);
+    return FFMIN(FFMAX(with_alignment(parameters->width, parameters->height), max_pixels), INT32_MAX);
 }
 
 static int open_codec(weir_decoder *decoder, const AVCodec *codec, weir_error *error)
@@ -509,6 +517,14 @@ int weir_decoder_send(weir_decoder *decoder, const AVPacket *packet, weir_error 
     return rc < 0 && rc != AVERROR_EOF ? note_damage(decoder, rc, error) : WEIR_OK;
 }
 
+static int check_frame(const weir_decoder *decoder, weir_error *error)
+{
+    const AVFrame *frame = decoder->frame;
+    if (decoder->media != AVMEDIA_TYPE_VIDEO || (int64_t)frame->width * frame->height <= decoder->max_pixels)
+        return WEIR_OK;
+    return fail_too_large(decoder, frame->width, frame->height, error);
+}
+
 int weir_decoder_receive(weir_decoder *decoder, weir_error *error)
 {
     for (;;) {
@@ -517,7 +533,7 @@ int weir_decoder_receive(weir_decoder *decoder, weir_error *error)
         int rc = avcodec_receive_frame(decoder->codec, decoder->frame);
         decoder->cost.decode_ns += weir_clock_ns() - start_ns;
         if (rc == 0)
-            return WEIR_OK;
+            return check_frame(decoder, error);
         if (rc == AVERROR_EOF || (rc == AVERROR(EAGAIN) && decoder->draining))
             return WEIR_EOF;
         if (rc == AVERROR(EAGAIN))
