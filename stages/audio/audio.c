@@ -27,7 +27,7 @@ static int audio_config_init(void *config, weir_error *error)
     if (audio->channels > WEIR_RESAMPLER_MAX_CHANNELS)
         return weir_error_set(error, WEIR_EINVAL, 0, "%" PRIu32 " channels are too many: at most %d", audio->channels,
                               WEIR_RESAMPLER_MAX_CHANNELS);
-    int rc = weir_input_check(audio->allow, error);
+    int rc = weir_input_check_allow(audio->allow, error);
     if (rc != WEIR_OK)
         return rc;
     if (audio->max_decoder_bytes == 0)

@@ -44,7 +44,7 @@ const char *weir_input_choose(weir_input *input, const weir_item *item)
     return input->bytes->name ? input->bytes->name : "(memory)";
 }
 
-int weir_input_check(unsigned allow, weir_error *error)
+int weir_input_check_allow(unsigned allow, weir_error *error)
 {
     if (allow & ~(unsigned)(WEIR_ALLOW_PIPES | WEIR_ALLOW_REFERENCES))
         return weir_error_set(error, WEIR_EINVAL, 0, "allow %#x has flags that are none of WEIR_ALLOW_…", allow);

@@ -52,7 +52,7 @@ typedef struct weir_input {
 const char *weir_input_choose(weir_input *input, const weir_item *item);
 
 /* Are the flags of WEIR_ALLOW_…? */
-int weir_input_check(unsigned allow, weir_error *error);
+int weir_input_check_allow(unsigned allow, weir_error *error);
 
 /* What hangs on the item's data is moved to *sidecars, and its size added to *memory_bytes. */
 void weir_input_take_sidecars(const weir_item *item, weir_bytes **sidecars, size_t *memory_bytes);

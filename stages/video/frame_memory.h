@@ -17,8 +17,8 @@
 
 typedef struct weir_frame_memory {
     /* immutable after init */
-    uint64_t max_bytes;     /* of this decoder's frames */
-    uint64_t max_all_bytes; /* of those of all decoders of the process */
+    uint64_t max_bytes;     /* of this decoder's frames (0 = WEIR_FRAME_MEMORY_BYTES) */
+    uint64_t max_all_bytes; /* of those of all decoders of the process (0 = any) */
 
     uint64_t bytes_wanted; /* by the frame that was refused, with all that were there; 0 = none was */
     bool is_over_all;      /* it was over the second limit */
