@@ -1,4 +1,5 @@
 /* Files from somebody who means harm, or that are broken in odd ways: what they reach, what they take, and what is said. */
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -303,6 +304,108 @@ static void frames_can_be_chosen_from_a_pipe(void **state)
     assert_non_null(strstr(error.message, "max_pipe_bytes"));
 }
 
+/* ---- calls that the kernel does not end ------------------------------------------------------------------------- */
+
+/* Takes the place of the C library's functions, for files with that in their names. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t opened;
+    bool is_open; /* nothing hangs any more */
+    int num_hanging;
+    int fd; /* reading it hangs; -1 = none */
+} kernel = { .lock = PTHREAD_MUTEX_INITIALIZER, .opened = PTHREAD_COND_INITIALIZER, .fd = -1 };
+
+static void hang(void)
+{
+    pthread_mutex_lock(&kernel.lock);
+    kernel.num_hanging++;
+    pthread_cond_broadcast(&kernel.opened);
+    while (!kernel.is_open)
+        pthread_cond_wait(&kernel.opened, &kernel.lock);
+    kernel.num_hanging--;
+    pthread_cond_broadcast(&kernel.opened);
+    pthread_mutex_unlock(&kernel.lock);
+}
+
+static void await_hanging(int num_hanging)
+{
+    pthread_mutex_lock(&kernel.lock);
+    while (kernel.num_hanging != num_hanging)
+        pthread_cond_wait(&kernel.opened, &kernel.lock);
+    pthread_mutex_unlock(&kernel.lock);
+}
+
+static void let_go(bool is_open)
+{
+    pthread_mutex_lock(&kernel.lock);
+    kernel.is_open = is_open;
+    pthread_cond_broadcast(&kernel.opened);
+    pthread_mutex_unlock(&kernel.lock);
+}
+
+int open(const char *path, int flags, ...)
+{
+    static int (*real)(const char *, int, ...);
+    va_list arguments;
+    va_start(arguments, flags);
+    int mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, int) : 0;
+    va_end(arguments);
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "open");
+    if (strstr(path, "open-hangs"))
+        hang();
+    int fd = real(path, flags, mode);
+    if (strstr(path, "read-hangs"))
+        kernel.fd = fd;
+    return fd;
+}
+
+ssize_t pread(int fd, void *to, size_t max_bytes, off_t position)
+{
+    static ssize_t (*real)(int, void *, size_t, off_t);
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "pread");
+    if (fd == kernel.fd) {
+        kernel.fd = -1;
+        hang();
+    }
+    return real(fd, to, max_bytes, position);
+}
+
+static const char *copy_clip(const char *name)
+{
+    char command[9000];
+    const char *path = clips_path(name);
+    snprintf(command, sizeof command, "cp '%s' '%s'", make_clip(), path);
+    assert_int_equal(system(command), 0);
+    return path;
+}
+
+static void reads_and_opens_that_hang_are_left_behind(void **state)
+{
+    (void)state;
+    const char *const paths[] = { copy_clip("open-hangs.mp4"), copy_clip("read-hangs.mp4") };
+    weir_video_config config = small;
+    config.io_thread = 1;
+    for (int by_deadline = 0; by_deadline < 2; by_deadline++) {
+        for (int i = 0; i < 2; i++) {
+            let_go(false);
+            weir_pipeline *pipeline =
+                start(paths[i], &weir_video_decode, &config, by_deadline ? 100 * WEIR_MILLISECOND : 0);
+            weir_item item;
+            await_hanging(1);
+            if (by_deadline)
+                assert_int_equal(weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND), WEIR_EOF);
+            weir_pipeline_stop(pipeline);
+            weir_pipeline_free(pipeline); /* would wait for the kernel */
+            let_go(true);
+            await_hanging(0);
+        }
+    }
+    assert_int_equal(count_frames(paths[0], &config), 10);
+    assert_int_equal(count_frames(paths[1], &config), 10);
+}
+
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
 
 /* Sixteen reference frames, of which the level in the header says nothing. */
@@ -514,6 +617,7 @@ int main(void)
         cmocka_unit_test(pipes_are_refused_unless_asked_for),
         cmocka_unit_test(a_pipe_that_nobody_writes_to_is_left_at_the_deadline),
         cmocka_unit_test(frames_can_be_chosen_from_a_pipe),
+        cmocka_unit_test(reads_and_opens_that_hang_are_left_behind),
         cmocka_unit_test(a_decoder_that_takes_too_much_memory_is_stopped),
         cmocka_unit_test(memory_that_decoders_share_is_given_back),
         cmocka_unit_test(a_picture_over_the_limit_is_called_that),

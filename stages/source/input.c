@@ -143,7 +143,7 @@ static int open_path(weir_input *input, const char *path, AVIOInterruptCB interr
     char protocol[32];
     weir_error failure = { 0 };
     bool allows_pipes = input->allow & WEIR_ALLOW_PIPES;
-    int rc = weir_local_file_open(&input->file, path, -1, allows_pipes, interrupt, &failure);
+    int rc = weir_local_file_open(&input->file, &input->host, path, -1, allows_pipes, interrupt, &failure);
     get_protocol(path, protocol, sizeof protocol);
     if (!input->file.is_open && protocol[0]) { /* a colon is a letter of names, too */
         int descriptor = descriptor_of(path, protocol);
@@ -153,8 +153,8 @@ static int open_path(weir_input *input, const char *path, AVIOInterruptCB interr
         if (descriptor >= 0 && !allows_pipes)
             return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "%s is read where WEIR_ALLOW_PIPES is set", path);
         failure = (weir_error){ 0 };
-        rc = weir_local_file_open(&input->file, is_file ? path + strlen("file:") : NULL, descriptor, allows_pipes,
-                                  interrupt, &failure);
+        rc = weir_local_file_open(&input->file, &input->host, is_file ? path + strlen("file:") : NULL, descriptor,
+                                  allows_pipes, interrupt, &failure);
     }
     return rc == WEIR_OK ? rc : weir_error_set(error, rc, failure.library_code, "%s", failure.message);
 }
@@ -288,6 +288,7 @@ void weir_input_free(weir_input *input)
 {
     weir_input_close(input);
     weir_input_forget(input);
+    weir_local_host_free(&input->host);
     free(input->url);
     input->url = NULL;
     input->max_url_bytes = 0;
@@ -410,7 +411,7 @@ static int open_other_file(AVFormatContext *format, AVIOContext **avio, const ch
     if (protocol[0] && !is_file)
         return input->open_by_ffmpeg(format, avio, url, flags, options);
 
-    int rc = weir_local_file_open(&file, is_file ? url + strlen("file:") : url, -1, false, *interrupt, &error);
+    int rc = weir_local_file_open(&file, NULL, is_file ? url + strlen("file:") : url, -1, false, *interrupt, &error);
     if (rc == WEIR_OK) {
         snprintf(by_descriptor, sizeof by_descriptor, "file:/proc/self/fd/%d", file.fd);
         rc = input->open_by_ffmpeg(format, avio, by_descriptor, flags, options);

@@ -31,6 +31,7 @@ typedef struct weir_input {
     unsigned allow;          /* WEIR_ALLOW_… */
     bool is_read_again;      /* it may be opened a second time: what comes out of a pipe is kept */
     uint64_t max_pipe_bytes; /* so much of it */
+    weir_local_host host;    /* with its io_thread set */
 
     /* kept from file to file */
     char *url;

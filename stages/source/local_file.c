@@ -21,33 +21,67 @@ static bool is_interrupted(const weir_local_file *file)
     return file->interrupt.callback && file->interrupt.callback(file->interrupt.opaque);
 }
 
-static int check_kind(weir_local_file *file, bool allows_pipes, weir_error *error)
+static int check_kind(weir_local_file *file, const struct stat *info, bool allows_pipes, weir_error *error)
 {
-    struct stat info;
-    if (fstat(file->fd, &info) != 0)
-        return weir_ffmpeg_error(error, AVERROR(errno), "cannot open");
-    if (S_ISDIR(info.st_mode))
+    if (S_ISDIR(info->st_mode))
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "this is a folder, not a file");
-    file->is_pipe = !S_ISREG(info.st_mode) && !S_ISBLK(info.st_mode);
+    file->is_pipe = !S_ISREG(info->st_mode) && !S_ISBLK(info->st_mode);
+    file->size_bytes = info->st_size;
     if (file->is_pipe && !allows_pipes)
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
                               "this is no regular file: pipes and devices are read where WEIR_ALLOW_PIPES is set");
     return WEIR_OK;
 }
 
-int weir_local_file_open(weir_local_file *file, const char *path, int descriptor, bool allows_pipes,
-                         AVIOInterruptCB interrupt, weir_error *error)
+/* The descriptor, or FFmpeg's error. Without O_NONBLOCK a pipe's open would wait for somebody who writes. */
+static int open_directly(const char *path, int descriptor, int flags, struct stat *info)
 {
+    int fd = path ? open(path, flags) : fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
+    if (fd < 0)
+        return AVERROR(errno);
+    if (fstat(fd, info) == 0)
+        return fd;
+    int code = errno;
+    close(fd);
+    return AVERROR(code);
+}
+
+/* Has it a thread to read on, where it needs one? */
+static int choose_thread(weir_local_file *file, weir_local_host *host, const char *path, weir_error *error)
+{
+    bool is_needed = host && path && host->io_thread >= 0 && (host->io_thread > 0 || weir_io_is_remote(path));
+    if (!is_needed)
+        return WEIR_OK;
+    host->io = host->io ? host->io : weir_io_thread_start();
+    file->host = host;
+    return host->io ? WEIR_OK
+                    : weir_error_set(error, WEIR_ESYSTEM, 0,
+                                     "no thread to read it on: out of memory, or too many reads hang in the kernel");
+}
+
+int weir_local_file_open(weir_local_file *file, weir_local_host *host, const char *path, int descriptor,
+                         bool allows_pipes, AVIOInterruptCB interrupt, weir_error *error)
+{
+    enum { FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
+    struct stat info;
     *file = (weir_local_file){ .interrupt = interrupt };
-    /* without O_NONBLOCK a pipe's open would wait for somebody who writes */
-    file->fd =
-        path ? open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) : fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
+    int rc = choose_thread(file, host, path, error);
+    if (rc != WEIR_OK)
+        return rc;
+    file->fd = file->host ? weir_io_thread_open(&host->io, path, FLAGS, &info, interrupt)
+                          : open_directly(path, descriptor, FLAGS, &info);
     file->is_open = file->fd >= 0;
-    if (!file->is_open && errno == ENXIO) /* a socket */
+    if (file->fd == AVERROR(ENXIO)) /* a socket */
         return weir_error_set(error, WEIR_EUNSUPPORTED, -ENXIO, "this is no regular file");
     if (!file->is_open)
-        return weir_ffmpeg_error(error, AVERROR(errno), "cannot open");
-    return check_kind(file, allows_pipes, error);
+        return weir_ffmpeg_error(error, file->fd, "cannot open");
+    return check_kind(file, &info, allows_pipes, error);
+}
+
+void weir_local_host_free(weir_local_host *host)
+{
+    weir_io_thread_end(host->io);
+    host->io = NULL;
 }
 
 void weir_local_file_close(weir_local_file *file)
@@ -85,11 +119,23 @@ static ssize_t read_some(weir_local_file *file, uint8_t *to, size_t max_bytes)
     return got;
 }
 
+/* A thread that was left behind has taken the descriptor with it. */
+static int read_on_thread(weir_local_file *file, uint8_t *to, int max_bytes)
+{
+    weir_io_thread **io = &file->host->io;
+    int got = *io ? weir_io_thread_read(io, file->fd, to, max_bytes, file->position, file->interrupt) : AVERROR_EXIT;
+    file->is_open = *io;
+    file->position += got > 0 ? got : 0;
+    return got == 0 ? AVERROR_EOF : got;
+}
+
 int weir_local_file_read(void *self, uint8_t *to, int max_bytes)
 {
     weir_local_file *file = self;
     if (is_interrupted(file))
         return AVERROR_EXIT;
+    if (file->host && !file->is_pipe)
+        return read_on_thread(file, to, max_bytes);
     ssize_t got = read_some(file, to, (size_t)max_bytes);
     if (got < 0)
         return errno == ECANCELED ? AVERROR_EXIT : AVERROR(errno);
@@ -99,7 +145,7 @@ int weir_local_file_read(void *self, uint8_t *to, int max_bytes)
 /* A disk's size is not in its status. */
 static int64_t size_of(const weir_local_file *file)
 {
-    int64_t size_bytes = lseek(file->fd, 0, SEEK_END);
+    int64_t size_bytes = file->host ? file->size_bytes : lseek(file->fd, 0, SEEK_END);
     return size_bytes < 0 ? AVERROR(errno) : size_bytes;
 }
 
@@ -182,6 +228,7 @@ int weir_local_file_keep(weir_local_file *file, uint64_t max_bytes, weir_error *
     close(file->fd);
     file->fd = fd;
     file->is_pipe = false;
+    file->host = NULL;
     file->position = 0;
     return WEIR_OK;
 }

@@ -26,6 +26,7 @@ typedef struct tar_worker {
     /* of the open archive */
     weir_item input;         /* its path; kept here between the items that come out of it */
     struct archive *archive; /* NULL = none */
+    weir_local_host host;
     weir_local_file file;
     int64_t file_bytes;
     uint8_t *block;              /* of it, as libarchive reads it; kept from archive to archive */
@@ -79,6 +80,7 @@ static void tar_worker_free(void *self)
 {
     tar_worker *worker = self;
     close_archive(worker);
+    weir_local_host_free(&worker->host);
     free(worker->block);
     free(worker->label);
 }
@@ -146,7 +148,7 @@ static int open_archive(tar_worker *worker, const char *path)
     worker->block = worker->block ? worker->block : malloc(BLOCK_BYTES);
     if (!worker->archive || !worker->block)
         return fail_memory(worker);
-    int rc = weir_local_file_open(&worker->file, path, -1, false, interrupt, &worker->error);
+    int rc = weir_local_file_open(&worker->file, &worker->host, path, -1, false, interrupt, &worker->error);
     if (rc != WEIR_OK)
         return rc;
     worker->file_bytes = weir_local_file_seek(&worker->file, 0, AVSEEK_SIZE);

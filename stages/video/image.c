@@ -39,6 +39,7 @@ static weir_video_config video_config_of(const weir_image_config *image)
         .max_decoder_bytes = image->max_decoder_bytes,
         .max_all_decoder_bytes = image->max_all_decoder_bytes,
         .allow = image->allow,
+        .io_thread = image->io_thread,
         .io_timeout_ns = image->io_timeout_ns,
     };
 }

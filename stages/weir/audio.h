@@ -33,6 +33,7 @@ typedef struct weir_audio_config {
 
     uint32_t allow;  /* as in weir_video_config, as the following */
     uint32_t stream; /* the n-th audio stream, counted from 1 on (0 = the best) */
+    int32_t io_thread;
     int64_t io_timeout_ns;
     uint64_t max_decoder_bytes;
     uint64_t max_all_decoder_bytes;

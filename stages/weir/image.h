@@ -39,6 +39,7 @@ typedef struct weir_image_config {
     uint32_t allow;          /* WEIR_ALLOW_PIPES is of use; a picture never refers to other files */
     uint64_t max_decoder_bytes;
     uint64_t max_all_decoder_bytes;
+    int32_t io_thread;
     int64_t io_timeout_ns;
     uint64_t reserved[8]; /* 0 */
 } weir_image_config;

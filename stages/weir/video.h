@@ -14,9 +14,10 @@
  * as a frame comes out, unless damage or min_share ask for more.
  *
  * Files may come from anybody: what they can make the stage do is bounded by the limits below, and stop and deadlines break
- * off all of it within a frame's decoding. What cannot be broken off is a read of a regular file that the kernel does not end
- * (a network file system whose server is gone), and the resolution of a host's name: then weir_pipeline_stop() still returns
- * at once, the task is logged as long-running, and weir_pipeline_free() waits for the kernel.
+ * off all of it within a frame's decoding. A read that the kernel does not end (a network file system whose server is gone) is
+ * left behind on a thread of its own: see io_thread. What cannot be broken off is such a read without that thread, and the
+ * resolution of a host's name: then weir_pipeline_stop() still returns at once, the task is logged as long-running, and
+ * weir_pipeline_free() waits for the kernel.
  *
  * Each slot decodes on its task's thread alone: run as many slots as there are CPUs to use. The sample aspect ratio is
  * not applied: pixels are taken as they are coded.
@@ -113,7 +114,10 @@ typedef struct weir_video_config {
     /* Where the bytes come from. */
     uint32_t allow;          /* WEIR_ALLOW_… of bytes.h: what is refused otherwise (default: nothing) */
     uint64_t max_pipe_bytes; /* that are kept of a pipe, where frames are chosen (0 = 4 GiB) */
-    uint32_t stream;         /* the n-th video stream, counted from 1 on; covers do not count (0 = the best) */
+    int32_t io_thread; /* local files are read on a thread beside the slot's own: 0 = where they lie on a network file
+                                system or on one that is a program (FUSE), positive = all, negative = none. Stop and
+                                deadlines leave it behind when the kernel does not end a read, up to 64 times */
+    uint32_t stream;   /* the n-th video stream, counted from 1 on; covers do not count (0 = the best) */
     int64_t
         io_timeout_ns; /* of a URL: so long without any data fails the task with WEIR_ETIMEDOUT (0 = 30 s, negative =
                               never). For the whole task there is weir_stage_options.task_deadline_ns */
