@@ -95,6 +95,6 @@ void weir_text_escape_to(FILE *stream, const char *text)
     const char *shown;
     char escape[8];
     size_t given;
-    while ((given = next_shown(&from, escape, &shown)) > 0)
+    while (stream && (given = next_shown(&from, escape, &shown)) > 0)
         fwrite(shown, 1, given, stream);
 }

@@ -23,7 +23,7 @@ extern "C" {
  */
 WEIR_API size_t weir_text_escape(const char *text, char *escaped, size_t size_bytes);
 
-/* The same into a stream. Any thread. */
+/* The same into a stream (NULL = nowhere). Any thread. */
 WEIR_API void weir_text_escape_to(FILE *stream, const char *text);
 
 #ifdef __cplusplus

@@ -76,7 +76,7 @@ int weir_npy_open(weir_npy **to, const char *path, weir_error *error)
 
 const char *weir_npy_part(const weir_npy *npy)
 {
-    return npy->place.path_before;
+    return npy ? npy->place.path_before : NULL;
 }
 
 static int write_all(weir_npy *npy, const void *bytes, size_t num_bytes, weir_error *error)
