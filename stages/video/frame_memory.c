@@ -1,7 +1,7 @@
 /*
  * Each frame's buffer goes through AVCodecContext.get_buffer2. What it takes is noted in AVFrame.opaque_ref, which every reference
  * to the frame shares, so that it is given back when the last one goes. Beside its pixels a frame costs what the codec notes for
- * each block of them (motion vectors, kinds of blocks): measured for H.264 0.61 bytes for a pixel, for HEVC's tables 0.75.
+ * each block of them (motion vectors, kinds of blocks).
  */
 #include "frame_memory.h"
 
@@ -99,9 +99,14 @@ static double bytes_of_pixel(const AVCodecParameters *parameters)
     return known_bytes > 0 ? known_bytes / (64.0 * 64.0) : is_deep ? 3 : 1.5;
 }
 
+/* What the codec keeps for a pixel beside the frame; measured on pictures of 4096×4096 and 8192×8192. */
 static double notes_of_pixel(enum AVCodecID codec)
 {
-    return is_predicted(codec) ? 0.75 : 0;
+    switch (codec) {
+    case AV_CODEC_ID_JPEG2000: return 15; /* coefficients */
+    case AV_CODEC_ID_EXR: return 12;
+    default: return is_predicted(codec) ? 0.75 : 0; /* H.264 takes 0.61, HEVC's tables are made for 0.75 */
+    }
 }
 
 static double megabytes(double bytes)
