@@ -164,6 +164,11 @@ static void peers_that_are_there_are_measured_and_the_others_named(void **state)
     assert_non_null(strstr(program.out, "spdl is left out: "));
     assert_non_null(strstr(program.out, "torchcodec is left out: "));
     assert_non_null(strstr(program.out, "weir over the best of the others, pyav: "));
+    assert_non_null(strstr(program.out, "not the same work: pyav decoded 32 frames, weir 16\n"));
+    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.what') = 'pyav' AND json_extract(row, '$.job') = "
+                                            "'all' AND json_extract(row, '$.frames_share') = 2 AND "
+                                            "json_extract(row, '$.class') IS NULL"),
+                     1);
     assert_int_equal(bench_count_rows(json, "json_extract(row, '$.what') = 'pyav' AND "
                                             "json_extract(row, '$.clips_per_cpu_s') = 8 AND "
                                             "json_extract(row, '$.clips_per_s') = 4 AND "
@@ -182,16 +187,16 @@ static void wrong_options_and_folders_are_told_before_any_work(void **state)
 {
     (void)state;
     static const char *const wrong[][2] = {
-        { "decode", "--dataset-dir is needed" },
-        { "peers", "--dataset-dir is needed" },
+        { "decode", "--dataset-dir DIR is missing" },
+        { "peers", "--dataset-dir DIR is missing" },
         { "decode --dataset-dir /nowhere/at/all", "/nowhere/at/all" },
         { "decode --dataset-dir . --glob *.none-such", "no file named like *.none-such below ." },
         { "decode --dataset-dir . --scaler fast --verify", "--verify compares the pixels of --scaler exact only" },
-        { "decode --dataset-dir . --runs 1001", "--runs is at most 1000" },
-        { "decode --dataset-dir . --width 40000", "--width and --height are at most 32767" },
-        { "decode --dataset-dir . --price-list=yes", "unknown option: --price-list=yes" },
-        { "decode --dataset-dir . --scaler quick", "--scaler wants NAME, not quick" },
-        { "peers --dataset-dir . --price-list", "unknown option: --price-list" },
+        { "decode --dataset-dir . --runs 1001", "--runs: \"1001\" is not a whole number from 1 to 1000" },
+        { "decode --dataset-dir . --width 40000", "--width: \"40000\" is not a whole number from 1 to 32767" },
+        { "decode --dataset-dir . --price-list=yes", "--price-list=yes: takes no value" },
+        { "decode --dataset-dir . --scaler quick", "--scaler: \"quick\" is not default, exact, zimg or fast" },
+        { "peers --dataset-dir . --price-list", "--price-list: no such option" },
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct program program;

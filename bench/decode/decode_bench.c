@@ -5,6 +5,7 @@
 #include "decode_bench.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -116,45 +117,39 @@ static int run_peers(bench_report *report, const decode_settings *settings, cons
 
 /* ---- the command line --------------------------------------------------------------------------------------- */
 
-static bool read_scaler(const char *text, void *to)
-{
-    static const char *const names[] = {
-        [WEIR_SCALER_DEFAULT] = "default",
-        [WEIR_SCALER_EXACT] = "exact",
-        [WEIR_SCALER_ZIMG] = "zimg",
-        [WEIR_SCALER_FAST] = "fast",
-    };
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(text, names[i]) == 0) {
-            *(weir_scaler_kind *)to = (weir_scaler_kind)i;
-            return true;
-        }
-    }
-    return false;
-}
+static const char *const scaler_names[] = { "default", "exact", "zimg", "fast", NULL }; /* as weir_scaler_kind */
 
-/* Says what is wrong with the settings, if anything is. */
-static int check(const decode_settings *settings)
-{
-    const char *mistake = NULL;
-    if (settings->verify && settings->scaler != WEIR_SCALER_EXACT)
-        mistake = "--verify compares the pixels of --scaler exact only";
-    if (settings->runs > MAX_RUNS)
-        mistake = "--runs is at most 1000";
-    if (settings->width > INT16_MAX || settings->height > INT16_MAX)
-        mistake = "--width and --height are at most 32767";
-    if (mistake)
-        fprintf(stderr, "weir-bench: %s\n", mistake);
-    return mistake ? -1 : 0;
-}
+#define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(decode_settings, what)
 
-/* Where the peers are: from the repository's folder. */
-#define BENCH_PEER_OPTIONS(settings) \
-    { "python", "FILE", bench_read_text, (void *)&(settings).python, \
-      "with the peers (default build/peers/bin/python)" }, \
-    { \
-        "script", "FILE", bench_read_text, (void *)&(settings).script, "(default bench/peers/decode.py)" \
-    }
+static const option_row folder_rows[] = {
+    { ROW("dataset-dir", dataset_dir, option_folder), .argument = "DIR", .help = "the folder of videos (required)" },
+    { ROW("glob", glob, option_text), .argument = "PATTERN", .help = "names of the files to decode (default *.mp4)" },
+    { ROW("concurrency", concurrency, bench_counts), .argument = "LIST",
+      .help = "files processed concurrently (default 1,2,4,10; for peers 2)" },
+    { ROW("runs", runs, option_count32), .argument = "N", .max = MAX_RUNS,
+      .help = "runs of each, in turn (default 5)" },
+    { ROW("width", width, option_count32), .argument = "N", .max = INT16_MAX,
+      .help = "width of the result in pixels (default 128)" },
+    { ROW("height", height, option_count32), .argument = "N", .max = INT16_MAX,
+      .help = "height of the result in pixels (default 128)" },
+    { ROW("by-class", by_class, option_flag), .help = "repeat everything for the files of each codec and size" },
+    { ROW("python", python, option_file), .argument = "FILE",
+      .help = "Python with the peers (default build/peers/bin/python)" },
+    { ROW("script", script, option_file), .argument = "FILE",
+      .help = "program that runs the peers (default bench/peers/decode.py)" },
+    { 0 },
+};
+
+static const option_row decode_rows[] = {
+    { ROW("threads", threads, option_count32), .argument = "N",
+      .help = "threads of weir's pool (default: the CPUs this process may use)" },
+    { ROW("scaler", scaler, option_choice), .argument = "NAME", .choices = scaler_names,
+      .help = "weir's: exact, like the bare loop's (the default), zimg, fast or default" },
+    { ROW("verify", verify, option_flag), .help = "also compare the pixels; costs both the same CPU time" },
+    { ROW("price-list", price_list, option_flag), .help = "also what each lossy or fast option saves and costs" },
+    { ROW("peers", peers, option_flag), .help = "also what weir-bench peers does" },
+    { 0 },
+};
 
 static decode_settings defaults(void)
 {
@@ -175,7 +170,11 @@ static int run_on_files(const decode_settings *settings,
                         int (*run)(bench_report *report, const decode_settings *settings, const bench_files *files))
 {
     bench_files files = { 0 };
-    if (check(settings) != 0 || bench_files_find(&files, settings->dataset_dir, settings->glob) != 0)
+    if (settings->verify && settings->scaler != WEIR_SCALER_EXACT)
+        return bench_refuse("--verify compares the pixels of --scaler exact only", "");
+    if (!settings->dataset_dir)
+        return bench_refuse("--dataset-dir DIR is missing", " (see --help)");
+    if (bench_files_find(&files, settings->dataset_dir, settings->glob) != 0)
         return 2;
     bench_report *report = bench_report_new();
     bench_report_machine(report, "ffmpeg", av_version_info());
@@ -189,53 +188,25 @@ static int run_on_files(const decode_settings *settings,
     return rc == 0 ? 0 : 1;
 }
 
-int bench_decode(int argc, char **argv)
+/* `more`: the options that only one of the two has; NULL = none. */
+static int parse_and_run(int argc, char **argv, decode_settings settings, const option_row *more, const char *usage,
+                         int (*run)(bench_report *report, const decode_settings *settings, const bench_files *files))
 {
-    decode_settings settings = defaults();
-    const bench_option options[] = {
-        { "dataset-dir", "DIR", bench_read_text, &settings.dataset_dir, "the folder of videos (needed)" },
-        { "glob", "PATTERN", bench_read_text, (void *)&settings.glob, "which files (default *.mp4)" },
-        { "concurrency", "LIST", bench_read_list, &settings.concurrency,
-          "slots of weir, threads of the bare loop (default 1,2,4,10)" },
-        { "threads", "N", bench_read_count, &settings.threads,
-          "threads of weir's pool (default: the CPUs it may use)" },
-        { "runs", "N", bench_read_count, &settings.runs, "runs of each, in turn (default 5)" },
-        { "width", "N", bench_read_count, &settings.width, "of the pictures (default 128)" },
-        { "height", "N", bench_read_count, &settings.height, "of the pictures (default 128)" },
-        { "scaler", "NAME", read_scaler, &settings.scaler,
-          "weir's: exact, as the bare loop's (default), zimg, fast or default" },
-        { "verify", NULL, NULL, &settings.verify, "also compare the pixels; costs both the same CPU" },
-        { "price-list", NULL, NULL, &settings.price_list, "also what each lossy or fast option saves and costs" },
-        { "peers", NULL, NULL, &settings.peers, "also what weir-bench peers does" },
-        { "by-class", NULL, NULL, &settings.by_class, "all of it once more for the files of each codec and size" },
-        BENCH_PEER_OPTIONS(settings),
-        BENCH_JSON_OPTION((void *)&settings.json_path),
-        { 0 },
-    };
-    bench_parsed parsed = bench_parse(argc, argv, options, "decode --dataset-dir DIR [OPTIONS]");
+    const option_set sets[] = { { folder_rows, &settings }, { more, &settings } };
+    bench_parsed parsed = bench_parse(argc, argv, sets, 2, &settings.json_path, usage);
     if (parsed != BENCH_RUN)
         return parsed == BENCH_HELP_SHOWN ? 0 : 2;
-    return run_on_files(&settings, run_decode);
+    return run_on_files(&settings, run);
+}
+
+int bench_decode(int argc, char **argv)
+{
+    return parse_and_run(argc, argv, defaults(), decode_rows, "decode --dataset-dir DIR [options]", run_decode);
 }
 
 int bench_decode_peers(int argc, char **argv)
 {
     decode_settings settings = defaults();
     settings.concurrency = (bench_list){ .values = { 2 }, .num_values = 1 };
-    const bench_option options[] = {
-        { "dataset-dir", "DIR", bench_read_text, &settings.dataset_dir, "the folder of videos (needed)" },
-        { "glob", "PATTERN", bench_read_text, (void *)&settings.glob, "which files (default *.mp4)" },
-        { "concurrency", "LIST", bench_read_list, &settings.concurrency, "files at once (default 2)" },
-        { "runs", "N", bench_read_count, &settings.runs, "runs of each, in turn (default 5)" },
-        { "width", "N", bench_read_count, &settings.width, "of the pictures (default 128)" },
-        { "height", "N", bench_read_count, &settings.height, "of the pictures (default 128)" },
-        { "by-class", NULL, NULL, &settings.by_class, "the same once more for the files of each codec and size" },
-        BENCH_PEER_OPTIONS(settings),
-        BENCH_JSON_OPTION((void *)&settings.json_path),
-        { 0 },
-    };
-    bench_parsed parsed = bench_parse(argc, argv, options, "peers --dataset-dir DIR [OPTIONS]");
-    if (parsed != BENCH_RUN)
-        return parsed == BENCH_HELP_SHOWN ? 0 : 2;
-    return run_on_files(&settings, run_peers);
+    return parse_and_run(argc, argv, settings, NULL, "peers --dataset-dir DIR [options]", run_peers);
 }

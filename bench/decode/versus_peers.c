@@ -137,7 +137,7 @@ static bool is_there(const decode_settings *settings, const peer_contender *cont
 /* ---- tables ------------------------------------------------------------------------------------------------- */
 
 typedef struct peer_figures {
-    double clips_per_s[MAX_RUNS], clips_per_cpu_s[MAX_RUNS], peak_bytes[MAX_RUNS], frames;
+    double clips_per_s[MAX_RUNS], clips_per_cpu_s[MAX_RUNS], peak_bytes[MAX_RUNS], clips, frames;
     uint32_t num_runs;
 } peer_figures;
 
@@ -147,6 +147,7 @@ static void add_run(peer_figures *figures, const peer_result *result)
     figures->clips_per_s[i] = result->clips / result->wall_s;
     figures->clips_per_cpu_s[i] = result->clips / result->cpu_s;
     figures->peak_bytes[i] = result->peak_bytes;
+    figures->clips = result->clips;
     figures->frames = result->frames;
 }
 
@@ -162,20 +163,33 @@ static bench_spread tell(bench_report *report, const peer_run *run, const peer_f
     bench_spread speed = bench_spread_of(sorted.clips_per_s, own->num_runs);
     bench_spread thrift = bench_spread_of(sorted.clips_per_cpu_s, own->num_runs);
     bench_spread peak = bench_spread_of(sorted.peak_bytes, own->num_runs);
-    printf("%-10s %3u  %-11s %9.0f %9.2f %12.2f %9.1f   %.2f (%.2f..%.2f)\n", run->job->name, run->concurrency,
-           contenders[index].name, own->frames, speed.median, thrift.median, peak.median / 1e6, ratio.median,
-           ratio.min, ratio.max);
+    double share = all[0].frames > 0 ? own->frames / all[0].frames : 1;
+    printf("%-10s %3u  %-11s %9.0f %8.1f %% %9.2f %12.2f %9.1f %7.2f (%.2f..%.2f)\n", run->job->name,
+           run->concurrency, contenders[index].name, own->frames, share * 100, speed.median, thrift.median,
+           peak.median / 1e6, ratio.median, ratio.min, ratio.max);
     bench_report_row(report, "peers");
     decode_report_scope(report, run->scope);
     bench_report_text(report, "job", run->job->name);
     bench_report_text(report, "what", contenders[index].name);
     bench_report_number(report, "concurrency", run->concurrency);
     bench_report_number(report, "frames", own->frames);
+    bench_report_number(report, "frames_share", share);
+    bench_report_number(report, "clips", own->clips);
     bench_report_spread(report, "clips_per_s", speed);
     bench_report_spread(report, "clips_per_cpu_s", thrift);
     bench_report_spread(report, "peak_bytes", peak);
     bench_report_spread(report, "weir_over_this_per_cpu_s", ratio);
     return ratio;
+}
+
+/* A ratio of speeds says little where the work was not the same: another stream of the file, or frames left out. */
+static void tell_difference(const peer_contender *contender, const peer_figures *own, const peer_figures *weir)
+{
+    if (own->clips != weir->clips)
+        printf("  not the same work: %s decoded %.0f clips, weir %.0f\n", contender->name, own->clips, weir->clips);
+    if (own->frames != weir->frames)
+        printf("  not the same work: %s decoded %.0f frames, weir %.0f\n", contender->name, own->frames,
+               weir->frames);
 }
 
 /* A line for each, and which other library is the best of them. */
@@ -192,6 +206,9 @@ static void tell_job(bench_report *report, const peer_run *run, const peer_figur
             least = ratio;
         }
     }
+    for (size_t i = 1; i < NUM_CONTENDERS; i++)
+        if (there[i])
+            tell_difference(&contenders[i], &figures[i], &figures[0]);
     if (best)
         printf("%-10s %3u  weir over the best of the others, %s: %.2f (%.2f..%.2f)\n\n", run->job->name,
                run->concurrency, best, least.median, least.min, least.max);
@@ -258,8 +275,8 @@ int decode_beside_peers(bench_report *report, const decode_settings *settings, c
     bool there[NUM_CONTENDERS];
     printf("\npeers: stretched; weir with its default scaler over each, run by run\n");
     find_contenders(settings, there);
-    printf("\n%-10s %3s  %-11s %9s %9s %12s %9s   %s\n", "job", "at", "what", "frames", "clips/s", "clips/CPU-s",
-           "peak MB", "weir over it, per CPU-s");
+    printf("\n%-10s %3s  %-11s %9s %10s %9s %12s %9s %7s\n", "job", "at", "what", "frames", "of weir's", "clips/s",
+           "clips/CPU-s", "peak MB", "weir over it, per CPU-s");
     snprintf(list_path, sizeof list_path, "%s/weir-bench-XXXXXX", folder && *folder ? folder : "/tmp");
     int rc = write_list(scope->files, list_path);
     for (size_t job = 0; job < NUM_JOBS && rc == 0; job++)

@@ -57,6 +57,7 @@ struct tool_command;
 /* One run of a subcommand. */
 typedef struct tool_call {
     const struct tool_command *command;
+    const char *program; /* how the user called `weir` */
     tool_shared shared;
     char **words; /* the arguments that are no options: as many as the command's min_words to max_words */
     int num_words;
@@ -75,6 +76,7 @@ typedef struct tool_command {
     int64_t default_run;  /* without --run: WEIR_ALL_RUNS, WEIR_LAST_RUN */
     const option_row *options;   /* its own, ends with a row without a name; NULL = none */
     void *settings;              /* what the rows' offsets are in; holds the defaults */
+    option_set more;             /* a second set of its own; no rows = none */
     int (*run)(tool_call *call); /* returns TOOL_DONE, … */
 } tool_command;
 
@@ -82,7 +84,7 @@ typedef struct tool_command {
 extern const tool_command *const tool_commands[];
 
 /* The option sets of a command, shared ones last; returns how many. */
-enum { TOOL_MAX_SETS = 4 };
+enum { TOOL_MAX_SETS = 5 };
 size_t tool_option_sets(const tool_command *command, tool_shared *shared, option_set sets[TOOL_MAX_SETS]);
 
 /* -- for subcommands -- */

@@ -4,67 +4,7 @@
 
 #include "command.h"
 #include "filter_options.h"
-
-enum { WIDTH = 80, HELP_COLUMN = 30 };
-
-/* Prints words from `text` up to `end`, each line indented; the first one is at column `at`. */
-static void fill(const char *text, const char *end, size_t indent, size_t at)
-{
-    bool first = true;
-    while (text < end) {
-        size_t length = strcspn(text, " \n");
-        if (length > (size_t)(end - text))
-            length = (size_t)(end - text);
-        if (!first && at + 1 + length > WIDTH) {
-            printf("\n%*s", (int)indent, "");
-            at = indent;
-        } else if (!first && length) {
-            putchar(' ');
-            at++;
-        }
-        fwrite(text, 1, length, stdout);
-        at += length;
-        first = false;
-        text += length;
-        text += strspn(text, " \n");
-    }
-    putchar('\n');
-}
-
-static void print_paragraphs(const char *text)
-{
-    while (*text) {
-        const char *end = strstr(text, "\n\n");
-        const char *next = end ? end + 2 : text + strlen(text);
-        end = end ? end : next;
-        if (*text == ' ')
-            printf("%.*s\n", (int)(end - text), text);
-        else
-            fill(text, end, 0, 0);
-        putchar('\n');
-        text = next;
-    }
-}
-
-static void print_row(const option_row *row)
-{
-    char left[128];
-    size_t length = 0;
-    if (row->letter)
-        length += (size_t)snprintf(left, sizeof left, "  -%c, --%s", row->letter, row->name);
-    else
-        length += (size_t)snprintf(left, sizeof left, "  --%s", row->name);
-    if (row->alias)
-        length += (size_t)snprintf(left + length, sizeof left - length, ", --%s", row->alias);
-    if (row->argument)
-        length += (size_t)snprintf(left + length, sizeof left - length, " %s", row->argument);
-    fputs(left, stdout);
-    if (length + 2 > HELP_COLUMN)
-        printf("\n%*s", HELP_COLUMN, "");
-    else
-        printf("%*s", (int)(HELP_COLUMN - length), "");
-    fill(row->help, row->help + strlen(row->help), HELP_COLUMN, HELP_COLUMN);
-}
+#include "option_help.h"
 
 const char tool_description[] =
     "Looks into what runs have recorded in a database: one that has ended, one that is running right now, or one "
@@ -99,7 +39,7 @@ static void print_exit_statuses(void)
         length += (size_t)snprintf(line + length, sizeof line - length, "%s %d %s", i ? ";" : "",
                                    tool_exit_statuses[i].status, tool_exit_statuses[i].meaning);
     snprintf(line + length, sizeof line - length, ".");
-    fill(line, line + strlen(line), 0, 0);
+    help_print_line(line);
 }
 
 static void print_command_help(const tool_command *command)
@@ -108,11 +48,9 @@ static void print_command_help(const tool_command *command)
     option_set sets[TOOL_MAX_SETS];
     size_t num_sets = tool_option_sets(command, &shared, sets);
     printf("Usage: weir %s %s [options]\n\n", command->name, command->words);
-    print_paragraphs(command->help);
+    help_print_paragraphs(command->help);
     puts("Options:");
-    for (size_t i = 0; i < num_sets; i++)
-        for (const option_row *row = sets[i].rows; row->name; row++)
-            print_row(row);
+    options_print(sets, num_sets);
     puts("\nExamples:");
     for (const char *line = command->examples; *line; line += strcspn(line, "\n") + 1)
         printf("  %.*s\n", (int)strcspn(line, "\n"), line);
@@ -127,7 +65,7 @@ void tool_print_help(const tool_command *command)
         return;
     }
     puts("Usage: weir SUBCOMMAND ARGUMENTS [options]\n");
-    print_paragraphs(tool_description);
+    help_print_paragraphs(tool_description);
     puts("Subcommands:");
     for (size_t i = 0; tool_commands[i]; i++)
         printf("  %-12s%s\n", tool_commands[i]->name, tool_commands[i]->summary);

@@ -110,6 +110,7 @@ static void put_command(const tool_command *command)
     printf(".SS \"weir %s %s\"\n", command->name, command->words);
     put_paragraphs(command->help);
     put_rows(command->options);
+    put_rows(command->more.rows);
     put_shared(command);
     puts(".PP\nExamples:\n.PP\n.nf\n.RS");
     put_lines(command->examples, strlen(command->examples));

@@ -187,14 +187,14 @@ typedef struct way {
     bool has_first;  /* … and --first */
 } way;
 
-static bool refuse(char problem[256], const char *option, const char *other, const char *why)
+static bool refuse(char problem[OPTION_PROBLEM_BYTES], const char *option, const char *other, const char *why)
 {
     snprintf(problem, 256, "%s: not with %s, %s", option, other, why);
     return false;
 }
 
 /* Which of the ways of choosing it is; false if it is more than one. */
-static bool find_way(const sampling_settings *settings, way *found, char problem[256])
+static bool find_way(const sampling_settings *settings, way *found, char problem[OPTION_PROBLEM_BYTES])
 {
     const way ways[] = {
         { "--at", settings->at.num_values > 0, WEIR_SAMPLE_TIMES, false, false },
@@ -215,7 +215,7 @@ static bool find_way(const sampling_settings *settings, way *found, char problem
     return true;
 }
 
-static bool check(const sampling_settings *settings, const way *chosen, char problem[256])
+static bool check(const sampling_settings *settings, const way *chosen, char problem[OPTION_PROBLEM_BYTES])
 {
     if (settings->window.given && !chosen->has_window)
         return refuse(problem, "--window", chosen->option, "which names the frames");
@@ -229,7 +229,7 @@ static bool check(const sampling_settings *settings, const way *chosen, char pro
     return true;
 }
 
-bool sampling_choose(const sampling_settings *settings, weir_sampling *sampling, char problem[256])
+bool sampling_choose(const sampling_settings *settings, weir_sampling *sampling, char problem[OPTION_PROBLEM_BYTES])
 {
     way found;
     if (!find_way(settings, &found, problem) || !check(settings, &found, problem))

@@ -60,7 +60,7 @@ extern const option_kind sampling_stretch; /* sampling_length */
 extern const option_kind sampling_seed;    /* sampling_number */
 
 /* Fills *sampling, whose lists stay the settings'. Or returns false: they do not go together, and *problem says why. */
-bool sampling_choose(const sampling_settings *settings, weir_sampling *sampling, char problem[256]);
+bool sampling_choose(const sampling_settings *settings, weir_sampling *sampling, char problem[OPTION_PROBLEM_BYTES]);
 
 void sampling_free(sampling_settings *settings);
 
