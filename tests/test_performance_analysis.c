@@ -273,7 +273,7 @@ static void expect_line(char **text, const char *pattern)
 
 static void expect_queue(char **text, const char *name)
 {
-    char title[128];
+    char title[320];
     snprintf(title, sizeof title, "  Queue: %s", name);
     expect_line(text, "");
     expect_line(text, title);

@@ -5,6 +5,7 @@
 #include "decode_bench.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -134,9 +135,9 @@ static const option_row folder_rows[] = {
       .help = "height of the result in pixels (default 128)" },
     { ROW("by-class", by_class, option_flag), .help = "repeat everything for the files of each codec and size" },
     { ROW("python", python, option_file), .argument = "FILE",
-      .help = "Python with the peers (default build/peers/bin/python)" },
+      .help = "Python with the peers (default build/peers/bin/python, or python3)" },
     { ROW("script", script, option_file), .argument = "FILE",
-      .help = "program that runs the peers (default bench/peers/decode.py)" },
+      .help = "program that runs the peers (default: the one that comes with weir-bench)" },
     { 0 },
 };
 
@@ -151,8 +152,23 @@ static const option_row decode_rows[] = {
     { 0 },
 };
 
+/* In the repository, or where it was installed: beside the program, in ../share. */
+static const char *default_script(void)
+{
+    static const char in_repository[] = "bench/peers/decode.py";
+    static char installed[PATH_MAX + 64];
+    ssize_t length = readlink("/proc/self/exe", installed, PATH_MAX);
+    while (length > 0 && installed[length - 1] != '/')
+        length--;
+    if (length <= 0 || access(in_repository, R_OK) == 0)
+        return in_repository;
+    snprintf(installed + length, sizeof installed - (size_t)length, "../share/weir/peers/decode.py");
+    return access(installed, R_OK) == 0 ? installed : in_repository;
+}
+
 static decode_settings defaults(void)
 {
+    static const char python[] = "build/peers/bin/python";
     return (decode_settings){
         .glob = "*.mp4",
         .concurrency = { .values = { 1, 2, 4, 10 }, .num_values = 4 },
@@ -160,8 +176,8 @@ static decode_settings defaults(void)
         .width = 128,
         .height = 128,
         .scaler = WEIR_SCALER_EXACT,
-        .python = "build/peers/bin/python",
-        .script = "bench/peers/decode.py",
+        .python = access(python, X_OK) == 0 ? python : "python3",
+        .script = default_script(),
     };
 }
 
