@@ -178,6 +178,7 @@ struct weir_task {
     bool worker_live;   /* worker_init succeeded */
     uint64_t kept_seq;  /* of the last input its worker has kept: what a flush makes has it, too */
     uint32_t hooks_begun;
+    uint32_t num_pieces; /* that the task has made so far (WEIR_MORE) */
     weir_error error;    /* why the task fails; status 0 = nobody said so far */
     weir_report *report; /* of the task's failure; NULL = none */
 
@@ -201,6 +202,8 @@ struct weir_node {
     uint32_t num_ins;  /* 0 = a source; above 1 only where op is NULL */
     weir_queue *outs;  /* behind it; its own */
     uint32_t num_outs; /* above 1 only for a route */
+    char *makes;       /* the types of the items that go out, as in weir_op.makes */
+    bool checks_types; /* not all that comes in is what op takes */
     weir_pool *pool;   /* NULL if op is NULL */
     uint32_t threads;  /* of its own; 0 = the pipeline's */
     weir_order order;
@@ -309,7 +312,8 @@ struct weir_pipeline {
     uint32_t num_pools;
     weir_pool **pools; /* 0 is the pipeline's own */
     bool lock_made, consumable_made, loop_made, timer_made, wake_made;
-    const weir_observer *observer;
+    weir_observer *observers;
+    size_t num_observers;
     bool wants_failures;
     int64_t stats_interval_ns;
     uint32_t num_cpus;
@@ -348,6 +352,22 @@ struct weir_pipeline {
 
     /* written with lock, read by a spinning consumer without */
     atomic_uint is_consumable; /* weir_pipeline_next() need not wait */
+
+    /* guarded by lock; the descriptor for event loops, see poll_fd.c */
+    bool polls;      /* somebody asked for it */
+    bool poll_dirty; /* is_consumable has changed, and the descriptor is to follow */
+
+    uv_mutex_t poll_lock; /* never taken with lock held */
+    bool poll_lock_made;
+    /* guarded by poll_lock */
+    int poll_fd; /* -1 = not made */
+    bool poll_raised;
+
+    /* any thread and signal handlers, see signals.c */
+    atomic_bool stop_wanted;
+    atomic_int stop_signal;                  /* that asked for the stop; 0 = none */
+    _Atomic(weir_pipeline *) next_on_signal; /* written with the lock of signals.c, as on_signals */
+    bool on_signals;
 
     /* the statistics thread's own, but for `wake` */
     uv_thread_t statistics_thread;
@@ -400,6 +420,29 @@ bool weir_engine_may_spin_locked(const weir_pipeline *pipeline, bool consumer);
 /* How long to look the next time, after a wait of waited_ns in all, the sleep included. */
 int64_t weir_engine_spin_adapt(int64_t spin_ns, int64_t waited_ns);
 
+/* Whether weir_pipeline_next() need not wait. */
+static inline void set_consumable_locked(weir_pipeline *pipeline, bool is_consumable)
+{
+    if (atomic_load_explicit(&pipeline->is_consumable, memory_order_relaxed) == is_consumable)
+        return;
+    atomic_store_explicit(&pipeline->is_consumable, is_consumable, memory_order_relaxed);
+    pipeline->poll_dirty = pipeline->polls;
+}
+
+/* ---- poll_fd.c: the descriptor for event loops --------------------------------------------------------------- */
+
+/* A libuv status. */
+int weir_poll_fd_init(weir_pipeline *pipeline);
+void weir_poll_fd_destroy(weir_pipeline *pipeline);
+
+/* After poll_dirty was found set, without the lock. */
+void weir_poll_fd_apply(weir_pipeline *pipeline);
+
+/* ---- signals.c ----------------------------------------------------------------------------------------------- */
+
+/* No handler touches the pipeline any more. */
+void weir_signals_forget(weir_pipeline *pipeline);
+
 /* ---- slots.c: states of slots, and what threads may pick; all with the lock held ---------------------------- */
 
 void weir_list_append(weir_slot_list *list, weir_slot *slot);
@@ -448,7 +491,7 @@ int weir_flow_deliver_locked(weir_pipeline *pipeline, weir_item *item, int64_t w
 void weir_flow_check_over_locked(weir_pipeline *pipeline);
 
 /* The end of an epoch, as an item: known by its release function. */
-void weir_epoch_end_release(void *data);
+void weir_epoch_end_release(void *data, void *self);
 
 static inline weir_item epoch_end(void)
 {
@@ -540,6 +583,9 @@ void weir_report_append_locked(weir_pipeline *pipeline, weir_report *report);
 
 enum { MAX_REPORTS = 1024 /* failures that may wait to be told before slots wait */ };
 
+/* Has the statistics thread look at stop_wanted. Async-signal-safe. */
+void weir_service_wake_from_signal(weir_pipeline *pipeline);
+
 /* ---- place.c: where the consumer is, with the lock held ------------------------------------------------------ */
 
 void weir_place_init(weir_place *place);
@@ -563,11 +609,33 @@ extern _Thread_local const weir_pipeline *weir_pipeline_of_thread;
 /* By its name in the statistics or in its options. NULL = there is none. */
 weir_node *weir_pipeline_find(const weir_pipeline *pipeline, const char *stage);
 
+/* ---- types.c: types of items ------------------------------------------------------------------------------------ */
+
+typedef enum weir_type_match {
+    WEIR_TYPES_FIT,
+    WEIR_TYPES_MAY_FIT, /* some do, or some are known only when the item comes */
+    WEIR_TYPES_DIFFER,
+} weir_type_match;
+
+/* Is `type` (may be NULL) one of them? */
+bool weir_types_hold(const char *types, const char *type);
+
+/* Do they name exactly one? NULL does not. */
+bool weir_types_is_one(const char *types);
+
+weir_type_match weir_types_match(const char *takes, const char *makes);
+
+/* All of both, to be freed. NULL = out of memory. */
+char *weir_types_unite(const char *one, const char *other);
+
 /* ---- item.c ------------------------------------------------------------------------------------------------- */
 
 /* `out` was made of `in`: gives it the same seq and, unless it brought one of its own, the same label.
    False = out of memory; `out` then has no label. */
 bool weir_label_inherit(weir_item *out, const weir_item *in);
+
+/* Gives the item a copy of the text as its label. False = out of memory; the item is as it was. */
+bool weir_label_set(weir_item *item, const char *text);
 
 /* One more, or one less, who holds the label. NULL is fine. */
 struct weir_label *weir_label_hold(struct weir_label *label);

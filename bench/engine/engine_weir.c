@@ -247,12 +247,13 @@ static weir_pipeline *build(const weir_run *run)
         add_route(builder, run);
     else
         add_stages(builder, run);
-    weir_builder_sink(builder, job->queue_items);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = job->queue_items });
     weir_builder_build(builder,
                        &(weir_pipeline_options){
                            .threads = job->threads,
                            .stats_interval_ns = WEIR_SECOND,
-                           .observer = &observer,
+                           .observers = &observer,
+                           .num_observers = 1,
                            .no_statistics = job->no_statistics,
                        },
                        &pipeline, &error);

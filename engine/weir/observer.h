@@ -25,6 +25,7 @@ typedef struct weir_stage_info {
     uint32_t queue_items;     /* capacity of the queue behind it */
     uint64_t queue_bytes;     /* 0 = unlimited */
     const char *output_order; /* "completion" or "input" */
+    uint64_t reserved[8];
 } weir_stage_info;
 
 typedef struct weir_run_info {
@@ -129,12 +130,11 @@ typedef struct weir_observer {
     void (*failure)(void *self, const weir_failure *failure);
     void (*event)(void *self, const weir_event *event);
     void (*run_end)(void *self, const weir_run_end *end);
-    const struct weir_observer *next; /* told the same after this one; NULL = none */
+    const void *reserved[8]; /* NULL */
 } weir_observer;
 
-/* Writes each lap to the log (level info): a line for each stage and queue. Static; `next` is NULL. For a chain, copy
-   the struct and set `next`. */
-WEIR_API const weir_observer *weir_console_observer(void);
+/* Writes each lap to the log (level info): a line for each stage and queue. */
+WEIR_API weir_observer weir_console_observer(void);
 
 #ifdef __cplusplus
 }

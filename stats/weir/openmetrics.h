@@ -3,7 +3,8 @@
  * in a file that is written anew with each lap, as node_exporter's textfile collector wants it:
  *
  *     weir_openmetrics_open("/var/lib/node_exporter/textfile/weir.prom", NULL, &file, &error);
- *     weir_builder_build(b, &(weir_pipeline_options){ .observer = weir_openmetrics_observer(file) }, &p, &error);
+ *     weir_observer observer = weir_openmetrics_observer(file);
+ *     weir_builder_build(b, &(weir_pipeline_options){ .observers = &observer, .num_observers = 1 }, &p, &error);
  *     …
  *     weir_pipeline_free(p);
  *     weir_openmetrics_close(file, &error);
@@ -16,11 +17,13 @@
 #ifndef WEIR_OPENMETRICS_H
 #define WEIR_OPENMETRICS_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #include <weir/export.h>
 #include <weir/observer.h>
+#include <weir/options.h>
 #include <weir/query.h>
 #include <weir/status.h>
 
@@ -54,21 +57,28 @@ typedef struct weir_openmetrics_options {
     const char *command; /* of weir_run_info (NULL = this process's command line, where the system tells it) */
 } weir_openmetrics_options;
 
+/* For the inline function below; see <weir/options.h>. */
+WEIR_API int weir_openmetrics_open_sized(const char *path, const weir_openmetrics_options *options,
+                                         size_t options_size, weir_openmetrics_file **file, weir_error *error);
+
 /*
  * Makes the file at once, with nothing but "# EOF" in it. Its folder must exist. On failure *file is NULL, and *error
  * (may be NULL) says in one line that names the path what is in the way. options may be NULL.
  */
-WEIR_API int weir_openmetrics_open(const char *path, const weir_openmetrics_options *options,
-                                   weir_openmetrics_file **file, weir_error *error);
+static inline int weir_openmetrics_open(const char *path, const weir_openmetrics_options *options,
+                                        weir_openmetrics_file **file, weir_error *error)
+{
+    return weir_openmetrics_open_sized(path, options, sizeof *options, file, error);
+}
 
 /*
- * The observer to give to a pipeline; the file's own, valid until weir_openmetrics_close(). `next` may be set before
- * the pipeline is built. One pipeline at a time; with each one that starts, the sums begin anew.
+ * The observer to give to a pipeline; valid until weir_openmetrics_close(). All-zero for NULL.
+ * One pipeline at a time; with each one that starts, the sums begin anew.
  *
  * After each lap the file is replaced as a whole: readers see the old one or the new one. A file that cannot be written
  * is logged, once until it works again; the run goes on.
  */
-WEIR_API weir_observer *weir_openmetrics_observer(weir_openmetrics_file *file);
+WEIR_API weir_observer weir_openmetrics_observer(weir_openmetrics_file *file);
 
 /*
  * Frees it; the file stays, with the run's last figures. Call it when the pipeline has been freed. WEIR_OK, or

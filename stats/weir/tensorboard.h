@@ -3,7 +3,8 @@
  * TensorBoard looks on:
  *
  *     weir_tensorboard_open("logs/loader", NULL, &log, &error);
- *     weir_builder_build(b, &(weir_pipeline_options){ .observer = weir_tensorboard_observer(log) }, &p, &error);
+ *     weir_observer observer = weir_tensorboard_observer(log);
+ *     weir_builder_build(b, &(weir_pipeline_options){ .observers = &observer, .num_observers = 1 }, &p, &error);
  *     …
  *     weir_pipeline_free(p);
  *     weir_tensorboard_close(log, &error);
@@ -17,10 +18,12 @@
 #ifndef WEIR_TENSORBOARD_H
 #define WEIR_TENSORBOARD_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include <weir/export.h>
 #include <weir/observer.h>
+#include <weir/options.h>
 #include <weir/query.h>
 #include <weir/status.h>
 
@@ -48,21 +51,28 @@ typedef struct weir_tensorboard_options {
     const char *command; /* in the run's text (NULL = this process's command line, where the system tells it) */
 } weir_tensorboard_options;
 
+/* For the inline function below; see <weir/options.h>. */
+WEIR_API int weir_tensorboard_open_sized(const char *log_dir, const weir_tensorboard_options *options,
+                                         size_t options_size, weir_tensorboard_log **log, weir_error *error);
+
 /*
  * Makes the folder, with those above it, and an event file in it, with a name of its own. On failure *log is NULL, and
  * *error (may be NULL) says in one line that names the path what is in the way. options may be NULL.
  */
-WEIR_API int weir_tensorboard_open(const char *log_dir, const weir_tensorboard_options *options,
-                                   weir_tensorboard_log **log, weir_error *error);
+static inline int weir_tensorboard_open(const char *log_dir, const weir_tensorboard_options *options,
+                                        weir_tensorboard_log **log, weir_error *error)
+{
+    return weir_tensorboard_open_sized(log_dir, options, sizeof *options, log, error);
+}
 
 /*
- * The observer to give to a pipeline; the log's own, valid until weir_tensorboard_close(). `next` may be set before the
- * pipeline is built. One pipeline at a time; their laps are counted on in the same file.
+ * The observer to give to a pipeline; valid until weir_tensorboard_close(). All-zero for NULL.
+ * One pipeline at a time; their laps are counted on in the same file.
  *
  * A lap is written as a whole when it has ended. One that cannot be written is given up; that is logged, once until it
  * works again, and the run goes on.
  */
-WEIR_API weir_observer *weir_tensorboard_observer(weir_tensorboard_log *log);
+WEIR_API weir_observer weir_tensorboard_observer(weir_tensorboard_log *log);
 
 /*
  * Writes what is left, closes and frees. Call it when the pipeline has been freed. WEIR_OK, or WEIR_EIO, WEIR_ENOMEM,

@@ -6,23 +6,15 @@
 
 #include "record_run.h"
 
-/* Returns the new end of the chain. */
-static weir_observer *chain(weir_observer *last, weir_observer *next)
+static void collect(const record_settings *settings, record_observers *own)
 {
-    last->next = next;
-    return next;
-}
-
-static void chain_all(const record_settings *settings, record_observers *observers)
-{
-    weir_observer *last = weir_sqlite_observer(observers->database);
-    observers->first = last;
-    if (observers->openmetrics)
-        last = chain(last, weir_openmetrics_observer(observers->openmetrics));
-    if (observers->tensorboard)
-        last = chain(last, weir_tensorboard_observer(observers->tensorboard));
+    own->observers[own->num_observers++] = weir_sqlite_observer(own->database);
+    if (own->openmetrics)
+        own->observers[own->num_observers++] = weir_openmetrics_observer(own->openmetrics);
+    if (own->tensorboard)
+        own->observers[own->num_observers++] = weir_tensorboard_observer(own->tensorboard);
     if (settings->verbose)
-        last->next = weir_console_observer();
+        own->observers[own->num_observers++] = weir_console_observer();
 }
 
 /* The database comes last: the others leave nothing behind if it is refused. */
@@ -43,7 +35,7 @@ int record_observers_open(const record_settings *settings, record_observers *obs
                                 .all = settings->all_items };
     if (weir_sqlite_item_hook(observers->database, &items, &observers->items, &error) != WEIR_OK)
         return record_refuse(settings, "--db-path: %s", error.message);
-    chain_all(settings, observers);
+    collect(settings, observers);
     return RECORD_DONE;
 }
 

@@ -12,8 +12,9 @@ typedef struct record_observers {
     weir_sqlite_writer *database;
     weir_openmetrics_file *openmetrics;
     weir_tensorboard_log *tensorboard;
-    const weir_observer *first; /* of the chain */
-    weir_task_hook items;       /* records the cost of files in the database */
+    weir_observer observers[4]; /* the console's is the fourth */
+    size_t num_observers;
+    weir_task_hook items; /* records the cost of files in the database */
 } record_observers;
 
 /* RECORD_DONE; or RECORD_REFUSED after a line on stderr. To be closed in any case. */

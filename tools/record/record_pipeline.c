@@ -47,7 +47,6 @@ static weir_video_config describe_video(const record_settings *settings)
         video.height = video.height ? video.height : DEFAULT_SIDE;
     }
     video.piece_frames = weir_sampling_is_rising(&video.sampling) ? settings->piece_frames : 0;
-    video.input = settings->tar ? WEIR_INPUT_BYTES : WEIR_INPUT_PATH;
     return video;
 }
 
@@ -65,7 +64,6 @@ static void pipe_decode(const record_settings *settings, weir_builder *builder, 
             .no_autorotate = video.no_autorotate,
             .max_pixels = video.max_pixels,
             .max_file_bytes = video.max_bytes,
-            .input = video.input,
             .io_timeout_ns = video.io_timeout_ns,
         };
         weir_builder_pipe(builder, &weir_image_decode, &image, options);
@@ -75,7 +73,6 @@ static void pipe_decode(const record_settings *settings, weir_builder *builder, 
             .channels = settings->channels,
             .planar = settings->planar,
             .max_bytes = video.max_bytes,
-            .input = video.input,
             .io_timeout_ns = video.io_timeout_ns,
         };
         weir_builder_pipe(builder, &weir_audio_decode, &audio, options);
@@ -127,13 +124,14 @@ int record_pipeline_build(const record_settings *settings, const record_inputs *
     weir_pipeline_options options = {
         .threads = settings->threads,
         .stats_interval_ns = settings->log_interval_ns,
-        .observer = observers->first,
+        .observers = observers->observers,
+        .num_observers = observers->num_observers,
         .max_failures = settings->max_failures,
     };
     weir_builder *builder = weir_builder_new();
     add_sources(settings, inputs, builder);
     pipe_decode(settings, builder, &decode);
-    weir_builder_sink(builder, settings->sink_queue_items);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = settings->sink_queue_items });
 
     weir_error error = { 0 };
     if (weir_builder_build(builder, &options, pipeline, &error) != WEIR_OK)

@@ -74,9 +74,9 @@ static void record_total(weir_pipeline *pipeline)
     progress.is_total_recorded = true;
 }
 
-int64_t record_progress_interval_ns(void)
+int record_progress_interval_ms(void)
 {
-    return terminal_has_status() ? redraw_interval_ns : WEIR_FOREVER;
+    return terminal_has_status() ? (int)(redraw_interval_ns / WEIR_MILLISECOND) : -1;
 }
 
 void record_progress_update(weir_pipeline *pipeline)

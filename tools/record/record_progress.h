@@ -12,8 +12,8 @@
  */
 void record_progress_start(const record_inputs *inputs, uint32_t epochs);
 
-/* How long to wait for a result before the line has to be drawn again; may be WEIR_FOREVER. */
-int64_t record_progress_interval_ns(void);
+/* How long to wait for a result before the line has to be drawn again; -1 = as long as it takes. */
+int record_progress_interval_ms(void);
 
 /* Draws the line, but not more often than that, and records the number of files once it is known. */
 void record_progress_update(weir_pipeline *pipeline);
