@@ -7,6 +7,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <weir/weir.h>
 
@@ -18,9 +19,11 @@ typedef struct lap_printer {
 static void print_stage(void *self, const weir_stage_lap *lap)
 {
     lap_printer *printer = self;
-    printer->num_tasks += lap->num_tasks;
-    printf("%s: %" PRIu64 " tasks in %.1f s, %.1f slots busy on average\n", lap->name, lap->num_tasks,
-           (double)lap->elapsed_ns / (double)WEIR_SECOND, (double)lap->busy_ns / (double)lap->elapsed_ns);
+    if (strcmp(lap->kind, "stage") == 0)
+        printer->num_tasks += lap->metrics.num_tasks;
+    double elapsed_ns = (double)lap->lap->elapsed_ns;
+    printf("%s: %" PRIu64 " tasks in %.1f s, %.1f slots busy on average\n", lap->name, lap->metrics.num_tasks,
+           elapsed_ns / (double)WEIR_SECOND, (double)lap->metrics.busy_ns / elapsed_ns);
 }
 
 static void print_failure(void *self, const weir_failure *failure)

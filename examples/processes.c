@@ -1,7 +1,7 @@
 /*
  * processes: one dataset, several processes, as in distributed training. Each process decodes every N-th file and records
  * its own run, with its rank, in a database of its own; at the end the runs are put into one database, in which
- * `weir summary DB --run all` adds them up and `weir query DB --by rank` compares them.
+ * `weir summary DB --run all` adds them up and `weir query DB --by run` compares them.
  *
  *     processes DIR [NUM_PROCESSES [DB]]
  */

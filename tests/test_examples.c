@@ -125,7 +125,7 @@ static void processes_share_the_files_and_end_in_one_database(void **state)
     expect_success("PROCESSES", clips_path("clips"), "3", db_path,
                    TEXTS("rank 0: 1 files\n", "rank 1: 1 files\n", "rank 2: 0 files\n"));
     char command[8192];
-    snprintf(command, sizeof command, "'%s' query '%s' --run all --by rank --json", program_path("WEIR_TOOL"),
+    snprintf(command, sizeof command, "'%s' query '%s' --list runs --json", program_path("WEIR_TOOL"),
              db_path);
     char *argv[] = { (char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c", command, NULL };
     struct program program;
