@@ -145,21 +145,21 @@ static void print_path(const char *path)
     fputc('\'', stderr);
 }
 
-static void print_hint(const record_settings *settings, const char *subcommand, const char *what)
+static void print_hint(const record_settings *settings, const char *subcommand, const char *more, const char *what)
 {
     fprintf(stderr, "  %s %-8s ", settings->weir, subcommand);
     print_path(settings->db_path);
-    fprintf(stderr, "   # %s\n", what);
+    fprintf(stderr, "%-12s # %s\n", more, what);
 }
 
 static void print_hints(const record_settings *settings, uint64_t num_failures)
 {
     fflush(stdout);
     fputs("\nNext:\n", stderr);
-    print_hint(settings, "slowest", "the files that took longest, and what they spent the time on");
+    print_hint(settings, "slowest", "", "the files that took longest, and what they spent the time on");
     if (num_failures > 0)
-        print_hint(settings, "failures", "what failed, by reason and by folder");
-    print_hint(settings, "plot", "the run over time");
+        print_hint(settings, "failures", "", "what failed, by reason and by folder");
+    print_hint(settings, "plot", " -o run.png", "the run over time");
 }
 
 /* -- from begin to end */
