@@ -48,7 +48,7 @@ static void engine_runs_every_part_and_writes_a_row_for_each_configuration(void 
 static void engine_names_the_peers_that_are_not_built(void **state)
 {
     (void)state;
-    static const char *const names[] = { "glib_pool", "tbb_flow_limiter", "tbb_pipeline", "tbb_flow" };
+    static const char *const names[] = { "tbb_flow_limiter", "tbb_pipeline", "tbb_flow" };
     struct program program;
     char *json = bench_run_for_json(&program, "engine --peers --items 20 --runs 1 --threads 1 --queue 2");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

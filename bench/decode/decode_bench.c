@@ -14,32 +14,11 @@
 #include <libavutil/avutil.h>
 
 #include <weir/engine.h>
+#include <weir/video.h>
 
 #include "background_load.h"
 #include "bench.h"
-#include "file_classes.h"
-
-/* ---- what the parts share ----------------------------------------------------------------------------------- */
-
-void decode_report_scope(bench_report *report, const decode_scope *scope)
-{
-    if (scope->name)
-        bench_report_text(report, "class", scope->name);
-}
-
-void decode_show_progress(const char *part, uint32_t round, uint32_t num_rounds, size_t done, size_t all)
-{
-    if (!isatty(STDERR_FILENO))
-        return;
-    if (done == all)
-        fputs("\r\033[K", stderr);
-    else
-        fprintf(stderr, "\r\033[K%s: round %" PRIu32 " of %" PRIu32 ", run %zu of %zu", part, round + 1, num_rounds,
-                done + 1, all);
-    fflush(stderr);
-}
-
-/* ---- the parts ---------------------------------------------------------------------------------------------- */
+#include "contest.h"
 
 /* Where one concurrency has to do: the largest of the list that the CPUs can run at once. */
 static uint32_t main_concurrency(const decode_settings *settings)
@@ -53,67 +32,23 @@ static uint32_t main_concurrency(const decode_settings *settings)
     return best ? best : list->values[0];
 }
 
-/* What is done with the whole folder, and with the files of each class. */
-typedef int run_scope(bench_report *report, const decode_settings *settings, const decode_scope *scope);
-
-static int run_parts(bench_report *report, const decode_settings *settings, const decode_scope *scope)
+static int run_decode(bench_report *report, const decode_settings *settings)
 {
-    bench_list one = { .values = { main_concurrency(settings) }, .num_values = 1 };
-    int rc = decode_beside_bare(report, settings, scope, scope->name ? &one : &settings->concurrency);
+    int rc = decode_beside_bare(report, settings);
     if (rc == 0 && settings->price_list)
-        rc = decode_price_list(report, settings, scope, one.values[0]);
+        rc = decode_price_list(report, settings, main_concurrency(settings));
     if (rc == 0 && settings->peers)
-        rc = decode_beside_peers(report, settings, scope, one.values[0]);
+        rc = decode_beside_peers(report, settings, main_concurrency(settings));
     return rc;
 }
 
-static int run_all_peers(bench_report *report, const decode_settings *settings, const decode_scope *scope)
+static int run_peers(bench_report *report, const decode_settings *settings)
 {
     const bench_list *concurrency = &settings->concurrency;
     int rc = 0;
     for (size_t i = 0; i < concurrency->num_values && rc == 0; i++)
-        rc = decode_beside_peers(report, settings, scope, concurrency->values[i]);
+        rc = decode_beside_peers(report, settings, concurrency->values[i]);
     return rc;
-}
-
-static int run_classes(bench_report *report, const decode_settings *settings, const bench_files *files,
-                       run_scope *run)
-{
-    bench_groups groups = { 0 };
-    int rc = bench_classify(files, &groups);
-    for (size_t i = 0; i < groups.num_groups && rc == 0; i++) {
-        const bench_group *group = &groups.groups[i];
-        char name[64];
-        bench_class_name(&group->kind, name, sizeof name);
-        printf("\n== %s: %zu files%s\n\n", name, group->files.num_paths, *group->kind.codec ? "" : ", left out");
-        if (*group->kind.codec)
-            rc = run(report, settings, &(decode_scope){ .name = name, .files = &group->files });
-    }
-    bench_groups_free(&groups);
-    return rc;
-}
-
-static int run_scopes(bench_report *report, const decode_settings *settings, const bench_files *files,
-                      const char *fitted, run_scope *run)
-{
-    printf("%zu files below %s to %" PRIu32 "×%" PRIu32 " rgb24, %s; medians (smallest..largest) of %" PRIu32
-           " runs in turn%s\n\n",
-           files->num_paths, settings->dataset_dir, settings->width, settings->height, fitted, settings->runs,
-           settings->verify ? ", pixels compared" : "");
-    int rc = run(report, settings, &(decode_scope){ .files = files });
-    if (rc == 0 && settings->by_class)
-        rc = run_classes(report, settings, files, run);
-    return rc;
-}
-
-static int run_decode(bench_report *report, const decode_settings *settings, const bench_files *files)
-{
-    return run_scopes(report, settings, files, "padded", run_parts);
-}
-
-static int run_peers(bench_report *report, const decode_settings *settings, const bench_files *files)
-{
-    return run_scopes(report, settings, files, "stretched", run_all_peers);
 }
 
 /* ---- the command line --------------------------------------------------------------------------------------- */
@@ -133,7 +68,6 @@ static const option_row folder_rows[] = {
       .help = "width of the result in pixels (default 128)" },
     { ROW("height", height, option_count32), .argument = "N", .max = INT16_MAX,
       .help = "height of the result in pixels (default 128)" },
-    { ROW("by-class", by_class, option_flag), .help = "repeat everything for the files of each codec and size" },
     { ROW("python", python, option_file), .argument = "FILE",
       .help = "Python with the peers (default build/peers/bin/python, or python3)" },
     { ROW("script", script, option_file), .argument = "FILE",
@@ -182,47 +116,44 @@ static decode_settings defaults(void)
 }
 
 /* The exit status. */
-static int run_on_files(const decode_settings *settings,
-                        int (*run)(bench_report *report, const decode_settings *settings, const bench_files *files))
+static int run_on_files(decode_settings *settings, const char *fitted,
+                        int (*run)(bench_report *report, const decode_settings *settings))
 {
-    bench_files files = { 0 };
     if (settings->verify && settings->scaler != WEIR_SCALER_EXACT)
         return bench_refuse("--verify compares the pixels of --scaler exact only", "");
     if (!settings->dataset_dir)
         return bench_refuse("--dataset-dir DIR is missing", " (see --help)");
-    if (bench_files_find(&files, settings->dataset_dir, settings->glob) != 0)
+    if (bench_files_find(&settings->files, settings->dataset_dir, settings->glob) != 0)
         return 2;
+    printf("%zu files below %s to %" PRIu32 "×%" PRIu32 " rgb24, %s; medians (smallest..largest) of %" PRIu32
+           " runs in turn%s\n\n",
+           settings->files.num_paths, settings->dataset_dir, settings->width, settings->height, fitted,
+           settings->runs, settings->verify ? ", pixels compared" : "");
     bench_report *report = bench_report_new();
     bench_report_machine(report, "ffmpeg", av_version_info());
     bench_others start = bench_others_now();
-    int rc = run(report, settings, &files);
+    int rc = run(report, settings);
     if (rc == 0)
         bench_tell_others(NULL, &start); /* the report is past its machine */
     if (bench_report_end(report, settings->json_path) != 0)
         rc = -1;
-    bench_files_free(&files);
+    bench_files_free(&settings->files);
     return rc == 0 ? 0 : 1;
-}
-
-/* `more`: the options that only one of the two has; NULL = none. */
-static int parse_and_run(int argc, char **argv, decode_settings settings, const option_row *more, const char *usage,
-                         int (*run)(bench_report *report, const decode_settings *settings, const bench_files *files))
-{
-    const option_set sets[] = { { folder_rows, &settings }, { more, &settings } };
-    bench_parsed parsed = bench_parse(argc, argv, sets, 2, &settings.json_path, usage);
-    if (parsed != BENCH_RUN)
-        return parsed == BENCH_HELP_SHOWN ? 0 : 2;
-    return run_on_files(&settings, run);
 }
 
 int bench_decode(int argc, char **argv)
 {
-    return parse_and_run(argc, argv, defaults(), decode_rows, "decode --dataset-dir DIR [options]", run_decode);
+    decode_settings settings = defaults();
+    const option_set sets[] = { { folder_rows, &settings }, { decode_rows, &settings } };
+    bench_parsed parsed = bench_parse(argc, argv, sets, 2, &settings.json_path, "decode --dataset-dir DIR [options]");
+    return parsed == BENCH_RUN ? run_on_files(&settings, "padded", run_decode) : parsed == BENCH_HELP_SHOWN ? 0 : 2;
 }
 
 int bench_decode_peers(int argc, char **argv)
 {
     decode_settings settings = defaults();
     settings.concurrency = (bench_list){ .values = { 2 }, .num_values = 1 };
-    return parse_and_run(argc, argv, settings, NULL, "peers --dataset-dir DIR [options]", run_peers);
+    const option_set set = { folder_rows, &settings };
+    bench_parsed parsed = bench_parse(argc, argv, &set, 1, &settings.json_path, "peers --dataset-dir DIR [options]");
+    return parsed == BENCH_RUN ? run_on_files(&settings, "stretched", run_peers) : parsed == BENCH_HELP_SHOWN ? 0 : 2;
 }

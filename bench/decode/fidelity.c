@@ -180,7 +180,7 @@ static void see_damage(void *self, const weir_item *item)
 static int run_stage(comparison *own, void (*look)(void *self, const weir_item *item))
 {
     weir_video_config video = *own->video;
-    stage_result unused;
+    contest_result unused = { 0 };
     video.sampling =
         (weir_sampling){ .what = WEIR_SAMPLE_EVERY, .every = FIDELITY_EVERY, .count = own->max_pictures };
     return stage_job_run(&(stage_job){ .files = &own->files,
