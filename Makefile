@@ -69,7 +69,6 @@ bench: build
 	$(BUILD)/bench/weir-bench $(BENCH_ARGS)
 	@echo
 	@echo "Other benches:"
-	@echo "  $(BUILD)/bench/weir-bench decode --dataset-dir DIR --by-class   also for each codec and size"
 	@$(if $(PEERS),:,echo "  bench/peers/setup                                           installs Python's libraries, for --peers")
 	@echo "  $(BUILD)/bench/weir-bench engine                                the cost of passing an item on: six minutes"
 	@echo "  $(BUILD)/bench/weir-bench stop                                  how long it takes to stop"

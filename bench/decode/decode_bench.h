@@ -1,4 +1,4 @@
-/* What the parts of the decode bench share: each is a file with one function, called by decode.c. */
+/* What the parts of the decode bench share: each is a file with one function, called by decode_bench.c. */
 #ifndef BENCH_DECODE_H
 #define BENCH_DECODE_H
 
