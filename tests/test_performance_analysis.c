@@ -733,13 +733,15 @@ static char *read_until(int fd, const char *wanted)
     return text;
 }
 
-/* Reads on until a lap is told in which a task has ended. */
+/* Reads on until a lap is told in which a file has been decoded. A line of the log comes whole. */
 static void read_until_tasks_end(int tells)
 {
+    static const char decode[] = ":decode[10]: ";
     bool none = true;
     while (none) {
-        char *text = read_until(tells, " tasks (");
-        none = strstr(text, ": 0 tasks (") != NULL;
+        char *text = read_until(tells, decode);
+        const char *number = strstr(text, decode) + strlen(decode);
+        none = *number < '1' || *number > '9';
         free(text);
     }
 }
