@@ -7,27 +7,30 @@
 #include "option_help.h"
 
 const char tool_description[] =
-    "Looks into what runs have recorded in a database: one that has ended, one that is running right now, or one "
-    "that was killed. Databases are only read, but for merge, which adds to its first argument, and check "
-    "--migrate.\n\n"
-    "Figures are named as in the database. A task is one run of a stage's operation on one item; a stage's slots are "
-    "busy, wait for input, for a thread or for room behind them; a queue is named for the stage that fills it. A lap "
-    "is one interval of the statistics, --log-interval of the run.";
+    "Decodes datasets in a pipeline that records its own statistics (weir record), and shows what runs have "
+    "recorded: "
+    "runs that have ended, that are going on, or that were killed. Databases are only read, except by record, by "
+    "merge, which adds to its first argument, and by check --migrate.\n\n"
+    "Metrics have the names of the database's columns. A task is one run of a stage's operation on one item. A "
+    "stage's slots are busy, or they wait: for input, for a thread, or for room in the queue behind them. A queue "
+    "has "
+    "the name of the stage that fills it. A lap is one interval of the statistics, --log-interval of weir record.";
 
 const char tool_choosing[] =
-    "Conditions add up. Laps count whole: one that overlaps with a range of time or of steps, however little, "
-    "belongs to it. Failures, events and items have a time, and the phase and step of the lap around it.";
+    "Filters are combined: a record has to match all of them. Laps are not divided: one that overlaps a range of "
+    "time "
+    "or of steps belongs to it. Failures, events and items have a time, and the phase and step of the lap around it.";
 
 const char tool_files[] =
-    "A database is a file of SQLite, with what was written last in two files beside it (-wal, -shm) while a run "
-    "writes, or after one was killed: copy all three, or none is complete. Tables: task_stats, queue_stats, "
-    "event_stats, task_failures, item_stats, run, stage.";
+    "A database is an SQLite file. While a run writes to it, or after one was killed, the latest records are in two "
+    "files beside it (-wal, -shm): copy all three. Tables: task_stats, queue_stats, event_stats, task_failures, "
+    "item_stats, run, stage.";
 
 const tool_exit_status tool_exit_statuses[] = {
     { TOOL_DONE, "done" },
-    { TOOL_FAILED, "reading or writing failed, or a check found faults" },
+    { TOOL_FAILED, "the run, reading or writing failed, or a check found faults" },
     { TOOL_REFUSED, "wrong option, argument or database, and nothing was done" },
-    { TOOL_NOTHING, "nothing was recorded that fulfils the conditions" },
+    { TOOL_NOTHING, "no records match the filters" },
     { 0, NULL },
 };
 
@@ -69,6 +72,6 @@ void tool_print_help(const tool_command *command)
     puts("Subcommands:");
     for (size_t i = 0; tool_commands[i]; i++)
         printf("  %-12s%s\n", tool_commands[i]->name, tool_commands[i]->summary);
-    puts("\nweir SUBCOMMAND --help tells more; weir --version, the version.\n");
+    puts("\nweir SUBCOMMAND --help describes each; weir --version prints the version.\n");
     print_exit_statuses();
 }

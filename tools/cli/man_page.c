@@ -120,7 +120,7 @@ static void put_command(const tool_command *command)
 void tool_print_manual(void)
 {
     printf(".TH WEIR 1 \"\" \"weir %s\"\n", weir_version());
-    puts(".SH NAME\nweir \\- look into what data loading pipelines have recorded\n"
+    puts(".SH NAME\nweir \\- decode datasets, record the statistics, and show them\n"
          ".SH SYNOPSIS\n.B weir\n.I subcommand arguments\n.RI [ options ]\n"
          ".SH DESCRIPTION");
     put_paragraphs(tool_description);
@@ -140,5 +140,5 @@ void tool_print_manual(void)
     }
     puts(".SH FILES");
     put_paragraphs(tool_files);
-    puts(".SH SEE ALSO\n.BR sqlite3 (1),\n.BR gnuplot (1),\n.BR promtool (1)");
+    puts(".SH SEE ALSO\n.BR sqlite3 (1),\n.BR gnuplot (1),\n.BR promtool (1),\n.BR weir\\-bench (1)");
 }

@@ -326,7 +326,7 @@ const tool_command tool_frames = {
     .name = "frames",
     .words = "FILE",
     .min_words = 1,
-    .summary = "decode one video: as an array, as pictures, as raw video, or as a description",
+    .summary = "decode one video: to an array, pictures or raw video, or describe it",
     .help =
         "Decodes one file or URL, as a pipeline with the same options would. The output OUT.npy is a file that "
         "numpy.load() reads: uint8, of the shape [frames, height, width, channels], or [frames, channels, height, "
