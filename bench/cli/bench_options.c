@@ -69,7 +69,8 @@ bench_parsed bench_parse(int argc, char **argv, const option_set *sets, size_t n
     enum { MAX_SETS = 3 };
     common_settings common = { 0 };
     option_set all[MAX_SETS];
-    memcpy(all, sets, num_sets * sizeof *sets);
+    for (size_t i = 0; i < num_sets; i++)
+        all[i] = sets[i];
     all[num_sets++] = (option_set){ common_rows, &common };
     char problem[OPTION_PROBLEM_BYTES];
     int num_words = options_parse(all, num_sets, argc, argv, problem);
