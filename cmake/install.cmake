@@ -10,7 +10,7 @@ foreach(name IN LISTS libraries)
   install(TARGETS weir_${name} EXPORT weirTargets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  install(DIRECTORY ${folder}/weir/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weir FILES_MATCHING PATTERN "*.h")
+  install(DIRECTORY ${folder}/weir/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weir FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 endforeach()
 install(TARGETS weir EXPORT weirTargets)
 install(FILES ${PROJECT_BINARY_DIR}/include/weir/weir.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weir)

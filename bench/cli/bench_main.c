@@ -19,6 +19,7 @@ static const bench_command commands[] = {
     { "peers", bench_decode_peers, "the same compared with SPDL, PyAV, decord, OpenCV and torchcodec" },
 #endif
     { "engine", bench_engine, "cost of passing an item on, compared with other libraries" },
+    { "size", bench_size, "memory and descriptors of a pipeline, a stage and a slot before there is any item" },
     { "stop", bench_stop, "time to stop 64 slots" },
     { NULL, NULL, NULL },
 };
