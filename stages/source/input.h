@@ -44,7 +44,8 @@ typedef struct weir_input {
     AVIOContext *avio;
     bool is_url;         /* avio is FFmpeg's */
     bool is_open;        /* the container's header has been read */
-    unsigned num_opened; /* files that the container has opened beside itself, by this: */
+    unsigned num_failed; /* files that the container wanted to open beside itself, and could not */
+    unsigned num_opened; /* with these; by this: */
     int (*open_by_ffmpeg)(AVFormatContext *, AVIOContext **, const char *, int, AVDictionary **);
 } weir_input;
 
@@ -72,6 +73,9 @@ int weir_input_load(weir_input *input, const char *path, uint64_t max_bytes, AVI
 
 /* Is this FFmpeg's word for the end of a file whose size a server of HTTP/1.0 has not told? */
 bool weir_input_is_end(const weir_input *input, int averror);
+
+/* WEIR_OK; or WEIR_ELIMIT with *error filled if the container wanted to open too many other files, whatever it made of that. */
+int weir_input_verdict(const weir_input *input, weir_error *error);
 
 void weir_input_close(weir_input *input);
 
