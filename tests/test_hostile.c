@@ -333,6 +333,9 @@ static void frames_can_be_chosen_from_a_pipe(void **state)
     assert_same_piped("all.y4m", path, &config);
     config.sampling = (weir_sampling){ .what = WEIR_SAMPLE_UNIFORM, .count = 4 };
     assert_same_piped("some.y4m", path, &config);
+    config.allow |= WEIR_ALLOW_REFERENCES;
+    assert_same_piped("free.y4m", path, &config);
+    config.allow = WEIR_ALLOW_PIPES;
 
     weir_error error;
     config.max_pipe_bytes = 1 << 20;

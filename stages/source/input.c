@@ -143,6 +143,8 @@ static int open_path(weir_input *input, const char *path, AVIOInterruptCB interr
     char protocol[32];
     weir_error failure = { 0 };
     bool allows_pipes = input->allow & WEIR_ALLOW_PIPES;
+    if (input->file.is_open)
+        return WEIR_OK;
     int rc = weir_local_file_open(&input->file, &input->host, path, -1, allows_pipes, interrupt, &failure);
     get_protocol(path, protocol, sizeof protocol);
     if (!input->file.is_open && protocol[0]) { /* a colon is a letter of names, too */
@@ -168,10 +170,13 @@ static int open_local(weir_input *input, const char *path, AVIOInterruptCB inter
         return WEIR_OK;
     }
     int rc = open_path(input, path, interrupt, error);
-    if (rc != WEIR_OK || !input->file.is_pipe || !input->is_read_again)
+    if (rc != WEIR_OK || !input->file.is_pipe)
         return rc;
-    rc = weir_local_file_keep(&input->file, input->max_pipe_bytes, error);
-    if (rc == WEIR_OK)
+    if (!input->is_read_again && !weir_local_file_wants_seeking(&input->file))
+        return rc;
+    uint64_t max_bytes = input->max_pipe_bytes ? input->max_pipe_bytes : WEIR_INPUT_PIPE_BYTES;
+    rc = weir_local_file_keep(&input->file, max_bytes, error);
+    if (rc == WEIR_OK && input->is_read_again)
         input->kept = input->file;
     return rc;
 }
@@ -448,9 +453,9 @@ static int open_freely(weir_input *input, const char *path, AVFormatContext **fo
     int rc = open_path(input, path, (*format)->interrupt_callback, &failure);
     bool is_pipe = rc == WEIR_OK && input->file.is_pipe;
     bool is_local = rc != WEIR_SKIP;
-    weir_local_file_close(&input->file);
-    if (is_pipe)
+    if (is_pipe) /* and stays open: who writes to it would notice the end */
         return WEIR_SKIP;
+    weir_local_file_close(&input->file);
     if (rc < 0 && rc != WEIR_ENOTFOUND) /* a pattern is no name */
         return weir_error_set(error, rc, failure.library_code, "%s", failure.message);
     rc = set_url(input, path, is_local, error);

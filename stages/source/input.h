@@ -24,13 +24,16 @@
 /* The default of io_timeout_ns. */
 #define WEIR_INPUT_TIMEOUT_NS (30 * WEIR_SECOND)
 
+/* The default of max_pipe_bytes. */
+#define WEIR_INPUT_PIPE_BYTES (UINT64_C(4) << 30)
+
 typedef struct weir_input {
     /* of the next file to open, and not to be changed while it is */
     const weir_bytes *bytes; /* NULL = the path is opened */
     int64_t timeout_ns;      /* without any data from a URL; ≤ 0 = wait for ever */
     unsigned allow;          /* WEIR_ALLOW_… */
     bool is_read_again;      /* it may be opened a second time: what comes out of a pipe is kept */
-    uint64_t max_pipe_bytes; /* so much of it */
+    uint64_t max_pipe_bytes; /* so much of it (0 = WEIR_INPUT_PIPE_BYTES) */
     weir_local_host host;    /* with its io_thread set */
 
     /* kept from file to file */

@@ -291,6 +291,7 @@ static weir_video_config describe_video(const weir_sampling *sampling)
         .min_share = settings.min_share,
         .max_frames = (uint64_t)settings.max_frames,
         .max_pixels = (uint64_t)settings.max_pixels,
+        .allow = WEIR_ALLOW_PIPES, /* who types /dev/stdin means it */
     };
 }
 
@@ -409,7 +410,8 @@ const tool_command tool_frames = {
     .min_words = 1,
     .summary = "the frames of a video, as the decode stage gives them",
     .help =
-        "Decodes one file, or URL, as a pipeline with the same options would, and writes the frames to a file that "
+        "Decodes one file, URL or pipe (/dev/stdin), as a pipeline with the same options would, and writes the "
+        "frames to a file that "
         "numpy.load() reads: uint8, of the shape [frames, height, width, channels], or [frames, channels, height, "
         "width] with --layout nchw; yuv420p, whose planes differ in size, as [frames, bytes].\n\n"
         "With --info, or without -o, it prints what the file is, each frame's timestamp and time, what was damaged "
