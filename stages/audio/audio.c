@@ -60,7 +60,10 @@ static int audio_worker_init(void *self, const void *config, weir_task *task)
         .media = AVMEDIA_TYPE_AUDIO,
         .stream_number = audio->stream,
         .memory = { .max_bytes = audio->max_decoder_bytes, .max_all_bytes = audio->max_all_decoder_bytes },
-        .input = { .timeout_ns = audio->io_timeout_ns, .allow = audio->allow, .host.io_thread = audio->io_thread },
+        .input = { .timeout_ns = audio->io_timeout_ns,
+                   .allow = audio->allow,
+                   .max_pipe_bytes = UINT64_C(4) << 30,
+                   .host.io_thread = audio->io_thread },
     };
     if (weir_decoder_init(&worker->decoder) != WEIR_OK) {
         weir_decoder_free(&worker->decoder);

@@ -113,7 +113,7 @@ typedef struct weir_video_config {
 
     /* Where the bytes come from. */
     uint32_t allow;          /* WEIR_ALLOW_… of bytes.h: what is refused otherwise (default: nothing) */
-    uint64_t max_pipe_bytes; /* that are kept of a pipe, where frames are chosen (0 = 4 GiB) */
+    uint64_t max_pipe_bytes; /* that are kept of a pipe, of MP4 or where frames are chosen (0 = 4 GiB) */
     int32_t io_thread; /* local files are read on a thread beside the slot's own: 0 = where they lie on a network file
                                 system or on one that is a program (FUSE), positive = all, negative = none. Stop and
                                 deadlines leave it behind when the kernel does not end a read, up to 64 times */
