@@ -262,7 +262,7 @@ static void unescape(char *text)
     char *to = text;
     for (; *text; text++) {
         bool is_octal = text[0] == '\\' && text[1] >= '0' && text[1] <= '3' && text[2] && text[3];
-        *to++ = is_octal ? (char)((text[1] - '0') << 6 | (text[2] - '0') << 3 | (text[3] - '0')) : *text;
+        *to++ = (char)(is_octal ? (text[1] - '0') << 6 | (text[2] - '0') << 3 | (text[3] - '0') : *text);
         text += is_octal ? 3 : 0;
     }
     *to = '\0';
