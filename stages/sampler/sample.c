@@ -1,0 +1,27 @@
+#include <weir/sample.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+weir_sample *weir_sample_new(void)
+{
+    weir_sample *sample = malloc(sizeof *sample);
+    if (sample)
+        *sample = (weir_sample){ .class_id = -1, .size_bytes = -1 };
+    return sample;
+}
+
+size_t weir_sample_memory(const weir_sample *sample)
+{
+    return sample ? sizeof *sample + (sample->path ? strlen(sample->path) + 1 : 0) + sample->packets_bytes : 0;
+}
+
+void weir_sample_free(void *data)
+{
+    weir_sample *sample = data;
+    if (!sample)
+        return;
+    free(sample->path);
+    free(sample->packets);
+    free(sample);
+}

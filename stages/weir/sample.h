@@ -1,0 +1,47 @@
+/* A dataset's item on its way to a decode stage: a path, and what the dataset knows about it. */
+#ifndef WEIR_SAMPLE_H
+#define WEIR_SAMPLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/export.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * The data of weir_sampler_source's items. One owner at a time; freed with all it holds by weir_sample_free(). A decode
+ * stage with .input = WEIR_INPUT_SAMPLE opens the path and hands the sample on in its result (weir_frames.sample), so that
+ * a batch has its ids and labels.
+ */
+typedef struct weir_sample {
+    char *path;       /* allocated */
+    uint64_t number;  /* in the dataset */
+    uint64_t epoch;   /* in which it was drawn */
+    int64_t class_id; /* -1 = unknown */
+
+    /* What the file was when it was indexed: a decode stage fails with WEIR_EDATA if it is not the same any more. */
+    int64_t size_bytes; /* -1 = unknown */
+    int64_t mtime_ns;   /* since 1970 */
+
+    uint8_t *packets; /* the file's packet table, as weir_probe makes it: frames are then chosen without reading the whole
+                         file first. Allocated; NULL = unknown */
+    size_t packets_bytes;
+} weir_sample;
+
+/* All-0 but for class_id and size_bytes, which are unknown. NULL = out of memory. Any thread. */
+WEIR_API weir_sample *weir_sample_new(void);
+
+/* All the memory it takes. NULL is 0. Any thread. */
+WEIR_API size_t weir_sample_memory(const weir_sample *sample);
+
+/* NULL is fine. Any thread. */
+WEIR_API void weir_sample_free(void *sample);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
