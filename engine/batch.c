@@ -8,15 +8,20 @@ typedef struct aggregate_worker {
     size_t size_bytes; /* of its items */
 } aggregate_worker;
 
-void weir_batch_free(void *data)
+void weir_batch_free(weir_batch *batch)
 {
-    weir_batch *batch = data;
     if (!batch)
         return;
     for (size_t i = 0; i < batch->num_items; i++)
         weir_item_release(&batch->items[i]);
     free(batch->items);
     free(batch);
+}
+
+void weir_batch_release(void *data, void *self)
+{
+    (void)self;
+    weir_batch_free(data);
 }
 
 static weir_batch *batch_new(size_t num_items)
@@ -36,7 +41,8 @@ static void hand_on(aggregate_worker *worker, weir_item *out)
     weir_batch *batch = worker->batch;
     out->data = batch;
     out->size_bytes = worker->size_bytes;
-    out->release = weir_batch_free;
+    out->release = weir_batch_release;
+    out->type = WEIR_TYPE_BATCH;
     out->label = batch->items[batch->num_items - 1].label;
     *worker = (aggregate_worker){ 0 };
 }

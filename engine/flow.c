@@ -8,9 +8,10 @@
  */
 #include "queue.h"
 
-void weir_epoch_end_release(void *data)
+void weir_epoch_end_release(void *data, void *self)
 {
     (void)data;
+    (void)self;
 }
 
 /* ---- putting ------------------------------------------------------------------------------------------------ */

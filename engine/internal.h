@@ -178,6 +178,7 @@ struct weir_task {
     bool worker_live;   /* worker_init succeeded */
     uint64_t kept_seq;  /* of the last input its worker has kept: what a flush makes has it, too */
     uint32_t hooks_begun;
+    uint32_t num_pieces; /* that the task has made so far (WEIR_MORE) */
     weir_error error;    /* why the task fails; status 0 = nobody said so far */
     weir_report *report; /* of the task's failure; NULL = none */
 
@@ -448,7 +449,7 @@ int weir_flow_deliver_locked(weir_pipeline *pipeline, weir_item *item, int64_t w
 void weir_flow_check_over_locked(weir_pipeline *pipeline);
 
 /* The end of an epoch, as an item: known by its release function. */
-void weir_epoch_end_release(void *data);
+void weir_epoch_end_release(void *data, void *self);
 
 static inline weir_item epoch_end(void)
 {
@@ -568,6 +569,9 @@ weir_node *weir_pipeline_find(const weir_pipeline *pipeline, const char *stage);
 /* `out` was made of `in`: gives it the same seq and, unless it brought one of its own, the same label.
    False = out of memory; `out` then has no label. */
 bool weir_label_inherit(weir_item *out, const weir_item *in);
+
+/* Gives the item a copy of the text as its label. False = out of memory; the item is as it was. */
+bool weir_label_set(weir_item *item, const char *text);
 
 /* One more, or one less, who holds the label. NULL is fine. */
 struct weir_label *weir_label_hold(struct weir_label *label);

@@ -77,7 +77,7 @@ static int begin_task(weir_slot *slot)
 {
     slot->begun = true;
     slot->error.status = 0;
-    slot->hooks_begun = 0;
+    slot->hooks_begun = slot->num_pieces = 0;
     if (slot->flushing)
         slot->in.seq = slot->kept_seq;
     int status = slot->flushing || slot->node->num_ins == 0 ? WEIR_OK : begin_hooks(slot);
@@ -181,6 +181,15 @@ static int run_to_result(weir_slot *slot)
     return status;
 }
 
+/* A source's task has none, but its number is that of the next item until there is one. */
+static void forget_input(weir_slot *slot)
+{
+    weir_item origin = slot->in;
+    weir_item_release(&slot->in);
+    if (slot->node->num_ins == 0)
+        slot->in = (weir_item){ .seq = origin.seq, .epoch = origin.epoch, .source = origin.source, .label = "" };
+}
+
 static void run_task_step(weir_slot *slot)
 {
     int status = run_to_result(slot);
@@ -188,12 +197,13 @@ static void run_task_step(weir_slot *slot)
         status = end_hooks(slot, status);
     if (status < 0)
         tell_failure(slot, status);
+    slot->num_pieces += status == WEIR_MORE;
     if (status == WEIR_KEPT)
         slot->kept_seq = slot->in.seq;
     if (status != WEIR_OK && status != WEIR_MORE && status != WEIR_PENDING)
         weir_item_release(&slot->out);
-    if (status != WEIR_MORE && status != WEIR_PENDING && slot->node->num_ins)
-        weir_item_release(&slot->in);
+    if (status != WEIR_MORE && status != WEIR_PENDING)
+        forget_input(slot);
     slot->status = status;
 }
 

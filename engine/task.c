@@ -19,6 +19,26 @@ uint64_t weir_task_seq(const weir_task *task)
     return task->in.seq;
 }
 
+uint64_t weir_task_epoch(const weir_task *task)
+{
+    return task->in.epoch;
+}
+
+uint32_t weir_task_source(const weir_task *task)
+{
+    return task->in.source;
+}
+
+uint32_t weir_task_num_pieces(const weir_task *task)
+{
+    return task->num_pieces;
+}
+
+int weir_task_set_label(weir_task *task, const char *text)
+{
+    return weir_label_set(&task->in, text) ? WEIR_OK : WEIR_ENOMEM;
+}
+
 const char *weir_task_stage(const weir_task *task)
 {
     return task->node->name;

@@ -319,7 +319,7 @@ static int build(const struct settings *settings, const weir_directory_config *f
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &weir_directory_source, folder, &source);
     weir_builder_pipe(builder, &weir_video_decode, &video, &decode);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
 
     weir_error error = { 0 };
     if (weir_builder_build(builder, &options, pipeline, &error) != WEIR_OK)

@@ -24,7 +24,8 @@ static int source_run(void *self, weir_item *in, weir_item *out, weir_task *task
     config->files[worker->next++] = NULL;
     *out = (weir_item){
         .data = bytes,
-        .release = weir_bytes_free,
+        .release = weir_bytes_release,
+        .type = WEIR_TYPE_BYTES,
         .size_bytes = weir_bytes_memory(bytes),
         .label = bytes && bytes->name ? bytes->name : "nameless",
     };

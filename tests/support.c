@@ -222,8 +222,9 @@ void ledger_init(test_ledger *ledger)
     counter_init(&ledger->released);
 }
 
-static void release_payload(void *data)
+static void release_payload(void *data, void *self)
 {
+    (void)self;
     test_payload *payload = data;
     REQUIRE(!atomic_exchange(&payload->released, true)); /* each one once */
     counter_add(&payload->ledger->released, 1);

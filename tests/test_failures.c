@@ -94,7 +94,7 @@ static void run_budget(size_t i)
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &failing_op, &budgets[i].failing,
                       &(weir_stage_options){ .max_failures = budgets[i].of_stage });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){ .threads = 2, .max_failures = budgets[i].of_pipeline });
     int status;
@@ -123,7 +123,7 @@ static void beyond_the_budget_the_error_tells_the_numbers_and_the_last_failure(v
     failing_config failing = { .from = 10, .until = 100, .every = 5 };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &failing_op, &failing, &(weir_stage_options){ .max_failures = COUNT_OF(2) });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &one_thread);
     int status;
     uint64_t delivered = drain(pipeline, &status);
@@ -161,7 +161,7 @@ static void each_stage_keeps_its_first_error(void **state)
     weir_builder_pipe(builder, &failing_op, &first, NULL);
     weir_builder_pipe(builder, &failing_op, &second, &(weir_stage_options){ .name = "second" });
     weir_builder_pipe(builder, &pass_op, NULL, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     uint64_t delivered = drain_all(pipeline);
     weir_error error;
@@ -201,7 +201,7 @@ static void a_result_that_is_none_fails_the_task(void **state)
         test_numbers numbers = { .ledger = &ledger, .count = 3 };
         weir_builder *builder = builder_with(&numbers);
         weir_builder_pipe(builder, &returning_op, &wrong[i], NULL);
-        weir_builder_sink(builder, 0);
+        weir_builder_sink(builder, NULL);
         weir_pipeline *pipeline = build(builder, NULL);
         assert_int_equal(drain_all(pipeline), 0);
         weir_pipeline_stage_error(pipeline, "returning", &error);
@@ -221,7 +221,7 @@ static void a_failure_without_a_word_gets_the_text_of_its_status(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 1 };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &returning_op, &status, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     assert_int_equal(drain_all(pipeline), 0);
     weir_pipeline_stage_error(pipeline, "returning", &error);
@@ -251,7 +251,7 @@ static void the_last_word_of_a_task_counts_and_the_status_returned(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 3 };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &op, NULL, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .observer = &recorder.observer });
     assert_int_equal(drain_all(pipeline), 0);
     end_and_check(pipeline, 0);
@@ -280,7 +280,7 @@ static void the_result_of_a_failed_task_is_released(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 5 };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &op, NULL, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     assert_int_equal(drain_all(pipeline), 0);
     end_and_check(pipeline, 0);
@@ -310,7 +310,7 @@ static void of_a_long_label_the_end_is_kept(void **state)
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &op, NULL, NULL);
     weir_builder_pipe(builder, &returning_op, &status, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     drain_all(pipeline);
     weir_pipeline_stage_error(pipeline, "returning", &error);
@@ -328,7 +328,7 @@ static void a_failure_is_logged_with_stage_and_label(void **state)
     failing_config failing = { .from = 4, .until = 5 };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &failing_op, &failing, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     uint64_t delivered = drain_all(pipeline);
     end_and_check(pipeline, delivered);
@@ -349,7 +349,7 @@ static void a_failed_source_fails_the_pipeline_after_what_it_has_made(void **sta
     test_numbers numbers = { .ledger = &ledger, .count = 20, .end_status = WEIR_ENOTFOUND };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &pass_op, NULL, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .observer = &recorder.observer });
     for (uint64_t i = 0; i < 20; i++)
         assert_int_equal(next_value(pipeline), i);
@@ -372,7 +372,7 @@ static void a_source_that_wants_to_go_on_without_input_has_failed(void **state)
     weir_error error;
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &returning_op, &more, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     assert_failed_for_good(pipeline);
     weir_pipeline_error(pipeline, &error);
@@ -393,7 +393,7 @@ static void what_is_already_downstream_is_still_delivered(void **state)
     weir_builder_pipe(builder, &failing_op, &failing,
                       &(weir_stage_options){ .max_failures = COUNT_OF(0), .queue_items = 10 });
     weir_builder_pipe(builder, &gated_op, &gate, NULL);
-    weir_builder_sink(builder, 2);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 2 });
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2 });
     gate_await_waiting(&gate, 1);
     weir_error error = { 0 };
@@ -432,7 +432,7 @@ static void results_that_wait_for_their_turn_are_delivered_too(void **state)
         builder, &op, &gate,
         &(weir_stage_options){
             .concurrency = SLOTS, .queue_items = 1, .output_order = WEIR_ORDER_INPUT, .max_failures = COUNT_OF(0) });
-    weir_builder_sink(builder, 1);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2 });
     counter_await(&made, SLOTS + 2 + 1); /* so every slot has taken its input */
     gate_open(&gate);
@@ -468,7 +468,7 @@ static void tasks_beside_the_failed_one_are_asked_to_stop(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 2 };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &op, &gate, &(weir_stage_options){ .concurrency = 2, .max_failures = COUNT_OF(0) });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){ .threads = 2, .observer = &recorder.observer });
     assert_failed_for_good(pipeline);
@@ -489,7 +489,7 @@ static void a_failure_in_one_line_ends_the_other_sources_too(void **state)
     weir_builder *builder = builder_with(&endless);
     weir_builder_source(builder, &numbers_op, &short_one, NULL);
     weir_builder_merge(builder, NULL, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     int status;
     uint64_t delivered = drain(pipeline, &status);
@@ -520,7 +520,7 @@ static void a_failure_behind_many_routes_ends_them_all(void **state)
         weir_builder_join(builder, NULL);
     }
     weir_builder_pipe(builder, &failing_op, &failing, &(weir_stage_options){ .max_failures = COUNT_OF(0) });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     int status;
     uint64_t delivered = drain(pipeline, &status);
@@ -564,7 +564,7 @@ static weir_pipeline *build_hooked(const test_numbers *numbers, hook_config *hoo
     weir_builder_pipe(builder, &pass_op, NULL,
                       &(weir_stage_options){ .name = "hooked", .stage_hooks = &stage_hook, .num_stage_hooks = 1 });
     weir_builder_pipe(builder, &pass_op, NULL, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     return build(builder, &(weir_pipeline_options){ .observer = &recorder->observer });
 }
 
@@ -639,7 +639,7 @@ static void the_observer_is_told_each_failure_once(void **state)
     failing_config failing = { .from = 0, .until = COUNT };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &failing_op, &failing, &(weir_stage_options){ .concurrency = 4 });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){ .threads = 3, .observer = &recorder.observer });
     assert_int_equal(drain_all(pipeline), 0);
@@ -692,7 +692,7 @@ static void while_the_observer_is_held_up_failures_wait_in_bounded_memory(void *
     failing_config failing = { .from = 0, .until = COUNT };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &failing_op, &failing, &(weir_stage_options){ .concurrency = SLOTS });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){ .threads = 2, .observer = &recorder.observer });
     gate_await_waiting(&gate, 1);
@@ -719,7 +719,7 @@ static void stop_does_not_wait_for_an_observer_that_is_held_up(void **state)
     failing_config failing = { .from = 0, .until = UINT64_MAX };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &failing_op, &failing, &(weir_stage_options){ .concurrency = 3 });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){ .threads = 2, .observer = &recorder.observer });
     gate_await_waiting(&gate, 1);

@@ -138,7 +138,7 @@ static void pictures_from_memory_are_those_from_the_file(void **state)
     assert_int_equal(frames->width, 320);
     assert_int_equal(frames->height, 240);
     weir_item_cost cost = { 0 };
-    assert_true(weir_frames_cost(&(weir_item){ .data = frames, .release = weir_frames_free }, &cost));
+    assert_true(weir_frames_cost(&(weir_item){ .data = frames, .type = WEIR_TYPE_FRAMES }, &cost));
     assert_string_equal(cost.codec, "mjpeg");
     assert_int_equal(cost.width, 320);
     assert_int_equal(cost.num_frames, 1);
@@ -199,7 +199,7 @@ static void impossible_options_are_refused(void **state)
         weir_builder *builder = weir_builder_new();
         weir_builder_source(builder, &weir_list_source, &(weir_list_config){ 0 }, NULL);
         weir_builder_pipe(builder, &weir_image_decode, &bad[i], NULL);
-        weir_builder_sink(builder, 0);
+        weir_builder_sink(builder, NULL);
         assert_int_equal(weir_builder_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
     }
 }

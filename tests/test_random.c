@@ -375,7 +375,7 @@ static void build_model(model *m, atomic_uint *epochs)
     add_sources(m, epochs);
     for (uint32_t things = below(&m->chance, 6); things > 0; things--)
         add_something(m);
-    weir_builder_sink(m->builder, below(&m->chance, 5));
+    weir_builder_sink(m->builder, &(weir_stage_options){ .queue_items = below(&m->chance, 5) });
     int status = weir_builder_build(m->builder, &options, &pipeline, &error);
     if (status != WEIR_OK) {
         fprintf(stderr, "%s: %s\n", error.stage, error.message);

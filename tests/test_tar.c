@@ -44,7 +44,7 @@ static weir_pipeline *start(const char *const *paths, size_t num_paths, const we
     weir_builder_source(builder, &weir_list_source, &(weir_list_config){ .paths = paths, .num_paths = num_paths },
                         NULL);
     weir_builder_pipe(builder, &weir_tar_read, config, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     if (weir_builder_build(builder, NULL, &pipeline, &error) != WEIR_OK)
         fail_msg("%s", error.message);
     return pipeline;
@@ -267,7 +267,7 @@ static void clips_in_an_archive_decode_as_their_files_do(void **state)
     weir_builder_pipe(builder, &weir_video_decode,
                       &(weir_video_config){ .width = 64, .height = 64, .input = WEIR_INPUT_BYTES },
                       &(weir_stage_options){ .concurrency = 2, .output_order = WEIR_ORDER_INPUT });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     if (weir_builder_build(builder, NULL, &pipeline, &error) != WEIR_OK)
         fail_msg("%s", error.message);
     static const char *const names[] = { "clip_a.mp4", "clip_b.mkv" };

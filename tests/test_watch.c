@@ -28,7 +28,7 @@ static weir_pipeline *with_stage(const test_numbers *numbers, const weir_op *op,
 {
     weir_builder *builder = builder_with(numbers);
     weir_builder_pipe(builder, op, config, stage);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     return build(builder, options);
 }
 

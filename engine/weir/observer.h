@@ -25,6 +25,7 @@ typedef struct weir_stage_info {
     uint32_t queue_items;     /* capacity of the queue behind it */
     uint64_t queue_bytes;     /* 0 = unlimited */
     const char *output_order; /* "completion" or "input" */
+    uint64_t reserved[8];
 } weir_stage_info;
 
 typedef struct weir_run_info {
@@ -130,6 +131,7 @@ typedef struct weir_observer {
     void (*event)(void *self, const weir_event *event);
     void (*run_end)(void *self, const weir_run_end *end);
     const struct weir_observer *next; /* told the same after this one; NULL = none */
+    const void *reserved[6];          /* NULL */
 } weir_observer;
 
 /* Writes each lap to the log (level info): a line for each stage and queue. Static; `next` is NULL. For a chain, copy

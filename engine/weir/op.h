@@ -61,17 +61,35 @@ typedef struct weir_op {
        should bring about an early weir_task_complete(). It may call that itself, or run together with it; the task does
        not end before it has returned. */
     void (*cancel)(void *worker, weir_task *task);
+
+    const void *reserved[6]; /* NULL */
 } weir_op;
 
 /* True when the task's result is no longer wanted (stop, failure, deadline). Cheap; any thread. Long operations ask
    often, say every millisecond, and return any negative status when it is true. */
 WEIR_API bool weir_task_should_stop(const weir_task *task);
 
-/* The item's label, or "" (a source's task has none). Valid while the task is. */
+/* The item's label, or "" (a source's task has none but what it has set). Valid until the task ends or sets another. */
 WEIR_API const char *weir_task_label(const weir_task *task);
 
-/* The item's number in source order; for a source's task the number its item will get. */
+/*
+ * Where the item comes from: its number in the order of its source and epoch, its epoch, and its source's number in the
+ * order of building, each from 0. For a source's task those that its item will get. They do not depend on timing, so
+ * random choices that are derived from them, as with weir_video_config.seed, can be repeated.
+ */
 WEIR_API uint64_t weir_task_seq(const weir_task *task);
+WEIR_API uint64_t weir_task_epoch(const weir_task *task);
+WEIR_API uint32_t weir_task_source(const weir_task *task);
+
+/* How many results the task has handed on so far (WEIR_MORE): 0 in the first call of run() for an input, above 0 in the
+   further ones. The same for flush(). */
+WEIR_API uint32_t weir_task_num_pieces(const weir_task *task);
+
+/*
+ * Gives the task, and with it what it makes from now on, this label; the text is copied. For labels that are not in
+ * memory that outlives run(); others can be set in out->label. Only by who runs the task. WEIR_OK or WEIR_ENOMEM.
+ */
+WEIR_API int weir_task_set_label(weir_task *task, const char *text);
 
 /* The stage's name in the statistics. Valid until the pipeline is freed. */
 WEIR_API const char *weir_task_stage(const weir_task *task);
@@ -117,6 +135,7 @@ typedef struct weir_task_hook {
     size_t state_size; /* bytes of zeroed memory per task, handed to both functions */
     int (*begin)(void *self, void *state, weir_task *task, const weir_item *in);
     int (*end)(void *self, void *state, weir_task *task, const weir_task_end *end);
+    const void *reserved[4]; /* NULL */
 } weir_task_hook;
 
 /*
@@ -128,6 +147,7 @@ typedef struct weir_stage_hook {
     void *self;
     int (*start)(void *self, const char *stage, weir_error *error);
     int (*end)(void *self, const char *stage, weir_error *error);
+    const void *reserved[4]; /* NULL */
 } weir_stage_hook;
 
 #ifdef __cplusplus

@@ -4,7 +4,7 @@
  *     weir_builder *b = weir_builder_new();
  *     weir_builder_source(b, &list_files, &(list_files_config){ .root = dir }, NULL);
  *     weir_builder_pipe(b, &decode, NULL, &(weir_stage_options){ .concurrency = 10 });
- *     weir_builder_sink(b, 3);
+ *     weir_builder_sink(b, NULL);
  *     if (weir_builder_build(b, NULL, &p, &error) != WEIR_OK) …
  *     while ((rc = weir_pipeline_next(p, &item, WEIR_FOREVER)) == WEIR_OK) { use(&item); weir_item_release(&item); }
  *     weir_pipeline_free(p);
@@ -22,6 +22,7 @@
 #include <weir/item.h>
 #include <weir/observer.h>
 #include <weir/op.h>
+#include <weir/options.h>
 #include <weir/status.h>
 
 #ifdef __cplusplus
@@ -42,6 +43,7 @@ typedef struct weir_max_failures {
     weir_failures_kind kind;
     int64_t count;     /* COUNT: this many are borne, the next one fails the pipeline; -1 = any */
     uint32_t num, den; /* RATE: more than num in den tasks fail the pipeline, checked after 100 tasks */
+    uint64_t reserved; /* 0 */
 } weir_max_failures;
 
 /* What the order of results is. */
@@ -116,12 +118,37 @@ typedef struct weir_pipeline_options {
 /*
  * The builder collects; its first mistake is remembered, later calls do nothing, and weir_builder_build() reports it with the
  * stage's name. weir_builder_new() may return NULL (out of memory), which every call accepts. One thread.
+ *
+ * config and options may be NULL everywhere but in weir_builder_route(). For what ends in _sized see <weir/options.h>.
  */
 WEIR_API weir_builder *weir_builder_new(void);
-WEIR_API void weir_builder_source(weir_builder *builder, const weir_op *op, const void *config,
-                                  const weir_stage_options *options);
-WEIR_API void weir_builder_pipe(weir_builder *builder, const weir_op *op, const void *config,
-                                const weir_stage_options *options);
+
+/* -- functions for the inline ones below; bindings to other languages call them with the sizes of their structs -- */
+WEIR_API void weir_builder_source_sized(weir_builder *builder, const weir_op *op, const void *config,
+                                        const weir_stage_options *options, size_t options_size);
+WEIR_API void weir_builder_pipe_sized(weir_builder *builder, const weir_op *op, const void *config,
+                                      const weir_stage_options *options, size_t options_size);
+WEIR_API void weir_builder_route_sized(weir_builder *builder, const weir_route_config *config, size_t config_size,
+                                       const weir_stage_options *options, size_t options_size);
+WEIR_API void weir_builder_join_sized(weir_builder *builder, const weir_stage_options *options, size_t options_size);
+WEIR_API void weir_builder_merge_sized(weir_builder *builder, const weir_merge_config *config, size_t config_size,
+                                       const weir_stage_options *options, size_t options_size);
+WEIR_API void weir_builder_sink_sized(weir_builder *builder, const weir_stage_options *options, size_t options_size);
+WEIR_API int weir_builder_build_sized(weir_builder *builder, const weir_pipeline_options *options,
+                                      size_t options_size, weir_pipeline **pipeline, weir_error *error);
+
+/* A source begins a line of its own; a stage continues the line that was begun last. The config is copied as op says. */
+static inline void weir_builder_source(weir_builder *builder, const weir_op *op, const void *config,
+                                       const weir_stage_options *options)
+{
+    weir_builder_source_sized(builder, op, config, options, sizeof *options);
+}
+
+static inline void weir_builder_pipe(weir_builder *builder, const weir_op *op, const void *config,
+                                     const weir_stage_options *options)
+{
+    weir_builder_pipe_sized(builder, op, config, options, sizeof *options);
+}
 
 /*
  * A route: `config->pick` decides for each item which branch it goes through. weir_builder_branch() begins the next branch, the
@@ -134,27 +161,42 @@ WEIR_API void weir_builder_pipe(weir_builder *builder, const weir_op *op, const 
  *
  * Branches may hold routes. Behind the join items are in the order in which they arrive.
  */
-WEIR_API void weir_builder_route(weir_builder *builder, const weir_route_config *config,
-                                 const weir_stage_options *options);
+static inline void weir_builder_route(weir_builder *builder, const weir_route_config *config,
+                                      const weir_stage_options *options)
+{
+    weir_builder_route_sized(builder, config, sizeof *config, options, sizeof *options);
+}
+
 WEIR_API void weir_builder_branch(weir_builder *builder);
-WEIR_API void weir_builder_join(weir_builder *builder, const weir_stage_options *options);
 
-/*
- * Several sources: each further weir_builder_source() begins a line of its own, with its own stages, and weir_builder_merge() makes one
- * line of all that are open. config may be NULL.
- */
-WEIR_API void weir_builder_merge(weir_builder *builder, const weir_merge_config *config,
-                                 const weir_stage_options *options);
+static inline void weir_builder_join(weir_builder *builder, const weir_stage_options *options)
+{
+    weir_builder_join_sized(builder, options, sizeof *options);
+}
 
-WEIR_API void weir_builder_sink(weir_builder *builder, uint32_t queue_items /* (0 = 3) */);
+/* Several sources: weir_builder_merge() makes one line of all that are open. */
+static inline void weir_builder_merge(weir_builder *builder, const weir_merge_config *config,
+                                      const weir_stage_options *options)
+{
+    weir_builder_merge_sized(builder, config, sizeof *config, options, sizeof *options);
+}
+
+/* The end, from whose queue (queue_items 0 = 3) weir_pipeline_next() takes. */
+static inline void weir_builder_sink(weir_builder *builder, const weir_stage_options *options)
+{
+    weir_builder_sink_sized(builder, options, sizeof *options);
+}
 
 /*
  * Builds and starts. The builder is freed, whatever the result. On failure *pipeline is NULL, nothing runs, and
- * *error (may be NULL) says why. options may be NULL. A pipeline does not go through fork(): its threads stay with the
- * parent, and a child must not touch it.
+ * *error (may be NULL) says why. A pipeline does not go through fork(): its threads stay with the parent, and a child
+ * must not touch it.
  */
-WEIR_API int weir_builder_build(weir_builder *builder, const weir_pipeline_options *options, weir_pipeline **pipeline,
-                                weir_error *error);
+static inline int weir_builder_build(weir_builder *builder, const weir_pipeline_options *options,
+                                     weir_pipeline **pipeline, weir_error *error)
+{
+    return weir_builder_build_sized(builder, options, sizeof *options, pipeline, error);
+}
 
 /* Frees a builder that is not to be built. NULL is fine. */
 WEIR_API void weir_builder_free(weir_builder *builder);
@@ -210,6 +252,7 @@ typedef struct weir_account {
     uint64_t dropped;   /* given up at stop or failure */
     uint64_t merged;    /* became a part of another item (WEIR_KEPT) */
     uint64_t in_flight; /* in slots and, for the pipeline, in queues */
+    uint64_t reserved[8];
 } weir_account;
 
 /* stage: as for weir_pipeline_stage_error(), NULL = the whole pipeline. WEIR_OK or WEIR_ENOTFOUND. Any thread. */
@@ -234,6 +277,7 @@ typedef struct weir_stage_snapshot {
     uint32_t running, pending, waiting_in, waiting_thread, waiting_out;
     uint64_t num_tasks, num_failures; /* since the start; failures are among the tasks */
     bool ended;
+    uint64_t reserved[8];
 } weir_stage_snapshot;
 
 typedef struct weir_queue_snapshot {
@@ -242,6 +286,7 @@ typedef struct weir_queue_snapshot {
     uint64_t bytes;
     uint32_t waiting_to_put;     /* results that wait for room */
     uint64_t num_put, num_items; /* put and taken since the start */
+    uint64_t reserved[8];
 } weir_queue_snapshot;
 
 typedef struct weir_task_snapshot {
@@ -249,6 +294,7 @@ typedef struct weir_task_snapshot {
     const char *label; /* "" = none */
     int64_t age_ns;    /* how long it has run */
     bool pending;
+    uint64_t reserved[8];
 } weir_task_snapshot;
 
 typedef struct weir_snapshot {

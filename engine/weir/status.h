@@ -52,6 +52,7 @@ typedef struct weir_error {
     char stage[128];   /* the stage's name in the statistics; "" = none */
     char label[1024];  /* the item's label, its end if it is longer; "" = none */
     char message[512]; /* what happened and what to do, one line, no newline */
+    char reserved[56];
 } weir_error;
 
 /*

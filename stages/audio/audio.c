@@ -106,7 +106,7 @@ static int fail_without_samples(const weir_decoder *decoder, weir_error *error)
 bool weir_audio_cost(const weir_item *out, weir_item_cost *cost)
 {
     const weir_audio *audio = out->data;
-    if (out->release != weir_audio_free) /* another stage's */
+    if (!out->type || strcmp(out->type, WEIR_TYPE_AUDIO) != 0) /* another stage's */
         return false;
     *cost = audio->cost;
     return true;
@@ -155,7 +155,9 @@ static int audio_run(void *self, weir_item *in, weir_item *out, weir_task *task)
         return weir_task_fail(task, rc, error.library_code, "%s", error.message);
 
     weir_input_take_sidecars(config->input, in->data, &audio->sidecars, &audio->memory_bytes);
-    *out = (weir_item){ .data = audio, .release = weir_audio_free, .size_bytes = audio->memory_bytes };
+    *out = (weir_item){
+        .data = audio, .release = weir_audio_release, .type = WEIR_TYPE_AUDIO, .size_bytes = audio->memory_bytes
+    };
     return WEIR_OK;
 }
 

@@ -53,9 +53,8 @@ size_t weir_bytes_memory(const weir_bytes *bytes)
     return memory_bytes;
 }
 
-void weir_bytes_free(void *self)
+void weir_bytes_free(weir_bytes *bytes)
 {
-    weir_bytes *bytes = self;
     while (bytes) {
         weir_bytes *next = bytes->next;
         if (bytes->release)
@@ -63,4 +62,10 @@ void weir_bytes_free(void *self)
         free(bytes);
         bytes = next;
     }
+}
+
+void weir_bytes_release(void *data, void *self)
+{
+    (void)self;
+    weir_bytes_free(data);
 }

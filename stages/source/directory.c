@@ -76,7 +76,7 @@ static int directory_run(void *self, weir_item *in, weir_item *out, weir_task *t
     if (!copy)
         return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
     worker->counts->files++;
-    *out = (weir_item){ .data = copy, .release = free, .label = copy };
+    *out = (weir_item){ .data = copy, .release = weir_release_free, .label = copy };
     return WEIR_OK;
 }
 

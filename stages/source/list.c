@@ -50,7 +50,7 @@ static int list_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     if (!copy)
         return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
     worker->next++;
-    *out = (weir_item){ .data = copy, .release = free, .label = copy };
+    *out = (weir_item){ .data = copy, .release = weir_release_free, .label = copy };
     return WEIR_OK;
 }
 

@@ -321,7 +321,8 @@ static int set_item(tar_worker *worker, weir_bytes *bytes, const char *path, wei
     snprintf(worker->label, worker->max_label_bytes, "%s!%s", path, bytes->name);
     *out = (weir_item){
         .data = bytes,
-        .release = weir_bytes_free,
+        .release = weir_bytes_release,
+        .type = WEIR_TYPE_BYTES,
         .size_bytes = weir_bytes_memory(bytes),
         .label = worker->label,
     };

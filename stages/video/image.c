@@ -200,7 +200,9 @@ static int image_run(void *self, weir_item *in, weir_item *out, weir_task *task)
         return weir_task_fail(task, rc, error.library_code, "%s", error.message);
 
     weir_input_take_sidecars(image->input, in->data, &frames->sidecars, &frames->memory_bytes);
-    *out = (weir_item){ .data = frames, .release = weir_frames_free, .size_bytes = frames->memory_bytes };
+    *out = (weir_item){
+        .data = frames, .release = weir_frames_release, .type = WEIR_TYPE_FRAMES, .size_bytes = frames->memory_bytes
+    };
     return WEIR_OK;
 }
 

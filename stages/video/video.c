@@ -365,7 +365,9 @@ static void hand_on(video_worker *worker, const weir_video_config *video, weir_f
 {
     if (frames->is_last_piece)
         weir_input_take_sidecars(video->input, worker->input.data, &frames->sidecars, &frames->memory_bytes);
-    *out = (weir_item){ .data = frames, .release = weir_frames_free, .size_bytes = frames->memory_bytes };
+    *out = (weir_item){
+        .data = frames, .release = weir_frames_release, .type = WEIR_TYPE_FRAMES, .size_bytes = frames->memory_bytes
+    };
 }
 
 static int video_run(void *self, weir_item *in, weir_item *out, weir_task *task)

@@ -33,6 +33,9 @@ typedef struct weir_bytes {
                                 Decode stages hand them on unread */
 } weir_bytes;
 
+/* The type of items whose data is a weir_bytes. */
+#define WEIR_TYPE_BYTES "weir.bytes"
+
 /* A file of that size and name (may be NULL, is copied) for the caller to fill, in one block of memory. NULL = out of
    memory. Any thread. */
 WEIR_API weir_bytes *weir_bytes_new(size_t size_bytes, const char *name);
@@ -45,8 +48,11 @@ WEIR_API weir_bytes *weir_bytes_wrap(const void *data, size_t size_bytes, const 
 /* All the memory it takes, with all that hangs on it: for weir_item.size_bytes. NULL is 0. Any thread. */
 WEIR_API size_t weir_bytes_memory(const weir_bytes *bytes);
 
-/* The type is that of weir_item.release. NULL is fine. Any thread. */
-WEIR_API void weir_bytes_free(void *bytes);
+/* Frees it with all that hangs on it. NULL is fine. Any thread. */
+WEIR_API void weir_bytes_free(weir_bytes *bytes);
+
+/* The same for weir_item.release; self is not used. */
+WEIR_API void weir_bytes_release(void *data, void *self);
 
 #ifdef __cplusplus
 }

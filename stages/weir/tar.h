@@ -39,7 +39,8 @@ typedef struct weir_tar_config {
                          Then an item is the sample's first file that matches, with the others behind it
                          (weir_bytes.next); samples without a match are passed over. Names that begin with a dot belong
                          to none */
-    uint64_t max_bytes; /* of one item (0 = 1 GiB) */
+    uint64_t max_bytes;   /* of one item (0 = 1 GiB) */
+    uint64_t reserved[8]; /* 0 */
 } weir_tar_config;
 
 /* The stage. Where weir was built without libarchive, weir_builder_pipe() refuses it with WEIR_EUNSUPPORTED. */

@@ -116,6 +116,7 @@ typedef struct weir_video_config {
     uint64_t max_frames;   /* of all results of one item; to choose, so many packets are looked at, or 2^22 if that is
                                more (0 = 2^22) */
     int64_t max_duration_ns; /* of the whole video (0 = any) */
+    uint64_t reserved[16];   /* 0 */
 } weir_video_config;
 
 /* A frame's pts if nothing tells its time. */
@@ -155,8 +156,14 @@ typedef struct weir_frames {
     bool is_last_piece;          /* no more of this item will come; true without pieces */
 } weir_frames;
 
-/* Frees a weir_frames and all it holds; the type is that of weir_item.release. NULL is fine. Any thread. */
-WEIR_API void weir_frames_free(void *frames);
+/* The type of items whose data is a weir_frames. */
+#define WEIR_TYPE_FRAMES "weir.frames"
+
+/* Frees a weir_frames and all it holds. NULL is fine. Any thread. */
+WEIR_API void weir_frames_free(weir_frames *frames);
+
+/* The same for weir_item.release; self is not used. */
+WEIR_API void weir_frames_release(void *data, void *self);
 
 /* weir_frames.cost of a decode stage's item, for weir_sqlite_items.cost_of: a weir_item_cost_function. Rotation and filters
    count as scaling. */
