@@ -16,12 +16,17 @@ size_t weir_sample_memory(const weir_sample *sample)
     return sample ? sizeof *sample + (sample->path ? strlen(sample->path) + 1 : 0) + sample->packets_bytes : 0;
 }
 
-void weir_sample_free(void *data)
+void weir_sample_free(weir_sample *sample)
 {
-    weir_sample *sample = data;
     if (!sample)
         return;
     free(sample->path);
     free(sample->packets);
     free(sample);
+}
+
+void weir_sample_release(void *data, void *self)
+{
+    (void)self;
+    weir_sample_free(data);
 }

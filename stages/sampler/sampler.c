@@ -300,8 +300,9 @@ static int find_world(weir_world *world, weir_error *error)
     if (world->size == 0 && world->rank == 0)
         return weir_world_find(world, NULL, error);
     if (world->rank >= world->size)
-        return weir_error_set(error, WEIR_EINVAL, 0, "sampler: there is no rank %" PRIu32 " in a world of size %" PRIu32,
-                              world->rank, world->size);
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "sampler: there is no rank %" PRIu32 " in a world of size %" PRIu32, world->rank,
+                              world->size);
     return WEIR_OK;
 }
 
@@ -388,7 +389,8 @@ static int count_share(weir_sampler *sampler, weir_error *error)
     sampler->num_rounds = each + (rest && config->share != WEIR_SHARE_DROP);
     if (each == 0 && config->share == WEIR_SHARE_DROP)
         return weir_error_set(error, WEIR_EINVAL, 0,
-                              "sampler: %" PRIu64 " items on %" PRIu32 " ranks, dropping what does not divide, are none",
+                              "sampler: %" PRIu64 " items on %" PRIu32
+                              " ranks, dropping what does not divide, are none",
                               sampler->num_samples, size);
     return WEIR_OK;
 }

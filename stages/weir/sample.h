@@ -26,10 +26,15 @@ typedef struct weir_sample {
     int64_t size_bytes; /* -1 = unknown */
     int64_t mtime_ns;   /* since 1970 */
 
-    uint8_t *packets; /* the file's packet table, as weir_probe makes it: frames are then chosen without reading the whole
+    uint8_t
+        *packets; /* the file's packet table, as weir_probe makes it: frames are then chosen without reading the whole
                          file first. Allocated; NULL = unknown */
     size_t packets_bytes;
+    uint64_t reserved[8]; /* 0 */
 } weir_sample;
+
+/* The type of items whose data is a weir_sample. */
+#define WEIR_TYPE_SAMPLE "weir.sample"
 
 /* All-0 but for class_id and size_bytes, which are unknown. NULL = out of memory. Any thread. */
 WEIR_API weir_sample *weir_sample_new(void);
@@ -38,7 +43,10 @@ WEIR_API weir_sample *weir_sample_new(void);
 WEIR_API size_t weir_sample_memory(const weir_sample *sample);
 
 /* NULL is fine. Any thread. */
-WEIR_API void weir_sample_free(void *sample);
+WEIR_API void weir_sample_free(weir_sample *sample);
+
+/* The same for weir_item.release; self is not used. */
+WEIR_API void weir_sample_release(void *data, void *self);
 
 #ifdef __cplusplus
 }

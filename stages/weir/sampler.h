@@ -29,11 +29,12 @@ extern "C" {
 
 /* A permutation of 0 … count - 1, decided by a key: a Feistel network. Nothing is stored per element. By value; its
    fields are its own. */
-enum { WEIR_PERMUTATION_ROUNDS = 6 };
+enum { WEIR_PERMUTATION_MAX_ROUNDS = 24 };
 typedef struct weir_permutation {
     uint64_t count;
     uint64_t num_rows, num_columns;
-    uint64_t keys[WEIR_PERMUTATION_ROUNDS];
+    uint64_t keys[WEIR_PERMUTATION_MAX_ROUNDS];
+    int num_rounds;
 } weir_permutation;
 
 /* count: up to 2^62. Any thread; so are the next two. */
@@ -48,7 +49,7 @@ WEIR_API uint64_t weir_permutation_find(const weir_permutation *permutation, uin
 typedef enum weir_sampler_order {
     WEIR_SAMPLER_LISTED = 0, /* 0, 1, 2, … */
     WEIR_SAMPLER_SHUFFLED,   /* another permutation in each epoch */
-    WEIR_SAMPLER_WINDOWS,    /* shuffled windows of window_items neighbours each, shuffled within: for archives and slow
+    WEIR_SAMPLER_WINDOWS, /* shuffled windows of window_items neighbours each, shuffled within: for archives and slow
                                 disks, where neighbours are read at less cost */
 } weir_sampler_order;
 
@@ -69,7 +70,8 @@ typedef struct weir_sampler_config {
     uint64_t window_items;    /* WINDOWS: at least 1 */
 
     bool replacement; /* each position draws anew: items come more than once, and others not at all */
-    const double *weights; /* how likely an item is drawn, beside the others: at least 0, not all 0. Without replacement
+    const double
+        *weights; /* how likely an item is drawn, beside the others: at least 0, not all 0. Without replacement
                               items with a higher weight tend to come earlier, and those of 0 do not come at all. The
                               order is always random; 24 bytes per item (NULL = all the same) */
     const uint32_t *classes; /* balanced: each run of num_classes positions has one item of each class, drawn from a
@@ -83,9 +85,11 @@ typedef struct weir_sampler_config {
     weir_world world;         /* which share is this process's (size 0 = as the launcher's environment says; see
                                  weir_world_find()) */
     weir_sampler_share share; /* (default WEIR_SHARE_EXACT) */
-    const double *costs; /* what each item is expected to take, in any unit, at least 0: of every `world.size` positions in
+    const double
+        *costs; /* what each item is expected to take, in any unit, at least 0: of every `world.size` positions in
                             a row each rank still gets one, but chosen so that ranks have had the same cost up to there.
                             16 bytes per item. Not with WINDOWS (NULL = dealt out in turns) */
+    uint64_t reserved[8]; /* 0 */
 } weir_sampler_config;
 
 /* One thread at a time for each sampler. */
@@ -130,6 +134,8 @@ typedef struct weir_sampler_source_config {
     weir_sampler_items items;
     uint64_t first_epoch;    /* number of the first epoch that the pipeline goes through */
     uint64_t first_position; /* of this rank in that epoch: those before it are left out */
+    weir_sampler *made;      /* the source's own; NULL */
+    uint64_t reserved[16];   /* 0 */
 } weir_sampler_source_config;
 
 /*

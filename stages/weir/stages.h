@@ -9,7 +9,10 @@
 #include <weir/image.h>
 #include <weir/list.h>
 #include <weir/npy.h>
+#include <weir/sample.h>
+#include <weir/sampler.h>
 #include <weir/tar.h>
 #include <weir/video.h>
+#include <weir/world.h>
 
 #endif

@@ -1,0 +1,122 @@
+/* The sampler as a source. A source has one slot, so the sampler has one user at a time; a worker lives for one epoch. */
+#include <weir/sampler.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct sampler_worker {
+    weir_sampler *sampler;
+    uint64_t epoch;
+    uint64_t position; /* of the next item */
+} sampler_worker;
+
+static void sampler_config_free(void *config)
+{
+    weir_sampler_source_config *source = config;
+    weir_sampler_free(source->made);
+    for (uint64_t i = 0; source->paths && i < source->sampler.num_items; i++)
+        free((char *)(uintptr_t)source->paths[i]);
+    free((void *)(uintptr_t)source->paths);
+}
+
+static int copy_paths(weir_sampler_source_config *source, weir_error *error)
+{
+    const char *const *given = source->paths;
+    uint64_t num_paths = source->sampler.num_items;
+    char **paths = calloc(num_paths, sizeof *paths);
+    source->paths = (const char *const *)paths;
+    if (!paths)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    for (uint64_t i = 0; i < num_paths; i++) {
+        if (!given[i])
+            return weir_error_set(error, WEIR_EINVAL, 0, "path %" PRIu64 " of the sampler is NULL", i);
+        paths[i] = strdup(given[i]);
+        if (!paths[i])
+            return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    }
+    return WEIR_OK;
+}
+
+static int sampler_config_init(void *config, weir_error *error)
+{
+    weir_sampler_source_config *source = config;
+    if (!source->paths == !source->items.fill)
+        return weir_error_set(error, WEIR_EINVAL, 0, "the sampler needs either paths or items.fill");
+    int rc = weir_sampler_new(&source->sampler, &source->made, error);
+    if (rc != WEIR_OK)
+        return rc;
+    if (source->first_position > weir_sampler_count(source->made))
+        rc = weir_error_set(error, WEIR_EINVAL, 0,
+                            "first_position is %" PRIu64 ", but this rank's share is %" PRIu64 " items",
+                            source->first_position, weir_sampler_count(source->made));
+    bool owns_paths = rc == WEIR_OK && source->paths;
+    if (owns_paths)
+        rc = copy_paths(source, error);
+    if (rc == WEIR_OK)
+        return rc;
+    if (!owns_paths)
+        source->paths = NULL;
+    sampler_config_free(source);
+    return rc;
+}
+
+static int sampler_worker_init(void *self, const void *config, weir_task *task)
+{
+    sampler_worker *worker = self;
+    const weir_sampler_source_config *source = config;
+    *worker = (sampler_worker){
+        .sampler = source->made,
+        .epoch = source->first_epoch + weir_task_epoch(task),
+        .position = weir_task_epoch(task) == 0 ? source->first_position : 0,
+    };
+    int rc = weir_sampler_begin(worker->sampler, worker->epoch);
+    return rc == WEIR_OK ? rc : weir_task_fail(task, rc, 0, "out of memory");
+}
+
+static int fill_sample(const weir_sampler_source_config *source, weir_sample *sample, weir_error *error)
+{
+    if (!source->paths)
+        return source->items.fill(source->items.self, sample, error);
+    sample->path = strdup(source->paths[sample->number]);
+    return sample->path ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+}
+
+static int sampler_run(void *self, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)in;
+    sampler_worker *worker = self;
+    if (worker->position == weir_sampler_count(worker->sampler))
+        return WEIR_EOF;
+
+    weir_error error = { 0 };
+    weir_sample *sample = weir_sample_new();
+    if (!sample)
+        return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
+    sample->number = weir_sampler_at(worker->sampler, worker->position);
+    sample->epoch = worker->epoch;
+    int rc = fill_sample(weir_task_config(task), sample, &error);
+    if (rc != WEIR_OK) {
+        weir_sample_free(sample);
+        return weir_task_fail(task, rc, error.library_code, "%s", error.message);
+    }
+    worker->position++;
+    *out = (weir_item){
+        .data = sample,
+        .release = weir_sample_release,
+        .type = WEIR_TYPE_SAMPLE,
+        .size_bytes = weir_sample_memory(sample),
+        .label = sample->path,
+    };
+    return WEIR_OK;
+}
+
+const weir_op weir_sampler_source = {
+    .name = "sampler",
+    .config_size = sizeof(weir_sampler_source_config),
+    .config_init = sampler_config_init,
+    .config_free = sampler_config_free,
+    .worker_size = sizeof(sampler_worker),
+    .worker_init = sampler_worker_init,
+    .run = sampler_run,
+};
