@@ -11,6 +11,7 @@
 #include <weir/npy.h>
 #include <weir/sample.h>
 #include <weir/sampler.h>
+#include <weir/shuffle.h>
 #include <weir/tar.h>
 #include <weir/video.h>
 #include <weir/world.h>
