@@ -562,12 +562,12 @@ static void the_source_goes_through_epochs_from_a_position_on(void **state)
         for (uint64_t position = epoch == 3 ? 2 : 0; position < 5; position++) {
             weir_item item;
             assert_int_equal(weir_pipeline_next(pipeline, &item, 20 * WEIR_SECOND), WEIR_OK);
-            const weir_sample *sample = item.data;
-            assert_string_equal(item.type, WEIR_TYPE_SAMPLE);
-            assert_int_equal(sample->number, weir_sampler_at(sampler, position));
-            assert_int_equal(sample->epoch, epoch);
-            assert_string_equal(sample->path, paths[sample->number]);
-            assert_string_equal(item.label, sample->path);
+            const weir_entry *entry = item.data;
+            assert_string_equal(item.type, WEIR_TYPE_ENTRY);
+            assert_int_equal(entry->number, weir_sampler_at(sampler, position));
+            assert_int_equal(entry->epoch, epoch);
+            assert_string_equal(entry->path, paths[entry->number]);
+            assert_string_equal(item.label, entry->path);
             weir_item_release(&item);
         }
         weir_item none;

@@ -27,7 +27,7 @@ static int audio_config_init(void *config, weir_error *error)
     if (audio->channels > WEIR_RESAMPLER_MAX_CHANNELS)
         return weir_error_set(error, WEIR_EINVAL, 0, "%" PRIu32 " channels are too many: at most %d", audio->channels,
                               WEIR_RESAMPLER_MAX_CHANNELS);
-    if ((unsigned)audio->input > WEIR_INPUT_BYTES)
+    if ((unsigned)audio->input > WEIR_INPUT_ENTRY)
         return weir_error_set(error, WEIR_EINVAL, 0, "input %d is none of WEIR_INPUT_…", (int)audio->input);
     if (audio->io_timeout_ns == 0)
         audio->io_timeout_ns = WEIR_INPUT_TIMEOUT_NS;
@@ -149,12 +149,16 @@ static int audio_run(void *self, weir_item *in, weir_item *out, weir_task *task)
 
     worker->task = task;
     weir_ffmpeg_log_begin(&worker->log, label[0] ? label : path);
-    int rc = decode_file(worker, path, &audio, &error);
+    const weir_entry *entry = config->input == WEIR_INPUT_ENTRY ? in->data : NULL;
+    int rc = weir_input_check_entry(entry, &error);
+    if (rc == WEIR_OK)
+        rc = decode_file(worker, path, &audio, &error);
     weir_ffmpeg_log_end();
     if (rc != WEIR_OK)
         return weir_task_fail(task, rc, error.library_code, "%s", error.message);
 
     weir_input_take_sidecars(config->input, in->data, &audio->sidecars, &audio->memory_bytes);
+    weir_input_take_entry(config->input, in, &audio->entry, &audio->memory_bytes);
     *out = (weir_item){
         .data = audio, .release = weir_audio_release, .type = WEIR_TYPE_AUDIO, .size_bytes = audio->memory_bytes
     };

@@ -74,12 +74,12 @@ static int sampler_worker_init(void *self, const void *config, weir_task *task)
     return rc == WEIR_OK ? rc : weir_task_fail(task, rc, 0, "out of memory");
 }
 
-static int fill_sample(const weir_sampler_source_config *source, weir_sample *sample, weir_error *error)
+static int fill_entry(const weir_sampler_source_config *source, weir_entry *entry, weir_error *error)
 {
     if (!source->paths)
-        return source->items.fill(source->items.self, sample, error);
-    sample->path = strdup(source->paths[sample->number]);
-    return sample->path ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+        return source->items.fill(source->items.self, entry, error);
+    entry->path = strdup(source->paths[entry->number]);
+    return entry->path ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 }
 
 static int sampler_run(void *self, weir_item *in, weir_item *out, weir_task *task)
@@ -90,23 +90,23 @@ static int sampler_run(void *self, weir_item *in, weir_item *out, weir_task *tas
         return WEIR_EOF;
 
     weir_error error = { 0 };
-    weir_sample *sample = weir_sample_new();
-    if (!sample)
+    weir_entry *entry = weir_entry_new();
+    if (!entry)
         return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
-    sample->number = weir_sampler_at(worker->sampler, worker->position);
-    sample->epoch = worker->epoch;
-    int rc = fill_sample(weir_task_config(task), sample, &error);
+    entry->number = weir_sampler_at(worker->sampler, worker->position);
+    entry->epoch = worker->epoch;
+    int rc = fill_entry(weir_task_config(task), entry, &error);
     if (rc != WEIR_OK) {
-        weir_sample_free(sample);
+        weir_entry_free(entry);
         return weir_task_fail(task, rc, error.library_code, "%s", error.message);
     }
     worker->position++;
     *out = (weir_item){
-        .data = sample,
-        .release = weir_sample_release,
-        .type = WEIR_TYPE_SAMPLE,
-        .size_bytes = weir_sample_memory(sample),
-        .label = sample->path,
+        .data = entry,
+        .release = weir_entry_release,
+        .type = WEIR_TYPE_ENTRY,
+        .size_bytes = weir_entry_memory(entry),
+        .label = entry->path,
     };
     return WEIR_OK;
 }

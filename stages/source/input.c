@@ -14,6 +14,8 @@ enum { AVIO_BUFFER_BYTES = 32 << 10 };
 const char *weir_input_choose(weir_input *input, weir_input_kind kind, const void *data)
 {
     input->bytes = kind == WEIR_INPUT_BYTES ? data : NULL;
+    if (kind == WEIR_INPUT_ENTRY)
+        return data ? ((const weir_entry *)data)->path : NULL;
     if (!input->bytes)
         return data;
     return input->bytes->name ? input->bytes->name : "(memory)";
@@ -26,6 +28,30 @@ void weir_input_take_sidecars(weir_input_kind kind, void *data, weir_bytes **sid
     *memory_bytes += weir_bytes_memory(*sidecars);
     if (bytes)
         bytes->next = NULL;
+}
+
+void weir_input_take_entry(weir_input_kind kind, weir_item *in, weir_entry **entry, size_t *memory_bytes)
+{
+    *entry = kind == WEIR_INPUT_ENTRY ? in->data : NULL;
+    if (!*entry)
+        return;
+    free((*entry)->packets); /* has done its work */
+    (*entry)->packets = NULL;
+    (*entry)->packets_bytes = 0;
+    *memory_bytes += weir_entry_memory(*entry);
+    in->data = NULL;
+    in->release = NULL;
+}
+
+int weir_input_check_entry(const weir_entry *entry, weir_error *error)
+{
+    struct stat file;
+    if (!entry || entry->size_bytes < 0 || stat(entry->path, &file) != 0) /* opening will tell why */
+        return WEIR_OK;
+    if (file.st_size == entry->size_bytes &&
+        file.st_mtim.tv_sec * WEIR_SECOND + file.st_mtim.tv_nsec == entry->mtime_ns)
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_EDATA, 0, "the file has changed since it was indexed: run weir index again");
 }
 
 static int fail_memory(weir_error *error)

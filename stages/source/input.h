@@ -12,6 +12,8 @@
 
 #include <weir/bytes.h>
 #include <weir/clock.h>
+#include <weir/entry.h>
+#include <weir/item.h>
 #include <weir/status.h>
 
 /* The default of io_timeout_ns. */
@@ -37,6 +39,12 @@ const char *weir_input_choose(weir_input *input, weir_input_kind kind, const voi
 
 /* What hangs on the item's data is moved to *sidecars, and its size added to *memory_bytes. */
 void weir_input_take_sidecars(weir_input_kind kind, void *data, weir_bytes **sidecars, size_t *memory_bytes);
+
+/* The same for an item that is an entry itself: it is moved to *entry (NULL = it is none). */
+void weir_input_take_entry(weir_input_kind kind, weir_item *in, weir_entry **entry, size_t *memory_bytes);
+
+/* Is the file still the one that was indexed? WEIR_OK, or WEIR_EDATA with *error filled. NULL is fine. */
+int weir_input_check_entry(const weir_entry *entry, weir_error *error);
 
 /*
  * Opens the container; `interrupt` is asked inside blocking I/O. WEIR_OK, or the failure with *error filled; *format is

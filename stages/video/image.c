@@ -194,12 +194,16 @@ static int image_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     worker->task = task;
     worker->decoder.cost = (weir_item_cost){ 0 };
     weir_ffmpeg_log_begin(&worker->log, label[0] ? label : path);
-    int rc = decode_picture(worker, path, &frames, &error);
+    const weir_entry *entry = image->input == WEIR_INPUT_ENTRY ? in->data : NULL;
+    int rc = weir_input_check_entry(entry, &error);
+    if (rc == WEIR_OK)
+        rc = decode_picture(worker, path, &frames, &error);
     weir_ffmpeg_log_end();
     if (rc != WEIR_OK)
         return weir_task_fail(task, rc, error.library_code, "%s", error.message);
 
     weir_input_take_sidecars(image->input, in->data, &frames->sidecars, &frames->memory_bytes);
+    weir_input_take_entry(image->input, in, &frames->entry, &frames->memory_bytes);
     *out = (weir_item){
         .data = frames, .release = weir_frames_release, .type = WEIR_TYPE_FRAMES, .size_bytes = frames->memory_bytes
     };

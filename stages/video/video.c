@@ -16,6 +16,7 @@
 #include "frame_buffer.h"
 #include "frame_filter.h"
 #include "frame_reader.h"
+#include "random.h"
 #include "scaler.h"
 #include "video_stage.h"
 
@@ -363,11 +364,26 @@ static int take_item(video_worker *worker, weir_item *in)
 
 static void hand_on(video_worker *worker, const weir_video_config *video, weir_frames *frames, weir_item *out)
 {
-    if (frames->is_last_piece)
+    if (frames->is_last_piece) {
         weir_input_take_sidecars(video->input, worker->input.data, &frames->sidecars, &frames->memory_bytes);
+        weir_input_take_entry(video->input, &worker->input, &frames->entry, &frames->memory_bytes);
+    }
     *out = (weir_item){
         .data = frames, .release = weir_frames_release, .type = WEIR_TYPE_FRAMES, .size_bytes = frames->memory_bytes
     };
+}
+
+/* What is drawn for an entry does not depend on which rank has it, and when. */
+static int open_item(video_worker *worker, const weir_video_config *video, weir_error *error)
+{
+    const weir_entry *entry = video->input == WEIR_INPUT_ENTRY ? worker->input.data : NULL;
+    uint64_t number = entry ? weir_random_seed(entry->epoch, entry->number) : weir_task_seq(worker->task);
+    int rc = weir_input_check_entry(entry, error);
+    if (rc != WEIR_OK)
+        return rc;
+    worker->reader.table = entry ? entry->packets : NULL;
+    worker->reader.table_bytes = entry ? entry->packets_bytes : 0;
+    return weir_frame_reader_open(&worker->reader, worker->path, number, error);
 }
 
 static int video_run(void *self, weir_item *in, weir_item *out, weir_task *task)
@@ -385,7 +401,7 @@ static int video_run(void *self, weir_item *in, weir_item *out, weir_task *task)
 
     weir_ffmpeg_log_begin(&worker->log, label[0] ? label : worker->path);
     if (is_first)
-        rc = weir_frame_reader_open(&worker->reader, worker->path, weir_task_seq(task), &error);
+        rc = open_item(worker, video, &error);
     if (rc == WEIR_OK)
         rc = make_piece(worker, video, &frames, &error);
     weir_ffmpeg_log_end();

@@ -33,7 +33,7 @@ static int pixels_init(weir_video_config *video, weir_error *error)
 
 static int input_init(weir_video_config *video, weir_error *error)
 {
-    if ((unsigned)video->input > WEIR_INPUT_BYTES)
+    if ((unsigned)video->input > WEIR_INPUT_ENTRY)
         return weir_error_set(error, WEIR_EINVAL, 0, "input %d is none of WEIR_INPUT_…", (int)video->input);
     if (video->io_timeout_ns == 0)
         video->io_timeout_ns = WEIR_INPUT_TIMEOUT_NS;

@@ -17,6 +17,7 @@
 
 #include <weir/bytes.h>
 #include <weir/cost.h>
+#include <weir/entry.h>
 #include <weir/export.h>
 #include <weir/op.h>
 
@@ -54,6 +55,7 @@ typedef struct weir_audio {
     uint32_t source_channels;
     uint64_t num_errors;  /* packets that could not be read or decoded. 0 = the file is whole */
     size_t memory_bytes;  /* all that this result takes */
+    weir_entry *entry;    /* as in weir_frames */
     weir_bytes *sidecars; /* as in weir_frames */
     weir_item_cost cost;  /* resampling counts as scaling */
 } weir_audio;

@@ -18,6 +18,7 @@ extern "C" {
 typedef enum weir_input_kind {
     WEIR_INPUT_PATH = 0, /* a char *: a path, or a URL that FFmpeg can open */
     WEIR_INPUT_BYTES,    /* a weir_bytes *: the file itself */
+    WEIR_INPUT_ENTRY,   /* a weir_entry *: a path, with what a dataset knows about the file */
 } weir_input_kind;
 
 /* A file's bytes. One owner at a time; freed, with all that hangs on it, by weir_bytes_free(). */

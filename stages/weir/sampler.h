@@ -19,7 +19,7 @@
 
 #include <weir/export.h>
 #include <weir/op.h>
-#include <weir/sample.h>
+#include <weir/entry.h>
 #include <weir/status.h>
 #include <weir/world.h>
 
@@ -119,12 +119,12 @@ WEIR_API void weir_sampler_free(weir_sampler *sampler);
 
 /* ---- the source ------------------------------------------------------------------------------------------------ */
 
-/* What makes items of numbers: a list of paths, an index (weir_index_samples()), or anything else. */
+/* What makes items of numbers: a list of paths, an index (weir_index_items()), or anything else. */
 typedef struct weir_sampler_items {
     void *self; /* must outlive the pipeline */
-    /* Fills sample->path (allocated, freed by weir_sample_free()) and what else is known; number and epoch are set.
+    /* Fills entry->path (allocated, freed by weir_entry_free()) and what else is known; number and epoch are set.
        WEIR_OK, or the failure with *error filled, which is the source's. On the source's thread. */
-    int (*fill)(void *self, weir_sample *sample, weir_error *error);
+    int (*fill)(void *self, weir_entry *entry, weir_error *error);
 } weir_sampler_items;
 
 /* Setting this struct to all-0, but for the items, is equivalent to defaults. */
@@ -139,7 +139,7 @@ typedef struct weir_sampler_source_config {
 } weir_sampler_source_config;
 
 /*
- * Each item's data is a weir_sample * (for a decode stage with .input = WEIR_INPUT_SAMPLE), its label the path, its number
+ * Each item's data is a weir_entry * (for a decode stage with .input = WEIR_INPUT_ENTRY), its label the path, its number
  * (weir_item.seq) the position in this rank's share, less first_position. weir_builder_source() refuses what weir_sampler_new() refuses.
  * weir_stage_options.epochs says through how many epochs the pipeline goes.
  */

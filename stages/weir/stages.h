@@ -9,7 +9,8 @@
 #include <weir/image.h>
 #include <weir/list.h>
 #include <weir/npy.h>
-#include <weir/sample.h>
+#include <weir/probe.h>
+#include <weir/entry.h>
 #include <weir/sampler.h>
 #include <weir/shuffle.h>
 #include <weir/tar.h>

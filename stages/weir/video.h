@@ -29,6 +29,7 @@
 
 #include <weir/bytes.h>
 #include <weir/cost.h>
+#include <weir/entry.h>
 #include <weir/export.h>
 #include <weir/op.h>
 #include <weir/sampling.h>
@@ -146,6 +147,8 @@ typedef struct weir_frames {
     uint64_t num_errors;         /* packets that could not be read or decoded, of those that were needed. 0 = none */
     uint64_t num_corrupt_frames; /* of num_frames, those the decoder had to patch up */
     size_t memory_bytes;         /* all that this result takes */
+    weir_entry *entry; /* what the dataset knows of it, with .input = WEIR_INPUT_ENTRY, on the last piece; else NULL.
+                                    Its packets are not there any more. Take it out as sidecars */
     weir_bytes *sidecars; /* the other files of the sample that the bytes came in; NULL = none. Take them out and
                                     leave NULL to keep them */
 

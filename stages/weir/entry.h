@@ -1,6 +1,6 @@
 /* A dataset's item on its way to a decode stage: a path, and what the dataset knows about it. */
-#ifndef WEIR_SAMPLE_H
-#define WEIR_SAMPLE_H
+#ifndef WEIR_ENTRY_H
+#define WEIR_ENTRY_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -12,11 +12,11 @@ extern "C" {
 #endif
 
 /*
- * The data of weir_sampler_source's items. One owner at a time; freed with all it holds by weir_sample_free(). A decode
- * stage with .input = WEIR_INPUT_SAMPLE opens the path and hands the sample on in its result (weir_frames.sample), so that
+ * The data of weir_sampler_source's items. One owner at a time; freed with all it holds by weir_entry_free(). A decode
+ * stage with .input = WEIR_INPUT_ENTRY opens the path and hands the entry on in its result (weir_frames.entry), so that
  * a batch has its ids and labels.
  */
-typedef struct weir_sample {
+typedef struct weir_entry {
     char *path;       /* allocated */
     uint64_t number;  /* in the dataset */
     uint64_t epoch;   /* in which it was drawn */
@@ -31,22 +31,22 @@ typedef struct weir_sample {
                          file first. Allocated; NULL = unknown */
     size_t packets_bytes;
     uint64_t reserved[8]; /* 0 */
-} weir_sample;
+} weir_entry;
 
-/* The type of items whose data is a weir_sample. */
-#define WEIR_TYPE_SAMPLE "weir.sample"
+/* The type of items whose data is a weir_entry. */
+#define WEIR_TYPE_ENTRY "weir.entry"
 
 /* All-0 but for class_id and size_bytes, which are unknown. NULL = out of memory. Any thread. */
-WEIR_API weir_sample *weir_sample_new(void);
+WEIR_API weir_entry *weir_entry_new(void);
 
 /* All the memory it takes. NULL is 0. Any thread. */
-WEIR_API size_t weir_sample_memory(const weir_sample *sample);
+WEIR_API size_t weir_entry_memory(const weir_entry *entry);
 
 /* NULL is fine. Any thread. */
-WEIR_API void weir_sample_free(weir_sample *sample);
+WEIR_API void weir_entry_free(weir_entry *entry);
 
 /* The same for weir_item.release; self is not used. */
-WEIR_API void weir_sample_release(void *data, void *self);
+WEIR_API void weir_entry_release(void *data, void *self);
 
 #ifdef __cplusplus
 }
