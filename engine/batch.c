@@ -42,7 +42,6 @@ static void hand_on(aggregate_worker *worker, weir_item *out)
     out->data = batch;
     out->size_bytes = worker->size_bytes;
     out->release = weir_batch_release;
-    out->type = WEIR_TYPE_BATCH;
     out->label = batch->items[batch->num_items - 1].label;
     *worker = (aggregate_worker){ 0 };
 }
@@ -95,6 +94,7 @@ static void free_aggregate(void *state)
 
 const weir_op weir_aggregate = {
     .name = "aggregate",
+    .makes = WEIR_TYPE_BATCH,
     .config_size = sizeof(weir_aggregate_config),
     .config_init = check_aggregate,
     .worker_size = sizeof(aggregate_worker),
@@ -120,5 +120,7 @@ static int run_disaggregate(void *worker, weir_item *in, weir_item *out, weir_ta
 
 const weir_op weir_disaggregate = {
     .name = "disaggregate",
+    .takes = WEIR_TYPE_BATCH,
+    .makes = WEIR_TYPE_ANY,
     .run = run_disaggregate,
 };

@@ -193,6 +193,8 @@ void weir_builder_sink_sized(weir_builder *builder, const weir_stage_options *op
 
 static int set_weights(weir_node *node, const weir_merge_config *config, weir_error *error)
 {
+    if (config->order != WEIR_MERGE_WEIGHTED && (config->weights || config->num_weights))
+        return weir_error_set(error, WEIR_EINVAL, 0, "weights are given, but order is not WEIR_MERGE_WEIGHTED");
     if (config->order != WEIR_MERGE_WEIGHTED)
         return WEIR_OK;
     if (config->num_weights != node->num_ins || !config->weights)
@@ -327,7 +329,7 @@ void weir_builder_join_sized(weir_builder *builder, const weir_stage_options *op
         remember(builder, WEIR_EINVAL, route->node->short_name);
         return;
     }
-    weir_node_spec spec = { .kind = NODE_MERGE, .num_ins = route->node->num_outs, .num_outs = 1 };
+    weir_node_spec spec = { .kind = NODE_JOIN, .num_ins = route->node->num_outs, .num_outs = 1 };
     builder->num_routes--;
     own.name = own.name ? own.name : "join";
     add(builder, &spec, &own);
@@ -347,6 +349,9 @@ static int check_complete(weir_builder *builder, const weir_pipeline_options *op
     if (options->threads > POOL_MAX_THREADS)
         return weir_error_set(error, WEIR_EINVAL, 0, "threads is %u, the largest is %d", options->threads,
                               POOL_MAX_THREADS);
+    if (options->num_observers > 0 && !options->observers)
+        return weir_error_set(error, WEIR_EINVAL, 0, "num_observers is %zu, but observers is NULL",
+                              options->num_observers);
     if (options->stats_interval_ns < 0 && options->stats_interval_ns != WEIR_FOREVER)
         return weir_error_set(error, WEIR_EINVAL, 0, "stats_interval_ns is negative and not WEIR_FOREVER");
     if (options->stall_warning_ns < 0 && options->stall_warning_ns != WEIR_FOREVER)

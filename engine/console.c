@@ -42,8 +42,7 @@ static void log_queue(void *self, const weir_queue_lap *lap)
              percent(lap->occupied_ns, lap->elapsed_ns));
 }
 
-const weir_observer *weir_console_observer(void)
+weir_observer weir_console_observer(void)
 {
-    static const weir_observer console = { .stage_lap = log_stage, .queue_lap = log_queue };
-    return &console;
+    return (weir_observer){ .stage_lap = log_stage, .queue_lap = log_queue };
 }

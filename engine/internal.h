@@ -202,6 +202,8 @@ struct weir_node {
     uint32_t num_ins;  /* 0 = a source; above 1 only where op is NULL */
     weir_queue *outs;  /* behind it; its own */
     uint32_t num_outs; /* above 1 only for a route */
+    char *makes;       /* the types of the items that go out, as in weir_op.makes */
+    bool checks_types; /* not all that comes in is what op takes */
     weir_pool *pool;   /* NULL if op is NULL */
     uint32_t threads;  /* of its own; 0 = the pipeline's */
     weir_order order;
@@ -310,7 +312,8 @@ struct weir_pipeline {
     uint32_t num_pools;
     weir_pool **pools; /* 0 is the pipeline's own */
     bool lock_made, consumable_made, loop_made, timer_made, wake_made;
-    const weir_observer *observer;
+    weir_observer *observers;
+    size_t num_observers;
     bool wants_failures;
     int64_t stats_interval_ns;
     uint32_t num_cpus;
@@ -563,6 +566,25 @@ extern _Thread_local const weir_pipeline *weir_pipeline_of_thread;
 
 /* By its name in the statistics or in its options. NULL = there is none. */
 weir_node *weir_pipeline_find(const weir_pipeline *pipeline, const char *stage);
+
+/* ---- types.c: types of items ------------------------------------------------------------------------------------ */
+
+typedef enum weir_type_match {
+    WEIR_TYPES_FIT,
+    WEIR_TYPES_MAY_FIT, /* some do, or some are known only when the item comes */
+    WEIR_TYPES_DIFFER,
+} weir_type_match;
+
+/* Is `type` (may be NULL) one of them? */
+bool weir_types_hold(const char *types, const char *type);
+
+/* Do they name exactly one? NULL does not. */
+bool weir_types_is_one(const char *types);
+
+weir_type_match weir_types_match(const char *takes, const char *makes);
+
+/* All of both, to be freed. NULL = out of memory. */
+char *weir_types_unite(const char *one, const char *other);
 
 /* ---- item.c ------------------------------------------------------------------------------------------------- */
 

@@ -8,7 +8,7 @@
 
 enum { DEFAULT_QUEUE_ITEMS = 2, DEFAULT_SINK_ITEMS = 3, MAX_QUEUE_ITEMS = 1 << 24 };
 
-static const char *const kind_names[] = { "source", "stage", "route", "merge", "sink" };
+static const char *const kind_names[] = { "source", "stage", "route", "merge", "merge", "sink" };
 
 static int no_memory(const weir_node *node, weir_error *error)
 {
@@ -25,16 +25,27 @@ static bool is_name(const char *name)
 int weir_node_check_max_failures(const weir_max_failures *max, weir_error *error)
 {
     switch (max->kind) {
-    case WEIR_FAILURES_ANY: return WEIR_OK;
+    case WEIR_FAILURES_ANY:
+        if (max->count || max->num || max->den)
+            return weir_error_set(error, WEIR_EINVAL, 0,
+                                  "max_failures has numbers, but no kind: set it to WEIR_FAILURES_COUNT or _RATE");
+        return WEIR_OK;
     case WEIR_FAILURES_COUNT:
+        if (max->num || max->den)
+            return weir_error_set(error, WEIR_EINVAL, 0, "max_failures is a count, but num or den is set");
         if (max->count >= -1)
             return WEIR_OK;
         return weir_error_set(error, WEIR_EINVAL, 0, "max_failures.count is %lld; use -1 for any number",
                               (long long)max->count);
     case WEIR_FAILURES_RATE:
-        if (max->den > 0)
-            return WEIR_OK;
-        return weir_error_set(error, WEIR_EINVAL, 0, "max_failures is a rate with a denominator of 0");
+        if (max->count)
+            return weir_error_set(error, WEIR_EINVAL, 0, "max_failures is a rate, but count is set");
+        if (max->den == 0)
+            return weir_error_set(error, WEIR_EINVAL, 0, "max_failures is a rate with a denominator of 0");
+        if (max->num > max->den)
+            return weir_error_set(error, WEIR_EINVAL, 0, "max_failures is a rate of %u in %u, which is above 1",
+                                  max->num, max->den);
+        return WEIR_OK;
     }
     return weir_error_set(error, WEIR_EINVAL, 0, "max_failures.kind is %d, which is none", (int)max->kind);
 }
@@ -69,6 +80,12 @@ static int check_kind(node_kind kind, const weir_stage_options *options, weir_er
 {
     const char *what = kind_names[kind];
     bool has_tasks = kind == NODE_STAGE || kind == NODE_ROUTE;
+    uint32_t slots = options->concurrency ? options->concurrency : 1;
+    bool can_order = kind == NODE_STAGE || kind == NODE_JOIN || (kind == NODE_ROUTE && slots > 1);
+    if (options->output_order != WEIR_ORDER_COMPLETION && !can_order)
+        return weir_error_set(error, WEIR_EINVAL, 0, "output_order is given, but a %s %s", what,
+                              kind == NODE_MERGE ? "has no order of inputs; see weir_merge_config.order"
+                                                 : "with one slot keeps its order");
     if (!has_tasks && options->concurrency > 1)
         return weir_error_set(error, WEIR_EINVAL, 0, "concurrency is %u, but a %s has one slot", options->concurrency,
                               what);
@@ -81,6 +98,9 @@ static int check_kind(node_kind kind, const weir_stage_options *options, weir_er
     if (kind >= NODE_MERGE && (options->threads || options->num_stage_hooks || options->task_deadline_ns))
         return weir_error_set(error, WEIR_EINVAL, 0,
                               "threads, stage_hooks or a deadline are given, but a %s runs nothing", what);
+    if (options->threads > slots)
+        return weir_error_set(error, WEIR_EINVAL, 0, "threads is %u, but concurrency is %u: %u would never run",
+                              options->threads, slots, options->threads - slots);
     return WEIR_OK;
 }
 
@@ -186,6 +206,55 @@ static int join_inputs(weir_node *node, const weir_node_spec *spec)
     return WEIR_OK;
 }
 
+static int check_input(weir_node *node, const weir_node *before, weir_error *error)
+{
+    const char *takes = node->op ? node->op->takes : NULL;
+    if (!takes)
+        return WEIR_OK;
+    if (!before->makes)
+        return weir_error_set(
+            error, WEIR_EINVAL, 0,
+            "stage %s takes \"%s\", but stage %s before it does not declare what it makes: set `makes` "
+            "in its weir_op",
+            node->short_name, takes, before->short_name);
+    weir_type_match match = weir_types_match(takes, before->makes);
+    node->checks_types = match != WEIR_TYPES_FIT;
+    if (match != WEIR_TYPES_DIFFER)
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_EINVAL, 0, "stage %s takes \"%s\", but stage %s before it makes \"%s\"",
+                          node->short_name, takes, before->short_name, before->makes);
+}
+
+/* What nodes without an operation of the program's pass on: of several inputs all, if all are declared. */
+static int unite_inputs(weir_node *node)
+{
+    for (uint32_t i = 0; i < node->num_ins; i++) {
+        const char *before = node->ins[i]->producer->makes;
+        char *all = before ? weir_types_unite(i ? node->makes : "", before) : NULL;
+        free(node->makes);
+        node->makes = all;
+        if (before && !all)
+            return WEIR_ENOMEM;
+        if (!all)
+            break;
+    }
+    return WEIR_OK;
+}
+
+static int set_types(weir_node *node, node_kind kind, weir_error *error)
+{
+    int status = WEIR_OK;
+    if (kind == NODE_SOURCE || kind == NODE_STAGE) {
+        node->makes = node->op->makes ? strdup(node->op->makes) : NULL;
+        status = node->op->makes && !node->makes ? WEIR_ENOMEM : WEIR_OK;
+    } else {
+        status = unite_inputs(node);
+    }
+    if (status != WEIR_OK)
+        return no_memory(node, error);
+    return node->num_ins ? check_input(node, node->ins[0]->producer, error) : WEIR_OK;
+}
+
 int weir_node_new(const weir_node_spec *spec, const weir_stage_options *options, weir_node **made, weir_error *error)
 {
     const char *name = weir_node_name(spec, options);
@@ -211,7 +280,8 @@ int weir_node_new(const weir_node_spec *spec, const weir_stage_options *options,
     if (!node->short_name || !node->run_times || copy_hooks(node, options) != WEIR_OK ||
         make_queues(node, spec, options) != WEIR_OK || join_inputs(node, spec) != WEIR_OK)
         return no_memory(node, error);
-    return copy_config(node, spec->config, error);
+    status = set_types(node, spec->kind, error);
+    return status == WEIR_OK ? copy_config(node, spec->config, error) : status;
 }
 
 const char *weir_node_name(const weir_node_spec *spec, const weir_stage_options *options)
@@ -342,6 +412,7 @@ void weir_node_free(weir_node *node)
     free(node->run_times);
     free(node->task_hooks);
     free(node->stage_hooks);
+    free(node->makes);
     free(node->short_name);
     free(node->name);
     free(node);

@@ -73,12 +73,18 @@ static int start_threads(weir_pipeline *pipeline, weir_error *error)
     return status;
 }
 
-static bool wants_failures(const weir_observer *observer)
+static int copy_observers(weir_pipeline *pipeline, const weir_pipeline_options *options, weir_error *error)
 {
-    for (; observer; observer = observer->next)
-        if (observer->failure)
-            return true;
-    return false;
+    if (options->num_observers == 0)
+        return WEIR_OK;
+    pipeline->observers = calloc(options->num_observers, sizeof *pipeline->observers);
+    if (!pipeline->observers)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the observers");
+    for (; pipeline->num_observers < options->num_observers; pipeline->num_observers++) {
+        pipeline->observers[pipeline->num_observers] = options->observers[pipeline->num_observers];
+        pipeline->wants_failures |= options->observers[pipeline->num_observers].failure != NULL;
+    }
+    return WEIR_OK;
 }
 
 /* Frees everything; its threads have ended or, after a failed start, have had nothing to do. */
@@ -95,6 +101,7 @@ static void destroy(weir_pipeline *pipeline)
         uv_cond_destroy(&pipeline->consumable);
     if (pipeline->lock_made)
         uv_mutex_destroy(&pipeline->lock);
+    free(pipeline->observers);
     free(pipeline->pools);
     free(pipeline->nodes);
     free(pipeline);
@@ -112,8 +119,6 @@ static weir_pipeline *pipeline_new(weir_node **nodes, uint32_t num_nodes, const 
     pipeline->nodes = nodes;
     pipeline->num_nodes = pipeline->live_nodes = num_nodes;
     pipeline->id = options->id;
-    pipeline->observer = options->observer;
-    pipeline->wants_failures = wants_failures(options->observer);
     pipeline->stats_interval_ns = options->stats_interval_ns ? options->stats_interval_ns : 60 * WEIR_SECOND;
     pipeline->num_cpus = weir_cpu_budget();
     pipeline->measures = !options->no_statistics;
@@ -134,6 +139,8 @@ int weir_pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipeli
 
     int status = make_lock(pipeline, error);
     if (status == WEIR_OK)
+        status = copy_observers(pipeline, options, error);
+    if (status == WEIR_OK)
         status = place_nodes(pipeline, options, error);
     if (status == WEIR_OK)
         status = make_pools(pipeline, options->threads, error);
@@ -150,18 +157,21 @@ int weir_pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipeli
         return status;
     }
 
+    *made = pipeline; /* before tasks start: they may use it */
     weir_engine_lock_at(pipeline, weir_clock_ns());
     weir_flow_start_locked(pipeline);
     weir_engine_unlock(pipeline);
-    *made = pipeline;
     return WEIR_OK;
 }
 
-void weir_pipeline_stop(weir_pipeline *pipeline)
+int weir_pipeline_stop(weir_pipeline *pipeline)
 {
+    if (!pipeline)
+        return WEIR_EINVAL;
     weir_engine_lock_at(pipeline, weir_clock_ns());
     weir_end_by_stop_locked(pipeline);
     weir_engine_unlock(pipeline);
+    return WEIR_OK;
 }
 
 _Thread_local const weir_pipeline *weir_pipeline_of_thread;
@@ -235,6 +245,8 @@ static int end_status_locked(const weir_pipeline *pipeline)
 
 int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout_ns)
 {
+    if (!pipeline || !item || (timeout_ns < 0 && timeout_ns != WEIR_FOREVER))
+        return WEIR_EINVAL;
     int64_t start_ns = pipeline->measures || timeout_ns > 0 ? weir_clock_ns() : 0;
     int64_t deadline_ns = timeout_ns < 0 || timeout_ns > INT64_MAX - start_ns ? WEIR_FOREVER : start_ns + timeout_ns;
     bool waited = false;
@@ -265,10 +277,12 @@ int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout
 
 int weir_pipeline_error(weir_pipeline *pipeline, weir_error *error)
 {
+    if (!pipeline || !error)
+        return WEIR_EINVAL;
     weir_engine_lock(pipeline);
     *error = pipeline->error;
     weir_engine_unlock(pipeline);
-    return WEIR_OK;
+    return error->status;
 }
 
 weir_node *weir_pipeline_find(const weir_pipeline *pipeline, const char *stage)
@@ -284,14 +298,16 @@ weir_node *weir_pipeline_find(const weir_pipeline *pipeline, const char *stage)
 
 int weir_pipeline_stage_error(weir_pipeline *pipeline, const char *stage, weir_error *error)
 {
+    if (!pipeline || !stage || !error)
+        return WEIR_EINVAL;
     weir_node *node = weir_pipeline_find(pipeline, stage);
     *error = (weir_error){ 0 };
     if (!node)
-        return WEIR_ENOTFOUND;
+        return weir_error_set(error, WEIR_ENOTFOUND, 0, "the pipeline has no stage \"%s\"", stage);
     weir_engine_lock(pipeline);
     *error = node->first_error;
     weir_engine_unlock(pipeline);
-    return WEIR_OK;
+    return error->status;
 }
 
 static uint64_t gone(const weir_account *account)
@@ -317,6 +333,8 @@ static void add_up_locked(const weir_pipeline *pipeline, weir_account *account)
 
 int weir_pipeline_account(weir_pipeline *pipeline, const char *stage, weir_account *account)
 {
+    if (!pipeline || !account)
+        return WEIR_EINVAL;
     weir_node *node = stage ? weir_pipeline_find(pipeline, stage) : NULL;
     *account = (weir_account){ 0 };
     if (stage && !node)
@@ -334,6 +352,8 @@ int weir_pipeline_account(weir_pipeline *pipeline, const char *stage, weir_accou
 
 int weir_pipeline_event(weir_pipeline *pipeline, const char *name, const char *category, const char *detail)
 {
+    if (!pipeline || !name)
+        return WEIR_EINVAL;
     weir_report *report = weir_report_event(name, category, detail);
     if (!report)
         return WEIR_ENOMEM;

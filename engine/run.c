@@ -73,6 +73,20 @@ static int prepare_worker(weir_slot *slot)
     return WEIR_OK;
 }
 
+/* Where the graph does not tell that every item is what the operation takes. */
+static int check_type(weir_slot *slot)
+{
+    const weir_node *node = slot->node;
+    if (!node->op->takes || slot->flushing)
+        return WEIR_OK;
+    if (node->checks_types && !weir_types_hold(node->op->takes, slot->in.type))
+        return weir_task_fail(slot, WEIR_EINVAL, 0, "takes \"%s\", but this item is \"%s\"", node->op->takes,
+                              slot->in.type ? slot->in.type : "not declared");
+    if (!slot->in.data)
+        return weir_task_fail(slot, WEIR_EINVAL, 0, "the item has no data");
+    return WEIR_OK;
+}
+
 static int begin_task(weir_slot *slot)
 {
     slot->begun = true;
@@ -81,6 +95,8 @@ static int begin_task(weir_slot *slot)
     if (slot->flushing)
         slot->in.seq = slot->kept_seq;
     int status = slot->flushing || slot->node->num_ins == 0 ? WEIR_OK : begin_hooks(slot);
+    if (status == WEIR_OK)
+        status = check_type(slot);
     return status == WEIR_OK ? prepare_worker(slot) : status;
 }
 
@@ -143,6 +159,13 @@ static void copy_tail(char *to, size_t size, const char *from)
     memcpy(to, length < size ? from : from + length - size + 1, (length < size ? length : size - 1) + 1);
 }
 
+static void log_error(weir_log_level level, const weir_error *error)
+{
+    char line[WEIR_ERROR_LINE];
+    weir_error_format(error, line, sizeof line);
+    weir_log(level, "%s", line);
+}
+
 /* Completes slot->error, logs it and makes the report of it. */
 static void tell_failure(weir_slot *slot, int status)
 {
@@ -154,8 +177,7 @@ static void tell_failure(weir_slot *slot, int status)
 
     if (status != WEIR_ETIMEDOUT && atomic_load_explicit(&slot->should_stop, memory_order_relaxed))
         return; /* it was asked to */
-    weir_log(WEIR_LOG_WARNING, "%s: %s%s%s (%s)", error->stage, error->label, error->label[0] ? ": " : "",
-             error->message, weir_status_name(status));
+    log_error(WEIR_LOG_WARNING, error);
     if (node->pipeline->wants_failures && node->num_ins) {
         slot->report = weir_report_failure(slot);
         if (!slot->report)
@@ -172,6 +194,8 @@ static int run_to_result(weir_slot *slot)
     int status = slot->begun ? WEIR_OK : begin_task(slot);
     if (status == WEIR_OK)
         status = check_deadline(slot, run_operation(slot));
+    if (slot->out.data && weir_types_is_one(slot->node->op->makes))
+        slot->out.type = slot->node->op->makes;
     if ((status == WEIR_OK || status == WEIR_MORE) && !slot->finishing && !weir_label_inherit(&slot->out, &slot->in))
         status = fail_by_default(slot, WEIR_ENOMEM, "no memory for the item's label");
     if (status == WEIR_EOF && slot->node->epochs) {
@@ -259,7 +283,7 @@ static void run_chore(weir_slot *slot)
     fail_by_default(slot, slot->status,
                     starting ? "a stage hook failed at the start" : "a stage hook failed at the end");
     copy_tail(slot->error.stage, sizeof slot->error.stage, node->name);
-    weir_log(WEIR_LOG_ERROR, "%s: %s (%s)", node->name, slot->error.message, weir_status_name(slot->status));
+    log_error(WEIR_LOG_ERROR, &slot->error);
 }
 
 void weir_run_step(weir_slot *slot)

@@ -88,9 +88,14 @@ void weir_report_append_locked(weir_pipeline *pipeline, weir_report *report)
     pipeline->wake_statistics = true;
 }
 
+static const weir_observer *observers_end(const weir_pipeline *pipeline)
+{
+    return pipeline->observers + pipeline->num_observers;
+}
+
 static void tell_report(const weir_pipeline *pipeline, const weir_report *report)
 {
-    for (const weir_observer *observer = pipeline->observer; observer; observer = observer->next) {
+    for (const weir_observer *observer = pipeline->observers; observer < observers_end(pipeline); observer++) {
         if (report->is_failure && observer->failure)
             observer->failure(observer->self, &report->failure);
         if (!report->is_failure && observer->event)
@@ -277,7 +282,7 @@ static void report_lap(weir_pipeline *pipeline)
     if (!pipeline->measures)
         return;
     take_lap(pipeline);
-    for (const weir_observer *observer = pipeline->observer; observer; observer = observer->next)
+    for (const weir_observer *observer = pipeline->observers; observer < observers_end(pipeline); observer++)
         tell_lap(pipeline, observer);
     for (uint32_t i = 0; i < pipeline->num_nodes; i++)
         weir_histogram_clear(pipeline->stage_laps[i].run_times);
@@ -314,7 +319,7 @@ static void tell_start(weir_pipeline *pipeline)
         describe_node(pipeline->nodes[i], &pipeline->stage_infos[i]);
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
         info.threads += pipeline->pools[i]->num_workers;
-    for (const weir_observer *observer = pipeline->observer; observer; observer = observer->next)
+    for (const weir_observer *observer = pipeline->observers; observer < observers_end(pipeline); observer++)
         if (observer->run_start)
             observer->run_start(observer->self, &info);
 }
@@ -325,7 +330,7 @@ static void tell_end(weir_pipeline *pipeline)
     int status = pipeline->failed ? WEIR_EFAILED : pipeline->stopped ? WEIR_ESTOPPED : WEIR_OK;
     weir_engine_unlock(pipeline);
     weir_run_end end = { .end_unix_ns = weir_statistics_unix_at_ns(pipeline, weir_clock_ns()), .status = status };
-    for (const weir_observer *observer = pipeline->observer; observer; observer = observer->next)
+    for (const weir_observer *observer = pipeline->observers; observer < observers_end(pipeline); observer++)
         if (observer->run_end)
             observer->run_end(observer->self, &end);
 }

@@ -15,7 +15,8 @@ int main(int argc, char **argv)
 
     weir_pipeline *pipeline;
     weir_error error = { 0 };
-    weir_pipeline_options options = { .observer = weir_console_observer() };
+    weir_observer console = weir_console_observer();
+    weir_pipeline_options options = { .observers = &console, .num_observers = 1 };
     if (weir_builder_build(builder, &options, &pipeline, &error) != WEIR_OK) {
         fprintf(stderr, "minimal: %s\n", error.message);
         return 2;

@@ -275,8 +275,9 @@ struct listeners {
     weir_sqlite_writer *database;
     weir_openmetrics_file *openmetrics;
     weir_tensorboard_log *tensorboard;
-    const weir_observer *first; /* in the chain of them */
-    weir_task_hook items;       /* the database's */
+    weir_observer observers[4];
+    size_t num_observers;
+    weir_task_hook items; /* the database's */
 };
 
 static int check_folder(const weir_directory_config *folder)
@@ -309,7 +310,8 @@ static int build(const struct settings *settings, const weir_directory_config *f
     weir_pipeline_options options = {
         .threads = settings->threads,
         .stats_interval_ns = settings->log_interval_ns,
-        .observer = listeners->first,
+        .observers = listeners->observers,
+        .num_observers = listeners->num_observers,
         .max_failures = settings->max_failures,
     };
 
@@ -380,13 +382,6 @@ static int report(const char *db_path, int64_t run_id)
     return EXIT_OK;
 }
 
-/* Returns the new end of the chain. */
-static weir_observer *chain(weir_observer *last, weir_observer *next)
-{
-    last->next = next;
-    return next;
-}
-
 /* Where nothing is made that would have to be unmade comes first. */
 static int open_listeners(struct listeners *listeners, const struct settings *settings)
 {
@@ -403,14 +398,13 @@ static int open_listeners(struct listeners *listeners, const struct settings *se
     if (weir_sqlite_item_hook(listeners->database, &items, &listeners->items, &error) != WEIR_OK)
         return refuse("--db-path: %s", error.message);
 
-    weir_observer *last = weir_sqlite_observer(listeners->database);
-    listeners->first = last;
+    listeners->observers[listeners->num_observers++] = weir_sqlite_observer(listeners->database);
     if (listeners->openmetrics)
-        last = chain(last, weir_openmetrics_observer(listeners->openmetrics));
+        listeners->observers[listeners->num_observers++] = weir_openmetrics_observer(listeners->openmetrics);
     if (listeners->tensorboard)
-        last = chain(last, weir_tensorboard_observer(listeners->tensorboard));
+        listeners->observers[listeners->num_observers++] = weir_tensorboard_observer(listeners->tensorboard);
     if (settings->verbose)
-        last->next = weir_console_observer();
+        listeners->observers[listeners->num_observers++] = weir_console_observer();
     return EXIT_OK;
 }
 

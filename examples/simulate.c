@@ -144,9 +144,10 @@ static int simulate(const pattern *chosen, double seconds, const char *db_path, 
                                              .task_hooks = &items,
                                              .num_task_hooks = 1 });
     weir_builder_sink(builder, NULL);
-    weir_pipeline_options options = { .threads = chosen->threads,
-                                      .stats_interval_ns = WEIR_SECOND / 10,
-                                      .observer = weir_sqlite_observer(writer) };
+    weir_observer observer = weir_sqlite_observer(writer);
+    weir_pipeline_options options = {
+        .threads = chosen->threads, .stats_interval_ns = WEIR_SECOND / 10, .observers = &observer, .num_observers = 1
+    };
     status = weir_builder_build(builder, &options, &pipeline, error);
     if (status == WEIR_OK) {
         weir_item item;

@@ -17,9 +17,9 @@ weir_sqlite_writer *recording_begin(const char *path, const char *node_id, int32
     };
     weir_sqlite_options options = { .node_id = node_id, .rank = rank, .command = "invented" };
     weir_sqlite_writer *writer = open_writer(path, &options);
-    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_observer observer = weir_sqlite_observer(writer);
     weir_run_info info = { .start_unix_ns = ns(started), .threads = 4, .stages = stages, .num_stages = 3 };
-    observer->run_start(observer->self, &info);
+    observer.run_start(observer.self, &info);
     return writer;
 }
 
@@ -37,7 +37,7 @@ static double elapsed_of(const invented_lap *lap)
     return lap->elapsed > 0 ? lap->elapsed : 10;
 }
 
-static void record_stage(weir_observer *observer, const invented_lap *lap)
+static void record_stage(weir_observer observer, const invented_lap *lap)
 {
     int64_t elapsed_ns = ns(elapsed_of(lap));
     weir_histogram *times = calloc(1, sizeof *times);
@@ -63,11 +63,11 @@ static void record_stage(weir_observer *observer, const invented_lap *lap)
         stage.success_ns += time_ns;
         stage.max_ns = time_ns > stage.max_ns ? time_ns : stage.max_ns;
     }
-    observer->stage_lap(observer->self, &stage);
+    observer.stage_lap(observer.self, &stage);
     free(times);
 }
 
-static void record_queue(weir_observer *observer, const invented_lap *lap, const char *name)
+static void record_queue(weir_observer observer, const invented_lap *lap, const char *name)
 {
     int64_t elapsed_ns = ns(elapsed_of(lap));
     weir_histogram *times = calloc(2, sizeof *times);
@@ -94,13 +94,13 @@ static void record_queue(weir_observer *observer, const invented_lap *lap, const
         .get_times = &times[1],
         .place = place_of(lap),
     };
-    observer->queue_lap(observer->self, &queue);
+    observer.queue_lap(observer.self, &queue);
     free(times);
 }
 
 void record_lap(weir_sqlite_writer *writer, const invented_lap *lap)
 {
-    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_observer observer = weir_sqlite_observer(writer);
     record_queue(observer, lap, "0:0:src_queue");
     record_stage(observer, lap);
     record_queue(observer, lap, "0:1:decode[10]_queue");
@@ -109,7 +109,7 @@ void record_lap(weir_sqlite_writer *writer, const invented_lap *lap)
 
 void record_failure(weir_sqlite_writer *writer, double at, const char *label, double elapsed)
 {
-    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_observer observer = weir_sqlite_observer(writer);
     weir_failure failure = {
         .unix_ns = ns(at),
         .name = "0:1:decode[10]",
@@ -120,21 +120,21 @@ void record_failure(weir_sqlite_writer *writer, double at, const char *label, do
         .message = "cannot open: no frame",
         .run_ns = ns(elapsed),
     };
-    observer->failure(observer->self, &failure);
+    observer.failure(observer.self, &failure);
 }
 
 void record_event(weir_sqlite_writer *writer, double at, const char *name)
 {
-    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_observer observer = weir_sqlite_observer(writer);
     weir_event event = { .unix_ns = ns(at), .name = name, .category = "user", .detail = "detail" };
-    observer->event(observer->self, &event);
+    observer.event(observer.self, &event);
 }
 
 int64_t recording_end(weir_sqlite_writer *writer, double ended)
 {
-    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_observer observer = weir_sqlite_observer(writer);
     weir_run_end end = { .end_unix_ns = ns(ended), .status = WEIR_OK };
-    observer->run_end(observer->self, &end);
+    observer.run_end(observer.self, &end);
     int64_t run_id = weir_sqlite_run_id(writer);
     close_writer(writer);
     return run_id;

@@ -147,7 +147,7 @@ void close_writer(weir_sqlite_writer *writer)
         fail_msg("%s", error.message);
 }
 
-void observe_start(weir_observer *observer)
+void observe_start(weir_observer observer)
 {
     static const weir_stage_info stages[] = {
         { "0:0:src", "0:0:src_queue", "source", 1, 2, 0, "completion", { 0 } },
@@ -157,10 +157,10 @@ void observe_start(weir_observer *observer)
     static const weir_run_info info = {
         .start_unix_ns = 1000 * WEIR_SECOND, .threads = 10, .stages = stages, .num_stages = 3
     };
-    observer->run_start(observer->self, &info);
+    observer.run_start(observer.self, &info);
 }
 
-static void observe_stage_lap(weir_observer *observer, int64_t end_unix_ns, uint64_t num_tasks)
+static void observe_stage_lap(weir_observer observer, int64_t end_unix_ns, uint64_t num_tasks)
 {
     uint64_t num_failures = num_tasks / 4;
     uint64_t num_successes = num_tasks - num_failures;
@@ -184,11 +184,11 @@ static void observe_stage_lap(weir_observer *observer, int64_t end_unix_ns, uint
         .cpu_ns = 8 * WEIR_SECOND,
         .run_times = times,
     };
-    observer->stage_lap(observer->self, &lap);
+    observer.stage_lap(observer.self, &lap);
     free(times);
 }
 
-static void observe_queue_lap(weir_observer *observer, const char *name, int64_t end_unix_ns, uint64_t num_items)
+static void observe_queue_lap(weir_observer observer, const char *name, int64_t end_unix_ns, uint64_t num_items)
 {
     weir_histogram *times = calloc(2, sizeof *times);
     assert_non_null(times);
@@ -213,11 +213,11 @@ static void observe_queue_lap(weir_observer *observer, const char *name, int64_t
         .put_times = &times[0],
         .get_times = &times[1],
     };
-    observer->queue_lap(observer->self, &lap);
+    observer.queue_lap(observer.self, &lap);
     free(times);
 }
 
-void observe_lap(weir_observer *observer, int lap, uint64_t num_tasks)
+void observe_lap(weir_observer observer, int lap, uint64_t num_tasks)
 {
     int64_t end_unix_ns = (1000 + 2 * (lap + 1)) * WEIR_SECOND;
     observe_stage_lap(observer, end_unix_ns, num_tasks);
@@ -226,7 +226,7 @@ void observe_lap(weir_observer *observer, int lap, uint64_t num_tasks)
     observe_queue_lap(observer, "0:2:sink_queue", end_unix_ns, num_tasks - num_tasks / 4);
 }
 
-void observe_failure(weir_observer *observer, uint64_t seq, const char *label, const char *message)
+void observe_failure(weir_observer observer, uint64_t seq, const char *label, const char *message)
 {
     weir_failure failure = {
         .unix_ns = 1001 * WEIR_SECOND,
@@ -238,11 +238,11 @@ void observe_failure(weir_observer *observer, uint64_t seq, const char *label, c
         .message = message,
         .run_ns = 10 * WEIR_MILLISECOND,
     };
-    observer->failure(observer->self, &failure);
+    observer.failure(observer.self, &failure);
 }
 
-void observe_end(weir_observer *observer, int status)
+void observe_end(weir_observer observer, int status)
 {
     weir_run_end end = { .end_unix_ns = 1100 * WEIR_SECOND, .status = status };
-    observer->run_end(observer->self, &end);
+    observer.run_end(observer.self, &end);
 }

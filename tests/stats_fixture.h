@@ -48,10 +48,10 @@ void close_writer(weir_sqlite_writer *writer);
  * The invented pipeline: 0:0:src, 0:1:decode[10], 0:2:sink, from unix second 1000 on. Each lap is of 2 s, with
  * num_tasks tasks, a quarter of them failed; successes took 100 ms each, failures 10 ms.
  */
-void observe_start(weir_observer *observer);
-void observe_lap(weir_observer *observer, int lap, uint64_t num_tasks);
-void observe_failure(weir_observer *observer, uint64_t seq, const char *label, const char *message);
-void observe_end(weir_observer *observer, int status);
+void observe_start(weir_observer observer);
+void observe_lap(weir_observer observer, int lap, uint64_t num_tasks);
+void observe_failure(weir_observer observer, uint64_t seq, const char *label, const char *message);
+void observe_end(weir_observer observer, int status);
 
 enum { ENTRIES_PER_LAP = 4 }; /* one stage, three queues */
 

@@ -172,8 +172,8 @@ static void samples_from_memory_are_those_from_the_file(void **state)
     weir_audio *expected = decode_whole(path, &(weir_audio_config){ 0 });
     weir_bytes *bytes = bytes_of_file(path, NULL);
     bytes->next = bytes_of_file(path, "sidecar");
-    weir_audio *audio = decode(&bytes_source, &(bytes_source_config){ .files = &bytes, .num_files = 1 },
-                               &(weir_audio_config){ .input = WEIR_INPUT_BYTES }, &error);
+    weir_audio *audio =
+        decode(&bytes_source, &(bytes_source_config){ .files = &bytes, .num_files = 1 }, NULL, &error);
     assert_non_null(audio);
     assert_int_equal(audio->num_samples, expected->num_samples);
     assert_memory_equal(audio->data, expected->data, audio->num_samples * audio->channels * sizeof(float));

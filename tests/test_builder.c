@@ -575,7 +575,8 @@ static void check_info(const weir_stage_info *info, const weir_stage_info *expec
 static void run_and_record(weir_builder *builder, weir_pipeline_options options, test_recorder *recorder)
 {
     recorder_init(recorder);
-    options.observer = &recorder->observer;
+    options.observers = &recorder->observer;
+    options.num_observers = 1;
     weir_pipeline *pipeline = build(builder, &options);
     drain_all(pipeline);
     weir_pipeline_free(pipeline);

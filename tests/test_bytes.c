@@ -44,7 +44,6 @@ static weir_frames *decode_path(const char *path, const weir_video_config *confi
 static weir_frames *decode_bytes(weir_bytes *bytes, weir_error *error)
 {
     weir_video_config config = small;
-    config.input = WEIR_INPUT_BYTES;
     return decode(&bytes_source, &(bytes_source_config){ .files = &bytes, .num_files = 1 }, &config, error);
 }
 

@@ -88,10 +88,11 @@ static void the_figures_fit_across_a_change_and_an_event_tells_it(void **state)
     test_recorder recorder;
     recorder_init(&recorder);
     test_numbers numbers = { .ledger = &ledger, .count = 200 };
-    weir_pipeline *pipeline =
-        gated(&numbers, &gate, 2,
-              &(weir_pipeline_options){
-                  .threads = 4, .observer = &recorder.observer, .stats_interval_ns = WEIR_MILLISECOND });
+    weir_pipeline *pipeline = gated(&numbers, &gate, 2,
+                                    &(weir_pipeline_options){ .threads = 4,
+                                                              .observers = &recorder.observer,
+                                                              .num_observers = 1,
+                                                              .stats_interval_ns = WEIR_MILLISECOND });
     for (uint32_t i = 0; i < 50; i++) {
         assert_int_equal(weir_pipeline_set_concurrency(pipeline, "work", 1 + i * 7 % 5), WEIR_OK);
         gate_let(&gate, 1);

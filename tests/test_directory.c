@@ -47,7 +47,9 @@ static weir_pipeline *start(const weir_directory_config *config, const weir_obse
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &weir_directory_source, config, NULL);
     weir_builder_sink(builder, NULL);
-    int rc = weir_builder_build(builder, &(weir_pipeline_options){ .observer = observer }, &pipeline, &error);
+    int rc = weir_builder_build(builder,
+                                &(weir_pipeline_options){ .observers = observer, .num_observers = observer != NULL },
+                                &pipeline, &error);
     if (rc != WEIR_OK)
         fail_msg("%s", error.message);
     return pipeline;

@@ -78,7 +78,7 @@ static weir_sqlite_writer *record(const char *name, int num_laps)
 {
     weir_sqlite_options options = { .node_id = "node", .command = "program" };
     weir_sqlite_writer *writer = open_writer(in_folder(name), &options);
-    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_observer observer = weir_sqlite_observer(writer);
     observe_start(observer);
     for (int i = 0; i < num_laps; i++)
         observe_lap(observer, i, 100);
@@ -88,9 +88,9 @@ static weir_sqlite_writer *record(const char *name, int num_laps)
 static void record_whole_run(const char *name)
 {
     weir_sqlite_writer *writer = record(name, 2);
-    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_observer observer = weir_sqlite_observer(writer);
     weir_event event = { .unix_ns = 1003 * WEIR_SECOND, .name = AWKWARD, .category = "user", .detail = AWKWARD };
-    observer->event(observer->self, &event);
+    observer.event(observer.self, &event);
     observe_failure(observer, 7, AWKWARD, "no \"moov\"\r\natom");
     observe_end(observer, WEIR_OK);
     close_writer(writer);

@@ -167,7 +167,7 @@ static void each_stage_keeps_its_first_error(void **state)
     weir_error error;
     for (size_t i = 0; i < LENGTH(expected); i++) {
         memset(&error, 0xff, sizeof error);
-        assert_int_equal(weir_pipeline_stage_error(pipeline, expected[i].name, &error), WEIR_OK);
+        assert_int_equal(weir_pipeline_stage_error(pipeline, expected[i].name, &error), expected[i].status);
         assert_int_equal(error.status, expected[i].status);
         assert_int_equal(error.library_code, expected[i].library_code);
         assert_string_equal(error.stage, expected[i].stage);
@@ -175,7 +175,7 @@ static void each_stage_keeps_its_first_error(void **state)
         assert_string_equal(error.message, expected[i].message);
     }
     assert_int_equal(weir_pipeline_stage_error(pipeline, "nobody", &error), WEIR_ENOTFOUND);
-    weir_pipeline_error(pipeline, &error);
+    assert_int_equal(weir_pipeline_error(pipeline, &error), WEIR_OK);
     assert_int_equal(error.status, WEIR_OK);
     end_and_check(pipeline, delivered);
 }
@@ -252,7 +252,8 @@ static void the_last_word_of_a_task_counts_and_the_status_returned(void **state)
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &op, NULL, NULL);
     weir_builder_sink(builder, NULL);
-    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .observer = &recorder.observer });
+    weir_pipeline *pipeline =
+        build(builder, &(weir_pipeline_options){ .observers = &recorder.observer, .num_observers = 1 });
     assert_int_equal(drain_all(pipeline), 0);
     end_and_check(pipeline, 0);
     assert_int_equal(recorder.num_failures, 2); /* who skips has not failed, whatever was said before */
@@ -350,7 +351,8 @@ static void a_failed_source_fails_the_pipeline_after_what_it_has_made(void **sta
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &pass_op, NULL, NULL);
     weir_builder_sink(builder, NULL);
-    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .observer = &recorder.observer });
+    weir_pipeline *pipeline =
+        build(builder, &(weir_pipeline_options){ .observers = &recorder.observer, .num_observers = 1 });
     for (uint64_t i = 0; i < 20; i++)
         assert_int_equal(next_value(pipeline), i);
     assert_failed_for_good(pipeline);
@@ -470,7 +472,7 @@ static void tasks_beside_the_failed_one_are_asked_to_stop(void **state)
     weir_builder_pipe(builder, &op, &gate, &(weir_stage_options){ .concurrency = 2, .max_failures = COUNT_OF(0) });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
-        build(builder, &(weir_pipeline_options){ .threads = 2, .observer = &recorder.observer });
+        build(builder, &(weir_pipeline_options){ .threads = 2, .observers = &recorder.observer, .num_observers = 1 });
     assert_failed_for_good(pipeline);
     weir_account account = account_of(pipeline, "obey");
     assert_int_equal(account.failed, 1);
@@ -565,7 +567,7 @@ static weir_pipeline *build_hooked(const test_numbers *numbers, hook_config *hoo
                       &(weir_stage_options){ .name = "hooked", .stage_hooks = &stage_hook, .num_stage_hooks = 1 });
     weir_builder_pipe(builder, &pass_op, NULL, NULL);
     weir_builder_sink(builder, NULL);
-    return build(builder, &(weir_pipeline_options){ .observer = &recorder->observer });
+    return build(builder, &(weir_pipeline_options){ .observers = &recorder->observer, .num_observers = 1 });
 }
 
 static void a_stage_hook_that_fails_at_the_start_fails_the_pipeline(void **state)
@@ -641,7 +643,7 @@ static void the_observer_is_told_each_failure_once(void **state)
     weir_builder_pipe(builder, &failing_op, &failing, &(weir_stage_options){ .concurrency = 4 });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
-        build(builder, &(weir_pipeline_options){ .threads = 3, .observer = &recorder.observer });
+        build(builder, &(weir_pipeline_options){ .threads = 3, .observers = &recorder.observer, .num_observers = 1 });
     assert_int_equal(drain_all(pipeline), 0);
     end_and_check(pipeline, 0);
 
@@ -694,7 +696,7 @@ static void while_the_observer_is_held_up_failures_wait_in_bounded_memory(void *
     weir_builder_pipe(builder, &failing_op, &failing, &(weir_stage_options){ .concurrency = SLOTS });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
-        build(builder, &(weir_pipeline_options){ .threads = 2, .observer = &recorder.observer });
+        build(builder, &(weir_pipeline_options){ .threads = 2, .observers = &recorder.observer, .num_observers = 1 });
     gate_await_waiting(&gate, 1);
     await_waiting_out(pipeline, "0:1:failing[8]", SLOTS); /* every slot waits until its failure can be told */
     assert_true(counter_value(&made) <= 2 * MOST_REPORTS + 2 * SLOTS + 2 + 1);
@@ -721,7 +723,7 @@ static void stop_does_not_wait_for_an_observer_that_is_held_up(void **state)
     weir_builder_pipe(builder, &failing_op, &failing, &(weir_stage_options){ .concurrency = 3 });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
-        build(builder, &(weir_pipeline_options){ .threads = 2, .observer = &recorder.observer });
+        build(builder, &(weir_pipeline_options){ .threads = 2, .observers = &recorder.observer, .num_observers = 1 });
     gate_await_waiting(&gate, 1);
     counter_await(&made, 1024 + 3 + 2 + 1);
     weir_item item;

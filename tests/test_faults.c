@@ -296,7 +296,8 @@ static void run_line(void)
     weir_builder_sink(builder, NULL);
     uint64_t unrecorded_before = logged_lines(WEIR_LOG_ERROR);
     weir_pipeline *pipeline = try_build(builder, &(weir_pipeline_options){ .threads = 2,
-                                                                           .observer = &recorder.observer,
+                                                                           .observers = &recorder.observer,
+                                                                           .num_observers = 1,
                                                                            .task_hooks = &task_hook,
                                                                            .num_task_hooks = 1,
                                                                            .stats_interval_ns = WEIR_MILLISECOND });

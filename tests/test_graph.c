@@ -147,7 +147,7 @@ static void stop_drops_what_an_aggregate_has_kept(void **state)
     weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 100 }, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
-        build(builder, &(weir_pipeline_options){ .threads = 2, .observer = &recorder.observer });
+        build(builder, &(weir_pipeline_options){ .threads = 2, .observers = &recorder.observer, .num_observers = 1 });
     gate_let(&gate, 3);
     gate_await_waiting(&gate, 1);
     weir_account account;
@@ -265,7 +265,7 @@ static void a_flush_that_fails_is_a_failure_of_what_was_kept(void **state)
     assert_int_equal(account.failed, 4);
     assert_int_equal(account.merged, 0);
     weir_error error;
-    assert_int_equal(weir_pipeline_stage_error(pipeline, "broken", &error), WEIR_OK);
+    assert_int_equal(weir_pipeline_stage_error(pipeline, "broken", &error), WEIR_EIO);
     assert_string_equal(error.message, "cannot write the rest");
     finish(pipeline, &ledger);
 }
@@ -332,7 +332,7 @@ static void a_branch_that_does_not_exist_fails_the_item_and_is_named(void **stat
     weir_pipeline *pipeline = build(builder, NULL);
     expect_end(pipeline, WEIR_EOF);
     weir_error error;
-    assert_int_equal(weir_pipeline_stage_error(pipeline, "route", &error), WEIR_OK);
+    assert_int_equal(weir_pipeline_stage_error(pipeline, "route", &error), WEIR_EINVAL);
     assert_int_equal(error.status, WEIR_EINVAL);
     assert_non_null(strstr(error.message, "branch 7"));
     assert_int_equal(account_of(pipeline, "route").failed, 2);

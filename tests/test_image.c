@@ -131,8 +131,8 @@ static void pictures_from_memory_are_those_from_the_file(void **state)
     weir_frames *expected = decode_path(path, &(weir_image_config){ 0 }, &error);
     weir_bytes *bytes = bytes_of_file(path, "member.without.ending");
     bytes->next = bytes_of_file(path, "sidecar");
-    weir_frames *frames = decode(&bytes_source, &(bytes_source_config){ .files = &bytes, .num_files = 1 },
-                                 &(weir_image_config){ .input = WEIR_INPUT_BYTES }, &error);
+    weir_frames *frames =
+        decode(&bytes_source, &(bytes_source_config){ .files = &bytes, .num_files = 1 }, NULL, &error);
     assert_non_null(expected);
     assert_non_null(frames);
     assert_int_equal(frames->width, 320);

@@ -118,7 +118,8 @@ static void laps_say_in_which_phase_and_at_which_steps_they_were(void **state)
     weir_builder_pipe(builder, &pass_op, NULL, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
-        build(builder, &(weir_pipeline_options){ .observer = &recorder.observer, .stats_interval_ns = WEIR_FOREVER });
+        build(builder, &(weir_pipeline_options){
+                           .observers = &recorder.observer, .num_observers = 1, .stats_interval_ns = WEIR_FOREVER });
     gate_let(&gate, 1);
     next_value(pipeline);
     assert_int_equal(weir_pipeline_mark_step(pipeline, 10), WEIR_OK);
@@ -160,7 +161,8 @@ static void the_end_is_a_phase_of_its_own_once_the_sources_have_ended(void **sta
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 3, .gate = &gate });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
-        build(builder, &(weir_pipeline_options){ .observer = &recorder.observer, .stats_interval_ns = WEIR_FOREVER });
+        build(builder, &(weir_pipeline_options){
+                           .observers = &recorder.observer, .num_observers = 1, .stats_interval_ns = WEIR_FOREVER });
     assert_int_equal(weir_pipeline_mark_step(pipeline, 0), WEIR_OK);
     gate_open(&gate);
     assert_int_equal(drain_all(pipeline), 3);

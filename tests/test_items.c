@@ -79,7 +79,9 @@ static void run(const char *path, const weir_sqlite_items *items)
     weir_builder_pipe(builder, &work, NULL,
                       &(weir_stage_options){ .concurrency = 4, .task_hooks = &hook, .num_task_hooks = 1 });
     weir_builder_sink(builder, NULL);
-    weir_pipeline_options options = { .observer = weir_sqlite_observer(writer),
+    weir_observer observer = weir_sqlite_observer(writer);
+    weir_pipeline_options options = { .observers = &observer,
+                                      .num_observers = 1,
                                       .stats_interval_ns = 3600 * WEIR_SECOND };
     if (weir_builder_build(builder, &options, &pipeline, &error) != WEIR_OK)
         fail_msg("%s", error.message);

@@ -52,10 +52,10 @@ static void assert_line(const char *path, const char *line)
     }
 }
 
-static void observe_event(weir_observer *observer, const char *name)
+static void observe_event(weir_observer observer, const char *name)
 {
     weir_event event = { .unix_ns = 1001 * WEIR_SECOND, .name = name, .category = "user", .detail = "" };
-    observer->event(observer->self, &event);
+    observer.event(observer.self, &event);
 }
 
 /* Whether promtool takes the file without a word; its words go to this test's output. Skips without promtool. */
@@ -77,7 +77,7 @@ static void sums_of_all_laps_are_told(void **state)
     (void)state;
     const char *path = in_folder("weir.prom");
     weir_openmetrics_file *file = open_metrics(path);
-    weir_observer *observer = weir_openmetrics_observer(file);
+    weir_observer observer = weir_openmetrics_observer(file);
     observe_start(observer);
     observe_lap(observer, 0, 100);
     observe_lap(observer, 1, 20);
@@ -108,7 +108,7 @@ static void buckets_count_exactly(void **state)
     (void)state;
     const char *path = in_folder("weir.prom");
     weir_openmetrics_file *file = open_metrics(path);
-    weir_observer *observer = weir_openmetrics_observer(file);
+    weir_observer observer = weir_openmetrics_observer(file);
     observe_start(observer);
     observe_lap(observer, 0, 100);
     assert_line(path, "weir_task_duration_seconds_bucket" DECODE ",le=\"0.000001023\"} 0");
@@ -125,7 +125,7 @@ static void buckets_are_cumulative(void **state)
     (void)state;
     const char *path = in_folder("weir.prom");
     weir_openmetrics_file *file = open_metrics(path);
-    weir_observer *observer = weir_openmetrics_observer(file);
+    weir_observer observer = weir_openmetrics_observer(file);
     weir_histogram *times = calloc(1, sizeof *times);
     assert_non_null(times);
     static const int64_t durations_ns[] = {
@@ -135,7 +135,7 @@ static void buckets_are_cumulative(void **state)
         weir_histogram_record(times, durations_ns[i]);
     weir_stage_lap lap = { .name = "0:1:decode[10]", .elapsed_ns = WEIR_SECOND, .num_tasks = 8, .run_times = times };
     observe_start(observer);
-    observer->stage_lap(observer->self, &lap);
+    observer.stage_lap(observer.self, &lap);
     observe_end(observer, WEIR_OK);
     free(times);
 
@@ -155,7 +155,7 @@ static void file_changes_with_each_whole_lap(void **state)
     const char *path = in_folder("weir.prom");
     weir_openmetrics_file *file = open_metrics(path);
     assert_line(path, "# EOF");
-    weir_observer *observer = weir_openmetrics_observer(file);
+    weir_observer observer = weir_openmetrics_observer(file);
     observe_start(observer);
     assert_line(path, "weir_run_threads" NODE "} 10");
     assert_false(has_line(path, "weir_task_duration_seconds_count" DECODE "} 0"));
@@ -178,7 +178,7 @@ static void readers_never_see_half_a_file(void **state)
     (void)state;
     const char *path = in_folder("weir.prom");
     weir_openmetrics_file *file = open_metrics(path);
-    weir_observer *observer = weir_openmetrics_observer(file);
+    weir_observer observer = weir_openmetrics_observer(file);
     observe_start(observer);
     FILE *reader = fopen(path, "r");
     assert_non_null(reader);
@@ -201,7 +201,7 @@ static void promtool_accepts_it(void **state)
     (void)state;
     const char *path = in_folder("weir.prom");
     weir_openmetrics_file *file = open_metrics(path);
-    weir_observer *observer = weir_openmetrics_observer(file);
+    weir_observer observer = weir_openmetrics_observer(file);
     assert_promtool_accepts(path);
     observe_start(observer);
     assert_promtool_accepts(path);
@@ -242,7 +242,7 @@ static void events_without_number_are_added_up(void **state)
     (void)state;
     const char *path = in_folder("weir.prom");
     weir_openmetrics_file *file = open_metrics(path);
-    weir_observer *observer = weir_openmetrics_observer(file);
+    weir_observer observer = weir_openmetrics_observer(file);
     observe_start(observer);
     for (int i = 0; i < 700; i++) {
         char name[16];
@@ -264,7 +264,7 @@ static void numbers_have_a_point_in_any_locale(void **state)
     }
     const char *path = in_folder("weir.prom");
     weir_openmetrics_file *file = open_metrics(path);
-    weir_observer *observer = weir_openmetrics_observer(file);
+    weir_observer observer = weir_openmetrics_observer(file);
     observe_start(observer);
     observe_lap(observer, 0, 100);
     setlocale(LC_ALL, "C");
@@ -291,7 +291,7 @@ static void folder_that_goes_away_and_comes_back_is_survived(void **state)
     const char *folder = in_folder("gone"), *path = in_folder("gone/weir.prom");
     assert_int_equal(mkdir(folder, 0700), 0);
     weir_openmetrics_file *file = open_metrics(path);
-    weir_observer *observer = weir_openmetrics_observer(file);
+    weir_observer observer = weir_openmetrics_observer(file);
     observe_start(observer);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(rmdir(folder), 0);

@@ -79,7 +79,7 @@ static void queries_of_spdl_find_its_columns_and_magnitudes(void **state)
     (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(path, NULL);
-    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_observer observer = weir_sqlite_observer(writer);
     observe_start(observer);
     observe_lap(observer, 0, 4);
     observe_lap(observer, 1, 8);
@@ -136,7 +136,7 @@ static void run_and_stages_are_recorded(void **state)
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer =
         open_writer(path, &(weir_sqlite_options){ .command = "make it so", .node_id = "node-7", .rank = 3 });
-    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_observer observer = weir_sqlite_observer(writer);
     observe_start(observer);
     observe_end(observer, WEIR_ESTOPPED);
     int64_t run_id = weir_sqlite_run_id(writer);
@@ -182,7 +182,7 @@ static void sums_in_the_database_are_what_was_observed(void **state)
     enum { LAPS = 3000 }; /* several times the buffer */
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(path, &(weir_sqlite_options){ .buffer_entries = 100 });
-    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_observer observer = weir_sqlite_observer(writer);
     observe_start(observer);
     for (int lap = 0; lap < LAPS; lap++) {
         observe_lap(observer, lap, 4);
@@ -207,9 +207,9 @@ static void a_lap_of_nothing_has_zeros(void **state)
     (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(path, NULL);
-    weir_observer *observer = weir_sqlite_observer(writer);
-    observer->stage_lap(observer->self, &(weir_stage_lap){ .name = "0:1:decode" });
-    observer->queue_lap(observer->self, &(weir_queue_lap){ .name = "0:1:decode_queue" });
+    weir_observer observer = weir_sqlite_observer(writer);
+    observer.stage_lap(observer.self, &(weir_stage_lap){ .name = "0:1:decode" });
+    observer.queue_lap(observer.self, &(weir_queue_lap){ .name = "0:1:decode_queue" });
     close_writer(writer);
     assert_close(query_real(path, "SELECT ave_time + p50_time + p90_time + p99_time FROM task_stats"), 0, 0);
     assert_close(query_real(path, "SELECT ave_put_time + ave_get_time + occupancy_rate + ave_depth FROM queue_stats"),
@@ -243,10 +243,10 @@ static void labels_are_stored_byte_for_byte(void **state)
     const size_t num_labels = sizeof labels / sizeof labels[0];
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(path, NULL);
-    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_observer observer = weir_sqlite_observer(writer);
     for (size_t i = 0; i < num_labels; i++)
         observe_failure(observer, i, labels[i], labels[i]);
-    observer->event(observer->self, &(weir_event){ .name = "bad \xff", .category = "user", .detail = NULL });
+    observer.event(observer.self, &(weir_event){ .name = "bad \xff", .category = "user", .detail = NULL });
     close_writer(writer);
 
     sqlite3 *db = connect_to(path);
@@ -270,11 +270,10 @@ static void a_row_that_the_database_refuses_is_given_up_alone(void **state)
     (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(path, NULL);
-    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_observer observer = weir_sqlite_observer(writer);
     observe_start(observer);
     observe_lap(observer, 0, 4);
-    observer->queue_lap(observer->self,
-                        &(weir_queue_lap){ .name = "0:0:src_queue", .elapsed_ns = 1, .depth_ns = NAN });
+    observer.queue_lap(observer.self, &(weir_queue_lap){ .name = "0:0:src_queue", .elapsed_ns = 1, .depth_ns = NAN });
     observe_lap(observer, 1, 4);
     weir_error error = { 0 };
     assert_int_not_equal(weir_sqlite_close(writer, &error), WEIR_OK);
@@ -290,7 +289,7 @@ static void each_pipeline_that_starts_is_a_run(void **state)
     (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(path, NULL);
-    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_observer observer = weir_sqlite_observer(writer);
     int64_t ids[3];
     for (int i = 0; i < 3; i++) {
         observe_start(observer);
@@ -323,7 +322,7 @@ static void removing_a_run_removes_what_it_recorded(void **state)
     (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(path, NULL);
-    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_observer observer = weir_sqlite_observer(writer);
     observe_start(observer);
     observe_lap(observer, 0, 4);
     observe_failure(observer, 1, "a", "b");
@@ -576,7 +575,7 @@ static void a_reader_follows_and_holds_nobody_up(void **state)
     (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(path, NULL);
-    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_observer observer = weir_sqlite_observer(writer);
     observe_start(observer);
     observe_lap(observer, 0, 4);
     assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
@@ -594,7 +593,7 @@ static void flush_and_die(const char *path)
 {
     weir_sqlite_writer *writer =
         open_in_child(path, &(weir_sqlite_options){ .flush_interval_ns = 3600 * WEIR_SECOND });
-    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_observer observer = weir_sqlite_observer(writer);
     observe_start(observer);
     for (int lap = 0; lap < 500; lap++)
         observe_lap(observer, lap, 4);
@@ -622,7 +621,7 @@ static void write_many(const char *path)
 {
     weir_sqlite_writer *writer =
         open_in_child(path, &(weir_sqlite_options){ .buffer_entries = 16, .retry_limit_ns = 60 * WEIR_SECOND });
-    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_observer observer = weir_sqlite_observer(writer);
     observe_start(observer);
     for (int lap = 0; lap < 300; lap++)
         observe_lap(observer, lap, 4);
@@ -679,7 +678,7 @@ static void a_lock_that_is_released_costs_nothing(void **state)
     (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(path, &(weir_sqlite_options){ .retry_limit_ns = 2 * WEIR_SECOND });
-    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_observer observer = weir_sqlite_observer(writer);
     sqlite3 *other = connect_to(path);
     run_sql(other, "BEGIN EXCLUSIVE");
     observe_start(observer);
@@ -695,7 +694,7 @@ static void a_lock_that_is_released_costs_nothing(void **state)
 }
 
 typedef struct feeder {
-    weir_observer *observer;
+    weir_observer observer;
     sem_t begun; /* one for each lap */
 } feeder;
 
@@ -748,7 +747,7 @@ static void what_found_no_room_is_counted_told_and_stored(void **state)
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(
         path, &(weir_sqlite_options){ .buffer_entries = 10 * ENTRIES_PER_LAP, .retry_limit_ns = WEIR_SECOND });
-    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_observer observer = weir_sqlite_observer(writer);
     atomic_store(&num_error_lines, 0);
     weir_log_set_function(count_error_lines, NULL);
     sqlite3 *other = connect_to(path);
@@ -781,7 +780,7 @@ static void closing_gives_up_after_the_limit(void **state)
     (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(path, &(weir_sqlite_options){ .retry_limit_ns = 50 * WEIR_MILLISECOND });
-    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_observer observer = weir_sqlite_observer(writer);
     sqlite3 *other = connect_to(path);
     run_sql(other, "BEGIN EXCLUSIVE");
     observe_start(observer);
@@ -803,7 +802,7 @@ static void a_database_that_was_removed_is_reported(void **state)
     (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(path, NULL);
-    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_observer observer = weir_sqlite_observer(writer);
     observe_start(observer);
     assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
     assert_int_equal(unlink(path), 0);
@@ -832,7 +831,7 @@ static void fill_the_disk(const char *path)
     weir_log_set_level(WEIR_LOG_ERROR);
     weir_sqlite_writer *writer =
         open_in_child(path, &(weir_sqlite_options){ .retry_limit_ns = 300 * WEIR_MILLISECOND });
-    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_observer observer = weir_sqlite_observer(writer);
     weir_log_set_function(count_error_lines, NULL);
     observe_start(observer);
     limit_files(400 * 1024);
@@ -869,7 +868,7 @@ static void fill_the_disk_and_free_it(const char *path)
     weir_log_set_level(WEIR_LOG_ERROR);
     weir_sqlite_writer *writer = open_in_child(
         path, &(weir_sqlite_options){ .buffer_entries = 100000, .retry_limit_ns = 300 * WEIR_MILLISECOND });
-    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_observer observer = weir_sqlite_observer(writer);
     observe_start(observer);
     limit_files(400 * 1024);
     for (int lap = 0; lap < 4000; lap++)
@@ -895,7 +894,7 @@ static void start_a_run_on_a_full_disk(const char *path)
     weir_log_set_level(WEIR_LOG_ERROR);
     weir_sqlite_writer *writer =
         open_in_child(path, &(weir_sqlite_options){ .retry_limit_ns = 300 * WEIR_MILLISECOND });
-    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_observer observer = weir_sqlite_observer(writer);
     observe_start(observer);
     observe_end(observer, WEIR_OK);
     CHILD_ASSERT(weir_sqlite_flush(writer, NULL) == WEIR_OK);

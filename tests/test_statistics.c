@@ -16,7 +16,8 @@ static const weir_pipeline_options quick = { .threads = 2, .stats_interval_ns = 
 static weir_pipeline *build_recorded(weir_builder *builder, weir_pipeline_options options, test_recorder *recorder)
 {
     recorder_init(recorder);
-    options.observer = &recorder->observer;
+    options.observers = &recorder->observer;
+    options.num_observers = 1;
     return build(builder, &options);
 }
 
@@ -770,12 +771,11 @@ static void who_does_not_wait_has_a_get_time_of_zero(void **state)
 
 /* ---- observers ------------------------------------------------------------------------------------------------ */
 
-static void observers_are_chained(void **state)
+static void several_observers_are_told_the_same(void **state)
 {
     (void)state;
     test_pending pending = PENDING;
     test_recorder first, second;
-    const weir_observer nothing = { .next = &second.observer };
     recorder_init(&second);
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 500 };
@@ -783,9 +783,9 @@ static void observers_are_chained(void **state)
     weir_builder_pipe(builder, &anything_op, &pending, &(weir_stage_options){ .concurrency = 3 });
     weir_builder_sink(builder, NULL);
     recorder_init(&first);
-    first.observer.next = &nothing;
     weir_pipeline_options options = quick;
-    options.observer = &first.observer;
+    options.observers = (weir_observer[]){ first.observer, { .self = NULL }, second.observer };
+    options.num_observers = 3;
     weir_pipeline *pipeline = build(builder, &options);
     pending_start(&pending);
     drain_all(pipeline);
@@ -835,7 +835,8 @@ static void an_observer_may_ask_the_pipeline(void **state)
     recorder.on_lap = ask_the_pipeline;
     recorder.on_lap_argument = (void *)&shared;
     weir_pipeline_options options = quick;
-    options.observer = &recorder.observer;
+    options.observers = &recorder.observer;
+    options.num_observers = 1;
     weir_pipeline *pipeline = build(builder, &options);
     atomic_store(&shared, pipeline);
     counter_await(&recorder.laps, counter_value(&recorder.laps) + 3);
@@ -879,7 +880,8 @@ static void the_console_observer_writes_a_line_for_each_stage_and_queue(void **s
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &pass_op, NULL, NULL);
     weir_builder_sink(builder, NULL);
-    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .observer = weir_console_observer() });
+    weir_observer console = weir_console_observer();
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .observers = &console, .num_observers = 1 });
     drain_all(pipeline);
     weir_pipeline_free(pipeline);
     assert_int_equal(logged_lines(WEIR_LOG_INFO), 1 + 3);
@@ -911,9 +913,10 @@ static void without_statistics_there_are_no_laps_but_accounts(void **state)
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 3 });
     weir_builder_sink(builder, NULL);
-    weir_pipeline *pipeline =
-        build(builder, &(weir_pipeline_options){
-                           .no_statistics = true, .observer = &observer, .stats_interval_ns = WEIR_MILLISECOND });
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .no_statistics = true,
+                                                                       .observers = &observer,
+                                                                       .num_observers = 1,
+                                                                       .stats_interval_ns = WEIR_MILLISECOND });
     assert_int_equal(drain_all(pipeline), 300);
     weir_account account = account_of(pipeline, "pass");
     assert_int_equal(account.handed_on, 300);
@@ -944,7 +947,7 @@ int main(void)
         TEST(the_time_a_result_waits_for_its_turn_is_no_put_time),
         TEST(the_time_a_taker_waits_is_the_get_time),
         TEST(who_does_not_wait_has_a_get_time_of_zero),
-        TEST(observers_are_chained),
+        TEST(several_observers_are_told_the_same),
         TEST(an_observer_may_ask_the_pipeline),
         TEST(run_info_and_end_tell_the_times),
         TEST(the_console_observer_writes_a_line_for_each_stage_and_queue),

@@ -13,7 +13,8 @@ static test_ledger ledger;
 static weir_pipeline *build_watched(weir_builder *builder, test_recorder *recorder, uint32_t threads)
 {
     recorder_init(recorder);
-    return build(builder, &(weir_pipeline_options){ .threads = threads, .observer = &recorder->observer });
+    return build(builder, &(weir_pipeline_options){
+                              .threads = threads, .observers = &recorder->observer, .num_observers = 1 });
 }
 
 static void assert_nothing_is_in_flight(weir_pipeline *pipeline, const test_recorder *recorder)
@@ -563,7 +564,8 @@ static void stop_in(stop_place place)
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
         build(builder,
-              &(weir_pipeline_options){ .threads = 2, .observer = &observer, .stats_interval_ns = WEIR_MILLISECOND });
+              &(weir_pipeline_options){
+                  .threads = 2, .observers = &observer, .num_observers = 1, .stats_interval_ns = WEIR_MILLISECOND });
     tell_stopper(pipeline);
     weir_item item;
     assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_ESTOPPED);

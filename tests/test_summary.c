@@ -53,7 +53,7 @@ static void assert_has(const char *text, const char *wanted)
 static int64_t record_run(const char *path)
 {
     weir_sqlite_writer *writer = open_writer(path, NULL);
-    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_observer observer = weir_sqlite_observer(writer);
     observe_start(observer);
     observe_lap(observer, 0, 4);
     observe_lap(observer, 1, 8);
@@ -121,7 +121,7 @@ static void text_is_the_designs_to_the_letter(void **state)
 }
 
 /* One lap of a stage: successes of time_ns each, and failures that must not count. */
-static void observe_tasks(weir_observer *observer, uint64_t num_successes, int64_t time_ns, uint64_t num_failures)
+static void observe_tasks(weir_observer observer, uint64_t num_successes, int64_t time_ns, uint64_t num_failures)
 {
     weir_histogram *times = calloc(1, sizeof *times);
     assert_non_null(times);
@@ -137,7 +137,7 @@ static void observe_tasks(weir_observer *observer, uint64_t num_successes, int64
         .max_ns = time_ns,
         .run_times = times,
     };
-    observer->stage_lap(observer->self, &lap);
+    observer.stage_lap(observer.self, &lap);
     free(times);
 }
 
@@ -146,28 +146,28 @@ static void means_are_weighted_by_what_they_are_means_of(void **state)
     (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(path, NULL);
-    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_observer observer = weir_sqlite_observer(writer);
     observe_tasks(observer, 1, WEIR_SECOND, 99);    /* 100 tasks, one of which succeeded */
     observe_tasks(observer, 3, 2 * WEIR_SECOND, 0); /* mean of successes: 7/4 s; of laps: 1.5; by tasks: 1.03 */
-    observer->queue_lap(observer->self, &(weir_queue_lap){ .name = "q",
-                                                           .elapsed_ns = 9 * WEIR_SECOND,
-                                                           .occupied_ns = 9 * WEIR_SECOND,
-                                                           .num_put = 1,
-                                                           .put_ns = WEIR_SECOND,
-                                                           .num_items = 3,
-                                                           .get_ns = 3 * WEIR_SECOND,
-                                                           .depth_ns = 9.0 * (double)WEIR_SECOND,
-                                                           .max_depth = 1,
-                                                           .capacity = 4 });
-    observer->queue_lap(observer->self, &(weir_queue_lap){ .name = "q",
-                                                           .elapsed_ns = WEIR_SECOND,
-                                                           .occupied_ns = 0,
-                                                           .num_put = 3,
-                                                           .put_ns = 0,
-                                                           .num_items = 1,
-                                                           .get_ns = 0,
-                                                           .max_depth = 1,
-                                                           .capacity = 4 });
+    observer.queue_lap(observer.self, &(weir_queue_lap){ .name = "q",
+                                                         .elapsed_ns = 9 * WEIR_SECOND,
+                                                         .occupied_ns = 9 * WEIR_SECOND,
+                                                         .num_put = 1,
+                                                         .put_ns = WEIR_SECOND,
+                                                         .num_items = 3,
+                                                         .get_ns = 3 * WEIR_SECOND,
+                                                         .depth_ns = 9.0 * (double)WEIR_SECOND,
+                                                         .max_depth = 1,
+                                                         .capacity = 4 });
+    observer.queue_lap(observer.self, &(weir_queue_lap){ .name = "q",
+                                                         .elapsed_ns = WEIR_SECOND,
+                                                         .occupied_ns = 0,
+                                                         .num_put = 3,
+                                                         .put_ns = 0,
+                                                         .num_items = 1,
+                                                         .get_ns = 0,
+                                                         .max_depth = 1,
+                                                         .capacity = 4 });
     close_writer(writer);
 
     char *text = summary_of(path, 0);
@@ -192,7 +192,7 @@ static void percentiles_come_from_all_laps_together(void **state)
     (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(path, NULL);
-    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_observer observer = weir_sqlite_observer(writer);
     observe_tasks(observer, 95, 10 * WEIR_MILLISECOND, 0);
     observe_tasks(observer, 5, WEIR_SECOND, 0);
     close_writer(writer);
@@ -234,7 +234,7 @@ static void a_run_under_way_is_summed_up_and_said_to_be(void **state)
     (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(path, NULL);
-    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_observer observer = weir_sqlite_observer(writer);
     observe_start(observer);
     observe_lap(observer, 0, 4);
     assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
@@ -294,12 +294,12 @@ static void stages_come_in_the_order_of_the_pipeline(void **state)
                                "completion", { 0 } };
     }
     weir_sqlite_writer *writer = open_writer(path, NULL);
-    weir_observer *observer = weir_sqlite_observer(writer);
-    observer->run_start(observer->self, &(weir_run_info){ .stages = stages, .num_stages = 12 });
+    weir_observer observer = weir_sqlite_observer(writer);
+    observer.run_start(observer.self, &(weir_run_info){ .stages = stages, .num_stages = 12 });
     for (int i = 11; i >= 0; i--) { /* told in the wrong order */
-        observer->queue_lap(observer->self, &(weir_queue_lap){ .name = queue_names[i] });
+        observer.queue_lap(observer.self, &(weir_queue_lap){ .name = queue_names[i] });
         if (i > 0 && i < 11)
-            observer->stage_lap(observer->self, &(weir_stage_lap){ .name = names[i] });
+            observer.stage_lap(observer.self, &(weir_stage_lap){ .name = names[i] });
     }
     close_writer(writer);
 
@@ -327,7 +327,7 @@ static void failures_are_listed_up_to_a_number(void **state)
     (void)state;
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(path, NULL);
-    weir_observer *observer = weir_sqlite_observer(writer);
+    weir_observer observer = weir_sqlite_observer(writer);
     observe_start(observer);
     observe_failure(observer, 3, "/data/a \"b\".mp4", "moov atom not found");
     observe_failure(observer, 4, "/data/two\nlines\x1b[31m.mp4", "bad\tdata");

@@ -160,19 +160,19 @@ static void close_log(weir_tensorboard_log *log)
 }
 
 /* Two laps, with an event and a failure in the second one. */
-static void observe_run(weir_observer *observer)
+static void observe_run(weir_observer observer)
 {
     observe_start(observer);
     observe_lap(observer, 0, 100);
     weir_event event = { .unix_ns = 1003 * WEIR_SECOND, .name = AWKWARD, .category = "user", .detail = "detail" };
-    observer->event(observer->self, &event);
+    observer.event(observer.self, &event);
     weir_failure failure = { .unix_ns = 1003 * WEIR_SECOND,
                              .name = "0:1:decode[10]",
                              .seq = 7,
                              .label = AWKWARD,
                              .status = WEIR_EDATA,
                              .message = "no moov atom" };
-    observer->failure(observer->self, &failure);
+    observer.failure(observer.self, &failure);
     observe_lap(observer, 1, 0);
     observe_end(observer, WEIR_OK);
 }
@@ -255,7 +255,7 @@ static void laps_can_be_read_as_soon_as_they_have_ended(void **state)
 {
     (void)state;
     weir_tensorboard_log *log = open_log("logs");
-    weir_observer *observer = weir_tensorboard_observer(log);
+    weir_observer observer = weir_tensorboard_observer(log);
     observe_start(observer);
     for (int lap = 0; lap < 3; lap++) {
         observe_lap(observer, lap, 100);
@@ -270,7 +270,7 @@ static void histogram_counts_and_bounds_every_time(void **state)
 {
     (void)state;
     weir_tensorboard_log *log = open_log("logs");
-    weir_observer *observer = weir_tensorboard_observer(log);
+    weir_observer observer = weir_tensorboard_observer(log);
     observe_start(observer);
     weir_histogram *times = calloc(1, sizeof *times);
     assert_non_null(times);
@@ -284,7 +284,7 @@ static void histogram_counts_and_bounds_every_time(void **state)
                            .success_ns = 1100 * WEIR_MILLISECOND,
                            .max_ns = WEIR_SECOND,
                            .run_times = times };
-    observer->stage_lap(observer->self, &lap);
+    observer.stage_lap(observer.self, &lap);
     close_log(log);
     free(times);
 
@@ -312,7 +312,7 @@ static void steps_of_the_consumer_are_told(void **state)
     (void)state;
     weir_tensorboard_log *log = open_log("logs");
     weir_sqlite_writer *writer = open_writer(in_folder("a.db"), NULL);
-    weir_observer *observers[] = { weir_tensorboard_observer(log), weir_sqlite_observer(writer) };
+    weir_observer observers[] = { weir_tensorboard_observer(log), weir_sqlite_observer(writer) };
     weir_histogram *times = calloc(1, sizeof *times);
     assert_non_null(times);
     for (int i = 0; i < 2; i++) {
@@ -323,7 +323,7 @@ static void steps_of_the_consumer_are_told(void **state)
                                .put_times = times,
                                .get_times = times,
                                .place = { .phase = "loop", .first_step = 5, .last_step = 9 } };
-        observers[i]->queue_lap(observers[i]->self, &lap);
+        observers[i].queue_lap(observers[i].self, &lap);
     }
     free(times);
     close_log(log);

@@ -36,7 +36,7 @@ static void expect_timed_out(weir_pipeline *pipeline, const char *stage, uint64_
 {
     weir_error error;
     assert_int_equal(drain_all(pipeline), 0);
-    assert_int_equal(weir_pipeline_stage_error(pipeline, stage, &error), WEIR_OK);
+    assert_int_equal(weir_pipeline_stage_error(pipeline, stage, &error), WEIR_ETIMEDOUT);
     assert_int_equal(error.status, WEIR_ETIMEDOUT);
     assert_memory_equal(error.label, "item-", 5); /* of two slots, which one is first? */
     assert_non_null(strstr(error.message, "deadline of 0.005 s"));
@@ -139,9 +139,10 @@ static void a_task_that_runs_very_long_is_named_while_it_runs(void **state)
     test_recorder recorder;
     recorder_init(&recorder);
     test_numbers numbers = { .ledger = &ledger, .count = 1, .labelled = true };
-    weir_pipeline *pipeline = with_stage(
-        &numbers, &gated_op, &gate, NULL,
-        &(weir_pipeline_options){ .observer = &recorder.observer, .stall_warning_ns = 2 * WEIR_MILLISECOND });
+    weir_pipeline *pipeline = with_stage(&numbers, &gated_op, &gate, NULL,
+                                         &(weir_pipeline_options){ .observers = &recorder.observer,
+                                                                   .num_observers = 1,
+                                                                   .stall_warning_ns = 2 * WEIR_MILLISECOND });
     await_warning();
     char line[512];
     last_logged_line(WEIR_LOG_WARNING, line, sizeof line);
@@ -171,7 +172,8 @@ static void a_task_that_does_not_heed_a_stop_is_named(void **state)
     recorder_init(&recorder);
     test_numbers numbers = { .ledger = &ledger, .count = 1, .labelled = true };
     weir_pipeline *pipeline =
-        with_stage(&numbers, &gated_op, &gate, NULL, &(weir_pipeline_options){ .observer = &recorder.observer });
+        with_stage(&numbers, &gated_op, &gate, NULL,
+                   &(weir_pipeline_options){ .observers = &recorder.observer, .num_observers = 1 });
     gate_await_waiting(&gate, 1);
     pthread_t freeing = thread_start(free_it, pipeline);
     await_warning(); /* a second after the stop */

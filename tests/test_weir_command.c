@@ -750,8 +750,8 @@ static void watch_tells_a_killed_run_from_one_that_goes_on(void **state)
     (void)state;
     weir_sqlite_writer *writer = open_writer(in_folder("a.db"), NULL);
     weir_run_info info = { .start_unix_ns = 1000 * WEIR_SECOND, .threads = 1 };
-    weir_observer *observer = weir_sqlite_observer(writer);
-    observer->run_start(observer->self, &info);
+    weir_observer observer = weir_sqlite_observer(writer);
+    observer.run_start(observer.self, &info);
     assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
     expect("weir watch a.db --once", DONE);
     assert_has(out, "running for ");

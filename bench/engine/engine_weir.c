@@ -252,7 +252,8 @@ static weir_pipeline *build(const weir_run *run)
                        &(weir_pipeline_options){
                            .threads = job->threads,
                            .stats_interval_ns = WEIR_SECOND,
-                           .observer = &observer,
+                           .observers = &observer,
+                           .num_observers = 1,
                            .no_statistics = job->no_statistics,
                        },
                        &pipeline, &error);

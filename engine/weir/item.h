@@ -14,6 +14,9 @@ extern "C" {
 /* The type of items whose data is a text that ends with NUL: a path, a URL. */
 #define WEIR_TYPE_TEXT "text"
 
+/* In weir_op.makes: each item brings its own type. */
+#define WEIR_TYPE_ANY "*"
+
 /*
  * One owner at a time: moved, never shared. An operation sets data, size_bytes, release, release_self and, where it
  * knows a better one, label; the rest is the engine's. All-zero is an empty item.

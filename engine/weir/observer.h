@@ -130,13 +130,11 @@ typedef struct weir_observer {
     void (*failure)(void *self, const weir_failure *failure);
     void (*event)(void *self, const weir_event *event);
     void (*run_end)(void *self, const weir_run_end *end);
-    const struct weir_observer *next; /* told the same after this one; NULL = none */
-    const void *reserved[6];          /* NULL */
+    const void *reserved[8]; /* NULL */
 } weir_observer;
 
-/* Writes each lap to the log (level info): a line for each stage and queue. Static; `next` is NULL. For a chain, copy
-   the struct and set `next`. */
-WEIR_API const weir_observer *weir_console_observer(void);
+/* Writes each lap to the log (level info): a line for each stage and queue. */
+WEIR_API weir_observer weir_console_observer(void);
 
 #ifdef __cplusplus
 }

@@ -24,6 +24,18 @@ typedef struct weir_task weir_task;
 typedef struct weir_op {
     const char *name; /* [A-Za-z0-9_.-]+, the stage's name unless its options give another */
 
+    /*
+     * The types of the items that it takes and makes: a word, as WEIR_TYPE_TEXT, or several with spaces between; names
+     * that begin with "weir." are weir's. weir_builder_build() refuses a stage that takes types behind one that makes
+     * none of them, or does not say what it makes.
+     *   takes  NULL = anything. Otherwise run() gets no item of another type, and none without data: its task fails
+     *          with WEIR_EINVAL
+     *   makes  NULL = not declared. One word: out->type is set by the engine. Several, or WEIR_TYPE_ANY: the operation
+     *          sets it, or passes on that of its input (weir_item_move()), and each item is checked when it is taken
+     */
+    const char *takes;
+    const char *makes;
+
     /* Bytes of the options struct, which weir_builder_pipe() copies; 0 = the pointer itself is passed on, and what it points
        to must outlive the pipeline. */
     size_t config_size;

@@ -100,10 +100,11 @@ typedef struct weir_merge_config {
 
 /* Setting this struct to all-0 is equivalent to defaults. */
 typedef struct weir_pipeline_options {
-    uint32_t threads;                 /* of the pool (0 = the CPU budget, see weir_cpu_budget()) */
-    uint32_t id;                      /* first number in the names of the statistics (default 0) */
-    int64_t stats_interval_ns;        /* length of a lap (0 = 60 s; WEIR_FOREVER = one lap, at the end) */
-    const weir_observer *observer;    /* must outlive the pipeline (NULL = none) */
+    uint32_t threads;               /* of the pool (0 = the CPU budget, see weir_cpu_budget()) */
+    uint32_t id;                    /* first number in the names of the statistics (default 0) */
+    int64_t stats_interval_ns;      /* length of a lap (0 = 60 s; WEIR_FOREVER = one lap, at the end) */
+    const weir_observer *observers; /* told in this order; copied, but for what `self` points to (NULL = none) */
+    size_t num_observers;
     weir_max_failures max_failures;   /* of each stage that sets none itself */
     const weir_task_hook *task_hooks; /* around every stage's tasks; copied */
     size_t num_task_hooks;
@@ -207,6 +208,7 @@ WEIR_API void weir_builder_free(weir_builder *builder);
  *   WEIR_EPOCH     no item, but the end of an epoch: all items of it have been delivered, and none of the next one
  *   WEIR_EOF       all has been delivered; again and again
  *   WEIR_ETIMEDOUT nothing came within timeout_ns (0 = do not wait; WEIR_FOREVER)
+ *   WEIR_EINVAL    timeout_ns is negative and not WEIR_FOREVER, or a pointer is NULL
  *   WEIR_EFAILED   the pipeline failed, and what had got past the failing stage has been delivered; again and again
  *   WEIR_ESTOPPED  weir_pipeline_stop() was called; again and again
  * Any thread; several may wait at once.
@@ -215,9 +217,10 @@ WEIR_API int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_
 
 /*
  * Asks everything to end: wakes what waits, starts no new task, turns weir_task_should_stop() true. Never waits.
- * Any thread (a task's or a hook's, too), any state, any number of times; not from a signal handler.
+ * Any thread (a task's or a hook's, too), any state, any number of times; not from a signal handler. WEIR_OK or
+ * WEIR_EINVAL.
  */
-WEIR_API void weir_pipeline_stop(weir_pipeline *pipeline);
+WEIR_API int weir_pipeline_stop(weir_pipeline *pipeline);
 
 /*
  * Stops, joins every thread, reports the last lap, releases every item that is left, frees. Nobody may be inside
@@ -226,13 +229,13 @@ WEIR_API void weir_pipeline_stop(weir_pipeline *pipeline);
  */
 WEIR_API void weir_pipeline_free(weir_pipeline *pipeline);
 
-/* Why the pipeline failed. WEIR_OK and an all-zero *error if it did not. Any thread. */
+/* Why the pipeline failed: returns error->status, WEIR_OK with an all-zero *error if it did not. Any thread. */
 WEIR_API int weir_pipeline_error(weir_pipeline *pipeline, weir_error *error);
 
 /*
  * The first failure of a stage, named as in the statistics ("0:1:decode[10]") or as in its options ("decode"): with
- * its label, our status and the library's code. WEIR_OK and an all-zero *error if it had none; WEIR_ENOTFOUND if there
- * is no such stage. Any thread.
+ * its label, our status and the library's code. Returns error->status, WEIR_OK with an all-zero *error if it had none;
+ * WEIR_ENOTFOUND, with an error that names no stage, if there is no such stage. Any thread.
  */
 WEIR_API int weir_pipeline_stage_error(weir_pipeline *pipeline, const char *stage, weir_error *error);
 

@@ -2,6 +2,8 @@
 #ifndef WEIR_STATUS_H
 #define WEIR_STATUS_H
 
+#include <stddef.h>
+
 #include <weir/export.h>
 
 #ifdef __cplusplus
@@ -61,6 +63,14 @@ typedef struct weir_error {
  */
 WEIR_API int weir_error_set(weir_error *error, int status, int library_code, const char *format, ...)
     WEIR_PRINTF(4, 5);
+
+/*
+ * Writes the error as one line for a person: "0:1:decode: a.mp4: no video in it (WEIR_EDATA)", without what is empty,
+ * and nothing if there is no error. Cut at size bytes, with its NUL; WEIR_ERROR_LINE are enough for any. Any thread.
+ * Returns the length of the whole line, or WEIR_EINVAL if a pointer is NULL.
+ */
+WEIR_API int weir_error_format(const weir_error *error, char *line, size_t size);
+#define WEIR_ERROR_LINE 1792
 
 #ifdef __cplusplus
 }

@@ -27,8 +27,6 @@ static int audio_config_init(void *config, weir_error *error)
     if (audio->channels > WEIR_RESAMPLER_MAX_CHANNELS)
         return weir_error_set(error, WEIR_EINVAL, 0, "%" PRIu32 " channels are too many: at most %d", audio->channels,
                               WEIR_RESAMPLER_MAX_CHANNELS);
-    if ((unsigned)audio->input > WEIR_INPUT_ENTRY)
-        return weir_error_set(error, WEIR_EINVAL, 0, "input %d is none of WEIR_INPUT_…", (int)audio->input);
     if (audio->io_timeout_ns == 0)
         audio->io_timeout_ns = WEIR_INPUT_TIMEOUT_NS;
     if (audio->max_bytes == 0)
@@ -139,34 +137,31 @@ static int decode_file(audio_worker *worker, const char *path, weir_audio **audi
 static int audio_run(void *self, weir_item *in, weir_item *out, weir_task *task)
 {
     audio_worker *worker = self;
-    const weir_audio_config *config = weir_task_config(task);
-    const char *path = weir_input_choose(&worker->decoder.input, config->input, in->data);
+    const char *path = weir_input_choose(&worker->decoder.input, in);
     const char *label = weir_task_label(task);
     weir_audio *audio = NULL;
     weir_error error = { 0 };
-    if (!path)
-        return weir_task_fail(task, WEIR_EINVAL, 0, "the item has no data: neither a path nor bytes");
 
     worker->task = task;
     weir_ffmpeg_log_begin(&worker->log, label[0] ? label : path);
-    const weir_entry *entry = config->input == WEIR_INPUT_ENTRY ? in->data : NULL;
-    int rc = weir_input_check_entry(entry, &error);
+    const weir_entry *entry;
+    int rc = weir_input_check(in, &entry, &error);
     if (rc == WEIR_OK)
         rc = decode_file(worker, path, &audio, &error);
     weir_ffmpeg_log_end();
     if (rc != WEIR_OK)
         return weir_task_fail(task, rc, error.library_code, "%s", error.message);
 
-    weir_input_take_sidecars(config->input, in->data, &audio->sidecars, &audio->memory_bytes);
-    weir_input_take_entry(config->input, in, &audio->entry, &audio->memory_bytes);
-    *out = (weir_item){
-        .data = audio, .release = weir_audio_release, .type = WEIR_TYPE_AUDIO, .size_bytes = audio->memory_bytes
-    };
+    weir_input_take_sidecars(in, &audio->sidecars, &audio->memory_bytes);
+    weir_input_take_entry(in, &audio->entry, &audio->memory_bytes);
+    *out = (weir_item){ .data = audio, .release = weir_audio_release, .size_bytes = audio->memory_bytes };
     return WEIR_OK;
 }
 
 const weir_op weir_audio_decode = {
     .name = "audio",
+    .takes = WEIR_TYPE_TEXT " " WEIR_TYPE_BYTES " " WEIR_TYPE_ENTRY,
+    .makes = WEIR_TYPE_AUDIO,
     .config_size = sizeof(weir_audio_config),
     .config_init = audio_config_init,
     .worker_size = sizeof(audio_worker),

@@ -104,7 +104,6 @@ static int sampler_run(void *self, weir_item *in, weir_item *out, weir_task *tas
     *out = (weir_item){
         .data = entry,
         .release = weir_entry_release,
-        .type = WEIR_TYPE_ENTRY,
         .size_bytes = weir_entry_memory(entry),
         .label = entry->path,
     };
@@ -113,6 +112,7 @@ static int sampler_run(void *self, weir_item *in, weir_item *out, weir_task *tas
 
 const weir_op weir_sampler_source = {
     .name = "sampler",
+    .makes = WEIR_TYPE_ENTRY,
     .config_size = sizeof(weir_sampler_source_config),
     .config_init = sampler_config_init,
     .config_free = sampler_config_free,

@@ -79,6 +79,7 @@ static void free_shuffle(void *self)
 
 const weir_op weir_shuffle = {
     .name = "shuffle",
+    .makes = WEIR_TYPE_ANY,
     .config_size = sizeof(weir_shuffle_config),
     .config_init = check_shuffle,
     .worker_size = sizeof(shuffle_worker),

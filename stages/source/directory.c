@@ -88,6 +88,7 @@ static void directory_worker_free(void *self)
 
 const weir_op weir_directory_source = {
     .name = "directory",
+    .makes = WEIR_TYPE_TEXT,
     .config_size = sizeof(weir_directory_config),
     .config_init = directory_config_init,
     .config_free = directory_config_free,

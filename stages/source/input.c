@@ -11,41 +11,54 @@
 
 enum { AVIO_BUFFER_BYTES = 32 << 10 };
 
-const char *weir_input_choose(weir_input *input, weir_input_kind kind, const void *data)
+static weir_bytes *bytes_of(const weir_item *item)
 {
-    input->bytes = kind == WEIR_INPUT_BYTES ? data : NULL;
-    if (kind == WEIR_INPUT_ENTRY)
-        return data ? ((const weir_entry *)data)->path : NULL;
+    return strcmp(item->type, WEIR_TYPE_BYTES) == 0 ? item->data : NULL;
+}
+
+static weir_entry *entry_of(const weir_item *item)
+{
+    return strcmp(item->type, WEIR_TYPE_ENTRY) == 0 ? item->data : NULL;
+}
+
+const char *weir_input_choose(weir_input *input, const weir_item *item)
+{
+    const weir_entry *entry = entry_of(item);
+    input->bytes = bytes_of(item);
+    if (entry)
+        return entry->path;
     if (!input->bytes)
-        return data;
+        return item->data;
     return input->bytes->name ? input->bytes->name : "(memory)";
 }
 
-void weir_input_take_sidecars(weir_input_kind kind, void *data, weir_bytes **sidecars, size_t *memory_bytes)
+void weir_input_take_sidecars(const weir_item *item, weir_bytes **sidecars, size_t *memory_bytes)
 {
-    weir_bytes *bytes = kind == WEIR_INPUT_BYTES ? data : NULL;
+    weir_bytes *bytes = bytes_of(item);
     *sidecars = bytes ? bytes->next : NULL;
     *memory_bytes += weir_bytes_memory(*sidecars);
     if (bytes)
         bytes->next = NULL;
 }
 
-void weir_input_take_entry(weir_input_kind kind, weir_item *in, weir_entry **entry, size_t *memory_bytes)
+void weir_input_take_entry(weir_item *item, weir_entry **entry, size_t *memory_bytes)
 {
-    *entry = kind == WEIR_INPUT_ENTRY ? in->data : NULL;
+    *entry = entry_of(item);
     if (!*entry)
         return;
     free((*entry)->packets); /* has done its work */
     (*entry)->packets = NULL;
     (*entry)->packets_bytes = 0;
     *memory_bytes += weir_entry_memory(*entry);
-    in->data = NULL;
-    in->release = NULL;
+    item->data = NULL;
+    item->release = NULL;
 }
 
-int weir_input_check_entry(const weir_entry *entry, weir_error *error)
+int weir_input_check(const weir_item *item, const weir_entry **known, weir_error *error)
 {
+    const weir_entry *entry = entry_of(item);
     struct stat file;
+    *known = entry;
     if (!entry || entry->size_bytes < 0 || stat(entry->path, &file) != 0) /* opening will tell why */
         return WEIR_OK;
     if (file.st_size == entry->size_bytes &&

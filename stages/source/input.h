@@ -33,18 +33,19 @@ typedef struct weir_input {
     size_t position;     /* of the next byte of it */
 } weir_input;
 
-/* What its items are for a stage whose config has that kind: sets input->bytes, and returns what to open and to call it
-   by; lives as long as the data. */
-const char *weir_input_choose(weir_input *input, weir_input_kind kind, const void *data);
+/* Of an item that is a path, a weir_entry or a weir_bytes: sets input->bytes, and returns what to open and to call it by; lives as
+   long as the data. */
+const char *weir_input_choose(weir_input *input, const weir_item *item);
 
 /* What hangs on the item's data is moved to *sidecars, and its size added to *memory_bytes. */
-void weir_input_take_sidecars(weir_input_kind kind, void *data, weir_bytes **sidecars, size_t *memory_bytes);
+void weir_input_take_sidecars(const weir_item *item, weir_bytes **sidecars, size_t *memory_bytes);
 
 /* The same for an item that is an entry itself: it is moved to *entry (NULL = it is none). */
-void weir_input_take_entry(weir_input_kind kind, weir_item *in, weir_entry **entry, size_t *memory_bytes);
+void weir_input_take_entry(weir_item *item, weir_entry **entry, size_t *memory_bytes);
 
-/* Is the file still the one that was indexed? WEIR_OK, or WEIR_EDATA with *error filled. NULL is fine. */
-int weir_input_check_entry(const weir_entry *entry, weir_error *error);
+/* The item's entry, if it is one (else *entry is NULL). Is the file still the one that was indexed? WEIR_OK, or WEIR_EDATA
+   with *error filled. */
+int weir_input_check(const weir_item *item, const weir_entry **entry, weir_error *error);
 
 /*
  * Opens the container; `interrupt` is asked inside blocking I/O. WEIR_OK, or the failure with *error filled; *format is

@@ -56,6 +56,7 @@ static int list_run(void *self, weir_item *in, weir_item *out, weir_task *task)
 
 const weir_op weir_list_source = {
     .name = "list",
+    .makes = WEIR_TYPE_TEXT,
     .config_size = sizeof(weir_list_config),
     .config_init = list_config_init,
     .config_free = list_config_free,

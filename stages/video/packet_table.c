@@ -184,10 +184,11 @@ int weir_packet_table_unpack(const uint8_t *table, size_t table_bytes, const AVS
     if (!index->packets)
         return WEIR_ENOMEM;
     index->max_packets = num_packets + 1;
-    for (uint32_t i = 0; i < num_packets; i++) {
+    for (uint32_t i = 0, start = 0; i < num_packets; i++) {
         weir_packet_entry *packet = &index->packets[i];
         unpack_packet(&in, packet, unit, &before);
-        packet->start = (packet->flags & WEIR_PACKET_CLEAN) || i == 0 ? i : packet[-1].start;
+        start = packet->flags & WEIR_PACKET_CLEAN ? i : start;
+        packet->start = start;
         if (packet->size_bytes < 0)
             return damaged(index);
     }

@@ -37,8 +37,8 @@ void weir_probe_result_release(void *data, void *self)
 static int probe_config_init(void *config, weir_error *error)
 {
     weir_probe_config *probe = config;
-    if ((unsigned)probe->input > WEIR_INPUT_ENTRY || (unsigned)probe->check > WEIR_PROBE_ALL)
-        return weir_error_set(error, WEIR_EINVAL, 0, "input or check is not one of the enumeration");
+    if ((unsigned)probe->check > WEIR_PROBE_ALL)
+        return weir_error_set(error, WEIR_EINVAL, 0, "check %d is none of WEIR_PROBE_…", (int)probe->check);
     if (probe->io_timeout_ns == 0)
         probe->io_timeout_ns = WEIR_INPUT_TIMEOUT_NS;
     if (probe->max_pixels == 0)
@@ -174,11 +174,8 @@ static int probe_file(probe_worker *worker, const char *path, weir_probe_result 
 static int probe_run(void *self, weir_item *in, weir_item *out, weir_task *task)
 {
     probe_worker *worker = self;
-    const weir_probe_config *config = weir_task_config(task);
-    const char *path = weir_input_choose(&worker->decoder.input, config->input, in->data);
+    const char *path = weir_input_choose(&worker->decoder.input, in);
     const char *label = weir_task_label(task);
-    if (!path)
-        return weir_task_fail(task, WEIR_EINVAL, 0, "the item has no data: neither a path nor bytes");
     weir_probe_result *result = calloc(1, sizeof *result);
     if (!result)
         return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
@@ -195,7 +192,6 @@ static int probe_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     *out = (weir_item){
         .data = result,
         .release = weir_probe_result_release,
-        .type = WEIR_TYPE_PROBE,
         .size_bytes = sizeof *result + result->packets_bytes,
     };
     return WEIR_OK;
@@ -203,6 +199,8 @@ static int probe_run(void *self, weir_item *in, weir_item *out, weir_task *task)
 
 const weir_op weir_probe = {
     .name = "probe",
+    .takes = WEIR_TYPE_TEXT " " WEIR_TYPE_BYTES " " WEIR_TYPE_ENTRY,
+    .makes = WEIR_TYPE_PROBE,
     .config_size = sizeof(weir_probe_config),
     .config_init = probe_config_init,
     .worker_size = sizeof(probe_worker),

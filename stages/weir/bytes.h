@@ -1,6 +1,6 @@
 /*
  * Files in memory: what a source that has the bytes, and no path, hands to a decode stage, and what the tar stage makes.
- * A decode stage takes them as its items' data if its config says so: .input = WEIR_INPUT_BYTES.
+ * Decode stages take them as well as paths.
  */
 #ifndef WEIR_BYTES_H
 #define WEIR_BYTES_H
@@ -13,13 +13,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* What the data of the items is that come to a decode stage. */
-typedef enum weir_input_kind {
-    WEIR_INPUT_PATH = 0, /* a char *: a path, or a URL that FFmpeg can open */
-    WEIR_INPUT_BYTES,    /* a weir_bytes *: the file itself */
-    WEIR_INPUT_ENTRY,   /* a weir_entry *: a path, with what a dataset knows about the file */
-} weir_input_kind;
 
 /* A file's bytes. One owner at a time; freed, with all that hangs on it, by weir_bytes_free(). */
 typedef struct weir_bytes {

@@ -13,7 +13,7 @@ extern "C" {
 
 /*
  * The data of weir_sampler_source's items. One owner at a time; freed with all it holds by weir_entry_free(). A decode
- * stage with .input = WEIR_INPUT_ENTRY opens the path and hands the entry on in its result (weir_frames.entry), so that
+ * stage opens the path and hands the entry on in its result (weir_frames.entry), so that
  * a batch has its ids and labels.
  */
 typedef struct weir_entry {

@@ -32,8 +32,7 @@ typedef enum weir_probe_check {
 /* Setting this struct to all-0 is equivalent to defaults. */
 typedef struct weir_probe_config {
     weir_probe_check check;
-    bool no_packets; /* without the table of packets, which takes 4 to 5 bytes per frame */
-    weir_input_kind input;
+    bool no_packets;       /* without the table of packets, which takes 4 to 5 bytes per frame */
     int64_t io_timeout_ns; /* as in weir_video_config */
     uint64_t max_pixels;   /* as in weir_video_config */
     uint64_t reserved[8];  /* 0 */

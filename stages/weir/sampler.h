@@ -17,9 +17,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <weir/entry.h>
 #include <weir/export.h>
 #include <weir/op.h>
-#include <weir/entry.h>
 #include <weir/status.h>
 #include <weir/world.h>
 
@@ -139,7 +139,7 @@ typedef struct weir_sampler_source_config {
 } weir_sampler_source_config;
 
 /*
- * Each item's data is a weir_entry * (for a decode stage with .input = WEIR_INPUT_ENTRY), its label the path, its number
+ * Each item's data is a weir_entry *, its label the path, its number
  * (weir_item.seq) the position in this rank's share, less first_position. weir_builder_source() refuses what weir_sampler_new() refuses.
  * weir_stage_options.epochs says through how many epochs the pipeline goes.
  */

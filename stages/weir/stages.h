@@ -6,11 +6,11 @@
 #include <weir/bytes.h>
 #include <weir/directory.h>
 #include <weir/dlpack.h>
+#include <weir/entry.h>
 #include <weir/image.h>
 #include <weir/list.h>
 #include <weir/npy.h>
 #include <weir/probe.h>
-#include <weir/entry.h>
 #include <weir/sampler.h>
 #include <weir/shuffle.h>
 #include <weir/tar.h>

@@ -3,7 +3,7 @@
  * of them, or those that weir_sampling chooses.
  *
  * In: an item whose data is a path or a URL that FFmpeg can open (a char *), as weir_directory_source and
- * weir_list_source make them, or, if the config says so, the file itself (a weir_bytes *). Out: an item whose data is a
+ * weir_list_source make them, a weir_entry *, which has one, or the file itself (a weir_bytes *). Out: an item whose data is a
  * weir_frames * (freed with weir_frames_free()) and whose size_bytes is all the memory it takes, so that queue_bytes
  * bounds memory.
  *
@@ -102,7 +102,6 @@ typedef struct weir_video_config {
     uint64_t max_bytes;  /* of one result (0 = 8 GiB) */
 
     /* Where the bytes come from. */
-    weir_input_kind input; /* what an item's data is (default WEIR_INPUT_PATH) */
     int64_t
         io_timeout_ns; /* of a URL: so long without any data fails the task with WEIR_ETIMEDOUT (0 = 30 s, negative =
                               never). For the whole task there is weir_stage_options.task_deadline_ns */
@@ -147,7 +146,7 @@ typedef struct weir_frames {
     uint64_t num_errors;         /* packets that could not be read or decoded, of those that were needed. 0 = none */
     uint64_t num_corrupt_frames; /* of num_frames, those the decoder had to patch up */
     size_t memory_bytes;         /* all that this result takes */
-    weir_entry *entry; /* what the dataset knows of it, with .input = WEIR_INPUT_ENTRY, on the last piece; else NULL.
+    weir_entry *entry;           /* of an item that was a weir_entry, on the last piece; else NULL.
                                     Its packets are not there any more. Take it out as sidecars */
     weir_bytes *sidecars; /* the other files of the sample that the bytes came in; NULL = none. Take them out and
                                     leave NULL to keep them */

@@ -274,9 +274,9 @@ static void on_run_end(void *self, const weir_run_end *end)
     replace(file);
 }
 
-weir_observer *weir_openmetrics_observer(weir_openmetrics_file *file)
+weir_observer weir_openmetrics_observer(weir_openmetrics_file *file)
 {
-    return &file->observer;
+    return file ? file->observer : (weir_observer){ 0 };
 }
 
 /* -- opening and closing */

@@ -28,10 +28,10 @@ int weir_tensorboard_open_sized(const char *log_dir, const weir_tensorboard_opti
     return say_missing(error);
 }
 
-weir_observer *weir_tensorboard_observer(weir_tensorboard_log *log)
+weir_observer weir_tensorboard_observer(weir_tensorboard_log *log)
 {
     (void)log;
-    return NULL; /* there is no log to ask for it */
+    return (weir_observer){ 0 }; /* there is no log to ask for it */
 }
 
 int weir_tensorboard_close(weir_tensorboard_log *log, weir_error *error)

@@ -174,9 +174,9 @@ static void on_run_end(void *self, const weir_run_end *end)
     flush(self);
 }
 
-weir_observer *weir_tensorboard_observer(weir_tensorboard_log *log)
+weir_observer weir_tensorboard_observer(weir_tensorboard_log *log)
 {
-    return &log->observer;
+    return log ? log->observer : (weir_observer){ 0 };
 }
 
 /* -- opening and closing */

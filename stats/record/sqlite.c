@@ -181,9 +181,9 @@ fail_memory:
     return status;
 }
 
-weir_observer *weir_sqlite_observer(weir_sqlite_writer *writer)
+weir_observer weir_sqlite_observer(weir_sqlite_writer *writer)
 {
-    return &writer->observer;
+    return writer ? writer->observer : (weir_observer){ 0 };
 }
 
 int weir_sqlite_item_hook_sized(weir_sqlite_writer *writer, const weir_sqlite_items *given, size_t given_size,

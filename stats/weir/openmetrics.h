@@ -3,7 +3,8 @@
  * in a file that is written anew with each lap, as node_exporter's textfile collector wants it:
  *
  *     weir_openmetrics_open("/var/lib/node_exporter/textfile/weir.prom", NULL, &file, &error);
- *     weir_builder_build(b, &(weir_pipeline_options){ .observer = weir_openmetrics_observer(file) }, &p, &error);
+ *     weir_observer observer = weir_openmetrics_observer(file);
+ *     weir_builder_build(b, &(weir_pipeline_options){ .observers = &observer, .num_observers = 1 }, &p, &error);
  *     …
  *     weir_pipeline_free(p);
  *     weir_openmetrics_close(file, &error);
@@ -71,13 +72,13 @@ static inline int weir_openmetrics_open(const char *path, const weir_openmetrics
 }
 
 /*
- * The observer to give to a pipeline; the file's own, valid until weir_openmetrics_close(). `next` may be set before
- * the pipeline is built. One pipeline at a time; with each one that starts, the sums begin anew.
+ * The observer to give to a pipeline; valid until weir_openmetrics_close(). All-zero for NULL.
+ * One pipeline at a time; with each one that starts, the sums begin anew.
  *
  * After each lap the file is replaced as a whole: readers see the old one or the new one. A file that cannot be written
  * is logged, once until it works again; the run goes on.
  */
-WEIR_API weir_observer *weir_openmetrics_observer(weir_openmetrics_file *file);
+WEIR_API weir_observer weir_openmetrics_observer(weir_openmetrics_file *file);
 
 /*
  * Frees it; the file stays, with the run's last figures. Call it when the pipeline has been freed. WEIR_OK, or

@@ -2,7 +2,8 @@
  * The SQLite writer: an observer that records runs in a database, on a thread of its own.
  *
  *     weir_sqlite_open("pipeline_stats.db", NULL, &writer, &error);
- *     weir_builder_build(b, &(weir_pipeline_options){ .observer = weir_sqlite_observer(writer) }, &p, &error);
+ *     weir_observer observer = weir_sqlite_observer(writer);
+ *     weir_builder_build(b, &(weir_pipeline_options){ .observers = &observer, .num_observers = 1 }, &p, &error);
  *     …
  *     weir_pipeline_free(p);
  *     run_id = weir_sqlite_run_id(writer);
@@ -67,10 +68,10 @@ static inline int weir_sqlite_open(const char *path, const weir_sqlite_options *
 }
 
 /*
- * The observer to give to a pipeline; the writer's own, valid until weir_sqlite_close(). `next` may be set before the
- * pipeline is built. One pipeline at a time; each one that starts is a run of its own.
+ * The observer to give to a pipeline; valid until weir_sqlite_close(). All-zero for NULL.
+ * One pipeline at a time; each one that starts is a run of its own.
  */
-WEIR_API weir_observer *weir_sqlite_observer(weir_sqlite_writer *writer);
+WEIR_API weir_observer weir_sqlite_observer(weir_sqlite_writer *writer);
 
 /* Which items are recorded in the table item_stats. Setting this struct to all-0 is equivalent to defaults. */
 typedef struct weir_sqlite_items {

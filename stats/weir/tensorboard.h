@@ -3,7 +3,8 @@
  * TensorBoard looks on:
  *
  *     weir_tensorboard_open("logs/loader", NULL, &log, &error);
- *     weir_builder_build(b, &(weir_pipeline_options){ .observer = weir_tensorboard_observer(log) }, &p, &error);
+ *     weir_observer observer = weir_tensorboard_observer(log);
+ *     weir_builder_build(b, &(weir_pipeline_options){ .observers = &observer, .num_observers = 1 }, &p, &error);
  *     …
  *     weir_pipeline_free(p);
  *     weir_tensorboard_close(log, &error);
@@ -65,13 +66,13 @@ static inline int weir_tensorboard_open(const char *log_dir, const weir_tensorbo
 }
 
 /*
- * The observer to give to a pipeline; the log's own, valid until weir_tensorboard_close(). `next` may be set before the
- * pipeline is built. One pipeline at a time; their laps are counted on in the same file.
+ * The observer to give to a pipeline; valid until weir_tensorboard_close(). All-zero for NULL.
+ * One pipeline at a time; their laps are counted on in the same file.
  *
  * A lap is written as a whole when it has ended. One that cannot be written is given up; that is logged, once until it
  * works again, and the run goes on.
  */
-WEIR_API weir_observer *weir_tensorboard_observer(weir_tensorboard_log *log);
+WEIR_API weir_observer weir_tensorboard_observer(weir_tensorboard_log *log);
 
 /*
  * Writes what is left, closes and frees. Call it when the pipeline has been freed. WEIR_OK, or WEIR_EIO, WEIR_ENOMEM,

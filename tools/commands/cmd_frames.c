@@ -327,8 +327,9 @@ static int take_frames(weir_pipeline *pipeline, weir_npy *npy, report *r, weir_e
         if (rc != WEIR_OK)
             return rc;
     }
-    if (weir_pipeline_stage_error(pipeline, "decode", error) == WEIR_OK)
-        return error->status;
+    int failure = weir_pipeline_stage_error(pipeline, "decode", error);
+    if (failure != WEIR_OK)
+        return failure;
     return rc == WEIR_EOF ? WEIR_OK : weir_error_set(error, rc, 0, "%s", weir_status_text(rc));
 }
 
