@@ -6,12 +6,20 @@
  *   version, time base (two), unit, number of packets, then for each packet:
  *   flags; unless NO_DTS and unless STEADY: how much more the dts advances than last time; unless NO_PTS: pts - dts (of
  *   packets without a dts: pts - the last dts); unless STEADY: duration; size
+ *
+ * A checksum of all that ends it: frames chosen by a wrong table would be wrong frames.
  */
 #include "packet_table.h"
 
 #include <stdlib.h>
 
-enum { VERSION = 1, MAX_VARINT_BYTES = 10, MAX_HEADER_BYTES = 5 * MAX_VARINT_BYTES, MAX_PACKET_BYTES = 41 };
+enum {
+    VERSION = 1,
+    CHECKSUM_BYTES = 4,
+    MAX_VARINT_BYTES = 10,
+    MAX_HEADER_BYTES = 5 * MAX_VARINT_BYTES,
+    MAX_PACKET_BYTES = 41
+};
 
 enum { KEPT = WEIR_PACKET_KEY | WEIR_PACKET_CLEAN | WEIR_PACKET_SHOWN | WEIR_PACKET_DISPOSABLE };
 enum { NO_DTS = 32, NO_PTS = 64, STEADY = 128 };
@@ -76,6 +84,25 @@ static int64_t times(int64_t a, int64_t b)
     return (int64_t)((uint64_t)a * (uint64_t)b);
 }
 
+/* FNV-1a. */
+static uint32_t checksum(const uint8_t *bytes, size_t num_bytes)
+{
+    uint32_t sum = 0x811c9dc5;
+    for (size_t i = 0; i < num_bytes; i++)
+        sum = (sum ^ bytes[i]) * 0x01000193;
+    return sum;
+}
+
+static bool has_checksum(const uint8_t *table, size_t table_bytes)
+{
+    uint32_t found = 0;
+    if (table_bytes <= CHECKSUM_BYTES)
+        return false;
+    for (int i = 0; i < CHECKSUM_BYTES; i++)
+        found |= (uint32_t)table[table_bytes - CHECKSUM_BYTES + (size_t)i] << 8 * i;
+    return found == checksum(table, table_bytes - CHECKSUM_BYTES);
+}
+
 /* ---- packing ----------------------------------------------------------------------------------------------------- */
 
 static int64_t common_divisor(int64_t a, int64_t b)
@@ -124,7 +151,7 @@ static uint8_t *pack_packet(uint8_t *to, const weir_packet_entry *packet, int64_
 
 int weir_packet_table_pack(const weir_index *index, AVRational time_base, uint8_t **table, size_t *num_bytes)
 {
-    *table = malloc(MAX_HEADER_BYTES + index->num_packets * MAX_PACKET_BYTES);
+    *table = malloc(MAX_HEADER_BYTES + index->num_packets * MAX_PACKET_BYTES + CHECKSUM_BYTES);
     if (!*table)
         return WEIR_ENOMEM;
     int64_t unit = find_unit(index);
@@ -136,6 +163,9 @@ int weir_packet_table_pack(const weir_index *index, AVRational time_base, uint8_
     to = put(to, index->num_packets);
     for (size_t i = 0; i < index->num_packets; i++)
         to = pack_packet(to, &index->packets[i], unit, &before);
+    uint32_t sum = checksum(*table, (size_t)(to - *table));
+    for (int i = 0; i < CHECKSUM_BYTES; i++)
+        *to++ = (uint8_t)(sum >> 8 * i);
     *num_bytes = (size_t)(to - *table);
     uint8_t *fitted = realloc(*table, *num_bytes);
     *table = fitted ? fitted : *table;
@@ -170,7 +200,9 @@ static int damaged(weir_index *index)
 
 int weir_packet_table_unpack(const uint8_t *table, size_t table_bytes, const AVStream *stream, weir_index *index)
 {
-    input in = { .next = table, .end = table + table_bytes };
+    if (!has_checksum(table, table_bytes))
+        return WEIR_EDATA;
+    input in = { .next = table, .end = table + table_bytes - CHECKSUM_BYTES };
     course before = { 0 };
     bool is_ours = get(&in) == VERSION;
     bool is_same = get_signed(&in) == stream->time_base.num;
