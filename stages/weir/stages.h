@@ -4,6 +4,7 @@
 
 #include <weir/audio.h>
 #include <weir/bytes.h>
+#include <weir/collate.h>
 #include <weir/directory.h>
 #include <weir/dlpack.h>
 #include <weir/entry.h>
