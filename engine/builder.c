@@ -364,9 +364,12 @@ int weir_builder_build_sized(weir_builder *builder, const weir_pipeline_options 
                              weir_pipeline **made, weir_error *error)
 {
     weir_pipeline_options own;
-    *made = NULL;
     weir_error no_memory = { 0 };
     weir_error *mistake = builder ? &builder->error : &no_memory;
+    if (made)
+        *made = NULL;
+    else
+        weir_error_set(mistake, WEIR_EINVAL, 0, "weir_builder_build() needs a place for the pipeline, not NULL");
     if (!builder)
         weir_error_set(mistake, WEIR_ENOMEM, 0, "no memory for a builder");
 

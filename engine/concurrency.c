@@ -87,6 +87,8 @@ static void tell_change(weir_node *node, uint32_t before, uint32_t wanted)
 
 int weir_pipeline_set_concurrency(weir_pipeline *pipeline, const char *stage, uint32_t concurrency)
 {
+    if (!pipeline || !stage)
+        return WEIR_EINVAL;
     weir_node *node = weir_pipeline_find(pipeline, stage);
     if (!node)
         return WEIR_ENOTFOUND;

@@ -105,7 +105,7 @@ void weir_end_by_stop_locked(weir_pipeline *pipeline)
     if (report)
         weir_report_append_locked(pipeline, report);
     pipeline->wake_statistics = true;
-    atomic_store_explicit(&pipeline->is_consumable, true, memory_order_relaxed);
+    set_consumable_locked(pipeline, true);
     for (uint32_t i = 0; i < pipeline->num_nodes; i++)
         cancel(pipeline->nodes[i], false);
     weir_flow_check_over_locked(pipeline);

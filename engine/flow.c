@@ -80,7 +80,7 @@ static void tell_consumer(weir_pipeline *pipeline)
 {
     if (pipeline->sink->depth <= 1)
         pipeline->consumable_ns = pipeline->now_ns;
-    atomic_store_explicit(&pipeline->is_consumable, true, memory_order_relaxed);
+    set_consumable_locked(pipeline, true);
 }
 
 static void put_epoch_end(weir_slot *slot, weir_queue *queue)
@@ -270,7 +270,7 @@ int weir_flow_deliver_locked(weir_pipeline *pipeline, weir_item *item, int64_t w
     }
     let_in(queue);
     if (queue->depth == 0 && !queue->closed && !pipeline->stopped)
-        atomic_store_explicit(&pipeline->is_consumable, false, memory_order_relaxed);
+        set_consumable_locked(pipeline, false);
     weir_flow_check_over_locked(pipeline);
     return status;
 }

@@ -29,6 +29,8 @@ static uint32_t bucket_of(int64_t duration_ns)
 
 void weir_histogram_bucket_range(uint32_t index, int64_t *low_ns, int64_t *high_ns)
 {
+    if (!low_ns || !high_ns)
+        return;
     uint32_t shift = index < 2 * SUB_BUCKETS ? 0 : index / SUB_BUCKETS - 1;
     *low_ns = (int64_t)(index - shift * SUB_BUCKETS) << shift;
     *high_ns = *low_ns + (INT64_C(1) << shift) - 1;
@@ -57,6 +59,8 @@ static void add_to_bucket(weir_histogram *histogram, uint32_t index, uint64_t co
 
 void weir_histogram_clear(weir_histogram *histogram)
 {
+    if (!histogram)
+        return;
     if (histogram->count)
         memset(&histogram->buckets[histogram->first], 0,
                (histogram->last - histogram->first + 1) * sizeof histogram->buckets[0]);
@@ -66,11 +70,15 @@ void weir_histogram_clear(weir_histogram *histogram)
 
 void weir_histogram_record(weir_histogram *histogram, int64_t duration_ns)
 {
+    if (!histogram)
+        return;
     add_to_bucket(histogram, bucket_of(duration_ns), 1);
 }
 
 void weir_histogram_add(weir_histogram *to, const weir_histogram *from)
 {
+    if (!to || !from)
+        return;
     if (from->count == 0)
         return;
     for (uint32_t i = from->first; i <= from->last; i++)
@@ -80,6 +88,8 @@ void weir_histogram_add(weir_histogram *to, const weir_histogram *from)
 
 int64_t weir_histogram_quantile_ns(const weir_histogram *histogram, double quantile)
 {
+    if (!histogram)
+        return 0;
     if (histogram->count == 0)
         return 0;
     double wanted = quantile * (double)histogram->count;
@@ -123,6 +133,8 @@ static size_t encode_into(const weir_histogram *histogram, uint8_t *bytes, size_
 
 size_t weir_histogram_encode(const weir_histogram *histogram, void *bytes, size_t capacity)
 {
+    if (!histogram)
+        return 0;
     size_t size = encode_into(histogram, NULL, 0);
     if (size <= capacity)
         encode_into(histogram, bytes, capacity);
@@ -168,6 +180,8 @@ static int decode(weir_histogram *to, const uint8_t *bytes, size_t size_bytes)
 
 int weir_histogram_add_encoded(weir_histogram *to, const void *bytes, size_t size_bytes)
 {
+    if (!to || !bytes)
+        return WEIR_EINVAL;
     int status = decode(NULL, bytes, size_bytes);
     return status == WEIR_OK ? decode(to, bytes, size_bytes) : status;
 }

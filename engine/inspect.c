@@ -49,6 +49,8 @@ static void describe_node(FILE *text, const weir_node *node)
 
 int weir_pipeline_describe(weir_pipeline *pipeline, char **description)
 {
+    if (!pipeline || !description)
+        return WEIR_EINVAL;
     size_t size;
     *description = NULL;
     FILE *text = open_memstream(description, &size);
@@ -164,6 +166,8 @@ static size_t count_slots(weir_pipeline *pipeline)
 
 int weir_pipeline_snapshot(weir_pipeline *pipeline, weir_snapshot **taken)
 {
+    if (!pipeline || !taken)
+        return WEIR_EINVAL;
     *taken = NULL;
     full_snapshot *snapshot = calloc(1, sizeof *snapshot);
     if (!snapshot)
@@ -208,6 +212,8 @@ void weir_snapshot_free(weir_snapshot *shown)
 
 void weir_snapshot_print(const weir_snapshot *snapshot, FILE *file)
 {
+    if (!snapshot || !file)
+        return;
     fprintf(file, "pipeline: %s\n", snapshot->state);
     for (size_t i = 0; i < snapshot->num_stages; i++) {
         const weir_stage_snapshot *stage = &snapshot->stages[i];

@@ -353,6 +353,22 @@ struct weir_pipeline {
     /* written with lock, read by a spinning consumer without */
     atomic_uint is_consumable; /* weir_pipeline_next() need not wait */
 
+    /* guarded by lock; the descriptor for event loops, see poll_fd.c */
+    bool polls;      /* somebody asked for it */
+    bool poll_dirty; /* is_consumable has changed, and the descriptor is to follow */
+
+    uv_mutex_t poll_lock; /* never taken with lock held */
+    bool poll_lock_made;
+    /* guarded by poll_lock */
+    int poll_fd; /* -1 = not made */
+    bool poll_raised;
+
+    /* any thread and signal handlers, see signals.c */
+    atomic_bool stop_wanted;
+    atomic_int stop_signal;                  /* that asked for the stop; 0 = none */
+    _Atomic(weir_pipeline *) next_on_signal; /* written with the lock of signals.c, as on_signals */
+    bool on_signals;
+
     /* the statistics thread's own, but for `wake` */
     uv_thread_t statistics_thread;
     bool statistics_started;
@@ -403,6 +419,29 @@ bool weir_engine_may_spin_locked(const weir_pipeline *pipeline, bool consumer);
 
 /* How long to look the next time, after a wait of waited_ns in all, the sleep included. */
 int64_t weir_engine_spin_adapt(int64_t spin_ns, int64_t waited_ns);
+
+/* Whether weir_pipeline_next() need not wait. */
+static inline void set_consumable_locked(weir_pipeline *pipeline, bool is_consumable)
+{
+    if (atomic_load_explicit(&pipeline->is_consumable, memory_order_relaxed) == is_consumable)
+        return;
+    atomic_store_explicit(&pipeline->is_consumable, is_consumable, memory_order_relaxed);
+    pipeline->poll_dirty = pipeline->polls;
+}
+
+/* ---- poll_fd.c: the descriptor for event loops --------------------------------------------------------------- */
+
+/* A libuv status. */
+int weir_poll_fd_init(weir_pipeline *pipeline);
+void weir_poll_fd_destroy(weir_pipeline *pipeline);
+
+/* After poll_dirty was found set, without the lock. */
+void weir_poll_fd_apply(weir_pipeline *pipeline);
+
+/* ---- signals.c ----------------------------------------------------------------------------------------------- */
+
+/* No handler touches the pipeline any more. */
+void weir_signals_forget(weir_pipeline *pipeline);
 
 /* ---- slots.c: states of slots, and what threads may pick; all with the lock held ---------------------------- */
 
@@ -543,6 +582,9 @@ weir_report *weir_report_event(const char *name, const char *category, const cha
 void weir_report_append_locked(weir_pipeline *pipeline, weir_report *report);
 
 enum { MAX_REPORTS = 1024 /* failures that may wait to be told before slots wait */ };
+
+/* Has the statistics thread look at stop_wanted. Async-signal-safe. */
+void weir_service_wake_from_signal(weir_pipeline *pipeline);
 
 /* ---- place.c: where the consumer is, with the lock held ------------------------------------------------------ */
 

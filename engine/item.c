@@ -56,6 +56,8 @@ void weir_item_release(weir_item *item)
 
 void weir_item_move(weir_item *out, weir_item *in)
 {
+    if (!out || !in)
+        return;
     out->data = in->data;
     out->size_bytes = in->size_bytes;
     out->release = in->release;
@@ -77,6 +79,8 @@ static void inherit_origin(weir_item *to, const weir_item *in)
 
 void weir_item_keep(weir_item *to, weir_item *in)
 {
+    if (!to || !in)
+        return;
     weir_item_move(to, in);
     inherit_origin(to, in);
 }

@@ -133,6 +133,8 @@ void weir_engine_unlock(weir_pipeline *pipeline)
             uv_cond_signal(&pipeline->pools[i]->work);
     bool wake_statistics = pipeline->wake_statistics;
     pipeline->wake_statistics = false;
+    bool poll_dirty = pipeline->poll_dirty;
+    pipeline->poll_dirty = false;
     uv_mutex_unlock(&pipeline->lock);
 
     if (wake_first)
@@ -141,6 +143,8 @@ void weir_engine_unlock(weir_pipeline *pipeline)
         uv_cond_signal(&pipeline->consumable);
     if (wake_statistics)
         uv_async_send(&pipeline->wake);
+    if (poll_dirty)
+        weir_poll_fd_apply(pipeline);
 }
 
 void weir_engine_wake_locked(weir_pipeline *pipeline)
@@ -150,7 +154,7 @@ void weir_engine_wake_locked(weir_pipeline *pipeline)
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
         if (wants_wake_locked(pipeline->pools[i]))
             uv_cond_signal(&pipeline->pools[i]->work);
-    if (pipeline->wake_statistics)
+    if (pipeline->wake_statistics || pipeline->poll_dirty) /* no system call here: that thread makes it */
         uv_async_send(&pipeline->wake);
     pipeline->wake_statistics = false;
 }

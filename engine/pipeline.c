@@ -58,6 +58,8 @@ static int make_lock(weir_pipeline *pipeline, weir_error *error)
         code = uv_cond_init(&pipeline->consumable);
         pipeline->consumable_made = code == 0;
     }
+    if (code == 0)
+        code = weir_poll_fd_init(pipeline);
     if (code != 0)
         return weir_error_set(error, WEIR_ESYSTEM, code, "cannot make a lock: %s", uv_strerror(code));
     return WEIR_OK;
@@ -97,6 +99,7 @@ static void destroy(weir_pipeline *pipeline)
         weir_node_free(pipeline->nodes[i]);
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
         weir_pool_free(pipeline->pools[i]);
+    weir_poll_fd_destroy(pipeline);
     if (pipeline->consumable_made)
         uv_cond_destroy(&pipeline->consumable);
     if (pipeline->lock_made)
@@ -127,6 +130,9 @@ static weir_pipeline *pipeline_new(weir_node **nodes, uint32_t num_nodes, const 
     weir_place_init(&pipeline->place);
     weir_place_init(&pipeline->next_place);
     atomic_init(&pipeline->is_consumable, 0);
+    atomic_init(&pipeline->stop_wanted, false);
+    atomic_init(&pipeline->stop_signal, 0);
+    atomic_init(&pipeline->next_on_signal, NULL);
     return pipeline;
 }
 
@@ -197,6 +203,7 @@ void weir_pipeline_free(weir_pipeline *pipeline)
                  "wait: the pipeline is stopped, but not freed");
         return;
     }
+    weir_signals_forget(pipeline);
     weir_statistics_join(pipeline);
     assert(is_accounted_for(pipeline));
     (void)is_accounted_for;

@@ -36,6 +36,8 @@ static void note_step(weir_place *place, int64_t step)
 
 int weir_pipeline_mark_step(weir_pipeline *pipeline, int64_t step)
 {
+    if (!pipeline)
+        return WEIR_EINVAL;
     weir_engine_lock_at(pipeline, weir_clock_ns());
     bool first = !pipeline->next_place.steps_marked;
     if (first && !pipeline->place.phase_named)
@@ -50,7 +52,7 @@ int weir_pipeline_mark_step(weir_pipeline *pipeline, int64_t step)
 
 int weir_pipeline_mark_phase(weir_pipeline *pipeline, const char *phase)
 {
-    if (!phase || !phase[0] || strlen(phase) >= MAX_PHASE)
+    if (!pipeline || !phase || !phase[0] || strlen(phase) >= MAX_PHASE)
         return WEIR_EINVAL;
     weir_engine_lock_at(pipeline, weir_clock_ns());
     change_phase_locked(pipeline, phase, true);

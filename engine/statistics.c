@@ -401,9 +401,16 @@ static void end_loop(weir_pipeline *pipeline)
     uv_stop(&pipeline->loop);
 }
 
+void weir_service_wake_from_signal(weir_pipeline *pipeline)
+{
+    uv_async_send(&pipeline->wake);
+}
+
 static void on_wake(uv_async_t *wake)
 {
     weir_pipeline *pipeline = wake->data;
+    if (atomic_exchange(&pipeline->stop_wanted, false))
+        weir_pipeline_stop(pipeline);
     weir_engine_lock(pipeline);
     bool over = pipeline->over;
     bool cut_lap = pipeline->cut_lap;

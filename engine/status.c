@@ -27,6 +27,8 @@ const char *weir_status_text(int status)
 
 int weir_error_set(weir_error *error, int status, int library_code, const char *format, ...)
 {
+    if (!format)
+        return WEIR_EINVAL;
     if (!error || error->status)
         return status;
 

@@ -6,51 +6,71 @@
 
 bool weir_task_should_stop(const weir_task *task)
 {
+    if (!task)
+        return false;
     return atomic_load_explicit(&task->should_stop, memory_order_relaxed);
 }
 
 const char *weir_task_label(const weir_task *task)
 {
+    if (!task)
+        return "";
     return task->in.label ? task->in.label : "";
 }
 
 uint64_t weir_task_seq(const weir_task *task)
 {
+    if (!task)
+        return 0;
     return task->in.seq;
 }
 
 uint64_t weir_task_epoch(const weir_task *task)
 {
+    if (!task)
+        return 0;
     return task->in.epoch;
 }
 
 uint32_t weir_task_source(const weir_task *task)
 {
+    if (!task)
+        return 0;
     return task->in.source;
 }
 
 uint32_t weir_task_num_pieces(const weir_task *task)
 {
+    if (!task)
+        return 0;
     return task->num_pieces;
 }
 
 int weir_task_set_label(weir_task *task, const char *text)
 {
+    if (!task || !text)
+        return WEIR_EINVAL;
     return weir_label_set(&task->in, text) ? WEIR_OK : WEIR_ENOMEM;
 }
 
 const char *weir_task_stage(const weir_task *task)
 {
+    if (!task)
+        return "";
     return task->node->name;
 }
 
 const void *weir_task_config(const weir_task *task)
 {
+    if (!task)
+        return NULL;
     return task->node->config;
 }
 
 int weir_task_fail(weir_task *task, int status, int library_code, const char *format, ...)
 {
+    if (!task || !format)
+        return WEIR_EINVAL;
     weir_error *error = &task->error;
     va_list arguments;
     va_start(arguments, format);
@@ -63,6 +83,8 @@ int weir_task_fail(weir_task *task, int status, int library_code, const char *fo
 
 int weir_task_event(weir_task *task, const char *name, const char *detail)
 {
+    if (!task || !name)
+        return WEIR_EINVAL;
     return weir_pipeline_event(task->node->pipeline, name, task->node->name, detail);
 }
 
@@ -75,6 +97,8 @@ static bool awaits_completion_locked(const weir_task *task)
 
 void weir_task_complete(weir_task *task, int status, weir_item *out)
 {
+    if (!task)
+        return;
     weir_pipeline *pipeline = task->node->pipeline;
     weir_item result = { 0 };
     char stage[128];

@@ -222,6 +222,29 @@ WEIR_API int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_
  */
 WEIR_API int weir_pipeline_stop(weir_pipeline *pipeline);
 
+/* The same from a signal handler: async-signal-safe, the stop itself follows at once on a thread of the pipeline. The
+   program sees to it that the pipeline is not freed meanwhile. WEIR_OK or WEIR_EINVAL. */
+WEIR_API int weir_pipeline_stop_from_signal(weir_pipeline *pipeline);
+
+/*
+ * From now on the first SIGINT (Ctrl-C) or SIGTERM stops the pipeline, even where these signals were ignored, and the
+ * next one has its default action, which ends the process. Several pipelines may ask for it: the first signal stops all of
+ * them. When the last of these is freed, the signals do again what they did before. WEIR_OK or WEIR_EINVAL. Any thread.
+ */
+WEIR_API int weir_pipeline_stop_on_signals(weir_pipeline *pipeline);
+
+/* The number of the signal by which weir_pipeline_stop_on_signals() has stopped it; 0 = none. Any thread. */
+WEIR_API int weir_pipeline_stop_signal(weir_pipeline *pipeline);
+
+/*
+ * For event loops (epoll, libuv, GLib): *fd is readable while weir_pipeline_next() with a timeout of 0 would answer
+ * something else than WEIR_ETIMEDOUT. Wait for it, then call weir_pipeline_next() until it answers that, or once for each
+ * wake-up: the descriptor stays readable as long as there is more. It is the pipeline's: do not read, write or close
+ * it, and forget it before weir_pipeline_free(). Made by the first call, the same in each. WEIR_OK, WEIR_EINVAL, or
+ * WEIR_ESYSTEM if there are no descriptors left. Any thread.
+ */
+WEIR_API int weir_pipeline_poll_fd(weir_pipeline *pipeline, int *fd);
+
 /*
  * Stops, joins every thread, reports the last lap, releases every item that is left, frees. Nobody may be inside
  * another call on this pipeline. Not from one of its own threads (a task's, a hook's, an observer's): there it logs an

@@ -103,6 +103,8 @@ static int fail_without_samples(const weir_decoder *decoder, weir_error *error)
 
 bool weir_audio_cost(const weir_item *out, weir_item_cost *cost)
 {
+    if (!out || !cost || !out->data)
+        return false;
     const weir_audio *audio = out->data;
     if (!out->type || strcmp(out->type, WEIR_TYPE_AUDIO) != 0) /* another stage's */
         return false;

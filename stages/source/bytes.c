@@ -34,6 +34,8 @@ weir_bytes *weir_bytes_new(size_t size_bytes, const char *name)
 weir_bytes *weir_bytes_wrap(const void *data, size_t size_bytes, const char *name, void (*release)(void *owner),
                             void *owner)
 {
+    if (!data && size_bytes)
+        return NULL;
     uint8_t *behind;
     weir_bytes *bytes = bytes_alloc(0, name, &behind);
     if (bytes) {

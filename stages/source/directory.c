@@ -100,6 +100,8 @@ const weir_op weir_directory_source = {
 
 int weir_directory_count(const weir_directory_config *config, uint64_t at_most, uint64_t *count, weir_error *error)
 {
+    if (!config || !count)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     *count = 0;
     int rc = weir_walk_check(config, error);
     if (rc != WEIR_OK)

@@ -34,6 +34,8 @@ void weir_frames_release(void *data, void *self)
 
 bool weir_frames_cost(const weir_item *out, weir_item_cost *cost)
 {
+    if (!out || !cost || !out->data)
+        return false;
     const weir_frames *frames = out->data;
     if (!out->type || strcmp(out->type, WEIR_TYPE_FRAMES) != 0) /* another stage's */
         return false;

@@ -328,6 +328,8 @@ static weir_openmetrics_file *new_file(const char *path, const weir_openmetrics_
 int weir_openmetrics_open_sized(const char *path, const weir_openmetrics_options *given, size_t given_size,
                                 weir_openmetrics_file **file, weir_error *error)
 {
+    if (!path || !file)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     weir_openmetrics_options options;
     *file = NULL;
     int status = weir_options_copy(&options, sizeof options, given, given_size, error);

@@ -230,6 +230,8 @@ static int open_file(weir_tensorboard_log *log)
 int weir_tensorboard_open_sized(const char *log_dir, const weir_tensorboard_options *given, size_t given_size,
                                 weir_tensorboard_log **log, weir_error *error)
 {
+    if (!log_dir || !log)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     weir_tensorboard_options options;
     *log = NULL;
     int status = weir_options_copy(&options, sizeof options, given, given_size, error);

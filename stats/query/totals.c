@@ -544,6 +544,8 @@ static int add_tables(pass *p, weir_totals *totals)
 int weir_totals_read(weir_reader *reader, const weir_filter *filter, const weir_grouping *grouping,
                      weir_totals *totals, weir_error *error)
 {
+    if (!reader || !totals)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     weir_filter resolved = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
     pass p = { .reader = reader, .filter = &resolved, .marks = { .reader = reader }, .error = error };
     if (grouping)
@@ -577,6 +579,8 @@ int weir_totals_read(weir_reader *reader, const weir_filter *filter, const weir_
 
 void weir_totals_free(weir_totals *totals)
 {
+    if (!totals)
+        return;
     for (size_t i = 0; i < totals->num_tasks; i++)
         free((void *)(uintptr_t)totals->tasks[i].times);
     for (size_t i = 0; i < totals->num_queues; i++) {

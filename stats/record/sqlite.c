@@ -139,6 +139,8 @@ static void destroy_lock(weir_sqlite_writer *writer)
 int weir_sqlite_open_sized(const char *path, const weir_sqlite_options *given, size_t given_size,
                            weir_sqlite_writer **result, weir_error *error)
 {
+    if (!path || !result)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     weir_sqlite_options options;
     *result = NULL;
     int code, status = weir_options_copy(&options, sizeof options, given, given_size, error);
@@ -189,6 +191,8 @@ weir_observer weir_sqlite_observer(weir_sqlite_writer *writer)
 int weir_sqlite_item_hook_sized(weir_sqlite_writer *writer, const weir_sqlite_items *given, size_t given_size,
                                 weir_task_hook *hook, weir_error *error)
 {
+    if (!writer || !hook)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     enum { MAX_CHOSEN = 1 << 16 };
     weir_sqlite_items options;
     *hook = (weir_task_hook){ 0 };
@@ -210,6 +214,8 @@ int weir_sqlite_item_hook_sized(weir_sqlite_writer *writer, const weir_sqlite_it
 
 int64_t weir_sqlite_run_id(weir_sqlite_writer *writer)
 {
+    if (!writer)
+        return 0;
     uv_mutex_lock(&writer->lock);
     weir_run *run = writer->runs;
     if (run->visible_id == 0)
@@ -221,6 +227,8 @@ int64_t weir_sqlite_run_id(weir_sqlite_writer *writer)
 
 int weir_sqlite_flush(weir_sqlite_writer *writer, weir_error *error)
 {
+    if (!writer)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     uv_mutex_lock(&writer->lock);
     bool done = weir_buffer_flush_locked(writer);
     weir_problem found = writer->problem;
