@@ -1,4 +1,6 @@
 /* The console observer: each lap to the log, a line for each stage and queue. */
+#include <string.h>
+
 #include <weir/clock.h>
 #include <weir/log.h>
 #include <weir/observer.h>
@@ -21,25 +23,30 @@ static double quantile_s(const weir_histogram *histogram, double quantile)
 static void log_stage(void *self, const weir_stage_lap *lap)
 {
     (void)self;
-    int64_t slots_ns = lap->busy_ns + lap->wait_in_ns + lap->wait_thread_ns + lap->wait_out_ns;
+    if (lap->metrics.num_tasks == 0 && strcmp(lap->kind, "stage") != 0)
+        return; /* merges and the sink have no tasks */
+    int64_t slots_ns =
+        lap->metrics.busy_ns + lap->metrics.wait_in_ns + lap->metrics.wait_thread_ns + lap->metrics.wait_out_ns;
     weir_log(WEIR_LOG_INFO,
              "%s: %llu tasks (%llu failed) in %.1f s, %.4f s each (p50 %.4f, p99 %.4f); slots busy %.0f %%, "
              "waiting for input %.0f %%, thread %.0f %%, room %.0f %%",
-             lap->name, (unsigned long long)lap->num_tasks, (unsigned long long)lap->num_failures,
-             (double)lap->elapsed_ns / (double)WEIR_SECOND,
-             mean_s(lap->success_ns, lap->num_tasks - lap->num_failures), quantile_s(lap->run_times, 0.5),
-             quantile_s(lap->run_times, 0.99), percent(lap->busy_ns, slots_ns), percent(lap->wait_in_ns, slots_ns),
-             percent(lap->wait_thread_ns, slots_ns), percent(lap->wait_out_ns, slots_ns));
+             lap->name, (unsigned long long)lap->metrics.num_tasks, (unsigned long long)lap->metrics.num_failures,
+             (double)lap->lap->elapsed_ns / (double)WEIR_SECOND,
+             mean_s(lap->metrics.success_ns, lap->metrics.num_tasks - lap->metrics.num_failures),
+             quantile_s(lap->metrics.run_times, 0.5), quantile_s(lap->metrics.run_times, 0.99),
+             percent(lap->metrics.busy_ns, slots_ns), percent(lap->metrics.wait_in_ns, slots_ns),
+             percent(lap->metrics.wait_thread_ns, slots_ns), percent(lap->metrics.wait_out_ns, slots_ns));
 }
 
 static void log_queue(void *self, const weir_queue_lap *lap)
 {
     (void)self;
-    double elapsed_s = (double)lap->elapsed_ns / (double)WEIR_SECOND;
+    double elapsed_s = (double)lap->lap->elapsed_ns / (double)WEIR_SECOND;
     weir_log(WEIR_LOG_INFO, "%s: %llu items, %.2f/s; waited %.4f s for room, %.4f s for items; occupied %.0f %%",
-             lap->name, (unsigned long long)lap->num_items, elapsed_s > 0 ? (double)lap->num_items / elapsed_s : 0.0,
-             mean_s(lap->put_ns, lap->num_put), mean_s(lap->get_ns, lap->num_items),
-             percent(lap->occupied_ns, lap->elapsed_ns));
+             lap->name, (unsigned long long)lap->metrics.num_items,
+             elapsed_s > 0 ? (double)lap->metrics.num_items / elapsed_s : 0.0,
+             mean_s(lap->metrics.put_ns, lap->metrics.num_put), mean_s(lap->metrics.get_ns, lap->metrics.num_items),
+             percent(lap->metrics.occupied_ns, lap->lap->elapsed_ns));
 }
 
 weir_observer weir_console_observer(void)

@@ -54,7 +54,7 @@ static void settle(weir_worker *worker)
     for (uint32_t i = 0; i < worker->num_window_nodes; i++) {
         uint32_t index = worker->window_nodes[i];
         double share = (double)worker->window_ns[index] / (double)worker->shared_ns;
-        pipeline->nodes[index]->cpu_ns += (int64_t)(share * (double)used_ns);
+        pipeline->nodes[index]->lap.cpu_ns += (int64_t)(share * (double)used_ns);
         worker->window_ns[index] = 0;
     }
     worker->num_window_nodes = 0;

@@ -115,12 +115,8 @@ typedef struct weir_queue {
 
     /* guarded by lock; figures since the last lap, but for the totals */
     int64_t level_since_ns; /* depth and bytes are in the sums below up to here */
-    uint64_t num_put, num_got;
+    weir_queue_metrics lap;
     uint64_t total_put, total_got, total_dropped;
-    int64_t put_ns, get_ns;
-    int64_t occupied_ns;
-    double depth_ns, bytes_ns;
-    uint64_t max_depth, max_bytes;
     weir_histogram *put_times, *get_times; /* swapped with a cleared pair at each lap */
 } weir_queue;
 
@@ -248,8 +244,7 @@ struct weir_node {
 
     /* guarded by lock; figures since the last lap */
     int64_t time_ns[SLOT_STATES];
-    uint64_t num_tasks, num_failures, num_skipped;
-    int64_t success_ns, failed_ns, max_ns, cpu_ns;
+    weir_task_metrics lap;
     weir_histogram *run_times; /* swapped with a cleared one at each lap */
 
     /* guarded by lock; totals. in_flight is derived */
@@ -376,9 +371,10 @@ struct weir_pipeline {
     uv_timer_t lap_timer;
     uv_timer_t watch_timer;
     uv_timer_t backstop_timer;
-    uv_async_t wake;              /* weir_engine_unlock() sends it when wake_statistics is set */
-    int64_t unix_offset_ns;       /* from the monotonic clock to that of the wall */
-    weir_place lap_place;         /* of the lap that is being told */
+    uv_async_t wake;        /* weir_engine_unlock() sends it when wake_statistics is set */
+    int64_t unix_offset_ns; /* from the monotonic clock to that of the wall */
+    weir_place lap_place;   /* of the lap that is being told */
+    weir_lap lap;
     struct stage_lap *stage_laps; /* one for each node */
     struct queue_lap *queue_laps; /* one for each queue */
     weir_stage_info *stage_infos; /* one for each node */

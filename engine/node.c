@@ -276,6 +276,7 @@ int weir_node_new(const weir_node_spec *spec, const weir_stage_options *options,
     node->epochs = options->epochs;
     node->concurrency = options->concurrency ? options->concurrency : 1;
     node->typical_ns = 10 * BRISK_NS; /* not brisk until it has shown to be */
+    weir_metrics_clear(weir_task_metric_table(), &node->lap);
     node->run_times = calloc(1, sizeof *node->run_times);
     if (!node->short_name || !node->run_times || copy_hooks(node, options) != WEIR_OK ||
         make_queues(node, spec, options) != WEIR_OK || join_inputs(node, spec) != WEIR_OK)

@@ -75,18 +75,43 @@ static int start_threads(weir_pipeline *pipeline, weir_error *error)
     return status;
 }
 
-static int copy_observers(weir_pipeline *pipeline, const weir_pipeline_options *options, weir_error *error)
+static bool wants_failures(const weir_pipeline *pipeline)
+{
+    for (size_t i = 0; i < pipeline->num_observers; i++)
+        if (pipeline->observers[i].failure)
+            return true;
+    return false;
+}
+
+/* Copies the observers and tells them that they are to be used. */
+static int attach_observers(weir_pipeline *pipeline, const weir_pipeline_options *options, weir_error *error)
 {
     if (options->num_observers == 0)
         return WEIR_OK;
+    if (!options->observers)
+        return weir_error_set(error, WEIR_EINVAL, 0, "num_observers is %zu, but observers is NULL",
+                              options->num_observers);
     pipeline->observers = calloc(options->num_observers, sizeof *pipeline->observers);
     if (!pipeline->observers)
         return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the observers");
     for (; pipeline->num_observers < options->num_observers; pipeline->num_observers++) {
-        pipeline->observers[pipeline->num_observers] = options->observers[pipeline->num_observers];
-        pipeline->wants_failures |= options->observers[pipeline->num_observers].failure != NULL;
+        const weir_observer *observer = &options->observers[pipeline->num_observers];
+        int status = observer->attach ? observer->attach(observer->self, error) : WEIR_OK;
+        if (status != WEIR_OK)
+            return weir_error_set(error, status < 0 ? status : WEIR_EINVAL, 0, "an observer refused to be attached");
+        pipeline->observers[pipeline->num_observers] = *observer;
     }
     return WEIR_OK;
+}
+
+static void detach_observers(weir_pipeline *pipeline)
+{
+    while (pipeline->num_observers > 0) {
+        const weir_observer *observer = &pipeline->observers[--pipeline->num_observers];
+        if (observer->detach)
+            observer->detach(observer->self);
+    }
+    free(pipeline->observers);
 }
 
 /* Frees everything; its threads have ended or, after a failed start, have had nothing to do. */
@@ -95,6 +120,7 @@ static void destroy(weir_pipeline *pipeline)
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
         weir_pool_join(pipeline->pools[i]);
     weir_statistics_destroy(pipeline);
+    detach_observers(pipeline);
     for (uint32_t i = 0; i < pipeline->num_nodes; i++)
         weir_node_free(pipeline->nodes[i]);
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
@@ -104,7 +130,6 @@ static void destroy(weir_pipeline *pipeline)
         uv_cond_destroy(&pipeline->consumable);
     if (pipeline->lock_made)
         uv_mutex_destroy(&pipeline->lock);
-    free(pipeline->observers);
     free(pipeline->pools);
     free(pipeline->nodes);
     free(pipeline);
@@ -143,9 +168,10 @@ int weir_pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipeli
     if (!pipeline)
         return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the pipeline");
 
-    int status = make_lock(pipeline, error);
+    int status = attach_observers(pipeline, options, error);
+    pipeline->wants_failures = wants_failures(pipeline);
     if (status == WEIR_OK)
-        status = copy_observers(pipeline, options, error);
+        status = make_lock(pipeline, error);
     if (status == WEIR_OK)
         status = place_nodes(pipeline, options, error);
     if (status == WEIR_OK)

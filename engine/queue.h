@@ -10,10 +10,10 @@ static inline void queue_settle_locked(weir_queue *queue, int64_t now_ns)
     uint32_t num_items = queue->depth - queue->num_epoch_ends;
     if (num_items) {
         int64_t span_ns = now_ns - queue->level_since_ns;
-        queue->occupied_ns += span_ns;
-        queue->depth_ns += (double)span_ns * num_items;
+        queue->lap.occupied_ns += span_ns;
+        queue->lap.depth_ns += (double)span_ns * num_items;
         if (queue->bytes)
-            queue->bytes_ns += (double)span_ns * (double)queue->bytes;
+            queue->lap.bytes_ns += (double)span_ns * (double)queue->bytes;
     }
     queue->level_since_ns = now_ns;
 }
@@ -25,18 +25,26 @@ static inline bool queue_has_room_locked(const weir_queue *queue)
 
 static inline void queue_count_put_locked(weir_queue *queue, int64_t waited_ns)
 {
-    queue->num_put++;
+    queue->lap.num_put++;
     queue->total_put++;
-    queue->put_ns += waited_ns;
+    queue->lap.put_ns += waited_ns;
+    if (waited_ns < queue->lap.min_put_ns)
+        queue->lap.min_put_ns = waited_ns;
+    if (waited_ns > queue->lap.max_put_ns)
+        queue->lap.max_put_ns = waited_ns;
     if (queue->producer->pipeline->measures)
         weir_histogram_record(queue->put_times, waited_ns);
 }
 
 static inline void queue_count_get_locked(weir_queue *queue, int64_t waited_ns)
 {
-    queue->num_got++;
+    queue->lap.num_items++;
     queue->total_got++;
-    queue->get_ns += waited_ns;
+    queue->lap.get_ns += waited_ns;
+    if (waited_ns < queue->lap.min_get_ns)
+        queue->lap.min_get_ns = waited_ns;
+    if (waited_ns > queue->lap.max_get_ns)
+        queue->lap.max_get_ns = waited_ns;
     if (queue->producer->pipeline->measures)
         weir_histogram_record(queue->get_times, waited_ns);
 }
@@ -51,10 +59,10 @@ static inline void queue_push_locked(weir_queue *queue, const weir_item *item, u
     queue->depth++;
     queue->num_epoch_ends += is_epoch_end(item);
     queue->bytes += item->size_bytes;
-    if (queue->depth - queue->num_epoch_ends > queue->max_depth)
-        queue->max_depth = queue->depth - queue->num_epoch_ends;
-    if (queue->bytes > queue->max_bytes)
-        queue->max_bytes = queue->bytes;
+    if (queue->depth - queue->num_epoch_ends > queue->lap.max_depth)
+        queue->lap.max_depth = queue->depth - queue->num_epoch_ends;
+    if ((int64_t)queue->bytes > queue->lap.max_bytes)
+        queue->lap.max_bytes = (int64_t)queue->bytes;
 }
 
 static inline void queue_pop_locked(weir_queue *queue, weir_item *item, int64_t now_ns)

@@ -152,49 +152,25 @@ static void swap(weir_histogram **one, weir_histogram **other)
 
 static void take_stage_lap_locked(weir_node *node, struct stage_lap *taken)
 {
-    taken->lap = (weir_stage_lap){
-        .name = node->name,
-        .num_tasks = node->num_tasks,
-        .num_failures = node->num_failures,
-        .num_skipped = node->num_skipped,
-        .success_ns = node->success_ns,
-        .failed_ns = node->failed_ns,
-        .max_ns = node->max_ns,
-        .busy_ns = node->time_ns[SLOT_RUNNING] + node->time_ns[SLOT_PENDING],
-        .wait_in_ns = node->time_ns[SLOT_IDLE],
-        .wait_thread_ns = node->time_ns[SLOT_READY],
-        .wait_out_ns = node->time_ns[SLOT_HOLDING],
-        .cpu_ns = node->cpu_ns,
-        .run_times = node->run_times,
-    };
+    node->lap.busy_ns = node->time_ns[SLOT_RUNNING] + node->time_ns[SLOT_PENDING];
+    node->lap.wait_in_ns = node->time_ns[SLOT_IDLE];
+    node->lap.wait_thread_ns = node->time_ns[SLOT_READY];
+    node->lap.wait_out_ns = node->time_ns[SLOT_HOLDING];
+    taken->lap.metrics = node->lap;
+    taken->lap.metrics.run_times = node->run_times;
     memset(node->time_ns, 0, sizeof node->time_ns);
-    node->num_tasks = node->num_failures = node->num_skipped = 0;
-    node->success_ns = node->failed_ns = node->max_ns = node->cpu_ns = 0;
+    weir_metrics_clear(weir_task_metric_table(), &node->lap);
     swap(&node->run_times, &taken->run_times);
 }
 
 static void take_queue_lap_locked(weir_queue *queue, struct queue_lap *taken)
 {
-    taken->lap = (weir_queue_lap){
-        .name = queue->name,
-        .capacity = queue->capacity,
-        .num_put = queue->num_put,
-        .num_items = queue->num_got,
-        .put_ns = queue->put_ns,
-        .get_ns = queue->get_ns,
-        .occupied_ns = queue->occupied_ns,
-        .depth_ns = queue->depth_ns,
-        .bytes_ns = queue->bytes_ns,
-        .max_depth = queue->max_depth,
-        .max_bytes = queue->max_bytes,
-        .put_times = queue->put_times,
-        .get_times = queue->get_times,
-    };
-    queue->num_put = queue->num_got = 0;
-    queue->put_ns = queue->get_ns = queue->occupied_ns = 0;
-    queue->depth_ns = queue->bytes_ns = 0;
-    queue->max_depth = queue->depth - queue->num_epoch_ends;
-    queue->max_bytes = queue->bytes;
+    taken->lap.metrics = queue->lap;
+    taken->lap.metrics.put_times = queue->put_times;
+    taken->lap.metrics.get_times = queue->get_times;
+    weir_metrics_clear(weir_queue_metric_table(), &queue->lap);
+    queue->lap.max_depth = queue->depth - queue->num_epoch_ends;
+    queue->lap.max_bytes = (int64_t)queue->bytes;
     swap(&queue->put_times, &taken->put_times);
     swap(&queue->get_times, &taken->get_times);
 }
@@ -239,29 +215,14 @@ static void take_lap(weir_pipeline *pipeline)
     weir_place_lap_ended_locked(pipeline, &pipeline->lap_place);
     weir_engine_unlock(pipeline);
 
-    int64_t end_unix_ns = weir_statistics_unix_at_ns(pipeline, end_ns);
-    weir_lap_place place = {
+    pipeline->lap.end_unix_ns = weir_statistics_unix_at_ns(pipeline, end_ns);
+    pipeline->lap.elapsed_ns = elapsed_ns;
+    pipeline->lap.num_joined = 1;
+    pipeline->lap.place = (weir_lap_place){
         .phase = pipeline->lap_place.phase,
         .first_step = pipeline->lap_place.first_step,
         .last_step = pipeline->lap_place.last_step,
     };
-
-    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
-        pipeline->stage_laps[i].lap.end_unix_ns = end_unix_ns;
-        pipeline->stage_laps[i].lap.elapsed_ns = elapsed_ns;
-        pipeline->stage_laps[i].lap.place = place;
-    }
-    for (uint32_t i = 0; i < pipeline->num_queues; i++) {
-        pipeline->queue_laps[i].lap.end_unix_ns = end_unix_ns;
-        pipeline->queue_laps[i].lap.elapsed_ns = elapsed_ns;
-        pipeline->queue_laps[i].lap.place = place;
-    }
-}
-
-/* Sources, merges and the sink have none. */
-static bool has_task_figures(const weir_node *node)
-{
-    return node->op && node->num_ins > 0;
 }
 
 static void tell_lap(const weir_pipeline *pipeline, const weir_observer *observer)
@@ -269,12 +230,14 @@ static void tell_lap(const weir_pipeline *pipeline, const weir_observer *observe
     const struct queue_lap *queue_lap = pipeline->queue_laps;
     for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
         const weir_node *node = pipeline->nodes[i];
-        if (observer->stage_lap && has_task_figures(node))
+        if (observer->stage_lap)
             observer->stage_lap(observer->self, &pipeline->stage_laps[i].lap);
         for (uint32_t j = 0; j < node->num_outs; j++, queue_lap++)
             if (observer->queue_lap)
                 observer->queue_lap(observer->self, &queue_lap->lap);
     }
+    if (observer->lap_end)
+        observer->lap_end(observer->self, &pipeline->lap);
 }
 
 static void report_lap(weir_pipeline *pipeline)
@@ -290,6 +253,7 @@ static void report_lap(weir_pipeline *pipeline)
         weir_histogram_clear(pipeline->queue_laps[i].put_times);
         weir_histogram_clear(pipeline->queue_laps[i].get_times);
     }
+    pipeline->lap.number++;
 }
 
 /* ---- the run ------------------------------------------------------------------------------------------------ */
@@ -455,9 +419,18 @@ static int make_laps(weir_pipeline *pipeline)
     pipeline->queue_laps = calloc(pipeline->num_queues, sizeof *pipeline->queue_laps);
     if (!pipeline->stage_infos || !pipeline->stage_laps || !pipeline->queue_laps)
         return WEIR_ENOMEM;
-    for (uint32_t i = 0; i < pipeline->num_nodes; i++)
-        if (!(pipeline->stage_laps[i].run_times = calloc(1, sizeof(weir_histogram))))
+    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
+        struct stage_lap *taken = &pipeline->stage_laps[i];
+        taken->lap = (weir_stage_lap){ &pipeline->lap, pipeline->nodes[i]->name, pipeline->nodes[i]->kind, { 0 } };
+        if (!(taken->run_times = calloc(1, sizeof(weir_histogram))))
             return WEIR_ENOMEM;
+    }
+    struct queue_lap *queue_lap = pipeline->queue_laps;
+    for (uint32_t i = 0; i < pipeline->num_nodes; i++)
+        for (uint32_t j = 0; j < pipeline->nodes[i]->num_outs; j++) {
+            const weir_queue *queue = &pipeline->nodes[i]->outs[j];
+            queue_lap++->lap = (weir_queue_lap){ &pipeline->lap, queue->name, queue->capacity, { 0 } };
+        }
     for (uint32_t i = 0; i < pipeline->num_queues; i++) {
         struct queue_lap *taken = &pipeline->queue_laps[i];
         taken->put_times = calloc(1, sizeof *taken->put_times);

@@ -7,12 +7,14 @@
 static void count_success(weir_slot *slot)
 {
     weir_node *node = slot->node;
-    node->num_tasks++;
+    node->lap.num_tasks++;
     node->total_tasks++;
-    node->success_ns += slot->run_ns;
-    if (slot->run_ns > node->max_ns)
-        node->max_ns = slot->run_ns;
-    if (node->num_ins && node->pipeline->measures)
+    node->lap.success_ns += slot->run_ns;
+    if (slot->run_ns > node->lap.max_ns)
+        node->lap.max_ns = slot->run_ns;
+    if (slot->run_ns < node->lap.min_ns)
+        node->lap.min_ns = slot->run_ns;
+    if (node->pipeline->measures)
         weir_histogram_record(node->run_times, slot->run_ns);
 }
 
@@ -76,11 +78,11 @@ static void judge_first_tasks(weir_node *node)
 static void count_failure(weir_slot *slot)
 {
     weir_node *node = slot->node;
-    node->num_tasks++;
+    node->lap.num_tasks++;
     node->total_tasks++;
-    node->num_failures++;
+    node->lap.num_failures++;
     node->total_failures++;
-    node->failed_ns += slot->run_ns;
+    node->lap.failed_ns += slot->run_ns;
     node->account.failed += slot->has_in;
     if (slot->flushing)
         count_kept_as(slot, &node->account.failed);
@@ -164,7 +166,7 @@ static void made_nothing(weir_slot *slot)
         count_kept_as(slot, &node->account.skipped);
     } else {
         count_success(slot);
-        node->num_skipped++;
+        node->lap.num_skipped++;
         node->account.skipped += slot->has_in;
     }
     next(slot);

@@ -168,22 +168,19 @@ static void observe_stage_lap(weir_observer observer, int64_t end_unix_ns, uint6
     assert_non_null(times);
     for (uint64_t i = 0; i < num_successes; i++)
         weir_histogram_record(times, 100 * WEIR_MILLISECOND);
-    weir_stage_lap lap = {
-        .name = "0:1:decode[10]",
-        .end_unix_ns = end_unix_ns,
-        .elapsed_ns = 2 * WEIR_SECOND,
-        .num_tasks = num_tasks,
-        .num_failures = num_failures,
-        .success_ns = (int64_t)num_successes * 100 * WEIR_MILLISECOND,
-        .failed_ns = (int64_t)num_failures * 10 * WEIR_MILLISECOND,
-        .max_ns = num_successes ? 100 * WEIR_MILLISECOND : 0,
-        .busy_ns = 10 * WEIR_SECOND,
-        .wait_in_ns = 5 * WEIR_SECOND,
-        .wait_thread_ns = 3 * WEIR_SECOND,
-        .wait_out_ns = 2 * WEIR_SECOND,
-        .cpu_ns = 8 * WEIR_SECOND,
-        .run_times = times,
-    };
+    weir_stage_lap lap = { .name = "0:1:decode[10]",
+                           .lap = &(weir_lap){ .end_unix_ns = end_unix_ns, .elapsed_ns = 2 * WEIR_SECOND },
+                           .metrics = { .num_tasks = num_tasks,
+                                        .num_failures = num_failures,
+                                        .success_ns = (int64_t)num_successes * 100 * WEIR_MILLISECOND,
+                                        .failed_ns = (int64_t)num_failures * 10 * WEIR_MILLISECOND,
+                                        .max_ns = num_successes ? 100 * WEIR_MILLISECOND : 0,
+                                        .busy_ns = 10 * WEIR_SECOND,
+                                        .wait_in_ns = 5 * WEIR_SECOND,
+                                        .wait_thread_ns = 3 * WEIR_SECOND,
+                                        .wait_out_ns = 2 * WEIR_SECOND,
+                                        .cpu_ns = 8 * WEIR_SECOND,
+                                        .run_times = times } };
     observer.stage_lap(observer.self, &lap);
     free(times);
 }
@@ -196,23 +193,20 @@ static void observe_queue_lap(weir_observer observer, const char *name, int64_t 
         weir_histogram_record(&times[0], 4 * WEIR_MILLISECOND);
         weir_histogram_record(&times[1], 20 * WEIR_MILLISECOND);
     }
-    weir_queue_lap lap = {
-        .name = name,
-        .end_unix_ns = end_unix_ns,
-        .elapsed_ns = 2 * WEIR_SECOND,
-        .capacity = 2,
-        .num_put = num_items + 1,
-        .num_items = num_items,
-        .put_ns = (int64_t)(num_items + 1) * 4 * WEIR_MILLISECOND,
-        .get_ns = (int64_t)num_items * 20 * WEIR_MILLISECOND,
-        .occupied_ns = WEIR_SECOND,
-        .depth_ns = 3.0 * (double)WEIR_SECOND,
-        .bytes_ns = 3.0e6 * (double)WEIR_SECOND,
-        .max_depth = 2,
-        .max_bytes = 2000000,
-        .put_times = &times[0],
-        .get_times = &times[1],
-    };
+    weir_queue_lap lap = { .name = name,
+                           .capacity = 2,
+                           .lap = &(weir_lap){ .end_unix_ns = end_unix_ns, .elapsed_ns = 2 * WEIR_SECOND },
+                           .metrics = { .num_put = num_items + 1,
+                                        .num_items = num_items,
+                                        .put_ns = (int64_t)(num_items + 1) * 4 * WEIR_MILLISECOND,
+                                        .get_ns = (int64_t)num_items * 20 * WEIR_MILLISECOND,
+                                        .occupied_ns = WEIR_SECOND,
+                                        .depth_ns = 3.0 * (double)WEIR_SECOND,
+                                        .bytes_ns = 3.0e6 * (double)WEIR_SECOND,
+                                        .max_depth = 2,
+                                        .max_bytes = 2000000,
+                                        .put_times = &times[0],
+                                        .get_times = &times[1] } };
     observer.queue_lap(observer.self, &lap);
     free(times);
 }

@@ -205,6 +205,11 @@ void assert_account_is_exact(const weir_account *account);
 
 /* ---- the observer that records ------------------------------------------------------------------------------- */
 
+typedef struct kept_lap {
+    struct kept_lap *next;
+    weir_lap lap;
+} kept_lap;
+
 typedef struct stage_record {
     weir_stage_lap lap; /* name and run_times are NULL */
     char name[128];
@@ -246,6 +251,7 @@ typedef struct test_recorder {
     weir_run_info run;
     bool started, ended;
     weir_run_end end;
+    kept_lap *kept_laps;
     stage_record *stages;
     queue_record *queues;
     failure_record *failures;

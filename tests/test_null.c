@@ -64,6 +64,13 @@ static void the_engine_refuses_null(void **state)
     REFUSED(weir_pipeline_mark_phase(p, NULL));
     weir_pipeline_free(NULL);
 
+    weir_task_metrics metrics;
+    weir_metrics_clear(NULL, &metrics);
+    weir_metrics_clear(weir_task_metric_table(), NULL);
+    weir_metrics_add(NULL, &metrics, &metrics);
+    weir_metrics_add(weir_task_metric_table(), NULL, &metrics);
+    weir_metrics_add(weir_task_metric_table(), &metrics, NULL);
+
     weir_builder_source(NULL, NULL, NULL, NULL);
     weir_builder_pipe(NULL, NULL, NULL, NULL);
     weir_builder_route(NULL, NULL, NULL);
@@ -226,6 +233,9 @@ static const char *const without_pointers[] = {
     "weir_schema_version",
     "weir_status_name",
     "weir_status_text",
+    "weir_pool_metric_table",
+    "weir_queue_metric_table",
+    "weir_task_metric_table",
     "weir_version",
 };
 

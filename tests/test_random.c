@@ -472,15 +472,16 @@ static void check_laps(model *m)
     uint64_t tasks = 0;
     for (uint64_t i = 0; i < m->recorder.num_queue_records; i++) {
         const queue_record *record = &m->recorder.queues[i];
-        check(m, record->lap.max_depth <= record->lap.capacity, "a queue was above its capacity");
-        check(m, record->put_count == record->lap.num_put && record->get_count == record->lap.num_items,
+        check(m, record->lap.metrics.max_depth <= record->lap.capacity, "a queue was above its capacity");
+        check(m,
+              record->put_count == record->lap.metrics.num_put && record->get_count == record->lap.metrics.num_items,
               "a queue's histograms do not tell its items");
     }
     for (uint64_t i = 0; i < m->recorder.num_stage_records; i++) {
         const stage_record *record = &m->recorder.stages[i];
-        check(m, record->histogram_count == record->lap.num_tasks - record->lap.num_failures,
+        check(m, record->histogram_count == record->lap.metrics.num_tasks - record->lap.metrics.num_failures,
               "a stage's histogram does not tell its successes");
-        tasks += record->lap.num_tasks;
+        tasks += record->lap.metrics.num_tasks;
     }
     check(m, m->recorder.ended, "the end of the run was not told");
     check(m, tasks == 0 || m->num_stages > 0 || m->recorder.num_stages > 2, "laps tell of tasks of nobody");

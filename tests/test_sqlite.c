@@ -208,12 +208,29 @@ static void a_lap_of_nothing_has_zeros(void **state)
     const char *path = in_folder("a.db");
     weir_sqlite_writer *writer = open_writer(path, NULL);
     weir_observer observer = weir_sqlite_observer(writer);
-    observer.stage_lap(observer.self, &(weir_stage_lap){ .name = "0:1:decode" });
-    observer.queue_lap(observer.self, &(weir_queue_lap){ .name = "0:1:decode_queue" });
+    observer.stage_lap(observer.self,
+                       &(weir_stage_lap){ .name = "0:1:decode", .lap = &(weir_lap){ .elapsed_ns = 0 } });
+    observer.queue_lap(observer.self,
+                       &(weir_queue_lap){ .name = "0:1:decode_queue", .lap = &(weir_lap){ .elapsed_ns = 0 } });
     close_writer(writer);
     assert_close(query_real(path, "SELECT ave_time + p50_time + p90_time + p99_time FROM task_stats"), 0, 0);
     assert_close(query_real(path, "SELECT ave_put_time + ave_get_time + occupancy_rate + ave_depth FROM queue_stats"),
                  0, 0);
+}
+
+static void a_writer_records_one_pipeline_at_a_time(void **state)
+{
+    (void)state;
+    weir_sqlite_writer *writer = open_writer(in_folder("a.db"), NULL);
+    weir_observer observer = weir_sqlite_observer(writer);
+    weir_error error = { 0 };
+    assert_int_equal(observer.attach(observer.self, &error), WEIR_OK);
+    assert_int_equal(observer.attach(observer.self, &error), WEIR_EBUSY);
+    assert_non_null(strstr(error.message, "a.db"));
+    observer.detach(observer.self);
+    assert_int_equal(observer.attach(observer.self, &error), WEIR_OK);
+    observer.detach(observer.self);
+    close_writer(writer);
 }
 
 static char *long_label(void)
@@ -273,7 +290,9 @@ static void a_row_that_the_database_refuses_is_given_up_alone(void **state)
     weir_observer observer = weir_sqlite_observer(writer);
     observe_start(observer);
     observe_lap(observer, 0, 4);
-    observer.queue_lap(observer.self, &(weir_queue_lap){ .name = "0:0:src_queue", .elapsed_ns = 1, .depth_ns = NAN });
+    observer.queue_lap(observer.self, &(weir_queue_lap){ .name = "0:0:src_queue",
+                                                         .lap = &(weir_lap){ .elapsed_ns = 1 },
+                                                         .metrics = { .depth_ns = NAN } });
     observe_lap(observer, 1, 4);
     weir_error error = { 0 };
     assert_int_not_equal(weir_sqlite_close(writer, &error), WEIR_OK);
@@ -933,6 +952,7 @@ int main(void)
         TEST(command_and_node_are_the_processes_own_by_default),
         TEST(sums_in_the_database_are_what_was_observed),
         TEST(a_lap_of_nothing_has_zeros),
+        TEST(a_writer_records_one_pipeline_at_a_time),
         TEST(labels_are_stored_byte_for_byte),
         TEST(a_row_that_the_database_refuses_is_given_up_alone),
         TEST(each_pipeline_that_starts_is_a_run),

@@ -279,11 +279,11 @@ static void histogram_counts_and_bounds_every_time(void **state)
     weir_histogram_record(times, 100 * WEIR_MILLISECOND);
     weir_histogram_record(times, WEIR_SECOND);
     weir_stage_lap lap = { .name = "stage",
-                           .elapsed_ns = WEIR_SECOND,
-                           .num_tasks = 4,
-                           .success_ns = 1100 * WEIR_MILLISECOND,
-                           .max_ns = WEIR_SECOND,
-                           .run_times = times };
+                           .lap = &(weir_lap){ .elapsed_ns = WEIR_SECOND },
+                           .metrics = { .num_tasks = 4,
+                                        .success_ns = 1100 * WEIR_MILLISECOND,
+                                        .max_ns = WEIR_SECOND,
+                                        .run_times = times } };
     observer.stage_lap(observer.self, &lap);
     close_log(log);
     free(times);
@@ -318,11 +318,10 @@ static void steps_of_the_consumer_are_told(void **state)
     for (int i = 0; i < 2; i++) {
         observe_start(observers[i]);
         weir_queue_lap lap = { .name = "0:2:sink_queue",
-                               .elapsed_ns = WEIR_SECOND,
-                               .end_unix_ns = 1001 * WEIR_SECOND,
-                               .put_times = times,
-                               .get_times = times,
-                               .place = { .phase = "loop", .first_step = 5, .last_step = 9 } };
+                               .lap = &(weir_lap){ .elapsed_ns = WEIR_SECOND,
+                                                   .end_unix_ns = 1001 * WEIR_SECOND,
+                                                   .place = { .phase = "loop", .first_step = 5, .last_step = 9 } },
+                               .metrics = { .put_times = times, .get_times = times } };
         observers[i].queue_lap(observers[i].self, &lap);
     }
     free(times);

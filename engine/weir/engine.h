@@ -8,6 +8,7 @@
 #include <weir/histogram.h>
 #include <weir/item.h>
 #include <weir/log.h>
+#include <weir/metrics.h>
 #include <weir/observer.h>
 #include <weir/op.h>
 #include <weir/options.h>

@@ -165,19 +165,19 @@ static double percentile(const weir_task_totals *task, double quantile)
 
 static void add_stage_lap(weir_task_totals *task, const weir_stage_lap *lap)
 {
-    weir_histogram_add(writable(task->times), lap->run_times);
-    task->elapsed += seconds(lap->elapsed_ns);
-    task->num_tasks += (int64_t)lap->num_tasks;
-    task->num_failures += (int64_t)lap->num_failures;
-    task->num_skipped += (int64_t)lap->num_skipped;
-    task->success_time += seconds(lap->success_ns);
-    task->failed_time += seconds(lap->failed_ns);
-    task->busy_time += seconds(lap->busy_ns);
-    task->wait_in_time += seconds(lap->wait_in_ns);
-    task->wait_thread_time += seconds(lap->wait_thread_ns);
-    task->wait_out_time += seconds(lap->wait_out_ns);
-    task->cpu_time += seconds(lap->cpu_ns);
-    task->max_time = fmax(task->max_time, seconds(lap->max_ns));
+    weir_histogram_add(writable(task->times), lap->metrics.run_times);
+    task->elapsed += seconds(lap->lap->elapsed_ns);
+    task->num_tasks += (int64_t)lap->metrics.num_tasks;
+    task->num_failures += (int64_t)lap->metrics.num_failures;
+    task->num_skipped += (int64_t)lap->metrics.num_skipped;
+    task->success_time += seconds(lap->metrics.success_ns);
+    task->failed_time += seconds(lap->metrics.failed_ns);
+    task->busy_time += seconds(lap->metrics.busy_ns);
+    task->wait_in_time += seconds(lap->metrics.wait_in_ns);
+    task->wait_thread_time += seconds(lap->metrics.wait_thread_ns);
+    task->wait_out_time += seconds(lap->metrics.wait_out_ns);
+    task->cpu_time += seconds(lap->metrics.cpu_ns);
+    task->max_time = fmax(task->max_time, seconds(lap->metrics.max_ns));
     task->p50_time = percentile(task, 0.5);
     task->p90_time = percentile(task, 0.9);
     task->p99_time = percentile(task, 0.99);
@@ -185,21 +185,21 @@ static void add_stage_lap(weir_task_totals *task, const weir_stage_lap *lap)
 
 static void add_queue_lap(weir_queue_totals *queue, const weir_queue_lap *lap)
 {
-    weir_histogram_add(writable(queue->put_times), lap->put_times);
-    weir_histogram_add(writable(queue->get_times), lap->get_times);
-    queue->elapsed += seconds(lap->elapsed_ns);
-    queue->num_put += (int64_t)lap->num_put;
-    queue->num_items += (int64_t)lap->num_items;
+    weir_histogram_add(writable(queue->put_times), lap->metrics.put_times);
+    weir_histogram_add(writable(queue->get_times), lap->metrics.get_times);
+    queue->elapsed += seconds(lap->lap->elapsed_ns);
+    queue->num_put += (int64_t)lap->metrics.num_put;
+    queue->num_items += (int64_t)lap->metrics.num_items;
     queue->capacity = lap->capacity;
-    queue->put_time += seconds(lap->put_ns);
-    queue->get_time += seconds(lap->get_ns);
-    queue->occupied += seconds(lap->occupied_ns);
-    queue->depth_time += lap->depth_ns / 1e9;
-    queue->bytes_time += lap->bytes_ns / 1e9;
-    if ((int64_t)lap->max_depth > queue->max_depth)
-        queue->max_depth = (int64_t)lap->max_depth;
-    if ((int64_t)lap->max_bytes > queue->max_bytes)
-        queue->max_bytes = (int64_t)lap->max_bytes;
+    queue->put_time += seconds(lap->metrics.put_ns);
+    queue->get_time += seconds(lap->metrics.get_ns);
+    queue->occupied += seconds(lap->metrics.occupied_ns);
+    queue->depth_time += lap->metrics.depth_ns / 1e9;
+    queue->bytes_time += lap->metrics.bytes_ns / 1e9;
+    if ((int64_t)lap->metrics.max_depth > queue->max_depth)
+        queue->max_depth = (int64_t)lap->metrics.max_depth;
+    if ((int64_t)lap->metrics.max_bytes > queue->max_bytes)
+        queue->max_bytes = (int64_t)lap->metrics.max_bytes;
 }
 
 /* -- the observer */
@@ -235,6 +235,8 @@ static void on_run_start(void *self, const weir_run_info *info)
 static void on_stage_lap(void *self, const weir_stage_lap *lap)
 {
     weir_openmetrics_file *file = self;
+    if (lap->kind && strcmp(lap->kind, "stage") != 0)
+        return;
     weir_task_totals *task = find_task(&file->totals, lap->name);
     if (task)
         add_stage_lap(task, lap);
@@ -252,8 +254,8 @@ static void on_queue_lap(void *self, const weir_queue_lap *lap)
         lack_memory(file);
     if (!file->last_queue || strcmp(lap->name, file->last_queue) != 0)
         return;
-    if (lap->place.phase && lap->place.phase[0] &&
-        weir_tallies_add(&file->all.phases, 0, lap->place.phase, "", seconds(lap->elapsed_ns)) != WEIR_OK)
+    if (lap->lap->place.phase && lap->lap->place.phase[0] &&
+        weir_tallies_add(&file->all.phases, 0, lap->lap->place.phase, "", seconds(lap->lap->elapsed_ns)) != WEIR_OK)
         lack_memory(file);
     replace(file);
 }

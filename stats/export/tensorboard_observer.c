@@ -91,24 +91,26 @@ static void on_run_start(void *self, const weir_run_info *info)
 static void on_stage_lap(void *self, const weir_stage_lap *lap)
 {
     weir_tensorboard_log *log = self;
+    if (lap->kind && strcmp(lap->kind, "stage") != 0)
+        return;
     weir_task_record task = {
         .name = lap->name,
-        .elapsed = seconds(lap->elapsed_ns),
-        .num_tasks = (int64_t)lap->num_tasks,
-        .num_failures = (int64_t)lap->num_failures,
-        .ave_time = mean(lap->success_ns, lap->num_tasks - lap->num_failures),
-        .max_time = seconds(lap->max_ns),
-        .p50_time = fmin(quantile(lap->run_times, 0.5), seconds(lap->max_ns)),
-        .p90_time = fmin(quantile(lap->run_times, 0.9), seconds(lap->max_ns)),
-        .p99_time = fmin(quantile(lap->run_times, 0.99), seconds(lap->max_ns)),
-        .busy_time = seconds(lap->busy_ns),
-        .wait_in_time = seconds(lap->wait_in_ns),
-        .wait_thread_time = seconds(lap->wait_thread_ns),
-        .wait_out_time = seconds(lap->wait_out_ns),
-        .cpu_time = seconds(lap->cpu_ns),
+        .elapsed = seconds(lap->lap->elapsed_ns),
+        .num_tasks = (int64_t)lap->metrics.num_tasks,
+        .num_failures = (int64_t)lap->metrics.num_failures,
+        .ave_time = mean(lap->metrics.success_ns, lap->metrics.num_tasks - lap->metrics.num_failures),
+        .max_time = seconds(lap->metrics.max_ns),
+        .p50_time = fmin(quantile(lap->metrics.run_times, 0.5), seconds(lap->metrics.max_ns)),
+        .p90_time = fmin(quantile(lap->metrics.run_times, 0.9), seconds(lap->metrics.max_ns)),
+        .p99_time = fmin(quantile(lap->metrics.run_times, 0.99), seconds(lap->metrics.max_ns)),
+        .busy_time = seconds(lap->metrics.busy_ns),
+        .wait_in_time = seconds(lap->metrics.wait_in_ns),
+        .wait_thread_time = seconds(lap->metrics.wait_thread_ns),
+        .wait_out_time = seconds(lap->metrics.wait_out_ns),
+        .cpu_time = seconds(lap->metrics.cpu_ns),
     };
-    weir_event_file_at(log->file, seconds(lap->end_unix_ns), log->lap);
-    weir_event_file_task(log->file, &task, lap->run_times);
+    weir_event_file_at(log->file, seconds(lap->lap->end_unix_ns), log->lap);
+    weir_event_file_task(log->file, &task, lap->metrics.run_times);
 }
 
 static void end_lap(weir_tensorboard_log *log, const weir_lap_place *place)
@@ -122,26 +124,26 @@ static void end_lap(weir_tensorboard_log *log, const weir_lap_place *place)
 static void on_queue_lap(void *self, const weir_queue_lap *lap)
 {
     weir_tensorboard_log *log = self;
-    double elapsed = seconds(lap->elapsed_ns);
+    double elapsed = seconds(lap->lap->elapsed_ns);
     weir_queue_record queue = {
         .name = lap->name,
         .elapsed = elapsed,
-        .num_items = (int64_t)lap->num_items,
-        .num_put = (int64_t)lap->num_put,
-        .ave_put_time = mean(lap->put_ns, lap->num_put),
-        .p99_put_time = quantile(lap->put_times, 0.99),
-        .ave_get_time = mean(lap->get_ns, lap->num_items),
-        .p99_get_time = quantile(lap->get_times, 0.99),
-        .occupancy_rate = elapsed > 0 ? seconds(lap->occupied_ns) / elapsed : 0,
-        .ave_depth = elapsed > 0 ? lap->depth_ns / (double)lap->elapsed_ns : 0,
-        .ave_bytes = elapsed > 0 ? lap->bytes_ns / (double)lap->elapsed_ns : 0,
-        .max_depth = (int64_t)lap->max_depth,
-        .max_bytes = (int64_t)lap->max_bytes,
+        .num_items = (int64_t)lap->metrics.num_items,
+        .num_put = (int64_t)lap->metrics.num_put,
+        .ave_put_time = mean(lap->metrics.put_ns, lap->metrics.num_put),
+        .p99_put_time = quantile(lap->metrics.put_times, 0.99),
+        .ave_get_time = mean(lap->metrics.get_ns, lap->metrics.num_items),
+        .p99_get_time = quantile(lap->metrics.get_times, 0.99),
+        .occupancy_rate = elapsed > 0 ? seconds(lap->metrics.occupied_ns) / elapsed : 0,
+        .ave_depth = elapsed > 0 ? lap->metrics.depth_ns / (double)lap->lap->elapsed_ns : 0,
+        .ave_bytes = elapsed > 0 ? lap->metrics.bytes_ns / (double)lap->lap->elapsed_ns : 0,
+        .max_depth = (int64_t)lap->metrics.max_depth,
+        .max_bytes = (int64_t)lap->metrics.max_bytes,
     };
-    weir_event_file_at(log->file, seconds(lap->end_unix_ns), log->lap);
-    weir_event_file_queue(log->file, &queue, lap->put_times, lap->get_times);
+    weir_event_file_at(log->file, seconds(lap->lap->end_unix_ns), log->lap);
+    weir_event_file_queue(log->file, &queue, lap->metrics.put_times, lap->metrics.get_times);
     if (log->last_queue && strcmp(lap->name, log->last_queue) == 0)
-        end_lap(log, &lap->place);
+        end_lap(log, &lap->lap->place);
 }
 
 static void on_failure(void *self, const weir_failure *failure)

@@ -236,27 +236,28 @@ static int insert_stage_lap(weir_rows *rows, int64_t run_id, const weir_stage_en
 {
     const weir_stage_lap *lap = &stage->lap;
     binder b = bind_to(rows, WEIR_ROWS_TASK_STATS);
-    bind_seconds(&b, lap->end_unix_ns);
+    bind_seconds(&b, lap->lap->end_unix_ns);
     bind_text(&b, lap->name);
-    bind_count(&b, lap->num_tasks);
-    bind_count(&b, lap->num_failures);
-    bind_mean_seconds(&b, lap->success_ns,
-                      lap->num_tasks > lap->num_failures ? lap->num_tasks - lap->num_failures : 0);
+    bind_count(&b, lap->metrics.num_tasks);
+    bind_count(&b, lap->metrics.num_failures);
+    bind_mean_seconds(
+        &b, lap->metrics.success_ns,
+        lap->metrics.num_tasks > lap->metrics.num_failures ? lap->metrics.num_tasks - lap->metrics.num_failures : 0);
     bind_seconds(&b, stage->run_times.p90_ns);
     bind_seconds(&b, stage->run_times.p99_ns);
     bind_int(&b, run_id);
-    bind_seconds(&b, lap->elapsed_ns);
+    bind_seconds(&b, lap->lap->elapsed_ns);
     bind_seconds(&b, stage->run_times.p50_ns);
-    bind_seconds(&b, lap->max_ns);
-    bind_seconds(&b, lap->failed_ns);
-    bind_seconds(&b, lap->busy_ns);
-    bind_seconds(&b, lap->wait_in_ns);
-    bind_seconds(&b, lap->wait_thread_ns);
-    bind_seconds(&b, lap->wait_out_ns);
-    bind_seconds(&b, lap->cpu_ns);
+    bind_seconds(&b, lap->metrics.max_ns);
+    bind_seconds(&b, lap->metrics.failed_ns);
+    bind_seconds(&b, lap->metrics.busy_ns);
+    bind_seconds(&b, lap->metrics.wait_in_ns);
+    bind_seconds(&b, lap->metrics.wait_thread_ns);
+    bind_seconds(&b, lap->metrics.wait_out_ns);
+    bind_seconds(&b, lap->metrics.cpu_ns);
     bind_spread(&b, &stage->run_times);
-    bind_count(&b, lap->num_skipped);
-    bind_place(&b, &lap->place);
+    bind_count(&b, lap->metrics.num_skipped);
+    bind_place(&b, &lap->lap->place);
     return execute(&b);
 }
 
@@ -264,27 +265,27 @@ static int insert_queue_lap(weir_rows *rows, int64_t run_id, const weir_queue_en
 {
     const weir_queue_lap *lap = &queue->lap;
     binder b = bind_to(rows, WEIR_ROWS_QUEUE_STATS);
-    bind_seconds(&b, lap->end_unix_ns);
+    bind_seconds(&b, lap->lap->end_unix_ns);
     bind_text(&b, lap->name);
-    bind_seconds(&b, lap->elapsed_ns);
-    bind_count(&b, lap->num_items);
-    bind_mean_seconds(&b, lap->put_ns, lap->num_put);
-    bind_mean_seconds(&b, lap->get_ns, lap->num_items);
+    bind_seconds(&b, lap->lap->elapsed_ns);
+    bind_count(&b, lap->metrics.num_items);
+    bind_mean_seconds(&b, lap->metrics.put_ns, lap->metrics.num_put);
+    bind_mean_seconds(&b, lap->metrics.get_ns, lap->metrics.num_items);
     bind_seconds(&b, queue->put_times.p90_ns);
     bind_seconds(&b, queue->put_times.p99_ns);
     bind_seconds(&b, queue->get_times.p90_ns);
     bind_seconds(&b, queue->get_times.p99_ns);
-    bind_level(&b, (double)lap->occupied_ns, lap->elapsed_ns);
+    bind_level(&b, (double)lap->metrics.occupied_ns, lap->lap->elapsed_ns);
     bind_int(&b, run_id);
-    bind_count(&b, lap->num_put);
+    bind_count(&b, lap->metrics.num_put);
     bind_int(&b, lap->capacity);
-    bind_level(&b, lap->depth_ns, lap->elapsed_ns);
-    bind_count(&b, lap->max_depth);
-    bind_level(&b, lap->bytes_ns, lap->elapsed_ns);
-    bind_count(&b, lap->max_bytes);
+    bind_level(&b, lap->metrics.depth_ns, lap->lap->elapsed_ns);
+    bind_int(&b, lap->metrics.max_depth);
+    bind_level(&b, lap->metrics.bytes_ns, lap->lap->elapsed_ns);
+    bind_int(&b, lap->metrics.max_bytes);
     bind_spread(&b, &queue->put_times);
     bind_spread(&b, &queue->get_times);
-    bind_place(&b, &lap->place);
+    bind_place(&b, &lap->lap->place);
     return execute(&b);
 }
 

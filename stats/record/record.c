@@ -100,34 +100,38 @@ weir_entry *weir_entry_of_run_start(const weir_run_info *info)
 weir_entry *weir_entry_of_stage_lap(const weir_stage_lap *lap)
 {
     char *room;
-    weir_entry *entry =
-        new_entry(WEIR_ENTRY_STAGE_LAP, lap->end_unix_ns,
-                  text_bytes(lap->name) + text_bytes(lap->place.phase) + spread_bytes(lap->run_times), &room);
+    weir_entry *entry = new_entry(
+        WEIR_ENTRY_STAGE_LAP, lap->lap->end_unix_ns,
+        text_bytes(lap->name) + text_bytes(lap->lap->place.phase) + spread_bytes(lap->metrics.run_times), &room);
     if (!entry)
         return NULL;
     entry->stage.lap = *lap;
-    entry->stage.lap.run_times = NULL;
+    entry->stage.time = *lap->lap;
+    entry->stage.lap.lap = &entry->stage.time;
+    entry->stage.lap.metrics.run_times = NULL;
     keep_text(&entry->stage.lap.name, &room);
-    keep_phase(&entry->stage.lap.place, &room);
-    keep_spread(&entry->stage.run_times, lap->run_times, lap->max_ns, &room);
+    keep_phase(&entry->stage.time.place, &room);
+    keep_spread(&entry->stage.run_times, lap->metrics.run_times, lap->metrics.max_ns, &room);
     return entry;
 }
 
 weir_entry *weir_entry_of_queue_lap(const weir_queue_lap *lap)
 {
     char *room;
-    weir_entry *entry = new_entry(WEIR_ENTRY_QUEUE_LAP, lap->end_unix_ns,
-                                  text_bytes(lap->name) + text_bytes(lap->place.phase) +
-                                      spread_bytes(lap->put_times) + spread_bytes(lap->get_times),
+    weir_entry *entry = new_entry(WEIR_ENTRY_QUEUE_LAP, lap->lap->end_unix_ns,
+                                  text_bytes(lap->name) + text_bytes(lap->lap->place.phase) +
+                                      spread_bytes(lap->metrics.put_times) + spread_bytes(lap->metrics.get_times),
                                   &room);
     if (!entry)
         return NULL;
     entry->queue.lap = *lap;
-    entry->queue.lap.put_times = entry->queue.lap.get_times = NULL;
+    entry->queue.time = *lap->lap;
+    entry->queue.lap.lap = &entry->queue.time;
+    entry->queue.lap.metrics.put_times = entry->queue.lap.metrics.get_times = NULL;
     keep_text(&entry->queue.lap.name, &room);
-    keep_phase(&entry->queue.lap.place, &room);
-    keep_spread(&entry->queue.put_times, lap->put_times, INT64_MAX, &room);
-    keep_spread(&entry->queue.get_times, lap->get_times, INT64_MAX, &room);
+    keep_phase(&entry->queue.time.place, &room);
+    keep_spread(&entry->queue.put_times, lap->metrics.put_times, INT64_MAX, &room);
+    keep_spread(&entry->queue.get_times, lap->metrics.get_times, INT64_MAX, &room);
     return entry;
 }
 

@@ -31,12 +31,14 @@ typedef struct weir_spread {
 } weir_spread;
 
 typedef struct weir_stage_entry {
-    weir_stage_lap lap; /* without its histogram and its place */
+    weir_lap time;
+    weir_stage_lap lap; /* without its histogram */
     weir_spread run_times;
 } weir_stage_entry;
 
 typedef struct weir_queue_entry {
-    weir_queue_lap lap; /* without its histograms and its place */
+    weir_lap time;
+    weir_queue_lap lap; /* without its histograms */
     weir_spread put_times;
     weir_spread get_times;
 } weir_queue_entry;

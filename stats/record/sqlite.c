@@ -33,7 +33,6 @@ static void set_options(weir_sqlite_writer *writer, const weir_sqlite_options *o
     writer->retry_limit_ns = span_or_default(options->retry_limit_ns, 10 * WEIR_SECOND);
     writer->identity.rank = options->rank;
     writer->end = &writer->first;
-    writer->observer = weir_buffer_observer(writer);
 }
 
 /* Everything of the writer that needs memory only. */
@@ -185,7 +184,7 @@ fail_memory:
 
 weir_observer weir_sqlite_observer(weir_sqlite_writer *writer)
 {
-    return writer ? writer->observer : (weir_observer){ 0 };
+    return writer ? weir_buffer_observer(writer) : (weir_observer){ 0 };
 }
 
 int weir_sqlite_item_hook_sized(weir_sqlite_writer *writer, const weir_sqlite_items *given, size_t given_size,

@@ -42,7 +42,6 @@ struct weir_sqlite_writer {
     int64_t flush_interval_ns;
     int64_t retry_limit_ns;
     weir_run_identity identity;
-    weir_observer observer; /* but for `next`, which is the user's */
     uv_thread_t thread;
     uv_mutex_t lock;
     uv_cond_t wake;    /* the first entry came, or the flush_at-th, or a flush is wanted, or closing; with lock */
@@ -59,6 +58,7 @@ struct weir_sqlite_writer {
     uint64_t flush_to;        /* all up to this number are to be written now */
     weir_run *runs;           /* the latest first */
     struct weir_items *items; /* collectors; each stays where it is until close */
+    bool attached;            /* a pipeline is being recorded */
     bool run_started;         /* the latest has started: the next start is another run's */
     int64_t num_lost;         /* of all runs */
     bool losses_untold;       /* some run's row does not say what was lost */

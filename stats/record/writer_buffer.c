@@ -2,6 +2,7 @@
 #include "writer.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include <weir/log.h>
 
@@ -141,6 +142,27 @@ static void flush_items(weir_sqlite_writer *writer, const char *stage)
         weir_items_flush(items, stage);
 }
 
+static int on_attach(void *self, weir_error *error)
+{
+    weir_sqlite_writer *writer = self;
+    uv_mutex_lock(&writer->lock);
+    bool in_use = writer->attached;
+    writer->attached = true;
+    uv_mutex_unlock(&writer->lock);
+    if (in_use)
+        return weir_error_set(error, WEIR_EBUSY, 0, "database %s: its writer already records another pipeline",
+                              writer->path_text.text);
+    return WEIR_OK;
+}
+
+static void on_detach(void *self)
+{
+    weir_sqlite_writer *writer = self;
+    uv_mutex_lock(&writer->lock);
+    writer->attached = false;
+    uv_mutex_unlock(&writer->lock);
+}
+
 static void on_run_start(void *self, const weir_run_info *info)
 {
     weir_sqlite_writer *writer = self;
@@ -157,6 +179,8 @@ static void on_run_start(void *self, const weir_run_info *info)
 
 static void on_stage_lap(void *self, const weir_stage_lap *lap)
 {
+    if (lap->kind && strcmp(lap->kind, "stage") != 0)
+        return;
     take(self, weir_entry_of_stage_lap(lap));
     flush_items(self, lap->name);
 }
@@ -191,6 +215,8 @@ weir_observer weir_buffer_observer(weir_sqlite_writer *writer)
 {
     return (weir_observer){
         .self = writer,
+        .attach = on_attach,
+        .detach = on_detach,
         .run_start = on_run_start,
         .stage_lap = on_stage_lap,
         .queue_lap = on_queue_lap,

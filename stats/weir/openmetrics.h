@@ -72,8 +72,8 @@ static inline int weir_openmetrics_open(const char *path, const weir_openmetrics
 }
 
 /*
- * The observer to give to a pipeline; valid until weir_openmetrics_close(). All-zero for NULL.
- * One pipeline at a time; with each one that starts, the sums begin anew.
+ * The observer to give to a pipeline; valid until weir_openmetrics_close(). One pipeline at a time: attaching a second one fails
+ * with WEIR_EBUSY; with each one that starts, the sums begin anew.
  *
  * After each lap the file is replaced as a whole: readers see the old one or the new one. A file that cannot be written
  * is logged, once until it works again; the run goes on.

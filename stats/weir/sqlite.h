@@ -68,8 +68,8 @@ static inline int weir_sqlite_open(const char *path, const weir_sqlite_options *
 }
 
 /*
- * The observer to give to a pipeline; valid until weir_sqlite_close(). All-zero for NULL.
- * One pipeline at a time; each one that starts is a run of its own.
+ * The observer to give to a pipeline; valid until weir_sqlite_close(). All-zero for NULL. One pipeline at a time: attaching a second one fails
+ * with WEIR_EBUSY; each one that starts is a run of its own.
  */
 WEIR_API weir_observer weir_sqlite_observer(weir_sqlite_writer *writer);
 

@@ -66,8 +66,8 @@ static inline int weir_tensorboard_open(const char *log_dir, const weir_tensorbo
 }
 
 /*
- * The observer to give to a pipeline; valid until weir_tensorboard_close(). All-zero for NULL.
- * One pipeline at a time; their laps are counted on in the same file.
+ * The observer to give to a pipeline; valid until weir_tensorboard_close(). All-zero for NULL. One pipeline at a time: attaching a second one fails
+ * with WEIR_EBUSY; their laps are counted on in the same file.
  *
  * A lap is written as a whole when it has ended. One that cannot be written is given up; that is logged, once until it
  * works again, and the run goes on.

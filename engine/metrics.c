@@ -1,0 +1,74 @@
+/* The tables of metrics.h as data, and adding up by kind. */
+#include <weir/metrics.h>
+
+#include <stddef.h>
+
+#define ROW(type, field, name, kind, unit, meaning) \
+    { name, WEIR_METRIC_##kind, unit, meaning, offsetof(type, field) },
+#define TASK_ROW(...)  ROW(weir_task_metrics, __VA_ARGS__)
+#define QUEUE_ROW(...) ROW(weir_queue_metrics, __VA_ARGS__)
+#define POOL_ROW(...)  ROW(weir_pool_metrics, __VA_ARGS__)
+
+#define TABLE(rows, type) \
+    static const weir_metric_table table = { rows, sizeof(rows) / sizeof(rows)[0], sizeof(type) }
+
+const weir_metric_table *weir_task_metric_table(void)
+{
+    static const weir_metric rows[] = { WEIR_TASK_METRICS(TASK_ROW) };
+    TABLE(rows, weir_task_metrics);
+    return &table;
+}
+
+const weir_metric_table *weir_queue_metric_table(void)
+{
+    static const weir_metric rows[] = { WEIR_QUEUE_METRICS(QUEUE_ROW) };
+    TABLE(rows, weir_queue_metrics);
+    return &table;
+}
+
+const weir_metric_table *weir_pool_metric_table(void)
+{
+    static const weir_metric rows[] = { WEIR_POOL_METRICS(POOL_ROW) };
+    TABLE(rows, weir_pool_metrics);
+    return &table;
+}
+
+void weir_metrics_clear(const weir_metric_table *table, void *values)
+{
+    for (size_t i = 0; table && values && i < table->num_metrics; i++) {
+        void *value = (char *)values + table->metrics[i].offset;
+        switch (table->metrics[i].kind) {
+        case WEIR_METRIC_COUNT: *(uint64_t *)value = 0; break;
+        case WEIR_METRIC_SUM:
+        case WEIR_METRIC_MAX: *(int64_t *)value = 0; break;
+        case WEIR_METRIC_MIN: *(int64_t *)value = INT64_MAX; break;
+        case WEIR_METRIC_LEVEL: *(double *)value = 0; break;
+        case WEIR_METRIC_HISTOGRAM: *(const weir_histogram **)value = NULL; break;
+        }
+    }
+}
+
+static int64_t sum(int64_t one, int64_t other)
+{
+    if (one < 0 || other < 0)
+        return -1;
+    return one > INT64_MAX - other ? INT64_MAX : one + other;
+}
+
+void weir_metrics_add(const weir_metric_table *table, void *to, const void *from)
+{
+    for (size_t i = 0; table && to && from && i < table->num_metrics; i++) {
+        void *into = (char *)to + table->metrics[i].offset;
+        const void *value = (const char *)from + table->metrics[i].offset;
+        int64_t *whole = into;
+        const int64_t *part = value;
+        switch (table->metrics[i].kind) {
+        case WEIR_METRIC_COUNT: *(uint64_t *)into += *(const uint64_t *)value; break;
+        case WEIR_METRIC_SUM: *whole = sum(*whole, *part); break;
+        case WEIR_METRIC_MAX: *whole = *part > *whole ? *part : *whole; break;
+        case WEIR_METRIC_MIN: *whole = *part < *whole ? *part : *whole; break;
+        case WEIR_METRIC_LEVEL: *(double *)into += *(const double *)value; break;
+        case WEIR_METRIC_HISTOGRAM: break;
+        }
+    }
+}

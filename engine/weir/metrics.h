@@ -1,0 +1,144 @@
+/*
+ * The metrics of a lap: one table for each thing that is measured. A row makes the field of the C struct, the column of
+ * the database and the line of every export; see docs/architecture.md for how to add one.
+ *
+ * X(field, name, kind, unit, meaning)
+ *     field    the member of the struct; durations are nanoseconds
+ *     name     the column of the database and the key of exports; durations are seconds there
+ *     kind     how values of several laps, slots, stages or ranks become one (see below)
+ *     unit     the unit of `name`
+ *     meaning  for help texts, tables and documentation
+ *
+ * Kinds:
+ *     COUNT      uint64_t; added
+ *     SUM        int64_t; added. Negative = not known, which makes every sum with it unknown
+ *     LEVEL      double; a level times the nanoseconds it lasted; added. Over `elapsed` it is the mean level
+ *     MIN, MAX   int64_t; the least or largest. INT64_MAX, respectively 0 = no value
+ *     HISTOGRAM  const weir_histogram *; merged. NULL = not known
+ *
+ * Sums and counts are stored; means, rates and percentiles are derived where they are shown.
+ */
+#ifndef WEIR_METRICS_H
+#define WEIR_METRICS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/export.h>
+#include <weir/histogram.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * One stage, source, merge, route or sink. A slot is in exactly one state at a time, so that
+ * busy + wait_in + wait_thread + wait_turn + wait_out = slots × elapsed. A span that is still open counts up to the lap's
+ * end. Merges and the sink run no operation: they have no tasks, and are never busy.
+ */
+#define WEIR_TASK_METRICS(X) \
+    X(num_tasks, "num_tasks", COUNT, "tasks", "tasks that ended, the failed ones included") \
+    X(num_failures, "num_failures", COUNT, "tasks", "tasks that failed") \
+    X(num_skipped, "num_skipped", COUNT, "tasks", "tasks that succeeded without a result") \
+    X(success_ns, "success_time", SUM, "s", "run time of the tasks that succeeded") \
+    X(failed_ns, "failed_time", SUM, "s", "run time of the tasks that failed") \
+    X(min_ns, "min_time", MIN, "s", "shortest run time of a success") \
+    X(max_ns, "max_time", MAX, "s", "longest run time of a success") \
+    X(busy_ns, "busy_time", SUM, "s", \
+      "slot time running or pending: close to slots x elapsed, the slots are the limit") \
+    X(wait_in_ns, "wait_in_time", SUM, "s", "slot time waiting for input: the upstream stages are the limit") \
+    X(wait_thread_ns, "wait_thread_time", SUM, "s", "slot time waiting for a thread: the pool is the limit") \
+    X(wait_turn_ns, "wait_turn_time", SUM, "s", "slot time waiting for earlier results (output in input order)") \
+    X(wait_out_ns, "wait_out_time", SUM, "s", "slot time waiting for room: the downstream stages are the limit") \
+    X(cpu_ns, "cpu_time", SUM, "s", "CPU time that pool threads spent in the tasks") \
+    X(run_times, "time_histogram", HISTOGRAM, "s", "run times of the successes")
+
+/* One queue. */
+#define WEIR_QUEUE_METRICS(X) \
+    X(num_put, "num_put", COUNT, "items", "items put in") \
+    X(num_items, "num_items", COUNT, "items", "items taken out") \
+    X(put_ns, "put_time", SUM, "s", "time that the items put in had waited for room") \
+    X(get_ns, "get_time", SUM, "s", "time that consumers had waited for the items taken out") \
+    X(min_put_ns, "min_put_time", MIN, "s", "shortest wait for room") \
+    X(max_put_ns, "max_put_time", MAX, "s", "longest wait for room") \
+    X(min_get_ns, "min_get_time", MIN, "s", "shortest wait for an item") \
+    X(max_get_ns, "max_get_time", MAX, "s", "longest wait for an item") \
+    X(occupied_ns, "occupied_time", SUM, "s", \
+      "time not empty: close to 0, upstream is the limit; close to elapsed, downstream") \
+    X(depth_ns, "depth_time", LEVEL, "items s", "items x time") \
+    X(bytes_ns, "bytes_time", LEVEL, "bytes s", "bytes x time") \
+    X(max_depth, "max_depth", MAX, "items", "largest number of items") \
+    X(max_bytes, "max_bytes", MAX, "bytes", "largest number of bytes") \
+    X(put_times, "put_histogram", HISTOGRAM, "s", "waits for room") \
+    X(get_times, "get_histogram", HISTOGRAM, "s", "waits for items")
+
+/*
+ * The threads of one pool. The first two are the engine's, the others what the kernel counts for each thread; a figure
+ * that this system does not give is not known. Busy time that is neither CPU time nor run-queue delay was spent blocked:
+ * on a disk, a lock, a timer or the codec's own threads.
+ */
+#define WEIR_POOL_METRICS(X) \
+    X(busy_ns, "busy_time", SUM, "s", "thread time running tasks") \
+    X(idle_ns, "idle_time", SUM, "s", "thread time without a task") \
+    X(cpu_ns, "cpu_time", SUM, "s", "CPU time of the threads, the engine's own work included") \
+    X(run_delay_ns, "run_delay_time", SUM, "s", "time runnable, but without a CPU") \
+    X(num_voluntary, "num_voluntary_switches", SUM, "switches", "times a thread blocked") \
+    X(num_involuntary, "num_involuntary_switches", SUM, "switches", "times a thread was preempted") \
+    X(num_minor_faults, "num_minor_faults", SUM, "faults", "page faults without a read") \
+    X(num_major_faults, "num_major_faults", SUM, "faults", "page faults that had to read")
+
+#define WEIR_METRIC_TYPE_COUNT     uint64_t
+#define WEIR_METRIC_TYPE_SUM       int64_t
+#define WEIR_METRIC_TYPE_LEVEL     double
+#define WEIR_METRIC_TYPE_MIN       int64_t
+#define WEIR_METRIC_TYPE_MAX       int64_t
+#define WEIR_METRIC_TYPE_HISTOGRAM const weir_histogram *
+
+#define WEIR_METRIC_FIELD(field, name, kind, unit, meaning) WEIR_METRIC_TYPE_##kind field;
+
+/* clang-format off */
+typedef struct weir_task_metrics { WEIR_TASK_METRICS(WEIR_METRIC_FIELD) } weir_task_metrics;
+typedef struct weir_queue_metrics { WEIR_QUEUE_METRICS(WEIR_METRIC_FIELD) } weir_queue_metrics;
+typedef struct weir_pool_metrics { WEIR_POOL_METRICS(WEIR_METRIC_FIELD) } weir_pool_metrics;
+/* clang-format on */
+
+/* A row of a table, for code that treats all metrics alike. */
+typedef enum weir_metric_kind {
+    WEIR_METRIC_COUNT,
+    WEIR_METRIC_SUM,
+    WEIR_METRIC_LEVEL,
+    WEIR_METRIC_MIN,
+    WEIR_METRIC_MAX,
+    WEIR_METRIC_HISTOGRAM,
+} weir_metric_kind;
+
+typedef struct weir_metric {
+    const char *name;
+    weir_metric_kind kind;
+    const char *unit;
+    const char *meaning;
+    size_t offset; /* of the field in its struct */
+} weir_metric;
+
+typedef struct weir_metric_table {
+    const weir_metric *metrics;
+    size_t num_metrics;
+    size_t struct_size; /* of the struct that the offsets refer to */
+} weir_metric_table;
+
+/* Static; any thread. */
+WEIR_API const weir_metric_table *weir_task_metric_table(void);
+WEIR_API const weir_metric_table *weir_queue_metric_table(void);
+WEIR_API const weir_metric_table *weir_pool_metric_table(void);
+
+/* Makes the struct at `values` hold nothing: no count, no sum, no least or largest value, no histogram. Any thread. */
+WEIR_API void weir_metrics_clear(const weir_metric_table *table, void *values);
+
+/* Adds every value of `from` to `to`, each by its kind; histograms are left alone (weir_histogram_add()). Any thread. */
+WEIR_API void weir_metrics_add(const weir_metric_table *table, void *to, const void *from);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
