@@ -4,8 +4,17 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include <unistd.h>
+
 #include <weir/collate.h>
+#include <weir/dlpack.h>
+#include <weir/npy.h>
+#include <weir/safetensors.h>
 #include <weir/video.h>
+
+#ifdef WEIR_HAVE_DLPACK
+#include <dlpack/dlpack.h>
+#endif
 
 #include "stages/output/convert.h"
 
@@ -513,6 +522,144 @@ static void a_stop_in_the_middle_releases_all(void **state)
     assert_int_equal(atomic_load(&memory.num_allocated), atomic_load(&memory.num_released));
 }
 
+/* ---- handing on --------------------------------------------------------------------------------------------------- */
+
+static char *read_file(const char *path, size_t *size)
+{
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    char *bytes = calloc(1, 1 << 20);
+    assert_non_null(bytes);
+    *size = fread(bytes, 1, 1 << 20, file);
+    fclose(file);
+    return bytes;
+}
+
+static char path[128]; /* of a file of this test's own */
+
+static void make_path(const char *ending)
+{
+    snprintf(path, sizeof path, "/tmp/weir-collate-%d.%s", (int)getpid(), ending);
+}
+
+static weir_collated *small_batch(weir_dtype dtype)
+{
+    clip_source source = {
+        .count = 2, .frames = { 2, 1 }, .width = { 5 }, .height = { 3 }, .channels = 3, .with_entry = true
+    };
+    return only_batch(&source, &(weir_collate_config){ .num_items = 2, .dtype = dtype, .layout = WEIR_COLLATE_NCHW });
+}
+
+/* The tensor of that name: its bytes lie where the header says. */
+static void assert_tensor(const char *bytes, size_t size, const char *header, const void *data, size_t num_bytes)
+{
+    uint64_t length;
+    memcpy(&length, bytes, sizeof length); /* little endian, as all machines here are */
+    assert_int_equal(length % 8, 0);
+    const char *found = strstr(bytes + 8, header);
+    if (!found || found > bytes + 8 + length)
+        fail_msg("%s is not in %.*s", header, (int)length, bytes + 8);
+    size_t start, end;
+    assert_int_equal(sscanf(found + strlen(header), ",\"data_offsets\":[%zu,%zu]", &start, &end), 2);
+    assert_int_equal(end - start, num_bytes);
+    assert_true(8 + length + end <= size);
+    assert_memory_equal(bytes + 8 + length + start, data, num_bytes);
+}
+
+static void a_safetensors_file_holds_all_tensors(void **state)
+{
+    (void)state;
+    size_t size;
+    make_path("safetensors");
+    weir_collated *batch = small_batch(WEIR_DTYPE_BFLOAT16);
+    free(batch->names[1]);
+    batch->names[1] = strdup("a\"b\\c\n");
+    assert_int_equal(weir_collated_write_safetensors(batch, path, NULL), WEIR_OK);
+    char *bytes = read_file(path, &size);
+    assert_tensor(bytes, size, "\"frames\":{\"dtype\":\"BF16\",\"shape\":[2,2,3,3,5]", batch->data, 2 * 2 * 45 * 2);
+    assert_tensor(bytes, size, "\"labels\":{\"dtype\":\"I64\",\"shape\":[2]", batch->labels, 16);
+    assert_tensor(bytes, size, "\"ids\":{\"dtype\":\"I64\",\"shape\":[2]", batch->ids, 16);
+    assert_tensor(bytes, size, "\"sizes\":{\"dtype\":\"I32\",\"shape\":[2,3]", batch->sizes, 24);
+    assert_tensor(bytes, size, "\"mask\":{\"dtype\":\"U8\",\"shape\":[2,2]", batch->mask, 4);
+    assert_non_null(strstr(bytes + 8, "\"epoch\":\"5\""));
+    assert_non_null(strstr(bytes + 8, "\"names\":\"[\\\"a\\\",\\\"a\\\\\\\"b\\\\\\\\c\\\\u000a\\\"]\""));
+    free(bytes);
+    unlink(path);
+    weir_collated_free(batch);
+
+    clip_source source = { .count = 1, .frames = { 4 }, .width = { 5 }, .height = { 3 }, .channels = 3 };
+    weir_frames *frames = make_frames(&source, 0);
+    frames->pts = calloc(4, sizeof *frames->pts);
+    assert_int_equal(weir_frames_write_safetensors(frames, path, NULL), WEIR_OK);
+    bytes = read_file(path, &size);
+    assert_tensor(bytes, size, "\"frames\":{\"dtype\":\"U8\",\"shape\":[4,3,5,3]", frames->data, 180);
+    assert_tensor(bytes, size, "\"pts\":{\"dtype\":\"I64\",\"shape\":[4]", frames->pts, 32);
+    free(bytes);
+    unlink(path);
+    weir_frames_free(frames);
+}
+
+static void a_batch_is_an_npy_file_unless_numpy_lacks_the_type(void **state)
+{
+    (void)state;
+    size_t size;
+    make_path("npy");
+    static const char *const types[] = { "|u1", "<f2", NULL, "<f4" };
+    for (int dtype = 0; dtype <= WEIR_DTYPE_FLOAT32; dtype++) {
+        weir_collated *batch = small_batch((weir_dtype)dtype);
+        int status = weir_collated_write_npy(batch, path, NULL);
+        assert_int_equal(status, types[dtype] ? WEIR_OK : WEIR_EUNSUPPORTED);
+        if (status == WEIR_OK) {
+            char header[128];
+            char *bytes = read_file(path, &size);
+            snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (2, 2, 3, 3, 5, ), }",
+                     types[dtype]);
+            assert_memory_equal(bytes + 10, header, strlen(header));
+            assert_memory_equal(bytes + size - batch->data_bytes, batch->data, batch->data_bytes);
+            free(bytes);
+        }
+        unlink(path);
+        weir_collated_free(batch);
+    }
+}
+
+static void a_place_that_cannot_be_written_is_named(void **state)
+{
+    (void)state;
+    weir_error error = { 0 };
+    weir_collated *batch = small_batch(WEIR_DTYPE_UINT8);
+    assert_int_equal(weir_collated_write_safetensors(batch, "/nowhere/at/all.safetensors", &error), WEIR_ENOTFOUND);
+    assert_non_null(strstr(error.message, "/nowhere/at/all.safetensors"));
+    assert_int_equal(weir_collated_write_safetensors(batch, "/tmp", NULL), WEIR_EINVAL);
+    weir_collated_free(batch);
+}
+
+#ifdef WEIR_HAVE_DLPACK
+/* The batch is freed first; the leak check and the address sanitizer watch. */
+static void tensors_share_the_batch(void **state)
+{
+    (void)state;
+    DLManagedTensor *tensors[5];
+    static const int64_t frames_shape[] = { 2, 2, 3, 3, 5 };
+    weir_collated *batch = small_batch(WEIR_DTYPE_FLOAT16);
+    for (int part = 0; part <= WEIR_COLLATED_MASK; part++)
+        assert_int_equal(weir_collated_to_dlpack(batch, (weir_collated_part)part, &tensors[part], NULL), WEIR_OK);
+    assert_ptr_equal(tensors[0]->dl_tensor.data, batch->data);
+    weir_collated_free(batch);
+    assert_int_equal(tensors[0]->dl_tensor.ndim, 5);
+    assert_memory_equal(tensors[0]->dl_tensor.shape, frames_shape, sizeof frames_shape);
+    assert_int_equal(tensors[0]->dl_tensor.dtype.code, kDLFloat);
+    assert_int_equal(tensors[0]->dl_tensor.dtype.bits, 16);
+    assert_int_equal(tensors[1]->dl_tensor.dtype.code, kDLInt);
+    assert_int_equal(tensors[1]->dl_tensor.dtype.bits, 64);
+    assert_int_equal(((const int64_t *)tensors[2]->dl_tensor.data)[1], 1001);
+    assert_int_equal(((const int32_t *)tensors[3]->dl_tensor.data)[4], 3);
+    assert_int_equal(((const uint8_t *)tensors[4]->dl_tensor.data)[3], 0);
+    for (int part = 0; part <= WEIR_COLLATED_MASK; part++)
+        tensors[part]->deleter(tensors[part]);
+}
+#endif
+
 /* ---- failures ---------------------------------------------------------------------------------------------------- */
 
 static void what_does_not_fit_fails_alone(void **state)
@@ -579,6 +726,12 @@ int main(void)
         TEST(a_resize_keeps_gradients_straight),
         TEST(memory_is_the_users_and_used_again),
         TEST(a_stop_in_the_middle_releases_all),
+        TEST(a_safetensors_file_holds_all_tensors),
+        TEST(a_batch_is_an_npy_file_unless_numpy_lacks_the_type),
+        TEST(a_place_that_cannot_be_written_is_named),
+#ifdef WEIR_HAVE_DLPACK
+        TEST(tensors_share_the_batch),
+#endif
         TEST(what_does_not_fit_fails_alone),
         TEST(options_that_make_no_sense_are_refused),
     };

@@ -152,6 +152,44 @@ static void the_stages_refuse_null(void **state)
     REFUSED(weir_audio_write_npy(NULL, "a", NULL));
     REFUSED(weir_frames_to_dlpack(NULL, &tensor, NULL));
     REFUSED(weir_frames_to_dlpack(&frames, NULL, NULL));
+    weir_entry_free(NULL);
+    weir_entry_release(NULL, NULL);
+    weir_entry_free(weir_entry_new());
+    assert_int_equal(weir_entry_memory(NULL), 0);
+    weir_probe_result_free(NULL);
+    weir_probe_result_release(NULL, NULL);
+}
+
+static void sampling_and_batches_refuse_null(void **state)
+{
+    (void)state;
+    weir_collated batch = { 0 };
+    weir_sampler *sampler;
+    struct DLManagedTensor *tensor;
+    weir_permutation empty = weir_permutation_make(0, 0);
+    assert_int_equal(weir_permutation_at(NULL, 1), 0);
+    assert_int_equal(weir_permutation_at(&empty, 0), 0);
+    assert_int_equal(weir_permutation_find(NULL, 1), 0);
+    REFUSED(weir_sampler_new(NULL, &sampler, NULL));
+    REFUSED(weir_sampler_new(&(weir_sampler_config){ .num_items = 1 }, NULL, NULL));
+    REFUSED(weir_sampler_begin(NULL, 0));
+    assert_int_equal(weir_sampler_count(NULL), 0);
+    assert_int_equal(weir_sampler_at(NULL, 0), 0);
+    assert_int_equal(weir_sampler_world(NULL).size, 0);
+    weir_sampler_free(NULL);
+    REFUSED(weir_world_find(NULL, NULL, NULL));
+    weir_collated_free(NULL);
+    weir_collated_release(NULL, NULL);
+    assert_string_equal(weir_dtype_name((weir_dtype)9), "?");
+    assert_int_equal(weir_dtype_bytes(WEIR_DTYPE_FLOAT16), 2);
+    REFUSED(weir_collated_to_dlpack(NULL, WEIR_COLLATED_FRAMES, &tensor, NULL));
+    REFUSED(weir_collated_to_dlpack(&batch, WEIR_COLLATED_FRAMES, NULL, NULL));
+    REFUSED(weir_collated_write_npy(NULL, "a", NULL));
+    REFUSED(weir_collated_write_npy(&batch, NULL, NULL));
+    REFUSED(weir_collated_write_safetensors(NULL, "a", NULL));
+    REFUSED(weir_collated_write_safetensors(&batch, NULL, NULL));
+    REFUSED(weir_frames_write_safetensors(NULL, "a", NULL));
+    REFUSED(weir_frames_write_safetensors(&(weir_frames){ 0 }, NULL, NULL));
 }
 #endif
 
@@ -316,7 +354,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         TEST(the_engine_refuses_null),
 #ifdef WEIR_VIDEO_H
-        TEST(the_stages_refuse_null),
+        TEST(the_stages_refuse_null),        TEST(sampling_and_batches_refuse_null),
 #endif
 #ifdef WEIR_SQLITE_H
         TEST(the_statistics_refuse_null),

@@ -7,6 +7,7 @@
 #include <weir/collate.h>
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@
 #include "block_pool.h"
 #include "convert.h"
 #include "pixel_rows.h"
+#include "tensor.h"
 #include "window.h"
 
 /* A clip that waits, and what is taken of it. */
@@ -49,7 +51,7 @@ typedef struct collate_job {
 const char *weir_dtype_name(weir_dtype dtype)
 {
     static const char *const names[] = { "U8", "F16", "BF16", "F32" };
-    return names[dtype];
+    return (unsigned)dtype <= WEIR_DTYPE_FLOAT32 ? names[dtype] : "?";
 }
 
 size_t weir_dtype_bytes(weir_dtype dtype)
@@ -57,9 +59,20 @@ size_t weir_dtype_bytes(weir_dtype dtype)
     return dtype == WEIR_DTYPE_UINT8 ? 1 : dtype == WEIR_DTYPE_FLOAT32 ? 4 : 2;
 }
 
+/* Tensors that were handed on (DLPack) own the batch, too. */
+typedef struct shared_batch {
+    weir_collated batch;
+    atomic_uint num_owners;
+} shared_batch;
+
+void weir_collated_hold(weir_collated *batch)
+{
+    atomic_fetch_add_explicit(&((shared_batch *)batch)->num_owners, 1, memory_order_relaxed);
+}
+
 void weir_collated_free(weir_collated *batch)
 {
-    if (!batch)
+    if (!batch || atomic_fetch_sub_explicit(&((shared_batch *)batch)->num_owners, 1, memory_order_acq_rel) != 1)
         return;
     weir_block_put(batch->block);
     for (size_t i = 0; batch->names && i < batch->num_items; i++)
@@ -69,7 +82,7 @@ void weir_collated_free(weir_collated *batch)
     free(batch->ids);
     free(batch->sizes);
     free(batch->mask);
-    free(batch);
+    free((shared_batch *)batch);
 }
 
 void weir_collated_release(void *data, void *self)
@@ -89,9 +102,11 @@ static void set_shape(weir_collated *batch, const collate_job *job)
 static weir_collated *batch_new(const collate_job *job)
 {
     size_t num_clips = job->worker->num_clips;
-    weir_collated *batch = calloc(1, sizeof *batch);
-    if (!batch)
+    shared_batch *shared = calloc(1, sizeof *shared);
+    if (!shared)
         return NULL;
+    weir_collated *batch = &shared->batch;
+    atomic_init(&shared->num_owners, 1);
     batch->num_items = num_clips;
     batch->dtype = job->config->dtype;
     batch->layout = job->config->layout;

@@ -9,8 +9,6 @@
  */
 #include <weir/sampler.h>
 
-#include <assert.h>
-
 #include "random.h"
 
 /* From here on 8 rounds are enough. */
@@ -50,7 +48,8 @@ weir_permutation weir_permutation_make(uint64_t count, uint64_t key)
 
 uint64_t weir_permutation_at(const weir_permutation *p, uint64_t place)
 {
-    assert(place < p->count);
+    if (!p || place >= p->count)
+        return 0;
     do {
         uint64_t row = place / p->num_columns;
         uint64_t column = place % p->num_columns;
@@ -65,7 +64,8 @@ uint64_t weir_permutation_at(const weir_permutation *p, uint64_t place)
 
 uint64_t weir_permutation_find(const weir_permutation *p, uint64_t number)
 {
-    assert(number < p->count);
+    if (!p || number >= p->count)
+        return 0;
     do {
         uint64_t row = number / p->num_columns;
         uint64_t column = number % p->num_columns;

@@ -5,7 +5,6 @@
  */
 #include <weir/sampler.h>
 
-#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -433,7 +432,10 @@ static int set_up(weir_sampler *sampler, const weir_sampler_config *config, weir
 
 int weir_sampler_new(const weir_sampler_config *config, weir_sampler **to, weir_error *error)
 {
-    *to = NULL;
+    if (to)
+        *to = NULL;
+    if (!config || !to)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     int rc = check(config, error);
     if (rc != WEIR_OK)
         return rc;
@@ -452,6 +454,8 @@ int weir_sampler_new(const weir_sampler_config *config, weir_sampler **to, weir_
 
 int weir_sampler_begin(weir_sampler *sampler, uint64_t epoch)
 {
+    if (!sampler)
+        return WEIR_EINVAL;
     sampler->seed = weir_random_seed(sampler->config.seed, epoch);
     int rc = sampler->drawn ? draw_arrivals(sampler) : WEIR_OK;
     return rc == WEIR_OK && sampler->own ? deal_by_cost(sampler) : rc;
@@ -459,18 +463,19 @@ int weir_sampler_begin(weir_sampler *sampler, uint64_t epoch)
 
 uint64_t weir_sampler_count(const weir_sampler *sampler)
 {
-    return sampler->count;
+    return sampler ? sampler->count : 0;
 }
 
 uint64_t weir_sampler_at(weir_sampler *sampler, uint64_t position)
 {
-    assert(position < sampler->count);
+    if (!sampler || position >= sampler->count)
+        return 0;
     return draw(sampler, share(sampler, position));
 }
 
 weir_world weir_sampler_world(const weir_sampler *sampler)
 {
-    return sampler->config.world;
+    return sampler ? sampler->config.world : (weir_world){ 0 };
 }
 
 void weir_sampler_free(weir_sampler *sampler)

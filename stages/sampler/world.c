@@ -61,6 +61,8 @@ static int read_pair(const launcher *from, weir_world *world, weir_error *error)
 
 int weir_world_find(weir_world *world, const char **name, weir_error *error)
 {
+    if (!world)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     *world = (weir_world){ .size = 1 };
     if (name)
         *name = "";

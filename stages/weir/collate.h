@@ -84,7 +84,7 @@ typedef struct weir_collate_config {
     uint64_t reserved[16]; /* 0 */
 } weir_collate_config;
 
-/* A batch. One owner at a time; freed with all it holds by weir_collated_free(). */
+/* A batch. Made by the stage only; one owner at a time; freed with all it holds by weir_collated_free(). */
 typedef struct weir_collated {
     void *data; /* contiguous, rows first */
     size_t data_bytes;

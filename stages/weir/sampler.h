@@ -40,10 +40,10 @@ typedef struct weir_permutation {
 /* count: up to 2^62. Any thread; so are the next two. */
 WEIR_API weir_permutation weir_permutation_make(uint64_t count, uint64_t key);
 
-/* What stands at that place, which is below count. */
+/* What stands at that place; 0 for places from count on. */
 WEIR_API uint64_t weir_permutation_at(const weir_permutation *permutation, uint64_t place);
 
-/* Where that number, which is below count, stands. */
+/* Where that number stands; 0 for numbers from count on. */
 WEIR_API uint64_t weir_permutation_find(const weir_permutation *permutation, uint64_t number);
 
 typedef enum weir_sampler_order {
@@ -101,14 +101,14 @@ typedef struct weir_sampler weir_sampler;
  */
 WEIR_API int weir_sampler_new(const weir_sampler_config *config, weir_sampler **sampler, weir_error *error);
 
-/* Goes to an epoch. At once, but for weights without replacement (sorts) and costs (goes through the epoch once). WEIR_OK
-   or WEIR_ENOMEM; then only weir_sampler_free() makes sense. */
+/* Goes to an epoch. At once, but for weights without replacement (sorts) and costs (goes through the epoch once). WEIR_OK,
+   WEIR_EINVAL (NULL) or WEIR_ENOMEM; then only weir_sampler_free() makes sense. */
 WEIR_API int weir_sampler_begin(weir_sampler *sampler, uint64_t epoch);
 
 /* How many items this rank has in an epoch; the same in each epoch. */
 WEIR_API uint64_t weir_sampler_count(const weir_sampler *sampler);
 
-/* The item at place `position` of this rank's share of the epoch; position is below the count. Any order of calls. */
+/* The item at place `position` of this rank's share of the epoch; 0 for positions from the count on. Any order of calls. */
 WEIR_API uint64_t weir_sampler_at(weir_sampler *sampler, uint64_t position);
 
 /* As the environment or the config says; see weir_sampler_config.world. */

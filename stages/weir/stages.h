@@ -12,6 +12,7 @@
 #include <weir/list.h>
 #include <weir/npy.h>
 #include <weir/probe.h>
+#include <weir/safetensors.h>
 #include <weir/sampler.h>
 #include <weir/shuffle.h>
 #include <weir/tar.h>
