@@ -61,8 +61,8 @@ int weir_input_check(const weir_item *item, const weir_entry **known, weir_error
     *known = entry;
     if (!entry || entry->size_bytes < 0 || stat(entry->path, &file) != 0) /* opening will tell why */
         return WEIR_OK;
-    if (file.st_size == entry->size_bytes &&
-        file.st_mtim.tv_sec * WEIR_SECOND + file.st_mtim.tv_nsec == entry->mtime_ns)
+    int64_t mtime_ns = file.st_mtim.tv_sec * WEIR_SECOND + file.st_mtim.tv_nsec;
+    if (file.st_size == entry->size_bytes && (entry->mtime_ns == 0 || mtime_ns == entry->mtime_ns))
         return WEIR_OK;
     return weir_error_set(error, WEIR_EDATA, 0, "the file has changed since it was indexed: run weir index again");
 }

@@ -24,7 +24,7 @@ typedef struct weir_entry {
 
     /* What the file was when it was indexed: a decode stage fails with WEIR_EDATA if it is not the same any more. */
     int64_t size_bytes; /* -1 = unknown */
-    int64_t mtime_ns;   /* since 1970 */
+    int64_t mtime_ns;   /* since 1970; 0 = unknown */
 
     uint8_t
         *packets; /* the file's packet table, as weir_probe makes it: frames are then chosen without reading the whole
