@@ -5,6 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What a source keeps from epoch to epoch. */
+typedef struct sampler_state {
+    weir_sampler *sampler;
+    uint64_t num_epochs; /* begun */
+} sampler_state;
+
 typedef struct sampler_worker {
     weir_sampler *sampler;
     uint64_t epoch;
@@ -14,7 +20,10 @@ typedef struct sampler_worker {
 static void sampler_config_free(void *config)
 {
     weir_sampler_source_config *source = config;
-    weir_sampler_free(source->made);
+    sampler_state *state = source->made;
+    if (state)
+        weir_sampler_free(state->sampler);
+    free(state);
     for (uint64_t i = 0; source->paths && i < source->sampler.num_items; i++)
         free((char *)(uintptr_t)source->paths[i]);
     free((void *)(uintptr_t)source->paths);
@@ -43,13 +52,14 @@ static int sampler_config_init(void *config, weir_error *error)
     weir_sampler_source_config *source = config;
     if (!source->paths == !source->items.fill)
         return weir_error_set(error, WEIR_EINVAL, 0, "the sampler needs either paths or items.fill");
-    int rc = weir_sampler_new(&source->sampler, &source->made, error);
-    if (rc != WEIR_OK)
-        return rc;
-    if (source->first_position > weir_sampler_count(source->made))
+    sampler_state *state = calloc(1, sizeof *state);
+    source->made = state;
+    int rc = state ? weir_sampler_new(&source->sampler, &state->sampler, error)
+                   : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    if (rc == WEIR_OK && source->first_position > weir_sampler_count(state->sampler))
         rc = weir_error_set(error, WEIR_EINVAL, 0,
                             "first_position is %" PRIu64 ", but this rank's share is %" PRIu64 " items",
-                            source->first_position, weir_sampler_count(source->made));
+                            source->first_position, weir_sampler_count(state->sampler));
     bool owns_paths = rc == WEIR_OK && source->paths;
     if (owns_paths)
         rc = copy_paths(source, error);
@@ -65,13 +75,17 @@ static int sampler_worker_init(void *self, const void *config, weir_task *task)
 {
     sampler_worker *worker = self;
     const weir_sampler_source_config *source = config;
+    sampler_state *state = source->made;
     *worker = (sampler_worker){
-        .sampler = source->made,
-        .epoch = source->first_epoch + weir_task_epoch(task),
-        .position = weir_task_epoch(task) == 0 ? source->first_position : 0,
+        .sampler = state->sampler,
+        .epoch = source->first_epoch + state->num_epochs,
+        .position = state->num_epochs == 0 ? source->first_position : 0,
     };
     int rc = weir_sampler_begin(worker->sampler, worker->epoch);
-    return rc == WEIR_OK ? rc : weir_task_fail(task, rc, 0, "out of memory");
+    if (rc != WEIR_OK)
+        return weir_task_fail(task, rc, 0, "out of memory");
+    state->num_epochs++;
+    return WEIR_OK;
 }
 
 static int fill_entry(const weir_sampler_source_config *source, weir_entry *entry, weir_error *error)

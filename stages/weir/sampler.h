@@ -134,7 +134,7 @@ typedef struct weir_sampler_source_config {
     weir_sampler_items items;
     uint64_t first_epoch;    /* number of the first epoch that the pipeline goes through */
     uint64_t first_position; /* of this rank in that epoch: those before it are left out */
-    weir_sampler *made;      /* the source's own; NULL */
+    void *made;              /* the source's own; NULL */
     uint64_t reserved[16];   /* 0 */
 } weir_sampler_source_config;
 
