@@ -17,6 +17,9 @@ static const bench_command commands[] = {
 #endif
     { "engine", bench_engine, "what it costs to pass an item on, beside other libraries" },
     { "stop", bench_stop, "how long it takes to stop 64 slots" },
+#ifdef WEIR_BENCH_DATASET
+    { "training", bench_training, "drawing items, converting to floats, opening clips with an index, batches" },
+#endif
     { NULL, NULL, NULL },
 };
 
