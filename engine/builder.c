@@ -9,9 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
 #include "node.h"
-#include "pipeline.h"
+#include "pipeline_start.h"
 
 enum { MAX_BRANCHES = 1024 };
 

@@ -4,28 +4,18 @@
 
 #include <weir/status.h>
 
+#include "live_histogram.h"
+
 enum {
-    SUB_BITS = 6,
-    SUB_BUCKETS = 1 << SUB_BITS, /* of each power of two */
-    MAX_BITS = 47,
+    SUB_BUCKETS = HISTOGRAM_SUB_BUCKETS, /* of each power of two */
     FORMAT_VERSION = 1,
     MAX_VARINT = 7,
 };
 
-_Static_assert(WEIR_HISTOGRAM_BUCKETS == SUB_BUCKETS * (MAX_BITS - SUB_BITS + 1), "a bucket for every value");
+_Static_assert(WEIR_HISTOGRAM_BUCKETS == SUB_BUCKETS * (HISTOGRAM_MAX_BITS - HISTOGRAM_SUB_BITS + 1),
+               "a bucket for every value");
 _Static_assert(WEIR_HISTOGRAM_MAX_COUNT >> (7 * MAX_VARINT) == 0, "what fits a bucket fits a varint");
 _Static_assert(WEIR_HISTOGRAM_MAX_COUNT <= UINT64_MAX / WEIR_HISTOGRAM_BUCKETS, "their sum does not overflow");
-
-static uint32_t bucket_of(int64_t duration_ns)
-{
-    if (duration_ns < SUB_BUCKETS)
-        return duration_ns < 0 ? 0 : (uint32_t)duration_ns;
-    if (duration_ns >> MAX_BITS)
-        return WEIR_HISTOGRAM_BUCKETS - 1;
-    /* Dropping `shift` low bits leaves a value of 64 to 127: 64 buckets for this power of two. */
-    uint32_t shift = 63 - SUB_BITS - (uint32_t)__builtin_clzll((unsigned long long)duration_ns);
-    return shift * SUB_BUCKETS + (uint32_t)(duration_ns >> shift);
-}
 
 void weir_histogram_bucket_range(uint32_t index, int64_t *low_ns, int64_t *high_ns)
 {
@@ -72,7 +62,14 @@ void weir_histogram_record(weir_histogram *histogram, int64_t duration_ns)
 {
     if (!histogram)
         return;
-    add_to_bucket(histogram, bucket_of(duration_ns), 1);
+    add_to_bucket(histogram, histogram_bucket_of(duration_ns), 1);
+}
+
+void weir_live_histogram_add_to(weir_histogram *to, const weir_live_histogram *from)
+{
+    for (uint32_t i = 0; i < WEIR_HISTOGRAM_BUCKETS; i++)
+        if (from->buckets[i])
+            add_to_bucket(to, i, from->buckets[i]);
 }
 
 void weir_histogram_add(weir_histogram *to, const weir_histogram *from)

@@ -1,6 +1,7 @@
 /* Items and their labels. A label is one text shared by all that was made of an item, counted by reference. */
-#include "internal.h"
+#include "label.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,7 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "label.h"
+#include "merge.h"
 #include "queue.h"
+#include "types.h"
+#include "wake.h"
 
 enum { DEFAULT_QUEUE_ITEMS = 2, DEFAULT_SINK_ITEMS = 3, MAX_QUEUE_ITEMS = 1 << 24 };
 
@@ -22,32 +26,29 @@ static bool is_name(const char *name)
     return name && name[0] && name[strspn(name, allowed)] == '\0' && strlen(name) <= 64;
 }
 
-int weir_node_check_max_failures(const weir_max_failures *max, weir_error *error)
+static const char *max_failures_mistake(const weir_max_failures *max)
 {
     switch (max->kind) {
     case WEIR_FAILURES_ANY:
-        if (max->count || max->num || max->den)
-            return weir_error_set(error, WEIR_EINVAL, 0,
-                                  "max_failures has numbers, but no kind: set it to WEIR_FAILURES_COUNT or _RATE");
-        return WEIR_OK;
+        return max->count || max->num || max->den ? "has numbers, but no kind: set it to WEIR_FAILURES_COUNT or _RATE"
+                                                  : NULL;
     case WEIR_FAILURES_COUNT:
-        if (max->num || max->den)
-            return weir_error_set(error, WEIR_EINVAL, 0, "max_failures is a count, but num or den is set");
-        if (max->count >= -1)
-            return WEIR_OK;
-        return weir_error_set(error, WEIR_EINVAL, 0, "max_failures.count is %lld; use -1 for any number",
-                              (long long)max->count);
+        return max->num || max->den ? "is a count, but num or den is set"
+               : max->count < -1    ? "is a count below -1; use -1 for any number"
+                                    : NULL;
     case WEIR_FAILURES_RATE:
-        if (max->count)
-            return weir_error_set(error, WEIR_EINVAL, 0, "max_failures is a rate, but count is set");
-        if (max->den == 0)
-            return weir_error_set(error, WEIR_EINVAL, 0, "max_failures is a rate with a denominator of 0");
-        if (max->num > max->den)
-            return weir_error_set(error, WEIR_EINVAL, 0, "max_failures is a rate of %u in %u, which is above 1",
-                                  max->num, max->den);
-        return WEIR_OK;
+        return max->count            ? "is a rate, but count is set"
+               : max->den == 0       ? "is a rate with a denominator of 0"
+               : max->num > max->den ? "is a rate above 1"
+                                     : NULL;
+    default: return "is of no kind of weir_failures_kind";
     }
-    return weir_error_set(error, WEIR_EINVAL, 0, "max_failures.kind is %d, which is none", (int)max->kind);
+}
+
+int weir_node_check_max_failures(const weir_max_failures *max, weir_error *error)
+{
+    const char *mistake = max_failures_mistake(max);
+    return mistake ? weir_error_set(error, WEIR_EINVAL, 0, "max_failures %s", mistake) : WEIR_OK;
 }
 
 int weir_node_check_task_hooks(const weir_task_hook *hooks, size_t num_hooks, weir_error *error)
@@ -196,7 +197,7 @@ static int join_inputs(weir_node *node, const weir_node_spec *spec)
     if (spec->num_ins == 0)
         return WEIR_OK;
     node->ins = calloc(spec->num_ins, sizeof(weir_queue *));
-    node->credits = calloc(spec->num_ins, sizeof *node->credits);
+    node->credits = calloc(2 * (size_t)spec->num_ins, sizeof *node->credits);
     if (!node->ins || !node->credits)
         return WEIR_ENOMEM;
     memcpy(node->ins, spec->ins, spec->num_ins * sizeof(weir_queue *));
@@ -277,8 +278,9 @@ int weir_node_new(const weir_node_spec *spec, const weir_stage_options *options,
     node->concurrency = options->concurrency ? options->concurrency : 1;
     node->typical_ns = 10 * BRISK_NS; /* not brisk until it has shown to be */
     weir_metrics_clear(weir_task_metric_table(), &node->lap);
-    node->run_times = calloc(1, sizeof *node->run_times);
-    if (!node->short_name || !node->run_times || copy_hooks(node, options) != WEIR_OK ||
+    node->run_times = node->op ? calloc(1, sizeof *node->run_times) : NULL;
+    node->makes_one_type = node->op && weir_types_is_one(node->op->makes);
+    if (!node->short_name || (node->op && !node->run_times) || copy_hooks(node, options) != WEIR_OK ||
         make_queues(node, spec, options) != WEIR_OK || join_inputs(node, spec) != WEIR_OK)
         return no_memory(node, error);
     status = set_types(node, spec->kind, error);
@@ -342,14 +344,20 @@ int weir_node_place(weir_node *node, weir_pipeline *pipeline, uint32_t index, co
     return status == WEIR_OK ? WEIR_OK : no_memory(node, error);
 }
 
+static void init_flags(weir_slot *slot)
+{
+    atomic_init(&slot->completed, false);
+    atomic_init(&slot->should_stop, false);
+    atomic_init(&slot->overdue, false);
+}
+
 weir_slot *weir_slot_new(weir_node *node)
 {
     weir_slot *slot = calloc(1, sizeof *slot);
     if (!slot)
         return NULL;
     slot->node = node;
-    atomic_init(&slot->should_stop, false);
-    atomic_init(&slot->overdue, false);
+    init_flags(slot);
     size_t worker_size = node->op ? node->op->worker_size : 0;
     slot->worker = worker_size ? calloc(1, worker_size) : NULL;
     slot->hook_states = node->hook_bytes ? calloc(1, node->hook_bytes) : NULL;
@@ -366,6 +374,8 @@ void weir_slot_free(weir_slot *slot)
 {
     if (!slot)
         return;
+    weir_item_release(&slot->pending_out); /* brought by a task that had ended otherwise */
+    weir_label_release(slot->label);
     if (slot->worker_live && slot->node->op->worker_free)
         slot->node->op->worker_free(slot->worker);
     free(slot->worker);
@@ -380,9 +390,9 @@ int weir_node_make_slots(weir_node *node, weir_error *error)
         *size = (*size + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
         node->hook_bytes += *size;
     }
-    node->chore.node = node;
-    node->chore.chore = true;
-    atomic_init(&node->chore.should_stop, false);
+    node->lifecycle.node = node;
+    node->lifecycle.is_lifecycle = true;
+    init_flags(&node->lifecycle);
     node->slots = calloc(node->concurrency, sizeof(weir_slot *));
     if (!node->slots)
         return no_memory(node, error);

@@ -2,7 +2,7 @@
 #ifndef WEIR_NODE_H
 #define WEIR_NODE_H
 
-#include "internal.h"
+#include "state.h"
 
 typedef enum node_kind { NODE_SOURCE, NODE_STAGE, NODE_ROUTE, NODE_MERGE, NODE_JOIN, NODE_SINK } node_kind;
 

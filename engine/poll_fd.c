@@ -5,10 +5,12 @@
  * a system call without the lock. poll_lock puts these calls in order; each looks at is_consumable anew, so the last one
  * leaves the descriptor as it is to be, in whatever order they come.
  */
-#include "internal.h"
+#include "poll_fd.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+#include "lock.h"
 
 int weir_poll_fd_init(weir_pipeline *pipeline)
 {

@@ -2,12 +2,14 @@
  * Signals that stop pipelines. A handler runs on any thread at any moment, so it takes no lock: it walks along the list
  * of pipelines by atomic pointers. A pipeline that leaves the list waits for the handlers that may have seen it.
  */
-#include "internal.h"
+#include "signals.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+
+#include "service.h"
 
 static const int numbers[] = { SIGINT, SIGTERM };
 enum { NUM_SIGNALS = sizeof numbers / sizeof numbers[0] };

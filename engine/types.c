@@ -1,9 +1,11 @@
 /* Types of items: lists of words, as in weir_op.takes and .makes. */
-#include "internal.h"
+#include "types.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <weir/item.h>
 
 static const char *next_word(const char **list, size_t *length)
 {

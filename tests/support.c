@@ -720,3 +720,14 @@ uint64_t recorder_events_named(test_recorder *recorder, const char *name)
         num_events += strcmp(recorder->events[i].name, name) == 0;
     return num_events;
 }
+
+uint64_t recorder_dropped_failures(test_recorder *recorder)
+{
+    uint64_t dropped = 0;
+    unsigned long long failures;
+    for (uint64_t i = 0; i < recorder->num_events; i++)
+        if (strcmp(recorder->events[i].name, "dropped") == 0 &&
+            sscanf(recorder->events[i].detail, "%llu failures", &failures) == 1)
+            dropped += failures;
+    return dropped;
+}

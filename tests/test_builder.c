@@ -404,6 +404,89 @@ static void merge_with_a_weight_of_zero(weir_builder *builder)
                                                 .num_weights = 2 });
 }
 
+/* ---- options without effect ------------------------------------------------------------------------------------ */
+
+static void order_of_a_merge(weir_builder *builder)
+{
+    good_source(builder);
+    weir_builder_merge(builder, NULL, &(weir_stage_options){ .output_order = WEIR_ORDER_INPUT });
+}
+
+static int pick_none(void *self, const weir_item *item)
+{
+    (void)self;
+    (void)item;
+    return 0;
+}
+
+static void order_of_a_route(weir_builder *builder)
+{
+    good_source(builder);
+    weir_builder_route(builder, &(weir_route_config){ .pick = pick_none, .num_branches = 1 },
+                       &(weir_stage_options){ .output_order = WEIR_ORDER_INPUT });
+}
+
+static void order_of_a_source(weir_builder *builder)
+{
+    with_source(builder, &(weir_stage_options){ .output_order = WEIR_ORDER_INPUT });
+}
+
+static void order_of_a_sink(weir_builder *builder)
+{
+    good_source(builder);
+    weir_builder_sink(builder, &(weir_stage_options){ .output_order = WEIR_ORDER_INPUT });
+}
+
+static void concurrent_sink(weir_builder *builder)
+{
+    good_source(builder);
+    weir_builder_sink(builder, &(weir_stage_options){ .concurrency = 2 });
+}
+
+static void more_threads_than_slots(weir_builder *builder)
+{
+    with_stage(builder, &pass_op, &(weir_stage_options){ .concurrency = 3, .threads = 4 });
+}
+
+static void more_threads_than_a_source_has_slots(weir_builder *builder)
+{
+    with_source(builder, &(weir_stage_options){ .threads = 2 });
+}
+
+static void count_without_a_kind(weir_builder *builder)
+{
+    with_stage(builder, &pass_op, &(weir_stage_options){ .max_failures = { .count = 3 } });
+}
+
+static void rate_without_a_kind(weir_builder *builder)
+{
+    with_stage(builder, &pass_op, &(weir_stage_options){ .max_failures = { .num = 1, .den = 2 } });
+}
+
+static void rate_above_one(weir_builder *builder)
+{
+    with_stage(builder, &pass_op,
+               &(weir_stage_options){ .max_failures = { .kind = WEIR_FAILURES_RATE, .num = 3, .den = 2 } });
+}
+
+static void rate_with_a_count(weir_builder *builder)
+{
+    with_stage(
+        builder, &pass_op,
+        &(weir_stage_options){ .max_failures = { .kind = WEIR_FAILURES_RATE, .count = 1, .num = 1, .den = 2 } });
+}
+
+static void count_with_a_rate(weir_builder *builder)
+{
+    with_stage(builder, &pass_op,
+               &(weir_stage_options){ .max_failures = { .kind = WEIR_FAILURES_COUNT, .count = 1, .den = 2 } });
+}
+
+static void weights_that_nobody_asks_for(weir_builder *builder)
+{
+    merge_of_two(builder, &(weir_merge_config){ .weights = (const uint32_t[]){ 1, 2 }, .num_weights = 2 });
+}
+
 /* ---- the table ---------------------------------------------------------------------------------------------- */
 
 static void no_mistake(weir_builder *builder)
@@ -466,6 +549,20 @@ static const struct {
     { route_that_stays_open, { 0 }, WEIR_EINVAL, "", "weir_builder_join()" },
     { merge_of_nothing, { 0 }, WEIR_EINVAL, "merge", "no source yet" },
     { concurrent_merge, { 0 }, WEIR_EINVAL, "merge", "concurrency is 2" },
+    { order_of_a_merge, { 0 }, WEIR_EINVAL, "merge", "output_order" },
+    { order_of_a_route, { 0 }, WEIR_EINVAL, "route", "output_order" },
+    { order_of_a_source, { 0 }, WEIR_EINVAL, "src", "output_order" },
+    { order_of_a_sink, { 0 }, WEIR_EINVAL, "sink", "output_order" },
+    { concurrent_sink, { 0 }, WEIR_EINVAL, "sink", "concurrency is 2" },
+    { more_threads_than_slots, { 0 }, WEIR_EINVAL, "pass", "threads is 4, but concurrency is 3" },
+    { more_threads_than_a_source_has_slots, { 0 }, WEIR_EINVAL, "src", "threads is 2" },
+    { count_without_a_kind, { 0 }, WEIR_EINVAL, "pass", "no kind" },
+    { rate_without_a_kind, { 0 }, WEIR_EINVAL, "pass", "no kind" },
+    { rate_above_one, { 0 }, WEIR_EINVAL, "pass", "above 1" },
+    { rate_with_a_count, { 0 }, WEIR_EINVAL, "pass", "count is set" },
+    { count_with_a_rate, { 0 }, WEIR_EINVAL, "pass", "num or den" },
+    { weights_that_nobody_asks_for, { 0 }, WEIR_EINVAL, "merge", "weights" },
+    { no_mistake, { .num_observers = 1 }, WEIR_EINVAL, "", "observers is NULL" },
     { merge_in_no_order, { 0 }, WEIR_EINVAL, "merge", "order is 5" },
     { merge_without_weights, { 0 }, WEIR_EINVAL, "merge", "weights" },
     { merge_with_a_weight_too_few, { 0 }, WEIR_EINVAL, "merge", "1 weights" },

@@ -268,6 +268,76 @@ typedef struct endless_run {
     test_counter made;
 } endless_run;
 
+/* Two pieces of each input: which call this is, it asks its task. */
+static int cut_in_two(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    uint64_t *calls = worker;
+    char label[40];
+    REQUIRE(weir_task_num_pieces(task) == (*calls)++ % 2);
+    snprintf(label, sizeof label, "%s/%d", weir_task_num_pieces(task) ? "second" : weir_task_label(task),
+             (int)*calls);
+    REQUIRE(weir_task_set_label(task, label) == WEIR_OK);
+    memset(label, '?', sizeof label); /* the engine has a copy */
+    if (weir_task_num_pieces(task) == 0) {
+        out->data = out;
+        return WEIR_MORE;
+    }
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static void a_task_tells_its_pieces_and_sets_its_label(void **state)
+{
+    (void)state;
+    static const weir_op op = { .name = "cut", .worker_size = sizeof(uint64_t), .run = cut_in_two };
+    test_ledger own = LEDGER;
+    weir_item item;
+    weir_builder *builder = builder_with(&(test_numbers){ .ledger = &own, .count = 2, .labelled = true });
+    weir_builder_pipe(builder, &op, NULL, NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, NULL);
+    static const char *const labels[] = { "item-0/1", "second/2", "item-1/3", "second/4" };
+    for (size_t i = 0; i < LENGTH(labels); i++) {
+        assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+        assert_string_equal(item.label, labels[i]);
+        weir_item_release(&item);
+        assert_string_equal(item.label, "");
+    }
+    assert_int_equal(drain_all(pipeline), 0);
+    weir_pipeline_free(pipeline);
+    ledger_close(&own);
+}
+
+static void only_weir_forever_is_a_negative_timeout(void **state)
+{
+    (void)state;
+    test_ledger own = LEDGER;
+    weir_item item;
+    weir_builder *builder = builder_with(&(test_numbers){ .ledger = &own, .count = 0 });
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, NULL);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, -2), WEIR_EINVAL);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, INT64_MIN), WEIR_EINVAL);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_EOF);
+    weir_pipeline_free(pipeline);
+}
+
+static void labels_are_never_null(void **state)
+{
+    (void)state;
+    test_ledger own = LEDGER;
+    weir_item item;
+    weir_builder *builder = builder_with(&(test_numbers){ .ledger = &own, .count = 1 });
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, NULL);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+    assert_string_equal(item.label, "");
+    weir_item_release(&item);
+    weir_pipeline_free(pipeline);
+    ledger_close(&own);
+}
+
 /* One input becomes pieces without end. */
 static int make_endless(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
@@ -368,11 +438,11 @@ static void complete(weir_task *task, weir_item *in, int status)
         weir_item_release(&out); /* still ours */
 }
 
-static uint32_t slots_waiting_for_room(weir_pipeline *pipeline, size_t stage)
+static uint32_t slots_waiting_for_their_turn(weir_pipeline *pipeline, size_t stage)
 {
     weir_snapshot *snapshot;
     assert_int_equal(weir_pipeline_snapshot(pipeline, &snapshot), WEIR_OK);
-    uint32_t slots = snapshot->stages[stage].waiting_out;
+    uint32_t slots = snapshot->stages[stage].waiting_turn;
     weir_snapshot_free(snapshot);
     return slots;
 }
@@ -396,7 +466,7 @@ static void a_task_that_is_completed_twice_is_completed_once(void **state)
         tasks[i].task = pending_take(&pending, &tasks[i].in);
     int second = item_value(tasks[1].in) == 1;
     complete_with_input(&tasks[second]);
-    while (slots_waiting_for_room(pipeline, 1) < 1)
+    while (slots_waiting_for_their_turn(pipeline, 1) < 1)
         sched_yield();
     weir_item again = { 0 };
     ledger_fill(&ledger, &again, 99, 0);
@@ -1250,6 +1320,9 @@ int main(void)
         TEST(a_queue_never_holds_more_items_than_its_capacity),
         TEST(a_queue_overshoots_its_bytes_by_one_item_at_most),
         TEST(at_most_concurrency_tasks_run_at_once),
+        TEST(a_task_tells_its_pieces_and_sets_its_label),
+        TEST(only_weir_forever_is_a_negative_timeout),
+        TEST(labels_are_never_null),
         TEST(concurrency_may_be_far_above_the_threads),
         TEST(what_is_nearest_the_sink_runs_first),
         TEST(no_thread_waits_at_a_queue),

@@ -651,6 +651,165 @@ static void a_merge_passes_one_end_of_an_epoch_for_all_its_sources(void **state)
     finish(pipeline, &ledger);
 }
 
+static void a_source_without_epochs_belongs_to_the_first_epoch(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_gate gate = GATE;
+    weir_item item;
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &numbers_op, &(test_numbers){ .ledger = &ledger, .count = 3 },
+                        &(weir_stage_options){ .epochs = 2 });
+    test_numbers once = { .ledger = &ledger, .count = 2, .gate = &gate };
+    weir_builder_source(builder, &numbers_op, &once, NULL);
+    weir_builder_merge(builder, NULL, NULL);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 20 });
+    weir_pipeline *pipeline = build(builder, NULL);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+        weir_item_release(&item);
+    }
+    assert_int_equal(weir_pipeline_next(pipeline, &item, 0), WEIR_ETIMEDOUT); /* that of the other goes on */
+    gate_open(&gate);
+    static const int expected[] = { WEIR_OK, WEIR_OK, WEIR_EPOCH, WEIR_OK, WEIR_OK, WEIR_OK, WEIR_EPOCH, WEIR_EOF };
+    for (size_t i = 0; i < LENGTH(expected); i++) {
+        assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), expected[i]);
+        if (expected[i] == WEIR_OK)
+            weir_item_release(&item);
+    }
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
+typedef struct epoch_consumer {
+    weir_pipeline *pipeline;
+    uint64_t items, epochs;
+} epoch_consumer;
+
+static void *consume_epochs(void *argument)
+{
+    epoch_consumer *consumer = argument;
+    weir_item item;
+    int status;
+    while ((status = weir_pipeline_next(consumer->pipeline, &item, WEIR_FOREVER)) != WEIR_EOF) {
+        REQUIRE(status == WEIR_OK || status == WEIR_EPOCH);
+        consumer->items += status == WEIR_OK;
+        consumer->epochs += status == WEIR_EPOCH;
+        if (status == WEIR_OK)
+            weir_item_release(&item);
+    }
+    return NULL;
+}
+
+static void the_end_of_an_epoch_goes_to_one_of_several_consumers(void **state)
+{
+    (void)state;
+    enum { CONSUMERS = 3, EPOCHS = 50 };
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 10 };
+    weir_builder *builder = epochs_of(&numbers, EPOCHS);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, NULL);
+    epoch_consumer consumers[CONSUMERS];
+    pthread_t threads[CONSUMERS];
+    uint64_t items = 0, epochs = 0;
+    for (int i = 0; i < CONSUMERS; i++) {
+        consumers[i] = (epoch_consumer){ .pipeline = pipeline };
+        threads[i] = thread_start(consume_epochs, &consumers[i]);
+    }
+    for (int i = 0; i < CONSUMERS; i++) {
+        thread_join(threads[i]);
+        items += consumers[i].items;
+        epochs += consumers[i].epochs;
+    }
+    assert_int_equal(items, 10 * EPOCHS);
+    assert_int_equal(epochs, EPOCHS);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
+static int fail_the_first(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    if (item_value(in) == 0)
+        return weir_task_fail(task, WEIR_EDATA, 0, "the first of its epoch");
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static void a_budget_of_failures_is_for_all_epochs(void **state)
+{
+    (void)state;
+    static const weir_op op = { .name = "first_fails", .run = fail_the_first };
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 2 };
+    weir_builder *builder = epochs_of(&numbers, WEIR_ENDLESS);
+    weir_builder_pipe(builder, &op, NULL,
+                      &(weir_stage_options){ .max_failures = { .kind = WEIR_FAILURES_COUNT, .count = 2 } });
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, NULL);
+    uint64_t epochs = 0;
+    weir_item item;
+    int status;
+    while ((status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK || status == WEIR_EPOCH) {
+        epochs += status == WEIR_EPOCH;
+        if (status == WEIR_OK)
+            weir_item_release(&item);
+    }
+    assert_int_equal(status, WEIR_EFAILED);
+    assert_int_equal(epochs, 2); /* the third epoch brings the third failure */
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
+static int keep_one(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    test_gate *const *gate = weir_task_config(task);
+    (void)out;
+    gate_pass(*gate); /* all slots have one before any goes on */
+    weir_item_keep(worker, in);
+    return WEIR_KEPT;
+}
+
+static int hand_on_one(void *worker, weir_item *out, weir_task *task)
+{
+    (void)task;
+    weir_item *kept = worker;
+    weir_item_move(out, kept);
+    weir_item_release(kept);
+    return WEIR_OK;
+}
+
+static void what_several_slots_have_kept_is_flushed_in_the_order_of_seq(void **state)
+{
+    (void)state;
+    enum { SLOTS = 4 };
+    static const weir_op op = {
+        .name = "keep",
+        .config_size = sizeof(test_gate *),
+        .worker_size = sizeof(weir_item),
+        .run = keep_one,
+        .flush = hand_on_one,
+    };
+    test_ledger ledger = LEDGER;
+    test_gate gate = GATE, *config = &gate;
+    test_numbers numbers = { .ledger = &ledger, .count = SLOTS };
+    weir_builder *builder = epochs_of(&numbers, 2);
+    weir_builder_pipe(builder, &op, &config, &(weir_stage_options){ .concurrency = SLOTS, .threads = SLOTS });
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, NULL);
+    for (int epoch = 0; epoch < 2; epoch++) {
+        weir_item item;
+        gate_await_waiting(&gate, SLOTS);
+        gate_let(&gate, SLOTS);
+        for (uint64_t i = 0; i < SLOTS; i++)
+            assert_int_equal(next_value(pipeline), i);
+        assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_EPOCH);
+    }
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
 static void an_endless_source_can_be_stopped_within_and_between_epochs(void **state)
 {
     (void)state;
@@ -758,6 +917,10 @@ int main(void)
         TEST(no_item_crosses_the_end_of_an_epoch),
         TEST(aggregates_flush_at_the_end_of_an_epoch),
         TEST(a_merge_passes_one_end_of_an_epoch_for_all_its_sources),
+        TEST(a_source_without_epochs_belongs_to_the_first_epoch),
+        TEST(the_end_of_an_epoch_goes_to_one_of_several_consumers),
+        TEST(a_budget_of_failures_is_for_all_epochs),
+        TEST(what_several_slots_have_kept_is_flushed_in_the_order_of_seq),
         TEST(an_endless_source_can_be_stopped_within_and_between_epochs),
         TEST(empty_epochs_are_told_too),
         TEST(any_number_of_empty_epochs_may_wait_in_a_queue),

@@ -694,7 +694,7 @@ static void the_time_a_result_waits_for_its_turn_is_no_put_time(void **state)
                       &(weir_stage_options){ .concurrency = 4, .queue_items = 8, .output_order = WEIR_ORDER_INPUT });
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 8 });
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
-    AWAIT_SLOTS(pipeline, "0:1:turns[4]", waiting_out, 3);
+    AWAIT_SLOTS(pipeline, "0:1:turns[4]", waiting_turn, 3);
     watch_laps(&recorder);
     gate_open(&gate);
     assert_int_equal(drain_all(pipeline), 4);

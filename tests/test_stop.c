@@ -283,7 +283,7 @@ static void stop_while_results_wait_for_their_turn(void **state)
                       &(weir_stage_options){ .concurrency = 6, .output_order = WEIR_ORDER_INPUT });
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_watched(builder, &recorder, 2);
-    AWAIT_SLOTS(pipeline, "0:1:turns[6]", waiting_out, 5);
+    AWAIT_SLOTS(pipeline, "0:1:turns[6]", waiting_turn, 5);
     stop_and_check(pipeline, &recorder);
 }
 
@@ -786,6 +786,33 @@ static void free_from_a_task_stops_and_says_so(void **state)
     ledger_close(&ledger);
 }
 
+/* The very first task: *pipeline is set before it starts. */
+static int stop_own_pipeline(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)in;
+    (void)out;
+    weir_pipeline *const *place = weir_task_config(task);
+    REQUIRE(*place && weir_pipeline_stop(*place) == WEIR_OK);
+    return WEIR_EOF;
+}
+
+static void a_task_can_stop_its_own_pipeline(void **state)
+{
+    (void)state;
+    static const weir_op op = { .name = "self", .run = stop_own_pipeline };
+    for (int i = 0; i < 200; i++) {
+        weir_pipeline *pipeline = NULL;
+        weir_item item;
+        weir_builder *builder = weir_builder_new();
+        weir_builder_source(builder, &op, &pipeline, NULL);
+        weir_builder_sink(builder, NULL);
+        assert_int_equal(weir_builder_build(builder, NULL, &pipeline, NULL), WEIR_OK);
+        assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_ESTOPPED);
+        weir_pipeline_free(pipeline);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -810,6 +837,7 @@ int main(void)
         TEST(free_at_once),
         TEST(stop_is_over_soon),
         TEST(free_from_a_task_stops_and_says_so),
+        TEST(a_task_can_stop_its_own_pipeline),
     };
     return RUN_TESTS(tests);
 }

@@ -40,7 +40,8 @@ typedef struct weir_aggregate_config {
 
 /*
  * Collects num_items items into one weir_batch, whose size is the sum of theirs, with the label and seq of its last one.
- * No batch crosses the end of an epoch. With a concurrency above 1 each slot collects batches of its own. For another
+ * No batch crosses the end of an epoch. With a concurrency above 1 each slot collects batches of its own: which items
+ * share a batch depends on timing, and the incomplete ones at the end come in the order of their seq. For another
  * way of collecting write an operation that returns WEIR_KEPT and has a flush function.
  */
 extern WEIR_API const weir_op weir_aggregate;

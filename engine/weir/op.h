@@ -64,7 +64,8 @@ typedef struct weir_op {
     int (*run)(void *worker, weir_item *in, weir_item *out, weir_task *task);
     /* At the end of an epoch and at the end of the input, for each worker that has had a task since the last flush: hands
        on what it has kept. WEIR_OK or WEIR_MORE (out is set; MORE: call again), WEIR_SKIP (nothing to hand on; what it
-       had kept it has released) or negative. What it makes gets the seq of the last input it has kept. Not called on stop
+       had kept it has released) or negative. What it makes gets the seq of the last input it has kept; one worker is
+       flushed after the other, in the order of that seq, before the end of the epoch goes on. Not called on stop
        and failure; task hooks do not run around it. */
     int (*flush)(void *worker, weir_item *out, weir_task *task);
     void (*worker_free)(void *worker); /* at the pipeline's end, for each worker that was initialised */

@@ -33,7 +33,8 @@ extern "C" {
     X(EHOOK, -12, "a hook failed") \
     X(ESYSTEM, -13, "the system refused a resource") \
     X(EDATABASE, -14, "database error") \
-    X(EBUSY, -15, "in use")
+    X(EBUSY, -15, "in use") \
+    X(EEXCEPTION, -16, "an exception of C++")
 
 typedef enum weir_status {
 #define WEIR_STATUS_ENUM(name, value, text) WEIR_##name = (value),
