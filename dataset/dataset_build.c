@@ -431,10 +431,17 @@ static int find_root(build *self)
         return weir_error_set(self->error, WEIR_ENOTFOUND, 0, "there is no folder %s", options->root);
     self->progress.num_total = options->num_paths;
     self->look.labels = options->labels;
+    self->look.root_length = options->root ? strlen(self->root) + (strcmp(self->root, "/") != 0) : 0;
+    return WEIR_OK;
+}
+
+/* A listing of its own: progress knows its end, and listing costs little beside reading. */
+static int count_files(build *self)
+{
+    const weir_dataset_build_options *options = self->options;
     if (!options->root)
         return WEIR_OK;
     weir_directory_config folder = { .root = self->root, .glob = options->glob ? options->glob : "*.mp4" };
-    self->look.root_length = strlen(self->root) + (strcmp(self->root, "/") != 0);
     return weir_directory_count(&folder, UINT64_MAX, &self->progress.num_total, self->error);
 }
 
@@ -478,6 +485,8 @@ int weir_dataset_build_sized(const char *path, const weir_dataset_build_options 
         free(complete);
         rc = note_source(&self);
     }
+    if (rc == WEIR_OK)
+        rc = count_files(&self);
     if (rc == WEIR_OK)
         rc = weir_index_set(self.db, "complete", "0", path, error);
     if (rc == WEIR_OK)

@@ -282,7 +282,8 @@ static void what_cannot_be_opened_is_named(void **state)
 {
     (void)state;
     const char *index = clips_path("refused.weir");
-    build(index, make_tree("refused"));
+    const char *root = make_tree("refused");
+    build(index, root);
     const char *none[] = { "run", "fly" };
     assert_not_opened("/nowhere.weir", (weir_dataset_options){ 0 }, WEIR_ENOTFOUND, "/nowhere.weir");
     assert_not_opened(index, (weir_dataset_options){ .where = "length > 2" }, WEIR_EINVAL, "length");
@@ -297,11 +298,12 @@ static void what_cannot_be_opened_is_named(void **state)
     sqlite3_close(db);
     assert_not_opened(other, (weir_dataset_options){ 0 }, WEIR_EDATA, "another program's");
     weir_error error = { 0 };
-    assert_int_equal(weir_dataset_build(other, &(weir_dataset_build_options){ .root = "/tmp" }, NULL, &error),
+    assert_int_equal(weir_dataset_build(other, &(weir_dataset_build_options){ .root = root }, NULL, &error),
                      WEIR_EDATA);
     error = (weir_error){ 0 };
-    assert_int_equal(weir_dataset_build(index, &(weir_dataset_build_options){ .root = "/usr" }, NULL, &error),
-                     WEIR_EINVAL);
+    assert_int_equal(
+        weir_dataset_build(index, &(weir_dataset_build_options){ .root = make_tree("another") }, NULL, &error),
+        WEIR_EINVAL);
     assert_non_null(strstr(error.message, "is the index of the folder"));
     error = (weir_error){ 0 };
     assert_int_equal(weir_dataset_build(index, &(weir_dataset_build_options){ .root = "/nowhere" }, NULL, &error),

@@ -254,6 +254,38 @@ static void the_statistics_refuse_null(void **state)
 }
 #endif
 
+#ifdef WEIR_DATASET_H
+static int no_row(void *self, const weir_dataset_cell *cells, size_t num_cells)
+{
+    (void)self;
+    (void)cells;
+    (void)num_cells;
+    return WEIR_OK;
+}
+
+static void the_dataset_refuses_null(void **state)
+{
+    (void)state;
+    weir_dataset *dataset;
+    uint32_t *classes;
+    double *costs;
+    REFUSED(weir_dataset_build(NULL, &(weir_dataset_build_options){ .root = "." }, NULL, NULL));
+    REFUSED(weir_dataset_build("a", NULL, NULL, NULL));
+    REFUSED(weir_dataset_open(NULL, NULL, &dataset, NULL));
+    REFUSED(weir_dataset_open("a", NULL, NULL, NULL));
+    weir_dataset_close(NULL);
+    assert_int_equal(weir_dataset_count(NULL), 0);
+    assert_int_equal(weir_dataset_fingerprint(NULL), 0);
+    assert_true(weir_dataset_items(NULL).fill == NULL);
+    assert_int_equal(weir_dataset_num_classes(NULL), 0);
+    assert_null(weir_dataset_class_name(NULL, 0));
+    REFUSED(weir_dataset_read_classes(NULL, &classes, NULL));
+    REFUSED(weir_dataset_read_costs(NULL, &costs, NULL));
+    REFUSED(weir_dataset_ask(NULL, WEIR_DATASET_SUMMARY, NULL, no_row, NULL, NULL));
+    REFUSED(weir_dataset_ask("a", WEIR_DATASET_SUMMARY, NULL, NULL, NULL, NULL));
+}
+#endif
+
 /* ---- none is forgotten ---------------------------------------------------------------------------------------- */
 
 /* These take no pointer, or are tested elsewhere. */
@@ -331,7 +363,7 @@ static void every_public_function_is_here(void **state)
 {
     (void)state;
     char *source = read_all("tests/test_null.c"); /* the working folder is the project's */
-    static const char *const folders[] = { "engine/weir", "stages/weir", "stats/weir" };
+    static const char *const folders[] = { "engine/weir", "stages/weir", "stats/weir", "dataset/weir" };
     int num_functions = 0;
     for (size_t i = 0; i < LENGTH(folders); i++) {
         DIR *folder = opendir(folders[i]);
@@ -358,6 +390,9 @@ int main(void)
 #endif
 #ifdef WEIR_SQLITE_H
         TEST(the_statistics_refuse_null),
+#endif
+#ifdef WEIR_DATASET_H
+        TEST(the_dataset_refuses_null),
 #endif
         TEST(every_public_function_is_here),
     };
