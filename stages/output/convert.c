@@ -125,7 +125,7 @@ static AVX2 size_t convert_vectors(const weir_conversion *conversion, void *to, 
 
 void weir_convert(const weir_conversion *conversion, void *to, const uint8_t *from, size_t num_values)
 {
-    if (conversion->dtype == WEIR_DTYPE_UINT8 || !__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("f16c")) {
+    if (conversion->dtype == WEIR_DTYPE_UINT8 || !__builtin_cpu_supports("avx2")) { /* every CPU with AVX2 has F16C */
         weir_convert_plain(conversion, to, from, num_values);
         return;
     }
