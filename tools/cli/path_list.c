@@ -1,10 +1,11 @@
 #include "path_list.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <sqlite3.h>
 
 bool path_list_add(path_list *list, const char *path, const char *label)
 {
@@ -183,169 +184,55 @@ static bool read_csv(reading *from, char separator)
     return true;
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------------------------------- */
+/* ---- JSON: SQLite reads it ------------------------------------------------------------------------------------------ */
 
-static char peek(reading *from)
+/* An array of objects or texts. */
+static bool read_array(const reading *from, sqlite3_stmt *each, const char *json)
 {
-    for (; isspace((unsigned char)*from->next); from->next++)
-        from->line += *from->next == '\n';
-    return *from->next;
-}
-
-static char *put_utf8(char *to, unsigned code)
-{
-    if (code < 0x80) {
-        *to++ = (char)code;
-    } else if (code < 0x800) {
-        *to++ = (char)(0xc0 | code >> 6);
-        *to++ = (char)(0x80 | (code & 0x3f));
-    } else {
-        if (code >= 0x10000) {
-            *to++ = (char)(0xf0 | code >> 18);
-            *to++ = (char)(0x80 | (code >> 12 & 0x3f));
-        } else {
-            *to++ = (char)(0xe0 | code >> 12);
-        }
-        *to++ = (char)(0x80 | (code >> 6 & 0x3f));
-        *to++ = (char)(0x80 | (code & 0x3f));
-    }
-    return to;
-}
-
-static bool read_hex(const char *digits, unsigned *code)
-{
-    int length = 0;
-    return sscanf(digits, "%4x%n", code, &length) == 1 && length == 4;
-}
-
-/* What stands behind a backslash; *at is moved behind it. */
-static bool unescape(char **at, char **to)
-{
-    static const char letters[] = "\"\\/bfnrt";
-    static const char meanings[] = "\"\\/\b\f\n\r\t";
-    unsigned code, low;
-    const char *letter = **at ? strchr(letters, **at) : NULL;
-    if (letter) {
-        *(*to)++ = meanings[letter - letters];
-        ++*at;
-        return true;
-    }
-    if (**at != 'u' || !read_hex(*at + 1, &code))
-        return false;
-    *at += 5;
-    if (code >= 0xd800 && code < 0xdc00 && (*at)[0] == '\\' && (*at)[1] == 'u' && read_hex(*at + 2, &low)) {
-        code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
-        *at += 6;
-    }
-    if (code == 0 || (code >= 0xd800 && code < 0xe000) || code > 0x10ffff)
-        return false;
-    *to = put_utf8(*to, code);
-    return true;
-}
-
-/* A text, ended in place; NULL = it is none. */
-static char *read_string(reading *from)
-{
-    if (peek(from) != '"')
-        return NULL;
-    char *at = from->next + 1;
-    char *start = at;
-    char *to = at;
-    while (*at && *at != '"') {
-        if (*at != '\\')
-            *to++ = *at++;
-        else if (at++, !unescape(&at, &to))
-            return NULL;
-    }
-    if (!*at)
-        return NULL;
-    from->next = at + 1;
-    *to = '\0';
-    return start;
-}
-
-/* A number or a word, copied; false = it is none. */
-static bool read_word(reading *from, char word[64])
-{
-    size_t length = strcspn(from->next, ",]} \t\r\n");
-    snprintf(word, 64, "%.*s", (int)length, from->next);
-    from->next += length;
-    return length > 0 && length < 64;
-}
-
-static bool skip_value(reading *from);
-
-/* {…} or […], whatever is in it. */
-static bool skip_all(reading *from, char end)
-{
-    from->next++;
-    while (peek(from) && *from->next != end) {
-        if (!skip_value(from))
+    int code;
+    sqlite3_bind_text(each, 1, json, -1, SQLITE_STATIC);
+    while ((code = sqlite3_step(each)) == SQLITE_ROW) {
+        const char *path = (const char *)sqlite3_column_text(each, 0);
+        if (!path)
+            return refuse(from, "an element has no path: name its key with --path-column");
+        if (!add(from, path, (const char *)sqlite3_column_text(each, 1)))
             return false;
-        if (strchr(",:", peek(from)) && *from->next)
-            from->next++;
     }
-    return *from->next++ == end;
+    sqlite3_reset(each);
+    return code == SQLITE_DONE || refuse(from, "this is no JSON array of objects or texts");
 }
 
-static bool skip_value(reading *from)
+static bool read_json_lines(reading *from, sqlite3_stmt *each)
 {
-    char word[64];
-    switch (peek(from)) {
-    case '"': return read_string(from);
-    case '{': return skip_all(from, '}');
-    case '[': return skip_all(from, ']');
-    default: return read_word(from, word);
+    bool is_read = true;
+    for (char *line; is_read && (line = strsep(&from->next, "\n"));) {
+        char *array = line[strspn(line, " \t\r")] ? sqlite3_mprintf("[%s]", line) : NULL;
+        from->line++;
+        is_read = !array || read_array(from, each, array);
+        sqlite3_free(array);
     }
+    return is_read;
 }
 
-static bool read_object(reading *from)
+static bool read_json(reading *from, bool is_lines)
 {
-    const char *path = NULL, *label = NULL;
-    char word[64];
-    from->next++;
-    while (peek(from) == '"') {
-        const char *key = read_string(from);
-        if (!key || peek(from) != ':')
-            return refuse(from, "this is no JSON");
-        from->next++;
-        const char **to = strcmp(key, from->names->path) == 0    ? &path
-                          : strcmp(key, from->names->label) == 0 ? &label
-                                                                 : NULL;
-        bool is_read = true;
-        if (to && peek(from) == '"')
-            is_read = (*to = read_string(from)) != NULL;
-        else if (to == &label && !strchr("{[", *from->next))
-            is_read = read_word(from, word), label = strcmp(word, "null") == 0 ? NULL : word;
-        else
-            is_read = peek(from) && skip_value(from);
-        if (!is_read)
-            return refuse(from, "this is no JSON");
-        if (peek(from) == ',')
-            from->next++;
+    sqlite3 *db = NULL;
+    sqlite3_stmt *each = NULL;
+    static const char sql[] =
+        "SELECT CASE type WHEN 'object' THEN json_extract(value, '$.\"' || ?2 || '\"') WHEN 'text' THEN value END,"
+        " CASE type WHEN 'object' THEN json_extract(value, '$.\"' || ?3 || '\"') END FROM json_each(?1)";
+    bool is_read =
+        sqlite3_open(":memory:", &db) == SQLITE_OK && sqlite3_prepare_v2(db, sql, -1, &each, NULL) == SQLITE_OK;
+    if (is_read) {
+        sqlite3_bind_text(each, 2, from->names->path, -1, SQLITE_STATIC);
+        sqlite3_bind_text(each, 3, from->names->label, -1, SQLITE_STATIC);
+        is_read = is_lines ? read_json_lines(from, each) : read_array(from, each, from->next);
+    } else {
+        refuse(from, "SQLite was built without JSON");
     }
-    if (peek(from) != '}')
-        return refuse(from, "this is no JSON");
-    from->next++;
-    return path ? add(from, path, label) : refuse(from, "an object has no path: name its key with --path-column");
-}
-
-/* An array, or one value after the other (.jsonl). */
-static bool read_json(reading *from)
-{
-    bool is_array = peek(from) == '[';
-    from->next += is_array;
-    from->line = 1;
-    for (char c; (c = peek(from)) && c != ']';) {
-        const char *path = c == '"' ? read_string(from) : NULL;
-        if (c == '{' ? !read_object(from) : !path || !add(from, path, NULL))
-            return *from->problem ? false : refuse(from, "this is neither an object nor a text");
-        if (peek(from) == ',')
-            from->next++;
-    }
-    if (is_array && *from->next != ']')
-        return refuse(from, "the array is not closed");
-    return true;
+    sqlite3_finalize(each);
+    sqlite3_close(db);
+    return is_read;
 }
 
 bool path_list_read(const char *file, const path_list_names *names, path_list *list, char problem[512])
@@ -357,10 +244,11 @@ bool path_list_read(const char *file, const path_list_names *names, path_list *l
     if (!text)
         return false;
     *problem = '\0';
-    bool is_read = dot && strcmp(dot, ".csv") == 0                                    ? read_csv(&from, ',')
-                   : dot && strcmp(dot, ".tsv") == 0                                  ? read_csv(&from, '\t')
-                   : dot && (strcmp(dot, ".json") == 0 || strcmp(dot, ".jsonl") == 0) ? read_json(&from)
-                                                                                      : read_lines(&from);
+    bool is_read = dot && strcmp(dot, ".csv") == 0     ? read_csv(&from, ',')
+                   : dot && strcmp(dot, ".tsv") == 0   ? read_csv(&from, '\t')
+                   : dot && strcmp(dot, ".json") == 0  ? read_json(&from, false)
+                   : dot && strcmp(dot, ".jsonl") == 0 ? read_json(&from, true)
+                                                       : read_lines(&from);
     from.line = 0;
     if (is_read && list->num_paths == 0)
         is_read = refuse(&from, "there is no path in it");
