@@ -716,8 +716,10 @@ weir_queue_lap recorder_queue_total(test_recorder *recorder, const char *name)
 uint64_t recorder_events_named(test_recorder *recorder, const char *name)
 {
     uint64_t num_events = 0;
+    pthread_mutex_lock(&recorder->lock);
     for (uint64_t i = 0; i < recorder->num_events; i++)
         num_events += strcmp(recorder->events[i].name, name) == 0;
+    pthread_mutex_unlock(&recorder->lock);
     return num_events;
 }
 

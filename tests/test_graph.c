@@ -1,4 +1,6 @@
 /* Graphs that are no line: batches, routes, merges, and epochs through all of them. */
+#include <sched.h>
+
 #include "support.h"
 
 /* ---- helpers ------------------------------------------------------------------------------------------------ */
@@ -316,6 +318,65 @@ static void routes_may_be_nested(void **state)
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2 });
     expect_all_once(pipeline, 100, WEIR_EOF);
     finish(pipeline, &ledger);
+}
+
+/* Fails every seventh item, skips every fifth, and takes its time over every fourth. */
+static int uneven(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    uint64_t value = item_value(in);
+    for (int i = 0; value % 4 == 0 && i < 50; i++)
+        sched_yield();
+    if (value % 7 == 0)
+        return weir_task_fail(task, WEIR_EDATA, 0, "a seventh");
+    if (value % 5 == 0)
+        return WEIR_SKIP;
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static void expect_rising(weir_pipeline *pipeline, uint64_t count)
+{
+    weir_item item;
+    uint64_t delivered = 0, last = 0;
+    for (; weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK; delivered++) {
+        assert_true(delivered == 0 || item_value(&item) > last);
+        last = item_value(&item);
+        weir_item_release(&item);
+    }
+    assert_int_equal(delivered, count);
+}
+
+static void a_join_restores_the_order_of_the_route(void **state)
+{
+    (void)state;
+    static const weir_op uneven_op = { .name = "uneven", .run = uneven };
+    enum { COUNT = 2000 };
+    uint64_t passed = 0;
+    for (uint64_t i = 0; i < COUNT; i++)
+        passed += i % 3 == 0 || (i % 7 != 0 && i % 5 != 0);
+    for (uint32_t threads = 1; threads <= 4; threads++) {
+        test_ledger ledger = LEDGER;
+        weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = COUNT });
+        weir_builder_route(builder, &(weir_route_config){ .pick = by_three, .num_branches = 3 },
+                           &(weir_stage_options){ .concurrency = 2 });
+        weir_builder_branch(builder);
+        weir_builder_branch(builder);
+        weir_builder_pipe(builder, &uneven_op, NULL, &(weir_stage_options){ .concurrency = 4 });
+        weir_builder_branch(builder);
+        weir_builder_pipe(builder, &uneven_op, NULL, &(weir_stage_options){ .concurrency = 2, .queue_items = 1 });
+        weir_builder_route(builder, &(weir_route_config){ .pick = by_three, .num_branches = 3 }, NULL);
+        for (int inner = 0; inner < 3; inner++) {
+            weir_builder_branch(builder);
+            weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 3 });
+        }
+        weir_builder_join(builder, NULL);
+        weir_builder_join(builder, &(weir_stage_options){ .output_order = WEIR_ORDER_INPUT });
+        weir_builder_sink(builder, NULL);
+        weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = threads });
+        expect_rising(pipeline, passed);
+        finish(pipeline, &ledger);
+    }
 }
 
 static void a_branch_that_does_not_exist_fails_the_item_and_is_named(void **state)
@@ -905,6 +966,7 @@ int main(void)
         TEST(a_flush_that_fails_is_a_failure_of_what_was_kept),
         TEST(route_sends_each_item_through_the_branch_that_was_picked),
         TEST(routes_may_be_nested),
+        TEST(a_join_restores_the_order_of_the_route),
         TEST(a_branch_that_does_not_exist_fails_the_item_and_is_named),
         TEST(a_failure_in_one_branch_ends_the_pipeline_and_not_the_other_items),
         TEST(mistakes_in_the_graph_are_told_by_name),

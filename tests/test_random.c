@@ -81,9 +81,10 @@ struct model {
     uint32_t num_stages;
     uint32_t num_sources;
     uint32_t epochs;
-    bool keeps_order; /* the values come out in the order in which they were made */
-    bool meddled;     /* another thread changes concurrencies */
-    bool batched;     /* what comes out are batches */
+    bool keeps_order;    /* the values come out in the order in which they were made */
+    bool restores_order; /* some joins do, unless the pipeline fails */
+    bool meddled;        /* another thread changes concurrencies */
+    bool batched;        /* what comes out are batches */
 
     /* what happened */
     atomic_ullong tasks, hooks_begun, hooks_ended;
@@ -309,13 +310,17 @@ static void add_route(model *m)
 {
     weir_builder_route(m->builder, &(weir_route_config){ .pick = pick, .num_branches = 3 },
                        &(weir_stage_options){ .concurrency = 1 + below(&m->chance, 3) });
-    m->keeps_order = false;
+    bool keeps_order = m->keeps_order, restores_order = one_in(&m->chance, 2);
     for (int branch = 0; branch < 3; branch++) {
         weir_builder_branch(m->builder);
         for (uint32_t stages = below(&m->chance, 3); stages > 0; stages--)
             add_stage(m);
     }
-    weir_builder_join(m->builder, NULL);
+    weir_builder_join(m->builder, restores_order ? &(weir_stage_options){ .output_order = WEIR_ORDER_INPUT,
+                                                                          .queue_items = 1 + below(&m->chance, 3) }
+                                                 : NULL);
+    m->keeps_order = keeps_order && restores_order;
+    m->restores_order |= restores_order;
 }
 
 static void add_batches(model *m)
@@ -395,7 +400,10 @@ static void build_model(model *m, atomic_uint *epochs)
 static void check_value(model *m, uint64_t value)
 {
     check(m, m->epochs == 0 || value >> 32 == m->epochs_seen, "an item crossed the end of an epoch");
-    check(m, !m->keeps_order || m->delivered == 0 || value >= m->last_value, "the order was not kept");
+    weir_error error;
+    bool in_order = !m->keeps_order || m->delivered == 0 || value >= m->last_value;
+    bool failed = !in_order && m->restores_order && weir_pipeline_error(atomic_load(&m->pipeline), &error) != WEIR_OK;
+    check(m, in_order || failed, "the order was not kept");
     m->last_value = value;
 }
 

@@ -28,10 +28,14 @@ typedef struct lap_span {
     uint64_t first, end;
 } lap_span;
 
-/* Whatever state the pipeline is in now and stays in: waits for LAPS laps of it. One lap may have ended and not been told
-   yet, and the next one has begun. */
-static lap_span watch_laps(test_recorder *recorder)
+/* Whatever state the pipeline is in now and stays in: waits for LAPS laps of it. What was told before the event had ended
+   by now; one more lap may have ended and not been handed over yet, and the next one has begun. */
+static lap_span watch_laps(weir_pipeline *pipeline, test_recorder *recorder)
 {
+    uint64_t events = recorder_events_named(recorder, "now");
+    assert_int_equal(weir_pipeline_event(pipeline, "now", "test", NULL), WEIR_OK);
+    while (recorder_events_named(recorder, "now") == events)
+        sched_yield();
     uint64_t first = (uint64_t)counter_value(&recorder->laps) + 2;
     counter_await(&recorder->laps, (int64_t)first + LAPS);
     return (lap_span){ first, first + LAPS };
@@ -84,7 +88,8 @@ static weir_stage_snapshot look_at(weir_pipeline *pipeline, const char *stage)
 
 static int64_t slot_time(const weir_stage_lap *lap)
 {
-    return lap->metrics.busy_ns + lap->metrics.wait_in_ns + lap->metrics.wait_thread_ns + lap->metrics.wait_out_ns;
+    return lap->metrics.busy_ns + lap->metrics.wait_in_ns + lap->metrics.wait_thread_ns + lap->metrics.wait_turn_ns +
+           lap->metrics.wait_out_ns;
 }
 
 static uint32_t slots_of(const test_recorder *recorder, const char *stage)
@@ -166,7 +171,7 @@ static void before_the_first_item_comes_out_the_sink_is_empty(void **state)
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     gate_await_waiting(&gate, 3);
     AWAIT_SLOTS(pipeline, "0:0:src", waiting_out, 1); /* the queue before is full */
-    lap_span held = watch_laps(&recorder);
+    lap_span held = watch_laps(pipeline, &recorder);
     lap_span all = { 0, held.end };
 
     stage_laps(&recorder, held, "0:1:gated[3]", stage);
@@ -201,7 +206,7 @@ static void slots_that_wait_for_input_show_it(void **state)
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     gate_await_waiting(&gate, 1);
-    stage_laps(&recorder, watch_laps(&recorder), "0:1:pass[4]", stage);
+    stage_laps(&recorder, watch_laps(pipeline, &recorder), "0:1:pass[4]", stage);
     for (int i = 0; i < LAPS; i++)
         assert_int_equal(stage[i].metrics.wait_in_ns, 4 * stage[i].lap->elapsed_ns);
     gate_open(&gate);
@@ -227,7 +232,7 @@ static void slots_that_wait_for_a_thread_show_it(void **state)
         builder, (weir_pipeline_options){ .threads = 1, .stats_interval_ns = WEIR_MILLISECOND }, &recorder);
     gate_await_waiting(&gate, 1);
     AWAIT_SLOTS(pipeline, "0:1:pass[4]", waiting_thread, 4);
-    stage_laps(&recorder, watch_laps(&recorder), "0:1:pass[4]", stage);
+    stage_laps(&recorder, watch_laps(pipeline, &recorder), "0:1:pass[4]", stage);
     for (int i = 0; i < LAPS; i++)
         assert_int_equal(stage[i].metrics.wait_thread_ns, 4 * stage[i].lap->elapsed_ns);
     gate_open(&gate);
@@ -247,7 +252,7 @@ static void slots_that_wait_for_room_show_it(void **state)
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     AWAIT_SLOTS(pipeline, "0:1:pass[4]", waiting_out, 4);
-    stage_laps(&recorder, watch_laps(&recorder), "0:1:pass[4]", stage);
+    stage_laps(&recorder, watch_laps(pipeline, &recorder), "0:1:pass[4]", stage);
     for (int i = 0; i < LAPS; i++)
         assert_int_equal(stage[i].metrics.wait_out_ns, 4 * stage[i].lap->elapsed_ns);
     assert_int_equal(drain_all(pipeline), 20);
@@ -267,7 +272,7 @@ static void pending_tasks_are_busy(void **state)
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     AWAIT_SLOTS(pipeline, "0:1:pending[8]", pending, 8);
-    lap_span span = watch_laps(&recorder);
+    lap_span span = watch_laps(pipeline, &recorder);
     stage_laps(&recorder, span, "0:1:pending[8]", stage);
     int64_t watched_ns = 0;
     for (int i = 0; i < LAPS; i++) {
@@ -531,7 +536,7 @@ static void cpu_time_is_that_of_the_tasks(void **state)
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     gate_await_waiting(&gate, 1);
-    lap_span held = watch_laps(&recorder);
+    lap_span held = watch_laps(pipeline, &recorder);
     gate_open(&gate);
     assert_int_equal(drain_all(pipeline), 100);
     weir_pipeline_free(pipeline);
@@ -572,7 +577,7 @@ static void a_task_shows_its_time_and_cpu_time_before_it_ends(void **state)
     while (atomic_load(&phase) == 0)
         sched_yield();
     while (cpu_ns == 0) { /* the thread may have to wait for a CPU for some laps */
-        stage_laps(&recorder, watch_laps(&recorder), "0:1:endless", stage);
+        stage_laps(&recorder, watch_laps(pipeline, &recorder), "0:1:endless", stage);
         for (int i = 0; i < LAPS; i++) {
             assert_int_equal(stage[i].metrics.busy_ns, stage[i].lap->elapsed_ns);
             assert_int_equal(stage[i].metrics.num_tasks, 0);
@@ -601,7 +606,7 @@ static void level_and_bytes_of_a_full_queue(void **state)
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     AWAIT_SLOTS(pipeline, "0:0:src", waiting_out, 1);
-    queue_laps(&recorder, watch_laps(&recorder), "0:0:src_queue", queue);
+    queue_laps(&recorder, watch_laps(pipeline, &recorder), "0:0:src_queue", queue);
     for (int i = 0; i < LAPS; i++) {
         double elapsed_ns = (double)queue[i].lap->elapsed_ns;
         assert_int_equal(queue[i].metrics.occupied_ns, queue[i].lap->elapsed_ns);
@@ -632,7 +637,7 @@ static void an_empty_queue_shows_nothing(void **state)
     next_value(pipeline);
     next_value(pipeline);
     gate_await_waiting(&gate, 1);
-    queue_laps(&recorder, watch_laps(&recorder), "0:1:sink_queue", queue);
+    queue_laps(&recorder, watch_laps(pipeline, &recorder), "0:1:sink_queue", queue);
     for (int i = 0; i < LAPS; i++)
         assert_true(queue[i].metrics.occupied_ns == 0 && queue[i].metrics.depth_ns == 0 &&
                     queue[i].metrics.bytes_ns == 0 && queue[i].metrics.max_depth == 0 &&
@@ -657,7 +662,7 @@ static void the_time_an_item_waits_for_room_is_its_put_time(void **state)
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     AWAIT_SLOTS(pipeline, "0:0:src", waiting_out, 1);
     int64_t start_ns = weir_clock_ns();
-    watch_laps(&recorder);
+    watch_laps(pipeline, &recorder);
     int64_t waited_ns = weir_clock_ns() - start_ns;
     gate_open(&gate);
     assert_int_equal(drain_all(pipeline), 3);
@@ -695,7 +700,7 @@ static void the_time_a_result_waits_for_its_turn_is_no_put_time(void **state)
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 8 });
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     AWAIT_SLOTS(pipeline, "0:1:turns[4]", waiting_turn, 3);
-    watch_laps(&recorder);
+    watch_laps(pipeline, &recorder);
     gate_open(&gate);
     assert_int_equal(drain_all(pipeline), 4);
     weir_pipeline_free(pipeline);
@@ -705,6 +710,7 @@ static void the_time_a_result_waits_for_its_turn_is_no_put_time(void **state)
 }
 
 typedef struct late_item {
+    weir_pipeline *pipeline;
     test_recorder *recorder;
     test_gate *gate;
     int64_t waited_ns;
@@ -714,7 +720,7 @@ static void *open_late(void *argument)
 {
     late_item *late = argument;
     int64_t start_ns = weir_clock_ns();
-    watch_laps(late->recorder);
+    watch_laps(late->pipeline, late->recorder);
     late->waited_ns = weir_clock_ns() - start_ns;
     gate_open(late->gate);
     return NULL;
@@ -732,7 +738,7 @@ static void the_time_a_taker_waits_is_the_get_time(void **state)
     weir_builder_pipe(builder, &pass_op, NULL, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
-    late_item late = { .recorder = &recorder, .gate = &gate };
+    late_item late = { .pipeline = pipeline, .recorder = &recorder, .gate = &gate };
     gate_await_waiting(&gate, 1);
     pthread_t thread = thread_start(open_late, &late);
     int64_t start_ns = weir_clock_ns();
