@@ -36,11 +36,12 @@ static void each_item_comes_once_and_out_of_order_in_each_epoch(void **state)
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = COUNT, .labelled = true };
     weir_pipeline *pipeline = build_shuffle(&numbers, &(weir_shuffle_config){ .num_items = 100, .seed = 3 }, 2);
+    uint64_t epochs[2][COUNT + 1];
     for (int epoch = 0; epoch < 2; epoch++) {
-        uint64_t values[COUNT + 1];
+        const uint64_t *values = epochs[epoch];
         bool seen[COUNT] = { false };
         size_t num_rising = 0;
-        assert_int_equal(take_epoch(pipeline, values), COUNT);
+        assert_int_equal(take_epoch(pipeline, epochs[epoch]), COUNT);
         for (size_t i = 0; i < COUNT; i++) {
             assert_false(seen[values[i]]);
             seen[values[i]] = true;
@@ -49,6 +50,7 @@ static void each_item_comes_once_and_out_of_order_in_each_epoch(void **state)
         }
         assert_in_range(num_rising, 400, 600);
     }
+    assert_memory_not_equal(epochs[0], epochs[1], COUNT * sizeof(uint64_t));
     weir_account account = account_of(pipeline, NULL);
     assert_account_is_exact(&account);
     weir_pipeline_free(pipeline);

@@ -37,6 +37,8 @@ struct weir_sampler {
     uint64_t count;             /* of this rank */
 
     /* of the epoch */
+    bool has_begun;
+    uint64_t epoch;
     uint64_t seed;
     uint64_t *drawn; /* weights without replacement: the items in order */
     uint64_t *own;   /* costs: this rank's positions */
@@ -456,9 +458,15 @@ int weir_sampler_begin(weir_sampler *sampler, uint64_t epoch)
 {
     if (!sampler)
         return WEIR_EINVAL;
+    if (sampler->has_begun && sampler->epoch == epoch)
+        return WEIR_OK;
     sampler->seed = weir_random_seed(sampler->config.seed, epoch);
     int rc = sampler->drawn ? draw_arrivals(sampler) : WEIR_OK;
-    return rc == WEIR_OK && sampler->own ? deal_by_cost(sampler) : rc;
+    if (rc == WEIR_OK && sampler->own)
+        rc = deal_by_cost(sampler);
+    sampler->has_begun = rc == WEIR_OK;
+    sampler->epoch = epoch;
+    return rc;
 }
 
 uint64_t weir_sampler_count(const weir_sampler *sampler)
