@@ -1,15 +1,10 @@
 #include "format.h"
 
+#include <weir/escape.h>
+
 void weir_text_put(FILE *out, const char *text)
 {
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        if (*c == '\n')
-            fputs("\\n", out);
-        else if (*c < 0x20 || *c == 0x7f)
-            fprintf(out, "\\x%02x", *c);
-        else
-            fputc(*c, out);
-    }
+    weir_text_escape_to(out, text);
 }
 
 /* How many decimals make three digits. */

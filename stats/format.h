@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* Text from outside, in one line whatever it holds: control characters as \n, \x1b, …; all other bytes as they are. */
+/* Text from outside, in one line whatever it holds: weir_text_escape_to(). */
 void weir_text_put(FILE *out, const char *text);
 
 /* Enough for any of the figures below. */

@@ -530,6 +530,60 @@ static void round_robin_takes_one_of_each_and_leaves_out_what_has_ended(void **s
     finish(pipeline, &ledger);
 }
 
+/* 0 10 20 1 11 21 2 22 3: with B at its end, the turn after A's is C's. */
+static void round_robin_loses_no_turn_when_an_input_ends(void **state)
+{
+    (void)state;
+    for (uint32_t queue_items = 1; queue_items <= 8; queue_items *= 2) {
+        test_ledger ledger = LEDGER;
+        weir_stage_options options = { .queue_items = queue_items };
+        weir_builder *builder = weir_builder_new();
+        weir_builder_source(builder, &line_op, &(line_config){ &ledger, A, 4 }, &options);
+        weir_builder_source(builder, &line_op, &(line_config){ &ledger, B, 2 }, &options);
+        weir_builder_source(builder, &line_op, &(line_config){ &ledger, C, 3 }, &options);
+        weir_builder_merge(builder, &(weir_merge_config){ .order = WEIR_MERGE_ROUND_ROBIN }, NULL);
+        weir_builder_sink(builder, NULL);
+        weir_pipeline *pipeline = build(builder, NULL);
+        expect_values(pipeline, (uint64_t[]){ A, B, C, A + 1, B + 1, C + 1, A + 2, C + 2, A + 3 }, 9);
+        expect_end(pipeline, WEIR_EOF);
+        finish(pipeline, &ledger);
+    }
+}
+
+/* The numbers of an item follow from its value alone: line (A, B, C), epoch, place in the epoch. */
+static void items_are_numbered_by_source_and_epoch(void **state)
+{
+    (void)state;
+    enum { COUNT = 50, EPOCHS = 3 };
+    test_ledger ledger = LEDGER;
+    weir_stage_options options = { .epochs = EPOCHS };
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, A, COUNT }, &options);
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, B, COUNT }, &options);
+    weir_builder_merge(builder, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 4 });
+    weir_item item;
+    uint64_t epoch = 0, delivered = 0;
+    int status;
+    while ((status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK || status == WEIR_EPOCH) {
+        if (status == WEIR_EPOCH) {
+            epoch++;
+            continue;
+        }
+        uint64_t value = item_value(&item);
+        assert_int_equal(item.source, value >= B);
+        assert_int_equal(item.epoch, epoch);
+        assert_int_equal(item.seq, value - (value >= B ? B : A));
+        weir_item_release(&item);
+        delivered++;
+    }
+    assert_int_equal(status, WEIR_EOF);
+    assert_int_equal(delivered, 2 * COUNT * EPOCHS);
+    finish(pipeline, &ledger);
+}
+
 static void weights_share_the_turns(void **state)
 {
     (void)state;
@@ -971,6 +1025,8 @@ int main(void)
         TEST(a_failure_in_one_branch_ends_the_pipeline_and_not_the_other_items),
         TEST(mistakes_in_the_graph_are_told_by_name),
         TEST(round_robin_takes_one_of_each_and_leaves_out_what_has_ended),
+        TEST(round_robin_loses_no_turn_when_an_input_ends),
+        TEST(items_are_numbered_by_source_and_epoch),
         TEST(weights_share_the_turns),
         TEST(turns_pass_by_an_input_that_has_come_to_the_end_of_its_epoch),
         TEST(a_failure_in_one_line_ends_the_sources_of_the_others),

@@ -913,6 +913,160 @@ static void never_a_lap(void *self, const weir_queue_lap *lap)
     require_failed("a lap without statistics", __FILE__, __LINE__);
 }
 
+/* ---- what belongs to no task ---------------------------------------------------------------------------------- */
+
+static int64_t spin_for(int64_t span_ns)
+{
+    int64_t start_ns = weir_clock_ns();
+    while (weir_clock_ns() - start_ns < span_ns)
+        ;
+    return weir_clock_ns() - start_ns;
+}
+
+static int begin_slowly(void *self, void *state, weir_task *task, const weir_item *in)
+{
+    (void)state;
+    (void)task;
+    (void)in;
+    atomic_fetch_add((atomic_llong *)self, spin_for(5 * WEIR_MILLISECOND));
+    return WEIR_OK;
+}
+
+/* Task time begins at the operation's first instruction: a hook before it is busy time, but not the task's. */
+static void what_runs_before_the_operation_is_no_task_time(void **state)
+{
+    (void)state;
+    enum { COUNT = 20 };
+    atomic_llong hooks_ns = 0;
+    test_recorder recorder;
+    ledger_init(&ledger);
+    weir_task_hook hook = { .self = &hooks_ns, .begin = begin_slowly };
+    test_numbers numbers = { .ledger = &ledger, .count = COUNT };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .task_hooks = &hook, .num_task_hooks = 1 });
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
+    assert_int_equal(drain_all(pipeline), COUNT);
+    weir_pipeline_free(pipeline);
+    weir_stage_lap total = recorder_stage_total(&recorder, "0:1:pass");
+    assert_int_equal(total.metrics.num_tasks, COUNT);
+    assert_true(total.metrics.busy_ns >= hooks_ns);
+    assert_true(total.metrics.success_ns < hooks_ns / 2);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
+/* ---- sources, merges and sinks have metrics ------------------------------------------------------------------- */
+
+static void sources_and_sinks_have_laps_like_stages(void **state)
+{
+    (void)state;
+    enum { COUNT = 300 };
+    test_recorder recorder;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = COUNT };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
+    assert_int_equal(drain_all(pipeline), COUNT);
+    weir_pipeline_free(pipeline);
+    weir_stage_lap source = recorder_stage_total(&recorder, "0:0:src");
+    weir_stage_lap sink = recorder_stage_total(&recorder, "0:2:sink");
+    assert_int_equal(source.metrics.num_tasks, COUNT); /* the end of the stream is no item */
+    assert_true(source.metrics.busy_ns > 0);
+    assert_int_equal(sink.metrics.num_tasks, 0);
+    assert_int_equal(sink.metrics.busy_ns, 0);
+    assert_int_equal(slot_time(&sink), slot_time(&source)); /* one slot each */
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
+/* ---- the get time of a consumer that polls --------------------------------------------------------------------- */
+
+/* It has asked once, does something else meanwhile, and comes back after the item: it waited until the item was there. */
+static void a_consumer_that_polls_has_waited_since_it_first_asked(void **state)
+{
+    (void)state;
+    test_gate gate = GATE;
+    test_recorder recorder;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
+    gate_await_waiting(&gate, 1);
+    weir_item item;
+    int64_t asked_ns = weir_clock_ns();
+    assert_int_equal(weir_pipeline_next(pipeline, &item, 0), WEIR_ETIMEDOUT);
+    int64_t first_ns = weir_clock_ns();
+    spin_for(20 * WEIR_MILLISECOND);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, 0), WEIR_ETIMEDOUT);
+    int64_t opened_ns = weir_clock_ns();
+    gate_open(&gate);
+    AWAIT_SLOTS(pipeline, "0:0:src", ended, true);
+    int64_t there_ns = weir_clock_ns();
+    spin_for(20 * WEIR_MILLISECOND); /* the item is there, the consumer is not */
+    assert_int_equal(weir_pipeline_next(pipeline, &item, 0), WEIR_OK);
+    weir_item_release(&item);
+    weir_pipeline_free(pipeline);
+    int64_t get_ns = recorder_queue_total(&recorder, "0:1:sink_queue").metrics.get_ns;
+    assert_true(get_ns >= opened_ns - first_ns);
+    assert_true(get_ns <= there_ns - asked_ns);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
+/* ---- the first lap ---------------------------------------------------------------------------------------------- */
+
+/* Of a run that is killed within its first minute at least a second is known. */
+static void the_first_lap_of_a_long_interval_ends_early(void **state)
+{
+    (void)state;
+    test_gate gate = GATE;
+    test_recorder recorder;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline =
+        build_recorded(builder, (weir_pipeline_options){ .stats_interval_ns = 3600 * WEIR_SECOND }, &recorder);
+    counter_await(&recorder.laps, 1);
+    gate_open(&gate);
+    assert_int_equal(drain_all(pipeline), 1);
+    weir_pipeline_free(pipeline);
+    assert_int_equal(counter_value(&recorder.laps), 2);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
+static int spin_a_little(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)task;
+    spin_for(WEIR_MILLISECOND / 4);
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+/* Time goes on without statistics, too: no short task is called late after some that were not. */
+static void deadlines_hold_without_statistics(void **state)
+{
+    (void)state;
+    enum { COUNT = 400 };
+    static const weir_op op = { .name = "spin", .run = spin_a_little };
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = COUNT };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &op, NULL,
+                      &(weir_stage_options){ .concurrency = 2, .task_deadline_ns = 10 * WEIR_SECOND });
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .no_statistics = true, .threads = 2 });
+    assert_int_equal(drain_all(pipeline), COUNT);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
 static void without_statistics_there_are_no_laps_but_accounts(void **state)
 {
     (void)state;
@@ -961,6 +1115,11 @@ int main(void)
         TEST(an_observer_may_ask_the_pipeline),
         TEST(run_info_and_end_tell_the_times),
         TEST(the_console_observer_writes_a_line_for_each_stage_and_queue),
+        TEST(what_runs_before_the_operation_is_no_task_time),
+        TEST(sources_and_sinks_have_laps_like_stages),
+        TEST(a_consumer_that_polls_has_waited_since_it_first_asked),
+        TEST(the_first_lap_of_a_long_interval_ends_early),
+        TEST(deadlines_hold_without_statistics),
         TEST(without_statistics_there_are_no_laps_but_accounts),
     };
     return RUN_TESTS(tests);
