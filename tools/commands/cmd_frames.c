@@ -315,6 +315,7 @@ static int run(tool_call *call)
         settings.info |= !settings.output;
         settings.list |= call->shared.csv; /* there is nothing else in it */
         video.piece_frames = weir_sampling_is_rising(&video.sampling) ? PIECE_FRAMES : 0;
+        video.allow |= WEIR_ALLOW_PIPES;    /* who types /dev/stdin means it */
         weir_log_set_level(WEIR_LOG_ERROR); /* the failure is reported below */
         int rc = work(&video, &r, &error);
         exit_status = rc == WEIR_OK ? tool_finish(call) : fail_file(call, &error);
