@@ -32,8 +32,8 @@ enum { WEIR_MAX_TALLIES = 500 };
 int weir_tallies_add(weir_tallies *tallies, int64_t run_id, const char *name, const char *category, double amount);
 void weir_tallies_free(weir_tallies *tallies);
 
-/* Is given what the sums of a stage (weir_task_totals) or queue (weir_queue_totals) were at a point in time. */
-typedef void weir_lap_visitor(void *self, double unix_time, const void *totals);
+/* Is given what the sums of a stage or queue were at a point in time. */
+typedef void weir_lap_visitor(void *self, int64_t unix_ns, const weir_total *total);
 
 typedef struct weir_exposition {
     const weir_run_record *runs; /* by run_id, rising; run_id 0 = no label `run` */
@@ -43,8 +43,8 @@ typedef struct weir_exposition {
     weir_tallies phases;       /* by name: seconds */
 
     /* Not NULL: history is written, that is each stage and queue as it was after each lap, with the time, and nothing
-       of the runs. Walks over the laps of the one that the key is of, in the order of time. */
-    void (*walk)(void *walker, bool is_queue, const weir_group_key *key, weir_lap_visitor *visit, void *visitor);
+       of the runs. Walks over the laps of that total, in the order of time. */
+    void (*walk)(void *walker, const weir_total *of, weir_lap_visitor *visit, void *visitor);
     void *walker;
 } weir_exposition;
 

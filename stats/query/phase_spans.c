@@ -72,8 +72,9 @@ static void extend(weir_stretches *stretches, sqlite3_stmt *lap)
 {
     weir_phase_record *stretch = &stretches->pending;
     stretches->last_elapsed = sqlite3_column_double(lap, 1);
+    stretches->end = sqlite3_column_double(lap, 0);
     stretch->num_laps++;
-    stretch->end_time = sqlite3_column_double(lap, 0);
+    stretch->end_unix_ns = weir_column_ns(lap, 0);
     if (sqlite3_column_type(lap, 4) == SQLITE_NULL)
         return;
     if (stretch->place.last_step < stretch->place.first_step)
@@ -92,7 +93,7 @@ static int begin_stretch(weir_stretches *stretches, sqlite3_stmt *lap, weir_erro
     stretches->pending = (weir_phase_record){
         .run_id = stretches->run_id,
         .place = { .phase = phase, .last_step = -1 },
-        .start_time = sqlite3_column_double(lap, 0) - sqlite3_column_double(lap, 1),
+        .start_unix_ns = weir_column_ns(lap, 0) - weir_column_ns(lap, 1),
     };
     extend(stretches, lap);
     return WEIR_OK;
@@ -103,7 +104,7 @@ static bool continues(const weir_stretches *stretches, sqlite3_stmt *lap)
     const weir_phase_record *pending = &stretches->pending;
     double elapsed = sqlite3_column_double(lap, 1), start = sqlite3_column_double(lap, 0) - elapsed;
     double gap = fmin(fmax(LEAST_GAP_S, 0.5 * fmax(elapsed, stretches->last_elapsed)), MOST_GAP_S);
-    return strcmp(pending->place.phase, phase_of(stretches, lap)) == 0 && start - pending->end_time < gap;
+    return strcmp(pending->place.phase, phase_of(stretches, lap)) == 0 && start - stretches->end < gap;
 }
 
 /* Hands out what is pending. */

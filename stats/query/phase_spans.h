@@ -13,7 +13,7 @@ typedef struct weir_stretches {
     char *name;                /* of the queue whose laps are taken: every queue has the same */
     bool is_marked;            /* the run */
     weir_phase_record pending; /* num_laps 0 = none; its phase is next_phase */
-    double last_elapsed;       /* of the lap taken last */
+    double last_elapsed, end;  /* of the lap taken last, in seconds */
     char *next_phase;
     char *phase; /* of what weir_stretches_next() gave last */
     weir_marks marks;

@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "phase_spans.h"
+#include "schema.h"
 
 /*
  * Timestamps are stored as seconds in a double, good for a quarter of a microsecond: what overlaps by less does not.
@@ -21,7 +23,7 @@
 /* A stretch of time of one run. */
 typedef struct span {
     int64_t run_id;
-    double start, end;
+    double start, end; /* Unix seconds, as they are stored */
 } span;
 
 typedef struct spans {
@@ -45,7 +47,7 @@ typedef struct selecting {
 static void put_source(sqlite3_str *sql, const weir_reader *reader, const char *table)
 {
     bool has_place = strcmp(table, "task_stats") == 0 || strcmp(table, "queue_stats") == 0;
-    if (reader->schema < 2 && has_place)
+    if (reader->schema < WEIR_SCHEMA_WITH_PLACES && has_place)
         sqlite3_str_appendf(sql, " FROM (SELECT *, '' AS phase, NULL AS first_step, NULL AS last_step FROM %s) t",
                             table);
     else
@@ -55,7 +57,7 @@ static void put_source(sqlite3_str *sql, const weir_reader *reader, const char *
 /* Whether rows are found by the index by time. */
 static bool by_time(const selecting *s)
 {
-    return s->selection->kind <= WEIR_ROWS_POINTS && s->filter->start_time != 0;
+    return s->selection->kind <= WEIR_ROWS_POINTS && s->filter->start_unix_ns != 0;
 }
 
 /* -- conditions; each begins with AND, behind WHERE 1 */
@@ -86,15 +88,15 @@ static void put_time(selecting *s)
     if (s->selection->kind == WEIR_ROWS_STAGES)
         return;
     if (s->selection->kind > WEIR_ROWS_POINTS) {
-        if (filter->start_time != 0)
+        if (filter->start_unix_ns != 0)
             sqlite3_str_appendall(s->sql, " AND (t.ended IS NULL OR t.ended > :start)");
-        if (filter->end_time != 0)
+        if (filter->end_unix_ns != 0)
             sqlite3_str_appendall(s->sql, " AND t.started < :end");
         return;
     }
-    if (filter->start_time != 0)
+    if (filter->start_unix_ns != 0)
         sqlite3_str_appendall(s->sql, is_point ? " AND t.timestamp >= :start" : " AND t.timestamp > :start");
-    if (filter->end_time != 0)
+    if (filter->end_unix_ns != 0)
         sqlite3_str_appendall(s->sql, is_point ? " AND t.timestamp < :end" : " AND t.timestamp - t.elapsed < :end");
 }
 
@@ -219,9 +221,9 @@ static int bind_values(sqlite3_stmt *statement, const weir_selection *selection,
     if ((at = sqlite3_bind_parameter_index(statement, ":phase")) && code == SQLITE_OK)
         code = sqlite3_bind_text(statement, at, filter->phase, -1, SQLITE_TRANSIENT);
     if ((at = sqlite3_bind_parameter_index(statement, ":start")) && code == SQLITE_OK)
-        code = sqlite3_bind_double(statement, at, filter->start_time + touching);
+        code = sqlite3_bind_double(statement, at, (double)filter->start_unix_ns / 1e9 + touching);
     if ((at = sqlite3_bind_parameter_index(statement, ":end")) && code == SQLITE_OK)
-        code = sqlite3_bind_double(statement, at, filter->end_time - touching);
+        code = sqlite3_bind_double(statement, at, (double)filter->end_unix_ns / 1e9 - touching);
     if ((at = sqlite3_bind_parameter_index(statement, ":first_step")) && code == SQLITE_OK)
         code = sqlite3_bind_int64(statement, at, filter->first_step);
     if ((at = sqlite3_bind_parameter_index(statement, ":last_step")) && code == SQLITE_OK)
@@ -235,9 +237,14 @@ static int bind_values(sqlite3_stmt *statement, const weir_selection *selection,
 
 /* -- spans */
 
+static double seconds(int64_t unix_ns)
+{
+    return (double)unix_ns / 1e9;
+}
+
 static int add_span(selecting *s, spans *to, const span *one)
 {
-    span *grown = realloc(to->all, (to->count + 1) * sizeof *grown);
+    span *grown = weir_array_grow(to->all, to->count, sizeof *grown);
     if (!grown)
         return weir_reader_out_of_memory(s->error);
     to->all = grown;
@@ -265,7 +272,8 @@ static int find_phases(selecting *s)
     weir_phase_record stretch;
     int status = weir_stretches_begin(&stretches, s->reader, &filter, s->error);
     while (status == WEIR_OK && (status = weir_stretches_next(&stretches, &stretch, s->error)) == WEIR_OK)
-        status = add_span(s, &s->phases, &(span){ stretch.run_id, stretch.start_time, stretch.end_time });
+        status = add_span(s, &s->phases,
+                          &(span){ stretch.run_id, seconds(stretch.start_unix_ns), seconds(stretch.end_unix_ns) });
     weir_stretches_end(&stretches);
     return status == WEIR_EOF ? WEIR_OK : status;
 }
@@ -280,14 +288,14 @@ static int add_to_windows(selecting *s, const weir_phase_record *stretch)
     if (!is_begun) {
         if (filter->from_phase && strcmp(phase, filter->from_phase) != 0)
             return WEIR_OK;
-        span begun = { stretch->run_id, filter->from_phase ? stretch->start_time : -open, open };
+        span begun = { stretch->run_id, filter->from_phase ? seconds(stretch->start_unix_ns) : -open, open };
         int status = add_span(s, &s->windows, &begun);
         if (status != WEIR_OK || filter->from_phase)
             return status;
     }
     span *window = &s->windows.all[s->windows.count - 1];
     if (filter->until_phase && window->end == open && strcmp(phase, filter->until_phase) == 0)
-        window->end = stretch->start_time;
+        window->end = seconds(stretch->start_unix_ns);
     return WEIR_OK;
 }
 
@@ -354,7 +362,7 @@ int weir_marks_of(weir_marks *marks, int64_t run_id, bool *is_marked, weir_error
         "AND phase <> ''";
     int code = SQLITE_DONE;
     *is_marked = marks->run_id == run_id && marks->is_marked;
-    if (marks->run_id == run_id || marks->reader->schema < 2)
+    if (marks->run_id == run_id || marks->reader->schema < WEIR_SCHEMA_WITH_PLACES)
         return WEIR_OK;
     if (!marks->statement)
         code = sqlite3_prepare_v2(marks->reader->db, sql, -1, &marks->statement, NULL);

@@ -7,12 +7,16 @@
 
 #include <sqlite3.h>
 
+#include "lap_tables.h"
 #include "record.h"
+
+struct binder;
 
 /* What `run` says of the process; the same for each of its runs. */
 typedef struct weir_run_identity {
     char *node_id;
     char *command;
+    char *machine;
     int32_t rank;
 } weir_run_identity;
 
@@ -41,19 +45,31 @@ enum {
     WEIR_ROWS_END_RUN,
     WEIR_ROWS_LOST,
     WEIR_ROWS_STAGE,
-    WEIR_ROWS_TASK_STATS,
-    WEIR_ROWS_QUEUE_STATS,
     WEIR_ROWS_TASK_FAILURE,
     WEIR_ROWS_EVENT,
     WEIR_ROWS_ITEM,
     WEIR_ROWS_STATEMENTS,
 };
 
+/* What goes into the columns of one table of laps: each column of it whose value is known. */
+typedef struct weir_lap_insert {
+    sqlite3_stmt *statement;
+    struct {
+        void (*bind)(struct binder *b, const weir_lap_record *lap); /* NULL = the measure */
+        const weir_measure *measure;                                /* NULL = a histogram */
+        size_t histogram;
+        bool takes_null;
+    } columns[WEIR_MAX_LAP_COLUMNS];
+    size_t num_columns;
+} weir_lap_insert;
+
 /* All-zero is empty. One thread at a time. */
 typedef struct weir_rows {
     sqlite3 *db;
     const weir_run_identity *identity;
     sqlite3_stmt *statements[WEIR_ROWS_STATEMENTS];
+    weir_lap_insert laps[WEIR_NUM_SUBJECTS];
+    weir_histogram times[WEIR_MAX_HISTOGRAMS]; /* of the lap that is inserted */
 } weir_rows;
 
 /* Every function returns a SQLITE_ code; SQLITE_OK is success. */

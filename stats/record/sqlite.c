@@ -42,7 +42,8 @@ static bool set_strings(weir_sqlite_writer *writer, const char *path, const weir
     writer->path_text = weir_path_for_message(path);
     writer->identity.node_id = options->node_id ? strdup(options->node_id) : weir_host_name();
     writer->identity.command = options->command ? strdup(options->command) : weir_command_line();
-    return writer->path && writer->identity.node_id && writer->identity.command &&
+    writer->identity.machine = weir_machine_text();
+    return writer->path && writer->identity.node_id && writer->identity.command && writer->identity.machine &&
            weir_buffer_add_run_locked(writer); /* nobody else is there yet */
 }
 
@@ -60,6 +61,7 @@ static void free_memory(weir_sqlite_writer *writer)
     }
     free(writer->identity.command);
     free(writer->identity.node_id);
+    free(writer->identity.machine);
     free(writer->path);
     free(writer);
 }

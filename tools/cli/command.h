@@ -18,7 +18,7 @@ enum {
     TOOL_DONE = 0,
     TOOL_FAILED = 1,  /* reading, writing or a program that is needed failed; or check found faults */
     TOOL_REFUSED = 2, /* wrong option, argument or database: nothing was done */
-    TOOL_NOTHING = 3, /* no run, or no record that fulfils the conditions */
+    TOOL_NOTHING = 3, /* no run, or no record that matches the filters */
 };
 
 /* A point in time as the user said it; see --since. */
@@ -98,7 +98,7 @@ int tool_fail_early(const tool_call *call, const weir_error *error);
 
 /* The same for "nothing …": a sentence. Returns TOOL_NOTHING. */
 int tool_nothing(const tool_call *call, const char *format, ...) WEIR_PRINTF(2, 3);
-#define TOOL_NO_LAPS "nothing was recorded that fulfils the conditions; try a wider range, or another --run or --name"
+#define TOOL_NO_LAPS "no records match the filters; try a wider range, or another --run or --name"
 
 /*
  * Opens the database at `path`, holds it (what is read is of one moment), and makes a filter of the shared options:

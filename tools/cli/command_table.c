@@ -9,6 +9,7 @@ const tool_command *const tool_commands[] = {
     &tool_compare,
     &tool_watch,
     &tool_plot,
+    &tool_report,
     &tool_export,
     &tool_merge,
     &tool_check,

@@ -87,7 +87,7 @@ const tool_exit_status tool_exit_statuses[] = {
     { TOOL_DONE, "done" },
     { TOOL_FAILED, "reading or writing failed, or a check found faults" },
     { TOOL_REFUSED, "wrong option, argument or database, and nothing was done" },
-    { TOOL_NOTHING, "nothing was recorded that fulfils the conditions" },
+    { TOOL_NOTHING, "no records match the filters" },
     { 0, NULL },
 };
 

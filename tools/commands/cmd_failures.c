@@ -245,7 +245,7 @@ static void put_groups(const tool_call *call, grouping *groups)
         puts("}");
         break;
     case TABLE_CSV: put_csv(groups); break;
-    case TABLE_TEXT:
+    default:
         if (groups->count == 0)
             break;
         printf("%" PRId64 " %s\n\nBy reason:\n", groups->count, groups->count == 1 ? "failure" : "failures");
@@ -328,9 +328,7 @@ static int run(tool_call *call)
     if (status != WEIR_OK)
         return tool_fail(call, &error);
     exit_status = tool_finish(call);
-    return exit_status == TOOL_DONE && count == 0
-               ? tool_nothing(call, "no failure was recorded that fulfils the conditions")
-               : exit_status;
+    return exit_status == TOOL_DONE && count == 0 ? tool_nothing(call, "no failures match the filters") : exit_status;
 }
 
 const tool_command tool_failures = {

@@ -46,7 +46,7 @@ static const table_column columns[] = {
 
 /* All-zero and NULL is not known; counts and times below 0, too. */
 typedef struct slow {
-    double elapsed, timestamp;
+    int64_t run_ns, unix_ns;
     const char *kind;
     int64_t run_id, seq;
     const char *name, *label;
@@ -61,20 +61,12 @@ static void put_known(table *t, const weir_item_record *item, int64_t count)
         table_nothing(t);
 }
 
-static void put_known_time(table *t, const weir_item_record *item, double seconds)
-{
-    if (item && seconds >= 0)
-        table_number(t, seconds);
-    else
-        table_nothing(t);
-}
-
 static void put_row(table *t, const slow *row)
 {
     const weir_item_record *item = row->item;
-    table_number(t, row->elapsed);
+    table_duration(t, row->run_ns);
     table_words(t, row->kind);
-    table_number(t, row->timestamp);
+    table_when(t, row->unix_ns);
     table_count(t, row->run_id);
     table_words(t, row->name);
     if (row->seq >= 0)
@@ -86,10 +78,10 @@ static void put_row(table *t, const slow *row)
     put_known(t, item, item ? item->height : -1);
     put_known(t, item, item ? item->num_frames : -1);
     put_known(t, item, item ? item->size_bytes : -1);
-    put_known_time(t, item, item ? item->open_time : -1);
-    put_known_time(t, item, item ? item->demux_time : -1);
-    put_known_time(t, item, item ? item->decode_time : -1);
-    put_known_time(t, item, item ? item->scale_time : -1);
+    table_duration(t, item ? item->open_ns : -1);
+    table_duration(t, item ? item->demux_ns : -1);
+    table_duration(t, item ? item->decode_ns : -1);
+    table_duration(t, item ? item->scale_ns : -1);
     table_words(t, row->label);
 }
 
@@ -179,22 +171,22 @@ static slow row_of(const weir_record *record)
 {
     switch (record->kind) {
     case WEIR_RECORD_ITEM:
-        return (slow){ record->item.elapsed, record->item.timestamp, "item",
-                       record->item.run_id,  record->item.seq,       record->item.name,
-                       record->item.label,   &record->item };
+        return (slow){ record->item.run_ns, record->item.unix_ns, "item",       record->item.run_id, record->item.seq,
+                       record->item.name,   record->item.label,   &record->item };
     case WEIR_RECORD_FAILURE:
-        return (slow){ record->failure.elapsed,
-                       record->failure.timestamp,
-                       "failure",
-                       record->failure.run_id,
-                       record->failure.seq,
-                       record->failure.name,
-                       record->failure.label,
-                       NULL };
-    default:
         return (slow){
-            record->task.max_time, record->task.timestamp, "lap", record->task.run_id, -1, record->task.name, "", NULL
+            record->failure.run_ns, record->failure.unix_ns, "failure", record->failure.run_id, record->failure.seq,
+            record->failure.name,   record->failure.label,   NULL
         };
+    default:
+        return (slow){ record->lap.metrics.task.max_ns,
+                       record->lap.end_unix_ns,
+                       "lap",
+                       record->lap.run_id,
+                       -1,
+                       record->lap.name,
+                       "",
+                       NULL };
     }
 }
 
@@ -232,9 +224,9 @@ static list *longest(list lists[NUM_LISTS])
 {
     list *best = NULL;
     for (int i = 0; i < NUM_LISTS; i++)
-        if (lists[i].has_row && (!best || lists[i].row.elapsed > best->row.elapsed))
+        if (lists[i].has_row && (!best || lists[i].row.run_ns > best->row.run_ns))
             best = &lists[i];
-    return best && best->row.elapsed > 0 ? best : NULL;
+    return best && best->row.run_ns > 0 ? best : NULL;
 }
 
 static int put_longest(table *t, list lists[NUM_LISTS], tally *formats, weir_error *error)

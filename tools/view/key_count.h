@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 typedef struct tally_entry {
-    char *key;
+    const char *key;
     char *example; /* of the first that was counted; NULL = none was given */
     char *second;  /* another text of the first */
     int64_t count;
@@ -17,8 +17,8 @@ typedef struct tally_entry {
 /* All-zero is empty. Keys beyond the first 20,000 are counted together, as TALLY_OTHERS. */
 typedef struct tally {
     tally_entry *entries;
-    size_t count, room;
-    uint32_t *slots; /* open hashing: entry + 1, 0 = none; twice the room */
+    size_t count;
+    struct weir_texts *texts; /* the keys */
 } tally;
 
 #define TALLY_OTHERS "(others)"

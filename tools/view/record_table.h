@@ -12,6 +12,9 @@
 extern const char *const record_table_names[];
 enum { RECORD_TABLE_RUNS, RECORD_TABLE_NODES };
 
+/* The place of a name among them. */
+int record_table_find(const char *name);
+
 /*
  * Writes one of them, known by its place above, and counts its rows (num_rows may be NULL). WEIR_OK, or
  * *error. What goes wrong with `out` is in ferror(out).
