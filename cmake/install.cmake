@@ -12,7 +12,7 @@ foreach(name IN LISTS libraries)
   install(TARGETS weir_${name} EXPORT weirTargets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  install(DIRECTORY ${folder}/weir/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weir FILES_MATCHING PATTERN "*.h")
+  install(DIRECTORY ${folder}/weir/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weir FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
   list(APPEND needs ${WEIR_NEEDS_${name}})
   string(PREPEND link_flags " -lweir-${name}")
 endforeach()

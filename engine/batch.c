@@ -8,15 +8,20 @@ typedef struct aggregate_worker {
     size_t size_bytes; /* of its items */
 } aggregate_worker;
 
-void weir_batch_free(void *data)
+void weir_batch_free(weir_batch *batch)
 {
-    weir_batch *batch = data;
     if (!batch)
         return;
     for (size_t i = 0; i < batch->num_items; i++)
         weir_item_release(&batch->items[i]);
     free(batch->items);
     free(batch);
+}
+
+void weir_batch_release(void *data, void *self)
+{
+    (void)self;
+    weir_batch_free(data);
 }
 
 static weir_batch *batch_new(size_t num_items)
@@ -36,7 +41,7 @@ static void hand_on(aggregate_worker *worker, weir_item *out)
     weir_batch *batch = worker->batch;
     out->data = batch;
     out->size_bytes = worker->size_bytes;
-    out->release = weir_batch_free;
+    out->release = weir_batch_release;
     out->label = batch->items[batch->num_items - 1].label;
     *worker = (aggregate_worker){ 0 };
 }
@@ -89,6 +94,7 @@ static void free_aggregate(void *state)
 
 const weir_op weir_aggregate = {
     .name = "aggregate",
+    .makes = WEIR_TYPE_BATCH,
     .config_size = sizeof(weir_aggregate_config),
     .config_init = check_aggregate,
     .worker_size = sizeof(aggregate_worker),
@@ -114,5 +120,7 @@ static int run_disaggregate(void *worker, weir_item *in, weir_item *out, weir_ta
 
 const weir_op weir_disaggregate = {
     .name = "disaggregate",
+    .takes = WEIR_TYPE_BATCH,
+    .makes = WEIR_TYPE_ANY,
     .run = run_disaggregate,
 };

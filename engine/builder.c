@@ -9,9 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
 #include "node.h"
-#include "pipeline.h"
+#include "pipeline_start.h"
 
 enum { MAX_BRANCHES = 1024 };
 
@@ -130,8 +129,6 @@ static int append_node(weir_builder *builder, weir_node *node)
    one. Returns NULL after a mistake. */
 static weir_node *add(weir_builder *builder, weir_node_spec *spec, const weir_stage_options *options)
 {
-    static const weir_stage_options defaults = { 0 };
-    options = options ? options : &defaults;
     weir_error *error = &builder->error;
     weir_node *node = NULL;
 
@@ -157,27 +154,37 @@ static weir_node *add(weir_builder *builder, weir_node_spec *spec, const weir_st
     return NULL;
 }
 
-void weir_builder_source(weir_builder *builder, const weir_op *op, const void *config,
-                         const weir_stage_options *options)
+/* Takes what the program gives over into *own. False = there was a mistake before, or this is one. */
+static bool copy(weir_builder *builder, void *own, size_t own_size, const void *given, size_t given_size)
 {
-    weir_stage_options named = options ? *options : (weir_stage_options){ 0 };
-    named.name = named.name ? named.name : "src";
-    if (is_usable(builder))
-        add(builder, &(weir_node_spec){ .kind = NODE_SOURCE, .op = op, .config = config, .num_outs = 1 }, &named);
+    return is_usable(builder) && weir_options_copy(own, own_size, given, given_size, &builder->error) == WEIR_OK;
 }
 
-void weir_builder_pipe(weir_builder *builder, const weir_op *op, const void *config,
-                       const weir_stage_options *options)
+void weir_builder_source_sized(weir_builder *builder, const weir_op *op, const void *config,
+                               const weir_stage_options *options, size_t options_size)
 {
+    weir_stage_options own;
+    weir_node_spec spec = { .kind = NODE_SOURCE, .op = op, .config = config, .num_outs = 1 };
+    if (!copy(builder, &own, sizeof own, options, options_size))
+        return;
+    own.name = own.name ? own.name : "src";
+    add(builder, &spec, &own);
+}
+
+void weir_builder_pipe_sized(weir_builder *builder, const weir_op *op, const void *config,
+                             const weir_stage_options *options, size_t options_size)
+{
+    weir_stage_options own;
     weir_node_spec spec = { .kind = NODE_STAGE, .op = op, .config = config, .num_ins = 1, .num_outs = 1 };
-    if (is_usable(builder))
-        add(builder, &spec, options);
+    if (copy(builder, &own, sizeof own, options, options_size))
+        add(builder, &spec, &own);
 }
 
-void weir_builder_sink(weir_builder *builder, uint32_t queue_items)
+void weir_builder_sink_sized(weir_builder *builder, const weir_stage_options *options, size_t options_size)
 {
+    weir_stage_options own;
     weir_node_spec spec = { .kind = NODE_SINK, .num_ins = 1, .num_outs = 1 };
-    if (is_usable(builder) && add(builder, &spec, &(weir_stage_options){ .queue_items = queue_items }))
+    if (copy(builder, &own, sizeof own, options, options_size) && add(builder, &spec, &own))
         builder->has_sink = true;
 }
 
@@ -185,6 +192,8 @@ void weir_builder_sink(weir_builder *builder, uint32_t queue_items)
 
 static int set_weights(weir_node *node, const weir_merge_config *config, weir_error *error)
 {
+    if (config->order != WEIR_MERGE_WEIGHTED && (config->weights || config->num_weights))
+        return weir_error_set(error, WEIR_EINVAL, 0, "weights are given, but order is not WEIR_MERGE_WEIGHTED");
     if (config->order != WEIR_MERGE_WEIGHTED)
         return WEIR_OK;
     if (config->num_weights != node->num_ins || !config->weights)
@@ -201,28 +210,30 @@ static int set_weights(weir_node *node, const weir_merge_config *config, weir_er
     return WEIR_OK;
 }
 
-void weir_builder_merge(weir_builder *builder, const weir_merge_config *config, const weir_stage_options *options)
+void weir_builder_merge_sized(weir_builder *builder, const weir_merge_config *config, size_t config_size,
+                              const weir_stage_options *options, size_t options_size)
 {
-    static const weir_merge_config defaults = { 0 };
-    config = config ? config : &defaults;
-    if (!is_usable(builder))
+    weir_merge_config own_config;
+    weir_stage_options own;
+    if (!copy(builder, &own_config, sizeof own_config, config, config_size) ||
+        !copy(builder, &own, sizeof own, options, options_size))
         return;
     if (innermost(builder)) {
         weir_error_set(&builder->error, WEIR_EINVAL, 0,
                        "route %s is still open: its branches end with weir_builder_join()",
                        innermost(builder)->node->short_name);
-        remember(builder, WEIR_EINVAL, options && options->name ? options->name : "merge");
+        remember(builder, WEIR_EINVAL, own.name ? own.name : "merge");
         return;
     }
     weir_node_spec spec = { .kind = NODE_MERGE, .num_ins = num_current_ends(builder), .num_outs = 1 };
-    weir_node *node = add(builder, &spec, options);
+    weir_node *node = add(builder, &spec, &own);
     if (!node)
         return;
-    node->merge_order = config->order;
-    int status = set_weights(node, config, &builder->error);
-    if (status == WEIR_OK && (unsigned)config->order > WEIR_MERGE_WEIGHTED)
+    node->merge_order = own_config.order;
+    int status = set_weights(node, &own_config, &builder->error);
+    if (status == WEIR_OK && (unsigned)own_config.order > WEIR_MERGE_WEIGHTED)
         status = weir_error_set(&builder->error, WEIR_EINVAL, 0, "order is %d, which is no weir_merge_order",
-                                (int)config->order);
+                                (int)own_config.order);
     if (status != WEIR_OK)
         remember(builder, status, node->short_name);
 }
@@ -258,9 +269,13 @@ static const weir_op route_op = {
     .run = run_route,
 };
 
-void weir_builder_route(weir_builder *builder, const weir_route_config *config, const weir_stage_options *options)
+void weir_builder_route_sized(weir_builder *builder, const weir_route_config *config, size_t config_size,
+                              const weir_stage_options *options, size_t options_size)
 {
-    if (!is_usable(builder))
+    weir_route_config own_config;
+    weir_stage_options own;
+    if (!copy(builder, &own_config, sizeof own_config, config, config_size) ||
+        !copy(builder, &own, sizeof own, options, options_size))
         return;
     open_route *routes = realloc(builder->routes, (builder->num_routes + 1) * sizeof *routes);
     if (!routes) {
@@ -268,10 +283,10 @@ void weir_builder_route(weir_builder *builder, const weir_route_config *config, 
         return;
     }
     builder->routes = routes;
-    weir_node_spec spec = { .kind = NODE_ROUTE, .op = &route_op, .config = config, .num_ins = 1 };
-    bool is_number = config && config->num_branches && config->num_branches <= MAX_BRANCHES;
-    spec.num_outs = is_number ? config->num_branches : 1; /* check_route() tells the mistake */
-    weir_node *node = add(builder, &spec, options);
+    weir_node_spec spec = { .kind = NODE_ROUTE, .op = &route_op, .config = &own_config, .num_ins = 1 };
+    bool is_number = own_config.num_branches && own_config.num_branches <= MAX_BRANCHES;
+    spec.num_outs = is_number ? own_config.num_branches : 1; /* check_route() tells the mistake */
+    weir_node *node = add(builder, &spec, &own);
     if (!node)
         return;
     if (spec.num_outs == 1)
@@ -296,9 +311,10 @@ void weir_builder_branch(weir_builder *builder)
     }
 }
 
-void weir_builder_join(weir_builder *builder, const weir_stage_options *options)
+void weir_builder_join_sized(weir_builder *builder, const weir_stage_options *options, size_t options_size)
 {
-    if (!is_usable(builder))
+    weir_stage_options own;
+    if (!copy(builder, &own, sizeof own, options, options_size))
         return;
     open_route *route = innermost(builder);
     if (!route) {
@@ -312,19 +328,16 @@ void weir_builder_join(weir_builder *builder, const weir_stage_options *options)
         remember(builder, WEIR_EINVAL, route->node->short_name);
         return;
     }
-    weir_node_spec spec = { .kind = NODE_MERGE, .num_ins = route->node->num_outs, .num_outs = 1 };
+    weir_node_spec spec = { .kind = NODE_JOIN, .num_ins = route->node->num_outs, .num_outs = 1 };
     builder->num_routes--;
-    weir_stage_options named = options ? *options : (weir_stage_options){ 0 };
-    named.name = named.name ? named.name : "join";
-    add(builder, &spec, &named);
+    own.name = own.name ? own.name : "join";
+    add(builder, &spec, &own);
 }
 
 /* ---- building ----------------------------------------------------------------------------------------------- */
 
 static int check_complete(weir_builder *builder, const weir_pipeline_options *options, weir_error *error)
 {
-    if (builder->error.status)
-        return builder->error.status;
     if (builder->num_nodes == 0)
         return weir_error_set(error, WEIR_EINVAL, 0, "the pipeline has no source: call weir_builder_source()");
     if (innermost(builder))
@@ -335,6 +348,9 @@ static int check_complete(weir_builder *builder, const weir_pipeline_options *op
     if (options->threads > POOL_MAX_THREADS)
         return weir_error_set(error, WEIR_EINVAL, 0, "threads is %u, the largest is %d", options->threads,
                               POOL_MAX_THREADS);
+    if (options->num_observers > 0 && !options->observers)
+        return weir_error_set(error, WEIR_EINVAL, 0, "num_observers is %zu, but observers is NULL",
+                              options->num_observers);
     if (options->stats_interval_ns < 0 && options->stats_interval_ns != WEIR_FOREVER)
         return weir_error_set(error, WEIR_EINVAL, 0, "stats_interval_ns is negative and not WEIR_FOREVER");
     if (options->stall_warning_ns < 0 && options->stall_warning_ns != WEIR_FOREVER)
@@ -343,19 +359,23 @@ static int check_complete(weir_builder *builder, const weir_pipeline_options *op
     return status == WEIR_OK ? weir_node_check_max_failures(&options->max_failures, error) : status;
 }
 
-int weir_builder_build(weir_builder *builder, const weir_pipeline_options *options, weir_pipeline **made,
-                       weir_error *error)
+int weir_builder_build_sized(weir_builder *builder, const weir_pipeline_options *options, size_t options_size,
+                             weir_pipeline **made, weir_error *error)
 {
-    static const weir_pipeline_options defaults = { 0 };
-    options = options ? options : &defaults;
-    *made = NULL;
+    weir_pipeline_options own;
     weir_error no_memory = { 0 };
     weir_error *mistake = builder ? &builder->error : &no_memory;
+    if (made)
+        *made = NULL;
+    else
+        weir_error_set(mistake, WEIR_EINVAL, 0, "weir_builder_build() needs a place for the pipeline, not NULL");
+    if (!builder)
+        weir_error_set(mistake, WEIR_ENOMEM, 0, "no memory for a builder");
 
-    int status = builder ? check_complete(builder, options, mistake)
-                         : weir_error_set(mistake, WEIR_ENOMEM, 0, "no memory for a builder");
+    int status = copy(builder, &own, sizeof own, options, options_size) ? check_complete(builder, &own, mistake)
+                                                                        : mistake->status;
     if (status == WEIR_OK) {
-        status = weir_pipeline_start(builder->nodes, builder->num_nodes, options, made, mistake);
+        status = weir_pipeline_start(builder->nodes, builder->num_nodes, &own, made, mistake);
         builder->nodes = NULL; /* the pipeline's now, or freed */
         builder->num_nodes = 0;
     }

@@ -3,8 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "handover.h"
+#include "lock.h"
 #include "node.h"
+#include "pipeline_start.h"
+#include "slots.h"
 
 /* Slots that are to be added, and the array that will hold all. */
 typedef struct slot_addition {
@@ -59,14 +62,14 @@ static void adjust_locked(weir_node *node, uint32_t wanted)
         weir_slot_enter_locked(weir_slot_take_idle_locked(node), SLOT_RETIRED);
         node->num_slots--;
     }
-    weir_flow_resume_locked(node);
+    weir_handover_resume_locked(node);
 }
 
 /* False = somebody else has added slots in the meantime. */
 static bool try_set(weir_node *node, slot_addition *addition, uint32_t wanted, uint32_t *before)
 {
     weir_pipeline *pipeline = node->pipeline;
-    weir_engine_lock_at(pipeline, weir_clock_ns());
+    engine_lock_at(pipeline, weir_clock_ns());
     bool fits = node->num_made == addition->num_before || wanted <= node->num_made;
     if (fits) {
         *before = node->num_wanted;
@@ -87,6 +90,8 @@ static void tell_change(weir_node *node, uint32_t before, uint32_t wanted)
 
 int weir_pipeline_set_concurrency(weir_pipeline *pipeline, const char *stage, uint32_t concurrency)
 {
+    if (!pipeline || !stage)
+        return WEIR_EINVAL;
     weir_node *node = weir_pipeline_find(pipeline, stage);
     if (!node)
         return WEIR_ENOTFOUND;

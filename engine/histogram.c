@@ -4,31 +4,23 @@
 
 #include <weir/status.h>
 
+#include "live_histogram.h"
+
 enum {
-    SUB_BITS = 6,
-    SUB_BUCKETS = 1 << SUB_BITS, /* of each power of two */
-    MAX_BITS = 47,
+    SUB_BUCKETS = HISTOGRAM_SUB_BUCKETS, /* of each power of two */
     FORMAT_VERSION = 1,
     MAX_VARINT = 7,
 };
 
-_Static_assert(WEIR_HISTOGRAM_BUCKETS == SUB_BUCKETS * (MAX_BITS - SUB_BITS + 1), "a bucket for every value");
+_Static_assert(WEIR_HISTOGRAM_BUCKETS == SUB_BUCKETS * (HISTOGRAM_MAX_BITS - HISTOGRAM_SUB_BITS + 1),
+               "a bucket for every value");
 _Static_assert(WEIR_HISTOGRAM_MAX_COUNT >> (7 * MAX_VARINT) == 0, "what fits a bucket fits a varint");
 _Static_assert(WEIR_HISTOGRAM_MAX_COUNT <= UINT64_MAX / WEIR_HISTOGRAM_BUCKETS, "their sum does not overflow");
 
-static uint32_t bucket_of(int64_t duration_ns)
-{
-    if (duration_ns < SUB_BUCKETS)
-        return duration_ns < 0 ? 0 : (uint32_t)duration_ns;
-    if (duration_ns >> MAX_BITS)
-        return WEIR_HISTOGRAM_BUCKETS - 1;
-    /* Dropping `shift` low bits leaves a value of 64 to 127: 64 buckets for this power of two. */
-    uint32_t shift = 63 - SUB_BITS - (uint32_t)__builtin_clzll((unsigned long long)duration_ns);
-    return shift * SUB_BUCKETS + (uint32_t)(duration_ns >> shift);
-}
-
 void weir_histogram_bucket_range(uint32_t index, int64_t *low_ns, int64_t *high_ns)
 {
+    if (!low_ns || !high_ns)
+        return;
     uint32_t shift = index < 2 * SUB_BUCKETS ? 0 : index / SUB_BUCKETS - 1;
     *low_ns = (int64_t)(index - shift * SUB_BUCKETS) << shift;
     *high_ns = *low_ns + (INT64_C(1) << shift) - 1;
@@ -57,6 +49,8 @@ static void add_to_bucket(weir_histogram *histogram, uint32_t index, uint64_t co
 
 void weir_histogram_clear(weir_histogram *histogram)
 {
+    if (!histogram)
+        return;
     if (histogram->count)
         memset(&histogram->buckets[histogram->first], 0,
                (histogram->last - histogram->first + 1) * sizeof histogram->buckets[0]);
@@ -66,11 +60,22 @@ void weir_histogram_clear(weir_histogram *histogram)
 
 void weir_histogram_record(weir_histogram *histogram, int64_t duration_ns)
 {
-    add_to_bucket(histogram, bucket_of(duration_ns), 1);
+    if (!histogram)
+        return;
+    add_to_bucket(histogram, histogram_bucket_of(duration_ns), 1);
+}
+
+void weir_live_histogram_add_to(weir_histogram *to, const weir_live_histogram *from)
+{
+    for (uint32_t i = 0; i < WEIR_HISTOGRAM_BUCKETS; i++)
+        if (from->buckets[i])
+            add_to_bucket(to, i, from->buckets[i]);
 }
 
 void weir_histogram_add(weir_histogram *to, const weir_histogram *from)
 {
+    if (!to || !from)
+        return;
     if (from->count == 0)
         return;
     for (uint32_t i = from->first; i <= from->last; i++)
@@ -80,6 +85,8 @@ void weir_histogram_add(weir_histogram *to, const weir_histogram *from)
 
 int64_t weir_histogram_quantile_ns(const weir_histogram *histogram, double quantile)
 {
+    if (!histogram)
+        return 0;
     if (histogram->count == 0)
         return 0;
     double wanted = quantile * (double)histogram->count;
@@ -123,6 +130,8 @@ static size_t encode_into(const weir_histogram *histogram, uint8_t *bytes, size_
 
 size_t weir_histogram_encode(const weir_histogram *histogram, void *bytes, size_t capacity)
 {
+    if (!histogram)
+        return 0;
     size_t size = encode_into(histogram, NULL, 0);
     if (size <= capacity)
         encode_into(histogram, bytes, capacity);
@@ -168,6 +177,8 @@ static int decode(weir_histogram *to, const uint8_t *bytes, size_t size_bytes)
 
 int weir_histogram_add_encoded(weir_histogram *to, const void *bytes, size_t size_bytes)
 {
+    if (!to || !bytes)
+        return WEIR_EINVAL;
     int status = decode(NULL, bytes, size_bytes);
     return status == WEIR_OK ? decode(to, bytes, size_bytes) : status;
 }

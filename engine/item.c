@@ -1,6 +1,7 @@
 /* Items and their labels. A label is one text shared by all that was made of an item, counted by reference. */
-#include "internal.h"
+#include "label.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,48 +39,72 @@ const char *weir_label_text(const struct weir_label *label)
     return label ? label->text : "";
 }
 
+void weir_release_free(void *data, void *self)
+{
+    (void)self;
+    free(data);
+}
+
 void weir_item_release(weir_item *item)
 {
+    if (!item)
+        return;
     if (item->release && item->data)
-        item->release(item->data);
+        item->release(item->data, item->release_self);
     weir_label_release(item->label_owner);
-    *item = (weir_item){ 0 };
+    *item = (weir_item){ .label = "" };
 }
 
 void weir_item_move(weir_item *out, weir_item *in)
 {
+    if (!out || !in)
+        return;
     out->data = in->data;
     out->size_bytes = in->size_bytes;
     out->release = in->release;
+    out->release_self = in->release_self;
+    out->type = in->type;
     in->data = NULL;
     in->size_bytes = 0;
     in->release = NULL;
 }
 
+static void inherit_origin(weir_item *to, const weir_item *in)
+{
+    to->seq = in->seq;
+    to->epoch = in->epoch;
+    to->source = in->source;
+    to->label_owner = weir_label_hold(in->label_owner);
+    to->label = weir_label_text(to->label_owner);
+}
+
 void weir_item_keep(weir_item *to, weir_item *in)
 {
+    if (!to || !in)
+        return;
     weir_item_move(to, in);
-    to->seq = in->seq;
-    to->label = in->label;
-    to->label_owner = weir_label_hold(in->label_owner);
+    inherit_origin(to, in);
 }
 
 bool weir_label_inherit(weir_item *out, const weir_item *in)
 {
-    const char *own = out->label && out->label != in->label ? out->label : NULL;
-    out->seq = in->seq;
-    out->label = NULL;
-    out->label_owner = NULL;
-
-    if (own)
-        out->label_owner = label_new(own);
-    else if (in->label_owner)
-        out->label_owner = weir_label_hold(in->label_owner);
-    else
+    const char *own = out->label && out->label[0] && out->label != in->label ? out->label : NULL;
+    inherit_origin(out, in);
+    if (!own)
         return true;
+    weir_label_release(out->label_owner);
+    out->label_owner = label_new(own);
+    out->label = weir_label_text(out->label_owner);
+    return out->label_owner != NULL;
+}
 
-    if (!out->label_owner)
+bool weir_label_set(weir_item *item, const char *text)
+{
+    struct weir_label *label = label_new(text);
+    if (!label)
         return false;
-    out->label = out->label_owner->text;
+    weir_label_release(item->label_owner);
+    item->label_owner = label;
+    item->label = label->text;
     return true;
 }

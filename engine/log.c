@@ -54,6 +54,8 @@ weir_log_level weir_log_get_level(void)
 
 void weir_log(weir_log_level level, const char *format, ...)
 {
+    if (!format)
+        return;
     if (level > weir_log_get_level())
         return;
 

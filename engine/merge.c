@@ -1,10 +1,16 @@
 /*
  * Which input is next. Most nodes have one. A merge has several, and takes the item that arrived first, or takes turns.
  *
- * Turns are those of smooth weighted round robin (as nginx balances load): each open input gains its weight as credit,
- * the one with the most credit is due and pays the sum of all weights. With weights 3 and 1 that is A A B A. An input
- * that has come to the end of its epoch, or of everything, is left out until all have.
+ * Round robin goes from the input after the last one that gave an item to the next that has not ended. Weighted turns are
+ * those of smooth weighted round robin (as nginx balances load): each open input gains its weight as credit, the one with
+ * the most credit is due and pays the sum of all weights. With weights 3 and 1 that is A A B A. If the input that is due
+ * ends without an item, its turn has not taken place: the credits are those before it. An input that has come to the end
+ * of its epoch, or of everything, is left out until all have.
  */
+#include "merge.h"
+
+#include <string.h>
+
 #include "queue.h"
 
 static bool is_takable(const weir_queue *in)
@@ -18,7 +24,7 @@ static bool is_finished(const weir_queue *in)
     return in->depth > 0 ? is_epoch_end(&in->entries[in->head].item) : in->closed;
 }
 
-static weir_queue *choose_by_arrival(weir_node *node)
+static weir_queue *choose_by_arrival(const weir_node *node)
 {
     weir_queue *first = NULL;
     for (uint32_t i = 0; i < node->num_ins; i++) {
@@ -29,28 +35,49 @@ static weir_queue *choose_by_arrival(weir_node *node)
     return first;
 }
 
-static weir_queue *choose_due(weir_node *node)
+/* The index of the input whose turn is next; num_ins = all have ended. */
+static uint32_t next_in_rotation(const weir_node *node)
 {
-    if (node->due_in && !is_finished(node->due_in))
-        return node->due_in;
+    uint32_t last = node->last_taken < node->num_ins ? node->last_taken : node->num_ins - 1;
+    for (uint32_t step = 1; step <= node->num_ins; step++) {
+        uint32_t i = (last + step) % node->num_ins;
+        if (!is_finished(node->ins[i]))
+            return i;
+    }
+    return node->num_ins;
+}
 
+static uint32_t next_by_weight(weir_node *node)
+{
     int64_t all_weights = 0;
     uint32_t due = node->num_ins;
+    memcpy(node->credits + node->num_ins, node->credits, node->num_ins * sizeof *node->credits);
     for (uint32_t i = 0; i < node->num_ins; i++) {
         if (is_finished(node->ins[i]))
             continue;
-        int64_t weight = node->weights ? node->weights[i] : 1;
-        node->credits[i] += weight;
-        all_weights += weight;
+        node->credits[i] += node->weights[i];
+        all_weights += node->weights[i];
         if (due == node->num_ins || node->credits[i] > node->credits[due])
             due = i;
     }
-    node->due_in = NULL;
-    if (due < node->num_ins) {
+    if (due < node->num_ins)
         node->credits[due] -= all_weights;
-        node->due_in = node->ins[due];
+    return due;
+}
+
+static weir_queue *choose_due(weir_node *node)
+{
+    if (node->merge_order == WEIR_MERGE_ROUND_ROBIN) {
+        uint32_t due = next_in_rotation(node);
+        return due < node->num_ins ? node->ins[due] : NULL;
     }
-    return node->due_in;
+    if (node->due < node->num_ins && is_finished(node->ins[node->due])) {
+        memcpy(node->credits, node->credits + node->num_ins, node->num_ins * sizeof *node->credits);
+        node->due = node->num_ins;
+    }
+    if (node->due == node->num_ins)
+        node->due = next_by_weight(node);
+    return node->due < node->num_ins ? node->ins[node->due] : NULL;
 }
 
 weir_queue *weir_merge_choose_locked(weir_node *node)
@@ -72,7 +99,17 @@ bool weir_merge_takes_directly_locked(weir_node *node, const weir_queue *in)
     return node->num_ins == 1 || node->merge_order == WEIR_MERGE_ARRIVAL || choose_due(node) == in;
 }
 
-void weir_merge_taken_locked(weir_node *node)
+void weir_merge_taken_locked(weir_node *node, const weir_queue *in)
 {
-    node->due_in = NULL;
+    node->due = node->num_ins;
+    for (uint32_t i = 0; node->num_ins > 1 && i < node->num_ins; i++)
+        if (node->ins[i] == in)
+            node->last_taken = i;
+}
+
+void weir_merge_new_epoch_locked(weir_node *node)
+{
+    node->due = node->last_taken = node->num_ins;
+    if (node->credits)
+        memset(node->credits, 0, 2 * node->num_ins * sizeof *node->credits);
 }

@@ -35,7 +35,7 @@ const weir_metric_table *weir_pool_metric_table(void)
 
 void weir_metrics_clear(const weir_metric_table *table, void *values)
 {
-    for (size_t i = 0; i < table->num_metrics; i++) {
+    for (size_t i = 0; table && values && i < table->num_metrics; i++) {
         void *value = (char *)values + table->metrics[i].offset;
         switch (table->metrics[i].kind) {
         case WEIR_METRIC_COUNT: *(uint64_t *)value = 0; break;
@@ -57,7 +57,7 @@ static int64_t sum(int64_t one, int64_t other)
 
 void weir_metrics_add(const weir_metric_table *table, void *to, const void *from)
 {
-    for (size_t i = 0; i < table->num_metrics; i++) {
+    for (size_t i = 0; table && to && from && i < table->num_metrics; i++) {
         void *into = (char *)to + table->metrics[i].offset;
         const void *value = (const char *)from + table->metrics[i].offset;
         int64_t *whole = into;

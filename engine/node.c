@@ -4,11 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "label.h"
+#include "merge.h"
 #include "queue.h"
+#include "types.h"
+#include "wake.h"
 
 enum { DEFAULT_QUEUE_ITEMS = 2, DEFAULT_SINK_ITEMS = 3, MAX_QUEUE_ITEMS = 1 << 24 };
 
-static const char *const kind_names[] = { "source", "stage", "route", "merge", "sink" };
+static const char *const kind_names[] = { "source", "stage", "route", "merge", "merge", "sink" };
 
 static int no_memory(const weir_node *node, weir_error *error)
 {
@@ -22,21 +26,29 @@ static bool is_name(const char *name)
     return name && name[0] && name[strspn(name, allowed)] == '\0' && strlen(name) <= 64;
 }
 
-int weir_node_check_max_failures(const weir_max_failures *max, weir_error *error)
+static const char *max_failures_mistake(const weir_max_failures *max)
 {
     switch (max->kind) {
-    case WEIR_FAILURES_ANY: return WEIR_OK;
+    case WEIR_FAILURES_ANY:
+        return max->count || max->num || max->den ? "has numbers, but no kind: set it to WEIR_FAILURES_COUNT or _RATE"
+                                                  : NULL;
     case WEIR_FAILURES_COUNT:
-        if (max->count >= -1)
-            return WEIR_OK;
-        return weir_error_set(error, WEIR_EINVAL, 0, "max_failures.count is %lld; use -1 for any number",
-                              (long long)max->count);
+        return max->num || max->den ? "is a count, but num or den is set"
+               : max->count < -1    ? "is a count below -1; use -1 for any number"
+                                    : NULL;
     case WEIR_FAILURES_RATE:
-        if (max->den > 0)
-            return WEIR_OK;
-        return weir_error_set(error, WEIR_EINVAL, 0, "max_failures is a rate with a denominator of 0");
+        return max->count            ? "is a rate, but count is set"
+               : max->den == 0       ? "is a rate with a denominator of 0"
+               : max->num > max->den ? "is a rate above 1"
+                                     : NULL;
+    default: return "is of no kind of weir_failures_kind";
     }
-    return weir_error_set(error, WEIR_EINVAL, 0, "max_failures.kind is %d, which is none", (int)max->kind);
+}
+
+int weir_node_check_max_failures(const weir_max_failures *max, weir_error *error)
+{
+    const char *mistake = max_failures_mistake(max);
+    return mistake ? weir_error_set(error, WEIR_EINVAL, 0, "max_failures %s", mistake) : WEIR_OK;
 }
 
 int weir_node_check_task_hooks(const weir_task_hook *hooks, size_t num_hooks, weir_error *error)
@@ -69,6 +81,12 @@ static int check_kind(node_kind kind, const weir_stage_options *options, weir_er
 {
     const char *what = kind_names[kind];
     bool has_tasks = kind == NODE_STAGE || kind == NODE_ROUTE;
+    uint32_t slots = options->concurrency ? options->concurrency : 1;
+    bool can_order = kind == NODE_STAGE || kind == NODE_JOIN || (kind == NODE_ROUTE && slots > 1);
+    if (options->output_order != WEIR_ORDER_COMPLETION && !can_order)
+        return weir_error_set(error, WEIR_EINVAL, 0, "output_order is given, but a %s %s", what,
+                              kind == NODE_MERGE ? "has no order of inputs; see weir_merge_config.order"
+                                                 : "with one slot keeps its order");
     if (!has_tasks && options->concurrency > 1)
         return weir_error_set(error, WEIR_EINVAL, 0, "concurrency is %u, but a %s has one slot", options->concurrency,
                               what);
@@ -81,6 +99,9 @@ static int check_kind(node_kind kind, const weir_stage_options *options, weir_er
     if (kind >= NODE_MERGE && (options->threads || options->num_stage_hooks || options->task_deadline_ns))
         return weir_error_set(error, WEIR_EINVAL, 0,
                               "threads, stage_hooks or a deadline are given, but a %s runs nothing", what);
+    if (options->threads > slots)
+        return weir_error_set(error, WEIR_EINVAL, 0, "threads is %u, but concurrency is %u: %u would never run",
+                              options->threads, slots, options->threads - slots);
     return WEIR_OK;
 }
 
@@ -176,7 +197,7 @@ static int join_inputs(weir_node *node, const weir_node_spec *spec)
     if (spec->num_ins == 0)
         return WEIR_OK;
     node->ins = calloc(spec->num_ins, sizeof(weir_queue *));
-    node->credits = calloc(spec->num_ins, sizeof *node->credits);
+    node->credits = calloc(2 * (size_t)spec->num_ins, sizeof *node->credits);
     if (!node->ins || !node->credits)
         return WEIR_ENOMEM;
     memcpy(node->ins, spec->ins, spec->num_ins * sizeof(weir_queue *));
@@ -184,6 +205,55 @@ static int join_inputs(weir_node *node, const weir_node_spec *spec)
     for (uint32_t i = 0; i < node->num_ins; i++)
         node->ins[i]->consumer = node;
     return WEIR_OK;
+}
+
+static int check_input(weir_node *node, const weir_node *before, weir_error *error)
+{
+    const char *takes = node->op ? node->op->takes : NULL;
+    if (!takes)
+        return WEIR_OK;
+    if (!before->makes)
+        return weir_error_set(
+            error, WEIR_EINVAL, 0,
+            "stage %s takes \"%s\", but stage %s before it does not declare what it makes: set `makes` "
+            "in its weir_op",
+            node->short_name, takes, before->short_name);
+    weir_type_match match = weir_types_match(takes, before->makes);
+    node->checks_types = match != WEIR_TYPES_FIT;
+    if (match != WEIR_TYPES_DIFFER)
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_EINVAL, 0, "stage %s takes \"%s\", but stage %s before it makes \"%s\"",
+                          node->short_name, takes, before->short_name, before->makes);
+}
+
+/* What nodes without an operation of the program's pass on: of several inputs all, if all are declared. */
+static int unite_inputs(weir_node *node)
+{
+    for (uint32_t i = 0; i < node->num_ins; i++) {
+        const char *before = node->ins[i]->producer->makes;
+        char *all = before ? weir_types_unite(i ? node->makes : "", before) : NULL;
+        free(node->makes);
+        node->makes = all;
+        if (before && !all)
+            return WEIR_ENOMEM;
+        if (!all)
+            break;
+    }
+    return WEIR_OK;
+}
+
+static int set_types(weir_node *node, node_kind kind, weir_error *error)
+{
+    int status = WEIR_OK;
+    if (kind == NODE_SOURCE || kind == NODE_STAGE) {
+        node->makes = node->op->makes ? strdup(node->op->makes) : NULL;
+        status = node->op->makes && !node->makes ? WEIR_ENOMEM : WEIR_OK;
+    } else {
+        status = unite_inputs(node);
+    }
+    if (status != WEIR_OK)
+        return no_memory(node, error);
+    return node->num_ins ? check_input(node, node->ins[0]->producer, error) : WEIR_OK;
 }
 
 int weir_node_new(const weir_node_spec *spec, const weir_stage_options *options, weir_node **made, weir_error *error)
@@ -208,11 +278,13 @@ int weir_node_new(const weir_node_spec *spec, const weir_stage_options *options,
     node->concurrency = options->concurrency ? options->concurrency : 1;
     node->typical_ns = 10 * BRISK_NS; /* not brisk until it has shown to be */
     weir_metrics_clear(weir_task_metric_table(), &node->lap);
-    node->run_times = calloc(1, sizeof *node->run_times);
-    if (!node->short_name || !node->run_times || copy_hooks(node, options) != WEIR_OK ||
+    node->run_times = node->op ? calloc(1, sizeof *node->run_times) : NULL;
+    node->makes_one_type = node->op && weir_types_is_one(node->op->makes);
+    if (!node->short_name || (node->op && !node->run_times) || copy_hooks(node, options) != WEIR_OK ||
         make_queues(node, spec, options) != WEIR_OK || join_inputs(node, spec) != WEIR_OK)
         return no_memory(node, error);
-    return copy_config(node, spec->config, error);
+    status = set_types(node, spec->kind, error);
+    return status == WEIR_OK ? copy_config(node, spec->config, error) : status;
 }
 
 const char *weir_node_name(const weir_node_spec *spec, const weir_stage_options *options)
@@ -272,14 +344,20 @@ int weir_node_place(weir_node *node, weir_pipeline *pipeline, uint32_t index, co
     return status == WEIR_OK ? WEIR_OK : no_memory(node, error);
 }
 
+static void init_flags(weir_slot *slot)
+{
+    atomic_init(&slot->completed, false);
+    atomic_init(&slot->should_stop, false);
+    atomic_init(&slot->overdue, false);
+}
+
 weir_slot *weir_slot_new(weir_node *node)
 {
     weir_slot *slot = calloc(1, sizeof *slot);
     if (!slot)
         return NULL;
     slot->node = node;
-    atomic_init(&slot->should_stop, false);
-    atomic_init(&slot->overdue, false);
+    init_flags(slot);
     size_t worker_size = node->op ? node->op->worker_size : 0;
     slot->worker = worker_size ? calloc(1, worker_size) : NULL;
     slot->hook_states = node->hook_bytes ? calloc(1, node->hook_bytes) : NULL;
@@ -296,6 +374,8 @@ void weir_slot_free(weir_slot *slot)
 {
     if (!slot)
         return;
+    weir_item_release(&slot->pending_out); /* brought by a task that had ended otherwise */
+    weir_label_release(slot->label);
     if (slot->worker_live && slot->node->op->worker_free)
         slot->node->op->worker_free(slot->worker);
     free(slot->worker);
@@ -310,9 +390,9 @@ int weir_node_make_slots(weir_node *node, weir_error *error)
         *size = (*size + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
         node->hook_bytes += *size;
     }
-    node->chore.node = node;
-    node->chore.chore = true;
-    atomic_init(&node->chore.should_stop, false);
+    node->lifecycle.node = node;
+    node->lifecycle.is_lifecycle = true;
+    init_flags(&node->lifecycle);
     node->slots = calloc(node->concurrency, sizeof(weir_slot *));
     if (!node->slots)
         return no_memory(node, error);
@@ -343,6 +423,7 @@ void weir_node_free(weir_node *node)
     free(node->run_times);
     free(node->task_hooks);
     free(node->stage_hooks);
+    free(node->makes);
     free(node->short_name);
     free(node->name);
     free(node);

@@ -2,9 +2,9 @@
 #ifndef WEIR_NODE_H
 #define WEIR_NODE_H
 
-#include "internal.h"
+#include "state.h"
 
-typedef enum node_kind { NODE_SOURCE, NODE_STAGE, NODE_ROUTE, NODE_MERGE, NODE_SINK } node_kind;
+typedef enum node_kind { NODE_SOURCE, NODE_STAGE, NODE_ROUTE, NODE_MERGE, NODE_JOIN, NODE_SINK } node_kind;
 
 enum { NODE_MAX_SLOTS = 1 << 16, POOL_MAX_THREADS = 1 << 14 };
 

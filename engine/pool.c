@@ -1,110 +1,223 @@
 /*
- * A pool: threads that pick what is ready, nearest the sink first, run one step of it and pick again. A thread that
- * finds nothing looks on for a moment, without the lock, before it sleeps, because waking a sleeping thread costs more
- * than most hand-overs: one at a time does so, only for as long as that has paid lately, and only if no other thread of
- * ours wants the CPU.
+ * A pool: threads that pick what is ready, nearest the sink first, run one step of it and pick again. A thread that finds
+ * nothing looks on for a moment, without the lock, before it sleeps, because waking a sleeping thread costs more than most
+ * hand-overs: one at a time does so, only for as long as that has paid lately, and only if no other thread of ours wants
+ * the CPU.
  */
-#include "internal.h"
+#include "pool.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-static bool has_work(const weir_pool *pool)
+#include "label.h"
+#include "lock.h"
+#include "slots.h"
+#include "spin.h"
+#include "task_end.h"
+#include "task_run.h"
+#include "thread.h"
+#include "thread_cpu.h"
+#include "wake.h"
+
+static bool has_work_locked(const weir_pool *pool)
 {
-    return pool->quit || atomic_load_explicit(&pool->invites, memory_order_relaxed);
+    return pool->quit || pool_invites_locked(pool);
 }
 
 static void spin_for_work_locked(weir_pool *pool)
 {
     int64_t spin_ns = pool->spin_ns;
     pool->spinning = true;
+    atomic_store_explicit(&pool->invites, has_work_locked(pool), memory_order_relaxed);
     weir_engine_unlock(pool->pipeline);
-    weir_engine_spin(&pool->invites, spin_ns);
-    weir_engine_lock_at(pool->pipeline, weir_clock_ns());
+    weir_spin(&pool->invites, spin_ns);
+    engine_lock_at(pool->pipeline, weir_clock_ns());
     pool->spinning = false;
 }
 
-static void sleep_for_work_locked(weir_pool *pool)
+/* Work has been left to threads at brisk steps, and for longer than such a step takes. */
+static bool work_was_left_locked(const weir_pool *pool)
 {
-    weir_pipeline *pipeline = pool->pipeline;
-    weir_engine_wake_locked(pipeline);
-    pool->sleeping++;
-    pipeline->num_awake--;
-    uv_cond_wait(&pool->work, &pipeline->lock);
-    pipeline->num_awake++;
-    pool->sleeping--;
+    return pool->num_ready > 0 && pool->pipeline->now_ns - pool->picked_ns >= GUARD_NS;
+}
+
+/* One wait, as the pool's guard if it needs one. */
+static void sleep_once_locked(weir_pool *pool)
+{
+    bool as_guard = pool->num_ready > 0 && !pool->guarded;
+    if (as_guard) {
+        pool->guarded = true;
+        uv_cond_timedwait(&pool->work, &pool->pipeline->lock, GUARD_NS);
+        pool->guarded = false;
+    } else {
+        uv_cond_wait(&pool->work, &pool->pipeline->lock);
+    }
     if (pool->waking)
         pool->waking--;
-    weir_engine_move_time_locked(pipeline, weir_clock_ns());
+    engine_move_time_locked(pool->pipeline, weir_clock_ns());
+}
+
+static void sleep_for_work_locked(weir_worker *worker)
+{
+    weir_pool *pool = worker->pool;
+    weir_pipeline *pipeline = pool->pipeline;
+    weir_engine_unlock(pipeline);
+    weir_thread_cpu_sleeps(worker, weir_clock_ns());
+    weir_engine_lock(pipeline);
+    weir_thread_cpu_add_locked(worker);
+    if (has_work_locked(pool))
+        return;
+
+    weir_wake_all_locked(pipeline);
+    pool->sleeping++;
+    pipeline->num_awake--;
+    do
+        sleep_once_locked(pool);
+    while (!has_work_locked(pool) && !work_was_left_locked(pool));
+    pipeline->num_awake++;
+    pool->sleeping--;
 }
 
 static void wait_for_work_locked(weir_worker *worker)
 {
     weir_pool *pool = worker->pool;
     int64_t start_ns = pool->pipeline->now_ns;
-    weir_cpu_time_idle_locked(worker);
     if (pool->spinning) {
-        sleep_for_work_locked(pool);
+        sleep_for_work_locked(worker);
         return;
     }
-    if (weir_engine_may_spin_locked(pool->pipeline, pool->pipeline->consumers_waiting == 0))
+    if (may_spin_locked(pool->pipeline, pool->pipeline->consumers_waiting == 0))
         spin_for_work_locked(pool);
-    if (!has_work(pool))
-        sleep_for_work_locked(pool);
-    pool->spin_ns = weir_engine_spin_adapt(pool->spin_ns, pool->pipeline->now_ns - start_ns);
+    if (!has_work_locked(pool))
+        sleep_for_work_locked(worker);
+    pool->spin_ns = weir_spin_adapt(pool->spin_ns, pool->pipeline->now_ns - start_ns);
+}
+
+static void step_starts_locked(weir_worker *worker, weir_slot *slot)
+{
+    worker->running = slot;
+    slot->thread = worker;
+    worker->busy_since_ns = worker->pool->pipeline->now_ns;
+}
+
+static void step_has_ended_locked(weir_worker *worker, weir_slot *slot)
+{
+    weir_pool *pool = worker->pool;
+    int64_t since_ns = slot->begin_ns > worker->busy_since_ns ? slot->begin_ns : worker->busy_since_ns;
+    pool->num_brisk -= slot->brisk;
+    worker->running = NULL;
+    if (pool->pipeline->now_ns > since_ns)
+        pool->lap.busy_ns += pool->pipeline->now_ns - since_ns;
+    weir_thread_cpu_add_locked(worker);
+    weir_step_ended_locked(slot);
+}
+
+/* Not under the lock: it may be the last that holds the label. */
+static void release_spent_label(weir_worker *worker)
+{
+    weir_label_release(worker->spent_label);
+    worker->spent_label = NULL;
+}
+
+/*
+ * When the step begins. Reading the clock costs as much as a third of a hand-over, so for steps that are expected to be
+ * brisk it is computed: the end of the thread's step before and the usual length of a hand-over, of which each
+ * COMPUTED_STEPS-th is measured. Where the hand-over was not a plain one, because the lock was taken or a thread had to be
+ * woken, it is read.
+ */
+static void begin_step(weir_worker *worker, weir_slot *slot)
+{
+    enum { COMPUTED_STEPS = 16 };
+    if (slot->brisk && worker->ended_ns && ++worker->num_computed % COMPUTED_STEPS != 0) {
+        slot->begin_ns = worker->ended_ns + worker->handover_ns;
+        return;
+    }
+    slot->begin_ns = weir_clock_ns();
+    if (!slot->brisk || !worker->ended_ns)
+        return;
+    int64_t change_ns = slot->begin_ns - worker->ended_ns - worker->handover_ns;
+    worker->handover_ns += (change_ns < worker->handover_ns + 64 ? change_ns : worker->handover_ns + 64) / 8;
+}
+
+static void run_worker(weir_worker *worker)
+{
+    weir_pool *pool = worker->pool;
+    weir_pipeline *pipeline = pool->pipeline;
+    engine_lock_at(pipeline, weir_clock_ns());
+    pipeline->num_awake++;
+    for (;;) {
+        weir_slot *slot = weir_slot_pick_locked(pool);
+        if (slot) {
+            step_starts_locked(worker, slot);
+            if (!weir_engine_unlock(pipeline) || worker->spent_label)
+                worker->ended_ns = 0;
+            release_spent_label(worker);
+            begin_step(worker, slot);
+            weir_run_step(worker, slot);
+            worker->ended_ns = slot->end_ns;
+            if (!engine_lock_at(pipeline, slot->end_ns))
+                worker->ended_ns = 0;
+            step_has_ended_locked(worker, slot);
+        } else if (pool->quit) {
+            break;
+        } else {
+            wait_for_work_locked(worker);
+            worker->ended_ns = 0;
+        }
+    }
+    pipeline->num_awake--;
+    weir_engine_unlock(pipeline);
+    release_spent_label(worker);
 }
 
 static void worker_main(void *argument)
 {
     weir_worker *worker = argument;
-    weir_pool *pool = worker->pool;
-    weir_pipeline *pipeline = pool->pipeline;
-
-    weir_pipeline_of_thread = pipeline;
-    weir_engine_lock_at(pipeline, weir_clock_ns());
-    pipeline->num_awake++;
-    for (;;) {
-        weir_slot *slot = weir_slot_pick_locked(pool);
-        if (slot) {
-            weir_cpu_time_task_starts_locked(worker, slot);
-            weir_engine_unlock(pipeline);
-            weir_run_step(slot);
-            weir_engine_lock_at(pipeline, pipeline->measures ? weir_clock_ns() : 0);
-            pool->num_brisk -= slot->pace == PACE_BRISK;
-            pool->num_soon -= slot->pace != PACE_SLOW;
-            weir_cpu_time_task_ended_locked(worker);
-            weir_step_ended_locked(slot);
-        } else if (pool->quit) {
-            break;
-        } else {
-            wait_for_work_locked(worker);
-        }
-    }
-    pipeline->num_awake--;
-    weir_engine_unlock(pipeline);
+    weir_pipeline_of_thread = worker->pool->pipeline;
+    atomic_store(&worker->tid, (int)syscall(SYS_gettid));
+    run_worker(worker);
 }
 
-int weir_pool_new(weir_pipeline *pipeline, uint32_t num_workers, weir_pool **made, weir_error *error)
+static int make_workers(weir_pool *pool, uint32_t num_workers)
 {
-    weir_pool *pool = calloc(1, sizeof *pool);
-    *made = pool;
-    if (!pool)
-        return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for a pool of threads");
-    pool->pipeline = pipeline;
-    pool->num_words = (pipeline->num_nodes + 63) / 64;
+    uint32_t num_nodes = pool->pipeline->num_nodes;
+    pool->num_words = (num_nodes + 63) / 64;
     pool->ready_nodes = calloc(pool->num_words, sizeof *pool->ready_nodes);
     pool->workers = calloc(num_workers, sizeof *pool->workers);
     if (!pool->ready_nodes || !pool->workers)
-        return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for a pool of %u threads", num_workers);
-
-    pool->num_workers = num_workers;
-    for (uint32_t i = 0; i < num_workers; i++) {
-        weir_worker *worker = &pool->workers[i];
+        return WEIR_ENOMEM;
+    for (; pool->num_workers < num_workers; pool->num_workers++) {
+        weir_worker *worker = &pool->workers[pool->num_workers];
         worker->pool = pool;
-        worker->window_ns = calloc(pipeline->num_nodes, sizeof *worker->window_ns);
-        worker->window_nodes = calloc(pipeline->num_nodes, sizeof *worker->window_nodes);
-        if (!worker->window_ns || !worker->window_nodes)
-            return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for a pool of %u threads", num_workers);
+        worker->run_ns = calloc(2 * num_nodes, sizeof *worker->run_ns);
+        worker->touched = calloc(num_nodes, sizeof *worker->touched);
+        if (!worker->run_ns || !worker->touched) {
+            free(worker->run_ns);
+            free(worker->touched);
+            return WEIR_ENOMEM;
+        }
+        worker->shared_ns = worker->run_ns + num_nodes;
     }
+    return WEIR_OK;
+}
+
+int weir_pool_new(weir_pipeline *pipeline, weir_node *owner, uint32_t num_workers, weir_pool **made,
+                  weir_error *error)
+{
+    weir_pool *pool = *made = calloc(1, sizeof *pool);
+    if (!pool)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for a pool of threads");
+    pool->pipeline = pipeline;
+    pool->owner = owner;
+    weir_metrics_clear(weir_pool_metric_table(), &pool->lap);
+    int length =
+        owner ? asprintf(&pool->name, "%s_pool", owner->name) : asprintf(&pool->name, "%u:pool", pipeline->id);
+    if (length < 0)
+        pool->name = NULL;
+    if (!pool->name || make_workers(pool, num_workers) != WEIR_OK)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for a pool of %u threads", num_workers);
     int code = uv_cond_init(&pool->work);
     if (code != 0)
         return weir_error_set(error, WEIR_ESYSTEM, code, "cannot make a condition variable: %s", uv_strerror(code));
@@ -114,9 +227,11 @@ int weir_pool_new(weir_pipeline *pipeline, uint32_t num_workers, weir_pool **mad
 
 int weir_pool_start(weir_pool *pool, weir_error *error)
 {
+    char name[32]; /* is cut */
     for (uint32_t i = 0; i < pool->num_workers; i++) {
         weir_worker *worker = &pool->workers[i];
-        int code = uv_thread_create(&worker->thread, worker_main, worker);
+        snprintf(name, sizeof name, "%.9s/%u", pool->owner ? pool->owner->short_name : "weir", i);
+        int code = weir_thread_start(&worker->thread, name, worker_main, worker);
         if (code != 0)
             return weir_error_set(error, WEIR_ESYSTEM, code, "cannot start thread %u of %u: %s", i + 1,
                                   pool->num_workers, uv_strerror(code));
@@ -145,10 +260,11 @@ void weir_pool_free(weir_pool *pool)
     if (pool->work_made)
         uv_cond_destroy(&pool->work);
     for (uint32_t i = 0; i < pool->num_workers; i++) {
-        free(pool->workers[i].window_nodes);
-        free(pool->workers[i].window_ns);
+        free(pool->workers[i].touched);
+        free(pool->workers[i].run_ns);
     }
     free(pool->workers);
     free(pool->ready_nodes);
+    free(pool->name);
     free(pool);
 }

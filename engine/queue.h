@@ -2,7 +2,7 @@
 #ifndef WEIR_QUEUE_H
 #define WEIR_QUEUE_H
 
-#include "internal.h"
+#include "state.h"
 
 /* Puts the time since the last change into the figures. */
 static inline void queue_settle_locked(weir_queue *queue, int64_t now_ns)
@@ -33,7 +33,7 @@ static inline void queue_count_put_locked(weir_queue *queue, int64_t waited_ns)
     if (waited_ns > queue->lap.max_put_ns)
         queue->lap.max_put_ns = waited_ns;
     if (queue->producer->pipeline->measures)
-        weir_histogram_record(queue->put_times, waited_ns);
+        live_histogram_record(queue->put_times, waited_ns);
 }
 
 static inline void queue_count_get_locked(weir_queue *queue, int64_t waited_ns)
@@ -46,14 +46,14 @@ static inline void queue_count_get_locked(weir_queue *queue, int64_t waited_ns)
     if (waited_ns > queue->lap.max_get_ns)
         queue->lap.max_get_ns = waited_ns;
     if (queue->producer->pipeline->measures)
-        weir_histogram_record(queue->get_times, waited_ns);
+        live_histogram_record(queue->get_times, waited_ns);
 }
 
 static inline void queue_push_locked(weir_queue *queue, const weir_item *item, uint64_t arrival, int64_t now_ns)
 {
     queue_settle_locked(queue, now_ns);
     uint32_t tail = queue->head + queue->depth;
-    weir_queue_entry *entry = &queue->entries[tail < queue->capacity ? tail : tail - queue->capacity];
+    weir_queued_item *entry = &queue->entries[tail < queue->capacity ? tail : tail - queue->capacity];
     entry->item = *item;
     entry->arrival = arrival;
     queue->depth++;

@@ -1,5 +1,7 @@
-/* States of slots, the lists they are in, and what the threads of a pool may pick. */
-#include "internal.h"
+#include "slots.h"
+
+#include "thread_cpu.h"
+#include "wake.h"
 
 void weir_list_append(weir_slot_list *list, weir_slot *slot)
 {
@@ -20,11 +22,22 @@ weir_slot *weir_list_take_first(weir_slot_list *list)
     return first;
 }
 
+/* A running slot is busy from where its thread has begun the step; until then it has waited for the thread. */
+static void count_time(weir_slot *slot, int64_t now_ns)
+{
+    int64_t *time_ns = slot->node->time_ns;
+    time_ns[slot->state] += now_ns - slot->since_ns;
+    if (slot->state == SLOT_RUNNING && slot->begin_ns > slot->since_ns) {
+        time_ns[SLOT_RUNNING] -= slot->begin_ns - slot->since_ns;
+        time_ns[SLOT_READY] += slot->begin_ns - slot->since_ns;
+    }
+}
+
 void weir_slot_enter_locked(weir_slot *slot, slot_state state)
 {
     int64_t now_ns = slot->node->pipeline->now_ns;
-    if (!slot->chore)
-        slot->node->time_ns[slot->state] += now_ns - slot->since_ns;
+    if (!slot->is_lifecycle)
+        count_time(slot, now_ns);
     slot->since_ns = slot->entered_ns = now_ns;
     slot->state = state;
 }
@@ -46,11 +59,11 @@ weir_slot *weir_slot_take_idle_locked(weir_node *node)
     return slot;
 }
 
-/* Before its start hooks have run a stage starts no task; the chore that runs them, and a cancelled stage's slots,
-   need not wait. */
+/* Before its start hooks have run a stage starts no task; the lifecycle slot, which runs them, and the slots of a cancelled
+   stage need not wait. */
 static bool may_run(const weir_node *node, const weir_slot *slot)
 {
-    return slot->chore || node->cancelled || (node->state != NODE_NEW && node->state != NODE_STARTING);
+    return slot->is_lifecycle || node->cancelled || (node->state != NODE_NEW && node->state != NODE_STARTING);
 }
 
 static uint32_t ready_bit(const weir_node *node)
@@ -62,11 +75,10 @@ static void append_ready(weir_node *node, weir_slot *slot)
 {
     uint32_t bit = ready_bit(node);
     weir_list_append(&node->ready, slot);
-    slot->pace = slot->chore || node->typical_ns >= SOON_NS ? PACE_SLOW
-                 : node->typical_ns >= BRISK_NS             ? PACE_SOON
-                                                            : PACE_BRISK;
+    slot->brisk = !slot->is_lifecycle && node->typical_ns < BRISK_NS;
+    slot->is_long = node->typical_ns >= WEIR_CPU_WINDOW_NS;
     node->pool->ready_nodes[bit / 64] |= UINT64_C(1) << (bit % 64);
-    node->pool->num_ready_slow += slot->pace != PACE_BRISK;
+    node->pool->num_ready_slow += !slot->brisk;
     node->pool->num_ready++;
 }
 
@@ -76,7 +88,7 @@ static weir_slot *take_ready(weir_node *node)
     weir_slot *slot = weir_list_take_first(&node->ready);
     if (!node->ready.first)
         node->pool->ready_nodes[bit / 64] &= ~(UINT64_C(1) << (bit % 64));
-    node->pool->num_ready_slow -= slot->pace != PACE_BRISK;
+    node->pool->num_ready_slow -= !slot->brisk;
     node->pool->num_ready--;
     return slot;
 }
@@ -107,20 +119,24 @@ static weir_node *nearest_ready_node(weir_pool *pool)
     return NULL;
 }
 
+/* The item that a source's task makes is numbered by source and epoch, whatever the other sources do meanwhile. */
+static void number_item(weir_slot *slot)
+{
+    slot->in.source = slot->node->source_index;
+    slot->in.epoch = slot->node->epochs_ended;
+    slot->in.seq = slot->node->next_seq;
+}
+
 static void begin_task(weir_slot *slot)
 {
-    weir_node *node = slot->node;
-    weir_pipeline *pipeline = node->pipeline;
-    slot->start_ns = pipeline->now_ns;
     slot->run_ns = 0;
-    slot->warn_after_ns = pipeline->stall_warning_ns;
+    slot->num_pieces = 0;
+    slot->warn_after_ns = slot->node->pipeline->stall_warning_ns;
     atomic_store_explicit(&slot->should_stop, false, memory_order_relaxed);
     atomic_store_explicit(&slot->overdue, false, memory_order_relaxed);
     slot->cancel_called = false;
-    if (node->num_ins == 0 && !slot->has_seq) {
-        slot->in.seq = pipeline->next_seq++;
-        slot->has_seq = true;
-    }
+    if (slot->node->num_ins == 0)
+        number_item(slot);
 }
 
 weir_slot *weir_slot_pick_locked(weir_pool *pool)
@@ -131,12 +147,11 @@ weir_slot *weir_slot_pick_locked(weir_pool *pool)
     weir_node *node = nearest_ready_node(pool);
     weir_slot *slot = take_ready(node);
     weir_slot_enter_locked(slot, SLOT_RUNNING);
-    pool->num_brisk += slot->pace == PACE_BRISK;
-    pool->num_soon += slot->pace != PACE_SLOW;
+    pool->num_brisk += slot->brisk;
     pool->picked_ns = pool->pipeline->now_ns;
-    slot->finishing = slot->completed;
+    slot->finishing = atomic_load_explicit(&slot->completed, memory_order_relaxed);
     slot->given_up = node->cancelled && node->state != NODE_ENDING;
-    if (!slot->begun && !slot->given_up && !slot->chore)
+    if (!slot->begun && !slot->given_up && !slot->is_lifecycle)
         begin_task(slot);
     return slot;
 }

@@ -27,6 +27,8 @@ const char *weir_status_text(int status)
 
 int weir_error_set(weir_error *error, int status, int library_code, const char *format, ...)
 {
+    if (!format)
+        return WEIR_EINVAL;
     if (!error || error->status)
         return status;
 
@@ -37,4 +39,14 @@ int weir_error_set(weir_error *error, int status, int library_code, const char *
     error->status = status;
     error->library_code = library_code;
     return status;
+}
+
+int weir_error_format(const weir_error *error, char *line, size_t size)
+{
+    if (!error || !line)
+        return WEIR_EINVAL;
+    if (!error->status)
+        return snprintf(line, size, "%s", "");
+    return snprintf(line, size, "%s%s%s%s%s (%s)", error->stage, error->stage[0] ? ": " : "", error->label,
+                    error->label[0] ? ": " : "", error->message, weir_status_name(error->status));
 }

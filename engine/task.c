@@ -1,36 +1,62 @@
 /* What an operation may ask and say about its task. */
-#include "internal.h"
+#include "label.h"
+#include "lock.h"
+#include "task_end.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
 bool weir_task_should_stop(const weir_task *task)
 {
-    return atomic_load_explicit(&task->should_stop, memory_order_relaxed);
+    return task && atomic_load_explicit(&task->should_stop, memory_order_relaxed);
 }
 
 const char *weir_task_label(const weir_task *task)
 {
-    return task->in.label ? task->in.label : "";
+    return task && task->in.label ? task->in.label : "";
 }
 
 uint64_t weir_task_seq(const weir_task *task)
 {
-    return task->in.seq;
+    return task ? task->in.seq : 0;
+}
+
+uint64_t weir_task_epoch(const weir_task *task)
+{
+    return task ? task->in.epoch : 0;
+}
+
+uint32_t weir_task_source(const weir_task *task)
+{
+    return task ? task->in.source : 0;
+}
+
+uint32_t weir_task_num_pieces(const weir_task *task)
+{
+    return task ? task->num_pieces : 0;
+}
+
+int weir_task_set_label(weir_task *task, const char *text)
+{
+    if (!task || !text)
+        return WEIR_EINVAL;
+    return weir_label_set(&task->in, text) ? WEIR_OK : WEIR_ENOMEM;
 }
 
 const char *weir_task_stage(const weir_task *task)
 {
-    return task->node->name;
+    return task ? task->node->name : "";
 }
 
 const void *weir_task_config(const weir_task *task)
 {
-    return task->node->config;
+    return task ? task->node->config : NULL;
 }
 
 int weir_task_fail(weir_task *task, int status, int library_code, const char *format, ...)
 {
+    if (!task || !format)
+        return WEIR_EINVAL;
     weir_error *error = &task->error;
     va_list arguments;
     va_start(arguments, format);
@@ -43,6 +69,8 @@ int weir_task_fail(weir_task *task, int status, int library_code, const char *fo
 
 int weir_task_event(weir_task *task, const char *name, const char *detail)
 {
+    if (!task || !name)
+        return WEIR_EINVAL;
     return weir_pipeline_event(task->node->pipeline, name, task->node->name, detail);
 }
 
@@ -50,11 +78,13 @@ int weir_task_event(weir_task *task, const char *name, const char *detail)
 static bool awaits_completion_locked(const weir_task *task)
 {
     bool is_out = task->state == SLOT_PENDING || (task->state == SLOT_RUNNING && !task->finishing);
-    return is_out && !task->completed;
+    return is_out && !atomic_load_explicit(&task->completed, memory_order_relaxed);
 }
 
 void weir_task_complete(weir_task *task, int status, weir_item *out)
 {
+    if (!task)
+        return;
     weir_pipeline *pipeline = task->node->pipeline;
     weir_item result = { 0 };
     char stage[128];
@@ -65,7 +95,7 @@ void weir_task_complete(weir_task *task, int status, weir_item *out)
     if (!weir_label_inherit(&result, &task->in))
         status = weir_task_fail(task, WEIR_ENOMEM, 0, "no memory for the item's label");
 
-    weir_engine_lock_at(pipeline, weir_clock_ns());
+    engine_lock_at(pipeline, weir_clock_ns());
     bool awaited = awaits_completion_locked(task);
     if (awaited) {
         task->pending_status = status;

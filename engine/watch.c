@@ -1,10 +1,17 @@
 /*
  * Watches the tasks that run: asks those beyond their deadline to stop, and names those that have run very long, so that
- * a hang is never silent. On the statistics thread; it looks again when the next task may be due, not at fixed times.
+ * a hang is never silent. The service thread does it, which looks again when the next task may be due.
  */
-#include "internal.h"
+#include "watch.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+
+#include "callers.h"
+#include "cancel.h"
+#include "label.h"
+#include "lock.h"
+#include "outbox.h"
 
 enum { MAX_STALLS = 16 /* named in one look; the others in the next one */ };
 
@@ -18,7 +25,6 @@ typedef struct stalled_task {
 typedef struct watch_look {
     stalled_task stalls[MAX_STALLS];
     size_t num_stalls;
-    bool cancels;    /* a pending task is to be cancelled */
     int64_t next_ns; /* until the next one may be due */
 } watch_look;
 
@@ -39,7 +45,8 @@ static void check_deadline(watch_look *look, weir_slot *slot, int64_t age_ns)
     }
     atomic_store_explicit(&slot->overdue, true, memory_order_relaxed);
     atomic_store_explicit(&slot->should_stop, true, memory_order_relaxed);
-    look->cancels |= slot->state == SLOT_PENDING;
+    if (slot->state == SLOT_PENDING)
+        weir_cancel_pending_locked(slot);
 }
 
 static void check_stall(watch_look *look, weir_slot *slot, int64_t age_ns)
@@ -76,22 +83,25 @@ static void look_at_node_locked(watch_look *look, weir_node *node)
 
 static void tell_stall(weir_pipeline *pipeline, const stalled_task *stall)
 {
-    char detail[1200];
+    struct stall_warning *warning = malloc(sizeof *warning);
+    if (!warning)
+        return;
     const char *label = weir_label_text(stall->label);
-    snprintf(detail, sizeof detail, "%s%s%s: %.1f s and still running%s", stall->node->name, label[0] ? ": " : "",
-             label, (double)stall->age_ns / (double)WEIR_SECOND,
+    snprintf(warning->text, sizeof warning->text, "%s%s%s: %.1f s and still running%s", stall->node->name,
+             label[0] ? ": " : "", label, (double)stall->age_ns / (double)WEIR_SECOND,
              stall->asked_to_stop ? ", although it was asked to stop" : "");
-    weir_log(WEIR_LOG_WARNING, "%s", detail);
-    weir_pipeline_event(pipeline, "stall", stall->node->name, detail);
+    weir_outbox_add_event(pipeline, "stall", stall->node->name, warning->text);
+    weir_callers_log(pipeline, warning);
 }
 
-bool weir_watch_tasks(weir_pipeline *pipeline, int64_t *next_ns)
+int64_t weir_watch_tasks(weir_pipeline *pipeline)
 {
     watch_look look = { .next_ns = INT64_MAX };
     if (pipeline->stall_warning_ns != WEIR_FOREVER)
         look.next_ns = pipeline->stall_warning_ns;
 
-    weir_engine_lock_at(pipeline, weir_clock_ns());
+    engine_lock_at(pipeline, weir_clock_ns());
+    int64_t now_ns = pipeline->now_ns;
     for (uint32_t i = 0; i < pipeline->num_nodes; i++)
         look_at_node_locked(&look, pipeline->nodes[i]);
     weir_engine_unlock(pipeline);
@@ -100,6 +110,5 @@ bool weir_watch_tasks(weir_pipeline *pipeline, int64_t *next_ns)
         tell_stall(pipeline, &look.stalls[i]);
         weir_label_release(look.stalls[i].label);
     }
-    *next_ns = look.next_ns;
-    return look.cancels;
+    return look.next_ns > INT64_MAX - now_ns ? INT64_MAX : now_ns + look.next_ns;
 }

@@ -62,7 +62,7 @@ static void end_transfer(url_fetcher *fetcher, url_transfer *transfer)
     if (!transfer->cancelled) {
         result.data = strdup("the body of the answer");
         result.size_bytes = result.data ? strlen(result.data) : 0;
-        result.release = free;
+        result.release = weir_release_free;
         status = result.data ? WEIR_OK : WEIR_ENOMEM;
     }
     weir_task_complete(transfer->task, status, &result);
@@ -153,7 +153,7 @@ static int next_url(void *worker, weir_item *in, weir_item *out, weir_task *task
     char url[64];
     snprintf(url, sizeof url, "https://example.org/%" PRIu64, weir_task_seq(task));
     out->data = strdup(url);
-    out->release = free;
+    out->release = weir_release_free;
     out->label = out->data;
     return out->data ? WEIR_OK : WEIR_ENOMEM;
 }
@@ -196,7 +196,7 @@ static int build(url_fetcher *fetcher, uint64_t num_urls, weir_pipeline **pipeli
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &url_source, &(urls_config){ .num_urls = num_urls }, NULL);
     weir_builder_pipe(builder, &fetch_op, fetcher, &(weir_stage_options){ .concurrency = 256 });
-    weir_builder_sink(builder, 16);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 16 });
     return weir_builder_build(builder, &(weir_pipeline_options){ .threads = 1 }, pipeline, error);
 }
 

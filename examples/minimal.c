@@ -11,7 +11,7 @@ int main(int argc, char **argv)
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &weir_directory_source, &folder, &(weir_stage_options){ .threads = 1 });
     weir_builder_pipe(builder, &weir_video_decode, &picture, &(weir_stage_options){ .concurrency = 4 });
-    weir_builder_sink(builder, 3);
+    weir_builder_sink(builder, NULL);
 
     weir_pipeline *pipeline;
     weir_error error = { 0 };

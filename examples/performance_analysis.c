@@ -6,19 +6,24 @@
  * and errors go to stderr. This file is meant to be copied from; what is worth having in other programs, too, stands in
  * common/.
  */
+#include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
 #include <weir/weir.h>
 
-#include "common/interrupt.h"
 #include "common/options.h"
 #include "common/terminal.h"
 
@@ -321,7 +326,7 @@ static int build(const struct settings *settings, const weir_directory_config *f
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &weir_directory_source, folder, &source);
     weir_builder_pipe(builder, &weir_video_decode, &video, &decode);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
 
     weir_error error = { 0 };
     if (weir_builder_build(builder, &options, pipeline, &error) != WEIR_OK)
@@ -329,18 +334,46 @@ static int build(const struct settings *settings, const weir_directory_config *f
     return EXIT_OK;
 }
 
-/* Takes results until there are no more; returns what weir_pipeline_next() ended with. A program of yours would use them here. */
-static int drain(weir_pipeline *pipeline, struct progress *progress)
+static void print_snapshot(weir_pipeline *pipeline)
 {
-    int64_t timeout_ns = terminal_has_status() ? redraw_interval_ns : WEIR_FOREVER;
+    weir_snapshot *snapshot;
+    char *text = NULL;
+    size_t size;
+    if (weir_pipeline_snapshot(pipeline, &snapshot) != WEIR_OK)
+        return;
+    FILE *file = open_memstream(&text, &size);
+    if (file) {
+        weir_snapshot_print(snapshot, file);
+        fclose(file);
+        terminal_print(text);
+    }
+    free(text);
+    weir_snapshot_free(snapshot);
+}
+
+/* Waits up to timeout_ms for the pipeline, and answers SIGUSR1. */
+static void wait_for_results(weir_pipeline *pipeline, int results_fd, int usr1_fd, int timeout_ms)
+{
+    struct signalfd_siginfo signal;
+    struct pollfd fds[] = { { .fd = results_fd, .events = POLLIN }, { .fd = usr1_fd, .events = POLLIN } };
+    if (poll(fds, 2, timeout_ms) > 0 && fds[1].revents && read(usr1_fd, &signal, sizeof signal) > 0)
+        print_snapshot(pipeline);
+}
+
+/* Takes results until there are no more; returns what weir_pipeline_next() ended with. A program of yours would use them here. */
+static int drain(weir_pipeline *pipeline, struct progress *progress, int usr1_fd)
+{
+    int timeout_ms = terminal_has_status() ? (int)(redraw_interval_ns / WEIR_MILLISECOND) : -1;
+    int results_fd;
     weir_item item;
-    int status;
-    do {
-        status = weir_pipeline_next(pipeline, &item, timeout_ns);
+    int status = weir_pipeline_poll_fd(pipeline, &results_fd);
+    while (status == WEIR_OK || status == WEIR_ETIMEDOUT) {
+        wait_for_results(pipeline, results_fd, usr1_fd, timeout_ms);
+        status = weir_pipeline_next(pipeline, &item, 0);
         if (status == WEIR_OK)
             weir_item_release(&item);
         update_progress(progress, pipeline);
-    } while (status == WEIR_OK || status == WEIR_ETIMEDOUT);
+    }
     terminal_show("");
     if (status == WEIR_ESTOPPED)
         weir_log(WEIR_LOG_WARNING, "stopped; what was done until now is recorded");
@@ -348,7 +381,7 @@ static int drain(weir_pipeline *pipeline, struct progress *progress)
 }
 
 static int run_pipeline(const struct settings *settings, const weir_directory_config *folder,
-                        const struct listeners *listeners)
+                        const struct listeners *listeners, int usr1_fd)
 {
     static struct progress progress;
     weir_pipeline *pipeline;
@@ -357,14 +390,20 @@ static int run_pipeline(const struct settings *settings, const weir_directory_co
         return exit_status;
 
     start_progress(&progress, folder);
-    interrupt_stops(pipeline);
-    if (drain(pipeline, &progress) == WEIR_EFAILED) {
+    weir_pipeline_stop_on_signals(pipeline);
+    int status = drain(pipeline, &progress, usr1_fd);
+    int signal_number = weir_pipeline_stop_signal(pipeline);
+    if (signal_number)
+        exit_status = EXIT_SIGNAL + signal_number;
+    if (status != WEIR_EOF && status != WEIR_ESTOPPED) {
         weir_error error = { 0 };
-        weir_pipeline_error(pipeline, &error);
-        fprintf(stderr, PROGRAM ": the run failed: %s: %s\n", error.stage, error.message);
+        char line[WEIR_ERROR_LINE];
+        if (weir_pipeline_error(pipeline, &error) == WEIR_OK)
+            weir_error_set(&error, status, 0, "%s", weir_status_text(status));
+        weir_error_format(&error, line, sizeof line);
+        fprintf(stderr, PROGRAM ": the run failed: %s\n", line);
         exit_status = EXIT_RUN;
     }
-    interrupt_stops(NULL);
     weir_pipeline_free(pipeline);
     return exit_status;
 }
@@ -426,12 +465,12 @@ static int close_listeners(struct listeners *listeners)
 }
 
 /* Runs, closes the database whatever came of it, and reports from it. */
-static int record(const struct settings *settings, const weir_directory_config *folder)
+static int record(const struct settings *settings, const weir_directory_config *folder, int usr1_fd)
 {
     struct listeners listeners = { 0 };
     int exit_status = open_listeners(&listeners, settings);
     if (exit_status == EXIT_OK)
-        exit_status = run_pipeline(settings, folder, &listeners);
+        exit_status = run_pipeline(settings, folder, &listeners, usr1_fd);
     bool was_run = exit_status != EXIT_REFUSED;
 
     int64_t run_id = was_run ? weir_sqlite_run_id(listeners.database) : 0;
@@ -453,15 +492,20 @@ static int analyse(const struct settings *settings)
     if (exit_status != EXIT_OK)
         return exit_status;
 
-    int error = interrupt_start(terminal_print);
-    if (error)
-        return refuse("no thread for signals: %s", strerror(-error));
+    /* Before any thread is started: they all inherit that SIGUSR1 is not for them. */
+    sigset_t usr1;
+    sigemptyset(&usr1);
+    sigaddset(&usr1, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &usr1, NULL);
+    int usr1_fd = signalfd(-1, &usr1, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (usr1_fd < 0)
+        return refuse("cannot wait for SIGUSR1: %s", strerror(errno));
     terminal_start(!settings->quiet);
     if (settings->quiet)
         weir_log_set_level(WEIR_LOG_ERROR);
-    exit_status = record(settings, &folder);
-    int signal_number = interrupt_end();
-    return signal_number && exit_status == EXIT_OK ? EXIT_SIGNAL + signal_number : exit_status;
+    exit_status = record(settings, &folder, usr1_fd);
+    close(usr1_fd);
+    return exit_status;
 }
 
 int main(int argc, char **argv)

@@ -104,7 +104,7 @@ static int list_files(void *worker, weir_item *in, weir_item *out, weir_task *ta
     char path[64];
     snprintf(path, sizeof path, "videos/clip-%06llu.mp4", (unsigned long long)weir_task_seq(task));
     out->data = strdup(path);
-    out->release = free;
+    out->release = weir_release_free;
     out->label = out->data;
     return out->data ? WEIR_OK : WEIR_ENOMEM;
 }
@@ -143,7 +143,7 @@ static int simulate(const pattern *chosen, double seconds, const char *db_path, 
                                              .output_order = chosen->order,
                                              .task_hooks = &items,
                                              .num_task_hooks = 1 });
-    weir_builder_sink(builder, 3);
+    weir_builder_sink(builder, NULL);
     weir_observer observer = weir_sqlite_observer(writer);
     weir_pipeline_options options = {
         .threads = chosen->threads, .stats_interval_ns = WEIR_SECOND / 10, .observers = &observer, .num_observers = 1

@@ -27,7 +27,7 @@ static int build(const char *root, uint64_t seed, weir_pipeline **pipeline, weir
     weir_builder_pipe(builder, &weir_video_decode, &clip,
                       &(weir_stage_options){ .concurrency = 4, .output_order = WEIR_ORDER_INPUT });
     weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = BATCH }, NULL);
-    weir_builder_sink(builder, 2);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 2 });
     return weir_builder_build(builder, NULL, pipeline, error);
 }
 

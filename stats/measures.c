@@ -91,7 +91,8 @@ static double num_successes(const weir_task_metrics *m)
 
 int64_t weir_slots_ns(const weir_task_metrics *m)
 {
-    if (m->busy_ns < 0 || m->wait_in_ns < 0 || m->wait_thread_ns < 0 || m->wait_turn_ns < 0 || m->wait_out_ns < 0)
+    if (!m || m->busy_ns < 0 || m->wait_in_ns < 0 || m->wait_thread_ns < 0 || m->wait_turn_ns < 0 ||
+        m->wait_out_ns < 0)
         return -1;
     return m->busy_ns + m->wait_in_ns + m->wait_thread_ns + m->wait_turn_ns + m->wait_out_ns;
 }
@@ -206,6 +207,8 @@ const weir_measure *weir_subject_measures(weir_subject subject, size_t *count)
 {
     static uv_once_t once = UV_ONCE_INIT;
     uv_once(&once, make_lists);
+    if (!count || subject >= WEIR_NUM_SUBJECTS)
+        return NULL;
     *count = lists[subject].count;
     return lists[subject].all;
 }
@@ -213,12 +216,13 @@ const weir_measure *weir_subject_measures(weir_subject subject, size_t *count)
 const weir_measure *weir_measure_find(weir_subject subject, const char *name)
 {
     size_t count;
-    weir_subject_measures(subject, &count);
-    return find(&lists[subject], name);
+    return name && weir_subject_measures(subject, &count) ? find(&lists[subject], name) : NULL;
 }
 
 double weir_measure_value(const weir_measure *measure, const weir_metrics *metrics, int64_t elapsed_ns)
 {
+    if (!measure || !metrics)
+        return NAN;
     return measure->metric ? weir_metric_value(measure->metric, metrics) : measure->derive(metrics, elapsed_ns);
 }
 
@@ -249,6 +253,8 @@ static double scale_of(const weir_metric *metric)
 
 double weir_metric_value(const weir_metric *metric, const weir_metrics *metrics)
 {
+    if (!metric || !metrics)
+        return NAN;
     const void *at = (const char *)metrics + metric->offset;
     int64_t whole = *(const int64_t *)at;
     switch (metric->kind) {
@@ -271,7 +277,7 @@ size_t weir_subject_histograms(weir_subject subject, weir_metric_histogram histo
     };
     const weir_metric_table *table = weir_subject_metrics(subject);
     size_t count = 0;
-    for (size_t i = 0; i < NUM(names); i++) {
+    for (size_t i = 0; i < NUM(names) && histograms; i++) {
         const weir_metric *metric = find_metric(table, names[i][0]);
         if (metric)
             histograms[count++] = (weir_metric_histogram){ metric, names[i][1], names[i][2] };
@@ -281,5 +287,7 @@ size_t weir_subject_histograms(weir_subject subject, weir_metric_histogram histo
 
 const weir_histogram **weir_metric_histogram_at(const weir_metric *metric, weir_metrics *metrics)
 {
+    if (!metric || !metrics)
+        return NULL;
     return (const weir_histogram **)(void *)((char *)metrics + metric->offset);
 }

@@ -24,14 +24,16 @@ static int source_run(void *self, weir_item *in, weir_item *out, weir_task *task
     config->files[worker->next++] = NULL;
     *out = (weir_item){
         .data = bytes,
-        .release = weir_bytes_free,
+        .release = weir_bytes_release,
         .size_bytes = weir_bytes_memory(bytes),
         .label = bytes && bytes->name ? bytes->name : "nameless",
     };
     return WEIR_OK;
 }
 
-const weir_op bytes_source = { .name = "bytes", .worker_size = sizeof(source_worker), .run = source_run };
+const weir_op bytes_source = {
+    .name = "bytes", .makes = WEIR_TYPE_BYTES, .worker_size = sizeof(source_worker), .run = source_run
+};
 
 weir_bytes *bytes_of_file(const char *path, const char *name)
 {

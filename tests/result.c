@@ -19,7 +19,7 @@ void *result_of(const weir_op *source, const void *source_config, const weir_op 
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, source, source_config, NULL);
     weir_builder_pipe(builder, op, config, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     if (weir_builder_build(builder, NULL, &pipeline, error) != WEIR_OK)
         fail_msg("%s", error->message);
 

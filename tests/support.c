@@ -222,8 +222,9 @@ void ledger_init(test_ledger *ledger)
     counter_init(&ledger->released);
 }
 
-static void release_payload(void *data)
+static void release_payload(void *data, void *self)
 {
+    (void)self;
     test_payload *payload = data;
     REQUIRE(!atomic_exchange(&payload->released, true)); /* each one once */
     counter_add(&payload->ledger->released, 1);
@@ -718,4 +719,15 @@ uint64_t recorder_events_named(test_recorder *recorder, const char *name)
     for (uint64_t i = 0; i < recorder->num_events; i++)
         num_events += strcmp(recorder->events[i].name, name) == 0;
     return num_events;
+}
+
+uint64_t recorder_dropped_failures(test_recorder *recorder)
+{
+    uint64_t dropped = 0;
+    unsigned long long failures;
+    for (uint64_t i = 0; i < recorder->num_events; i++)
+        if (strcmp(recorder->events[i].name, "dropped") == 0 &&
+            sscanf(recorder->events[i].detail, "%llu failures", &failures) == 1)
+            dropped += failures;
+    return dropped;
 }

@@ -271,6 +271,9 @@ void recorder_free(test_recorder *recorder);
 weir_stage_lap recorder_stage_total(test_recorder *recorder, const char *name);
 weir_queue_lap recorder_queue_total(test_recorder *recorder, const char *name);
 
+/* How many failures could not be told, as the events "dropped" say. */
+uint64_t recorder_dropped_failures(test_recorder *recorder);
+
 /* The number of events of this name. */
 uint64_t recorder_events_named(test_recorder *recorder, const char *name);
 

@@ -144,8 +144,8 @@ static void the_result_tells_what_it_is(void **state)
     assert_true(audio->memory_bytes >= audio->num_samples * 2 * sizeof(float));
 
     weir_item_cost cost = { 0 };
-    assert_true(weir_audio_cost(&(weir_item){ .data = audio, .release = weir_audio_free }, &cost));
-    assert_false(weir_audio_cost(&(weir_item){ .data = audio, .release = free }, &(weir_item_cost){ 0 }));
+    assert_true(weir_audio_cost(&(weir_item){ .data = audio, .type = WEIR_TYPE_AUDIO }, &cost));
+    assert_false(weir_audio_cost(&(weir_item){ .data = audio, .type = WEIR_TYPE_BYTES }, &(weir_item_cost){ 0 }));
     assert_string_equal(cost.codec, "flac");
     assert_true(cost.size_bytes > 1000 && cost.width == 0);
     assert_true(cost.open_ns > 0 && cost.demux_ns > 0 && cost.decode_ns > 0 && cost.scale_ns > 0);
@@ -172,8 +172,8 @@ static void samples_from_memory_are_those_from_the_file(void **state)
     weir_audio *expected = decode_whole(path, &(weir_audio_config){ 0 });
     weir_bytes *bytes = bytes_of_file(path, NULL);
     bytes->next = bytes_of_file(path, "sidecar");
-    weir_audio *audio = decode(&bytes_source, &(bytes_source_config){ .files = &bytes, .num_files = 1 },
-                               &(weir_audio_config){ .input = WEIR_INPUT_BYTES }, &error);
+    weir_audio *audio =
+        decode(&bytes_source, &(bytes_source_config){ .files = &bytes, .num_files = 1 }, NULL, &error);
     assert_non_null(audio);
     assert_int_equal(audio->num_samples, expected->num_samples);
     assert_memory_equal(audio->data, expected->data, audio->num_samples * audio->channels * sizeof(float));
@@ -224,7 +224,7 @@ static void impossible_options_are_refused(void **state)
         weir_builder *builder = weir_builder_new();
         weir_builder_source(builder, &weir_list_source, &(weir_list_config){ 0 }, NULL);
         weir_builder_pipe(builder, &weir_audio_decode, &bad[i], NULL);
-        weir_builder_sink(builder, 0);
+        weir_builder_sink(builder, NULL);
         assert_int_equal(weir_builder_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
     }
 }

@@ -85,6 +85,17 @@ static void engine_runs_only_what_it_is_asked_for(void **state)
     program_free(&program);
 }
 
+static void size_tells_bytes_of_slots_stages_and_pipelines(void **state)
+{
+    (void)state;
+    struct program program;
+    char *json = bench_run_for_json(&program, "size");
+    bench_assert_report(json, "size");
+    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.value') >= 0"), 5);
+    program_free(&program);
+    free(json);
+}
+
 static void stop_measures_every_state(void **state)
 {
     (void)state;
@@ -131,6 +142,7 @@ int main(void)
         cmocka_unit_test(engine_runs_every_part_and_writes_a_row_for_each_configuration),
         cmocka_unit_test(engine_names_the_peers_that_are_not_built),
         cmocka_unit_test(engine_runs_only_what_it_is_asked_for),
+        cmocka_unit_test(size_tells_bytes_of_slots_stages_and_pipelines),
         cmocka_unit_test(stop_measures_every_state),
         cmocka_unit_test(wrong_options_are_told_with_what_they_want),
     };

@@ -18,14 +18,14 @@ static void good_source(weir_builder *builder)
 static void with_source(weir_builder *builder, const weir_stage_options *options)
 {
     weir_builder_source(builder, &numbers_op, &no_numbers, options);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
 }
 
 static void with_stage(weir_builder *builder, const weir_op *op, const weir_stage_options *options)
 {
     good_source(builder);
     weir_builder_pipe(builder, op, NULL, options);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
 }
 
 static void nothing(weir_builder *builder)
@@ -42,12 +42,12 @@ static void stage_first(weir_builder *builder)
 {
     weir_builder_pipe(builder, &pass_op, NULL, NULL);
     good_source(builder);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
 }
 
 static void sink_first(weir_builder *builder)
 {
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     good_source(builder);
 }
 
@@ -55,21 +55,21 @@ static void two_sources_without_a_merge(weir_builder *builder)
 {
     good_source(builder);
     good_source(builder);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
 }
 
 static void stage_behind_sink(weir_builder *builder)
 {
     good_source(builder);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_builder_pipe(builder, &pass_op, NULL, NULL);
 }
 
 static void two_sinks(weir_builder *builder)
 {
     good_source(builder);
-    weir_builder_sink(builder, 0);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
+    weir_builder_sink(builder, NULL);
 }
 
 static void null_source(weir_builder *builder)
@@ -138,7 +138,7 @@ static void long_queue(weir_builder *builder)
 static void long_sink_queue(weir_builder *builder)
 {
     good_source(builder);
-    weir_builder_sink(builder, UINT32_MAX);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = UINT32_MAX });
 }
 
 static void many_threads(weir_builder *builder)
@@ -234,7 +234,7 @@ static void bad_config(weir_builder *builder)
 static void bad_config_of_a_source(weir_builder *builder)
 {
     weir_builder_source(builder, &refusing_op, NULL, &(weir_stage_options){ .name = "files" });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
 }
 
 static void bad_config_without_a_word(weir_builder *builder)
@@ -343,7 +343,7 @@ static void one_branch_too_few(weir_builder *builder)
 static void sink_in_a_route(weir_builder *builder)
 {
     route_of(builder, 2);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
 }
 
 static void source_in_a_route(weir_builder *builder)
@@ -404,12 +404,95 @@ static void merge_with_a_weight_of_zero(weir_builder *builder)
                                                 .num_weights = 2 });
 }
 
+/* ---- options without effect ------------------------------------------------------------------------------------ */
+
+static void order_of_a_merge(weir_builder *builder)
+{
+    good_source(builder);
+    weir_builder_merge(builder, NULL, &(weir_stage_options){ .output_order = WEIR_ORDER_INPUT });
+}
+
+static int pick_none(void *self, const weir_item *item)
+{
+    (void)self;
+    (void)item;
+    return 0;
+}
+
+static void order_of_a_route(weir_builder *builder)
+{
+    good_source(builder);
+    weir_builder_route(builder, &(weir_route_config){ .pick = pick_none, .num_branches = 1 },
+                       &(weir_stage_options){ .output_order = WEIR_ORDER_INPUT });
+}
+
+static void order_of_a_source(weir_builder *builder)
+{
+    with_source(builder, &(weir_stage_options){ .output_order = WEIR_ORDER_INPUT });
+}
+
+static void order_of_a_sink(weir_builder *builder)
+{
+    good_source(builder);
+    weir_builder_sink(builder, &(weir_stage_options){ .output_order = WEIR_ORDER_INPUT });
+}
+
+static void concurrent_sink(weir_builder *builder)
+{
+    good_source(builder);
+    weir_builder_sink(builder, &(weir_stage_options){ .concurrency = 2 });
+}
+
+static void more_threads_than_slots(weir_builder *builder)
+{
+    with_stage(builder, &pass_op, &(weir_stage_options){ .concurrency = 3, .threads = 4 });
+}
+
+static void more_threads_than_a_source_has_slots(weir_builder *builder)
+{
+    with_source(builder, &(weir_stage_options){ .threads = 2 });
+}
+
+static void count_without_a_kind(weir_builder *builder)
+{
+    with_stage(builder, &pass_op, &(weir_stage_options){ .max_failures = { .count = 3 } });
+}
+
+static void rate_without_a_kind(weir_builder *builder)
+{
+    with_stage(builder, &pass_op, &(weir_stage_options){ .max_failures = { .num = 1, .den = 2 } });
+}
+
+static void rate_above_one(weir_builder *builder)
+{
+    with_stage(builder, &pass_op,
+               &(weir_stage_options){ .max_failures = { .kind = WEIR_FAILURES_RATE, .num = 3, .den = 2 } });
+}
+
+static void rate_with_a_count(weir_builder *builder)
+{
+    with_stage(
+        builder, &pass_op,
+        &(weir_stage_options){ .max_failures = { .kind = WEIR_FAILURES_RATE, .count = 1, .num = 1, .den = 2 } });
+}
+
+static void count_with_a_rate(weir_builder *builder)
+{
+    with_stage(builder, &pass_op,
+               &(weir_stage_options){ .max_failures = { .kind = WEIR_FAILURES_COUNT, .count = 1, .den = 2 } });
+}
+
+static void weights_that_nobody_asks_for(weir_builder *builder)
+{
+    merge_of_two(builder, &(weir_merge_config){ .weights = (const uint32_t[]){ 1, 2 }, .num_weights = 2 });
+}
+
 /* ---- the table ---------------------------------------------------------------------------------------------- */
 
 static void no_mistake(weir_builder *builder)
 {
     good_source(builder);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
 }
 
 static const struct {
@@ -466,6 +549,20 @@ static const struct {
     { route_that_stays_open, { 0 }, WEIR_EINVAL, "", "weir_builder_join()" },
     { merge_of_nothing, { 0 }, WEIR_EINVAL, "merge", "no source yet" },
     { concurrent_merge, { 0 }, WEIR_EINVAL, "merge", "concurrency is 2" },
+    { order_of_a_merge, { 0 }, WEIR_EINVAL, "merge", "output_order" },
+    { order_of_a_route, { 0 }, WEIR_EINVAL, "route", "output_order" },
+    { order_of_a_source, { 0 }, WEIR_EINVAL, "src", "output_order" },
+    { order_of_a_sink, { 0 }, WEIR_EINVAL, "sink", "output_order" },
+    { concurrent_sink, { 0 }, WEIR_EINVAL, "sink", "concurrency is 2" },
+    { more_threads_than_slots, { 0 }, WEIR_EINVAL, "pass", "threads is 4, but concurrency is 3" },
+    { more_threads_than_a_source_has_slots, { 0 }, WEIR_EINVAL, "src", "threads is 2" },
+    { count_without_a_kind, { 0 }, WEIR_EINVAL, "pass", "no kind" },
+    { rate_without_a_kind, { 0 }, WEIR_EINVAL, "pass", "no kind" },
+    { rate_above_one, { 0 }, WEIR_EINVAL, "pass", "above 1" },
+    { rate_with_a_count, { 0 }, WEIR_EINVAL, "pass", "count is set" },
+    { count_with_a_rate, { 0 }, WEIR_EINVAL, "pass", "num or den" },
+    { weights_that_nobody_asks_for, { 0 }, WEIR_EINVAL, "merge", "weights" },
+    { no_mistake, { .num_observers = 1 }, WEIR_EINVAL, "", "observers is NULL" },
     { merge_in_no_order, { 0 }, WEIR_EINVAL, "merge", "order is 5" },
     { merge_without_weights, { 0 }, WEIR_EINVAL, "merge", "weights" },
     { merge_with_a_weight_too_few, { 0 }, WEIR_EINVAL, "merge", "1 weights" },
@@ -540,7 +637,7 @@ static void a_null_builder_is_out_of_memory(void **state)
     weir_builder_branch(NULL);
     weir_builder_join(NULL, NULL);
     weir_builder_merge(NULL, NULL, NULL);
-    weir_builder_sink(NULL, 0);
+    weir_builder_sink(NULL, NULL);
     weir_builder_free(NULL);
     weir_pipeline_free(NULL);
     assert_int_equal(weir_builder_build(NULL, NULL, &pipeline, &error), WEIR_ENOMEM);
@@ -587,15 +684,15 @@ static void all_zero_options_mean_the_documented_defaults(void **state)
 {
     (void)state;
     static const weir_stage_info expected[] = {
-        { "0:0:src", "0:0:src_queue", "source", 1, 2, 0, "completion" },
-        { "0:1:pass", "0:1:pass_queue", "stage", 1, 2, 0, "completion" },
-        { "0:2:sink", "0:2:sink_queue", "sink", 1, 3, 0, "completion" },
+        { "0:0:src", "0:0:src_queue", "source", 1, 2, 0, "completion", { 0 } },
+        { "0:1:pass", "0:1:pass_queue", "stage", 1, 2, 0, "completion", { 0 } },
+        { "0:2:sink", "0:2:sink_queue", "sink", 1, 3, 0, "completion", { 0 } },
     };
     test_recorder recorder;
     weir_builder *builder = weir_builder_new();
     good_source(builder);
     weir_builder_pipe(builder, &pass_op, NULL, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     run_and_record(builder, (weir_pipeline_options){ 0 }, &recorder);
     assert_int_equal(recorder.num_stages, LENGTH(expected));
     for (size_t i = 0; i < LENGTH(expected); i++)
@@ -609,10 +706,10 @@ static void options_show_in_names_and_infos(void **state)
 {
     (void)state;
     static const weir_stage_info expected[] = {
-        { "7:0:src", "7:0:src_queue", "source", 1, 5, 1000, "completion" },
-        { "7:1:a.B-c_1[64]", "7:1:a.B-c_1[64]_queue", "stage", 64, 9, 0, "input" },
-        { "7:2:pass[2]", "7:2:pass[2]_queue", "stage", 2, 2, 1, "completion" },
-        { "7:3:sink", "7:3:sink_queue", "sink", 1, 8, 0, "completion" },
+        { "7:0:src", "7:0:src_queue", "source", 1, 5, 1000, "completion", { 0 } },
+        { "7:1:a.B-c_1[64]", "7:1:a.B-c_1[64]_queue", "stage", 64, 9, 0, "input", { 0 } },
+        { "7:2:pass[2]", "7:2:pass[2]_queue", "stage", 2, 2, 1, "completion", { 0 } },
+        { "7:3:sink", "7:3:sink_queue", "sink", 1, 8, 0, "completion", { 0 } },
     };
     test_recorder recorder;
     weir_builder *builder = weir_builder_new();
@@ -623,7 +720,7 @@ static void options_show_in_names_and_infos(void **state)
         &(weir_stage_options){
             .name = "a.B-c_1", .concurrency = 64, .queue_items = 9, .threads = 3, .output_order = WEIR_ORDER_INPUT });
     weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 2, .queue_bytes = 1 });
-    weir_builder_sink(builder, 8);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 8 });
     run_and_record(builder, (weir_pipeline_options){ .threads = 2, .id = 7 }, &recorder);
     assert_int_equal(recorder.num_stages, LENGTH(expected));
     for (size_t i = 0; i < LENGTH(expected); i++)
@@ -688,7 +785,7 @@ static void the_options_of_the_operation_are_copied(void **state)
     weir_builder_pipe(builder, &text_op, &config, NULL);
     memset(text, 'x', sizeof text - 1);
     memset(&config, 0xff, sizeof config);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     assert_int_equal(drain_all(pipeline), 3);
     assert_int_equal(counter_value(&frees), 0);
@@ -712,7 +809,7 @@ static void each_copy_is_freed_once(void **state)
         if (i == 1)
             weir_builder_pipe(builder, &no_run_op, NULL, NULL);
         if (i > 1)
-            weir_builder_sink(builder, 0);
+            weir_builder_sink(builder, NULL);
         if (i == 0)
             weir_builder_free(builder);
         else
@@ -760,7 +857,7 @@ static void without_a_size_the_pointer_is_passed_on(void **state)
     const void *config = &config;
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &op, &config, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     assert_int_equal(drain_all(pipeline), 0);
     weir_pipeline_free(pipeline);
@@ -803,7 +900,7 @@ static void hooks_and_names_are_copied(void **state)
     memset(&options, 0xff, sizeof options);
     memset(stage_hooks, 0xff, sizeof stage_hooks);
     memset(name, '?', sizeof name - 1);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
 
     weir_pipeline_options pipeline_options = { .task_hooks = task_hooks, .num_task_hooks = 1 };
     task_hooks[0] = (weir_task_hook){ .self = &tasks, .begin = count_begin };

@@ -44,7 +44,6 @@ static weir_frames *decode_path(const char *path, const weir_video_config *confi
 static weir_frames *decode_bytes(weir_bytes *bytes, weir_error *error)
 {
     weir_video_config config = small;
-    config.input = WEIR_INPUT_BYTES;
     return decode(&bytes_source, &(bytes_source_config){ .files = &bytes, .num_files = 1 }, &config, error);
 }
 
@@ -53,8 +52,8 @@ static weir_frames *decode_bytes(weir_bytes *bytes, weir_error *error)
 static void assert_costs(const weir_frames *frames)
 {
     weir_item_cost cost = { 0 };
-    assert_true(weir_frames_cost(&(weir_item){ .data = (void *)frames, .release = weir_frames_free }, &cost));
-    assert_false(weir_frames_cost(&(weir_item){ .data = (void *)frames, .release = free }, &cost));
+    assert_true(weir_frames_cost(&(weir_item){ .data = (void *)frames, .type = WEIR_TYPE_FRAMES }, &cost));
+    assert_false(weir_frames_cost(&(weir_item){ .data = (void *)frames, .type = WEIR_TYPE_BYTES }, &cost));
     assert_string_equal(cost.codec, frames->codec);
     assert_int_equal(cost.width, 160);
     assert_int_equal(cost.height, 120);

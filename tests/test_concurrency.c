@@ -6,7 +6,7 @@ static weir_pipeline *gated(const test_numbers *numbers, test_gate *gate, uint32
 {
     weir_builder *builder = builder_with(numbers);
     weir_builder_pipe(builder, &gated_op, gate, &(weir_stage_options){ .name = "work", .concurrency = concurrency });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     return build(builder, options);
 }
 
@@ -123,7 +123,7 @@ static void what_cannot_be_changed_is_refused(void **state)
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 1 });
     weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 2 }, NULL);
     weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .name = "work" });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     assert_int_equal(weir_pipeline_set_concurrency(pipeline, "work", 0), WEIR_EINVAL);
     assert_int_equal(weir_pipeline_set_concurrency(pipeline, "work", 65537), WEIR_EINVAL);
@@ -158,7 +158,7 @@ static void several_threads_may_change_it_while_items_flow(void **state)
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 5000 });
     weir_builder_pipe(builder, &pass_op, NULL,
                       &(weir_stage_options){ .name = "work", .concurrency = 3, .output_order = WEIR_ORDER_INPUT });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 3 });
     changer changers[3];
     pthread_t threads[3];

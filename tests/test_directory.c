@@ -46,9 +46,9 @@ static weir_pipeline *start(const weir_directory_config *config, const weir_obse
     weir_error error = { 0 };
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &weir_directory_source, config, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     int rc = weir_builder_build(builder,
-                                &(weir_pipeline_options){ .observers = observer, .num_observers = observer ? 1 : 0 },
+                                &(weir_pipeline_options){ .observers = observer, .num_observers = observer != NULL },
                                 &pipeline, &error);
     if (rc != WEIR_OK)
         fail_msg("%s", error.message);
@@ -263,7 +263,7 @@ static int refusal(const weir_directory_config *config, weir_error *error)
     *error = (weir_error){ 0 };
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &weir_directory_source, config, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     int rc = weir_builder_build(builder, NULL, &pipeline, error);
     assert_null(pipeline);
     assert_int_equal(weir_directory_count(config, 1, &count, NULL), rc);

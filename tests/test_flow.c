@@ -44,7 +44,7 @@ static void deliver_through(uint32_t stages, uint32_t concurrency, uint32_t queu
     for (uint32_t i = 0; i < stages; i++)
         weir_builder_pipe(builder, &pass_op, NULL,
                           &(weir_stage_options){ .concurrency = concurrency, .queue_items = queue_items });
-    weir_builder_sink(builder, queue_items);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = queue_items });
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = threads });
     if (concurrency == 1)
         assert_delivers_in_order(pipeline, numbers.count);
@@ -70,7 +70,7 @@ static void a_source_without_items_ends_at_once(void **state)
     test_numbers numbers = { .ledger = &ledger };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &pass_op, NULL, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     assert_delivers_in_order(build(builder, NULL), 0);
 }
 
@@ -80,7 +80,7 @@ static void the_end_comes_again_and_again(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 1 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     weir_item item;
     assert_int_equal(next_value(pipeline), 0);
@@ -111,7 +111,7 @@ static void an_item_may_be_empty(void **state)
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &op, NULL, NULL);
     weir_builder_pipe(builder, &pass_op, NULL, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     for (uint64_t i = 0; i < numbers.count; i++) {
         weir_item item;
@@ -156,7 +156,7 @@ static void seq_and_label_are_inherited(void **state)
     weir_builder_pipe(builder, &pass_op, NULL, NULL);
     weir_builder_pipe(builder, &cut_op, NULL, NULL);
     weir_builder_pipe(builder, &pass_op, NULL, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     for (uint64_t i = 0; i < numbers.count * PIECES; i++) {
         weir_item item;
@@ -191,7 +191,7 @@ static void an_operation_may_give_a_label_of_its_own(void **state)
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &op, NULL, &(weir_stage_options){ .concurrency = 2 });
     weir_builder_pipe(builder, &op, NULL, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &four_threads);
     weir_item item;
     while (weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK) {
@@ -227,7 +227,7 @@ static void a_task_knows_its_item_and_stage(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 20, .labelled = true };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &op, &ledger, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     assert_delivers_in_order(build(builder, NULL), 20);
 }
 
@@ -252,7 +252,7 @@ static void a_skipped_item_is_not_handed_on(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 100 };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &skip_odd_op, NULL, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     for (uint64_t i = 0; i < numbers.count; i += 2)
         assert_int_equal(next_value(pipeline), i);
@@ -267,6 +267,76 @@ static void a_skipped_item_is_not_handed_on(void **state)
 typedef struct endless_run {
     test_counter made;
 } endless_run;
+
+/* Two pieces of each input: which call this is, it asks its task. */
+static int cut_in_two(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    uint64_t *calls = worker;
+    char label[40];
+    REQUIRE(weir_task_num_pieces(task) == (*calls)++ % 2);
+    snprintf(label, sizeof label, "%s/%d", weir_task_num_pieces(task) ? "second" : weir_task_label(task),
+             (int)*calls);
+    REQUIRE(weir_task_set_label(task, label) == WEIR_OK);
+    memset(label, '?', sizeof label); /* the engine has a copy */
+    if (weir_task_num_pieces(task) == 0) {
+        out->data = out;
+        return WEIR_MORE;
+    }
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static void a_task_tells_its_pieces_and_sets_its_label(void **state)
+{
+    (void)state;
+    static const weir_op op = { .name = "cut", .worker_size = sizeof(uint64_t), .run = cut_in_two };
+    test_ledger own = LEDGER;
+    weir_item item;
+    weir_builder *builder = builder_with(&(test_numbers){ .ledger = &own, .count = 2, .labelled = true });
+    weir_builder_pipe(builder, &op, NULL, NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, NULL);
+    static const char *const labels[] = { "item-0/1", "second/2", "item-1/3", "second/4" };
+    for (size_t i = 0; i < LENGTH(labels); i++) {
+        assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+        assert_string_equal(item.label, labels[i]);
+        weir_item_release(&item);
+        assert_string_equal(item.label, "");
+    }
+    assert_int_equal(drain_all(pipeline), 0);
+    weir_pipeline_free(pipeline);
+    ledger_close(&own);
+}
+
+static void only_weir_forever_is_a_negative_timeout(void **state)
+{
+    (void)state;
+    test_ledger own = LEDGER;
+    weir_item item;
+    weir_builder *builder = builder_with(&(test_numbers){ .ledger = &own, .count = 0 });
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, NULL);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, -2), WEIR_EINVAL);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, INT64_MIN), WEIR_EINVAL);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_EOF);
+    weir_pipeline_free(pipeline);
+}
+
+static void labels_are_never_null(void **state)
+{
+    (void)state;
+    test_ledger own = LEDGER;
+    weir_item item;
+    weir_builder *builder = builder_with(&(test_numbers){ .ledger = &own, .count = 1 });
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, NULL);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+    assert_string_equal(item.label, "");
+    weir_item_release(&item);
+    weir_pipeline_free(pipeline);
+    ledger_close(&own);
+}
 
 /* One input becomes pieces without end. */
 static int make_endless(void *worker, weir_item *in, weir_item *out, weir_task *task)
@@ -289,7 +359,7 @@ static void a_generator_waits_for_room_between_its_pieces(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 1 };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &op, &endless, &(weir_stage_options){ .queue_items = QUEUE });
-    weir_builder_sink(builder, SINK);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = SINK });
     weir_pipeline *pipeline = build(builder, &one_thread);
     for (int64_t taken = 0; taken < 200; taken++) {
         counter_await(&endless.made, taken + AHEAD);
@@ -338,7 +408,7 @@ static void a_task_may_be_completed_before_run_returns(void **state)
         test_numbers numbers = { .ledger = &ledger, .count = 100 };
         weir_builder *builder = builder_with(&numbers);
         weir_builder_pipe(builder, &ops[i], NULL, NULL);
-        weir_builder_sink(builder, 0);
+        weir_builder_sink(builder, NULL);
         assert_delivers_in_order(build(builder, NULL), 100);
     }
 }
@@ -352,7 +422,7 @@ static void a_task_may_be_completed_later(void **state)
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &pending_op, &pending, &(weir_stage_options){ .concurrency = 8 });
     weir_builder_pipe(builder, &pass_op, NULL, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &one_thread);
     pending_start(&pending);
     assert_delivers(pipeline, 500);
@@ -368,11 +438,11 @@ static void complete(weir_task *task, weir_item *in, int status)
         weir_item_release(&out); /* still ours */
 }
 
-static uint32_t slots_waiting_for_room(weir_pipeline *pipeline, size_t stage)
+static uint32_t slots_waiting_for_their_turn(weir_pipeline *pipeline, size_t stage)
 {
     weir_snapshot *snapshot;
     assert_int_equal(weir_pipeline_snapshot(pipeline, &snapshot), WEIR_OK);
-    uint32_t slots = snapshot->stages[stage].waiting_out;
+    uint32_t slots = snapshot->stages[stage].waiting_turn;
     weir_snapshot_free(snapshot);
     return slots;
 }
@@ -388,7 +458,7 @@ static void a_task_that_is_completed_twice_is_completed_once(void **state)
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &pending_op, &pending,
                       &(weir_stage_options){ .concurrency = 2, .output_order = WEIR_ORDER_INPUT });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &four_threads);
     pending_await(&pending, 2);
     struct test_pending_task tasks[2];
@@ -396,7 +466,7 @@ static void a_task_that_is_completed_twice_is_completed_once(void **state)
         tasks[i].task = pending_take(&pending, &tasks[i].in);
     int second = item_value(tasks[1].in) == 1;
     complete_with_input(&tasks[second]);
-    while (slots_waiting_for_room(pipeline, 1) < 1)
+    while (slots_waiting_for_their_turn(pipeline, 1) < 1)
         sched_yield();
     weir_item again = { 0 };
     ledger_fill(&ledger, &again, 99, 0);
@@ -415,7 +485,7 @@ static void a_pending_task_may_end_in_skip_or_failure(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 4, .labelled = true };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &pending_op, &pending, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     weir_item *in;
     weir_task *task;
@@ -437,7 +507,7 @@ static void a_pending_task_may_end_in_skip_or_failure(void **state)
     assert_int_equal(account.skipped, 1);
     assert_int_equal(account.failed, 2);
     assert_int_equal(account.handed_on, 1);
-    assert_int_equal(weir_pipeline_stage_error(pipeline, "pending", &error), WEIR_OK);
+    assert_int_equal(weir_pipeline_stage_error(pipeline, "pending", &error), WEIR_EIO);
     assert_int_equal(error.status, WEIR_EIO);
     assert_int_equal(error.library_code, -104);
     assert_string_equal(error.message, "connection reset");
@@ -457,7 +527,7 @@ static void the_label_of_a_pending_result_is_copied_at_the_call(void **state)
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &pending_op, &pending, &(weir_stage_options){ .concurrency = 2 });
     weir_builder_pipe(builder, &gated_op, &gate, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &one_thread);
     pending_await(&pending, 2);
     for (int i = 0; i < 2; i++) {
@@ -495,7 +565,7 @@ static void pending_tasks_hold_no_thread(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = SLOTS };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &pending_op, &pending, &(weir_stage_options){ .concurrency = SLOTS });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &one_thread);
     pending_await(&pending, SLOTS);
     for (int i = 0; i < SLOTS; i++)
@@ -526,7 +596,7 @@ static void a_generator_may_end_pending(void **state)
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &op, &pending,
                       &(weir_stage_options){ .concurrency = 3, .output_order = WEIR_ORDER_INPUT });
-    weir_builder_sink(builder, 1);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
     weir_pipeline *pipeline = build(builder, NULL);
     pending_start(&pending);
     for (uint64_t i = 0; i < 50 * PIECES; i++)
@@ -559,7 +629,7 @@ static void a_source_may_be_pending(void **state)
     ledger_init(&ledger);
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &op, &pending, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     for (uint64_t i = 0; i < 10; i++) {
         weir_item out = { 0 };
@@ -624,7 +694,7 @@ static void fill_between(weir_stage_options options, int64_t each, int64_t expec
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &in_op, &in, &options);
     weir_builder_pipe(builder, &out_op, &out, NULL);
-    weir_builder_sink(builder, 100);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 100 });
     weir_pipeline *pipeline = build(builder, &four_threads);
     for (uint64_t i = 0; i + (uint64_t)expected_items < numbers.count; i++) {
         counter_await(&in.between, expected_items * each);
@@ -683,7 +753,7 @@ static void crowd_through(uint32_t concurrency, uint32_t threads, uint32_t own_t
     weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .queue_items = 200 });
     weir_builder_pipe(builder, &crowd_op, &crowd,
                       &(weir_stage_options){ .concurrency = concurrency, .threads = own_threads });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = threads });
     gate_await_waiting(&crowd.gate, expected);
     gate_open(&crowd.gate);
@@ -696,7 +766,7 @@ static void at_most_concurrency_tasks_run_at_once(void **state)
     (void)state;
     crowd_through(1, 4, 0, 1);
     crowd_through(3, 8, 0, 3);
-    crowd_through(5, 2, 8, 5);
+    crowd_through(5, 2, 5, 5);
 }
 
 static void concurrency_may_be_far_above_the_threads(void **state)
@@ -761,7 +831,7 @@ static void what_is_nearest_the_sink_runs_first(void **state)
     weir_builder_pipe(builder, &stage_op, &a, &(weir_stage_options){ .queue_items = 10, .concurrency = 3 });
     weir_builder_pipe(builder, &stage_op, &b, &(weir_stage_options){ .queue_items = 10 });
     weir_builder_pipe(builder, &stage_op, &c, &(weir_stage_options){ .queue_items = 10, .concurrency = 2 });
-    weir_builder_sink(builder, 10);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 10 });
     weir_pipeline *pipeline = build(builder, &one_thread);
     assert_int_equal(drain_all(pipeline), 5);
     weir_pipeline_free(pipeline);
@@ -782,7 +852,7 @@ static void no_thread_waits_at_a_queue(void **state)
                           &(weir_stage_options){ .queue_items = 1,
                                                  .concurrency = 1 + (uint32_t)i % 3,
                                                  .output_order = WEIR_ORDER_INPUT });
-    weir_builder_sink(builder, 1);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
     assert_delivers_in_order(build(builder, &one_thread), 500);
 }
 
@@ -798,7 +868,7 @@ static void a_stage_with_threads_of_its_own_does_not_stop_the_others(void **stat
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .queue_items = AHEAD });
     weir_builder_pipe(builder, &gated_op, &gate, &(weir_stage_options){ .concurrency = SLOTS, .threads = SLOTS });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &one_thread);
     gate_await_waiting(&gate, SLOTS);
     counter_await(&made, SLOTS + AHEAD + 1);
@@ -847,7 +917,7 @@ static void tasks_that_wait_for_each_other_run_at_once(void **state)
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &source_op, &config, &(weir_stage_options){ .queue_items = 8 });
     weir_builder_pipe(builder, &stage_op, &config, &(weir_stage_options){ .concurrency = 2 });
-    weir_builder_sink(builder, (uint32_t)config.count);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = (uint32_t)config.count });
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){
                            .threads = 2, .stats_interval_ns = WEIR_FOREVER, .stall_warning_ns = WEIR_FOREVER });
@@ -884,7 +954,7 @@ static void in_input_order_the_stages_own_slots_are_held_back(void **state)
     weir_builder_pipe(
         builder, &op, &crowd,
         &(weir_stage_options){ .concurrency = SLOTS, .queue_items = 50, .output_order = WEIR_ORDER_INPUT });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &four_threads);
     weir_item item;
     gate_await_waiting(&crowd.gate, 1);
@@ -905,7 +975,7 @@ static void in_completion_order_nobody_waits_for_the_first(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 50 };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &op, &crowd, &(weir_stage_options){ .concurrency = 2 });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &four_threads);
     for (uint64_t i = 1; i < 50; i++)
         assert_int_equal(next_value(pipeline), i);
@@ -950,7 +1020,7 @@ static void input_order_holds_for_every_kind_of_result(void **state)
         weir_builder_pipe(builder, &op, &pending,
                           &(weir_stage_options){
                               .concurrency = concurrencies[i], .queue_items = 1, .output_order = WEIR_ORDER_INPUT });
-        weir_builder_sink(builder, 1);
+        weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
         weir_pipeline *pipeline = build(builder, &four_threads);
         pending_start(&pending);
         for (uint64_t value = 0; value < numbers.count; value++)
@@ -989,7 +1059,7 @@ static void any_number_of_results_may_wait_for_the_first(void **state)
     weir_builder_pipe(
         builder, &op, &pending,
         &(weir_stage_options){ .concurrency = SLOTS, .queue_items = SLOTS, .output_order = WEIR_ORDER_INPUT });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &one_thread);
     counter_await(&made, SLOTS + 3); /* two more in the queue before, one waits for room there */
     weir_task *task = pending_take(&pending, &in);
@@ -1050,7 +1120,7 @@ static void workers_are_made_when_needed_and_freed_at_the_end(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 100 };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &worker_op, &workers, &(weir_stage_options){ .concurrency = 100, .queue_items = 200 });
-    weir_builder_sink(builder, 200);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 200 });
     weir_pipeline *pipeline = build(builder, &one_thread);
     assert_int_equal(counter_value(&workers_freed), 0);
     assert_delivers(pipeline, 100);
@@ -1068,12 +1138,12 @@ static void a_worker_that_could_not_be_made_is_tried_again(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 10, .labelled = true };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &worker_op, &workers, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     for (uint64_t i = 3; i < 10; i++)
         assert_int_equal(next_value(pipeline), i);
     assert_int_equal(drain_all(pipeline), 0);
-    assert_int_equal(weir_pipeline_stage_error(pipeline, "worker", &error), WEIR_OK);
+    assert_int_equal(weir_pipeline_stage_error(pipeline, "worker", &error), WEIR_EUNSUPPORTED);
     assert_int_equal(error.status, WEIR_EUNSUPPORTED);
     assert_int_equal(error.library_code, 3);
     assert_string_equal(error.label, "item-0");
@@ -1112,7 +1182,7 @@ static void several_consumers_share_the_results(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = COUNT };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 2 });
-    weir_builder_sink(builder, 2);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 2 });
     weir_pipeline *pipeline = build(builder, NULL);
     consumer_run consumers[4];
     pthread_t threads[LENGTH(consumers)];
@@ -1142,7 +1212,7 @@ static void next_gives_up_after_its_timeout(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 2, .gate = &gate };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     for (size_t i = 0; i < LENGTH(timeouts_ns); i++) {
         int64_t start_ns = weir_clock_ns();
@@ -1182,7 +1252,7 @@ static void events_come_to_the_observer_in_order(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 5, .labelled = true };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &op, NULL, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){ .observers = &recorder.observer, .num_observers = 1 });
     assert_int_equal(drain_all(pipeline), 0);
@@ -1209,7 +1279,7 @@ static void a_program_may_add_events_of_its_own(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){ .observers = &recorder.observer, .num_observers = 1 });
     assert_int_equal(weir_pipeline_event(pipeline, "epoch", "training", NULL), WEIR_OK);
@@ -1250,6 +1320,9 @@ int main(void)
         TEST(a_queue_never_holds_more_items_than_its_capacity),
         TEST(a_queue_overshoots_its_bytes_by_one_item_at_most),
         TEST(at_most_concurrency_tasks_run_at_once),
+        TEST(a_task_tells_its_pieces_and_sets_its_label),
+        TEST(only_weir_forever_is_a_negative_timeout),
+        TEST(labels_are_never_null),
         TEST(concurrency_may_be_far_above_the_threads),
         TEST(what_is_nearest_the_sink_runs_first),
         TEST(no_thread_waits_at_a_queue),

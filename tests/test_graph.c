@@ -76,7 +76,7 @@ static void aggregate_hands_on_full_batches_and_the_incomplete_last_one(void **s
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 7, .size_bytes = 10 });
     weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 3 }, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     expect_batch(pipeline, "0 1 2 ");
     expect_batch(pipeline, "3 4 5 ");
@@ -96,7 +96,7 @@ static void aggregate_with_drop_last_skips_the_incomplete_batch(void **state)
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 7 });
     weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 4, .drop_last = true }, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     expect_batch(pipeline, "0 1 2 3 ");
     expect_end(pipeline, WEIR_EOF);
@@ -120,7 +120,7 @@ static void a_batch_knows_its_size_and_the_labels_of_its_items(void **state)
     weir_builder *builder =
         builder_with(&(test_numbers){ .ledger = &ledger, .count = 5, .size_bytes = 10, .labelled = true });
     weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 2 }, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     weir_item item;
     assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
@@ -145,7 +145,7 @@ static void stop_drops_what_an_aggregate_has_kept(void **state)
     recorder_init(&recorder);
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 5, .gate = &gate });
     weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 100 }, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){ .threads = 2, .observers = &recorder.observer, .num_observers = 1 });
     gate_let(&gate, 3);
@@ -171,7 +171,7 @@ static void disaggregate_hands_on_each_item_with_its_label(void **state)
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 8, .labelled = true });
     weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 3 }, NULL);
     weir_builder_pipe(builder, &weir_disaggregate, NULL, NULL);
-    weir_builder_sink(builder, 1);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
     weir_pipeline *pipeline = build(builder, NULL);
     for (uint64_t i = 0; i < 8; i++) {
         weir_item item;
@@ -227,7 +227,7 @@ static void an_operation_may_accumulate_and_flush_as_it_likes(void **state)
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .epochs = 2 });
     weir_builder_pipe(builder, &sum_op, &config, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     for (int epoch = 0; epoch < 2; epoch++) {
         assert_int_equal(next_value(pipeline), 45);
@@ -258,14 +258,14 @@ static void a_flush_that_fails_is_a_failure_of_what_was_kept(void **state)
     test_ledger *config = &ledger;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 4 });
     weir_builder_pipe(builder, &broken_op, &config, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     expect_end(pipeline, WEIR_EOF);
     weir_account account = account_of(pipeline, "broken");
     assert_int_equal(account.failed, 4);
     assert_int_equal(account.merged, 0);
     weir_error error;
-    assert_int_equal(weir_pipeline_stage_error(pipeline, "broken", &error), WEIR_OK);
+    assert_int_equal(weir_pipeline_stage_error(pipeline, "broken", &error), WEIR_EIO);
     assert_string_equal(error.message, "cannot write the rest");
     finish(pipeline, &ledger);
 }
@@ -285,7 +285,7 @@ static void route_sends_each_item_through_the_branch_that_was_picked(void **stat
     weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .name = "two" });
     weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .name = "three" });
     weir_builder_join(builder, NULL);
-    weir_builder_sink(builder, 1);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 3 });
     expect_all_once(pipeline, 30, WEIR_EOF);
     assert_int_equal(account_of(pipeline, "one").taken, 10);
@@ -312,7 +312,7 @@ static void routes_may_be_nested(void **state)
         weir_builder_join(builder, NULL);
     }
     weir_builder_join(builder, NULL);
-    weir_builder_sink(builder, 1);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2 });
     expect_all_once(pipeline, 100, WEIR_EOF);
     finish(pipeline, &ledger);
@@ -328,11 +328,11 @@ static void a_branch_that_does_not_exist_fails_the_item_and_is_named(void **stat
     weir_builder_branch(builder);
     weir_builder_branch(builder);
     weir_builder_join(builder, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     expect_end(pipeline, WEIR_EOF);
     weir_error error;
-    assert_int_equal(weir_pipeline_stage_error(pipeline, "route", &error), WEIR_OK);
+    assert_int_equal(weir_pipeline_stage_error(pipeline, "route", &error), WEIR_EINVAL);
     assert_int_equal(error.status, WEIR_EINVAL);
     assert_non_null(strstr(error.message, "branch 7"));
     assert_int_equal(account_of(pipeline, "route").failed, 2);
@@ -361,7 +361,7 @@ static void a_failure_in_one_branch_ends_the_pipeline_and_not_the_other_items(vo
     weir_builder_pipe(builder, &failing_op, NULL,
                       &(weir_stage_options){ .max_failures = { .kind = WEIR_FAILURES_COUNT, .count = 5 } });
     weir_builder_join(builder, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2 });
     int status;
     drain(pipeline, &status);
@@ -402,7 +402,7 @@ static void mistakes_in_the_graph_are_told_by_name(void **state)
             case 'b': weir_builder_branch(builder); break;
             case 'j': weir_builder_join(builder, NULL); break;
             case 'm': weir_builder_merge(builder, NULL, NULL); break;
-            default: weir_builder_sink(builder, 0);
+            default: weir_builder_sink(builder, NULL);
             }
         weir_pipeline *pipeline;
         weir_error error;
@@ -449,7 +449,7 @@ static weir_pipeline *merge_three(test_ledger *ledger, const weir_merge_config *
     weir_builder_pipe(builder, &pass_op, NULL, NULL);
     weir_builder_source(builder, &line_op, &(line_config){ ledger, C, 1 }, &options);
     weir_builder_merge(builder, config, NULL);
-    weir_builder_sink(builder, 1);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
     return build(builder, &(weir_pipeline_options){ .threads = 2 });
 }
 
@@ -480,7 +480,7 @@ static void weights_share_the_turns(void **state)
         builder,
         &(weir_merge_config){ .order = WEIR_MERGE_WEIGHTED, .weights = (uint32_t[]){ 3, 1 }, .num_weights = 2 },
         NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     for (int round = 0; round < 100; round++) {
         int from_b = 0;
@@ -501,7 +501,7 @@ static void turns_pass_by_an_input_that_has_come_to_the_end_of_its_epoch(void **
     weir_builder_source(builder, &line_op, &(line_config){ &ledger, A, 1 }, &options);
     weir_builder_source(builder, &line_op, &(line_config){ &ledger, B, 20 }, &options);
     weir_builder_merge(builder, &(weir_merge_config){ .order = WEIR_MERGE_ROUND_ROBIN }, NULL);
-    weir_builder_sink(builder, 1);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2 });
     for (int epoch = 0; epoch < 2; epoch++) {
         assert_int_equal(next_value(pipeline), A);
@@ -525,7 +525,7 @@ static void a_failure_in_one_line_ends_the_sources_of_the_others(void **state)
     weir_builder_pipe(builder, &failing_op, NULL,
                       &(weir_stage_options){ .max_failures = { .kind = WEIR_FAILURES_COUNT, .count = 0 } });
     weir_builder_merge(builder, NULL, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     weir_item item;
     int status;
@@ -545,7 +545,7 @@ static void by_arrival_nothing_waits_for_a_source_that_is_slow(void **state)
     weir_builder_source(builder, &numbers_op, &slow, &(weir_stage_options){ .threads = 1 });
     weir_builder_source(builder, &line_op, &(line_config){ &ledger, B, 50 }, NULL);
     weir_builder_merge(builder, NULL, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     for (uint64_t i = 0; i < 50; i++)
         assert_int_equal(next_value(pipeline), B + i);
@@ -572,7 +572,7 @@ static void weights_that_do_not_fit_are_refused(void **state)
                                                  .weights = cases[i].weights,
                                                  .num_weights = cases[i].num_weights },
                            NULL);
-        weir_builder_sink(builder, 0);
+        weir_builder_sink(builder, NULL);
         weir_pipeline *pipeline;
         weir_error error;
         assert_int_equal(weir_builder_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
@@ -606,7 +606,7 @@ static void no_item_crosses_the_end_of_an_epoch(void **state)
         weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 2 });
         weir_builder_branch(builder);
         weir_builder_join(builder, NULL);
-        weir_builder_sink(builder, 1);
+        weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
         weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 3 });
         for (int epoch = 0; epoch < 5; epoch++)
             expect_all_once(pipeline, 20, WEIR_EPOCH);
@@ -627,7 +627,7 @@ static void aggregates_flush_at_the_end_of_an_epoch(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 5 };
     weir_builder *builder = epochs_of(&numbers, 2);
     weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 3 }, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     for (int epoch = 0; epoch < 2; epoch++) {
         expect_batch(pipeline, "0 1 2 ");
@@ -651,6 +651,165 @@ static void a_merge_passes_one_end_of_an_epoch_for_all_its_sources(void **state)
     finish(pipeline, &ledger);
 }
 
+static void a_source_without_epochs_belongs_to_the_first_epoch(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_gate gate = GATE;
+    weir_item item;
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &numbers_op, &(test_numbers){ .ledger = &ledger, .count = 3 },
+                        &(weir_stage_options){ .epochs = 2 });
+    test_numbers once = { .ledger = &ledger, .count = 2, .gate = &gate };
+    weir_builder_source(builder, &numbers_op, &once, NULL);
+    weir_builder_merge(builder, NULL, NULL);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 20 });
+    weir_pipeline *pipeline = build(builder, NULL);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+        weir_item_release(&item);
+    }
+    assert_int_equal(weir_pipeline_next(pipeline, &item, 0), WEIR_ETIMEDOUT); /* that of the other goes on */
+    gate_open(&gate);
+    static const int expected[] = { WEIR_OK, WEIR_OK, WEIR_EPOCH, WEIR_OK, WEIR_OK, WEIR_OK, WEIR_EPOCH, WEIR_EOF };
+    for (size_t i = 0; i < LENGTH(expected); i++) {
+        assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), expected[i]);
+        if (expected[i] == WEIR_OK)
+            weir_item_release(&item);
+    }
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
+typedef struct epoch_consumer {
+    weir_pipeline *pipeline;
+    uint64_t items, epochs;
+} epoch_consumer;
+
+static void *consume_epochs(void *argument)
+{
+    epoch_consumer *consumer = argument;
+    weir_item item;
+    int status;
+    while ((status = weir_pipeline_next(consumer->pipeline, &item, WEIR_FOREVER)) != WEIR_EOF) {
+        REQUIRE(status == WEIR_OK || status == WEIR_EPOCH);
+        consumer->items += status == WEIR_OK;
+        consumer->epochs += status == WEIR_EPOCH;
+        if (status == WEIR_OK)
+            weir_item_release(&item);
+    }
+    return NULL;
+}
+
+static void the_end_of_an_epoch_goes_to_one_of_several_consumers(void **state)
+{
+    (void)state;
+    enum { CONSUMERS = 3, EPOCHS = 50 };
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 10 };
+    weir_builder *builder = epochs_of(&numbers, EPOCHS);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, NULL);
+    epoch_consumer consumers[CONSUMERS];
+    pthread_t threads[CONSUMERS];
+    uint64_t items = 0, epochs = 0;
+    for (int i = 0; i < CONSUMERS; i++) {
+        consumers[i] = (epoch_consumer){ .pipeline = pipeline };
+        threads[i] = thread_start(consume_epochs, &consumers[i]);
+    }
+    for (int i = 0; i < CONSUMERS; i++) {
+        thread_join(threads[i]);
+        items += consumers[i].items;
+        epochs += consumers[i].epochs;
+    }
+    assert_int_equal(items, 10 * EPOCHS);
+    assert_int_equal(epochs, EPOCHS);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
+static int fail_the_first(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    if (item_value(in) == 0)
+        return weir_task_fail(task, WEIR_EDATA, 0, "the first of its epoch");
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static void a_budget_of_failures_is_for_all_epochs(void **state)
+{
+    (void)state;
+    static const weir_op op = { .name = "first_fails", .run = fail_the_first };
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 2 };
+    weir_builder *builder = epochs_of(&numbers, WEIR_ENDLESS);
+    weir_builder_pipe(builder, &op, NULL,
+                      &(weir_stage_options){ .max_failures = { .kind = WEIR_FAILURES_COUNT, .count = 2 } });
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, NULL);
+    uint64_t epochs = 0;
+    weir_item item;
+    int status;
+    while ((status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK || status == WEIR_EPOCH) {
+        epochs += status == WEIR_EPOCH;
+        if (status == WEIR_OK)
+            weir_item_release(&item);
+    }
+    assert_int_equal(status, WEIR_EFAILED);
+    assert_int_equal(epochs, 2); /* the third epoch brings the third failure */
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
+static int keep_one(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    test_gate *const *gate = weir_task_config(task);
+    (void)out;
+    gate_pass(*gate); /* all slots have one before any goes on */
+    weir_item_keep(worker, in);
+    return WEIR_KEPT;
+}
+
+static int hand_on_one(void *worker, weir_item *out, weir_task *task)
+{
+    (void)task;
+    weir_item *kept = worker;
+    weir_item_move(out, kept);
+    weir_item_release(kept);
+    return WEIR_OK;
+}
+
+static void what_several_slots_have_kept_is_flushed_in_the_order_of_seq(void **state)
+{
+    (void)state;
+    enum { SLOTS = 4 };
+    static const weir_op op = {
+        .name = "keep",
+        .config_size = sizeof(test_gate *),
+        .worker_size = sizeof(weir_item),
+        .run = keep_one,
+        .flush = hand_on_one,
+    };
+    test_ledger ledger = LEDGER;
+    test_gate gate = GATE, *config = &gate;
+    test_numbers numbers = { .ledger = &ledger, .count = SLOTS };
+    weir_builder *builder = epochs_of(&numbers, 2);
+    weir_builder_pipe(builder, &op, &config, &(weir_stage_options){ .concurrency = SLOTS, .threads = SLOTS });
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, NULL);
+    for (int epoch = 0; epoch < 2; epoch++) {
+        weir_item item;
+        gate_await_waiting(&gate, SLOTS);
+        gate_let(&gate, SLOTS);
+        for (uint64_t i = 0; i < SLOTS; i++)
+            assert_int_equal(next_value(pipeline), i);
+        assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_EPOCH);
+    }
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
 static void an_endless_source_can_be_stopped_within_and_between_epochs(void **state)
 {
     (void)state;
@@ -659,7 +818,7 @@ static void an_endless_source_can_be_stopped_within_and_between_epochs(void **st
         test_numbers numbers = { .ledger = &ledger, .count = 3 };
         weir_builder *builder = epochs_of(&numbers, WEIR_ENDLESS);
         weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 3 });
-        weir_builder_sink(builder, 1);
+        weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
         weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2 });
         for (uint64_t i = 0; i < taken; i++) {
             weir_item item;
@@ -681,7 +840,7 @@ static void empty_epochs_are_told_too(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 0 };
     weir_builder *builder = epochs_of(&numbers, 10000);
     weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .queue_items = 1000 });
-    weir_builder_sink(builder, 1000);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1000 });
     weir_pipeline *pipeline = build(builder, NULL);
     for (int epoch = 0; epoch < 10000; epoch++)
         expect_end(pipeline, WEIR_EPOCH);
@@ -724,7 +883,7 @@ static void any_number_of_empty_epochs_may_wait_in_a_queue(void **state)
                             .epochs = EPOCHS, .queue_items = EPOCHS, .stage_hooks = &counted, .num_stage_hooks = 1 });
     weir_builder_pipe(builder, &pass_op, NULL,
                       &(weir_stage_options){ .queue_items = EPOCHS, .stage_hooks = &at_gate, .num_stage_hooks = 1 });
-    weir_builder_sink(builder, EPOCHS);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = EPOCHS });
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2 });
     counter_await(&sources_ended, 1);
     gate_open(&gate);
@@ -758,6 +917,10 @@ int main(void)
         TEST(no_item_crosses_the_end_of_an_epoch),
         TEST(aggregates_flush_at_the_end_of_an_epoch),
         TEST(a_merge_passes_one_end_of_an_epoch_for_all_its_sources),
+        TEST(a_source_without_epochs_belongs_to_the_first_epoch),
+        TEST(the_end_of_an_epoch_goes_to_one_of_several_consumers),
+        TEST(a_budget_of_failures_is_for_all_epochs),
+        TEST(what_several_slots_have_kept_is_flushed_in_the_order_of_seq),
         TEST(an_endless_source_can_be_stopped_within_and_between_epochs),
         TEST(empty_epochs_are_told_too),
         TEST(any_number_of_empty_epochs_may_wait_in_a_queue),

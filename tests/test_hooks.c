@@ -137,7 +137,7 @@ static weir_pipeline *build_hooked(const test_numbers *numbers, const weir_op *o
     ledger_init(&ledger);
     weir_builder *builder = builder_with(numbers);
     weir_builder_pipe(builder, op, config, &(weir_stage_options){ .task_hooks = hooks, .num_task_hooks = num_hooks });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     return build(builder, options);
 }
 
@@ -174,7 +174,7 @@ static void the_pipelines_hooks_run_around_every_stage_but_not_the_source(void *
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &noted_op, NULL, NULL);
     weir_builder_pipe(builder, &noted_op, NULL, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){ .threads = 1, .task_hooks = &hook, .num_task_hooks = 1 });
     assert_int_equal(drain_all(pipeline), 2);
@@ -207,7 +207,7 @@ static void hooks_pair_around_pending_tasks(void **state)
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &pending_op, &pending,
                       &(weir_stage_options){ .concurrency = 16, .task_hooks = &hook, .num_task_hooks = 1 });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     pending_await(&pending, 16);
     assert_int_equal(counter_value(&a.begun), 16);
@@ -285,7 +285,7 @@ static void hooks_end_when_a_task_between_two_pieces_is_stopped(void **state)
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &op, &pieces,
                       &(weir_stage_options){ .queue_items = 1, .task_hooks = &hook, .num_task_hooks = 1 });
-    weir_builder_sink(builder, 1);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
     weir_pipeline *pipeline = build(builder, NULL);
     counter_await(&pieces, 1 + 1 + 1 + 1);
     weir_pipeline_stop(pipeline);
@@ -386,7 +386,7 @@ static void the_time_of_a_task_leaves_out_its_waiting_for_room(void **state)
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &op, &pieces,
                       &(weir_stage_options){ .queue_items = 1, .task_hooks = &hook, .num_task_hooks = 1 });
-    weir_builder_sink(builder, 1);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
     weir_pipeline *pipeline = build(builder, &one_thread);
     counter_await(&pieces, 1 + 1 + 1 + 1);
     int64_t until_ns = weir_clock_ns() + 200 * WEIR_MILLISECOND;
@@ -538,7 +538,7 @@ static weir_pipeline *build_staged(const test_numbers *numbers, const weir_stage
     weir_builder *builder = builder_with(numbers);
     weir_builder_pipe(builder, &noted_op, NULL,
                       &(weir_stage_options){ .concurrency = 3, .stage_hooks = hooks, .num_stage_hooks = num_hooks });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     return build(builder, NULL);
 }
 
@@ -630,7 +630,7 @@ static void a_source_has_stage_hooks_too(void **state)
     weir_builder_source(builder, &numbers_op, &numbers,
                         &(weir_stage_options){ .stage_hooks = &hook, .num_stage_hooks = 1 });
     weir_builder_pipe(builder, &noted_op, NULL, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &one_thread);
     assert_int_equal(drain_all(pipeline), 3);
     free_and_close(pipeline);

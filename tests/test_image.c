@@ -131,14 +131,14 @@ static void pictures_from_memory_are_those_from_the_file(void **state)
     weir_frames *expected = decode_path(path, &(weir_image_config){ 0 }, &error);
     weir_bytes *bytes = bytes_of_file(path, "member.without.ending");
     bytes->next = bytes_of_file(path, "sidecar");
-    weir_frames *frames = decode(&bytes_source, &(bytes_source_config){ .files = &bytes, .num_files = 1 },
-                                 &(weir_image_config){ .input = WEIR_INPUT_BYTES }, &error);
+    weir_frames *frames =
+        decode(&bytes_source, &(bytes_source_config){ .files = &bytes, .num_files = 1 }, NULL, &error);
     assert_non_null(expected);
     assert_non_null(frames);
     assert_int_equal(frames->width, 320);
     assert_int_equal(frames->height, 240);
     weir_item_cost cost = { 0 };
-    assert_true(weir_frames_cost(&(weir_item){ .data = frames, .release = weir_frames_free }, &cost));
+    assert_true(weir_frames_cost(&(weir_item){ .data = frames, .type = WEIR_TYPE_FRAMES }, &cost));
     assert_string_equal(cost.codec, "mjpeg");
     assert_int_equal(cost.width, 320);
     assert_int_equal(cost.num_frames, 1);
@@ -199,7 +199,7 @@ static void impossible_options_are_refused(void **state)
         weir_builder *builder = weir_builder_new();
         weir_builder_source(builder, &weir_list_source, &(weir_list_config){ 0 }, NULL);
         weir_builder_pipe(builder, &weir_image_decode, &bad[i], NULL);
-        weir_builder_sink(builder, 0);
+        weir_builder_sink(builder, NULL);
         assert_int_equal(weir_builder_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
     }
 }

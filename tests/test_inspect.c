@@ -12,7 +12,7 @@ static void describe_tells_the_graph_as_built(void **state)
                                              .queue_bytes = 4096,
                                              .output_order = WEIR_ORDER_INPUT,
                                              .threads = 3 });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2, .id = 7 });
     char *text;
     assert_int_equal(weir_pipeline_describe(pipeline, &text), WEIR_OK);
@@ -42,7 +42,7 @@ static void a_snapshot_shows_slots_queues_and_tasks_with_label_and_age(void **st
     weir_builder *builder =
         builder_with(&(test_numbers){ .ledger = &ledger, .count = 100, .labelled = true, .size_bytes = 5 });
     weir_builder_pipe(builder, &gated_op, &gate, &(weir_stage_options){ .concurrency = 3 });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 4 });
     gate_await_waiting(&gate, 3);
     weir_snapshot *snapshot;
@@ -89,7 +89,7 @@ static void snapshots_can_be_taken_by_any_thread_while_items_flow(void **state)
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 3000, .labelled = true });
     weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2 });
     FILE *nowhere = fopen("/dev/null", "w");
     weir_item item;
@@ -116,7 +116,7 @@ static void laps_say_in_which_phase_and_at_which_steps_they_were(void **state)
     recorder_init(&recorder);
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 4, .gate = &gate });
     weir_builder_pipe(builder, &pass_op, NULL, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){
                            .observers = &recorder.observer, .num_observers = 1, .stats_interval_ns = WEIR_FOREVER });
@@ -159,7 +159,7 @@ static void the_end_is_a_phase_of_its_own_once_the_sources_have_ended(void **sta
     test_recorder recorder;
     recorder_init(&recorder);
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 3, .gate = &gate });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){
                            .observers = &recorder.observer, .num_observers = 1, .stats_interval_ns = WEIR_FOREVER });
@@ -177,7 +177,7 @@ static void a_phase_needs_a_name_that_fits(void **state)
     (void)state;
     test_ledger ledger = LEDGER;
     weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     char name[65];
     memset(name, 'x', sizeof name);

@@ -26,7 +26,7 @@ static int number_run(void *self, weir_item *in, weir_item *out, weir_task *task
     assert_non_null(number);
     *number = worker->next++;
     snprintf(worker->label, sizeof worker->label, "item %d", (int)*number);
-    *out = (weir_item){ .data = number, .release = free, .label = worker->label };
+    *out = (weir_item){ .data = number, .release = weir_release_free, .label = worker->label };
     return WEIR_OK;
 }
 
@@ -78,7 +78,7 @@ static void run(const char *path, const weir_sqlite_items *items)
     weir_builder_source(builder, &numbers, NULL, NULL);
     weir_builder_pipe(builder, &work, NULL,
                       &(weir_stage_options){ .concurrency = 4, .task_hooks = &hook, .num_task_hooks = 1 });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_observer observer = weir_sqlite_observer(writer);
     weir_pipeline_options options = { .observers = &observer,
                                       .num_observers = 1,

@@ -16,7 +16,7 @@ static int build(const weir_list_config *config, weir_pipeline **pipeline)
 {
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &weir_list_source, config, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     return weir_builder_build(builder, NULL, pipeline, NULL);
 }
 

@@ -195,6 +195,7 @@ static int stage_run(void *worker, weir_item *in, weir_item *out, weir_task *tas
 }
 
 static const weir_op stage_op = {
+    .makes = WEIR_TYPE_ANY, /* as its input */
     .name = "stage",
     .config_size = sizeof(behaviour),
     .worker_size = sizeof(stage_worker),
@@ -259,6 +260,8 @@ static weir_stage_options random_options(model *m, weir_task_hook *hook)
         .threads = one_in(&m->chance, 6) ? 1 + below(&m->chance, 2) : 0,
         .output_order = one_in(&m->chance, 2) ? WEIR_ORDER_INPUT : WEIR_ORDER_COMPLETION,
     };
+    if (options.threads > options.concurrency)
+        options.threads = options.concurrency;
     if (one_in(&m->chance, 5)) {
         *hook = (weir_task_hook){ .self = m, .state_size = sizeof(uint64_t), .begin = hook_begin, .end = hook_end };
         options.task_hooks = hook;
@@ -352,9 +355,11 @@ static void add_sources(model *m, atomic_uint *epochs)
             add_stage(m);
     }
     static const uint32_t weights[] = { 3, 1, 2 };
-    weir_merge_config merge = { .order = (weir_merge_order)below(&m->chance, 3),
-                                .weights = weights,
-                                .num_weights = m->num_sources };
+    weir_merge_config merge = { .order = (weir_merge_order)below(&m->chance, 3) };
+    if (merge.order == WEIR_MERGE_WEIGHTED) {
+        merge.weights = weights;
+        merge.num_weights = m->num_sources;
+    }
     if (m->num_sources > 1)
         weir_builder_merge(m->builder, &merge, NULL);
     m->keeps_order &= m->num_sources == 1;
@@ -376,7 +381,7 @@ static void build_model(model *m, atomic_uint *epochs)
     add_sources(m, epochs);
     for (uint32_t things = below(&m->chance, 6); things > 0; things--)
         add_something(m);
-    weir_builder_sink(m->builder, below(&m->chance, 5));
+    weir_builder_sink(m->builder, &(weir_stage_options){ .queue_items = below(&m->chance, 5) });
     int status = weir_builder_build(m->builder, &options, &pipeline, &error);
     if (status != WEIR_OK) {
         fprintf(stderr, "%s: %s\n", error.stage, error.message);

@@ -131,7 +131,6 @@ static void one_slow_file_shows_in_the_longest_time_and_holds_up_the_others(void
     (void)state;
     figures seen = simulate("slow-file");
     assert_true(seen.max_time > 20 * seen.p50_time);
-    assert_true(seen.wait_out > 0.2);
     assert_true(seen.busy > 0.2);
     assert_true(seen.sink_occupied < 0.4);
     assert_string_equal(seen.slowest, "videos/clip-000150.mp4");

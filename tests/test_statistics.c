@@ -162,7 +162,7 @@ static void before_the_first_item_comes_out_the_sink_is_empty(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 20 };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &gated_op, &gate, &(weir_stage_options){ .concurrency = 3, .threads = 3 });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     gate_await_waiting(&gate, 3);
     AWAIT_SLOTS(pipeline, "0:0:src", waiting_out, 1); /* the queue before is full */
@@ -198,7 +198,7 @@ static void slots_that_wait_for_input_show_it(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 5, .gate = &gate };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     gate_await_waiting(&gate, 1);
     stage_laps(&recorder, watch_laps(&recorder), "0:1:pass[4]", stage);
@@ -222,7 +222,7 @@ static void slots_that_wait_for_a_thread_show_it(void **state)
     weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .threads = 1 });
     weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
     weir_builder_pipe(builder, &gated_op, &gate, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(
         builder, (weir_pipeline_options){ .threads = 1, .stats_interval_ns = WEIR_MILLISECOND }, &recorder);
     gate_await_waiting(&gate, 1);
@@ -244,7 +244,7 @@ static void slots_that_wait_for_room_show_it(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 20 };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     AWAIT_SLOTS(pipeline, "0:1:pass[4]", waiting_out, 4);
     stage_laps(&recorder, watch_laps(&recorder), "0:1:pass[4]", stage);
@@ -264,7 +264,7 @@ static void pending_tasks_are_busy(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 8 };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &pending_op, &pending, &(weir_stage_options){ .concurrency = 8 });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     AWAIT_SLOTS(pipeline, "0:1:pending[8]", pending, 8);
     lap_span span = watch_laps(&recorder);
@@ -332,7 +332,7 @@ static void add_up(uint64_t count, uint64_t taken, bool stop, int64_t interval_n
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &anything_op, &pending, &(weir_stage_options){ .concurrency = 4 });
     weir_builder_pipe(builder, &pass_op, NULL, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
         build_recorded(builder, (weir_pipeline_options){ .threads = 2, .stats_interval_ns = interval_ns }, &recorder);
     pending_start(&pending);
@@ -391,7 +391,7 @@ static void the_last_lap_is_recorded_after_a_failure(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 20, .end_status = WEIR_EIO };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &pass_op, NULL, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, (weir_pipeline_options){ .threads = 1 }, &recorder);
     assert_int_equal(drain(pipeline, &status), 20);
     assert_int_equal(status, WEIR_EFAILED);
@@ -412,7 +412,7 @@ static void the_laps_cover_the_run_without_gap(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &pass_op, NULL, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     int64_t before_ns = weir_clock_ns();
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     int64_t built_ns = weir_clock_ns();
@@ -465,7 +465,7 @@ static void failed_tasks_have_their_time_apart(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 10 };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &op, NULL, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     assert_int_equal(drain_all(pipeline), 5);
     weir_pipeline_free(pipeline);
@@ -528,7 +528,7 @@ static void cpu_time_is_that_of_the_tasks(void **state)
     weir_builder_pipe(builder, &cpu_op, &short_ones, &(weir_stage_options){ .name = "short" });
     weir_builder_pipe(builder, &cpu_op, &long_ones, &(weir_stage_options){ .name = "long", .concurrency = 2 });
     weir_builder_pipe(builder, &cpu_op, &waiting, &(weir_stage_options){ .name = "waiting" });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     gate_await_waiting(&gate, 1);
     lap_span held = watch_laps(&recorder);
@@ -567,7 +567,7 @@ static void a_task_shows_its_time_and_cpu_time_before_it_ends(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 1 };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &op, &phase, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     while (atomic_load(&phase) == 0)
         sched_yield();
@@ -598,7 +598,7 @@ static void level_and_bytes_of_a_full_queue(void **state)
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .queue_items = CAPACITY });
     weir_builder_pipe(builder, &gated_op, &gate, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     AWAIT_SLOTS(pipeline, "0:0:src", waiting_out, 1);
     queue_laps(&recorder, watch_laps(&recorder), "0:0:src_queue", queue);
@@ -626,7 +626,7 @@ static void an_empty_queue_shows_nothing(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 5, .gate = &gate, .size_bytes = 10 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_sink(builder, 4);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 4 });
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     gate_let(&gate, 2);
     next_value(pipeline);
@@ -653,7 +653,7 @@ static void the_time_an_item_waits_for_room_is_its_put_time(void **state)
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .queue_items = 1 });
     weir_builder_pipe(builder, &gated_op, &gate, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     AWAIT_SLOTS(pipeline, "0:0:src", waiting_out, 1);
     int64_t start_ns = weir_clock_ns();
@@ -692,9 +692,9 @@ static void the_time_a_result_waits_for_its_turn_is_no_put_time(void **state)
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &op, &gate,
                       &(weir_stage_options){ .concurrency = 4, .queue_items = 8, .output_order = WEIR_ORDER_INPUT });
-    weir_builder_sink(builder, 8);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 8 });
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
-    AWAIT_SLOTS(pipeline, "0:1:turns[4]", waiting_out, 3);
+    AWAIT_SLOTS(pipeline, "0:1:turns[4]", waiting_turn, 3);
     watch_laps(&recorder);
     gate_open(&gate);
     assert_int_equal(drain_all(pipeline), 4);
@@ -730,7 +730,7 @@ static void the_time_a_taker_waits_is_the_get_time(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &pass_op, NULL, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     late_item late = { .recorder = &recorder, .gate = &gate };
     gate_await_waiting(&gate, 1);
@@ -760,7 +760,7 @@ static void who_does_not_wait_has_a_get_time_of_zero(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 3 };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_sink(builder, 3);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 3 });
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     while (!look_at(pipeline, "0:1:sink").ended)
         sched_yield();
@@ -775,7 +775,7 @@ static void who_does_not_wait_has_a_get_time_of_zero(void **state)
 
 /* ---- observers ------------------------------------------------------------------------------------------------ */
 
-static void observers_are_told_the_same(void **state)
+static void several_observers_are_told_the_same(void **state)
 {
     (void)state;
     test_pending pending = PENDING;
@@ -785,11 +785,10 @@ static void observers_are_told_the_same(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 500 };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &anything_op, &pending, &(weir_stage_options){ .concurrency = 3 });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     recorder_init(&first);
-    const weir_observer observers[] = { first.observer, { 0 }, second.observer };
     weir_pipeline_options options = quick;
-    options.observers = observers;
+    options.observers = (weir_observer[]){ first.observer, { .self = NULL }, second.observer };
     options.num_observers = 3;
     weir_pipeline *pipeline = build(builder, &options);
     pending_start(&pending);
@@ -835,7 +834,7 @@ static void an_observer_may_ask_the_pipeline(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 300, .gate = &gate };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &anything_op, &pending, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     recorder_init(&recorder);
     recorder.on_lap = ask_the_pipeline;
     recorder.on_lap_argument = (void *)&shared;
@@ -864,7 +863,7 @@ static void run_info_and_end_tell_the_times(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 3 };
     int64_t before_ns = weir_clock_unix_ns();
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     drain_all(pipeline);
     weir_pipeline_free(pipeline);
@@ -884,7 +883,7 @@ static void the_console_observer_writes_a_line_for_each_stage_and_queue(void **s
     test_numbers numbers = { .ledger = &ledger, .count = 3 };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &pass_op, NULL, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_observer console = weir_console_observer();
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .observers = &console, .num_observers = 1 });
     drain_all(pipeline);
@@ -917,7 +916,7 @@ static void without_statistics_there_are_no_laps_but_accounts(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 300 };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 3 });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .no_statistics = true,
                                                                        .observers = &observer,
                                                                        .num_observers = 1,
@@ -952,7 +951,7 @@ int main(void)
         TEST(the_time_a_result_waits_for_its_turn_is_no_put_time),
         TEST(the_time_a_taker_waits_is_the_get_time),
         TEST(who_does_not_wait_has_a_get_time_of_zero),
-        TEST(observers_are_told_the_same),
+        TEST(several_observers_are_told_the_same),
         TEST(an_observer_may_ask_the_pipeline),
         TEST(run_info_and_end_tell_the_times),
         TEST(the_console_observer_writes_a_line_for_each_stage_and_queue),

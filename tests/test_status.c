@@ -42,6 +42,29 @@ static void the_first_error_counts(void **state)
     assert_string_equal(error.message, "cannot read a.mp4");
 }
 
+static void an_error_is_one_line(void **state)
+{
+    (void)state;
+    weir_error error = { 0 };
+    char line[WEIR_ERROR_LINE];
+    assert_int_equal(weir_error_format(&error, line, sizeof line), 0);
+    assert_string_equal(line, "");
+    weir_error_set(&error, WEIR_EDATA, 0, "no video in it");
+    weir_error_format(&error, line, sizeof line);
+    assert_string_equal(line, "no video in it (WEIR_EDATA)");
+    strcpy(error.label, "a.mp4");
+    strcpy(error.stage, "0:1:decode");
+    assert_int_equal(weir_error_format(&error, line, sizeof line), 46);
+    assert_string_equal(line, "0:1:decode: a.mp4: no video in it (WEIR_EDATA)");
+    assert_int_equal(weir_error_format(&error, line, 11), 46);
+    assert_string_equal(line, "0:1:decode");
+    memset(error.stage, 'x', sizeof error.stage - 1);
+    memset(error.label, 'x', sizeof error.label - 1);
+    memset(error.message, 'x', sizeof error.message - 1);
+    error.status = WEIR_EUNSUPPORTED;
+    assert_true(weir_error_format(&error, line, sizeof line) < (int)sizeof line);
+}
+
 static void an_error_may_be_null(void **state)
 {
     (void)state;
@@ -164,6 +187,7 @@ int main(void)
         TEST(every_status_has_its_name_and_a_text),
         TEST(a_foreign_number_is_no_status),
         TEST(the_first_error_counts),
+        TEST(an_error_is_one_line),
         TEST(an_error_may_be_null),
         TEST(a_long_message_is_cut),
         TEST(the_version_is_that_of_the_headers),

@@ -132,7 +132,7 @@ static void stop_at_once(void **state)
         test_recorder recorder;
         weir_builder *builder = endless_builder(&numbers);
         weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 3 });
-        weir_builder_sink(builder, 0);
+        weir_builder_sink(builder, NULL);
         stop_and_check(build_watched(builder, &recorder, 2), &recorder);
     }
 }
@@ -146,7 +146,7 @@ static void stop_while_the_source_runs(void **state)
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &obeying_op, &inside, NULL);
     weir_builder_pipe(builder, &pass_op, NULL, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_watched(builder, &recorder, 1);
     counter_await(&inside, 1);
     stop_and_check(pipeline, &recorder);
@@ -161,7 +161,7 @@ static void stop_while_the_source_is_pending_and_everybody_waits_for_input(void 
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &cancelled_op, &config, NULL);
     weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 5 });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_watched(builder, &recorder, 1);
     AWAIT_SLOTS(pipeline, "0:0:src", pending, 1);
     AWAIT_SLOTS(pipeline, "0:1:pass[5]", waiting_in, 5);
@@ -177,7 +177,7 @@ static void stop_while_everybody_waits_for_room(void **state)
     test_recorder recorder;
     weir_builder *builder = endless_builder(&numbers);
     weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_watched(builder, &recorder, 2);
     AWAIT_SLOTS(pipeline, "0:0:src", waiting_out, 1);
     AWAIT_SLOTS(pipeline, "0:1:pass[4]", waiting_out, 4);
@@ -193,7 +193,7 @@ static void stop_while_tasks_run(void **state)
     test_recorder recorder;
     weir_builder *builder = endless_builder(&numbers);
     weir_builder_pipe(builder, &obeying_op, &inside, &(weir_stage_options){ .concurrency = 8, .threads = 8 });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_watched(builder, &recorder, 1);
     counter_await(&inside, 8);
     stop_and_check(pipeline, &recorder);
@@ -213,7 +213,7 @@ static void stop_while_tasks_wait_for_a_thread(void **state)
     weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .threads = 1 });
     weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
     weir_builder_pipe(builder, &obeying_op, &inside, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_watched(builder, &recorder, 1);
     AWAIT_SLOTS(pipeline, "0:1:pass[4]", waiting_thread, 4);
     stop_and_check(pipeline, &recorder);
@@ -229,7 +229,7 @@ static void stop_while_tasks_are_pending(void **state)
         test_recorder recorder;
         weir_builder *builder = endless_builder(&numbers);
         weir_builder_pipe(builder, &cancelled_op, &config, &(weir_stage_options){ .concurrency = 100 });
-        weir_builder_sink(builder, 0);
+        weir_builder_sink(builder, NULL);
         weir_pipeline *pipeline = build_watched(builder, &recorder, 1);
         counter_await(&config.pending, 100);
         stop_and_check(pipeline, &recorder);
@@ -245,7 +245,7 @@ static void tasks_may_be_completed_long_after_the_stop(void **state)
     test_recorder recorder;
     weir_builder *builder = endless_builder(&numbers);
     weir_builder_pipe(builder, &pending_op, &pending, &(weir_stage_options){ .concurrency = 10 });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_watched(builder, &recorder, 1);
     pending_await(&pending, 10);
     weir_pipeline_stop(pipeline);
@@ -281,9 +281,9 @@ static void stop_while_results_wait_for_their_turn(void **state)
     weir_builder *builder = endless_builder(&numbers);
     weir_builder_pipe(builder, &op, &config,
                       &(weir_stage_options){ .concurrency = 6, .output_order = WEIR_ORDER_INPUT });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_watched(builder, &recorder, 2);
-    AWAIT_SLOTS(pipeline, "0:1:turns[6]", waiting_out, 5);
+    AWAIT_SLOTS(pipeline, "0:1:turns[6]", waiting_turn, 5);
     stop_and_check(pipeline, &recorder);
 }
 
@@ -304,7 +304,7 @@ static void stop_while_tasks_are_between_two_pieces(void **state)
         test_recorder recorder;
         weir_builder *builder = endless_builder(&numbers);
         weir_builder_pipe(builder, &op, NULL, &(weir_stage_options){ .concurrency = 3, .queue_items = 1 });
-        weir_builder_sink(builder, 1);
+        weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
         weir_pipeline *pipeline = build_watched(builder, &recorder, 2);
         for (int j = 0; j < i; j++)
             next_value(pipeline);
@@ -330,7 +330,7 @@ static void stop_while_a_stage_starts(void **state)
     weir_builder *builder = endless_builder(&numbers);
     weir_builder_pipe(builder, &pass_op, NULL,
                       &(weir_stage_options){ .concurrency = 2, .stage_hooks = &hook, .num_stage_hooks = 1 });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_watched(builder, &recorder, 2);
     gate_await_waiting(&gate, 1);
     AWAIT_SLOTS(pipeline, "0:1:pass[2]", waiting_thread, 2);
@@ -366,7 +366,7 @@ static void stop_wakes_every_consumer(void **state)
         ledger_init(&ledger);
         weir_builder *builder = weir_builder_new();
         weir_builder_source(builder, &cancelled_op, &config, NULL);
-        weir_builder_sink(builder, 0);
+        weir_builder_sink(builder, NULL);
         weir_pipeline *pipeline = build_watched(builder, &recorder, 1);
         waiting_consumer consumers[5];
         pthread_t threads[LENGTH(consumers)];
@@ -439,8 +439,9 @@ static void here(stop_place place)
         stop_from_here();
 }
 
-static void release_here(void *data)
+static void release_here(void *data, void *self)
 {
+    (void)self;
     (void)data;
     here(IN_RELEASE);
 }
@@ -560,7 +561,7 @@ static void stop_in(stop_place place)
                                              .num_task_hooks = 1,
                                              .stage_hooks = &stage_hook,
                                              .num_stage_hooks = 1 });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline =
         build(builder,
               &(weir_pipeline_options){
@@ -596,7 +597,7 @@ static void stop_may_be_called_by_many_at_once(void **state)
         test_recorder recorder;
         weir_builder *builder = endless_builder(&numbers);
         weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 3 });
-        weir_builder_sink(builder, 0);
+        weir_builder_sink(builder, NULL);
         weir_pipeline *pipeline = build_watched(builder, &recorder, 2);
         pthread_t threads[4];
         next_value(pipeline);
@@ -642,7 +643,7 @@ static void a_completion_may_meet_the_cancel(void **state)
         test_recorder recorder;
         weir_builder *builder = endless_builder(&numbers);
         weir_builder_pipe(builder, &op, &config, &(weir_stage_options){ .concurrency = 4 });
-        weir_builder_sink(builder, 0);
+        weir_builder_sink(builder, NULL);
         weir_pipeline *pipeline = build_watched(builder, &recorder, 1);
         pending_await(&config.pending, 4);
         weir_pipeline_stop(pipeline);
@@ -665,7 +666,7 @@ static void a_stop_after_the_end_changes_nothing(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 10 };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &pass_op, NULL, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_watched(builder, &recorder, 1);
     weir_item item;
     assert_int_equal(drain_all(pipeline), 10);
@@ -681,7 +682,7 @@ static void a_stop_after_a_failure_changes_nothing(void **state)
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 10, .end_status = WEIR_EIO };
     weir_builder *builder = builder_with(&numbers);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_watched(builder, &recorder, 1);
     weir_item item;
     int status;
@@ -701,7 +702,7 @@ static void free_without_draining(void **state)
         test_numbers numbers = { .ledger = &ledger, .count = 10, .labelled = true };
         weir_builder *builder = builder_with(&numbers);
         weir_builder_pipe(builder, &pass_op, NULL, NULL);
-        weir_builder_sink(builder, 20);
+        weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 20 });
         weir_pipeline *pipeline = build_watched(builder, &recorder, 1);
         for (uint64_t i = 0; i < taken && i < 10; i++)
             assert_int_equal(next_value(pipeline), i);
@@ -719,7 +720,7 @@ static void free_at_once(void **state)
         test_numbers numbers;
         weir_builder *builder = endless_builder(&numbers);
         weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 3, .threads = 2 });
-        weir_builder_sink(builder, 0);
+        weir_builder_sink(builder, NULL);
         weir_pipeline_free(build(builder, NULL));
         ledger_close(&ledger);
     }
@@ -733,7 +734,7 @@ static void stop_is_over_soon(void **state)
     test_numbers numbers;
     weir_builder *builder = endless_builder(&numbers);
     weir_builder_pipe(builder, &obeying_op, &inside, &(weir_stage_options){ .concurrency = 64, .threads = 64 });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     counter_await(&inside, 64);
     int64_t start_ns = weir_clock_ns();
@@ -772,7 +773,7 @@ static void free_from_a_task_stops_and_says_so(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 5 };
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &op, &self, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     atomic_store(&self.pipeline, pipeline);
     gate_open(&self.gate);
@@ -783,6 +784,33 @@ static void free_from_a_task_stops_and_says_so(void **state)
     assert_non_null(strstr(line, "weir_pipeline_free"));
     weir_pipeline_free(pipeline);
     ledger_close(&ledger);
+}
+
+/* The very first task: *pipeline is set before it starts. */
+static int stop_own_pipeline(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)in;
+    (void)out;
+    weir_pipeline *const *place = weir_task_config(task);
+    REQUIRE(*place && weir_pipeline_stop(*place) == WEIR_OK);
+    return WEIR_EOF;
+}
+
+static void a_task_can_stop_its_own_pipeline(void **state)
+{
+    (void)state;
+    static const weir_op op = { .name = "self", .run = stop_own_pipeline };
+    for (int i = 0; i < 200; i++) {
+        weir_pipeline *pipeline = NULL;
+        weir_item item;
+        weir_builder *builder = weir_builder_new();
+        weir_builder_source(builder, &op, &pipeline, NULL);
+        weir_builder_sink(builder, NULL);
+        assert_int_equal(weir_builder_build(builder, NULL, &pipeline, NULL), WEIR_OK);
+        assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_ESTOPPED);
+        weir_pipeline_free(pipeline);
+    }
 }
 
 int main(void)
@@ -809,6 +837,7 @@ int main(void)
         TEST(free_at_once),
         TEST(stop_is_over_soon),
         TEST(free_from_a_task_stops_and_says_so),
+        TEST(a_task_can_stop_its_own_pipeline),
     };
     return RUN_TESTS(tests);
 }

@@ -44,7 +44,7 @@ static weir_pipeline *start(const char *const *paths, size_t num_paths, const we
     weir_builder_source(builder, &weir_list_source, &(weir_list_config){ .paths = paths, .num_paths = num_paths },
                         NULL);
     weir_builder_pipe(builder, &weir_tar_read, config, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     if (weir_builder_build(builder, NULL, &pipeline, &error) != WEIR_OK)
         fail_msg("%s", error.message);
     return pipeline;
@@ -75,8 +75,7 @@ static void list(const char *path, const weir_tar_config *config, char *text, si
         weir_item_release(&item);
     }
     assert_int_equal(rc, WEIR_EOF);
-    if (weir_pipeline_stage_error(pipeline, "tar", error) != WEIR_OK)
-        *error = (weir_error){ 0 };
+    weir_pipeline_stage_error(pipeline, "tar", error);
     weir_pipeline_free(pipeline);
 }
 
@@ -264,10 +263,9 @@ static void clips_in_an_archive_decode_as_their_files_do(void **state)
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &weir_list_source, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
     weir_builder_pipe(builder, &weir_tar_read, &(weir_tar_config){ .glob = "*.m[pk][4v]", .samples = true }, NULL);
-    weir_builder_pipe(builder, &weir_video_decode,
-                      &(weir_video_config){ .width = 64, .height = 64, .input = WEIR_INPUT_BYTES },
+    weir_builder_pipe(builder, &weir_video_decode, &(weir_video_config){ .width = 64, .height = 64 },
                       &(weir_stage_options){ .concurrency = 2, .output_order = WEIR_ORDER_INPUT });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     if (weir_builder_build(builder, NULL, &pipeline, &error) != WEIR_OK)
         fail_msg("%s", error.message);
     static const char *const names[] = { "clip_a.mp4", "clip_b.mkv" };

@@ -226,7 +226,7 @@ static void assert_run(const struct events *events)
     assert_text(
         events, "failures", 1,
         "    0:1:decode[10]: it's \"quoted\",\\nin two lines <b> \\ \\xff: no moov atom (item 7, WEIR_EDATA)");
-    assert_text(events, "run", 0, "    program --option (weir 0.1.0, 10 threads, node a/node \\xff, rank 3)");
+    assert_text(events, "run", 0, "    program --option (weir 0.2.0, 10 threads, node a/node \\xff, rank 3)");
 }
 
 static void live_log_holds_every_lap(void **state)

@@ -25,7 +25,7 @@ static weir_pipeline *start_with(const char *path, const weir_video_config *conf
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &weir_list_source, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
     weir_builder_pipe(builder, &weir_video_decode, config, options);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     if (weir_builder_build(builder, NULL, &pipeline, &error) != WEIR_OK)
         fail_msg("%s", error.message);
     return pipeline;
@@ -206,7 +206,7 @@ static bool has_filters(void)
     weir_error error = { 0 };
     weir_builder_source(builder, &weir_list_source, &(weir_list_config){ 0 }, NULL);
     weir_builder_pipe(builder, &weir_video_decode, &(weir_video_config){ .filter = "null" }, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     int rc = weir_builder_build(builder, NULL, &pipeline, &error);
     if (rc == WEIR_OK)
         weir_pipeline_free(pipeline);
@@ -280,7 +280,7 @@ static void assert_config_refused(const weir_video_config *config, const char *t
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &weir_list_source, &(weir_list_config){ 0 }, NULL);
     weir_builder_pipe(builder, &weir_video_decode, config, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     assert_int_equal(weir_builder_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
     if (!strstr(error.message, text) || !strstr(error.message, config->filter))
         fail_msg("%s", error.message);

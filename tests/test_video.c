@@ -42,7 +42,7 @@ static weir_pipeline *start(const char *const *paths, size_t num_paths, const we
     weir_builder_source(builder, &weir_list_source, &(weir_list_config){ .paths = paths, .num_paths = num_paths },
                         NULL);
     weir_builder_pipe(builder, &weir_video_decode, config, options);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     if (weir_builder_build(builder, NULL, &pipeline, &error) != WEIR_OK)
         fail_msg("%s", error.message);
     return pipeline;
@@ -516,7 +516,7 @@ static void assert_refused(const weir_video_config *config, const char *text)
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &weir_list_source, &(weir_list_config){ 0 }, NULL);
     weir_builder_pipe(builder, &weir_video_decode, config, NULL);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     assert_int_equal(weir_builder_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
     assert_non_null(strstr(error.message, text));
 }

@@ -28,7 +28,7 @@ static weir_pipeline *with_stage(const test_numbers *numbers, const weir_op *op,
 {
     weir_builder *builder = builder_with(numbers);
     weir_builder_pipe(builder, op, config, stage);
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     return build(builder, options);
 }
 
@@ -36,7 +36,7 @@ static void expect_timed_out(weir_pipeline *pipeline, const char *stage, uint64_
 {
     weir_error error;
     assert_int_equal(drain_all(pipeline), 0);
-    assert_int_equal(weir_pipeline_stage_error(pipeline, stage, &error), WEIR_OK);
+    assert_int_equal(weir_pipeline_stage_error(pipeline, stage, &error), WEIR_ETIMEDOUT);
     assert_int_equal(error.status, WEIR_ETIMEDOUT);
     assert_memory_equal(error.label, "item-", 5); /* of two slots, which one is first? */
     assert_non_null(strstr(error.message, "deadline of 0.005 s"));

@@ -16,6 +16,7 @@ static const bench_command commands[] = {
     { "peers", bench_decode_peers, "the same beside SPDL, PyAV, decord, OpenCV and torchcodec" },
 #endif
     { "engine", bench_engine, "what it costs to pass an item on, beside other libraries" },
+    { "size", bench_size, "what a pipeline, a stage and a slot take before there is any item" },
     { "stop", bench_stop, "how long it takes to stop 64 slots" },
     { NULL, NULL, NULL },
 };

@@ -26,7 +26,7 @@ static weir_pipeline *build(const stage_job *job)
                                                  .num_paths = job->files->num_paths },
                             NULL);
     weir_builder_pipe(builder, job->op, job->config, &(weir_stage_options){ .concurrency = job->concurrency });
-    weir_builder_sink(builder, 0);
+    weir_builder_sink(builder, NULL);
     weir_builder_build(builder, &(weir_pipeline_options){ .threads = job->threads }, &pipeline, &error);
     if (!pipeline)
         fprintf(stderr, "weir-bench: %s\n", error.message);

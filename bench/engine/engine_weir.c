@@ -247,7 +247,7 @@ static weir_pipeline *build(const weir_run *run)
         add_route(builder, run);
     else
         add_stages(builder, run);
-    weir_builder_sink(builder, job->queue_items);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = job->queue_items });
     weir_builder_build(builder,
                        &(weir_pipeline_options){
                            .threads = job->threads,

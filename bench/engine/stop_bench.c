@@ -52,7 +52,7 @@ static int make_item(void *worker, weir_item *in, weir_item *out, weir_task *tas
     (void)in;
     out->data = malloc(ITEM_BYTES);
     out->size_bytes = ITEM_BYTES;
-    out->release = free;
+    out->release = weir_release_free;
     return out->data ? WEIR_OK : weir_task_fail(task, WEIR_ENOMEM, 0, "no memory for an item");
 }
 
@@ -133,7 +133,7 @@ static weir_pipeline *build(const stop_settings *settings, const stop_state *sta
     weir_builder_pipe(
         builder, state->stage, settings,
         &(weir_stage_options){ .concurrency = settings->slots, .threads = state->own_threads ? settings->slots : 0 });
-    weir_builder_sink(builder, 1);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
     weir_builder_build(builder, NULL, &pipeline, &error);
     if (!pipeline)
         fprintf(stderr, "weir-bench: %s\n", error.message);

@@ -15,8 +15,8 @@
 
 #include <weir/clock.h>
 
-#include "spin.h"
 #include "peers.h"
+#include "spin.h"
 
 namespace
 {

@@ -11,6 +11,7 @@
 #include <weir/metrics.h>
 #include <weir/observer.h>
 #include <weir/op.h>
+#include <weir/options.h>
 #include <weir/pipeline.h>
 #include <weir/status.h>
 #include <weir/version.h>

@@ -11,28 +11,43 @@
 extern "C" {
 #endif
 
+/* The type of items whose data is a text that ends with NUL: a path, a URL. */
+#define WEIR_TYPE_TEXT "text"
+
+/* In weir_op.makes: each item brings its own type. */
+#define WEIR_TYPE_ANY "*"
+
 /*
- * One owner at a time: moved, never shared. An operation sets data, size_bytes, release and, where it knows a better
- * one, label; the rest is the engine's. All-zero is an empty item.
+ * One owner at a time: moved, never shared. An operation sets data, size_bytes, release, release_self and, where it
+ * knows a better one, label; the rest is the engine's. All-zero is an empty item.
  */
 typedef struct weir_item {
     void *data;
-    size_t size_bytes;              /* counts against queue_bytes; 0 = not counted */
-    void (*release)(void *data);    /* frees data; NULL = nothing to free; runs on any thread */
-    uint64_t seq;                   /* number in source order; set by the engine */
-    const char *label;              /* what a person calls it (a path, a URL); the engine makes its own copy when
-                                           the operation returns, and what is made of the item inherits it */
+    size_t size_bytes;                       /* counts against queue_bytes; 0 = not counted */
+    void (*release)(void *data, void *self); /* frees data; NULL = nothing to free; runs on any thread */
+    void *release_self;                      /* handed to release */
+    const char *type;                        /* what data is, see weir_op.makes: a static text, NULL = not declared */
+    const char *label;                       /* what a person calls it (a path, a URL); "" = nothing. The engine
+                                                  makes its own copy when the operation returns, and what is made of
+                                                  the item inherits it. Items that the engine hands out never have NULL */
+    uint64_t seq;                   /* number in the order of its source and epoch, from 0; set by the engine */
+    uint64_t epoch;                 /* of its source, from 0; set by the engine */
+    uint32_t source;                /* number of its source in the order of building, from 0; set by the engine */
+    uint32_t reserved[3];           /* 0 */
     struct weir_label *label_owner; /* the engine's; operations leave it alone */
 } weir_item;
+
+/* A release function that calls free(data). */
+WEIR_API void weir_release_free(void *data, void *self);
 
 /* Releases the data and forgets it; the item is empty afterwards. An empty one is left alone. Any thread. */
 WEIR_API void weir_item_release(weir_item *item);
 
-/* Moves data, size and release from `in` to `out`; `in` keeps seq and label. For operations that pass data on. */
+/* Moves data, size, release and type from `in` to `out`; `in` keeps seq and label. For operations that pass data on. */
 WEIR_API void weir_item_move(weir_item *out, weir_item *in);
 
-/* Moves data, size and release from `in` to `to`, and gives `to` the seq and the label, too: for operations that keep an
-   item beyond their task (WEIR_KEPT). Release `to` with weir_item_release(). */
+/* The same, and gives `to` the seq, source, epoch and label, too: for operations that keep an item beyond their task
+   (WEIR_KEPT). Release `to` with weir_item_release(). */
 WEIR_API void weir_item_keep(weir_item *to, weir_item *in);
 
 #ifdef __cplusplus

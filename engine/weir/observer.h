@@ -33,6 +33,7 @@ typedef struct weir_stage_info {
     uint32_t queue_items;     /* capacity of the queue behind it */
     uint64_t queue_bytes;     /* 0 = unlimited */
     const char *output_order; /* "completion" or "input" */
+    uint64_t reserved[8];
 } weir_stage_info;
 
 typedef struct weir_run_info {

@@ -24,6 +24,18 @@ typedef struct weir_task weir_task;
 typedef struct weir_op {
     const char *name; /* [A-Za-z0-9_.-]+, the stage's name unless its options give another */
 
+    /*
+     * The types of the items that it takes and makes: a word, as WEIR_TYPE_TEXT, or several with spaces between; names
+     * that begin with "weir." are weir's. weir_builder_build() refuses a stage that takes types behind one that makes
+     * none of them, or does not say what it makes.
+     *   takes  NULL = anything. Otherwise run() gets no item of another type, and none without data: its task fails
+     *          with WEIR_EINVAL
+     *   makes  NULL = not declared. One word: out->type is set by the engine. Several, or WEIR_TYPE_ANY: the operation
+     *          sets it, or passes on that of its input (weir_item_move()), and each item is checked when it is taken
+     */
+    const char *takes;
+    const char *makes;
+
     /* Bytes of the options struct, which weir_builder_pipe() copies; 0 = the pointer itself is passed on, and what it points
        to must outlive the pipeline. */
     size_t config_size;
@@ -52,7 +64,8 @@ typedef struct weir_op {
     int (*run)(void *worker, weir_item *in, weir_item *out, weir_task *task);
     /* At the end of an epoch and at the end of the input, for each worker that has had a task since the last flush: hands
        on what it has kept. WEIR_OK or WEIR_MORE (out is set; MORE: call again), WEIR_SKIP (nothing to hand on; what it
-       had kept it has released) or negative. What it makes gets the seq of the last input it has kept. Not called on stop
+       had kept it has released) or negative. What it makes gets the seq of the last input it has kept; one worker is
+       flushed after the other, in the order of that seq, before the end of the epoch goes on. Not called on stop
        and failure; task hooks do not run around it. */
     int (*flush)(void *worker, weir_item *out, weir_task *task);
     void (*worker_free)(void *worker); /* at the pipeline's end, for each worker that was initialised */
@@ -61,17 +74,35 @@ typedef struct weir_op {
        should bring about an early weir_task_complete(). It may call that itself, or run together with it; the task does
        not end before it has returned. */
     void (*cancel)(void *worker, weir_task *task);
+
+    const void *reserved[6]; /* NULL */
 } weir_op;
 
 /* True when the task's result is no longer wanted (stop, failure, deadline). Cheap; any thread. Long operations ask
    often, say every millisecond, and return any negative status when it is true. */
 WEIR_API bool weir_task_should_stop(const weir_task *task);
 
-/* The item's label, or "" (a source's task has none). Valid while the task is. */
+/* The item's label, or "" (a source's task has none but what it has set). Valid until the task ends or sets another. */
 WEIR_API const char *weir_task_label(const weir_task *task);
 
-/* The item's number in source order; for a source's task the number its item will get. */
+/*
+ * Where the item comes from: its number in the order of its source and epoch, its epoch, and its source's number in the
+ * order of building, each from 0. For a source's task those that its item will get. They do not depend on timing, so
+ * random choices that are derived from them, as with weir_video_config.seed, can be repeated.
+ */
 WEIR_API uint64_t weir_task_seq(const weir_task *task);
+WEIR_API uint64_t weir_task_epoch(const weir_task *task);
+WEIR_API uint32_t weir_task_source(const weir_task *task);
+
+/* How many results the task has handed on so far (WEIR_MORE): 0 in the first call of run() for an input, above 0 in the
+   further ones. The same for flush(). */
+WEIR_API uint32_t weir_task_num_pieces(const weir_task *task);
+
+/*
+ * Gives the task, and with it what it makes from now on, this label; the text is copied. For labels that are not in
+ * memory that outlives run(); others can be set in out->label. Only by who runs the task. WEIR_OK or WEIR_ENOMEM.
+ */
+WEIR_API int weir_task_set_label(weir_task *task, const char *text);
 
 /* The stage's name in the statistics. Valid until the pipeline is freed. */
 WEIR_API const char *weir_task_stage(const weir_task *task);
@@ -117,6 +148,7 @@ typedef struct weir_task_hook {
     size_t state_size; /* bytes of zeroed memory per task, handed to both functions */
     int (*begin)(void *self, void *state, weir_task *task, const weir_item *in);
     int (*end)(void *self, void *state, weir_task *task, const weir_task_end *end);
+    const void *reserved[4]; /* NULL */
 } weir_task_hook;
 
 /*
@@ -128,6 +160,7 @@ typedef struct weir_stage_hook {
     void *self;
     int (*start)(void *self, const char *stage, weir_error *error);
     int (*end)(void *self, const char *stage, weir_error *error);
+    const void *reserved[4]; /* NULL */
 } weir_stage_hook;
 
 #ifdef __cplusplus

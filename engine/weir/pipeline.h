@@ -4,10 +4,18 @@
  *     weir_builder *b = weir_builder_new();
  *     weir_builder_source(b, &list_files, &(list_files_config){ .root = dir }, NULL);
  *     weir_builder_pipe(b, &decode, NULL, &(weir_stage_options){ .concurrency = 10 });
- *     weir_builder_sink(b, 3);
+ *     weir_builder_sink(b, NULL);
  *     if (weir_builder_build(b, NULL, &p, &error) != WEIR_OK) …
  *     while ((rc = weir_pipeline_next(p, &item, WEIR_FOREVER)) == WEIR_OK) { use(&item); weir_item_release(&item); }
  *     weir_pipeline_free(p);
+ *
+ * What things cost before there are items, besides what operations ask for themselves (64 bits; `weir-bench size`):
+ *     pipeline of a source and a sink    279 kB
+ *     stage of one slot, with its queue  137 kB
+ *     slot                               2.2 kB
+ *     descriptors                        4 per pipeline
+ *     building and freeing               0.1 ms
+ * `weir-bench engine` measures what it costs to hand an item on.
  */
 #ifndef WEIR_PIPELINE_H
 #define WEIR_PIPELINE_H
@@ -22,6 +30,7 @@
 #include <weir/item.h>
 #include <weir/observer.h>
 #include <weir/op.h>
+#include <weir/options.h>
 #include <weir/status.h>
 
 #ifdef __cplusplus
@@ -37,11 +46,12 @@ typedef enum weir_failures_kind {
     WEIR_FAILURES_RATE,
 } weir_failures_kind;
 
-/* How many failures are borne. All-zero = any number. */
+/* How many failures are tolerated, from the start of the run: epochs do not begin the count anew. All-zero = any number. */
 typedef struct weir_max_failures {
     weir_failures_kind kind;
-    int64_t count;     /* COUNT: this many are borne, the next one fails the pipeline; -1 = any */
+    int64_t count;     /* COUNT: this many are tolerated, the next one fails the pipeline; -1 = any */
     uint32_t num, den; /* RATE: more than num in den tasks fail the pipeline, checked after 100 tasks */
+    uint64_t reserved; /* 0 */
 } weir_max_failures;
 
 /* What the order of results is. */
@@ -101,7 +111,7 @@ typedef struct weir_pipeline_options {
     uint32_t threads;               /* of the pool (0 = the CPU budget, see weir_cpu_budget()) */
     uint32_t id;                    /* first number in the names of the statistics (default 0) */
     int64_t stats_interval_ns;      /* length of a lap (0 = 60 s; WEIR_FOREVER = one lap, at the end) */
-    const weir_observer *observers; /* copied; what they point to must outlive the pipeline */
+    const weir_observer *observers; /* told in this order; copied, but for what `self` points to (NULL = none) */
     size_t num_observers;
     weir_max_failures max_failures;   /* of each stage that sets none itself */
     const weir_task_hook *task_hooks; /* around every stage's tasks; copied */
@@ -117,12 +127,37 @@ typedef struct weir_pipeline_options {
 /*
  * The builder collects; its first mistake is remembered, later calls do nothing, and weir_builder_build() reports it with the
  * stage's name. weir_builder_new() may return NULL (out of memory), which every call accepts. One thread.
+ *
+ * config and options may be NULL everywhere but in weir_builder_route(). For what ends in _sized see <weir/options.h>.
  */
 WEIR_API weir_builder *weir_builder_new(void);
-WEIR_API void weir_builder_source(weir_builder *builder, const weir_op *op, const void *config,
-                                  const weir_stage_options *options);
-WEIR_API void weir_builder_pipe(weir_builder *builder, const weir_op *op, const void *config,
-                                const weir_stage_options *options);
+
+/* -- functions for the inline ones below; bindings to other languages call them with the sizes of their structs -- */
+WEIR_API void weir_builder_source_sized(weir_builder *builder, const weir_op *op, const void *config,
+                                        const weir_stage_options *options, size_t options_size);
+WEIR_API void weir_builder_pipe_sized(weir_builder *builder, const weir_op *op, const void *config,
+                                      const weir_stage_options *options, size_t options_size);
+WEIR_API void weir_builder_route_sized(weir_builder *builder, const weir_route_config *config, size_t config_size,
+                                       const weir_stage_options *options, size_t options_size);
+WEIR_API void weir_builder_join_sized(weir_builder *builder, const weir_stage_options *options, size_t options_size);
+WEIR_API void weir_builder_merge_sized(weir_builder *builder, const weir_merge_config *config, size_t config_size,
+                                       const weir_stage_options *options, size_t options_size);
+WEIR_API void weir_builder_sink_sized(weir_builder *builder, const weir_stage_options *options, size_t options_size);
+WEIR_API int weir_builder_build_sized(weir_builder *builder, const weir_pipeline_options *options,
+                                      size_t options_size, weir_pipeline **pipeline, weir_error *error);
+
+/* A source begins a line of its own; a stage continues the line that was begun last. The config is copied as op says. */
+static inline void weir_builder_source(weir_builder *builder, const weir_op *op, const void *config,
+                                       const weir_stage_options *options)
+{
+    weir_builder_source_sized(builder, op, config, options, sizeof *options);
+}
+
+static inline void weir_builder_pipe(weir_builder *builder, const weir_op *op, const void *config,
+                                     const weir_stage_options *options)
+{
+    weir_builder_pipe_sized(builder, op, config, options, sizeof *options);
+}
 
 /*
  * A route: `config->pick` decides for each item which branch it goes through. weir_builder_branch() begins the next branch, the
@@ -135,27 +170,46 @@ WEIR_API void weir_builder_pipe(weir_builder *builder, const weir_op *op, const 
  *
  * Branches may hold routes. Behind the join items are in the order in which they arrive.
  */
-WEIR_API void weir_builder_route(weir_builder *builder, const weir_route_config *config,
-                                 const weir_stage_options *options);
+static inline void weir_builder_route(weir_builder *builder, const weir_route_config *config,
+                                      const weir_stage_options *options)
+{
+    weir_builder_route_sized(builder, config, sizeof *config, options, sizeof *options);
+}
+
 WEIR_API void weir_builder_branch(weir_builder *builder);
-WEIR_API void weir_builder_join(weir_builder *builder, const weir_stage_options *options);
+
+static inline void weir_builder_join(weir_builder *builder, const weir_stage_options *options)
+{
+    weir_builder_join_sized(builder, options, sizeof *options);
+}
 
 /*
- * Several sources: each further weir_builder_source() begins a line of its own, with its own stages, and weir_builder_merge() makes one
- * line of all that are open. config may be NULL.
+ * Several sources: weir_builder_merge() makes one line of all that are open. An epoch ends behind it when it has ended for
+ * every source; one that has ended for good, or has no epochs, counts as at the end of each. So all items of a source without
+ * epochs belong to the first epoch, which lasts until that source ends.
  */
-WEIR_API void weir_builder_merge(weir_builder *builder, const weir_merge_config *config,
-                                 const weir_stage_options *options);
+static inline void weir_builder_merge(weir_builder *builder, const weir_merge_config *config,
+                                      const weir_stage_options *options)
+{
+    weir_builder_merge_sized(builder, config, sizeof *config, options, sizeof *options);
+}
 
-WEIR_API void weir_builder_sink(weir_builder *builder, uint32_t queue_items /* (0 = 3) */);
+/* The end, from whose queue (queue_items 0 = 3) weir_pipeline_next() takes. */
+static inline void weir_builder_sink(weir_builder *builder, const weir_stage_options *options)
+{
+    weir_builder_sink_sized(builder, options, sizeof *options);
+}
 
 /*
  * Builds and starts. The builder is freed, whatever the result. On failure *pipeline is NULL, nothing runs, and
- * *error (may be NULL) says why. options may be NULL. A pipeline does not go through fork(): its threads stay with the
- * parent, and a child must not touch it.
+ * *error (may be NULL) says why. A pipeline does not go through fork(): its threads stay with the parent, and a child
+ * must not touch it.
  */
-WEIR_API int weir_builder_build(weir_builder *builder, const weir_pipeline_options *options, weir_pipeline **pipeline,
-                                weir_error *error);
+static inline int weir_builder_build(weir_builder *builder, const weir_pipeline_options *options,
+                                     weir_pipeline **pipeline, weir_error *error)
+{
+    return weir_builder_build_sized(builder, options, sizeof *options, pipeline, error);
+}
 
 /* Frees a builder that is not to be built. NULL is fine. */
 WEIR_API void weir_builder_free(weir_builder *builder);
@@ -163,9 +217,12 @@ WEIR_API void weir_builder_free(weir_builder *builder);
 /*
  * The next result, in *item, which the caller then owns and releases with weir_item_release().
  *   WEIR_OK        *item is set
- *   WEIR_EPOCH     no item, but the end of an epoch: all items of it have been delivered, and none of the next one
+ *   WEIR_EPOCH     no item, but the end of an epoch: all items of it have been delivered, and none of the next one. Of
+ *                  several callers one gets it; others may still be at work on items of that epoch, or have items of
+ *                  the next one soon
  *   WEIR_EOF       all has been delivered; again and again
  *   WEIR_ETIMEDOUT nothing came within timeout_ns (0 = do not wait; WEIR_FOREVER)
+ *   WEIR_EINVAL    timeout_ns is negative and not WEIR_FOREVER, or a pointer is NULL
  *   WEIR_EFAILED   the pipeline failed, and what had got past the failing stage has been delivered; again and again
  *   WEIR_ESTOPPED  weir_pipeline_stop() was called; again and again
  * Any thread; several may wait at once.
@@ -174,9 +231,33 @@ WEIR_API int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_
 
 /*
  * Asks everything to end: wakes what waits, starts no new task, turns weir_task_should_stop() true. Never waits.
- * Any thread (a task's or a hook's, too), any state, any number of times; not from a signal handler.
+ * Any thread (a task's or a hook's, too), any state, any number of times; not from a signal handler. WEIR_OK or
+ * WEIR_EINVAL.
  */
-WEIR_API void weir_pipeline_stop(weir_pipeline *pipeline);
+WEIR_API int weir_pipeline_stop(weir_pipeline *pipeline);
+
+/* The same from a signal handler: async-signal-safe, the stop itself follows at once on a thread of the pipeline. The
+   program sees to it that the pipeline is not freed meanwhile. WEIR_OK or WEIR_EINVAL. */
+WEIR_API int weir_pipeline_stop_from_signal(weir_pipeline *pipeline);
+
+/*
+ * From now on the first SIGINT (Ctrl-C) or SIGTERM stops the pipeline, even where these signals were ignored, and the
+ * next one has its default action, which ends the process. Several pipelines may ask for it: the first signal stops all of
+ * them. When the last of these is freed, the signals do again what they did before. WEIR_OK or WEIR_EINVAL. Any thread.
+ */
+WEIR_API int weir_pipeline_stop_on_signals(weir_pipeline *pipeline);
+
+/* The number of the signal by which weir_pipeline_stop_on_signals() has stopped it; 0 = none. Any thread. */
+WEIR_API int weir_pipeline_stop_signal(weir_pipeline *pipeline);
+
+/*
+ * For event loops (epoll, libuv, GLib): *fd is readable while weir_pipeline_next() with a timeout of 0 would answer
+ * something else than WEIR_ETIMEDOUT. Wait for it, then call weir_pipeline_next() until it answers that, or once for each
+ * wake-up: the descriptor stays readable as long as there is more. It is the pipeline's: do not read, write or close
+ * it, and forget it before weir_pipeline_free(). Made by the first call, the same in each. WEIR_OK, WEIR_EINVAL, or
+ * WEIR_ESYSTEM if there are no descriptors left. Any thread.
+ */
+WEIR_API int weir_pipeline_poll_fd(weir_pipeline *pipeline, int *fd);
 
 /*
  * Stops, joins every thread, reports the last lap, releases every item that is left, frees. Nobody may be inside
@@ -185,13 +266,13 @@ WEIR_API void weir_pipeline_stop(weir_pipeline *pipeline);
  */
 WEIR_API void weir_pipeline_free(weir_pipeline *pipeline);
 
-/* Why the pipeline failed. WEIR_OK and an all-zero *error if it did not. Any thread. */
+/* Why the pipeline failed: returns error->status, WEIR_OK with an all-zero *error if it did not. Any thread. */
 WEIR_API int weir_pipeline_error(weir_pipeline *pipeline, weir_error *error);
 
 /*
  * The first failure of a stage, named as in the statistics ("0:1:decode[10]") or as in its options ("decode"): with
- * its label, our status and the library's code. WEIR_OK and an all-zero *error if it had none; WEIR_ENOTFOUND if there
- * is no such stage. Any thread.
+ * its label, our status and the library's code. Returns error->status, WEIR_OK with an all-zero *error if it had none;
+ * WEIR_ENOTFOUND, with an error that names no stage, if there is no such stage. Any thread.
  */
 WEIR_API int weir_pipeline_stage_error(weir_pipeline *pipeline, const char *stage, weir_error *error);
 
@@ -211,6 +292,7 @@ typedef struct weir_account {
     uint64_t dropped;   /* given up at stop or failure */
     uint64_t merged;    /* became a part of another item (WEIR_KEPT) */
     uint64_t in_flight; /* in slots and, for the pipeline, in queues */
+    uint64_t reserved[8];
 } weir_account;
 
 /* stage: as for weir_pipeline_stage_error(), NULL = the whole pipeline. WEIR_OK or WEIR_ENOTFOUND. Any thread. */
@@ -232,9 +314,10 @@ typedef struct weir_stage_snapshot {
     const char *name;
     const char *kind; /* "source", "stage", "route", "merge" or "sink" */
     uint32_t slots;   /* the sum of: */
-    uint32_t running, pending, waiting_in, waiting_thread, waiting_out;
+    uint32_t running, pending, waiting_in, waiting_thread, waiting_turn, waiting_out;
     uint64_t num_tasks, num_failures; /* since the start; failures are among the tasks */
     bool ended;
+    uint64_t reserved[8];
 } weir_stage_snapshot;
 
 typedef struct weir_queue_snapshot {
@@ -243,6 +326,7 @@ typedef struct weir_queue_snapshot {
     uint64_t bytes;
     uint32_t waiting_to_put;     /* results that wait for room */
     uint64_t num_put, num_items; /* put and taken since the start */
+    uint64_t reserved[8];
 } weir_queue_snapshot;
 
 typedef struct weir_task_snapshot {
@@ -250,6 +334,7 @@ typedef struct weir_task_snapshot {
     const char *label; /* "" = none */
     int64_t age_ns;    /* how long it has run */
     bool pending;
+    uint64_t reserved[8];
 } weir_task_snapshot;
 
 typedef struct weir_snapshot {

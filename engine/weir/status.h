@@ -2,6 +2,8 @@
 #ifndef WEIR_STATUS_H
 #define WEIR_STATUS_H
 
+#include <stddef.h>
+
 #include <weir/export.h>
 
 #ifdef __cplusplus
@@ -31,7 +33,8 @@ extern "C" {
     X(EHOOK, -12, "a hook failed") \
     X(ESYSTEM, -13, "the system refused a resource") \
     X(EDATABASE, -14, "database error") \
-    X(EBUSY, -15, "in use")
+    X(EBUSY, -15, "in use") \
+    X(EEXCEPTION, -16, "an exception of C++")
 
 typedef enum weir_status {
 #define WEIR_STATUS_ENUM(name, value, text) WEIR_##name = (value),
@@ -52,6 +55,7 @@ typedef struct weir_error {
     char stage[128];   /* the stage's name in the statistics; "" = none */
     char label[1024];  /* the item's label, its end if it is longer; "" = none */
     char message[512]; /* what happened and what to do, one line, no newline */
+    char reserved[56];
 } weir_error;
 
 /*
@@ -60,6 +64,14 @@ typedef struct weir_error {
  */
 WEIR_API int weir_error_set(weir_error *error, int status, int library_code, const char *format, ...)
     WEIR_PRINTF(4, 5);
+
+/*
+ * Writes the error as one line for a person: "0:1:decode: a.mp4: no video in it (WEIR_EDATA)", without what is empty,
+ * and nothing if there is no error. Cut at size bytes, with its NUL; WEIR_ERROR_LINE are enough for any. Any thread.
+ * Returns the length of the whole line, or WEIR_EINVAL if a pointer is NULL.
+ */
+WEIR_API int weir_error_format(const weir_error *error, char *line, size_t size);
+#define WEIR_ERROR_LINE 1792
 
 #ifdef __cplusplus
 }

@@ -27,8 +27,6 @@ static int audio_config_init(void *config, weir_error *error)
     if (audio->channels > WEIR_RESAMPLER_MAX_CHANNELS)
         return weir_error_set(error, WEIR_EINVAL, 0, "%" PRIu32 " channels are too many: at most %d", audio->channels,
                               WEIR_RESAMPLER_MAX_CHANNELS);
-    if ((unsigned)audio->input > WEIR_INPUT_BYTES)
-        return weir_error_set(error, WEIR_EINVAL, 0, "input %d is none of WEIR_INPUT_…", (int)audio->input);
     if (audio->io_timeout_ns == 0)
         audio->io_timeout_ns = WEIR_INPUT_TIMEOUT_NS;
     if (audio->max_bytes == 0)
@@ -105,8 +103,10 @@ static int fail_without_samples(const weir_decoder *decoder, weir_error *error)
 
 bool weir_audio_cost(const weir_item *out, weir_item_cost *cost)
 {
+    if (!out || !cost || !out->data)
+        return false;
     const weir_audio *audio = out->data;
-    if (out->release != weir_audio_free) /* another stage's */
+    if (!out->type || strcmp(out->type, WEIR_TYPE_AUDIO) != 0) /* another stage's */
         return false;
     *cost = audio->cost;
     return true;
@@ -139,13 +139,10 @@ static int decode_file(audio_worker *worker, const char *path, weir_audio **audi
 static int audio_run(void *self, weir_item *in, weir_item *out, weir_task *task)
 {
     audio_worker *worker = self;
-    const weir_audio_config *config = weir_task_config(task);
-    const char *path = weir_input_choose(&worker->decoder.input, config->input, in->data);
+    const char *path = weir_input_choose(&worker->decoder.input, in);
     const char *label = weir_task_label(task);
     weir_audio *audio = NULL;
     weir_error error = { 0 };
-    if (!path)
-        return weir_task_fail(task, WEIR_EINVAL, 0, "the item has no data: neither a path nor bytes");
 
     worker->task = task;
     weir_ffmpeg_log_begin(&worker->log, label[0] ? label : path);
@@ -154,13 +151,15 @@ static int audio_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     if (rc != WEIR_OK)
         return weir_task_fail(task, rc, error.library_code, "%s", error.message);
 
-    weir_input_take_sidecars(config->input, in->data, &audio->sidecars, &audio->memory_bytes);
-    *out = (weir_item){ .data = audio, .release = weir_audio_free, .size_bytes = audio->memory_bytes };
+    weir_input_take_sidecars(in, &audio->sidecars, &audio->memory_bytes);
+    *out = (weir_item){ .data = audio, .release = weir_audio_release, .size_bytes = audio->memory_bytes };
     return WEIR_OK;
 }
 
 const weir_op weir_audio_decode = {
     .name = "audio",
+    .takes = WEIR_TYPE_TEXT " " WEIR_TYPE_BYTES,
+    .makes = WEIR_TYPE_AUDIO,
     .config_size = sizeof(weir_audio_config),
     .config_init = audio_config_init,
     .worker_size = sizeof(audio_worker),

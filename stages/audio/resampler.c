@@ -10,14 +10,19 @@
 
 #include "ffmpeg_log.h"
 
-void weir_audio_free(void *self)
+void weir_audio_free(weir_audio *audio)
 {
-    weir_audio *audio = self;
     if (!audio)
         return;
     free(audio->data);
     weir_bytes_free(audio->sidecars);
     free(audio);
+}
+
+void weir_audio_release(void *data, void *self)
+{
+    (void)self;
+    weir_audio_free(data);
 }
 
 static void close_swr(weir_resampler *resampler)

@@ -28,6 +28,8 @@ bool weir_has_dlpack(void)
 
 int weir_frames_to_dlpack(weir_frames *frames, DLManagedTensor **to, weir_error *error)
 {
+    if (!frames || !to)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     *to = NULL;
     frames_tensor *own = calloc(1, sizeof *own);
     if (!own)
@@ -63,7 +65,8 @@ bool weir_has_dlpack(void)
 
 int weir_frames_to_dlpack(weir_frames *frames, struct DLManagedTensor **tensor, weir_error *error)
 {
-    (void)frames;
+    if (!frames || !tensor)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     *tensor = NULL;
     return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
                           "weir was built without dlpack.h (Debian: libdlpack-dev): install it and build weir again");

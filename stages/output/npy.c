@@ -58,6 +58,8 @@ static int check_place(const char *path, weir_error *error)
 
 int weir_npy_open(weir_npy **to, const char *path, weir_error *error)
 {
+    if (!to || !path)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     *to = NULL;
     int rc = check_place(path, error);
     if (rc != WEIR_OK)
@@ -131,6 +133,8 @@ static int npy_add(weir_npy *npy, const weir_tensor *tensor, weir_error *error)
 
 int weir_npy_add_frames(weir_npy *npy, const weir_frames *frames, weir_error *error)
 {
+    if (!npy || !frames)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     weir_tensor tensor = weir_frames_tensor(frames);
     return npy_add(npy, &tensor, error);
 }
@@ -144,6 +148,8 @@ static void npy_end(weir_npy *npy)
 
 int weir_npy_close(weir_npy *npy, weir_error *error)
 {
+    if (!npy)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     int rc = WEIR_OK;
     if (npy->shape.num_dims == 0)
         rc = weir_error_set(error, WEIR_EINVAL, 0, "nothing to write to %s", npy->path);
@@ -184,12 +190,16 @@ static int write_tensor(const weir_tensor *tensor, const char *path, weir_error 
 
 int weir_frames_write_npy(const weir_frames *frames, const char *path, weir_error *error)
 {
+    if (!frames || !path)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     weir_tensor tensor = weir_frames_tensor(frames);
     return write_tensor(&tensor, path, error);
 }
 
 int weir_audio_write_npy(const weir_audio *audio, const char *path, weir_error *error)
 {
+    if (!audio || !path)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     weir_tensor tensor = weir_audio_tensor(audio);
     return write_tensor(&tensor, path, error);
 }

@@ -34,6 +34,8 @@ weir_bytes *weir_bytes_new(size_t size_bytes, const char *name)
 weir_bytes *weir_bytes_wrap(const void *data, size_t size_bytes, const char *name, void (*release)(void *owner),
                             void *owner)
 {
+    if (!data && size_bytes)
+        return NULL;
     uint8_t *behind;
     weir_bytes *bytes = bytes_alloc(0, name, &behind);
     if (bytes) {
@@ -53,9 +55,8 @@ size_t weir_bytes_memory(const weir_bytes *bytes)
     return memory_bytes;
 }
 
-void weir_bytes_free(void *self)
+void weir_bytes_free(weir_bytes *bytes)
 {
-    weir_bytes *bytes = self;
     while (bytes) {
         weir_bytes *next = bytes->next;
         if (bytes->release)
@@ -63,4 +64,10 @@ void weir_bytes_free(void *self)
         free(bytes);
         bytes = next;
     }
+}
+
+void weir_bytes_release(void *data, void *self)
+{
+    (void)self;
+    weir_bytes_free(data);
 }

@@ -76,7 +76,7 @@ static int directory_run(void *self, weir_item *in, weir_item *out, weir_task *t
     if (!copy)
         return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
     worker->counts->files++;
-    *out = (weir_item){ .data = copy, .release = free, .label = copy };
+    *out = (weir_item){ .data = copy, .release = weir_release_free, .label = copy };
     return WEIR_OK;
 }
 
@@ -88,6 +88,7 @@ static void directory_worker_free(void *self)
 
 const weir_op weir_directory_source = {
     .name = "directory",
+    .makes = WEIR_TYPE_TEXT,
     .config_size = sizeof(weir_directory_config),
     .config_init = directory_config_init,
     .config_free = directory_config_free,
@@ -99,6 +100,8 @@ const weir_op weir_directory_source = {
 
 int weir_directory_count(const weir_directory_config *config, uint64_t at_most, uint64_t *count, weir_error *error)
 {
+    if (!config || !count)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     *count = 0;
     int rc = weir_walk_check(config, error);
     if (rc != WEIR_OK)

@@ -11,17 +11,22 @@
 
 enum { AVIO_BUFFER_BYTES = 32 << 10 };
 
-const char *weir_input_choose(weir_input *input, weir_input_kind kind, const void *data)
+static weir_bytes *bytes_of(const weir_item *item)
 {
-    input->bytes = kind == WEIR_INPUT_BYTES ? data : NULL;
+    return strcmp(item->type, WEIR_TYPE_BYTES) == 0 ? item->data : NULL;
+}
+
+const char *weir_input_choose(weir_input *input, const weir_item *item)
+{
+    input->bytes = bytes_of(item);
     if (!input->bytes)
-        return data;
+        return item->data;
     return input->bytes->name ? input->bytes->name : "(memory)";
 }
 
-void weir_input_take_sidecars(weir_input_kind kind, void *data, weir_bytes **sidecars, size_t *memory_bytes)
+void weir_input_take_sidecars(const weir_item *item, weir_bytes **sidecars, size_t *memory_bytes)
 {
-    weir_bytes *bytes = kind == WEIR_INPUT_BYTES ? data : NULL;
+    weir_bytes *bytes = bytes_of(item);
     *sidecars = bytes ? bytes->next : NULL;
     *memory_bytes += weir_bytes_memory(*sidecars);
     if (bytes)

@@ -12,6 +12,7 @@
 
 #include <weir/bytes.h>
 #include <weir/clock.h>
+#include <weir/item.h>
 #include <weir/status.h>
 
 /* The default of io_timeout_ns. */
@@ -31,12 +32,12 @@ typedef struct weir_input {
     size_t position;     /* of the next byte of it */
 } weir_input;
 
-/* What its items are for a stage whose config has that kind: sets input->bytes, and returns what to open and to call it
-   by; lives as long as the data. */
-const char *weir_input_choose(weir_input *input, weir_input_kind kind, const void *data);
+/* Of an item that is a path or a weir_bytes: sets input->bytes, and returns what to open and to call it by; lives as
+   long as the data. */
+const char *weir_input_choose(weir_input *input, const weir_item *item);
 
 /* What hangs on the item's data is moved to *sidecars, and its size added to *memory_bytes. */
-void weir_input_take_sidecars(weir_input_kind kind, void *data, weir_bytes **sidecars, size_t *memory_bytes);
+void weir_input_take_sidecars(const weir_item *item, weir_bytes **sidecars, size_t *memory_bytes);
 
 /*
  * Opens the container; `interrupt` is asked inside blocking I/O. WEIR_OK, or the failure with *error filled; *format is

@@ -50,12 +50,13 @@ static int list_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     if (!copy)
         return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
     worker->next++;
-    *out = (weir_item){ .data = copy, .release = free, .label = copy };
+    *out = (weir_item){ .data = copy, .release = weir_release_free, .label = copy };
     return WEIR_OK;
 }
 
 const weir_op weir_list_source = {
     .name = "list",
+    .makes = WEIR_TYPE_TEXT,
     .config_size = sizeof(weir_list_config),
     .config_init = list_config_init,
     .config_free = list_config_free,

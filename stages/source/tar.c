@@ -321,7 +321,7 @@ static int set_item(tar_worker *worker, weir_bytes *bytes, const char *path, wei
     snprintf(worker->label, worker->max_label_bytes, "%s!%s", path, bytes->name);
     *out = (weir_item){
         .data = bytes,
-        .release = weir_bytes_free,
+        .release = weir_bytes_release,
         .size_bytes = weir_bytes_memory(bytes),
         .label = worker->label,
     };
@@ -377,6 +377,8 @@ static int tar_run(void *self, weir_item *in, weir_item *out, weir_task *task)
 
 const weir_op weir_tar_read = {
     .name = "tar",
+    .takes = WEIR_TYPE_TEXT,
+    .makes = WEIR_TYPE_BYTES,
     .config_size = sizeof(weir_tar_config),
     .config_init = tar_config_init,
     .config_free = tar_config_free,

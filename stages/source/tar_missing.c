@@ -19,6 +19,8 @@ static int tar_run(void *worker, weir_item *in, weir_item *out, weir_task *task)
 
 const weir_op weir_tar_read = {
     .name = "tar",
+    .takes = WEIR_TYPE_TEXT,
+    .makes = WEIR_TYPE_BYTES,
     .config_size = sizeof(weir_tar_config),
     .config_init = tar_config_init,
     .run = tar_run,

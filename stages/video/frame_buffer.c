@@ -15,9 +15,8 @@ enum { MIN_FRAMES = 16 };
 
 static const uint64_t max_trusted_bytes = UINT64_C(256) << 20;
 
-void weir_frames_free(void *self)
+void weir_frames_free(weir_frames *frames)
 {
-    weir_frames *frames = self;
     if (!frames)
         return;
     free(frames->data);
@@ -26,10 +25,18 @@ void weir_frames_free(void *self)
     free(frames);
 }
 
+void weir_frames_release(void *data, void *self)
+{
+    (void)self;
+    weir_frames_free(data);
+}
+
 bool weir_frames_cost(const weir_item *out, weir_item_cost *cost)
 {
+    if (!out || !cost || !out->data)
+        return false;
     const weir_frames *frames = out->data;
-    if (out->release != weir_frames_free) /* another stage's */
+    if (!out->type || strcmp(out->type, WEIR_TYPE_FRAMES) != 0) /* another stage's */
         return false;
     *cost = frames->cost;
     return true;

@@ -113,6 +113,8 @@ bool weir_sampling_is_plain(const weir_sampling *sampling)
 
 bool weir_sampling_is_rising(const weir_sampling *sampling)
 {
+    if (!sampling)
+        return false;
     const int64_t *values = sampling->what == WEIR_SAMPLE_INDICES ? sampling->indices : sampling->times_ns;
     size_t num_values = sampling->what == WEIR_SAMPLE_INDICES ? sampling->num_indices
                         : sampling->what == WEIR_SAMPLE_TIMES ? sampling->num_times

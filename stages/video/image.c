@@ -36,7 +36,6 @@ static weir_video_config video_config_of(const weir_image_config *image)
         .scaler = image->scaler,
         .no_autorotate = image->no_autorotate,
         .max_pixels = image->max_pixels,
-        .input = image->input,
         .io_timeout_ns = image->io_timeout_ns,
     };
 }
@@ -183,13 +182,10 @@ static int decode_picture(image_worker *worker, const char *path, weir_frames **
 static int image_run(void *self, weir_item *in, weir_item *out, weir_task *task)
 {
     image_worker *worker = self;
-    const weir_image_config *image = weir_task_config(task);
-    const char *path = weir_input_choose(&worker->decoder.input, image->input, in->data);
+    const char *path = weir_input_choose(&worker->decoder.input, in);
     const char *label = weir_task_label(task);
     weir_frames *frames = NULL;
     weir_error error = { 0 };
-    if (!path)
-        return weir_task_fail(task, WEIR_EINVAL, 0, "the item has no data: neither a path nor bytes");
 
     worker->task = task;
     worker->decoder.cost = (weir_item_cost){ 0 };
@@ -199,13 +195,15 @@ static int image_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     if (rc != WEIR_OK)
         return weir_task_fail(task, rc, error.library_code, "%s", error.message);
 
-    weir_input_take_sidecars(image->input, in->data, &frames->sidecars, &frames->memory_bytes);
-    *out = (weir_item){ .data = frames, .release = weir_frames_free, .size_bytes = frames->memory_bytes };
+    weir_input_take_sidecars(in, &frames->sidecars, &frames->memory_bytes);
+    *out = (weir_item){ .data = frames, .release = weir_frames_release, .size_bytes = frames->memory_bytes };
     return WEIR_OK;
 }
 
 const weir_op weir_image_decode = {
     .name = "image",
+    .takes = WEIR_TYPE_TEXT " " WEIR_TYPE_BYTES,
+    .makes = WEIR_TYPE_FRAMES,
     .config_size = sizeof(weir_image_config),
     .config_init = image_config_init,
     .worker_size = sizeof(image_worker),

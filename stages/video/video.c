@@ -34,7 +34,6 @@ typedef struct video_worker {
     /* of the item that is in work; between the pieces of it, too */
     weir_item input;
     const char *path;    /* what to open and to call it by */
-    bool is_between;     /* pieces have come, and more are to come */
     uint64_t num_frames; /* that the reader has given, each as often as it was asked for */
     int source_width;    /* of the first of them */
     int source_height;
@@ -95,7 +94,6 @@ static void end_item(video_worker *worker)
     weir_frame_reader_close(&worker->reader);
     weir_item_release(&worker->input);
     worker->decoder.cost = (weir_item_cost){ 0 };
-    worker->is_between = false;
     worker->num_frames = 0;
     worker->picture = NULL;
     worker->num_pictures = 0;
@@ -344,28 +342,18 @@ static int make_piece(video_worker *worker, const weir_video_config *video, weir
     return rc;
 }
 
-/* A new item has its data in it; between the pieces of one its data is with the worker. */
-static bool is_new(const video_worker *worker, const weir_item *in)
+static void take_item(video_worker *worker, weir_item *in)
 {
-    return in->data || !worker->is_between;
-}
-
-static int take_item(video_worker *worker, weir_item *in)
-{
-    const weir_video_config *video = weir_task_config(worker->task);
     end_item(worker);
-    worker->path = weir_input_choose(&worker->decoder.input, video->input, in->data);
-    if (!worker->path)
-        return weir_task_fail(worker->task, WEIR_EINVAL, 0, "the item has no data: neither a path nor bytes");
+    worker->path = weir_input_choose(&worker->decoder.input, in);
     weir_item_move(&worker->input, in);
-    return WEIR_OK;
 }
 
-static void hand_on(video_worker *worker, const weir_video_config *video, weir_frames *frames, weir_item *out)
+static void hand_on(video_worker *worker, weir_frames *frames, weir_item *out)
 {
     if (frames->is_last_piece)
-        weir_input_take_sidecars(video->input, worker->input.data, &frames->sidecars, &frames->memory_bytes);
-    *out = (weir_item){ .data = frames, .release = weir_frames_free, .size_bytes = frames->memory_bytes };
+        weir_input_take_sidecars(&worker->input, &frames->sidecars, &frames->memory_bytes);
+    *out = (weir_item){ .data = frames, .release = weir_frames_release, .size_bytes = frames->memory_bytes };
 }
 
 static int video_run(void *self, weir_item *in, weir_item *out, weir_task *task)
@@ -373,13 +361,13 @@ static int video_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     video_worker *worker = self;
     const weir_video_config *video = weir_task_config(task);
     const char *label = weir_task_label(task);
-    bool is_first = is_new(worker, in);
+    bool is_first = weir_task_num_pieces(task) == 0;
     weir_frames *frames = NULL;
     weir_error error = { 0 };
     worker->task = task;
-    int rc = is_first ? take_item(worker, in) : WEIR_OK;
-    if (rc != WEIR_OK)
-        return rc;
+    int rc = WEIR_OK;
+    if (is_first)
+        take_item(worker, in);
 
     weir_ffmpeg_log_begin(&worker->log, label[0] ? label : worker->path);
     if (is_first)
@@ -390,15 +378,16 @@ static int video_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     if (rc < 0)
         rc = weir_task_fail(task, rc, error.library_code, "%s", error.message);
     else
-        hand_on(worker, video, frames, out);
+        hand_on(worker, frames, out);
     if (rc != WEIR_MORE)
         end_item(worker);
-    worker->is_between = rc == WEIR_MORE; /* also if the engine should give the task up here */
     return rc;
 }
 
 const weir_op weir_video_decode = {
     .name = "decode",
+    .takes = WEIR_TYPE_TEXT " " WEIR_TYPE_BYTES,
+    .makes = WEIR_TYPE_FRAMES,
     .config_size = sizeof(weir_video_config),
     .config_init = video_config_init,
     .config_free = video_config_free,

@@ -31,15 +31,6 @@ static int pixels_init(weir_video_config *video, weir_error *error)
     return WEIR_OK;
 }
 
-static int input_init(weir_video_config *video, weir_error *error)
-{
-    if ((unsigned)video->input > WEIR_INPUT_BYTES)
-        return weir_error_set(error, WEIR_EINVAL, 0, "input %d is none of WEIR_INPUT_…", (int)video->input);
-    if (video->io_timeout_ns == 0)
-        video->io_timeout_ns = WEIR_INPUT_TIMEOUT_NS;
-    return WEIR_OK;
-}
-
 static int sampling_init(weir_video_config *video, weir_error *error)
 {
     if ((unsigned)video->damage > WEIR_DAMAGE_STRICT)
@@ -75,8 +66,8 @@ static int filter_init(weir_video_config *video, weir_error *error)
 int weir_video_config_check(weir_video_config *video, weir_error *error)
 {
     int rc = pixels_init(video, error);
-    if (rc == WEIR_OK)
-        rc = input_init(video, error);
+    if (video->io_timeout_ns == 0)
+        video->io_timeout_ns = WEIR_INPUT_TIMEOUT_NS;
     if (rc == WEIR_OK)
         rc = sampling_init(video, error);
     if (rc != WEIR_OK)

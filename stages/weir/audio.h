@@ -2,7 +2,7 @@
  * The audio decode stage: a path comes in, the samples of the file's best audio stream go out, as one contiguous array of
  * float, at the rate and with the channels that were asked for.
  *
- * In: an item whose data is a path or a URL (a char *) or, if the config says so, the file itself (a weir_bytes *). Out: an
+ * In: an item whose data is a path or a URL (a char *) or the file itself (a weir_bytes *). Out: an
  * item whose data is a weir_audio * (freed with weir_audio_free()) and whose size_bytes is all the memory it takes.
  *
  * Failures are those of weir_video_decode, with audio in the place of video. Damage within a file is counted in the result
@@ -31,10 +31,10 @@ typedef struct weir_audio_config {
         channels; /* of the result, mixed as FFmpeg does: 1 = mono, 2 = stereo, … (0 = those of the first samples) */
     bool planar;  /* channel by channel: [channels][samples] (default: sample by sample, [samples][channels]) */
 
-    weir_input_kind input; /* what an item's data is (default WEIR_INPUT_PATH) */
     int64_t io_timeout_ns; /* as in weir_video_config */
 
-    uint64_t max_bytes; /* of one result: beyond it the task fails with WEIR_ELIMIT (0 = 8 GiB) */
+    uint64_t max_bytes;   /* of one result: beyond it the task fails with WEIR_ELIMIT (0 = 8 GiB) */
+    uint64_t reserved[8]; /* 0 */
 } weir_audio_config;
 
 /* Decoded samples. One owner at a time; everything in it is freed by weir_audio_free(). */
@@ -57,8 +57,14 @@ typedef struct weir_audio {
     weir_item_cost cost;  /* resampling counts as scaling */
 } weir_audio;
 
-/* Frees a weir_audio and all it holds; the type is that of weir_item.release. NULL is fine. Any thread. */
-WEIR_API void weir_audio_free(void *audio);
+/* The type of items whose data is a weir_audio. */
+#define WEIR_TYPE_AUDIO "weir.audio"
+
+/* Frees a weir_audio and all it holds. NULL is fine. Any thread. */
+WEIR_API void weir_audio_free(weir_audio *audio);
+
+/* The same for weir_item.release; self is not used. */
+WEIR_API void weir_audio_release(void *data, void *self);
 
 /* weir_audio.cost of this stage's item, for weir_sqlite_items.cost_of: a weir_item_cost_function. */
 WEIR_API bool weir_audio_cost(const weir_item *out, weir_item_cost *cost);

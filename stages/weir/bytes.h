@@ -1,6 +1,6 @@
 /*
  * Files in memory: what a source that has the bytes, and no path, hands to a decode stage, and what the tar stage makes.
- * A decode stage takes them as its items' data if its config says so: .input = WEIR_INPUT_BYTES.
+ * Decode stages take them as well as paths.
  */
 #ifndef WEIR_BYTES_H
 #define WEIR_BYTES_H
@@ -13,12 +13,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* What the data of the items is that come to a decode stage. */
-typedef enum weir_input_kind {
-    WEIR_INPUT_PATH = 0, /* a char *: a path, or a URL that FFmpeg can open */
-    WEIR_INPUT_BYTES,    /* a weir_bytes *: the file itself */
-} weir_input_kind;
 
 /* A file's bytes. One owner at a time; freed, with all that hangs on it, by weir_bytes_free(). */
 typedef struct weir_bytes {
@@ -33,6 +27,9 @@ typedef struct weir_bytes {
                                 Decode stages hand them on unread */
 } weir_bytes;
 
+/* The type of items whose data is a weir_bytes. */
+#define WEIR_TYPE_BYTES "weir.bytes"
+
 /* A file of that size and name (may be NULL, is copied) for the caller to fill, in one block of memory. NULL = out of
    memory. Any thread. */
 WEIR_API weir_bytes *weir_bytes_new(size_t size_bytes, const char *name);
@@ -45,8 +42,11 @@ WEIR_API weir_bytes *weir_bytes_wrap(const void *data, size_t size_bytes, const 
 /* All the memory it takes, with all that hangs on it: for weir_item.size_bytes. NULL is 0. Any thread. */
 WEIR_API size_t weir_bytes_memory(const weir_bytes *bytes);
 
-/* The type is that of weir_item.release. NULL is fine. Any thread. */
-WEIR_API void weir_bytes_free(void *bytes);
+/* Frees it with all that hangs on it. NULL is fine. Any thread. */
+WEIR_API void weir_bytes_free(weir_bytes *bytes);
+
+/* The same for weir_item.release; self is not used. */
+WEIR_API void weir_bytes_release(void *data, void *self);
 
 #ifdef __cplusplus
 }

@@ -33,6 +33,7 @@ typedef struct weir_directory_counts {
     uint64_t files;   /* that matched */
     uint64_t folders; /* that were listed, the root included */
     uint64_t unreadable_folders;
+    uint64_t reserved[8];
 } weir_directory_counts;
 
 /* Setting this struct to all-0, but for root, is equivalent to defaults. Strings are copied. */
@@ -47,6 +48,7 @@ typedef struct weir_directory_config {
     /* Counted into by the source's thread (NULL = not wanted). Must outlive the pipeline; read it after weir_pipeline_next()
        has given WEIR_EOF or after weir_pipeline_free(). */
     weir_directory_counts *counts;
+    uint64_t reserved[8]; /* 0 */
 } weir_directory_config;
 
 /*

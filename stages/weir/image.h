@@ -2,7 +2,7 @@
  * The still image stage: a picture's path comes in, its pixels go out. JPEG, PNG, WebP, BMP, TIFF and whatever else FFmpeg
  * decodes; of an animation the first picture.
  *
- * In: an item whose data is a path or a URL (a char *) or, if the config says so, the file itself (a weir_bytes *). Out: an
+ * In: an item whose data is a path or a URL (a char *) or the file itself (a weir_bytes *). Out: an
  * item whose data is a weir_frames * with one frame (freed with weir_frames_free()), made as the video stage makes its
  * frames, and whose size_bytes is all the memory it takes. What FFmpeg calls alpha is dropped. Failures are those of
  * weir_video_decode; a picture that is damaged and comes out all the same counts in num_errors or num_corrupt_frames.
@@ -36,8 +36,8 @@ typedef struct weir_image_config {
     bool no_autorotate;      /* otherwise the orientation that a camera notes (EXIF) is applied */
     uint64_t max_pixels;     /* of the picture in the file (0 = 2^26) */
     uint64_t max_file_bytes; /* of a path or URL, which is read as a whole (0 = 256 MiB) */
-    weir_input_kind input;
     int64_t io_timeout_ns;
+    uint64_t reserved[8]; /* 0 */
 } weir_image_config;
 
 /* The stage. */

@@ -7,6 +7,7 @@
 #define WEIR_LIST_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include <weir/export.h>
 #include <weir/op.h>
@@ -19,6 +20,7 @@ extern "C" {
 typedef struct weir_list_config {
     const char *const *paths; /* none of them NULL */
     size_t num_paths;         /* (0 = the pipeline ends at once) */
+    uint64_t reserved[4];     /* 0 */
 } weir_list_config;
 
 extern WEIR_API const weir_op weir_list_source;

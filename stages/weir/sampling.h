@@ -60,6 +60,7 @@ typedef struct weir_sampling {
     size_t num_indices;
     const int64_t *times_ns;
     size_t num_times;
+    uint64_t reserved[8]; /* 0 */
 } weir_sampling;
 
 /* Do the frames come in the order in which they are shown, however many the video has? Not if a list jumps back, or counts

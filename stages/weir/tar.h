@@ -4,7 +4,7 @@
  * In: an item whose data is the path of a tar archive (a char *), plain or compressed with gzip, bzip2, xz, zstd or lz4,
  * as weir_directory_source with .glob = "*.tar" and weir_list_source make them. Out: one item for each file in it: its
  * data is a weir_bytes * (freed with weir_bytes_free()), its name the file's in the archive, its label "archive!name", its
- * size_bytes all the memory it takes. For a decode stage with .input = WEIR_INPUT_BYTES.
+ * size_bytes all the memory it takes. For decode stages.
  *
  * The archive is read as a stream, one file at a time, under back-pressure: memory does not grow with its size. As many
  * archives are read at once as the stage has slots; reading blocks, so give it threads of its own
@@ -39,7 +39,8 @@ typedef struct weir_tar_config {
                          Then an item is the sample's first file that matches, with the others behind it
                          (weir_bytes.next); samples without a match are passed over. Names that begin with a dot belong
                          to none */
-    uint64_t max_bytes; /* of one item (0 = 1 GiB) */
+    uint64_t max_bytes;   /* of one item (0 = 1 GiB) */
+    uint64_t reserved[8]; /* 0 */
 } weir_tar_config;
 
 /* The stage. Where weir was built without libarchive, weir_builder_pipe() refuses it with WEIR_EUNSUPPORTED. */

@@ -3,7 +3,7 @@
  * of them, or those that weir_sampling chooses.
  *
  * In: an item whose data is a path or a URL that FFmpeg can open (a char *), as weir_directory_source and
- * weir_list_source make them, or, if the config says so, the file itself (a weir_bytes *). Out: an item whose data is a
+ * weir_list_source make them, or the file itself (a weir_bytes *). Out: an item whose data is a
  * weir_frames * (freed with weir_frames_free()) and whose size_bytes is all the memory it takes, so that queue_bytes
  * bounds memory.
  *
@@ -101,7 +101,6 @@ typedef struct weir_video_config {
     uint64_t max_bytes;  /* of one result (0 = 8 GiB) */
 
     /* Where the bytes come from. */
-    weir_input_kind input; /* what an item's data is (default WEIR_INPUT_PATH) */
     int64_t
         io_timeout_ns; /* of a URL: so long without any data fails the task with WEIR_ETIMEDOUT (0 = 30 s, negative =
                               never). For the whole task there is weir_stage_options.task_deadline_ns */
@@ -116,6 +115,7 @@ typedef struct weir_video_config {
     uint64_t max_frames;   /* of all results of one item; to choose, so many packets are looked at, or 2^22 if that is
                                more (0 = 2^22) */
     int64_t max_duration_ns; /* of the whole video (0 = any) */
+    uint64_t reserved[16];   /* 0 */
 } weir_video_config;
 
 /* A frame's pts if nothing tells its time. */
@@ -155,8 +155,14 @@ typedef struct weir_frames {
     bool is_last_piece;          /* no more of this item will come; true without pieces */
 } weir_frames;
 
-/* Frees a weir_frames and all it holds; the type is that of weir_item.release. NULL is fine. Any thread. */
-WEIR_API void weir_frames_free(void *frames);
+/* The type of items whose data is a weir_frames. */
+#define WEIR_TYPE_FRAMES "weir.frames"
+
+/* Frees a weir_frames and all it holds. NULL is fine. Any thread. */
+WEIR_API void weir_frames_free(weir_frames *frames);
+
+/* The same for weir_item.release; self is not used. */
+WEIR_API void weir_frames_release(void *data, void *self);
 
 /* weir_frames.cost of a decode stage's item, for weir_sqlite_items.cost_of: a weir_item_cost_function. Rotation and filters
    count as scaling. */

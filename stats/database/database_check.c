@@ -502,6 +502,8 @@ static int check_runs(checking *c)
 int weir_database_check(weir_reader *reader, bool quick, weir_finding_function *finding, void *self,
                         weir_error *error)
 {
+    if (!reader || !finding)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     checking c = { .reader = reader, .quick = quick, .tell = finding, .self = self, .error = error };
     int64_t num_lacking = 0;
     if (reader->is_spdl)

@@ -310,6 +310,8 @@ static int merge_in_transaction(merging *m)
 
 int weir_database_merge(const char *to, const char *from, weir_merged *merged, weir_error *error)
 {
+    if (!to || !from || !merged)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     merging m = { .to_path = to, .merged = merged, .error = error };
     *merged = (weir_merged){ .added = 0 };
     int status = check_paths(to, from, error);

@@ -17,11 +17,15 @@ int weir_schema_version(void)
 
 int weir_reader_schema(const weir_reader *reader)
 {
+    if (!reader)
+        return WEIR_EINVAL;
     return reader->schema;
 }
 
 int weir_database_migrate(const char *path, int *from, weir_error *error)
 {
+    if (!path || !from)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     /* Looked at first, as a reader does: a writer would make what is not there. */
     weir_reader *reader;
     int status = weir_reader_open(path, &reader, error);

@@ -203,11 +203,15 @@ static int export(weir_reader *reader, const weir_filter *filter, struct walker 
 
 int weir_openmetrics_export(weir_reader *reader, const weir_filter *filter, FILE *out, weir_error *error)
 {
+    if (!reader || !out)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     return export(reader, filter, NULL, out, error);
 }
 
 int weir_openmetrics_export_laps(weir_reader *reader, const weir_filter *filter, FILE *out, weir_error *error)
 {
+    if (!reader || !out)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     struct walker walker = { .reader = reader, .error = error };
     walker.histograms = calloc(WEIR_MAX_HISTOGRAMS, sizeof *walker.histograms);
     if (!walker.histograms)

@@ -242,7 +242,7 @@ static void on_detach(void *self)
 
 weir_observer weir_openmetrics_observer(weir_openmetrics_file *file)
 {
-    return file->observer;
+    return file ? file->observer : (weir_observer){ 0 };
 }
 
 /* -- opening and closing */
@@ -296,18 +296,23 @@ static weir_openmetrics_file *new_file(const char *path, const weir_openmetrics_
     return NULL;
 }
 
-int weir_openmetrics_open(const char *path, const weir_openmetrics_options *options, weir_openmetrics_file **file,
-                          weir_error *error)
+int weir_openmetrics_open_sized(const char *path, const weir_openmetrics_options *given, size_t given_size,
+                                weir_openmetrics_file **file, weir_error *error)
 {
-    static const weir_openmetrics_options defaults;
+    if (!path || !file)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    weir_openmetrics_options options;
     *file = NULL;
+    int status = weir_options_copy(&options, sizeof options, given, given_size, error);
+    if (status != WEIR_OK)
+        return status;
     if (!path || !*path)
         return weir_error_set(error, WEIR_EINVAL, 0, "cannot write metrics: their file has no name");
-    weir_openmetrics_file *opened = new_file(path, options ? options : &defaults);
+    weir_openmetrics_file *opened = new_file(path, &options);
     if (!opened)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory for the metrics of %s",
                               weir_path_for_message(path).text);
-    int status = replace(opened);
+    status = replace(opened);
     if (status == WEIR_OK) {
         *file = opened;
         return WEIR_OK;

@@ -220,6 +220,8 @@ static int export_runs(weir_reader *reader, const weir_filter *filter, const cha
 
 int weir_tensorboard_export(weir_reader *reader, const weir_filter *filter, const char *log_dir, weir_error *error)
 {
+    if (!reader)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     static const weir_filter everything;
     if (!log_dir || !*log_dir)
         return weir_error_set(error, WEIR_EINVAL, 0, "cannot write event files: their folder has no name");

@@ -18,9 +18,12 @@ int weir_tensorboard_export(weir_reader *reader, const weir_filter *filter, cons
     return say_missing(error);
 }
 
-int weir_tensorboard_open(const char *log_dir, const weir_tensorboard_options *options, weir_tensorboard_log **log,
-                          weir_error *error)
+int weir_tensorboard_open_sized(const char *log_dir, const weir_tensorboard_options *options, size_t options_size,
+                                weir_tensorboard_log **log, weir_error *error)
 {
+    if (!log)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    (void)options_size;
     (void)log_dir;
     (void)options;
     *log = NULL;

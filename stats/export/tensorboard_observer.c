@@ -153,7 +153,7 @@ static void on_detach(void *self)
 
 weir_observer weir_tensorboard_observer(weir_tensorboard_log *log)
 {
-    return log->observer;
+    return log ? log->observer : (weir_observer){ 0 };
 }
 
 /* -- opening and closing */
@@ -208,14 +208,19 @@ static int open_file(weir_tensorboard_log *log)
     return failure;
 }
 
-int weir_tensorboard_open(const char *log_dir, const weir_tensorboard_options *options, weir_tensorboard_log **log,
-                          weir_error *error)
+int weir_tensorboard_open_sized(const char *log_dir, const weir_tensorboard_options *given, size_t given_size,
+                                weir_tensorboard_log **log, weir_error *error)
 {
-    static const weir_tensorboard_options defaults;
+    if (!log_dir || !log)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    weir_tensorboard_options options;
     *log = NULL;
+    int status = weir_options_copy(&options, sizeof options, given, given_size, error);
+    if (status != WEIR_OK)
+        return status;
     if (!log_dir || !*log_dir)
         return weir_error_set(error, WEIR_EINVAL, 0, "cannot write event files: their folder has no name");
-    weir_tensorboard_log *opened = new_log(log_dir, options ? options : &defaults);
+    weir_tensorboard_log *opened = new_log(log_dir, &options);
     if (!opened)
         return weir_tensorboard_error(error, ENOMEM, log_dir);
     int failure = weir_tensorboard_make_folder(log_dir);

@@ -18,6 +18,8 @@ static double value_of(const weir_total *total, const char *measure)
 
 const weir_total *weir_totals_sink_queue(const weir_totals *totals)
 {
+    if (!totals)
+        return NULL;
     const weir_total_list *flow = &totals->of[WEIR_SUBJECT_FLOW], *queues = &totals->of[WEIR_SUBJECT_QUEUE];
     for (size_t i = 0; i < flow->count; i++) {
         const char *name = flow->all[i].key.name;
@@ -88,6 +90,8 @@ static weir_bottleneck outside_stages(const weir_totals *totals, const weir_tota
 weir_bottleneck weir_bottleneck_find(const weir_totals *totals)
 {
     double taken;
+    if (!totals)
+        return without_stages(NULL);
     const weir_total *most = find_most_taken(&totals->of[WEIR_SUBJECT_STAGE], &taken);
     const weir_total *sink = weir_totals_sink_queue(totals);
     if (!most)
@@ -107,11 +111,13 @@ const char *weir_bottleneck_word(weir_bottleneck_kind kind)
         [WEIR_BOTTLENECK_THREADS] = "threads", [WEIR_BOTTLENECK_SOURCE] = "source",
         [WEIR_BOTTLENECK_SINK] = "sink",       [WEIR_BOTTLENECK_ORDER] = "order",
     };
-    return words[kind];
+    return (size_t)kind < sizeof words / sizeof words[0] ? words[kind] : "";
 }
 
 void weir_bottleneck_describe(const weir_bottleneck *b, char *text, size_t size)
 {
+    if (!b || !text)
+        return;
     double percent = 100 * b->share;
     switch (b->kind) {
     case WEIR_BOTTLENECK_STAGE:

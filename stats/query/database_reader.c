@@ -41,6 +41,8 @@ int64_t weir_column_known_ns(sqlite3_stmt *row, int column)
 
 int weir_reader_open(const char *path, weir_reader **opened, weir_error *error)
 {
+    if (!path || !opened)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     int status = WEIR_ENOMEM;
     *opened = NULL;
     weir_reader *reader = calloc(1, sizeof *reader);
@@ -83,11 +85,15 @@ void weir_reader_close(weir_reader *reader)
 
 const char *weir_reader_path(const weir_reader *reader)
 {
+    if (!reader)
+        return "";
     return reader->path;
 }
 
 int weir_reader_hold(weir_reader *reader, weir_error *error)
 {
+    if (!reader)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     if (reader->num_held++)
         return WEIR_OK;
     /* BEGIN alone does not choose the moment: the first read does. */
@@ -101,6 +107,8 @@ int weir_reader_hold(weir_reader *reader, weir_error *error)
 
 void weir_reader_release(weir_reader *reader)
 {
+    if (!reader)
+        return;
     if (--reader->num_held == 0 && !sqlite3_get_autocommit(reader->db))
         sqlite3_exec(reader->db, "COMMIT", NULL, NULL, NULL); /* nothing was written */
 }
@@ -137,7 +145,7 @@ void weir_reader_read_run(sqlite3_stmt *row, weir_run_record *run)
 
 const char *weir_reader_lacks(const weir_reader *reader)
 {
-    return reader->is_spdl
+    return reader && reader->is_spdl
                ? "recorded by SPDL, which stores no slot times, CPU times, histograms, failures and runs: "
                  "percentiles, bottlenecks and single runs are not known"
                : NULL;
@@ -171,6 +179,8 @@ static int keep_run(weir_reader *reader, sqlite3_stmt *row, weir_run_record *run
 
 int weir_reader_find_run(weir_reader *reader, int64_t run_id, weir_run_record *run, weir_error *error)
 {
+    if (!reader || !run)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     char sql[500]; /* merged runs have numbers in the order of merging, which need not be that of their starts */
     snprintf(sql, sizeof sql,
              "SELECT %s FROM run t WHERE ?1 = %d OR t.run_id = ?1 ORDER BY t.started DESC, t.run_id DESC LIMIT 1",

@@ -275,6 +275,8 @@ static int begin(weir_query *query, const weir_filter *filter, weir_error *error
 int weir_query_begin(weir_reader *reader, weir_record_kind kind, const weir_filter *filter, weir_query **begun,
                      weir_error *error)
 {
+    if (!reader || !begun)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     weir_filter resolved = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
     *begun = NULL;
     if ((size_t)kind >= sizeof kinds / sizeof kinds[0])
@@ -317,6 +319,8 @@ static int next_row(weir_query *query, weir_error *error)
 
 int weir_query_next(weir_query *query, const weir_record **record, weir_error *error)
 {
+    if (!query || !record)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     int status = query->kind->read ? next_row(query, error) : next_phase(query, error);
     *record = status == WEIR_OK ? &query->record : NULL;
     return status;

@@ -25,6 +25,8 @@ static bool is_dead(int64_t pid)
 weir_run_state weir_run_state_of(const weir_run_record *run)
 {
     char here[256] = "";
+    if (!run)
+        return WEIR_RUN_OPEN;
     if (run->has_ended)
         return run->status == WEIR_OK         ? WEIR_RUN_FINISHED
                : run->status == WEIR_ESTOPPED ? WEIR_RUN_STOPPED
@@ -40,5 +42,5 @@ const char *weir_run_state_name(weir_run_state state)
         [WEIR_RUN_RUNNING] = "running",   [WEIR_RUN_KILLED] = "killed",   [WEIR_RUN_OPEN] = "running or killed",
         [WEIR_RUN_FINISHED] = "finished", [WEIR_RUN_STOPPED] = "stopped", [WEIR_RUN_FAILED] = "failed",
     };
-    return names[state];
+    return (size_t)state < sizeof names / sizeof names[0] ? names[state] : "";
 }

@@ -350,6 +350,8 @@ static void put_summary(FILE *out, weir_reader *reader, const weir_totals *total
 int weir_summary_write_totals(FILE *out, weir_reader *reader, const weir_filter *filter, const weir_totals *totals,
                               weir_error *error)
 {
+    if (!out || !reader || !totals)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     run_notes notes;
     int status = note_runs(reader, filter, &notes, error);
     if (status != WEIR_OK)
@@ -360,6 +362,8 @@ int weir_summary_write_totals(FILE *out, weir_reader *reader, const weir_filter 
 
 int weir_summary_write(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
+    if (!out || !reader)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     weir_totals totals;
     int status = weir_reader_hold(reader, error);
     if (status != WEIR_OK)
@@ -381,6 +385,8 @@ static weir_filter filter_of(int64_t run_id)
 
 int weir_summary_print(FILE *out, const char *db_path, int64_t run_id, weir_error *error)
 {
+    if (!out || !db_path)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     weir_reader *reader;
     weir_filter filter = filter_of(run_id);
     int status = weir_reader_open(db_path, &reader, error);
@@ -453,6 +459,8 @@ static int put_failures(FILE *out, weir_reader *reader, const weir_filter *filte
 
 int weir_summary_print_failures(FILE *out, const char *db_path, int64_t run_id, size_t at_most, weir_error *error)
 {
+    if (!out || !db_path)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     weir_reader *reader;
     weir_run_record run;
     weir_filter filter = filter_of(run_id);

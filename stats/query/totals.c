@@ -166,6 +166,8 @@ static int find_group(pass *p, const group_id *id, group **found)
 
 weir_total weir_total_of_lap(const weir_lap_record *lap)
 {
+    if (!lap)
+        return (weir_total){ .kind = "" };
     return (weir_total){
         .key = { .name = lap->name,
                  .node_id = "",
@@ -215,6 +217,8 @@ static void add_sums(weir_total *to, const weir_total *from)
 
 void weir_total_add(weir_total *to, const weir_total *from)
 {
+    if (!to || !from)
+        return;
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
     weir_metrics metrics = from->metrics;
     size_t count = weir_subject_histograms(to->subject, histograms);
@@ -378,6 +382,8 @@ static int add_subject(pass *p, weir_subject subject, weir_total_list *list)
 int weir_totals_read(weir_reader *reader, const weir_filter *filter, const weir_grouping *grouping,
                      weir_totals *totals, weir_error *error)
 {
+    if (!reader || !totals)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     weir_filter resolved = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
     pass p = { .reader = reader, .filter = &resolved, .marks = { .reader = reader }, .error = error };
     if (grouping)
@@ -405,6 +411,8 @@ int weir_totals_read(weir_reader *reader, const weir_filter *filter, const weir_
 
 void weir_totals_free(weir_totals *totals)
 {
+    if (!totals)
+        return;
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++) {
         for (size_t i = 0; i < totals->of[subject].count; i++)
             free_histograms(&totals->of[subject].all[i]);

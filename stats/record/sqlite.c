@@ -137,21 +137,25 @@ static void destroy_lock(weir_sqlite_writer *writer)
     uv_mutex_destroy(&writer->lock);
 }
 
-int weir_sqlite_open(const char *path, const weir_sqlite_options *options, weir_sqlite_writer **result,
-                     weir_error *error)
+int weir_sqlite_open_sized(const char *path, const weir_sqlite_options *given, size_t given_size,
+                           weir_sqlite_writer **result, weir_error *error)
 {
-    static const weir_sqlite_options defaults;
-    options = options ? options : &defaults;
+    if (!path || !result)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    weir_sqlite_options options;
     *result = NULL;
-    if (options->flush_interval_ns < 0 || options->retry_limit_ns < 0)
+    int code, status = weir_options_copy(&options, sizeof options, given, given_size, error);
+    if (status != WEIR_OK)
+        return status;
+    if (options.flush_interval_ns < 0 || options.retry_limit_ns < 0)
         return weir_error_set(error, WEIR_EINVAL, 0, "flush_interval_ns and retry_limit_ns must not be negative");
 
-    int status = WEIR_ENOMEM, code;
+    status = WEIR_ENOMEM;
     weir_sqlite_writer *writer = calloc(1, sizeof *writer);
     if (!writer)
         return weir_error_set(error, status, 0, "out of memory");
-    set_options(writer, options);
-    if (!set_strings(writer, path ? path : "", options)) {
+    set_options(writer, &options);
+    if (!set_strings(writer, path ? path : "", &options)) {
         weir_error_set(error, status, 0, "out of memory");
         goto fail_memory;
     }
@@ -182,19 +186,23 @@ fail_memory:
 
 weir_observer weir_sqlite_observer(weir_sqlite_writer *writer)
 {
-    return weir_buffer_observer(writer);
+    return writer ? weir_buffer_observer(writer) : (weir_observer){ 0 };
 }
 
-int weir_sqlite_item_hook(weir_sqlite_writer *writer, const weir_sqlite_items *options, weir_task_hook *hook,
-                          weir_error *error)
+int weir_sqlite_item_hook_sized(weir_sqlite_writer *writer, const weir_sqlite_items *given, size_t given_size,
+                                weir_task_hook *hook, weir_error *error)
 {
+    if (!writer || !hook)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     enum { MAX_CHOSEN = 1 << 16 };
-    static const weir_sqlite_items defaults;
-    options = options ? options : &defaults;
+    weir_sqlite_items options;
     *hook = (weir_task_hook){ 0 };
-    if (options->num_slowest > MAX_CHOSEN || options->num_sampled > MAX_CHOSEN)
+    int status = weir_options_copy(&options, sizeof options, given, given_size, error);
+    if (status != WEIR_OK)
+        return status;
+    if (options.num_slowest > MAX_CHOSEN || options.num_sampled > MAX_CHOSEN)
         return weir_error_set(error, WEIR_EINVAL, 0, "num_slowest and num_sampled must not be above %d", MAX_CHOSEN);
-    weir_items *items = weir_items_new(writer, options);
+    weir_items *items = weir_items_new(writer, &options);
     if (!items)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     uv_mutex_lock(&writer->lock);
@@ -207,6 +215,8 @@ int weir_sqlite_item_hook(weir_sqlite_writer *writer, const weir_sqlite_items *o
 
 int64_t weir_sqlite_run_id(weir_sqlite_writer *writer)
 {
+    if (!writer)
+        return 0;
     uv_mutex_lock(&writer->lock);
     weir_run *run = writer->runs;
     if (run->visible_id == 0)
@@ -218,6 +228,8 @@ int64_t weir_sqlite_run_id(weir_sqlite_writer *writer)
 
 int weir_sqlite_flush(weir_sqlite_writer *writer, weir_error *error)
 {
+    if (!writer)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     uv_mutex_lock(&writer->lock);
     bool done = weir_buffer_flush_locked(writer);
     weir_problem found = writer->problem;

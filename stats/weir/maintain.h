@@ -69,6 +69,7 @@ typedef struct weir_merged {
     int64_t replaced; /* runs of which there was less than now */
     int64_t present;  /* runs that were there already, just so, or with more */
     int64_t skipped;  /* runs that never started */
+    uint64_t reserved[4];
 } weir_merged;
 
 /*

@@ -17,11 +17,13 @@
 #ifndef WEIR_OPENMETRICS_H
 #define WEIR_OPENMETRICS_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #include <weir/export.h>
 #include <weir/observer.h>
+#include <weir/options.h>
 #include <weir/query.h>
 #include <weir/status.h>
 
@@ -55,12 +57,19 @@ typedef struct weir_openmetrics_options {
     const char *command; /* of weir_run_info (NULL = this process's command line, where the system tells it) */
 } weir_openmetrics_options;
 
+/* For the inline function below; see <weir/options.h>. */
+WEIR_API int weir_openmetrics_open_sized(const char *path, const weir_openmetrics_options *options,
+                                         size_t options_size, weir_openmetrics_file **file, weir_error *error);
+
 /*
  * Makes the file at once, with nothing but "# EOF" in it. Its folder must exist. On failure *file is NULL, and *error
  * (may be NULL) says in one line that names the path what is in the way. options may be NULL.
  */
-WEIR_API int weir_openmetrics_open(const char *path, const weir_openmetrics_options *options,
-                                   weir_openmetrics_file **file, weir_error *error);
+static inline int weir_openmetrics_open(const char *path, const weir_openmetrics_options *options,
+                                        weir_openmetrics_file **file, weir_error *error)
+{
+    return weir_openmetrics_open_sized(path, options, sizeof *options, file, error);
+}
 
 /*
  * The observer to give to a pipeline; valid until weir_openmetrics_close(). One pipeline at a time: attaching a second one fails

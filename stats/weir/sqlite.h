@@ -22,6 +22,7 @@
 #define WEIR_SQLITE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <weir/clock.h>
@@ -29,6 +30,7 @@
 #include <weir/export.h>
 #include <weir/observer.h>
 #include <weir/op.h>
+#include <weir/options.h>
 #include <weir/status.h>
 
 #ifdef __cplusplus
@@ -49,17 +51,24 @@ typedef struct weir_sqlite_options {
     int32_t rank;           /* for `run` */
 } weir_sqlite_options;
 
+/* For the inline function below; see <weir/options.h>. */
+WEIR_API int weir_sqlite_open_sized(const char *path, const weir_sqlite_options *options, size_t options_size,
+                                    weir_sqlite_writer **writer, weir_error *error);
+
 /*
  * Opens the database, makes the file and the folders of its path if missing, and starts the thread. An empty file is
  * adopted. Fails before anything has been changed if the file is not a database, another program's, of a newer schema
  * than this library knows, or cannot be written: *error (may be NULL) then says so in one line that names the path,
  * and *writer is NULL. options may be NULL.
  */
-WEIR_API int weir_sqlite_open(const char *path, const weir_sqlite_options *options, weir_sqlite_writer **writer,
-                              weir_error *error);
+static inline int weir_sqlite_open(const char *path, const weir_sqlite_options *options, weir_sqlite_writer **writer,
+                                   weir_error *error)
+{
+    return weir_sqlite_open_sized(path, options, sizeof *options, writer, error);
+}
 
 /*
- * The observer to give to a pipeline; valid until weir_sqlite_close(). One pipeline at a time: attaching a second one fails
+ * The observer to give to a pipeline; valid until weir_sqlite_close(). All-zero for NULL. One pipeline at a time: attaching a second one fails
  * with WEIR_EBUSY; each one that starts is a run of its own.
  */
 WEIR_API weir_observer weir_sqlite_observer(weir_sqlite_writer *writer);
@@ -74,6 +83,10 @@ typedef struct weir_sqlite_items {
     bool all;                         /* every item, as it ends */
 } weir_sqlite_items;
 
+/* For the inline function below; see <weir/options.h>. */
+WEIR_API int weir_sqlite_item_hook_sized(weir_sqlite_writer *writer, const weir_sqlite_items *options,
+                                         size_t options_size, weir_task_hook *hook, weir_error *error);
+
 /*
  * A task hook that records what single items cost, of tasks that succeeded (failed ones are in task_failures): put it
  * among the task_hooks of a stage. The slowest and the sample are of all stages that share the hook, so give each its own.
@@ -81,8 +94,11 @@ typedef struct weir_sqlite_items {
  * find the buffer full are counted as lost. options may be NULL. WEIR_OK, or WEIR_EINVAL or WEIR_ENOMEM with *error (may
  * be NULL) filled.
  */
-WEIR_API int weir_sqlite_item_hook(weir_sqlite_writer *writer, const weir_sqlite_items *options, weir_task_hook *hook,
-                                   weir_error *error);
+static inline int weir_sqlite_item_hook(weir_sqlite_writer *writer, const weir_sqlite_items *options,
+                                        weir_task_hook *hook, weir_error *error)
+{
+    return weir_sqlite_item_hook_sized(writer, options, sizeof *options, hook, error);
+}
 
 /*
  * The id of the run: of the one that started last, if the writer has served several; that of the first is known from

@@ -18,10 +18,12 @@
 #ifndef WEIR_TENSORBOARD_H
 #define WEIR_TENSORBOARD_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include <weir/export.h>
 #include <weir/observer.h>
+#include <weir/options.h>
 #include <weir/query.h>
 #include <weir/status.h>
 
@@ -49,15 +51,22 @@ typedef struct weir_tensorboard_options {
     const char *command; /* in the run's text (NULL = this process's command line, where the system tells it) */
 } weir_tensorboard_options;
 
+/* For the inline function below; see <weir/options.h>. */
+WEIR_API int weir_tensorboard_open_sized(const char *log_dir, const weir_tensorboard_options *options,
+                                         size_t options_size, weir_tensorboard_log **log, weir_error *error);
+
 /*
  * Makes the folder, with those above it, and an event file in it, with a name of its own. On failure *log is NULL, and
  * *error (may be NULL) says in one line that names the path what is in the way. options may be NULL.
  */
-WEIR_API int weir_tensorboard_open(const char *log_dir, const weir_tensorboard_options *options,
-                                   weir_tensorboard_log **log, weir_error *error);
+static inline int weir_tensorboard_open(const char *log_dir, const weir_tensorboard_options *options,
+                                        weir_tensorboard_log **log, weir_error *error)
+{
+    return weir_tensorboard_open_sized(log_dir, options, sizeof *options, log, error);
+}
 
 /*
- * The observer to give to a pipeline; valid until weir_tensorboard_close(). One pipeline at a time: attaching a second one fails
+ * The observer to give to a pipeline; valid until weir_tensorboard_close(). All-zero for NULL. One pipeline at a time: attaching a second one fails
  * with WEIR_EBUSY; their laps are counted on in the same file.
  *
  * A lap is written as a whole when it has ended. One that cannot be written is given up; that is logged, once until it

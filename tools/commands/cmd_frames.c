@@ -296,7 +296,7 @@ static int build(const char *path, const weir_sampling *sampling, weir_pipeline 
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &weir_list_source, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
     weir_builder_pipe(builder, &weir_video_decode, &video, &(weir_stage_options){ .queue_items = 1 });
-    weir_builder_sink(builder, 1);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 1 });
     return weir_builder_build(builder, &(weir_pipeline_options){ .threads = 1, .no_statistics = true }, pipeline,
                               error);
 }
@@ -327,8 +327,9 @@ static int take_frames(weir_pipeline *pipeline, weir_npy *npy, report *r, weir_e
         if (rc != WEIR_OK)
             return rc;
     }
-    if (weir_pipeline_stage_error(pipeline, "decode", error) == WEIR_OK)
-        return error->status;
+    int failure = weir_pipeline_stage_error(pipeline, "decode", error);
+    if (failure != WEIR_OK)
+        return failure;
     return rc == WEIR_EOF ? WEIR_OK : weir_error_set(error, rc, 0, "%s", weir_status_text(rc));
 }
 

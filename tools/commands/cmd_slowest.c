@@ -4,6 +4,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "command_table.h"
@@ -12,7 +13,12 @@
 static struct settings {
     int64_t top;
     int kind;
+    int sort;
 } settings = { .top = 10 };
+
+enum { SORT_TIME, SORT_OPEN, SORT_DEMUX, SORT_DECODE, SORT_SCALE, SORT_BYTES, SORT_FRAMES, SORT_PER_FRAME };
+static const char *const sort_words[] = { "time",  "open",   "demux",     "decode", "scale",
+                                          "bytes", "frames", "per-frame", NULL };
 
 enum { KIND_ALL, KIND_ITEMS, KIND_FAILURES, KIND_LAPS };
 static const char *const kind_words[] = { "all", "items", "failures", "laps", NULL };
@@ -28,6 +34,13 @@ static const option_row rows[] = {
       .choices = kind_words,
       .help = "items (of item_stats), failures, laps (by their longest task), or all (the default): items and "
               "failures, and laps only where there are no items" },
+    { .name = "sort",
+      .argument = "KEY",
+      .kind = &option_choice,
+      .offset = AT(sort),
+      .choices = sort_words,
+      .help = "what comes first: the longest time (default), the longest open, demux, decode or scale time, the most "
+              "bytes or frames, or the longest time per-frame; all but time are of items only" },
     { 0 },
 };
 
@@ -243,9 +256,86 @@ static int put_longest(table *t, list lists[NUM_LISTS], tally *formats, weir_err
     return status;
 }
 
+/* -- another order than that of time: every item is looked at, and the first ones are kept */
+
+static double sort_value(const weir_item_record *item)
+{
+    switch (settings.sort) {
+    case SORT_OPEN: return (double)item->open_ns;
+    case SORT_DEMUX: return (double)item->demux_ns;
+    case SORT_DECODE: return (double)item->decode_ns;
+    case SORT_SCALE: return (double)item->scale_ns;
+    case SORT_BYTES: return (double)item->size_bytes;
+    case SORT_FRAMES: return (double)item->num_frames;
+    case SORT_PER_FRAME: return item->num_frames > 0 ? (double)item->run_ns / (double)item->num_frames : -1;
+    default: return (double)item->run_ns;
+    }
+}
+
+typedef struct kept_item {
+    double value;
+    weir_item_record item; /* with texts of its own */
+} kept_item;
+
+static void forget(kept_item *kept)
+{
+    free((void *)(uintptr_t)kept->item.name);
+    free((void *)(uintptr_t)kept->item.label);
+    free((void *)(uintptr_t)kept->item.codec);
+}
+
+/* Puts the item behind all that come before it. False = out of memory. */
+static bool keep(kept_item *all, size_t *count, size_t most, const weir_item_record *item)
+{
+    kept_item kept = { sort_value(item), *item };
+    size_t at = *count;
+    if (kept.value < 0 || (at == most && (most == 0 || kept.value <= all[most - 1].value)))
+        return true; /* not known, or not among the first */
+    kept.item.name = strdup(item->name);
+    kept.item.label = strdup(item->label);
+    kept.item.codec = strdup(item->codec);
+    if (at == most)
+        forget(&all[--at]);
+    for (; at > 0 && all[at - 1].value < kept.value; at--)
+        all[at] = all[at - 1];
+    all[at] = kept;
+    *count += *count < most;
+    return kept.item.name && kept.item.label && kept.item.codec;
+}
+
+static int put_sorted(const tool_call *call, weir_reader *reader, const weir_filter *filter, size_t *count,
+                      weir_error *error)
+{
+    weir_query *query;
+    const weir_record *record;
+    kept_item *all = calloc((size_t)settings.top, sizeof *all);
+    int status = all ? weir_query_begin(reader, WEIR_RECORD_ITEM, filter, &query, error) : WEIR_ENOMEM;
+    bool is_complete = all;
+    while (status == WEIR_OK && is_complete && (status = weir_query_next(query, &record, error)) == WEIR_OK)
+        is_complete = keep(all, count, (size_t)settings.top, &record->item);
+    if (all)
+        weir_query_end(query);
+    table *t = table_begin(stdout, tool_format(call), columns, sizeof columns / sizeof columns[0]);
+    for (size_t i = 0; i < *count; i++) {
+        const weir_item_record *item = &all[i].item;
+        put_row(t, &(slow){ item->run_ns, item->unix_ns, "item", item->run_id, item->seq, item->name, item->label,
+                            item });
+        forget(&all[i]);
+    }
+    table_end_alone(t);
+    free(all);
+    if (!is_complete)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    return status == WEIR_EOF ? WEIR_OK : status;
+}
+
 static int answer(const tool_call *call, weir_reader *reader, weir_filter *filter, size_t *count, bool *has_items,
                   weir_error *error)
 {
+    *has_items = settings.sort != SORT_TIME;
+    if (settings.sort != SORT_TIME)
+        return put_sorted(call, reader, filter, count, error);
+
     list lists[NUM_LISTS] = { { .query = NULL } };
     tally formats = { .count = 0 };
     filter->longest_first = true;
@@ -273,6 +363,8 @@ static int run(tool_call *call)
     weir_error error = { 0 };
     size_t count = 0;
     bool has_items;
+    if (settings.sort != SORT_TIME && settings.kind != KIND_ALL && settings.kind != KIND_ITEMS)
+        return tool_refuse(call, "--sort: only items can be sorted by anything but time");
     int exit_status = tool_open(call, call->words[0], &reader, &filter);
     if (exit_status != TOOL_DONE)
         return exit_status;
@@ -285,12 +377,12 @@ static int run(tool_call *call)
         return exit_status;
     if (count == 0)
         return tool_nothing(call,
-                            settings.kind == KIND_ITEMS
+                            settings.kind == KIND_ITEMS || settings.sort != SORT_TIME
                                 ? "no items were recorded (item_stats); --of laps or --of failures may know more"
                                 : TOOL_NO_LAPS);
     if (!has_items && settings.kind == KIND_ALL && tool_format(call) == TABLE_TEXT)
-        puts("\nOf tasks that succeeded only the longest of each lap is known: this run has not recorded its items "
-             "(item_stats).");
+        puts("\nOf tasks that succeeded only the longest of each lap is known:\n"
+             "this run has not recorded its items (item_stats).");
     return tool_finish(call);
 }
 
@@ -308,6 +400,7 @@ const tool_command tool_slowest = {
         "say, those in 4K.\n\n"
         "Without --run it is the last run.",
     .examples = "weir slowest pipeline_stats.db --top 20\n"
+                "weir slowest pipeline_stats.db --sort per-frame\n"
                 "weir slowest pipeline_stats.db --of failures --json\n",
     .shared = TOOL_FILTER | TOOL_FORMAT,
     .default_run = WEIR_LAST_RUN,

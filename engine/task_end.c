@@ -1,8 +1,11 @@
-/* What the end of a step means: counts it, and sends the slot on its way. */
-#include "internal.h"
+/* What the end of a step means: counts it, and sends the slot on its way. All with the lock held. */
+#include "task_end.h"
 
 #include <stdio.h>
-#include <stdlib.h>
+
+#include "cancel.h"
+#include "handover.h"
+#include "slots.h"
 
 static void count_success(weir_slot *slot)
 {
@@ -15,7 +18,7 @@ static void count_success(weir_slot *slot)
     if (slot->run_ns < node->lap.min_ns)
         node->lap.min_ns = slot->run_ns;
     if (node->pipeline->measures)
-        weir_histogram_record(node->run_times, slot->run_ns);
+        live_histogram_record(node->run_times, slot->run_ns);
 }
 
 /* The slot's task, or its flush, is over: it holds no input any more. */
@@ -26,14 +29,14 @@ static void task_over(weir_slot *slot)
     else if (slot->node->op->flush && slot->worker_live)
         slot->needs_flush = true;
     slot->has_in = slot->more = slot->flushing = false;
-    weir_label_release(slot->label);
+    slot->thread->spent_label = slot->label;
     slot->label = NULL;
 }
 
 static void next(weir_slot *slot)
 {
     task_over(slot);
-    weir_flow_next_input_locked(slot);
+    weir_handover_next_input_locked(slot);
 }
 
 /* What the worker had kept has not become part of a result, but gone into this count. */
@@ -65,7 +68,7 @@ static void fail_over_budget(weir_node *node, const weir_error *one, const char 
     snprintf(error.message, sizeof error.message,
              "%llu of %llu tasks failed, more than max_failures allows; %s: %.400s",
              (unsigned long long)node->total_failures, (unsigned long long)node->total_tasks, which, one->message);
-    weir_end_by_failure_locked(node, &error);
+    weir_cancel_by_failure_locked(node, &error);
 }
 
 /* The first tasks may have failed before their rate was judged, and none since. */
@@ -89,38 +92,15 @@ static void count_failure(weir_slot *slot)
     if (!node->first_error.status)
         node->first_error = slot->error;
     if (node->num_ins == 0)
-        weir_end_by_failure_locked(node, &slot->error);
+        weir_cancel_by_failure_locked(node, &slot->error);
     else if (too_many_failures(node))
         fail_over_budget(node, &slot->error, "the last one");
 }
 
 static void step_failed(weir_slot *slot)
 {
-    weir_pipeline *pipeline = slot->node->pipeline;
-    weir_report *report = slot->report;
-    slot->report = NULL;
     count_failure(slot);
-    task_over(slot);
-    if (report) {
-        report->failure.run_ns = slot->run_ns;
-        weir_report_append_locked(pipeline, report);
-    }
-    if (pipeline->num_reports < MAX_REPORTS) {
-        weir_flow_next_input_locked(slot);
-    } else {
-        slot->reporting = true;
-        weir_slot_enter_locked(slot, SLOT_HOLDING);
-        weir_list_append(&pipeline->report_waiters, slot);
-    }
-}
-
-void weir_step_reports_taken_locked(weir_pipeline *pipeline)
-{
-    while (pipeline->report_waiters.first && pipeline->num_reports < MAX_REPORTS) {
-        weir_slot *slot = weir_list_take_first(&pipeline->report_waiters);
-        slot->reporting = false;
-        weir_flow_next_input_locked(slot);
-    }
+    next(slot);
 }
 
 /* ---- the other results -------------------------------------------------------------------------------------- */
@@ -130,8 +110,6 @@ static void drop(weir_slot *slot)
 {
     slot->node->account.dropped += (uint64_t)slot->has_in + (uint64_t)slot->has_out;
     slot->has_out = false;
-    free(slot->report);
-    slot->report = NULL;
     next(slot);
 }
 
@@ -143,7 +121,7 @@ static void made_result(weir_slot *slot)
     slot->num_kept = 0;
     if (node->num_ins == 0) {
         node->account.taken++;
-        slot->has_seq = false;
+        node->next_seq++;
     }
     if (!last || slot->flushing)
         node->account.created++;
@@ -152,11 +130,12 @@ static void made_result(weir_slot *slot)
     if (last)
         task_over(slot);
     slot->more = !last;
+    slot->num_pieces++;
 
     if (node->cancelled && !node->keeps_results)
         weir_slot_make_ready_locked(slot); /* to be released */
     else
-        weir_flow_offer_locked(slot);
+        weir_handover_offer_locked(slot);
 }
 
 static void made_nothing(weir_slot *slot)
@@ -188,22 +167,23 @@ static void became_pending(weir_slot *slot)
 {
     weir_slot_enter_locked(slot, SLOT_PENDING);
     slot->run_returned = true;
-    if (slot->completed && !slot->cancelling)
+    if (atomic_load_explicit(&slot->completed, memory_order_relaxed) && !slot->cancelling)
         weir_slot_make_ready_locked(slot);
     else if (slot->node->cancelled || atomic_load_explicit(&slot->overdue, memory_order_relaxed))
-        slot->node->pipeline->wake_statistics = true; /* which calls op->cancel */
+        weir_cancel_pending_locked(slot);
 }
 
 static void epoch_ended(weir_slot *slot)
 {
     weir_node *node = slot->node;
     node->epochs_ended++;
+    node->next_seq = 0;
     node->exhausted = node->epochs && node->epochs != WEIR_ENDLESS && node->epochs_ended >= node->epochs;
     slot->out = epoch_end();
     if (node->cancelled && !node->keeps_results)
-        weir_flow_next_input_locked(slot);
+        weir_handover_next_input_locked(slot);
     else
-        weir_flow_offer_locked(slot);
+        weir_handover_offer_locked(slot);
 }
 
 static void learn(weir_node *node, int64_t step_ns)
@@ -215,10 +195,8 @@ static void learn(weir_node *node, int64_t step_ns)
 static void task_step_ended(weir_slot *slot)
 {
     weir_node *node = slot->node;
-    int64_t step_ns = node->pipeline->now_ns - slot->entered_ns;
-    slot->run_ns += step_ns;
-    if (node->pipeline->measures)
-        learn(node, step_ns);
+    slot->run_ns += slot->step_run_ns;
+    learn(node, slot->end_ns - slot->begin_ns);
 
     if (slot->given_up || (slot->status < 0 && node->cancelled)) {
         drop(slot);
@@ -233,7 +211,7 @@ static void task_step_ended(weir_slot *slot)
     case WEIR_EPOCH: epoch_ended(slot); break;
     case WEIR_EOF:
         node->exhausted = true;
-        weir_flow_next_input_locked(slot);
+        weir_handover_next_input_locked(slot);
         break;
     default: step_failed(slot); break;
     }
@@ -242,15 +220,15 @@ static void task_step_ended(weir_slot *slot)
 
 void weir_step_ended_locked(weir_slot *slot)
 {
-    if (slot->chore)
-        weir_flow_chore_ended_locked(slot->node);
+    if (slot->is_lifecycle)
+        weir_handover_lifecycle_ended_locked(slot->node);
     else
         task_step_ended(slot);
 }
 
 void weir_step_completed_locked(weir_slot *slot)
 {
-    slot->completed = true;
+    atomic_store_explicit(&slot->completed, true, memory_order_relaxed);
     if (!slot->run_returned || slot->cancelling)
         return;
     slot->run_ns += slot->node->pipeline->now_ns - slot->entered_ns;

@@ -1,16 +1,24 @@
 /*
- * The hand-over: how results are put, inputs taken, and the ends of epochs and streams passed on. internal.h has the
- * states and the invariants.
+ * The hand-over: how results are put, inputs taken, and the ends of epochs and streams passed on. state.h has the
+ * states and the invariants. All with the lock held.
  *
  * The functions call each other upstream: an item taken makes room, room lets a waiting slot put its result, that slot
  * takes its next input, which makes room before it. Each link of the chain is one node further upstream; ends travel
  * downstream in the same way. So the depth is bounded by the length of the pipeline.
  */
-#include "queue.h"
+#include "handover.h"
 
-void weir_epoch_end_release(void *data)
+#include "cancel.h"
+#include "consumer_phase.h"
+#include "label.h"
+#include "merge.h"
+#include "queue.h"
+#include "slots.h"
+
+void weir_epoch_end_release(void *data, void *self)
 {
     (void)data;
+    (void)self;
 }
 
 /* ---- putting ------------------------------------------------------------------------------------------------ */
@@ -30,11 +38,9 @@ static void move_turns(weir_node *node)
 {
     weir_slot *offered = NULL;
     node->moving_turns = true;
-    while (node->turn_first && node->turn_first != offered && node->turn_first->state == SLOT_HOLDING &&
-           node->turn_first->has_out) {
+    while (node->turn_first && node->turn_first != offered && node->turn_first->state == SLOT_TURN) {
         offered = node->turn_first;
-        offered->entered_ns = node->pipeline->now_ns; /* it has waited for its turn; now it may wait for room */
-        weir_flow_offer_locked(offered);
+        weir_handover_offer_locked(offered);
     }
     node->moving_turns = false;
 }
@@ -55,6 +61,12 @@ static bool is_its_turn(const weir_slot *slot)
     return !slot->has_turn || slot->node->turn_first == slot;
 }
 
+static void reset_task(weir_slot *slot)
+{
+    slot->begun = slot->more = slot->run_returned = false;
+    atomic_store_explicit(&slot->completed, false, memory_order_relaxed);
+}
+
 static void give(weir_slot *slot, const weir_item *item)
 {
     weir_node *node = slot->node;
@@ -63,7 +75,7 @@ static void give(weir_slot *slot, const weir_item *item)
         weir_slot_enter_locked(slot, SLOT_RUNNING);
         slot->out = *item;
         slot->has_out = true;
-        weir_flow_offer_locked(slot);
+        weir_handover_offer_locked(slot);
         return;
     }
     if (node->order == WEIR_ORDER_INPUT)
@@ -71,7 +83,7 @@ static void give(weir_slot *slot, const weir_item *item)
     slot->in = *item;
     slot->label = weir_label_hold(item->label_owner);
     slot->has_in = true;
-    slot->begun = slot->more = slot->completed = slot->run_returned = false;
+    reset_task(slot);
     weir_slot_make_ready_locked(slot);
 }
 
@@ -79,7 +91,7 @@ static void tell_consumer(weir_pipeline *pipeline)
 {
     if (pipeline->sink->depth <= 1)
         pipeline->consumable_ns = pipeline->now_ns;
-    atomic_store_explicit(&pipeline->is_consumable, true, memory_order_relaxed);
+    set_consumable_locked(pipeline, true);
 }
 
 static void put_epoch_end(weir_slot *slot, weir_queue *queue)
@@ -88,7 +100,7 @@ static void put_epoch_end(weir_slot *slot, weir_queue *queue)
     queue_push_locked(queue, &slot->out, pipeline->next_arrival++, pipeline->now_ns);
     slot->out = (weir_item){ 0 };
     if (queue->consumer)
-        weir_flow_resume_locked(queue->consumer); /* a merge may have waited for this input's turn */
+        weir_handover_resume_locked(queue->consumer); /* a merge may have waited for this input's turn */
     else
         tell_consumer(pipeline);
 }
@@ -97,7 +109,7 @@ static void put_item(weir_slot *slot, weir_queue *queue)
 {
     weir_pipeline *pipeline = slot->node->pipeline;
     weir_node *consumer = queue->consumer;
-    queue_count_put_locked(queue, slot->state == SLOT_HOLDING ? pipeline->now_ns - slot->entered_ns : 0);
+    queue_count_put_locked(queue, slot->state == SLOT_BLOCKED ? pipeline->now_ns - slot->entered_ns : 0);
     slot->node->account.handed_on++;
     weir_item item = slot->out;
     slot->out = (weir_item){ 0 };
@@ -105,7 +117,7 @@ static void put_item(weir_slot *slot, weir_queue *queue)
     if (consumer && weir_merge_takes_directly_locked(consumer, queue)) {
         weir_slot *taker = weir_slot_take_idle_locked(consumer);
         queue_count_get_locked(queue, pipeline->now_ns - taker->entered_ns);
-        weir_merge_taken_locked(consumer);
+        weir_merge_taken_locked(consumer, queue);
         give(taker, &item);
     } else {
         queue_push_locked(queue, &item, pipeline->next_arrival++, pipeline->now_ns);
@@ -124,43 +136,42 @@ static void put(weir_slot *slot)
         put_item(slot, queue);
 }
 
-static void epoch_end_was_put(weir_slot *chore)
+static void epoch_end_was_put(weir_slot *lifecycle)
 {
-    weir_node *node = chore->node;
-    if (++chore->out_index < node->num_outs) {
-        chore->out = epoch_end();
-        weir_flow_offer_locked(chore);
+    weir_node *node = lifecycle->node;
+    if (++lifecycle->out_index < node->num_outs) {
+        lifecycle->out = epoch_end();
+        weir_handover_offer_locked(lifecycle);
         return;
     }
-    weir_slot_enter_locked(chore, SLOT_IDLE);
+    weir_slot_enter_locked(lifecycle, SLOT_IDLE);
     node->passing_epoch = false;
-    weir_flow_resume_locked(node);
+    weir_handover_resume_locked(node);
 }
 
 /* What follows when a result has been put: the rest of the same input, or the next one. */
 static void go_on(weir_slot *slot)
 {
-    if (slot->chore)
+    if (slot->is_lifecycle)
         epoch_end_was_put(slot);
     else if (slot->more)
         weir_slot_make_ready_locked(slot);
     else
-        weir_flow_next_input_locked(slot);
+        weir_handover_next_input_locked(slot);
 }
 
-void weir_flow_offer_locked(weir_slot *slot)
+void weir_handover_offer_locked(weir_slot *slot)
 {
     weir_queue *queue = &slot->node->outs[slot->out_index];
     bool its_turn = is_its_turn(slot);
-    if (its_turn && queue_has_room_locked(queue) && !queue->holders.first) {
+    if (its_turn && queue_has_room_locked(queue) && !queue->blocked.first) {
         put(slot);
         go_on(slot);
         return;
     }
-    if (slot->state != SLOT_HOLDING)
-        weir_slot_enter_locked(slot, SLOT_HOLDING);
+    weir_slot_enter_locked(slot, its_turn ? SLOT_BLOCKED : SLOT_TURN);
     if (its_turn)
-        weir_list_append(&queue->holders, slot);
+        weir_list_append(&queue->blocked, slot);
 }
 
 /* ---- taking ------------------------------------------------------------------------------------------------- */
@@ -168,8 +179,8 @@ void weir_flow_offer_locked(weir_slot *slot)
 /* The queue may have room: lets those who wait for it put. */
 static void let_in(weir_queue *queue)
 {
-    while (queue->holders.first && queue_has_room_locked(queue)) {
-        weir_slot *slot = weir_list_take_first(&queue->holders);
+    while (queue->blocked.first && queue_has_room_locked(queue)) {
+        weir_slot *slot = weir_list_take_first(&queue->blocked);
         put(slot);
         go_on(slot);
     }
@@ -180,7 +191,7 @@ static void take(weir_slot *slot, weir_queue *in, int64_t waited_ns)
     weir_item item;
     queue_pop_locked(in, &item, slot->node->pipeline->now_ns);
     queue_count_get_locked(in, waited_ns);
-    weir_merge_taken_locked(slot->node);
+    weir_merge_taken_locked(slot->node, in);
     give(slot, &item);
     let_in(in);
 }
@@ -189,16 +200,16 @@ static void retire(weir_slot *slot)
 {
     weir_slot_enter_locked(slot, SLOT_RETIRED);
     slot->node->num_slots--;
-    weir_flow_check_boundary_locked(slot->node);
+    weir_handover_check_end_locked(slot->node);
 }
 
 static void source_next(weir_slot *slot)
 {
     if (slot->node->exhausted || slot->node->cancelled) {
         weir_slot_enter_idle_locked(slot);
-        weir_flow_check_boundary_locked(slot->node);
+        weir_handover_check_end_locked(slot->node);
     } else {
-        slot->begun = slot->more = slot->completed = slot->run_returned = false;
+        reset_task(slot);
         weir_slot_make_ready_locked(slot);
     }
 }
@@ -217,10 +228,10 @@ static void pass_items(weir_slot *slot)
     if (slot->has_out)
         return;
     weir_slot_enter_idle_locked(slot);
-    weir_flow_check_boundary_locked(node);
+    weir_handover_check_end_locked(node);
 }
 
-void weir_flow_next_input_locked(weir_slot *slot)
+void weir_handover_next_input_locked(weir_slot *slot)
 {
     weir_node *node = slot->node;
     if (!node->op) {
@@ -242,21 +253,21 @@ void weir_flow_next_input_locked(weir_slot *slot)
         take(slot, in, 0);
     } else {
         weir_slot_enter_idle_locked(slot);
-        weir_flow_check_boundary_locked(node);
+        weir_handover_check_end_locked(node);
     }
 }
 
-void weir_flow_resume_locked(weir_node *node)
+void weir_handover_resume_locked(weir_node *node)
 {
     weir_queue *in;
     while (node->num_ins && node->idle && (in = weir_merge_choose_locked(node))) {
         weir_slot *slot = weir_slot_take_idle_locked(node);
         take(slot, in, node->pipeline->now_ns - slot->entered_ns);
     }
-    weir_flow_check_boundary_locked(node);
+    weir_handover_check_end_locked(node);
 }
 
-int weir_flow_deliver_locked(weir_pipeline *pipeline, weir_item *item, int64_t waited_ns)
+int weir_handover_deliver_locked(weir_pipeline *pipeline, weir_item *item, int64_t waited_ns)
 {
     weir_queue *queue = pipeline->sink;
     int status = WEIR_OK;
@@ -269,31 +280,31 @@ int weir_flow_deliver_locked(weir_pipeline *pipeline, weir_item *item, int64_t w
     }
     let_in(queue);
     if (queue->depth == 0 && !queue->closed && !pipeline->stopped)
-        atomic_store_explicit(&pipeline->is_consumable, false, memory_order_relaxed);
-    weir_flow_check_over_locked(pipeline);
+        set_consumable_locked(pipeline, false);
+    weir_handover_check_over_locked(pipeline);
     return status;
 }
 
-/* ---- ends --------------------------------------------------------------------------------------------------- */
+/* ---- ends of epochs and of streams --------------------------------------------------------------------------------------------------- */
 
-typedef enum boundary { BOUNDARY_NONE, BOUNDARY_EPOCH, BOUNDARY_END } boundary;
+typedef enum epoch_or_end { NEITHER, EPOCH_REACHED, END_REACHED } epoch_or_end;
 
-static boundary find_boundary(const weir_node *node)
+static epoch_or_end find_epoch_or_end(const weir_node *node)
 {
     if (node->cancelled)
-        return BOUNDARY_END;
+        return END_REACHED;
     if (node->num_ins == 0)
-        return node->exhausted ? BOUNDARY_END : BOUNDARY_NONE;
+        return node->exhausted ? END_REACHED : NEITHER;
 
-    boundary found = BOUNDARY_END;
+    epoch_or_end found = END_REACHED;
     for (uint32_t i = 0; i < node->num_ins; i++) {
         const weir_queue *in = node->ins[i];
         if (in->depth == 0 && !in->closed)
-            return BOUNDARY_NONE;
+            return NEITHER;
         if (in->depth > 0 && !is_epoch_end(&in->entries[in->head].item))
-            return BOUNDARY_NONE;
+            return NEITHER;
         if (in->depth > 0)
-            found = BOUNDARY_EPOCH;
+            found = EPOCH_REACHED;
     }
     return found;
 }
@@ -307,38 +318,40 @@ static void unlink_idle(weir_node *node, weir_slot *slot)
     node->num_idle--;
 }
 
-/* One slot after the other hands on what it has kept. True = one is at it. */
+/* One slot after the other hands on what it has kept, so that the results come in the order of their numbers. True = one is
+   at it. */
 static bool start_flush(weir_node *node)
 {
+    weir_slot *first = NULL;
     if (!node->op || !node->op->flush || node->cancelled)
         return false;
     for (uint32_t i = 0; i < node->num_made; i++) {
         weir_slot *slot = node->slots[i];
-        if (!slot->needs_flush)
-            continue;
-        unlink_idle(node, slot);
-        slot->flushing = true;
-        slot->begun = slot->more = slot->completed = slot->run_returned = false;
-        weir_slot_make_ready_locked(slot);
-        return true;
+        if (slot->needs_flush && (!first || slot->kept.seq < first->kept.seq))
+            first = slot;
     }
-    return false;
+    if (!first)
+        return false;
+    unlink_idle(node, first);
+    first->flushing = true;
+    reset_task(first);
+    weir_slot_make_ready_locked(first);
+    return true;
 }
 
 static void pass_epoch(weir_node *node)
 {
     node->passing_epoch = true;
-    node->due_in = NULL;
+    weir_merge_new_epoch_locked(node);
     for (uint32_t i = 0; i < node->num_ins; i++) {
-        node->credits[i] = 0; /* turns begin anew in each epoch */
         if (node->ins[i]->depth) {
             weir_item end;
             queue_pop_locked(node->ins[i], &end, node->pipeline->now_ns);
         }
     }
-    node->chore.out = epoch_end();
-    node->chore.out_index = 0;
-    weir_flow_offer_locked(&node->chore);
+    node->lifecycle.out = epoch_end();
+    node->lifecycle.out_index = 0;
+    weir_handover_offer_locked(&node->lifecycle);
     for (uint32_t i = 0; i < node->num_ins; i++)
         let_in(node->ins[i]);
 }
@@ -349,37 +362,37 @@ static void finish(weir_node *node)
     node->state = NODE_DONE;
     pipeline->live_nodes--;
     if (node->num_ins == 0 && --pipeline->live_sources == 0)
-        weir_place_sources_ended_locked(pipeline);
+        weir_phase_sources_ended_locked(pipeline);
     for (uint32_t i = 0; i < node->num_outs; i++) {
         weir_queue *queue = &node->outs[i];
         queue->closed = true;
         if (!queue->consumer)
             tell_consumer(pipeline);
         else
-            weir_flow_resume_locked(queue->consumer); /* a merge may have waited for this input's turn */
+            weir_handover_resume_locked(queue->consumer); /* a merge may have waited for this input's turn */
     }
-    weir_flow_check_over_locked(pipeline);
+    weir_handover_check_over_locked(pipeline);
 }
 
 static void end_node(weir_node *node)
 {
     if (node->stage_hooks_begun) {
         node->state = NODE_ENDING;
-        weir_slot_make_ready_locked(&node->chore);
+        weir_slot_make_ready_locked(&node->lifecycle);
     } else {
         finish(node);
     }
 }
 
 /* True = the node has gone on to it, and may have come to the next one. */
-static bool pass_boundary(weir_node *node)
+static bool pass_epoch_or_end(weir_node *node)
 {
     if (node->state != NODE_OPEN || node->num_idle < node->num_slots || node->passing_epoch)
         return false;
-    boundary reached = find_boundary(node);
-    if (reached == BOUNDARY_NONE || start_flush(node))
+    epoch_or_end reached = find_epoch_or_end(node);
+    if (reached == NEITHER || start_flush(node))
         return false;
-    if (reached == BOUNDARY_EPOCH)
+    if (reached == EPOCH_REACHED)
         pass_epoch(node);
     else
         end_node(node);
@@ -387,46 +400,47 @@ static bool pass_boundary(weir_node *node)
 }
 
 /* A loop, because any number of epochs without an item may wait. */
-void weir_flow_check_boundary_locked(weir_node *node)
+void weir_handover_check_end_locked(weir_node *node)
 {
-    if (node->passing_boundaries)
+    if (node->passing_epoch_or_end)
         return; /* the loop goes on */
-    node->passing_boundaries = true;
-    while (pass_boundary(node))
+    node->passing_epoch_or_end = true;
+    while (pass_epoch_or_end(node))
         ;
-    node->passing_boundaries = false;
+    node->passing_epoch_or_end = false;
 }
 
-void weir_flow_check_over_locked(weir_pipeline *pipeline)
+void weir_handover_check_over_locked(weir_pipeline *pipeline)
 {
     if (pipeline->over || pipeline->live_nodes || (pipeline->sink->depth && !pipeline->stopped))
         return;
     pipeline->over = true;
-    pipeline->wake_statistics = true;
+    pipeline->wake_service = true;
 }
 
-void weir_flow_chore_ended_locked(weir_node *node)
+void weir_handover_lifecycle_ended_locked(weir_node *node)
 {
-    weir_slot *chore = &node->chore;
+    weir_slot *lifecycle = &node->lifecycle;
     bool starting = node->state == NODE_STARTING;
-    weir_slot_enter_locked(chore, SLOT_IDLE);
+    weir_slot_enter_locked(lifecycle, SLOT_IDLE);
     if (starting)
         node->state = NODE_OPEN;
-    if (chore->status < 0)
-        weir_end_by_failure_locked(node, &chore->error);
+    if (lifecycle->status < 0)
+        weir_cancel_by_failure_locked(node, &lifecycle->error);
     if (starting) {
         weir_slots_open_gate_locked(node);
-        weir_flow_check_boundary_locked(node);
+        weir_handover_check_end_locked(node);
     } else {
         finish(node);
     }
 }
 
-void weir_flow_prepare(weir_pipeline *pipeline, int64_t now_ns)
+void weir_handover_prepare(weir_pipeline *pipeline, int64_t now_ns)
 {
-    pipeline->now_ns = pipeline->lap_start_ns = now_ns;
+    pipeline->now_ns = now_ns;
     for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
         weir_node *node = pipeline->nodes[i];
+        weir_merge_new_epoch_locked(node);
         for (uint32_t j = 0; j < node->num_outs; j++)
             node->outs[j].level_since_ns = now_ns;
         for (uint32_t j = 0; j < node->num_made; j++) {
@@ -436,15 +450,15 @@ void weir_flow_prepare(weir_pipeline *pipeline, int64_t now_ns)
     }
 }
 
-void weir_flow_start_locked(weir_pipeline *pipeline)
+void weir_handover_start_locked(weir_pipeline *pipeline)
 {
     for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
         weir_node *node = pipeline->nodes[i];
         node->state = node->num_stage_hooks ? NODE_STARTING : NODE_OPEN;
         if (node->num_stage_hooks)
-            weir_slot_make_ready_locked(&node->chore);
+            weir_slot_make_ready_locked(&node->lifecycle);
     }
     for (uint32_t i = 0; i < pipeline->num_nodes; i++)
         if (pipeline->nodes[i]->num_ins == 0)
-            weir_flow_next_input_locked(weir_slot_take_idle_locked(pipeline->nodes[i]));
+            weir_handover_next_input_locked(weir_slot_take_idle_locked(pipeline->nodes[i]));
 }

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "label.h"
+#include "lock.h"
 
 /* ---- the graph as text -------------------------------------------------------------------------------------- */
 
@@ -49,6 +50,8 @@ static void describe_node(FILE *text, const weir_node *node)
 
 int weir_pipeline_describe(weir_pipeline *pipeline, char **description)
 {
+    if (!pipeline || !description)
+        return WEIR_EINVAL;
     size_t size;
     *description = NULL;
     FILE *text = open_memstream(description, &size);
@@ -92,7 +95,8 @@ static void look_at_stage_locked(const weir_node *node, weir_stage_snapshot *sta
         case SLOT_READY: stage->waiting_thread++; break;
         case SLOT_RUNNING: stage->running++; break;
         case SLOT_PENDING: stage->pending++; break;
-        case SLOT_HOLDING: stage->waiting_out++; break;
+        case SLOT_TURN: stage->waiting_turn++; break;
+        case SLOT_BLOCKED: stage->waiting_out++; break;
         default: break;
         }
 }
@@ -126,7 +130,7 @@ static void look_at_queue_locked(const weir_queue *queue, weir_queue_snapshot *s
         .num_items = queue->total_got,
         .waiting_to_put = 0,
     };
-    for (const weir_slot *slot = queue->holders.first; slot; slot = slot->next)
+    for (const weir_slot *slot = queue->blocked.first; slot; slot = slot->next)
         seen->waiting_to_put++;
 }
 
@@ -164,6 +168,8 @@ static size_t count_slots(weir_pipeline *pipeline)
 
 int weir_pipeline_snapshot(weir_pipeline *pipeline, weir_snapshot **taken)
 {
+    if (!pipeline || !taken)
+        return WEIR_EINVAL;
     *taken = NULL;
     full_snapshot *snapshot = calloc(1, sizeof *snapshot);
     if (!snapshot)
@@ -185,7 +191,7 @@ int weir_pipeline_snapshot(weir_pipeline *pipeline, weir_snapshot **taken)
         .tasks = snapshot->tasks,
     };
 
-    weir_engine_lock_at(pipeline, weir_clock_ns());
+    engine_lock_at(pipeline, weir_clock_ns());
     look_locked(pipeline, snapshot);
     weir_engine_unlock(pipeline);
     *taken = &snapshot->shown;
@@ -208,12 +214,16 @@ void weir_snapshot_free(weir_snapshot *shown)
 
 void weir_snapshot_print(const weir_snapshot *snapshot, FILE *file)
 {
+    if (!snapshot || !file)
+        return;
     fprintf(file, "pipeline: %s\n", snapshot->state);
     for (size_t i = 0; i < snapshot->num_stages; i++) {
         const weir_stage_snapshot *stage = &snapshot->stages[i];
-        fprintf(file, "%s: %s%u of %u slots running, %u pending, waiting: %u for input, %u for a thread, %u for room",
+        fprintf(file,
+                "%s: %s%u of %u slots running, %u pending, waiting: %u for input, %u for a thread, %u for their "
+                "turn, %u for room",
                 stage->name, stage->ended ? "ended; " : "", stage->running, stage->slots, stage->pending,
-                stage->waiting_in, stage->waiting_thread, stage->waiting_out);
+                stage->waiting_in, stage->waiting_thread, stage->waiting_turn, stage->waiting_out);
         fprintf(file, "; %llu tasks, %llu failed\n", (unsigned long long)stage->num_tasks,
                 (unsigned long long)stage->num_failures);
     }

@@ -4,7 +4,12 @@
  * already made, and everything before it, and lets the other sources end; what is behind it, or in other lines, runs on
  * until nothing more comes.
  */
+#include "cancel.h"
+
+#include "handover.h"
 #include "queue.h"
+#include "slots.h"
+#include "task_end.h"
 
 /* From now on it is worth a warning if it does not stop. */
 static void ask_to_stop(weir_slot *slot)
@@ -14,21 +19,25 @@ static void ask_to_stop(weir_slot *slot)
     atomic_store_explicit(&slot->should_stop, true, memory_order_relaxed);
     if (pipeline->stall_warning_ns != WEIR_FOREVER)
         slot->warn_after_ns = age_ns + WEIR_SECOND;
-    pipeline->wake_statistics = true;
+    pipeline->wake_service = true;
 }
 
 static void cancel_slot(weir_slot *slot, bool keep_result)
 {
     switch (slot->state) {
-    case SLOT_PENDING: /* the statistics thread calls op->cancel */
+    case SLOT_PENDING:
+        ask_to_stop(slot);
+        weir_cancel_pending_locked(slot);
+        break;
     case SLOT_RUNNING: ask_to_stop(slot); break;
-    case SLOT_HOLDING:
-        if (keep_result || slot->reporting)
+    case SLOT_TURN:
+    case SLOT_BLOCKED:
+        if (keep_result)
             break;
         if (slot->node->op)
             weir_slot_make_ready_locked(slot); /* to be released */
         else
-            weir_slot_enter_idle_locked(slot); /* weir_end_take_leftover_locked() finds it */
+            weir_slot_enter_idle_locked(slot); /* weir_cancel_take_leftover_locked() finds it */
         break;
     default: break;
     }
@@ -46,9 +55,9 @@ static void drop_kept(weir_node *node)
 static void drop_results(weir_node *node)
 {
     for (uint32_t i = 0; i < node->num_outs; i++)
-        node->outs[i].holders = (weir_slot_list){ 0 };
+        node->outs[i].blocked = (weir_slot_list){ 0 };
     if (node->passing_epoch) {
-        weir_slot_enter_locked(&node->chore, SLOT_IDLE);
+        weir_slot_enter_locked(&node->lifecycle, SLOT_IDLE);
         node->passing_epoch = false;
     }
 }
@@ -65,7 +74,7 @@ static void cancel(weir_node *node, bool keep_results)
         cancel_slot(node->slots[i], keep_results);
     drop_kept(node);
     weir_slots_open_gate_locked(node);
-    weir_flow_check_boundary_locked(node);
+    weir_handover_check_end_locked(node);
 }
 
 static void cancel_before(weir_node *node)
@@ -79,15 +88,13 @@ static void cancel_before(weir_node *node)
     }
 }
 
-void weir_end_by_failure_locked(weir_node *node, const weir_error *error)
+void weir_cancel_by_failure_locked(weir_node *node, const weir_error *error)
 {
     weir_pipeline *pipeline = node->pipeline;
     if (!pipeline->failed && !pipeline->stopped) {
         pipeline->failed = true;
         pipeline->error = *error;
-        weir_report *report = weir_report_event("failed", "pipeline", error->message);
-        if (report)
-            weir_report_append_locked(pipeline, report);
+        pipeline->wake_service = true; /* which tells the observers */
     }
     cancel(node, true);
     cancel_before(node);
@@ -96,50 +103,63 @@ void weir_end_by_failure_locked(weir_node *node, const weir_error *error)
             cancel(pipeline->nodes[i], true); /* of other lines: what they have made goes on */
 }
 
-void weir_end_by_stop_locked(weir_pipeline *pipeline)
+void weir_cancel_by_stop_locked(weir_pipeline *pipeline)
 {
     if (pipeline->stopped || pipeline->over)
         return;
     pipeline->stopped = true;
-    weir_report *report = weir_report_event("stop", "pipeline", NULL);
-    if (report)
-        weir_report_append_locked(pipeline, report);
-    pipeline->wake_statistics = true;
-    atomic_store_explicit(&pipeline->is_consumable, true, memory_order_relaxed);
+    pipeline->wake_service = true;
+    set_consumable_locked(pipeline, true);
     for (uint32_t i = 0; i < pipeline->num_nodes; i++)
         cancel(pipeline->nodes[i], false);
-    weir_flow_check_over_locked(pipeline);
+    weir_handover_check_over_locked(pipeline);
 }
 
-static bool is_uncancelled(const weir_slot *slot)
+/* ---- op->cancel --------------------------------------------------------------------------------------------- */
+
+void weir_cancel_pending_locked(weir_slot *slot)
+{
+    weir_pipeline *pipeline = slot->node->pipeline;
+    if (!slot->node->op->cancel || slot->cancel_called || slot->cancel_queued)
+        return;
+    slot->cancel_queued = true;
+    slot->next_to_cancel = NULL;
+    *pipeline->to_cancel_end = slot;
+    pipeline->to_cancel_end = &slot->next_to_cancel;
+    pipeline->wake_service = true;
+}
+
+/* It may have been completed since it was queued, and its slot may even have another task by now. */
+static bool is_to_be_cancelled(const weir_slot *slot)
 {
     bool unwanted = slot->node->cancelled || atomic_load_explicit(&slot->overdue, memory_order_relaxed);
     return slot->state == SLOT_PENDING && unwanted && !slot->cancel_called;
 }
 
-weir_slot *weir_end_take_uncancelled_locked(weir_pipeline *pipeline, slot_search *search)
+weir_slot *weir_cancel_take_locked(weir_pipeline *pipeline)
 {
-    for (; search->node < pipeline->num_nodes; search->node++, search->slot = 0) {
-        weir_node *node = pipeline->nodes[search->node];
-        if (!node->op || !node->op->cancel)
+    while (pipeline->to_cancel) {
+        weir_slot *slot = pipeline->to_cancel;
+        pipeline->to_cancel = slot->next_to_cancel;
+        if (!pipeline->to_cancel)
+            pipeline->to_cancel_end = &pipeline->to_cancel;
+        slot->cancel_queued = false;
+        if (!is_to_be_cancelled(slot))
             continue;
-        while (search->slot < node->num_made) {
-            weir_slot *slot = node->slots[search->slot++];
-            if (!is_uncancelled(slot))
-                continue;
-            slot->cancel_called = slot->cancelling = true;
-            return slot;
-        }
+        slot->cancel_called = slot->cancelling = true;
+        return slot;
     }
     return NULL;
 }
 
-void weir_end_cancel_called_locked(weir_slot *slot)
+void weir_cancel_called_locked(weir_slot *slot)
 {
     slot->cancelling = false;
-    if (slot->completed)
+    if (atomic_load_explicit(&slot->completed, memory_order_relaxed))
         weir_step_completed_locked(slot);
 }
+
+/* ---- what is left ------------------------------------------------------------------------------------------- */
 
 static bool take_from_queues(weir_node *node, weir_item *item)
 {
@@ -154,7 +174,7 @@ static bool take_from_queues(weir_node *node, weir_item *item)
     return false;
 }
 
-bool weir_end_take_leftover_locked(weir_pipeline *pipeline, weir_item *item)
+bool weir_cancel_take_leftover_locked(weir_pipeline *pipeline, weir_item *item)
 {
     for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
         weir_node *node = pipeline->nodes[i];

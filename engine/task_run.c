@@ -2,9 +2,16 @@
  * One step of a task, on a pool thread and without the lock: hooks, worker state, the operation, and what becomes of
  * its items. Between RUNNING and the step's end the slot belongs to this thread.
  */
-#include "internal.h"
+#include "task_run.h"
 
 #include <string.h>
+
+#include "failure_log.h"
+#include "label.h"
+#include "lock.h"
+#include "outbox.h"
+#include "thread_cpu.h"
+#include "types.h"
 
 static int fail_by_default(weir_slot *slot, int status, const char *what)
 {
@@ -43,8 +50,8 @@ static int end_hooks(weir_slot *slot, int status)
         return status;
 
     weir_task_end end = {
-        .start_ns = slot->start_ns,
-        .run_ns = slot->run_ns + weir_clock_ns() - slot->entered_ns,
+        .start_ns = slot->task_start_ns,
+        .run_ns = slot->run_ns + slot->step_run_ns,
     };
     while (slot->hooks_begun > 0) {
         weir_task_hook *hook = &slot->node->task_hooks[--slot->hooks_begun];
@@ -73,14 +80,33 @@ static int prepare_worker(weir_slot *slot)
     return WEIR_OK;
 }
 
+/* Where the graph does not tell that every item is what the operation takes. */
+static int check_type(weir_slot *slot)
+{
+    const weir_node *node = slot->node;
+    if (!node->op->takes || slot->flushing)
+        return WEIR_OK;
+    if (node->checks_types && !weir_types_hold(node->op->takes, slot->in.type))
+        return weir_task_fail(slot, WEIR_EINVAL, 0, "takes \"%s\", but this item is \"%s\"", node->op->takes,
+                              slot->in.type ? slot->in.type : "not declared");
+    if (!slot->in.data)
+        return weir_task_fail(slot, WEIR_EINVAL, 0, "the item has no data");
+    return WEIR_OK;
+}
+
 static int begin_task(weir_slot *slot)
 {
     slot->begun = true;
     slot->error.status = 0;
     slot->hooks_begun = 0;
-    if (slot->flushing)
-        slot->in.seq = slot->kept_seq;
+    if (slot->flushing) {
+        slot->in.source = slot->kept.source;
+        slot->in.epoch = slot->kept.epoch;
+        slot->in.seq = slot->kept.seq;
+    }
     int status = slot->flushing || slot->node->num_ins == 0 ? WEIR_OK : begin_hooks(slot);
+    if (status == WEIR_OK)
+        status = check_type(slot);
     return status == WEIR_OK ? prepare_worker(slot) : status;
 }
 
@@ -99,22 +125,52 @@ static bool is_result(const weir_slot *slot, int status)
     }
 }
 
+/* Runs the operation and measures it: from its first instruction to its return. */
+static int run_timed(weir_slot *slot)
+{
+    const weir_node *node = slot->node;
+    int64_t start_ns = slot->op_start_known ? slot->begin_ns : weir_clock_ns();
+    int status = slot->flushing ? node->op->flush(slot->worker, &slot->out, slot)
+                                : node->op->run(slot->worker, node->num_ins ? &slot->in : NULL, &slot->out, slot);
+    slot->end_ns = weir_clock_ns();
+    if (start_ns > slot->end_ns) /* it was computed */
+        start_ns = slot->begin_ns = slot->end_ns;
+    slot->step_run_ns = slot->end_ns - start_ns;
+    if (slot->num_pieces == 0)
+        slot->task_start_ns = start_ns;
+    return status;
+}
+
+/* The result that weir_task_complete() has brought. */
+static int take_completion(weir_slot *slot)
+{
+    slot->out = slot->pending_out;
+    slot->pending_out = (weir_item){ 0 };
+    return slot->pending_status;
+}
+
+/* The operation has completed the task, and its run() has brought a result as well: neither counts. */
+static int completed_twice(weir_slot *slot, int status)
+{
+    weir_pipeline *pipeline = slot->node->pipeline;
+    weir_engine_lock(pipeline);
+    weir_item brought = slot->pending_out;
+    slot->pending_out = (weir_item){ 0 };
+    weir_engine_unlock(pipeline);
+    weir_item_release(&brought);
+    return weir_task_fail(slot, WEIR_EINVAL, 0,
+                          "the operation called weir_task_complete(), but returned %s instead of WEIR_PENDING",
+                          weir_status_name(status));
+}
+
 static int run_operation(weir_slot *slot)
 {
-    weir_node *node = slot->node;
-    int status;
-    if (slot->finishing) {
-        status = slot->pending_status;
-        slot->out = slot->pending_out;
-        slot->pending_out = (weir_item){ 0 };
-    } else if (slot->flushing) {
-        status = node->op->flush(slot->worker, &slot->out, slot);
-    } else {
-        status = node->op->run(slot->worker, node->num_ins ? &slot->in : NULL, &slot->out, slot);
-    }
+    int status = slot->finishing ? take_completion(slot) : run_timed(slot);
     if (!is_result(slot, status))
         return weir_task_fail(slot, WEIR_EINVAL, 0, "the operation returned %d (%s), which is no result here", status,
                               weir_status_name(status));
+    if (status != WEIR_PENDING && !slot->finishing && atomic_load_explicit(&slot->completed, memory_order_relaxed))
+        return completed_twice(slot, status);
     return status;
 }
 
@@ -143,7 +199,7 @@ static void copy_tail(char *to, size_t size, const char *from)
     memcpy(to, length < size ? from : from + length - size + 1, (length < size ? length : size - 1) + 1);
 }
 
-/* Completes slot->error, logs it and makes the report of it. */
+/* Completes slot->error, logs it and tells the observers. */
 static void tell_failure(weir_slot *slot, int status)
 {
     weir_error *error = &slot->error;
@@ -154,14 +210,9 @@ static void tell_failure(weir_slot *slot, int status)
 
     if (status != WEIR_ETIMEDOUT && atomic_load_explicit(&slot->should_stop, memory_order_relaxed))
         return; /* it was asked to */
-    weir_log(WEIR_LOG_WARNING, "%s: %s%s%s (%s)", error->stage, error->label, error->label[0] ? ": " : "",
-             error->message, weir_status_name(status));
-    if (node->pipeline->wants_failures && node->num_ins) {
-        slot->report = weir_report_failure(slot);
-        if (!slot->report)
-            weir_log(WEIR_LOG_ERROR, "%s: out of memory, the failure of %s is not recorded", error->stage,
-                     error->label);
-    }
+    weir_failure_log_add(node->pipeline->failure_log, node->index, error);
+    if (node->num_ins)
+        weir_outbox_add_failure(node->pipeline, slot);
 }
 
 /* What the operation, or a hook, says of the task. */
@@ -169,9 +220,12 @@ static int run_to_result(weir_slot *slot)
 {
     slot->out = (weir_item){ 0 };
     slot->out_index = 0;
+    slot->op_start_known = slot->worker_live && (slot->begun || slot->node->num_task_hooks == 0);
     int status = slot->begun ? WEIR_OK : begin_task(slot);
     if (status == WEIR_OK)
         status = check_deadline(slot, run_operation(slot));
+    if (slot->out.data && slot->node->makes_one_type)
+        slot->out.type = slot->node->op->makes;
     if ((status == WEIR_OK || status == WEIR_MORE) && !slot->finishing && !weir_label_inherit(&slot->out, &slot->in))
         status = fail_by_default(slot, WEIR_ENOMEM, "no memory for the item's label");
     if (status == WEIR_EOF && slot->node->epochs) {
@@ -181,19 +235,33 @@ static int run_to_result(weir_slot *slot)
     return status;
 }
 
+/* A source's task has none, but its number is that of the next item until there is one. */
+static void forget_input(weir_slot *slot)
+{
+    weir_item origin = slot->in;
+    weir_item_release(&slot->in);
+    if (slot->node->num_ins == 0)
+        slot->in = (weir_item){ .seq = origin.seq, .epoch = origin.epoch, .source = origin.source, .label = "" };
+}
+
 static void run_task_step(weir_slot *slot)
 {
     int status = run_to_result(slot);
-    if (status != WEIR_MORE && status != WEIR_PENDING)
+    int64_t op_end_ns = slot->end_ns;
+    bool ended = status != WEIR_MORE && status != WEIR_PENDING;
+    bool calls = ended && (slot->hooks_begun || status < 0 || slot->in.release);
+    if (ended)
         status = end_hooks(slot, status);
     if (status < 0)
         tell_failure(slot, status);
     if (status == WEIR_KEPT)
-        slot->kept_seq = slot->in.seq;
-    if (status != WEIR_OK && status != WEIR_MORE && status != WEIR_PENDING)
+        slot->kept = (weir_item){ .source = slot->in.source, .epoch = slot->in.epoch, .seq = slot->in.seq };
+    if (ended && status != WEIR_OK)
         weir_item_release(&slot->out);
-    if (status != WEIR_MORE && status != WEIR_PENDING && slot->node->num_ins)
-        weir_item_release(&slot->in);
+    if (ended)
+        forget_input(slot);
+    if (calls || op_end_ns == slot->begin_ns)
+        slot->end_ns = weir_clock_ns();
     slot->status = status;
 }
 
@@ -232,7 +300,7 @@ static int end_stage_hooks(weir_node *node, weir_error *error)
     return first;
 }
 
-static void run_chore(weir_slot *slot)
+static void run_lifecycle(weir_slot *slot)
 {
     weir_node *node = slot->node;
     bool starting = node->state == NODE_STARTING;
@@ -249,15 +317,23 @@ static void run_chore(weir_slot *slot)
     fail_by_default(slot, slot->status,
                     starting ? "a stage hook failed at the start" : "a stage hook failed at the end");
     copy_tail(slot->error.stage, sizeof slot->error.stage, node->name);
-    weir_log(WEIR_LOG_ERROR, "%s: %s (%s)", node->name, slot->error.message, weir_status_name(slot->status));
+    char line[WEIR_ERROR_LINE];
+    weir_error_format(&slot->error, line, sizeof line);
+    weir_log(WEIR_LOG_ERROR, "%s", line);
 }
 
-void weir_run_step(weir_slot *slot)
+void weir_run_step(weir_worker *worker, weir_slot *slot)
 {
-    if (slot->chore)
-        run_chore(slot);
+    slot->end_ns = slot->begin_ns;
+    slot->step_run_ns = 0;
+    weir_thread_cpu_step_begins(worker, slot);
+    if (slot->is_lifecycle)
+        run_lifecycle(slot);
     else if (slot->given_up)
         give_task_up(slot);
     else
         run_task_step(slot);
+    if (slot->is_lifecycle || slot->given_up)
+        slot->end_ns = weir_clock_ns();
+    weir_thread_cpu_step_ended(worker, slot);
 }

@@ -1,0 +1,132 @@
+/*
+ * Callers: threads that are made when they are first needed. As long as there is something to call and all of them are in
+ * calls, one more is made each millisecond, up to MAX_CALLERS: so one slow call does not delay the next.
+ */
+#include "callers.h"
+
+#include <stdlib.h>
+
+#include "cancel.h"
+#include "lock.h"
+#include "thread.h"
+#include "wake.h"
+
+static const int64_t patience_ns = WEIR_MILLISECOND;
+
+static struct stall_warning *take_warning_locked(weir_pipeline *pipeline)
+{
+    struct stall_warning *warning = pipeline->stalls;
+    if (warning)
+        pipeline->stalls = warning->next;
+    return warning;
+}
+
+/* One call, without the lock in between. False = there is nothing to call. */
+static bool call_one_locked(weir_pipeline *pipeline)
+{
+    weir_slot *slot = weir_cancel_take_locked(pipeline);
+    struct stall_warning *warning = slot ? NULL : take_warning_locked(pipeline);
+    if (!slot && !warning)
+        return false;
+    weir_engine_unlock(pipeline);
+    if (slot)
+        slot->node->op->cancel(slot->worker, slot);
+    else
+        weir_log(WEIR_LOG_WARNING, "%s", warning->text);
+    free(warning);
+    engine_lock_at(pipeline, weir_clock_ns());
+    if (slot)
+        weir_cancel_called_locked(slot);
+    return true;
+}
+
+static void caller_main(void *argument)
+{
+    weir_pipeline *pipeline = argument;
+    weir_pipeline_of_thread = pipeline;
+    engine_lock_at(pipeline, weir_clock_ns());
+    while (call_one_locked(pipeline) || !pipeline->callers_quit) {
+        if (pipeline->to_cancel || pipeline->stalls || pipeline->callers_quit)
+            continue;
+        pipeline->num_callers_idle++;
+        weir_wake_all_locked(pipeline);
+        uv_cond_wait(&pipeline->caller_wake, &pipeline->lock);
+        pipeline->num_callers_idle--;
+    }
+    weir_engine_unlock(pipeline);
+}
+
+static bool add_caller(weir_pipeline *pipeline)
+{
+    if (pipeline->num_callers == MAX_CALLERS ||
+        weir_thread_start(&pipeline->callers[pipeline->num_callers], "weir-caller", caller_main, pipeline) != 0)
+        return false;
+    pipeline->num_callers++;
+    return true;
+}
+
+void weir_callers_serve(weir_pipeline *pipeline, int64_t *due_ns)
+{
+    weir_engine_lock(pipeline);
+    bool wanted = pipeline->to_cancel || pipeline->stalls;
+    bool idle = pipeline->num_callers_idle > 0;
+    if (wanted && idle)
+        uv_cond_signal(&pipeline->caller_wake);
+    weir_engine_unlock(pipeline);
+    if (!wanted)
+        return;
+
+    int64_t again_ns = weir_clock_ns() + patience_ns;
+    if (again_ns < *due_ns)
+        *due_ns = again_ns;
+    if (idle || add_caller(pipeline) || pipeline->num_callers > 0)
+        return;
+    engine_lock_at(pipeline, weir_clock_ns()); /* no thread can be made: better late than not at all */
+    call_one_locked(pipeline);
+    weir_engine_unlock(pipeline);
+}
+
+void weir_callers_log(weir_pipeline *pipeline, struct stall_warning *warning)
+{
+    weir_engine_lock(pipeline);
+    struct stall_warning **end = &pipeline->stalls;
+    while (*end)
+        end = &(*end)->next;
+    warning->next = NULL;
+    *end = warning;
+    weir_engine_unlock(pipeline);
+}
+
+void weir_callers_join(weir_pipeline *pipeline)
+{
+    weir_engine_lock(pipeline);
+    pipeline->callers_quit = true;
+    uv_cond_broadcast(&pipeline->caller_wake);
+    while (pipeline->num_callers == 0 && call_one_locked(pipeline))
+        ;
+    weir_engine_unlock(pipeline);
+    for (; pipeline->num_callers > 0; pipeline->num_callers--)
+        uv_thread_join(&pipeline->callers[pipeline->num_callers - 1]);
+}
+
+int weir_callers_init(weir_pipeline *pipeline, weir_error *error)
+{
+    pipeline->to_cancel_end = &pipeline->to_cancel;
+    pipeline->callers = calloc(MAX_CALLERS, sizeof *pipeline->callers);
+    if (!pipeline->callers)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the pipeline");
+    int code = uv_cond_init(&pipeline->caller_wake);
+    pipeline->caller_wake_made = code == 0;
+    if (code != 0)
+        return weir_error_set(error, WEIR_ESYSTEM, code, "cannot make a condition variable: %s", uv_strerror(code));
+    return WEIR_OK;
+}
+
+void weir_callers_destroy(weir_pipeline *pipeline)
+{
+    while (pipeline->stalls)
+        free(take_warning_locked(pipeline));
+    if (pipeline->caller_wake_made)
+        uv_cond_destroy(&pipeline->caller_wake);
+    free(pipeline->callers);
+}

@@ -1,0 +1,96 @@
+/* weir_pipeline_next(): the consumer takes results. */
+#include "handover.h"
+#include "lock.h"
+#include "spin.h"
+#include "wake.h"
+
+static void sleep_consumer_locked(weir_pipeline *pipeline, int64_t deadline_ns)
+{
+    weir_wake_all_locked(pipeline);
+    pipeline->consumers_waiting++;
+    if (deadline_ns == WEIR_FOREVER)
+        uv_cond_wait(&pipeline->consumable, &pipeline->lock);
+    else if (deadline_ns > pipeline->now_ns)
+        uv_cond_timedwait(&pipeline->consumable, &pipeline->lock, (uint64_t)(deadline_ns - pipeline->now_ns));
+    pipeline->consumers_waiting--;
+    if (pipeline->consumers_waking)
+        pipeline->consumers_waking--;
+    engine_move_time_locked(pipeline, weir_clock_ns());
+}
+
+/* A consumer that is awake gives results about a microsecond to gather: one hand-over for several costs less. */
+static void gather(void)
+{
+    for (int i = 0; i < 64; i++)
+        cpu_relax();
+}
+
+static void wait_consumable_locked(weir_pipeline *pipeline, int64_t deadline_ns)
+{
+    int64_t start_ns = pipeline->now_ns;
+    int64_t spin_ns = pipeline->consumer_spin_ns;
+    if (deadline_ns != WEIR_FOREVER && deadline_ns - start_ns < spin_ns)
+        spin_ns = deadline_ns - start_ns;
+    if (may_spin_locked(pipeline, true)) {
+        weir_engine_unlock(pipeline);
+        if (weir_spin(&pipeline->is_consumable, spin_ns))
+            gather();
+        engine_lock_at(pipeline, weir_clock_ns());
+    }
+    if (!atomic_load_explicit(&pipeline->is_consumable, memory_order_relaxed))
+        sleep_consumer_locked(pipeline, deadline_ns);
+    pipeline->consumer_spin_ns = weir_spin_adapt(pipeline->consumer_spin_ns, pipeline->now_ns - start_ns);
+}
+
+/* What weir_pipeline_next() answers when there is no item, or none is to be given. */
+static int end_status_locked(const weir_pipeline *pipeline)
+{
+    if (pipeline->failed)
+        return WEIR_EFAILED;
+    return pipeline->stopped ? WEIR_ESTOPPED : WEIR_EOF;
+}
+
+/*
+ * How long the consumer has waited for the item that it takes now: from its first call that found nothing, whether that
+ * call waited or the consumer came back later, but no longer than until the item was there.
+ */
+static int64_t waited_ns_locked(weir_pipeline *pipeline, int64_t start_ns, bool waited)
+{
+    int64_t since_ns = pipeline->asked_ns ? pipeline->asked_ns : start_ns;
+    int64_t until_ns = waited ? pipeline->now_ns : pipeline->consumable_ns;
+    if ((!waited && !pipeline->asked_ns) || until_ns < since_ns)
+        since_ns = until_ns;
+    pipeline->asked_ns = 0;
+    return until_ns - since_ns;
+}
+
+int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout_ns)
+{
+    if (!pipeline || !item || (timeout_ns < 0 && timeout_ns != WEIR_FOREVER))
+        return WEIR_EINVAL;
+    int64_t start_ns = weir_clock_ns();
+    int64_t deadline_ns = timeout_ns < 0 || timeout_ns > INT64_MAX - start_ns ? WEIR_FOREVER : start_ns + timeout_ns;
+    bool waited = false;
+    int status;
+
+    engine_lock_at(pipeline, start_ns);
+    for (;;) {
+        if (!pipeline->stopped && pipeline->sink->depth) {
+            status = weir_handover_deliver_locked(pipeline, item, waited_ns_locked(pipeline, start_ns, waited));
+            break;
+        }
+        if (pipeline->stopped || pipeline->sink->closed) {
+            status = end_status_locked(pipeline);
+            break;
+        }
+        if (deadline_ns != WEIR_FOREVER && pipeline->now_ns >= deadline_ns) {
+            status = WEIR_ETIMEDOUT;
+            pipeline->asked_ns = pipeline->asked_ns ? pipeline->asked_ns : start_ns;
+            break;
+        }
+        wait_consumable_locked(pipeline, deadline_ns);
+        waited = true;
+    }
+    weir_engine_unlock(pipeline);
+    return status;
+}

@@ -1,0 +1,79 @@
+#include "consumer_phase.h"
+
+#include <string.h>
+
+#include "lock.h"
+
+static void no_steps(weir_consumer_phase *phase)
+{
+    phase->first_step = 0;
+    phase->last_step = -1;
+}
+
+void weir_phase_init(weir_consumer_phase *phase)
+{
+    *phase = (weir_consumer_phase){ 0 };
+    no_steps(phase);
+}
+
+static void change_phase_locked(weir_pipeline *pipeline, const char *phase, bool named)
+{
+    weir_consumer_phase *next = &pipeline->next_phase;
+    if (strcmp(next->phase, phase) == 0 && next->phase_named == named)
+        return;
+    memcpy(next->phase, phase, strlen(phase) + 1);
+    next->phase_named = named;
+    pipeline->cut_lap = true;
+    pipeline->wake_service = true;
+}
+
+static void note_step(weir_consumer_phase *phase, int64_t step)
+{
+    if (phase->last_step < phase->first_step)
+        phase->first_step = step;
+    phase->last_step = step;
+    phase->steps_marked = true;
+}
+
+int weir_pipeline_mark_step(weir_pipeline *pipeline, int64_t step)
+{
+    if (!pipeline)
+        return WEIR_EINVAL;
+    engine_lock_at(pipeline, weir_clock_ns());
+    bool first = !pipeline->next_phase.steps_marked;
+    if (first && !pipeline->phase.phase_named)
+        memcpy(pipeline->phase.phase, "startup", sizeof "startup"); /* what this lap has been, it turns out */
+    pipeline->next_phase.steps_marked = true;
+    if (first && !pipeline->next_phase.phase_named)
+        change_phase_locked(pipeline, "loop", false);
+    note_step(pipeline->cut_lap ? &pipeline->next_phase : &pipeline->phase, step);
+    weir_engine_unlock(pipeline);
+    return WEIR_OK;
+}
+
+int weir_pipeline_mark_phase(weir_pipeline *pipeline, const char *phase)
+{
+    if (!pipeline || !phase || !phase[0] || strlen(phase) >= MAX_PHASE)
+        return WEIR_EINVAL;
+    engine_lock_at(pipeline, weir_clock_ns());
+    change_phase_locked(pipeline, phase, true);
+    weir_engine_unlock(pipeline);
+    return weir_pipeline_event(pipeline, "phase", "user", phase);
+}
+
+void weir_phase_sources_ended_locked(weir_pipeline *pipeline)
+{
+    if (pipeline->next_phase.steps_marked && !pipeline->next_phase.phase_named)
+        change_phase_locked(pipeline, "finish", false);
+}
+
+void weir_phase_lap_ended_locked(weir_pipeline *pipeline, weir_consumer_phase *ended)
+{
+    *ended = pipeline->phase;
+    if (pipeline->cut_lap)
+        pipeline->phase = pipeline->next_phase;
+    else
+        no_steps(&pipeline->phase);
+    no_steps(&pipeline->next_phase);
+    pipeline->cut_lap = false;
+}

@@ -1,0 +1,21 @@
+/* Failures of tasks in the log: limited for each reason, so that many are not many lines. Any thread. */
+#ifndef WEIR_FAILURE_LOG_H
+#define WEIR_FAILURE_LOG_H
+
+#include <stdint.h>
+
+#include <weir/status.h>
+
+typedef struct weir_failure_log weir_failure_log;
+
+/* NULL = out of memory. */
+weir_failure_log *weir_failure_log_new(void);
+void weir_failure_log_free(weir_failure_log *log);
+
+/* Logs the failure, or counts it. `stage`: the index of its stage. */
+void weir_failure_log_add(weir_failure_log *log, uint32_t stage, const weir_error *error);
+
+/* At the end of the run: logs how many were only counted. */
+void weir_failure_log_finish(weir_failure_log *log);
+
+#endif

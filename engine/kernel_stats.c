@@ -1,0 +1,53 @@
+#include "kernel_stats.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { MAX_TEXT = 4096 };
+
+static bool read_file(int tid, const char *name, char text[MAX_TEXT])
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d/%s", tid, name);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return false;
+    ssize_t length = read(file, text, MAX_TEXT - 1);
+    close(file);
+    text[length > 0 ? length : 0] = '\0';
+    return length > 0;
+}
+
+static int64_t number_after(const char *text, const char *name)
+{
+    long long number;
+    const char *found = strstr(text, name);
+    return found && sscanf(found + strlen(name), "%lld", &number) == 1 ? number : -1;
+}
+
+void weir_kernel_stats_of_thread(int tid, weir_thread_kernel_stats *stats)
+{
+    char text[MAX_TEXT];
+    long long first, second;
+    *stats = (weir_thread_kernel_stats){ -1, -1, -1, -1, -1, -1 };
+    tid = tid ? tid : (int)syscall(SYS_gettid);
+
+    if (read_file(tid, "schedstat", text) && sscanf(text, "%lld %lld", &first, &second) == 2) {
+        stats->cpu_ns = first;
+        stats->run_delay_ns = second;
+    }
+    if (read_file(tid, "status", text)) {
+        stats->num_voluntary = number_after(text, "\nvoluntary_ctxt_switches:");
+        stats->num_involuntary = number_after(text, "\nnonvoluntary_ctxt_switches:");
+    }
+    /* "tid (name) state ppid pgrp session tty tpgid flags minflt cminflt majflt …"; the name may hold anything */
+    const char *fields = read_file(tid, "stat", text) ? strrchr(text, ')') : NULL;
+    if (fields && sscanf(fields, ") %*c %*d %*d %*d %*d %*d %*u %lld %*d %lld", &first, &second) == 2) {
+        stats->num_minor_faults = first;
+        stats->num_major_faults = second;
+    }
+}

@@ -1,0 +1,103 @@
+#include "lap_record.h"
+
+#include <stdlib.h>
+
+weir_lap_record *weir_lap_record_new(const weir_pipeline *pipeline)
+{
+    weir_lap_record *record = calloc(1, sizeof *record);
+    if (!record)
+        return NULL;
+    record->pipeline = pipeline;
+    record->nodes = calloc(pipeline->num_nodes, sizeof *record->nodes);
+    record->queues = calloc(pipeline->num_queues, sizeof *record->queues);
+    record->pools = calloc(pipeline->num_pools, sizeof *record->pools);
+    record->stored = calloc(lap_record_num_stored(pipeline), sizeof *record->stored);
+    if (record->nodes && record->queues && record->pools && record->stored)
+        return record;
+    weir_lap_record_free(record);
+    return NULL;
+}
+
+void weir_lap_record_free(weir_lap_record *record)
+{
+    if (!record)
+        return;
+    for (size_t i = 0; record->stored && i < lap_record_num_stored(record->pipeline); i++)
+        free(record->stored[i].bytes);
+    free(record->stored);
+    free(record->pools);
+    free(record->queues);
+    free(record->nodes);
+    free(record);
+}
+
+static bool store(weir_stored_histogram *stored, const weir_histogram *histogram)
+{
+    size_t size_bytes = weir_histogram_encode(histogram, NULL, 0);
+    uint8_t *bytes = malloc(size_bytes);
+    if (!bytes)
+        return false;
+    weir_histogram_encode(histogram, bytes, size_bytes);
+    free(stored->bytes);
+    *stored = (weir_stored_histogram){ bytes, size_bytes };
+    return true;
+}
+
+bool weir_lap_record_store(weir_lap_record *record, size_t index, const weir_live_histogram *recorded)
+{
+    weir_histogram *histogram = calloc(1, sizeof *histogram);
+    if (!histogram)
+        return false;
+    weir_live_histogram_add_to(histogram, recorded);
+    bool stored = histogram->count == 0 || store(&record->stored[index], histogram);
+    free(histogram);
+    return stored;
+}
+
+void weir_lap_record_load(const weir_lap_record *record, size_t index, weir_histogram *to)
+{
+    const weir_stored_histogram *stored = &record->stored[index];
+    if (stored->bytes)
+        weir_histogram_add_encoded(to, stored->bytes, stored->size_bytes);
+}
+
+static void join_histograms(weir_lap_record *first, const weir_lap_record *second)
+{
+    weir_histogram *joined = calloc(1, sizeof *joined);
+    for (size_t i = 0; joined && i < lap_record_num_stored(first->pipeline); i++) {
+        if (!second->stored[i].bytes)
+            continue;
+        weir_lap_record_load(first, i, joined);
+        weir_lap_record_load(second, i, joined);
+        store(&first->stored[i], joined);
+        weir_histogram_clear(joined);
+    }
+    free(joined);
+}
+
+static void join_steps(weir_lap_place *place, const weir_lap_place *next)
+{
+    if (next->last_step < next->first_step)
+        return;
+    if (place->last_step < place->first_step)
+        place->first_step = next->first_step;
+    place->last_step = next->last_step;
+}
+
+void weir_lap_record_join(weir_lap_record *first, weir_lap_record *second)
+{
+    const weir_pipeline *pipeline = first->pipeline;
+    for (uint32_t i = 0; i < pipeline->num_nodes; i++)
+        weir_metrics_add(weir_task_metric_table(), &first->nodes[i], &second->nodes[i]);
+    for (uint32_t i = 0; i < pipeline->num_queues; i++)
+        weir_metrics_add(weir_queue_metric_table(), &first->queues[i], &second->queues[i]);
+    for (uint32_t i = 0; i < pipeline->num_pools; i++)
+        weir_metrics_add(weir_pool_metric_table(), &first->pools[i], &second->pools[i]);
+    join_histograms(first, second);
+    first->lap.end_unix_ns = second->lap.end_unix_ns;
+    first->lap.elapsed_ns += second->lap.elapsed_ns;
+    first->lap.suspended_ns += second->lap.suspended_ns;
+    first->lap.num_joined += second->lap.num_joined;
+    join_steps(&first->lap.place, &second->lap.place);
+    weir_lap_record_free(second);
+}

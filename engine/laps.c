@@ -1,0 +1,357 @@
+/*
+ * Laps. A lap is taken in one piece under the lock: open spans are closed at its end and go on in the next one, sums and
+ * histograms are copied and set to zero. So every task is in exactly one lap and all metrics of a lap belong together.
+ * What the kernel has to be asked for is read before, what takes long (storing the histograms) is done afterwards.
+ *
+ * Parts: what is recorded is emptied at least once a minute, whatever the interval is, so that 32 bits suffice for a
+ * bucket. The parts of a long lap are joined to one.
+ */
+#include "laps.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "consumer_phase.h"
+#include "kernel_stats.h"
+#include "lap_record.h"
+#include "lock.h"
+#include "outbox.h"
+#include "queue.h"
+#include "thread_cpu.h"
+
+static const int64_t longest_part_ns = 60 * WEIR_SECOND;
+static const int64_t early_lap_ns = 1 * WEIR_SECOND; /* of a killed run at least this is known */
+
+/* What is asked of the kernel for one thread. */
+typedef struct thread_reading {
+    weir_worker *worker;
+    int64_t cpu_ns;
+    weir_thread_kernel_stats now, before;
+} thread_reading;
+
+typedef struct weir_lap_taker {
+    uint64_t number;
+    int64_t start_ns;                 /* of the present part */
+    int64_t due_ns;                   /* end of the present lap; INT64_MAX = with the run */
+    int64_t next_ns;                  /* the first multiple of the interval not yet reached */
+    weir_lap_record *parts;           /* of the present lap, joined; NULL = none yet */
+    int64_t unix_offset_ns;           /* from the monotonic clock to that of the wall */
+    int64_t suspended_ns;             /* in the present part */
+    int64_t asleep_ns;                /* CLOCK_BOOTTIME less CLOCK_MONOTONIC: how long the machine has slept */
+    weir_thread_kernel_stats service; /* of this thread, when it last waited */
+    thread_reading *readings;         /* one for each thread of all pools */
+    uint32_t num_readings;
+} weir_lap_taker;
+
+/* ---- the clock of the wall ---------------------------------------------------------------------------------- */
+
+/*
+ * Laps are measured by the monotonic clock. Were the clock of the wall read for each, the timestamps would be late by
+ * however long the thread had to wait in between. So it is compared with the monotonic one: what they are apart is kept
+ * unless it has become another, because the clock was set or the two have drifted apart. A wait between the readings
+ * only makes the comparison less exact.
+ */
+int64_t weir_laps_unix_at_ns(weir_pipeline *pipeline, int64_t at_ns)
+{
+    static const int64_t tolerance_ns = WEIR_MILLISECOND;
+    int64_t *offset_ns = &pipeline->laps->unix_offset_ns;
+    int64_t before_ns = weir_clock_ns();
+    int64_t unix_ns = weir_clock_unix_ns();
+    int64_t after_ns = weir_clock_ns();
+    if (*offset_ns < unix_ns - after_ns - tolerance_ns || *offset_ns > unix_ns - before_ns + tolerance_ns)
+        *offset_ns = unix_ns - before_ns;
+    return at_ns + *offset_ns;
+}
+
+/* ---- suspension --------------------------------------------------------------------------------------------- */
+
+static int64_t machine_asleep_ns(void)
+{
+    struct timespec boot;
+    if (clock_gettime(CLOCK_BOOTTIME, &boot) != 0)
+        return 0;
+    return (int64_t)boot.tv_sec * WEIR_SECOND + boot.tv_nsec - weir_clock_ns();
+}
+
+/*
+ * A thread that wakes late has either waited for a CPU, which the kernel counts as run-queue delay, or could not run at
+ * all: its process was stopped. Where the kernel does not count it, a thread that is a whole heartbeat late was stopped.
+ */
+void weir_laps_note_wait(weir_pipeline *pipeline, int64_t due_ns, int64_t now_ns)
+{
+    weir_lap_taker *laps = pipeline->laps;
+    int64_t late_ns = now_ns - due_ns;
+    int64_t asleep_ns = machine_asleep_ns();
+    if (asleep_ns - laps->asleep_ns > WEIR_HEARTBEAT_NS)
+        laps->suspended_ns += asleep_ns - laps->asleep_ns;
+    laps->asleep_ns = asleep_ns;
+
+    if (late_ns < WEIR_HEARTBEAT_NS)
+        return;
+    weir_thread_kernel_stats now;
+    weir_kernel_stats_of_thread(0, &now);
+    int64_t delay_ns = now.run_delay_ns >= 0 ? now.run_delay_ns - laps->service.run_delay_ns : 0;
+    laps->service = now;
+    if (delay_ns < late_ns / 2)
+        laps->suspended_ns += late_ns - (delay_ns > 0 ? delay_ns : 0);
+}
+
+/* ---- one part of a lap -------------------------------------------------------------------------------------- */
+
+/* Closes the open spans at this moment. */
+static void settle_locked(weir_pipeline *pipeline)
+{
+    int64_t now_ns = pipeline->now_ns;
+    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
+        weir_node *node = pipeline->nodes[i];
+        for (uint32_t j = 0; j < node->num_outs; j++)
+            queue_settle_locked(&node->outs[j], now_ns);
+        for (uint32_t j = 0; j < node->num_made; j++) {
+            weir_slot *slot = node->slots[j];
+            node->time_ns[slot->state] += now_ns - slot->since_ns;
+            slot->since_ns = now_ns;
+        }
+    }
+    const weir_lap_taker *laps = pipeline->laps;
+    for (uint32_t i = 0; i < laps->num_readings; i++) {
+        weir_worker *worker = laps->readings[i].worker;
+        weir_thread_cpu_settle_locked(worker, laps->readings[i].cpu_ns);
+        if (!worker->running)
+            continue;
+        worker->pool->lap.busy_ns += now_ns - worker->busy_since_ns;
+        worker->busy_since_ns = now_ns;
+    }
+}
+
+static void take_histogram_locked(weir_live_histogram *taken, weir_live_histogram *recorded)
+{
+    *taken = *recorded;
+    *recorded = (weir_live_histogram){ 0 };
+}
+
+static void take_node_locked(weir_node *node, weir_task_metrics *taken, weir_live_histogram *run_times)
+{
+    *taken = node->lap;
+    taken->busy_ns = node->time_ns[SLOT_RUNNING] + node->time_ns[SLOT_PENDING];
+    taken->wait_in_ns = node->time_ns[SLOT_IDLE];
+    taken->wait_thread_ns = node->time_ns[SLOT_READY];
+    taken->wait_turn_ns = node->time_ns[SLOT_TURN];
+    taken->wait_out_ns = node->time_ns[SLOT_BLOCKED];
+    memset(node->time_ns, 0, sizeof node->time_ns);
+    weir_metrics_clear(weir_task_metric_table(), &node->lap);
+    if (taken->cpu_ns > taken->busy_ns) { /* it was read a little after the lap before had ended */
+        node->lap.cpu_ns = taken->cpu_ns - taken->busy_ns;
+        taken->cpu_ns = taken->busy_ns;
+    }
+    if (node->run_times)
+        take_histogram_locked(run_times, node->run_times);
+}
+
+static void take_queue_locked(weir_queue *queue, weir_queue_metrics *taken, weir_live_histogram times[2])
+{
+    *taken = queue->lap;
+    weir_metrics_clear(weir_queue_metric_table(), &queue->lap);
+    queue->lap.max_depth = queue->depth - queue->num_epoch_ends;
+    queue->lap.max_bytes = (int64_t)queue->bytes;
+    take_histogram_locked(&times[0], queue->put_times);
+    take_histogram_locked(&times[1], queue->get_times);
+}
+
+static void take_all_locked(weir_pipeline *pipeline, weir_lap_record *record, weir_live_histogram *times)
+{
+    settle_locked(pipeline);
+    weir_queue_metrics *queue = record->queues;
+    weir_live_histogram *queue_times = times + pipeline->num_nodes;
+    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
+        weir_node *node = pipeline->nodes[i];
+        take_node_locked(node, &record->nodes[i], &times[i]);
+        for (uint32_t j = 0; j < node->num_outs; j++, queue_times += 2)
+            take_queue_locked(&node->outs[j], queue++, queue_times);
+    }
+    for (uint32_t i = 0; i < pipeline->num_pools; i++) {
+        weir_pool *pool = pipeline->pools[i];
+        record->pools[i] = pool->lap;
+        weir_metrics_clear(weir_pool_metric_table(), &pool->lap);
+    }
+}
+
+static void read_threads(weir_lap_taker *laps)
+{
+    for (uint32_t i = 0; i < laps->num_readings; i++) {
+        thread_reading *reading = &laps->readings[i];
+        int tid = atomic_load(&reading->worker->tid);
+        reading->cpu_ns = weir_thread_cpu_read_ns(reading->worker);
+        reading->before = reading->now;
+        if (tid)
+            weir_kernel_stats_of_thread(tid, &reading->now);
+    }
+}
+
+static int64_t since(int64_t now, int64_t before)
+{
+    return now < 0 || before < 0 ? -1 : now - before;
+}
+
+static void add_thread(weir_pool_metrics *pool, const thread_reading *reading)
+{
+    const weir_thread_kernel_stats *now = &reading->now, *before = &reading->before;
+    weir_pool_metrics thread = {
+        .cpu_ns = since(now->cpu_ns, before->cpu_ns),
+        .run_delay_ns = since(now->run_delay_ns, before->run_delay_ns),
+        .num_voluntary = since(now->num_voluntary, before->num_voluntary),
+        .num_involuntary = since(now->num_involuntary, before->num_involuntary),
+        .num_minor_faults = since(now->num_minor_faults, before->num_minor_faults),
+        .num_major_faults = since(now->num_major_faults, before->num_major_faults),
+    };
+    weir_metrics_add(weir_pool_metric_table(), pool, &thread);
+}
+
+static void fill_pools(const weir_lap_taker *laps, weir_lap_record *record)
+{
+    const thread_reading *reading = laps->readings;
+    for (uint32_t i = 0; i < record->pipeline->num_pools; i++) {
+        uint32_t num_workers = record->pipeline->pools[i]->num_workers;
+        weir_pool_metrics *pool = &record->pools[i];
+        pool->idle_ns = num_workers * record->lap.elapsed_ns - pool->busy_ns;
+        for (uint32_t j = 0; j < num_workers; j++)
+            add_thread(pool, reading++);
+    }
+}
+
+static void take_part(weir_pipeline *pipeline, weir_lap_record *record, weir_live_histogram *times)
+{
+    weir_lap_taker *laps = pipeline->laps;
+    read_threads(laps);
+
+    engine_lock_at(pipeline, weir_clock_ns());
+    int64_t end_ns = pipeline->now_ns;
+    take_all_locked(pipeline, record, times);
+    weir_phase_lap_ended_locked(pipeline, &record->phase);
+    weir_engine_unlock(pipeline);
+
+    record->lap = (weir_lap){
+        .end_unix_ns = weir_laps_unix_at_ns(pipeline, end_ns),
+        .elapsed_ns = end_ns - laps->start_ns,
+        .suspended_ns = laps->suspended_ns,
+        .num_joined = 1,
+        .place = { .first_step = record->phase.first_step, .last_step = record->phase.last_step },
+    };
+    laps->start_ns = end_ns;
+    laps->suspended_ns = 0;
+    fill_pools(laps, record);
+    for (size_t i = 0; i < lap_record_num_stored(pipeline); i++)
+        weir_lap_record_store(record, i, &times[i]);
+}
+
+/* ---- laps --------------------------------------------------------------------------------------------------- */
+
+int64_t weir_laps_due_ns(const weir_pipeline *pipeline)
+{
+    const weir_lap_taker *laps = pipeline->laps;
+    int64_t part_ns = laps->start_ns + longest_part_ns;
+    return laps->due_ns < part_ns ? laps->due_ns : part_ns;
+}
+
+/* Boundaries are multiples of the interval since the start. What was missed is left out. */
+static void plan_next(weir_pipeline *pipeline, int64_t now_ns)
+{
+    weir_lap_taker *laps = pipeline->laps;
+    int64_t interval_ns = pipeline->stats_interval_ns;
+    if (interval_ns == WEIR_FOREVER || laps->due_ns > now_ns)
+        return;
+    if (laps->next_ns <= now_ns)
+        laps->next_ns += (now_ns - laps->next_ns) / interval_ns * interval_ns + interval_ns;
+    laps->due_ns = laps->next_ns;
+}
+
+/* False = no memory now: it is joined to the next one. */
+static bool hand_over(weir_pipeline *pipeline)
+{
+    weir_lap_taker *laps = pipeline->laps;
+    laps->parts->lap.number = laps->number++;
+    laps->parts->lap.num_joined = 1;
+    if (!pipeline->wants_laps)
+        weir_lap_record_free(laps->parts);
+    else if (!weir_outbox_add_lap(pipeline, laps->parts))
+        return false;
+    laps->parts = NULL;
+    return true;
+}
+
+/* Takes what was recorded into laps->parts. False = out of memory: nothing was taken, the lap goes on. */
+static bool take(weir_pipeline *pipeline)
+{
+    weir_lap_taker *laps = pipeline->laps;
+    weir_lap_record *part = weir_lap_record_new(pipeline);
+    weir_live_histogram *times = calloc(lap_record_num_stored(pipeline), sizeof *times);
+    bool taken = part && times;
+    if (taken) {
+        take_part(pipeline, part, times);
+        if (laps->parts)
+            weir_lap_record_join(laps->parts, part);
+        else
+            laps->parts = part;
+    } else {
+        weir_lap_record_free(part);
+    }
+    free(times);
+    return taken;
+}
+
+void weir_laps_take(weir_pipeline *pipeline, bool now)
+{
+    int64_t now_ns = weir_clock_ns();
+    if (!now && now_ns < weir_laps_due_ns(pipeline))
+        return;
+    if (take(pipeline) && (now || now_ns >= pipeline->laps->due_ns))
+        hand_over(pipeline);
+    plan_next(pipeline, now_ns);
+}
+
+void weir_laps_take_last(weir_pipeline *pipeline)
+{
+    enum { ATTEMPTS = 10 };
+    for (int i = 0; i < ATTEMPTS; i++)
+        if (take(pipeline) && hand_over(pipeline))
+            return;
+    weir_log(WEIR_LOG_ERROR, "out of memory: the last lap could not be told to the observers");
+}
+
+static void prepare_readings(weir_pipeline *pipeline)
+{
+    weir_lap_taker *laps = pipeline->laps;
+    for (uint32_t i = 0; i < pipeline->num_pools; i++)
+        for (uint32_t j = 0; j < pipeline->pools[i]->num_workers; j++)
+            laps->readings[laps->num_readings++].worker = &pipeline->pools[i]->workers[j];
+}
+
+int weir_laps_init(weir_pipeline *pipeline, int64_t start_ns)
+{
+    weir_lap_taker *laps = pipeline->laps = calloc(1, sizeof *laps);
+    if (!laps)
+        return WEIR_ENOMEM;
+    uint32_t num_threads = 0;
+    for (uint32_t i = 0; i < pipeline->num_pools; i++)
+        num_threads += pipeline->pools[i]->num_workers;
+    laps->readings = calloc(num_threads, sizeof *laps->readings);
+    if (!laps->readings)
+        return WEIR_ENOMEM;
+    prepare_readings(pipeline);
+
+    int64_t interval_ns = pipeline->stats_interval_ns;
+    laps->start_ns = start_ns;
+    laps->asleep_ns = machine_asleep_ns();
+    laps->next_ns = laps->due_ns = interval_ns == WEIR_FOREVER ? INT64_MAX : start_ns + interval_ns;
+    if (interval_ns > early_lap_ns)
+        laps->due_ns = start_ns + early_lap_ns;
+    return WEIR_OK;
+}
+
+void weir_laps_destroy(weir_pipeline *pipeline)
+{
+    if (!pipeline->laps)
+        return;
+    weir_lap_record_free(pipeline->laps->parts);
+    free(pipeline->laps->readings);
+    free(pipeline->laps);
+}

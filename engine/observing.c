@@ -1,0 +1,216 @@
+/*
+ * The observer thread: takes messages from the outbox, oldest first, and tells the observers. Whatever they do, nobody
+ * waits for it but weir_pipeline_free().
+ */
+#include "observing.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "failure_log.h"
+#include "lap_record.h"
+#include "outbox.h"
+#include "thread.h"
+
+/* For each observer that has the function. */
+#define TELL(pipeline, function, argument) \
+    for (const weir_observer *told = (pipeline)->observers; \
+         told < (pipeline)->observers + (pipeline)->num_observers; told++) \
+        if (told->function) \
+    told->function(told->self, argument)
+
+/* ---- laps --------------------------------------------------------------------------------------------------- */
+
+/* Histograms of one stage or queue at a time. */
+typedef struct telling {
+    const weir_pipeline *pipeline;
+    const weir_lap_record *record;
+    weir_histogram histograms[2];
+} telling;
+
+static const weir_histogram *load(telling *lap, int which, size_t stored)
+{
+    weir_histogram_clear(&lap->histograms[which]);
+    weir_lap_record_load(lap->record, stored, &lap->histograms[which]);
+    return &lap->histograms[which];
+}
+
+static void tell_stage(telling *lap, uint32_t index)
+{
+    const weir_node *node = lap->pipeline->nodes[index];
+    weir_stage_lap stage = { &lap->record->lap, node->name, node->kind, lap->record->nodes[index] };
+    stage.metrics.run_times = load(lap, 0, index);
+    TELL(lap->pipeline, stage_lap, &stage);
+}
+
+static void tell_queue(telling *lap, const weir_queue *queue, uint32_t index)
+{
+    size_t stored = lap->pipeline->num_nodes + 2 * (size_t)index;
+    weir_queue_lap told_lap = { &lap->record->lap, queue->name, queue->capacity, lap->record->queues[index] };
+    told_lap.metrics.put_times = load(lap, 0, stored);
+    told_lap.metrics.get_times = load(lap, 1, stored + 1);
+    TELL(lap->pipeline, queue_lap, &told_lap);
+}
+
+static void tell_pool(const telling *lap, uint32_t index)
+{
+    const weir_pool *pool = lap->pipeline->pools[index];
+    weir_pool_lap told_lap = { &lap->record->lap, pool->name, pool->num_workers, lap->record->pools[index] };
+    TELL(lap->pipeline, pool_lap, &told_lap);
+}
+
+static void tell_lap(telling *lap, weir_lap_record *record)
+{
+    const weir_pipeline *pipeline = lap->pipeline;
+    uint32_t queue = 0;
+    lap->record = record;
+    record->lap.place.phase = record->phase.phase;
+    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
+        tell_stage(lap, i);
+        for (uint32_t j = 0; j < pipeline->nodes[i]->num_outs; j++)
+            tell_queue(lap, &pipeline->nodes[i]->outs[j], queue++);
+    }
+    for (uint32_t i = 0; i < pipeline->num_pools; i++)
+        tell_pool(lap, i);
+    TELL(pipeline, lap_end, &record->lap);
+}
+
+/* ---- the run ------------------------------------------------------------------------------------------------ */
+
+static void describe_node(const weir_node *node, weir_stage_info *info)
+{
+    *info = (weir_stage_info){
+        .name = node->name,
+        .queue_name = node->outs[0].name,
+        .kind = node->kind,
+        .concurrency = node->concurrency,
+        .queue_items = node->outs[0].capacity,
+        .queue_bytes = node->outs[0].capacity_bytes == UINT64_MAX ? 0 : node->outs[0].capacity_bytes,
+        .output_order = node->order == WEIR_ORDER_INPUT ? "input" : "completion",
+    };
+}
+
+static void tell_start(const weir_pipeline *pipeline)
+{
+    weir_run_info info = {
+        .start_unix_ns = pipeline->start_unix_ns,
+        .pipeline_id = pipeline->id,
+        .stages = pipeline->stage_infos,
+        .num_stages = pipeline->num_nodes,
+    };
+    for (uint32_t i = 0; i < pipeline->num_nodes; i++)
+        describe_node(pipeline->nodes[i], &pipeline->stage_infos[i]);
+    for (uint32_t i = 0; i < pipeline->num_pools; i++)
+        info.threads += pipeline->pools[i]->num_workers;
+    TELL(pipeline, run_start, &info);
+}
+
+static void tell_dropped(weir_pipeline *pipeline)
+{
+    uint64_t failures, events;
+    char detail[96];
+    weir_outbox_take_dropped(&pipeline->outbox, &failures, &events);
+    if (failures == 0 && events == 0)
+        return;
+    snprintf(detail, sizeof detail, "%" PRIu64 " failures and %" PRIu64 " events", failures, events);
+    weir_log(WEIR_LOG_WARNING, "%s could not be told to observers: they were too slow, or memory was short", detail);
+    weir_event event = { weir_clock_unix_ns(), "dropped", "pipeline", detail };
+    TELL(pipeline, event, &event);
+}
+
+static void tell_end(const weir_pipeline *pipeline)
+{
+    weir_run_end end = { .end_unix_ns = pipeline->end_unix_ns, .status = pipeline->end_status };
+    TELL(pipeline, run_end, &end);
+}
+
+static void tell(telling *lap, const weir_message *message)
+{
+    const weir_pipeline *pipeline = lap->pipeline;
+    switch (message->kind) {
+    case MESSAGE_START: tell_start(pipeline); break;
+    case MESSAGE_LAP: tell_lap(lap, message->lap); break;
+    case MESSAGE_FAILURE: TELL(pipeline, failure, &message->failure); break;
+    case MESSAGE_EVENT: TELL(pipeline, event, &message->event); break;
+    }
+}
+
+static void observer_main(void *argument)
+{
+    weir_pipeline *pipeline = argument;
+    weir_message *message;
+    bool started = false;
+    weir_pipeline_of_thread = pipeline;
+    pipeline->telling->pipeline = pipeline;
+    while ((message = weir_outbox_take(&pipeline->outbox))) {
+        started = true;
+        tell(pipeline->telling, message);
+        weir_message_free(message);
+        tell_dropped(pipeline);
+    }
+    if (!started)
+        return; /* the pipeline could not be started */
+    weir_failure_log_finish(pipeline->failure_log);
+    tell_dropped(pipeline);
+    tell_end(pipeline);
+}
+
+/* ---- beginning and end -------------------------------------------------------------------------------------- */
+
+static int attach(weir_pipeline *pipeline, const weir_observer *observer, weir_error *error)
+{
+    int status = observer->attach ? observer->attach(observer->self, error) : WEIR_OK;
+    if (status != WEIR_OK)
+        return weir_error_set(error, status < 0 ? status : WEIR_EINVAL, 0, "an observer refused to be attached");
+    pipeline->observers[pipeline->num_observers++] = *observer;
+    pipeline->wants_laps |= observer->stage_lap || observer->queue_lap || observer->pool_lap || observer->lap_end;
+    pipeline->wants_failures |= observer->failure != NULL;
+    pipeline->wants_events |= observer->event != NULL;
+    return WEIR_OK;
+}
+
+int weir_observing_init(weir_pipeline *pipeline, const weir_pipeline_options *options, weir_error *error)
+{
+    int status = WEIR_OK;
+    if (options->num_observers && !options->observers)
+        return weir_error_set(error, WEIR_EINVAL, 0, "num_observers is %zu, but observers is NULL",
+                              options->num_observers);
+    pipeline->observers = calloc(options->num_observers + 1, sizeof *pipeline->observers);
+    pipeline->telling = calloc(1, sizeof *pipeline->telling);
+    if (!pipeline->observers || !pipeline->telling)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the observers");
+    for (size_t i = 0; i < options->num_observers && status == WEIR_OK; i++)
+        status = attach(pipeline, &options->observers[i], error);
+    return status;
+}
+
+void weir_observing_destroy(weir_pipeline *pipeline)
+{
+    while (pipeline->num_observers > 0) {
+        const weir_observer *observer = &pipeline->observers[--pipeline->num_observers];
+        if (observer->detach)
+            observer->detach(observer->self);
+    }
+    free(pipeline->observers);
+    free(pipeline->telling);
+    free(pipeline->stage_infos);
+}
+
+int weir_observing_start(weir_pipeline *pipeline, weir_error *error)
+{
+    pipeline->stage_infos = calloc(pipeline->num_nodes, sizeof *pipeline->stage_infos);
+    if (!pipeline->stage_infos)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the observers");
+    int code = weir_thread_start(&pipeline->observer_thread, "weir-observer", observer_main, pipeline);
+    if (code != 0)
+        return weir_error_set(error, WEIR_ESYSTEM, code, "cannot start the observer thread: %s", uv_strerror(code));
+    pipeline->observer_started = true;
+    return WEIR_OK;
+}
+
+void weir_observing_join(weir_pipeline *pipeline)
+{
+    if (pipeline->observer_started)
+        uv_thread_join(&pipeline->observer_thread);
+}

@@ -1,0 +1,232 @@
+#include "outbox.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lap_record.h"
+
+enum { MAX_LAPS = 64, MAX_BYTES = 16 << 20 };
+
+int weir_outbox_init(weir_outbox *outbox)
+{
+    outbox->end = &outbox->first;
+    outbox->start = calloc(1, sizeof *outbox->start);
+    if (!outbox->start)
+        return UV_ENOMEM;
+    outbox->start->kind = MESSAGE_START;
+    int code = uv_mutex_init(&outbox->lock);
+    outbox->lock_made = code == 0;
+    if (code == 0)
+        code = uv_cond_init(&outbox->filled);
+    outbox->filled_made = outbox->lock_made && code == 0;
+    return code;
+}
+
+void weir_outbox_destroy(weir_outbox *outbox)
+{
+    free(outbox->start);
+    while (outbox->first) {
+        weir_message *message = outbox->first;
+        outbox->first = message->next;
+        weir_message_free(message);
+    }
+    if (outbox->filled_made)
+        uv_cond_destroy(&outbox->filled);
+    if (outbox->lock_made)
+        uv_mutex_destroy(&outbox->lock);
+}
+
+void weir_message_free(weir_message *message)
+{
+    if (message->kind == MESSAGE_LAP)
+        weir_lap_record_free(message->lap);
+    free(message);
+}
+
+/* ---- making messages ---------------------------------------------------------------------------------------- */
+
+static weir_message *message_new(message_kind kind, size_t text_bytes, char **texts)
+{
+    weir_message *message = calloc(1, sizeof *message + text_bytes);
+    if (!message)
+        return NULL;
+    message->kind = kind;
+    message->size_bytes = sizeof *message + text_bytes;
+    *texts = (char *)(message + 1);
+    return message;
+}
+
+static const char *add_text(char **texts, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *added = memcpy(*texts, text, size);
+    *texts += size;
+    return added;
+}
+
+static weir_message *failure_message(const weir_slot *slot)
+{
+    const char *label = weir_task_label(slot);
+    const char *text = slot->error.message;
+    char *texts;
+    weir_message *message = message_new(MESSAGE_FAILURE, strlen(label) + strlen(text) + 2, &texts);
+    if (!message)
+        return NULL;
+    message->failure = (weir_failure){
+        .unix_ns = weir_clock_unix_ns(),
+        .name = slot->node->name,
+        .source = slot->in.source,
+        .epoch = slot->in.epoch,
+        .seq = slot->in.seq,
+        .label = add_text(&texts, label),
+        .status = slot->error.status,
+        .library_code = slot->error.library_code,
+        .message = add_text(&texts, text),
+        .run_ns = slot->run_ns + slot->step_run_ns,
+    };
+    return message;
+}
+
+static weir_message *event_message(const char *name, const char *category, const char *detail)
+{
+    char *texts;
+    weir_message *message = message_new(MESSAGE_EVENT, strlen(name) + strlen(category) + strlen(detail) + 3, &texts);
+    if (!message)
+        return NULL;
+    message->event = (weir_event){
+        .unix_ns = weir_clock_unix_ns(),
+        .name = add_text(&texts, name),
+        .category = add_text(&texts, category),
+        .detail = add_text(&texts, detail),
+    };
+    return message;
+}
+
+/* ---- adding ------------------------------------------------------------------------------------------------- */
+
+static void append_locked(weir_outbox *outbox, weir_message *message)
+{
+    message->next = NULL;
+    *outbox->end = message;
+    outbox->end = &message->next;
+    outbox->bytes += message->size_bytes;
+    outbox->num_laps += message->kind == MESSAGE_LAP;
+}
+
+/* Appends the message, or counts it at *dropped. */
+static void offer(weir_outbox *outbox, weir_message *message, uint64_t *dropped)
+{
+    uv_mutex_lock(&outbox->lock);
+    bool fits = message && outbox->bytes + message->size_bytes <= MAX_BYTES && !outbox->closed;
+    if (fits)
+        append_locked(outbox, message);
+    else
+        ++*dropped;
+    uv_mutex_unlock(&outbox->lock);
+    if (fits)
+        uv_cond_signal(&outbox->filled);
+    else
+        free(message);
+}
+
+void weir_outbox_add_start(weir_outbox *outbox)
+{
+    weir_message *start = outbox->start;
+    outbox->start = NULL;
+    offer(outbox, start, &outbox->dropped_events);
+}
+
+void weir_outbox_add_failure(weir_pipeline *pipeline, const weir_slot *slot)
+{
+    weir_outbox *outbox = &pipeline->outbox;
+    if (pipeline->wants_failures)
+        offer(outbox, failure_message(slot), &outbox->dropped_failures);
+}
+
+int weir_outbox_add_event(weir_pipeline *pipeline, const char *name, const char *category, const char *detail)
+{
+    weir_outbox *outbox = &pipeline->outbox;
+    if (!pipeline->wants_events)
+        return WEIR_OK;
+    weir_message *message = event_message(name, category ? category : "", detail ? detail : "");
+    if (!message)
+        return WEIR_ENOMEM;
+    offer(outbox, message, &outbox->dropped_events);
+    return WEIR_OK;
+}
+
+/* Takes the newest lap out, if laps have to be joined. Failures and events that came after it stay where they are. */
+static weir_message *take_newest_lap_locked(weir_outbox *outbox)
+{
+    weir_message **newest = NULL;
+    if (outbox->num_laps < MAX_LAPS)
+        return NULL;
+    for (weir_message **link = &outbox->first; *link; link = &(*link)->next)
+        if ((*link)->kind == MESSAGE_LAP)
+            newest = link;
+    weir_message *message = *newest;
+    *newest = message->next;
+    if (!message->next)
+        outbox->end = newest;
+    outbox->num_laps--;
+    return message;
+}
+
+bool weir_outbox_add_lap(weir_pipeline *pipeline, weir_lap_record *lap)
+{
+    weir_outbox *outbox = &pipeline->outbox;
+    uv_mutex_lock(&outbox->lock);
+    weir_message *message = take_newest_lap_locked(outbox);
+    uv_mutex_unlock(&outbox->lock);
+
+    if (message) {
+        weir_lap_record_join(message->lap, lap);
+    } else {
+        message = calloc(1, sizeof *message);
+        if (!message)
+            return false;
+        message->kind = MESSAGE_LAP;
+        message->lap = lap;
+    }
+    uv_mutex_lock(&outbox->lock);
+    append_locked(outbox, message);
+    uv_mutex_unlock(&outbox->lock);
+    uv_cond_signal(&outbox->filled);
+    return true;
+}
+
+void weir_outbox_close(weir_outbox *outbox)
+{
+    uv_mutex_lock(&outbox->lock);
+    outbox->closed = true;
+    uv_mutex_unlock(&outbox->lock);
+    uv_cond_signal(&outbox->filled);
+}
+
+/* ---- taking ------------------------------------------------------------------------------------------------- */
+
+weir_message *weir_outbox_take(weir_outbox *outbox)
+{
+    uv_mutex_lock(&outbox->lock);
+    while (!outbox->first && !outbox->closed)
+        uv_cond_wait(&outbox->filled, &outbox->lock);
+    weir_message *message = outbox->first;
+    if (message) {
+        outbox->first = message->next;
+        if (!outbox->first)
+            outbox->end = &outbox->first;
+        outbox->bytes -= message->size_bytes;
+        outbox->num_laps -= message->kind == MESSAGE_LAP;
+    }
+    uv_mutex_unlock(&outbox->lock);
+    return message;
+}
+
+void weir_outbox_take_dropped(weir_outbox *outbox, uint64_t *failures, uint64_t *events)
+{
+    uv_mutex_lock(&outbox->lock);
+    *failures = outbox->dropped_failures;
+    *events = outbox->dropped_events;
+    outbox->dropped_failures = outbox->dropped_events = 0;
+    uv_mutex_unlock(&outbox->lock);
+}

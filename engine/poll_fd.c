@@ -1,0 +1,63 @@
+/*
+ * A descriptor for event loops: readable while weir_pipeline_next() would not wait.
+ *
+ * Whoever changes pipeline->is_consumable leaves poll_dirty behind, and whoever gives the lock back applies the level, by
+ * a system call without the lock. poll_lock puts these calls in order; each looks at is_consumable anew, so the last one
+ * leaves the descriptor as it is to be, in whatever order they come.
+ */
+#include "poll_fd.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "lock.h"
+
+int weir_poll_fd_init(weir_pipeline *pipeline)
+{
+    pipeline->poll_fd = -1;
+    int code = uv_mutex_init(&pipeline->poll_lock);
+    pipeline->poll_lock_made = code == 0;
+    return code;
+}
+
+void weir_poll_fd_destroy(weir_pipeline *pipeline)
+{
+    if (!pipeline->poll_lock_made)
+        return;
+    if (pipeline->poll_fd >= 0)
+        close(pipeline->poll_fd);
+    uv_mutex_destroy(&pipeline->poll_lock);
+}
+
+void weir_poll_fd_apply(weir_pipeline *pipeline)
+{
+    uv_mutex_lock(&pipeline->poll_lock);
+    bool wanted = atomic_load_explicit(&pipeline->is_consumable, memory_order_relaxed);
+    if (wanted != pipeline->poll_raised) {
+        eventfd_t count;
+        if (wanted)
+            eventfd_write(pipeline->poll_fd, 1);
+        else
+            eventfd_read(pipeline->poll_fd, &count);
+        pipeline->poll_raised = wanted;
+    }
+    uv_mutex_unlock(&pipeline->poll_lock);
+}
+
+int weir_pipeline_poll_fd(weir_pipeline *pipeline, int *fd)
+{
+    if (!pipeline || !fd)
+        return WEIR_EINVAL;
+    uv_mutex_lock(&pipeline->poll_lock);
+    if (pipeline->poll_fd < 0)
+        pipeline->poll_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    *fd = pipeline->poll_fd;
+    uv_mutex_unlock(&pipeline->poll_lock);
+    if (*fd < 0)
+        return WEIR_ESYSTEM;
+
+    weir_engine_lock(pipeline);
+    pipeline->polls = pipeline->poll_dirty = true;
+    weir_engine_unlock(pipeline);
+    return WEIR_OK;
+}

@@ -1,0 +1,140 @@
+/*
+ * The service thread sleeps on a semaphore until something is due or a thread posts it, also from a signal handler. It
+ * needs no descriptor, and calls nothing that may block: see callers.c and observing.c for that.
+ */
+#include "service.h"
+
+#include <errno.h>
+
+#include "callers.h"
+#include "cancel.h"
+#include "laps.h"
+#include "lock.h"
+#include "outbox.h"
+#include "thread.h"
+#include "watch.h"
+
+static void earlier(int64_t *due_ns, int64_t other_ns)
+{
+    if (other_ns < *due_ns)
+        *due_ns = other_ns;
+}
+
+/* Until due_ns, or until it is woken. */
+static void wait_until(weir_pipeline *pipeline, int64_t due_ns)
+{
+    struct timespec until = { due_ns / WEIR_SECOND, due_ns % WEIR_SECOND };
+    while (sem_clockwait(&pipeline->service_wake, CLOCK_MONOTONIC, &until) != 0 && errno == EINTR)
+        ;
+    while (sem_trywait(&pipeline->service_wake) == 0)
+        ; /* one look serves them all */
+}
+
+/* Without the lock: an event needs memory. */
+static void tell_stop_and_failure(weir_pipeline *pipeline, bool stopped, bool failed)
+{
+    if (failed && !pipeline->failure_told)
+        weir_outbox_add_event(pipeline, "failed", "pipeline", pipeline->error.message); /* set before `failed` */
+    if (stopped && !pipeline->stop_told)
+        weir_outbox_add_event(pipeline, "stop", "pipeline", NULL);
+    pipeline->failure_told |= failed;
+    pipeline->stop_told |= stopped;
+}
+
+static void release_leftovers(weir_pipeline *pipeline)
+{
+    weir_item item;
+    for (;;) {
+        engine_lock_at(pipeline, weir_clock_ns());
+        bool taken = weir_cancel_take_leftover_locked(pipeline, &item);
+        weir_engine_unlock(pipeline);
+        if (!taken)
+            return;
+        weir_item_release(&item);
+    }
+}
+
+static void end_run(weir_pipeline *pipeline, bool stopped, bool failed)
+{
+    weir_callers_join(pipeline);
+    release_leftovers(pipeline);
+    tell_stop_and_failure(pipeline, stopped, failed);
+    if (pipeline->measures)
+        weir_laps_take_last(pipeline);
+    pipeline->end_status = failed ? WEIR_EFAILED : stopped ? WEIR_ESTOPPED : WEIR_OK;
+    pipeline->end_unix_ns = weir_laps_unix_at_ns(pipeline, weir_clock_ns());
+    weir_outbox_close(&pipeline->outbox);
+}
+
+/* One look at everything; when the next is due is in *due_ns. False = the run is over. */
+static bool serve(weir_pipeline *pipeline, int64_t *due_ns)
+{
+    if (atomic_exchange(&pipeline->stop_wanted, false))
+        weir_pipeline_stop(pipeline);
+    weir_engine_lock(pipeline);
+    bool over = pipeline->over, cut_lap = pipeline->cut_lap;
+    bool stopped = pipeline->stopped, failed = pipeline->failed;
+    weir_engine_unlock(pipeline);
+    if (over) {
+        end_run(pipeline, stopped, failed);
+        return false;
+    }
+
+    *due_ns = weir_clock_ns() + WEIR_HEARTBEAT_NS;
+    tell_stop_and_failure(pipeline, stopped, failed);
+    if (pipeline->measures) {
+        weir_laps_take(pipeline, cut_lap);
+        earlier(due_ns, weir_laps_due_ns(pipeline));
+    }
+    earlier(due_ns, weir_watch_tasks(pipeline));
+    weir_callers_serve(pipeline, due_ns);
+    return true;
+}
+
+static void service_main(void *argument)
+{
+    weir_pipeline *pipeline = argument;
+    int64_t due_ns;
+    weir_pipeline_of_thread = pipeline;
+    while (sem_wait(&pipeline->service_wake) != 0)
+        ; /* the pipeline starts; before, the observers have nothing to be told */
+    while (serve(pipeline, &due_ns)) {
+        wait_until(pipeline, due_ns);
+        weir_laps_note_wait(pipeline, due_ns, weir_clock_ns());
+    }
+}
+
+void weir_service_wake_from_signal(weir_pipeline *pipeline)
+{
+    sem_post(&pipeline->service_wake);
+}
+
+int weir_service_init(weir_pipeline *pipeline, weir_error *error)
+{
+    if (sem_init(&pipeline->service_wake, 0, 0) != 0)
+        return weir_error_set(error, WEIR_ESYSTEM, -errno, "cannot make a semaphore: %s", uv_strerror(-errno));
+    pipeline->service_wake_made = true;
+    return weir_callers_init(pipeline, error);
+}
+
+void weir_service_destroy(weir_pipeline *pipeline)
+{
+    weir_callers_destroy(pipeline);
+    if (pipeline->service_wake_made)
+        sem_destroy(&pipeline->service_wake);
+}
+
+int weir_service_start(weir_pipeline *pipeline, weir_error *error)
+{
+    int code = weir_thread_start(&pipeline->service_thread, "weir-service", service_main, pipeline);
+    if (code != 0)
+        return weir_error_set(error, WEIR_ESYSTEM, code, "cannot start the service thread: %s", uv_strerror(code));
+    pipeline->service_started = true;
+    return WEIR_OK;
+}
+
+void weir_service_join(weir_pipeline *pipeline)
+{
+    if (pipeline->service_started)
+        uv_thread_join(&pipeline->service_thread);
+}

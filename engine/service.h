@@ -1,0 +1,18 @@
+/* The service thread: laps, deadlines, stalls, and what follows a stop or a failure. */
+#ifndef WEIR_SERVICE_H
+#define WEIR_SERVICE_H
+
+#include "state.h"
+
+int weir_service_init(weir_pipeline *pipeline, weir_error *error);
+void weir_service_destroy(weir_pipeline *pipeline);
+
+int weir_service_start(weir_pipeline *pipeline, weir_error *error);
+
+/* Returns when the run is over and its last lap has been handed to the observers. */
+void weir_service_join(weir_pipeline *pipeline);
+
+/* Has the thread look at stop_wanted. Async-signal-safe. */
+void weir_service_wake_from_signal(weir_pipeline *pipeline);
+
+#endif

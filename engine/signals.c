@@ -1,0 +1,95 @@
+/*
+ * Signals that stop pipelines. A handler runs on any thread at any moment, so it takes no lock: it walks along the list
+ * of pipelines by atomic pointers. A pipeline that leaves the list waits for the handlers that may have seen it.
+ */
+#include "signals.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#include "service.h"
+
+static const int numbers[] = { SIGINT, SIGTERM };
+enum { NUM_SIGNALS = sizeof numbers / sizeof numbers[0] };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct sigaction before[NUM_SIGNALS]; /* guarded by lock */
+static _Atomic(weir_pipeline *) first;       /* written with lock */
+static atomic_uint num_handlers;             /* that run right now */
+
+static void set_actions(const struct sigaction *actions, bool each)
+{
+    for (int i = 0; i < NUM_SIGNALS; i++)
+        sigaction(numbers[i], &actions[each ? i : 0], NULL);
+}
+
+int weir_pipeline_stop_from_signal(weir_pipeline *pipeline)
+{
+    if (!pipeline)
+        return WEIR_EINVAL;
+    int error = errno;
+    atomic_store(&pipeline->stop_wanted, true);
+    weir_service_wake_from_signal(pipeline);
+    errno = error;
+    return WEIR_OK;
+}
+
+static void stop_all(int number)
+{
+    static const struct sigaction default_action = { .sa_handler = SIG_DFL };
+    int error = errno;
+    atomic_fetch_add(&num_handlers, 1);
+    set_actions(&default_action, false); /* the next signal kills */
+    for (weir_pipeline *pipeline = atomic_load(&first); pipeline; pipeline = atomic_load(&pipeline->next_on_signal)) {
+        int none = 0;
+        atomic_compare_exchange_strong(&pipeline->stop_signal, &none, number);
+        weir_pipeline_stop_from_signal(pipeline);
+    }
+    atomic_fetch_sub(&num_handlers, 1);
+    errno = error;
+}
+
+int weir_pipeline_stop_on_signals(weir_pipeline *pipeline)
+{
+    if (!pipeline)
+        return WEIR_EINVAL;
+    struct sigaction action = { .sa_handler = stop_all, .sa_flags = SA_RESTART };
+    for (int i = 0; i < NUM_SIGNALS; i++)
+        sigaddset(&action.sa_mask, numbers[i]); /* one after the other: the second one finds the default action */
+
+    pthread_mutex_lock(&lock);
+    if (!atomic_load(&first))
+        for (int i = 0; i < NUM_SIGNALS; i++)
+            sigaction(numbers[i], NULL, &before[i]);
+    if (!pipeline->on_signals) {
+        pipeline->on_signals = true;
+        atomic_store(&pipeline->next_on_signal, atomic_load(&first));
+        atomic_store(&first, pipeline);
+    }
+    set_actions(&action, false);
+    pthread_mutex_unlock(&lock);
+    return WEIR_OK;
+}
+
+int weir_pipeline_stop_signal(weir_pipeline *pipeline)
+{
+    return pipeline ? atomic_load(&pipeline->stop_signal) : WEIR_EINVAL;
+}
+
+void weir_signals_forget(weir_pipeline *pipeline)
+{
+    pthread_mutex_lock(&lock);
+    _Atomic(weir_pipeline *) *link = &first;
+    while (atomic_load(link) && atomic_load(link) != pipeline)
+        link = &atomic_load(link)->next_on_signal;
+    if (atomic_load(link)) {
+        atomic_store(link, atomic_load(&pipeline->next_on_signal));
+        if (!atomic_load(&first))
+            set_actions(before, true);
+    }
+    pthread_mutex_unlock(&lock);
+    while (atomic_load(&num_handlers) > 0)
+        sched_yield();
+}

@@ -1,0 +1,23 @@
+/* Looking at a flag for a moment instead of sleeping. */
+#ifndef WEIR_SPIN_H
+#define WEIR_SPIN_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#if defined(__x86_64__) || defined(__i386__)
+#define cpu_relax() __builtin_ia32_pause()
+#elif defined(__aarch64__)
+#define cpu_relax() __asm__ volatile("yield")
+#else
+#define cpu_relax() ((void)0)
+#endif
+
+/* Looks at *wanted for up to spin_ns. True = it is not 0. */
+bool weir_spin(atomic_uint *wanted, int64_t spin_ns);
+
+/* How long to look the next time, after a wait of waited_ns in all, the sleep included. */
+int64_t weir_spin_adapt(int64_t spin_ns, int64_t waited_ns);
+
+#endif

@@ -1,0 +1,20 @@
+#include "thread.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+
+int weir_thread_start(uv_thread_t *thread, const char *name, uv_thread_cb run, void *argument)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int code = uv_thread_create(thread, run, argument);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (code == 0) {
+        char cut[THREAD_NAME_BYTES];
+        snprintf(cut, sizeof cut, "%s", name);
+        pthread_setname_np(*thread, cut);
+    }
+    return code;
+}

@@ -1,0 +1,126 @@
+/*
+ * CPU time of the tasks.
+ *
+ * Reading a thread's CPU clock is a system call, more than ten times as expensive as the monotonic clock, so it is not
+ * read around every task. A thread's work is divided into windows, from one reading to the next. What the thread has used
+ * in a window, less the time it spent between tasks (in the engine), is shared out among the tasks of the window, in
+ * proportion to how long they ran. A window never holds a sleep of the thread. A task of a stage whose steps usually take
+ * WEIR_CPU_WINDOW_NS or more has a window of its own, and no window of shorter tasks is much longer than that. So the cost is at
+ * most about 0.4 %. The part of a long task that lies in a lap is read when the lap ends, by the service thread.
+ */
+#include "thread_cpu.h"
+
+#include <pthread.h>
+#include <time.h>
+
+static int64_t read_own_ns(void)
+{
+    struct timespec time;
+    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) != 0)
+        return 0;
+    return (int64_t)time.tv_sec * WEIR_SECOND + time.tv_nsec;
+}
+
+static void open_window(weir_worker *worker, int64_t now_ns)
+{
+    atomic_store_explicit(&worker->cpu_base_ns, read_own_ns(), memory_order_relaxed);
+    worker->window_start_ns = now_ns;
+    worker->window_open = true;
+}
+
+static void share_out(weir_worker *worker, int64_t used_ns)
+{
+    for (uint32_t i = 0; i < worker->num_touched; i++) {
+        uint32_t index = worker->touched[i];
+        double share = (double)worker->run_ns[index] / (double)worker->window_run_ns;
+        worker->shared_ns[index] += (int64_t)(share * (double)used_ns);
+        worker->run_ns[index] = 0;
+    }
+    worker->window_run_ns = 0;
+    worker->has_shares = true;
+}
+
+/* Reads the clock and shares out what has been used; the next window begins. */
+static void close_window(weir_worker *worker, int64_t now_ns)
+{
+    int64_t cpu_ns = read_own_ns();
+    int64_t used_ns = cpu_ns - atomic_exchange_explicit(&worker->cpu_base_ns, cpu_ns, memory_order_relaxed);
+    int64_t engine_ns = now_ns - worker->window_start_ns - worker->window_run_ns;
+    used_ns -= engine_ns > 0 ? engine_ns : 0;
+    if (used_ns > worker->window_run_ns)
+        used_ns = worker->window_run_ns;
+    if (used_ns > 0)
+        share_out(worker, used_ns);
+    worker->window_start_ns = now_ns;
+}
+
+void weir_thread_cpu_step_begins(weir_worker *worker, const weir_slot *slot)
+{
+    if (!slot->node->pipeline->measures)
+        return;
+    if (!worker->window_open)
+        open_window(worker, slot->begin_ns);
+    else if (slot->is_long)
+        close_window(worker, slot->begin_ns);
+}
+
+void weir_thread_cpu_step_ended(weir_worker *worker, const weir_slot *slot)
+{
+    if (!worker->window_open || slot->is_lifecycle)
+        return;
+    int64_t ran_ns = slot->end_ns - slot->begin_ns;
+    uint32_t index = slot->node->index;
+    if (ran_ns > 0) {
+        if (worker->run_ns[index] == 0 && worker->shared_ns[index] == 0)
+            worker->touched[worker->num_touched++] = index;
+        worker->run_ns[index] += ran_ns;
+        worker->window_run_ns += ran_ns;
+    }
+    if (slot->end_ns - worker->window_start_ns >= WEIR_CPU_WINDOW_NS)
+        close_window(worker, slot->end_ns);
+}
+
+void weir_thread_cpu_sleeps(weir_worker *worker, int64_t now_ns)
+{
+    if (worker->window_open && worker->window_run_ns > 0)
+        close_window(worker, now_ns);
+    worker->window_open = false;
+}
+
+void weir_thread_cpu_add_locked(weir_worker *worker)
+{
+    if (!worker->has_shares)
+        return;
+    uint32_t num_kept = 0;
+    for (uint32_t i = 0; i < worker->num_touched; i++) {
+        uint32_t index = worker->touched[i];
+        worker->pool->pipeline->nodes[index]->lap.cpu_ns += worker->shared_ns[index];
+        worker->shared_ns[index] = 0;
+        if (worker->run_ns[index])
+            worker->touched[num_kept++] = index;
+    }
+    worker->num_touched = num_kept;
+    worker->has_shares = false;
+}
+
+/* ---- at laps, on the service thread -------------------------------------------------------------------------- */
+
+int64_t weir_thread_cpu_read_ns(const weir_worker *worker)
+{
+    clockid_t clock;
+    struct timespec time;
+    if (pthread_getcpuclockid(worker->thread, &clock) != 0 || clock_gettime(clock, &time) != 0)
+        return -1;
+    return (int64_t)time.tv_sec * WEIR_SECOND + time.tv_nsec;
+}
+
+void weir_thread_cpu_settle_locked(weir_worker *worker, int64_t cpu_ns)
+{
+    const weir_slot *slot = worker->running;
+    if (cpu_ns < 0 || !slot || slot->is_lifecycle || !worker->pool->pipeline->measures ||
+        worker->pool->pipeline->now_ns - slot->entered_ns < WEIR_CPU_WINDOW_NS)
+        return;
+    int64_t base_ns = atomic_load_explicit(&worker->cpu_base_ns, memory_order_relaxed);
+    if (cpu_ns > base_ns && atomic_compare_exchange_strong(&worker->cpu_base_ns, &base_ns, cpu_ns))
+        slot->node->lap.cpu_ns += cpu_ns - base_ns;
+}

@@ -1,0 +1,227 @@
+/*
+ * A plain program that uses the public structs of all three libraries. As a test it only has to pass; `.ci/run abi`
+ * compiles it with the headers of the previous commit and runs it with the libraries of this one.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <weir/weir.h>
+
+#define REQUIRE(condition) ((condition) ? (void)0 : fail_at(#condition, __LINE__))
+
+static void fail_at(const char *condition, int line)
+{
+    fprintf(stderr, "line %d: %s does not hold\n", line, condition);
+    exit(1);
+}
+
+/* Laid out by the program, with something behind that the library must not touch. */
+#define GUARDED(type, name) \
+    struct { \
+        type value; \
+        uint64_t guard; \
+    } name = { .guard = UINT64_C(0x1122334455667788) }
+#define CHECK_GUARD(name) REQUIRE((name).guard == UINT64_C(0x1122334455667788))
+
+static int make(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    uint64_t *made = worker;
+    char label[32];
+    (void)in;
+    if (*made == 20)
+        return WEIR_EOF;
+    snprintf(label, sizeof label, "item %d", (int)*made);
+    *out = (weir_item){ .data = malloc(sizeof *made), .size_bytes = sizeof *made, .release = weir_release_free };
+    memcpy(out->data, made, sizeof *made);
+    ++*made;
+    return weir_task_set_label(task, label);
+}
+
+static int change(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    const int *failing = weir_task_config(task);
+    if (weir_task_seq(task) == (uint64_t)*failing)
+        return weir_task_fail(task, WEIR_EDATA, -5, "this one");
+    REQUIRE(strcmp(in->type, "number") == 0);
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static const weir_op source = { .name = "make", .makes = "number", .worker_size = 8, .run = make };
+static const weir_op stage = {
+    .name = "change", .takes = "number", .makes = WEIR_TYPE_ANY, .config_size = sizeof(int), .run = change
+};
+
+static int num_begun, num_stage_calls, num_ends;
+
+static int begin(void *self, void *state, weir_task *task, const weir_item *in)
+{
+    (void)task;
+    REQUIRE(self == &num_begun && *(uint64_t *)state == 0 && in->label[0] == 'i');
+    num_begun++;
+    return WEIR_OK;
+}
+
+static int stage_called(void *self, const char *name, weir_error *error)
+{
+    (void)name;
+    (void)error;
+    REQUIRE(self == &num_stage_calls);
+    num_stage_calls++;
+    return WEIR_OK;
+}
+
+static void end_told(void *self, const weir_run_end *end)
+{
+    REQUIRE(self == &num_ends && end->status == WEIR_OK);
+    num_ends++;
+}
+
+static int pick(void *self, const weir_item *item)
+{
+    (void)self;
+    return (int)(item->seq % 2);
+}
+
+static weir_pipeline *build(const weir_observer *observers, size_t num_observers)
+{
+    int failing = 7;
+    weir_task_hook task_hooks[] = { { .self = &num_begun, .state_size = 8, .begin = begin }, { .self = NULL } };
+    weir_stage_hook stage_hooks[] = { { .self = &num_stage_calls, .start = stage_called, .end = stage_called },
+                                      { .self = NULL } };
+    weir_stage_options options = {
+        .queue_items = 7,
+        .max_failures = { .kind = WEIR_FAILURES_COUNT, .count = 5 },
+        .task_hooks = task_hooks,
+        .num_task_hooks = 2,
+        .stage_hooks = stage_hooks,
+        .num_stage_hooks = 2,
+    };
+    weir_pipeline *pipeline;
+    weir_error error;
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &source, NULL, &(weir_stage_options){ .epochs = 2 });
+    weir_builder_pipe(builder, &stage, &failing, &options);
+    weir_builder_route(builder, &(weir_route_config){ .pick = pick, .num_branches = 2 }, NULL);
+    weir_builder_branch(builder);
+    weir_builder_branch(builder);
+    weir_builder_join(builder, NULL);
+    weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = 5 }, NULL);
+    weir_builder_pipe(builder, &weir_disaggregate, NULL, NULL);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 4 });
+    weir_pipeline_options all = {
+        .threads = 2,
+        .stats_interval_ns = WEIR_FOREVER,
+        .observers = observers,
+        .num_observers = num_observers,
+        .max_failures = { .kind = WEIR_FAILURES_RATE, .num = 1, .den = 2 },
+    };
+    if (weir_builder_build(builder, &all, &pipeline, &error) != WEIR_OK) {
+        fprintf(stderr, "%s: %s\n", error.stage, error.message);
+        exit(1);
+    }
+    return pipeline;
+}
+
+static void run(const weir_observer *observers, size_t num_observers)
+{
+    weir_pipeline *pipeline = build(observers, num_observers);
+    GUARDED(weir_item, item);
+    GUARDED(weir_account, account);
+    GUARDED(weir_error, error);
+    int num_items = 0, num_epochs = 0, status;
+    while ((status = weir_pipeline_next(pipeline, &item.value, WEIR_FOREVER)) == WEIR_OK || status == WEIR_EPOCH) {
+        num_epochs += status == WEIR_EPOCH;
+        if (status == WEIR_EPOCH)
+            continue;
+        REQUIRE(strncmp(item.value.label, "item ", 5) == 0 && strcmp(item.value.type, "number") == 0);
+        weir_item_release(&item.value);
+        num_items++;
+    }
+    REQUIRE(status == WEIR_EOF && num_epochs == 2);
+    weir_pipeline_account(pipeline, "change", &account.value);
+    REQUIRE(account.value.failed >= 1 && account.value.failed + (uint64_t)num_items == 40);
+    REQUIRE(weir_pipeline_stage_error(pipeline, "change", &error.value) == WEIR_EDATA);
+    REQUIRE(error.value.library_code == -5 && strcmp(error.value.message, "this one") == 0);
+    CHECK_GUARD(item);
+    CHECK_GUARD(account);
+    CHECK_GUARD(error);
+
+    weir_snapshot *snapshot;
+    REQUIRE(weir_pipeline_snapshot(pipeline, &snapshot) == WEIR_OK);
+    REQUIRE(snapshot->num_stages == 7 && snapshot->num_queues == 8);
+    REQUIRE(strcmp(snapshot->stages[6].kind, "sink") == 0 && strstr(snapshot->queues[7].name, "sink_queue"));
+    weir_snapshot_free(snapshot);
+    weir_pipeline_free(pipeline);
+}
+
+#ifdef WEIR_SQLITE_H
+static void record_and_read(void)
+{
+    char path[] = "/tmp/weir-abi-XXXXXX";
+    int fd = mkstemp(path);
+    REQUIRE(fd >= 0);
+    weir_error error = { 0 };
+    weir_sqlite_writer *writer;
+    weir_sqlite_options options = { .buffer_entries = 100, .node_id = "here", .rank = 3 };
+    REQUIRE(weir_sqlite_open(path, &options, &writer, &error) == WEIR_OK);
+    weir_observer observer = weir_sqlite_observer(writer);
+    run(&observer, 1);
+    REQUIRE(weir_sqlite_close(writer, &error) == WEIR_OK);
+    weir_reader *reader;
+    REQUIRE(weir_reader_open(path, &reader, &error) == WEIR_OK);
+    weir_reader_close(reader);
+    close(fd);
+    unlink(path);
+}
+#endif
+
+#ifdef WEIR_VIDEO_H
+static void refuse_what_is_no_video(void)
+{
+    static const char *const paths[] = { "/dev/null", "/nowhere" };
+    GUARDED(weir_directory_counts, counts);
+    weir_pipeline *pipeline;
+    weir_error error;
+    weir_item item;
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &weir_list_source, &(weir_list_config){ .paths = paths, .num_paths = 2 }, NULL);
+    weir_builder_pipe(builder, &weir_video_decode, &(weir_video_config){ .width = 16, .height = 16 }, NULL);
+    weir_builder_sink(builder, NULL);
+    REQUIRE(weir_builder_build(builder, NULL, &pipeline, &error) == WEIR_OK);
+    REQUIRE(weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_EOF);
+    weir_pipeline_free(pipeline);
+
+    builder = weir_builder_new();
+    weir_builder_source(
+        builder, &weir_directory_source,
+        &(weir_directory_config){ .root = ".", .glob = "*.md", .flat = true, .counts = &counts.value }, NULL);
+    weir_builder_sink(builder, NULL);
+    REQUIRE(weir_builder_build(builder, NULL, &pipeline, &error) == WEIR_OK);
+    while (weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK)
+        weir_item_release(&item);
+    weir_pipeline_free(pipeline);
+    REQUIRE(counts.value.files > 0);
+    CHECK_GUARD(counts);
+}
+#endif
+
+int main(void)
+{
+    weir_observer observers[] = { { .self = &num_ends, .run_end = end_told }, { .self = NULL } };
+    weir_log_set_level(WEIR_LOG_ERROR);
+    run(observers, 2);
+    REQUIRE(num_begun == 40 && num_stage_calls == 2 && num_ends == 1);
+#ifdef WEIR_SQLITE_H
+    record_and_read();
+#endif
+#ifdef WEIR_VIDEO_H
+    refuse_what_is_no_video();
+#endif
+    return 0;
+}

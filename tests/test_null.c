@@ -1,0 +1,349 @@
+/*
+ * One rule for NULL: functions that free accept it, all others answer WEIR_EINVAL, or a value that says nothing. Every
+ * public function is named here; the last test looks for new ones in the headers.
+ */
+#include "support.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <regex.h>
+
+#include <weir/weir.h>
+
+#define REFUSED(call) assert_int_equal((call), WEIR_EINVAL)
+
+static weir_pipeline *idle_pipeline(test_ledger *ledger)
+{
+    static test_gate gate = GATE;
+    static test_numbers numbers;
+    gate_init(&gate);
+    gate_open(&gate);
+    numbers = (test_numbers){ .ledger = ledger, .count = 3, .gate = &gate };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_sink(builder, NULL);
+    return build(builder, NULL);
+}
+
+static void the_engine_refuses_null(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    weir_error error = { 0 };
+    weir_item item = { 0 };
+    char line[8];
+    int fd;
+    weir_account account;
+    weir_snapshot *snapshot;
+    char *text;
+    weir_pipeline *p = idle_pipeline(&ledger), *none = p;
+
+    REFUSED(weir_pipeline_next(NULL, &item, 0));
+    REFUSED(weir_pipeline_next(p, NULL, 0));
+    REFUSED(weir_pipeline_stop(NULL));
+    REFUSED(weir_pipeline_stop_from_signal(NULL));
+    REFUSED(weir_pipeline_stop_on_signals(NULL));
+    REFUSED(weir_pipeline_stop_signal(NULL));
+    REFUSED(weir_pipeline_poll_fd(NULL, &fd));
+    REFUSED(weir_pipeline_poll_fd(p, NULL));
+    REFUSED(weir_pipeline_error(NULL, &error));
+    REFUSED(weir_pipeline_error(p, NULL));
+    REFUSED(weir_pipeline_stage_error(NULL, "src", &error));
+    REFUSED(weir_pipeline_stage_error(p, NULL, &error));
+    REFUSED(weir_pipeline_stage_error(p, "src", NULL));
+    REFUSED(weir_pipeline_account(NULL, NULL, &account));
+    REFUSED(weir_pipeline_account(p, NULL, NULL));
+    REFUSED(weir_pipeline_set_concurrency(NULL, "src", 1));
+    REFUSED(weir_pipeline_set_concurrency(p, NULL, 1));
+    REFUSED(weir_pipeline_describe(NULL, &text));
+    REFUSED(weir_pipeline_describe(p, NULL));
+    REFUSED(weir_pipeline_snapshot(NULL, &snapshot));
+    REFUSED(weir_pipeline_snapshot(p, NULL));
+    REFUSED(weir_pipeline_event(NULL, "name", NULL, NULL));
+    REFUSED(weir_pipeline_event(p, NULL, NULL, NULL));
+    REFUSED(weir_pipeline_mark_step(NULL, 1));
+    REFUSED(weir_pipeline_mark_phase(NULL, "train"));
+    REFUSED(weir_pipeline_mark_phase(p, NULL));
+    weir_pipeline_free(NULL);
+
+    weir_task_metrics metrics;
+    weir_metrics_clear(NULL, &metrics);
+    weir_metrics_clear(weir_task_metric_table(), NULL);
+    weir_metrics_add(NULL, &metrics, &metrics);
+    weir_metrics_add(weir_task_metric_table(), NULL, &metrics);
+    weir_metrics_add(weir_task_metric_table(), &metrics, NULL);
+
+    weir_builder_source(NULL, NULL, NULL, NULL);
+    weir_builder_pipe(NULL, NULL, NULL, NULL);
+    weir_builder_route(NULL, NULL, NULL);
+    weir_builder_branch(NULL);
+    weir_builder_join(NULL, NULL);
+    weir_builder_merge(NULL, NULL, NULL);
+    weir_builder_sink(NULL, NULL);
+    weir_builder_free(NULL);
+    assert_int_equal(weir_builder_build(NULL, NULL, &none, NULL), WEIR_ENOMEM); /* weir_builder_new() failed */
+    assert_null(none);
+    REFUSED(weir_builder_build(weir_builder_new(), NULL, NULL, NULL));
+
+    weir_snapshot_free(NULL);
+    weir_snapshot_print(NULL, NULL);
+    weir_item_release(NULL);
+    weir_item_move(NULL, &item);
+    weir_item_keep(&item, NULL);
+    weir_release_free(NULL, NULL);
+    weir_batch_free(NULL);
+    weir_batch_release(NULL, NULL);
+    REFUSED(weir_options_copy(NULL, 0, NULL, 0, NULL));
+    REFUSED(weir_error_format(NULL, line, sizeof line));
+    REFUSED(weir_error_format(&error, NULL, 0));
+    weir_histogram_clear(NULL);
+    weir_histogram_record(NULL, 1);
+    weir_histogram_add(NULL, NULL);
+    assert_int_equal(weir_histogram_quantile_ns(NULL, 0.5), 0);
+    weir_histogram_bucket_range(0, NULL, NULL);
+    assert_int_equal(weir_histogram_encode(NULL, NULL, 0), 0);
+    REFUSED(weir_histogram_add_encoded(NULL, NULL, 0));
+
+    assert_false(weir_task_should_stop(NULL));
+    assert_string_equal(weir_task_label(NULL), "");
+    assert_string_equal(weir_task_stage(NULL), "");
+    assert_int_equal(weir_task_seq(NULL), 0);
+    assert_int_equal(weir_task_epoch(NULL), 0);
+    assert_int_equal(weir_task_source(NULL), 0);
+    assert_int_equal(weir_task_num_pieces(NULL), 0);
+    assert_null(weir_task_config(NULL));
+    REFUSED(weir_task_set_label(NULL, "a"));
+    REFUSED(weir_task_event(NULL, "a", NULL));
+    REFUSED(weir_task_fail(NULL, WEIR_EIO, 0, "a"));
+    weir_task_complete(NULL, WEIR_OK, NULL);
+
+    assert_int_equal(drain_all(p), 3);
+    weir_pipeline_free(p);
+    ledger_close(&ledger);
+}
+
+#ifdef WEIR_VIDEO_H
+static void the_stages_refuse_null(void **state)
+{
+    (void)state;
+    uint64_t count;
+    weir_npy *npy;
+    struct DLManagedTensor *tensor;
+    weir_frames frames = { 0 };
+    weir_item_cost cost;
+    assert_false(weir_frames_cost(NULL, &cost));
+    assert_false(weir_audio_cost(NULL, &cost));
+    weir_frames_free(NULL);
+    weir_frames_release(NULL, NULL);
+    weir_audio_free(NULL);
+    weir_audio_release(NULL, NULL);
+    weir_bytes_free(NULL);
+    weir_bytes_release(NULL, NULL);
+    assert_int_equal(weir_bytes_memory(NULL), 0);
+    assert_null(weir_bytes_wrap(NULL, 1, NULL, NULL, NULL));
+    weir_bytes_free(weir_bytes_new(1, NULL));
+    assert_false(weir_sampling_is_rising(NULL));
+    REFUSED(weir_directory_count(NULL, 1, &count, NULL));
+    REFUSED(weir_directory_count(&(weir_directory_config){ .root = "." }, 1, NULL, NULL));
+    REFUSED(weir_npy_open(NULL, "a", NULL));
+    REFUSED(weir_npy_open(&npy, NULL, NULL));
+    REFUSED(weir_npy_add_frames(NULL, &frames, NULL));
+    REFUSED(weir_npy_close(NULL, NULL));
+    weir_npy_abort(NULL);
+    REFUSED(weir_frames_write_npy(NULL, "a", NULL));
+    REFUSED(weir_audio_write_npy(NULL, "a", NULL));
+    REFUSED(weir_frames_to_dlpack(NULL, &tensor, NULL));
+    REFUSED(weir_frames_to_dlpack(&frames, NULL, NULL));
+}
+#endif
+
+#ifdef WEIR_SQLITE_H
+static weir_finding_function *no_function;
+
+static void the_statistics_refuse_null(void **state)
+{
+    (void)state;
+    weir_sqlite_writer *writer;
+    weir_openmetrics_file *file;
+    weir_tensorboard_log *log;
+    weir_reader *reader;
+    weir_query *query;
+    const weir_record *record;
+    weir_totals totals;
+    weir_run_record run;
+    weir_merged merged;
+    weir_task_hook hook;
+    int from;
+    REFUSED(weir_sqlite_open(NULL, NULL, &writer, NULL));
+    REFUSED(weir_sqlite_open("a", NULL, NULL, NULL));
+    REFUSED(weir_sqlite_item_hook(NULL, NULL, &hook, NULL));
+    REFUSED(weir_sqlite_flush(NULL, NULL));
+    assert_int_equal(weir_sqlite_run_id(NULL), 0);
+    assert_int_equal(weir_sqlite_close(NULL, NULL), WEIR_OK);
+    assert_null(weir_sqlite_observer(NULL).self);
+    REFUSED(weir_openmetrics_open(NULL, NULL, &file, NULL));
+    REFUSED(weir_openmetrics_open("a", NULL, NULL, NULL));
+    assert_int_equal(weir_openmetrics_close(NULL, NULL), WEIR_OK);
+    assert_null(weir_openmetrics_observer(NULL).self);
+    REFUSED(weir_openmetrics_export(NULL, NULL, stdout, NULL));
+    REFUSED(weir_openmetrics_export_laps(NULL, NULL, stdout, NULL));
+    REFUSED(weir_tensorboard_open("a", NULL, NULL, NULL));
+    assert_int_not_equal(weir_tensorboard_open(NULL, NULL, &log, NULL), WEIR_OK);
+    assert_int_equal(weir_tensorboard_close(NULL, NULL), WEIR_OK);
+    assert_null(weir_tensorboard_observer(NULL).self);
+    assert_int_not_equal(weir_tensorboard_export(NULL, NULL, "a", NULL), WEIR_OK);
+    REFUSED(weir_reader_open(NULL, &reader, NULL));
+    REFUSED(weir_reader_open("a", NULL, NULL));
+    weir_reader_close(NULL);
+    assert_string_equal(weir_reader_path(NULL), "");
+    REFUSED(weir_reader_hold(NULL, NULL));
+    weir_reader_release(NULL);
+    REFUSED(weir_reader_schema(NULL));
+    REFUSED(weir_reader_find_run(NULL, 1, &run, NULL));
+    REFUSED(weir_query_begin(NULL, WEIR_RECORD_TASK, NULL, &query, NULL));
+    REFUSED(weir_query_next(NULL, &record, NULL));
+    weir_query_end(NULL);
+    REFUSED(weir_totals_read(NULL, NULL, NULL, &totals, NULL));
+    weir_totals_free(NULL);
+    weir_total total = weir_total_of_lap(NULL);
+    weir_total_add(&total, NULL);
+    assert_null(weir_reader_lacks(NULL));
+    assert_int_equal(weir_run_state_of(NULL), WEIR_RUN_OPEN);
+    size_t count;
+    assert_non_null(weir_subject_measures(WEIR_SUBJECT_QUEUE, &count));
+    assert_null(weir_subject_measures(WEIR_SUBJECT_QUEUE, NULL));
+    assert_int_equal(weir_subject_histograms(WEIR_SUBJECT_QUEUE, NULL), 0);
+    assert_null(weir_metric_histogram_at(NULL, NULL));
+    assert_null(weir_measure_find(WEIR_SUBJECT_QUEUE, NULL));
+    assert_true(isnan(weir_metric_value(NULL, NULL)));
+    assert_true(isnan(weir_measure_value(NULL, NULL, 1)));
+    assert_true(isnan(weir_measure_of(WEIR_SUBJECT_QUEUE, NULL, NULL, 1)));
+    assert_true(weir_slots_ns(NULL) < 0);
+    weir_bottleneck bottleneck = weir_bottleneck_find(NULL);
+    assert_int_equal(bottleneck.kind, WEIR_BOTTLENECK_UNKNOWN);
+    weir_bottleneck_describe(NULL, NULL, 0);
+    assert_null(weir_totals_sink_queue(NULL));
+    REFUSED(weir_summary_print(NULL, "a", 0, NULL));
+    REFUSED(weir_summary_print(stdout, NULL, 0, NULL));
+    REFUSED(weir_summary_write(stdout, NULL, NULL, NULL));
+    REFUSED(weir_summary_write_totals(stdout, NULL, NULL, &totals, NULL));
+    REFUSED(weir_summary_print_failures(NULL, "a", 0, 1, NULL));
+    REFUSED(weir_database_check(NULL, true, no_function, NULL, NULL));
+    REFUSED(weir_database_merge(NULL, "a", &merged, NULL));
+    REFUSED(weir_database_merge("a", "b", NULL, NULL));
+    REFUSED(weir_database_migrate(NULL, &from, NULL));
+    REFUSED(weir_database_migrate("a", NULL, NULL));
+}
+#endif
+
+/* ---- none is forgotten ---------------------------------------------------------------------------------------- */
+
+/* These take no pointer, or are tested elsewhere. */
+static const char *const without_pointers[] = {
+    "weir_clock_ns",
+    "weir_clock_unix_ns",
+    "weir_console_observer",
+    "weir_cpu_budget",
+    "weir_error_set",
+    "weir_has_dlpack",
+    "weir_log",
+    "weir_log_get_level",
+    "weir_log_set_level",
+    "weir_log_set_function",
+    "weir_schema_version",
+    "weir_status_name",
+    "weir_status_text",
+    "weir_pool_metric_table",
+    "weir_queue_metric_table",
+    "weir_task_metric_table",
+    "weir_subject_metrics",
+    "weir_run_state_name",
+    "weir_bottleneck_word",
+    "weir_version",
+};
+
+static char *read_all(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    if (!file)
+        fail_msg("%s cannot be read", path);
+    static char text[1 << 18];
+    size_t size = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[size] = '\0';
+    return strdup(text);
+}
+
+static bool is_listed(const char *name)
+{
+    for (size_t i = 0; i < LENGTH(without_pointers); i++)
+        if (strcmp(without_pointers[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* The name, with or without _sized, is called in this file. */
+static bool is_called(const char *source, const char *name)
+{
+    char call[128];
+    int length = (int)strlen(name);
+    if (length > 6 && strcmp(name + length - 6, "_sized") == 0)
+        length -= 6;
+    snprintf(call, sizeof call, "%.*s(", length, name);
+    return strstr(source, call) != NULL;
+}
+
+static int look_into(const char *header, const char *source)
+{
+    regex_t function;
+    assert_int_equal(regcomp(&function, "WEIR_API [^;={}]*[ *](weir_[a-z0-9_]+)\\(", REG_EXTENDED), 0);
+    char *text = read_all(header);
+    int num_functions = 0;
+    regmatch_t found[2];
+    for (const char *rest = text; regexec(&function, rest, 2, found, 0) == 0; rest += found[0].rm_eo) {
+        char name[128];
+        snprintf(name, sizeof name, "%.*s", (int)(found[1].rm_eo - found[1].rm_so), rest + found[1].rm_so);
+        num_functions++;
+        if (!is_called(source, name) && !is_listed(name))
+            fail_msg("%s: %s() is not tested with NULL", header, name);
+    }
+    free(text);
+    regfree(&function);
+    return num_functions;
+}
+
+static void every_public_function_is_here(void **state)
+{
+    (void)state;
+    char *source = read_all("tests/test_null.c"); /* the working folder is the project's */
+    static const char *const folders[] = { "engine/weir", "stages/weir", "stats/weir" };
+    int num_functions = 0;
+    for (size_t i = 0; i < LENGTH(folders); i++) {
+        DIR *folder = opendir(folders[i]);
+        assert_non_null(folder);
+        for (struct dirent *entry; (entry = readdir(folder));) {
+            char path[512];
+            size_t length = strlen(entry->d_name);
+            snprintf(path, sizeof path, "%s/%s", folders[i], entry->d_name);
+            if (length > 2 && strcmp(entry->d_name + length - 2, ".h") == 0)
+                num_functions += look_into(path, source);
+        }
+        closedir(folder);
+    }
+    assert_true(num_functions > 100);
+    free(source);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(the_engine_refuses_null),
+#ifdef WEIR_VIDEO_H
+        TEST(the_stages_refuse_null),
+#endif
+#ifdef WEIR_SQLITE_H
+        TEST(the_statistics_refuse_null),
+#endif
+        TEST(every_public_function_is_here),
+    };
+    return RUN_TESTS(tests);
+}

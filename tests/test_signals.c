@@ -1,0 +1,181 @@
+/* Stopping from signal handlers, and Ctrl-C as an API call. */
+#include "support.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int endless(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)in;
+    (void)out;
+    return weir_task_should_stop(task) ? WEIR_EOF : WEIR_SKIP;
+}
+
+static weir_pipeline *start_endless(void)
+{
+    static const weir_op op = { .name = "endless", .run = endless };
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &op, NULL, NULL);
+    weir_builder_sink(builder, NULL);
+    return build(builder, NULL);
+}
+
+static void expect_stopped(weir_pipeline *pipeline)
+{
+    weir_item item;
+    assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_ESTOPPED);
+}
+
+static weir_pipeline *handled;
+
+static void stop_handled(int number)
+{
+    (void)number;
+    weir_pipeline_stop_from_signal(handled);
+}
+
+static void a_handler_may_stop_a_pipeline(void **state)
+{
+    (void)state;
+    struct sigaction before, ours = { .sa_handler = stop_handled };
+    handled = start_endless();
+    sigaction(SIGUSR2, &ours, &before);
+    raise(SIGUSR2);
+    expect_stopped(handled);
+    sigaction(SIGUSR2, &before, NULL);
+    assert_int_equal(weir_pipeline_stop_signal(handled), 0);
+    weir_pipeline_free(handled);
+}
+
+static void (*action_of(int number))(int)
+{
+    struct sigaction now;
+    sigaction(number, NULL, &now);
+    return now.sa_handler;
+}
+
+static void the_first_signal_stops_every_pipeline_that_asked(void **state)
+{
+    (void)state;
+    weir_pipeline *one = start_endless(), *other = start_endless(), *third = start_endless();
+    assert_int_equal(weir_pipeline_stop_on_signals(one), WEIR_OK);
+    assert_int_equal(weir_pipeline_stop_on_signals(other), WEIR_OK);
+    assert_int_equal(weir_pipeline_stop_on_signals(other), WEIR_OK); /* once more changes nothing */
+    raise(SIGTERM);
+    expect_stopped(one);
+    expect_stopped(other);
+    assert_int_equal(weir_pipeline_stop_signal(one), SIGTERM);
+    assert_int_equal(weir_pipeline_stop_signal(other), SIGTERM);
+    weir_item item;
+    assert_int_equal(weir_pipeline_next(third, &item, 0), WEIR_ETIMEDOUT);
+    assert_true(action_of(SIGINT) == SIG_DFL && action_of(SIGTERM) == SIG_DFL); /* the next one kills */
+    weir_pipeline_free(one);
+    weir_pipeline_free(other);
+    weir_pipeline_free(third);
+}
+
+static void own_handler(int number)
+{
+    (void)number;
+}
+
+static void what_signals_did_before_is_restored_with_the_last_pipeline(void **state)
+{
+    (void)state;
+    signal(SIGINT, own_handler);
+    weir_pipeline *one = start_endless(), *other = start_endless();
+    weir_pipeline_stop_on_signals(one);
+    weir_pipeline_stop_on_signals(other);
+    weir_pipeline_free(one);
+    assert_true(action_of(SIGINT) != own_handler);
+    weir_pipeline_free(other);
+    assert_true(action_of(SIGINT) == own_handler);
+    assert_true(action_of(SIGTERM) == SIG_DFL);
+    signal(SIGINT, SIG_DFL);
+}
+
+static void a_pipeline_that_starts_after_the_signal_is_stopped_by_the_next_one(void **state)
+{
+    (void)state;
+    weir_pipeline *one = start_endless();
+    weir_pipeline_stop_on_signals(one);
+    raise(SIGINT);
+    expect_stopped(one);
+    weir_pipeline *other = start_endless();
+    weir_pipeline_stop_on_signals(other);
+    weir_pipeline_free(one);
+    raise(SIGINT);
+    expect_stopped(other);
+    assert_int_equal(weir_pipeline_stop_signal(other), SIGINT);
+    weir_pipeline_free(other);
+}
+
+static void the_second_signal_kills(void **state)
+{
+    (void)state;
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        weir_pipeline *pipeline = start_endless();
+        weir_pipeline_stop_on_signals(pipeline);
+        raise(SIGINT);
+        raise(SIGTERM);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+}
+
+/* On a thread of its own, so that handlers run beside weir_pipeline_free(). */
+static void *send_signals(void *argument)
+{
+    atomic_bool *over = argument;
+    while (!atomic_load(over))
+        raise(SIGUSR1);
+    return NULL;
+}
+
+static void (*stop_all)(int number); /* the engine's handler, without the default action behind it */
+
+static void call_handler(int number)
+{
+    (void)number;
+    stop_all(SIGINT);
+}
+
+/* No handler touches a pipeline that is gone (sanitizers would tell). */
+static void pipelines_may_be_freed_while_signals_arrive(void **state)
+{
+    (void)state;
+    atomic_bool over = false;
+    weir_pipeline *kept = start_endless();
+    weir_pipeline_stop_on_signals(kept);
+    stop_all = action_of(SIGINT);
+    signal(SIGUSR1, call_handler);
+    pthread_t sender = thread_start(send_signals, &over);
+    for (int i = 0; i < 50; i++) {
+        weir_pipeline *pipeline = start_endless();
+        weir_pipeline_stop_on_signals(pipeline);
+        expect_stopped(pipeline);
+        weir_pipeline_free(pipeline);
+    }
+    atomic_store(&over, true);
+    thread_join(sender);
+    signal(SIGUSR1, SIG_DFL);
+    weir_pipeline_free(kept);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(a_handler_may_stop_a_pipeline),
+        TEST(the_first_signal_stops_every_pipeline_that_asked),
+        TEST(what_signals_did_before_is_restored_with_the_last_pipeline),
+        TEST(a_pipeline_that_starts_after_the_signal_is_stopped_by_the_next_one),
+        TEST(the_second_signal_kills),
+        TEST(pipelines_may_be_freed_while_signals_arrive),
+    };
+    return RUN_TESTS(tests);
+}
