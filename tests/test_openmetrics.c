@@ -218,6 +218,21 @@ static void promtool_accepts_it(void **state)
     close_metrics(file);
 }
 
+static void a_file_has_one_pipeline_at_a_time(void **state)
+{
+    (void)state;
+    weir_openmetrics_file *file = open_metrics(in_folder("weir.prom"));
+    weir_observer observer = weir_openmetrics_observer(file);
+    weir_error error = { 0 };
+    assert_int_equal(observer.attach(observer.self, &error), WEIR_OK);
+    assert_int_equal(observer.attach(observer.self, &error), WEIR_EBUSY);
+    assert_non_null(strstr(error.message, "weir.prom"));
+    observer.detach(observer.self);
+    assert_int_equal(observer.attach(observer.self, &error), WEIR_OK);
+    observer.detach(observer.self);
+    close_metrics(file);
+}
+
 static void every_stored_metric_is_told_with_its_meaning(void **state)
 {
     (void)state;
@@ -321,6 +336,7 @@ int main(void)
         TEST(file_changes_with_each_whole_lap),
         TEST(readers_never_see_half_a_file),
         TEST(promtool_accepts_it),
+        TEST(a_file_has_one_pipeline_at_a_time),
         TEST(every_stored_metric_is_told_with_its_meaning),
         TEST(events_without_number_are_added_up),
         TEST(numbers_have_a_point_in_any_locale),

@@ -357,6 +357,19 @@ static void only_what_is_asked_for_is_exported(void **state)
     assert_int_equal(export("a.db", &(weir_filter){ .run_id = 7 }, "nothing", &error), WEIR_ENOTFOUND);
 }
 
+static void a_log_has_one_pipeline_at_a_time(void **state)
+{
+    (void)state;
+    weir_tensorboard_log *log = open_log("logs");
+    weir_observer observer = weir_tensorboard_observer(log);
+    weir_error error = { 0 };
+    assert_int_equal(observer.attach(observer.self, &error), WEIR_OK);
+    assert_int_equal(observer.attach(observer.self, &error), WEIR_EBUSY);
+    assert_non_null(strstr(error.message, "logs"));
+    observer.detach(observer.self);
+    close_log(log);
+}
+
 static void damaged_histogram_is_an_error_and_leaves_no_file(void **state)
 {
     (void)state;
@@ -424,6 +437,7 @@ int main(void)
         TEST(histogram_counts_and_bounds_every_time),
         TEST(steps_of_the_consumer_are_told),
         TEST(only_what_is_asked_for_is_exported),
+        TEST(a_log_has_one_pipeline_at_a_time),
         TEST(damaged_histogram_is_an_error_and_leaves_no_file),
         TEST(folder_that_cannot_be_is_told_at_once),
         TEST(tensorboard_reads_it),

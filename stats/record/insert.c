@@ -181,81 +181,47 @@ static int insert_run_start(weir_rows *rows, int64_t run_id, const weir_run_info
 
 /* -- laps: a column of the table at a time, as far as its value is known here */
 
-static void bind_run(binder *b, const weir_lap_record *lap)
-{
-    bind_int(b, lap->run_id);
-}
+static const char *const lap_columns[] = { "timestamp",  "name",      "elapsed",        "run_id",
+                                           "phase",      "kind",      "capacity",       "num_threads",
+                                           "first_step", "last_step", "suspended_time", "num_joined" };
 
-static void bind_end(binder *b, const weir_lap_record *lap)
-{
-    bind_seconds(b, lap->end_unix_ns);
-}
-
-static void bind_elapsed(binder *b, const weir_lap_record *lap)
-{
-    bind_seconds(b, lap->elapsed_ns);
-}
-
-static void bind_name(binder *b, const weir_lap_record *lap)
-{
-    bind_text(b, lap->name);
-}
-
-static void bind_kind(binder *b, const weir_lap_record *lap)
-{
-    bind_text(b, lap->kind);
-}
-
-static void bind_phase(binder *b, const weir_lap_record *lap)
-{
-    bind_text(b, lap->place.phase);
-}
-
-/* NULL: a range without any step in it */
-static void bind_step(binder *b, const weir_lap_record *lap, int64_t step)
-{
-    if (lap->place.last_step >= lap->place.first_step)
-        bind_int(b, step);
-    else
-        bind_null(b);
-}
-
-static void bind_first_step(binder *b, const weir_lap_record *lap)
-{
-    bind_step(b, lap, lap->place.first_step);
-}
-
-static void bind_last_step(binder *b, const weir_lap_record *lap)
-{
-    bind_step(b, lap, lap->place.last_step);
-}
-
-static void bind_suspended(binder *b, const weir_lap_record *lap)
-{
-    bind_seconds(b, lap->suspended_ns);
-}
-
-static void bind_joined(binder *b, const weir_lap_record *lap)
-{
-    bind_int(b, lap->num_joined);
-}
-
-static void bind_capacity(binder *b, const weir_lap_record *lap)
-{
-    bind_int(b, lap->capacity);
-}
-
-static const struct {
-    const char *column;
-    void (*bind)(binder *b, const weir_lap_record *lap);
-} lap_columns[] = {
-    { "timestamp", bind_end },       { "name", bind_name },
-    { "elapsed", bind_elapsed },     { "run_id", bind_run },
-    { "phase", bind_phase },         { "first_step", bind_first_step },
-    { "last_step", bind_last_step }, { "suspended_time", bind_suspended },
-    { "num_joined", bind_joined },   { "kind", bind_kind },
-    { "capacity", bind_capacity },   { "num_threads", bind_capacity },
+enum {
+    LAP_END,
+    LAP_NAME,
+    LAP_ELAPSED,
+    LAP_RUN,
+    LAP_PHASE,
+    LAP_KIND,
+    LAP_CAPACITY,
+    LAP_THREADS,
+    LAP_FIRST_STEP,
+    LAP_LAST_STEP,
+    LAP_SUSPENDED,
+    LAP_JOINED,
+    LAP_NONE,
 };
+
+static void bind_lap_column(binder *b, int column, const weir_lap_record *lap)
+{
+    bool has_steps = lap->place.last_step >= lap->place.first_step;
+    switch (column) {
+    case LAP_END: bind_seconds(b, lap->end_unix_ns); break;
+    case LAP_NAME: bind_text(b, lap->name); break;
+    case LAP_ELAPSED: bind_seconds(b, lap->elapsed_ns); break;
+    case LAP_RUN: bind_int(b, lap->run_id); break;
+    case LAP_PHASE: bind_text(b, lap->place.phase); break;
+    case LAP_KIND: bind_text(b, lap->kind); break;
+    case LAP_CAPACITY:
+    case LAP_THREADS: bind_int(b, lap->capacity); break;
+    case LAP_SUSPENDED: bind_seconds(b, lap->suspended_ns); break;
+    case LAP_JOINED: bind_int(b, lap->num_joined); break;
+    default:
+        if (has_steps)
+            bind_int(b, column == LAP_FIRST_STEP ? lap->place.first_step : lap->place.last_step);
+        else
+            bind_null(b); /* a range without any step in it */
+    }
+}
 
 /* Whether there is a value for the column; it becomes the next one of the statement. */
 static bool plan_column(weir_lap_insert *insert, weir_subject subject, const char *column, bool takes_null)
@@ -267,11 +233,11 @@ static bool plan_column(weir_lap_insert *insert, weir_subject subject, const cha
         return false;
     insert->columns[at].measure = measure;
     insert->columns[at].takes_null = takes_null;
-    insert->columns[at].bind = NULL;
+    insert->columns[at].special = LAP_NONE;
     for (size_t i = 0; i < sizeof lap_columns / sizeof lap_columns[0]; i++)
-        if (strcmp(lap_columns[i].column, column) == 0)
-            insert->columns[at].bind = lap_columns[i].bind;
-    bool is_known = insert->columns[at].bind || measure;
+        if (strcmp(lap_columns[i], column) == 0)
+            insert->columns[at].special = (int)i;
+    bool is_known = insert->columns[at].special != LAP_NONE || measure;
     for (size_t i = 0; i < count; i++)
         if (strcmp(histograms[i].metric->name, column) == 0) {
             insert->columns[at].histogram = i;
@@ -337,8 +303,8 @@ static int insert_lap(weir_rows *rows, int64_t run_id, const weir_lap_entry *ent
     }
     for (size_t i = 0; i < insert->num_columns; i++) {
         const weir_stored_histogram *stored = &entry->histograms[insert->columns[i].histogram];
-        if (insert->columns[i].bind)
-            insert->columns[i].bind(&b, &lap);
+        if (insert->columns[i].special != LAP_NONE)
+            bind_lap_column(&b, insert->columns[i].special, &lap);
         else if (insert->columns[i].measure)
             bind_measure(&b, insert->columns[i].measure, insert->columns[i].takes_null, &lap);
         else

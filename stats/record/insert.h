@@ -10,8 +10,6 @@
 #include "lap_tables.h"
 #include "record.h"
 
-struct binder;
-
 /* What `run` says of the process; the same for each of its runs. */
 typedef struct weir_run_identity {
     char *node_id;
@@ -55,8 +53,8 @@ enum {
 typedef struct weir_lap_insert {
     sqlite3_stmt *statement;
     struct {
-        void (*bind)(struct binder *b, const weir_lap_record *lap); /* NULL = the measure */
-        const weir_measure *measure;                                /* NULL = a histogram */
+        int special;                 /* a column that is no metric; see insert.c */
+        const weir_measure *measure; /* NULL = a histogram */
         size_t histogram;
         bool takes_null;
     } columns[WEIR_MAX_LAP_COLUMNS];

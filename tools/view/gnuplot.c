@@ -63,9 +63,9 @@ static const panel task_panels[NUM_PANELS] = {
       SCALE_TIME,
       { { "average", TASK_AVE, SOLID, 2.4, 0 },
         { "p50", TASK_P50, DASHES, 1.8, 0 },
-        { "p90", TASK_P90, SOLID, 1.2, 0.35 },
-        { "p99", TASK_P99, DOT_DASH, 1.4, 0.35 },
-        { "max", TASK_MAX, DOTS, 1.2, 0.55 } },
+        { "p90", TASK_P90, SOLID, 1.2, 0.3 },
+        { "p99", TASK_P99, DOT_DASH, 1.6, 0.15 },
+        { "max", TASK_MAX, DOTS, 1.8, 0.1 } },
       5 },
     { "slots at work",
       NULL,
@@ -584,7 +584,10 @@ static void put_title(const drawing *d, const figure *f)
 
 static const char *clock_format(const drawing *d)
 {
-    return d->set->end < 600 ? "%H:%M:%S" : d->set->end < 2 * 86400 ? "%H:%M" : "%d.%m. %H:%M";
+    return d->set->end < 20          ? "%H:%M:%.1S"
+           : d->set->end < 600       ? "%H:%M:%S"
+           : d->set->end < 2 * 86400 ? "%H:%M"
+                                     : "%d.%m. %H:%M";
 }
 
 static void put_panel(const drawing *d, const figure *f, int row)
