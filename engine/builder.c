@@ -311,6 +311,20 @@ void weir_builder_branch(weir_builder *builder)
     }
 }
 
+/* The join restores the order in which items came to the route: all between the two keep it, and the route numbers them. */
+static void keep_order(const weir_builder *builder, weir_node *route, weir_node *join)
+{
+    route->order = WEIR_ORDER_INPUT;
+    route->numbers_inputs = true;
+    for (uint32_t i = builder->num_nodes - 1; builder->nodes[i - 1] != route; i--) {
+        weir_node *inside = builder->nodes[i - 1];
+        inside->order = WEIR_ORDER_INPUT;
+        inside->numbers_inputs = false;
+        if (!inside->ordered_join)
+            inside->ordered_join = join;
+    }
+}
+
 void weir_builder_join_sized(weir_builder *builder, const weir_stage_options *options, size_t options_size)
 {
     weir_stage_options own;
@@ -329,9 +343,15 @@ void weir_builder_join_sized(weir_builder *builder, const weir_stage_options *op
         return;
     }
     weir_node_spec spec = { .kind = NODE_JOIN, .num_ins = route->node->num_outs, .num_outs = 1 };
+    weir_node *first = route->node;
     builder->num_routes--;
     own.name = own.name ? own.name : "join";
-    add(builder, &spec, &own);
+    weir_node *join = add(builder, &spec, &own);
+    if (!join)
+        return;
+    join->route = first;
+    if (own.output_order == WEIR_ORDER_INPUT)
+        keep_order(builder, first, join);
 }
 
 /* ---- building ----------------------------------------------------------------------------------------------- */

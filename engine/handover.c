@@ -71,6 +71,7 @@ static void give(weir_slot *slot, const weir_item *item)
 {
     weir_node *node = slot->node;
     node->account.taken++;
+    slot->order_number = item->order_number;
     if (!node->op) {
         weir_slot_enter_locked(slot, SLOT_RUNNING);
         slot->out = *item;
@@ -81,6 +82,8 @@ static void give(weir_slot *slot, const weir_item *item)
     if (node->order == WEIR_ORDER_INPUT)
         join_turns(slot);
     slot->in = *item;
+    if (node->numbers_inputs)
+        slot->in.order_number = slot->order_number = node->next_order_number++;
     slot->label = weir_label_hold(item->label_owner);
     slot->has_in = true;
     reset_task(slot);
@@ -123,6 +126,8 @@ static void put_item(weir_slot *slot, weir_queue *queue)
         queue_push_locked(queue, &item, pipeline->next_arrival++, pipeline->now_ns);
         if (!consumer)
             tell_consumer(pipeline);
+        else if (consumer->num_ins > 1 && consumer->order == WEIR_ORDER_INPUT)
+            weir_handover_resume_locked(consumer);
     }
 }
 
@@ -265,6 +270,12 @@ void weir_handover_resume_locked(weir_node *node)
         take(slot, in, node->pipeline->now_ns - slot->entered_ns);
     }
     weir_handover_check_end_locked(node);
+}
+
+void weir_handover_item_gone_locked(weir_node *node)
+{
+    for (weir_node *join = node->ordered_join; join; join = join->ordered_join)
+        weir_handover_resume_locked(join);
 }
 
 int weir_handover_deliver_locked(weir_pipeline *pipeline, weir_item *item, int64_t waited_ns)

@@ -18,6 +18,9 @@ void weir_handover_next_input_locked(weir_slot *slot);
 /* If nothing is left inside the node and it has come to the end of an epoch or of everything, it goes on to that. */
 void weir_handover_check_end_locked(weir_node *node);
 
+/* An item inside the node has come to its end: a join behind it that restores the order may go on. */
+void weir_handover_item_gone_locked(weir_node *node);
+
 /* The node's idle slots take what they may. */
 void weir_handover_resume_locked(weir_node *node);
 

@@ -74,6 +74,7 @@ static void inherit_origin(weir_item *to, const weir_item *in)
     to->seq = in->seq;
     to->epoch = in->epoch;
     to->source = in->source;
+    to->order_number = in->order_number;
     to->label_owner = weir_label_hold(in->label_owner);
     to->label = weir_label_text(to->label_owner);
 }

@@ -73,14 +73,20 @@ static int64_t machine_asleep_ns(void)
     return (int64_t)boot.tv_sec * WEIR_SECOND + boot.tv_nsec - weir_clock_ns();
 }
 
+static int64_t explained_ns(const weir_thread_kernel_stats *now, const weir_thread_kernel_stats *before)
+{
+    return now->run_delay_ns < 0 ? 0 : now->run_delay_ns + now->cpu_ns - before->run_delay_ns - before->cpu_ns;
+}
+
 /*
- * A thread that wakes late has either waited for a CPU, which the kernel counts as run-queue delay, or could not run at
- * all: its process was stopped. Where the kernel does not count it, a thread that is a whole heartbeat late was stopped.
+ * A thread that is late has worked, or has waited for a CPU, which the kernel counts as run-queue delay, or it could not
+ * run at all: its process was stopped. Where the kernel does not count it, a thread that is a whole heartbeat late was
+ * stopped.
  */
-void weir_laps_note_wait(weir_pipeline *pipeline, int64_t due_ns, int64_t now_ns)
+void weir_laps_note_progress(weir_pipeline *pipeline, int64_t due_ns)
 {
     weir_lap_taker *laps = pipeline->laps;
-    int64_t late_ns = now_ns - due_ns;
+    int64_t late_ns = weir_clock_ns() - due_ns;
     int64_t asleep_ns = machine_asleep_ns();
     if (asleep_ns - laps->asleep_ns > WEIR_HEARTBEAT_NS)
         laps->suspended_ns += asleep_ns - laps->asleep_ns;
@@ -90,10 +96,10 @@ void weir_laps_note_wait(weir_pipeline *pipeline, int64_t due_ns, int64_t now_ns
         return;
     weir_thread_kernel_stats now;
     weir_kernel_stats_of_thread(0, &now);
-    int64_t delay_ns = now.run_delay_ns >= 0 ? now.run_delay_ns - laps->service.run_delay_ns : 0;
+    int64_t known_ns = explained_ns(&now, &laps->service);
     laps->service = now;
-    if (delay_ns < late_ns / 2)
-        laps->suspended_ns += late_ns - (delay_ns > 0 ? delay_ns : 0);
+    if (known_ns < late_ns / 2)
+        laps->suspended_ns += late_ns - known_ns;
 }
 
 /* ---- one part of a lap -------------------------------------------------------------------------------------- */

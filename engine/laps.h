@@ -22,8 +22,8 @@ void weir_laps_take_last(weir_pipeline *pipeline);
 /* The service thread looks at least this often at whether the process was suspended. */
 #define WEIR_HEARTBEAT_NS (250 * WEIR_MILLISECOND)
 
-/* To be called each time the service thread has waited: it was to be until due_ns, and now is now_ns. */
-void weir_laps_note_wait(weir_pipeline *pipeline, int64_t due_ns, int64_t now_ns);
+/* To be called each time the service thread has waited, and when it has worked: it was to come here at due_ns. */
+void weir_laps_note_progress(weir_pipeline *pipeline, int64_t due_ns);
 
 /* What the clock of the wall shows when the monotonic one shows at_ns. */
 int64_t weir_laps_unix_at_ns(weir_pipeline *pipeline, int64_t at_ns);

@@ -1,5 +1,7 @@
 #include <weir/log.h>
 
+#include <weir/escape.h>
+
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -8,25 +10,11 @@ enum { MAX_LINE = 4096 };
 
 static const char *const level_names[] = { "error", "warning", "info", "debug" };
 
-/* Names of files may hold newlines, and what moves a terminal's cursor. */
-static void escape(const char *line, char *escaped)
-{
-    for (const unsigned char *c = (const unsigned char *)line; *c; c++) {
-        if (*c == '\n')
-            escaped += sprintf(escaped, "\\n");
-        else if (*c < 0x20 || *c == 0x7f)
-            escaped += sprintf(escaped, "\\x%02x", *c);
-        else
-            *escaped++ = (char)*c;
-    }
-    *escaped = '\0';
-}
-
 static void log_to_stderr(void *self, weir_log_level level, const char *line)
 {
     (void)self;
-    char escaped[4 * MAX_LINE]; /* "\x1b" is four times as long */
-    escape(line, escaped);
+    char escaped[4 * MAX_LINE]; /* names of files may hold newlines, and what moves a terminal's cursor */
+    weir_text_escape(line, escaped, sizeof escaped);
     fprintf(stderr, "weir: %s: %s\n", level_names[level], escaped); /* at once: threads may log together */
 }
 

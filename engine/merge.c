@@ -35,6 +35,79 @@ static weir_queue *choose_by_arrival(const weir_node *node)
     return first;
 }
 
+/* ---- a join that restores the order ------------------------------------------------------------------------- */
+
+/* A failure drops items anywhere: from then on the items that are left come as they arrive. */
+static bool restores_order(const weir_node *node)
+{
+    return node->num_ins > 1 && node->order == WEIR_ORDER_INPUT && !node->pipeline->failed;
+}
+
+static uint64_t lesser(uint64_t one, uint64_t other)
+{
+    return one < other ? one : other;
+}
+
+static uint64_t least_in_queue(const weir_queue *queue)
+{
+    uint64_t least = UINT64_MAX;
+    for (uint32_t i = 0; i < queue->depth; i++) {
+        const weir_item *item = &queue->entries[(queue->head + i) % queue->capacity].item;
+        if (!is_epoch_end(item))
+            least = lesser(least, item->order_number);
+    }
+    return least;
+}
+
+static uint64_t least_in_slots(const weir_node *node)
+{
+    uint64_t least = UINT64_MAX;
+    for (uint32_t i = 0; i < node->num_made; i++) {
+        const weir_slot *slot = node->slots[i];
+        if (slot->has_in || slot->has_out || slot->flushing)
+            least = lesser(least, slot->order_number);
+    }
+    return least;
+}
+
+/* The least order number between the route, which is not included, and the end of this queue. UINT64_MAX = nothing is
+   there. Every node there keeps its order, so nothing less can come out of the queue any more. */
+static uint64_t least_inside(const weir_queue *queue, const weir_node *route)
+{
+    uint64_t least = least_in_queue(queue);
+    const weir_node *node = queue->producer;
+    if (node == route)
+        return least;
+    least = lesser(least, least_in_slots(node));
+    for (uint32_t i = 0; node->num_ins > 1 && i < node->num_ins; i++)
+        least = lesser(least, least_inside(node->ins[i], node->route));
+    if (node->num_ins > 1) {
+        node = node->route;
+        least = lesser(least, least_in_slots(node));
+    }
+    return lesser(least, least_inside(node->ins[0], route));
+}
+
+static weir_queue *choose_by_order_number(const weir_node *node)
+{
+    weir_queue *first = NULL;
+    for (uint32_t i = 0; i < node->num_ins; i++) {
+        weir_queue *in = node->ins[i];
+        if (is_takable(in) &&
+            (!first || in->entries[in->head].item.order_number < first->entries[first->head].item.order_number))
+            first = in;
+    }
+    for (uint32_t i = 0; first && i < node->num_ins; i++) {
+        const weir_queue *in = node->ins[i];
+        if (in->depth == 0 && !in->closed &&
+            least_inside(in, node->route) < first->entries[first->head].item.order_number)
+            return NULL;
+    }
+    return first;
+}
+
+/* ---- turns -------------------------------------------------------------------------------------------------- */
+
 /* The index of the input whose turn is next; num_ins = all have ended. */
 static uint32_t next_in_rotation(const weir_node *node)
 {
@@ -86,6 +159,8 @@ weir_queue *weir_merge_choose_locked(weir_node *node)
         return NULL;
     if (node->num_ins == 1)
         return is_takable(node->ins[0]) ? node->ins[0] : NULL;
+    if (restores_order(node))
+        return choose_by_order_number(node);
     if (node->merge_order == WEIR_MERGE_ARRIVAL)
         return choose_by_arrival(node);
     weir_queue *due = choose_due(node);
@@ -94,6 +169,8 @@ weir_queue *weir_merge_choose_locked(weir_node *node)
 
 bool weir_merge_takes_directly_locked(weir_node *node, const weir_queue *in)
 {
+    if (restores_order(node))
+        return false; /* another input may be first */
     if (!node->idle || node->cancelled || node->passing_epoch || in->depth > 0)
         return false;
     return node->num_ins == 1 || node->merge_order == WEIR_MERGE_ARRIVAL || choose_due(node) == in;

@@ -143,6 +143,7 @@ struct weir_task {
     weir_slot *next;    /* in the one list it is in */
     weir_slot *turn_before, *turn_after; /* with WEIR_ORDER_INPUT: in the order of its node's inputs */
     int64_t run_ns;                      /* how long the task has run, the present step not included */
+    uint64_t order_number;               /* of the input */
     struct weir_label *label;            /* of the input, for snapshots and stall warnings; NULL = none */
     bool has_turn;                       /* it is in that order */
     int64_t warn_after_ns;               /* of run time: when its task is next called stalled */
@@ -216,6 +217,10 @@ struct weir_node {
     uint32_t epochs;          /* a source: how often it runs; 0 = once, and no end of epoch is told */
     int64_t task_deadline_ns; /* 0 = none */
     weir_merge_order merge_order;
+    weir_node *route; /* of a join: where its branches begin */
+    weir_node
+        *ordered_join;   /* the node is between a route and this join, which restores the order; NULL = it is not */
+    bool numbers_inputs; /* it is the outermost route before such a join */
     uint32_t *weights;   /* of the inputs; NULL = all 1 */
     char *makes;         /* the types of the items that go out, as in weir_op.makes */
     bool makes_one_type; /* op->makes names one, which every result gets */
@@ -240,10 +245,11 @@ struct weir_node {
     bool exhausted;        /* a source that has ended */
     uint64_t epochs_ended; /* a source's */
     uint64_t next_seq;     /* a source's: number of the next item in this epoch */
-    bool passing_epoch;    /* the lifecycle slot puts the end of an epoch */
-    bool passing_items;    /* handover.c is passing on what a node without an operation may take */
-    bool moving_turns;     /* handover.c is letting one slot after the other have its turn */
-    bool passing_epoch_or_end; /* handover.c is passing on one end of an epoch after the other */
+    uint64_t next_order_number; /* with numbers_inputs */
+    bool passing_epoch;         /* the lifecycle slot puts the end of an epoch */
+    bool passing_items;         /* handover.c is passing on what a node without an operation may take */
+    bool moving_turns;          /* handover.c is letting one slot after the other have its turn */
+    bool passing_epoch_or_end;  /* handover.c is passing on one end of an epoch after the other */
     bool cancelled;
     bool keeps_results; /* cancelled, but what its tasks have made goes on */
     size_t stage_hooks_begun;
@@ -414,6 +420,7 @@ struct weir_pipeline {
     /* the service thread's own */
     uv_thread_t service_thread;
     bool service_started;
+    int64_t service_began_ns;
     struct weir_lap_taker *laps;
     bool stop_told, failure_told;
     uv_thread_t *callers; /* of MAX_CALLERS */

@@ -35,8 +35,11 @@ static void task_over(weir_slot *slot)
 
 static void next(weir_slot *slot)
 {
+    weir_node *node = slot->node;
     task_over(slot);
     weir_handover_next_input_locked(slot);
+    if (node->ordered_join)
+        weir_handover_item_gone_locked(node);
 }
 
 /* What the worker had kept has not become part of a result, but gone into this count. */

@@ -103,6 +103,7 @@ static int begin_task(weir_slot *slot)
         slot->in.source = slot->kept.source;
         slot->in.epoch = slot->kept.epoch;
         slot->in.seq = slot->kept.seq;
+        slot->in.order_number = slot->kept.order_number;
     }
     int status = slot->flushing || slot->node->num_ins == 0 ? WEIR_OK : begin_hooks(slot);
     if (status == WEIR_OK)
@@ -255,7 +256,10 @@ static void run_task_step(weir_slot *slot)
     if (status < 0)
         tell_failure(slot, status);
     if (status == WEIR_KEPT)
-        slot->kept = (weir_item){ .source = slot->in.source, .epoch = slot->in.epoch, .seq = slot->in.seq };
+        slot->kept = (weir_item){ .source = slot->in.source,
+                                  .epoch = slot->in.epoch,
+                                  .seq = slot->in.seq,
+                                  .order_number = slot->in.order_number };
     if (ended && status != WEIR_OK)
         weir_item_release(&slot->out);
     if (ended)

@@ -1,17 +1,5 @@
 #include "format.h"
 
-void weir_text_put(FILE *out, const char *text)
-{
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        if (*c == '\n')
-            fputs("\\n", out);
-        else if (*c < 0x20 || *c == 0x7f)
-            fprintf(out, "\\x%02x", *c);
-        else
-            fputc(*c, out);
-    }
-}
-
 /* How many decimals make three digits. */
 static int decimals_of(double figure)
 {

@@ -204,14 +204,24 @@ typedef struct server {
     const weir_bytes *file; /* NULL = not even the header comes */
     size_t num_bytes;
     bool hangs_up;
+    bool is_old;           /* HTTP/1.0, without a length: the end of the connection is the file's */
+    const char *elsewhere; /* sends the client there; NULL = nowhere */
 } server;
 
 static void serve(const server *self, int connection)
 {
     char request[4096];
-    char header[256];
+    char header[4400];
     if (!self->file || recv(connection, request, sizeof request, 0) <= 0)
         return;
+    if (self->is_old || self->elsewhere) {
+        int old_bytes = self->elsewhere ? snprintf(header, sizeof header,
+                                                   "HTTP/1.1 302 Found\r\nLocation: %s\r\n\r\n", self->elsewhere)
+                                        : snprintf(header, sizeof header, "HTTP/1.0 200 OK\r\n\r\n");
+        (void)!send(connection, header, (size_t)old_bytes, MSG_NOSIGNAL);
+        (void)!send(connection, self->file->data, self->elsewhere ? 0 : self->num_bytes, MSG_NOSIGNAL);
+        return;
+    }
     int header_bytes =
         snprintf(header, sizeof header, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\nContent-Type: video/mp2t\r\n\r\n",
                  self->file->size_bytes);
@@ -324,6 +334,40 @@ static void a_server_that_hangs_up_leaves_an_error(void **state)
     weir_bytes_free(file);
 }
 
+/* There the end of the connection is the file's, and no damage. */
+static void an_old_server_need_not_tell_the_length(void **state)
+{
+    (void)state;
+    weir_error error = { 0 };
+    weir_bytes *file = bytes_of_file(clips_make("long.ts", long_arguments), NULL);
+    server old = { .file = file, .num_bytes = file->size_bytes, .hangs_up = true, .is_old = true };
+    weir_video_config strict = small;
+    strict.damage = WEIR_DAMAGE_STRICT;
+    server_start(&old);
+    weir_frames *frames = decode_path(old.url, &strict, &error);
+    server_end(&old);
+    if (!frames)
+        fail_msg("%s", error.message);
+    assert_int_equal(frames->num_frames, 100);
+    assert_int_equal(frames->num_errors, 0);
+    weir_frames_free(frames);
+    weir_bytes_free(file);
+}
+
+static void a_server_cannot_send_us_to_our_own_files(void **state)
+{
+    (void)state;
+    weir_error error = { 0 };
+    char elsewhere[4200];
+    const char *path = clips_make("long.ts", long_arguments);
+    weir_bytes *file = bytes_of_file(path, NULL);
+    snprintf(elsewhere, sizeof elsewhere, "file://%s", path);
+    server sly = { .file = file, .hangs_up = true, .elsewhere = elsewhere };
+    assert_null(decode_served(&sly, 5 * WEIR_SECOND, &error));
+    assert_true(error.status < 0);
+    weir_bytes_free(file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -336,6 +380,8 @@ int main(void)
         cmocka_unit_test(a_server_that_falls_silent_times_out),
         cmocka_unit_test(a_url_gives_the_frames_of_the_file),
         cmocka_unit_test(a_server_that_hangs_up_leaves_an_error),
+        cmocka_unit_test(an_old_server_need_not_tell_the_length),
+        cmocka_unit_test(a_server_cannot_send_us_to_our_own_files),
     };
     return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
 }

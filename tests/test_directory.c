@@ -1,6 +1,11 @@
 /* The directory source and weir_directory_count(). */
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -193,12 +198,51 @@ static void links_to_files_and_folders_are_followed(void **state)
     clips_make_folder(root);
     make_link("../target/a.mp4", "links", "file.mp4");
     make_link("../target/a", "links", "folder");
-    make_link("../target/a", "links", "folder2");
     make_link("nowhere", "links", "broken.mp4");
     make_link("nowhere", "links", "broken.txt");
     assert_lists(&(weir_directory_config){ .root = root, .glob = "*.mp4" },
-                 (const char *[]){ "broken.mp4", "file.mp4", "folder/2.mp4", "folder/b/3.mp4", "folder2/2.mp4",
-                                   "folder2/b/3.mp4", NULL });
+                 (const char *[]){ "broken.mp4", "file.mp4", "folder/2.mp4", "folder/b/3.mp4", NULL });
+}
+
+static void a_folder_that_several_links_lead_to_is_listed_once(void **state)
+{
+    (void)state;
+    make_tree("shared");
+    const char *root = clips_path("once");
+    clips_make_folder(root);
+    make_link("../shared/a", "once", "first");
+    make_link("../shared/a", "once", "second");
+    make_link("../shared", "once", "third");
+    assert_lists(
+        &(weir_directory_config){ .root = root, .glob = "*.mp4", .sorted = true },
+        (const char *[]){ "first/2.mp4", "first/b/3.mp4", "third/.hidden.mp4", "third/a.mp4", "third/c.mp4", NULL });
+}
+
+/* There are more than 100,000 ways through them. */
+static void folders_that_link_to_each_other_are_listed_once_each(void **state)
+{
+    (void)state;
+    enum { NUM_FOLDERS = 8 };
+    const char *root = clips_path("mesh");
+    char name[64], to[32];
+    clips_make_folder(root);
+    for (int i = 0; i < NUM_FOLDERS; i++) {
+        snprintf(name, sizeof name, "mesh/%d/", i);
+        make(".", name);
+        snprintf(name, sizeof name, "mesh/%d/%d.mp4", i, i);
+        make(".", name);
+        for (int j = 0; j < NUM_FOLDERS; j++) {
+            snprintf(to, sizeof to, "../%d", j);
+            snprintf(name, sizeof name, "%d/to%d", i, j);
+            make_link(to, "mesh", name);
+        }
+    }
+    listing list;
+    weir_directory_counts counts;
+    collect(&(weir_directory_config){ .root = root, .glob = "*.mp4", .counts = &counts }, &list);
+    assert_int_equal(list.num_paths, NUM_FOLDERS);
+    assert_int_equal(counts.folders, NUM_FOLDERS + 1);
+    free_listing(&list);
 }
 
 static void link_loops_end(void **state)
@@ -217,8 +261,76 @@ static void link_loops_end(void **state)
         make_link("../b", name, "a/across");
         make_link("../a", name, "b/across");
         make_link("round", name, "round");
-        assert_lists(&(weir_directory_config){ .root = root, .glob = "*.mp4", .sorted = sorted },
-                     (const char *[]){ "a/1.mp4", "a/across/2.mp4", "b/2.mp4", "b/across/1.mp4", NULL });
+        listing list; /* which of its names a folder is listed by depends on the order */
+        collect(&(weir_directory_config){ .root = root, .glob = "*.mp4", .sorted = sorted }, &list);
+        assert_int_equal(list.num_paths, 2);
+        free_listing(&list);
+    }
+}
+
+/* ---- listings that do not end well ---------------------------------------------------------------------------- */
+
+/* Takes the place of the C library's function. */
+static struct {
+    atomic_int mode; /* of the following */
+    atomic_int num_calls;
+} listings;
+
+enum { HONEST = 0, BREAKS_OFF, ENDLESS };
+
+struct dirent *readdir(DIR *from)
+{
+    static struct dirent *(*real)(DIR *);
+    static _Thread_local struct dirent made_up = { .d_type = DT_REG, .d_name = "note.txt" };
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "readdir");
+    int num_calls = atomic_fetch_add(&listings.num_calls, 1);
+    int mode = atomic_load(&listings.mode);
+    if (mode == ENDLESS)
+        return &made_up;
+    if (mode == BREAKS_OFF && num_calls >= 4) {
+        errno = EIO;
+        return NULL;
+    }
+    return real(from);
+}
+
+static void set_listings(int mode)
+{
+    atomic_store(&listings.num_calls, 0);
+    atomic_store(&listings.mode, mode);
+}
+
+static void a_listing_that_breaks_off_is_counted_and_told(void **state)
+{
+    (void)state;
+    for (int sorted = 0; sorted < 2; sorted++) {
+        const char *root = make_tree(sorted ? "broken_sorted" : "broken");
+        weir_directory_counts counts;
+        listing list;
+        set_listings(BREAKS_OFF);
+        collect(&(weir_directory_config){ .root = root, .sorted = sorted, .counts = &counts }, &list);
+        set_listings(HONEST);
+        assert_true(list.num_paths < 6);
+        assert_true(counts.unreadable_folders > 0);
+        assert_int_equal(list.num_events, counts.unreadable_folders);
+        free_listing(&list);
+    }
+}
+
+static void stop_ends_a_listing_in_which_nothing_matches(void **state)
+{
+    (void)state;
+    const char *root = make_tree("endless");
+    for (int sorted = 0; sorted < 2; sorted++) {
+        set_listings(ENDLESS);
+        weir_pipeline *pipeline =
+            start(&(weir_directory_config){ .root = root, .glob = "*.mp4", .sorted = sorted }, NULL);
+        while (atomic_load(&listings.num_calls) < 1000)
+            sched_yield();
+        weir_pipeline_stop(pipeline);
+        weir_pipeline_free(pipeline); /* would wait for ever */
+        set_listings(HONEST);
     }
 }
 
@@ -372,7 +484,11 @@ int main(void)
         cmocka_unit_test(sorted_puts_a_folders_contents_in_its_names_place),
         cmocka_unit_test(a_slash_behind_the_root_is_not_doubled),
         cmocka_unit_test(links_to_files_and_folders_are_followed),
+        cmocka_unit_test(a_folder_that_several_links_lead_to_is_listed_once),
+        cmocka_unit_test(folders_that_link_to_each_other_are_listed_once_each),
         cmocka_unit_test(link_loops_end),
+        cmocka_unit_test(a_listing_that_breaks_off_is_counted_and_told),
+        cmocka_unit_test(stop_ends_a_listing_in_which_nothing_matches),
         cmocka_unit_test(pipes_are_passed_over),
         cmocka_unit_test(unreadable_folders_are_counted_told_and_passed_over),
         cmocka_unit_test(a_root_that_cannot_be_listed_is_refused),

@@ -398,6 +398,36 @@ static int complete_here(void *worker, weir_item *in, weir_item *out, weir_task 
     return WEIR_PENDING;
 }
 
+static int complete_and_hand_on(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    weir_item completed = { 0 };
+    ledger_fill(&ledger, &completed, item_value(in), 0);
+    weir_task_complete(task, WEIR_OK, &completed);
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+/* It has completed the task, and returns a result as well: both are released, and the task has failed. */
+static void a_task_that_is_completed_and_returns_a_result_fails(void **state)
+{
+    (void)state;
+    static const weir_op op = { .name = "both", .run = complete_and_hand_on };
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 20 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &op, NULL, NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, NULL);
+    weir_error error;
+    assert_int_equal(drain_all(pipeline), 0);
+    assert_int_equal(account_of(pipeline, "both").failed, 20);
+    assert_int_equal(weir_pipeline_stage_error(pipeline, "both", &error), WEIR_EINVAL);
+    assert_non_null(strstr(error.message, "weir_task_complete()"));
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
 static void a_task_may_be_completed_before_run_returns(void **state)
 {
     (void)state;
@@ -1309,6 +1339,7 @@ int main(void)
         TEST(a_task_knows_its_item_and_stage),
         TEST(a_skipped_item_is_not_handed_on),
         TEST(a_generator_waits_for_room_between_its_pieces),
+        TEST(a_task_that_is_completed_and_returns_a_result_fails),
         TEST(a_task_may_be_completed_before_run_returns),
         TEST(a_task_may_be_completed_later),
         TEST(a_task_that_is_completed_twice_is_completed_once),

@@ -1,4 +1,6 @@
 /* Graphs that are no line: batches, routes, merges, and epochs through all of them. */
+#include <sched.h>
+
 #include "support.h"
 
 /* ---- helpers ------------------------------------------------------------------------------------------------ */
@@ -318,6 +320,65 @@ static void routes_may_be_nested(void **state)
     finish(pipeline, &ledger);
 }
 
+/* Fails every seventh item, skips every fifth, and takes its time over every fourth. */
+static int uneven(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    uint64_t value = item_value(in);
+    for (int i = 0; value % 4 == 0 && i < 50; i++)
+        sched_yield();
+    if (value % 7 == 0)
+        return weir_task_fail(task, WEIR_EDATA, 0, "a seventh");
+    if (value % 5 == 0)
+        return WEIR_SKIP;
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static void expect_rising(weir_pipeline *pipeline, uint64_t count)
+{
+    weir_item item;
+    uint64_t delivered = 0, last = 0;
+    for (; weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK; delivered++) {
+        assert_true(delivered == 0 || item_value(&item) > last);
+        last = item_value(&item);
+        weir_item_release(&item);
+    }
+    assert_int_equal(delivered, count);
+}
+
+static void a_join_restores_the_order_of_the_route(void **state)
+{
+    (void)state;
+    static const weir_op uneven_op = { .name = "uneven", .run = uneven };
+    enum { COUNT = 2000 };
+    uint64_t passed = 0;
+    for (uint64_t i = 0; i < COUNT; i++)
+        passed += i % 3 == 0 || (i % 7 != 0 && i % 5 != 0);
+    for (uint32_t threads = 1; threads <= 4; threads++) {
+        test_ledger ledger = LEDGER;
+        weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = COUNT });
+        weir_builder_route(builder, &(weir_route_config){ .pick = by_three, .num_branches = 3 },
+                           &(weir_stage_options){ .concurrency = 2 });
+        weir_builder_branch(builder);
+        weir_builder_branch(builder);
+        weir_builder_pipe(builder, &uneven_op, NULL, &(weir_stage_options){ .concurrency = 4 });
+        weir_builder_branch(builder);
+        weir_builder_pipe(builder, &uneven_op, NULL, &(weir_stage_options){ .concurrency = 2, .queue_items = 1 });
+        weir_builder_route(builder, &(weir_route_config){ .pick = by_three, .num_branches = 3 }, NULL);
+        for (int inner = 0; inner < 3; inner++) {
+            weir_builder_branch(builder);
+            weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 3 });
+        }
+        weir_builder_join(builder, NULL);
+        weir_builder_join(builder, &(weir_stage_options){ .output_order = WEIR_ORDER_INPUT });
+        weir_builder_sink(builder, NULL);
+        weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = threads });
+        expect_rising(pipeline, passed);
+        finish(pipeline, &ledger);
+    }
+}
+
 static void a_branch_that_does_not_exist_fails_the_item_and_is_named(void **state)
 {
     (void)state;
@@ -466,6 +527,60 @@ static void round_robin_takes_one_of_each_and_leaves_out_what_has_ended(void **s
     weir_pipeline *pipeline = merge_three(&ledger, &(weir_merge_config){ .order = WEIR_MERGE_ROUND_ROBIN }, 0);
     expect_values(pipeline, (uint64_t[]){ A, B, C, A + 1, B + 1, A + 2, A + 3 }, 7);
     expect_end(pipeline, WEIR_EOF);
+    finish(pipeline, &ledger);
+}
+
+/* 0 10 20 1 11 21 2 22 3: with B at its end, the turn after A's is C's. */
+static void round_robin_loses_no_turn_when_an_input_ends(void **state)
+{
+    (void)state;
+    for (uint32_t queue_items = 1; queue_items <= 8; queue_items *= 2) {
+        test_ledger ledger = LEDGER;
+        weir_stage_options options = { .queue_items = queue_items };
+        weir_builder *builder = weir_builder_new();
+        weir_builder_source(builder, &line_op, &(line_config){ &ledger, A, 4 }, &options);
+        weir_builder_source(builder, &line_op, &(line_config){ &ledger, B, 2 }, &options);
+        weir_builder_source(builder, &line_op, &(line_config){ &ledger, C, 3 }, &options);
+        weir_builder_merge(builder, &(weir_merge_config){ .order = WEIR_MERGE_ROUND_ROBIN }, NULL);
+        weir_builder_sink(builder, NULL);
+        weir_pipeline *pipeline = build(builder, NULL);
+        expect_values(pipeline, (uint64_t[]){ A, B, C, A + 1, B + 1, C + 1, A + 2, C + 2, A + 3 }, 9);
+        expect_end(pipeline, WEIR_EOF);
+        finish(pipeline, &ledger);
+    }
+}
+
+/* The numbers of an item follow from its value alone: line (A, B, C), epoch, place in the epoch. */
+static void items_are_numbered_by_source_and_epoch(void **state)
+{
+    (void)state;
+    enum { COUNT = 50, EPOCHS = 3 };
+    test_ledger ledger = LEDGER;
+    weir_stage_options options = { .epochs = EPOCHS };
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, A, COUNT }, &options);
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, B, COUNT }, &options);
+    weir_builder_merge(builder, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 4 });
+    weir_item item;
+    uint64_t epoch = 0, delivered = 0;
+    int status;
+    while ((status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK || status == WEIR_EPOCH) {
+        if (status == WEIR_EPOCH) {
+            epoch++;
+            continue;
+        }
+        uint64_t value = item_value(&item);
+        assert_int_equal(item.source, value >= B);
+        assert_int_equal(item.epoch, epoch);
+        assert_int_equal(item.seq, value - (value >= B ? B : A));
+        weir_item_release(&item);
+        delivered++;
+    }
+    assert_int_equal(status, WEIR_EOF);
+    assert_int_equal(delivered, 2 * COUNT * EPOCHS);
     finish(pipeline, &ledger);
 }
 
@@ -905,10 +1020,13 @@ int main(void)
         TEST(a_flush_that_fails_is_a_failure_of_what_was_kept),
         TEST(route_sends_each_item_through_the_branch_that_was_picked),
         TEST(routes_may_be_nested),
+        TEST(a_join_restores_the_order_of_the_route),
         TEST(a_branch_that_does_not_exist_fails_the_item_and_is_named),
         TEST(a_failure_in_one_branch_ends_the_pipeline_and_not_the_other_items),
         TEST(mistakes_in_the_graph_are_told_by_name),
         TEST(round_robin_takes_one_of_each_and_leaves_out_what_has_ended),
+        TEST(round_robin_loses_no_turn_when_an_input_ends),
+        TEST(items_are_numbered_by_source_and_epoch),
         TEST(weights_share_the_turns),
         TEST(turns_pass_by_an_input_that_has_come_to_the_end_of_its_epoch),
         TEST(a_failure_in_one_line_ends_the_sources_of_the_others),

@@ -1,12 +1,15 @@
 /* Frames handed on: as .npy files and as DLPack tensors. */
+#include <glob.h>
 #include <inttypes.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -137,6 +140,17 @@ static void pieces_become_one_array(void **state)
     weir_frames_free(wider);
 }
 
+/* How many files there are that grow beside it. */
+static size_t num_beside(const char *path)
+{
+    char pattern[4200];
+    glob_t found;
+    snprintf(pattern, sizeof pattern, "%s.*", path);
+    size_t num_found = glob(pattern, 0, NULL, &found) == 0 ? found.gl_pathc : 0;
+    globfree(&found);
+    return num_found;
+}
+
 static void what_cannot_be_written_leaves_no_file(void **state)
 {
     (void)state;
@@ -153,7 +167,7 @@ static void what_cannot_be_written_leaves_no_file(void **state)
     assert_int_equal(weir_npy_add_frames(npy, frames, NULL), WEIR_OK);
     weir_npy_abort(npy);
     assert_int_not_equal(access(path, F_OK), 0);
-    assert_int_not_equal(access(clips_path("none.npy.part"), F_OK), 0);
+    assert_int_equal(num_beside(path), 0);
     weir_frames_free(frames);
 }
 
@@ -170,7 +184,7 @@ static void what_is_no_file_is_not_replaced(void **state)
     error = (weir_error){ 0 };
     assert_int_equal(weir_npy_open(&npy, clips_path("."), &error), WEIR_EINVAL);
     assert_non_null(strstr(error.message, "folder"));
-    assert_int_not_equal(access(clips_path("pipe.npy.part"), F_OK), 0);
+    assert_int_equal(num_beside(pipe), 0);
 }
 
 static void a_full_disk_is_told(void **state)
@@ -179,11 +193,63 @@ static void a_full_disk_is_told(void **state)
     weir_error error = { 0 };
     weir_frames *frames = frames_new(4, WIDTH);
     const char *path = clips_path("full.npy");
-    if (access("/dev/full", W_OK) != 0 || symlink("/dev/full", clips_path("full.npy.part")) != 0)
-        skip();
-    assert_int_equal(weir_frames_write_npy(frames, path, &error), WEIR_EIO);
-    assert_non_null(strstr(error.message, "No space left"));
+    struct rlimit before, small_files;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small_files = (struct rlimit){ .rlim_cur = 200, .rlim_max = before.rlim_max };
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small_files), 0);
+    int rc = weir_frames_write_npy(frames, path, &error);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(rc, WEIR_EIO);
+    assert_non_null(strstr(error.message, "File too large"));
     assert_int_not_equal(access(path, F_OK), 0);
+    assert_int_equal(num_beside(path), 0);
+    weir_frames_free(frames);
+}
+
+/* Somebody who knows the name that a file has while it grows could point it at another one. */
+static void links_that_lie_in_wait_are_not_followed(void **state)
+{
+    (void)state;
+    static const char *const suffixes[] = { ".part", ".tmp" };
+    weir_frames *frames = frames_new(1, WIDTH);
+    const char *victim = clips_path("victim");
+    clips_write_text(victim, "untouched");
+    for (size_t i = 0; i < 2; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "trap.npy%s", suffixes[i]);
+        assert_int_equal(symlink(victim, clips_path(name)), 0);
+    }
+    assert_int_equal(weir_frames_write_npy(frames, clips_path("trap.npy"), NULL), WEIR_OK);
+    struct stat info;
+    assert_int_equal(stat(victim, &info), 0);
+    assert_int_equal(info.st_size, strlen("untouched"));
+
+    const char *link = clips_path("link.npy"); /* of the very name: replaced, not followed */
+    assert_int_equal(symlink(victim, link), 0);
+    assert_int_equal(weir_frames_write_npy(frames, link, NULL), WEIR_OK);
+    assert_int_equal(stat(victim, &info), 0);
+    assert_int_equal(info.st_size, strlen("untouched"));
+    weir_frames_free(frames);
+}
+
+static void two_writers_of_one_file_do_not_disturb_each_other(void **state)
+{
+    (void)state;
+    weir_npy *first, *second;
+    weir_frames *frames = frames_new(2, WIDTH);
+    const char *path = clips_path("shared.npy");
+    assert_int_equal(weir_npy_open(&first, path, NULL), WEIR_OK);
+    assert_int_equal(weir_npy_open(&second, path, NULL), WEIR_OK);
+    assert_int_equal(weir_npy_add_frames(first, frames, NULL), WEIR_OK);
+    assert_int_equal(weir_npy_add_frames(second, frames, NULL), WEIR_OK);
+    assert_int_equal(weir_npy_add_frames(second, frames, NULL), WEIR_OK);
+    assert_int_equal(weir_npy_close(first, NULL), WEIR_OK);
+    assert_int_equal(weir_npy_close(second, NULL), WEIR_OK);
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_size, 192 + 4 * WIDTH * HEIGHT * CHANNELS);
+    assert_int_equal(num_beside(path), 0);
     weir_frames_free(frames);
 }
 
@@ -228,9 +294,14 @@ static void without_dlpack_h_the_frames_stay_ours(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_npy_file_holds_shape_and_bytes), cmocka_unit_test(the_shape_follows_pixel_and_layout),
-        cmocka_unit_test(pieces_become_one_array),           cmocka_unit_test(what_cannot_be_written_leaves_no_file),
-        cmocka_unit_test(what_is_no_file_is_not_replaced),   cmocka_unit_test(a_full_disk_is_told),
+        cmocka_unit_test(an_npy_file_holds_shape_and_bytes),
+        cmocka_unit_test(the_shape_follows_pixel_and_layout),
+        cmocka_unit_test(pieces_become_one_array),
+        cmocka_unit_test(what_cannot_be_written_leaves_no_file),
+        cmocka_unit_test(what_is_no_file_is_not_replaced),
+        cmocka_unit_test(a_full_disk_is_told),
+        cmocka_unit_test(links_that_lie_in_wait_are_not_followed),
+        cmocka_unit_test(two_writers_of_one_file_do_not_disturb_each_other),
 #ifdef WEIR_HAVE_DLPACK
         cmocka_unit_test(a_tensor_is_the_frames_themselves),
 #else

@@ -95,6 +95,10 @@ static void the_engine_refuses_null(void **state)
     REFUSED(weir_options_copy(NULL, 0, NULL, 0, NULL));
     REFUSED(weir_error_format(NULL, line, sizeof line));
     REFUSED(weir_error_format(&error, NULL, 0));
+    assert_int_equal(weir_text_escape(NULL, line, sizeof line), 0);
+    assert_int_equal(weir_text_escape("text", NULL, 0), 4);
+    weir_text_escape_to(stderr, NULL);
+    weir_text_escape_to(NULL, "text");
     weir_histogram_clear(NULL);
     weir_histogram_record(NULL, 1);
     weir_histogram_add(NULL, NULL);
@@ -146,6 +150,7 @@ static void the_stages_refuse_null(void **state)
     REFUSED(weir_directory_count(&(weir_directory_config){ .root = "." }, 1, NULL, NULL));
     REFUSED(weir_npy_open(NULL, "a", NULL));
     REFUSED(weir_npy_open(&npy, NULL, NULL));
+    assert_null(weir_npy_part(NULL));
     REFUSED(weir_npy_add_frames(NULL, &frames, NULL));
     REFUSED(weir_npy_close(NULL, NULL));
     weir_npy_abort(NULL);

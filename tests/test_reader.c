@@ -93,7 +93,11 @@ typedef struct setting {
 /* The frames, or our status, with *error filled. */
 static int try_read(const char *path, const setting *how, film *taken, weir_error *error)
 {
-    weir_decoder decoder = { .max_pixels = INT32_MAX };
+    weir_decoder decoder = {
+        .max_pixels = INT32_MAX,
+        .memory = { .max_bytes = WEIR_FRAME_MEMORY_BYTES, .max_all_bytes = UINT64_MAX },
+        .input.allow = WEIR_ALLOW_PIPES,
+    };
     weir_sampling sampling = how->sampling;
     weir_frame_reader reader = {
         .decoder = &decoder,

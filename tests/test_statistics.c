@@ -28,10 +28,14 @@ typedef struct lap_span {
     uint64_t first, end;
 } lap_span;
 
-/* Whatever state the pipeline is in now and stays in: waits for LAPS laps of it. One lap may have ended and not been told
-   yet, and the next one has begun. */
-static lap_span watch_laps(test_recorder *recorder)
+/* Whatever state the pipeline is in now and stays in: waits for LAPS laps of it. What was told before the event had ended
+   by now; one more lap may have ended and not been handed over yet, and the next one has begun. */
+static lap_span watch_laps(weir_pipeline *pipeline, test_recorder *recorder)
 {
+    uint64_t events = recorder_events_named(recorder, "now");
+    assert_int_equal(weir_pipeline_event(pipeline, "now", "test", NULL), WEIR_OK);
+    while (recorder_events_named(recorder, "now") == events)
+        sched_yield();
     uint64_t first = (uint64_t)counter_value(&recorder->laps) + 2;
     counter_await(&recorder->laps, (int64_t)first + LAPS);
     return (lap_span){ first, first + LAPS };
@@ -84,7 +88,8 @@ static weir_stage_snapshot look_at(weir_pipeline *pipeline, const char *stage)
 
 static int64_t slot_time(const weir_stage_lap *lap)
 {
-    return lap->metrics.busy_ns + lap->metrics.wait_in_ns + lap->metrics.wait_thread_ns + lap->metrics.wait_out_ns;
+    return lap->metrics.busy_ns + lap->metrics.wait_in_ns + lap->metrics.wait_thread_ns + lap->metrics.wait_turn_ns +
+           lap->metrics.wait_out_ns;
 }
 
 static uint32_t slots_of(const test_recorder *recorder, const char *stage)
@@ -166,7 +171,7 @@ static void before_the_first_item_comes_out_the_sink_is_empty(void **state)
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     gate_await_waiting(&gate, 3);
     AWAIT_SLOTS(pipeline, "0:0:src", waiting_out, 1); /* the queue before is full */
-    lap_span held = watch_laps(&recorder);
+    lap_span held = watch_laps(pipeline, &recorder);
     lap_span all = { 0, held.end };
 
     stage_laps(&recorder, held, "0:1:gated[3]", stage);
@@ -201,7 +206,7 @@ static void slots_that_wait_for_input_show_it(void **state)
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     gate_await_waiting(&gate, 1);
-    stage_laps(&recorder, watch_laps(&recorder), "0:1:pass[4]", stage);
+    stage_laps(&recorder, watch_laps(pipeline, &recorder), "0:1:pass[4]", stage);
     for (int i = 0; i < LAPS; i++)
         assert_int_equal(stage[i].metrics.wait_in_ns, 4 * stage[i].lap->elapsed_ns);
     gate_open(&gate);
@@ -227,7 +232,7 @@ static void slots_that_wait_for_a_thread_show_it(void **state)
         builder, (weir_pipeline_options){ .threads = 1, .stats_interval_ns = WEIR_MILLISECOND }, &recorder);
     gate_await_waiting(&gate, 1);
     AWAIT_SLOTS(pipeline, "0:1:pass[4]", waiting_thread, 4);
-    stage_laps(&recorder, watch_laps(&recorder), "0:1:pass[4]", stage);
+    stage_laps(&recorder, watch_laps(pipeline, &recorder), "0:1:pass[4]", stage);
     for (int i = 0; i < LAPS; i++)
         assert_int_equal(stage[i].metrics.wait_thread_ns, 4 * stage[i].lap->elapsed_ns);
     gate_open(&gate);
@@ -247,7 +252,7 @@ static void slots_that_wait_for_room_show_it(void **state)
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     AWAIT_SLOTS(pipeline, "0:1:pass[4]", waiting_out, 4);
-    stage_laps(&recorder, watch_laps(&recorder), "0:1:pass[4]", stage);
+    stage_laps(&recorder, watch_laps(pipeline, &recorder), "0:1:pass[4]", stage);
     for (int i = 0; i < LAPS; i++)
         assert_int_equal(stage[i].metrics.wait_out_ns, 4 * stage[i].lap->elapsed_ns);
     assert_int_equal(drain_all(pipeline), 20);
@@ -267,7 +272,7 @@ static void pending_tasks_are_busy(void **state)
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     AWAIT_SLOTS(pipeline, "0:1:pending[8]", pending, 8);
-    lap_span span = watch_laps(&recorder);
+    lap_span span = watch_laps(pipeline, &recorder);
     stage_laps(&recorder, span, "0:1:pending[8]", stage);
     int64_t watched_ns = 0;
     for (int i = 0; i < LAPS; i++) {
@@ -531,7 +536,7 @@ static void cpu_time_is_that_of_the_tasks(void **state)
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     gate_await_waiting(&gate, 1);
-    lap_span held = watch_laps(&recorder);
+    lap_span held = watch_laps(pipeline, &recorder);
     gate_open(&gate);
     assert_int_equal(drain_all(pipeline), 100);
     weir_pipeline_free(pipeline);
@@ -572,7 +577,7 @@ static void a_task_shows_its_time_and_cpu_time_before_it_ends(void **state)
     while (atomic_load(&phase) == 0)
         sched_yield();
     while (cpu_ns == 0) { /* the thread may have to wait for a CPU for some laps */
-        stage_laps(&recorder, watch_laps(&recorder), "0:1:endless", stage);
+        stage_laps(&recorder, watch_laps(pipeline, &recorder), "0:1:endless", stage);
         for (int i = 0; i < LAPS; i++) {
             assert_int_equal(stage[i].metrics.busy_ns, stage[i].lap->elapsed_ns);
             assert_int_equal(stage[i].metrics.num_tasks, 0);
@@ -601,7 +606,7 @@ static void level_and_bytes_of_a_full_queue(void **state)
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     AWAIT_SLOTS(pipeline, "0:0:src", waiting_out, 1);
-    queue_laps(&recorder, watch_laps(&recorder), "0:0:src_queue", queue);
+    queue_laps(&recorder, watch_laps(pipeline, &recorder), "0:0:src_queue", queue);
     for (int i = 0; i < LAPS; i++) {
         double elapsed_ns = (double)queue[i].lap->elapsed_ns;
         assert_int_equal(queue[i].metrics.occupied_ns, queue[i].lap->elapsed_ns);
@@ -632,7 +637,7 @@ static void an_empty_queue_shows_nothing(void **state)
     next_value(pipeline);
     next_value(pipeline);
     gate_await_waiting(&gate, 1);
-    queue_laps(&recorder, watch_laps(&recorder), "0:1:sink_queue", queue);
+    queue_laps(&recorder, watch_laps(pipeline, &recorder), "0:1:sink_queue", queue);
     for (int i = 0; i < LAPS; i++)
         assert_true(queue[i].metrics.occupied_ns == 0 && queue[i].metrics.depth_ns == 0 &&
                     queue[i].metrics.bytes_ns == 0 && queue[i].metrics.max_depth == 0 &&
@@ -657,7 +662,7 @@ static void the_time_an_item_waits_for_room_is_its_put_time(void **state)
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     AWAIT_SLOTS(pipeline, "0:0:src", waiting_out, 1);
     int64_t start_ns = weir_clock_ns();
-    watch_laps(&recorder);
+    watch_laps(pipeline, &recorder);
     int64_t waited_ns = weir_clock_ns() - start_ns;
     gate_open(&gate);
     assert_int_equal(drain_all(pipeline), 3);
@@ -695,7 +700,7 @@ static void the_time_a_result_waits_for_its_turn_is_no_put_time(void **state)
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 8 });
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
     AWAIT_SLOTS(pipeline, "0:1:turns[4]", waiting_turn, 3);
-    watch_laps(&recorder);
+    watch_laps(pipeline, &recorder);
     gate_open(&gate);
     assert_int_equal(drain_all(pipeline), 4);
     weir_pipeline_free(pipeline);
@@ -705,6 +710,7 @@ static void the_time_a_result_waits_for_its_turn_is_no_put_time(void **state)
 }
 
 typedef struct late_item {
+    weir_pipeline *pipeline;
     test_recorder *recorder;
     test_gate *gate;
     int64_t waited_ns;
@@ -714,7 +720,7 @@ static void *open_late(void *argument)
 {
     late_item *late = argument;
     int64_t start_ns = weir_clock_ns();
-    watch_laps(late->recorder);
+    watch_laps(late->pipeline, late->recorder);
     late->waited_ns = weir_clock_ns() - start_ns;
     gate_open(late->gate);
     return NULL;
@@ -732,7 +738,7 @@ static void the_time_a_taker_waits_is_the_get_time(void **state)
     weir_builder_pipe(builder, &pass_op, NULL, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
-    late_item late = { .recorder = &recorder, .gate = &gate };
+    late_item late = { .pipeline = pipeline, .recorder = &recorder, .gate = &gate };
     gate_await_waiting(&gate, 1);
     pthread_t thread = thread_start(open_late, &late);
     int64_t start_ns = weir_clock_ns();
@@ -907,6 +913,160 @@ static void never_a_lap(void *self, const weir_queue_lap *lap)
     require_failed("a lap without statistics", __FILE__, __LINE__);
 }
 
+/* ---- what belongs to no task ---------------------------------------------------------------------------------- */
+
+static int64_t spin_for(int64_t span_ns)
+{
+    int64_t start_ns = weir_clock_ns();
+    while (weir_clock_ns() - start_ns < span_ns)
+        ;
+    return weir_clock_ns() - start_ns;
+}
+
+static int begin_slowly(void *self, void *state, weir_task *task, const weir_item *in)
+{
+    (void)state;
+    (void)task;
+    (void)in;
+    atomic_fetch_add((atomic_llong *)self, spin_for(5 * WEIR_MILLISECOND));
+    return WEIR_OK;
+}
+
+/* Task time begins at the operation's first instruction: a hook before it is busy time, but not the task's. */
+static void what_runs_before_the_operation_is_no_task_time(void **state)
+{
+    (void)state;
+    enum { COUNT = 20 };
+    atomic_llong hooks_ns = 0;
+    test_recorder recorder;
+    ledger_init(&ledger);
+    weir_task_hook hook = { .self = &hooks_ns, .begin = begin_slowly };
+    test_numbers numbers = { .ledger = &ledger, .count = COUNT };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .task_hooks = &hook, .num_task_hooks = 1 });
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
+    assert_int_equal(drain_all(pipeline), COUNT);
+    weir_pipeline_free(pipeline);
+    weir_stage_lap total = recorder_stage_total(&recorder, "0:1:pass");
+    assert_int_equal(total.metrics.num_tasks, COUNT);
+    assert_true(total.metrics.busy_ns >= hooks_ns);
+    assert_true(total.metrics.success_ns < hooks_ns / 2);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
+/* ---- sources, merges and sinks have metrics ------------------------------------------------------------------- */
+
+static void sources_and_sinks_have_laps_like_stages(void **state)
+{
+    (void)state;
+    enum { COUNT = 300 };
+    test_recorder recorder;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = COUNT };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
+    assert_int_equal(drain_all(pipeline), COUNT);
+    weir_pipeline_free(pipeline);
+    weir_stage_lap source = recorder_stage_total(&recorder, "0:0:src");
+    weir_stage_lap sink = recorder_stage_total(&recorder, "0:2:sink");
+    assert_int_equal(source.metrics.num_tasks, COUNT); /* the end of the stream is no item */
+    assert_true(source.metrics.busy_ns > 0);
+    assert_int_equal(sink.metrics.num_tasks, 0);
+    assert_int_equal(sink.metrics.busy_ns, 0);
+    assert_int_equal(slot_time(&sink), slot_time(&source)); /* one slot each */
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
+/* ---- the get time of a consumer that polls --------------------------------------------------------------------- */
+
+/* It has asked once, does something else meanwhile, and comes back after the item: it waited until the item was there. */
+static void a_consumer_that_polls_has_waited_since_it_first_asked(void **state)
+{
+    (void)state;
+    test_gate gate = GATE;
+    test_recorder recorder;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build_recorded(builder, quick, &recorder);
+    gate_await_waiting(&gate, 1);
+    weir_item item;
+    int64_t asked_ns = weir_clock_ns();
+    assert_int_equal(weir_pipeline_next(pipeline, &item, 0), WEIR_ETIMEDOUT);
+    int64_t first_ns = weir_clock_ns();
+    spin_for(20 * WEIR_MILLISECOND);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, 0), WEIR_ETIMEDOUT);
+    int64_t opened_ns = weir_clock_ns();
+    gate_open(&gate);
+    AWAIT_SLOTS(pipeline, "0:0:src", ended, true);
+    int64_t there_ns = weir_clock_ns();
+    spin_for(20 * WEIR_MILLISECOND); /* the item is there, the consumer is not */
+    assert_int_equal(weir_pipeline_next(pipeline, &item, 0), WEIR_OK);
+    weir_item_release(&item);
+    weir_pipeline_free(pipeline);
+    int64_t get_ns = recorder_queue_total(&recorder, "0:1:sink_queue").metrics.get_ns;
+    assert_true(get_ns >= opened_ns - first_ns);
+    assert_true(get_ns <= there_ns - asked_ns);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
+/* ---- the first lap ---------------------------------------------------------------------------------------------- */
+
+/* Of a run that is killed within its first minute at least a second is known. */
+static void the_first_lap_of_a_long_interval_ends_early(void **state)
+{
+    (void)state;
+    test_gate gate = GATE;
+    test_recorder recorder;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline =
+        build_recorded(builder, (weir_pipeline_options){ .stats_interval_ns = 3600 * WEIR_SECOND }, &recorder);
+    counter_await(&recorder.laps, 1);
+    gate_open(&gate);
+    assert_int_equal(drain_all(pipeline), 1);
+    weir_pipeline_free(pipeline);
+    assert_int_equal(counter_value(&recorder.laps), 2);
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
+static int spin_a_little(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)task;
+    spin_for(WEIR_MILLISECOND / 4);
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+/* Time goes on without statistics, too: no short task is called late after some that were not. */
+static void deadlines_hold_without_statistics(void **state)
+{
+    (void)state;
+    enum { COUNT = 400 };
+    static const weir_op op = { .name = "spin", .run = spin_a_little };
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = COUNT };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &op, NULL,
+                      &(weir_stage_options){ .concurrency = 2, .task_deadline_ns = 10 * WEIR_SECOND });
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .no_statistics = true, .threads = 2 });
+    assert_int_equal(drain_all(pipeline), COUNT);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
 static void without_statistics_there_are_no_laps_but_accounts(void **state)
 {
     (void)state;
@@ -955,6 +1115,11 @@ int main(void)
         TEST(an_observer_may_ask_the_pipeline),
         TEST(run_info_and_end_tell_the_times),
         TEST(the_console_observer_writes_a_line_for_each_stage_and_queue),
+        TEST(what_runs_before_the_operation_is_no_task_time),
+        TEST(sources_and_sinks_have_laps_like_stages),
+        TEST(a_consumer_that_polls_has_waited_since_it_first_asked),
+        TEST(the_first_lap_of_a_long_interval_ends_early),
+        TEST(deadlines_hold_without_statistics),
         TEST(without_statistics_there_are_no_laps_but_accounts),
     };
     return RUN_TESTS(tests);

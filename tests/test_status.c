@@ -160,6 +160,54 @@ static void control_characters_do_not_reach_the_terminal(void **state)
 {
     (void)state;
     assert_on_stderr("a\nb\x1b[31m\t\xc3\xbc.mp4", "weir: error: a\\nb\\x1b[31m\\x09\xc3\xbc.mp4\n");
+    assert_on_stderr("\xc2\x9b"
+                     "1A\xe2\x80\xae\xff",
+                     "weir: error: \\x9b1A\\u202e\\xff\n");
+}
+
+static void what_turns_or_forges_text_is_escaped(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *shown;
+    } all[] = {
+        { "plain \\n text", "plain \\n text" },
+        { "gr\xc3\xbc\xc3\x9f \xe6\xbc\xa2 \xf0\x9f\x93\x8a", "gr\xc3\xbc\xc3\x9f \xe6\xbc\xa2 \xf0\x9f\x93\x8a" },
+        { "\x01\x1f\x7f", "\\x01\\x1f\\x7f" },
+        { "\xc2\x80\xc2\x9b"
+          "31m\xc2\x9f",
+          "\\x80\\x9b31m\\x9f" },
+        { "\xc2\xa0", "\xc2\xa0" },
+        { "\xe2\x80\xaa\xe2\x80\xae", "\\u202a\\u202e" },
+        { "\xe2\x81\xa6\xe2\x81\xa9", "\\u2066\\u2069" },
+        { "\xe2\x80\x8e\xe2\x80\x8f\xd8\x9c", "\\u200e\\u200f\\u061c" },
+        { "\xe2\x80\xa8\xe2\x80\xa9", "\\u2028\\u2029" },
+        { "\x9b"
+          "2J\xff\xc3",
+          "\\x9b2J\\xff\\xc3" },
+        { "\xc0\x8a \xe0\x80\x8a \xf0\x80\x80\x8a", "\\xc0\\x8a \\xe0\\x80\\x8a \\xf0\\x80\\x80\\x8a" },
+        { "\xed\xa0\x80 \xf4\x90\x80\x80", "\\xed\\xa0\\x80 \\xf4\\x90\\x80\\x80" },
+        { "", "" },
+        { NULL, "" },
+    };
+    for (size_t i = 0; i < LENGTH(all); i++) {
+        char shown[64];
+        assert_int_equal(weir_text_escape(all[i].text, shown, sizeof shown), strlen(all[i].shown));
+        assert_string_equal(shown, all[i].shown);
+    }
+}
+
+static void escaped_text_is_cut_between_characters(void **state)
+{
+    (void)state;
+    static const char text[] = "a\x1b\xc3\xbcz", shown[] = "a\\x1b\xc3\xbcz";
+    static const size_t cut_at[] = { 0, 0, 1, 1, 1, 1, 5, 5, 7, 8 };
+    for (size_t size = 0; size < LENGTH(cut_at); size++) {
+        char cut[16] = "unchanged";
+        assert_int_equal(weir_text_escape(text, cut, size), strlen(shown));
+        assert_int_equal(strlen(cut), size ? cut_at[size] : strlen("unchanged"));
+        assert_int_equal(strncmp(cut, shown, size ? cut_at[size] : 0), 0);
+    }
 }
 
 static void *log_lines(void *argument)
@@ -196,6 +244,8 @@ int main(void)
         TEST(a_line_of_more_than_4095_bytes_is_cut),
         TEST(null_gives_the_log_back_to_stderr),
         TEST(control_characters_do_not_reach_the_terminal),
+        TEST(what_turns_or_forges_text_is_escaped),
+        TEST(escaped_text_is_cut_between_characters),
         TEST(several_threads_may_log_at_once),
     };
     return RUN_TESTS(tests);

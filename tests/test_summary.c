@@ -343,7 +343,7 @@ static void failures_are_listed_up_to_a_number(void **state)
         "  /data/a \"b\".mp4: moov atom not found (0:1:decode[10], WEIR_EDATA, library code -1094995529)\n"
         "  /data/two\\nlines\\x1b[31m.mp4: bad\\x09data (0:1:decode[10], WEIR_EDATA, library code -1094995529)\n"
         "  item 5: damaged or unusable data (0:1:decode[10], WEIR_EDATA, library code -1094995529)\n"
-        "  bad \xff.mp4: x (0:1:decode[10], WEIR_EDATA, library code -1094995529)\n");
+        "  bad \\xff.mp4: x (0:1:decode[10], WEIR_EDATA, library code -1094995529)\n");
     char wanted[400];
     snprintf(wanted, sizeof wanted,
              "Failures: 4\n"

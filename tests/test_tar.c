@@ -215,7 +215,10 @@ static void what_is_no_archive_fails_and_says_why(void **state)
     assert_fails(clips_path("missing.tar"), &all, WEIR_ENOTFOUND, "No such file", "");
     const char *folder = clips_path("folder.tar");
     clips_make_folder(folder);
-    assert_fails(folder, &all, WEIR_EUNSUPPORTED, "no regular file", "");
+    assert_fails(folder, &all, WEIR_EUNSUPPORTED, "a folder", "");
+    const char *pipe = clips_path("pipe.tar");
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    assert_fails(pipe, &all, WEIR_EUNSUPPORTED, "no regular file", "");
 }
 
 static void a_bad_archive_costs_only_itself(void **state)

@@ -296,7 +296,7 @@ static void impossible_filters_are_refused(void **state)
     (void)state;
     if (!has_filters())
         skip();
-    assert_refused("nosuchfilter=3", "No such filter");
+    assert_refused("nosuchfilter=3", "is none that this FFmpeg knows");
     assert_refused("split", "one output");
     assert_refused("overlay", "one input");
     assert_refused("testsrc", "one input");

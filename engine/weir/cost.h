@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* All-zero is unknown, in every field. */
+/* All-zero is unknown, in every field but the last two. */
 typedef struct weir_item_cost {
     char codec[32]; /* "h264" */
     uint32_t width; /* of the source, in pixels */
@@ -22,6 +22,8 @@ typedef struct weir_item_cost {
     int64_t demux_ns;    /* reading and taking apart */
     int64_t decode_ns;
     int64_t scale_ns;
+    uint64_t num_missing; /* frames that damage has cost, as far as it is known */
+    uint64_t num_errors;  /* packets that could not be read or decoded, and frames that had to be patched up */
 } weir_item_cost;
 
 /* Fills *cost (all-zero before) from what a task has made; false = nothing is known of such an item. */

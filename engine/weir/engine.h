@@ -5,6 +5,7 @@
 #include <weir/batch.h>
 #include <weir/clock.h>
 #include <weir/cost.h>
+#include <weir/escape.h>
 #include <weir/histogram.h>
 #include <weir/item.h>
 #include <weir/log.h>

@@ -33,7 +33,8 @@ typedef struct weir_item {
     uint64_t seq;                   /* number in the order of its source and epoch, from 0; set by the engine */
     uint64_t epoch;                 /* of its source, from 0; set by the engine */
     uint32_t source;                /* number of its source in the order of building, from 0; set by the engine */
-    uint32_t reserved[3];           /* 0 */
+    uint32_t reserved;              /* 0 */
+    uint64_t order_number;          /* the engine's: its place in the order that a join restores */
     struct weir_label *label_owner; /* the engine's; operations leave it alone */
 } weir_item;
 

@@ -1,4 +1,4 @@
-/* The log: one line a call, to stderr, control characters as \n and \x1b, unless the program takes it. */
+/* The log: one line a call, to stderr, escaped by weir_text_escape(), unless the program takes it. */
 #ifndef WEIR_LOG_H
 #define WEIR_LOG_H
 
@@ -15,7 +15,7 @@ typedef enum weir_log_level {
     WEIR_LOG_DEBUG = 3,
 } weir_log_level;
 
-/* Receives one line without its newline. Called on any thread, several at once, never under a lock of ours. */
+/* Receives one line without its newline, as it was said: weir_text_escape() makes it fit for a terminal. Called on any thread, several at once, never under a lock of ours. */
 typedef void weir_log_function(void *self, weir_log_level level, const char *line);
 
 /* Takes the log over, for the whole process; NULL gives it back to stderr. Call before any pipeline runs. */

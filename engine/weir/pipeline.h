@@ -168,7 +168,9 @@ static inline void weir_builder_pipe(weir_builder *builder, const weir_op *op, c
  *         weir_builder_branch(b);  weir_builder_pipe(b, &decode_large, …);  weir_builder_pipe(b, &shrink, …);
  *     weir_builder_join(b, NULL);
  *
- * Branches may hold routes. Behind the join items are in the order in which they arrive.
+ * Branches may hold routes. Behind the join items are in the order in which they arrive; with output_order =
+ * WEIR_ORDER_INPUT in the order in which they came to the route, for which every stage in its branches keeps its order, too.
+ * Once the pipeline has failed, what is left comes as it arrives.
  */
 static inline void weir_builder_route(weir_builder *builder, const weir_route_config *config,
                                       const weir_stage_options *options)

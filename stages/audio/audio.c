@@ -27,6 +27,13 @@ static int audio_config_init(void *config, weir_error *error)
     if (audio->channels > WEIR_RESAMPLER_MAX_CHANNELS)
         return weir_error_set(error, WEIR_EINVAL, 0, "%" PRIu32 " channels are too many: at most %d", audio->channels,
                               WEIR_RESAMPLER_MAX_CHANNELS);
+    int rc = weir_input_check_allow(audio->allow, error);
+    if (rc != WEIR_OK)
+        return rc;
+    if (audio->max_decoder_bytes == 0)
+        audio->max_decoder_bytes = WEIR_FRAME_MEMORY_BYTES;
+    if (audio->max_all_decoder_bytes == 0)
+        audio->max_all_decoder_bytes = weir_frame_memory_default_all();
     if (audio->io_timeout_ns == 0)
         audio->io_timeout_ns = WEIR_INPUT_TIMEOUT_NS;
     if (audio->max_bytes == 0)
@@ -51,7 +58,9 @@ static int audio_worker_init(void *self, const void *config, weir_task *task)
         .self = worker,
         .max_pixels = PROBE_MAX_PIXELS,
         .media = AVMEDIA_TYPE_AUDIO,
-        .input.timeout_ns = audio->io_timeout_ns,
+        .stream_number = audio->stream,
+        .memory = { .max_bytes = audio->max_decoder_bytes, .max_all_bytes = audio->max_all_decoder_bytes },
+        .input = { .timeout_ns = audio->io_timeout_ns, .allow = audio->allow, .host.io_thread = audio->io_thread },
     };
     if (weir_decoder_init(&worker->decoder) != WEIR_OK) {
         weir_decoder_free(&worker->decoder);
@@ -78,6 +87,8 @@ static int begin_result(audio_worker *worker, const weir_audio_config *config, w
     int64_t pts = frame->best_effort_timestamp;
     weir_audio *audio = worker->resampler.audio;
     audio->start_ns = pts == AV_NOPTS_VALUE ? INT64_MIN : av_rescale_q(pts, decoder->stream->time_base, nanosecond);
+    audio->stream = weir_decoder_stream_number(decoder);
+    audio->stream_index = (uint32_t)decoder->stream->index;
     snprintf(audio->codec, sizeof audio->codec, "%s", avcodec_get_name(decoder->codec->codec_id));
     return WEIR_OK;
 }
@@ -90,15 +101,6 @@ static int add_frame(audio_worker *worker, const weir_audio_config *config, weir
         rc = weir_resampler_add(&worker->resampler, worker->decoder.frame, error);
     worker->decoder.cost.scale_ns += weir_clock_ns() - start_ns;
     return rc;
-}
-
-static int fail_without_samples(const weir_decoder *decoder, weir_error *error)
-{
-    char what[96];
-    snprintf(what, sizeof what, "nothing could be decoded, %" PRIu64 " damaged packet(s)", decoder->num_errors);
-    if (decoder->first_averror)
-        return weir_ffmpeg_error(error, decoder->first_averror, what);
-    return weir_error_set(error, WEIR_EDATA, AVERROR_EOF, "no samples in it: the audio stream is empty or cut off");
 }
 
 bool weir_audio_cost(const weir_item *out, weir_item_cost *cost)
@@ -126,10 +128,13 @@ static int decode_file(audio_worker *worker, const char *path, weir_audio **audi
             rc = add_frame(worker, config, error);
     }
     if (rc == WEIR_EOF)
-        rc = resampler->audio ? weir_resampler_end(resampler, audio, error) : fail_without_samples(decoder, error);
+        rc = resampler->audio
+                 ? weir_resampler_end(resampler, audio, error)
+                 : weir_decoder_fail_empty(decoder, "no samples in it: the audio stream is empty or cut off", error);
     if (rc == WEIR_OK) {
         (*audio)->num_errors = decoder->num_errors;
         (*audio)->cost = decoder->cost;
+        (*audio)->cost.num_errors = decoder->num_errors;
     }
     weir_resampler_abort(resampler);
     weir_decoder_close(decoder);

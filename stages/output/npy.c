@@ -11,38 +11,32 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "replacement.h"
 #include "tensor.h"
 
 /* Room for four numbers of 64 bits, whatever they are. */
 enum { HEADER_BYTES = 192, PREFIX_BYTES = 10 };
 
-static const char part_suffix[] = ".part";
-
 struct weir_npy {
-    FILE *file;
+    weir_replacement place;
     weir_tensor shape; /* of what was added first, with the frames of all in shape[0]; num_dims 0 = nothing yet */
-    char *part;        /* the name it has while it grows */
     char path[];
 };
 
-static int fail_errno(const char *what, const char *path, weir_error *error)
+static int fail_write(int code, const char *path, weir_error *error)
 {
-    int code = errno;
     int status = code == ENOENT || code == ENOTDIR                  ? WEIR_ENOTFOUND
                  : code == EACCES || code == EPERM || code == EROFS ? WEIR_EACCESS
                                                                     : WEIR_EIO;
-    return weir_error_set(error, status, -code, "cannot %s %s: %s", what, path, strerror(code));
+    return weir_error_set(error, status, -code, "cannot write %s: %s", path, strerror(code));
 }
 
 static weir_npy *npy_new(const char *path)
 {
     size_t path_bytes = strlen(path) + 1;
-    weir_npy *npy = malloc(sizeof *npy + 2 * path_bytes + sizeof part_suffix);
-    if (!npy)
-        return NULL;
-    *npy = (weir_npy){ .part = npy->path + path_bytes };
-    memcpy(npy->path, path, path_bytes);
-    snprintf(npy->part, path_bytes + sizeof part_suffix, "%s%s", path, part_suffix);
+    weir_npy *npy = calloc(1, sizeof *npy + path_bytes);
+    if (npy)
+        memcpy(npy->path, path, path_bytes);
     return npy;
 }
 
@@ -67,21 +61,29 @@ int weir_npy_open(weir_npy **to, const char *path, weir_error *error)
     weir_npy *npy = npy_new(path);
     if (!npy)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    npy->file = fopen(npy->part, "wb");
-    if (!npy->file) {
-        rc = fail_errno("write", npy->part, error);
+    int failure = weir_replacement_open(&npy->place, path);
+    if (failure) {
         free(npy);
-        return rc;
+        return fail_write(failure, path, error);
+    }
+    if (!npy->place.path_before) { /* it has become a pipe in between */
+        weir_npy_abort(npy);
+        return weir_error_set(error, WEIR_EINVAL, 0, "cannot write %s: there is a device or pipe of that name", path);
     }
     *to = npy;
     return WEIR_OK;
 }
 
+const char *weir_npy_part(const weir_npy *npy)
+{
+    return npy ? npy->place.path_before : NULL;
+}
+
 static int write_all(weir_npy *npy, const void *bytes, size_t num_bytes, weir_error *error)
 {
-    if (num_bytes == 0 || fwrite(bytes, num_bytes, 1, npy->file) == 1)
+    if (num_bytes == 0 || fwrite(bytes, num_bytes, 1, npy->place.file) == 1)
         return WEIR_OK;
-    return fail_errno("write", npy->part, error);
+    return fail_write(errno, npy->path, error);
 }
 
 static int write_header(weir_npy *npy, weir_error *error)
@@ -139,13 +141,6 @@ int weir_npy_add_frames(weir_npy *npy, const weir_frames *frames, weir_error *er
     return npy_add(npy, &tensor, error);
 }
 
-static void npy_end(weir_npy *npy)
-{
-    if (npy->file)
-        fclose(npy->file);
-    free(npy);
-}
-
 int weir_npy_close(weir_npy *npy, weir_error *error)
 {
     if (!npy)
@@ -153,17 +148,14 @@ int weir_npy_close(weir_npy *npy, weir_error *error)
     int rc = WEIR_OK;
     if (npy->shape.num_dims == 0)
         rc = weir_error_set(error, WEIR_EINVAL, 0, "nothing to write to %s", npy->path);
-    if (rc == WEIR_OK && fseek(npy->file, 0, SEEK_SET) != 0)
-        rc = fail_errno("write", npy->part, error);
+    if (rc == WEIR_OK && fseek(npy->place.file, 0, SEEK_SET) != 0)
+        rc = fail_write(errno, npy->path, error);
     if (rc == WEIR_OK)
         rc = write_header(npy, error);
-    int closed = fclose(npy->file); /* the disk may be full only now */
-    npy->file = NULL;
-    if (rc == WEIR_OK && (closed != 0 || rename(npy->part, npy->path) != 0))
-        rc = fail_errno("write", npy->path, error);
-    if (rc != WEIR_OK)
-        remove(npy->part);
-    npy_end(npy);
+    int failure = weir_replacement_close(&npy->place, rc == WEIR_OK);
+    if (rc == WEIR_OK && failure)
+        rc = fail_write(failure, npy->path, error);
+    free(npy);
     return rc;
 }
 
@@ -171,8 +163,8 @@ void weir_npy_abort(weir_npy *npy)
 {
     if (!npy)
         return;
-    remove(npy->part);
-    npy_end(npy);
+    (void)weir_replacement_close(&npy->place, false);
+    free(npy);
 }
 
 static int write_tensor(const weir_tensor *tensor, const char *path, weir_error *error)

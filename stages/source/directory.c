@@ -43,8 +43,14 @@ static void note_unreadable(void *self, const char *path, int errno_code)
 {
     directory_worker *worker = self;
     worker->counts->unreadable_folders++;
-    weir_log(WEIR_LOG_WARNING, "cannot read folder %s: %s", path, strerror(errno_code));
+    weir_log(WEIR_LOG_ERROR, "cannot read folder %s: %s", path, strerror(errno_code));
     (void)weir_task_event(worker->task, "unreadable_folder", path); /* out of memory: it is counted and logged */
+}
+
+static bool should_stop(void *self)
+{
+    const directory_worker *worker = self;
+    return weir_task_should_stop(worker->task);
 }
 
 static int directory_worker_init(void *self, const void *config, weir_task *task)
@@ -57,7 +63,8 @@ static int directory_worker_init(void *self, const void *config, weir_task *task
 
     worker->counts = directory->counts ? directory->counts : &worker->own_counts;
     *worker->counts = (weir_directory_counts){ 0 };
-    worker->walk = weir_walk_open(directory, note_unreadable, worker);
+    weir_walk_listener listener = { .self = worker, .unreadable = note_unreadable, .should_stop = should_stop };
+    worker->walk = weir_walk_open(directory, &listener);
     return worker->walk ? WEIR_OK : weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
 }
 
@@ -71,6 +78,13 @@ static int directory_run(void *self, weir_item *in, weir_item *out, weir_task *t
     worker->counts->folders = weir_walk_num_folders(worker->walk);
     if (rc == WEIR_EOF)
         return rc;
+    if (rc == WEIR_ESTOPPED)
+        return weir_task_fail(task, rc, 0, "stopped");
+    if (rc == WEIR_EIO) {
+        const weir_directory_config *directory = weir_task_config(task);
+        int code = weir_walk_root_errno(worker->walk);
+        return weir_task_fail(task, rc, -code, "cannot read folder %s: %s", directory->root, strerror(code));
+    }
 
     char *copy = rc == WEIR_OK ? strdup(path) : NULL;
     if (!copy)
@@ -106,7 +120,7 @@ int weir_directory_count(const weir_directory_config *config, uint64_t at_most, 
     int rc = weir_walk_check(config, error);
     if (rc != WEIR_OK)
         return rc;
-    weir_walk *walk = weir_walk_open(config, NULL, NULL);
+    weir_walk *walk = weir_walk_open(config, NULL);
     if (!walk)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 
@@ -114,5 +128,7 @@ int weir_directory_count(const weir_directory_config *config, uint64_t at_most, 
     while (*count < at_most && (rc = weir_walk_next(walk, &path)) == WEIR_OK)
         ++*count;
     weir_walk_close(walk);
+    if (rc == WEIR_EIO)
+        return weir_error_set(error, rc, 0, "cannot read folder %s", config->root);
     return rc == WEIR_ENOMEM ? weir_error_set(error, rc, 0, "out of memory") : WEIR_OK;
 }

@@ -2,8 +2,9 @@
  * The walk: depth first, a folder's contents as soon as its name is met. What is held is a stack of the folders from
  * the root to here: each with its open listing or, where the order matters, with its sorted names.
  *
- * Invariants: `path` is the path of the innermost level, plus, during a step, the name of its entry. No two levels of
- * the stack are the same folder (device and inode), which is what ends link loops.
+ * Invariants: `path` is the path of the innermost level, plus, during a step, the name of its entry. Each folder (device
+ * and inode) is entered once in the whole walk: that ends link loops, and folders that link to each other, of which there are
+ * exponentially many ways to each file, are listed once.
  */
 #include "directory_walk.h"
 
@@ -25,9 +26,7 @@ typedef struct walk_entry {
 
 /* A folder on the way from the root to here. */
 typedef struct walk_level {
-    DIR *listing; /* NULL when sorted */
-    dev_t device;
-    ino_t inode;
+    DIR *listing;      /* NULL when sorted */
     size_t path_bytes; /* of the folder's own path */
 
     /* sorted only */
@@ -36,16 +35,26 @@ typedef struct walk_level {
     size_t next_entry;
 } walk_level;
 
+/* A folder that has been entered. */
+typedef struct walk_folder {
+    dev_t device;
+    ino_t inode;
+    bool is_used;
+} walk_folder;
+
 struct weir_walk {
     const weir_directory_config *config;
-    weir_walk_unreadable *unreadable;
-    void *self;
+    weir_walk_listener listener;
 
     walk_level *levels;
     size_t num_levels;
     size_t max_levels;
     bool started;
-    uint64_t num_folders;
+    int root_errno; /* why the root could not be entered */
+
+    walk_folder *entered; /* a hash table, at most half full */
+    size_t max_entered;   /* a power of two */
+    uint64_t num_folders; /* in it */
 
     char *path;
     size_t path_bytes; /* without the terminating 0 */
@@ -98,14 +107,13 @@ static int set_path(weir_walk *walk, size_t keep_bytes, const char *name)
     return WEIR_OK;
 }
 
-weir_walk *weir_walk_open(const weir_directory_config *config, weir_walk_unreadable *unreadable, void *self)
+weir_walk *weir_walk_open(const weir_directory_config *config, const weir_walk_listener *listener)
 {
     weir_walk *walk = calloc(1, sizeof *walk);
     if (!walk)
         return NULL;
     walk->config = config;
-    walk->unreadable = unreadable;
-    walk->self = self;
+    walk->listener = listener ? *listener : (weir_walk_listener){ 0 };
     if (set_path(walk, 0, config->root) != WEIR_OK) {
         free(walk);
         return NULL;
@@ -117,18 +125,60 @@ weir_walk *weir_walk_open(const weir_directory_config *config, weir_walk_unreada
 
 static void report_unreadable(weir_walk *walk, int errno_code)
 {
-    if (walk->unreadable)
-        walk->unreadable(walk->self, walk->path, errno_code);
+    if (walk->num_folders == 0)
+        walk->root_errno = errno_code;
+    if (walk->listener.unreadable)
+        walk->listener.unreadable(walk->listener.self, walk->path, errno_code);
 }
 
-static bool is_on_the_stack(const weir_walk *walk, const struct stat *folder)
+static bool is_stopped(const weir_walk *walk)
 {
-    for (size_t i = 0; i < walk->num_levels; i++) {
-        if (walk->levels[i].device == folder->st_dev && walk->levels[i].inode == folder->st_ino)
-            return true;
-    }
-    return false;
+    return walk->listener.should_stop && walk->listener.should_stop(walk->listener.self);
 }
+
+/* ---- folders that have been entered --------------------------------------------------------------------------- */
+
+/* Where the folder is in the table, or belongs. */
+static walk_folder *find_place(walk_folder *table, size_t max_entered, dev_t device, ino_t inode)
+{
+    uint64_t hash = ((uint64_t)inode + (uint64_t)device * 0x9e3779b97f4a7c15u) * 0x9e3779b97f4a7c15u;
+    size_t at = (size_t)(hash >> 32) & (max_entered - 1);
+    while (table[at].is_used && (table[at].device != device || table[at].inode != inode))
+        at = (at + 1) & (max_entered - 1);
+    return &table[at];
+}
+
+static int grow_table(weir_walk *walk)
+{
+    size_t max_entered = walk->max_entered ? walk->max_entered * 2 : 64;
+    walk_folder *grown = calloc(max_entered, sizeof *grown);
+    if (!grown)
+        return WEIR_ENOMEM;
+    for (size_t i = 0; i < walk->max_entered; i++) {
+        const walk_folder *folder = &walk->entered[i];
+        if (folder->is_used)
+            *find_place(grown, max_entered, folder->device, folder->inode) = *folder;
+    }
+    free(walk->entered);
+    walk->entered = grown;
+    walk->max_entered = max_entered;
+    return WEIR_OK;
+}
+
+/* WEIR_OK: it is new, and noted. WEIR_SKIP: it has been entered before. Or WEIR_ENOMEM. */
+static int note_entered(weir_walk *walk, const struct stat *folder)
+{
+    if (walk->num_folders >= walk->max_entered / 2 && grow_table(walk) != WEIR_OK)
+        return WEIR_ENOMEM;
+    walk_folder *place = find_place(walk->entered, walk->max_entered, folder->st_dev, folder->st_ino);
+    if (place->is_used)
+        return WEIR_SKIP;
+    *place = (walk_folder){ .device = folder->st_dev, .inode = folder->st_ino, .is_used = true };
+    walk->num_folders++;
+    return WEIR_OK;
+}
+
+/* ---- levels ---------------------------------------------------------------------------------------------------- */
 
 /* Room for one more level. */
 static walk_level *push_level(weir_walk *walk)
@@ -218,7 +268,7 @@ static int sort_listing(weir_walk *walk, walk_level *level)
 {
     size_t max_entries = 0;
     walk_entry entry;
-    while (read_listing(walk, level, &entry) == WEIR_OK) {
+    while (!is_stopped(walk) && read_listing(walk, level, &entry) == WEIR_OK) {
         if (is_of_interest(walk, &entry) && append_entry(level, &max_entries, &entry) != WEIR_OK)
             return WEIR_ENOMEM;
     }
@@ -229,47 +279,42 @@ static int sort_listing(weir_walk *walk, walk_level *level)
     return WEIR_OK;
 }
 
-/* Enters the folder at `path`, if it can be read and is none of those we are in. WEIR_OK in any case but for
-   WEIR_ENOMEM. */
-static int enter_folder(weir_walk *walk)
+static int list_folder(weir_walk *walk, DIR *listing)
 {
-    struct stat folder;
-    DIR *listing = NULL;
-    int rc = WEIR_OK;
-    int fd = open_folder(walk->path);
-    if (fd < 0 || fstat(fd, &folder) < 0)
-        goto unreadable;
-    if (is_on_the_stack(walk, &folder))
-        goto done;
-    listing = fdopendir(fd);
-    if (!listing)
-        goto unreadable;
-    fd = -1;
-
     walk_level *level = push_level(walk);
     if (!level) {
         closedir(listing);
         return WEIR_ENOMEM;
     }
     level->listing = listing;
-    level->device = folder.st_dev;
-    level->inode = folder.st_ino;
-    walk->num_folders++;
-    if (walk->config->sorted)
-        rc = sort_listing(walk, level);
-    goto done;
+    return walk->config->sorted ? sort_listing(walk, level) : WEIR_OK;
+}
 
-unreadable:
-    report_unreadable(walk, errno);
-done:
-    if (fd >= 0)
-        close(fd);
-    return rc;
+/* Enters the folder at `path`, if it can be read and has not been entered before. WEIR_OK in any case but for
+   WEIR_ENOMEM. */
+static int enter_folder(weir_walk *walk)
+{
+    struct stat folder;
+    DIR *listing = NULL;
+    int fd = open_folder(walk->path);
+    bool is_open = fd >= 0 && fstat(fd, &folder) == 0;
+    listing = is_open ? fdopendir(fd) : NULL; /* owns the descriptor from here on */
+    if (!listing) {
+        report_unreadable(walk, errno);
+        if (fd >= 0)
+            close(fd);
+        return WEIR_OK;
+    }
+    int rc = note_entered(walk, &folder);
+    if (rc == WEIR_OK)
+        return list_folder(walk, listing);
+    closedir(listing);
+    return rc == WEIR_SKIP ? WEIR_OK : rc;
 }
 
 /* What the entry at `path` is, links followed: DT_REG, DT_DIR or DT_UNKNOWN for all else. A link to nowhere counts as
    a file: whoever opens it finds out, and says so. */
-static unsigned char resolve_type(const weir_walk *walk, unsigned char type)
+static unsigned char resolve_type(weir_walk *walk, unsigned char type)
 {
     if (type == DT_REG || type == DT_DIR)
         return type;
@@ -277,8 +322,11 @@ static unsigned char resolve_type(const weir_walk *walk, unsigned char type)
         return DT_UNKNOWN;
 
     struct stat target;
-    if (stat(walk->path, &target) < 0)
+    if (stat(walk->path, &target) < 0) {
+        if (type == DT_UNKNOWN && errno != ENOENT) /* some file systems do not tell types; it may be a folder */
+            report_unreadable(walk, errno);
         return type == DT_LNK ? DT_REG : DT_UNKNOWN;
+    }
     return S_ISREG(target.st_mode) ? DT_REG : S_ISDIR(target.st_mode) ? DT_DIR : DT_UNKNOWN;
 }
 
@@ -326,13 +374,20 @@ int weir_walk_next(weir_walk *walk, const char **path)
         walk->started = true;
         if (enter_folder(walk) != WEIR_OK)
             return WEIR_ENOMEM;
+        if (walk->num_levels == 0)
+            return WEIR_EIO;
     }
     while (walk->num_levels > 0 && rc == WEIR_SKIP)
-        rc = step(walk);
+        rc = is_stopped(walk) ? WEIR_ESTOPPED : step(walk);
     if (rc == WEIR_SKIP)
         return WEIR_EOF;
     *path = walk->path;
     return rc;
+}
+
+int weir_walk_root_errno(const weir_walk *walk)
+{
+    return walk->root_errno;
 }
 
 uint64_t weir_walk_num_folders(const weir_walk *walk)
@@ -346,6 +401,7 @@ void weir_walk_close(weir_walk *walk)
         return;
     while (walk->num_levels > 0)
         pop_level(walk);
+    free(walk->entered);
     free(walk->levels);
     free(walk->path);
     free(walk);

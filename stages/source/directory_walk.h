@@ -9,17 +9,24 @@
 
 typedef struct weir_walk weir_walk;
 
-/* Told of each folder that could not be read, with errno's number. The path is valid during the call only. */
-typedef void weir_walk_unreadable(void *self, const char *path, int errno_code);
+/* Who is told what a walk meets; NULL functions are not called. */
+typedef struct weir_walk_listener {
+    void *self;
+    /* a folder could not be read, or not to its end; errno's number; the path is valid during the call only */
+    void (*unreadable)(void *self, const char *path, int errno_code);
+    bool (*should_stop)(void *self); /* asked at each entry */
+} weir_walk_listener;
 
 /* Is config->root a folder that can be read? WEIR_OK, or the failure with *error filled. */
 int weir_walk_check(const weir_directory_config *config, weir_error *error);
 
-/* Borrows config's strings until weir_walk_close(). NULL = out of memory. */
-weir_walk *weir_walk_open(const weir_directory_config *config, weir_walk_unreadable *unreadable, void *self);
+/* Borrows config's strings until weir_walk_close(); the listener (may be NULL) is copied. NULL = out of memory. */
+weir_walk *weir_walk_open(const weir_directory_config *config, const weir_walk_listener *listener);
 
-/* The next path, valid until the next call, or the end: WEIR_OK, WEIR_EOF or WEIR_ENOMEM. */
+/* The next path, valid until the next call, or the end: WEIR_OK, WEIR_EOF, WEIR_ESTOPPED, WEIR_ENOMEM, or WEIR_EIO: the root
+   cannot be read (weir_walk_root_errno()). */
 int weir_walk_next(weir_walk *walk, const char **path);
+int weir_walk_root_errno(const weir_walk *walk);
 
 /* Folders listed so far. */
 uint64_t weir_walk_num_folders(const weir_walk *walk);

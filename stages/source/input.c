@@ -1,15 +1,34 @@
-/* Opening paths, URLs and memory. FFmpeg knows the first two; memory is an AVIOContext of ours over the bytes. */
+/*
+ * Opening paths, URLs and memory. Two ways lead to a container: the strict one, where we open, look what format it is, and let
+ * FFmpeg read from what we have opened; and FFmpeg's own, where references to other files are allowed.
+ */
 #include "input.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+
+#include <libavutil/avstring.h>
+#include <libavutil/opt.h>
 
 #include "ffmpeg_log.h"
 
 enum { AVIO_BUFFER_BYTES = 32 << 10 };
+
+/* A playlist that names itself, or thousands of others, opens them while it is opened; one that never ends, later. */
+enum { MAX_OPENED_BY_HEADER = 256, MAX_OPENED = 16384 };
+
+/* What is opened without being asked for: none of these reads local files or other programs' descriptors. */
+static const char network_protocols[] = "http,https,httpproxy,tls,tcp,ftp,sftp";
+
+/* Formats that open what they name past AVFormatContext.io_open; those with AVFMT_NOFILE, such as image2, rtsp and sap, open
+   even themselves. The others of this kind are told by name, so that they fail with a clear message. */
+static const char reference_formats[] =
+    "hls,applehttp,dash,webm_dash_manifest,concat,imf,sdp,rtp,rtsp,sap,vobsub,avisynth,vapoursynth,image2,"
+    "image2_alias_pix,image2_brender_pix,lavfi,dvdvideo";
 
 static weir_bytes *bytes_of(const weir_item *item)
 {
@@ -18,10 +37,18 @@ static weir_bytes *bytes_of(const weir_item *item)
 
 const char *weir_input_choose(weir_input *input, const weir_item *item)
 {
+    weir_input_forget(input);
     input->bytes = bytes_of(item);
     if (!input->bytes)
         return item->data;
     return input->bytes->name ? input->bytes->name : "(memory)";
+}
+
+int weir_input_check_allow(unsigned allow, weir_error *error)
+{
+    if (allow & ~(unsigned)(WEIR_ALLOW_PIPES | WEIR_ALLOW_REFERENCES))
+        return weir_error_set(error, WEIR_EINVAL, 0, "allow %#x has flags that are none of WEIR_ALLOW_…", allow);
+    return WEIR_OK;
 }
 
 void weir_input_take_sidecars(const weir_item *item, weir_bytes **sidecars, size_t *memory_bytes)
@@ -36,44 +63,6 @@ void weir_input_take_sidecars(const weir_item *item, weir_bytes **sidecars, size
 static int fail_memory(weir_error *error)
 {
     return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-}
-
-/* ---- paths and URLs ----------------------------------------------------------------------------------------- */
-
-/*
- * What FFmpeg is to open, in input->url. A path gets "file:" in front, as it may have a colon in it, which would make it
- * a URL of an unknown protocol. Only a regular file (or a disk) is opened: opening a pipe blocks until somebody writes to
- * it, and nothing could interrupt that.
- */
-static int set_url(weir_input *input, const char *path, bool *is_local, weir_error *error)
-{
-    struct stat file;
-    *is_local = stat(path, &file) == 0;
-    if (*is_local && S_ISDIR(file.st_mode))
-        return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "this is a folder, not a file");
-    if (*is_local && !S_ISREG(file.st_mode) && !S_ISBLK(file.st_mode))
-        return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "this is no regular file");
-
-    size_t needed = strlen("file:") + strlen(path) + 1;
-    if (needed > input->max_url_bytes) {
-        char *grown = realloc(input->url, needed * 2);
-        if (!grown)
-            return fail_memory(error);
-        input->url = grown;
-        input->max_url_bytes = needed * 2;
-    }
-    snprintf(input->url, input->max_url_bytes, "%s%s", *is_local ? "file:" : "", path);
-    return WEIR_OK;
-}
-
-/* FFmpeg's own word for the longest wait of one read or write, which its protocols pass down to each other. */
-static int set_timeout(const weir_input *input, AVDictionary **options, weir_error *error)
-{
-    enum { NS_PER_US = 1000 };
-    if (input->timeout_ns <= 0)
-        return WEIR_OK;
-    int rc = av_dict_set_int(options, "rw_timeout", FFMAX(input->timeout_ns / NS_PER_US, 1), 0);
-    return rc < 0 ? fail_memory(error) : WEIR_OK;
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------- */
@@ -108,94 +97,375 @@ static int64_t memory_seek(void *self, int64_t offset, int whence)
     return (int64_t)input->position;
 }
 
-/* Containers that name other files (playlists, references) get none: the bytes are all there is. */
-static int refuse_other_file(AVFormatContext *format, AVIOContext **avio, const char *url, int flags,
-                             AVDictionary **options)
+/* ---- paths ---------------------------------------------------------------------------------------------------- */
+
+/* The protocol that a URL begins with, or "". */
+static void get_protocol(const char *path, char *protocol, size_t size_bytes)
 {
-    (void)flags;
-    (void)options;
-    av_log(format, AV_LOG_ERROR, "a file in memory refers to another one, which is not opened: %s\n", url);
-    *avio = NULL;
-    return AVERROR(EPERM);
+    size_t length = 0;
+    while (isalnum((unsigned char)path[length]) || (path[length] && strchr("+-.", path[length])))
+        length++;
+    bool is_url = length > 0 && path[length] == ':' && isalpha((unsigned char)path[0]);
+    snprintf(protocol, size_bytes, "%.*s", is_url ? (int)FFMIN(length, size_bytes - 1) : 0, path);
 }
 
-static int open_memory(weir_input *input, AVFormatContext *format, weir_error *error)
+/* "pipe:", "pipe:3", "fd:": which descriptor is meant; -1 = it is none of these. */
+static int descriptor_of(const char *path, const char *protocol)
 {
-    if (input->bytes->size_bytes == 0)
-        return weir_error_set(error, WEIR_EDATA, AVERROR_EOF, "cannot open: the file is empty");
-    uint8_t *buffer = av_malloc(AVIO_BUFFER_BYTES);
-    input->position = 0;
-    if (buffer)
-        input->memory = avio_alloc_context(buffer, AVIO_BUFFER_BYTES, 0, input, memory_read, NULL, memory_seek);
-    if (!input->memory) {
-        av_free(buffer);
-        return fail_memory(error);
+    bool is_pipe = strcmp(protocol, "pipe") == 0 || strcmp(protocol, "fd") == 0;
+    return is_pipe ? (int)strtoul(path + strlen(protocol) + 1, NULL, 10) : -1;
+}
+
+static int fail_open(int averror, weir_error *error)
+{
+    if (averror == AVERROR_EOF)
+        return weir_error_set(error, WEIR_EDATA, averror, "cannot open: the file is empty or ends within its header");
+    return weir_ffmpeg_error(error, averror, "cannot open");
+}
+
+static int fail_protocol(const weir_input *input, const char *path, const char *protocol, weir_error *error)
+{
+    const char *name = avio_find_protocol_name(path); /* which takes what it does not know for a file */
+    bool is_known = (name && strcmp(name, "file") != 0) || av_find_input_format(protocol); /* as rtsp */
+    bool is_url = strncmp(path + strlen(protocol), "://", 3) == 0;
+    if (is_known && !(input->allow & WEIR_ALLOW_REFERENCES))
+        return weir_error_set(error, WEIR_EUNSUPPORTED, AVERROR_PROTOCOL_NOT_FOUND,
+                              "the protocol %s is not opened unless WEIR_ALLOW_REFERENCES is set", protocol);
+    if (is_url)
+        return weir_error_set(error, WEIR_EUNSUPPORTED, AVERROR_PROTOCOL_NOT_FOUND, "cannot open: no protocol %s",
+                              protocol);
+    return weir_ffmpeg_error(error, AVERROR(ENOENT), "cannot open");
+}
+
+/* The local file of that path in input->file. WEIR_SKIP: it is a URL. */
+static int open_path(weir_input *input, const char *path, AVIOInterruptCB interrupt, weir_error *error)
+{
+    char protocol[32];
+    weir_error failure = { 0 };
+    bool allows_pipes = input->allow & WEIR_ALLOW_PIPES;
+    int rc = weir_local_file_open(&input->file, &input->host, path, -1, allows_pipes, interrupt, &failure);
+    get_protocol(path, protocol, sizeof protocol);
+    if (!input->file.is_open && protocol[0]) { /* a colon is a letter of names, too */
+        int descriptor = descriptor_of(path, protocol);
+        bool is_file = strcmp(protocol, "file") == 0;
+        if (descriptor < 0 && !is_file)
+            return WEIR_SKIP;
+        if (descriptor >= 0 && !allows_pipes)
+            return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "%s is read where WEIR_ALLOW_PIPES is set", path);
+        failure = (weir_error){ 0 };
+        rc = weir_local_file_open(&input->file, &input->host, is_file ? path + strlen("file:") : NULL, descriptor,
+                                  allows_pipes, interrupt, &failure);
     }
-    format->pb = input->memory;
-    format->io_open = refuse_other_file;
-    return WEIR_OK;
+    return rc == WEIR_OK ? rc : weir_error_set(error, rc, failure.library_code, "%s", failure.message);
+}
+
+/* The same from the descriptor that was kept, or kept from now on. */
+static int open_local(weir_input *input, const char *path, AVIOInterruptCB interrupt, weir_error *error)
+{
+    if (input->kept.is_open) {
+        input->file = input->kept;
+        input->file.position = 0;
+        return WEIR_OK;
+    }
+    int rc = open_path(input, path, interrupt, error);
+    if (rc != WEIR_OK || !input->file.is_pipe || !input->is_read_again)
+        return rc;
+    rc = weir_local_file_keep(&input->file, input->max_pipe_bytes, error);
+    if (rc == WEIR_OK)
+        input->kept = input->file;
+    return rc;
+}
+
+/* FFmpeg goes by the name where there is nothing in it, and misses what that kind of file begins with. */
+static int check_empty(weir_local_file *file, weir_error *error)
+{
+    if (file->is_pipe || weir_local_file_seek(file, 0, AVSEEK_SIZE) != 0)
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_EDATA, AVERROR_EOF, "cannot open: the file is empty");
+}
+
+/* ---- URLs ----------------------------------------------------------------------------------------------------- */
+
+/* FFmpeg's own word for the longest wait of one read or write, which its protocols pass down to each other. */
+static int set_timeout(const weir_input *input, AVDictionary **options)
+{
+    enum { NS_PER_US = 1000 };
+    if (input->timeout_ns <= 0)
+        return 0;
+    return av_dict_set_int(options, "rw_timeout", FFMAX(input->timeout_ns / NS_PER_US, 1), 0);
+}
+
+static int fail_url(const weir_input *input, int averror, weir_error *error)
+{
+    if (averror == AVERROR(ETIMEDOUT))
+        return weir_error_set(error, WEIR_ETIMEDOUT, averror,
+                              "cannot open: no data for %.3g s; if it needs longer, raise io_timeout_ns",
+                              (double)input->timeout_ns / 1e9);
+    return fail_open(averror, error);
+}
+
+static int open_url(weir_input *input, const char *path, AVIOInterruptCB interrupt, weir_error *error)
+{
+    char protocol[32];
+    AVDictionary *options = NULL;
+    get_protocol(path, protocol, sizeof protocol);
+    if (!av_match_name(protocol, network_protocols))
+        return fail_protocol(input, path, protocol, error);
+    int rc = set_timeout(input, &options);
+    if (rc >= 0)
+        rc = av_dict_set(&options, "protocol_whitelist", network_protocols, 0); /* for redirections, too */
+    if (rc >= 0)
+        rc = avio_open2(&input->avio, path, AVIO_FLAG_READ, &interrupt, &options);
+    av_dict_free(&options);
+    input->is_url = rc >= 0;
+    return rc < 0 ? fail_url(input, rc, error) : WEIR_OK;
+}
+
+bool weir_input_is_end(const weir_input *input, int averror)
+{
+    uint8_t *version = NULL;
+    if (averror != AVERROR(EIO) || !input->is_url || avio_size(input->avio) >= 0)
+        return false;
+    int rc = av_opt_get(input->avio, "http_version", AV_OPT_SEARCH_CHILDREN, &version);
+    bool is_end = rc >= 0 && version && strcmp((const char *)version, "1.0") == 0;
+    av_free(version);
+    return is_end;
+}
+
+/* ---- the bytes ------------------------------------------------------------------------------------------------ */
+
+static int make_avio(weir_input *input, weir_error *error)
+{
+    uint8_t *buffer = av_malloc(AVIO_BUFFER_BYTES);
+    bool is_memory = input->bytes;
+    input->position = 0;
+    if (buffer && is_memory)
+        input->avio = avio_alloc_context(buffer, AVIO_BUFFER_BYTES, 0, input, memory_read, NULL, memory_seek);
+    else if (buffer)
+        input->avio = avio_alloc_context(buffer, AVIO_BUFFER_BYTES, 0, &input->file, weir_local_file_read, NULL,
+                                         input->file.is_pipe ? NULL : weir_local_file_seek);
+    if (input->avio)
+        return WEIR_OK;
+    av_free(buffer);
+    return fail_memory(error);
+}
+
+/* Whatever it is, into input->avio. */
+static int open_bytes(weir_input *input, const char *path, AVIOInterruptCB interrupt, weir_error *error)
+{
+    if (input->bytes && input->bytes->size_bytes == 0)
+        return weir_error_set(error, WEIR_EDATA, AVERROR_EOF, "cannot open: the file is empty");
+    int rc = input->bytes ? WEIR_OK : open_local(input, path, interrupt, error);
+    if (rc == WEIR_SKIP)
+        return open_url(input, path, interrupt, error);
+    if (rc == WEIR_OK && !input->bytes)
+        rc = check_empty(&input->file, error);
+    return rc == WEIR_OK ? make_avio(input, error) : rc;
 }
 
 void weir_input_close(weir_input *input)
 {
-    if (input->memory)
-        av_freep(&input->memory->buffer);
-    avio_context_free(&input->memory);
+    if (input->is_url) {
+        avio_closep(&input->avio);
+    } else if (input->avio) {
+        av_freep(&input->avio->buffer);
+        avio_context_free(&input->avio);
+    }
+    if (!input->kept.is_open)
+        weir_local_file_close(&input->file);
+    input->file = (weir_local_file){ 0 };
+    input->is_url = false;
+    input->is_open = false;
+    input->num_opened = 0;
+}
+
+void weir_input_forget(weir_input *input)
+{
+    weir_local_file_close(&input->kept);
 }
 
 void weir_input_free(weir_input *input)
 {
     weir_input_close(input);
+    weir_input_forget(input);
+    weir_local_host_free(&input->host);
     free(input->url);
     input->url = NULL;
     input->max_url_bytes = 0;
 }
 
-/* ---- both --------------------------------------------------------------------------------------------------- */
+/* ---- the strict way ------------------------------------------------------------------------------------------- */
 
-/* FFmpeg goes by the name where there is nothing in it, and misses what that kind of file begins with. */
-static bool is_empty(const char *path)
+/* What a file refers to is nothing to us. */
+static int refuse_other_file(AVFormatContext *format, AVIOContext **avio, const char *url, int flags,
+                             AVDictionary **options)
 {
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_size == 0;
+    (void)flags;
+    (void)options;
+    av_log(format, AV_LOG_ERROR, "the file refers to another one, which is not opened: %s\n", url);
+    *avio = NULL;
+    return AVERROR(EPERM);
 }
 
-static int fail_open(const weir_input *input, const char *path, bool is_local, int averror, weir_error *error)
+/* The name's ending is a hint to what it is; the rest of it could be a pattern. */
+static void get_hint(const char *path, char *hint, size_t size_bytes)
 {
-    if (is_local && !input->bytes && is_empty(path))
-        return weir_error_set(error, WEIR_EDATA, averror, "cannot open: the file is empty");
-    if (averror == AVERROR_EOF)
-        return weir_error_set(error, WEIR_EDATA, averror, "cannot open: the file is empty or ends within its header");
-    if (averror == AVERROR(ETIMEDOUT) && !is_local)
-        return weir_error_set(error, WEIR_ETIMEDOUT, averror,
-                              "cannot open: no data for %.3g s; if it needs longer, raise io_timeout_ns",
-                              (double)input->timeout_ns / 1e9);
-    return weir_ffmpeg_error(error, averror, "cannot open");
+    const char *dot = strrchr(path, '.');
+    const char *end = dot ? dot + 1 : "";
+    size_t length = 0;
+    while (isalnum((unsigned char)end[length]))
+        length++;
+    bool is_fit = length > 0 && length < size_bytes - strlen("x.") && (!end[length] || end[length] == '?');
+    snprintf(hint, size_bytes, "x%s%.*s", is_fit ? "." : "", is_fit ? (int)length : 0, end);
 }
+
+static bool is_reference_format(const AVInputFormat *kind)
+{
+    return (kind->flags & AVFMT_NOFILE) || av_match_name(kind->name, reference_formats);
+}
+
+static int choose_format(const weir_input *input, AVFormatContext *format, const char *hint,
+                         const AVInputFormat **kind, weir_error *error)
+{
+    int rc = av_probe_input_buffer2(input->avio, kind, hint, format, 0, 0);
+    if (rc >= 0 &&
+        strcmp((*kind)->name, "image2") == 0) { /* by the name's ending; it would open the name as a pattern */
+        *kind = av_find_input_format("image2pipe");
+        rc = *kind ? rc : AVERROR_DEMUXER_NOT_FOUND;
+    }
+    if (rc < 0)
+        return input->is_url ? fail_url(input, rc, error) : fail_open(rc, error);
+    bool is_stored = !input->is_url && !input->file.is_pipe;
+    if (strcmp((*kind)->name, "mjpeg") == 0 && is_stored && !av_match_ext(hint, "mjpg,mjpeg")) {
+        const AVInputFormat *picture =
+            av_find_input_format("jpeg_pipe"); /* and behind it a map of its light, or the like */
+        *kind = picture ? picture : *kind;
+    }
+    if (is_reference_format(*kind))
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                              "a list of other files (%s), which are opened only where WEIR_ALLOW_REFERENCES is set",
+                              (*kind)->name);
+    return WEIR_OK;
+}
+
+static int open_strictly(weir_input *input, const char *path, AVFormatContext **format, weir_error *error)
+{
+    char hint[32];
+    const AVInputFormat *kind = NULL;
+    AVIOInterruptCB interrupt = (*format)->interrupt_callback;
+    (*format)->io_open = refuse_other_file;
+    int rc = open_bytes(input, path, interrupt, error);
+    if (rc != WEIR_OK)
+        return rc;
+    (*format)->pb = input->avio;
+    (*format)->flags |= AVFMT_FLAG_CUSTOM_IO; /* it stays ours */
+    get_hint(path, hint, sizeof hint);
+    rc = choose_format(input, *format, hint, &kind, error);
+    if (rc != WEIR_OK)
+        return rc;
+    int averror = avformat_open_input(format, hint, kind, NULL); /* frees it if it fails */
+    if (averror < 0)
+        return input->is_url ? fail_url(input, averror, error) : fail_open(averror, error);
+    return WEIR_OK;
+}
+
+/* ---- FFmpeg's own way ----------------------------------------------------------------------------------------- */
+
+/* As a path FFmpeg gets "file:" in front, as it may have a colon in it. */
+static int set_url(weir_input *input, const char *path, bool is_local, weir_error *error)
+{
+    size_t needed = strlen("file:") + strlen(path) + 1;
+    if (needed > input->max_url_bytes) {
+        char *grown = realloc(input->url, needed * 2);
+        if (!grown)
+            return fail_memory(error);
+        input->url = grown;
+        input->max_url_bytes = needed * 2;
+    }
+    bool has_prefix = strncmp(path, "file:", strlen("file:")) == 0;
+    snprintf(input->url, input->max_url_bytes, "%s%s", is_local && !has_prefix ? "file:" : "", path);
+    return WEIR_OK;
+}
+
+/* A local file is opened by what we have checked, not once more by its name, which may mean a pipe by then. */
+static int open_other_file(AVFormatContext *format, AVIOContext **avio, const char *url, int flags,
+                           AVDictionary **options)
+{
+    weir_input *input = format->opaque;
+    weir_local_file file;
+    weir_error error = { 0 };
+    char protocol[32];
+    char by_descriptor[64];
+    unsigned max_opened = input->is_open ? MAX_OPENED : MAX_OPENED_BY_HEADER;
+    const AVIOInterruptCB *interrupt = &format->interrupt_callback;
+    if (interrupt->callback && interrupt->callback(interrupt->opaque))
+        return AVERROR_EXIT;
+    if (++input->num_opened > max_opened) {
+        av_log(format, AV_LOG_ERROR, "more than %u other files are opened\n", max_opened);
+        return AVERROR_EXIT;
+    }
+    get_protocol(url, protocol, sizeof protocol);
+    if (descriptor_of(url, protocol) >= 0)
+        return AVERROR(EPERM);
+    bool is_file = strcmp(protocol, "file") == 0;
+    if (protocol[0] && !is_file)
+        return input->open_by_ffmpeg(format, avio, url, flags, options);
+
+    int rc = weir_local_file_open(&file, NULL, is_file ? url + strlen("file:") : url, -1, false, *interrupt, &error);
+    if (rc == WEIR_OK) {
+        snprintf(by_descriptor, sizeof by_descriptor, "file:/proc/self/fd/%d", file.fd);
+        rc = input->open_by_ffmpeg(format, avio, by_descriptor, flags, options);
+    } else {
+        av_log(format, AV_LOG_ERROR, "%s: %s\n", url, error.message);
+        rc = error.library_code ? error.library_code : AVERROR(EPERM);
+    }
+    weir_local_file_close(&file);
+    return rc;
+}
+
+/* WEIR_SKIP: it is a pipe, which can only be read. */
+static int open_freely(weir_input *input, const char *path, AVFormatContext **format, weir_error *error)
+{
+    AVDictionary *options = NULL;
+    weir_error failure = { 0 };
+    int rc = open_path(input, path, (*format)->interrupt_callback, &failure);
+    bool is_pipe = rc == WEIR_OK && input->file.is_pipe;
+    bool is_local = rc != WEIR_SKIP;
+    weir_local_file_close(&input->file);
+    if (is_pipe)
+        return WEIR_SKIP;
+    if (rc < 0 && rc != WEIR_ENOTFOUND) /* a pattern is no name */
+        return weir_error_set(error, rc, failure.library_code, "%s", failure.message);
+    rc = set_url(input, path, is_local, error);
+    if (rc != WEIR_OK)
+        return rc;
+    input->open_by_ffmpeg = (*format)->io_open;
+    (*format)->io_open = open_other_file;
+    (*format)->opaque = input;
+    int averror = is_local ? 0 : set_timeout(input, &options);
+    if (averror >= 0)
+        averror = avformat_open_input(format, input->url, NULL, &options); /* frees it, too */
+    av_dict_free(&options);
+    if (input->num_opened > MAX_OPENED_BY_HEADER)
+        return weir_error_set(error, WEIR_ELIMIT, 0, "a list of more than %d other files and lists",
+                              MAX_OPENED_BY_HEADER);
+    return averror < 0 ? fail_url(input, averror, error) : WEIR_OK;
+}
+
+/* ---- both ----------------------------------------------------------------------------------------------------- */
 
 int weir_input_open(weir_input *input, const char *path, AVIOInterruptCB interrupt, AVFormatContext **format,
                     weir_error *error)
 {
-    AVDictionary *options = NULL;
-    bool is_local = true;
-    int rc = WEIR_OK;
     *format = avformat_alloc_context();
     if (!*format)
         return fail_memory(error);
     (*format)->interrupt_callback = interrupt;
-
-    if (input->bytes)
-        rc = open_memory(input, *format, error);
-    else
-        rc = set_url(input, path, &is_local, error);
-    if (rc == WEIR_OK && !is_local)
-        rc = set_timeout(input, &options, error);
-    if (rc == WEIR_OK) {
-        int averror =
-            avformat_open_input(format, input->bytes ? path : input->url, NULL, &options); /* frees it, too */
-        rc = averror < 0 ? fail_open(input, path, is_local, averror, error) : WEIR_OK;
-    }
-    av_dict_free(&options);
+    bool is_free = (input->allow & WEIR_ALLOW_REFERENCES) && !input->bytes;
+    int rc = is_free ? open_freely(input, path, format, error) : WEIR_SKIP;
+    if (rc == WEIR_SKIP)
+        rc = open_strictly(input, path, format, error);
+    input->is_open = rc == WEIR_OK;
     if (rc != WEIR_OK)
         avformat_close_input(format);
     return rc;
@@ -252,19 +522,11 @@ static int read_all(AVIOContext *avio, uint64_t max_bytes, weir_bytes **bytes, w
 int weir_input_load(weir_input *input, const char *path, uint64_t max_bytes, AVIOInterruptCB interrupt,
                     weir_bytes **bytes, weir_error *error)
 {
-    AVDictionary *options = NULL;
-    AVIOContext *avio = NULL;
-    bool is_local;
     *bytes = NULL;
-    int rc = set_url(input, path, &is_local, error);
-    if (rc == WEIR_OK && !is_local)
-        rc = set_timeout(input, &options, error);
-    if (rc == WEIR_OK) {
-        int averror = avio_open2(&avio, input->url, AVIO_FLAG_READ, &interrupt, &options);
-        rc = averror < 0 ? fail_open(input, path, is_local, averror, error) : read_all(avio, max_bytes, bytes, error);
-    }
-    av_dict_free(&options);
-    avio_closep(&avio);
+    int rc = open_bytes(input, path, interrupt, error);
+    if (rc == WEIR_OK)
+        rc = read_all(input->avio, max_bytes, bytes, error);
+    weir_input_close(input);
     if (rc != WEIR_OK) {
         weir_bytes_free(*bytes);
         *bytes = NULL;

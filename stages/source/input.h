@@ -1,6 +1,10 @@
 /*
- * Where a file's bytes come from: a path, a URL or memory, opened as an FFmpeg container. Internal. One thread at a time
- * for each input.
+ * The one entrance for bytes: a path, a URL or memory, opened as an FFmpeg container. Internal. One thread at a time for each
+ * input.
+ *
+ * FFmpeg opens nothing by itself, unless WEIR_ALLOW_REFERENCES is set: local files are read by us (see local_file.h), URLs of
+ * network protocols by FFmpeg's, the container's format is checked before it is opened, and what a container wants to open
+ * beside itself is refused.
  */
 #ifndef WEIR_STAGES_INPUT_H
 #define WEIR_STAGES_INPUT_H
@@ -15,6 +19,8 @@
 #include <weir/item.h>
 #include <weir/status.h>
 
+#include "local_file.h"
+
 /* The default of io_timeout_ns. */
 #define WEIR_INPUT_TIMEOUT_NS (30 * WEIR_SECOND)
 
@@ -22,19 +28,32 @@ typedef struct weir_input {
     /* of the next file to open, and not to be changed while it is */
     const weir_bytes *bytes; /* NULL = the path is opened */
     int64_t timeout_ns;      /* without any data from a URL; ≤ 0 = wait for ever */
+    unsigned allow;          /* WEIR_ALLOW_… */
+    bool is_read_again;      /* it may be opened a second time: what comes out of a pipe is kept */
+    uint64_t max_pipe_bytes; /* so much of it */
+    weir_local_host host;    /* with its io_thread set */
 
     /* kept from file to file */
     char *url;
     size_t max_url_bytes;
+    weir_local_file kept; /* of a pipe that may be opened again; until weir_input_forget() */
 
     /* of the open file */
-    AVIOContext *memory; /* NULL = the bytes come from elsewhere */
-    size_t position;     /* of the next byte of it */
+    weir_local_file file;
+    size_t position; /* of the next byte in memory */
+    AVIOContext *avio;
+    bool is_url;         /* avio is FFmpeg's */
+    bool is_open;        /* the container's header has been read */
+    unsigned num_opened; /* files that the container has opened beside itself, by this: */
+    int (*open_by_ffmpeg)(AVFormatContext *, AVIOContext **, const char *, int, AVDictionary **);
 } weir_input;
 
 /* Of an item that is a path or a weir_bytes: sets input->bytes, and returns what to open and to call it by; lives as
    long as the data. */
 const char *weir_input_choose(weir_input *input, const weir_item *item);
+
+/* Are the flags of WEIR_ALLOW_…? */
+int weir_input_check_allow(unsigned allow, weir_error *error);
 
 /* What hangs on the item's data is moved to *sidecars, and its size added to *memory_bytes. */
 void weir_input_take_sidecars(const weir_item *item, weir_bytes **sidecars, size_t *memory_bytes);
@@ -51,7 +70,14 @@ int weir_input_open(weir_input *input, const char *path, AVIOInterruptCB interru
 int weir_input_load(weir_input *input, const char *path, uint64_t max_bytes, AVIOInterruptCB interrupt,
                     weir_bytes **bytes, weir_error *error);
 
+/* Is this FFmpeg's word for the end of a file whose size a server of HTTP/1.0 has not told? */
+bool weir_input_is_end(const weir_input *input, int averror);
+
 void weir_input_close(weir_input *input);
+
+/* The file is not opened again. */
+void weir_input_forget(weir_input *input);
+
 void weir_input_free(weir_input *input);
 
 #endif

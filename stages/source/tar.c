@@ -11,10 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <libavutil/error.h>
+
+#include "local_file.h"
 
 enum { BLOCK_BYTES = 256 << 10, STEP_BYTES = 1 << 20 };
 
@@ -24,7 +26,10 @@ typedef struct tar_worker {
     /* of the open archive */
     weir_item input;         /* its path; kept here between the items that come out of it */
     struct archive *archive; /* NULL = none */
+    weir_local_host host;
+    weir_local_file file;
     int64_t file_bytes;
+    uint8_t *block;              /* of it, as libarchive reads it; kept from archive to archive */
     struct archive_entry *entry; /* of the header that is there; the archive's */
     const char *name;            /* its name; the entry's */
     int64_t entry_end;           /* where its data ends at the earliest; 0 = unknown */
@@ -59,6 +64,7 @@ static void close_archive(tar_worker *worker)
 {
     if (worker->archive)
         archive_read_free(worker->archive);
+    weir_local_file_close(&worker->file);
     weir_item_release(&worker->input);
     worker->archive = NULL;
     worker->entry = NULL;
@@ -74,6 +80,8 @@ static void tar_worker_free(void *self)
 {
     tar_worker *worker = self;
     close_archive(worker);
+    weir_local_host_free(&worker->host);
+    free(worker->block);
     free(worker->label);
 }
 
@@ -87,6 +95,7 @@ static int fail_archive(tar_worker *worker, const char *what)
                  : code == EACCES || code == EPERM ? WEIR_EACCESS
                  : code == ENOMEM                  ? WEIR_ENOMEM
                  : code == EIO                     ? WEIR_EIO
+                 : code == ECANCELED               ? WEIR_ESTOPPED
                                                    : WEIR_EDATA;
     char after[48] = "";
     if (worker->entry)
@@ -100,20 +109,49 @@ static int fail_memory(tar_worker *worker)
     return weir_error_set(&worker->error, WEIR_ENOMEM, 0, "out of memory");
 }
 
-/* Only what our own process can unpack: for a filter it was built without, libarchive would run a program. Opening a pipe
-   would block, and nothing could interrupt that. */
+static int is_interrupted(void *self)
+{
+    const tar_worker *worker = self;
+    return weir_task_should_stop(worker->task);
+}
+
+/* libarchive's read and skip. What it passes over of a compressed archive it unpacks, however much that is: so stop is asked
+   about here. */
+static la_ssize_t read_block(struct archive *archive, void *self, const void **block)
+{
+    tar_worker *worker = self;
+    int got = weir_local_file_read(&worker->file, worker->block, BLOCK_BYTES);
+    *block = worker->block;
+    if (got == AVERROR_EOF)
+        return 0;
+    if (got >= 0)
+        return got;
+    archive_set_error(archive, got == AVERROR_EXIT ? ECANCELED : AVUNERROR(got), "%s",
+                      got == AVERROR_EXIT ? "stopped" : strerror(AVUNERROR(got)));
+    return -1;
+}
+
+static la_int64_t skip_bytes(struct archive *archive, void *self, la_int64_t num_bytes)
+{
+    (void)archive;
+    tar_worker *worker = self;
+    int64_t left_bytes = worker->file_bytes - worker->file.position;
+    int64_t skipped = num_bytes < left_bytes ? num_bytes : left_bytes;
+    return skipped > 0 && weir_local_file_seek(&worker->file, skipped, SEEK_CUR) >= 0 ? skipped : 0;
+}
+
+/* Only what our own process can unpack: for a filter it was built without, libarchive would run a program. */
 static int open_archive(tar_worker *worker, const char *path)
 {
-    struct stat file;
+    AVIOInterruptCB interrupt = { .callback = is_interrupted, .opaque = worker };
     worker->archive = archive_read_new();
-    if (!worker->archive)
+    worker->block = worker->block ? worker->block : malloc(BLOCK_BYTES);
+    if (!worker->archive || !worker->block)
         return fail_memory(worker);
-    if (stat(path, &file) != 0)
-        return weir_error_set(&worker->error, errno == EACCES ? WEIR_EACCESS : WEIR_ENOTFOUND, -errno,
-                              "cannot open: %s", strerror(errno));
-    if (!S_ISREG(file.st_mode) && !S_ISBLK(file.st_mode))
-        return weir_error_set(&worker->error, WEIR_EUNSUPPORTED, 0, "this is no regular file");
-    worker->file_bytes = S_ISREG(file.st_mode) ? file.st_size : INT64_MAX;
+    int rc = weir_local_file_open(&worker->file, &worker->host, path, -1, false, interrupt, &worker->error);
+    if (rc != WEIR_OK)
+        return rc;
+    worker->file_bytes = weir_local_file_seek(&worker->file, 0, AVSEEK_SIZE);
 
     int (*const filters[])(struct archive *) = {
         archive_read_support_filter_gzip, archive_read_support_filter_bzip2, archive_read_support_filter_xz,
@@ -122,9 +160,10 @@ static int open_archive(tar_worker *worker, const char *path)
     for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++)
         (void)filters[i](worker->archive);
     archive_read_support_format_tar(worker->archive);
-    if (archive_read_open_filename(worker->archive, path, BLOCK_BYTES) != ARCHIVE_OK)
-        return fail_archive(worker, "cannot open");
-    return WEIR_OK;
+    archive_read_set_callback_data(worker->archive, worker);
+    archive_read_set_read_callback(worker->archive, read_block);
+    archive_read_set_skip_callback(worker->archive, skip_bytes);
+    return archive_read_open1(worker->archive) == ARCHIVE_OK ? WEIR_OK : fail_archive(worker, "cannot open");
 }
 
 /* Passing over a file may lead beyond the end of what is there, and libarchive takes that for the archive's end. */

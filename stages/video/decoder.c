@@ -27,6 +27,7 @@ void weir_decoder_free(weir_decoder *decoder)
     weir_decoder_close(decoder);
     av_packet_free(&decoder->packet);
     av_frame_free(&decoder->frame);
+    weir_frame_memory_free(&decoder->memory);
     weir_input_free(&decoder->input);
 }
 
@@ -48,8 +49,10 @@ void weir_decoder_close(weir_decoder *decoder)
     close_container(decoder);
     decoder->draining = false;
     decoder->num_drain_errors = 0;
+    decoder->num_packets = 0;
     decoder->num_errors = 0;
     decoder->first_averror = 0;
+    decoder->first_reason[0] = '\0';
 }
 
 static bool is_stopped(const weir_decoder *decoder)
@@ -67,10 +70,22 @@ static int fail_stopped(weir_error *error)
     return weir_error_set(error, WEIR_ESTOPPED, AVERROR_EXIT, "stopped");
 }
 
+/* A picture without a container around it: whatever is to be known of it, its decoder finds. */
+static bool is_still_image(const AVFormatContext *format)
+{
+    const char *name = format->iformat->name;
+    size_t name_bytes = strlen(name);
+    bool is_pipe = name_bytes > strlen("_pipe") && strcmp(name + name_bytes - strlen("_pipe"), "_pipe") == 0;
+    return is_pipe || strcmp(name, "image2pipe") == 0;
+}
+
 static int open_container(weir_decoder *decoder, const char *path, weir_error *error)
 {
     AVIOInterruptCB asker = { .callback = interrupt, .opaque = decoder };
-    return weir_input_open(&decoder->input, path, asker, &decoder->format, error);
+    weir_ffmpeg_log_step();
+    int rc = weir_input_open(&decoder->input, path, asker, &decoder->format, error);
+    decoder->is_still = rc == WEIR_OK && !decoder->input.file.is_pipe && is_still_image(decoder->format);
+    return rc;
 }
 
 static bool container_is(const AVFormatContext *format, const char *name)
@@ -96,14 +111,6 @@ static bool reordering_is_known(const AVFormatContext *format, const AVCodecPara
                (parameters->video_delay > 0 || parameters->extradata[AVCC_PROFILE_BYTE] == BASELINE_PROFILE);
     default: return false;
     }
-}
-
-/* A picture without a container around it: whatever is to be known of it, its decoder finds. */
-static bool is_still_image(const AVFormatContext *format)
-{
-    const char *name = format->iformat->name;
-    size_t name_bytes = strlen(name);
-    return name_bytes > strlen("_pipe") && strcmp(name + name_bytes - strlen("_pipe"), "_pipe") == 0;
 }
 
 /* Matroska's header may turn out not to be enough, and then the file is opened again: see times_are_known(). */
@@ -138,8 +145,14 @@ static bool header_is_complete(const weir_decoder *decoder)
     return only && only->width > 0 && only->height > 0 && reordering_is_known(format, only);
 }
 
-/* The probe decodes, too, so it has a limit, with room for what decoders add for alignment. Streams that turn up
-   later, as in MPEG-TS, have none while they are probed. */
+/* The probe decodes, too, so it has a limit, with room for what decoders add for alignment; and as it is not counted, its
+   memory has one. Streams that turn up later, as in MPEG-TS, have none while they are probed. */
+static int64_t probe_max_pixels(const weir_decoder *decoder, const AVStream *stream)
+{
+    int64_t aligned = 2 * decoder->max_pixels + (1 << 16);
+    return FFMIN(aligned, weir_frame_memory_max_pixels(&decoder->memory, stream->codecpar->codec_id));
+}
+
 static int find_stream_info(const weir_decoder *decoder)
 {
     unsigned num_streams = decoder->format->nb_streams;
@@ -147,7 +160,8 @@ static int find_stream_info(const weir_decoder *decoder)
     if (!options)
         return AVERROR(ENOMEM);
     for (unsigned i = 0; i < num_streams; i++)
-        av_dict_set_int(&options[i], "max_pixels", FFMIN(4 * decoder->max_pixels, INT32_MAX), 0);
+        av_dict_set_int(&options[i], "max_pixels",
+                        FFMIN(probe_max_pixels(decoder, decoder->format->streams[i]), INT32_MAX), 0);
     int rc = avformat_find_stream_info(decoder->format, options);
     for (unsigned i = 0; i < num_streams; i++)
         av_dict_free(&options[i]);
@@ -157,32 +171,126 @@ static int find_stream_info(const weir_decoder *decoder)
 
 static int probe(weir_decoder *decoder, weir_error *error)
 {
+    weir_ffmpeg_log_step();
     int rc = find_stream_info(decoder);
     return rc < 0 ? weir_ffmpeg_error(error, rc, "cannot find out what is in it") : WEIR_OK;
+}
+
+/* ---- the stream ---------------------------------------------------------------------------------------------- */
+
+static bool is_cover(const AVStream *stream)
+{
+    return stream->disposition & AV_DISPOSITION_ATTACHED_PIC;
+}
+
+static bool is_of_kind(const weir_decoder *decoder, const AVStream *stream)
+{
+    return stream->codecpar->codec_type == decoder->media && !is_cover(stream);
+}
+
+static unsigned count_streams(const weir_decoder *decoder, unsigned before)
+{
+    unsigned num_streams = 0;
+    for (unsigned i = 0; i < before; i++)
+        num_streams += is_of_kind(decoder, decoder->format->streams[i]);
+    return num_streams;
+}
+
+uint32_t weir_decoder_stream_number(const weir_decoder *decoder)
+{
+    return count_streams(decoder, (unsigned)decoder->stream->index) + 1;
 }
 
 static int fail_no_stream(const weir_decoder *decoder, weir_error *error)
 {
     const AVFormatContext *format = decoder->format;
+    const char *wanted = av_get_media_type_string(decoder->media);
     if (format->nb_streams == 0)
         return weir_error_set(error, WEIR_EDATA, AVERROR_STREAM_NOT_FOUND, "no stream in it at all");
+    unsigned num_covers = 0;
+    for (unsigned i = 0; i < format->nb_streams; i++)
+        num_covers += is_cover(format->streams[i]);
+    if (num_covers > 0 && decoder->media == AVMEDIA_TYPE_VIDEO)
+        return weir_error_set(error, WEIR_EUNSUPPORTED, AVERROR_STREAM_NOT_FOUND,
+                              "no video in it, only a cover picture");
     const char *kind = av_get_media_type_string(format->streams[0]->codecpar->codec_type);
     return weir_error_set(error, WEIR_EUNSUPPORTED, AVERROR_STREAM_NOT_FOUND,
-                          "no %s in it: %u stream(s), the first is %s", av_get_media_type_string(decoder->media),
-                          format->nb_streams, kind ? kind : "unknown");
+                          "no %s in it: %u stream(s), the first is %s", wanted, format->nb_streams,
+                          kind ? kind : "unknown");
+}
+
+/* A file is not known by the codec's name alone: where FFmpeg has none, there is a tag of four letters. */
+static int fail_no_decoder(const weir_decoder *decoder, const AVStream *stream, weir_error *error)
+{
+    const AVCodecParameters *parameters = stream->codecpar;
+    const char *kind = av_get_media_type_string(decoder->media);
+    if (parameters->codec_id != AV_CODEC_ID_NONE)
+        return weir_error_set(error, WEIR_EUNSUPPORTED, AVERROR_DECODER_NOT_FOUND,
+                              "its %s is %s, which this FFmpeg has no decoder for", kind,
+                              avcodec_get_name(parameters->codec_id));
+    return weir_error_set(error, WEIR_EUNSUPPORTED, AVERROR_DECODER_NOT_FOUND,
+                          "its %s is of a codec that this FFmpeg does not know, \"%s\"", kind,
+                          av_fourcc2str(parameters->codec_tag));
+}
+
+/* The stream of that number; -1 = there are not so many. */
+static int find_numbered(const weir_decoder *decoder)
+{
+    uint32_t number = 0;
+    for (unsigned i = 0; i < decoder->format->nb_streams; i++) {
+        number += is_of_kind(decoder, decoder->format->streams[i]);
+        if (number == decoder->stream_number)
+            return (int)i;
+    }
+    return -1;
+}
+
+/* FFmpeg prefers what has more bytes of streams that are alike, which may be the mask of a picture; the first one is meant. */
+static int find_first_like(const weir_decoder *decoder, int best)
+{
+    AVFormatContext *format = decoder->format;
+    const AVStream *like = format->streams[best];
+    for (int i = 0; i < best; i++) {
+        const AVStream *stream = format->streams[i];
+        const AVCodecParameters *parameters = stream->codecpar;
+        if (is_of_kind(decoder, stream) && stream->disposition == like->disposition &&
+            parameters->width == like->codecpar->width && parameters->height == like->codecpar->height &&
+            avcodec_find_decoder(parameters->codec_id))
+            return i;
+    }
+    return best;
+}
+
+static int find_best(const weir_decoder *decoder, weir_error *error)
+{
+    AVFormatContext *format = decoder->format;
+    const AVCodec *codec;
+    int best = av_find_best_stream(format, decoder->media, -1, -1, &codec, 0);
+    if (best == AVERROR_DECODER_NOT_FOUND)
+        best = av_find_best_stream(format, decoder->media, -1, -1, NULL, 0);
+    if (best == AVERROR_STREAM_NOT_FOUND || (best >= 0 && is_cover(format->streams[best])))
+        return fail_no_stream(decoder, error);
+    if (best < 0)
+        return weir_ffmpeg_error(error, best, "cannot choose a stream");
+    return decoder->media == AVMEDIA_TYPE_VIDEO ? find_first_like(decoder, best) : best;
 }
 
 static int choose_stream(weir_decoder *decoder, const AVCodec **codec, weir_error *error)
 {
     AVFormatContext *format = decoder->format;
-    int index = av_find_best_stream(format, decoder->media, -1, -1, codec, 0);
-    bool is_cover = index >= 0 && (format->streams[index]->disposition & AV_DISPOSITION_ATTACHED_PIC);
-    if (index == AVERROR_STREAM_NOT_FOUND || is_cover)
-        return fail_no_stream(decoder, error);
+    int index = decoder->stream_number ? find_numbered(decoder) : find_best(decoder, error);
+    if (index == -1 && decoder->stream_number)
+        return weir_error_set(error, WEIR_ENOTFOUND, AVERROR_STREAM_NOT_FOUND,
+                              "there is no %s stream %" PRIu32 " in it, but %u",
+                              av_get_media_type_string(decoder->media), decoder->stream_number,
+                              count_streams(decoder, format->nb_streams));
     if (index < 0)
-        return weir_ffmpeg_error(error, index, "cannot choose a stream");
-
-    decoder->stream = format->streams[index];
+        return index;
+    AVStream *stream = format->streams[index];
+    *codec = avcodec_find_decoder(stream->codecpar->codec_id);
+    if (!*codec)
+        return fail_no_decoder(decoder, stream, error);
+    decoder->stream = stream;
     for (unsigned i = 0; i < format->nb_streams; i++) {
         if ((int)i != index)
             format->streams[i]->discard = AVDISCARD_ALL;
@@ -190,25 +298,57 @@ static int choose_stream(weir_decoder *decoder, const AVCodec **codec, weir_erro
     return WEIR_OK;
 }
 
+/* ---- limits -------------------------------------------------------------------------------------------------- */
+
+static int fail_too_large(const weir_decoder *decoder, int width, int height, weir_error *error)
+{
+    return weir_error_set(error, WEIR_ELIMIT, 0,
+                          "pictures of %d×%d are over the limit of %" PRId64 " pixels: raise max_pixels", width,
+                          height, decoder->max_pixels);
+}
+
+int weir_decoder_fail_empty(const weir_decoder *decoder, const char *empty, weir_error *error)
+{
+    const weir_ffmpeg_log *log = weir_ffmpeg_log_current();
+    char what[96];
+    if (log && log->too_wide > 0)
+        return fail_too_large(decoder, log->too_wide, log->too_high, error);
+    if (!decoder->first_averror)
+        return weir_error_set(error, WEIR_EDATA, AVERROR_EOF, "%s", empty);
+    snprintf(what, sizeof what, "nothing could be decoded, %" PRIu64 " damaged packet(s)", decoder->num_errors);
+    return weir_ffmpeg_error_because(error, decoder->first_averror, what, decoder->first_reason);
+}
+
 /* Is the picture that the header announces too large? */
 static int check_size(const weir_decoder *decoder, weir_error *error)
 {
     const AVCodecParameters *parameters = decoder->stream->codecpar;
-    if ((int64_t)parameters->width * parameters->height <= decoder->max_pixels)
+    if (parameters->codec_type != AVMEDIA_TYPE_VIDEO)
         return WEIR_OK;
-    return weir_error_set(error, WEIR_ELIMIT, 0,
-                          "pictures of %d×%d are over the limit of %" PRId64 " pixels: raise max_pixels",
-                          parameters->width, parameters->height, decoder->max_pixels);
+    if ((int64_t)parameters->width * parameters->height > decoder->max_pixels)
+        return fail_too_large(decoder, parameters->width, parameters->height, error);
+    return weir_frame_memory_check(&decoder->memory, parameters, error);
 }
 
-/* The decoder's own limit, for pictures that turn out larger than announced. It counts rows and columns that it adds
-   for alignment, so what was announced gets room for them. */
-static int64_t codec_max_pixels(const weir_decoder *decoder)
+/* With rows and columns that decoders add for alignment, which FFmpeg counts, too. */
+static int64_t with_alignment(int64_t width, int64_t height)
 {
     enum { ALIGNMENT = 128 };
+    return (width + ALIGNMENT) * (height + ALIGNMENT);
+}
+
+/* The decoder's own limit, for pictures that turn out larger than announced, or of which nothing is announced; those that are
+   over our limit are found when they come. Decoders of other libraries take memory that is not counted. */
+static int64_t codec_max_pixels(const weir_decoder *decoder, const AVCodec *codec)
+{
+    enum { MAX_SIDE = 1 << 16 };
     const AVCodecParameters *parameters = decoder->stream->codecpar;
-    int64_t announced = ((int64_t)parameters->width + ALIGNMENT) * ((int64_t)parameters->height + ALIGNMENT);
-    return FFMAX(announced, decoder->max_pixels);
+    int64_t max_pixels = decoder->max_pixels;
+    if (parameters->width <= 0)
+        max_pixels = FFMAX(2 * max_pixels, FFMIN(with_alignment(max_pixels, 1), MAX_SIDE * INT64_C(128)));
+    if (!(codec->capabilities & AV_CODEC_CAP_DR1))
+        max_pixels = FFMIN(max_pixels, weir_frame_memory_max_pixels(&decoder->memory, codec->id));
+    return FFMIN(FFMAX(with_alignment(parameters->width, parameters->height), max_pixels), INT32_MAX);
 }
 
 static int open_codec(weir_decoder *decoder, const AVCodec *codec, weir_error *error)
@@ -222,7 +362,10 @@ static int open_codec(weir_decoder *decoder, const AVCodec *codec, weir_error *e
 
     decoder->codec->pkt_timebase = decoder->stream->time_base;
     decoder->codec->thread_count = 1; /* slots are the concurrency: a second thread costs a fifth more CPU a frame */
-    decoder->codec->max_pixels = codec_max_pixels(decoder);
+    decoder->codec->max_pixels = codec_max_pixels(decoder, codec);
+    if (weir_frame_memory_attach(&decoder->memory, decoder->codec) != WEIR_OK)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    weir_ffmpeg_log_step();
     rc = avcodec_open2(decoder->codec, codec, NULL);
     return rc < 0 ? weir_ffmpeg_error(error, rc, "cannot open the decoder") : WEIR_OK;
 }
@@ -242,15 +385,20 @@ static void note_source(weir_decoder *decoder)
 /* Counts damage that costs a packet or a frame, but not the file. Memory that is out is not damage. */
 static int note_damage(weir_decoder *decoder, int averror, weir_error *error)
 {
+    int verdict = weir_frame_memory_verdict(&decoder->memory, error);
+    if (verdict != WEIR_OK)
+        return verdict;
     if (averror == AVERROR(ENOMEM))
         return weir_ffmpeg_error(error, averror, "cannot decode");
-    if (is_stopped(decoder))
+    if (is_stopped(decoder) || averror == AVERROR_EXIT)
         return fail_stopped(error);
     if (averror == AVERROR(ETIMEDOUT)) /* nor is a server that has fallen silent */
         return weir_ffmpeg_error(error, averror, "no more data comes; if it needs longer, raise io_timeout_ns");
     decoder->num_errors++;
-    if (!decoder->first_averror)
-        decoder->first_averror = averror;
+    if (decoder->first_averror)
+        return WEIR_OK;
+    decoder->first_averror = averror;
+    snprintf(decoder->first_reason, sizeof decoder->first_reason, "%s", weir_ffmpeg_log_reason());
     return WEIR_OK;
 }
 
@@ -261,18 +409,24 @@ static int read_any_packet(weir_decoder *decoder)
     int64_t start_ns = weir_clock_ns();
     int rc = av_read_frame(decoder->format, decoder->packet);
     decoder->cost.demux_ns += weir_clock_ns() - start_ns;
-    return rc == AVERROR_EOF && avio && avio->error < 0 ? avio->error : rc;
+    rc = rc == AVERROR_EOF && avio && avio->error < 0 ? avio->error : rc;
+    return weir_input_is_end(&decoder->input, rc) ? AVERROR_EOF : rc;
 }
 
 /* The next packet of our stream in decoder->packet: 0 or FFmpeg's error. An empty one would be taken for the end. */
 static int read_packet(weir_decoder *decoder)
 {
     int num_retries = 0;
+    if (decoder->is_still && decoder->num_packets > 0)
+        return AVERROR_EOF;
     while (!is_stopped(decoder)) {
         int rc = read_any_packet(decoder);
         if (rc == AVERROR(EAGAIN) && ++num_retries < MAX_READ_RETRIES)
             continue;
-        if (rc < 0 || (decoder->packet->stream_index == decoder->stream->index && decoder->packet->size > 0))
+        bool is_ours =
+            rc >= 0 && decoder->packet->stream_index == decoder->stream->index && decoder->packet->size > 0;
+        decoder->num_packets += is_ours;
+        if (rc < 0 || is_ours)
             return rc;
         av_packet_unref(decoder->packet);
     }
@@ -353,21 +507,33 @@ int weir_decoder_send(weir_decoder *decoder, const AVPacket *packet, weir_error 
 {
     if (is_stopped(decoder))
         return fail_stopped(error);
+    if (packet && av_packet_get_side_data(packet, AV_PKT_DATA_ENCRYPTION_INFO, NULL))
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "it is encrypted, and there is no key");
     decoder->draining |= !packet;
+    weir_ffmpeg_log_step();
     int64_t start_ns = weir_clock_ns();
     int rc = avcodec_send_packet(decoder->codec, packet);
     decoder->cost.decode_ns += weir_clock_ns() - start_ns;
     return rc < 0 && rc != AVERROR_EOF ? note_damage(decoder, rc, error) : WEIR_OK;
 }
 
+static int check_frame(const weir_decoder *decoder, weir_error *error)
+{
+    const AVFrame *frame = decoder->frame;
+    if (decoder->media != AVMEDIA_TYPE_VIDEO || (int64_t)frame->width * frame->height <= decoder->max_pixels)
+        return WEIR_OK;
+    return fail_too_large(decoder, frame->width, frame->height, error);
+}
+
 int weir_decoder_receive(weir_decoder *decoder, weir_error *error)
 {
     for (;;) {
+        weir_ffmpeg_log_step();
         int64_t start_ns = weir_clock_ns();
         int rc = avcodec_receive_frame(decoder->codec, decoder->frame);
         decoder->cost.decode_ns += weir_clock_ns() - start_ns;
         if (rc == 0)
-            return WEIR_OK;
+            return check_frame(decoder, error);
         if (rc == AVERROR_EOF || (rc == AVERROR(EAGAIN) && decoder->draining))
             return WEIR_EOF;
         if (rc == AVERROR(EAGAIN))
@@ -404,6 +570,7 @@ void weir_decoder_flush(weir_decoder *decoder)
 bool weir_decoder_seek(weir_decoder *decoder, int64_t time)
 {
     av_packet_free(&decoder->first);
+    decoder->num_packets = 0;
     return av_seek_frame(decoder->format, decoder->stream->index, time, AVSEEK_FLAG_BACKWARD) >= 0;
 }
 

@@ -14,6 +14,7 @@
 #include <weir/cost.h>
 #include <weir/status.h>
 
+#include "frame_memory.h"
 #include "input.h"
 
 typedef struct weir_decoder {
@@ -21,7 +22,9 @@ typedef struct weir_decoder {
     bool (*should_stop)(void *self); /* asked between packets and inside blocking I/O; NULL = never */
     void *self;
     int64_t max_pixels;
-    enum AVMediaType media; /* which kind of stream (0 = video) */
+    enum AVMediaType media;   /* which kind of stream (0 = video) */
+    uint32_t stream_number;   /* the n-th of that kind, from 1 on (0 = the best) */
+    weir_frame_memory memory; /* with its limits set */
 
     /* of the next file to open: its bytes, its timeout; set by the caller */
     weir_input input;
@@ -35,10 +38,13 @@ typedef struct weir_decoder {
     AVCodecContext *codec;
     AVStream *stream;
     AVPacket *first;           /* has been read, and is still to come; NULL = none */
+    bool is_still;             /* the container is one picture; what follows it in the file is none of it */
     bool draining;             /* all packets are in */
     unsigned num_drain_errors; /* since then */
+    uint64_t num_packets;      /* read */
     uint64_t num_errors;       /* packets that could not be read or decoded */
     int first_averror;         /* the first of these; 0 = none */
+    char first_reason[160];    /* and what FFmpeg's log says of it; "" = nothing */
 
     /* Adds up, also over several openings, until the caller sets it to zero: times of opening, reading and decoding, and
        what is known of the file. */
@@ -87,6 +93,12 @@ uint64_t weir_decoder_count_frames(const weir_decoder *decoder);
 
 /* The same, or as many as the duration has room for; 0 = unknown. A guess: not to be trusted. */
 uint64_t weir_decoder_estimate_frames(const weir_decoder *decoder);
+
+/* Which one of its kind the stream is, from 1 on. */
+uint32_t weir_decoder_stream_number(const weir_decoder *decoder);
+
+/* Nothing has come out: fills *error with the reason, which is "empty" if nothing tells another. Returns the status. */
+int weir_decoder_fail_empty(const weir_decoder *decoder, const char *empty, weir_error *error);
 
 /* Leaves the file; the decoder is ready for the next. */
 void weir_decoder_close(weir_decoder *decoder);

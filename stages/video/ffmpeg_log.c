@@ -21,8 +21,22 @@ enum { MAX_LINES_PER_FILE = 10 };
 
 static _Thread_local weir_ffmpeg_log *current;
 
+/* FFmpeg tells sizes that are over the limit by its log only. */
+static void note_size(weir_ffmpeg_log *log)
+{
+    const char *size = strstr(log->line, "icture size ");
+    size = size ? size : strstr(log->line, "rame size ");
+    size = size ? strstr(size, "size ") : NULL;
+    bool is_limit = strstr(log->line, "max pixel count") || strstr(log->line, "exceeds limit");
+    if (size && is_limit && sscanf(size, "size %dx%d", &log->too_wide, &log->too_high) != 2)
+        log->too_wide = log->too_high = 0;
+}
+
 static void emit_line(weir_ffmpeg_log *log)
 {
+    log->num_errors += log->line_is_error;
+    if (log->line_is_error)
+        note_size(log);
     if (log->line_is_error && !log->first_error[0])
         snprintf(log->first_error, sizeof log->first_error, "%.*s", (int)sizeof log->first_error - 1, log->line);
     if (log->num_lines < MAX_LINES_PER_FILE)
@@ -48,9 +62,8 @@ static void begin_line(weir_ffmpeg_log *log, void *source)
 
 static bool line_is_wanted(const weir_ffmpeg_log *log, int level)
 {
-    bool first_error_is_open = level <= AV_LOG_ERROR && !log->first_error[0];
     bool is_shown = log->num_lines <= MAX_LINES_PER_FILE && weir_log_get_level() >= WEIR_LOG_DEBUG;
-    return level <= AV_LOG_WARNING && (first_error_is_open || is_shown);
+    return level <= AV_LOG_ERROR || (level <= AV_LOG_WARNING && is_shown);
 }
 
 static void catch_line(weir_ffmpeg_log *log, void *source, int level, const char *format, va_list arguments)
@@ -94,6 +107,8 @@ void weir_ffmpeg_log_begin(weir_ffmpeg_log *log, const char *label)
 {
     log->label = label;
     log->num_lines = 0;
+    log->num_errors = 0;
+    log->too_wide = log->too_high = 0;
     log->first_error[0] = '\0';
     log->line_bytes = 0;
     log->line_is_error = false;
@@ -107,10 +122,27 @@ void weir_ffmpeg_log_end(void)
     current = NULL;
 }
 
+void weir_ffmpeg_log_step(void)
+{
+    if (current)
+        current->first_error[0] = '\0';
+}
+
+const char *weir_ffmpeg_log_reason(void)
+{
+    return current ? current->first_error : "";
+}
+
+const weir_ffmpeg_log *weir_ffmpeg_log_current(void)
+{
+    return current;
+}
+
 static int status_of_errno(int code)
 {
     switch (code) {
-    case ENOENT: return WEIR_ENOTFOUND;
+    case ENOENT:
+    case ENOTDIR: return WEIR_ENOTFOUND;
     case EACCES:
     case EPERM: return WEIR_EACCESS;
     case ENOMEM: return WEIR_ENOMEM;
@@ -149,11 +181,15 @@ int weir_ffmpeg_status(int averror)
     return averror > -4096 ? status_of_errno(AVUNERROR(averror)) : WEIR_EDATA;
 }
 
-int weir_ffmpeg_error(weir_error *error, int averror, const char *what)
+int weir_ffmpeg_error_because(weir_error *error, int averror, const char *what, const char *reason)
 {
     char text[AV_ERROR_MAX_STRING_SIZE];
     av_strerror(averror, text, sizeof text);
-    const char *detail = current ? current->first_error : "";
     return weir_error_set(error, weir_ffmpeg_status(averror), averror, "%s: %s%s%s%s", what, text,
-                          detail[0] ? " (" : "", detail, detail[0] ? ")" : "");
+                          reason[0] ? " (" : "", reason, reason[0] ? ")" : "");
+}
+
+int weir_ffmpeg_error(weir_error *error, int averror, const char *what)
+{
+    return weir_ffmpeg_error_because(error, averror, what, weir_ffmpeg_log_reason());
 }

@@ -9,8 +9,9 @@
  * lies behind all that has been sent. If the index cannot be trusted, everything is decoded twice: once to count, once
  * to choose.
  *
- * A frame that should have come and did not, without an error, proves the index wrong; then, as a last resort, the file
- * is decoded from its beginning without leaving anything out.
+ * A frame that should have come and did not, without an error, proves the index wrong; and where packets are damaged, decoders
+ * make up what is missing from frames before the run, or from ones that were left out. Then, as a last resort, the file is
+ * decoded from its beginning without leaving anything out, which gives what decoding all of it gives.
  */
 #include "frame_reader.h"
 
@@ -20,6 +21,7 @@
 #include <weir/clock.h>
 
 #include "bitstream.h"
+#include "ffmpeg_log.h"
 
 static const AVRational nanoseconds = { 1, (int)WEIR_SECOND };
 
@@ -426,6 +428,13 @@ static void show_unsure(AVCodecContext *codec)
         codec->flags |= AV_CODEC_FLAG_OUTPUT_CORRUPT;
 }
 
+/* What tells of damage: packets that cannot be decoded, and what FFmpeg's log calls errors. */
+static uint64_t count_trouble(const weir_frame_reader *reader)
+{
+    const weir_ffmpeg_log *log = weir_ffmpeg_log_current();
+    return reader->decoder->num_errors + (log ? log->num_errors : 0);
+}
+
 static int begin_run(weir_frame_reader *reader, weir_error *error)
 {
     size_t target = reader->next_target;
@@ -438,18 +447,19 @@ static int begin_run(weir_frame_reader *reader, weir_error *error)
         reader->run_last = FFMAX(reader->run_last, packet_of(reader, target));
     }
     reader->run_end = target;
-    reader->run_errors = reader->decoder->num_errors;
     reader->is_running = true;
     weir_decoder_flush(reader->decoder);
     int rc = reader->cache ? WEIR_OK : go_to(reader, reader->run_start, error);
     if (rc == WEIR_OK)
         show_unsure(reader->decoder->codec);
+    reader->run_trouble = count_trouble(reader);
     return rc;
 }
 
-/* For when the index has turned out to be wrong. */
+/* For when the index has turned out to be wrong, or the file to be damaged. Errors of the runs before will come again. */
 static int begin_last_resort(weir_frame_reader *reader, weir_error *error)
 {
+    reader->decoder->num_errors = reader->scan_errors;
     reader->is_last_resort = true;
     reader->is_running = true;
     reader->run_start = 0;
@@ -481,10 +491,13 @@ static int feed_run(weir_frame_reader *reader, weir_error *error)
         return weir_decoder_send(decoder, NULL, error);
 
     uint64_t num_errors = decoder->num_errors;
+    uint64_t trouble = count_trouble(reader);
     int first_averror = decoder->first_averror;
     size_t at = reader->run_packet++;
     int rc = send(reader, at, error);
     if (is_leading(reader, at)) {
+        reader->run_trouble += count_trouble(reader) - trouble;
+        reader->run_trouble -= decoder->num_errors - num_errors;
         decoder->num_errors = num_errors;
         decoder->first_averror = first_averror;
     }
@@ -506,8 +519,7 @@ static size_t find_target(const weir_frame_reader *reader)
 /* The targets up to that one will not come in this run. WEIR_MORE: another run may bring them. */
 static int pass_over(weir_frame_reader *reader, size_t target, weir_error *error)
 {
-    bool has_damage = reader->decoder->num_errors > reader->run_errors;
-    if (!has_damage && !reader->is_last_resort) {
+    if (!reader->is_last_resort) {
         int rc = begin_last_resort(reader, error);
         return rc == WEIR_OK ? WEIR_MORE : rc;
     }
@@ -526,9 +538,20 @@ static int end_run(weir_frame_reader *reader, weir_error *error)
     return WEIR_MORE;
 }
 
+/* Is what the run gives not what decoding everything would give? */
+static bool is_doubtful(const weir_frame_reader *reader)
+{
+    return !reader->is_last_resort &&
+           (count_trouble(reader) > reader->run_trouble || reader->decoder->frame->decode_error_flags);
+}
+
 /* Takes the frame that has come, or not (WEIR_MORE). */
 static int take_frame(weir_frame_reader *reader, weir_error *error)
 {
+    if (is_doubtful(reader)) {
+        int rc = begin_last_resort(reader, error);
+        return rc == WEIR_OK ? WEIR_MORE : rc;
+    }
     size_t target = find_target(reader);
     if (target == reader->run_end)
         return WEIR_MORE;
@@ -595,6 +618,7 @@ static int choose(weir_frame_reader *reader, uint64_t seq, weir_error *error)
     int rc = WEIR_OK;
     reader->way = reader->index.distrust ? WEIR_READER_COUNTED : WEIR_READER_INDEXED;
     uint64_t num_errors = decoder->num_errors;
+    reader->scan_errors = num_errors;
     if (reader->way == WEIR_READER_COUNTED)
         rc = count_frames(reader, &timeline, error);
     else if (weir_index_fill_timeline(&reader->index, decoder->stream, &timeline) != WEIR_OK)

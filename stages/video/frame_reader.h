@@ -58,12 +58,13 @@ typedef struct weir_frame_reader {
 
     /* of the run: the packets from a start on, for the targets up to run_end */
     bool is_running;
-    bool is_last_resort; /* everything is decoded, nothing skipped */
+    bool is_last_resort; /* everything is decoded from the beginning, nothing skipped; no run follows */
     size_t run_start;
     size_t run_packet; /* to be sent next */
     size_t run_last;
     size_t run_end;
-    uint64_t run_errors; /* there were before it */
+    uint64_t run_trouble; /* there was before it */
+    uint64_t scan_errors; /* there were before the first run */
 
     /* of the current frame */
     unsigned num_repeats; /* how often it is in the result, at least once */

@@ -36,6 +36,10 @@ static weir_video_config video_config_of(const weir_image_config *image)
         .scaler = image->scaler,
         .no_autorotate = image->no_autorotate,
         .max_pixels = image->max_pixels,
+        .max_decoder_bytes = image->max_decoder_bytes,
+        .max_all_decoder_bytes = image->max_all_decoder_bytes,
+        .allow = image->allow,
+        .io_thread = image->io_thread,
         .io_timeout_ns = image->io_timeout_ns,
     };
 }
@@ -48,6 +52,8 @@ static int image_config_init(void *config, weir_error *error)
     if (rc != WEIR_OK)
         return rc;
     image->max_pixels = video.max_pixels;
+    image->max_decoder_bytes = video.max_decoder_bytes;
+    image->max_all_decoder_bytes = video.max_all_decoder_bytes;
     image->io_timeout_ns = video.io_timeout_ns;
     if (image->max_file_bytes == 0)
         image->max_file_bytes = UINT64_C(256) << 20;
@@ -69,12 +75,8 @@ static int image_worker_init(void *self, const void *config, weir_task *task)
 {
     image_worker *worker = self;
     const weir_image_config *image = config;
-    worker->decoder = (weir_decoder){
-        .should_stop = task_should_stop,
-        .self = worker,
-        .max_pixels = (int64_t)image->max_pixels,
-        .input.timeout_ns = image->io_timeout_ns,
-    };
+    weir_video_config video = video_config_of(image);
+    worker->decoder = weir_video_decoder(&video, task_should_stop, worker);
     if (weir_decoder_init(&worker->decoder) != WEIR_OK) {
         weir_decoder_free(&worker->decoder);
         return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
@@ -90,28 +92,10 @@ static void image_worker_free(void *self)
     weir_decoder_free(&worker->decoder);
 }
 
-/* FFmpeg says it in its log only. */
-static bool is_too_large(const image_worker *worker)
-{
-    return strstr(worker->log.first_error, "max pixel count") != NULL;
-}
-
-static int fail_without_picture(const image_worker *worker, weir_error *error)
-{
-    const weir_decoder *decoder = &worker->decoder;
-    if (is_too_large(worker))
-        return weir_error_set(error, WEIR_ELIMIT, decoder->first_averror,
-                              "the picture is over the limit of %" PRId64 " pixels: raise max_pixels",
-                              decoder->max_pixels);
-    if (decoder->first_averror)
-        return weir_ffmpeg_error(error, decoder->first_averror, "cannot decode the picture");
-    return weir_error_set(error, WEIR_EDATA, AVERROR_EOF, "no picture in it: the file is cut off");
-}
-
 /* The decoders of still pictures patch up what is cut off, and say so in FFmpeg's log only. */
 static bool is_damaged(const image_worker *worker)
 {
-    return weir_video_is_corrupt(worker->decoder.frame) || worker->log.first_error[0];
+    return weir_video_is_corrupt(worker->decoder.frame) || worker->log.num_errors > 0;
 }
 
 /* The picture is decoded: scales it into a result. */
@@ -148,6 +132,7 @@ static int make_result(image_worker *worker, const weir_video_config *video, wei
     decoder->cost.num_frames = 1;
     decoder->cost.width = builder.frames->source_width; /* not known before it is decoded */
     decoder->cost.height = builder.frames->source_height;
+    decoder->cost.num_errors = decoder->num_errors + builder.frames->num_corrupt_frames;
     builder.frames->cost = decoder->cost;
     *frames = weir_frames_end(&builder);
     return WEIR_OK;
@@ -171,7 +156,7 @@ static int decode_picture(image_worker *worker, const char *path, weir_frames **
     if (rc == WEIR_OK)
         rc = weir_decoder_next(decoder, error);
     if (rc == WEIR_EOF)
-        rc = fail_without_picture(worker, error);
+        rc = weir_decoder_fail_empty(decoder, "no picture in it: the file is cut off", error);
     if (rc == WEIR_OK)
         rc = make_result(worker, &video, frames, error);
     weir_decoder_close(decoder);

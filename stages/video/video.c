@@ -33,9 +33,11 @@ typedef struct video_worker {
 
     /* of the item that is in work; between the pieces of it, too */
     weir_item input;
-    const char *path;    /* what to open and to call it by */
-    uint64_t num_frames; /* that the reader has given, each as often as it was asked for */
-    int source_width;    /* of the first of them */
+    const char *path;        /* what to open and to call it by */
+    uint64_t num_frames;     /* that the reader has given, each as often as it was asked for */
+    uint64_t num_corrupt;    /* pictures that had to be patched up */
+    uint64_t num_log_errors; /* lines that FFmpeg calls errors, in earlier pieces */
+    int source_width;        /* of the first of them */
     int source_height;
     const AVFrame *picture; /* the next one of a result; NULL = it has to be got */
     int64_t pts;            /* its time */
@@ -61,16 +63,27 @@ static bool task_should_stop(void *self)
     return weir_task_should_stop(worker->task);
 }
 
+weir_decoder weir_video_decoder(const weir_video_config *video, bool (*should_stop)(void *self), void *self)
+{
+    return (weir_decoder){
+        .should_stop = should_stop,
+        .self = self,
+        .max_pixels = (int64_t)video->max_pixels,
+        .stream_number = video->stream,
+        .memory = { .max_bytes = video->max_decoder_bytes, .max_all_bytes = video->max_all_decoder_bytes },
+        .input = { .timeout_ns = video->io_timeout_ns,
+                   .allow = video->allow,
+                   .is_read_again = !weir_sampling_is_plain(&video->sampling),
+                   .max_pipe_bytes = video->max_pipe_bytes,
+                   .host.io_thread = video->io_thread },
+    };
+}
+
 static int video_worker_init(void *self, const void *config, weir_task *task)
 {
     video_worker *worker = self;
     const weir_video_config *video = config;
-    worker->decoder = (weir_decoder){
-        .should_stop = task_should_stop,
-        .self = worker,
-        .max_pixels = (int64_t)video->max_pixels,
-        .input.timeout_ns = video->io_timeout_ns,
-    };
+    worker->decoder = weir_video_decoder(video, task_should_stop, worker);
     if (weir_decoder_init(&worker->decoder) != WEIR_OK) {
         weir_decoder_free(&worker->decoder);
         return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
@@ -92,9 +105,12 @@ static void end_item(video_worker *worker)
 {
     weir_pictures_reset(&worker->pictures);
     weir_frame_reader_close(&worker->reader);
+    weir_input_forget(&worker->decoder.input);
     weir_item_release(&worker->input);
     worker->decoder.cost = (weir_item_cost){ 0 };
     worker->num_frames = 0;
+    worker->num_corrupt = 0;
+    worker->num_log_errors = 0;
     worker->picture = NULL;
     worker->num_pictures = 0;
     worker->width = 0;
@@ -115,6 +131,8 @@ void weir_video_describe(const weir_decoder *decoder, int source_width, int sour
 {
     frames->time_base_num = decoder->stream->time_base.num;
     frames->time_base_den = decoder->stream->time_base.den;
+    frames->stream = weir_decoder_stream_number(decoder);
+    frames->stream_index = (uint32_t)decoder->stream->index;
     frames->source_width = (uint32_t)source_width;
     frames->source_height = (uint32_t)source_height;
     snprintf(frames->codec, sizeof frames->codec, "%s", avcodec_get_name(decoder->codec->codec_id));
@@ -176,22 +194,36 @@ static int add_picture(video_worker *worker, const weir_video_config *video, wei
         return rc;
 
     weir_frames_commit(builder, worker->pts == AV_NOPTS_VALUE ? WEIR_PTS_UNKNOWN : worker->pts);
-    builder->frames->num_corrupt_frames += weir_video_is_corrupt(worker->picture);
+    bool is_corrupt = weir_video_is_corrupt(worker->picture);
+    builder->frames->num_corrupt_frames += is_corrupt;
+    worker->num_corrupt += is_corrupt;
     weir_scaler_describe(&worker->scaler, builder->frames);
     worker->picture = NULL;
     return WEIR_OK;
 }
 
-static int fail_without_frames(const weir_decoder *decoder, weir_error *error)
+/* How many frames there should be, now that all have come: those asked for or, where all are, as many as the header counts. */
+static uint64_t count_expected(const video_worker *worker, const weir_video_config *video)
 {
-    char what[96];
-    snprintf(what, sizeof what, "no frame could be decoded, %" PRIu64 " damaged packet(s)", decoder->num_errors);
-    if (decoder->first_averror)
-        return weir_ffmpeg_error(error, decoder->first_averror, what);
-    return weir_error_set(error, WEIR_EDATA, AVERROR_EOF, "no frame in it: the video stream is empty or cut off");
+    uint64_t counted = weir_decoder_count_frames(&worker->decoder);
+    uint32_t count = video->sampling.count;
+    if (counted == 0 || !weir_sampling_is_plain(&video->sampling))
+        return worker->num_frames + worker->reader.num_missing;
+    return count && count < counted ? count : counted;
 }
 
-static int check_strictly(const video_worker *worker, bool has_frame, weir_error *error)
+/* Of the frames so far or, at the end, of all. A header counts what is not shown, too: without damage it is not believed. */
+static uint64_t count_missing(const video_worker *worker, const weir_video_config *video, bool is_end)
+{
+    bool is_damaged =
+        worker->decoder.num_errors + worker->num_corrupt + worker->num_log_errors + worker->log.num_errors;
+    uint64_t expected = is_end && is_damaged ? count_expected(worker, video) : 0;
+    uint64_t lost = expected > worker->num_frames ? expected - worker->num_frames : 0;
+    return lost > worker->reader.num_missing ? lost : worker->reader.num_missing;
+}
+
+static int check_strictly(const video_worker *worker, const weir_video_config *video, bool has_frame,
+                          weir_error *error)
 {
     const weir_decoder *decoder = &worker->decoder;
     if (decoder->num_errors > 0) {
@@ -201,9 +233,10 @@ static int check_strictly(const video_worker *worker, bool has_frame, weir_error
     }
     if (has_frame && weir_video_is_corrupt(decoder->frame))
         return weir_error_set(error, WEIR_EDATA, 0, "damage is not tolerated: a frame had to be patched up");
-    if (worker->reader.num_missing > 0)
+    uint64_t num_missing = count_missing(worker, video, !has_frame);
+    if (num_missing > 0)
         return weir_error_set(error, WEIR_EDATA, 0, "damage is not tolerated: %" PRIu64 " frame(s) are missing",
-                              worker->reader.num_missing);
+                              num_missing);
     return WEIR_OK;
 }
 
@@ -214,7 +247,7 @@ static int put_frame(video_worker *worker, const weir_video_config *video, weir_
     const AVFrame *frame = worker->decoder.frame;
     int rc = weir_frame_reader_next(reader, error);
     if (video->damage == WEIR_DAMAGE_STRICT && (rc == WEIR_OK || rc == WEIR_EOF)) {
-        int strict = check_strictly(worker, rc == WEIR_OK, error);
+        int strict = check_strictly(worker, video, rc == WEIR_OK, error);
         rc = strict == WEIR_OK ? rc : strict;
     }
     if (rc == WEIR_EOF)
@@ -265,22 +298,14 @@ static int next_picture(video_worker *worker, const weir_video_config *video, we
     }
 }
 
-/* How many frames there should be: those asked for or, where all are and all have come, as many as the header counts. */
-static uint64_t count_expected(const video_worker *worker, const weir_video_config *video)
-{
-    uint64_t counted = weir_decoder_count_frames(&worker->decoder);
-    uint32_t count = video->sampling.count;
-    if (!worker->pictures.is_ended || counted == 0 || !weir_sampling_is_plain(&video->sampling))
-        return worker->num_frames + worker->reader.num_missing;
-    return count && count < counted ? count : counted;
-}
-
 /* All that came has come. Is it enough of what was asked for? */
 static int check_share(const video_worker *worker, const weir_video_config *video, weir_error *error)
 {
-    uint64_t expected = count_expected(worker, video);
+    uint64_t expected =
+        worker->pictures.is_ended ? count_expected(worker, video) : worker->num_frames + worker->reader.num_missing;
     if (worker->num_frames == 0)
-        return fail_without_frames(&worker->decoder, error);
+        return weir_decoder_fail_empty(&worker->decoder, "no frame in it: the video stream is empty or cut off",
+                                       error);
     if ((double)worker->num_frames < video->min_share * (double)expected)
         return weir_error_set(error, WEIR_EDATA, worker->decoder.first_averror,
                               "only %" PRIu64 " of %" PRIu64 " frames could be decoded, min_share is %g",
@@ -332,12 +357,14 @@ static int make_piece(video_worker *worker, const weir_video_config *video, weir
     }
     weir_frames *piece = weir_frames_end(&builder);
     piece->num_errors = worker->decoder.num_errors;
-    piece->num_missing_frames = worker->reader.num_missing;
+    piece->num_missing_frames = count_missing(worker, video, rc == WEIR_OK && worker->pictures.is_ended);
     piece->first_frame = worker->num_done;
     piece->is_last_piece = rc == WEIR_OK;
     worker->num_done += piece->num_frames;
     piece->cost = worker->decoder.cost;
     piece->cost.num_frames = worker->num_done;
+    piece->cost.num_missing = piece->num_missing_frames;
+    piece->cost.num_errors = piece->num_errors + worker->num_corrupt;
     *frames = piece;
     return rc;
 }
@@ -375,6 +402,8 @@ static int video_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     if (rc == WEIR_OK)
         rc = make_piece(worker, video, &frames, &error);
     weir_ffmpeg_log_end();
+    worker->num_log_errors += worker->log.num_errors;
+    worker->log.num_errors = 0;
     if (rc < 0)
         rc = weir_task_fail(task, rc, error.library_code, "%s", error.message);
     else

@@ -28,7 +28,20 @@ static int pixels_init(weir_video_config *video, weir_error *error)
         video->max_pixels = INT32_MAX; /* FFmpeg's own limit */
     if (video->max_bytes == 0)
         video->max_bytes = UINT64_C(8) << 30;
+    if (video->max_decoder_bytes == 0)
+        video->max_decoder_bytes = WEIR_FRAME_MEMORY_BYTES;
+    if (video->max_all_decoder_bytes == 0)
+        video->max_all_decoder_bytes = weir_frame_memory_default_all();
     return WEIR_OK;
+}
+
+static int input_init(weir_video_config *video, weir_error *error)
+{
+    if (video->io_timeout_ns == 0)
+        video->io_timeout_ns = WEIR_INPUT_TIMEOUT_NS;
+    if (video->max_pipe_bytes == 0)
+        video->max_pipe_bytes = UINT64_C(4) << 30;
+    return weir_input_check_allow(video->allow, error);
 }
 
 static int sampling_init(weir_video_config *video, weir_error *error)
@@ -66,8 +79,8 @@ static int filter_init(weir_video_config *video, weir_error *error)
 int weir_video_config_check(weir_video_config *video, weir_error *error)
 {
     int rc = pixels_init(video, error);
-    if (video->io_timeout_ns == 0)
-        video->io_timeout_ns = WEIR_INPUT_TIMEOUT_NS;
+    if (rc == WEIR_OK)
+        rc = input_init(video, error);
     if (rc == WEIR_OK)
         rc = sampling_init(video, error);
     if (rc != WEIR_OK)

@@ -13,6 +13,9 @@
 int weir_video_config_check(weir_video_config *video, weir_error *error);
 void weir_video_config_free(weir_video_config *video);
 
+/* What a slot's decoder goes by; its weir_decoder_init() is still to come. */
+weir_decoder weir_video_decoder(const weir_video_config *video, bool (*should_stop)(void *self), void *self);
+
 /* Notes in the result what its pictures come from, and their size as they are coded. */
 void weir_video_describe(const weir_decoder *decoder, int source_width, int source_height, weir_frames *frames);
 

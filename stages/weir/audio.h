@@ -31,7 +31,12 @@ typedef struct weir_audio_config {
         channels; /* of the result, mixed as FFmpeg does: 1 = mono, 2 = stereo, … (0 = those of the first samples) */
     bool planar;  /* channel by channel: [channels][samples] (default: sample by sample, [samples][channels]) */
 
-    int64_t io_timeout_ns; /* as in weir_video_config */
+    uint32_t allow;  /* as in weir_video_config, as the following */
+    uint32_t stream; /* the n-th audio stream, counted from 1 on (0 = the best) */
+    int32_t io_thread;
+    int64_t io_timeout_ns;
+    uint64_t max_decoder_bytes;
+    uint64_t max_all_decoder_bytes;
 
     uint64_t max_bytes;   /* of one result: beyond it the task fails with WEIR_ELIMIT (0 = 8 GiB) */
     uint64_t reserved[8]; /* 0 */
@@ -49,6 +54,8 @@ typedef struct weir_audio {
     int64_t start_ns; /* the first sample's time; INT64_MIN = unknown */
 
     char codec[32];              /* FFmpeg's name of it: "aac" */
+    uint32_t stream;             /* which audio stream of the file it was, counted from 1 on */
+    uint32_t stream_index;       /* and which one of all its streams, from 0 on, as FFmpeg counts */
     uint32_t source_sample_rate; /* of the first samples as they were coded */
     uint32_t source_channels;
     uint64_t num_errors;  /* packets that could not be read or decoded. 0 = the file is whole */

@@ -14,6 +14,21 @@
 extern "C" {
 #endif
 
+/*
+ * What decode stages refuse unless their config's `allow` names it, because a file or a list of files from somebody else could
+ * use it to read other files, or to wait for ever. Flags.
+ */
+enum {
+    /* Pipes, terminals and other devices that a path names (/dev/stdin), and "pipe:0" for an inherited descriptor. Where
+       frames are chosen, all that comes out is kept in a temporary file without a name (below TMPDIR, or /tmp), as it is
+       read more than once. */
+    WEIR_ALLOW_PIPES = 1,
+    /* Files that name others: playlists and manifests (HLS, DASH, ffconcat, SDP), patterns of many names ("%d"); and all of
+       FFmpeg's protocols, not just http, https, ftp, sftp, tcp and tls. FFmpeg opens what they name, wherever it is; up to
+       256 of it before the first frame, 16384 in all. A pipe that ffconcat names is waited for without an end. */
+    WEIR_ALLOW_REFERENCES = 2,
+};
+
 /* A file's bytes. One owner at a time; freed, with all that hangs on it, by weir_bytes_free(). */
 typedef struct weir_bytes {
     uint8_t *data;

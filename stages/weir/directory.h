@@ -5,13 +5,15 @@
  * from it. size_bytes is 0.
  *
  * The listing streams: folders are read in pieces, and the first path comes out before the rest is looked at. What is
- * held is one open folder per level, with `sorted` the entries of those folders, too.
+ * held is one open folder per level, with `sorted` the entries of those folders, too, and up to 100 bytes for each folder so
+ * far. Stop is noticed at each entry, also where nothing matches.
  *
- * Links to files and to folders are followed, but never into a folder that is being listed already, so a link loop
- * ends. A folder that two links lead to is listed twice, under both names.
+ * Links to files and to folders are followed. Each folder (device and inode) is listed once, under the name by which it is met
+ * first, however many links lead to it, so link loops end. Only `sorted` makes that name the same on every machine.
  *
- * A folder that cannot be read is logged with its name, counted and recorded as the event "unreadable_folder"; the
- * listing goes on. A link to nowhere is handed on if its name matches, so that its failure names it. Pipes, sockets
+ * A folder that cannot be read, or not to its end, is logged as an error with its name, counted and recorded as the event
+ * "unreadable_folder"; the listing goes on, and is not complete: see weir_directory_counts. If it is the root, the source
+ * fails. A link to nowhere is handed on if its name matches, so that its failure names it. Pipes, sockets
  * and devices are passed over.
  */
 #ifndef WEIR_DIRECTORY_H
@@ -30,9 +32,9 @@ extern "C" {
 
 /* What the source has met so far; with epochs, in the present one. */
 typedef struct weir_directory_counts {
-    uint64_t files;   /* that matched */
-    uint64_t folders; /* that were listed, the root included */
-    uint64_t unreadable_folders;
+    uint64_t files;              /* that matched */
+    uint64_t folders;            /* that were listed, the root included */
+    uint64_t unreadable_folders; /* that could not be read, or not to the end: above 0 the listing is not complete */
     uint64_t reserved[8];
 } weir_directory_counts;
 

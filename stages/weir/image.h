@@ -36,6 +36,10 @@ typedef struct weir_image_config {
     bool no_autorotate;      /* otherwise the orientation that a camera notes (EXIF) is applied */
     uint64_t max_pixels;     /* of the picture in the file (0 = 2^26) */
     uint64_t max_file_bytes; /* of a path or URL, which is read as a whole (0 = 256 MiB) */
+    uint32_t allow;          /* WEIR_ALLOW_PIPES is of use; a picture never refers to other files */
+    uint64_t max_decoder_bytes;
+    uint64_t max_all_decoder_bytes;
+    int32_t io_thread;
     int64_t io_timeout_ns;
     uint64_t reserved[8]; /* 0 */
 } weir_image_config;

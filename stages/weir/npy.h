@@ -3,7 +3,7 @@
  * shape is that of the frames, [N, height, width, 3] of uint8 unless the decode stage was told otherwise.
  *
  * Pieces of a long video (weir_video_config.piece_frames) are added one by one, in constant memory. The file is written
- * under its name with ".part" behind it, and gets its name when it is whole.
+ * beside its place, under a name of its own with ".tmp" at the end, and gets its name when it is whole.
  */
 #ifndef WEIR_NPY_H
 #define WEIR_NPY_H
@@ -24,6 +24,9 @@ typedef struct weir_npy weir_npy;
    filled and *npy NULL: WEIR_ENOTFOUND (no such folder), WEIR_EINVAL (a folder or device has that name), WEIR_EACCESS,
    WEIR_EIO, WEIR_ENOMEM. */
 WEIR_API int weir_npy_open(weir_npy **npy, const char *path, weir_error *error);
+
+/* The name the file has until it is whole, for a signal's handler that removes it. Valid until `npy` is ended. */
+WEIR_API const char *weir_npy_part(const weir_npy *npy);
 
 /* Writes the frames behind those that are there. WEIR_OK; WEIR_EINVAL: they are of another size or kind than those, and
    nothing has been written; WEIR_EIO: the disk is full or broken, and only weir_npy_abort() makes sense now. */

@@ -2,7 +2,9 @@
  * Which frames of a video are wanted. The frames of a video are numbered in presentation order from 0 on: frame i is the
  * i-th one that a player shows. B-frames, edit lists, variable frame rates, negative and missing timestamps change
  * nothing about that, and neither does the way the frames are got at: seeking, skipping and reading on give the same
- * bytes. Where damage has cost a frame that the container lists, the frames behind it keep their numbers.
+ * bytes. Where damage has cost a frame that the container lists, the frames behind it keep their numbers. Where a decoder notices
+ * damage on the way to a chosen frame, the file is decoded from its beginning on, so that what it makes up is what it makes up
+ * when all is decoded; only damage that it does not notice may show otherwise.
  *
  * Times count from the video's first frame on: that one has time 0, whatever its timestamp. Times that are 1 ns apart
  * count as equal, so that 1/30 s may be rounded up or down. A frame is shown from its time until the next one's.

@@ -9,9 +9,15 @@
  *
  * A file that cannot be opened, has no video or gives no frame fails its task, with our status, FFmpeg's code and
  * FFmpeg's text: WEIR_ENOTFOUND (missing; or a frame that was asked for is beyond its end), WEIR_EACCESS (not readable),
- * WEIR_EUNSUPPORTED (no file, no video stream, no decoder for it), WEIR_EDATA (damaged, or no video file at all),
- * WEIR_ELIMIT (over one of the limits max_…), WEIR_EIO, WEIR_ENOMEM. Damage within a file is counted in the result as long
+ * WEIR_EUNSUPPORTED (no file, no video stream, no decoder for it, encrypted, or refused: see weir_video_config.allow),
+ * WEIR_EDATA (damaged, or no video file at all), WEIR_ELIMIT (over one of the limits max_…), WEIR_EIO, WEIR_ENOMEM. Damage within a file is counted in the result as long
  * as a frame comes out, unless damage or min_share ask for more.
+ *
+ * Files may come from anybody: what they can make the stage do is bounded by the limits below, and stop and deadlines break
+ * off all of it within a frame's decoding. A read that the kernel does not end (a network file system whose server is gone) is
+ * left behind on a thread of its own: see io_thread. What cannot be broken off is such a read without that thread, and the
+ * resolution of a host's name: then weir_pipeline_stop() still returns at once, the task is logged as long-running, and
+ * weir_pipeline_free() waits for the kernel.
  *
  * Each slot decodes on its task's thread alone: run as many slots as there are CPUs to use. The sample aspect ratio is
  * not applied: pixels are taken as they are coded.
@@ -99,8 +105,19 @@ typedef struct weir_video_config {
     /* So that a hostile file cannot take the machine: beyond these its task fails with WEIR_ELIMIT. */
     uint64_t max_pixels; /* width × height of a coded picture (0 = 2^26) */
     uint64_t max_bytes;  /* of one result (0 = 8 GiB) */
+    /* Of the frames that one slot's decoder keeps to decode others: guessed before decoding, counted during it (0 = 1 GiB). */
+    uint64_t max_decoder_bytes;
+    /* Of those of all decoders of the process together, whatever their pipelines (0 = half of the memory that the process may
+       use). */
+    uint64_t max_all_decoder_bytes;
 
     /* Where the bytes come from. */
+    uint32_t allow;          /* WEIR_ALLOW_… of bytes.h: what is refused otherwise (default: nothing) */
+    uint64_t max_pipe_bytes; /* that are kept of a pipe, where frames are chosen (0 = 4 GiB) */
+    int32_t io_thread; /* local files are read on a thread beside the slot's own: 0 = where they lie on a network file
+                                system or on one that is a program (FUSE), positive = all, negative = none. Stop and
+                                deadlines leave it behind when the kernel does not end a read, up to 64 times */
+    uint32_t stream;   /* the n-th video stream, counted from 1 on; covers do not count (0 = the best) */
     int64_t
         io_timeout_ns; /* of a URL: so long without any data fails the task with WEIR_ETIMEDOUT (0 = 30 s, negative =
                               never). For the whole task there is weir_stage_options.task_deadline_ns */
@@ -140,6 +157,8 @@ typedef struct weir_frames {
     int32_t time_base_den;
 
     char codec[32];        /* FFmpeg's name of it: "h264" */
+    uint32_t stream;       /* which video stream of the file it was, counted from 1 on */
+    uint32_t stream_index; /* and which one of all its streams, from 0 on, as FFmpeg counts */
     uint32_t source_width; /* of the first frame as it was coded */
     uint32_t source_height;
     uint64_t num_errors;         /* packets that could not be read or decoded, of those that were needed. 0 = none */
@@ -150,9 +169,11 @@ typedef struct weir_frames {
 
     weir_item_cost cost; /* of the item; in pieces, so far */
 
-    uint64_t num_missing_frames; /* so far, of those asked for: damage has cost them */
-    uint64_t first_frame;        /* in pieces: how many frames of the item were in the pieces before this one */
-    bool is_last_piece;          /* no more of this item will come; true without pieces */
+    /* So far, of those asked for: damage has cost them. Where all are taken, it is known with the last piece, and only if the
+       container counts its frames. */
+    uint64_t num_missing_frames;
+    uint64_t first_frame; /* in pieces: how many frames of the item were in the pieces before this one */
+    bool is_last_piece;   /* no more of this item will come; true without pieces */
 } weir_frames;
 
 /* The type of items whose data is a weir_frames. */

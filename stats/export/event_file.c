@@ -10,8 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <weir/escape.h>
+
 #include "tensorboard.pb-c.h"
-#include "utf8.h"
 
 struct weir_event_file {
     int fd;
@@ -90,6 +91,16 @@ static void put_event(weir_event_file *file, const Weir__Tensorboard__Event *eve
     file->pending_bytes += HEAD_BYTES + size_bytes + TAIL_BYTES;
 }
 
+/* To be freed; NULL = out of memory. */
+static char *escaped(const char *text)
+{
+    size_t size = 4 * strlen(text) + 1;
+    char *line = malloc(size);
+    if (line)
+        weir_text_escape(text, line, size);
+    return line;
+}
+
 /* -- summaries */
 
 /* The values of one event; they, their tags and what they point to are the summary's. */
@@ -107,7 +118,7 @@ static void begin_summary(summary *s, weir_event_file *file, const char *group)
 {
     s->file = file;
     s->num_values = 0;
-    s->group = weir_utf8_line(group ? group : "");
+    s->group = escaped(group ? group : "");
     if (!s->group)
         file->lacks_memory = true;
 }
@@ -307,7 +318,7 @@ static void put_text(weir_event_file *file, const char *tag, const char *format,
     if (length < 0)
         text = NULL;
     else
-        line = weir_utf8_line(text);
+        line = escaped(text);
     if (line && asprintf(&indented, "    %s", line) >= 0)
         weir_event_file_text(file, tag, indented);
     else

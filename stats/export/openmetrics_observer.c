@@ -19,10 +19,10 @@
 #include "exposition.h"
 #include "process_info.h"
 #include "record.h"
+#include "replacement.h"
 
 struct weir_openmetrics_file {
     char *path;
-    char *path_before; /* where it is written before it is renamed; its name ends so that no collector reads it */
     char *node_id, *command;
     weir_observer observer;
 
@@ -44,33 +44,25 @@ static double seconds(int64_t ns)
 /* -- the file */
 
 /* Returns 0 or an errno. */
-static int write_beside(weir_openmetrics_file *file)
+static int write_file(const weir_openmetrics_file *file)
 {
     static const weir_totals nothing;
     static const weir_exposition empty = { .totals = &nothing };
-    FILE *out = fopen(file->path_before, "w");
-    if (!out)
-        return errno;
-    errno = 0;
-    weir_exposition_write(out, file->has_run ? &file->all : &empty);
-    bool failed = fflush(out) != 0 || ferror(out);
-    int failure = failed ? (errno ? errno : EIO) : 0;
-    if (fclose(out) != 0 && !failure)
-        failure = errno;
-    return failure;
+    weir_replacement out;
+    int failure = weir_replacement_open(&out, file->path);
+    if (failure)
+        return failure;
+    weir_exposition_write(out.file, file->has_run ? &file->all : &empty);
+    return weir_replacement_close(&out, true);
 }
 
 static int replace(weir_openmetrics_file *file)
 {
     bool failed_before = file->failure.status != WEIR_OK;
     file->failure = (weir_error){ 0 };
-    int failure = write_beside(file);
-    if (!failure && rename(file->path_before, file->path) != 0)
-        failure = errno;
+    int failure = write_file(file);
     if (!failure)
         return WEIR_OK;
-
-    unlink(file->path_before);
     int status = failure == EACCES || failure == EROFS || failure == EPERM ? WEIR_EACCESS
                  : failure == ENOENT || failure == ENOTDIR                 ? WEIR_ENOTFOUND
                                                                            : WEIR_EIO;
@@ -247,20 +239,10 @@ weir_observer weir_openmetrics_observer(weir_openmetrics_file *file)
 
 /* -- opening and closing */
 
-static char *path_beside(const char *path)
-{
-    size_t size = strlen(path) + 32;
-    char *beside = malloc(size);
-    if (beside)
-        snprintf(beside, size, "%s.%ld.tmp", path, (long)getpid());
-    return beside;
-}
-
 static void free_file(weir_openmetrics_file *file)
 {
     forget_run(file);
     free(file->path);
-    free(file->path_before);
     free(file->node_id);
     free(file->command);
     free(file);
@@ -272,7 +254,6 @@ static weir_openmetrics_file *new_file(const char *path, const weir_openmetrics_
     if (!file)
         return NULL;
     file->path = strdup(path);
-    file->path_before = path_beside(path);
     file->node_id = options->node_id ? strdup(options->node_id) : weir_host_name();
     file->command = options->command ? strdup(options->command) : weir_command_line();
     file->run.rank = options->rank;
@@ -290,7 +271,7 @@ static weir_openmetrics_file *new_file(const char *path, const weir_openmetrics_
         .event = on_event,
         .run_end = on_run_end,
     };
-    if (file->path && file->path_before && file->node_id && file->command)
+    if (file->path && file->node_id && file->command)
         return file;
     free_file(file);
     return NULL;

@@ -8,6 +8,7 @@
 
 #include <weir/bottleneck.h>
 #include <weir/clock.h>
+#include <weir/escape.h>
 
 #include "format.h"
 
@@ -44,7 +45,7 @@ static void put_heading(FILE *out, const char *text)
 static void put_name(FILE *out, const char *what, const weir_total *total)
 {
     fprintf(out, "\n  %s: ", what);
-    weir_text_put(out, total->key.name);
+    weir_text_escape_to(out, total->key.name);
     fputc('\n', out);
 }
 
@@ -299,7 +300,7 @@ static void put_bottleneck(FILE *out, const weir_totals *totals)
         return;
     weir_bottleneck_describe(&bottleneck, text, sizeof text);
     fputs("Bottleneck: ", out);
-    weir_text_put(out, text);
+    weir_text_escape_to(out, text);
     fputc('\n', out);
 }
 
@@ -403,13 +404,13 @@ static void put_failure(FILE *out, const weir_failure_record *failure)
 {
     fputs("  ", out);
     if (*failure->label)
-        weir_text_put(out, failure->label);
+        weir_text_escape_to(out, failure->label);
     else
         fprintf(out, "item %" PRId64, failure->seq);
     fputs(": ", out);
-    weir_text_put(out, *failure->message ? failure->message : weir_status_text(failure->status));
+    weir_text_escape_to(out, *failure->message ? failure->message : weir_status_text(failure->status));
     fputs(" (", out);
-    weir_text_put(out, failure->name);
+    weir_text_escape_to(out, failure->name);
     fprintf(out, ", %s", weir_status_name(failure->status));
     if (failure->library_code)
         fprintf(out, ", library code %d", failure->library_code);

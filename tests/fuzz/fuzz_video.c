@@ -156,7 +156,11 @@ static void run_reader(const weir_video_config *config, const char *path)
 {
     weir_error error = { 0 };
     weir_ffmpeg_log log;
-    weir_decoder decoder = { .should_stop = has_asked_enough, .max_pixels = (int64_t)config->max_pixels };
+    weir_decoder decoder = {
+        .should_stop = has_asked_enough,
+        .max_pixels = (int64_t)config->max_pixels,
+        .memory = { .max_bytes = WEIR_FRAME_MEMORY_BYTES, .max_all_bytes = UINT64_MAX },
+    };
     weir_frame_reader reader = { .decoder = &decoder,
                                  .sampling = &config->sampling,
                                  .seed = config->seed,

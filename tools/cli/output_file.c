@@ -1,59 +1,29 @@
 #include "output_file.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-/* Pipes and devices cannot be replaced; they are written to as they are. */
-static bool is_replaceable(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) != 0 || S_ISREG(info.st_mode);
-}
 
 int output_open(const tool_call *call, const char *path, output *out)
 {
     *out = (output){ .file = stdout };
     if (!path || strcmp(path, "-") == 0)
         return TOOL_DONE;
-    size_t size = strlen(path) + 32;
-    out->path = strdup(path);
-    out->path_before = malloc(size);
-    if (out->path && out->path_before) {
-        if (is_replaceable(path))
-            snprintf(out->path_before, size, "%s.%ld.tmp", path, (long)getpid());
-        else
-            strcpy(out->path_before, path);
-        out->file = fopen(out->path_before, "w");
-        if (out->file)
-            return TOOL_DONE;
-    }
-    tool_refuse(call, "cannot write %s: %s", path, strerror(errno));
-    free(out->path);
-    free(out->path_before);
-    return TOOL_REFUSED;
+    int failure = weir_replacement_open(&out->replacement, path);
+    if (failure)
+        return tool_refuse(call, "cannot write %s: %s", path, strerror(failure));
+    out->file = out->replacement.file;
+    out->path = path;
+    return TOOL_DONE;
 }
 
 int output_close(const tool_call *call, output *out, bool keep)
 {
     if (!out->path)
         return keep ? tool_finish(call) : TOOL_DONE;
-    errno = 0;
-    bool failed = fflush(out->file) != 0 || ferror(out->file);
-    int failure = failed ? (errno ? errno : EIO) : 0;
-    if (fclose(out->file) != 0 && !failure)
-        failure = errno;
-    bool replaces = strcmp(out->path, out->path_before) != 0;
-    if (replaces && keep && !failure && rename(out->path_before, out->path) != 0)
-        failure = errno;
-    if (replaces && (!keep || failure))
-        unlink(out->path_before);
+    int failure = weir_replacement_close(&out->replacement, keep);
     if (failure && keep)
         tool_refuse(call, "cannot write %s: %s", out->path, strerror(failure));
-    free(out->path);
-    free(out->path_before);
     return failure && keep ? TOOL_FAILED : TOOL_DONE;
 }
 

@@ -6,14 +6,15 @@
 #include <stdio.h>
 
 #include "command.h"
+#include "replacement.h"
 
 typedef struct output {
     FILE *file;
-    char *path; /* NULL = stdout */
-    char *path_before;
+    const char *path; /* the caller's; NULL = stdout */
+    weir_replacement replacement;
 } output;
 
-/* path NULL or "-": stdout. TOOL_DONE; or it has said what is wrong, and nothing is to be closed. */
+/* path NULL or "-": stdout; it lives until output_close(). TOOL_DONE; or it has said what is wrong, and nothing is to be closed. */
 int output_open(const tool_call *call, const char *path, output *out);
 
 /*

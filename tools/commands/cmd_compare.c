@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include <weir/bottleneck.h>
+#include <weir/escape.h>
 
 #include "array.h"
 #include "command_table.h"
@@ -186,9 +187,9 @@ static void say_limits(FILE *out, const side_totals sides[2])
     weir_bottleneck_describe(&sides[0].bottleneck, a, sizeof a);
     weir_bottleneck_describe(&sides[1].bottleneck, b, sizeof b);
     fputs("The bottleneck of A is ", out);
-    weir_text_put(out, a);
+    weir_text_escape_to(out, a);
     fputs(",\nthat of B ", out);
-    weir_text_put(out, b);
+    weir_text_escape_to(out, b);
     fputs(".\n", out);
 }
 
@@ -198,7 +199,7 @@ static void say_cause(FILE *out, const effect *e)
     const contrast_side *a = &e->stage->sides[0], *b = &e->stage->sides[1];
     char before[WEIR_FIGURE_BYTES], after[WEIR_FIGURE_BYTES];
     fputs("Most of what differs at ", out);
-    weir_text_put(out, e->stage->key);
+    weir_text_escape_to(out, e->stage->key);
     if (fabs(e->task) >= fabs(e->slots) && fabs(e->task) >= fabs(e->busy)) {
         double cpu =
             log(contrast_value(e->stage, 0, "cpu_time_per_task") / contrast_value(e->stage, 1, "cpu_time_per_task"));
@@ -242,7 +243,7 @@ static void say_why(FILE *out, const contrast *c, const side_totals sides[2])
             say_cause(out, &e);
     } else if (is_in_stage && stage) {
         fprintf(out, "What makes %c the slower one is ", "AB"[slower]);
-        weir_text_put(out, stage->sides[slower].name);
+        weir_text_escape_to(out, stage->sides[slower].name);
         fprintf(out, ", which %c does not have.\n", "BA"[slower]);
     } else if (l->kind > WEIR_BOTTLENECK_STAGE)
         fprintf(out, "What makes %c the slower one is %s.\n", "AB"[slower], what[l->kind]);

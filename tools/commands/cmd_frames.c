@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <weir/engine.h>
+#include <weir/escape.h>
 #include <weir/list.h>
 #include <weir/npy.h>
 #include <weir/video.h>
@@ -120,7 +121,7 @@ static void begin_text(const report *r, const weir_frames *frames)
     char file_size[WEIR_FIGURE_BYTES];
     weir_text_format_bytes(file_size, (double)frames->cost.size_bytes);
     fputs("file       ", stdout);
-    weir_text_put(stdout, r->path);
+    weir_text_escape_to(stdout, r->path);
     printf(frames->cost.size_bytes ? ", %s\n" : "\n", file_size);
     printf("codec      %s\n", frames->codec);
     printf("size       %" PRIu32 "x%" PRIu32 " in the file, %" PRIu32 "x%" PRIu32 " here\n", frames->source_width,
@@ -250,20 +251,24 @@ static void end_by_signal(int number)
     raise(number); /* its own effect is back (SA_RESETHAND), and comes when this handler ends */
 }
 
+/* Signals wait until it is known what there is to remove. */
 static int open_output(weir_npy **npy, weir_error *error)
 {
     static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
-    size_t part_bytes = strlen(settings.output) + sizeof ".part";
-    part_path = malloc(part_bytes);
-    if (!part_path)
-        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    snprintf(part_path, part_bytes, "%s.part", settings.output);
     struct sigaction before, ours = { .sa_handler = end_by_signal, .sa_flags = (int)SA_RESETHAND };
+    sigset_t waiting, mask;
     sigemptyset(&ours.sa_mask);
+    sigemptyset(&waiting);
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+        sigaddset(&waiting, signals[i]);
+    pthread_sigmask(SIG_BLOCK, &waiting, &mask);
+    int rc = weir_npy_open(npy, settings.output, error);
+    part_path = rc == WEIR_OK ? strdup(weir_npy_part(*npy)) : NULL;
+    for (size_t i = 0; part_path && i < sizeof signals / sizeof signals[0]; i++)
         if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
             sigaction(signals[i], &ours, NULL);
-    return weir_npy_open(npy, settings.output, error);
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+    return rc == WEIR_OK && !part_path ? weir_error_set(error, WEIR_ENOMEM, 0, "out of memory") : rc;
 }
 
 /* ---- the pipeline ------------------------------------------------------------------------------------------- */

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include <weir/escape.h>
+
 #include "format.h"
 #include "tty.h"
 #include "utf8.h"
@@ -158,18 +160,28 @@ static void csv_titles(table *t)
     fputs("\r\n", t->out);
 }
 
+/* To be freed; NULL = out of memory. */
+static char *in_one_line(const char *text)
+{
+    size_t size = 4 * strlen(text) + 1;
+    char *line = malloc(size);
+    if (line)
+        weir_text_escape(text, line, size);
+    return line;
+}
+
 void html_text(FILE *out, const char *text)
 {
-    for (; *text; text++) {
-        char one[2] = { *text, '\0' };
-        switch (*text) {
+    char *clean = in_one_line(text);
+    for (const char *c = clean ? clean : ""; *c; c++)
+        switch (*c) {
         case '<': fputs("&lt;", out); break;
         case '>': fputs("&gt;", out); break;
         case '&': fputs("&amp;", out); break;
         case '"': fputs("&quot;", out); break;
-        default: weir_text_put(out, one);
+        default: fputc(*c, out);
         }
-    }
+    free(clean);
 }
 
 static void html_titles(table *t)
@@ -408,20 +420,6 @@ static void write_rows(table *t, bool is_last)
     for (size_t i = 0; i < t->num_cells; i++)
         free(t->cells[i]);
     t->num_cells = 0;
-}
-
-static char *in_one_line(const char *text)
-{
-    char *line = NULL;
-    size_t size;
-    FILE *out = open_memstream(&line, &size);
-    if (!out)
-        return NULL;
-    weir_text_put(out, text);
-    if (fclose(out) == 0)
-        return line;
-    free(line);
-    return NULL;
 }
 
 static void format_when(char figure[WEIR_FIGURE_BYTES], double unix_time)

@@ -7,6 +7,7 @@
 
 #include <weir/bottleneck.h>
 #include <weir/clock.h>
+#include <weir/escape.h>
 
 #include "format.h"
 #include "plot_series.h"
@@ -285,7 +286,7 @@ static void put_bottleneck(FILE *out, const frame *f)
         return;
     weir_bottleneck_describe(&bottleneck, text, sizeof text);
     fputs("\nbottleneck: ", out);
-    weir_text_put(out, text);
+    weir_text_escape_to(out, text);
     fputc('\n', out);
 }
 
@@ -297,7 +298,7 @@ static void put_foot(FILE *out, const frame *f)
     fprintf(out, "\nfailures: %" PRId64 "\n", failures);
     if (f->last_failure) {
         fputs("  the last: ", out);
-        weir_text_put(out, f->last_failure);
+        weir_text_escape_to(out, f->last_failure);
         fputc('\n', out);
     }
     const weir_total *sink = weir_totals_sink_queue(&f->totals);

@@ -1,0 +1,234 @@
+#include "local_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <libavformat/avformat.h>
+
+#include "ffmpeg_log.h"
+
+/* How often a wait for a pipe looks whether it is still wanted. */
+enum { ASK_INTERVAL_MS = 50 };
+
+static bool is_interrupted(const weir_local_file *file)
+{
+    return file->interrupt.callback && file->interrupt.callback(file->interrupt.opaque);
+}
+
+static int check_kind(weir_local_file *file, const struct stat *info, bool allows_pipes, weir_error *error)
+{
+    if (S_ISDIR(info->st_mode))
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "this is a folder, not a file");
+    file->is_pipe = !S_ISREG(info->st_mode) && !S_ISBLK(info->st_mode);
+    file->size_bytes = info->st_size;
+    if (file->is_pipe && !allows_pipes)
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                              "this is no regular file: pipes and devices are read where WEIR_ALLOW_PIPES is set");
+    return WEIR_OK;
+}
+
+/* The descriptor, or FFmpeg's error. Without O_NONBLOCK a pipe's open would wait for somebody who writes. */
+static int open_directly(const char *path, int descriptor, int flags, struct stat *info)
+{
+    int fd = path ? open(path, flags) : fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
+    if (fd < 0)
+        return AVERROR(errno);
+    if (fstat(fd, info) == 0)
+        return fd;
+    int code = errno;
+    close(fd);
+    return AVERROR(code);
+}
+
+/* Has it a thread to read on, where it needs one? */
+static int choose_thread(weir_local_file *file, weir_local_host *host, const char *path, weir_error *error)
+{
+    bool is_needed = host && path && host->io_thread >= 0 && (host->io_thread > 0 || weir_io_is_remote(path));
+    if (!is_needed)
+        return WEIR_OK;
+    host->io = host->io ? host->io : weir_io_thread_start();
+    file->host = host;
+    return host->io ? WEIR_OK
+                    : weir_error_set(error, WEIR_ESYSTEM, 0,
+                                     "no thread to read it on: out of memory, or too many reads hang in the kernel");
+}
+
+int weir_local_file_open(weir_local_file *file, weir_local_host *host, const char *path, int descriptor,
+                         bool allows_pipes, AVIOInterruptCB interrupt, weir_error *error)
+{
+    enum { FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
+    struct stat info;
+    *file = (weir_local_file){ .interrupt = interrupt };
+    int rc = choose_thread(file, host, path, error);
+    if (rc != WEIR_OK)
+        return rc;
+    file->fd = file->host ? weir_io_thread_open(&host->io, path, FLAGS, &info, interrupt)
+                          : open_directly(path, descriptor, FLAGS, &info);
+    file->is_open = file->fd >= 0;
+    if (file->fd == AVERROR(ENXIO)) /* a socket */
+        return weir_error_set(error, WEIR_EUNSUPPORTED, -ENXIO, "this is no regular file");
+    if (!file->is_open)
+        return weir_ffmpeg_error(error, file->fd, "cannot open");
+    return check_kind(file, &info, allows_pipes, error);
+}
+
+void weir_local_host_free(weir_local_host *host)
+{
+    weir_io_thread_end(host->io);
+    host->io = NULL;
+}
+
+void weir_local_file_close(weir_local_file *file)
+{
+    if (file->is_open)
+        close(file->fd);
+    file->is_open = false;
+}
+
+/* A descriptor that others share is never made non-blocking, so it is read only when there is something. */
+static ssize_t read_pipe(weir_local_file *file, uint8_t *to, size_t max_bytes)
+{
+    struct pollfd readable = { .fd = file->fd, .events = POLLIN };
+    while (!is_interrupted(file)) {
+        int rc = poll(&readable, 1, ASK_INTERVAL_MS);
+        if (rc < 0 && errno != EINTR)
+            return -1;
+        ssize_t got = rc > 0 ? read(file->fd, to, max_bytes) : -1;
+        if (got >= 0 || (rc > 0 && errno != EAGAIN && errno != EINTR))
+            return got;
+    }
+    errno = ECANCELED;
+    return -1;
+}
+
+static ssize_t read_some(weir_local_file *file, uint8_t *to, size_t max_bytes)
+{
+    ssize_t got;
+    if (file->is_pipe)
+        return read_pipe(file, to, max_bytes);
+    do
+        got = pread(file->fd, to, max_bytes, file->position);
+    while (got < 0 && errno == EINTR);
+    file->position += got > 0 ? got : 0;
+    return got;
+}
+
+/* A thread that was left behind has taken the descriptor with it. */
+static int read_on_thread(weir_local_file *file, uint8_t *to, int max_bytes)
+{
+    weir_io_thread **io = &file->host->io;
+    int got = *io ? weir_io_thread_read(io, file->fd, to, max_bytes, file->position, file->interrupt) : AVERROR_EXIT;
+    file->is_open = *io;
+    file->position += got > 0 ? got : 0;
+    return got == 0 ? AVERROR_EOF : got;
+}
+
+int weir_local_file_read(void *self, uint8_t *to, int max_bytes)
+{
+    weir_local_file *file = self;
+    if (is_interrupted(file))
+        return AVERROR_EXIT;
+    if (file->host && !file->is_pipe)
+        return read_on_thread(file, to, max_bytes);
+    ssize_t got = read_some(file, to, (size_t)max_bytes);
+    if (got < 0)
+        return errno == ECANCELED ? AVERROR_EXIT : AVERROR(errno);
+    return got == 0 ? AVERROR_EOF : (int)got;
+}
+
+/* A disk's size is not in its status. */
+static int64_t size_of(const weir_local_file *file)
+{
+    int64_t size_bytes = file->host ? file->size_bytes : lseek(file->fd, 0, SEEK_END);
+    return size_bytes < 0 ? AVERROR(errno) : size_bytes;
+}
+
+int64_t weir_local_file_seek(void *self, int64_t offset, int whence)
+{
+    weir_local_file *file = self;
+    int64_t from = 0;
+    switch (whence & ~AVSEEK_FORCE) {
+    case AVSEEK_SIZE: return size_of(file);
+    case SEEK_SET: break;
+    case SEEK_CUR: from = file->position; break;
+    case SEEK_END: from = size_of(file); break;
+    default: return AVERROR(EINVAL);
+    }
+    if (from < 0 || offset < -from || offset > INT64_MAX - from)
+        return AVERROR(EINVAL);
+    file->position = from + offset;
+    return file->position;
+}
+
+/* ---- what comes out of a pipe, to be read more than once ----------------------------------------------------------- */
+
+static int open_nameless(void)
+{
+    const char *folder = getenv("TMPDIR");
+    folder = folder && *folder ? folder : "/tmp";
+    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT))
+        return fd;
+    FILE *file = tmpfile(); /* the file system knows no O_TMPFILE */
+    if (!file)
+        return -1;
+    fd = fcntl(fileno(file), F_DUPFD_CLOEXEC, 3);
+    fclose(file);
+    return fd;
+}
+
+static int write_all(int fd, const uint8_t *bytes, size_t num_bytes)
+{
+    while (num_bytes > 0) {
+        ssize_t written = write(fd, bytes, num_bytes);
+        if (written < 0 && errno != EINTR)
+            return AVERROR(errno);
+        bytes += written > 0 ? written : 0;
+        num_bytes -= written > 0 ? (size_t)written : 0;
+    }
+    return 0;
+}
+
+static int copy_pipe(weir_local_file *file, int to, uint64_t max_bytes, weir_error *error)
+{
+    static const char *const what = "cannot keep what comes out of the pipe in a temporary file";
+    uint8_t block[32 << 10];
+    uint64_t num_bytes = 0;
+    int got;
+    while ((got = weir_local_file_read(file, block, sizeof block)) > 0) {
+        num_bytes += (uint64_t)got;
+        if (num_bytes > max_bytes)
+            return weir_error_set(error, WEIR_ELIMIT, 0,
+                                  "more than %" PRIu64 " bytes come out of the pipe: raise max_pipe_bytes",
+                                  max_bytes);
+        int rc = write_all(to, block, (size_t)got);
+        if (rc < 0)
+            return weir_ffmpeg_error(error, rc, what);
+    }
+    return got == AVERROR_EOF ? WEIR_OK : weir_ffmpeg_error(error, got, "cannot read");
+}
+
+int weir_local_file_keep(weir_local_file *file, uint64_t max_bytes, weir_error *error)
+{
+    int fd = open_nameless();
+    if (fd < 0)
+        return weir_ffmpeg_error(error, AVERROR(errno),
+                                 "cannot make a temporary file for what comes out of the pipe");
+    int rc = copy_pipe(file, fd, max_bytes, error);
+    if (rc != WEIR_OK) {
+        close(fd);
+        return rc;
+    }
+    close(file->fd);
+    file->fd = fd;
+    file->is_pipe = false;
+    file->host = NULL;
+    file->position = 0;
+    return WEIR_OK;
+}

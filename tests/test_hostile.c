@@ -1,0 +1,636 @@
+/* Files from somebody who means harm, or that are broken in odd ways: what they reach, what they take, and what is said. */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <weir/audio.h>
+#include <weir/engine.h>
+#include <weir/image.h>
+#include <weir/list.h>
+#include <weir/video.h>
+
+#include "tests/clips.h"
+
+enum { LIMIT_S = 60, SIDE = 16 };
+
+static const char clip_arguments[] =
+    "-f lavfi -i testsrc2=s=176x144:d=1:r=10 -c:v libx264 -preset veryfast -pix_fmt yuv420p";
+
+static const weir_video_config small = { .width = SIDE, .height = SIDE };
+
+/* ---- one file through a pipeline ------------------------------------------------------------------------------ */
+
+static weir_pipeline *start(const char *path, const weir_op *op, const void *config, int64_t deadline_ns)
+{
+    weir_pipeline *pipeline = NULL;
+    weir_error error = { 0 };
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &weir_list_source, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
+    weir_builder_pipe(builder, op, config,
+                      &(weir_stage_options){ .name = "decode", .task_deadline_ns = deadline_ns });
+    weir_builder_sink(builder, NULL);
+    if (weir_builder_build(builder, NULL, &pipeline, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    return pipeline;
+}
+
+/* Its only item, or false with *error filled. */
+static bool run(const char *path, const weir_op *op, const void *config, weir_item *item, weir_error *error)
+{
+    weir_pipeline *pipeline = start(path, op, config, 0);
+    weir_item more;
+    bool has_item = weir_pipeline_next(pipeline, item, LIMIT_S * WEIR_SECOND) == WEIR_OK;
+    if (has_item)
+        assert_int_equal(weir_pipeline_next(pipeline, &more, LIMIT_S * WEIR_SECOND), WEIR_EOF);
+    *error = (weir_error){ 0 };
+    weir_pipeline_stage_error(pipeline, "decode", error);
+    weir_pipeline_free(pipeline);
+    return has_item;
+}
+
+static weir_frames *decode(const char *path, const weir_video_config *config)
+{
+    weir_item item = { 0 };
+    weir_error error;
+    if (!run(path, &weir_video_decode, config, &item, &error))
+        fail_msg("%s: %s", path, error.message);
+    weir_frames *frames = item.data;
+    item.data = NULL;
+    weir_item_release(&item);
+    return frames;
+}
+
+static uint32_t count_frames(const char *path, const weir_video_config *config)
+{
+    weir_frames *frames = decode(path, config);
+    uint32_t num_frames = frames->num_frames;
+    weir_frames_free(frames);
+    return num_frames;
+}
+
+static void assert_stage_fails(const char *path, const weir_op *op, const void *config, int status, const char *text)
+{
+    weir_item item = { 0 };
+    weir_error error;
+    assert_false(run(path, op, config, &item, &error));
+    if (error.status != status || !strstr(error.message, text))
+        fail_msg("%s: %s (%s), not %s", path, error.message, weir_status_name(error.status), text);
+}
+
+static void assert_fails(const char *path, const weir_video_config *config, int status, const char *text)
+{
+    assert_stage_fails(path, &weir_video_decode, config, status, text);
+}
+
+static const char *make_clip(void)
+{
+    return clips_make("clip.mp4", clip_arguments);
+}
+
+static const char *write_text(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static const char *write_text(const char *name, const char *format, ...)
+{
+    char text[8192];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    const char *path = clips_path(name);
+    clips_write_text(path, text);
+    return path;
+}
+
+static weir_video_config with_references(void)
+{
+    weir_video_config config = small;
+    config.allow = WEIR_ALLOW_REFERENCES;
+    return config;
+}
+
+static weir_video_config with_pipes(void)
+{
+    weir_video_config config = small;
+    config.allow = WEIR_ALLOW_PIPES;
+    return config;
+}
+
+/* ---- files that name others ------------------------------------------------------------------------------------ */
+
+static const char hls_head[] = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n";
+
+static const char *make_playlist(const char *name)
+{
+    return write_text(name, "%s#EXTINF:1,\n%s\n#EXT-X-ENDLIST\n", hls_head, clips_make("segment.ts", clip_arguments));
+}
+
+static void files_that_name_others_are_refused_whatever_they_are_called(void **state)
+{
+    (void)state;
+    static const char refused[] = "WEIR_ALLOW_REFERENCES";
+    const char *clip = make_clip();
+    weir_item item = { 0 };
+    weir_error error;
+    assert_false(
+        run(make_playlist("hls.mp4"), &weir_video_decode, &small, &item, &error)); /* FFmpeg 7 looks at the name */
+    assert_fails(make_playlist("hls.m3u8"), &small, WEIR_EUNSUPPORTED, refused);
+    assert_fails(write_text("concat.mp4", "ffconcat version 1.0\nfile %s\n", clip), &small, WEIR_EUNSUPPORTED,
+                 refused);
+    assert_fails(write_text("session.mp4", "v=0\no=- 0 0 IN IP4 127.0.0.1\ns=x\nc=IN IP4 127.0.0.1\nt=0 0\n"
+                                           "m=video 5004 RTP/AVP 96\na=rtpmap:96 H264/90000\n"),
+                 &small, WEIR_EUNSUPPORTED, refused);
+    char url[4200];
+    snprintf(url, sizeof url, "concat:%s", clip);
+    assert_fails(url, &small, WEIR_EUNSUPPORTED, refused);
+    assert_fails("data:video/mp4;base64,AAAA", &small, WEIR_EUNSUPPORTED, refused);
+    assert_fails("rtsp://127.0.0.1:1/x", &small, WEIR_EUNSUPPORTED, refused);
+}
+
+static void files_that_name_others_are_read_where_that_is_allowed(void **state)
+{
+    (void)state;
+    weir_video_config config = with_references();
+    assert_int_equal(count_frames(make_clip(), &config), 10);
+    assert_int_equal(count_frames(make_playlist("allowed.m3u8"), &config), 10);
+}
+
+/* It took 2.3 GB in twelve seconds, and stop took eight. */
+static void a_playlist_that_names_itself_ends(void **state)
+{
+    (void)state;
+    weir_video_config config = with_references();
+    const char *path = write_text("itself.m3u8", "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nitself.m3u8\n");
+    int64_t start_ns = weir_clock_ns();
+    weir_item item = { 0 };
+    weir_error error;
+    assert_false(run(path, &weir_video_decode, &config, &item, &error));
+    assert_true(error.status < 0);
+    assert_true(weir_clock_ns() - start_ns < LIMIT_S * WEIR_SECOND / 4);
+}
+
+static void a_playlist_that_names_a_pipe_does_not_wait_for_it(void **state)
+{
+    (void)state;
+    weir_video_config config = with_references();
+    assert_int_equal(mkfifo(clips_path("segment.fifo"), 0600), 0);
+    const char *path = write_text("to_pipe.m3u8", "%s#EXTINF:1,\nsegment.fifo\n#EXT-X-ENDLIST\n", hls_head);
+    weir_item item = { 0 };
+    weir_error error;
+    assert_false(run(path, &weir_video_decode, &config, &item, &error));
+}
+
+/* A name with %d in it is a name, in the video and in the image stage. */
+static void a_pattern_is_a_name(void **state)
+{
+    (void)state;
+    const char *other = clips_make("shot1.png", "-f lavfi -i color=red:s=32x32 -frames:v 1");
+    const char *blue = clips_make("blue.png", "-f lavfi -i color=blue:s=64x64 -frames:v 1");
+    const char *pattern = clips_path("shot%d.png");
+    char command[9000];
+    assert_non_null(other);
+    snprintf(command, sizeof command, "cp '%s' '%s'", blue, pattern);
+    assert_int_equal(system(command), 0);
+    weir_frames *frames = decode(pattern, &(weir_video_config){ 0 });
+    assert_int_equal(frames->num_frames, 1);
+    assert_int_equal(frames->width, 64);
+    weir_frames_free(frames);
+    assert_fails(clips_path("missing%d.png"), &small, WEIR_ENOTFOUND, "No such file");
+}
+
+/* ---- pipes ------------------------------------------------------------------------------------------------------ */
+
+static void pipes_are_refused_unless_asked_for(void **state)
+{
+    (void)state;
+    const char *fifo = clips_path("refused.mp4");
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    assert_fails(fifo, &small, WEIR_EUNSUPPORTED, "WEIR_ALLOW_PIPES");
+    assert_fails("pipe:0", &small, WEIR_EUNSUPPORTED, "WEIR_ALLOW_PIPES");
+    assert_fails("pipe:", &small, WEIR_EUNSUPPORTED, "WEIR_ALLOW_PIPES");
+    assert_fails("fd:0", &small, WEIR_EUNSUPPORTED, "");
+    assert_fails("/dev/zero", &small, WEIR_EUNSUPPORTED, "WEIR_ALLOW_PIPES");
+    weir_image_config image = { .width = SIDE, .height = SIDE };
+    weir_audio_config audio = { 0 };
+    assert_stage_fails(fifo, &weir_image_decode, &image, WEIR_EUNSUPPORTED, "WEIR_ALLOW_PIPES");
+    assert_stage_fails(fifo, &weir_audio_decode, &audio, WEIR_EUNSUPPORTED, "WEIR_ALLOW_PIPES");
+}
+
+/* Neither opening it nor reading it waits for somebody who writes. */
+static void a_pipe_that_nobody_writes_to_is_left_at_the_deadline(void **state)
+{
+    (void)state;
+    const char *fifo = clips_path("silent.mp4");
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    weir_video_config config = with_pipes();
+    for (int sampled = 0; sampled < 2; sampled++) {
+        config.sampling = sampled ? (weir_sampling){ .what = WEIR_SAMPLE_UNIFORM, .count = 2 } : (weir_sampling){ 0 };
+        weir_pipeline *pipeline = start(fifo, &weir_video_decode, &config, 100 * WEIR_MILLISECOND);
+        weir_error error = { 0 };
+        weir_item item;
+        assert_int_equal(weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND), WEIR_EOF);
+        weir_pipeline_stage_error(pipeline, "decode", &error);
+        assert_int_equal(error.status, WEIR_ETIMEDOUT);
+        weir_pipeline_free(pipeline);
+    }
+}
+
+/* Writes a file into a pipe. */
+typedef struct writer {
+    const char *from;
+    const char *fifo;
+} writer;
+
+static void *write_main(void *argument)
+{
+    const writer *self = argument;
+    char command[9000];
+    snprintf(command, sizeof command, "cat '%s' >'%s' 2>/dev/null", self->from, self->fifo);
+    (void)!system(command);
+    return NULL;
+}
+
+static weir_frames *decode_piped(const char *name, const char *path, const weir_video_config *config,
+                                 weir_error *error)
+{
+    writer w = { .from = path, .fifo = clips_path(name) };
+    pthread_t thread;
+    weir_item item = { 0 };
+    assert_int_equal(mkfifo(w.fifo, 0600), 0);
+    assert_int_equal(pthread_create(&thread, NULL, write_main, &w), 0);
+    bool has_item = run(w.fifo, &weir_video_decode, config, &item, error);
+    pthread_join(thread, NULL);
+    weir_frames *frames = has_item ? item.data : NULL;
+    item.data = NULL;
+    weir_item_release(&item);
+    return frames;
+}
+
+static void assert_same_piped(const char *name, const char *path, const weir_video_config *config)
+{
+    weir_error error;
+    weir_frames *piped = decode_piped(name, path, config, &error);
+    if (!piped)
+        fail_msg("%s: %s", name, error.message);
+    weir_frames *frames = decode(path, config);
+    assert_int_equal(piped->num_frames, frames->num_frames);
+    assert_memory_equal(piped->data, frames->data, frames->num_frames * frames->frame_bytes);
+    weir_frames_free(piped);
+    weir_frames_free(frames);
+}
+
+/* 23 MB, more than is kept in memory, so that it is read twice. */
+static void frames_can_be_chosen_from_a_pipe(void **state)
+{
+    (void)state;
+    const char *path = clips_make("long.y4m", "-f lavfi -i testsrc2=s=640x480:d=5:r=10 -pix_fmt yuv420p");
+    weir_video_config config = with_pipes();
+    assert_same_piped("all.y4m", path, &config);
+    config.sampling = (weir_sampling){ .what = WEIR_SAMPLE_UNIFORM, .count = 4 };
+    assert_same_piped("some.y4m", path, &config);
+
+    weir_error error;
+    config.max_pipe_bytes = 1 << 20;
+    assert_null(decode_piped("much.y4m", path, &config, &error));
+    assert_int_equal(error.status, WEIR_ELIMIT);
+    assert_non_null(strstr(error.message, "max_pipe_bytes"));
+}
+
+/* ---- calls that the kernel does not end ------------------------------------------------------------------------- */
+
+/* Takes the place of the C library's functions, for files with that in their names. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t opened;
+    bool is_open; /* nothing hangs any more */
+    int num_hanging;
+    int fd; /* reading it hangs; -1 = none */
+} kernel = { .lock = PTHREAD_MUTEX_INITIALIZER, .opened = PTHREAD_COND_INITIALIZER, .fd = -1 };
+
+static void hang(void)
+{
+    pthread_mutex_lock(&kernel.lock);
+    kernel.num_hanging++;
+    pthread_cond_broadcast(&kernel.opened);
+    while (!kernel.is_open)
+        pthread_cond_wait(&kernel.opened, &kernel.lock);
+    kernel.num_hanging--;
+    pthread_cond_broadcast(&kernel.opened);
+    pthread_mutex_unlock(&kernel.lock);
+}
+
+static void await_hanging(int num_hanging)
+{
+    pthread_mutex_lock(&kernel.lock);
+    while (kernel.num_hanging != num_hanging)
+        pthread_cond_wait(&kernel.opened, &kernel.lock);
+    pthread_mutex_unlock(&kernel.lock);
+}
+
+static void let_go(bool is_open)
+{
+    pthread_mutex_lock(&kernel.lock);
+    kernel.is_open = is_open;
+    pthread_cond_broadcast(&kernel.opened);
+    pthread_mutex_unlock(&kernel.lock);
+}
+
+int open(const char *path, int flags, ...)
+{
+    static int (*real)(const char *, int, ...);
+    va_list arguments;
+    va_start(arguments, flags);
+    int mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, int) : 0;
+    va_end(arguments);
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "open");
+    if (strstr(path, "open-hangs"))
+        hang();
+    int fd = real(path, flags, mode);
+    if (strstr(path, "read-hangs"))
+        kernel.fd = fd;
+    return fd;
+}
+
+ssize_t pread(int fd, void *to, size_t max_bytes, off_t position)
+{
+    static ssize_t (*real)(int, void *, size_t, off_t);
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "pread");
+    if (fd == kernel.fd) {
+        kernel.fd = -1;
+        hang();
+    }
+    return real(fd, to, max_bytes, position);
+}
+
+static const char *copy_clip(const char *name)
+{
+    char command[9000];
+    const char *path = clips_path(name);
+    snprintf(command, sizeof command, "cp '%s' '%s'", make_clip(), path);
+    assert_int_equal(system(command), 0);
+    return path;
+}
+
+static void reads_and_opens_that_hang_are_left_behind(void **state)
+{
+    (void)state;
+    const char *const paths[] = { copy_clip("open-hangs.mp4"), copy_clip("read-hangs.mp4") };
+    weir_video_config config = small;
+    config.io_thread = 1;
+    for (int by_deadline = 0; by_deadline < 2; by_deadline++) {
+        for (int i = 0; i < 2; i++) {
+            let_go(false);
+            weir_pipeline *pipeline =
+                start(paths[i], &weir_video_decode, &config, by_deadline ? 100 * WEIR_MILLISECOND : 0);
+            weir_item item;
+            await_hanging(1);
+            if (by_deadline)
+                assert_int_equal(weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND), WEIR_EOF);
+            weir_pipeline_stop(pipeline);
+            weir_pipeline_free(pipeline); /* would wait for the kernel */
+            let_go(true);
+            await_hanging(0);
+        }
+    }
+    assert_int_equal(count_frames(paths[0], &config), 10);
+    assert_int_equal(count_frames(paths[1], &config), 10);
+}
+
+/* ---- memory ----------------------------------------------------------------------------------------------------- */
+
+/* Sixteen reference frames, of which the level in the header says nothing. */
+static const char *make_hoarder(void)
+{
+    return clips_make("hoarder.mp4",
+                      "-f lavfi -i testsrc2=s=640x480:d=2:r=15 -c:v libx264 -preset ultrafast -pix_fmt "
+                      "yuv420p -level 10 -x264-params ref=16:bframes=0:keyint=250");
+}
+
+static void a_decoder_that_takes_too_much_memory_is_stopped(void **state)
+{
+    (void)state;
+    weir_video_config config = small;
+    const char *path = make_hoarder();
+    assert_int_equal(count_frames(path, &config), 30);
+    config.max_decoder_bytes = 6000000; /* eight frames */
+    assert_fails(path, &config, WEIR_ELIMIT, "raise max_decoder_bytes");
+    config.max_decoder_bytes = 100000; /* not one */
+    assert_fails(path, &config, WEIR_ELIMIT, "to decode h264 of 640×480 takes about");
+    config = small;
+    config.max_all_decoder_bytes = 6000000;
+    assert_fails(path, &config, WEIR_ELIMIT, "max_all_decoder_bytes");
+    assert_int_equal(count_frames(path, &small), 30); /* all has been given back */
+}
+
+static void memory_that_decoders_share_is_given_back(void **state)
+{
+    (void)state;
+    enum { NUM_FILES = 20 };
+    const char *paths[NUM_FILES];
+    for (int i = 0; i < NUM_FILES; i++)
+        paths[i] = make_clip();
+    weir_pipeline *pipeline = NULL;
+    weir_video_config config = small;
+    config.max_all_decoder_bytes = 3000000; /* enough for two of them, not for what twenty have taken */
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &weir_list_source, &(weir_list_config){ .paths = paths, .num_paths = NUM_FILES },
+                        NULL);
+    weir_builder_pipe(builder, &weir_video_decode, &config, &(weir_stage_options){ .concurrency = 2 });
+    weir_builder_sink(builder, NULL);
+    assert_int_equal(weir_builder_build(builder, NULL, &pipeline, NULL), WEIR_OK);
+    weir_item item;
+    int num_items = 0;
+    while (weir_pipeline_next(pipeline, &item, LIMIT_S * WEIR_SECOND) == WEIR_OK) {
+        weir_item_release(&item);
+        num_items++;
+    }
+    weir_pipeline_free(pipeline);
+    assert_int_equal(num_items, NUM_FILES);
+}
+
+static void a_picture_over_the_limit_is_called_that(void **state)
+{
+    (void)state;
+    const char *path = clips_make("wide.png", "-f lavfi -i color=red:s=200x100 -frames:v 1");
+    const char *jpeg = clips_make("wide.jpg", "-f lavfi -i color=red:s=200x100 -frames:v 1");
+    weir_video_config video = { .max_pixels = 19999 };
+    weir_image_config image = { .max_pixels = 19999 };
+    static const char text[] = "over the limit of 19999 pixels: raise max_pixels";
+    assert_fails(path, &video, WEIR_ELIMIT, text);
+    assert_fails(jpeg, &video, WEIR_ELIMIT, text);
+    assert_stage_fails(path, &weir_image_decode, &image, WEIR_ELIMIT, text);
+    assert_stage_fails(jpeg, &weir_image_decode, &image, WEIR_ELIMIT, text);
+    video.max_pixels = 20000;
+    assert_int_equal(count_frames(path, &video), 1);
+}
+
+/* ---- streams ---------------------------------------------------------------------------------------------------- */
+
+/* Black first, and behind it noise of the same size, which has more bytes. */
+static const char *make_two_streams(void)
+{
+    return clips_make("two.mp4",
+                      "-f lavfi -i color=black:s=64x64:d=1:r=10 -f lavfi -i "
+                      "'nullsrc=s=64x64:d=1:r=10,geq=random(1)*255:128:128' -f lavfi -i sine=f=440:d=1 -f lavfi -i "
+                      "sine=f=880:d=1 -map 0 -map 1 -map 2 -map 3 -c:v mpeg4 -q:v 3 -disposition:v 0 -c:a aac");
+}
+
+static double brightness(const char *path, uint32_t stream, weir_frames **frames)
+{
+    weir_video_config config = { .stream = stream };
+    double sum = 0;
+    *frames = decode(path, &config);
+    for (size_t i = 0; i < (*frames)->frame_bytes; i++)
+        sum += (*frames)->data[i];
+    return sum / (double)(*frames)->frame_bytes;
+}
+
+static void of_streams_that_are_alike_the_first_is_taken(void **state)
+{
+    (void)state;
+    weir_frames *frames;
+    assert_true(brightness(make_two_streams(), 0, &frames) < 10);
+    assert_int_equal(frames->stream, 1);
+    assert_int_equal(frames->stream_index, 0);
+    weir_frames_free(frames);
+}
+
+static void the_stream_can_be_chosen(void **state)
+{
+    (void)state;
+    weir_frames *frames;
+    assert_true(brightness(make_two_streams(), 2, &frames) > 60);
+    assert_int_equal(frames->stream, 2);
+    assert_int_equal(frames->stream_index, 1);
+    weir_frames_free(frames);
+    assert_fails(make_two_streams(), &(weir_video_config){ .stream = 3 }, WEIR_ENOTFOUND,
+                 "there is no video stream 3 in it, but 2");
+
+    weir_item item = { 0 };
+    weir_error error;
+    weir_audio_config config = { .stream = 2 };
+    assert_true(run(make_two_streams(), &weir_audio_decode, &config, &item, &error));
+    const weir_audio *audio = item.data;
+    assert_int_equal(audio->stream, 2);
+    assert_int_equal(audio->stream_index, 3);
+    weir_item_release(&item);
+}
+
+/* Behind a photograph may lie another one, as a map of its light. */
+static void a_photograph_is_one_picture(void **state)
+{
+    (void)state;
+    char command[13000];
+    const char *first = clips_make("first.jpg", "-f lavfi -i color=red:s=64x64 -frames:v 1");
+    const char *second = clips_make("second.jpg", "-f lavfi -i color=gray:s=32x32 -frames:v 1");
+    const char *both = clips_path("both");
+    snprintf(command, sizeof command, "cat '%s' '%s' >'%s'", first, second, both);
+    assert_int_equal(system(command), 0);
+    weir_frames *frames = decode(both, &(weir_video_config){ 0 });
+    assert_int_equal(frames->num_frames, 1);
+    assert_int_equal(frames->width, 64);
+    assert_int_equal(frames->num_errors, 0);
+    weir_frames_free(frames);
+}
+
+/* ---- what is said ----------------------------------------------------------------------------------------------- */
+
+static void what_cannot_be_decoded_is_named(void **state)
+{
+    (void)state;
+    const char *clip = make_clip();
+    static uint8_t bytes[1 << 20];
+    FILE *file = fopen(clip, "rb");
+    assert_non_null(file);
+    size_t size_bytes = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    size_t at = 0;
+    while (at + 8 < size_bytes && memcmp(bytes + at, "avc1\0\0\0\0", 8) != 0) /* not the one in ftyp */
+        at++;
+    assert_true(at + 8 < size_bytes);
+    memcpy(bytes + at, "wxyz", 4);
+    const char *path = clips_path("odd.mp4");
+    clips_write(path, bytes, size_bytes);
+    assert_fails(path, &small, WEIR_EUNSUPPORTED, "wxyz");
+}
+
+static void encrypted_files_are_called_that(void **state)
+{
+    (void)state;
+    const char *path = clips_make(
+        "secret.mp4", "-f lavfi -i testsrc2=s=176x144:d=1:r=10 -c:v libx264 -preset veryfast -pix_fmt yuv420p "
+                      "-encryption_scheme cenc-aes-ctr -encryption_key 00112233445566778899aabbccddeeff "
+                      "-encryption_kid 00112233445566778899aabbccddeeff");
+    if (!path)
+        skip();
+    assert_fails(path, &small, WEIR_EUNSUPPORTED, "encrypted");
+}
+
+static void a_cover_is_no_video(void **state)
+{
+    (void)state;
+    const char *picture = clips_make("cover.png", "-f lavfi -i color=red:s=64x64 -frames:v 1");
+    char arguments[4400];
+    snprintf(arguments, sizeof arguments,
+             "-f lavfi -i sine=d=1 -i '%s' -map 0 -map 1 -c:a aac -c:v copy -disposition:v attached_pic", picture);
+    assert_fails(clips_make("song.m4a", arguments), &small, WEIR_EUNSUPPORTED, "only a cover picture");
+}
+
+static void frames_that_a_cut_has_cost_are_counted(void **state)
+{
+    (void)state;
+    const char *whole =
+        clips_make("whole.mp4", "-f lavfi -i testsrc2=s=176x144:d=6:r=10 -c:v libx264 -preset veryfast "
+                                "-pix_fmt yuv420p -g 10 -movflags +faststart");
+    struct stat info;
+    assert_int_equal(stat(whole, &info), 0);
+    weir_frames *frames = decode(whole, &small);
+    assert_int_equal(frames->num_missing_frames, 0);
+    assert_int_equal(frames->cost.num_missing + frames->cost.num_errors, 0);
+    weir_frames_free(frames);
+    frames = decode(clips_cut(whole, "cut.mp4", (size_t)info.st_size / 2), &small);
+    assert_in_range(frames->num_frames, 10, 50);
+    assert_int_equal(frames->num_missing_frames, 60 - frames->num_frames);
+    assert_int_equal(frames->cost.num_missing, frames->num_missing_frames);
+    assert_true(frames->cost.num_errors > 0);
+    weir_frames_free(frames);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(files_that_name_others_are_refused_whatever_they_are_called),
+        cmocka_unit_test(files_that_name_others_are_read_where_that_is_allowed),
+        cmocka_unit_test(a_playlist_that_names_itself_ends),
+        cmocka_unit_test(a_playlist_that_names_a_pipe_does_not_wait_for_it),
+        cmocka_unit_test(a_pattern_is_a_name),
+        cmocka_unit_test(pipes_are_refused_unless_asked_for),
+        cmocka_unit_test(a_pipe_that_nobody_writes_to_is_left_at_the_deadline),
+        cmocka_unit_test(frames_can_be_chosen_from_a_pipe),
+        cmocka_unit_test(reads_and_opens_that_hang_are_left_behind),
+        cmocka_unit_test(a_decoder_that_takes_too_much_memory_is_stopped),
+        cmocka_unit_test(memory_that_decoders_share_is_given_back),
+        cmocka_unit_test(a_picture_over_the_limit_is_called_that),
+        cmocka_unit_test(of_streams_that_are_alike_the_first_is_taken),
+        cmocka_unit_test(the_stream_can_be_chosen),
+        cmocka_unit_test(a_photograph_is_one_picture),
+        cmocka_unit_test(what_cannot_be_decoded_is_named),
+        cmocka_unit_test(encrypted_files_are_called_that),
+        cmocka_unit_test(a_cover_is_no_video),
+        cmocka_unit_test(frames_that_a_cut_has_cost_are_counted),
+    };
+    return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
+}

@@ -1,0 +1,36 @@
+/* Where the built programs look for libraries: nowhere that somebody else can write to. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "program.h"
+
+/* A file that is no library ends a program which finds it before the right one. */
+static void nothing_is_loaded_from_the_current_directory(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "libuv.so.1", "libc.so.6", "libweir-engine.so.0.1", "libweir-stats.so.0.1" };
+    char *folder = make_folder(), command[4096];
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char *path = path_in(folder, names[i]);
+        write_file(path, "not a library");
+        free(path);
+    }
+    snprintf(command, sizeof command, "cd '%s' && '%s' --version >/dev/null", folder, program_path("WEIR_TOOL"));
+    assert_int_equal(system(command), 0); /* NOLINT: the test's own path */
+    remove_folder(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_is_loaded_from_the_current_directory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
