@@ -1,6 +1,6 @@
 /* Values for a person: few digits, a unit. Also compiled into the weir command. */
-#ifndef WEIR_TEXT_H
-#define WEIR_TEXT_H
+#ifndef WEIR_FORMAT_H
+#define WEIR_FORMAT_H
 
 #include <stdio.h>
 

@@ -14,19 +14,19 @@ typedef struct text_entry {
     char text[];
 } text_entry;
 
-struct weir_texts {
+struct weir_string_table {
     text_entry **all;
     text_entry *by_text;
     int32_t count;
     int32_t hint; /* where the next one probably is: behind the last one found */
 };
 
-weir_texts *weir_texts_new(void)
+weir_string_table *weir_string_table_new(void)
 {
-    return calloc(1, sizeof(weir_texts));
+    return calloc(1, sizeof(weir_string_table));
 }
 
-void weir_texts_free(weir_texts *texts)
+void weir_string_table_free(weir_string_table *texts)
 {
     if (!texts)
         return;
@@ -37,14 +37,14 @@ void weir_texts_free(weir_texts *texts)
     free(texts);
 }
 
-static text_entry *find(const weir_texts *texts, const char *text)
+static text_entry *find(const weir_string_table *texts, const char *text)
 {
     text_entry *entry;
     HASH_FIND(hh, texts->by_text, text, (unsigned)strlen(text), entry);
     return entry;
 }
 
-static text_entry *add(weir_texts *texts, const char *text, size_t length)
+static text_entry *add(weir_string_table *texts, const char *text, size_t length)
 {
     text_entry **all = weir_array_grow(texts->all, (size_t)texts->count, sizeof(text_entry *));
     if (!all)
@@ -63,7 +63,7 @@ static text_entry *add(weir_texts *texts, const char *text, size_t length)
     return texts->all[texts->count++] = entry;
 }
 
-int32_t weir_texts_number(weir_texts *texts, const char *text)
+int32_t weir_string_table_number(weir_string_table *texts, const char *text)
 {
     int32_t next = texts->hint < texts->count ? texts->hint : 0;
     if (texts->count && strcmp(texts->all[next]->text, text) == 0) {
@@ -79,13 +79,13 @@ int32_t weir_texts_number(weir_texts *texts, const char *text)
     return entry->number;
 }
 
-int32_t weir_texts_find(const weir_texts *texts, const char *text)
+int32_t weir_string_table_find(const weir_string_table *texts, const char *text)
 {
     const text_entry *entry = find(texts, text);
     return entry ? entry->number : -1;
 }
 
-const char *weir_texts_at(const weir_texts *texts, int32_t number)
+const char *weir_string_table_at(const weir_string_table *texts, int32_t number)
 {
     return texts->all[number]->text;
 }

@@ -12,26 +12,26 @@
 
 #include "stats/query/sql_select.h"
 
-static const weir_selection tasks = {
+static const weir_sql_selection tasks = {
     .kind = WEIR_ROWS_LAPS,
     .table = "task_stats",
     .columns = "t.id, t.num_tasks, t.phase",
     .name_column = "t.name",
     .length = "t.max_time",
 };
-static const weir_selection sums = {
+static const weir_sql_selection sums = {
     .kind = WEIR_ROWS_LAPS,
     .table = "queue_stats",
     .columns = "t.id, t.num_items, t.phase",
     .name_column = "t.name",
     .unordered = true,
 };
-static const weir_selection failures = {
+static const weir_sql_selection failures = {
     .kind = WEIR_ROWS_POINTS, .table = "task_failures", .columns = "t.id, t.label", .name_column = "t.name"
 };
 
 /* The steps of the plan, each in a line. */
-static void read_plan(weir_reader *reader, const weir_selection *selection, const weir_filter *filter, char *plan,
+static void read_plan(weir_reader *reader, const weir_sql_selection *selection, const weir_filter *filter, char *plan,
                       size_t size)
 {
     char sql[4096];
@@ -53,7 +53,7 @@ static void queries_go_by_the_indexes(void **state)
 {
     (void)state;
     static const struct {
-        const weir_selection *selection;
+        const weir_sql_selection *selection;
         weir_filter filter;
         const char *first; /* line of the plan */
     } cases[] = {

@@ -1219,6 +1219,7 @@ static void a_report_is_one_file_that_needs_nothing_else(void **state)
     assert_has(out, "The bottleneck is ");
     assert_has(out, "0:1:decode[10]");
     assert_has(out, "PIPELINE PERFORMANCE SUMMARY");
+    assert_has(out, "📊 Task Statistics:");
     assert_has(out, "<h2>Settings</h2>");
     assert_has(out, "<h2>Run and machine</h2>");
     assert_has(out, "Failures");

@@ -66,7 +66,7 @@ typedef struct checking {
 
     /* of the run that is looked at */
     weir_run_record run;
-    weir_texts *names;
+    weir_string_table *names;
     series *all; /* by the number of the name */
     size_t num_series;
     bool concurrency_changed;
@@ -244,7 +244,7 @@ static int check_references(checking *c)
 
 static int find_series(checking *c, const char *name, series **found)
 {
-    int32_t number = weir_texts_number(c->names, name);
+    int32_t number = weir_string_table_number(c->names, name);
     if (number < 0)
         return weir_reader_out_of_memory(c->error);
     if ((size_t)number >= c->num_series) { /* numbers come one after the other */
@@ -304,7 +304,7 @@ static void check_lap_times(checking *c, series *s, const weir_lap_record *lap)
         fault(c, CHECK_LAPS,
               "row %" PRId64 " of %s: %.3f s are %s between it and the lap of %s before it, or the clock was set",
               lap->id, weir_lap_tables[lap->subject].name, fabs(apart), apart > 0 ? "missing" : "told twice",
-              weir_texts_at(c->names, s->name));
+              weir_string_table_at(c->names, s->name));
 }
 
 /* Each time is known to its bucket, and so is the mean; the last bucket has no end. */
@@ -408,7 +408,7 @@ static int count_failures(checking *c, sqlite3_stmt *row, int64_t *count)
 
 static void check_sums(checking *c, const series *s)
 {
-    const char *name = weir_texts_at(c->names, s->name);
+    const char *name = weir_string_table_at(c->names, s->name);
     bool all_told = c->run.has_ended && c->run.entries_lost == 0;
     if (all_told && s->num_laps && s->num_failures != s->num_records && s->num_put == 0 && s->taken == 0)
         fault(c, CHECK_FAILURES, "%s: %" PRId64 " tasks failed, and %" PRId64 " failures are recorded", name,
@@ -464,7 +464,7 @@ static int check_run(checking *c)
     c->num_series = 0;
     c->concurrency_changed = false;
     memset(c->num_faults, 0, sizeof c->num_faults);
-    c->names = weir_texts_new();
+    c->names = weir_string_table_new();
     int status = c->names ? WEIR_OK : weir_reader_out_of_memory(c->error);
     tell_end(c);
     if (status == WEIR_OK)
@@ -478,7 +478,7 @@ static int check_run(checking *c)
                               c->run.run_id, count_failures, NULL);
     if (status == WEIR_OK && c->run.threads)
         tell_run(c);
-    weir_texts_free(c->names);
+    weir_string_table_free(c->names);
     return status;
 }
 

@@ -16,58 +16,59 @@
 #include "array.h"
 #include "utf8.h"
 
-/* -- tallies */
+/* -- sums by key */
 
-static weir_tally *find_tally(const weir_tallies *tallies, int64_t run_id, const char *name, const char *category)
+static weir_key_sum *find_key_sum(const weir_key_sums *key_sums, int64_t run_id, const char *name,
+                                  const char *category)
 {
-    for (size_t i = 0; i < tallies->count; i++) {
-        weir_tally *row = &tallies->rows[i];
+    for (size_t i = 0; i < key_sums->count; i++) {
+        weir_key_sum *row = &key_sums->rows[i];
         if (row->run_id == run_id && strcmp(row->name, name) == 0 && strcmp(row->category, category) == 0)
             return row;
     }
     return NULL;
 }
 
-static weir_tally *add_tally(weir_tallies *tallies, int64_t run_id, const char *name, const char *category)
+static weir_key_sum *add_key_sum(weir_key_sums *key_sums, int64_t run_id, const char *name, const char *category)
 {
-    weir_tally *rows = weir_array_grow(tallies->rows, tallies->count, sizeof *rows);
+    weir_key_sum *rows = weir_array_grow(key_sums->rows, key_sums->count, sizeof *rows);
     if (!rows)
         return NULL;
-    tallies->rows = rows;
-    weir_tally *row = &rows[tallies->count];
-    *row = (weir_tally){ .run_id = run_id, .name = strdup(name), .category = strdup(category) };
+    key_sums->rows = rows;
+    weir_key_sum *row = &rows[key_sums->count];
+    *row = (weir_key_sum){ .run_id = run_id, .name = strdup(name), .category = strdup(category) };
     if (!row->name || !row->category) {
         free(row->name);
         free(row->category);
         return NULL;
     }
-    tallies->count++;
+    key_sums->count++;
     return row;
 }
 
-int weir_tallies_add(weir_tallies *tallies, int64_t run_id, const char *name, const char *category, double amount)
+int weir_key_sums_add(weir_key_sums *key_sums, int64_t run_id, const char *name, const char *category, double amount)
 {
-    weir_tally *row = find_tally(tallies, run_id, name, category);
-    if (!row && tallies->count >= WEIR_MAX_TALLIES) {
+    weir_key_sum *row = find_key_sum(key_sums, run_id, name, category);
+    if (!row && key_sums->count >= WEIR_MAX_KEY_SUMS) {
         name = category = WEIR_OTHERS;
-        row = find_tally(tallies, run_id, name, category);
+        row = find_key_sum(key_sums, run_id, name, category);
     }
     if (!row)
-        row = add_tally(tallies, run_id, name, category);
+        row = add_key_sum(key_sums, run_id, name, category);
     if (!row)
         return WEIR_ENOMEM;
     row->sum += amount;
     return WEIR_OK;
 }
 
-void weir_tallies_free(weir_tallies *tallies)
+void weir_key_sums_free(weir_key_sums *key_sums)
 {
-    for (size_t i = 0; i < tallies->count; i++) {
-        free(tallies->rows[i].name);
-        free(tallies->rows[i].category);
+    for (size_t i = 0; i < key_sums->count; i++) {
+        free(key_sums->rows[i].name);
+        free(key_sums->rows[i].category);
     }
-    free(tallies->rows);
-    *tallies = (weir_tallies){ 0 };
+    free(key_sums->rows);
+    *key_sums = (weir_key_sums){ 0 };
 }
 
 /* -- pieces of text */
@@ -416,18 +417,18 @@ static void put_run_figure(FILE *out, const weir_exposition *all, const run_figu
     }
 }
 
-static void put_tallies(FILE *out, const weir_exposition *all)
+static void put_key_sums(FILE *out, const weir_exposition *all)
 {
     subject of;
     put_family(out, "weir_phase_seconds_total", NULL, "Time that the consumer was in a phase of its job.");
     for (size_t i = 0; i < all->phases.count; i++) {
-        const weir_tally *row = &all->phases.rows[i];
+        const weir_key_sum *row = &all->phases.rows[i];
         if (make_subject(all, row->run_id, "phase", row->name, &of))
             put_sample(out, "weir_phase_seconds_total", "", &of, NULL, NULL, row->sum);
     }
     put_family(out, "weir_events_total", NULL, "Events of the run, by name and category.");
     for (size_t i = 0; i < all->events.count; i++) {
-        const weir_tally *row = &all->events.rows[i];
+        const weir_key_sum *row = &all->events.rows[i];
         if (make_subject(all, row->run_id, "event", row->name, &of))
             put_sample(out, "weir_events_total", "", &of, "category", row->category, row->sum);
     }
@@ -438,7 +439,7 @@ static void put_runs(FILE *out, const weir_exposition *all)
     put_run_infos(out, all);
     for (size_t i = 0; i < sizeof run_figures / sizeof run_figures[0]; i++)
         put_run_figure(out, all, &run_figures[i]);
-    put_tallies(out, all);
+    put_key_sums(out, all);
 }
 
 static void put_all(FILE *out, const weir_exposition *all)

@@ -13,7 +13,7 @@ struct contents {
     weir_run_record *runs; /* with texts of their own */
     size_t num_runs;
     weir_totals totals;
-    weir_tallies events, phases;
+    weir_key_sums events, phases;
 };
 
 static int out_of_memory(weir_error *error)
@@ -35,8 +35,8 @@ static void free_contents(struct contents *contents)
         free_run(&contents->runs[i]);
     free(contents->runs);
     weir_totals_free(&contents->totals);
-    weir_tallies_free(&contents->events);
-    weir_tallies_free(&contents->phases);
+    weir_key_sums_free(&contents->events);
+    weir_key_sums_free(&contents->phases);
 }
 
 static int take_run(struct contents *contents, const weir_record *record)
@@ -62,7 +62,7 @@ static int take_run(struct contents *contents, const weir_record *record)
 static int take_event(struct contents *contents, const weir_record *record)
 {
     const weir_event_record *event = &record->event;
-    return weir_tallies_add(&contents->events, event->run_id, event->name, event->category, 1);
+    return weir_key_sums_add(&contents->events, event->run_id, event->name, event->category, 1);
 }
 
 static int take_phase(struct contents *contents, const weir_record *record)
@@ -70,8 +70,8 @@ static int take_phase(struct contents *contents, const weir_record *record)
     const weir_phase_record *phase = &record->phase;
     if (!phase->place.phase[0])
         return WEIR_OK;
-    return weir_tallies_add(&contents->phases, phase->run_id, phase->place.phase, "",
-                            (double)(phase->end_unix_ns - phase->start_unix_ns) / 1e9);
+    return weir_key_sums_add(&contents->phases, phase->run_id, phase->place.phase, "",
+                             (double)(phase->end_unix_ns - phase->start_unix_ns) / 1e9);
 }
 
 /* Gives every record of a kind to `take`. */

@@ -153,8 +153,8 @@ static void add_lap(weir_openmetrics_file *file, const weir_lap_record *lap)
 static void forget_run(weir_openmetrics_file *file)
 {
     free_totals(&file->totals);
-    weir_tallies_free(&file->all.events);
-    weir_tallies_free(&file->all.phases);
+    weir_key_sums_free(&file->all.events);
+    weir_key_sums_free(&file->all.phases);
     file->has_run = file->is_short = false;
 }
 
@@ -196,7 +196,7 @@ static void on_lap_end(void *self, const weir_lap *lap)
 {
     weir_openmetrics_file *file = self;
     if (lap->place.phase && lap->place.phase[0] &&
-        weir_tallies_add(&file->all.phases, 0, lap->place.phase, "", seconds(lap->elapsed_ns)) != WEIR_OK)
+        weir_key_sums_add(&file->all.phases, 0, lap->place.phase, "", seconds(lap->elapsed_ns)) != WEIR_OK)
         lack_memory(file);
     replace(file);
 }
@@ -204,7 +204,7 @@ static void on_lap_end(void *self, const weir_lap *lap)
 static void on_event(void *self, const weir_event *event)
 {
     weir_openmetrics_file *file = self;
-    if (weir_tallies_add(&file->all.events, 0, event->name, event->category, 1) != WEIR_OK)
+    if (weir_key_sums_add(&file->all.events, 0, event->name, event->category, 1) != WEIR_OK)
         lack_memory(file);
 }
 

@@ -13,7 +13,7 @@ int weir_lap_select(weir_reader *reader, weir_subject subject, const weir_filter
         return weir_reader_error(reader, code, error);
     if (!columns)
         return WEIR_OK;
-    weir_selection selection = {
+    weir_sql_selection selection = {
         .kind = WEIR_ROWS_LAPS,
         .table = table->name,
         .columns = columns,

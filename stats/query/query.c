@@ -16,7 +16,7 @@ struct weir_query {
     weir_reader *reader;
     const record_kind *kind;
     weir_record record;
-    sqlite3_stmt *statement; /* NULL = at the end, or stretches */
+    sqlite3_stmt *statement; /* NULL = at the end, or phases */
     weir_marks marks;
 
     /* laps */
@@ -24,12 +24,12 @@ struct weir_query {
     bool tolerates_damage;
 
     /* WEIR_RECORD_PHASE */
-    weir_stretches stretches;
+    weir_phase_spans phases;
     int64_t num_left; /* up to the filter's limit */
 };
 
 struct record_kind {
-    weir_selection selection;
+    weir_sql_selection selection;
     int (*read)(weir_query *query, sqlite3_stmt *row, weir_error *error);
 };
 
@@ -239,7 +239,7 @@ static int find_item_columns(weir_reader *reader, char **columns)
 
 static int begin_items(weir_query *query, const weir_filter *filter, weir_error *error)
 {
-    weir_selection selection = query->kind->selection;
+    weir_sql_selection selection = query->kind->selection;
     char *columns;
     int code = find_item_columns(query->reader, &columns);
     if (code != SQLITE_OK)
@@ -254,7 +254,7 @@ static int begin_items(weir_query *query, const weir_filter *filter, weir_error 
 
 static int begin(weir_query *query, const weir_filter *filter, weir_error *error)
 {
-    weir_selection selection = query->kind->selection;
+    weir_sql_selection selection = query->kind->selection;
     switch (query->record.kind) {
     case WEIR_RECORD_TASK:
     case WEIR_RECORD_FLOW:
@@ -264,7 +264,7 @@ static int begin(weir_query *query, const weir_filter *filter, weir_error *error
                                error);
     case WEIR_RECORD_PHASE:
         query->num_left = filter->limit > 0 ? filter->limit : INT64_MAX;
-        return weir_stretches_begin(&query->stretches, query->reader, filter, error);
+        return weir_phase_spans_begin(&query->phases, query->reader, filter, error);
     case WEIR_RECORD_ITEM: return begin_items(query, filter, error);
     case WEIR_RECORD_RUN: selection.columns = weir_run_columns(query->reader); break;
     default: break;
@@ -302,7 +302,7 @@ static int next_phase(weir_query *query, weir_error *error)
     if (query->num_left == 0)
         return WEIR_EOF;
     query->num_left--;
-    return weir_stretches_next(&query->stretches, &query->record.phase, error);
+    return weir_phase_spans_next(&query->phases, &query->record.phase, error);
 }
 
 static int next_row(weir_query *query, weir_error *error)
@@ -332,6 +332,6 @@ void weir_query_end(weir_query *query)
         return;
     sqlite3_finalize(query->statement);
     weir_marks_free(&query->marks);
-    weir_stretches_end(&query->stretches);
+    weir_phase_spans_end(&query->phases);
     free(query);
 }

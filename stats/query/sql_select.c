@@ -20,7 +20,7 @@
  */
 #define TOUCHING_S 1e-6
 
-/* A stretch of time of one run. */
+/* A span of time of one run. */
 typedef struct span {
     int64_t run_id;
     double start, end; /* Unix seconds, as they are stored */
@@ -34,7 +34,7 @@ typedef struct spans {
 /* All the steps of building one statement. */
 typedef struct selecting {
     weir_reader *reader;
-    const weir_selection *selection;
+    const weir_sql_selection *selection;
     const weir_filter *filter;
     sqlite3_str *sql;
     spans phases;  /* that a point's phase and step allow */
@@ -206,7 +206,7 @@ static void put_statement(selecting *s)
 
 /* -- values */
 
-static int bind_values(sqlite3_stmt *statement, const weir_selection *selection, const weir_filter *filter)
+static int bind_values(sqlite3_stmt *statement, const weir_sql_selection *selection, const weir_filter *filter)
 {
     const double touching = selection->kind == WEIR_ROWS_POINTS ? 0 : TOUCHING_S;
     int at, code = SQLITE_OK;
@@ -260,7 +260,7 @@ static weir_filter runs_of(const weir_filter *filter)
     };
 }
 
-/* Each stretch of laps that fulfils the conditions of phase and step. */
+/* Each span of laps that fulfils the conditions of phase and step. */
 static int find_phases(selecting *s)
 {
     weir_filter filter = runs_of(s->filter);
@@ -268,46 +268,45 @@ static int find_phases(selecting *s)
     filter.by_step = s->filter->by_step;
     filter.first_step = s->filter->first_step;
     filter.last_step = s->filter->last_step;
-    weir_stretches stretches;
-    weir_phase_record stretch;
-    int status = weir_stretches_begin(&stretches, s->reader, &filter, s->error);
-    while (status == WEIR_OK && (status = weir_stretches_next(&stretches, &stretch, s->error)) == WEIR_OK)
-        status = add_span(s, &s->phases,
-                          &(span){ stretch.run_id, seconds(stretch.start_unix_ns), seconds(stretch.end_unix_ns) });
-    weir_stretches_end(&stretches);
+    weir_phase_spans found;
+    weir_phase_record one;
+    int status = weir_phase_spans_begin(&found, s->reader, &filter, s->error);
+    while (status == WEIR_OK && (status = weir_phase_spans_next(&found, &one, s->error)) == WEIR_OK)
+        status = add_span(s, &s->phases, &(span){ one.run_id, seconds(one.start_unix_ns), seconds(one.end_unix_ns) });
+    weir_phase_spans_end(&found);
     return status == WEIR_EOF ? WEIR_OK : status;
 }
 
-/* Takes one more stretch into the window of its run, which is open until until_phase begins. */
-static int add_to_windows(selecting *s, const weir_phase_record *stretch)
+/* Takes one more span into the window of its run, which is open until until_phase begins. */
+static int add_to_windows(selecting *s, const weir_phase_record *one)
 {
     const double open = 1e300;
     const weir_filter *filter = s->filter;
-    const char *phase = stretch->place.phase;
-    bool is_begun = s->windows.count && s->windows.all[s->windows.count - 1].run_id == stretch->run_id;
+    const char *phase = one->place.phase;
+    bool is_begun = s->windows.count && s->windows.all[s->windows.count - 1].run_id == one->run_id;
     if (!is_begun) {
         if (filter->from_phase && strcmp(phase, filter->from_phase) != 0)
             return WEIR_OK;
-        span begun = { stretch->run_id, filter->from_phase ? seconds(stretch->start_unix_ns) : -open, open };
+        span begun = { one->run_id, filter->from_phase ? seconds(one->start_unix_ns) : -open, open };
         int status = add_span(s, &s->windows, &begun);
         if (status != WEIR_OK || filter->from_phase)
             return status;
     }
     span *window = &s->windows.all[s->windows.count - 1];
     if (filter->until_phase && window->end == open && strcmp(phase, filter->until_phase) == 0)
-        window->end = seconds(stretch->start_unix_ns);
+        window->end = seconds(one->start_unix_ns);
     return WEIR_OK;
 }
 
 static int find_windows(selecting *s)
 {
     weir_filter filter = runs_of(s->filter);
-    weir_stretches stretches;
-    weir_phase_record stretch;
-    int status = weir_stretches_begin(&stretches, s->reader, &filter, s->error);
-    while (status == WEIR_OK && (status = weir_stretches_next(&stretches, &stretch, s->error)) == WEIR_OK)
-        status = add_to_windows(s, &stretch);
-    weir_stretches_end(&stretches);
+    weir_phase_spans found;
+    weir_phase_record one;
+    int status = weir_phase_spans_begin(&found, s->reader, &filter, s->error);
+    while (status == WEIR_OK && (status = weir_phase_spans_next(&found, &one, s->error)) == WEIR_OK)
+        status = add_to_windows(s, &one);
+    weir_phase_spans_end(&found);
     /* Rows of one moment with the beginning or the end of a lap may differ from it in the last digit. */
     for (size_t i = 0; i < s->windows.count && s->selection->kind == WEIR_ROWS_LAPS; i++) {
         s->windows.all[i].start += TOUCHING_S;
@@ -336,7 +335,7 @@ static int prepare(selecting *s, sqlite3_stmt **statement)
     return weir_reader_error(s->reader, code, s->error);
 }
 
-int weir_select(weir_reader *reader, const weir_selection *selection, const weir_filter *filter,
+int weir_select(weir_reader *reader, const weir_sql_selection *selection, const weir_filter *filter,
                 sqlite3_stmt **statement, weir_error *error)
 {
     selecting s = { .reader = reader, .selection = selection, .filter = filter, .error = error };

@@ -240,6 +240,7 @@ static void note_run(run_notes *notes, const weir_run_record *run)
     notes->num_lost += run->entries_lost;
     notes->last = *run;
     notes->state = weir_run_state_of(run);
+    notes->last.node_id = notes->last.command = notes->last.version = notes->last.machine = NULL; /* of the query */
 }
 
 static int note_runs(weir_reader *reader, const weir_filter *filter, run_notes *notes, weir_error *error)

@@ -42,7 +42,7 @@ typedef struct pass {
     weir_grouping grouping;    /* without zeros */
     weir_subject subject;
     group *groups; /* of the subject */
-    weir_texts *texts;
+    weir_string_table *texts;
     weir_marks marks;
     sqlite3_stmt *node_of_run; /* NULL = not needed yet */
     int64_t node_run_id;       /* whose node is known; 0 = none's */
@@ -59,7 +59,7 @@ static bool is_by(const pass *p, weir_group_by what)
 
 static int number_of(pass *p, const char *text, int32_t *number)
 {
-    *number = weir_texts_number(p->texts, text);
+    *number = weir_string_table_number(p->texts, text);
     return *number >= 0 ? WEIR_OK : weir_reader_out_of_memory(p->error);
 }
 
@@ -129,11 +129,12 @@ static group *new_group(const pass *p, const group_id *id)
         return NULL;
     g->id = *id;
     g->total.subject = p->subject;
-    g->total.kind = weir_texts_at(p->texts, id->kind);
+    g->total.kind = weir_string_table_at(p->texts, id->kind);
     g->total.key = (weir_group_key){
-        .name = is_by(p, WEIR_BY_NAME) ? weir_texts_at(p->texts, id->name) : "",
-        .node_id = is_by(p, WEIR_BY_NODE) ? weir_texts_at(p->texts, id->node) : "",
-        .phase = is_by(p, WEIR_BY_PHASE) || is_by(p, WEIR_BY_JOB_PHASE) ? weir_texts_at(p->texts, id->phase) : "",
+        .name = is_by(p, WEIR_BY_NAME) ? weir_string_table_at(p->texts, id->name) : "",
+        .node_id = is_by(p, WEIR_BY_NODE) ? weir_string_table_at(p->texts, id->node) : "",
+        .phase =
+            is_by(p, WEIR_BY_PHASE) || is_by(p, WEIR_BY_JOB_PHASE) ? weir_string_table_at(p->texts, id->phase) : "",
         .run_id = id->run_id,
         .bin_step = id->bin_step,
         .bin_unix_ns = id->bin,
@@ -390,7 +391,7 @@ int weir_totals_read(weir_reader *reader, const weir_filter *filter, const weir_
         p.grouping = *grouping;
     p.grouping.bin_steps = p.grouping.bin_steps > 0 ? p.grouping.bin_steps : 1;
     p.grouping.bin_ns = p.grouping.bin_ns > 0 ? p.grouping.bin_ns : DEFAULT_BIN_NS;
-    *totals = (weir_totals){ .texts = p.texts = weir_texts_new() };
+    *totals = (weir_totals){ .texts = p.texts = weir_string_table_new() };
     if (!p.texts)
         return weir_reader_out_of_memory(error);
 
@@ -418,6 +419,6 @@ void weir_totals_free(weir_totals *totals)
             free_histograms(&totals->of[subject].all[i]);
         free(totals->of[subject].all);
     }
-    weir_texts_free(totals->texts);
+    weir_string_table_free(totals->texts);
     *totals = (weir_totals){ .texts = NULL };
 }

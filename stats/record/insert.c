@@ -11,26 +11,28 @@
 #include "format.h"
 #include "utf8.h"
 
-static const char *const statement_texts[WEIR_ROWS_STATEMENTS] = {
-    [WEIR_ROWS_BEGIN] = "BEGIN IMMEDIATE",
-    [WEIR_ROWS_COMMIT] = "COMMIT",
-    [WEIR_ROWS_ROLLBACK] = "ROLLBACK",
-    [WEIR_ROWS_NEW_RUN] = "INSERT INTO run (node_id, rank, pid, started, command, version, machine) "
-                          "VALUES (?, ?, ?, ?, ?, ?, ?)",
-    [WEIR_ROWS_REMOVE_RUN] = "DELETE FROM run WHERE run_id = ?",
-    [WEIR_ROWS_START_RUN] = "UPDATE run SET started = ?, threads = ? WHERE run_id = ?",
-    [WEIR_ROWS_END_RUN] = "UPDATE run SET ended = ?, status = ? WHERE run_id = ?",
-    [WEIR_ROWS_LOST] = "UPDATE run SET entries_lost = ? WHERE run_id = ?",
-    [WEIR_ROWS_STAGE] = "INSERT INTO stage (run_id, name, kind, concurrency, queue_items, queue_bytes, output_order) "
-                        "VALUES (?, ?, ?, ?, ?, ?, ?)",
-    [WEIR_ROWS_TASK_FAILURE] =
+static const char *const statement_texts[WEIR_INSERT_STATEMENTS] = {
+    [WEIR_INSERT_BEGIN] = "BEGIN IMMEDIATE",
+    [WEIR_INSERT_COMMIT] = "COMMIT",
+    [WEIR_INSERT_ROLLBACK] = "ROLLBACK",
+    [WEIR_INSERT_NEW_RUN] = "INSERT INTO run (node_id, rank, pid, started, command, version, machine) "
+                            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+    [WEIR_INSERT_REMOVE_RUN] = "DELETE FROM run WHERE run_id = ?",
+    [WEIR_INSERT_START_RUN] = "UPDATE run SET started = ?, threads = ? WHERE run_id = ?",
+    [WEIR_INSERT_END_RUN] = "UPDATE run SET ended = ?, status = ? WHERE run_id = ?",
+    [WEIR_INSERT_LOST] = "UPDATE run SET entries_lost = ? WHERE run_id = ?",
+    [WEIR_INSERT_STAGE] =
+        "INSERT INTO stage (run_id, name, kind, concurrency, queue_items, queue_bytes, output_order) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+    [WEIR_INSERT_TASK_FAILURE] =
         "INSERT INTO task_failures (timestamp, run_id, name, seq, label, status, library_code, "
         "message, elapsed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    [WEIR_ROWS_EVENT] = "INSERT INTO event_stats (timestamp, event_name, run_id, category, detail) "
-                        "VALUES (?, ?, ?, ?, ?)",
-    [WEIR_ROWS_ITEM] = "INSERT INTO item_stats (timestamp, run_id, name, seq, label, elapsed, codec, width, height, "
-                       "num_frames, size_bytes, open_time, demux_time, decode_time, scale_time, chosen) "
-                       "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [WEIR_INSERT_EVENT] = "INSERT INTO event_stats (timestamp, event_name, run_id, category, detail) "
+                          "VALUES (?, ?, ?, ?, ?)",
+    [WEIR_INSERT_ITEM] =
+        "INSERT INTO item_stats (timestamp, run_id, name, seq, label, elapsed, codec, width, height, "
+        "num_frames, size_bytes, open_time, demux_time, decode_time, scale_time, chosen) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 };
 
 /* Fills a statement from left to right; its first failure is kept and later values are left out. */
@@ -40,7 +42,7 @@ typedef struct binder {
     int code;
 } binder;
 
-static binder bind_to(weir_rows *rows, int statement)
+static binder bind_to(weir_insert *rows, int statement)
 {
     return (binder){ .statement = rows->statements[statement] };
 }
@@ -115,17 +117,17 @@ static int execute(binder *b)
     return code;
 }
 
-int weir_rows_run(weir_rows *rows, int statement)
+int weir_insert_run(weir_insert *rows, int statement)
 {
     binder b = bind_to(rows, statement);
     return execute(&b);
 }
 
-int weir_rows_ensure_run(weir_rows *rows, weir_run *run, int64_t start_unix_ns)
+int weir_insert_ensure_run(weir_insert *rows, weir_run *run, int64_t start_unix_ns)
 {
     if (run->run_id)
         return SQLITE_OK;
-    binder b = bind_to(rows, WEIR_ROWS_NEW_RUN);
+    binder b = bind_to(rows, WEIR_INSERT_NEW_RUN);
     bind_text(&b, rows->identity->node_id);
     bind_int(&b, rows->identity->rank);
     bind_int(&b, getpid());
@@ -139,24 +141,24 @@ int weir_rows_ensure_run(weir_rows *rows, weir_run *run, int64_t start_unix_ns)
     return code;
 }
 
-int weir_rows_remove_run(weir_rows *rows, const weir_run *run)
+int weir_insert_remove_run(weir_insert *rows, const weir_run *run)
 {
-    binder b = bind_to(rows, WEIR_ROWS_REMOVE_RUN);
+    binder b = bind_to(rows, WEIR_INSERT_REMOVE_RUN);
     bind_int(&b, run->run_id);
     return execute(&b);
 }
 
-int weir_rows_set_lost(weir_rows *rows, const weir_run *run)
+int weir_insert_set_lost(weir_insert *rows, const weir_run *run)
 {
-    binder b = bind_to(rows, WEIR_ROWS_LOST);
+    binder b = bind_to(rows, WEIR_INSERT_LOST);
     bind_int(&b, run->told_lost);
     bind_int(&b, run->run_id);
     return execute(&b);
 }
 
-static int insert_stage(weir_rows *rows, int64_t run_id, const weir_stage_info *stage)
+static int insert_stage(weir_insert *rows, int64_t run_id, const weir_stage_info *stage)
 {
-    binder b = bind_to(rows, WEIR_ROWS_STAGE);
+    binder b = bind_to(rows, WEIR_INSERT_STAGE);
     bind_int(&b, run_id);
     bind_text(&b, stage->name);
     bind_text(&b, stage->kind);
@@ -167,9 +169,9 @@ static int insert_stage(weir_rows *rows, int64_t run_id, const weir_stage_info *
     return execute(&b);
 }
 
-static int insert_run_start(weir_rows *rows, int64_t run_id, const weir_run_info *info)
+static int insert_run_start(weir_insert *rows, int64_t run_id, const weir_run_info *info)
 {
-    binder b = bind_to(rows, WEIR_ROWS_START_RUN);
+    binder b = bind_to(rows, WEIR_INSERT_START_RUN);
     bind_seconds(&b, info->start_unix_ns);
     bind_int(&b, info->threads);
     bind_int(&b, run_id);
@@ -248,7 +250,7 @@ static bool plan_column(weir_lap_insert *insert, weir_subject subject, const cha
 }
 
 /* The table may have been made by an older library, with columns that are derived ones now, or by a newer one. */
-static int prepare_laps(weir_rows *rows, weir_subject subject)
+static int prepare_laps(weir_insert *rows, weir_subject subject)
 {
     weir_lap_insert *insert = &rows->laps[subject];
     sqlite3_stmt *column;
@@ -288,7 +290,7 @@ static void bind_measure(binder *b, const weir_measure *measure, bool takes_null
         bind_real(b, isnan(value) ? 0 : value);
 }
 
-static int insert_lap(weir_rows *rows, int64_t run_id, const weir_lap_entry *entry)
+static int insert_lap(weir_insert *rows, int64_t run_id, const weir_lap_entry *entry)
 {
     weir_lap_record lap = entry->record;
     weir_lap_insert *insert = &rows->laps[lap.subject];
@@ -313,9 +315,9 @@ static int insert_lap(weir_rows *rows, int64_t run_id, const weir_lap_entry *ent
     return execute(&b);
 }
 
-static int insert_failure(weir_rows *rows, int64_t run_id, const weir_failure *failure)
+static int insert_failure(weir_insert *rows, int64_t run_id, const weir_failure *failure)
 {
-    binder b = bind_to(rows, WEIR_ROWS_TASK_FAILURE);
+    binder b = bind_to(rows, WEIR_INSERT_TASK_FAILURE);
     bind_seconds(&b, failure->unix_ns);
     bind_int(&b, run_id);
     bind_text(&b, failure->name);
@@ -328,9 +330,9 @@ static int insert_failure(weir_rows *rows, int64_t run_id, const weir_failure *f
     return execute(&b);
 }
 
-static int insert_event(weir_rows *rows, int64_t run_id, const weir_event *event)
+static int insert_event(weir_insert *rows, int64_t run_id, const weir_event *event)
 {
-    binder b = bind_to(rows, WEIR_ROWS_EVENT);
+    binder b = bind_to(rows, WEIR_INSERT_EVENT);
     bind_seconds(&b, event->unix_ns);
     bind_text(&b, event->name);
     bind_int(&b, run_id);
@@ -339,10 +341,10 @@ static int insert_event(weir_rows *rows, int64_t run_id, const weir_event *event
     return execute(&b);
 }
 
-static int insert_item(weir_rows *rows, int64_t run_id, int64_t unix_ns, const weir_item_entry *item)
+static int insert_item(weir_insert *rows, int64_t run_id, int64_t unix_ns, const weir_item_entry *item)
 {
     const weir_item_cost *cost = &item->cost;
-    binder b = bind_to(rows, WEIR_ROWS_ITEM);
+    binder b = bind_to(rows, WEIR_INSERT_ITEM);
     bind_seconds(&b, unix_ns);
     bind_int(&b, run_id);
     bind_text(&b, item->name);
@@ -362,18 +364,18 @@ static int insert_item(weir_rows *rows, int64_t run_id, int64_t unix_ns, const w
     return execute(&b);
 }
 
-static int insert_run_end(weir_rows *rows, int64_t run_id, const weir_run_end *end)
+static int insert_run_end(weir_insert *rows, int64_t run_id, const weir_run_end *end)
 {
-    binder b = bind_to(rows, WEIR_ROWS_END_RUN);
+    binder b = bind_to(rows, WEIR_INSERT_END_RUN);
     bind_seconds(&b, end->end_unix_ns);
     bind_int(&b, end->status);
     bind_int(&b, run_id);
     return execute(&b);
 }
 
-int weir_rows_insert(weir_rows *rows, const weir_entry *entry)
+int weir_insert_insert(weir_insert *rows, const weir_entry *entry)
 {
-    int code = weir_rows_ensure_run(rows, entry->run, entry->unix_ns);
+    int code = weir_insert_ensure_run(rows, entry->run, entry->unix_ns);
     if (code != SQLITE_OK)
         return code;
     int64_t run_id = entry->run->run_id;
@@ -388,21 +390,21 @@ int weir_rows_insert(weir_rows *rows, const weir_entry *entry)
     return SQLITE_MISUSE;
 }
 
-int weir_rows_prepare(weir_rows *rows, sqlite3 *db, const weir_run_identity *identity)
+int weir_insert_prepare(weir_insert *rows, sqlite3 *db, const weir_run_identity *identity)
 {
     rows->db = db;
     rows->identity = identity;
     int code = SQLITE_OK;
-    for (int i = 0; i < WEIR_ROWS_STATEMENTS && code == SQLITE_OK; i++)
+    for (int i = 0; i < WEIR_INSERT_STATEMENTS && code == SQLITE_OK; i++)
         code = sqlite3_prepare_v3(db, statement_texts[i], -1, SQLITE_PREPARE_PERSISTENT, &rows->statements[i], NULL);
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && code == SQLITE_OK; subject++)
         code = prepare_laps(rows, subject);
     return code;
 }
 
-void weir_rows_finalize(weir_rows *rows)
+void weir_insert_finalize(weir_insert *rows)
 {
-    for (int i = 0; i < WEIR_ROWS_STATEMENTS; i++)
+    for (int i = 0; i < WEIR_INSERT_STATEMENTS; i++)
         sqlite3_finalize(rows->statements[i]);
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++)
         sqlite3_finalize(rows->laps[subject].statement);

@@ -2,8 +2,8 @@
  * What an observer call told, kept until it is written: a copy in one piece of memory, with histograms in their stored
  * form.
  */
-#ifndef WEIR_ENTRY_H
-#define WEIR_ENTRY_H
+#ifndef WEIR_RECORD_ENTRY_H
+#define WEIR_RECORD_ENTRY_H
 
 #include <stdbool.h>
 #include <stddef.h>

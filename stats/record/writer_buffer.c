@@ -135,10 +135,10 @@ void weir_buffer_offer(weir_sqlite_writer *writer, weir_entry *entry)
 static void flush_items(weir_sqlite_writer *writer, const char *stage)
 {
     uv_mutex_lock(&writer->lock);
-    weir_items *items = writer->items;
+    weir_item_sampler *items = writer->items;
     uv_mutex_unlock(&writer->lock);
     for (; items; items = items->next)
-        weir_items_flush(items, stage);
+        weir_item_sampler_flush(items, stage);
 }
 
 static int on_attach(void *self, weir_error *error)

@@ -289,7 +289,7 @@ typedef struct weir_total_list {
 /* In the order of run, node, time, step and phase, and within that in the order of the pipeline. */
 typedef struct weir_totals {
     weir_total_list of[WEIR_NUM_SUBJECTS];
-    struct weir_texts *texts; /* what the keys point to; not for the caller */
+    struct weir_string_table *texts; /* what the keys point to; not for the caller */
 } weir_totals;
 
 /*

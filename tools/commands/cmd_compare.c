@@ -72,12 +72,12 @@ typedef struct side_totals {
     weir_bottleneck bottleneck;
 } side_totals;
 
-static bool make_totals(const contrast *c, int side, side_totals *made)
+static bool make_totals(const lap_comparison *c, int side, side_totals *made)
 {
     *made = (side_totals){ .bottleneck.kind = WEIR_BOTTLENECK_UNKNOWN };
     for (size_t i = 0; i < c->num_pairs; i++) {
-        const contrast_pair *pair = &c->pairs[i];
-        const contrast_side *from = &pair->sides[side];
+        const comparison_pair *pair = &c->pairs[i];
+        const comparison_side *from = &pair->sides[side];
         weir_total_list *list = &made->totals.of[pair->subject];
         if (!from->name)
             continue;
@@ -102,7 +102,7 @@ static void free_totals(side_totals *made)
 }
 
 /* The pair of that name on a side; NULL = none. */
-static const contrast_pair *find_named(const contrast *c, int side, const char *name)
+static const comparison_pair *find_named(const lap_comparison *c, int side, const char *name)
 {
     for (size_t i = 0; i < c->num_pairs && name; i++)
         if (c->pairs[i].sides[side].name && strcmp(c->pairs[i].sides[side].name, name) == 0)
@@ -111,7 +111,7 @@ static const contrast_pair *find_named(const contrast *c, int side, const char *
 }
 
 /* The queue that the consumer takes from, in both. */
-static const contrast_pair *find_sink(const contrast *c, const side_totals sides[2])
+static const comparison_pair *find_sink(const lap_comparison *c, const side_totals sides[2])
 {
     const weir_total *sink = weir_totals_sink_queue(&sides[0].totals);
     return sink ? find_named(c, 0, sink->key.name) : NULL;
@@ -120,30 +120,30 @@ static const contrast_pair *find_sink(const contrast *c, const side_totals sides
 /* -- where the difference comes from: of each stage, in logarithms */
 
 typedef struct effect {
-    const contrast_pair *stage;
+    const comparison_pair *stage;
     double slots, busy, task; /* NAN = not known */
     double whole;
 } effect;
 
 /* Slots × seconds over seconds: how many there were on the average. */
-static double slots_of(const contrast_side *side)
+static double slots_of(const comparison_side *side)
 {
     return (double)weir_slots_ns(&side->all.metrics.task) / (double)side->all.elapsed_ns;
 }
 
 /* Of all tasks: failed ones keep the slots busy, too. */
-static double time_per_task(const contrast_side *side)
+static double time_per_task(const comparison_side *side)
 {
     return (double)side->all.metrics.task.busy_ns / 1e9 / (double)side->all.metrics.task.num_tasks;
 }
 
-static effect effect_of(const contrast_pair *stage)
+static effect effect_of(const comparison_pair *stage)
 {
-    const contrast_side *a = &stage->sides[0], *b = &stage->sides[1];
+    const comparison_side *a = &stage->sides[0], *b = &stage->sides[1];
     effect e = {
         .stage = stage,
         .slots = log(slots_of(b) / slots_of(a)),
-        .busy = log(contrast_value(stage, 1, "busy_share") / contrast_value(stage, 0, "busy_share")),
+        .busy = log(comparison_value(stage, 1, "busy_share") / comparison_value(stage, 0, "busy_share")),
         .task = log(time_per_task(a) / time_per_task(b)),
     };
     e.whole = e.slots + e.busy + e.task;
@@ -158,12 +158,12 @@ static void describe_change(double change, char *text, size_t size, const char *
     snprintf(text, size, "%.1f%% %s", 100 * fabs(change), change >= 0 ? more : less);
 }
 
-static void say_throughput(FILE *out, const contrast *c, const side_totals sides[2])
+static void say_throughput(FILE *out, const lap_comparison *c, const side_totals sides[2])
 {
-    const contrast_pair *sink = find_sink(c, sides);
+    const comparison_pair *sink = find_sink(c, sides);
     if (!sink || !sink->sides[0].name || !sink->sides[1].name)
         return;
-    contrast_difference d = contrast_compare_named(sink, "items_per_s");
+    comparison_difference d = comparison_compare_named(sink, "items_per_s");
     char change[64], low[64], high[64];
     if (isnan(d.change)) {
         fprintf(out, "B delivers %.2f items a second, A %.2f.\n", d.b, d.a);
@@ -196,13 +196,13 @@ static void say_limits(FILE *out, const side_totals sides[2])
 /* The one of the three that explains most, of a stage that limits both. */
 static void say_cause(FILE *out, const effect *e)
 {
-    const contrast_side *a = &e->stage->sides[0], *b = &e->stage->sides[1];
+    const comparison_side *a = &e->stage->sides[0], *b = &e->stage->sides[1];
     char before[WEIR_FIGURE_BYTES], after[WEIR_FIGURE_BYTES];
     fputs("Most of what differs at ", out);
     weir_text_escape_to(out, e->stage->key);
     if (fabs(e->task) >= fabs(e->slots) && fabs(e->task) >= fabs(e->busy)) {
-        double cpu =
-            log(contrast_value(e->stage, 0, "cpu_time_per_task") / contrast_value(e->stage, 1, "cpu_time_per_task"));
+        double cpu = log(comparison_value(e->stage, 0, "cpu_time_per_task") /
+                         comparison_value(e->stage, 1, "cpu_time_per_task"));
         weir_text_format_time(before, time_per_task(a));
         weir_text_format_time(after, time_per_task(b));
         fprintf(out, " is the time of its tasks: %s, not %s", after, before);
@@ -212,12 +212,12 @@ static void say_cause(FILE *out, const effect *e)
         fprintf(out, " is the number of its slots: %.0f, not %.0f", slots_of(b), slots_of(a));
     else
         fprintf(out, " is how busy its slots are: %.0f%% of their time, not %.0f%%",
-                100 * contrast_value(e->stage, 1, "busy_share"), 100 * contrast_value(e->stage, 0, "busy_share"));
+                100 * comparison_value(e->stage, 1, "busy_share"), 100 * comparison_value(e->stage, 0, "busy_share"));
     fputs(".\n", out);
 }
 
 /* The bottleneck of the slower of the two is what makes it slower. */
-static void say_why(FILE *out, const contrast *c, const side_totals sides[2])
+static void say_why(FILE *out, const lap_comparison *c, const side_totals sides[2])
 {
     static const char *const what[] = {
         [WEIR_BOTTLENECK_THREADS] = "too few threads for its slots",
@@ -225,15 +225,15 @@ static void say_why(FILE *out, const contrast *c, const side_totals sides[2])
         [WEIR_BOTTLENECK_SINK] = "its consumer: the stages have time",
         [WEIR_BOTTLENECK_ORDER] = "an item that holds up those behind it",
     };
-    const contrast_pair *sink = find_sink(c, sides);
-    contrast_difference d = { .verdict = VERDICT_UNKNOWN };
+    const comparison_pair *sink = find_sink(c, sides);
+    comparison_difference d = { .verdict = VERDICT_UNKNOWN };
     if (sink)
-        d = contrast_compare_named(sink, "items_per_s");
+        d = comparison_compare_named(sink, "items_per_s");
     if (d.verdict != VERDICT_BETTER && d.verdict != VERDICT_WORSE)
         return;
     int slower = d.verdict == VERDICT_WORSE;
     const weir_bottleneck *l = &sides[slower].bottleneck;
-    const contrast_pair *stage = find_named(c, slower, l->name);
+    const comparison_pair *stage = find_named(c, slower, l->name);
     bool is_in_stage =
         l->kind == WEIR_BOTTLENECK_STAGE ||
         (l->kind == WEIR_BOTTLENECK_THREADS && sides[!slower].bottleneck.kind == WEIR_BOTTLENECK_THREADS);
@@ -273,17 +273,17 @@ static void put_value(table *t, const weir_measure *measure, double value)
         text[0] = '\0';
     else if (strcmp(measure->unit, "s") == 0)
         weir_text_format_time(text, value);
-    else if (contrast_is_share(measure))
+    else if (comparison_is_share(measure))
         snprintf(text, sizeof text, "%.1f%%", 100 * value);
     else
         snprintf(text, sizeof text, "%.2f", value);
     table_words(t, text);
 }
 
-static void put_text_row(table *t, const contrast_pair *pair, const weir_measure *measure,
-                         const contrast_difference *d, bool with_name)
+static void put_text_row(table *t, const comparison_pair *pair, const weir_measure *measure,
+                         const comparison_difference *d, bool with_name)
 {
-    const char *unit = contrast_is_share(measure) ? " points" : "%";
+    const char *unit = comparison_is_share(measure) ? " points" : "%";
     char change[64] = "", range[96] = "";
     if (!isnan(d->change))
         snprintf(change, sizeof change, "%+.1f%s", tenths(100 * d->change), unit);
@@ -298,7 +298,8 @@ static void put_text_row(table *t, const contrast_pair *pair, const weir_measure
     table_words(t, d->verdict == VERDICT_SAME ? "" : verdict_words[d->verdict]);
 }
 
-static void put_row(table *t, const contrast_pair *pair, const weir_measure *measure, const contrast_difference *d)
+static void put_row(table *t, const comparison_pair *pair, const weir_measure *measure,
+                    const comparison_difference *d)
 {
     table_words(t, pair->key);
     table_words(t, metric_subject_name(pair->subject));
@@ -308,12 +309,12 @@ static void put_row(table *t, const contrast_pair *pair, const weir_measure *mea
     table_number(t, d->change);
     table_number(t, d->low);
     table_number(t, d->high);
-    table_words(t, contrast_is_share(measure) ? "points" : "relative");
+    table_words(t, comparison_is_share(measure) ? "points" : "relative");
     table_words(t, verdict_words[d->verdict]);
 }
 
 /* Returns how many rows were left out because nothing clearly differs. */
-static size_t put_figures(const tool_call *call, const contrast *c)
+static size_t put_figures(const tool_call *call, const lap_comparison *c)
 {
     bool as_text = tool_format(call) == TABLE_TEXT;
     size_t num_left_out = 0;
@@ -321,15 +322,15 @@ static size_t put_figures(const tool_call *call, const contrast *c)
                        : table_begin(stdout, tool_format(call), figure_columns,
                                      sizeof figure_columns / sizeof figure_columns[0]);
     for (size_t i = 0; i < c->num_pairs; i++) {
-        const contrast_pair *pair = &c->pairs[i];
+        const comparison_pair *pair = &c->pairs[i];
         bool with_name = true;
         size_t count;
         const weir_measure *measures = weir_subject_measures(pair->subject, &count);
         for (size_t j = 0; j < count; j++) {
             const weir_measure *measure = &measures[j];
-            if (!contrast_has(measure) || (!pair->sides[0].name && !pair->sides[1].name))
+            if (!comparison_has(measure) || (!pair->sides[0].name && !pair->sides[1].name))
                 continue;
-            contrast_difference d = contrast_compare(pair, measure);
+            comparison_difference d = comparison_compare(pair, measure);
             bool differs = d.verdict != VERDICT_SAME && !(d.a == 0 && d.b == 0);
             if (isnan(d.a) && isnan(d.b))
                 continue;
@@ -372,14 +373,14 @@ static void put_effect_cell(table *t, bool as_text, double logarithm)
     table_words(t, text);
 }
 
-static void put_effects(bool as_text, const contrast *c, const side_totals sides[2])
+static void put_effects(bool as_text, const lap_comparison *c, const side_totals sides[2])
 {
     table *t = as_text
                    ? table_begin(stdout, TABLE_TEXT, effect_columns, sizeof effect_columns / sizeof effect_columns[0])
                    : table_begin(stdout, TABLE_JSON, json_effect_columns,
                                  sizeof json_effect_columns / sizeof json_effect_columns[0]);
     for (size_t i = 0; i < c->num_pairs; i++) {
-        const contrast_pair *stage = &c->pairs[i];
+        const comparison_pair *stage = &c->pairs[i];
         if (stage->subject != WEIR_SUBJECT_STAGE || !stage->sides[0].name || !stage->sides[1].name)
             continue;
         effect e = effect_of(stage);
@@ -397,7 +398,7 @@ static void put_effects(bool as_text, const contrast *c, const side_totals sides
 
 /* -- all of it */
 
-static void put_text(const tool_call *call, const contrast *c, const side_totals sides[2])
+static void put_text(const tool_call *call, const lap_comparison *c, const side_totals sides[2])
 {
     printf("A: %s\nB: %s\n\n", call->words[0], call->words[1]);
     say_throughput(stdout, c, sides);
@@ -423,7 +424,7 @@ static void put_json_limit(const weir_bottleneck *b)
     putchar('}');
 }
 
-static void put_json(const tool_call *call, const contrast *c, const side_totals sides[2])
+static void put_json(const tool_call *call, const lap_comparison *c, const side_totals sides[2])
 {
     fputs("{\"a\": ", stdout);
     json_string(stdout, call->words[0]);
@@ -447,7 +448,7 @@ static void say_lacks(const tool_call *call, const weir_reader *reader, int side
         fprintf(stderr, "weir compare: %s: %s\n", call->words[side], weir_reader_lacks(reader));
 }
 
-static int read_side(const tool_call *call, int side, contrast *c)
+static int read_side(const tool_call *call, int side, lap_comparison *c)
 {
     weir_reader *reader;
     weir_filter filter;
@@ -458,12 +459,12 @@ static int read_side(const tool_call *call, int side, contrast *c)
     if (side == 1 && settings.run_b)
         filter.run_id = settings.run_b;
     say_lacks(call, reader, side);
-    int status = contrast_read(c, side, reader, &filter, &error);
+    int status = comparison_read(c, side, reader, &filter, &error);
     weir_reader_close(reader);
     return status == WEIR_OK ? TOOL_DONE : tool_fail(call, &error);
 }
 
-static bool has_laps(const contrast *c, int side)
+static bool has_laps(const lap_comparison *c, int side)
 {
     for (size_t i = 0; i < c->num_pairs; i++)
         if (c->pairs[i].sides[side].name)
@@ -471,7 +472,7 @@ static bool has_laps(const contrast *c, int side)
     return false;
 }
 
-static int put_contrast(const tool_call *call, const contrast *c)
+static int put_comparison(const tool_call *call, const lap_comparison *c)
 {
     for (int side = 0; side < 2; side++)
         if (!has_laps(c, side))
@@ -493,13 +494,13 @@ static int put_contrast(const tool_call *call, const contrast *c)
 
 static int run(tool_call *call)
 {
-    contrast c = { .num_pairs = 0 };
+    lap_comparison c = { .num_pairs = 0 };
     int exit_status = read_side(call, 0, &c);
     if (exit_status == TOOL_DONE)
         exit_status = read_side(call, 1, &c);
     if (exit_status == TOOL_DONE)
-        exit_status = put_contrast(call, &c);
-    contrast_free(&c);
+        exit_status = put_comparison(call, &c);
+    comparison_free(&c);
     return exit_status;
 }
 

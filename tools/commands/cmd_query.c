@@ -153,7 +153,8 @@ typedef struct kept_row {
     size_t number; /* in the order in which they came */
     weir_total total;
     double share;
-    char *name, *phase; /* of a lap: our own copies */
+    char *name, *phase; /* of a lap that is kept: our own copies */
+    weir_histogram *times[WEIR_MAX_HISTOGRAMS];
 } kept_row;
 
 /* Which of two rows is printed first. */
@@ -338,17 +339,32 @@ static void forget(kept_row *row)
 {
     free(row->name);
     free(row->phase);
+    for (size_t i = 0; i < WEIR_MAX_HISTOGRAMS; i++)
+        free(row->times[i]);
 }
 
-/* Texts of a record are gone with the next one: a row that is kept has its own. */
-static bool keep_texts(kept_row *row)
+/* What a record points to is gone with the next one: a row that is kept has its own. */
+static bool keep_contents(kept_row *row)
 {
     weir_group_key *key = &row->total.key;
     row->name = strdup(key->name);
     row->phase = strdup(key->phase);
     key->name = row->name;
     key->phase = row->phase;
-    return row->name && row->phase;
+    bool is_complete = row->name && row->phase;
+    weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
+    size_t count = weir_subject_histograms(row->total.subject, histograms);
+    for (size_t i = 0; i < count; i++) {
+        const weir_histogram **at = weir_metric_histogram_at(histograms[i].metric, &row->total.metrics);
+        if (!*at)
+            continue;
+        row->times[i] = malloc(sizeof **at);
+        is_complete &= row->times[i] != NULL;
+        if (row->times[i])
+            *row->times[i] = **at;
+        *at = row->times[i];
+    }
+    return is_complete;
 }
 
 /* False = out of memory. */
@@ -356,7 +372,7 @@ static bool keep_if_best(best_rows *best, kept_row *row)
 {
     if (best->count == best->room && compare_rows(row, &best->all[0]) >= 0)
         return true;
-    if (!keep_texts(row)) {
+    if (!keep_contents(row)) {
         forget(row);
         return false;
     }

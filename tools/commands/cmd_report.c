@@ -247,17 +247,21 @@ static int put_summary(FILE *out, weir_reader *reader, const weir_filter *filter
     return status;
 }
 
-static int write_page(FILE *out, weir_reader *reader, const weir_filter *filter, const weir_run_record *run,
-                      weir_error *error)
+static int write_page(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
     weir_totals totals;
+    weir_run_record run;
+    int64_t run_id = filter->run_id == WEIR_ALL_RUNS ? WEIR_LAST_RUN : filter->run_id;
     int status = weir_totals_read(reader, filter, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, error);
     if (status != WEIR_OK)
         return status;
-    put_head(out, reader, run, &totals);
-    put_machine(out, run);
-    put_metrics(out, &totals);
-    status = put_pictures(out, reader, filter, error);
+    status = weir_reader_find_run(reader, run_id, &run, error); /* its texts last until the reader is asked again */
+    if (status == WEIR_OK) {
+        put_head(out, reader, &run, &totals);
+        put_machine(out, &run);
+        put_metrics(out, &totals);
+        status = put_pictures(out, reader, filter, error);
+    }
     if (status == WEIR_OK)
         status = put_lists(out, reader, filter, error);
     if (status == WEIR_OK)
@@ -271,22 +275,17 @@ static int run(tool_call *call)
 {
     weir_reader *reader;
     weir_filter filter;
-    weir_run_record run_record;
     weir_error error = { 0 };
     output out;
     char path[4096];
     int exit_status = tool_open(call, call->words[0], &reader, &filter);
     if (exit_status != TOOL_DONE)
         return exit_status;
-    bool is_all = filter.run_id == WEIR_ALL_RUNS;
-    int status = weir_reader_find_run(reader, is_all ? WEIR_LAST_RUN : filter.run_id, &run_record, &error);
-    exit_status = status == WEIR_OK ? TOOL_DONE : tool_fail(call, &error);
     if (!settings.output)
         settings.output = output_default_path(call->words[0], ".html", path, sizeof path);
-    if (exit_status == TOOL_DONE)
-        exit_status = output_open(call, settings.output, &out);
+    exit_status = output_open(call, settings.output, &out);
     if (exit_status == TOOL_DONE) {
-        status = write_page(out.file, reader, &filter, &run_record, &error);
+        int status = write_page(out.file, reader, &filter, &error);
         exit_status = output_close(call, &out, status == WEIR_OK);
         if (status != WEIR_OK)
             exit_status = tool_fail(call, &error);

@@ -100,7 +100,7 @@ static void put_row(table *t, const slow *row)
 
 /* -- what they have in common: codec and size, and how usual these are among all items that were recorded */
 
-static int count_format(tally *formats, const weir_item_record *item, weir_error *error)
+static int count_format(key_count *formats, const weir_item_record *item, weir_error *error)
 {
     char format[160] = "";
     bool is_new;
@@ -109,12 +109,12 @@ static int count_format(tally *formats, const weir_item_record *item, weir_error
                  item->width, item->height);
     else
         snprintf(format, sizeof format, "%.100s", item->codec);
-    if (tally_add(formats, *format ? format : "unknown", &is_new))
+    if (key_count_add(formats, *format ? format : "unknown", &is_new))
         return WEIR_OK;
     return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 }
 
-static int count_all_formats(tally *formats, weir_reader *reader, const weir_filter *filter, weir_error *error)
+static int count_all_formats(key_count *formats, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
     weir_filter all = *filter;
     weir_query *query;
@@ -128,7 +128,7 @@ static int count_all_formats(tally *formats, weir_reader *reader, const weir_fil
     return status == WEIR_EOF ? WEIR_OK : status;
 }
 
-static int64_t count_of(const tally *formats, const char *format)
+static int64_t count_of(const key_count *formats, const char *format)
 {
     int64_t sum = 0;
     for (size_t i = 0; i < formats->count; i++)
@@ -137,7 +137,7 @@ static int64_t count_of(const tally *formats, const char *format)
     return sum;
 }
 
-static void put_formats(tally *shown, const tally *all)
+static void put_formats(key_count *shown, const key_count *all)
 {
     static const table_column format_columns[] = {
         { "format", "codec and size", TABLE_WORDS }, { "shown", "these", TABLE_COUNT },
@@ -145,7 +145,7 @@ static void put_formats(tally *shown, const tally *all)
         { "all_share", "share", TABLE_SHARE },
     };
     double num_shown = (double)count_of(shown, NULL), num_all = (double)count_of(all, NULL);
-    tally_sort(shown);
+    key_count_sort(shown);
     puts("\nHow usual these items' formats are:");
     table *t = table_begin(stdout, TABLE_TEXT, format_columns, sizeof format_columns / sizeof format_columns[0]);
     for (size_t i = 0; i < shown->count; i++) {
@@ -160,13 +160,13 @@ static void put_formats(tally *shown, const tally *all)
 }
 
 /* Only as text: scripts have the columns, and weir query --list items. */
-static int tell_formats(tally *shown, weir_reader *reader, const weir_filter *filter, weir_error *error)
+static int tell_formats(key_count *shown, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
-    tally all = { .count = 0 };
+    key_count all = { .count = 0 };
     int status = count_all_formats(&all, reader, filter, error);
     if (status == WEIR_OK && all.count > 1)
         put_formats(shown, &all);
-    tally_free(&all);
+    key_count_free(&all);
     return status;
 }
 
@@ -242,7 +242,7 @@ static list *longest(list lists[NUM_LISTS])
     return best && best->row.run_ns > 0 ? best : NULL;
 }
 
-static int put_longest(table *t, list lists[NUM_LISTS], tally *formats, weir_error *error)
+static int put_longest(table *t, list lists[NUM_LISTS], key_count *formats, weir_error *error)
 {
     list *next;
     int status = WEIR_OK;
@@ -337,7 +337,7 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
         return put_sorted(call, reader, filter, count, error);
 
     list lists[NUM_LISTS] = { { .query = NULL } };
-    tally formats = { .count = 0 };
+    key_count formats = { .count = 0 };
     filter->longest_first = true;
     filter->limit = settings.top;
     int status = begin_lists(lists, reader, filter, error);
@@ -350,7 +350,7 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
     }
     if (status == WEIR_OK && formats.count && tool_format(call) == TABLE_TEXT)
         status = tell_formats(&formats, reader, filter, error);
-    tally_free(&formats);
+    key_count_free(&formats);
     for (int i = 0; i < NUM_LISTS; i++)
         weir_query_end(lists[i].query);
     return status;

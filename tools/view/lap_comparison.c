@@ -28,7 +28,7 @@ static char *key_of(const char *name)
     return key;
 }
 
-static contrast_pair *find_pair(contrast *c, const char *name, weir_subject subject)
+static comparison_pair *find_pair(lap_comparison *c, const char *name, weir_subject subject)
 {
     char *key = key_of(name);
     if (!key)
@@ -38,13 +38,13 @@ static contrast_pair *find_pair(contrast *c, const char *name, weir_subject subj
             free(key);
             return &c->pairs[i];
         }
-    contrast_pair *grown = weir_array_grow(c->pairs, c->num_pairs, sizeof *grown);
+    comparison_pair *grown = weir_array_grow(c->pairs, c->num_pairs, sizeof *grown);
     if (!grown) {
         free(key);
         return NULL;
     }
     c->pairs = grown;
-    grown[c->num_pairs] = (contrast_pair){ .key = key, .subject = subject };
+    grown[c->num_pairs] = (comparison_pair){ .key = key, .subject = subject };
     return &grown[c->num_pairs++];
 }
 
@@ -76,9 +76,9 @@ static void free_times(weir_subject subject, batch *b)
 }
 
 /* All are in use: two by two become one. */
-static void halve(weir_subject subject, contrast_side *side)
+static void halve(weir_subject subject, comparison_side *side)
 {
-    for (size_t i = 0; i < CONTRAST_BATCHES / 2; i++) {
+    for (size_t i = 0; i < COMPARISON_BATCHES / 2; i++) {
         batch *left = &side->batches[2 * i], *right = &side->batches[2 * i + 1];
         add_batch(subject, left, right);
         free_times(subject, right);
@@ -86,7 +86,7 @@ static void halve(weir_subject subject, contrast_side *side)
         *left = *right = (batch){ .num_laps = 0 };
         side->batches[i] = kept;
     }
-    side->num_batches = CONTRAST_BATCHES / 2;
+    side->num_batches = COMPARISON_BATCHES / 2;
     side->laps_per_batch *= 2;
 }
 
@@ -101,24 +101,24 @@ static bool begin_batch(weir_subject subject, batch *b)
 }
 
 /* The batch that the next lap belongs to; NULL = out of memory. */
-static batch *batch_for_lap(weir_subject subject, contrast_side *side)
+static batch *batch_for_lap(weir_subject subject, comparison_side *side)
 {
     size_t last = side->num_batches - 1;
     if (side->num_batches && side->batches[last].num_laps < side->laps_per_batch)
         return &side->batches[last];
-    if (side->num_batches == CONTRAST_BATCHES)
+    if (side->num_batches == COMPARISON_BATCHES)
         halve(subject, side);
     if (!begin_batch(subject, &side->batches[side->num_batches]))
         return NULL;
     return &side->batches[side->num_batches++];
 }
 
-static contrast_side *side_of(contrast *c, int side, const char *name, const char *kind, weir_subject subject)
+static comparison_side *side_of(lap_comparison *c, int side, const char *name, const char *kind, weir_subject subject)
 {
-    contrast_pair *pair = find_pair(c, name, subject);
+    comparison_pair *pair = find_pair(c, name, subject);
     if (!pair)
         return NULL;
-    contrast_side *found = &pair->sides[side];
+    comparison_side *found = &pair->sides[side];
     if (!found->name) {
         snprintf(pair->kind, sizeof pair->kind, "%s", kind);
         found->laps_per_batch = 1;
@@ -134,9 +134,9 @@ static int out_of_memory(weir_error *error)
     return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 }
 
-static int add_lap(contrast *c, int side, const weir_lap_record *lap, weir_error *error)
+static int add_lap(lap_comparison *c, int side, const weir_lap_record *lap, weir_error *error)
 {
-    contrast_side *found = side_of(c, side, lap->name, lap->kind, lap->subject);
+    comparison_side *found = side_of(c, side, lap->name, lap->kind, lap->subject);
     batch *b = found ? batch_for_lap(lap->subject, found) : NULL;
     if (!b)
         return out_of_memory(error);
@@ -146,16 +146,17 @@ static int add_lap(contrast *c, int side, const weir_lap_record *lap, weir_error
 }
 
 /* The stages first, in the order of the pipeline, so that the pairs are in it, too. */
-static int add_stages(contrast *c, weir_reader *reader, const weir_filter *filter, weir_error *error)
+static int add_stages(lap_comparison *c, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
     weir_query *query;
     const weir_record *record;
     int status = weir_query_begin(reader, WEIR_RECORD_STAGE, filter, &query, error);
     while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK) {
         bool is_stage = strcmp(record->stage.kind, "stage") == 0;
-        contrast_pair *pair = find_pair(c, record->stage.name, is_stage ? WEIR_SUBJECT_STAGE : WEIR_SUBJECT_FLOW);
+        comparison_pair *pair = find_pair(c, record->stage.name, is_stage ? WEIR_SUBJECT_STAGE : WEIR_SUBJECT_FLOW);
         bool is_route = strcmp(record->stage.kind, "route") == 0; /* has several queues */
-        contrast_pair *queue = pair && !is_route ? find_pair(c, record->stage.queue_name, WEIR_SUBJECT_QUEUE) : NULL;
+        comparison_pair *queue =
+            pair && !is_route ? find_pair(c, record->stage.queue_name, WEIR_SUBJECT_QUEUE) : NULL;
         if (!pair || (!queue && !is_route))
             status = out_of_memory(error);
     }
@@ -163,7 +164,7 @@ static int add_stages(contrast *c, weir_reader *reader, const weir_filter *filte
     return status == WEIR_EOF ? WEIR_OK : status;
 }
 
-static int add_laps(contrast *c, int side, weir_subject subject, weir_reader *reader, const weir_filter *filter,
+static int add_laps(lap_comparison *c, int side, weir_subject subject, weir_reader *reader, const weir_filter *filter,
                     weir_error *error)
 {
     weir_query *query;
@@ -175,7 +176,7 @@ static int add_laps(contrast *c, int side, weir_subject subject, weir_reader *re
     return status == WEIR_EOF ? WEIR_OK : status;
 }
 
-static void add_up(weir_subject subject, contrast_side *side)
+static void add_up(weir_subject subject, comparison_side *side)
 {
     for (size_t i = 0; i < side->num_batches; i++)
         add_batch(subject, &side->all, &side->batches[i]);
@@ -194,17 +195,17 @@ static const char *name_in(const char *key)
     return name;
 }
 
-static bool is_only_of(const contrast_pair *pair, int side)
+static bool is_only_of(const comparison_pair *pair, int side)
 {
     return pair->sides[side].name && !pair->sides[!side].name;
 }
 
 /* The one that only that side has, of the same name but for its place; NULL where there are several, or none. */
-static contrast_pair *find_only(const contrast *c, int side, const contrast_pair *like)
+static comparison_pair *find_only(const lap_comparison *c, int side, const comparison_pair *like)
 {
-    contrast_pair *found = NULL;
+    comparison_pair *found = NULL;
     for (size_t i = 0; i < c->num_pairs; i++) {
-        contrast_pair *pair = &c->pairs[i];
+        comparison_pair *pair = &c->pairs[i];
         if (!is_only_of(pair, side) || pair->subject != like->subject ||
             strcmp(name_in(pair->key), name_in(like->key)) != 0)
             continue;
@@ -216,7 +217,7 @@ static contrast_pair *find_only(const contrast *c, int side, const contrast_pair
 }
 
 /* Has the pair of A's side only, which must not be used any more, become part of B's. */
-static void join(contrast *c, contrast_pair *a, contrast_pair *b)
+static void join(lap_comparison *c, comparison_pair *a, comparison_pair *b)
 {
     size_t behind = c->num_pairs - (size_t)(a - c->pairs) - 1;
     b->sides[0] = a->sides[0];
@@ -228,10 +229,10 @@ static void join(contrast *c, contrast_pair *a, contrast_pair *b)
 }
 
 /* What only B has comes last, so that what is joined with it stays in the order of both pipelines. */
-static void join_moved(contrast *c)
+static void join_moved(lap_comparison *c)
 {
     for (size_t i = 0; i < c->num_pairs;) {
-        contrast_pair *a = &c->pairs[i], *b = is_only_of(a, 0) ? find_only(c, 1, a) : NULL;
+        comparison_pair *a = &c->pairs[i], *b = is_only_of(a, 0) ? find_only(c, 1, a) : NULL;
         if (b && find_only(c, 0, b) == a)
             join(c, a, b);
         else
@@ -239,7 +240,7 @@ static void join_moved(contrast *c)
     }
 }
 
-int contrast_read(contrast *c, int side, weir_reader *reader, const weir_filter *filter, weir_error *error)
+int comparison_read(lap_comparison *c, int side, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
     int status = add_stages(c, reader, filter, error);
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && status == WEIR_OK; subject++)
@@ -251,12 +252,12 @@ int contrast_read(contrast *c, int side, weir_reader *reader, const weir_filter 
     return status;
 }
 
-void contrast_free(contrast *c)
+void comparison_free(lap_comparison *c)
 {
     for (size_t i = 0; i < c->num_pairs; i++) {
         free(c->pairs[i].key);
         for (int side = 0; side < 2; side++) {
-            contrast_side *s = &c->pairs[i].sides[side];
+            comparison_side *s = &c->pairs[i].sides[side];
             free(s->name);
             free_times(c->pairs[i].subject, &s->all);
             for (size_t j = 0; j < s->num_batches; j++)
@@ -264,20 +265,20 @@ void contrast_free(contrast *c)
         }
     }
     free(c->pairs);
-    *c = (contrast){ .num_pairs = 0 };
+    *c = (lap_comparison){ .num_pairs = 0 };
 }
 
 /* -- measures */
 
-bool contrast_is_share(const weir_measure *measure)
+bool comparison_is_share(const weir_measure *measure)
 {
     return strcmp(measure->unit, "share") == 0;
 }
 
-bool contrast_has(const weir_measure *measure)
+bool comparison_has(const weir_measure *measure)
 {
     return !measure->metric &&
-           (contrast_is_share(measure) || strcmp(measure->unit, "s") == 0 || strcmp(measure->unit, "1/s") == 0);
+           (comparison_is_share(measure) || strcmp(measure->unit, "s") == 0 || strcmp(measure->unit, "1/s") == 0);
 }
 
 static double value_of(const batch *b, const weir_measure *measure)
@@ -285,7 +286,7 @@ static double value_of(const batch *b, const weir_measure *measure)
     return weir_measure_value(measure, &b->metrics, b->elapsed_ns);
 }
 
-double contrast_value(const contrast_pair *pair, int side, const char *name)
+double comparison_value(const comparison_pair *pair, int side, const char *name)
 {
     const weir_measure *measure = weir_measure_find(pair->subject, name);
     return pair->sides[side].name && measure ? value_of(&pair->sides[side].all, measure) : NAN;
@@ -336,9 +337,9 @@ static double as_compared(double value, bool as_log)
     return as_log ? value > 0 ? log(value) : NAN : value;
 }
 
-static estimate estimate_of(const contrast_pair *pair, int which, const weir_measure *measure, bool as_log)
+static estimate estimate_of(const comparison_pair *pair, int which, const weir_measure *measure, bool as_log)
 {
-    const contrast_side *side = &pair->sides[which];
+    const comparison_side *side = &pair->sides[which];
     weir_histogram times;
     batch rest;
     estimate e = { .value = as_compared(value_of(&side->all, measure), as_log), .error = NAN };
@@ -382,7 +383,7 @@ static double margin_of(const estimate *a, const estimate *b)
     return t_of(df) * sqrt(v);
 }
 
-static contrast_verdict verdict_of(const weir_measure *measure, const contrast_difference *d)
+static comparison_verdict verdict_of(const weir_measure *measure, const comparison_difference *d)
 {
     if (isnan(d->low) || isnan(d->high))
         return VERDICT_UNKNOWN;
@@ -393,12 +394,15 @@ static contrast_verdict verdict_of(const weir_measure *measure, const contrast_d
     return (d->change > 0) == (measure->better > 0) ? VERDICT_BETTER : VERDICT_WORSE;
 }
 
-contrast_difference contrast_compare(const contrast_pair *pair, const weir_measure *measure)
+comparison_difference comparison_compare(const comparison_pair *pair, const weir_measure *measure)
 {
-    bool as_log = !contrast_is_share(measure);
-    contrast_difference d = {
-        contrast_value(pair, 0, measure->name), contrast_value(pair, 1, measure->name), NAN, NAN, NAN, VERDICT_UNKNOWN
-    };
+    bool as_log = !comparison_is_share(measure);
+    comparison_difference d = { comparison_value(pair, 0, measure->name),
+                                comparison_value(pair, 1, measure->name),
+                                NAN,
+                                NAN,
+                                NAN,
+                                VERDICT_UNKNOWN };
     if (isnan(d.a) || isnan(d.b))
         return d;
     estimate a = estimate_of(pair, 0, measure, as_log), b = estimate_of(pair, 1, measure, as_log);
@@ -410,7 +414,7 @@ contrast_difference contrast_compare(const contrast_pair *pair, const weir_measu
     return d;
 }
 
-contrast_difference contrast_compare_named(const contrast_pair *pair, const char *name)
+comparison_difference comparison_compare_named(const comparison_pair *pair, const char *name)
 {
-    return contrast_compare(pair, weir_measure_find(pair->subject, name));
+    return comparison_compare(pair, weir_measure_find(pair->subject, name));
 }

@@ -1,6 +1,6 @@
 /* The records of a database as tables, one for each kind. */
-#ifndef TOOLS_RECORDS_H
-#define TOOLS_RECORDS_H
+#ifndef TOOLS_RECORD_TABLE_H
+#define TOOLS_RECORD_TABLE_H
 
 #include <stdio.h>
 
