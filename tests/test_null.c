@@ -5,6 +5,7 @@
 #include "support.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <regex.h>
 
 #include <weir/weir.h>
@@ -246,6 +247,24 @@ static void the_statistics_refuse_null(void **state)
     weir_query_end(NULL);
     REFUSED(weir_totals_read(NULL, NULL, NULL, &totals, NULL));
     weir_totals_free(NULL);
+    weir_total total = weir_total_of_lap(NULL);
+    weir_total_add(&total, NULL);
+    assert_null(weir_reader_lacks(NULL));
+    assert_int_equal(weir_run_state_of(NULL), WEIR_RUN_OPEN);
+    size_t count;
+    assert_non_null(weir_subject_measures(WEIR_SUBJECT_QUEUE, &count));
+    assert_null(weir_subject_measures(WEIR_SUBJECT_QUEUE, NULL));
+    assert_int_equal(weir_subject_histograms(WEIR_SUBJECT_QUEUE, NULL), 0);
+    assert_null(weir_metric_histogram_at(NULL, NULL));
+    assert_null(weir_measure_find(WEIR_SUBJECT_QUEUE, NULL));
+    assert_true(isnan(weir_metric_value(NULL, NULL)));
+    assert_true(isnan(weir_measure_value(NULL, NULL, 1)));
+    assert_true(isnan(weir_measure_of(WEIR_SUBJECT_QUEUE, NULL, NULL, 1)));
+    assert_true(weir_slots_ns(NULL) < 0);
+    weir_bottleneck bottleneck = weir_bottleneck_find(NULL);
+    assert_int_equal(bottleneck.kind, WEIR_BOTTLENECK_UNKNOWN);
+    weir_bottleneck_describe(NULL, NULL, 0);
+    assert_null(weir_totals_sink_queue(NULL));
     REFUSED(weir_summary_print(NULL, "a", 0, NULL));
     REFUSED(weir_summary_print(stdout, NULL, 0, NULL));
     REFUSED(weir_summary_write(stdout, NULL, NULL, NULL));
@@ -311,6 +330,9 @@ static const char *const without_pointers[] = {
     "weir_pool_metric_table",
     "weir_queue_metric_table",
     "weir_task_metric_table",
+    "weir_subject_metrics",
+    "weir_run_state_name",
+    "weir_bottleneck_word",
     "weir_version",
 };
 

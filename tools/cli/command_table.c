@@ -12,6 +12,7 @@ const tool_command *const tool_commands[] = {
     &tool_compare,
     &tool_watch,
     &tool_plot,
+    &tool_report,
     &tool_export,
     &tool_fleet,
     &tool_merge,

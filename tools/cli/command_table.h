@@ -11,6 +11,7 @@ extern const tool_command tool_slowest;
 extern const tool_command tool_compare;
 extern const tool_command tool_watch;
 extern const tool_command tool_plot;
+extern const tool_command tool_report;
 extern const tool_command tool_export;
 extern const tool_command tool_fleet;
 extern const tool_command tool_merge;
