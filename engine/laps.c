@@ -13,10 +13,10 @@
 
 #include "consumer_phase.h"
 #include "kernel_stats.h"
-#include "lap_record.h"
 #include "lock.h"
 #include "outbox.h"
 #include "queue.h"
+#include "taken_lap.h"
 #include "thread_cpu.h"
 
 static const int64_t longest_part_ns = 60 * WEIR_SECOND;
@@ -34,7 +34,7 @@ typedef struct weir_lap_taker {
     int64_t start_ns;                 /* of the present part */
     int64_t due_ns;                   /* end of the present lap; INT64_MAX = with the run */
     int64_t next_ns;                  /* the first multiple of the interval not yet reached */
-    weir_lap_record *parts;           /* of the present lap, joined; NULL = none yet */
+    weir_taken_lap *parts;            /* of the present lap, joined; NULL = none yet */
     int64_t unix_offset_ns;           /* from the monotonic clock to that of the wall */
     int64_t suspended_ns;             /* in the present part */
     int64_t asleep_ns;                /* CLOCK_BOOTTIME less CLOCK_MONOTONIC: how long the machine has slept */
@@ -163,7 +163,7 @@ static void take_queue_locked(weir_queue *queue, weir_queue_metrics *taken, weir
     take_histogram_locked(&times[1], queue->get_times);
 }
 
-static void take_all_locked(weir_pipeline *pipeline, weir_lap_record *record, weir_live_histogram *times)
+static void take_all_locked(weir_pipeline *pipeline, weir_taken_lap *record, weir_live_histogram *times)
 {
     settle_locked(pipeline);
     weir_queue_metrics *queue = record->queues;
@@ -212,7 +212,7 @@ static void add_thread(weir_pool_metrics *pool, const thread_reading *reading)
     weir_metrics_add(weir_pool_metric_table(), pool, &thread);
 }
 
-static void fill_pools(const weir_lap_taker *laps, weir_lap_record *record)
+static void fill_pools(const weir_lap_taker *laps, weir_taken_lap *record)
 {
     const thread_reading *reading = laps->readings;
     for (uint32_t i = 0; i < record->pipeline->num_pools; i++) {
@@ -224,7 +224,7 @@ static void fill_pools(const weir_lap_taker *laps, weir_lap_record *record)
     }
 }
 
-static void take_part(weir_pipeline *pipeline, weir_lap_record *record, weir_live_histogram *times)
+static void take_part(weir_pipeline *pipeline, weir_taken_lap *record, weir_live_histogram *times)
 {
     weir_lap_taker *laps = pipeline->laps;
     read_threads(laps);
@@ -245,8 +245,8 @@ static void take_part(weir_pipeline *pipeline, weir_lap_record *record, weir_liv
     laps->start_ns = end_ns;
     laps->suspended_ns = 0;
     fill_pools(laps, record);
-    for (size_t i = 0; i < lap_record_num_stored(pipeline); i++)
-        weir_lap_record_store(record, i, &times[i]);
+    for (size_t i = 0; i < taken_lap_num_stored(pipeline); i++)
+        weir_taken_lap_store(record, i, &times[i]);
 }
 
 /* ---- laps --------------------------------------------------------------------------------------------------- */
@@ -277,7 +277,7 @@ static bool hand_over(weir_pipeline *pipeline)
     laps->parts->lap.number = laps->number++;
     laps->parts->lap.num_joined = 1;
     if (!pipeline->wants_laps)
-        weir_lap_record_free(laps->parts);
+        weir_taken_lap_free(laps->parts);
     else if (!weir_outbox_add_lap(pipeline, laps->parts))
         return false;
     laps->parts = NULL;
@@ -288,17 +288,17 @@ static bool hand_over(weir_pipeline *pipeline)
 static bool take(weir_pipeline *pipeline)
 {
     weir_lap_taker *laps = pipeline->laps;
-    weir_lap_record *part = weir_lap_record_new(pipeline);
-    weir_live_histogram *times = calloc(lap_record_num_stored(pipeline), sizeof *times);
+    weir_taken_lap *part = weir_taken_lap_new(pipeline);
+    weir_live_histogram *times = calloc(taken_lap_num_stored(pipeline), sizeof *times);
     bool taken = part && times;
     if (taken) {
         take_part(pipeline, part, times);
         if (laps->parts)
-            weir_lap_record_join(laps->parts, part);
+            weir_taken_lap_join(laps->parts, part);
         else
             laps->parts = part;
     } else {
-        weir_lap_record_free(part);
+        weir_taken_lap_free(part);
     }
     free(times);
     return taken;
@@ -357,7 +357,7 @@ void weir_laps_destroy(weir_pipeline *pipeline)
 {
     if (!pipeline->laps)
         return;
-    weir_lap_record_free(pipeline->laps->parts);
+    weir_taken_lap_free(pipeline->laps->parts);
     free(pipeline->laps->readings);
     free(pipeline->laps);
 }

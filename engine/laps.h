@@ -4,7 +4,7 @@
 
 #include "state.h"
 
-struct weir_lap_record;
+struct weir_taken_lap;
 
 /* pipeline->laps; start_ns is where the first lap begins. WEIR_OK or WEIR_ENOMEM. */
 int weir_laps_init(weir_pipeline *pipeline, int64_t start_ns);

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 #include "failure_log.h"
-#include "lap_record.h"
 #include "outbox.h"
+#include "taken_lap.h"
 #include "thread.h"
 
 /* For each observer that has the function. */
@@ -25,14 +25,14 @@
 /* Histograms of one stage or queue at a time. */
 typedef struct telling {
     const weir_pipeline *pipeline;
-    const weir_lap_record *record;
+    const weir_taken_lap *record;
     weir_histogram histograms[2];
 } telling;
 
 static const weir_histogram *load(telling *lap, int which, size_t stored)
 {
     weir_histogram_clear(&lap->histograms[which]);
-    weir_lap_record_load(lap->record, stored, &lap->histograms[which]);
+    weir_taken_lap_load(lap->record, stored, &lap->histograms[which]);
     return &lap->histograms[which];
 }
 
@@ -60,7 +60,7 @@ static void tell_pool(const telling *lap, uint32_t index)
     TELL(lap->pipeline, pool_lap, &told_lap);
 }
 
-static void tell_lap(telling *lap, weir_lap_record *record)
+static void tell_lap(telling *lap, weir_taken_lap *record)
 {
     const weir_pipeline *pipeline = lap->pipeline;
     uint32_t queue = 0;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lap_record.h"
+#include "taken_lap.h"
 
 enum { MAX_LAPS = 64, MAX_BYTES = 16 << 20 };
 
@@ -39,7 +39,7 @@ void weir_outbox_destroy(weir_outbox *outbox)
 void weir_message_free(weir_message *message)
 {
     if (message->kind == MESSAGE_LAP)
-        weir_lap_record_free(message->lap);
+        weir_taken_lap_free(message->lap);
     free(message);
 }
 
@@ -172,7 +172,7 @@ static weir_message *take_newest_lap_locked(weir_outbox *outbox)
     return message;
 }
 
-bool weir_outbox_add_lap(weir_pipeline *pipeline, weir_lap_record *lap)
+bool weir_outbox_add_lap(weir_pipeline *pipeline, weir_taken_lap *lap)
 {
     weir_outbox *outbox = &pipeline->outbox;
     uv_mutex_lock(&outbox->lock);
@@ -180,7 +180,7 @@ bool weir_outbox_add_lap(weir_pipeline *pipeline, weir_lap_record *lap)
     uv_mutex_unlock(&outbox->lock);
 
     if (message) {
-        weir_lap_record_join(message->lap, lap);
+        weir_taken_lap_join(message->lap, lap);
     } else {
         message = calloc(1, sizeof *message);
         if (!message)

@@ -7,7 +7,7 @@
 
 #include "state.h"
 
-struct weir_lap_record;
+struct weir_taken_lap;
 
 typedef enum message_kind { MESSAGE_START, MESSAGE_LAP, MESSAGE_FAILURE, MESSAGE_EVENT } message_kind;
 
@@ -16,7 +16,7 @@ struct weir_message {
     message_kind kind;
     size_t size_bytes; /* of a failure or event, its texts behind the struct included */
     union {
-        struct weir_lap_record *lap;
+        struct weir_taken_lap *lap;
         weir_failure failure;
         weir_event event;
     };
@@ -35,7 +35,7 @@ void weir_outbox_add_failure(weir_pipeline *pipeline, const weir_slot *slot);
 int weir_outbox_add_event(weir_pipeline *pipeline, const char *name, const char *category, const char *detail);
 
 /* Takes `lap` over, and joins it to the newest lap if too many wait. False = out of memory: `lap` is the caller's. */
-bool weir_outbox_add_lap(weir_pipeline *pipeline, struct weir_lap_record *lap);
+bool weir_outbox_add_lap(weir_pipeline *pipeline, struct weir_taken_lap *lap);
 
 /* Nothing will be added any more. */
 void weir_outbox_close(weir_outbox *outbox);

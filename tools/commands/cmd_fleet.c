@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <weir/clock.h>
+
 #include "command_table.h"
 
 static struct settings {
@@ -58,6 +60,11 @@ typedef struct fleet {
     double median_rate;
 } fleet;
 
+static double seconds(int64_t span_ns)
+{
+    return (double)span_ns / (double)WEIR_SECOND;
+}
+
 /* ---- reading ------------------------------------------------------------------------------------------------------- */
 
 /* The row of that rank, a new one if it is not there; NULL = out of memory. */
@@ -89,13 +96,13 @@ static int add_runs(fleet *f, weir_reader *reader, const char *database, weir_er
             status = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
             break;
         }
-        if (record->run.started < row->started || record->run.threads == 0)
+        if (seconds(record->run.started_unix_ns) < row->started || record->run.threads == 0)
             continue; /* an earlier run of the rank, or one that never started */
         *row = (rank_row){
             .rank = record->run.rank,
             .run_id = record->run.run_id,
-            .started = record->run.started,
-            .ended = record->run.ended,
+            .started = seconds(record->run.started_unix_ns),
+            .ended = seconds(record->run.ended_unix_ns),
             .has_ended = record->run.has_ended,
         };
         snprintf(row->node, sizeof row->node, "%s", record->run.node_id);
@@ -114,27 +121,30 @@ static bool ends_with(const char *text, const char *end)
 /* The sink's queue is where results wait for the consumer; it is the last in the pipeline's order. */
 static void add_totals(rank_row *row, const weir_totals *totals)
 {
-    for (size_t i = 0; i < totals->num_tasks; i++) {
-        const weir_task_totals *tasks = &totals->tasks[i];
-        row->num_failures += tasks->num_failures;
-        row->parts[PART_CPU] += tasks->cpu_time;
-        row->parts[PART_BLOCKED] += tasks->busy_time > tasks->cpu_time ? tasks->busy_time - tasks->cpu_time : 0;
-        row->parts[PART_THREAD] += tasks->wait_thread_time;
-        row->parts[PART_CONSUMER] += tasks->wait_out_time;
+    const weir_total_list *stages = &totals->of[WEIR_SUBJECT_STAGE], *queues = &totals->of[WEIR_SUBJECT_QUEUE];
+    for (size_t i = 0; i < stages->count; i++) {
+        const weir_task_metrics *tasks = &stages->all[i].metrics.task;
+        int64_t cpu_ns = tasks->cpu_ns > 0 ? tasks->cpu_ns : 0;
+        row->num_failures += (int64_t)tasks->num_failures;
+        row->parts[PART_CPU] += seconds(cpu_ns);
+        row->parts[PART_BLOCKED] += tasks->busy_ns > cpu_ns ? seconds(tasks->busy_ns - cpu_ns) : 0;
+        row->parts[PART_THREAD] += tasks->wait_thread_ns > 0 ? seconds(tasks->wait_thread_ns) : 0;
+        row->parts[PART_CONSUMER] += tasks->wait_out_ns > 0 ? seconds(tasks->wait_out_ns) : 0;
     }
-    const weir_queue_totals *sink = NULL;
-    for (size_t i = 0; i < totals->num_queues; i++)
-        if (ends_with(totals->queues[i].key.name, "sink_queue") || !sink)
-            sink = &totals->queues[i];
+    const weir_total *sink = NULL;
+    for (size_t i = 0; i < queues->count; i++)
+        if (ends_with(queues->all[i].key.name, "sink_queue") || !sink)
+            sink = &queues->all[i];
     if (!sink)
         return;
-    row->num_items = sink->num_items;
-    row->readiness = sink->occupancy_rate;
-    row->rate = sink->elapsed > 0 ? (double)sink->num_items / sink->elapsed : 0;
+    const weir_queue_metrics *items = &sink->metrics.queue;
+    row->num_items = (int64_t)items->num_items;
+    row->readiness = sink->elapsed_ns > 0 ? (double)items->occupied_ns / (double)sink->elapsed_ns : 0;
+    row->rate = sink->elapsed_ns > 0 ? (double)items->num_items / seconds(sink->elapsed_ns) : 0;
     if (!row->has_ended)
-        row->ended = sink->key.end_time;
-    for (int p = 0; p < NUM_PARTS && sink->num_items > 0; p++)
-        row->parts[p] /= (double)sink->num_items;
+        row->ended = seconds(sink->key.end_unix_ns);
+    for (int p = 0; p < NUM_PARTS && items->num_items > 0; p++)
+        row->parts[p] /= (double)items->num_items;
 }
 
 static int read_totals(rank_row *row, weir_reader *reader, weir_error *error)
@@ -158,12 +168,12 @@ static int read_course(const fleet *f, rank_row *row, weir_reader *reader, weir_
     int status = weir_query_begin(reader, WEIR_RECORD_QUEUE, &(weir_filter){ .run_id = row->run_id, .name = "sink*" },
                                   &query, error);
     while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK) {
-        double from = record->queue.timestamp - record->queue.elapsed;
-        for (int bin = 0; bin < NUM_BINS && width > 0 && record->queue.elapsed > 0; bin++) {
-            double left = fmax(from, f->start + bin * width);
-            double right = fmin(record->queue.timestamp, f->start + (bin + 1) * width);
+        double end = seconds(record->lap.end_unix_ns), elapsed = seconds(record->lap.elapsed_ns);
+        for (int bin = 0; bin < NUM_BINS && width > 0 && elapsed > 0; bin++) {
+            double left = fmax(end - elapsed, f->start + bin * width);
+            double right = fmin(end, f->start + (bin + 1) * width);
             if (right > left)
-                row->bin_items[bin] += (double)record->queue.num_items * (right - left) / record->queue.elapsed;
+                row->bin_items[bin] += (double)record->lap.metrics.queue.num_items * (right - left) / elapsed;
         }
     }
     weir_query_end(query);

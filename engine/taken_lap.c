@@ -1,28 +1,28 @@
-#include "lap_record.h"
+#include "taken_lap.h"
 
 #include <stdlib.h>
 
-weir_lap_record *weir_lap_record_new(const weir_pipeline *pipeline)
+weir_taken_lap *weir_taken_lap_new(const weir_pipeline *pipeline)
 {
-    weir_lap_record *record = calloc(1, sizeof *record);
+    weir_taken_lap *record = calloc(1, sizeof *record);
     if (!record)
         return NULL;
     record->pipeline = pipeline;
     record->nodes = calloc(pipeline->num_nodes, sizeof *record->nodes);
     record->queues = calloc(pipeline->num_queues, sizeof *record->queues);
     record->pools = calloc(pipeline->num_pools, sizeof *record->pools);
-    record->stored = calloc(lap_record_num_stored(pipeline), sizeof *record->stored);
+    record->stored = calloc(taken_lap_num_stored(pipeline), sizeof *record->stored);
     if (record->nodes && record->queues && record->pools && record->stored)
         return record;
-    weir_lap_record_free(record);
+    weir_taken_lap_free(record);
     return NULL;
 }
 
-void weir_lap_record_free(weir_lap_record *record)
+void weir_taken_lap_free(weir_taken_lap *record)
 {
     if (!record)
         return;
-    for (size_t i = 0; record->stored && i < lap_record_num_stored(record->pipeline); i++)
+    for (size_t i = 0; record->stored && i < taken_lap_num_stored(record->pipeline); i++)
         free(record->stored[i].bytes);
     free(record->stored);
     free(record->pools);
@@ -43,7 +43,7 @@ static bool store(weir_stored_histogram *stored, const weir_histogram *histogram
     return true;
 }
 
-bool weir_lap_record_store(weir_lap_record *record, size_t index, const weir_live_histogram *recorded)
+bool weir_taken_lap_store(weir_taken_lap *record, size_t index, const weir_live_histogram *recorded)
 {
     weir_histogram *histogram = calloc(1, sizeof *histogram);
     if (!histogram)
@@ -54,21 +54,21 @@ bool weir_lap_record_store(weir_lap_record *record, size_t index, const weir_liv
     return stored;
 }
 
-void weir_lap_record_load(const weir_lap_record *record, size_t index, weir_histogram *to)
+void weir_taken_lap_load(const weir_taken_lap *record, size_t index, weir_histogram *to)
 {
     const weir_stored_histogram *stored = &record->stored[index];
     if (stored->bytes)
         weir_histogram_add_encoded(to, stored->bytes, stored->size_bytes);
 }
 
-static void join_histograms(weir_lap_record *first, const weir_lap_record *second)
+static void join_histograms(weir_taken_lap *first, const weir_taken_lap *second)
 {
     weir_histogram *joined = calloc(1, sizeof *joined);
-    for (size_t i = 0; joined && i < lap_record_num_stored(first->pipeline); i++) {
+    for (size_t i = 0; joined && i < taken_lap_num_stored(first->pipeline); i++) {
         if (!second->stored[i].bytes)
             continue;
-        weir_lap_record_load(first, i, joined);
-        weir_lap_record_load(second, i, joined);
+        weir_taken_lap_load(first, i, joined);
+        weir_taken_lap_load(second, i, joined);
         store(&first->stored[i], joined);
         weir_histogram_clear(joined);
     }
@@ -84,7 +84,7 @@ static void join_steps(weir_lap_place *place, const weir_lap_place *next)
     place->last_step = next->last_step;
 }
 
-void weir_lap_record_join(weir_lap_record *first, weir_lap_record *second)
+void weir_taken_lap_join(weir_taken_lap *first, weir_taken_lap *second)
 {
     const weir_pipeline *pipeline = first->pipeline;
     for (uint32_t i = 0; i < pipeline->num_nodes; i++)
@@ -99,5 +99,5 @@ void weir_lap_record_join(weir_lap_record *first, weir_lap_record *second)
     first->lap.suspended_ns += second->lap.suspended_ns;
     first->lap.num_joined += second->lap.num_joined;
     join_steps(&first->lap.place, &second->lap.place);
-    weir_lap_record_free(second);
+    weir_taken_lap_free(second);
 }

@@ -1,6 +1,6 @@
 /* A lap of all nodes, queues and pools, taken and waiting to be told. No locks: one thread at a time. */
-#ifndef WEIR_LAP_RECORD_H
-#define WEIR_LAP_RECORD_H
+#ifndef WEIR_TAKEN_LAP_H
+#define WEIR_TAKEN_LAP_H
 
 #include "state.h"
 
@@ -10,7 +10,7 @@ typedef struct weir_stored_histogram {
     size_t size_bytes;
 } weir_stored_histogram;
 
-typedef struct weir_lap_record {
+typedef struct weir_taken_lap {
     weir_lap lap; /* place.phase points to: */
     weir_consumer_phase phase;
     const weir_pipeline *pipeline;
@@ -18,25 +18,25 @@ typedef struct weir_lap_record {
     weir_queue_metrics *queues;    /* one for each queue, in the order of nodes */
     weir_pool_metrics *pools;      /* one for each pool */
     weir_stored_histogram *stored; /* run times of each node, then put and get times of each queue */
-} weir_lap_record;
+} weir_taken_lap;
 
-static inline size_t lap_record_num_stored(const weir_pipeline *pipeline)
+static inline size_t taken_lap_num_stored(const weir_pipeline *pipeline)
 {
     return pipeline->num_nodes + 2 * (size_t)pipeline->num_queues;
 }
 
 /* All-zero metrics. NULL = out of memory. */
-weir_lap_record *weir_lap_record_new(const weir_pipeline *pipeline);
-void weir_lap_record_free(weir_lap_record *record);
+weir_taken_lap *weir_taken_lap_new(const weir_pipeline *pipeline);
+void weir_taken_lap_free(weir_taken_lap *record);
 
 /* Makes `first` a lap that reaches to the end of `second`, which is freed. Without memory the percentiles are those of
    `first` alone; all sums are exact. */
-void weir_lap_record_join(weir_lap_record *first, weir_lap_record *second);
+void weir_taken_lap_join(weir_taken_lap *first, weir_taken_lap *second);
 
 /* Stores what was recorded. False = out of memory. */
-bool weir_lap_record_store(weir_lap_record *record, size_t index, const weir_live_histogram *recorded);
+bool weir_taken_lap_store(weir_taken_lap *record, size_t index, const weir_live_histogram *recorded);
 
 /* Adds a stored histogram to `to`. */
-void weir_lap_record_load(const weir_lap_record *record, size_t index, weir_histogram *to);
+void weir_taken_lap_load(const weir_taken_lap *record, size_t index, weir_histogram *to);
 
 #endif
