@@ -1,17 +1,4 @@
-# A thin face over CMake; everything it does can be done with `cmake --preset …` and `ctest --preset …` as well.
-#
-#   make demo       install what is missing, build, decode a small video dataset, print the summary
-#                   (DATASET=DIR make demo takes a folder of yours; ARGS="--concurrency 4" adds options)
-#   make test       install what is missing, build, run all tests
-#   make build      build (PRESET=release, dev or tsan)
-#   make test-dev   the tests under AddressSanitizer and UndefinedBehaviorSanitizer
-#   make test-tsan  the tests under ThreadSanitizer
-#   make bench      build and run weir-bench decode, with its price list, on the demo's dataset (or DATASET=DIR): minutes;
-#                   beside Python's libraries, too, once bench/peers/setup has been run
-#                   (BENCH_ARGS="engine --quick" make bench runs something else)
-#   make install    install what was built, below PREFIX (default /usr/local)
-#   make format     clang-format every C file
-#   make clean      remove what was built
+# A thin layer over CMake; everything it does can be done with `cmake --preset …` and `ctest --preset …` as well.
 
 PRESET ?= release
 PREFIX ?= /usr/local
@@ -28,19 +15,48 @@ BENCH_ARGS ?= decode --dataset-dir '$(dataset)' --concurrency 1,2,4 --runs 3 --p
 dataset = $(or $(DATASET),$(DEMO)/dataset)
 need_dataset = $(if $(DATASET),,./scripts/make-dataset $(DEMO)/dataset)
 
-.PHONY: demo test test-dev test-tsan build install bench format clean setup
+.PHONY: help demo test test-dev test-tsan build programs install uninstall deb bench format clean setup
 .DEFAULT_GOAL := build
 
+define HELP
+make demo       install what is missing, build the programs, decode a small video dataset, print the summary
+                (DATASET=DIR make demo uses your own folder; ARGS="--concurrency 4" adds options of weir record)
+make test       install what is missing, build, run all tests
+make build      build (PRESET=release, dev or tsan)
+make test-dev   the tests under AddressSanitizer and UndefinedBehaviorSanitizer
+make test-tsan  the tests under ThreadSanitizer
+make bench      build and run weir-bench decode, with its price list, on the demo's dataset (or DATASET=DIR): minutes;
+                also compared with Python's libraries once bench/peers/setup has been run
+                (BENCH_ARGS="engine --quick" make bench runs something else)
+make install    install what was built, below PREFIX (default /usr/local)
+make uninstall  remove what make install has installed
+make deb        Debian packages, in build/deb
+make format     clang-format every C file
+make clean      remove what was built
+endef
+
+help:
+	$(info $(HELP))
+	@:
+
 setup:
-	@./scripts/setup
+	@./scripts/setup $(SETUP_ARGS)
 
 build: setup
 	cmake --preset $(PRESET) $(CMAKE_ARGS)
 	cmake --build --preset $(PRESET) --parallel $(JOBS)
 
-demo: build
+# The programs without the tests.
+programs: setup
+	cmake --preset $(PRESET) $(CMAKE_ARGS)
+	cmake --build --preset $(PRESET) --parallel $(JOBS) --target programs
+
+demo: programs
 	$(need_dataset)
-	$(BUILD)/examples/performance_analysis --dataset-dir '$(dataset)' --db-path $(DEMO)/pipeline_stats.db $(ARGS)
+	$(BUILD)/tools/weir record '$(dataset)' --db-path $(DEMO)/pipeline_stats.db $(ARGS)
+	@echo
+	@$(if $(DATASET),:,echo "damaged-0001.mp4 is damaged on purpose: its failure shows how failures are reported.")
+	@echo "Your own videos: $(BUILD)/tools/weir record DIR"
 
 test: build
 	ctest --preset $(PRESET) --no-tests=error
@@ -52,10 +68,9 @@ bench: build
 	$(need_dataset)
 	$(BUILD)/bench/weir-bench $(BENCH_ARGS)
 	@echo
-	@echo "There is more:"
-	@echo "  $(BUILD)/bench/weir-bench decode --dataset-dir DIR --by-class   the same for each codec and size"
-	@$(if $(PEERS),:,echo "  bench/peers/setup                                           Python's libraries, for --peers")
-	@echo "  $(BUILD)/bench/weir-bench engine                                what an item costs on its way: six minutes"
+	@echo "Other benches:"
+	@$(if $(PEERS),:,echo "  bench/peers/setup                                           installs Python's libraries, for --peers")
+	@echo "  $(BUILD)/bench/weir-bench engine                                the cost of passing an item on: six minutes"
 	@echo "  $(BUILD)/bench/weir-bench stop                                  how long it takes to stop"
 
 # Builds nothing that is there, so that `make && sudo make install` leaves no files of root's in the build folder.
@@ -63,6 +78,17 @@ install:
 	@test -f $(BUILD)/build.ninja || $(MAKE) build
 	cmake --install $(BUILD) --prefix '$(PREFIX)'
 	@test -n "$(DESTDIR)" || test "$$(id -u)" != 0 || ldconfig
+
+uninstall:
+	@test -f $(BUILD)/install_manifest.txt || { echo "make: nothing was installed from $(BUILD)" >&2; exit 1; }
+	sed 's|^|$(DESTDIR)|' $(BUILD)/install_manifest.txt | xargs -d '\n' rm -f
+	@sed 's|^|$(DESTDIR)|; s|/[^/]*$$||' $(BUILD)/install_manifest.txt | grep -E '/weir(/[^/]*)?$$' | sort -ru | \
+		xargs -r -d '\n' rmdir --ignore-fail-on-non-empty
+	rm -f $(BUILD)/install_manifest.txt
+	@test -n "$(DESTDIR)" || test "$$(id -u)" != 0 || ldconfig
+
+deb: setup
+	./scripts/make-deb
 
 format:
 	git ls-files '*.c' '*.h' | xargs clang-format -i

@@ -5,16 +5,12 @@ get_property(libraries GLOBAL PROPERTY WEIR_LIBRARIES)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/weir)
 
 # -- libraries and headers
-set(needs "")
-set(link_flags "") # the dependent before what it depends on, as static linking wants it
 foreach(name IN LISTS libraries)
   get_target_property(folder weir_${name} SOURCE_DIR)
   install(TARGETS weir_${name} EXPORT weirTargets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(DIRECTORY ${folder}/weir/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weir FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
-  list(APPEND needs ${WEIR_NEEDS_${name}})
-  string(PREPEND link_flags " -lweir-${name}")
 endforeach()
 install(TARGETS weir EXPORT weirTargets)
 install(FILES ${PROJECT_BINARY_DIR}/include/weir/weir.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weir)
@@ -27,20 +23,10 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/weirConfigVersion.cmake C
 install(FILES ${PROJECT_BINARY_DIR}/weirConfig.cmake ${PROJECT_BINARY_DIR}/weirConfigVersion.cmake
   DESTINATION ${package_folder})
 
-# -- pkg-config: a static library needs what it uses at every link, a shared one brings it along
-list(JOIN needs ", " requires)
-string(REGEX REPLACE "([<>=]+)" " \\1 " requires "${requires}")
-if(BUILD_SHARED_LIBS)
-  set(requires_field "Requires.private: ${requires}")
-  set(libs_private_field "Libs.private: -pthread -lm")
-  set(libs_tail "")
-else()
-  set(requires_field "Requires: ${requires}")
-  set(libs_private_field "Libs.private:")
-  set(libs_tail " -pthread -lm")
-endif()
+# -- pkg-config: weir-engine, weir-stages, weir-stats, and weir for all of them. A static library needs the libraries it
+# uses at every link; a shared one brings them along, and then their development packages are not needed.
 
-# The file finds its prefix from its own place where it can, so that the tree may be moved.
+# The files find their prefix from their own place where they can, so that the tree may be moved.
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" OR IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
   set(pc_prefix ${CMAKE_INSTALL_PREFIX})
   set(pc_libdir ${CMAKE_INSTALL_FULL_LIBDIR})
@@ -52,5 +38,32 @@ else()
   set(pc_libdir "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
   set(pc_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
 endif()
-configure_file(cmake/weir.pc.in ${PROJECT_BINARY_DIR}/weir.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/weir.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+function(weir_pkg_config name description requires libs)
+  list(JOIN requires ", " requires)
+  string(REGEX REPLACE "([<>=]+)" " \\1 " pc_requires "${requires}")
+  set(pc_name ${name})
+  set(pc_description "${description}")
+  set(pc_libs "${libs}")
+  configure_file(cmake/weir.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
+
+set(description_engine "the pipeline")
+set(description_stages "sources and decoders")
+set(description_stats "recording and reading statistics")
+set(all "")
+foreach(name IN LISTS libraries)
+  set(requires "")
+  if(NOT name STREQUAL engine)
+    list(APPEND requires "weir-engine=${PROJECT_VERSION}")
+  endif()
+  set(libs "-L\${libdir} -lweir-${name}")
+  if(NOT BUILD_SHARED_LIBS)
+    list(APPEND requires ${WEIR_NEEDS_${name}})
+    string(APPEND libs " -pthread -lm")
+  endif()
+  weir_pkg_config(weir-${name} "${PROJECT_DESCRIPTION}: ${description_${name}}" "${requires}" "${libs}")
+  list(APPEND all "weir-${name}=${PROJECT_VERSION}")
+endforeach()
+weir_pkg_config(weir "${PROJECT_DESCRIPTION}" "${all}" "")

@@ -1,5 +1,20 @@
 # What every target of ours has in common.
 
+# Against exploits of memory errors; which of the flags there are depends on compiler and processor.
+if(WEIR_HARDENING)
+  include(CheckCCompilerFlag)
+  include(CheckPIESupported)
+  check_pie_supported(LANGUAGES C)
+  set(WEIR_HARDENING_FLAGS "")
+  foreach(flag IN ITEMS -fstack-protector-strong -fstack-clash-protection -fcf-protection=full -mbranch-protection=standard)
+    string(MAKE_C_IDENTIFIER "WEIR_HAS${flag}" has)
+    check_c_compiler_flag("${flag} -Werror" ${has})
+    if(${has})
+      list(APPEND WEIR_HARDENING_FLAGS ${flag})
+    endif()
+  endforeach()
+endif()
+
 function(weir_target_defaults target)
   set_target_properties(${target} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF
                                              CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF)
@@ -13,6 +28,16 @@ function(weir_target_defaults target)
                                            $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes -Wmissing-prototypes>)
   if(WEIR_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  if(WEIR_HARDENING AND NOT WEIR_SANITIZE)
+    set(optimised "$<CONFIG:Release,RelWithDebInfo,MinSizeRel>")
+    target_compile_options(${target} PRIVATE ${WEIR_HARDENING_FLAGS}
+                                             "$<${optimised}:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")
+    target_link_options(${target} PRIVATE LINKER:-z,relro,-z,now)
+    get_target_property(type ${target} TYPE)
+    if(type STREQUAL EXECUTABLE)
+      set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    endif()
   endif()
   if(WEIR_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=${WEIR_SANITIZE} -fno-sanitize-recover=all

@@ -4,13 +4,15 @@
  *
  *     simulate --pattern source|decode|sink|threads|slow-file [--seconds 3] [--db-path simulated.db]
  */
-#include <getopt.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include <weir/weir.h>
+
+#include "option_help.h"
 
 /* How long an item keeps a stage busy. */
 typedef struct work_load {
@@ -163,6 +165,26 @@ static int simulate(const pattern *chosen, double seconds, const char *db_path, 
 
 /* ---- the command line --------------------------------------------------------------------------------------- */
 
+enum { MAX_SECONDS = 3600 };
+
+typedef struct simulate_settings {
+    const char *pattern_name;
+    double seconds;
+    const char *db_path;
+    bool help;
+} simulate_settings;
+
+#define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(simulate_settings, what)
+
+static const option_row rows[] = {
+    { ROW("pattern", pattern_name, option_text), .argument = "PATTERN", .help = "one of those above (required)" },
+    { ROW("seconds", seconds, option_span), .argument = "S", .help = "how long the source lasts (default 3)" },
+    { ROW("db-path", db_path, option_file), .argument = "FILE",
+      .help = "database to record in (default simulated.db)" },
+    { ROW("help", help, option_flag), .letter = 'h', .help = "print this and exit" },
+    { 0 },
+};
+
 static const pattern *find_pattern(const char *name)
 {
     for (size_t i = 0; name && i < NUM_PATTERNS; i++)
@@ -171,47 +193,47 @@ static const pattern *find_pattern(const char *name)
     return NULL;
 }
 
-static int show_usage(FILE *to, int status)
+static void print_help(const option_set *set)
 {
-    fprintf(to, "usage: simulate --pattern PATTERN [--seconds 3] [--db-path simulated.db]\n\n");
+    puts("Usage: simulate --pattern PATTERN [options]\n");
     for (size_t i = 0; i < NUM_PATTERNS; i++)
-        fprintf(to, "  %-10s %s\n", patterns[i].name, patterns[i].what);
-    return status;
+        printf("  %-10s %s\n", patterns[i].name, patterns[i].what);
+    puts("\nOptions:");
+    options_print(set, 1);
+}
+
+static int refuse(const char *what, const char *why)
+{
+    fprintf(stderr, "simulate: %s%s\n", what, why);
+    return 2;
 }
 
 int main(int argc, char **argv)
 {
-    static const struct option long_options[] = { { "pattern", required_argument, NULL, 'p' },
-                                                  { "seconds", required_argument, NULL, 's' },
-                                                  { "db-path", required_argument, NULL, 'd' },
-                                                  { "help", no_argument, NULL, 'h' },
-                                                  { 0 } };
-    const char *name = NULL, *db_path = "simulated.db";
-    char *rest = NULL;
-    double seconds = 3;
-    for (int option; (option = getopt_long(argc, argv, "", long_options, NULL)) != -1;)
-        switch (option) {
-        case 'p': name = optarg; break;
-        case 's': seconds = strtod(optarg, &rest); break;
-        case 'd': db_path = optarg; break;
-        case 'h': return show_usage(stdout, 0);
-        default: return 2;
-        }
-
-    const pattern *chosen = find_pattern(name);
-    if (!chosen) {
-        fprintf(stderr, "simulate: %s%s\n", name ? "no such pattern: " : "--pattern is missing", name ? name : "");
-        return show_usage(stderr, 2);
+    simulate_settings settings = { .seconds = 3, .db_path = "simulated.db" };
+    option_set set = { rows, &settings };
+    char problem[OPTION_PROBLEM_BYTES];
+    int num_words = options_parse(&set, 1, argc, argv, problem);
+    if (num_words < 0)
+        return refuse(problem, "");
+    if (settings.help) {
+        print_help(&set);
+        return 0;
     }
-    if (!(seconds > 0 && seconds <= 3600) || (rest && *rest)) {
-        fprintf(stderr, "simulate: --seconds is a number above 0 and at most 3600\n");
-        return 2;
-    }
+    if (num_words > 0)
+        return refuse(argv[argc - num_words], ": not an option (see --help)");
+    if (!settings.pattern_name)
+        return refuse("--pattern PATTERN is missing", " (see --help)");
+    const pattern *chosen = find_pattern(settings.pattern_name);
+    if (!chosen)
+        return refuse(settings.pattern_name, ": no such pattern (see --help)");
+    if (settings.seconds > MAX_SECONDS)
+        return refuse("--seconds: at most 3600", "");
     weir_error error = { 0 };
-    if (simulate(chosen, seconds, db_path, &error) != WEIR_OK) {
+    if (simulate(chosen, settings.seconds, settings.db_path, &error) != WEIR_OK) {
         fprintf(stderr, "simulate: %s\n", error.message);
         return 1;
     }
-    printf("%s: %s\n%s\n", chosen->name, chosen->what, db_path);
+    printf("%s: %s\n%s\n", chosen->name, chosen->what, settings.db_path);
     return 0;
 }

@@ -130,24 +130,6 @@ static void price_list_tells_the_share_of_frames_and_the_fidelity_of_each_option
     program_free(&program);
 }
 
-static void by_class_runs_all_of_it_on_the_files_of_each_class(void **state)
-{
-    (void)state;
-    struct program program;
-    char *json = decode(&program, "decode --concurrency 1 --by-class --price-list");
-    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.part') = 'beside_bare' AND "
-                                            "json_extract(row, '$.class') IS NOT NULL AND "
-                                            "json_extract(row, '$.files') = 1"),
-                     4);
-    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.option') = 'exact (unchanged)' AND "
-                                            "json_extract(row, '$.frames') = 8"),
-                     2);
-    assert_non_null(strstr(program.out, "== mpeg4 <= 360p: 1 files"));
-    assert_non_null(strstr(program.out, "== no video: 1 files, left out"));
-    free(json);
-    program_free(&program);
-}
-
 /* In the place of Python: one peer is there and tells what it has done; the others cannot be imported. */
 static void peers_that_are_there_are_measured_and_the_others_named(void **state)
 {
@@ -158,17 +140,21 @@ static void peers_that_are_there_are_measured_and_the_others_named(void **state)
                        "if [ \"$1\" = -c ]; then [ \"$2\" = 'import av' ]; exit; fi\n"
                        "[ \"$1 $2\" = 'the-script pyav' ] && [ -s \"$7\" ] && echo 2 32 1 0.5 0.25 1000000\n");
     assert_int_equal(chmod(python, 0700), 0);
-    snprintf(line, sizeof line, "peers --concurrency 1 --by-class --python %s --script the-script", python);
+    snprintf(line, sizeof line, "peers --concurrency 1 --python %s --script the-script", python);
     char *json = decode(&program, line);
     bench_assert_report(json, "peers");
     assert_non_null(strstr(program.out, "spdl is left out: "));
     assert_non_null(strstr(program.out, "torchcodec is left out: "));
     assert_non_null(strstr(program.out, "weir over the best of the others, pyav: "));
+    assert_non_null(strstr(program.out, "not the same work: pyav decoded 32 frames, weir 16\n"));
+    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.what') = 'pyav' AND json_extract(row, '$.job') = "
+                                            "'all' AND json_extract(row, '$.frames_share') = 2"),
+                     1);
     assert_int_equal(bench_count_rows(json, "json_extract(row, '$.what') = 'pyav' AND "
                                             "json_extract(row, '$.clips_per_cpu_s') = 8 AND "
                                             "json_extract(row, '$.clips_per_s') = 4 AND "
                                             "json_extract(row, '$.weir_over_this_per_cpu_s') > 0"),
-                     9); /* three jobs, on the folder and on each of its two classes */
+                     3); /* jobs */
     assert_int_equal(bench_count_rows(json, "json_extract(row, '$.what') = 'weir' AND "
                                             "json_extract(row, '$.class') IS NULL AND json_extract(row, '$.job') = "
                                             "'uniform16' AND json_extract(row, '$.frames') = 32"),
@@ -182,16 +168,16 @@ static void wrong_options_and_folders_are_told_before_any_work(void **state)
 {
     (void)state;
     static const char *const wrong[][2] = {
-        { "decode", "--dataset-dir is needed" },
-        { "peers", "--dataset-dir is needed" },
+        { "decode", "--dataset-dir DIR is missing" },
+        { "peers", "--dataset-dir DIR is missing" },
         { "decode --dataset-dir /nowhere/at/all", "/nowhere/at/all" },
         { "decode --dataset-dir . --glob *.none-such", "no file named like *.none-such below ." },
         { "decode --dataset-dir . --scaler fast --verify", "--verify compares the pixels of --scaler exact only" },
-        { "decode --dataset-dir . --runs 1001", "--runs is at most 1000" },
-        { "decode --dataset-dir . --width 40000", "--width and --height are at most 32767" },
-        { "decode --dataset-dir . --price-list=yes", "unknown option: --price-list=yes" },
-        { "decode --dataset-dir . --scaler quick", "--scaler wants NAME, not quick" },
-        { "peers --dataset-dir . --price-list", "unknown option: --price-list" },
+        { "decode --dataset-dir . --runs 1001", "--runs: \"1001\" is not a whole number from 1 to 1000" },
+        { "decode --dataset-dir . --width 40000", "--width: \"40000\" is not a whole number from 1 to 32767" },
+        { "decode --dataset-dir . --price-list=yes", "--price-list=yes: takes no value" },
+        { "decode --dataset-dir . --scaler quick", "--scaler: \"quick\" is not default, exact, zimg or fast" },
+        { "peers --dataset-dir . --price-list", "--price-list: no such option" },
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct program program;
@@ -210,7 +196,6 @@ int main(void)
         cmocka_unit_test(decode_finds_the_same_pictures_as_the_bare_loop),
         cmocka_unit_test(where_time_goes_is_told_for_each_class_in_order),
         cmocka_unit_test(price_list_tells_the_share_of_frames_and_the_fidelity_of_each_option),
-        cmocka_unit_test(by_class_runs_all_of_it_on_the_files_of_each_class),
         cmocka_unit_test(peers_that_are_there_are_measured_and_the_others_named),
         cmocka_unit_test(wrong_options_and_folders_are_told_before_any_work),
     };

@@ -359,17 +359,121 @@ static void info_tells_what_the_file_is(void **state)
     assert_says(program.out, "damage     0 packets");
     program_free(&program);
 
-    frames(&program, clip, "--json");
+    frames(&program, clip, "--json --list");
     assert_int_equal(program.status, 0);
     assert_says(program.out, "\"codec\": \"mpeg4\"");
     assert_says(program.out, "{\"frame\": 9, \"pts\": 9216, \"time\": 0.9}");
     assert_says(program.out, "\"num_frames\": 10, \"num_bytes\": 576000, \"num_errors\": 0");
     program_free(&program);
 
+    frames(&program, clip, "--json");
+    assert_null(strstr(program.out, "\"pts\""));
+    program_free(&program);
+    frames(&program, clip, "--list");
+    assert_says(program.out, "frame   pts");
+    program_free(&program);
+    frames(&program, clip, "");
+    assert_null(strstr(program.out, "pts"));
+    program_free(&program);
+
     frames(&program, clip, "--csv");
     assert_int_equal(program.status, 0);
     assert_int_equal(strncmp(program.out, "frame,pts,time", 14), 0);
     program_free(&program);
+}
+
+/* ---- other formats -------------------------------------------------------------------------------------------- */
+
+static char *read_bytes(const char *path, size_t *size)
+{
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    char *bytes = malloc((size_t)info.st_size + 1);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(bytes);
+    assert_non_null(file);
+    *size = fread(bytes, 1, (size_t)info.st_size, file);
+    assert_int_equal(*size, info.st_size);
+    fclose(file);
+    return bytes;
+}
+
+/* `weir frames CLIP ARGUMENTS`, its stdout into a file by way of a pipe. */
+static char *piped(const char *clip, const char *arguments, size_t *size)
+{
+    char command[8192];
+    snprintf(command, sizeof command, "'%s' frames '%s' %s | cat > '%s'", program_path("WEIR_TOOL"), clip, arguments,
+             clips_path("piped"));
+    assert_int_equal(system(command), 0); /* NOLINT: the test's own paths */
+    return read_bytes(clips_path("piped"), size);
+}
+
+static void stdout_takes_raw_video_or_an_array(void **state)
+{
+    (void)state;
+    size_t num_bytes, num_raw, num_npy;
+    const char *clip = make_long();
+    uint8_t *bytes = array_of(clip, small, &num_bytes);
+    char arguments[256];
+    snprintf(arguments, sizeof arguments, "%s -o -", small);
+    char *raw = piped(clip, arguments, &num_raw);
+    assert_int_equal(num_raw, num_bytes);
+    assert_memory_equal(raw, bytes, num_bytes);
+    snprintf(arguments, sizeof arguments, "%s -o - --format npy", small);
+    char *npy = piped(clip, arguments, &num_npy);
+    assert_int_equal(num_npy, num_bytes + NPY_HEADER_BYTES);
+    assert_memory_equal(npy + NPY_HEADER_BYTES, bytes, num_bytes);
+    free(raw);
+    free(npy);
+
+    struct program program;
+    snprintf(arguments, sizeof arguments, "%s -o %s", small, clips_path("out.rgb"));
+    frames(&program, clip, arguments);
+    assert_int_equal(program.status, 0);
+    program_free(&program);
+    raw = read_bytes(clips_path("out.rgb"), &num_raw);
+    assert_int_equal(num_raw, num_bytes);
+    assert_memory_equal(raw, bytes, num_bytes);
+    free(raw);
+    free(bytes);
+}
+
+static void assert_same_picture(const char *png, const uint8_t *pixels, const char *format, size_t num_bytes)
+{
+    size_t size;
+    uint8_t *decoded = clips_decode(png, format, &size);
+    assert_int_equal(size, num_bytes);
+    assert_memory_equal(decoded, pixels, num_bytes);
+    free(decoded);
+}
+
+static void pictures_have_the_pixels_of_the_frames(void **state)
+{
+    (void)state;
+    enum { PICTURE_BYTES = 32 * 32 };
+    struct program program;
+    char arguments[4300];
+    size_t num_bytes;
+    const char *clip = make_long();
+    snprintf(arguments, sizeof arguments, "%s --frames 3,0", small);
+    uint8_t *bytes = array_of(clip, arguments, &num_bytes);
+    snprintf(arguments, sizeof arguments, "%s --frames 3,0 -o %s", small, clips_path("shot-%03d.png"));
+    frames(&program, clip, arguments);
+    assert_int_equal(program.status, 0);
+    assert_string_equal(program.out, "");
+    program_free(&program);
+    assert_same_picture(clips_path("shot-000.png"), bytes, "format=rgb24", PICTURE_BYTES * 3);
+    assert_same_picture(clips_path("shot-001.png"), bytes + PICTURE_BYTES * 3, "format=rgb24", PICTURE_BYTES * 3);
+    free(bytes);
+
+    snprintf(arguments, sizeof arguments, "%s --pixel gray8 --at 1", small);
+    bytes = array_of(clip, arguments, &num_bytes);
+    snprintf(arguments, sizeof arguments, "%s --pixel gray8 --at 1 -o %s", small, clips_path("gray.png"));
+    frames(&program, clip, arguments);
+    assert_int_equal(program.status, 0);
+    program_free(&program);
+    assert_same_picture(clips_path("gray.png"), bytes, "format=gray", PICTURE_BYTES);
+    free(bytes);
 }
 
 static double number_behind(const char *text, const char *name)
@@ -450,7 +554,7 @@ static void mistakes_are_told_in_one_line(void **state)
     assert_refused(clip, "--width 0", "--width");
     assert_refused(clip, "--width 40000", "--width");
     assert_refused(clip, "--resize none --width 64", "--resize none");
-    assert_refused(clip, "--pix-fmt cmyk", "--pix-fmt");
+    assert_refused(clip, "--pix-fmt cmyk", "--pixel: \"cmyk\" is not rgb24, gray8 or yuv420p");
     assert_refused(clip, "-o /nowhere/at/all.npy", "/nowhere/at/all.npy");
 }
 
@@ -486,7 +590,7 @@ static void values_that_make_no_sense_are_refused(void **state)
         { "--random 2 --stretch 0f", "--stretch" },
         { "--random 2 --seed -1", "--seed" },
         { "--min-share 0", "--min-share" },
-        { "--min-share 1.5", "--min-share: a share, so at most 1" },
+        { "--min-share 1.5", "--min-share: a share is at most 1" },
         { "--scaler best", "exact, zimg or fast" },
         { "--filter nonsense", "nonsense" },
         { "--max-frames 0", "--max-frames" },
@@ -648,6 +752,20 @@ static void an_interrupted_run_leaves_no_half_array(void **state)
     program_free(&program);
 }
 
+static void one_picture_cannot_hold_two_frames(void **state)
+{
+    (void)state;
+    char arguments[4300];
+    snprintf(arguments, sizeof arguments, "--frames 0,1 -o %s", clips_path("two.png"));
+    assert_refused(make_long(), arguments, "put %04d into the name");
+    assert_int_not_equal(access(clips_path("two.png"), F_OK), 0);
+    assert_int_not_equal(access(clips_path("two.png.part"), F_OK), 0);
+    snprintf(arguments, sizeof arguments, "--layout nchw -o %s", clips_path("two.png"));
+    assert_refused(make_long(), arguments, "PNG pictures are rgb24 or gray8");
+    assert_refused(make_long(), "--info -o -", "takes stdout");
+    assert_refused(make_long(), "--format png", "--format: only with --output");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -661,6 +779,9 @@ int main(void)
         cmocka_unit_test(lists_that_rise_may_repeat_across_pieces),
         cmocka_unit_test(a_long_video_takes_the_memory_of_a_few_pieces),
         cmocka_unit_test(info_tells_what_the_file_is),
+        cmocka_unit_test(stdout_takes_raw_video_or_an_array),
+        cmocka_unit_test(pictures_have_the_pixels_of_the_frames),
+        cmocka_unit_test(one_picture_cannot_hold_two_frames),
         cmocka_unit_test(info_tells_where_the_time_went),
         cmocka_unit_test(mistakes_are_told_in_one_line),
         cmocka_unit_test(values_that_make_no_sense_are_refused),

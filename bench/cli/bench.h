@@ -1,4 +1,4 @@
-/* The benches of weir-bench, one file each. To add one: its function here, its line in main.c's table. */
+/* The benches of weir-bench, one file each. To add one: its function here, its line in bench_main.c's table. */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
 

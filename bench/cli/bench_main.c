@@ -2,7 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <weir/version.h>
+
 #include "bench.h"
+#include "bench_options.h"
 
 typedef struct bench_command {
     const char *name;
@@ -12,21 +15,21 @@ typedef struct bench_command {
 
 static const bench_command commands[] = {
 #ifdef WEIR_BENCH_STAGES
-    { "decode", bench_decode, "a folder of videos through the pipeline, beside a bare FFmpeg loop" },
-    { "peers", bench_decode_peers, "the same beside SPDL, PyAV, decord, OpenCV and torchcodec" },
+    { "decode", bench_decode, "a folder of videos through the pipeline, compared with a bare FFmpeg loop" },
+    { "peers", bench_decode_peers, "the same compared with SPDL, PyAV, decord, OpenCV and torchcodec" },
 #endif
-    { "engine", bench_engine, "what it costs to pass an item on, beside other libraries" },
-    { "size", bench_size, "what a pipeline, a stage and a slot take before there is any item" },
-    { "stop", bench_stop, "how long it takes to stop 64 slots" },
+    { "engine", bench_engine, "cost of passing an item on, compared with other libraries" },
+    { "size", bench_size, "memory and descriptors of a pipeline, a stage and a slot before there is any item" },
+    { "stop", bench_stop, "time to stop 64 slots" },
     { NULL, NULL, NULL },
 };
 
 static int show_usage(FILE *to, int status)
 {
-    fprintf(to, "usage: weir-bench COMMAND [OPTIONS]\n\n");
+    fprintf(to, "Usage: weir-bench SUBCOMMAND [options]\n\n");
     for (const bench_command *command = commands; command->name; command++)
         fprintf(to, "  %-10s%s\n", command->name, command->summary);
-    fprintf(to, "\nweir-bench COMMAND --help tells a command's options.\n");
+    fprintf(to, "\nweir-bench SUBCOMMAND --help lists its options.\n");
     return status;
 }
 
@@ -36,10 +39,17 @@ int main(int argc, char **argv)
         return show_usage(stderr, 2);
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
         return show_usage(stdout, 0);
+    if (strcmp(argv[1], "--version") == 0)
+        return printf("weir-bench %s\n", weir_version()) < 0;
     for (const bench_command *command = commands; command->name; command++) {
         if (strcmp(command->name, argv[1]) == 0)
             return command->run(argc - 1, argv + 1);
     }
-    fprintf(stderr, "weir-bench: unknown command: %s\n", argv[1]);
-    return show_usage(stderr, 2);
+    const char *names[sizeof commands / sizeof commands[0]];
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        names[i] = commands[i].name;
+    const char *similar = option_most_similar(argv[1], names, sizeof names / sizeof names[0]);
+    fprintf(stderr, "weir-bench: %s: no such subcommand%s%s%s (see weir-bench --help)\n", argv[1],
+            similar ? "; did you mean " : "", similar ? similar : "", similar ? "?" : "");
+    return 2;
 }

@@ -1,117 +1,88 @@
-/* The reading of command lines. */
 #include "bench_options.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-bool bench_read_text(const char *text, void *to)
-{
-    *(const char **)to = text;
-    return true;
-}
+#include "option_help.h"
 
-/* Reads a number from `lowest` up and tells where it ends; NULL = there is none. */
-static const char *read_number(const char *text, uint32_t lowest, uint32_t *number)
-{
-    char *end;
-    errno = 0;
-    if (!isdigit((unsigned char)*text))
-        return NULL;
-    unsigned long value = strtoul(text, &end, 10);
-    if (value < lowest || value > UINT32_MAX || errno)
-        return NULL;
-    *number = (uint32_t)value;
-    return end;
-}
-
-bool bench_read_count(const char *text, void *to)
-{
-    const char *end = read_number(text, 1, to);
-    return end && !*end;
-}
-
-static bool read_numbers(const char *text, uint32_t lowest, bench_list *list)
+static bool parse_values(const char *text, uint64_t least, bench_list *list)
 {
     list->num_values = 0;
-    while (list->num_values < BENCH_MAX_LIST) {
-        text = read_number(text, lowest, &list->values[list->num_values]);
-        if (!text)
+    for (const char *end; list->num_values < BENCH_MAX_LIST; text = end + 1) {
+        char digits[16];
+        uint64_t number;
+        size_t length = strcspn(text, ",");
+        end = text + length;
+        snprintf(digits, sizeof digits, "%.*s", (int)length, text);
+        if (length >= sizeof digits || !option_parse_number(digits, UINT32_MAX, &number) || number < least)
             return false;
-        list->num_values++;
-        if (*text == '\0')
+        list->values[list->num_values++] = (uint32_t)number;
+        if (!*end)
             return true;
-        if (*text++ != ',')
-            return false;
     }
     return false;
 }
 
-bool bench_read_list(const char *text, void *to)
+static bool parse_counts(const option_row *row, const char *text, void *value)
 {
-    return read_numbers(text, 1, to);
+    (void)row;
+    return parse_values(text, 1, value);
 }
 
-bool bench_read_numbers(const char *text, void *to)
+static bool parse_numbers(const option_row *row, const char *text, void *value)
 {
-    return read_numbers(text, 0, to);
+    (void)row;
+    return parse_values(text, 0, value);
 }
 
-static void show_help(const bench_option *options, const char *usage)
+const option_kind bench_counts = { parse_counts, "a list of numbers from 1, such as 1,2,4", NULL };
+const option_kind bench_numbers = { parse_numbers, "a list of numbers, such as 0,10,100", NULL };
+
+int bench_refuse(const char *what, const char *why)
 {
-    printf("usage: weir-bench %s\n\n", usage);
-    for (const bench_option *option = options; option->name; option++) {
-        char left[64];
-        snprintf(left, sizeof left, "--%s %s", option->name, option->value_name ? option->value_name : "");
-        printf("  %-24s%s\n", left, option->help);
-    }
+    fprintf(stderr, "weir-bench: %s%s\n", what, why);
+    return 2;
 }
 
-static const bench_option *find_option(const bench_option *options, const char *name, size_t name_bytes)
-{
-    for (const bench_option *option = options; option->name; option++) {
-        if (strlen(option->name) == name_bytes && memcmp(option->name, name, name_bytes) == 0)
-            return option;
-    }
-    return NULL;
-}
+typedef struct common_settings {
+    const char *json_path;
+    bool help;
+} common_settings;
 
-/* Reads the option at argv[*i] and moves on to its last word. */
-static bool parse_one(int argc, char **argv, int *i, const bench_option *options)
-{
-    const char *word = argv[*i];
-    const char *name = word + 2;
-    const char *equals = strchr(name, '=');
-    size_t name_bytes = equals ? (size_t)(equals - name) : strlen(name);
-    const bench_option *option = strncmp(word, "--", 2) == 0 ? find_option(options, name, name_bytes) : NULL;
-    if (!option || (equals && !option->value_name)) {
-        fprintf(stderr, "weir-bench: unknown option: %s\n", word);
-        return false;
-    }
-    if (!option->value_name) {
-        *(bool *)option->to = true;
-        return true;
-    }
-    const char *value = equals ? equals + 1 : *i + 1 < argc ? argv[++*i] : NULL;
-    if (!value || !option->read(value, option->to)) {
-        fprintf(stderr, "weir-bench: --%s wants %s, not %s\n", option->name, option->value_name,
-                value ? value : "nothing");
-        return false;
-    }
-    return true;
-}
+static const option_row common_rows[] = {
+    { .name = "json",
+      .argument = "FILE",
+      .kind = &option_file,
+      .offset = offsetof(common_settings, json_path),
+      .help = "also write the results to this file" },
+    { .name = "help",
+      .letter = 'h',
+      .kind = &option_flag,
+      .offset = offsetof(common_settings, help),
+      .help = "print this and exit" },
+    { 0 },
+};
 
-bench_parsed bench_parse(int argc, char **argv, const bench_option *options, const char *usage)
+bench_parsed bench_parse(int argc, char **argv, const option_set *sets, size_t num_sets, const char **json_path,
+                         const char *usage)
 {
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            show_help(options, usage);
-            return BENCH_HELP_SHOWN;
-        }
-        if (!parse_one(argc, argv, &i, options))
-            return BENCH_USAGE_ERROR;
+    enum { MAX_SETS = 3 };
+    common_settings common = { 0 };
+    option_set all[MAX_SETS];
+    for (size_t i = 0; i < num_sets; i++)
+        all[i] = sets[i];
+    all[num_sets++] = (option_set){ common_rows, &common };
+    char problem[OPTION_PROBLEM_BYTES];
+    int num_words = options_parse(all, num_sets, argc, argv, problem);
+    *json_path = common.json_path;
+    if (num_words >= 0 && common.help) {
+        printf("Usage: weir-bench %s\n\nOptions:\n", usage);
+        options_print(all, num_sets);
+        return BENCH_HELP_SHOWN;
     }
-    return BENCH_RUN;
+    if (num_words > 0)
+        bench_refuse(argv[argc - num_words], ": not an option (see --help)");
+    if (num_words < 0)
+        bench_refuse(problem, "");
+    return num_words == 0 ? BENCH_RUN : BENCH_USAGE_ERROR;
 }

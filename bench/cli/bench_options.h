@@ -1,10 +1,8 @@
-/* Command lines of the benches: a table of options, each with how its value is read and where it goes. */
+/* Command lines of the benches, read as those of all programs (see options.h). */
 #ifndef BENCH_OPTIONS_H
 #define BENCH_OPTIONS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "options.h"
 
 enum { BENCH_MAX_LIST = 16 };
 
@@ -14,29 +12,17 @@ typedef struct bench_list {
     size_t num_values;
 } bench_list;
 
-typedef struct bench_option {
-    const char *name;                         /* without its dashes */
-    const char *value_name;                   /* for the help; NULL = a switch, whose `to` is a bool */
-    bool (*read)(const char *text, void *to); /* false = not a value of this kind */
-    void *to;
-    const char *help;
-} bench_option;
-
-bool bench_read_text(const char *text, void *to);    /* const char ** */
-bool bench_read_count(const char *text, void *to);   /* uint32_t *, at least 1 */
-bool bench_read_list(const char *text, void *to);    /* bench_list *, of counts */
-bool bench_read_numbers(const char *text, void *to); /* bench_list *, of numbers, 0 among them */
-
-/* The option that every bench has: where its rows go. `to` is a const char **. */
-#define BENCH_JSON_OPTION(path) \
-    { \
-        "json", "FILE", bench_read_text, (path), "also write the figures to this file" \
-    }
+extern const option_kind bench_counts;  /* bench_list, of counts from 1 */
+extern const option_kind bench_numbers; /* bench_list, of numbers from 0 */
 
 typedef enum bench_parsed { BENCH_RUN, BENCH_HELP_SHOWN, BENCH_USAGE_ERROR } bench_parsed;
 
-/* Takes "--name value" and "--name=value"; the table ends with a NULL name. `usage` is the help's first line. Mistakes
-   are told on stderr. */
-bench_parsed bench_parse(int argc, char **argv, const bench_option *options, const char *usage);
+/* Reads the sets, at most two, and --help and --json FILE (*json_path), which every bench has. `usage` follows
+   "weir-bench" in the help's first line. Mistakes are reported on stderr. */
+bench_parsed bench_parse(int argc, char **argv, const option_set *sets, size_t num_sets, const char **json_path,
+                         const char *usage);
+
+/* One line on stderr. Returns the exit status 2. */
+int bench_refuse(const char *what, const char *why);
 
 #endif

@@ -122,23 +122,23 @@ static int scale_frame(bare_thread *self)
     return 0;
 }
 
-static int open_clip(bare_thread *self, const char *path, int *stream)
+int bare_open(const char *path, AVFormatContext **format, AVCodecContext **codec, int *stream)
 {
-    const AVCodec *codec;
-    if (avformat_open_input(&self->format, path, NULL, NULL) < 0 || avformat_find_stream_info(self->format, NULL) < 0)
+    const AVCodec *decoder;
+    if (avformat_open_input(format, path, NULL, NULL) < 0 || avformat_find_stream_info(*format, NULL) < 0)
         return -1;
-    *stream = av_find_best_stream(self->format, AVMEDIA_TYPE_VIDEO, -1, -1, &codec, 0);
+    *stream = av_find_best_stream(*format, AVMEDIA_TYPE_VIDEO, -1, -1, &decoder, 0);
     if (*stream < 0)
         return -1;
-    for (int i = 0; i < (int)self->format->nb_streams; i++) {
+    for (int i = 0; i < (int)(*format)->nb_streams; i++) {
         if (i != *stream)
-            self->format->streams[i]->discard = AVDISCARD_ALL;
+            (*format)->streams[i]->discard = AVDISCARD_ALL;
     }
-    self->codec = avcodec_alloc_context3(codec);
-    if (!self->codec || avcodec_parameters_to_context(self->codec, self->format->streams[*stream]->codecpar) < 0)
+    *codec = avcodec_alloc_context3(decoder);
+    if (!*codec || avcodec_parameters_to_context(*codec, (*format)->streams[*stream]->codecpar) < 0)
         return -1;
-    self->codec->thread_count = 1;
-    return avcodec_open2(self->codec, codec, NULL);
+    (*codec)->thread_count = 1;
+    return avcodec_open2(*codec, decoder, NULL);
 }
 
 /* Takes out what the decoder has ready. 0 = it wants more, or is at its end. */
@@ -154,7 +154,7 @@ static int receive_frames(bare_thread *self)
 static int decode_clip(bare_thread *self, const char *path)
 {
     int stream = -1;
-    if (open_clip(self, path, &stream) < 0)
+    if (bare_open(path, &self->format, &self->codec, &stream) < 0)
         return -1;
     while (av_read_frame(self->format, self->packet) == 0) {
         int rc = 0;

@@ -26,6 +26,12 @@ typedef struct bare_result {
     uint64_t hash; /* the sum of the clips' hashes */
 } bare_result;
 
+struct AVFormatContext;
+struct AVCodecContext;
+
+/* Opens the best video stream of the file, with one decoder thread. 0, or negative; the caller closes both in any case. */
+int bare_open(const char *path, struct AVFormatContext **format, struct AVCodecContext **codec, int *stream);
+
 /* 0, or -1 if a thread could not be started. */
 int bare_loop(const bare_job *job, bare_result *result);
 

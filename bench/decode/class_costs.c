@@ -1,16 +1,17 @@
 #include "class_costs.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-static void add(class_costs *costs, const class_cost *more)
+static void add(class_costs *costs, const struct class_cost *more)
 {
     size_t place = 0;
     int order = 1;
-    while (place < costs->num_classes && (order = bench_class_compare(&costs->classes[place].kind, &more->kind)) < 0)
+    while (place < costs->num_classes && (order = strverscmp(costs->classes[place].name, more->name)) < 0)
         place++;
-    class_cost *own = &costs->classes[place];
+    struct class_cost *own = &costs->classes[place];
     bool is_new = place == costs->num_classes || order != 0;
     if (is_new && costs->num_classes == MAX_COST_CLASSES) {
         costs->num_unsorted += more->num_clips;
@@ -19,27 +20,24 @@ static void add(class_costs *costs, const class_cost *more)
     if (is_new) {
         memmove(own + 1, own, (costs->num_classes - place) * sizeof *own);
         costs->num_classes++;
-        *own = (class_cost){ .kind = more->kind };
+        *own = *more;
+        return;
     }
     own->num_clips += more->num_clips;
-    own->num_frames += more->num_frames;
-    own->open_ns += more->open_ns;
-    own->demux_ns += more->demux_ns;
-    own->decode_ns += more->decode_ns;
-    own->scale_ns += more->scale_ns;
+    own->sums.num_frames += more->sums.num_frames;
+    own->sums.open_ns += more->sums.open_ns;
+    own->sums.demux_ns += more->sums.demux_ns;
+    own->sums.decode_ns += more->sums.decode_ns;
+    own->sums.scale_ns += more->sums.scale_ns;
 }
 
 void class_costs_add(class_costs *costs, const weir_item_cost *cost)
 {
-    add(costs, &(class_cost){
-                   .kind = bench_class_of(cost->codec, cost->width, cost->height),
-                   .num_clips = 1,
-                   .num_frames = cost->num_frames,
-                   .open_ns = cost->open_ns,
-                   .demux_ns = cost->demux_ns,
-                   .decode_ns = cost->decode_ns,
-                   .scale_ns = cost->scale_ns,
-               });
+    static const char *const sizes[] = { "<= 360p", "<= 720p", "<= 1080p", "> 1080p" };
+    uint32_t lines = cost->width < cost->height ? cost->width : cost->height;
+    struct class_cost one = { .num_clips = 1, .sums = *cost };
+    snprintf(one.name, sizeof one.name, "%s %s", cost->codec, sizes[(lines > 360) + (lines > 720) + (lines > 1080)]);
+    add(costs, &one);
 }
 
 void class_costs_add_all(class_costs *costs, const class_costs *more)
@@ -49,33 +47,37 @@ void class_costs_add_all(class_costs *costs, const class_costs *more)
     costs->num_unsorted += more->num_unsorted;
 }
 
-static double total_ns(const class_cost *cost)
+static double total_ns(const struct class_cost *cost)
 {
-    return (double)(cost->open_ns + cost->demux_ns + cost->decode_ns + cost->scale_ns);
+    const weir_item_cost *sums = &cost->sums;
+    return (double)(sums->open_ns + sums->demux_ns + sums->decode_ns + sums->scale_ns);
 }
 
-static void tell_class(bench_report *report, const class_cost *cost, double all_ns, uint32_t num_runs)
+static void tell_class(bench_report *report, const struct class_cost *cost, double all_ns, uint32_t num_runs)
 {
-    char name[64];
     double clips = (double)cost->num_clips;
-    double frames = cost->num_frames ? (double)cost->num_frames : 1;
-    double share = all_ns > 0 ? total_ns(cost) / all_ns : 0;
-    bench_class_name(&cost->kind, name, sizeof name);
-    printf("%-20s %6.0f %9.0f  %9.0f  %8.1f %8.1f %8.1f %10.3f  %5.1f %%\n", name, clips / num_runs,
-           (double)cost->num_frames / num_runs, (double)cost->open_ns / clips / 1e3,
-           (double)cost->demux_ns / frames / 1e3, (double)cost->decode_ns / frames / 1e3,
-           (double)cost->scale_ns / frames / 1e3, total_ns(cost) / clips / 1e6, share * 100);
+    double frames = cost->sums.num_frames ? (double)cost->sums.num_frames : 1;
+    const struct {
+        const char *name;
+        double value;
+    } figures[] = {
+        { "clips", clips / num_runs },
+        { "frames", (double)cost->sums.num_frames / num_runs },
+        { "open_us_per_clip", (double)cost->sums.open_ns / clips / 1e3 },
+        { "demux_us_per_frame", (double)cost->sums.demux_ns / frames / 1e3 },
+        { "decode_us_per_frame", (double)cost->sums.decode_ns / frames / 1e3 },
+        { "scale_us_per_frame", (double)cost->sums.scale_ns / frames / 1e3 },
+        { "ms_per_clip", total_ns(cost) / clips / 1e6 },
+        { "share_of_time", all_ns > 0 ? total_ns(cost) / all_ns : 0 },
+    };
+    printf("%-20s %6.0f %9.0f  %9.0f  %8.1f %8.1f %8.1f %10.3f  %5.1f %%\n", cost->name, figures[0].value,
+           figures[1].value, figures[2].value, figures[3].value, figures[4].value, figures[5].value, figures[6].value,
+           figures[7].value * 100);
     bench_report_row(report, "decode");
     bench_report_text(report, "part", "class_cost");
-    bench_report_text(report, "class", name);
-    bench_report_number(report, "clips", clips / num_runs);
-    bench_report_number(report, "frames", (double)cost->num_frames / num_runs);
-    bench_report_number(report, "open_us_per_clip", (double)cost->open_ns / clips / 1e3);
-    bench_report_number(report, "demux_us_per_frame", (double)cost->demux_ns / frames / 1e3);
-    bench_report_number(report, "decode_us_per_frame", (double)cost->decode_ns / frames / 1e3);
-    bench_report_number(report, "scale_us_per_frame", (double)cost->scale_ns / frames / 1e3);
-    bench_report_number(report, "ms_per_clip", total_ns(cost) / clips / 1e6);
-    bench_report_number(report, "share_of_time", share);
+    bench_report_text(report, "class", cost->name);
+    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++)
+        bench_report_number(report, figures[i].name, figures[i].value);
 }
 
 void class_costs_tell(bench_report *report, const class_costs *costs, uint32_t num_runs)

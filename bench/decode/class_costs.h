@@ -4,26 +4,19 @@
 
 #include <weir/cost.h>
 
-#include "file_classes.h"
 #include "report.h"
 
 enum { MAX_COST_CLASSES = 40 };
 
-typedef struct class_cost {
-    bench_class kind;
-    uint64_t num_clips;
-    uint64_t num_frames;
-    int64_t open_ns;
-    int64_t demux_ns;
-    int64_t decode_ns;
-    int64_t scale_ns;
-} class_cost;
-
-/* A plain struct, so that a run can hand it on; all-0 is empty. In the order of their classes. */
+/* In the order of their names. A plain struct, so that a run can hand it on; all-0 is empty. */
 typedef struct class_costs {
     size_t num_classes;
     uint64_t num_unsorted; /* clips for whose class there was no room */
-    class_cost classes[MAX_COST_CLASSES];
+    struct class_cost {
+        char name[64]; /* "h264 <= 360p", "hevc > 1080p": of the smaller side */
+        uint64_t num_clips;
+        weir_item_cost sums;
+    } classes[MAX_COST_CLASSES];
 } class_costs;
 
 void class_costs_add(class_costs *costs, const weir_item_cost *cost);

@@ -1,4 +1,4 @@
-/* How faithful the decode stage's pictures are, option by option, beside those of bicubic.h. */
+/* How faithful the decode stage's pictures are, option by option, compared with those of bicubic_reference.h. */
 #ifndef BENCH_FIDELITY_H
 #define BENCH_FIDELITY_H
 
@@ -17,7 +17,7 @@ typedef struct fidelity_job {
     size_t num_videos;
 } fidelity_job;
 
-/* Of each clip every 32nd picture, the first eight of these; fewer clips and pictures where they are large. */
+/* Of each clip every 32nd picture, the first eight of these. */
 enum { FIDELITY_CLIPS = 64, FIDELITY_EVERY = 32, FIDELITY_PICTURES = 8 };
 
 typedef struct fidelity {
@@ -27,7 +27,7 @@ typedef struct fidelity {
 
 /* A plain struct, so that a run can hand it on. */
 typedef struct fidelity_result {
-    uint64_t num_clips; /* that were compared: whole ones, of a kind of picture that bicubic.h knows */
+    uint64_t num_clips; /* that were compared: whole ones, of a kind of picture that bicubic_reference.h knows */
     uint64_t num_pictures;
     fidelity of[MAX_FIDELITIES]; /* for each of the job's videos */
 } fidelity_result;

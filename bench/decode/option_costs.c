@@ -11,9 +11,9 @@
 
 #include <weir/stages.h>
 
+#include "contest.h"
 #include "decode_bench.h"
 #include "fidelity.h"
-#include "measure.h"
 #include "stage_job.h"
 
 enum { MAX_PRICES = 24 };
@@ -28,17 +28,12 @@ typedef struct price {
     size_t fidelity;         /* its place in the fidelity_result; MAX_FIDELITIES = it gives other frames, or none */
 } price;
 
-typedef struct price_sample {
-    double clips, frames, cpu_s;
-} price_sample;
-
 typedef struct price_table {
     const decode_settings *settings;
-    const decode_scope *scope;
     uint32_t concurrency;
     price prices[MAX_PRICES]; /* the first one is the unchanged job */
     size_t num_prices;
-    price_sample *samples; /* [runs][num_prices] */
+    contest runs;
     fidelity_result fidelity;
 } price_table;
 
@@ -153,44 +148,37 @@ typedef struct price_run {
 static int run_price(const void *argument, void *result)
 {
     const price_run *run = argument;
-    price_sample *sample = result;
-    stage_result sums;
-    *sample = (price_sample){ 0 };
-    int rc = stage_job_run(&(stage_job){ .files = run->table->scope->files,
-                                         .op = run->price->op,
-                                         .config = config_of(run->price),
-                                         .concurrency = run->table->concurrency,
-                                         .threads = run->table->settings->threads,
-                                         .see = run->price->op == &weir_video_decode ? stage_job_count_frames : NULL,
-                                         .self = &sample->frames },
-                           &sums);
-    sample->clips = (double)sums.num_clips;
-    return rc;
+    contest_result *told = result;
+    *told = (contest_result){ 0 };
+    return stage_job_run(&(stage_job){ .files = &run->table->settings->files,
+                                       .op = run->price->op,
+                                       .config = config_of(run->price),
+                                       .concurrency = run->table->concurrency,
+                                       .threads = run->table->settings->threads,
+                                       .see = run->price->op == &weir_video_decode ? stage_job_count_frames : NULL,
+                                       .self = &told->frames },
+                         told);
 }
 
 static int run_rounds(price_table *table)
 {
-    uint32_t num_rounds = table->settings->runs;
-    int rc = 0;
-    for (uint32_t round = 0; round < num_rounds; round++) {
-        for (size_t i = 0; i < table->num_prices && rc == 0; i++) {
-            size_t index = round % 2 ? table->num_prices - 1 - i : i;
-            price_sample *sample = &table->samples[round * table->num_prices + index];
-            price_run run = { .table = table, .price = &table->prices[index] };
-            bench_usage usage;
-            decode_show_progress("price list", round, num_rounds, i, table->num_prices);
-            rc = bench_measure(run_price, &run, sample, sizeof *sample, &usage);
-            sample->cpu_s = usage.cpu_s;
-        }
+    price_run runs[MAX_PRICES];
+    contest_entry entries[MAX_PRICES];
+    for (size_t i = 0; i < table->num_prices; i++) {
+        runs[i] = (price_run){ .table = table, .price = &table->prices[i] };
+        entries[i] = (contest_entry){ table->prices[i].name, run_price, &runs[i] };
     }
-    decode_show_progress(NULL, 0, 0, 1, 1);
-    return rc;
+    table->runs = (contest){ .name = "price list",
+                             .entries = entries,
+                             .num_entries = table->num_prices,
+                             .num_rounds = table->settings->runs };
+    return contest_run(&table->runs);
 }
 
 static int run_fidelity(price_table *table)
 {
     fidelity_job job = {
-        .files = table->scope->files,
+        .files = &table->settings->files,
         .width = (int)table->settings->width,
         .height = (int)table->settings->height,
         .concurrency = table->concurrency,
@@ -203,9 +191,7 @@ static int run_fidelity(price_table *table)
         job.videos[job.num_videos++] = &own->video;
     }
     bench_usage unused;
-    decode_show_progress("price list, pictures", 0, 1, 0, 1);
     int rc = bench_measure(fidelity_measure, &job, &table->fidelity, sizeof table->fidelity, &unused);
-    decode_show_progress(NULL, 0, 0, 1, 1);
     return rc;
 }
 
@@ -225,18 +211,16 @@ typedef struct price_figures {
 
 static price_figures figures_of(const price_table *table, size_t index)
 {
-    uint32_t runs = table->settings->runs;
-    double ms[MAX_RUNS], ratios[MAX_RUNS];
-    for (uint32_t run = 0; run < runs; run++) {
-        const price_sample *unchanged = &table->samples[run * table->num_prices];
-        ms[run] = unchanged[index].cpu_s * 1e3 / (double)table->scope->files->num_paths;
-        ratios[run] = unchanged[index].cpu_s / unchanged->cpu_s;
-    }
-    const price_sample *last = &table->samples[index];
-    price_figures figures = { .cpu_ms = bench_spread_of(ms, runs), .ratio = bench_spread_of(ratios, runs) };
+    const contest_result *last = contest_last(&table->runs, index);
+    double ms_per_file = 1e3 / (double)table->settings->files.num_paths;
+    price_figures figures = { .cpu_ms = contest_spread(&table->runs, index, contest_cpu_s, CONTEST_NONE),
+                              .ratio = contest_spread(&table->runs, index, contest_cpu_s, 0) };
+    figures.cpu_ms.median *= ms_per_file;
+    figures.cpu_ms.min *= ms_per_file;
+    figures.cpu_ms.max *= ms_per_file;
     figures.clips = last->clips;
     figures.frames = last->frames;
-    figures.share = last->frames / table->samples->frames;
+    figures.share = last->frames / contest_last(&table->runs, 0)->frames;
     size_t place = table->prices[index].fidelity;
     if (place < MAX_FIDELITIES && table->fidelity.num_pictures > 0) {
         figures.has_fidelity = true;
@@ -266,7 +250,6 @@ static void report_price(bench_report *report, const price_table *table, const p
 {
     bench_report_row(report, "decode");
     bench_report_text(report, "part", "price_list");
-    decode_report_scope(report, table->scope);
     bench_report_text(report, "group", own->group);
     bench_report_text(report, "option", own->name);
     bench_report_number(report, "concurrency", table->concurrency);
@@ -314,30 +297,23 @@ static void tell_all(bench_report *report, const price_table *table)
         tell_price(report, table, i);
 }
 
-int decode_price_list(bench_report *report, const decode_settings *settings, const decode_scope *scope,
-                      uint32_t concurrency)
+int decode_price_list(bench_report *report, const decode_settings *settings, uint32_t concurrency)
 {
     price_table *table = calloc(1, sizeof *table);
-    int rc = table ? 0 : -1;
-    if (rc == 0) {
-        table->settings = settings;
-        table->scope = scope;
-        table->concurrency = concurrency;
-        add_scalers(table);
-        add_frames(table);
-        add_audio(table);
-        drop_missing(table);
-        table->samples = calloc((size_t)settings->runs * table->num_prices, sizeof *table->samples);
-        rc = table->samples ? 0 : -1;
-    }
-    if (rc == 0)
-        rc = run_fidelity(table);
+    if (!table)
+        return -1;
+    table->settings = settings;
+    table->concurrency = concurrency;
+    add_scalers(table);
+    add_frames(table);
+    add_audio(table);
+    drop_missing(table);
+    int rc = run_fidelity(table);
     if (rc == 0)
         rc = run_rounds(table);
     if (rc == 0)
         tell_all(report, table);
-    if (table)
-        free(table->samples);
+    free(table->runs.results);
     free(table);
     return rc;
 }

@@ -39,9 +39,8 @@ void stage_job_count_frames(void *self, const weir_item *item)
     *(double *)self += frames->num_frames;
 }
 
-int stage_job_run(const stage_job *job, stage_result *result)
+int stage_job_run(const stage_job *job, contest_result *result)
 {
-    *result = (stage_result){ 0 };
     weir_log_set_function(drop_log, NULL); /* the bare loop says nothing of broken files, either; both count them */
     weir_pipeline *pipeline = build(job);
     if (!pipeline)
@@ -50,14 +49,14 @@ int stage_job_run(const stage_job *job, stage_result *result)
     weir_item item;
     int status;
     while ((status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK) {
-        result->num_clips++;
+        result->clips++;
         if (job->see)
             job->see(job->self, &item);
         weir_item_release(&item);
     }
     weir_account account;
     weir_pipeline_account(pipeline, NULL, &account);
-    result->num_failures = account.failed;
+    result->failures += (double)account.failed;
     weir_pipeline_free(pipeline);
     if (status == WEIR_EOF)
         return 0;

@@ -7,6 +7,7 @@
 #include <weir/item.h>
 #include <weir/op.h>
 
+#include "contest.h"
 #include "files.h"
 
 typedef struct stage_job {
@@ -21,15 +22,10 @@ typedef struct stage_job {
     void *self;
 } stage_job;
 
-typedef struct stage_result {
-    uint64_t num_clips; /* done */
-    uint64_t num_failures;
-} stage_result;
-
 /* To see with: adds the frames of a video to the double that self points to. */
 void stage_job_count_frames(void *self, const weir_item *item);
 
-/* Runs it; failures of files are counted, and not told. 0, or -1 after a line on stderr. */
-int stage_job_run(const stage_job *job, stage_result *result);
+/* Runs it, and adds up clips and failures in *result; failures of files are not logged. 0, or -1 after a line on stderr. */
+int stage_job_run(const stage_job *job, contest_result *result);
 
 #endif

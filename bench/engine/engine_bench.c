@@ -333,15 +333,39 @@ static int run_plan(engine_plan *plan)
 /* ---- the command line --------------------------------------------------------------------------------------- */
 
 /* "on", "off" or both */
-static bool read_stats(const char *text, void *to)
+static bool parse_stats(const option_row *row, const char *text, void *value)
 {
-    unsigned *stats = to;
+    (void)row;
+    unsigned *stats = value;
     *stats = strcmp(text, "on") == 0                                      ? STATS_ON
              : strcmp(text, "off") == 0                                   ? STATS_OFF
              : strcmp(text, "on,off") == 0 || strcmp(text, "off,on") == 0 ? STATS_ON | STATS_OFF
                                                                           : 0;
     return *stats != 0;
 }
+
+static const option_kind stats_kind = { parse_stats, "on, off or on,off", NULL };
+
+#define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(engine_settings, what)
+
+static const option_row rows[] = {
+    { ROW("threads", threads, bench_counts), .argument = "LIST", .help = "threads of the pool (default 1,2,4)" },
+    { ROW("queue", queues, bench_counts), .argument = "LIST", .help = "items in each queue (default 1,2,8,32,256)" },
+    { ROW("op-us", ops_us, bench_numbers), .argument = "LIST",
+      .help = "work of an operation in microseconds (default 0,1,10,100)" },
+    { ROW("stats", stats, stats_kind), .argument = "on,off", .help = "statistics: on, off or both (default both)" },
+    { ROW("stages", num_stages, option_count32), .argument = "N", .help = "stages in hops and peers (default 3)" },
+    { ROW("items", num_items, option_count32), .argument = "N",
+      .help = "items of a run (default: as many as --run-ms needs)" },
+    { ROW("run-ms", run_ms, option_count32), .argument = "N", .help = "approximate length of a run (default 100)" },
+    { ROW("runs", runs, option_count32), .argument = "N", .help = "runs of each configuration, in turn (default 5)" },
+    { ROW("hops", hops, option_flag), .help = "only this part, or those named: a line of stages" },
+    { ROW("peers", peers, option_flag), .help = "other libraries compared with weir" },
+    { ROW("shapes", shapes, option_flag), .help = "branches, order, pending tasks" },
+    { ROW("scaling", scaling, option_flag), .help = "speed with more threads" },
+    { ROW("quick", quick, option_flag), .help = "fewer and shorter runs, to see whether it works" },
+    { 0 },
+};
 
 static void set_list(bench_list *list, bench_list normal, bench_list quick, bool is_quick)
 {
@@ -367,24 +391,8 @@ static void set_defaults(engine_settings *settings)
 int bench_engine(int argc, char **argv)
 {
     engine_settings settings = { .stats = STATS_ON | STATS_OFF, .num_stages = 3 };
-    const bench_option options[] = {
-        { "threads", "LIST", bench_read_list, &settings.threads, "of the pool (default 1,2,4)" },
-        { "queue", "LIST", bench_read_list, &settings.queues, "items in each queue (default 1,2,8,32,256)" },
-        { "op-us", "LIST", bench_read_numbers, &settings.ops_us, "work of an operation (default 0,1,10,100)" },
-        { "stats", "on,off", read_stats, &settings.stats, "statistics: on, off or both (default both)" },
-        { "stages", "N", bench_read_count, &settings.num_stages, "stages in hops and peers (default 3)" },
-        { "items", "N", bench_read_count, &settings.num_items, "items of a run (default: as --run-ms wants)" },
-        { "run-ms", "N", bench_read_count, &settings.run_ms, "about how long a run takes (default 100)" },
-        { "runs", "N", bench_read_count, &settings.runs, "runs of each configuration, in turn (default 5)" },
-        { "hops", NULL, NULL, &settings.hops, "only this part, or those named: a line of stages" },
-        { "peers", NULL, NULL, &settings.peers, "… other libraries beside weir" },
-        { "shapes", NULL, NULL, &settings.shapes, "… branches, order, pending tasks" },
-        { "scaling", NULL, NULL, &settings.scaling, "… the speed with more threads" },
-        { "quick", NULL, NULL, &settings.quick, "fewer and shorter, to see whether it works" },
-        BENCH_JSON_OPTION((void *)&settings.json_path),
-        { 0 },
-    };
-    bench_parsed parsed = bench_parse(argc, argv, options, "engine [OPTIONS]");
+    bench_parsed parsed =
+        bench_parse(argc, argv, &(option_set){ rows, &settings }, 1, &settings.json_path, "engine [options]");
     if (parsed != BENCH_RUN)
         return parsed == BENCH_HELP_SHOWN ? 0 : 2;
 

@@ -102,8 +102,7 @@ static void row(bench_report *report, const char *what, const char *unit, double
 int bench_size(int argc, char **argv)
 {
     const char *json_path = NULL;
-    const bench_option options[] = { BENCH_JSON_OPTION((void *)&json_path), { 0 } };
-    bench_parsed parsed = bench_parse(argc, argv, options, "size [OPTIONS]");
+    bench_parsed parsed = bench_parse(argc, argv, NULL, 0, &json_path, "size [options]");
     if (parsed != BENCH_RUN)
         return parsed == BENCH_HELP_SHOWN ? 0 : 2;
 

@@ -212,13 +212,21 @@ static int tell(const stop_settings *settings, const bench_others *start, double
 int bench_stop(int argc, char **argv)
 {
     stop_settings settings = { .slots = 64, .runs = 100 };
-    const bench_option options[] = {
-        { "slots", "N", bench_read_count, &settings.slots, "of the stage (default 64)" },
-        { "runs", "N", bench_read_count, &settings.runs, "runs in each state, in turn (default 100)" },
-        BENCH_JSON_OPTION((void *)&settings.json_path),
+    static const option_row rows[] = {
+        { .name = "slots",
+          .argument = "N",
+          .kind = &option_count32,
+          .offset = offsetof(stop_settings, slots),
+          .help = "slots of the stage (default 64)" },
+        { .name = "runs",
+          .argument = "N",
+          .kind = &option_count32,
+          .offset = offsetof(stop_settings, runs),
+          .help = "runs in each state, in turn (default 100)" },
         { 0 },
     };
-    bench_parsed parsed = bench_parse(argc, argv, options, "stop [OPTIONS]");
+    bench_parsed parsed =
+        bench_parse(argc, argv, &(option_set){ rows, &settings }, 1, &settings.json_path, "stop [options]");
     if (parsed != BENCH_RUN)
         return parsed == BENCH_HELP_SHOWN ? 0 : 2;
 

@@ -42,8 +42,7 @@ static int check(const char *root, const char *glob)
     weir_error error = { 0 };
     uint64_t num_files = 0;
     weir_directory_config directory = { .root = root, .glob = glob };
-    int rc = root ? weir_directory_count(&directory, 1, &num_files, &error)
-                  : weir_error_set(&error, WEIR_EINVAL, 0, "--dataset-dir is needed");
+    int rc = weir_directory_count(&directory, 1, &num_files, &error);
     if (rc == WEIR_OK && num_files == 0)
         rc = weir_error_set(&error, WEIR_ENOTFOUND, 0, "no file named like %s below %s", glob, root);
     if (rc != WEIR_OK)

@@ -1,10 +1,12 @@
-/* The child works and writes its result into a pipe; the parent reads it and asks the kernel what the child has used. */
+/* The child leaves its result in shared memory; the parent asks the kernel what the child has used. */
 #include "measure.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -23,80 +25,48 @@ static int fail(const char *what)
     return -1;
 }
 
-static int write_all(int fd, const void *bytes, size_t size_bytes)
-{
-    const char *from = bytes;
-    while (size_bytes > 0) {
-        ssize_t written = write(fd, from, size_bytes);
-        if (written < 0 && errno != EINTR)
-            return -1;
-        from += written > 0 ? written : 0;
-        size_bytes -= written > 0 ? (size_t)written : 0;
-    }
-    return 0;
-}
+/* What the child leaves to its parent. */
+typedef struct left_behind {
+    double wall_s;
+    _Alignas(max_align_t) unsigned char result[];
+} left_behind;
 
-static int read_all(int fd, void *bytes, size_t size_bytes)
-{
-    char *to = bytes;
-    while (size_bytes > 0) {
-        ssize_t got = read(fd, to, size_bytes);
-        if (got == 0 || (got < 0 && errno != EINTR))
-            return -1;
-        to += got > 0 ? got : 0;
-        size_bytes -= got > 0 ? (size_t)got : 0;
-    }
-    return 0;
-}
-
-static _Noreturn void run_child(bench_work *work, const void *argument, void *result, size_t result_bytes, int fd)
+static _Noreturn void run_child(bench_work *work, const void *argument, left_behind *left)
 {
     double start_s = bench_seconds(CLOCK_MONOTONIC);
-    int rc = work(argument, result);
-    double wall_s = bench_seconds(CLOCK_MONOTONIC) - start_s;
-    if (rc == 0)
-        rc = write_all(fd, &wall_s, sizeof wall_s);
-    if (rc == 0)
-        rc = write_all(fd, result, result_bytes);
+    int rc = work(argument, left->result);
+    left->wall_s = bench_seconds(CLOCK_MONOTONIC) - start_s;
     _exit(rc == 0 ? 0 : 1);
 }
 
 int bench_measure(bench_work *work, const void *argument, void *result, size_t result_bytes, bench_usage *usage)
 {
-    int ends[2];
-    if (pipe(ends) < 0)
-        return fail("no pipe");
+    size_t size_bytes = sizeof(left_behind) + result_bytes;
+    left_behind *left = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (left == MAP_FAILED)
+        return fail("no shared memory");
     fflush(NULL);
     pid_t child = fork();
-    if (child < 0) {
-        close(ends[0]);
-        close(ends[1]);
-        return fail("no process");
-    }
-    if (child == 0) {
-        close(ends[0]);
-        run_child(work, argument, result, result_bytes, ends[1]);
-    }
-    close(ends[1]);
-    int rc = read_all(ends[0], &usage->wall_s, sizeof usage->wall_s);
-    if (rc == 0)
-        rc = read_all(ends[0], result, result_bytes);
-    close(ends[0]);
-
-    int status = 0;
+    if (child == 0)
+        run_child(work, argument, left);
+    int status = 0, rc = 0;
     struct rusage used;
-    while (wait4(child, &status, 0, &used) < 0) {
-        if (errno != EINTR)
-            return fail("wait4");
-    }
-    if (rc != 0 || status != 0) {
+    while (child > 0 && rc == 0 && wait4(child, &status, 0, &used) < 0)
+        rc = errno == EINTR ? 0 : -1;
+    if (child < 0 || rc != 0)
+        rc = fail(child < 0 ? "no process" : "wait4");
+    else if (status != 0) {
         fprintf(stderr, "weir-bench: the run failed (wait status %d)\n", status);
-        return -1;
+        rc = -1;
+    } else {
+        memcpy(result, left->result, result_bytes);
+        usage->wall_s = left->wall_s;
+        usage->cpu_s = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+                       (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
+        usage->peak_bytes = (uint64_t)used.ru_maxrss * 1024;
     }
-    usage->cpu_s = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
-                   (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
-    usage->peak_bytes = (uint64_t)used.ru_maxrss * 1024;
-    return 0;
+    munmap(left, size_bytes);
+    return rc;
 }
 
 static int compare_doubles(const void *a, const void *b)

@@ -3,12 +3,6 @@
 
 #include <stddef.h>
 
-#ifdef BENCH_GLIB_VERSION
-#define GLIB(function) .library = "GLib (libglib2.0-dev)", .version = BENCH_GLIB_VERSION, .run = function
-#else
-#define GLIB(function) .library = "GLib (libglib2.0-dev)"
-#endif
-
 #ifdef BENCH_TBB_VERSION
 #define TBB(function) .library = "oneTBB (libtbb-dev, g++)", .version = BENCH_TBB_VERSION, .run = function
 #else
@@ -21,11 +15,6 @@ const bench_peer bench_peers[] = {
         .what = "bounded queues of a mutex and two condition variables, a thread for each stage",
         .run = bench_run_mutex_queue,
         .own_threads = true,
-    },
-    {
-        .name = "glib_pool",
-        .what = "a GThreadPool, results in a GAsyncQueue, items limited as a whole",
-        GLIB(bench_run_glib_pool),
     },
     {
         .name = "tbb_flow_limiter",

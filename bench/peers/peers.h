@@ -28,7 +28,6 @@ extern const bench_peer bench_peers[];
 engine_run bench_run_plain_threads;
 
 engine_run bench_run_mutex_queue;
-engine_run bench_run_glib_pool;
 engine_run bench_run_tbb_flow_limiter;
 engine_run bench_run_tbb_flow;
 engine_run bench_run_tbb_pipeline;

@@ -18,6 +18,10 @@
 
 #include "local_file.h"
 
+#ifndef FNM_EXTMATCH /* only GNU has "*.@(jpg|png)" */
+#define FNM_EXTMATCH 0
+#endif
+
 enum { BLOCK_BYTES = 256 << 10, STEP_BYTES = 1 << 20 };
 
 typedef struct tar_worker {
@@ -192,7 +196,7 @@ static const char *last_part(const char *name)
 
 static bool matches(const weir_tar_config *tar, const char *name)
 {
-    return !tar->glob || fnmatch(tar->glob, last_part(name), 0) == 0;
+    return !tar->glob || fnmatch(tar->glob, last_part(name), FNM_EXTMATCH) == 0;
 }
 
 /* Bytes of the name that are the sample's; 0 = it belongs to none. */

@@ -196,7 +196,7 @@ static int make_schema(sqlite3 *db)
     int code = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
     if (code != SQLITE_OK)
         return code;
-    identity found;
+    identity found = { 0 };
     code = identify_within(db, &found);
     if (code == SQLITE_OK)
         code = upgrade(db, &found);
@@ -222,7 +222,7 @@ static int adopt(sqlite3 *db, const identity *found)
 /* One try at making the open database ours. *code is SQLite's, or SQLITE_OK where the status says it all. */
 static int prepare_writer(sqlite3 *db, const char *path, int *code, weir_error *error)
 {
-    identity found;
+    identity found = { 0 };
     *code = identify(db, &found);
     if (*code == SQLITE_OK && !is_empty(&found)) {
         int status = check_identity(&found, path, error);

@@ -244,6 +244,7 @@ static int check_references(checking *c)
 
 static int find_series(checking *c, const char *name, series **found)
 {
+    *found = NULL;
     int32_t number = weir_string_table_number(c->names, name);
     if (number < 0)
         return weir_reader_out_of_memory(c->error);

@@ -13,6 +13,8 @@ size_t tool_option_sets(const tool_command *command, tool_shared *shared, option
     size_t count = 0;
     if (command->options)
         sets[count++] = (option_set){ command->options, command->settings };
+    if (command->more.rows)
+        sets[count++] = command->more;
     if (command->shared & TOOL_FILTER)
         sets[count++] = (option_set){ tool_filter_rows, shared };
     else if (command->shared & TOOL_RUN)

@@ -1,6 +1,6 @@
 /*
- * A subcommand of `weir`: a table that says everything about it, from which come the dispatch, --help, the man page and
- * the shell completion. A new one is a file with such a table, a line in commands.c and one in CMakeLists.txt.
+ * A subcommand of `weir`: one table describes it. Dispatch, --help, the man page and the shell completion are derived from
+ * it. A new subcommand is a file with such a table, a line in command_table.c and one in CMakeLists.txt.
  */
 #ifndef TOOLS_TOOL_H
 #define TOOLS_TOOL_H
@@ -17,17 +17,17 @@
 enum {
     TOOL_DONE = 0,
     TOOL_FAILED = 1,  /* reading, writing or a program that is needed failed; or check found faults */
-    TOOL_REFUSED = 2, /* wrong option, argument or database: nothing was done */
+    TOOL_REFUSED = 2, /* wrong option, argument or database; nothing was done */
     TOOL_NOTHING = 3, /* no run, or no record that matches the filters */
 };
 
-/* A point in time as the user said it; see --since. */
+/* A point in time as given by the user; see --since. */
 typedef struct tool_time {
     enum { TOOL_TIME_NONE, TOOL_TIME_UNIX, TOOL_TIME_AFTER_START, TOOL_TIME_BEFORE_END } kind;
     double seconds;
 } tool_time;
 
-/* What the shared options said. */
+/* The values of the shared options. */
 typedef struct tool_shared {
     bool help;
     bool json, csv;
@@ -45,7 +45,7 @@ typedef struct tool_shared {
     tool_time since, until;
 } tool_shared;
 
-/* Sets of options that several subcommands have; or-ed. --help all of them have. */
+/* Sets of options that several subcommands share; or-ed. All of them have --help. */
 enum {
     TOOL_FILTER = 1, /* --run --name --node --rank --since --until --steps --phase --from-phase --until-phase */
     TOOL_FORMAT = 2, /* --json --csv */
@@ -57,8 +57,9 @@ struct tool_command;
 /* One run of a subcommand. */
 typedef struct tool_call {
     const struct tool_command *command;
+    const char *program; /* how the user called `weir` */
     tool_shared shared;
-    char **words; /* the arguments that are no options: as many as the command's min_words to max_words */
+    char **words; /* the arguments that are not options: as many as the command's min_words to max_words */
     int num_words;
 } tool_call;
 
@@ -67,7 +68,7 @@ typedef struct tool_command {
     const char *words; /* as the usage shows them: "DB", "OUT.db IN.db..." */
     int min_words;
     int max_words;        /* 0 = as min_words; -1 = any number */
-    const char *summary;  /* half a line, no full stop: "the figures of a run as text" */
+    const char *summary;  /* half a line, no full stop: "the metrics of a run as text" */
     const char *help;     /* paragraphs, with an empty line between them; a paragraph that begins with a space is kept
                               as it is, others are filled */
     const char *examples; /* lines: a command each, or "# what the next one does" */
@@ -75,14 +76,15 @@ typedef struct tool_command {
     int64_t default_run;  /* without --run: WEIR_ALL_RUNS, WEIR_LAST_RUN */
     const option_row *options;   /* its own, ends with a row without a name; NULL = none */
     void *settings;              /* what the rows' offsets are in; holds the defaults */
+    option_set more;             /* a second set of its own; no rows = none */
     int (*run)(tool_call *call); /* returns TOOL_DONE, … */
 } tool_command;
 
-/* commands.c: all of them, in the order of the help; NULL at the end. */
+/* command_table.c: all of them, in the order of the help; NULL at the end. */
 extern const tool_command *const tool_commands[];
 
 /* The option sets of a command, shared ones last; returns how many. */
-enum { TOOL_MAX_SETS = 4 };
+enum { TOOL_MAX_SETS = 5 };
 size_t tool_option_sets(const tool_command *command, tool_shared *shared, option_set sets[TOOL_MAX_SETS]);
 
 /* -- for subcommands -- */
@@ -90,10 +92,10 @@ size_t tool_option_sets(const tool_command *command, tool_shared *shared, option
 /* "weir summary: …" on stderr. Returns TOOL_REFUSED. */
 int tool_refuse(const tool_call *call, const char *format, ...) WEIR_PRINTF(2, 3);
 
-/* The same, for what went wrong with a database; returns the exit status that it means. */
+/* The same for an error of a database; returns the exit status for it. */
 int tool_fail(const tool_call *call, const weir_error *error);
 
-/* The same while nothing has been done yet: what is damaged is then a wrong argument. */
+/* The same while nothing has been done yet: a damaged database is then a wrong argument. */
 int tool_fail_early(const tool_call *call, const weir_error *error);
 
 /* The same for "nothing …": a sentence. Returns TOOL_NOTHING. */
@@ -101,7 +103,7 @@ int tool_nothing(const tool_call *call, const char *format, ...) WEIR_PRINTF(2, 
 #define TOOL_NO_LAPS "no records match the filters; try a wider range, or another --run or --name"
 
 /*
- * Opens the database at `path`, holds it (what is read is of one moment), and makes a filter of the shared options:
+ * Opens the database at `path`, holds it (everything read belongs to one moment), and makes a filter of the shared options:
  * relative times are resolved, a run that does not exist is refused. After TOOL_DONE *reader is to be closed.
  * filter may be NULL.
  */
@@ -113,7 +115,7 @@ table_format tool_format(const tool_call *call);
 /* Flushes stdout; TOOL_FAILED, and says so, if not all of it could be written. */
 int tool_finish(const tool_call *call);
 
-/* -- what tells of all this */
+/* -- help, man page, completion */
 
 /* help.c: the texts that --help and the man page have in common; paragraphs, as in tool_command.help. */
 extern const char tool_description[];
@@ -128,7 +130,7 @@ extern const tool_exit_status tool_exit_statuses[];
 
 void tool_print_help(const tool_command *command); /* NULL = of weir itself */
 
-/* manual.c: the man page as roff; completion.c: the completion for bash. */
+/* man_page.c: as roff; completion.c: for bash. */
 void tool_print_manual(void);
 void tool_print_completion(void);
 

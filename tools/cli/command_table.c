@@ -2,6 +2,9 @@
 
 /* clang-format off */
 const tool_command *const tool_commands[] = {
+#ifdef WEIR_HAVE_STAGES
+    &tool_record,
+#endif
     &tool_summary,
     &tool_query,
     &tool_failures,

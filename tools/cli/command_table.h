@@ -16,6 +16,7 @@ extern const tool_command tool_export;
 extern const tool_command tool_merge;
 extern const tool_command tool_check;
 #ifdef WEIR_HAVE_STAGES
+extern const tool_command tool_record;
 extern const tool_command tool_frames;
 #endif
 

@@ -109,7 +109,7 @@ static const char *const run_choices[] = { "last", "all", NULL };
 #define RUN_ROW \
     { \
         .name = "run", .argument = "N|last|all", .kind = &run_kind, .choices = run_choices, \
-        .help = "the run with that number, the last one, or all together" \
+        .help = "the run with this number, the last run, or all runs together" \
     }
 
 const option_row tool_run_rows[] = { RUN_ROW, { 0 } };
@@ -120,28 +120,29 @@ const option_row tool_filter_rows[] = {
       .argument = "GLOB",
       .kind = &option_text,
       .offset = AT(name),
-      .help = "only stages and queues of that name: decode, 'dec*', '0:1:decode[10]_queue'" },
+      .help = "only stages and queues with this name: decode, 'dec*', '0:1:decode[10]_queue'" },
     { .name = "since",
       .alias = "start-time",
       .argument = "TIME",
       .kind = &time_kind,
       .offset = AT(since),
-      .help = "only from then on: \"2024-05-01 12:00\", Unix seconds, +90s after the start, -10m before the end" },
+      .help = "only records from this time on: \"2024-05-01 12:00\", Unix seconds, +90s after the start, -10m before "
+              "the end" },
     { .name = "until",
       .alias = "end-time",
       .argument = "TIME",
       .kind = &time_kind,
       .offset = AT(until),
-      .help = "only up to then" },
+      .help = "only records up to this time" },
     { .name = "steps",
       .argument = "A:B",
       .kind = &steps_kind,
-      .help = "only laps that overlap with these steps; A: or :B leaves one end open, A alone is one step" },
+      .help = "only laps that overlap these steps; A: or :B leaves one end open, A alone is one step" },
     { .name = "phase",
       .argument = "NAME",
       .kind = &option_text,
       .offset = AT(phase),
-      .help = "only this phase: startup, loop, finish, or as the program marked it" },
+      .help = "only this phase: startup, loop, finish, or one that the program marked" },
     { .name = "from-phase",
       .argument = "NAME",
       .kind = &option_text,
@@ -157,7 +158,7 @@ const option_row tool_filter_rows[] = {
       .kind = &option_text,
       .offset = AT(node),
       .help = "only runs on this node" },
-    { .name = "rank", .argument = "N", .kind = &rank_kind, .help = "only runs of this rank" },
+    { .name = "rank", .argument = "N", .kind = &rank_kind, .help = "only runs with this rank" },
     { 0 },
 };
 
@@ -166,7 +167,7 @@ const option_row tool_format_rows[] = {
       .kind = &option_flag,
       .offset = AT(json),
       .help = "print JSON: full precision, seconds, bytes, Unix time" },
-    { .name = "csv", .kind = &option_flag, .offset = AT(csv), .help = "print CSV, with a line of names" },
+    { .name = "csv", .kind = &option_flag, .offset = AT(csv), .help = "print CSV, with a header line" },
     { 0 },
 };
 

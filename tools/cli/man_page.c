@@ -110,6 +110,7 @@ static void put_command(const tool_command *command)
     printf(".SS \"weir %s %s\"\n", command->name, command->words);
     put_paragraphs(command->help);
     put_rows(command->options);
+    put_rows(command->more.rows);
     put_shared(command);
     puts(".PP\nExamples:\n.PP\n.nf\n.RS");
     put_lines(command->examples, strlen(command->examples));
@@ -119,7 +120,7 @@ static void put_command(const tool_command *command)
 void tool_print_manual(void)
 {
     printf(".TH WEIR 1 \"\" \"weir %s\"\n", weir_version());
-    puts(".SH NAME\nweir \\- look into what data loading pipelines have recorded\n"
+    puts(".SH NAME\nweir \\- decode datasets, record the statistics, and show them\n"
          ".SH SYNOPSIS\n.B weir\n.I subcommand arguments\n.RI [ options ]\n"
          ".SH DESCRIPTION");
     put_paragraphs(tool_description);
@@ -139,5 +140,5 @@ void tool_print_manual(void)
     }
     puts(".SH FILES");
     put_paragraphs(tool_files);
-    puts(".SH SEE ALSO\n.BR sqlite3 (1),\n.BR gnuplot (1),\n.BR promtool (1)");
+    puts(".SH SEE ALSO\n.BR sqlite3 (1),\n.BR gnuplot (1),\n.BR promtool (1),\n.BR weir\\-bench (1)");
 }

@@ -1,13 +1,12 @@
 #include "options.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_ROWS = 64, FIRST_ROW = 256 /* above what getopt gives as letters */ };
+static const uint64_t default_max = 1000000000;
 
 /* -- kinds */
 
@@ -56,12 +55,26 @@ static bool parse_number(const option_row *row, const char *text, void *value)
     return true;
 }
 
+static uint64_t max_of(const option_row *row)
+{
+    return row->max ? row->max : default_max;
+}
+
 static bool parse_count(const option_row *row, const char *text, void *value)
 {
-    int64_t number;
-    if (!parse_number(row, text, &number) || number < 1 || number > 1000000000)
+    uint64_t number;
+    if (!option_parse_number(text, max_of(row), &number) || number == 0)
         return false;
-    *(int64_t *)value = number;
+    *(int64_t *)value = (int64_t)number;
+    return true;
+}
+
+static bool parse_count32(const option_row *row, const char *text, void *value)
+{
+    int64_t number;
+    if (!parse_count(row, text, &number))
+        return false;
+    *(uint32_t *)value = (uint32_t)number;
     return true;
 }
 
@@ -74,6 +87,24 @@ static bool parse_real(const option_row *row, const char *text, void *value)
     if (end == text || *end || errno || !(number > 0) || !isfinite(number))
         return false;
     *(double *)value = number;
+    return true;
+}
+
+static bool parse_bytes(const option_row *row, const char *text, void *value)
+{
+    (void)row;
+    static const char units[] = "kMGT";
+    char digits[24];
+    uint64_t number;
+    size_t length = strspn(text, "0123456789");
+    const char *unit = text[length] ? strchr(units, text[length]) : NULL;
+    int shift = unit ? 10 * (int)(unit - units + 1) : 0;
+    if (length >= sizeof digits || (text[length] && (!unit || text[length + 1])))
+        return false;
+    snprintf(digits, sizeof digits, "%.*s", (int)length, text);
+    if (!option_parse_number(digits, (uint64_t)INT64_MAX >> shift, &number) || number == 0)
+        return false;
+    *(uint64_t *)value = number << shift;
     return true;
 }
 
@@ -107,67 +138,143 @@ static bool parse_span(const option_row *row, const char *text, void *value)
     return true;
 }
 
+static bool parse_duration(const option_row *row, const char *text, void *value)
+{
+    double seconds;
+    if (!parse_span(row, text, &seconds) || seconds < 0.001 || seconds > 1e6)
+        return false;
+    *(int64_t *)value = llround(seconds * 1e9);
+    return true;
+}
+
 const option_kind option_flag = { parse_flag, "", NULL };
-const option_kind option_text = { parse_text, "a text of one character or more", NULL };
+const option_kind option_text = { parse_text, "a text that is not empty", NULL };
 const option_kind option_file = { parse_text, "the name of a file", "file" };
 const option_kind option_folder = { parse_text, "the name of a folder", "folder" };
 const option_kind option_choice = { parse_choice, NULL, NULL };
-const option_kind option_count = { parse_count, "a whole number from 1 to 1000000000", NULL };
+const option_kind option_count = { parse_count, NULL, NULL };
+const option_kind option_count32 = { parse_count32, NULL, NULL };
 const option_kind option_number = { parse_number, "a whole number", NULL };
 const option_kind option_real = { parse_real, "a number above 0", NULL };
-const option_kind option_span = { parse_span, "a span of time, as 90, 250ms, 1.5h or 2d", NULL };
+const option_kind option_bytes = { parse_bytes, "a number of bytes, such as 4096, 512k, 64M or 2G", NULL };
+const option_kind option_span = { parse_span, "a time span, such as 90, 250ms, 1.5h or 2d", NULL };
+const option_kind option_duration = {
+    parse_duration, "a number of seconds from 0.001 to 1000000, or a time span such as 250ms, 5m or 2h", NULL
+};
+
+/* -- did you mean */
+
+enum { MAX_SIMILAR_BYTES = 32 };
+
+static size_t smallest(size_t a, size_t b, size_t c)
+{
+    size_t least = a < b ? a : b;
+    return least < c ? least : c;
+}
+
+/* How many letters have to be added, left out or changed. */
+static size_t count_edits(const char *a, const char *b)
+{
+    size_t row[MAX_SIMILAR_BYTES + 1];
+    size_t length = strlen(b);
+    for (size_t j = 0; j <= length; j++)
+        row[j] = j;
+    for (size_t i = 0; a[i]; i++) {
+        size_t diagonal = row[0];
+        row[0] = i + 1;
+        for (size_t j = 0; j < length; j++) {
+            size_t edits = smallest(row[j] + 1, row[j + 1] + 1, diagonal + (a[i] != b[j]));
+            diagonal = row[j + 1];
+            row[j + 1] = edits;
+        }
+    }
+    return row[length];
+}
+
+const char *option_most_similar(const char *text, const char *const *words, size_t count)
+{
+    const char *best = NULL;
+    size_t length = strlen(text);
+    size_t least = length / 3 + 2; /* fewer edits than this: a third of the word, and one more */
+    for (size_t i = 0; i < count && length > 1 && length <= MAX_SIMILAR_BYTES; i++) {
+        if (!words[i] || strlen(words[i]) > MAX_SIMILAR_BYTES)
+            continue;
+        size_t edits = count_edits(text, words[i]);
+        if (edits < least && edits < strlen(words[i])) {
+            least = edits;
+            best = words[i];
+        }
+    }
+    return best;
+}
 
 /* -- the command line */
 
-/* getopt's view of the rows, and the way back from what it finds. */
-typedef struct described {
-    struct option options[2 * MAX_ROWS + 1];
-    char letters[MAX_ROWS * 2 + 2];
-    struct {
-        const option_row *row;
-        void *settings;
-    } rows[MAX_ROWS];
-    size_t num_rows;
-} described;
+/* An option that was found. */
+typedef struct option_found {
+    const option_row *row; /* NULL = none */
+    void *settings;
+} option_found;
 
-static void describe_row(described *all, size_t *num_options, const option_row *row, void *settings)
+static bool matches(const char *name, const char *text, size_t length, bool is_exact)
 {
-    const char *const names[] = { row->name, row->alias };
-    for (int i = 0; i < 2; i++)
-        if (names[i])
-            all->options[(*num_options)++] = (struct option){
-                .name = names[i],
-                .has_arg = row->argument ? required_argument : no_argument,
-                .val = FIRST_ROW + (int)all->num_rows,
-            };
-    if (row->letter) {
-        size_t length = strlen(all->letters);
-        all->letters[length++] = row->letter;
-        if (row->argument)
-            all->letters[length] = ':';
-    }
-    all->rows[all->num_rows].row = row;
-    all->rows[all->num_rows].settings = settings;
-    all->num_rows++;
+    return name && strncmp(name, text, length) == 0 && (!is_exact || name[length] == '\0');
 }
 
-static void describe(described *all, const option_set *sets, size_t num_sets)
+/* Counts the rows that the name fits; *found is the last of them. */
+static size_t find_name(const option_set *sets, size_t num_sets, const char *text, size_t length, bool is_exact,
+                        option_found *found)
 {
-    size_t num_options = 0;
-    all->letters[0] = ':'; /* we tell the errors, in one line */
+    size_t count = 0;
     for (size_t i = 0; i < num_sets; i++)
-        for (const option_row *row = sets[i].rows; row && row->name && all->num_rows < MAX_ROWS; row++)
-            describe_row(all, &num_options, row, sets[i].settings);
+        for (const option_row *row = sets[i].rows; row && row->name; row++)
+            if (matches(row->name, text, length, is_exact) || matches(row->alias, text, length, is_exact)) {
+                *found = (option_found){ row, sets[i].settings };
+                count++;
+            }
+    return count;
 }
 
-static size_t row_found(const described *all, int found)
+static option_found find_letter(const option_set *sets, size_t num_sets, char letter)
 {
-    if (found >= FIRST_ROW)
-        return (size_t)(found - FIRST_ROW);
-    size_t i = 0;
-    while (i < all->num_rows - 1 && all->rows[i].row->letter != found)
-        i++;
-    return i;
+    for (size_t i = 0; i < num_sets; i++)
+        for (const option_row *row = sets[i].rows; row && row->name; row++)
+            if (row->letter == letter)
+                return (option_found){ row, sets[i].settings };
+    return (option_found){ 0 };
+}
+
+static bool refuse_unknown(const option_set *sets, size_t num_sets, const char *text, size_t length,
+                           bool is_ambiguous, char *problem)
+{
+    enum { MAX_NAMES = 256 };
+    const char *names[MAX_NAMES];
+    size_t num_names = 0;
+    char name[MAX_SIMILAR_BYTES + 2];
+    snprintf(name, sizeof name, "%.*s", (int)length, text);
+    for (size_t i = 0; i < num_sets; i++)
+        for (const option_row *row = sets[i].rows; row && row->name && num_names + 2 <= MAX_NAMES; row++) {
+            names[num_names++] = row->name;
+            names[num_names++] = row->alias;
+        }
+    const char *similar = is_ambiguous ? NULL : option_most_similar(name, names, num_names);
+    if (similar)
+        snprintf(problem, OPTION_PROBLEM_BYTES, "--%s: no such option; did you mean --%s? (see --help)", name,
+                 similar);
+    else
+        snprintf(problem, OPTION_PROBLEM_BYTES, "--%.*s: %s (see --help)", (int)length, text,
+                 is_ambiguous ? "ambiguous: several options begin like this" : "no such option");
+    return false;
+}
+
+/* An exact name, or the only one that begins like this. */
+static bool find_long(const option_set *sets, size_t num_sets, const char *text, size_t length, option_found *found,
+                      char *problem)
+{
+    if (find_name(sets, num_sets, text, length, true, found) > 0)
+        return true;
+    size_t count = length ? find_name(sets, num_sets, text, length, false, found) : 0;
+    return count == 1 || refuse_unknown(sets, num_sets, text, length, count > 1, problem);
 }
 
 static void list_choices(const option_row *row, char *to, size_t size)
@@ -180,40 +287,84 @@ static void list_choices(const option_row *row, char *to, size_t size)
     }
 }
 
-static bool take(const described *all, int found, char problem[256])
+static bool take(const option_found *found, const char *text, char *problem)
 {
-    size_t i = row_found(all, found);
-    const option_row *row = all->rows[i].row;
-    if (row->kind->parse(row, optarg, (char *)all->rows[i].settings + row->offset))
+    const option_row *row = found->row;
+    if (row->kind->parse(row, text, (char *)found->settings + row->offset))
         return true;
-    char choices[160];
-    if (!row->kind->wanted)
-        list_choices(row, choices, sizeof choices);
-    snprintf(problem, 256, "--%s: \"%.60s\" is not %s", row->name, optarg,
-             row->kind->wanted ? row->kind->wanted : choices);
+    char wanted[160];
+    if (row->kind->wanted)
+        snprintf(wanted, sizeof wanted, "%s", row->kind->wanted);
+    else if (row->choices)
+        list_choices(row, wanted, sizeof wanted);
+    else
+        snprintf(wanted, sizeof wanted, "a whole number from 1 to %llu", (unsigned long long)max_of(row));
+    snprintf(problem, OPTION_PROBLEM_BYTES, "--%s: \"%.60s\" is not %s", row->name, text, wanted);
     return false;
 }
 
-int options_parse(const option_set *sets, size_t num_sets, int argc, char **argv, char problem[256])
+static bool refuse(char *problem, const char *option, const char *what)
 {
-    described all = { .num_rows = 0 };
-    describe(&all, sets, num_sets);
-    opterr = 0;
-    optind = 1;
-    int found;
-    while ((found = getopt_long(argc, argv, all.letters, all.options, NULL)) != -1) {
-        if (found != ':' && found != '?') {
-            if (!take(&all, found, problem))
-                return -1;
+    snprintf(problem, OPTION_PROBLEM_BYTES, "%.100s: %s", option, what);
+    return false;
+}
+
+/* "--name", "--name=value" or "--name value", at argv[*i]; moves *i to its last word. */
+static bool take_long(const option_set *sets, size_t num_sets, char **argv, int argc, int *i, char *problem)
+{
+    const char *name = argv[*i] + 2;
+    size_t length = strcspn(name, "=");
+    const char *value = name[length] ? name + length + 1 : NULL;
+    option_found found = { 0 };
+    if (!find_long(sets, num_sets, name, length, &found, problem))
+        return false;
+    if (!found.row->argument)
+        return value ? refuse(problem, argv[*i], "takes no value") : take(&found, "", problem);
+    if (!value && *i + 1 >= argc)
+        return refuse(problem, argv[*i], "a value is missing");
+    return take(&found, value ? value : argv[++*i], problem);
+}
+
+/* "-q", "-o value" or "-ovalue"; several letters without values may share a dash. */
+static bool take_letters(const option_set *sets, size_t num_sets, char **argv, int argc, int *i, char *problem)
+{
+    for (const char *letter = argv[*i] + 1; *letter; letter++) {
+        char option[] = { '-', *letter, '\0' };
+        option_found found = find_letter(sets, num_sets, *letter);
+        if (!found.row)
+            return refuse(problem, option, "no such option (see --help)");
+        if (!found.row->argument) {
+            if (!take(&found, "", problem))
+                return false;
             continue;
         }
-        const char *what = found == ':' ? "a value is missing" : "no such option (see --help)";
-        if (found == '?' && optopt > 0 && optopt < FIRST_ROW)
-            snprintf(problem, 256, "-%c: %s", optopt, what);
-        else
-            snprintf(problem, 256, "%.100s: %s", argv[optind - 1],
-                     optopt >= FIRST_ROW && found == '?' ? "takes no value" : what);
-        return -1;
+        if (letter[1])
+            return take(&found, letter + 1, problem);
+        if (*i + 1 >= argc)
+            return refuse(problem, option, "a value is missing");
+        return take(&found, argv[++*i], problem);
     }
-    return argc - optind;
+    return true;
+}
+
+int options_parse(const option_set *sets, size_t num_sets, int argc, char **argv, char problem[OPTION_PROBLEM_BYTES])
+{
+    char **words = calloc((size_t)argc + 1, sizeof *words); /* moved to the end when all options are read */
+    int num_words = 0;
+    bool is_good = words || refuse(problem, "options", "out of memory");
+    for (int i = 1; i < argc && is_good; i++) {
+        if (strcmp(argv[i], "--") == 0) {
+            while (++i < argc)
+                words[num_words++] = argv[i];
+        } else if (strncmp(argv[i], "--", 2) == 0)
+            is_good = take_long(sets, num_sets, argv, argc, &i, problem);
+        else if (argv[i][0] == '-' && argv[i][1])
+            is_good = take_letters(sets, num_sets, argv, argc, &i, problem);
+        else
+            words[num_words++] = argv[i];
+    }
+    for (int i = 0; i < num_words && is_good; i++)
+        argv[argc - num_words + i] = words[i];
+    free(words);
+    return is_good ? num_words : -1;
 }

@@ -1,4 +1,4 @@
-/* weir: looks into what runs have recorded. Finds the subcommand, reads its options, runs it. */
+/* weir: records pipelines and shows what was recorded. Finds the subcommand, reads its options, runs it. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,16 @@ static const tool_command *find_command(const char *name)
 
 static int unknown_command(const char *name)
 {
-    fprintf(stderr, "weir: %s: no such subcommand (see weir --help)\n", name);
+    enum { MAX_COMMANDS = 32 };
+    const char *names[MAX_COMMANDS];
+    size_t num_names = 0;
+    for (size_t i = 0; tool_commands[i] && num_names < MAX_COMMANDS; i++)
+        names[num_names++] = tool_commands[i]->name;
+    const char *similar = option_most_similar(name, names, num_names);
+    if (similar)
+        fprintf(stderr, "weir: %s: no such subcommand; did you mean %s? (see weir --help)\n", name, similar);
+    else
+        fprintf(stderr, "weir: %s: no such subcommand (see weir --help)\n", name);
     return TOOL_REFUSED;
 }
 
@@ -37,11 +46,11 @@ static int check_words(tool_call *call, int num_words)
     return TOOL_DONE;
 }
 
-static int run_command(const tool_command *command, int argc, char **argv)
+static int run_command(const tool_command *command, const char *program, int argc, char **argv)
 {
-    tool_call call = { .command = command };
+    tool_call call = { .command = command, .program = program };
     option_set sets[TOOL_MAX_SETS];
-    char problem[256];
+    char problem[OPTION_PROBLEM_BYTES];
     size_t num_sets = tool_option_sets(command, &call.shared, sets);
     int num_words = options_parse(sets, num_sets, argc, argv, problem);
     if (num_words < 0)
@@ -88,5 +97,5 @@ int main(int argc, char **argv)
         return TOOL_REFUSED;
     }
     const tool_command *command = find_command(argv[1]);
-    return command ? run_command(command, argc - 1, argv + 1) : unknown_command(argv[1]);
+    return command ? run_command(command, argv[0], argc - 1, argv + 1) : unknown_command(argv[1]);
 }

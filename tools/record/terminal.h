@@ -2,8 +2,8 @@
  * stderr shared by the log and a status line: the line stands at the bottom of a terminal, is taken away for each line of
  * the log and put back below it. Where stderr is no terminal there is no status line, and the log is plain.
  */
-#ifndef EXAMPLES_TERMINAL_H
-#define EXAMPLES_TERMINAL_H
+#ifndef RECORD_TERMINAL_H
+#define RECORD_TERMINAL_H
 
 #include <stdbool.h>
 

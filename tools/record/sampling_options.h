@@ -1,5 +1,4 @@
-/* Which frames of a video are meant, as the shell says it: kinds of options, and the way from their values to a
-   weir_sampling. */
+/* The options that choose frames of a video: their kinds, and the weir_sampling that their values make. */
 #ifndef TOOLS_SAMPLING_H
 #define TOOLS_SAMPLING_H
 
@@ -18,7 +17,7 @@ typedef struct sampling_list {
 } sampling_list;
 
 typedef struct sampling_ratio {
-    uint32_t num, den; /* den 0 = nothing was said */
+    uint32_t num, den; /* den 0 = not given */
 } sampling_ratio;
 
 typedef struct sampling_range {
@@ -36,7 +35,7 @@ typedef struct sampling_number {
     uint64_t number;
 } sampling_number;
 
-/* What the options said; all-zero is nothing. */
+/* The values of the options; all-zero = none was given. */
 typedef struct sampling_settings {
     sampling_list at;
     sampling_list indices;
@@ -59,8 +58,9 @@ extern const option_kind sampling_window;  /* sampling_range */
 extern const option_kind sampling_stretch; /* sampling_length */
 extern const option_kind sampling_seed;    /* sampling_number */
 
-/* Fills *sampling, whose lists stay the settings'. Or returns false: they do not go together, and *problem says why. */
-bool sampling_choose(const sampling_settings *settings, weir_sampling *sampling, char problem[256]);
+/* Fills *sampling, whose lists belong to the settings. Or returns false: the options contradict each other, and *problem says
+   why. */
+bool sampling_choose(const sampling_settings *settings, weir_sampling *sampling, char problem[OPTION_PROBLEM_BYTES]);
 
 void sampling_free(sampling_settings *settings);
 

@@ -54,7 +54,7 @@ static bool parse_index(const char *text, int64_t *index)
     if (!option_parse_number(text + is_negative, INT64_MAX, &number))
         return false;
     *index = is_negative ? -(int64_t)number : (int64_t)number;
-    return !is_negative || number > 0; /* -0 would be the first frame, to whoever counts from the end the last */
+    return !is_negative || number > 0; /* -0 might mean the first frame or the one behind the last */
 }
 
 static bool parse_values(char *text, bool (*parse)(const char *text, int64_t *value), sampling_list *list)
@@ -74,7 +74,7 @@ static bool parse_list(const char *text, bool (*parse)(const char *text, int64_t
     size_t num_values = 1;
     for (const char *c = text; *c; c++)
         num_values += *c == ',';
-    free(list->values); /* of the option given before: the last one counts */
+    free(list->values); /* the option was given before; the last one counts */
     *list = (sampling_list){ .values = calloc(num_values, sizeof *list->values) };
     char *copy = strdup(text);
     bool is_list = list->values && copy && parse_values(copy, parse, list);
@@ -96,7 +96,7 @@ static bool parse_indices(const option_row *row, const char *text, void *value)
 
 /* -- the others */
 
-/* "5", "29.97", "30000/1001": what is said, not the double next to it. */
+/* "5", "29.97", "30000/1001": exactly, not the nearest double. */
 static bool parse_rate(const option_row *row, const char *text, void *value)
 {
     (void)row;
@@ -169,12 +169,13 @@ static bool parse_seed(const option_row *row, const char *text, void *value)
     return option_parse_number(text, UINT64_MAX, &seed->number);
 }
 
-const option_kind sampling_times = { parse_times, "times, as 1.5,250ms,2m,0:01:03.2 (hours:minutes:seconds)", NULL };
-const option_kind sampling_indices = { parse_indices, "numbers of frames, as 0,10,-1", NULL };
-const option_kind sampling_rate = { parse_rate, "frames a second, as 5, 29.97 or 30000/1001", NULL };
-const option_kind sampling_window = { parse_window, "a range of times, as 10:20, 90s:2m, 10: or :2.5", NULL };
-const option_kind sampling_stretch = { parse_stretch, "a number of frames, as 32f, or a span of time, as 2s or 500ms",
-                                       NULL };
+const option_kind sampling_times = { parse_times, "times, such as 1.5,250ms,2m,0:01:03.2 (hours:minutes:seconds)",
+                                     NULL };
+const option_kind sampling_indices = { parse_indices, "frame numbers, such as 0,10,-1", NULL };
+const option_kind sampling_rate = { parse_rate, "frames per second, such as 5, 29.97 or 30000/1001", NULL };
+const option_kind sampling_window = { parse_window, "a range of times, such as 10:20, 90s:2m, 10: or :2.5", NULL };
+const option_kind sampling_stretch = { parse_stretch,
+                                       "a number of frames, such as 32f, or a time span, such as 2s or 500ms", NULL };
 const option_kind sampling_seed = { parse_seed, "a whole number", NULL };
 
 /* -- all together */
@@ -187,14 +188,14 @@ typedef struct way {
     bool has_first;  /* … and --first */
 } way;
 
-static bool refuse(char problem[256], const char *option, const char *other, const char *why)
+static bool refuse(char problem[OPTION_PROBLEM_BYTES], const char *option, const char *other, const char *why)
 {
     snprintf(problem, 256, "%s: not with %s, %s", option, other, why);
     return false;
 }
 
 /* Which of the ways of choosing it is; false if it is more than one. */
-static bool find_way(const sampling_settings *settings, way *found, char problem[256])
+static bool find_way(const sampling_settings *settings, way *found, char problem[OPTION_PROBLEM_BYTES])
 {
     const way ways[] = {
         { "--at", settings->at.num_values > 0, WEIR_SAMPLE_TIMES, false, false },
@@ -215,7 +216,7 @@ static bool find_way(const sampling_settings *settings, way *found, char problem
     return true;
 }
 
-static bool check(const sampling_settings *settings, const way *chosen, char problem[256])
+static bool check(const sampling_settings *settings, const way *chosen, char problem[OPTION_PROBLEM_BYTES])
 {
     if (settings->window.given && !chosen->has_window)
         return refuse(problem, "--window", chosen->option, "which names the frames");
@@ -229,7 +230,7 @@ static bool check(const sampling_settings *settings, const way *chosen, char pro
     return true;
 }
 
-bool sampling_choose(const sampling_settings *settings, weir_sampling *sampling, char problem[256])
+bool sampling_choose(const sampling_settings *settings, weir_sampling *sampling, char problem[OPTION_PROBLEM_BYTES])
 {
     way found;
     if (!find_way(settings, &found, problem) || !check(settings, &found, problem))

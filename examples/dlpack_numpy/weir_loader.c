@@ -1,0 +1,75 @@
+/*
+ * weir_loader: a pipeline as a shared library with four functions, for a program in another language. Each clip comes out
+ * as a DLPack tensor, whose memory is that of the frames: nothing is copied. weir_loader.py loads it into NumPy.
+ */
+#include <stdlib.h>
+
+#include <weir/weir.h>
+
+#define LOADER_API __attribute__((visibility("default")))
+
+typedef struct weir_loader {
+    weir_pipeline *pipeline;
+    weir_error error;
+} weir_loader;
+
+LOADER_API weir_loader *weir_loader_open(const char *folder, uint32_t num_frames, uint32_t size);
+LOADER_API int weir_loader_next(weir_loader *loader, struct DLManagedTensor **tensor);
+LOADER_API const char *weir_loader_error(const weir_loader *loader);
+LOADER_API void weir_loader_close(weir_loader *loader);
+
+/* Of each *.mp4 below the folder num_frames frames, spread evenly, of size x size pixels. NULL = out of memory; what else
+   may be wrong, weir_loader_next() reports. */
+weir_loader *weir_loader_open(const char *folder, uint32_t num_frames, uint32_t size)
+{
+    weir_loader *loader = calloc(1, sizeof *loader);
+    if (!loader)
+        return NULL;
+    weir_directory_config files = { .root = folder, .glob = "*.mp4", .sorted = true };
+    weir_video_config clip = {
+        .width = size,
+        .height = size,
+        .sampling = { .what = WEIR_SAMPLE_UNIFORM, .count = num_frames },
+    };
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &weir_directory_source, &files, &(weir_stage_options){ .threads = 1 });
+    weir_builder_pipe(builder, &weir_video_decode, &clip,
+                      &(weir_stage_options){ .concurrency = 4, .output_order = WEIR_ORDER_INPUT });
+    weir_builder_sink(builder, NULL);
+    weir_builder_build(builder, NULL, &loader->pipeline, &loader->error);
+    return loader;
+}
+
+/* 1 = *tensor is the next clip, to be freed by its deleter; 0 = there are no more; -1 = see weir_loader_error(). */
+int weir_loader_next(weir_loader *loader, struct DLManagedTensor **tensor)
+{
+    weir_item item;
+    if (!loader->pipeline)
+        return -1;
+    int status = weir_pipeline_next(loader->pipeline, &item, WEIR_FOREVER);
+    if (status == WEIR_EOF)
+        return 0;
+    if (status != WEIR_OK) {
+        weir_pipeline_error(loader->pipeline, &loader->error);
+        return -1;
+    }
+    if (weir_frames_to_dlpack(item.data, tensor, &loader->error) != WEIR_OK) {
+        weir_item_release(&item);
+        return -1;
+    }
+    item.release = NULL; /* the tensor owns the frames now */
+    weir_item_release(&item);
+    return 1;
+}
+
+const char *weir_loader_error(const weir_loader *loader)
+{
+    return loader->error.message;
+}
+
+void weir_loader_close(weir_loader *loader)
+{
+    if (loader)
+        weir_pipeline_free(loader->pipeline);
+    free(loader);
+}

@@ -1,0 +1,77 @@
+/*
+ * observer: statistics that go to a program of your own, here to stdout: what each stage did in each lap (two a second), and
+ * every failure. An observer is a struct of functions. They are called on a thread of their own, never two at once, and the
+ * pipeline does not wait for them.
+ *
+ *     observer DIR
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <weir/weir.h>
+
+/* What the observer's functions share. */
+typedef struct lap_printer {
+    uint64_t num_tasks; /* since the start */
+} lap_printer;
+
+static void print_stage(void *self, const weir_stage_lap *lap)
+{
+    lap_printer *printer = self;
+    if (strcmp(lap->kind, "stage") == 0)
+        printer->num_tasks += lap->metrics.num_tasks;
+    double elapsed_ns = (double)lap->lap->elapsed_ns;
+    printf("%s: %" PRIu64 " tasks in %.1f s, %.1f slots busy on average\n", lap->name, lap->metrics.num_tasks,
+           elapsed_ns / (double)WEIR_SECOND, (double)lap->metrics.busy_ns / elapsed_ns);
+}
+
+static void print_failure(void *self, const weir_failure *failure)
+{
+    (void)self;
+    printf("failed: %s: %s\n", failure->label, failure->message);
+}
+
+static void print_end(void *self, const weir_run_end *end)
+{
+    const lap_printer *printer = self;
+    printf("%s after %" PRIu64 " tasks\n", end->status == WEIR_OK ? "done" : weir_status_text(end->status),
+           printer->num_tasks);
+}
+
+int main(int argc, char **argv)
+{
+    weir_directory_config folder = { .root = argc > 1 ? argv[1] : ".", .glob = "*.mp4" };
+    weir_video_config picture = { .width = 128, .height = 128 };
+
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &weir_directory_source, &folder, &(weir_stage_options){ .threads = 1 });
+    weir_builder_pipe(builder, &weir_video_decode, &picture, &(weir_stage_options){ .concurrency = 4 });
+    weir_builder_sink(builder, NULL);
+
+    lap_printer printer = { 0 };
+    weir_observer observer = {
+        .self = &printer,
+        .stage_lap = print_stage,
+        .failure = print_failure,
+        .run_end = print_end,
+    };
+    weir_pipeline_options options = {
+        .stats_interval_ns = WEIR_SECOND / 2,
+        .observers = &observer,
+        .num_observers = 1,
+    };
+    weir_pipeline *pipeline;
+    weir_error error = { 0 };
+    if (weir_builder_build(builder, &options, &pipeline, &error) != WEIR_OK) {
+        fprintf(stderr, "observer: %s\n", error.message);
+        return 2;
+    }
+
+    weir_item item;
+    int status;
+    while ((status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK)
+        weir_item_release(&item);
+    weir_pipeline_free(pipeline); /* after this call no function of the observer runs */
+    return status == WEIR_EOF ? 0 : 1;
+}

@@ -1,0 +1,52 @@
+/*
+ * urls: decodes videos straight from URLs (http, https, rtsp, …: whatever this FFmpeg opens). Downloads wait more than they
+ * compute, so the stage has more slots than there are CPUs, and threads of its own to wait on. A server that stops
+ * sending, or a download that takes too long, fails its own item only.
+ *
+ *     urls URL...
+ */
+#include <stdio.h>
+
+#include <weir/weir.h>
+
+enum { CONCURRENT_DOWNLOADS = 16 };
+
+int main(int argc, char **argv)
+{
+    weir_list_config urls = { .paths = (const char *const *)argv + 1, .num_paths = (size_t)argc - 1 };
+    weir_video_config clip = {
+        .width = 128,
+        .height = 128,
+        .sampling = { .count = 16 },       /* the rest of the file is not downloaded */
+        .io_timeout_ns = 10 * WEIR_SECOND, /* without any data */
+    };
+    weir_stage_options decode = {
+        .concurrency = CONCURRENT_DOWNLOADS,
+        .threads = CONCURRENT_DOWNLOADS,
+        .task_deadline_ns = 60 * WEIR_SECOND, /* for all of it */
+    };
+
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &weir_list_source, &urls, NULL);
+    weir_builder_pipe(builder, &weir_video_decode, &clip, &decode);
+    weir_builder_sink(builder, NULL);
+
+    weir_pipeline *pipeline;
+    weir_error error = { 0 };
+    if (weir_builder_build(builder, NULL, &pipeline, &error) != WEIR_OK) {
+        fprintf(stderr, "urls: %s\n", error.message);
+        return 2;
+    }
+
+    weir_item item;
+    int status;
+    while ((status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK) {
+        const weir_frames *frames = item.data;
+        printf("%s: %u frames of %s\n", item.label, frames->num_frames, frames->codec);
+        weir_item_release(&item);
+    }
+    weir_account account = { 0 };
+    weir_pipeline_account(pipeline, NULL, &account);
+    weir_pipeline_free(pipeline);
+    return status == WEIR_EOF && account.failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,155 @@
+/* The option reader that all programs share. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "options.h"
+
+typedef struct settings {
+    bool quiet, verbose;
+    const char *name;
+    int color;
+    int64_t count;
+    uint32_t small;
+    uint64_t bytes;
+    int64_t duration_ns;
+} settings;
+
+static const char *const colors[] = { "red", "green", "blue", NULL };
+
+#define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(settings, what)
+
+static const option_row rows[] = {
+    { ROW("quiet", quiet, option_flag), .letter = 'q', .help = "" },
+    { ROW("verbose", verbose, option_flag), .letter = 'v', .help = "" },
+    { ROW("name", name, option_text), .letter = 'n', .alias = "title", .argument = "NAME", .help = "" },
+    { ROW("color", color, option_choice), .argument = "C", .choices = colors, .help = "" },
+    { ROW("count", count, option_count), .argument = "N", .help = "" },
+    { ROW("small", small, option_count32), .argument = "N", .max = 7, .help = "" },
+    { ROW("bytes", bytes, option_bytes), .argument = "SIZE", .help = "" },
+    { ROW("duration", duration_ns, option_duration), .argument = "SPAN", .help = "" },
+    { 0 },
+};
+
+enum { MAX_WORDS = 16 };
+
+static settings values;
+static char *words[MAX_WORDS + 1];
+static int num_words;
+static char problem[OPTION_PROBLEM_BYTES];
+
+/* Reads a line, whose words are separated by one space each. Returns what options_parse() does. */
+static int parse(const char *line)
+{
+    static char copy[256];
+    values = (settings){ 0 };
+    num_words = 1;
+    problem[0] = '\0';
+    words[0] = (char *)(uintptr_t) "program";
+    strcpy(copy, line);
+    for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
+        words[num_words++] = word;
+    return options_parse(&(option_set){ rows, &values }, 1, num_words, words, problem);
+}
+
+static void assert_refused(const char *line, const char *expected)
+{
+    assert_int_equal(parse(line), -1);
+    assert_string_equal(problem, expected);
+}
+
+static void options_and_words_may_come_in_any_order(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("one --count 5 two -q --name=x -- --quiet"), 3);
+    assert_string_equal(words[num_words - 3], "one");
+    assert_string_equal(words[num_words - 2], "two");
+    assert_string_equal(words[num_words - 1], "--quiet");
+    assert_int_equal(values.count, 5);
+    assert_string_equal(values.name, "x");
+    assert_true(values.quiet);
+    assert_int_equal(parse("-"), 1); /* a word: stdin or stdout */
+}
+
+static void letters_may_share_a_dash_and_have_their_value_attached(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("-qv -nx"), 0);
+    assert_true(values.quiet && values.verbose);
+    assert_string_equal(values.name, "x");
+    assert_int_equal(parse("-qn y"), 0);
+    assert_string_equal(values.name, "y");
+    assert_refused("-qx", "-x: no such option (see --help)");
+    assert_refused("-n", "-n: a value is missing");
+}
+
+static void names_may_be_shortened_and_have_an_alias(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("--ti x --du 2s"), 0);
+    assert_string_equal(values.name, "x");
+    assert_int_equal(values.duration_ns, 2000000000);
+    assert_refused("--co 3", "--co: ambiguous: several options begin like this (see --help)");
+}
+
+static void the_last_value_counts(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("--count 1 --count 2"), 0);
+    assert_int_equal(values.count, 2);
+}
+
+static void a_similar_option_is_proposed(void **state)
+{
+    (void)state;
+    assert_refused("--cuont 1", "--cuont: no such option; did you mean --count? (see --help)");
+    assert_refused("--colour=red", "--colour: no such option; did you mean --color? (see --help)");
+    assert_refused("--nothing-like-it", "--nothing-like-it: no such option (see --help)");
+    assert_refused("--=3", "--: no such option (see --help)");
+}
+
+static void wrong_values_are_told_with_what_is_wanted(void **state)
+{
+    (void)state;
+    assert_refused("--color pink", "--color: \"pink\" is not red, green or blue");
+    assert_refused("--small 8", "--small: \"8\" is not a whole number from 1 to 7");
+    assert_refused("--count 0", "--count: \"0\" is not a whole number from 1 to 1000000000");
+    assert_refused("--count -1", "--count: \"-1\" is not a whole number from 1 to 1000000000");
+    assert_refused("--count", "--count: a value is missing");
+    assert_refused("--quiet=yes", "--quiet=yes: takes no value");
+    assert_refused("--bytes 1X", "--bytes: \"1X\" is not a number of bytes, such as 4096, 512k, 64M or 2G");
+}
+
+static void sizes_and_durations_have_units(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("--bytes 3k --duration 1.5m"), 0);
+    assert_int_equal(values.bytes, 3 << 10);
+    assert_int_equal(values.duration_ns, 90 * INT64_C(1000000000));
+    assert_int_equal(parse("--bytes 8388608k --duration 250ms"), 0);
+    assert_true(values.bytes == UINT64_C(8) << 30);
+    assert_int_equal(values.duration_ns, 250000000);
+    assert_int_equal(parse("--bytes 0"), -1);
+    assert_int_equal(parse("--bytes 9999999999G"), -1);
+    assert_int_equal(parse("--bytes 5kk"), -1);
+    assert_int_equal(parse("--duration 0"), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(options_and_words_may_come_in_any_order),
+        cmocka_unit_test(letters_may_share_a_dash_and_have_their_value_attached),
+        cmocka_unit_test(names_may_be_shortened_and_have_an_alias),
+        cmocka_unit_test(the_last_value_counts),
+        cmocka_unit_test(a_similar_option_is_proposed),
+        cmocka_unit_test(wrong_values_are_told_with_what_is_wanted),
+        cmocka_unit_test(sizes_and_durations_have_units),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

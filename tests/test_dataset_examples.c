@@ -1,0 +1,209 @@
+/* The examples that have no test of their own: each does what its comment says. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "clips.h"
+#include "program.h"
+
+static int set_up(void **state)
+{
+    clips_set_up(state);
+    clips_make_folder(clips_path("clips"));
+    clips_make("clips/a.mp4",
+               "-f lavfi -i color=white:s=64x48:d=1:r=10 -f lavfi -i sine=r=8000:d=1 -c:v mpeg4 -c:a aac");
+    clips_make("clips/b.mp4", "-f lavfi -i color=black:s=64x48:d=2:r=10 -c:v mpeg4");
+    clips_make("clips/c.png", "-f lavfi -i color=white:s=32x32 -frames:v 1");
+    return 0;
+}
+
+/* Runs the program behind the environment variable with the folder of clips and two more arguments, which may be NULL. */
+static void run(struct program *program, const char *variable, const char *folder, const char *second,
+                const char *third)
+{
+    char *argv[] = { (char *)(uintptr_t)program_path(variable), (char *)(uintptr_t)folder, (char *)(uintptr_t)second,
+                     (char *)(uintptr_t)third, NULL };
+    program_run(program, clips_path("."), argv);
+}
+
+static void expect_success(const char *variable, const char *folder, const char *second, const char *third,
+                           const char *const expected[])
+{
+    struct program program;
+    run(&program, variable, folder, second, third);
+    if (program.status != 0)
+        fail_msg("%s: %d: %s", variable, program.status, program.err);
+    for (size_t i = 0; expected[i]; i++)
+        if (!strstr(program.out, expected[i]))
+            fail_msg("%s: no \"%s\" in: %s", variable, expected[i], program.out);
+    program_free(&program);
+}
+
+#define TEXTS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+static void expect_refusal(const char *variable)
+{
+    struct program program;
+    run(&program, variable, clips_path("nowhere"), NULL, NULL);
+    assert_int_equal(program.status, 2);
+    assert_non_null(strstr(program.err, "nowhere"));
+    program_free(&program);
+}
+
+static void images_prints_the_brightness_of_each(void **state)
+{
+    (void)state;
+    expect_success("IMAGES", clips_path("clips"), NULL, NULL, TEXTS("c.png: png of 32x32, mean 255.0\n"));
+    expect_refusal("IMAGES");
+}
+
+static void audio_prints_length_and_loudness(void **state)
+{
+    (void)state;
+    expect_success("AUDIO", clips_path("clips"), "a.mp4", NULL,
+                   TEXTS("a.mp4: ", " samples at 16000 Hz (aac at 8000 Hz)"));
+    expect_refusal("AUDIO");
+}
+
+static void tar_reads_samples_with_their_class(void **state)
+{
+    (void)state;
+    char command[8192];
+    clips_make_folder(clips_path("shards"));
+    clips_write_text(clips_path("clips/a.cls"), "seven\n");
+    snprintf(command, sizeof command, "tar -cf '%s' -C '%s' a.cls a.mp4 b.mp4", clips_path("shards/one.tar"),
+             clips_path("clips"));
+    assert_int_equal(system(command), 0); /* NOLINT: the test's own path */
+    struct program program;
+    run(&program, "TAR", clips_path("shards"), NULL, NULL);
+    if (program.status == 2 && strstr(program.err, "libarchive")) {
+        print_message("skipped: %s", program.err);
+        skip();
+    }
+    assert_int_equal(program.status, 0);
+    assert_non_null(strstr(program.out, "one.tar!a.mp4: 8 frames, class \"seven\"\n"));
+    assert_non_null(strstr(program.out, "one.tar!b.mp4: 8 frames, class \"\"\n"));
+    program_free(&program);
+}
+
+static void urls_decodes_each_and_fails_if_one_does(void **state)
+{
+    (void)state;
+    char good[4200], bad[4200];
+    snprintf(good, sizeof good, "file://%s", clips_path("clips/b.mp4"));
+    snprintf(bad, sizeof bad, "file://%s", clips_path("clips/none.mp4"));
+    expect_success("URLS", good, NULL, NULL, TEXTS("b.mp4: 16 frames of mpeg4\n"));
+    struct program program;
+    run(&program, "URLS", good, bad, NULL);
+    assert_int_equal(program.status, 1);
+    assert_non_null(strstr(program.out, "b.mp4: 16 frames"));
+    program_free(&program);
+}
+
+static void observer_is_told_of_laps_failures_and_the_end(void **state)
+{
+    (void)state;
+    clips_make_folder(clips_path("broken"));
+    clips_write_text(clips_path("broken/x.mp4"), "no video");
+    expect_success("OBSERVER", clips_path("clips"), NULL, NULL, TEXTS("0:1:decode[4]: 2 tasks in ", "done after "));
+    expect_success("OBSERVER", clips_path("broken"), NULL, NULL, TEXTS("failed: ", "x.mp4: "));
+    expect_refusal("OBSERVER");
+}
+
+static void processes_share_the_files_and_end_in_one_database(void **state)
+{
+    (void)state;
+    const char *db_path = clips_path("processes.db");
+    expect_success("PROCESSES", clips_path("clips"), "3", db_path,
+                   TEXTS("rank 0: 1 files\n", "rank 1: 1 files\n", "rank 2: 0 files\n"));
+    char command[8192];
+    snprintf(command, sizeof command, "'%s' query '%s' --list runs --json", program_path("WEIR_TOOL"), db_path);
+    char *argv[] = { (char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c", command, NULL };
+    struct program program;
+    program_run(&program, clips_path("."), argv);
+    assert_int_equal(program.status, 0);
+    assert_non_null(strstr(program.out, "\"rank\": 2"));
+    program_free(&program);
+}
+
+static void brightness_measures_and_leaves_out_the_dark(void **state)
+{
+    (void)state;
+    expect_success("BRIGHTNESS", clips_path("clips"), NULL, NULL,
+                   TEXTS("a.mp4: 10 frames, mean 25", "b.mp4: 20 frames, mean 0.0\n"));
+    struct program program;
+    run(&program, "BRIGHTNESS", clips_path("clips"), "100", NULL);
+    assert_int_equal(program.status, 0);
+    assert_null(strstr(program.out, "b.mp4"));
+    program_free(&program);
+    run(&program, "BRIGHTNESS", clips_path("clips"), "300", NULL);
+    assert_int_equal(program.status, 2);
+    assert_non_null(strstr(program.err, "the least brightness is 300"));
+    program_free(&program);
+}
+
+/* A Python that has NumPy 1.23 or newer: that of WEIR_PYTHON, of the PATH, of the system. NULL = none. */
+static const char *find_python(void)
+{
+    const char *const candidates[] = { getenv("WEIR_PYTHON"), "python3", "/usr/bin/python3" };
+    for (size_t i = 0; i < sizeof candidates / sizeof candidates[0]; i++) {
+        char command[4200];
+        if (!candidates[i])
+            continue;
+        snprintf(command, sizeof command, "'%s' -c 'import numpy; numpy.from_dlpack' 2>/dev/null", candidates[i]);
+        if (system(command) == 0) /* NOLINT: the user's own path */
+            return candidates[i];
+    }
+    return NULL;
+}
+
+static void numpy_takes_the_frames_without_a_copy(void **state)
+{
+    (void)state;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    print_message("skipped: Python is not built for sanitizers\n");
+    skip();
+#endif
+    const char *python = find_python();
+    char command[8192];
+    if (!python) {
+        print_message("skipped: no Python with NumPy 1.23 or newer\n");
+        skip();
+    }
+    snprintf(command, sizeof command, "'%s' examples/dlpack_numpy/weir_loader.py '%s' '%s'", python,
+             program_path("WEIR_LOADER"), clips_path("clips"));
+    char *argv[] = { (char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c", command, NULL };
+    struct program program;
+    program_run(&program, clips_path("."), argv);
+    if (strstr(program.err, "dlpack.h")) {
+        print_message("skipped: %s", program.err);
+        skip();
+    }
+    if (program.status != 0)
+        fail_msg("%s", program.err);
+    assert_non_null(strstr(program.out, "(8, 64, 64, 3) uint8 mean "));
+    program_free(&program);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(images_prints_the_brightness_of_each),
+        cmocka_unit_test(audio_prints_length_and_loudness),
+        cmocka_unit_test(tar_reads_samples_with_their_class),
+        cmocka_unit_test(urls_decodes_each_and_fails_if_one_does),
+        cmocka_unit_test(observer_is_told_of_laps_failures_and_the_end),
+        cmocka_unit_test(processes_share_the_files_and_end_in_one_database),
+        cmocka_unit_test(brightness_measures_and_leaves_out_the_dark),
+        cmocka_unit_test(numpy_takes_the_frames_without_a_copy),
+    };
+    return cmocka_run_group_tests(tests, set_up, clips_tear_down);
+}

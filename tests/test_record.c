@@ -1,0 +1,285 @@
+/* weir record from outside: its inputs, its options, and what it says. What it shares with performance_analysis is tested
+   there. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <sqlite3.h>
+
+#include "clips.h"
+#include "program.h"
+
+enum { MAX_ARGUMENTS = 64 };
+
+static const char *db_path;
+
+static int set_up(void **state)
+{
+    clips_set_up(state);
+    clips_make_folder(clips_path("videos"));
+    clips_make_folder(clips_path("more"));
+    clips_make_folder(clips_path("mixed"));
+    clips_make_folder(clips_path("shards"));
+    db_path = clips_path("record.db");
+    const char *clip = "-f lavfi -i testsrc2=s=64x48:d=2:r=10 -f lavfi -i sine=r=8000:d=2 -c:v mpeg4 -c:a aac";
+    clips_make("videos/a.mp4", clip);
+    clips_make("videos/b.mp4", clip);
+    clips_make("more/c.mp4", clip);
+    clips_make("more/d.mkv", clip);
+    clips_make("mixed/a.png", "-f lavfi -i testsrc2=s=64x48 -frames:v 1");
+    clips_make("mixed/B.JPG", "-f lavfi -i testsrc2=s=64x48 -frames:v 1 -f mjpeg");
+    clips_write_text(clips_path("mixed/notes.txt"), "no picture");
+    return 0;
+}
+
+static int remove_database(void **state)
+{
+    (void)state;
+    remove(db_path);
+    return 0;
+}
+
+/* Runs `weir record` with the words of `line`, in which a leading @ stands for the tests' folder and a slash. */
+static void record(struct program *program, const char *line)
+{
+    static char words[8192];
+    char *argv[MAX_ARGUMENTS + 1] = { (char *)(uintptr_t)program_path("WEIR_TOOL"), (char *)(uintptr_t) "record",
+                                      (char *)(uintptr_t) "--db-path", (char *)(uintptr_t)db_path };
+    int count = 4;
+    size_t length = 0;
+    for (; *line; line++) {
+        if (*line == '@' && (length == 0 || words[length - 1] == ' '))
+            length += (size_t)snprintf(words + length, sizeof words - length, "%s/", clips_path("."));
+        else
+            words[length++] = *line;
+    }
+    words[length] = '\0';
+    for (char *word = strtok(words, " "); word; word = strtok(NULL, " ")) {
+        assert_true(count < MAX_ARGUMENTS);
+        argv[count++] = word;
+    }
+    program_run(program, clips_path("."), argv);
+}
+
+static double query(const char *sql)
+{
+    sqlite3 *db;
+    sqlite3_stmt *statement;
+    assert_int_equal(sqlite3_open_v2(db_path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+    double number = sqlite3_column_double(statement, 0);
+    sqlite3_finalize(statement);
+    sqlite3_close(db);
+    return number;
+}
+
+/* The run succeeds with that many files decoded. */
+static void expect_files(const char *line, int num_files)
+{
+    struct program program;
+    remove_database(NULL);
+    record(&program, line);
+    if (program.status != 0)
+        fail_msg("%s: %d: %s", line, program.status, program.err);
+    int found = (int)query("SELECT sum(num_tasks - num_failures) FROM task_stats WHERE name LIKE '%:decode%'");
+    if (found != num_files)
+        fail_msg("%s: %d files, not %d", line, found, num_files);
+    program_free(&program);
+}
+
+static void expect_refusal(const char *line, const char *expected)
+{
+    struct program program;
+    remove_database(NULL);
+    record(&program, line);
+    if (program.status != 2 || strncmp(program.err, "weir record: ", 13) != 0 || !strstr(program.err, expected))
+        fail_msg("%s: %d: %s", line, program.status, program.err);
+    assert_ptr_equal(strchr(program.err, '\n'), program.err + strlen(program.err) - 1); /* one line */
+    assert_string_equal(program.out, "");
+    assert_int_not_equal(access(db_path, F_OK), 0);
+    program_free(&program);
+}
+
+/* -- inputs */
+
+static void folders_files_lists_and_urls_are_decoded_together(void **state)
+{
+    (void)state;
+    char line[8192];
+    clips_write_text(clips_path("stdin.txt"), "");
+    expect_files("@videos", 2);
+    expect_files("@videos @more", 3);
+    expect_files("@videos @more --glob *.@(mp4|mkv)", 4);
+    expect_files("@more/d.mkv", 1);
+    expect_files("@videos @more/d.mkv", 3);
+    snprintf(line, sizeof line, "file://%s", clips_path("videos/a.mp4"));
+    expect_files(line, 1);
+    snprintf(line, sizeof line, "%s\r\n\n%s\n%s", clips_path("videos/a.mp4"), clips_path("more/d.mkv"),
+             clips_path("more/c.mp4"));
+    clips_write_text(clips_path("list.txt"), line);
+    expect_files("--list @list.txt", 3);
+    expect_files("@videos --list @list.txt", 5);
+}
+
+static void epochs_repeat_the_files(void **state)
+{
+    (void)state;
+    expect_files("@videos --epochs 3", 6);
+}
+
+static void images_are_found_by_their_usual_endings(void **state)
+{
+    (void)state;
+    expect_files("@mixed --images", 2);
+    expect_files("@mixed --images --glob *.png --width 20 --height 30 --pixel gray8 --layout nchw", 1);
+    assert_int_equal(query("SELECT max(max_bytes) < 20 * 30 * 2 + 1000 FROM queue_stats"), 1);
+}
+
+static void audio_is_decoded_at_the_rate_asked_for(void **state)
+{
+    (void)state;
+    expect_files("@videos --audio --sample-rate 16000 --channels 1 --planar", 2);
+    assert_int_equal(query("SELECT count(*) FROM item_stats WHERE codec = 'aac'"), 2);
+}
+
+static void archives_are_read(void **state)
+{
+    (void)state;
+    char command[8192];
+    snprintf(command, sizeof command, "tar -cf '%s' -C '%s' a.mp4 b.mp4", clips_path("shards/one.tar"),
+             clips_path("videos"));
+    assert_int_equal(system(command), 0); /* NOLINT: the test's own path */
+    struct program program;
+    record(&program, "@shards --tar");
+    if (program.status == 2 && strstr(program.err, "libarchive")) {
+        print_message("skipped: %s", program.err);
+        skip();
+    }
+    program_free(&program);
+    expect_files("@shards --tar", 2);
+    expect_files("@shards/one.tar --tar --glob a*", 1);
+}
+
+/* -- options */
+
+static void frames_are_sampled_as_in_weir_frames(void **state)
+{
+    (void)state;
+    expect_files("@videos --count 3", 2);
+    assert_int_equal(query("SELECT sum(num_frames) FROM item_stats"), 6);
+    expect_files("@videos --at 1.5,0.5", 2); /* they do not rise: in one piece */
+    assert_int_equal(query("SELECT sum(num_frames) FROM item_stats"), 4);
+    expect_files("@videos --window 0.5:1.5 --every 2 --piece-frames 2", 2);
+    assert_int_equal(query("SELECT sum(num_items) FROM queue_stats WHERE name LIKE '%sink_queue'"), 6);
+}
+
+static void every_option_of_the_pipeline_is_taken(void **state)
+{
+    (void)state;
+    expect_files(
+        "@videos --sorted --concurrency 2 --threads 1 --queue-items 7 --queue-bytes 1M --source-queue-items 5 "
+        "--sink-queue-items 4 --order input --deadline 1h --max-failures 50% --log-interval 0.5 --rank 3 "
+        "--all-items --quiet --scaler exact --resize crop --strict --max-frames 99 --max-pixels 999999 "
+        "--max-bytes 1G --max-duration 1h --io-timeout 5s",
+        2);
+    assert_int_equal(query("SELECT count(*) FROM stage WHERE queue_items = 7 AND queue_bytes = 1048576 AND "
+                           "output_order = 'input' AND concurrency = 2 AND name = '0:1:decode[2]'"),
+                     1);
+    assert_int_equal(query("SELECT count(*) FROM stage WHERE queue_items IN (5, 4)"), 2);
+    assert_int_equal(query("SELECT rank FROM run"), 3);
+}
+
+static void the_default_size_gives_way_to_resize_none(void **state)
+{
+    (void)state;
+    expect_files("@videos/a.mp4 --first 1", 1);
+    double bytes = query("SELECT max(max_bytes) FROM queue_stats");
+    assert_true(bytes >= 128 * 128 * 3 && bytes < 128 * 128 * 3 + 2000);
+    expect_files("@videos/a.mp4 --first 1 --resize none", 1);
+    bytes = query("SELECT max(max_bytes) FROM queue_stats");
+    assert_true(bytes >= 64 * 48 * 3 && bytes < 64 * 48 * 3 + 2000);
+}
+
+/* -- what it says */
+
+static void the_end_names_the_next_commands(void **state)
+{
+    (void)state;
+    struct program program;
+    char hint[4200];
+    record(&program, "@videos");
+    snprintf(hint, sizeof hint, "  %s slowest  %s ", program_path("WEIR_TOOL"), db_path);
+    assert_non_null(strstr(program.err, "\nNext:\n"));
+    assert_non_null(strstr(program.err, hint));
+    assert_null(strstr(program.err, " failures "));
+    assert_null(strstr(program.out, "Next:"));
+    program_free(&program);
+
+    clips_write_text(clips_path("videos/broken.mp4"), "no video");
+    record(&program, "@videos");
+    assert_int_equal(program.status, 0);
+    assert_non_null(strstr(program.err, " failures "));
+    assert_non_null(strstr(program.out, "Failures: 1\n"));
+    program_free(&program);
+    record(&program, "@videos --quiet");
+    assert_string_equal(program.err, "");
+    program_free(&program);
+    record(&program, "@videos --max-failures 0");
+    assert_int_equal(program.status, 1);
+    assert_non_null(strstr(program.err, "weir record: the run failed: "));
+    program_free(&program);
+    remove(clips_path("videos/broken.mp4"));
+}
+
+static void mistakes_are_refused_in_one_line_before_any_work(void **state)
+{
+    (void)state;
+    static const char *const wrong[][2] = {
+        { "", "a folder, a file, a URL or --list FILE is missing" },
+        { "@nowhere", "nowhere: No such file or directory" },
+        { "@videos --glob *.none", "is named *.none (see --glob)" },
+        { "@shards --images", "no file in it" },
+        { "--list @nowhere", "--list: " },
+        { "--list @stdin.txt", "no path in it" },
+        { "@videos --concurency 3", "did you mean --concurrency?" },
+        { "@videos --scaler quick", "--scaler: \"quick\" is not default, exact, zimg or fast" },
+        { "@videos --audio --images", "only one of them" },
+        { "@videos --channels 2", "only with --audio" },
+        { "@videos --images --count 3", "only for videos" },
+        { "@videos --resize none --width 9", "--resize none: not with --width" },
+        { "@videos --count 3 --every 2", "one way" },
+        { "@videos --db-path /proc/no/such.db", "--db-path: " },
+        { "@videos --openmetrics /proc/no/weir.prom", "--openmetrics: " },
+        { "@videos --tensorboard /proc/no/log", "--tensorboard: " },
+    };
+    clips_write_text(clips_path("stdin.txt"), "\n\n");
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        expect_refusal(wrong[i][0], wrong[i][1]);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup(name, remove_database)
+    const struct CMUnitTest tests[] = {
+        TEST(folders_files_lists_and_urls_are_decoded_together),
+        TEST(epochs_repeat_the_files),
+        TEST(images_are_found_by_their_usual_endings),
+        TEST(audio_is_decoded_at_the_rate_asked_for),
+        TEST(archives_are_read),
+        TEST(frames_are_sampled_as_in_weir_frames),
+        TEST(every_option_of_the_pipeline_is_taken),
+        TEST(the_default_size_gives_way_to_resize_none),
+        TEST(the_end_names_the_next_commands),
+        TEST(mistakes_are_refused_in_one_line_before_any_work),
+    };
+    return cmocka_run_group_tests(tests, set_up, clips_tear_down);
+}

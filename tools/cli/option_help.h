@@ -1,0 +1,18 @@
+/* The help text of options, filled to a width of 80 columns, on stdout. */
+#ifndef CLI_OPTION_HELP_H
+#define CLI_OPTION_HELP_H
+
+#include <stddef.h>
+
+#include "options.h"
+
+/* Prints paragraphs, which are separated by empty lines. One that begins with a space is printed as it is. */
+void help_print_paragraphs(const char *text);
+
+/* Prints one paragraph. */
+void help_print_line(const char *text);
+
+/* Prints a line or more for each option. */
+void options_print(const option_set *sets, size_t num_sets);
+
+#endif

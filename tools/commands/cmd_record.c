@@ -1,0 +1,54 @@
+/* weir record: decodes videos, images or audio in a pipeline and records its statistics. */
+#include <string.h>
+
+#include "command_table.h"
+#include "record_run.h"
+
+static record_settings settings = RECORD_DEFAULTS;
+
+static int run(tool_call *call)
+{
+    settings.program = "weir record";
+    settings.weir = call->program;
+    settings.input_option = "";
+    settings.inputs = call->words;
+    settings.num_inputs = (size_t)call->num_words;
+    int exit_status = call->num_words == 0 && !settings.list_path
+                          ? tool_refuse(call, "a folder, a file, a URL or --list FILE is missing (see --help)")
+                          : record_run(&settings);
+    video_settings_free(&settings.video);
+    return exit_status;
+}
+
+const tool_command tool_record = {
+    .name = "record",
+    .words = "DIR|FILE|URL...",
+    .max_words = -1,
+    .summary = "decode a dataset and record where the time goes",
+    .help =
+        "Decodes all videos in the folders (and the folders below them), files and URLs, several concurrently, and "
+        "records the statistics of the pipeline in a database; then prints the summary. The decoded frames are "
+        "discarded: the run shows how fast the files can be decoded with these options, what limits the speed, and "
+        "which files fail. Frames are 128x128 rgb24 unless --width, --height or --resize none say otherwise.\n\n"
+        "The files are only read. One that cannot be decoded is counted, logged and recorded with the reason, and "
+        "the run goes on (see --max-failures). Up to ten of them are listed at the end.\n\n"
+        "With --images, still images are decoded; with --audio, the sound of each file. With --tar, the inputs are "
+        "tar archives and --glob names the files in them. In a pattern, *.@(mkv|webm) matches either ending.\n\n"
+        "All frames are decoded, unless one of --at, --frames, --every, --rate, --count, --random and --keyframes "
+        "chooses among them; these options mean the same as in weir frames.\n\n"
+        "Ctrl-C (or SIGTERM) stops the run, and the summary of what was done follows; a second one kills it. "
+        "SIGUSR1 prints the current state of every slot, queue and task to stderr. The exit status is then 130 "
+        "(143 for SIGTERM).",
+    .examples = "weir record videos/\n"
+                "weir record videos/ --concurrency 4 --log-interval 10 --db-path run.db\n"
+                "# what a training step needs: 16 frames of each video, 224x224, planes in PyTorch's order\n"
+                "weir record videos/ --count 16 --width 224 --height 224 --resize crop --layout nchw\n"
+                "weir record pictures/ --images --width 224 --height 224 --resize crop\n"
+                "weir record shards/ --tar --glob '*.mp4'\n"
+                "weir record https://example.org/clip.mp4 --io-timeout 10s\n"
+                "find videos/ -name '*.mkv' | weir record --list - --max-failures 5%\n",
+    .options = record_rows,
+    .settings = &settings,
+    .more = { video_rows, &settings.video },
+    .run = run,
+};

@@ -1,0 +1,35 @@
+/*
+ * Where `weir frames` writes: a .npy file, raw frames, or PNG pictures; to a file or to stdout. Files get their name when
+ * they are complete.
+ */
+#ifndef FRAMES_FRAME_OUTPUT_H
+#define FRAMES_FRAME_OUTPUT_H
+
+#include <weir/status.h>
+#include <weir/video.h>
+
+typedef enum frame_format {
+    FRAME_FORMAT_NPY = 0,
+    FRAME_FORMAT_RAW, /* the frames one after the other, nothing else */
+    FRAME_FORMAT_PNG, /* a picture for each frame; to stdout, one after the other */
+} frame_format;
+
+typedef struct frame_output frame_output;
+
+/* The format that a file's name means; stdout ("-") is raw. */
+frame_format frame_format_of(const char *path);
+
+/* path "-": stdout. For PNG the first %d or %04d in the path becomes the frame's number; without one there may be one
+   frame only. WEIR_OK, or the failure with *error filled and *output NULL. One output at a time. */
+int frame_output_open(const char *path, frame_format format, frame_output **output, weir_error *error);
+
+/* Writes the frames. WEIR_OK, or the failure with *error filled; then only frame_output_abort() makes sense. */
+int frame_output_add(frame_output *output, const weir_frames *frames, weir_error *error);
+
+/* Completes and frees the output, whatever the result. WEIR_OK, or the failure with *error filled. */
+int frame_output_close(frame_output *output, weir_error *error);
+
+/* Removes what is not complete. Pictures that are complete stay. NULL is fine. */
+void frame_output_abort(frame_output *output);
+
+#endif

@@ -1,0 +1,14 @@
+/* One picture as PNG, by FFmpeg's encoder. */
+#ifndef FRAMES_PNG_PICTURE_H
+#define FRAMES_PNG_PICTURE_H
+
+#include <stdio.h>
+
+#include <weir/status.h>
+#include <weir/video.h>
+
+/* Writes frame `index` of rgb24 (nhwc) or gray8 frames. WEIR_OK, or the failure with *error filled; what could not be written
+   is told by ferror(file). */
+int png_picture_write(const weir_frames *frames, uint32_t index, FILE *file, weir_error *error);
+
+#endif

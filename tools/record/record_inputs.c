@@ -1,0 +1,167 @@
+#include "record_inputs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "record_run.h"
+
+static bool is_url(const char *text)
+{
+    const char *colon = strstr(text, "://");
+    return colon && colon > text;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+/* -- --list */
+
+static char *read_all(FILE *file)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    char block[1 << 16];
+    size_t length;
+    while (to && (length = fread(block, 1, sizeof block, file)) > 0)
+        fwrite(block, 1, length, to);
+    bool is_whole = to && !ferror(to) && !ferror(file);
+    if (to && fclose(to) == 0 && is_whole)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static int open_list(const record_settings *settings, record_inputs *inputs)
+{
+    bool is_stdin = strcmp(settings->list_path, "-") == 0;
+    FILE *file = is_stdin ? stdin : fopen(settings->list_path, "r");
+    errno = file ? 0 : errno;
+    inputs->list = file ? read_all(file) : NULL;
+    int failure = errno ? errno : ENOMEM;
+    if (file && !is_stdin)
+        fclose(file);
+    if (!inputs->list)
+        return record_refuse(settings, "--list: %s: %s", settings->list_path, strerror(failure));
+    return RECORD_DONE;
+}
+
+/* Ends the lines with NUL and stores them; returns how many are not empty. */
+static size_t split_lines(char *text, const char **lines)
+{
+    size_t count = 0;
+    for (char *end; *text; text = end) {
+        size_t length = strcspn(text, "\n");
+        end = text + length + (text[length] != '\0');
+        text[length] = '\0';
+        if (length > 0 && text[length - 1] == '\r')
+            text[--length] = '\0';
+        if (length > 0)
+            lines[count++] = text;
+    }
+    return count;
+}
+
+static size_t count_lines(const char *text)
+{
+    size_t count = 1;
+    for (; text && *text; text++)
+        count += *text == '\n';
+    return count;
+}
+
+/* -- all of it */
+
+/* With --audio and --images, the endings that are common. */
+static const char *default_glob(const record_settings *settings)
+{
+    if (settings->images)
+        return "*.@([jJ][pP][gG]|[jJ][pP][eE][gG]|[pP][nN][gG]|[wW][eE][bB][pP]|[bB][mM][pP]|[tT][iI][fF]|"
+               "[tT][iI][fF][fF]|[gG][iI][fF])";
+    return settings->audio ? "*.@(mp4|m4a|mp3|wav|flac|ogg|opus|aac|mkv|webm|mov)" : "*.mp4";
+}
+
+const char *record_glob(const record_settings *settings)
+{
+    return settings->glob ? settings->glob : default_glob(settings);
+}
+
+static int take_input(const record_settings *settings, const char *input, record_inputs *inputs)
+{
+    if (is_folder(input)) {
+        inputs->folders[inputs->num_folders++] = (weir_directory_config){
+            .root = input,
+            .glob = settings->tar ? settings->tar_glob : record_glob(settings),
+            .sorted = settings->sorted,
+        };
+        return RECORD_DONE;
+    }
+    struct stat info;
+    if (!is_url(input) && stat(input, &info) != 0)
+        return record_refuse(settings, "%s%s: %s", settings->input_option, input, strerror(errno));
+    if (*settings->input_option)
+        return record_refuse(settings, "%s%s: not a folder", settings->input_option, input);
+    inputs->paths[inputs->num_paths++] = input;
+    return RECORD_DONE;
+}
+
+static int check_folders(const record_settings *settings, const record_inputs *inputs)
+{
+    uint64_t num_found = inputs->num_paths;
+    for (size_t i = 0; i < inputs->num_folders; i++) {
+        weir_error error = { 0 };
+        uint64_t found = 0;
+        if (weir_directory_count(&inputs->folders[i], 1, &found, &error) != WEIR_OK)
+            return record_refuse(settings, "%s%s", settings->input_option, error.message);
+        num_found += found;
+    }
+    if (num_found > 0)
+        return RECORD_DONE;
+    if (inputs->num_folders == 0)
+        return record_refuse(settings, "--list: %s: no path in it", settings->list_path);
+    return record_refuse(settings, "%s%s: no file in it, or in its folders, is named %s (see --glob)",
+                         settings->input_option, inputs->folders[0].root, inputs->folders[0].glob);
+}
+
+int record_inputs_open(const record_settings *settings, record_inputs *inputs)
+{
+    *inputs = (record_inputs){ 0 };
+    int exit_status = settings->list_path ? open_list(settings, inputs) : RECORD_DONE;
+    if (exit_status != RECORD_DONE)
+        return exit_status;
+    size_t max_paths = settings->num_inputs + count_lines(inputs->list);
+    inputs->folders = calloc(settings->num_inputs + 1, sizeof *inputs->folders);
+    inputs->paths = calloc(max_paths, sizeof *inputs->paths);
+    if (!inputs->folders || !inputs->paths)
+        return record_refuse(settings, "out of memory");
+    for (size_t i = 0; i < settings->num_inputs && exit_status == RECORD_DONE; i++)
+        exit_status = take_input(settings, settings->inputs[i], inputs);
+    if (exit_status == RECORD_DONE && inputs->list)
+        inputs->num_paths += split_lines(inputs->list, inputs->paths + inputs->num_paths);
+    return exit_status == RECORD_DONE ? check_folders(settings, inputs) : exit_status;
+}
+
+uint64_t record_inputs_count(const record_inputs *inputs)
+{
+    uint64_t total = inputs->num_paths;
+    for (size_t i = 0; i < inputs->num_folders; i++) {
+        uint64_t found = 0;
+        weir_directory_count(&inputs->folders[i], UINT64_MAX, &found, NULL);
+        total += found;
+    }
+    return total;
+}
+
+void record_inputs_free(record_inputs *inputs)
+{
+    free(inputs->folders);
+    free(inputs->paths);
+    free(inputs->list);
+    *inputs = (record_inputs){ 0 };
+}

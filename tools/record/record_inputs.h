@@ -1,0 +1,26 @@
+/* Where the paths come from: folders that are listed, and paths and URLs that were named. */
+#ifndef RECORD_INPUTS_H
+#define RECORD_INPUTS_H
+
+#include <weir/directory.h>
+
+#include "record_settings.h"
+
+typedef struct record_inputs {
+    weir_directory_config *folders;
+    size_t num_folders;
+    const char **paths; /* files and URLs */
+    size_t num_paths;
+    char *list; /* the text of --list, which paths points into */
+} record_inputs;
+
+/* The name of the problem is on stderr if it fails. 0, or the exit status 2: an input is missing, is neither a file, a
+   folder nor a URL, or there is no file to decode. `inputs` is to be freed in any case. */
+int record_inputs_open(const record_settings *settings, record_inputs *inputs);
+
+/* How many files there are; this takes as long as listing the folders. */
+uint64_t record_inputs_count(const record_inputs *inputs);
+
+void record_inputs_free(record_inputs *inputs);
+
+#endif

@@ -1,0 +1,56 @@
+#include "record_observers.h"
+
+#include <stdio.h>
+
+#include <weir/audio.h>
+
+#include "record_run.h"
+
+static void collect(const record_settings *settings, record_observers *own)
+{
+    own->observers[own->num_observers++] = weir_sqlite_observer(own->database);
+    if (own->openmetrics)
+        own->observers[own->num_observers++] = weir_openmetrics_observer(own->openmetrics);
+    if (own->tensorboard)
+        own->observers[own->num_observers++] = weir_tensorboard_observer(own->tensorboard);
+    if (settings->verbose)
+        own->observers[own->num_observers++] = weir_console_observer();
+}
+
+/* The database comes last: the others leave nothing behind if it is refused. */
+int record_observers_open(const record_settings *settings, record_observers *observers)
+{
+    weir_error error = { 0 };
+    *observers = (record_observers){ 0 };
+    if (settings->openmetrics_path &&
+        weir_openmetrics_open(settings->openmetrics_path, NULL, &observers->openmetrics, &error) != WEIR_OK)
+        return record_refuse(settings, "--openmetrics: %s", error.message);
+    if (settings->tensorboard_dir &&
+        weir_tensorboard_open(settings->tensorboard_dir, NULL, &observers->tensorboard, &error) != WEIR_OK)
+        return record_refuse(settings, "--tensorboard: %s", error.message);
+    weir_sqlite_options options = { .rank = (int32_t)settings->rank };
+    if (weir_sqlite_open(settings->db_path, &options, &observers->database, &error) != WEIR_OK)
+        return record_refuse(settings, "--db-path: %s", error.message);
+    weir_sqlite_items items = { .cost_of = settings->audio ? weir_audio_cost : weir_frames_cost,
+                                .all = settings->all_items };
+    if (weir_sqlite_item_hook(observers->database, &items, &observers->items, &error) != WEIR_OK)
+        return record_refuse(settings, "--db-path: %s", error.message);
+    collect(settings, observers);
+    return RECORD_DONE;
+}
+
+int record_observers_close(const record_settings *settings, record_observers *observers)
+{
+    weir_error errors[3] = { 0 };
+    weir_sqlite_close(observers->database, &errors[0]);
+    weir_openmetrics_close(observers->openmetrics, &errors[1]);
+    weir_tensorboard_close(observers->tensorboard, &errors[2]);
+    int exit_status = RECORD_DONE;
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        if (errors[i].status == WEIR_OK)
+            continue;
+        fprintf(stderr, "%s: %s\n", settings->program, errors[i].message);
+        exit_status = RECORD_FAILED;
+    }
+    return exit_status;
+}

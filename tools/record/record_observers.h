@@ -1,0 +1,26 @@
+/* Where the statistics of a recording go: the database, and other formats if they were asked for. */
+#ifndef RECORD_OBSERVERS_H
+#define RECORD_OBSERVERS_H
+
+#include <weir/openmetrics.h>
+#include <weir/sqlite.h>
+#include <weir/tensorboard.h>
+
+#include "record_settings.h"
+
+typedef struct record_observers {
+    weir_sqlite_writer *database;
+    weir_openmetrics_file *openmetrics;
+    weir_tensorboard_log *tensorboard;
+    weir_observer observers[4]; /* the console's is the fourth */
+    size_t num_observers;
+    weir_task_hook items; /* records the cost of files in the database */
+} record_observers;
+
+/* RECORD_DONE; or RECORD_REFUSED after a line on stderr. To be closed in any case. */
+int record_observers_open(const record_settings *settings, record_observers *observers);
+
+/* Closes all of them. RECORD_DONE, or RECORD_FAILED after a line on stderr that says what is missing. */
+int record_observers_close(const record_settings *settings, record_observers *observers);
+
+#endif

@@ -1,0 +1,88 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "record_settings.h"
+
+static bool parse_max_failures(const option_row *row, const char *text, void *value)
+{
+    (void)row;
+    char digits[16];
+    uint64_t number;
+    size_t length = strlen(text);
+    bool is_percent = length > 0 && text[length - 1] == '%';
+    if (length >= sizeof digits)
+        return false;
+    snprintf(digits, sizeof digits, "%.*s", (int)(is_percent ? length - 1 : length), text);
+    if (!option_parse_number(digits, is_percent ? 100 : INT32_MAX, &number))
+        return false;
+    weir_max_failures count = { .kind = WEIR_FAILURES_COUNT, .count = (int64_t)number };
+    weir_max_failures rate = { .kind = WEIR_FAILURES_RATE, .num = (uint32_t)number, .den = 100 };
+    *(weir_max_failures *)value = is_percent ? rate : count;
+    return true;
+}
+
+const option_kind record_max_failures = { parse_max_failures, "a number of files (7) or a share of them (5%)", NULL };
+
+static const char *const order_names[] = { "completion", "input", NULL }; /* as weir_order */
+
+#define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(record_settings, what)
+
+const option_row record_rows[] = {
+    /* which files */
+    { ROW("glob", glob, option_text), .argument = "PATTERN",
+      .help = "names of the files to decode (default *.mp4; with --images or --audio, the usual endings)" },
+    { ROW("sorted", sorted, option_flag), .help = "read the files of a folder in the order of their names" },
+    { ROW("list", list_path, option_file), .argument = "FILE",
+      .help = "also decode the paths and URLs in FILE, one in each line; - is stdin" },
+    { ROW("tar", tar, option_flag),
+      .help = "the inputs are tar archives, or folders of them; decode the files in them" },
+    { ROW("tar-glob", tar_glob, option_text), .argument = "PATTERN",
+      .help = "with --tar: names of the archives in a folder (default *.tar*)" },
+    { ROW("images", images, option_flag), .help = "decode still images" },
+    { ROW("audio", audio, option_flag), .help = "decode the audio of each file" },
+    { ROW("sample-rate", sample_rate, option_count32), .argument = "HZ",
+      .help = "with --audio: resample to this rate (default: as in the file)" },
+    { ROW("channels", channels, option_count32), .argument = "N", .max = 64,
+      .help = "with --audio: mix to N channels (default: as in the file)" },
+    { ROW("planar", planar, option_flag), .help = "with --audio: one channel after the other" },
+
+    /* the pipeline */
+    { ROW("concurrency", concurrency, option_count32), .argument = "N", .max = 65535,
+      .help = "files processed concurrently (default 10)" },
+    { ROW("threads", threads, option_count32), .argument = "N", .max = 65535,
+      .help = "threads of the pool (default: the CPUs this process may use)" },
+    { ROW("piece-frames", piece_frames, option_count32), .argument = "N",
+      .help = "split long videos into chunks of N frames, each an item of its own downstream (default 512)" },
+    { ROW("queue-items", queue_items, option_count32), .argument = "N", .max = 65535,
+      .help = "capacity of the queue behind decode (default 2)" },
+    { ROW("queue-bytes", queue_bytes, option_bytes), .argument = "SIZE",
+      .help = "the same in bytes, exceeded by at most one item (default: no limit)" },
+    { ROW("source-queue-items", source_queue_items, option_count32), .argument = "N", .max = 65535,
+      .help = "capacity of the queue behind the source (default 2)" },
+    { ROW("sink-queue-items", sink_queue_items, option_count32), .argument = "N", .max = 65535,
+      .help = "capacity of the sink's queue (default 3)" },
+    { ROW("order", output_order, option_choice), .argument = "ORDER", .choices = order_names,
+      .help = "order of the results: completion (the default) or input" },
+    { ROW("epochs", epochs, option_count32), .argument = "N", .help = "go through the files N times (default 1)" },
+    { ROW("deadline", deadline_ns, option_duration), .argument = "SPAN",
+      .help = "a file that takes longer than SPAN fails (default: no limit)" },
+    { ROW("max-failures", max_failures, record_max_failures), .argument = "N|P%",
+      .help = "stop the run after more failures than N files, or P percent of them (default: never)" },
+
+    /* the statistics */
+    { ROW("db-path", db_path, option_file), .argument = "FILE",
+      .help = "database to record in, created if missing (default pipeline_stats.db)" },
+    { ROW("log-interval", log_interval_ns, option_duration), .argument = "SECONDS",
+      .help = "length of one reporting interval (a lap) of the statistics (default 60)" },
+    { ROW("rank", rank, option_number), .argument = "N", .help = "number of this process among several (default 0)" },
+    { ROW("all-items", all_items, option_flag),
+      .help = "record the cost of every file (default: the ten slowest of each lap and ten others)" },
+    { ROW("openmetrics", openmetrics_path, option_file), .argument = "FILE",
+      .help = "also write the metrics to FILE after each lap, for Prometheus (a .prom file for node_exporter)" },
+    { ROW("tensorboard", tensorboard_dir, option_folder), .argument = "DIR",
+      .help = "also write the metrics of each lap to an event file in DIR, for TensorBoard" },
+    { ROW("quiet", quiet, option_flag), .letter = 'q',
+      .help = "no progress line, no hints, no log messages except errors" },
+    { ROW("verbose", verbose, option_flag), .letter = 'v', .help = "log the metrics of each lap" },
+    { 0 },
+};

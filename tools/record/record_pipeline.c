@@ -1,0 +1,140 @@
+#include "record_pipeline.h"
+
+#include <string.h>
+
+#include <weir/stages.h>
+
+#include "record_run.h"
+
+enum { DEFAULT_SIDE = 128 }; /* pixels */
+
+/* -- what the options ask for */
+
+static const char *find_contradiction(const record_settings *settings)
+{
+    if (settings->audio && settings->images)
+        return "--audio and --images: only one of them";
+    if (!settings->audio && (settings->sample_rate || settings->channels || settings->planar))
+        return "--sample-rate, --channels, --planar: only with --audio";
+    if (settings->rank > INT32_MAX)
+        return "--rank: at most 2147483647";
+    return NULL;
+}
+
+int record_pipeline_check(const record_settings *settings)
+{
+    char problem[OPTION_PROBLEM_BYTES];
+    weir_video_config video;
+    const char *contradiction = find_contradiction(settings);
+    if (contradiction)
+        return record_refuse(settings, "%s", contradiction);
+    if (!video_configure(&settings->video, &video, problem))
+        return record_refuse(settings, "%s", problem);
+    if ((settings->audio || settings->images) && (video.sampling.what != WEIR_SAMPLE_ALL || video.filter))
+        return record_refuse(settings, "sampling options and --filter: only for videos");
+    return RECORD_DONE;
+}
+
+/* -- the decode stage */
+
+static weir_video_config describe_video(const record_settings *settings)
+{
+    char problem[OPTION_PROBLEM_BYTES]; /* none: it has been checked */
+    weir_video_config video = { 0 };
+    video_configure(&settings->video, &video, problem);
+    if (settings->video.resize != VIDEO_RESIZE_NONE) {
+        video.width = video.width ? video.width : DEFAULT_SIDE;
+        video.height = video.height ? video.height : DEFAULT_SIDE;
+    }
+    video.piece_frames = weir_sampling_is_rising(&video.sampling) ? settings->piece_frames : 0;
+    return video;
+}
+
+static void pipe_decode(const record_settings *settings, weir_builder *builder, const weir_stage_options *options)
+{
+    weir_video_config video = describe_video(settings);
+    if (settings->images) {
+        weir_image_config image = {
+            .width = video.width,
+            .height = video.height,
+            .resize = video.resize,
+            .pixel = video.pixel,
+            .layout = video.layout,
+            .scaler = video.scaler,
+            .no_autorotate = video.no_autorotate,
+            .max_pixels = video.max_pixels,
+            .max_file_bytes = video.max_bytes,
+            .io_timeout_ns = video.io_timeout_ns,
+        };
+        weir_builder_pipe(builder, &weir_image_decode, &image, options);
+    } else if (settings->audio) {
+        weir_audio_config audio = {
+            .sample_rate = settings->sample_rate,
+            .channels = settings->channels,
+            .planar = settings->planar,
+            .max_bytes = video.max_bytes,
+            .io_timeout_ns = video.io_timeout_ns,
+        };
+        weir_builder_pipe(builder, &weir_audio_decode, &audio, options);
+    } else {
+        weir_builder_pipe(builder, &weir_video_decode, &video, options);
+    }
+}
+
+/* -- what comes before it */
+
+static void add_sources(const record_settings *settings, const record_inputs *inputs, weir_builder *builder)
+{
+    /* Listing waits for the disk: with a thread of its own it does not wait for the decoders as well. */
+    weir_stage_options options = {
+        .threads = 1,
+        .queue_items = settings->source_queue_items,
+        .epochs = settings->epochs,
+    };
+    for (size_t i = 0; i < inputs->num_folders; i++)
+        weir_builder_source(builder, &weir_directory_source, &inputs->folders[i], &options);
+    if (inputs->num_paths > 0) {
+        weir_list_config list = { .paths = inputs->paths, .num_paths = inputs->num_paths };
+        weir_builder_source(builder, &weir_list_source, &list, &options);
+    }
+    if (inputs->num_folders + (inputs->num_paths > 0) > 1)
+        weir_builder_merge(builder, NULL, NULL);
+    if (settings->tar) {
+        weir_tar_config tar = { .glob = record_glob(settings) };
+        weir_builder_pipe(builder, &weir_tar_read, &tar,
+                          &(weir_stage_options){ .threads = 1, .queue_items = settings->source_queue_items });
+    }
+}
+
+/* -- all of it */
+
+int record_pipeline_build(const record_settings *settings, const record_inputs *inputs,
+                          const record_observers *observers, weir_pipeline **pipeline)
+{
+    weir_stage_options decode = {
+        .name = "decode",
+        .concurrency = settings->concurrency,
+        .queue_items = settings->queue_items,
+        .queue_bytes = settings->queue_bytes,
+        .output_order = (weir_order)settings->output_order,
+        .task_deadline_ns = settings->deadline_ns,
+        .task_hooks = &observers->items,
+        .num_task_hooks = 1,
+    };
+    weir_pipeline_options options = {
+        .threads = settings->threads,
+        .stats_interval_ns = settings->log_interval_ns,
+        .observers = observers->observers,
+        .num_observers = observers->num_observers,
+        .max_failures = settings->max_failures,
+    };
+    weir_builder *builder = weir_builder_new();
+    add_sources(settings, inputs, builder);
+    pipe_decode(settings, builder, &decode);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = settings->sink_queue_items });
+
+    weir_error error = { 0 };
+    if (weir_builder_build(builder, &options, pipeline, &error) != WEIR_OK)
+        return record_refuse(settings, "%s%s%s", error.stage, error.stage[0] ? ": " : "", error.message);
+    return RECORD_DONE;
+}

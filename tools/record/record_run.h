@@ -1,0 +1,30 @@
+/*
+ * One recording: decodes files in a pipeline, records its statistics in a database and prints the summary. Shared by
+ * `weir record` and examples/performance_analysis.c. stdout holds the summary; log, progress, errors and hints go to
+ * stderr.
+ */
+#ifndef RECORD_RUN_H
+#define RECORD_RUN_H
+
+#include "record_settings.h"
+
+enum {
+    RECORD_DONE = 0,
+    RECORD_FAILED = 1,  /* the run failed, or the database does not hold all of it */
+    RECORD_REFUSED = 2, /* nothing was done: options, inputs, database */
+    RECORD_SIGNAL = 128 /* + the number of the signal that stopped the run */
+};
+
+/* Paragraphs for help texts: signals, exit statuses. */
+extern const char record_signals_help[];
+
+/* Runs from begin to end, once per process. Returns the exit status. Frees nothing of the settings. */
+int record_run(const record_settings *settings);
+
+/* One line on stderr, after the program's name. Returns RECORD_REFUSED. */
+int record_refuse(const record_settings *settings, const char *format, ...) WEIR_PRINTF(2, 3);
+
+/* The names of the files that are decoded. */
+const char *record_glob(const record_settings *settings);
+
+#endif

@@ -1,0 +1,114 @@
+#include "video_options.h"
+
+#include <stdio.h>
+
+const char *const video_resize_names[] = { "pad", "stretch", "crop", "none", NULL };   /* as weir_resize */
+const char *const video_pixel_names[] = { "rgb24", "gray8", "yuv420p", NULL };         /* as weir_pixel */
+const char *const video_layout_names[] = { "nhwc", "nchw", NULL };                     /* as weir_layout */
+const char *const video_scaler_names[] = { "default", "exact", "zimg", "fast", NULL }; /* as weir_scaler_kind */
+
+#define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(video_settings, what)
+
+const option_row video_rows[] = {
+    { ROW("at", sampling.at, sampling_times), .argument = "TIMES",
+      .help = "the frames shown at these times, in this order: 1.5,250ms,2m,0:01:03.2" },
+    { ROW("frames", sampling.indices, sampling_indices), .argument = "NUMBERS",
+      .help = "the frames with these numbers, in this order: 0,10,20; -1 is the last one" },
+    { ROW("every", sampling.every, option_count), .argument = "K",
+      .help = "every K-th frame, starting with the first" },
+    { ROW("rate", sampling.rate, sampling_rate), .argument = "R",
+      .help = "R frames a second (5, 29.97, 30000/1001), repeated or left out as needed" },
+    { ROW("count", sampling.count, option_count), .argument = "N",
+      .help = "N frames spread evenly: the middles of N equal parts" },
+    { ROW("random", sampling.random, option_count), .argument = "N",
+      .help = "N different random frames, in order; the same ones for the same --seed" },
+    { ROW("keyframes", sampling.keyframes, option_flag), .help = "only the keyframes" },
+    { ROW("window", sampling.window, sampling_window), .argument = "START:END",
+      .help = "only frames from START on and before END: 10:20, 90s:2m, 10: or :2.5" },
+    { ROW("first", sampling.first, option_count), .argument = "N",
+      .help = "at most the first N of the chosen frames" },
+    { ROW("stretch", sampling.stretch, sampling_stretch), .argument = "LENGTH",
+      .help = "with --random: all frames from one random stretch of that many frames (32f) or that length (2s)" },
+    { ROW("seed", sampling.seed, sampling_seed), .argument = "S", .help = "with --random: random seed (default 0)" },
+    { ROW("width", width, option_count32), .argument = "W", .max = VIDEO_MAX_SIDE,
+      .help = "width of the result in pixels" },
+    { ROW("height", height, option_count32), .argument = "H", .max = VIDEO_MAX_SIDE,
+      .help = "height of the result in pixels" },
+    { ROW("resize", resize, option_choice), .argument = "HOW", .choices = video_resize_names,
+      .help = "pad (with black, the default), stretch, crop, or none: the file's own size" },
+    { ROW("pixel", pixel, option_choice), .alias = "pix-fmt", .argument = "FORMAT", .choices = video_pixel_names,
+      .help = "rgb24 (the default), gray8 or yuv420p" },
+    { ROW("layout", layout, option_choice), .argument = "ORDER", .choices = video_layout_names,
+      .help = "nhwc (the default) or nchw" },
+    { ROW("scaler", scaler, option_choice), .argument = "NAME", .choices = video_scaler_names,
+      .help = "exact (FFmpeg's swscale), zimg, fast, or default" },
+    { ROW("filter", filter, option_text), .argument = "DESC",
+      .help = "FFmpeg filters to apply before scaling: hflip,crop=in_w/2" },
+    { ROW("no-autorotate", no_autorotate, option_flag),
+      .help = "ignore the file's rotation; leave pictures as they are coded" },
+    { ROW("strict", strict, option_flag),
+      .help = "fail on any damage, instead of counting it and returning what can be decoded" },
+    { ROW("min-share", min_share, option_real), .argument = "SHARE",
+      .help = "fail if damage leaves less than this share, up to 1, of the frames (default: one frame is enough)" },
+    { ROW("max-frames", max_frames, option_count), .argument = "N",
+      .help = "fail if the result would have more than N frames (default 4194304)" },
+    { ROW("max-pixels", max_pixels, option_count), .argument = "N",
+      .help = "fail if the file's pictures have more than N pixels (default 67108864)" },
+    { ROW("max-bytes", max_bytes, option_bytes), .argument = "SIZE",
+      .help = "fail if one result would take more memory than SIZE (default 8G)" },
+    { ROW("max-duration", max_duration_ns, option_duration), .argument = "SPAN",
+      .help = "fail if the video is longer than SPAN (default: any length)" },
+    { ROW("io-timeout", io_timeout_ns, option_duration), .argument = "SPAN",
+      .help = "fail if a URL sends no data for SPAN (default 30s)" },
+    { 0 },
+};
+
+/* NULL = nothing is wrong. */
+static const char *find_contradiction(const video_settings *settings)
+{
+    if (settings->resize == VIDEO_RESIZE_NONE && (settings->width || settings->height))
+        return "--resize none: not with --width or --height";
+    if (settings->min_share > 1)
+        return "--min-share: a share is at most 1";
+    if (settings->strict && settings->min_share > 0)
+        return "--min-share: not with --strict, which tolerates no damage at all";
+    return NULL;
+}
+
+bool video_configure(const video_settings *settings, weir_video_config *config, char problem[OPTION_PROBLEM_BYTES])
+{
+    weir_sampling sampling;
+    if (!sampling_choose(&settings->sampling, &sampling, problem))
+        return false;
+    const char *contradiction = find_contradiction(settings);
+    if (contradiction) {
+        snprintf(problem, OPTION_PROBLEM_BYTES, "%s", contradiction);
+        return false;
+    }
+    bool keeps_size = settings->resize == VIDEO_RESIZE_NONE;
+    *config = (weir_video_config){
+        .width = settings->width,
+        .height = settings->height,
+        .resize = keeps_size ? WEIR_RESIZE_STRETCH : (weir_resize)settings->resize,
+        .pixel = (weir_pixel)settings->pixel,
+        .layout = (weir_layout)settings->layout,
+        .scaler = (weir_scaler_kind)settings->scaler,
+        .filter = settings->filter,
+        .no_autorotate = settings->no_autorotate,
+        .sampling = sampling,
+        .seed = settings->sampling.seed.number,
+        .damage = settings->strict ? WEIR_DAMAGE_STRICT : WEIR_DAMAGE_TOLERANT,
+        .min_share = settings->min_share,
+        .max_frames = (uint64_t)settings->max_frames,
+        .max_pixels = (uint64_t)settings->max_pixels,
+        .max_bytes = settings->max_bytes,
+        .max_duration_ns = settings->max_duration_ns,
+        .io_timeout_ns = settings->io_timeout_ns,
+    };
+    return true;
+}
+
+void video_settings_free(video_settings *settings)
+{
+    sampling_free(&settings->sampling);
+}

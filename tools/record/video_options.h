@@ -1,0 +1,47 @@
+/* The options that say how videos are decoded: the same in `weir frames`, `weir record` and the example. */
+#ifndef RECORD_VIDEO_OPTIONS_H
+#define RECORD_VIDEO_OPTIONS_H
+
+#include <weir/video.h>
+
+#include "options.h"
+#include "sampling_options.h"
+
+enum { VIDEO_RESIZE_NONE = WEIR_RESIZE_CROP + 1 };
+
+/* Setting this struct to all-0 selects the defaults of weir_video_config. */
+typedef struct video_settings {
+    uint32_t width, height; /* 0 = not given */
+    int resize;             /* weir_resize, or VIDEO_RESIZE_NONE */
+    int pixel, layout, scaler;
+    const char *filter;
+    bool no_autorotate;
+    sampling_settings sampling;
+    bool strict;
+    double min_share; /* 0 = not given */
+    int64_t max_frames, max_pixels;
+    uint64_t max_bytes;
+    int64_t max_duration_ns;
+    int64_t io_timeout_ns;
+} video_settings;
+
+/* Which frames; what the pictures are like; what is refused. The offsets are those of video_settings. */
+extern const option_row video_rows[];
+
+/* The words of these options, in the order of the enums; NULL at the end. */
+extern const char *const video_resize_names[];
+extern const char *const video_pixel_names[];
+extern const char *const video_layout_names[];
+extern const char *const video_scaler_names[];
+
+/* Largest width and height. */
+enum { VIDEO_MAX_SIDE = INT16_MAX };
+
+/* Fills *config, which keeps pointing to the settings. Or returns false: the options contradict each other, and
+   *problem says why. */
+bool video_configure(const video_settings *settings, weir_video_config *config, char problem[OPTION_PROBLEM_BYTES]);
+
+/* Frees what the options have allocated. */
+void video_settings_free(video_settings *settings);
+
+#endif
