@@ -20,8 +20,10 @@ function(weir_target_defaults target)
                                              CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF)
   # The build tree is laid out as the installed one, so that both have the same RUNPATH: where CMake has to change it at
   # installation, it ends the one before with a colon, and an empty entry means the current directory.
+  file(RELATIVE_PATH libraries ${CMAKE_CURRENT_BINARY_DIR} ${PROJECT_BINARY_DIR}/${CMAKE_INSTALL_LIBDIR})
   set_target_properties(${target} PROPERTIES
     BUILD_WITH_INSTALL_RPATH ON
+    INSTALL_RPATH "$ORIGIN/${libraries}" # of what is installed, ../lib: as above
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${CMAKE_INSTALL_LIBDIR})
   target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion

@@ -759,11 +759,35 @@ static void one_picture_cannot_hold_two_frames(void **state)
     snprintf(arguments, sizeof arguments, "--frames 0,1 -o %s", clips_path("two.png"));
     assert_refused(make_long(), arguments, "put %04d into the name");
     assert_int_not_equal(access(clips_path("two.png"), F_OK), 0);
-    assert_int_not_equal(access(clips_path("two.png.part"), F_OK), 0);
+    assert_int_equal(num_beside(clips_path("two.png")), 0);
     snprintf(arguments, sizeof arguments, "--layout nchw -o %s", clips_path("two.png"));
     assert_refused(make_long(), arguments, "PNG pictures are rgb24 or gray8");
     assert_refused(make_long(), "--info -o -", "takes stdout");
     assert_refused(make_long(), "--format png", "--format: only with --output");
+}
+
+static void what_comes_through_a_pipe_is_read(void **state)
+{
+    (void)state;
+    static const char *const choices[] = { "", "--count 5" };
+    for (size_t i = 0; i < 2; i++) {
+        char command[16000], file[16], piped[16];
+        snprintf(
+            command, sizeof command,
+            "cd '%s' && '%s' frames '%s' %s --csv | wc -l >file.txt && cat '%s' | '%s' frames /dev/stdin %s --csv | "
+            "wc -l >piped.txt",
+            clips_path("."), program_path("WEIR_TOOL"), make_long(), choices[i], make_long(),
+            program_path("WEIR_TOOL"), choices[i]);
+        assert_int_equal(system(command), 0);
+        char *of_file = read_file(clips_path("file.txt"));
+        char *of_pipe = read_file(clips_path("piped.txt"));
+        snprintf(file, sizeof file, "%s", of_file);
+        snprintf(piped, sizeof piped, "%s", of_pipe);
+        free(of_file);
+        free(of_pipe);
+        assert_string_equal(piped, file);
+        assert_true(atoi(file) > 5);
+    }
 }
 
 int main(void)
@@ -791,6 +815,7 @@ int main(void)
         cmocka_unit_test(damage_is_counted_or_fails),
         cmocka_unit_test(what_cannot_be_written_is_told),
         cmocka_unit_test(an_interrupted_run_leaves_no_half_array),
+        cmocka_unit_test(what_comes_through_a_pipe_is_read),
     };
     return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
 }

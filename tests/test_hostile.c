@@ -176,8 +176,42 @@ static void a_playlist_that_names_itself_ends(void **state)
     weir_item item = { 0 };
     weir_error error;
     assert_false(run(path, &weir_video_decode, &config, &item, &error));
-    assert_true(error.status < 0);
+    assert_int_equal(error.status, WEIR_ELIMIT);
     assert_true(weir_clock_ns() - start_ns < LIMIT_S * WEIR_SECOND / 4);
+}
+
+static const char *make_long_playlist(const char *name, const char *first, const char *segments, int num_segments)
+{
+    const char *path = clips_path(name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "%s#EXTINF:1,\n%s\n", hls_head, first);
+    for (int i = 0; i < num_segments; i++)
+        fprintf(file, "#EXTINF:1,\n%s\n", segments);
+    fputs("#EXT-X-ENDLIST\n", file);
+    assert_int_equal(fclose(file), 0);
+    return path;
+}
+
+/* FFmpeg goes on without them. */
+static void segments_that_are_missing_are_errors(void **state)
+{
+    (void)state;
+    weir_video_config config = with_references();
+    weir_frames *frames =
+        decode(make_long_playlist("gaps.m3u8", clips_make("segment.ts", clip_arguments), "missing.ts", 3), &config);
+    assert_int_equal(frames->num_frames, 10);
+    assert_int_equal(frames->num_errors, 3);
+    weir_frames_free(frames);
+}
+
+static void a_playlist_of_very_many_files_is_over_a_limit(void **state)
+{
+    (void)state;
+    weir_video_config config = with_references();
+    const char *tiny = clips_make("tiny.ts", "-f lavfi -i color=s=32x32:r=10 -frames:v 1 -c:v mpeg2video");
+    assert_fails(make_long_playlist("many.m3u8", tiny, "tiny.ts", 20000), &config, WEIR_ELIMIT,
+                 "a list of more than 16384 other files");
 }
 
 static void a_playlist_that_names_a_pipe_does_not_wait_for_it(void **state)
@@ -299,6 +333,9 @@ static void frames_can_be_chosen_from_a_pipe(void **state)
     assert_same_piped("all.y4m", path, &config);
     config.sampling = (weir_sampling){ .what = WEIR_SAMPLE_UNIFORM, .count = 4 };
     assert_same_piped("some.y4m", path, &config);
+    config.allow |= WEIR_ALLOW_REFERENCES;
+    assert_same_piped("free.y4m", path, &config);
+    config.allow = WEIR_ALLOW_PIPES;
 
     weir_error error;
     config.max_pipe_bytes = 1 << 20;
@@ -361,6 +398,13 @@ int open(const char *path, int flags, ...)
     if (strstr(path, "read-hangs"))
         kernel.fd = fd;
     return fd;
+}
+
+/* The same, as _FORTIFY_SOURCE calls it. */
+int __open_2(const char *path, int flags);
+int __open_2(const char *path, int flags)
+{
+    return open(path, flags);
 }
 
 ssize_t pread(int fd, void *to, size_t max_bytes, off_t position)
@@ -615,6 +659,8 @@ int main(void)
         cmocka_unit_test(files_that_name_others_are_refused_whatever_they_are_called),
         cmocka_unit_test(files_that_name_others_are_read_where_that_is_allowed),
         cmocka_unit_test(a_playlist_that_names_itself_ends),
+        cmocka_unit_test(segments_that_are_missing_are_errors),
+        cmocka_unit_test(a_playlist_of_very_many_files_is_over_a_limit),
         cmocka_unit_test(a_playlist_that_names_a_pipe_does_not_wait_for_it),
         cmocka_unit_test(a_pattern_is_a_name),
         cmocka_unit_test(pipes_are_refused_unless_asked_for),

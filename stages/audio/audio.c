@@ -60,7 +60,10 @@ static int audio_worker_init(void *self, const void *config, weir_task *task)
         .media = AVMEDIA_TYPE_AUDIO,
         .stream_number = audio->stream,
         .memory = { .max_bytes = audio->max_decoder_bytes, .max_all_bytes = audio->max_all_decoder_bytes },
-        .input = { .timeout_ns = audio->io_timeout_ns, .allow = audio->allow, .host.io_thread = audio->io_thread },
+        .input = { .timeout_ns = audio->io_timeout_ns,
+                   .allow = audio->allow,
+                   .max_pipe_bytes = UINT64_C(4) << 30,
+                   .host.io_thread = audio->io_thread },
     };
     if (weir_decoder_init(&worker->decoder) != WEIR_OK) {
         weir_decoder_free(&worker->decoder);
@@ -151,19 +154,23 @@ static int audio_run(void *self, weir_item *in, weir_item *out, weir_task *task)
 
     worker->task = task;
     weir_ffmpeg_log_begin(&worker->log, label[0] ? label : path);
-    int rc = decode_file(worker, path, &audio, &error);
+    const weir_entry *entry;
+    int rc = weir_input_check(in, &entry, &error);
+    if (rc == WEIR_OK)
+        rc = decode_file(worker, path, &audio, &error);
     weir_ffmpeg_log_end();
     if (rc != WEIR_OK)
         return weir_task_fail(task, rc, error.library_code, "%s", error.message);
 
     weir_input_take_sidecars(in, &audio->sidecars, &audio->memory_bytes);
+    weir_input_take_entry(in, &audio->entry, &audio->memory_bytes);
     *out = (weir_item){ .data = audio, .release = weir_audio_release, .size_bytes = audio->memory_bytes };
     return WEIR_OK;
 }
 
 const weir_op weir_audio_decode = {
     .name = "audio",
-    .takes = WEIR_TYPE_TEXT " " WEIR_TYPE_BYTES,
+    .takes = WEIR_TYPE_TEXT " " WEIR_TYPE_BYTES " " WEIR_TYPE_ENTRY,
     .makes = WEIR_TYPE_AUDIO,
     .config_size = sizeof(weir_audio_config),
     .config_init = audio_config_init,

@@ -35,10 +35,18 @@ static weir_bytes *bytes_of(const weir_item *item)
     return strcmp(item->type, WEIR_TYPE_BYTES) == 0 ? item->data : NULL;
 }
 
+static weir_entry *entry_of(const weir_item *item)
+{
+    return strcmp(item->type, WEIR_TYPE_ENTRY) == 0 ? item->data : NULL;
+}
+
 const char *weir_input_choose(weir_input *input, const weir_item *item)
 {
+    const weir_entry *entry = entry_of(item);
     weir_input_forget(input);
     input->bytes = bytes_of(item);
+    if (entry)
+        return entry->path;
     if (!input->bytes)
         return item->data;
     return input->bytes->name ? input->bytes->name : "(memory)";
@@ -58,6 +66,32 @@ void weir_input_take_sidecars(const weir_item *item, weir_bytes **sidecars, size
     *memory_bytes += weir_bytes_memory(*sidecars);
     if (bytes)
         bytes->next = NULL;
+}
+
+void weir_input_take_entry(weir_item *item, weir_entry **entry, size_t *memory_bytes)
+{
+    *entry = entry_of(item);
+    if (!*entry)
+        return;
+    free((*entry)->packets); /* has done its work */
+    (*entry)->packets = NULL;
+    (*entry)->packets_bytes = 0;
+    *memory_bytes += weir_entry_memory(*entry);
+    item->data = NULL;
+    item->release = NULL;
+}
+
+int weir_input_check(const weir_item *item, const weir_entry **known, weir_error *error)
+{
+    const weir_entry *entry = entry_of(item);
+    struct stat file;
+    *known = entry;
+    if (!entry || entry->size_bytes < 0 || stat(entry->path, &file) != 0) /* opening will tell why */
+        return WEIR_OK;
+    int64_t mtime_ns = file.st_mtim.tv_sec * WEIR_SECOND + file.st_mtim.tv_nsec;
+    if (file.st_size == entry->size_bytes && (entry->mtime_ns == 0 || mtime_ns == entry->mtime_ns))
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_EDATA, 0, "the file has changed since it was indexed: run weir index again");
 }
 
 static int fail_memory(weir_error *error)
@@ -143,6 +177,8 @@ static int open_path(weir_input *input, const char *path, AVIOInterruptCB interr
     char protocol[32];
     weir_error failure = { 0 };
     bool allows_pipes = input->allow & WEIR_ALLOW_PIPES;
+    if (input->file.is_open)
+        return WEIR_OK;
     int rc = weir_local_file_open(&input->file, &input->host, path, -1, allows_pipes, interrupt, &failure);
     get_protocol(path, protocol, sizeof protocol);
     if (!input->file.is_open && protocol[0]) { /* a colon is a letter of names, too */
@@ -168,10 +204,13 @@ static int open_local(weir_input *input, const char *path, AVIOInterruptCB inter
         return WEIR_OK;
     }
     int rc = open_path(input, path, interrupt, error);
-    if (rc != WEIR_OK || !input->file.is_pipe || !input->is_read_again)
+    if (rc != WEIR_OK || !input->file.is_pipe)
         return rc;
-    rc = weir_local_file_keep(&input->file, input->max_pipe_bytes, error);
-    if (rc == WEIR_OK)
+    if (!input->is_read_again && !weir_local_file_wants_seeking(&input->file))
+        return rc;
+    uint64_t max_bytes = input->max_pipe_bytes ? input->max_pipe_bytes : WEIR_INPUT_PIPE_BYTES;
+    rc = weir_local_file_keep(&input->file, max_bytes, error);
+    if (rc == WEIR_OK && input->is_read_again)
         input->kept = input->file;
     return rc;
 }
@@ -276,6 +315,7 @@ void weir_input_close(weir_input *input)
     input->file = (weir_local_file){ 0 };
     input->is_url = false;
     input->is_open = false;
+    input->num_failed = 0;
     input->num_opened = 0;
 }
 
@@ -388,10 +428,9 @@ static int set_url(weir_input *input, const char *path, bool is_local, weir_erro
 }
 
 /* A local file is opened by what we have checked, not once more by its name, which may mean a pipe by then. */
-static int open_other_file(AVFormatContext *format, AVIOContext **avio, const char *url, int flags,
-                           AVDictionary **options)
+static int try_other_file(weir_input *input, AVFormatContext *format, AVIOContext **avio, const char *url, int flags,
+                          AVDictionary **options)
 {
-    weir_input *input = format->opaque;
     weir_local_file file;
     weir_error error = { 0 };
     char protocol[32];
@@ -423,6 +462,23 @@ static int open_other_file(AVFormatContext *format, AVIOContext **avio, const ch
     return rc;
 }
 
+static int open_other_file(AVFormatContext *format, AVIOContext **avio, const char *url, int flags,
+                           AVDictionary **options)
+{
+    weir_input *input = format->opaque;
+    int rc = try_other_file(input, format, avio, url, flags, options);
+    input->num_failed += rc < 0;
+    return rc;
+}
+
+int weir_input_verdict(const weir_input *input, weir_error *error)
+{
+    unsigned max_opened = input->is_open ? MAX_OPENED : MAX_OPENED_BY_HEADER;
+    if (input->num_opened <= max_opened)
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_ELIMIT, 0, "it is a list of more than %u other files", max_opened);
+}
+
 /* WEIR_SKIP: it is a pipe, which can only be read. */
 static int open_freely(weir_input *input, const char *path, AVFormatContext **format, weir_error *error)
 {
@@ -431,9 +487,9 @@ static int open_freely(weir_input *input, const char *path, AVFormatContext **fo
     int rc = open_path(input, path, (*format)->interrupt_callback, &failure);
     bool is_pipe = rc == WEIR_OK && input->file.is_pipe;
     bool is_local = rc != WEIR_SKIP;
-    weir_local_file_close(&input->file);
-    if (is_pipe)
+    if (is_pipe) /* and stays open: who writes to it would notice the end */
         return WEIR_SKIP;
+    weir_local_file_close(&input->file);
     if (rc < 0 && rc != WEIR_ENOTFOUND) /* a pattern is no name */
         return weir_error_set(error, rc, failure.library_code, "%s", failure.message);
     rc = set_url(input, path, is_local, error);
@@ -446,10 +502,8 @@ static int open_freely(weir_input *input, const char *path, AVFormatContext **fo
     if (averror >= 0)
         averror = avformat_open_input(format, input->url, NULL, &options); /* frees it, too */
     av_dict_free(&options);
-    if (input->num_opened > MAX_OPENED_BY_HEADER)
-        return weir_error_set(error, WEIR_ELIMIT, 0, "a list of more than %d other files and lists",
-                              MAX_OPENED_BY_HEADER);
-    return averror < 0 ? fail_url(input, averror, error) : WEIR_OK;
+    rc = weir_input_verdict(input, error);
+    return rc == WEIR_OK && averror < 0 ? fail_url(input, averror, error) : rc;
 }
 
 /* ---- both ----------------------------------------------------------------------------------------------------- */

@@ -16,6 +16,7 @@
 
 #include <weir/bytes.h>
 #include <weir/clock.h>
+#include <weir/entry.h>
 #include <weir/item.h>
 #include <weir/status.h>
 
@@ -24,13 +25,16 @@
 /* The default of io_timeout_ns. */
 #define WEIR_INPUT_TIMEOUT_NS (30 * WEIR_SECOND)
 
+/* The default of max_pipe_bytes. */
+#define WEIR_INPUT_PIPE_BYTES (UINT64_C(4) << 30)
+
 typedef struct weir_input {
     /* of the next file to open, and not to be changed while it is */
     const weir_bytes *bytes; /* NULL = the path is opened */
     int64_t timeout_ns;      /* without any data from a URL; ≤ 0 = wait for ever */
     unsigned allow;          /* WEIR_ALLOW_… */
     bool is_read_again;      /* it may be opened a second time: what comes out of a pipe is kept */
-    uint64_t max_pipe_bytes; /* so much of it */
+    uint64_t max_pipe_bytes; /* so much of it (0 = WEIR_INPUT_PIPE_BYTES) */
     weir_local_host host;    /* with its io_thread set */
 
     /* kept from file to file */
@@ -44,11 +48,12 @@ typedef struct weir_input {
     AVIOContext *avio;
     bool is_url;         /* avio is FFmpeg's */
     bool is_open;        /* the container's header has been read */
-    unsigned num_opened; /* files that the container has opened beside itself, by this: */
+    unsigned num_failed; /* files that the container wanted to open beside itself, and could not */
+    unsigned num_opened; /* with these; by this: */
     int (*open_by_ffmpeg)(AVFormatContext *, AVIOContext **, const char *, int, AVDictionary **);
 } weir_input;
 
-/* Of an item that is a path or a weir_bytes: sets input->bytes, and returns what to open and to call it by; lives as
+/* Of an item that is a path, a weir_entry or a weir_bytes: sets input->bytes, and returns what to open and to call it by; lives as
    long as the data. */
 const char *weir_input_choose(weir_input *input, const weir_item *item);
 
@@ -57,6 +62,13 @@ int weir_input_check_allow(unsigned allow, weir_error *error);
 
 /* What hangs on the item's data is moved to *sidecars, and its size added to *memory_bytes. */
 void weir_input_take_sidecars(const weir_item *item, weir_bytes **sidecars, size_t *memory_bytes);
+
+/* The same for an item that is an entry itself: it is moved to *entry (NULL = it is none). */
+void weir_input_take_entry(weir_item *item, weir_entry **entry, size_t *memory_bytes);
+
+/* The item's entry, if it is one (else *entry is NULL). Is the file still the one that was indexed? WEIR_OK, or WEIR_EDATA
+   with *error filled. */
+int weir_input_check(const weir_item *item, const weir_entry **entry, weir_error *error);
 
 /*
  * Opens the container; `interrupt` is asked inside blocking I/O. WEIR_OK, or the failure with *error filled; *format is
@@ -72,6 +84,9 @@ int weir_input_load(weir_input *input, const char *path, uint64_t max_bytes, AVI
 
 /* Is this FFmpeg's word for the end of a file whose size a server of HTTP/1.0 has not told? */
 bool weir_input_is_end(const weir_input *input, int averror);
+
+/* WEIR_OK; or WEIR_ELIMIT with *error filled if the container wanted to open too many other files, whatever it made of that. */
+int weir_input_verdict(const weir_input *input, weir_error *error);
 
 void weir_input_close(weir_input *input);
 

@@ -259,11 +259,12 @@ static bool is_remote_kind(const char *kind)
 /* "\040" is a space. */
 static void unescape(char *text)
 {
+    unsigned character;
     char *to = text;
-    for (; *text; text++) {
-        bool is_octal = text[0] == '\\' && text[1] >= '0' && text[1] <= '3' && text[2] && text[3];
-        *to++ = is_octal ? (char)((text[1] - '0') << 6 | (text[2] - '0') << 3 | (text[3] - '0')) : *text;
-        text += is_octal ? 3 : 0;
+    while (*text) {
+        bool is_octal = sscanf(text, "\\%3o", &character) == 1 && strlen(text) >= 4;
+        *to++ = is_octal ? (char)(unsigned char)character : *text;
+        text += is_octal ? 4 : 1;
     }
     *to = '\0';
 }

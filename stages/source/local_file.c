@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -107,9 +108,31 @@ static ssize_t read_pipe(weir_local_file *file, uint8_t *to, size_t max_bytes)
     return -1;
 }
 
+static ssize_t take_head(weir_local_file *file, uint8_t *to, size_t max_bytes)
+{
+    size_t num_bytes = (size_t)file->num_head < max_bytes ? (size_t)file->num_head : max_bytes;
+    memcpy(to, file->head, num_bytes);
+    file->num_head -= (int)num_bytes;
+    memmove(file->head, file->head + num_bytes, (size_t)file->num_head);
+    return (ssize_t)num_bytes;
+}
+
+bool weir_local_file_wants_seeking(weir_local_file *file)
+{
+    static const char type[] = "ftyp"; /* behind the box's size */
+    ssize_t got = 1;
+    while (got > 0 && file->num_head < (int)sizeof file->head) {
+        got = read_pipe(file, file->head + file->num_head, sizeof file->head - (size_t)file->num_head);
+        file->num_head += got > 0 ? (int)got : 0;
+    }
+    return file->num_head >= 8 && memcmp(file->head + 4, type, 4) == 0;
+}
+
 static ssize_t read_some(weir_local_file *file, uint8_t *to, size_t max_bytes)
 {
     ssize_t got;
+    if (file->is_pipe && file->num_head > 0)
+        return take_head(file, to, max_bytes);
     if (file->is_pipe)
         return read_pipe(file, to, max_bytes);
     do

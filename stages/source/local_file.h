@@ -27,7 +27,9 @@ typedef struct weir_local_file {
     bool is_open;
     bool is_pipe; /* or a terminal or device: it is read once, from the front */
     int fd;
-    int64_t position;      /* of the next byte, where it is no pipe */
+    int64_t position; /* of the next byte, where it is no pipe */
+    uint8_t head[16]; /* of a pipe: read to be looked at, and still to come */
+    int num_head;
     weir_local_host *host; /* whose thread reads; NULL = the caller's */
     int64_t size_bytes;    /* if it does */
     AVIOInterruptCB interrupt;
@@ -39,6 +41,9 @@ typedef struct weir_local_file {
  */
 int weir_local_file_open(weir_local_file *file, weir_local_host *host, const char *path, int descriptor,
                          bool allows_pipes, AVIOInterruptCB interrupt, weir_error *error);
+
+/* Is what comes out of the pipe an MP4 file, whose header may be at its end? Waits for its first bytes. */
+bool weir_local_file_wants_seeking(weir_local_file *file);
 
 /* Puts all that comes out of a pipe into a temporary file without a name, of max_bytes at most, which takes its place. */
 int weir_local_file_keep(weir_local_file *file, uint64_t max_bytes, weir_error *error);

@@ -39,8 +39,6 @@ static int input_init(weir_video_config *video, weir_error *error)
 {
     if (video->io_timeout_ns == 0)
         video->io_timeout_ns = WEIR_INPUT_TIMEOUT_NS;
-    if (video->max_pipe_bytes == 0)
-        video->max_pipe_bytes = UINT64_C(4) << 30;
     return weir_input_check_allow(video->allow, error);
 }
 

@@ -19,9 +19,9 @@ extern "C" {
  * use it to read other files, or to wait for ever. Flags.
  */
 enum {
-    /* Pipes, terminals and other devices that a path names (/dev/stdin), and "pipe:0" for an inherited descriptor. Where
-       frames are chosen, all that comes out is kept in a temporary file without a name (below TMPDIR, or /tmp), as it is
-       read more than once. */
+    /* Pipes, terminals and other devices that a path names (/dev/stdin), and "pipe:0" for an inherited descriptor. Of
+       MP4, and where frames are chosen, all that comes out is kept in a temporary file without a name (below TMPDIR, or
+       /tmp), as it is not read from front to back. */
     WEIR_ALLOW_PIPES = 1,
     /* Files that name others: playlists and manifests (HLS, DASH, ffconcat, SDP), patterns of many names ("%d"); and all of
        FFmpeg's protocols, not just http, https, ftp, sftp, tcp and tls. FFmpeg opens what they name, wherever it is; up to

@@ -3,7 +3,7 @@
  * of them, or those that weir_sampling chooses.
  *
  * In: an item whose data is a path or a URL that FFmpeg can open (a char *), as weir_directory_source and
- * weir_list_source make them, or the file itself (a weir_bytes *). Out: an item whose data is a
+ * weir_list_source make them, a weir_entry *, which has one, or the file itself (a weir_bytes *). Out: an item whose data is a
  * weir_frames * (freed with weir_frames_free()) and whose size_bytes is all the memory it takes, so that queue_bytes
  * bounds memory.
  *
@@ -35,6 +35,7 @@
 
 #include <weir/bytes.h>
 #include <weir/cost.h>
+#include <weir/entry.h>
 #include <weir/export.h>
 #include <weir/op.h>
 #include <weir/sampling.h>
@@ -113,7 +114,7 @@ typedef struct weir_video_config {
 
     /* Where the bytes come from. */
     uint32_t allow;          /* WEIR_ALLOW_… of bytes.h: what is refused otherwise (default: nothing) */
-    uint64_t max_pipe_bytes; /* that are kept of a pipe, where frames are chosen (0 = 4 GiB) */
+    uint64_t max_pipe_bytes; /* that are kept of a pipe, of MP4 or where frames are chosen (0 = 4 GiB) */
     int32_t io_thread; /* local files are read on a thread beside the slot's own: 0 = where they lie on a network file
                                 system or on one that is a program (FUSE), positive = all, negative = none. Stop and
                                 deadlines leave it behind when the kernel does not end a read, up to 64 times */
@@ -164,6 +165,8 @@ typedef struct weir_frames {
     uint64_t num_errors;         /* packets that could not be read or decoded, of those that were needed. 0 = none */
     uint64_t num_corrupt_frames; /* of num_frames, those the decoder had to patch up */
     size_t memory_bytes;         /* all that this result takes */
+    weir_entry *entry;           /* of an item that was a weir_entry, on the last piece; else NULL.
+                                    Its packets are not there any more. Take it out as sidecars */
     weir_bytes *sidecars; /* the other files of the sample that the bytes came in; NULL = none. Take them out and
                                     leave NULL to keep them */
 

@@ -29,6 +29,7 @@ struct weir_task {
     const void *config;
     unsigned num_questions; /* whether to stop; the answer is yes when there have been many */
     bool has_failed;
+    uint32_t num_pieces;
 };
 
 static struct weir_task task;
@@ -49,6 +50,11 @@ uint64_t weir_task_seq(const weir_task *asked)
 {
     (void)asked;
     return 7;
+}
+
+uint32_t weir_task_num_pieces(const weir_task *asked)
+{
+    return asked->num_pieces;
 }
 
 const void *weir_task_config(const weir_task *asked)
@@ -131,7 +137,7 @@ static void check_result(const weir_frames *frames)
 
 static void run_stage(void *worker, char *path)
 {
-    weir_item in = { .data = path };
+    weir_item in = { .data = path, .type = WEIR_TYPE_TEXT };
     for (unsigned piece = 0; piece < MAX_PIECES; piece++) {
         weir_item out = { 0 };
         int rc = weir_video_decode.run(worker, &in, &out, &task);
@@ -140,6 +146,7 @@ static void run_stage(void *worker, char *path)
         else if (!task.has_failed || out.data)
             abort();
         weir_item_release(&out);
+        task.num_pieces++;
         if (rc != WEIR_MORE)
             return;
     }

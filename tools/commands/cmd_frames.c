@@ -311,10 +311,12 @@ static int run(tool_call *call)
         video_configure(&settings.video, &video, problem) ? TOOL_DONE : tool_refuse(call, "%s", problem);
     if (exit_status == TOOL_DONE)
         exit_status = check_output(call);
+    video.allow = WEIR_ALLOW_PIPES; /* whoever types /dev/stdin means it */
     if (exit_status == TOOL_DONE) {
         settings.info |= !settings.output;
         settings.list |= call->shared.csv; /* there is nothing else in it */
         video.piece_frames = weir_sampling_is_rising(&video.sampling) ? PIECE_FRAMES : 0;
+        video.allow |= WEIR_ALLOW_PIPES;    /* who types /dev/stdin means it */
         weir_log_set_level(WEIR_LOG_ERROR); /* the failure is reported below */
         int rc = work(&video, &r, &error);
         exit_status = rc == WEIR_OK ? tool_finish(call) : fail_file(call, &error);
@@ -329,7 +331,8 @@ const tool_command tool_frames = {
     .min_words = 1,
     .summary = "decode one video: to an array, pictures or raw video, or describe it",
     .help =
-        "Decodes one file or URL, as a pipeline with the same options would. The output OUT.npy is a file that "
+        "Decodes one file, URL or pipe (/dev/stdin), as a pipeline with the same options would. The output OUT.npy "
+        "is a file that "
         "numpy.load() reads: uint8, of the shape [frames, height, width, channels], or [frames, channels, height, "
         "width] with --layout nchw; yuv420p, whose planes differ in size, is [frames, bytes]. OUT.png is one "
         "picture; "

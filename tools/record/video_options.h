@@ -22,6 +22,9 @@ typedef struct video_settings {
     int64_t max_frames, max_pixels;
     uint64_t max_bytes;
     int64_t max_duration_ns;
+    uint64_t max_decoder_bytes;
+    uint32_t stream;
+    bool references;
     int64_t io_timeout_ns;
 } video_settings;
 
