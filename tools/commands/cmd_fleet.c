@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <weir/clock.h>
+#include <weir/bottleneck.h>
 
 #include "command_table.h"
 
@@ -60,12 +60,12 @@ typedef struct fleet {
     double median_rate;
 } fleet;
 
-static double seconds(int64_t span_ns)
-{
-    return (double)span_ns / (double)WEIR_SECOND;
-}
-
 /* ---- reading ------------------------------------------------------------------------------------------------------- */
+
+static double seconds(int64_t ns)
+{
+    return ns > 0 ? (double)ns / 1e9 : 0;
+}
 
 /* The row of that rank, a new one if it is not there; NULL = out of memory. */
 static rank_row *row_of(fleet *f, const weir_run_record *run)
@@ -118,33 +118,28 @@ static bool ends_with(const char *text, const char *end)
     return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
-/* The sink's queue is where results wait for the consumer; it is the last in the pipeline's order. */
+/* The sink's queue is where results wait for the consumer. */
 static void add_totals(rank_row *row, const weir_totals *totals)
 {
-    const weir_total_list *stages = &totals->of[WEIR_SUBJECT_STAGE], *queues = &totals->of[WEIR_SUBJECT_QUEUE];
+    const weir_total_list *stages = &totals->of[WEIR_SUBJECT_STAGE];
     for (size_t i = 0; i < stages->count; i++) {
         const weir_task_metrics *tasks = &stages->all[i].metrics.task;
-        int64_t cpu_ns = tasks->cpu_ns > 0 ? tasks->cpu_ns : 0;
         row->num_failures += (int64_t)tasks->num_failures;
-        row->parts[PART_CPU] += seconds(cpu_ns);
-        row->parts[PART_BLOCKED] += tasks->busy_ns > cpu_ns ? seconds(tasks->busy_ns - cpu_ns) : 0;
-        row->parts[PART_THREAD] += tasks->wait_thread_ns > 0 ? seconds(tasks->wait_thread_ns) : 0;
-        row->parts[PART_CONSUMER] += tasks->wait_out_ns > 0 ? seconds(tasks->wait_out_ns) : 0;
+        row->parts[PART_CPU] += seconds(tasks->cpu_ns);
+        row->parts[PART_BLOCKED] += seconds(tasks->busy_ns - tasks->cpu_ns);
+        row->parts[PART_THREAD] += seconds(tasks->wait_thread_ns);
+        row->parts[PART_CONSUMER] += seconds(tasks->wait_out_ns) + seconds(tasks->wait_turn_ns);
     }
-    const weir_total *sink = NULL;
-    for (size_t i = 0; i < queues->count; i++)
-        if (ends_with(queues->all[i].key.name, "sink_queue") || !sink)
-            sink = &queues->all[i];
+    const weir_total *sink = weir_totals_sink_queue(totals);
     if (!sink)
         return;
-    const weir_queue_metrics *items = &sink->metrics.queue;
-    row->num_items = (int64_t)items->num_items;
-    row->readiness = sink->elapsed_ns > 0 ? (double)items->occupied_ns / (double)sink->elapsed_ns : 0;
-    row->rate = sink->elapsed_ns > 0 ? (double)items->num_items / seconds(sink->elapsed_ns) : 0;
+    row->num_items = (int64_t)sink->metrics.queue.num_items;
+    row->readiness = weir_measure_of(sink->subject, "occupancy_rate", &sink->metrics, sink->elapsed_ns);
+    row->rate = sink->elapsed_ns > 0 ? (double)row->num_items / seconds(sink->elapsed_ns) : 0;
     if (!row->has_ended)
         row->ended = seconds(sink->key.end_unix_ns);
-    for (int p = 0; p < NUM_PARTS && items->num_items > 0; p++)
-        row->parts[p] /= (double)items->num_items;
+    for (int p = 0; p < NUM_PARTS && row->num_items > 0; p++)
+        row->parts[p] /= (double)row->num_items;
 }
 
 static int read_totals(rank_row *row, weir_reader *reader, weir_error *error)
@@ -168,10 +163,10 @@ static int read_course(const fleet *f, rank_row *row, weir_reader *reader, weir_
     int status = weir_query_begin(reader, WEIR_RECORD_QUEUE, &(weir_filter){ .run_id = row->run_id, .name = "sink*" },
                                   &query, error);
     while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK) {
-        double end = seconds(record->lap.end_unix_ns), elapsed = seconds(record->lap.elapsed_ns);
+        double to = seconds(record->lap.end_unix_ns), elapsed = seconds(record->lap.elapsed_ns);
         for (int bin = 0; bin < NUM_BINS && width > 0 && elapsed > 0; bin++) {
-            double left = fmax(end - elapsed, f->start + bin * width);
-            double right = fmin(end, f->start + (bin + 1) * width);
+            double left = fmax(to - elapsed, f->start + bin * width);
+            double right = fmin(to, f->start + (bin + 1) * width);
             if (right > left)
                 row->bin_items[bin] += (double)record->lap.metrics.queue.num_items * (right - left) / elapsed;
         }
