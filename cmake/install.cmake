@@ -23,7 +23,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/weirConfigVersion.cmake C
 install(FILES ${PROJECT_BINARY_DIR}/weirConfig.cmake ${PROJECT_BINARY_DIR}/weirConfigVersion.cmake
   DESTINATION ${package_folder})
 
-# -- pkg-config: weir-engine, weir-stages, weir-stats, and weir for all of them. A static library needs the libraries it
+# -- pkg-config: weir-engine, weir-stages, weir-stats, weir-dataset, and weir for all of them. A static library needs the libraries it
 # uses at every link; a shared one brings them along, and then their development packages are not needed.
 
 # The files find their prefix from their own place where they can, so that the tree may be moved.
@@ -52,11 +52,15 @@ endfunction()
 set(description_engine "the pipeline")
 set(description_stages "sources and decoders")
 set(description_stats "recording and reading statistics")
+set(description_dataset "the index of a dataset")
 set(all "")
 foreach(name IN LISTS libraries)
   set(requires "")
   if(NOT name STREQUAL engine)
     list(APPEND requires "weir-engine=${PROJECT_VERSION}")
+  endif()
+  if(name STREQUAL dataset)
+    list(APPEND requires "weir-stages=${PROJECT_VERSION}")
   endif()
   set(libs "-L\${libdir} -lweir-${name}")
   if(NOT BUILD_SHARED_LIBS)

@@ -1,12 +1,5 @@
 #include "format.h"
 
-#include <weir/escape.h>
-
-void weir_text_put(FILE *out, const char *text)
-{
-    weir_text_escape_to(out, text);
-}
-
 /* How many decimals make three digits. */
 static int decimals_of(double figure)
 {

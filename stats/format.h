@@ -1,13 +1,10 @@
-/* Figures and foreign text for a person: one line, few digits, a unit. Also compiled into the weir command. */
-#ifndef WEIR_TEXT_H
-#define WEIR_TEXT_H
+/* Values for a person: few digits, a unit. Also compiled into the weir command. */
+#ifndef WEIR_FORMAT_H
+#define WEIR_FORMAT_H
 
 #include <stdio.h>
 
-/* Text from outside, in one line whatever it holds: weir_text_escape_to(). */
-void weir_text_put(FILE *out, const char *text);
-
-/* Enough for any of the figures below. */
+/* Enough for any of the texts below. */
 enum { WEIR_FIGURE_BYTES = 32 };
 
 /* Three digits and a unit: "2.54 s", "41.7 ms", "820 ns"; "0 s". */

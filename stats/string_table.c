@@ -3,86 +3,89 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct weir_texts {
-    char **all;
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "array.h"
+
+typedef struct text_entry {
+    UT_hash_handle hh;
+    int32_t number;
+    char text[];
+} text_entry;
+
+struct weir_string_table {
+    text_entry **all;
+    text_entry *by_text;
     int32_t count;
-    int32_t room;
-    int32_t hint;   /* where the next one probably is: behind the last one found */
-    int32_t *slots; /* open hashing: number + 1, 0 = none; twice the room */
+    int32_t hint; /* where the next one probably is: behind the last one found */
 };
 
-weir_texts *weir_texts_new(void)
+weir_string_table *weir_string_table_new(void)
 {
-    return calloc(1, sizeof(weir_texts));
+    return calloc(1, sizeof(weir_string_table));
 }
 
-void weir_texts_free(weir_texts *texts)
+void weir_string_table_free(weir_string_table *texts)
 {
     if (!texts)
         return;
+    HASH_CLEAR(hh, texts->by_text);
     for (int32_t i = 0; i < texts->count; i++)
         free(texts->all[i]);
     free(texts->all);
-    free(texts->slots);
     free(texts);
 }
 
-static uint32_t hash_of(const char *text)
+static text_entry *find(const weir_string_table *texts, const char *text)
 {
-    uint32_t hash = 2166136261;
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 16777619;
-    return hash;
+    text_entry *entry;
+    HASH_FIND(hh, texts->by_text, text, (unsigned)strlen(text), entry);
+    return entry;
 }
 
-/* The slot that holds the text, or that is free for it. */
-static int32_t *slot_of(const weir_texts *texts, const char *text)
+static text_entry *add(weir_string_table *texts, const char *text, size_t length)
 {
-    uint32_t mask = 2 * (uint32_t)texts->room - 1;
-    for (uint32_t i = hash_of(text) & mask;; i = (i + 1) & mask)
-        if (!texts->slots[i] || strcmp(texts->all[texts->slots[i] - 1], text) == 0)
-            return &texts->slots[i];
-}
-
-static int grow(weir_texts *texts)
-{
-    int32_t room = texts->room ? 2 * texts->room : 16;
-    char **all = realloc(texts->all, (size_t)room * sizeof *all);
+    text_entry **all = weir_array_grow(texts->all, (size_t)texts->count, sizeof(text_entry *));
     if (!all)
-        return -1;
+        return NULL;
     texts->all = all;
-    int32_t *slots = calloc(2 * (size_t)room, sizeof *slots);
-    if (!slots)
-        return -1;
-    free(texts->slots);
-    texts->slots = slots;
-    texts->room = room;
-    for (int32_t i = 0; i < texts->count; i++)
-        *slot_of(texts, texts->all[i]) = i + 1;
-    return 0;
+    text_entry *entry = calloc(1, sizeof *entry + length + 1);
+    if (!entry)
+        return NULL;
+    memcpy(entry->text, text, length);
+    entry->number = texts->count;
+    HASH_ADD(hh, texts->by_text, text[0], (unsigned)length, entry);
+    if (!entry->hh.tbl) {
+        free(entry);
+        return NULL;
+    }
+    return texts->all[texts->count++] = entry;
 }
 
-int32_t weir_texts_number(weir_texts *texts, const char *text)
+int32_t weir_string_table_number(weir_string_table *texts, const char *text)
 {
     int32_t next = texts->hint < texts->count ? texts->hint : 0;
-    if (texts->count && strcmp(texts->all[next], text) == 0) {
+    if (texts->count && strcmp(texts->all[next]->text, text) == 0) {
         texts->hint = next + 1;
         return next;
     }
-    if (texts->count == texts->room && grow(texts) != 0)
+    text_entry *entry = find(texts, text);
+    if (!entry)
+        entry = add(texts, text, strlen(text));
+    if (!entry)
         return -1;
-    int32_t *slot = slot_of(texts, text);
-    if (!*slot) {
-        texts->all[texts->count] = strdup(text);
-        if (!texts->all[texts->count])
-            return -1;
-        *slot = ++texts->count;
-    }
-    texts->hint = *slot;
-    return *slot - 1;
+    texts->hint = entry->number + 1;
+    return entry->number;
 }
 
-const char *weir_texts_at(const weir_texts *texts, int32_t number)
+int32_t weir_string_table_find(const weir_string_table *texts, const char *text)
 {
-    return texts->all[number];
+    const text_entry *entry = find(texts, text);
+    return entry ? entry->number : -1;
+}
+
+const char *weir_string_table_at(const weir_string_table *texts, int32_t number)
+{
+    return texts->all[number]->text;
 }

@@ -136,6 +136,18 @@ int64_t recording_end(weir_sqlite_writer *writer, double ended)
     return run_id;
 }
 
+double lap_value(const weir_lap_record *lap, const char *measure)
+{
+    assert_non_null(weir_measure_find(lap->subject, measure));
+    return weir_measure_of(lap->subject, measure, &lap->metrics, lap->elapsed_ns);
+}
+
+double total_value(const weir_total *total, const char *measure)
+{
+    assert_non_null(weir_measure_find(total->subject, measure));
+    return weir_measure_of(total->subject, measure, &total->metrics, total->elapsed_ns);
+}
+
 void make_schema_1(const char *path)
 {
     sqlite3 *db = connect_to(path);

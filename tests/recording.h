@@ -34,6 +34,13 @@ void record_event(weir_sqlite_writer *writer, double at, const char *name);
 /* Ends the run well and closes. Returns its number. */
 int64_t recording_end(weir_sqlite_writer *writer, double ended);
 
+/* The value of a measure by name; NAN = it is not known. */
+double lap_value(const weir_lap_record *lap, const char *measure);
+double total_value(const weir_total *total, const char *measure);
+
+/* Seconds of a test in nanoseconds, as the API has them. */
+#define NS(seconds) ((int64_t)((seconds)*1e9 + 0.5))
+
 /* Makes a database of schema 1 with one run, two laps of one stage and one queue, and a failure. */
 void make_schema_1(const char *path);
 

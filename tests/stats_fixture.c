@@ -174,6 +174,7 @@ static void observe_stage_lap(weir_observer observer, int64_t end_unix_ns, uint6
                                         .num_failures = num_failures,
                                         .success_ns = (int64_t)num_successes * 100 * WEIR_MILLISECOND,
                                         .failed_ns = (int64_t)num_failures * 10 * WEIR_MILLISECOND,
+                                        .min_ns = num_successes ? 90 * WEIR_MILLISECOND : INT64_MAX,
                                         .max_ns = num_successes ? 100 * WEIR_MILLISECOND : 0,
                                         .busy_ns = 10 * WEIR_SECOND,
                                         .wait_in_ns = 5 * WEIR_SECOND,
@@ -203,6 +204,8 @@ static void observe_queue_lap(weir_observer observer, const char *name, int64_t 
                                         .occupied_ns = WEIR_SECOND,
                                         .depth_ns = 3.0 * (double)WEIR_SECOND,
                                         .bytes_ns = 3.0e6 * (double)WEIR_SECOND,
+                                        .max_put_ns = num_items ? 4 * WEIR_MILLISECOND : 0,
+                                        .max_get_ns = num_items ? 20 * WEIR_MILLISECOND : 0,
                                         .max_depth = 2,
                                         .max_bytes = 2000000,
                                         .put_times = &times[0],
@@ -218,6 +221,9 @@ void observe_lap(weir_observer observer, int lap, uint64_t num_tasks)
     observe_queue_lap(observer, "0:0:src_queue", end_unix_ns, num_tasks);
     observe_queue_lap(observer, "0:1:decode[10]_queue", end_unix_ns, num_tasks - num_tasks / 4);
     observe_queue_lap(observer, "0:2:sink_queue", end_unix_ns, num_tasks - num_tasks / 4);
+    if (observer.lap_end)
+        observer.lap_end(observer.self,
+                         &(weir_lap){ .end_unix_ns = end_unix_ns, .elapsed_ns = 2 * WEIR_SECOND, .place.phase = "" });
 }
 
 void observe_failure(weir_observer observer, uint64_t seq, const char *label, const char *message)

@@ -110,12 +110,12 @@ static void openmetrics_tells_sums_and_promtool_accepts_it(void **state)
     record_whole_run("a.db");
     record_whole_run("a.db");
     assert_export("a.db --format openmetrics -o weir.prom", 0);
-    assert_holds("weir.prom", "\nweir_task_duration_seconds_count{node=\"node\",rank=\"0\",run=\"1\","
-                              "stage=\"0:1:decode[10]\"} 150\n");
-    assert_holds("weir.prom", "\nweir_task_duration_seconds_bucket{node=\"node\",rank=\"0\",run=\"2\","
-                              "stage=\"0:1:decode[10]\",le=\"0.134217727\"} 150\n");
-    assert_holds("weir.prom", "\nweir_task_failure_duration_seconds_count{node=\"node\",rank=\"0\",run=\"2\","
-                              "stage=\"0:1:decode[10]\"} 50\n");
+    assert_holds("weir.prom", "\nweir_stage_time_seconds_count{node=\"node\",rank=\"0\",run=\"1\","
+                              "stage=\"0:1:decode[10]\",kind=\"stage\"} 150\n");
+    assert_holds("weir.prom", "\nweir_stage_time_seconds_bucket{node=\"node\",rank=\"0\",run=\"2\","
+                              "stage=\"0:1:decode[10]\",kind=\"stage\",le=\"0.134217727\"} 150\n");
+    assert_holds("weir.prom", "\nweir_stage_failures_total{node=\"node\",rank=\"0\",run=\"2\","
+                              "stage=\"0:1:decode[10]\",kind=\"stage\"} 50\n");
     assert_holds("weir.prom", "\nweir_events_total{node=\"node\",rank=\"0\",run=\"2\",event=\"it's \\\"quoted\\\",\\n"
                               "in two lines \\\\ \\\\xff\",category=\"user\"} 1\n");
     assert_holds("weir.prom", "\n# EOF\n");
@@ -133,13 +133,13 @@ static void openmetrics_by_lap_is_history_that_prometheus_imports(void **state)
     (void)state;
     record_whole_run("a.db");
     assert_export("a.db --format openmetrics --laps -o weir.om", 0);
-#define DECODE "{node=\"node\",rank=\"0\",run=\"1\",stage=\"0:1:decode[10]\""
-    assert_holds("weir.om", "\nweir_task_duration_seconds_count" DECODE "} 75 1002.000\n");
-    assert_holds("weir.om", "\nweir_task_duration_seconds_count" DECODE "} 150 1004.000\n");
-    assert_holds("weir.om", "\nweir_task_duration_seconds_sum" DECODE "} 15 1004.000\n");
-    assert_holds("weir.om", "\nweir_task_percentile_seconds" DECODE ",percentile=\"99\"} ");
-    assert_holds("weir.om", "\nweir_slot_seconds_total" DECODE ",state=\"busy\"} 20 1004.000\n");
-    assert_holds("weir.om", "\nweir_queue_item_seconds_total{node=\"node\",rank=\"0\",run=\"1\","
+#define DECODE "{node=\"node\",rank=\"0\",run=\"1\",stage=\"0:1:decode[10]\",kind=\"stage\""
+    assert_holds("weir.om", "\nweir_stage_time_seconds_count" DECODE "} 75 1002.000\n");
+    assert_holds("weir.om", "\nweir_stage_time_seconds_count" DECODE "} 150 1004.000\n");
+    assert_holds("weir.om", "\nweir_stage_time_seconds_sum" DECODE "} 15 1004.000\n");
+    assert_holds("weir.om", "\nweir_stage_time_percentile_seconds" DECODE ",percentile=\"99\"} ");
+    assert_holds("weir.om", "\nweir_stage_busy_seconds_total" DECODE "} 20 1004.000\n");
+    assert_holds("weir.om", "\nweir_queue_depth_seconds_total{node=\"node\",rank=\"0\",run=\"1\","
                             "queue=\"0:2:sink_queue\"} 6 1004.000\n");
     assert_holds("weir.om", "\n# EOF\n");
     assert_export("a.db --format json --laps", 2);
@@ -188,8 +188,8 @@ static void csv_is_a_file_for_each_table(void **state)
     assert_export("a.db --format csv -o tables", 0); /* again, into the same folder */
 
     assert_export("a.db --format csv --table runs", 0);
-    assert_holds("out", ",1000,1100,WEIR_OK,10,0,");
-    assert_holds("out", ",program\r\n");
+    assert_holds("out", ",1000,1100,100,finished,WEIR_OK,10,0,");
+    assert_holds("out", ",program,");
     assert_export("a.db --format csv", 2);
     assert_holds("err", "--table");
 }
@@ -227,11 +227,11 @@ static void database_being_written_is_exported_up_to_now(void **state)
     weir_sqlite_writer *writer = record("a.db", 3);
     assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
     assert_export("a.db --format openmetrics", 0);
-    assert_holds("out", "stage=\"0:1:decode[10]\"} 225\n");
+    assert_holds("out", "stage=\"0:1:decode[10]\",kind=\"stage\"} 225\n");
     observe_lap(weir_sqlite_observer(writer), 3, 100);
     assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
     assert_export("a.db --format openmetrics", 0);
-    assert_holds("out", "stage=\"0:1:decode[10]\"} 300\n");
+    assert_holds("out", "stage=\"0:1:decode[10]\",kind=\"stage\"} 300\n");
     assert_export("a.db --format csv -o tables", 0);
     close_writer(writer);
 }
@@ -243,7 +243,7 @@ static void nothing_to_export_is_said(void **state)
     record_whole_run("a.db");
     write_file(in_folder("kept"), "old", 3);
     assert_export("a.db --format json -o kept --until 900", 3);
-    assert_holds("err", "nothing was recorded that fulfils the conditions");
+    assert_holds("err", "no records match the filters");
     assert_export("a.db --format json -o kept --run 7", 3);
     assert_export("missing.db --format json -o kept", 2);
     assert_holds("err", "missing.db");

@@ -752,6 +752,20 @@ static void an_interrupted_run_leaves_no_half_array(void **state)
     program_free(&program);
 }
 
+static void one_picture_cannot_hold_two_frames(void **state)
+{
+    (void)state;
+    char arguments[4300];
+    snprintf(arguments, sizeof arguments, "--frames 0,1 -o %s", clips_path("two.png"));
+    assert_refused(make_long(), arguments, "put %04d into the name");
+    assert_int_not_equal(access(clips_path("two.png"), F_OK), 0);
+    assert_int_equal(num_beside(clips_path("two.png")), 0);
+    snprintf(arguments, sizeof arguments, "--layout nchw -o %s", clips_path("two.png"));
+    assert_refused(make_long(), arguments, "PNG pictures are rgb24 or gray8");
+    assert_refused(make_long(), "--info -o -", "takes stdout");
+    assert_refused(make_long(), "--format png", "--format: only with --output");
+}
+
 static void what_comes_through_a_pipe_is_read(void **state)
 {
     (void)state;
@@ -774,20 +788,6 @@ static void what_comes_through_a_pipe_is_read(void **state)
         assert_string_equal(piped, file);
         assert_true(atoi(file) > 5);
     }
-}
-
-static void one_picture_cannot_hold_two_frames(void **state)
-{
-    (void)state;
-    char arguments[4300];
-    snprintf(arguments, sizeof arguments, "--frames 0,1 -o %s", clips_path("two.png"));
-    assert_refused(make_long(), arguments, "put %04d into the name");
-    assert_int_not_equal(access(clips_path("two.png"), F_OK), 0);
-    assert_int_not_equal(access(clips_path("two.png.part"), F_OK), 0);
-    snprintf(arguments, sizeof arguments, "--layout nchw -o %s", clips_path("two.png"));
-    assert_refused(make_long(), arguments, "PNG pictures are rgb24 or gray8");
-    assert_refused(make_long(), "--info -o -", "takes stdout");
-    assert_refused(make_long(), "--format png", "--format: only with --output");
 }
 
 int main(void)

@@ -400,9 +400,8 @@ int open(const char *path, int flags, ...)
     return fd;
 }
 
-/* What open() is with _FORTIFY_SOURCE. */
+/* The same, as _FORTIFY_SOURCE calls it. */
 int __open_2(const char *path, int flags);
-
 int __open_2(const char *path, int flags)
 {
     return open(path, flags);

@@ -5,6 +5,7 @@
 #include "support.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <regex.h>
 
 #include <weir/weir.h>
@@ -157,6 +158,44 @@ static void the_stages_refuse_null(void **state)
     REFUSED(weir_audio_write_npy(NULL, "a", NULL));
     REFUSED(weir_frames_to_dlpack(NULL, &tensor, NULL));
     REFUSED(weir_frames_to_dlpack(&frames, NULL, NULL));
+    weir_entry_free(NULL);
+    weir_entry_release(NULL, NULL);
+    weir_entry_free(weir_entry_new());
+    assert_int_equal(weir_entry_memory(NULL), 0);
+    weir_probe_result_free(NULL);
+    weir_probe_result_release(NULL, NULL);
+}
+
+static void sampling_and_batches_refuse_null(void **state)
+{
+    (void)state;
+    weir_collated batch = { 0 };
+    weir_sampler *sampler;
+    struct DLManagedTensor *tensor;
+    weir_permutation empty = weir_permutation_make(0, 0);
+    assert_int_equal(weir_permutation_at(NULL, 1), 0);
+    assert_int_equal(weir_permutation_at(&empty, 0), 0);
+    assert_int_equal(weir_permutation_find(NULL, 1), 0);
+    REFUSED(weir_sampler_new(NULL, &sampler, NULL));
+    REFUSED(weir_sampler_new(&(weir_sampler_config){ .num_items = 1 }, NULL, NULL));
+    REFUSED(weir_sampler_begin(NULL, 0));
+    assert_int_equal(weir_sampler_count(NULL), 0);
+    assert_int_equal(weir_sampler_at(NULL, 0), 0);
+    assert_int_equal(weir_sampler_world(NULL).size, 0);
+    weir_sampler_free(NULL);
+    REFUSED(weir_world_find(NULL, NULL, NULL));
+    weir_collated_free(NULL);
+    weir_collated_release(NULL, NULL);
+    assert_string_equal(weir_dtype_name((weir_dtype)9), "?");
+    assert_int_equal(weir_dtype_bytes(WEIR_DTYPE_FLOAT16), 2);
+    REFUSED(weir_collated_to_dlpack(NULL, WEIR_COLLATED_FRAMES, &tensor, NULL));
+    REFUSED(weir_collated_to_dlpack(&batch, WEIR_COLLATED_FRAMES, NULL, NULL));
+    REFUSED(weir_collated_write_npy(NULL, "a", NULL));
+    REFUSED(weir_collated_write_npy(&batch, NULL, NULL));
+    REFUSED(weir_collated_write_safetensors(NULL, "a", NULL));
+    REFUSED(weir_collated_write_safetensors(&batch, NULL, NULL));
+    REFUSED(weir_frames_write_safetensors(NULL, "a", NULL));
+    REFUSED(weir_frames_write_safetensors(&(weir_frames){ 0 }, NULL, NULL));
 }
 #endif
 
@@ -208,6 +247,24 @@ static void the_statistics_refuse_null(void **state)
     weir_query_end(NULL);
     REFUSED(weir_totals_read(NULL, NULL, NULL, &totals, NULL));
     weir_totals_free(NULL);
+    weir_total total = weir_total_of_lap(NULL);
+    weir_total_add(&total, NULL);
+    assert_null(weir_reader_lacks(NULL));
+    assert_int_equal(weir_run_state_of(NULL), WEIR_RUN_OPEN);
+    size_t count;
+    assert_non_null(weir_subject_measures(WEIR_SUBJECT_QUEUE, &count));
+    assert_null(weir_subject_measures(WEIR_SUBJECT_QUEUE, NULL));
+    assert_int_equal(weir_subject_histograms(WEIR_SUBJECT_QUEUE, NULL), 0);
+    assert_null(weir_metric_histogram_at(NULL, NULL));
+    assert_null(weir_measure_find(WEIR_SUBJECT_QUEUE, NULL));
+    assert_true(isnan(weir_metric_value(NULL, NULL)));
+    assert_true(isnan(weir_measure_value(NULL, NULL, 1)));
+    assert_true(isnan(weir_measure_of(WEIR_SUBJECT_QUEUE, NULL, NULL, 1)));
+    assert_true(weir_slots_ns(NULL) < 0);
+    weir_bottleneck bottleneck = weir_bottleneck_find(NULL);
+    assert_int_equal(bottleneck.kind, WEIR_BOTTLENECK_UNKNOWN);
+    weir_bottleneck_describe(NULL, NULL, 0);
+    assert_null(weir_totals_sink_queue(NULL));
     REFUSED(weir_summary_print(NULL, "a", 0, NULL));
     REFUSED(weir_summary_print(stdout, NULL, 0, NULL));
     REFUSED(weir_summary_write(stdout, NULL, NULL, NULL));
@@ -218,6 +275,38 @@ static void the_statistics_refuse_null(void **state)
     REFUSED(weir_database_merge("a", "b", NULL, NULL));
     REFUSED(weir_database_migrate(NULL, &from, NULL));
     REFUSED(weir_database_migrate("a", NULL, NULL));
+}
+#endif
+
+#ifdef WEIR_DATASET_H
+static int no_row(void *self, const weir_dataset_cell *cells, size_t num_cells)
+{
+    (void)self;
+    (void)cells;
+    (void)num_cells;
+    return WEIR_OK;
+}
+
+static void the_dataset_refuses_null(void **state)
+{
+    (void)state;
+    weir_dataset *dataset;
+    uint32_t *classes;
+    double *costs;
+    REFUSED(weir_dataset_build(NULL, &(weir_dataset_build_options){ .root = "." }, NULL, NULL));
+    REFUSED(weir_dataset_build("a", NULL, NULL, NULL));
+    REFUSED(weir_dataset_open(NULL, NULL, &dataset, NULL));
+    REFUSED(weir_dataset_open("a", NULL, NULL, NULL));
+    weir_dataset_close(NULL);
+    assert_int_equal(weir_dataset_count(NULL), 0);
+    assert_int_equal(weir_dataset_fingerprint(NULL), 0);
+    assert_true(weir_dataset_items(NULL).fill == NULL);
+    assert_int_equal(weir_dataset_num_classes(NULL), 0);
+    assert_null(weir_dataset_class_name(NULL, 0));
+    REFUSED(weir_dataset_read_classes(NULL, &classes, NULL));
+    REFUSED(weir_dataset_read_costs(NULL, &costs, NULL));
+    REFUSED(weir_dataset_ask(NULL, WEIR_DATASET_SUMMARY, NULL, no_row, NULL, NULL));
+    REFUSED(weir_dataset_ask("a", WEIR_DATASET_SUMMARY, NULL, NULL, NULL, NULL));
 }
 #endif
 
@@ -241,6 +330,9 @@ static const char *const without_pointers[] = {
     "weir_pool_metric_table",
     "weir_queue_metric_table",
     "weir_task_metric_table",
+    "weir_subject_metrics",
+    "weir_run_state_name",
+    "weir_bottleneck_word",
     "weir_version",
 };
 
@@ -298,7 +390,7 @@ static void every_public_function_is_here(void **state)
 {
     (void)state;
     char *source = read_all("tests/test_null.c"); /* the working folder is the project's */
-    static const char *const folders[] = { "engine/weir", "stages/weir", "stats/weir" };
+    static const char *const folders[] = { "engine/weir", "stages/weir", "stats/weir", "dataset/weir" };
     int num_functions = 0;
     for (size_t i = 0; i < LENGTH(folders); i++) {
         DIR *folder = opendir(folders[i]);
@@ -321,10 +413,13 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         TEST(the_engine_refuses_null),
 #ifdef WEIR_VIDEO_H
-        TEST(the_stages_refuse_null),
+        TEST(the_stages_refuse_null),        TEST(sampling_and_batches_refuse_null),
 #endif
 #ifdef WEIR_SQLITE_H
         TEST(the_statistics_refuse_null),
+#endif
+#ifdef WEIR_DATASET_H
+        TEST(the_dataset_refuses_null),
 #endif
         TEST(every_public_function_is_here),
     };

@@ -222,12 +222,14 @@ static int query_count(const char *sql)
 
 /* -- lines */
 
-/* In a pattern # stands for a whole number and @ for one digit; all else stands for itself. */
+/* In a pattern # stands for a whole number, @ for one digit and ~ for any number of digits; all else stands for itself. */
 static bool matches(const char *line, const char *pattern)
 {
     for (; *pattern; pattern++) {
         bool is_digit = *line >= '0' && *line <= '9';
-        if (*pattern == '#' || *pattern == '@') {
+        if (*pattern == '~') {
+            line += strspn(line, "0123456789");
+        } else if (*pattern == '#' || *pattern == '@') {
             if (!is_digit)
                 return false;
             do
@@ -279,10 +281,20 @@ static void expect_queue(char **text, const char *name)
     expect_line(text, title);
     expect_line(text, "    Total items processed: #");
     expect_line(text, "    Average QPS: #.@@");
-    expect_line(text, "    Average put time: #.@@@@s");
-    expect_line(text, "    Average get time: #.@@@@s");
+    expect_line(text, "    Average put time: #.@@@@~s");
+    expect_line(text, "    Average get time: #.@@@@~s");
     expect_line(text, "    Average occupancy rate: #.@%");
     expect_line(text, "    Number of log entries: #");
+}
+
+/* Blocks and notes of our own follow SPDL's. */
+static void skip_to(char **text, const char *wanted)
+{
+    char *line = take_line(text);
+    while (line && strcmp(line, wanted) != 0)
+        line = take_line(text);
+    if (!line)
+        fail_msg("no line %s", wanted);
 }
 
 /* The summary as the design has it, line for line. Leaves *text behind its last rule. */
@@ -301,7 +313,7 @@ static void expect_summary(char **text, const char *stage, int num_tasks, int nu
     expect_line(text, line);
     snprintf(line, sizeof line, "    Total failures: %d", num_failures);
     expect_line(text, line);
-    expect_line(text, "    Average task time: #.@@@@s");
+    expect_line(text, num_tasks > num_failures ? "    Average task time: #.@@@@~s" : "    Average task time: n/a");
     expect_line(text, "    Success rate: #.@%");
     expect_line(text, "    Number of log entries: #");
     expect_line(text, "");
@@ -311,11 +323,14 @@ static void expect_summary(char **text, const char *stage, int num_tasks, int nu
     snprintf(line, sizeof line, "%s_queue", stage);
     expect_queue(text, line);
     expect_queue(text, "0:2:sink_queue");
+    skip_to(text, "🔀 Sources, Routes, Merges and Sinks:");
+    expect_line(text, THIN_RULE);
     expect_line(text, "");
-    expect_line(text, RULE);
+    expect_line(text, "  Source: 0:0:src");
+    skip_to(text, RULE);
     snprintf(line, sizeof line, "Database: %s", db_path);
     expect_line(text, line);
-    expect_line(text, RULE);
+    skip_to(text, RULE);
 }
 
 /* -- what it records and prints */
@@ -530,10 +545,10 @@ static void figures_go_to_prometheus_and_tensorboard_too(void **state)
     run_record(&program, few, OPTIONS("--openmetrics", metrics));
     assert_int_equal(program.status, 0);
     program_free(&program);
-    snprintf(count, sizeof count, "stage=\"0:1:decode[10]\"} %d\n",
+    snprintf(count, sizeof count, "stage=\"0:1:decode[10]\",kind=\"stage\"} %d\n",
              query_count("SELECT sum(num_tasks - num_failures) FROM task_stats"));
     char *text = read_file(metrics);
-    assert_non_null(strstr(strstr(text, "\nweir_task_duration_seconds_count"), count));
+    assert_non_null(strstr(strstr(text, "\nweir_stage_time_seconds_count"), count));
     free(text);
 
     run_record(&program, few, OPTIONS("--tensorboard", log));

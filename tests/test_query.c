@@ -32,15 +32,17 @@ static weir_query *begin_query(weir_reader *reader, weir_record_kind kind, const
 static double time_of(const weir_record *record)
 {
     switch (record->kind) {
-    case WEIR_RECORD_TASK: return record->task.timestamp;
-    case WEIR_RECORD_QUEUE: return record->queue.timestamp;
-    case WEIR_RECORD_EVENT: return record->event.timestamp;
-    case WEIR_RECORD_FAILURE: return record->failure.timestamp;
-    case WEIR_RECORD_ITEM: return record->item.timestamp;
+    case WEIR_RECORD_TASK:
+    case WEIR_RECORD_FLOW:
+    case WEIR_RECORD_QUEUE:
+    case WEIR_RECORD_POOL: return (double)record->lap.end_unix_ns / 1e9;
+    case WEIR_RECORD_EVENT: return (double)record->event.unix_ns / 1e9;
+    case WEIR_RECORD_FAILURE: return (double)record->failure.unix_ns / 1e9;
+    case WEIR_RECORD_ITEM: return (double)record->item.unix_ns / 1e9;
     case WEIR_RECORD_RUN: return (double)record->run.run_id;
     case WEIR_RECORD_STAGE: return (double)record->stage.run_id;
     case WEIR_RECORD_NODE: return (double)record->node.num_runs;
-    case WEIR_RECORD_PHASE: return record->phase.start_time;
+    case WEIR_RECORD_PHASE: return (double)record->phase.start_unix_ns / 1e9;
     }
     return 0;
 }
@@ -97,7 +99,8 @@ static void descending_gives_the_latest_first(void **state)
     const char *path = record_four_laps();
     assert_times(WEIR_RECORD_TASK, (&(weir_filter){ .descending = true }), "1040 1030 1020 1010 ");
     assert_times(WEIR_RECORD_TASK, (&(weir_filter){ .descending = true, .run_id = 1, .limit = 2 }), "1040 1030 ");
-    assert_times(WEIR_RECORD_TASK, (&(weir_filter){ .descending = true, .start_time = 1015 }), "1040 1030 1020 ");
+    assert_times(WEIR_RECORD_TASK, (&(weir_filter){ .descending = true, .start_unix_ns = NS(1015) }),
+                 "1040 1030 1020 ");
 }
 
 static void a_name_is_matched_whole_short_and_by_glob(void **state)
@@ -124,7 +127,7 @@ static void a_name_is_matched_whole_short_and_by_glob(void **state)
         { "", "", "" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        weir_filter filter = { .name = cases[i].glob, .end_time = 1005 };
+        weir_filter filter = { .name = cases[i].glob, .end_unix_ns = NS(1005) };
         assert_times(WEIR_RECORD_TASK, &filter, cases[i].tasks);
         assert_times(WEIR_RECORD_QUEUE, &filter, cases[i].queues);
     }
@@ -220,7 +223,7 @@ static void laps_that_overlap_with_a_range_belong_to_it(void **state)
         { 1, 9999, "1010 1020 1030 1040 " },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        weir_filter filter = { .start_time = cases[i].start, .end_time = cases[i].end };
+        weir_filter filter = { .start_unix_ns = NS(cases[i].start), .end_unix_ns = NS(cases[i].end) };
         assert_times(WEIR_RECORD_TASK, &filter, cases[i].wanted);
         filter.run_id = 1;
         assert_times(WEIR_RECORD_TASK, &filter, cases[i].wanted);
@@ -239,19 +242,19 @@ static void ranges_that_begin_and_end_with_laps_hold_just_these(void **state)
         record_lap(writer, &(invented_lap){ .at = 1795223144.0 + i * 0.1234567, .elapsed = 0.1234567 });
     recording_end(writer, 1795223146.0);
     weir_reader *reader = open_reader(path);
-    double ends[9];
+    int64_t ends[9];
     const weir_record *record;
     weir_query *query = begin_query(reader, WEIR_RECORD_TASK, NULL);
     for (int i = 0; i < 9; i++) {
         assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
-        ends[i] = record->task.timestamp;
+        ends[i] = record->lap.end_unix_ns;
     }
     weir_query_end(query);
     for (int i = 0; i + 1 < 9; i++) {
-        weir_filter filter = { .start_time = ends[i], .end_time = ends[i + 1] };
+        weir_filter filter = { .start_unix_ns = ends[i], .end_unix_ns = ends[i + 1] };
         query = begin_query(reader, WEIR_RECORD_TASK, &filter);
         assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
-        assert_true(record->task.timestamp == ends[i + 1]);
+        assert_true(record->lap.end_unix_ns == ends[i + 1]);
         assert_int_equal(weir_query_next(query, &record, NULL), WEIR_EOF);
         weir_query_end(query);
     }
@@ -268,14 +271,14 @@ static void points_in_time_belong_to_a_range_from_its_start_to_before_its_end(vo
         record_event(writer, 1010 + 10 * i, i == 1 ? "stop" : "start");
     }
     recording_end(writer, 1040);
-    weir_filter filter = { .start_time = 1010, .end_time = 1030 };
+    weir_filter filter = { .start_unix_ns = NS(1010), .end_unix_ns = NS(1030) };
     assert_times(WEIR_RECORD_FAILURE, &filter, "1010 1020 ");
     assert_times(WEIR_RECORD_EVENT, &filter, "1010 1020 ");
     filter.name = "st?p";
     assert_times(WEIR_RECORD_EVENT, &filter, "1020 ");
-    assert_times(WEIR_RECORD_RUN, &(weir_filter){ .start_time = 1039 }, "1 ");
-    assert_times(WEIR_RECORD_RUN, &(weir_filter){ .start_time = 1041 }, "");
-    assert_times(WEIR_RECORD_RUN, &(weir_filter){ .end_time = 999 }, "");
+    assert_times(WEIR_RECORD_RUN, &(weir_filter){ .start_unix_ns = NS(1039) }, "1 ");
+    assert_times(WEIR_RECORD_RUN, &(weir_filter){ .start_unix_ns = NS(1041) }, "");
+    assert_times(WEIR_RECORD_RUN, &(weir_filter){ .end_unix_ns = NS(999) }, "");
 }
 
 static void records_after_an_id_follow_what_is_written(void **state)
@@ -292,8 +295,8 @@ static void records_after_an_id_follow_what_is_written(void **state)
         weir_filter filter = { .run_id = WEIR_LAST_RUN, .after_id = after_id };
         weir_query *query = begin_query(reader, WEIR_RECORD_TASK, &filter);
         assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
-        assert_true(record->task.timestamp == 1000 + 10 * i);
-        after_id = record->task.id;
+        assert_true(record->lap.end_unix_ns == NS(1000 + 10 * i));
+        after_id = record->lap.id;
         assert_int_equal(weir_query_next(query, &record, NULL), WEIR_EOF);
         weir_query_end(query);
     }
@@ -448,7 +451,8 @@ static void stretches_of_a_phase_are_one_record_each(void **state)
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
         assert_string_equal(record->phase.place.phase, wanted[i].phase);
-        assert_true(record->phase.start_time == wanted[i].start && record->phase.end_time == wanted[i].end);
+        assert_true(record->phase.start_unix_ns == NS(wanted[i].start) &&
+                    record->phase.end_unix_ns == NS(wanted[i].end));
         assert_int_equal(record->phase.place.first_step, wanted[i].first_step);
         assert_int_equal(record->phase.place.last_step, wanted[i].last_step);
         assert_int_equal(record->phase.num_laps, wanted[i].num_laps);
@@ -483,32 +487,36 @@ static void a_record_holds_what_was_observed(void **state)
     const weir_record *record;
     weir_query *query = begin_query(reader, WEIR_RECORD_TASK, NULL);
     assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
-    const weir_task_record *task = &record->task;
-    assert_string_equal(task->name, "0:1:decode[10]");
-    assert_string_equal(task->place.phase, "train");
-    assert_int_equal(task->place.first_step, 3);
-    assert_int_equal(task->place.last_step, 8);
+    const weir_lap_record *lap = &record->lap;
+    assert_string_equal(lap->name, "0:1:decode[10]");
+    assert_string_equal(lap->kind, "stage");
+    assert_string_equal(lap->place.phase, "train");
+    assert_int_equal(lap->place.first_step, 3);
+    assert_int_equal(lap->place.last_step, 8);
+    const weir_task_metrics *task = &lap->metrics.task;
     assert_int_equal(task->num_tasks, 4);
     assert_int_equal(task->num_failures, 1);
-    assert_true(task->elapsed == 10 && task->max_time == 0.4 && task->failed_time == 0.01);
-    assert_true(fabs(task->ave_time - 0.7 / 3) < 1e-9 && fabs(task->p50_time - 0.2) < 0.002);
-    assert_true(task->busy_time == 60 && task->wait_in_time == 20 && task->wait_thread_time == 10 &&
-                task->wait_out_time == 10 && task->cpu_time == 50);
-    weir_histogram histogram = { 0 };
-    assert_int_equal(weir_histogram_add_encoded(&histogram, task->histogram, task->histogram_bytes), WEIR_OK);
-    assert_int_equal(histogram.count, 3);
+    assert_int_equal(lap->elapsed_ns, NS(10));
+    assert_int_equal(task->max_ns, NS(0.4));
+    assert_int_equal(task->failed_ns, NS(0.01));
+    assert_true(fabs(lap_value(lap, "ave_time") - 0.7 / 3) < 1e-9 && fabs(lap_value(lap, "p50_time") - 0.2) < 0.002);
+    assert_true(task->busy_ns == NS(60) && task->wait_in_ns == NS(20) && task->wait_thread_ns == NS(10) &&
+                task->wait_out_ns == NS(10) && task->cpu_ns == NS(50));
+    assert_int_equal(task->run_times->count, 3);
     weir_query_end(query);
 
     query = begin_query(reader, WEIR_RECORD_QUEUE, &(weir_filter){ .name = "sink" });
     assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
-    const weir_queue_record *queue = &record->queue;
-    assert_string_equal(queue->name, "0:2:sink_queue");
-    assert_int_equal(queue->num_items, 4);
-    assert_int_equal(queue->num_put, 4);
-    assert_int_equal(queue->capacity, 2);
-    assert_true(fabs(queue->ave_put_time - 0.002) < 1e-9 && fabs(queue->ave_get_time - 0.03) < 1e-9);
-    assert_true(queue->occupancy_rate == 0.25 && queue->ave_depth == 1.5 && queue->ave_bytes == 2e6);
-    assert_int_equal(queue->max_bytes, 3000000);
+    lap = &record->lap;
+    assert_string_equal(lap->name, "0:2:sink_queue");
+    assert_int_equal(lap->metrics.queue.num_items, 4);
+    assert_int_equal(lap->metrics.queue.num_put, 4);
+    assert_int_equal(lap->capacity, 2);
+    assert_true(fabs(lap_value(lap, "ave_put_time") - 0.002) < 1e-9 &&
+                fabs(lap_value(lap, "ave_get_time") - 0.03) < 1e-9);
+    assert_true(lap_value(lap, "occupancy_rate") == 0.25 && lap_value(lap, "ave_depth") == 1.5 &&
+                lap_value(lap, "ave_bytes") == 2e6);
+    assert_int_equal(lap->metrics.queue.max_bytes, 3000000);
     weir_query_end(query);
 
     query = begin_query(reader, WEIR_RECORD_FAILURE, NULL);
@@ -517,7 +525,7 @@ static void a_record_holds_what_was_observed(void **state)
     assert_int_equal(record->failure.status, WEIR_EDATA);
     assert_int_equal(record->failure.library_code, -22);
     assert_int_equal(record->failure.seq, 7);
-    assert_true(record->failure.elapsed == 0.5);
+    assert_true(record->failure.run_ns == NS(0.5));
     weir_query_end(query);
 
     query = begin_query(reader, WEIR_RECORD_STAGE, &(weir_filter){ .name = "decode" });
@@ -541,14 +549,14 @@ static void items_are_read_from_whatever_columns_there_are(void **state)
                   "INSERT INTO item_stats VALUES (1, 1005, 1, '0:1:decode[10]', 'a.mp4', 0.5, 'h264', 640),"
                   " (2, 1015, 1, '0:1:decode[10]', 'b.mp4', 2.5, 'hevc', NULL)");
     assert_times(WEIR_RECORD_ITEM, NULL, "1005 1015 ");
-    assert_times(WEIR_RECORD_ITEM, (&(weir_filter){ .name = "decode", .end_time = 1010 }), "1005 ");
+    assert_times(WEIR_RECORD_ITEM, (&(weir_filter){ .name = "decode", .end_unix_ns = NS(1010) }), "1005 ");
     weir_reader *reader = open_reader(path);
     const weir_record *record;
     weir_query *query = begin_query(reader, WEIR_RECORD_ITEM, &(weir_filter){ .longest_first = true });
     assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
     assert_string_equal(record->item.label, "b.mp4");
     assert_string_equal(record->item.codec, "hevc");
-    assert_true(record->item.elapsed == 2.5 && record->item.decode_time < 0);
+    assert_true(record->item.run_ns == NS(2.5) && record->item.decode_ns < 0);
     assert_int_equal(record->item.width, -1);
     assert_int_equal(record->item.num_frames, -1);
     weir_query_end(query);
@@ -585,7 +593,7 @@ static void an_unknown_kind_is_refused(void **state)
 static void read_totals(weir_reader *reader, const weir_filter *filter, uint32_t by, weir_totals *totals)
 {
     weir_error error = { 0 };
-    if (weir_totals_read(reader, filter, &(weir_grouping){ .by = by, .bin_time = 20, .bin_steps = 10 }, totals,
+    if (weir_totals_read(reader, filter, &(weir_grouping){ .by = by, .bin_ns = NS(20), .bin_steps = 10 }, totals,
                          &error) != WEIR_OK)
         fail_msg("%s", error.message);
 }
@@ -619,21 +627,22 @@ static void percentiles_over_laps_ranks_and_runs_are_those_of_all_times_together
     weir_reader *reader = open_reader(path);
     weir_totals totals;
     read_totals(reader, NULL, WEIR_BY_NAME, &totals);
-    assert_int_equal(totals.num_tasks, 1);
-    const weir_task_totals *task = &totals.tasks[0];
-    assert_int_equal(task->num_tasks, count);
-    assert_int_equal(task->key.num_laps, 60);
-    assert_memory_equal(task->times->buckets, all.buckets, sizeof all.buckets);
-    assert_int_equal(task->times->count, all.count);
-    assert_int_equal(task->times->first, all.first);
-    assert_int_equal(task->times->last, all.last);
+    assert_int_equal(totals.of[WEIR_SUBJECT_STAGE].count, 1);
+    const weir_total *total = &totals.of[WEIR_SUBJECT_STAGE].all[0];
+    const weir_histogram *found = total->metrics.task.run_times;
+    assert_int_equal(total->metrics.task.num_tasks, count);
+    assert_int_equal(total->key.num_laps, 60);
+    assert_memory_equal(found->buckets, all.buckets, sizeof all.buckets);
+    assert_int_equal(found->count, all.count);
+    assert_int_equal(found->first, all.first);
+    assert_int_equal(found->last, all.last);
     static const double shares[] = { 0.5, 0.9, 0.99 };
-    const double found[] = { task->p50_time, task->p90_time, task->p99_time };
+    static const char *const measures[] = { "p50_time", "p90_time", "p99_time" };
     for (int i = 0; i < 3; i++)
-        assert_true(found[i] == (double)weir_histogram_quantile_ns(&all, shares[i]) / 1e9);
-    assert_true(fabs(task->ave_time - sum / (double)count) < 1e-8);
-    assert_true(fabs(task->max_time - max) < 1e-9);
-    assert_true(task->busy_time == 3 * 20 * 60 && task->elapsed == 600);
+        assert_true(total_value(total, measures[i]) == (double)weir_histogram_quantile_ns(&all, shares[i]) / 1e9);
+    assert_true(fabs(total_value(total, "ave_time") - sum / (double)count) < 1e-8);
+    assert_true(fabs(total_value(total, "max_time") - max) < 1e-9);
+    assert_true(total->metrics.task.busy_ns == NS(3 * 20 * 60) && total->elapsed_ns == NS(600));
     weir_totals_free(&totals);
     weir_reader_close(reader);
 }
@@ -651,9 +660,9 @@ static void more_tasks_than_32_bits_count_are_added_up(void **state)
     weir_reader *reader = open_reader(path);
     weir_totals totals;
     read_totals(reader, NULL, WEIR_BY_NAME, &totals);
-    assert_int_equal(totals.num_tasks, 1);
-    assert_int_equal(totals.tasks[0].times->count, UINT64_C(6000000000));
-    assert_int_equal(totals.tasks[0].times->buckets[5], UINT64_C(6000000000));
+    assert_int_equal(totals.of[WEIR_SUBJECT_STAGE].count, 1);
+    assert_int_equal(totals.of[WEIR_SUBJECT_STAGE].all[0].metrics.task.run_times->count, UINT64_C(6000000000));
+    assert_int_equal(totals.of[WEIR_SUBJECT_STAGE].all[0].metrics.task.run_times->buckets[5], UINT64_C(6000000000));
     weir_totals_free(&totals);
     weir_reader_close(reader);
 }
@@ -666,19 +675,18 @@ static void queues_are_weighted_by_what_their_means_are_of(void **state)
     record_lap(writer, &(invented_lap){ .at = 1030, .elapsed = 30, .num_tasks = 1 });
     record_lap(writer, &(invented_lap){ .at = 1040, .elapsed = 10, .num_tasks = 3 });
     recording_end(writer, 1040);
-    execute(path,
-            "UPDATE queue_stats SET occupancy_rate = 1, ave_depth = 2, ave_get_time = 1 WHERE timestamp = 1030");
-    execute(path,
-            "UPDATE queue_stats SET occupancy_rate = 0, ave_depth = 0, ave_get_time = 0 WHERE timestamp = 1040");
+    execute(path, "UPDATE queue_stats SET occupied_time = elapsed, depth_time = 2 * elapsed, get_time = num_items "
+                  "WHERE timestamp = 1030");
+    execute(path, "UPDATE queue_stats SET occupied_time = 0, depth_time = 0, get_time = 0 WHERE timestamp = 1040");
     weir_reader *reader = open_reader(path);
     weir_totals totals;
     read_totals(reader, &(weir_filter){ .name = "sink" }, WEIR_BY_NAME, &totals);
-    assert_int_equal(totals.num_queues, 1);
-    assert_true(totals.queues[0].occupancy_rate == 0.75);
-    assert_true(totals.queues[0].ave_depth == 1.5);
-    assert_true(totals.queues[0].ave_get_time == 0.25);
-    assert_int_equal(totals.queues[0].num_items, 4);
-    assert_int_equal(totals.queues[0].capacity, 2);
+    assert_int_equal(totals.of[WEIR_SUBJECT_QUEUE].count, 1);
+    assert_true(fabs(total_value(&totals.of[WEIR_SUBJECT_QUEUE].all[0], "occupancy_rate") - 0.75) < 1e-9);
+    assert_true(fabs(total_value(&totals.of[WEIR_SUBJECT_QUEUE].all[0], "ave_depth") - 1.5) < 1e-9);
+    assert_true(fabs(total_value(&totals.of[WEIR_SUBJECT_QUEUE].all[0], "ave_get_time") - 0.25) < 1e-9);
+    assert_int_equal(totals.of[WEIR_SUBJECT_QUEUE].all[0].metrics.queue.num_items, 4);
+    assert_int_equal(totals.of[WEIR_SUBJECT_QUEUE].all[0].capacity, 2);
     weir_totals_free(&totals);
     weir_reader_close(reader);
 }
@@ -692,11 +700,11 @@ static const char *groups_by(const char *path, const weir_filter *filter, uint32
     read_totals(reader, filter, by, &totals);
     size_t length = 0;
     text[0] = '\0';
-    for (size_t i = 0; i < totals.num_tasks; i++) {
-        const weir_group_key *key = &totals.tasks[i].key;
+    for (size_t i = 0; i < totals.of[WEIR_SUBJECT_STAGE].count; i++) {
+        const weir_group_key *key = &totals.of[WEIR_SUBJECT_STAGE].all[i].key;
         length +=
             (size_t)snprintf(text + length, sizeof text - length, "%d|%s|%s|%g|%d ", (int)key->run_id, key->node_id,
-                             key->phase, key->bin_time + (double)key->bin_step, (int)key->num_laps);
+                             key->phase, (double)key->bin_unix_ns / 1e9 + (double)key->bin_step, (int)key->num_laps);
     }
     weir_totals_free(&totals);
     weir_reader_close(reader);
@@ -739,15 +747,16 @@ static void groups_say_what_they_cover(void **state)
     weir_reader *reader = open_reader(record_phases());
     weir_totals totals;
     read_totals(reader, &(weir_filter){ .phase = "loop" }, WEIR_BY_NAME | WEIR_BY_PHASE, &totals);
-    assert_int_equal(totals.num_tasks, 1);
-    assert_int_equal(totals.num_queues, 3);
-    const weir_group_key *key = &totals.tasks[0].key;
+    assert_int_equal(totals.of[WEIR_SUBJECT_STAGE].count, 1);
+    assert_int_equal(totals.of[WEIR_SUBJECT_QUEUE].count, 3);
+    const weir_group_key *key = &totals.of[WEIR_SUBJECT_STAGE].all[0].key;
     assert_string_equal(key->name, "0:1:decode[10]");
-    assert_true(key->start_time == 1020 && key->end_time == 1060);
+    assert_true(key->start_unix_ns == NS(1020) && key->end_unix_ns == NS(1060));
     assert_int_equal(key->first_step, 0);
     assert_int_equal(key->last_step, 20);
-    assert_string_equal(totals.queues[0].key.name, "0:0:src_queue"); /* in the order of the pipeline */
-    assert_string_equal(totals.queues[2].key.name, "0:2:sink_queue");
+    assert_string_equal(totals.of[WEIR_SUBJECT_QUEUE].all[0].key.name,
+                        "0:0:src_queue"); /* in the order of the pipeline */
+    assert_string_equal(totals.of[WEIR_SUBJECT_QUEUE].all[2].key.name, "0:2:sink_queue");
     weir_totals_free(&totals);
     weir_reader_close(reader);
 }
@@ -757,9 +766,9 @@ static void over_nothing_there_are_no_groups(void **state)
     (void)state;
     weir_reader *reader = open_reader(record_four_laps());
     weir_totals totals;
-    read_totals(reader, (&(weir_filter){ .start_time = 5, .end_time = 6 }), WEIR_BY_NAME, &totals);
-    assert_int_equal(totals.num_tasks, 0);
-    assert_int_equal(totals.num_queues, 0);
+    read_totals(reader, (&(weir_filter){ .start_unix_ns = NS(5), .end_unix_ns = NS(6) }), WEIR_BY_NAME, &totals);
+    assert_int_equal(totals.of[WEIR_SUBJECT_STAGE].count, 0);
+    assert_int_equal(totals.of[WEIR_SUBJECT_QUEUE].count, 0);
     weir_totals_free(&totals);
     weir_reader_close(reader);
 }
@@ -770,17 +779,18 @@ static void more_groups_than_fit_are_refused(void **state)
     const char *path = record_four_laps();
     execute(path,
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i <= 100000) "
-            "INSERT INTO task_stats SELECT NULL, 2000 + i, '0:1:x', 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0,"
-            " x'01', 0, 'loop', i, i FROM n");
+            "INSERT INTO task_stats (timestamp, name, num_tasks, num_failures, ave_time, p90_time, p99_time, run_id, "
+            "elapsed, histogram, phase, first_step, last_step) "
+            "SELECT 2000 + i, '0:1:x', 0, 0, 0, 0, 0, 1, 1, x'01', 'loop', i, i FROM n");
     weir_reader *reader = open_reader(path);
     weir_totals totals;
     weir_error error = { 0 };
     weir_grouping fine = { .by = WEIR_BY_STEP }, coarse = { .by = WEIR_BY_STEP, .bin_steps = 1000 };
     assert_int_equal(weir_totals_read(reader, NULL, &fine, &totals, &error), WEIR_ELIMIT);
     assert_non_null(strstr(error.message, "wider bins"));
-    assert_int_equal(totals.num_tasks, 0);
+    assert_int_equal(totals.of[WEIR_SUBJECT_STAGE].count, 0);
     assert_int_equal(weir_totals_read(reader, NULL, &coarse, &totals, NULL), WEIR_OK);
-    assert_int_equal(totals.num_tasks, 101);
+    assert_int_equal(totals.of[WEIR_SUBJECT_STAGE].count, 101);
     weir_totals_free(&totals);
     weir_reader_close(reader);
 }
@@ -820,11 +830,11 @@ static void what_is_held_is_of_one_moment(void **state)
     assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
     weir_totals totals;
     read_totals(reader, NULL, 0, &totals);
-    assert_int_equal(totals.tasks[0].num_tasks, 1);
+    assert_int_equal(totals.of[WEIR_SUBJECT_STAGE].all[0].metrics.task.num_tasks, 1);
     weir_totals_free(&totals);
     weir_reader_release(reader);
     read_totals(reader, NULL, 0, &totals);
-    assert_int_equal(totals.tasks[0].num_tasks, 2);
+    assert_int_equal(totals.of[WEIR_SUBJECT_STAGE].all[0].metrics.task.num_tasks, 2);
     weir_totals_free(&totals);
     weir_reader_close(reader);
     recording_end(writer, 1020);
@@ -840,8 +850,8 @@ static void several_queries_of_one_reader_go_on_side_by_side(void **state)
     for (int i = 1; i <= 4; i++) {
         assert_int_equal(weir_query_next(tasks, &task, NULL), WEIR_OK);
         assert_int_equal(weir_query_next(queues, &queue, NULL), WEIR_OK);
-        assert_true(task->task.timestamp == queue->queue.timestamp);
-        assert_string_equal(task->task.name, "0:1:decode[10]");
+        assert_true(task->lap.end_unix_ns == queue->lap.end_unix_ns);
+        assert_string_equal(task->lap.name, "0:1:decode[10]");
     }
     weir_query_end(tasks);
     weir_query_end(queues);
@@ -864,7 +874,10 @@ static int read_as_nobody(const char *path, int64_t wanted_tasks)
     }
     if (weir_totals_read(reader, NULL, NULL, &totals, &error) != WEIR_OK)
         return 3;
-    int result = totals.num_tasks == 1 && totals.tasks[0].num_tasks == wanted_tasks ? 0 : 4;
+    int result = totals.of[WEIR_SUBJECT_STAGE].count == 1 &&
+                         totals.of[WEIR_SUBJECT_STAGE].all[0].metrics.task.num_tasks == (uint64_t)wanted_tasks
+                     ? 0
+                     : 4;
     weir_totals_free(&totals);
     weir_reader_close(reader);
     return result;
@@ -918,7 +931,7 @@ static void a_log_that_cannot_be_read_is_told(void **state)
     weir_reader *reader = open_reader(path); /* where it may be written to, it is read whole */
     weir_totals totals;
     read_totals(reader, NULL, 0, &totals);
-    assert_int_equal(totals.tasks[0].num_tasks, 3);
+    assert_int_equal(totals.of[WEIR_SUBJECT_STAGE].all[0].metrics.task.num_tasks, 3);
     weir_totals_free(&totals);
     weir_reader_close(reader);
 }

@@ -12,26 +12,26 @@
 
 #include "stats/query/sql_select.h"
 
-static const weir_selection tasks = {
+static const weir_sql_selection tasks = {
     .kind = WEIR_ROWS_LAPS,
     .table = "task_stats",
     .columns = "t.id, t.num_tasks, t.phase",
     .name_column = "t.name",
     .length = "t.max_time",
 };
-static const weir_selection sums = {
+static const weir_sql_selection sums = {
     .kind = WEIR_ROWS_LAPS,
     .table = "queue_stats",
     .columns = "t.id, t.num_items, t.phase",
     .name_column = "t.name",
     .unordered = true,
 };
-static const weir_selection failures = {
+static const weir_sql_selection failures = {
     .kind = WEIR_ROWS_POINTS, .table = "task_failures", .columns = "t.id, t.label", .name_column = "t.name"
 };
 
 /* The steps of the plan, each in a line. */
-static void read_plan(weir_reader *reader, const weir_selection *selection, const weir_filter *filter, char *plan,
+static void read_plan(weir_reader *reader, const weir_sql_selection *selection, const weir_filter *filter, char *plan,
                       size_t size)
 {
     char sql[4096];
@@ -53,7 +53,7 @@ static void queries_go_by_the_indexes(void **state)
 {
     (void)state;
     static const struct {
-        const weir_selection *selection;
+        const weir_sql_selection *selection;
         weir_filter filter;
         const char *first; /* line of the plan */
     } cases[] = {
@@ -61,13 +61,17 @@ static void queries_go_by_the_indexes(void **state)
         { &tasks, { .run_id = 1 }, "SEARCH t USING INDEX task_stats_by_run (run_id=?)" },
         { &tasks, { .run_id = 1, .descending = true }, "SEARCH t USING INDEX task_stats_by_run (run_id=?)" },
         { &tasks, { .run_id = 1, .name = "decode" }, "SEARCH t USING INDEX task_stats_by_run (run_id=?)" },
-        { &tasks, { .run_id = 1, .end_time = 1020 }, "SEARCH t USING INDEX task_stats_by_run (run_id=?)" },
+        { &tasks, { .run_id = 1, .end_unix_ns = NS(1020) }, "SEARCH t USING INDEX task_stats_by_run (run_id=?)" },
         { &sums, { .run_id = 1 }, "SEARCH t USING INDEX queue_stats_by_run (run_id=?)" },
         { &failures, { .run_id = 1 }, "SEARCH t USING INDEX task_failures_by_run (run_id=?)" },
         /* from a time on, and what comes last: without reading what is before */
-        { &tasks, { .start_time = 1020 }, "SEARCH t USING INDEX task_stats_by_time (timestamp>?)" },
-        { &tasks, { .run_id = 1, .start_time = 1020 }, "SEARCH t USING INDEX task_stats_by_time (timestamp>?)" },
-        { &sums, { .run_id = 1, .start_time = 1020 }, "SEARCH t USING INDEX queue_stats_by_time (timestamp>?)" },
+        { &tasks, { .start_unix_ns = NS(1020) }, "SEARCH t USING INDEX task_stats_by_time (timestamp>?)" },
+        { &tasks,
+          { .run_id = 1, .start_unix_ns = NS(1020) },
+          "SEARCH t USING INDEX task_stats_by_time (timestamp>?)" },
+        { &sums,
+          { .run_id = 1, .start_unix_ns = NS(1020) },
+          "SEARCH t USING INDEX queue_stats_by_time (timestamp>?)" },
         { &tasks, { .descending = true, .limit = 1 }, "SCAN t USING INDEX task_stats_by_time" },
         /* what was written since */
         { &tasks, { .run_id = 1, .after_id = 2 }, "SEARCH t USING INTEGER PRIMARY KEY (rowid>?)" },

@@ -22,6 +22,11 @@ typedef struct figures {
     char slowest[64]; /* the label of the item that took longest */
 } figures;
 
+static double value_of(const weir_total *total, const char *measure)
+{
+    return weir_measure_of(total->subject, measure, &total->metrics, total->elapsed_ns);
+}
+
 static void read_figures(const char *database, figures *seen)
 {
     weir_reader *reader;
@@ -30,22 +35,22 @@ static void read_figures(const char *database, figures *seen)
     assert_int_equal(weir_reader_open(database, &reader, &error), WEIR_OK);
     assert_int_equal(weir_totals_read(reader, NULL, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, &error),
                      WEIR_OK);
-    assert_int_equal(totals.num_tasks, 1);
-    const weir_task_totals *task = &totals.tasks[0];
-    double slots = task->busy_time + task->wait_in_time + task->wait_thread_time + task->wait_out_time;
-    *seen = (figures){ .busy = task->busy_time / slots,
-                       .wait_in = task->wait_in_time / slots,
-                       .wait_thread = task->wait_thread_time / slots,
-                       .wait_out = task->wait_out_time / slots,
-                       .p50_time = task->p50_time,
-                       .max_time = task->max_time };
-    for (size_t i = 0; i < totals.num_queues; i++) {
-        if (strcmp(totals.queues[i].key.name, "0:0:src_queue") == 0) {
-            seen->src_occupied = totals.queues[i].occupancy_rate;
-            seen->src_get_time = totals.queues[i].ave_get_time;
+    const weir_total_list *stages = &totals.of[WEIR_SUBJECT_STAGE], *queues = &totals.of[WEIR_SUBJECT_QUEUE];
+    assert_int_equal(stages->count, 1);
+    *seen = (figures){ .busy = value_of(&stages->all[0], "busy_share"),
+                       .wait_in = value_of(&stages->all[0], "wait_in_share"),
+                       .wait_thread = value_of(&stages->all[0], "wait_thread_share"),
+                       .wait_out =
+                           value_of(&stages->all[0], "wait_out_share") + value_of(&stages->all[0], "wait_turn_share"),
+                       .p50_time = value_of(&stages->all[0], "p50_time"),
+                       .max_time = value_of(&stages->all[0], "max_time") };
+    for (size_t i = 0; i < queues->count; i++) {
+        if (strcmp(queues->all[i].key.name, "0:0:src_queue") == 0) {
+            seen->src_occupied = value_of(&queues->all[i], "occupancy_rate");
+            seen->src_get_time = value_of(&queues->all[i], "ave_get_time");
         }
-        if (strcmp(totals.queues[i].key.name, "0:2:sink_queue") == 0)
-            seen->sink_occupied = totals.queues[i].occupancy_rate;
+        if (strcmp(queues->all[i].key.name, "0:2:sink_queue") == 0)
+            seen->sink_occupied = value_of(&queues->all[i], "occupancy_rate");
     }
     weir_totals_free(&totals);
 

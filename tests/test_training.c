@@ -1,6 +1,8 @@
-/* The example of a training loop: batches, epochs, and frames that the seed decides. */
+/* The example of a training loop: an index, shares, epochs, and batches that the seed decides. */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,63 +15,113 @@
 
 enum { NUM_CLIPS = 6 };
 
-static char *work; /* with the clips in it */
+static char *work; /* with the clips in it, and their index */
+static char *clips_index;
 
 static int set_up(void **state)
 {
     (void)state;
+    char command[1024];
     work = make_folder();
+    clips_index = path_in(work, "clips.weir");
     for (int i = 0; i < NUM_CLIPS; i++) {
-        char command[1024];
-        snprintf(command, sizeof command,
-                 "ffmpeg -nostdin -loglevel error -f lavfi -i testsrc2=s=64x48:r=25 -frames:v 60 -pix_fmt yuv420p "
-                 "'%s/clip-%d.mp4'",
-                 work, i);
+        snprintf(
+            command, sizeof command,
+            "mkdir -p '%s/c%d' && ffmpeg -nostdin -loglevel error -f lavfi -i testsrc2=s=64x48:r=25 -frames:v 60 "
+            "-pix_fmt yuv420p '%s/c%d/clip-%d.mp4'",
+            work, i % 2, work, i % 2, i);
         if (system(command) != 0) /* NOLINT: the test's own path */
             return -1;
     }
-    return 0;
+    snprintf(command, sizeof command, "'%s' index '%s' -o '%s'", program_path("WEIR_TOOL"), work, clips_index);
+    return system(command); /* NOLINT: the test's own path */
 }
 
 static int tear_down(void **state)
 {
     (void)state;
+    free(clips_index);
     remove_folder(work);
     return 0;
 }
 
-static void run(struct program *program, const char *folder, const char *seed)
+static void run(struct program *program, const char *index, const char *seed)
 {
-    char *argv[] = { (char *)(uintptr_t)program_path("TRAINING"), (char *)(uintptr_t)folder, (char *)(uintptr_t)seed,
+    char *argv[] = { (char *)(uintptr_t)program_path("TRAINING"), (char *)(uintptr_t)index, (char *)(uintptr_t)seed,
                      NULL };
     program_run(program, work, argv);
 }
 
-static void no_batch_crosses_the_end_of_an_epoch(void **state)
+/* Counts the clips of one epoch in the output; returns how many lines there were. */
+static int count_clips(const char *out, int epoch, int counts[NUM_CLIPS])
+{
+    char wanted[32];
+    int num_lines = 0;
+    snprintf(wanted, sizeof wanted, "epoch %d:", epoch);
+    for (const char *line = strstr(out, wanted); line; line = strstr(line + 1, wanted)) {
+        const char *end = strchr(line, '\n');
+        num_lines++;
+        for (const char *clip = strstr(line, "clips ") + 5; clip < end && *clip == ' ';) {
+            int id = -1, label = -1, length = 0;
+            if (sscanf(clip, " %d (class %d)%n", &id, &label, &length) != 2)
+                fail_msg("%s", line);
+            assert_in_range(id, 0, NUM_CLIPS - 1);
+            assert_int_equal(label, id < NUM_CLIPS / 2 ? 0 : 1); /* by path: c0 comes first */
+            counts[id]++;
+            clip += length;
+        }
+    }
+    return num_lines;
+}
+
+static void each_epoch_has_each_clip_once(void **state)
 {
     (void)state;
     struct program program;
-    run(&program, work, "1");
+    run(&program, clips_index, "1");
     assert_int_equal(program.status, 0);
-    static const char *const starts[] = { "batch of 4, up to ", "batch of 2, up to ", "end of epoch 1",
-                                          "batch of 4, up to ", "batch of 2, up to ", "end of epoch 2" };
-    const char *line = program.out;
-    for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
-        if (strncmp(line, starts[i], strlen(starts[i])) != 0)
-            fail_msg("line %zu: %s", i + 1, line);
-        line = strchr(line, '\n') + 1;
+    for (int epoch = 0; epoch < 2; epoch++) {
+        int counts[NUM_CLIPS] = { 0 };
+        assert_int_equal(count_clips(program.out, epoch, counts), 2); /* a batch of 4 and one of 2 */
+        for (int i = 0; i < NUM_CLIPS; i++)
+            assert_int_equal(counts[i], 1);
     }
-    assert_string_equal(line, "");
     program_free(&program);
 }
 
-static void the_seed_decides_which_frames(void **state)
+static void ranks_share_each_epoch(void **state)
+{
+    (void)state;
+    int counts[2][NUM_CLIPS] = { 0 };
+    setenv("WORLD_SIZE", "4", 1);
+    for (int rank = 0; rank < 4; rank++) {
+        char text[8];
+        struct program program;
+        snprintf(text, sizeof text, "%d", rank);
+        setenv("RANK", text, 1);
+        run(&program, clips_index, "1");
+        assert_int_equal(program.status, 0);
+        for (int epoch = 0; epoch < 2; epoch++)
+            assert_int_equal(count_clips(program.out, epoch, counts[epoch]), 1); /* two clips for each */
+        program_free(&program);
+    }
+    unsetenv("RANK");
+    unsetenv("WORLD_SIZE");
+    for (int epoch = 0; epoch < 2; epoch++)
+        for (int i = 0, sum = 0; i < NUM_CLIPS; i++) {
+            assert_in_range(counts[epoch][i], 1, 2); /* padded to 8 */
+            sum += counts[epoch][i];
+            assert_true(i < NUM_CLIPS - 1 || sum == 8);
+        }
+}
+
+static void the_seed_decides_all(void **state)
 {
     (void)state;
     struct program first, again, other;
-    run(&first, work, "1");
-    run(&again, work, "1");
-    run(&other, work, "2");
+    run(&first, clips_index, "1");
+    run(&again, clips_index, "1");
+    run(&other, clips_index, "2");
     assert_string_equal(first.out, again.out);
     assert_string_not_equal(first.out, other.out);
     program_free(&first);
@@ -77,22 +129,31 @@ static void the_seed_decides_which_frames(void **state)
     program_free(&other);
 }
 
-static void a_missing_folder_is_named(void **state)
+static void bad_input_gets_one_line(void **state)
 {
     (void)state;
     struct program program;
-    run(&program, "/nowhere/at/all", NULL);
+    run(&program, "/nowhere/at/all.weir", NULL);
     assert_int_equal(program.status, 2);
-    assert_non_null(strstr(program.err, "/nowhere/at/all"));
+    assert_non_null(strstr(program.err, "/nowhere/at/all.weir"));
+    program_free(&program);
+    setenv("RANK", "2", 1);
+    setenv("WORLD_SIZE", "2", 1);
+    run(&program, clips_index, NULL);
+    unsetenv("RANK");
+    unsetenv("WORLD_SIZE");
+    assert_int_equal(program.status, 2);
+    assert_non_null(strstr(program.err, "RANK=2 and WORLD_SIZE=2"));
     program_free(&program);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_batch_crosses_the_end_of_an_epoch),
-        cmocka_unit_test(the_seed_decides_which_frames),
-        cmocka_unit_test(a_missing_folder_is_named),
+        cmocka_unit_test(each_epoch_has_each_clip_once),
+        cmocka_unit_test(ranks_share_each_epoch),
+        cmocka_unit_test(the_seed_decides_all),
+        cmocka_unit_test(bad_input_gets_one_line),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

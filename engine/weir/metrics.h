@@ -51,7 +51,7 @@ extern "C" {
     X(wait_turn_ns, "wait_turn_time", SUM, "s", "slot time waiting for earlier results (output in input order)") \
     X(wait_out_ns, "wait_out_time", SUM, "s", "slot time waiting for room: the downstream stages are the limit") \
     X(cpu_ns, "cpu_time", SUM, "s", "CPU time that pool threads spent in the tasks") \
-    X(run_times, "time_histogram", HISTOGRAM, "s", "run times of the successes")
+    X(run_times, "histogram", HISTOGRAM, "s", "run times of the successes")
 
 /* One queue. */
 #define WEIR_QUEUE_METRICS(X) \

@@ -154,19 +154,23 @@ static int audio_run(void *self, weir_item *in, weir_item *out, weir_task *task)
 
     worker->task = task;
     weir_ffmpeg_log_begin(&worker->log, label[0] ? label : path);
-    int rc = decode_file(worker, path, &audio, &error);
+    const weir_entry *entry;
+    int rc = weir_input_check(in, &entry, &error);
+    if (rc == WEIR_OK)
+        rc = decode_file(worker, path, &audio, &error);
     weir_ffmpeg_log_end();
     if (rc != WEIR_OK)
         return weir_task_fail(task, rc, error.library_code, "%s", error.message);
 
     weir_input_take_sidecars(in, &audio->sidecars, &audio->memory_bytes);
+    weir_input_take_entry(in, &audio->entry, &audio->memory_bytes);
     *out = (weir_item){ .data = audio, .release = weir_audio_release, .size_bytes = audio->memory_bytes };
     return WEIR_OK;
 }
 
 const weir_op weir_audio_decode = {
     .name = "audio",
-    .takes = WEIR_TYPE_TEXT " " WEIR_TYPE_BYTES,
+    .takes = WEIR_TYPE_TEXT " " WEIR_TYPE_BYTES " " WEIR_TYPE_ENTRY,
     .makes = WEIR_TYPE_AUDIO,
     .config_size = sizeof(weir_audio_config),
     .config_init = audio_config_init,

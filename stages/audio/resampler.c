@@ -15,6 +15,7 @@ void weir_audio_free(weir_audio *audio)
     if (!audio)
         return;
     free(audio->data);
+    weir_entry_free(audio->entry);
     weir_bytes_free(audio->sidecars);
     free(audio);
 }

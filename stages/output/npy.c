@@ -188,6 +188,17 @@ int weir_frames_write_npy(const weir_frames *frames, const char *path, weir_erro
     return write_tensor(&tensor, path, error);
 }
 
+int weir_collated_write_npy(const weir_collated *batch, const char *path, weir_error *error)
+{
+    if (!batch || !path)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    if (batch->dtype == WEIR_DTYPE_BFLOAT16)
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "cannot write %s: NumPy has no bfloat16; use .safetensors",
+                              path);
+    weir_tensor tensor = weir_collated_tensor(batch);
+    return write_tensor(&tensor, path, error);
+}
+
 int weir_audio_write_npy(const weir_audio *audio, const char *path, weir_error *error)
 {
     if (!audio || !path)

@@ -1,8 +1,10 @@
 #include "tensor.h"
 
+#include <string.h>
+
 weir_tensor weir_frames_tensor(const weir_frames *frames)
 {
-    weir_tensor tensor = { .data = frames->data, .kind = 'u', .num_bytes = 1, .num_dims = WEIR_TENSOR_MAX_DIMS };
+    weir_tensor tensor = { .data = frames->data, .kind = 'u', .num_bytes = 1, .num_dims = 4 };
     int64_t num_frames = frames->num_frames;
     int64_t height = frames->height;
     int64_t width = frames->width;
@@ -32,6 +34,19 @@ weir_tensor weir_audio_tensor(const weir_audio *audio)
         .num_dims = 2,
         .shape = { audio->planar ? channels : num_samples, audio->planar ? num_samples : channels },
     };
+}
+
+weir_tensor weir_collated_tensor(const weir_collated *batch)
+{
+    static const char kinds[] = { 'u', 'f', 'b', 'f' };
+    weir_tensor tensor = {
+        .data = batch->data,
+        .kind = kinds[batch->dtype],
+        .num_bytes = (uint8_t)weir_dtype_bytes(batch->dtype),
+        .num_dims = 5,
+    };
+    memcpy(tensor.shape, batch->shape, sizeof batch->shape);
+    return tensor;
 }
 
 size_t weir_tensor_bytes(const weir_tensor *tensor, int dim)

@@ -6,9 +6,10 @@
 #include <stdint.h>
 
 #include <weir/audio.h>
+#include <weir/collate.h>
 #include <weir/video.h>
 
-enum { WEIR_TENSOR_MAX_DIMS = 4 };
+enum { WEIR_TENSOR_MAX_DIMS = 5 };
 
 /* Rows first, without gaps; shape[0] counts the frames of a video. */
 typedef struct weir_tensor {
@@ -25,6 +26,12 @@ weir_tensor weir_frames_tensor(const weir_frames *frames);
 
 /* [samples][channels] or, if planar, [channels][samples]. Borrows the data. */
 weir_tensor weir_audio_tensor(const weir_audio *audio);
+
+/* A batch, of its own shape; floats of 16 bits that NumPy does not know (bfloat16) have the kind 'b'. Borrows the data. */
+weir_tensor weir_collated_tensor(const weir_collated *batch);
+
+/* Another owner, who calls weir_collated_free(), too. */
+void weir_collated_hold(weir_collated *batch);
 
 /* Of all values from shape[dim] on: dim 0 is everything, dim 1 one frame. */
 size_t weir_tensor_bytes(const weir_tensor *tensor, int dim);

@@ -35,10 +35,18 @@ static weir_bytes *bytes_of(const weir_item *item)
     return strcmp(item->type, WEIR_TYPE_BYTES) == 0 ? item->data : NULL;
 }
 
+static weir_entry *entry_of(const weir_item *item)
+{
+    return strcmp(item->type, WEIR_TYPE_ENTRY) == 0 ? item->data : NULL;
+}
+
 const char *weir_input_choose(weir_input *input, const weir_item *item)
 {
+    const weir_entry *entry = entry_of(item);
     weir_input_forget(input);
     input->bytes = bytes_of(item);
+    if (entry)
+        return entry->path;
     if (!input->bytes)
         return item->data;
     return input->bytes->name ? input->bytes->name : "(memory)";
@@ -58,6 +66,32 @@ void weir_input_take_sidecars(const weir_item *item, weir_bytes **sidecars, size
     *memory_bytes += weir_bytes_memory(*sidecars);
     if (bytes)
         bytes->next = NULL;
+}
+
+void weir_input_take_entry(weir_item *item, weir_entry **entry, size_t *memory_bytes)
+{
+    *entry = entry_of(item);
+    if (!*entry)
+        return;
+    free((*entry)->packets); /* has done its work */
+    (*entry)->packets = NULL;
+    (*entry)->packets_bytes = 0;
+    *memory_bytes += weir_entry_memory(*entry);
+    item->data = NULL;
+    item->release = NULL;
+}
+
+int weir_input_check(const weir_item *item, const weir_entry **known, weir_error *error)
+{
+    const weir_entry *entry = entry_of(item);
+    struct stat file;
+    *known = entry;
+    if (!entry || entry->size_bytes < 0 || stat(entry->path, &file) != 0) /* opening will tell why */
+        return WEIR_OK;
+    int64_t mtime_ns = file.st_mtim.tv_sec * WEIR_SECOND + file.st_mtim.tv_nsec;
+    if (file.st_size == entry->size_bytes && (entry->mtime_ns == 0 || mtime_ns == entry->mtime_ns))
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_EDATA, 0, "the file has changed since it was indexed: run weir index again");
 }
 
 static int fail_memory(weir_error *error)

@@ -16,6 +16,7 @@
 
 #include <weir/bytes.h>
 #include <weir/clock.h>
+#include <weir/entry.h>
 #include <weir/item.h>
 #include <weir/status.h>
 
@@ -52,7 +53,7 @@ typedef struct weir_input {
     int (*open_by_ffmpeg)(AVFormatContext *, AVIOContext **, const char *, int, AVDictionary **);
 } weir_input;
 
-/* Of an item that is a path or a weir_bytes: sets input->bytes, and returns what to open and to call it by; lives as
+/* Of an item that is a path, a weir_entry or a weir_bytes: sets input->bytes, and returns what to open and to call it by; lives as
    long as the data. */
 const char *weir_input_choose(weir_input *input, const weir_item *item);
 
@@ -61,6 +62,13 @@ int weir_input_check_allow(unsigned allow, weir_error *error);
 
 /* What hangs on the item's data is moved to *sidecars, and its size added to *memory_bytes. */
 void weir_input_take_sidecars(const weir_item *item, weir_bytes **sidecars, size_t *memory_bytes);
+
+/* The same for an item that is an entry itself: it is moved to *entry (NULL = it is none). */
+void weir_input_take_entry(weir_item *item, weir_entry **entry, size_t *memory_bytes);
+
+/* The item's entry, if it is one (else *entry is NULL). Is the file still the one that was indexed? WEIR_OK, or WEIR_EDATA
+   with *error filled. */
+int weir_input_check(const weir_item *item, const weir_entry **entry, weir_error *error);
 
 /*
  * Opens the container; `interrupt` is asked inside blocking I/O. WEIR_OK, or the failure with *error filled; *format is

@@ -21,6 +21,7 @@ void weir_frames_free(weir_frames *frames)
         return;
     free(frames->data);
     free(frames->pts);
+    weir_entry_free(frames->entry);
     weir_bytes_free(frames->sidecars);
     free(frames);
 }

@@ -22,6 +22,7 @@
 
 #include "bitstream.h"
 #include "ffmpeg_log.h"
+#include "packet_table.h"
 
 static const AVRational nanoseconds = { 1, (int)WEIR_SECOND };
 
@@ -637,6 +638,13 @@ static int choose(weir_frame_reader *reader, uint64_t seq, weir_error *error)
     return rc;
 }
 
+/* The index without reading the file. WEIR_EDATA: the table is of no use. */
+static int use_table(weir_frame_reader *reader, weir_error *error)
+{
+    int rc = weir_packet_table_unpack(reader->table, reader->table_bytes, reader->decoder->stream, &reader->index);
+    return rc == WEIR_ENOMEM ? fail_memory(error) : rc;
+}
+
 int weir_frame_reader_open(weir_frame_reader *reader, const char *path, uint64_t seq, weir_error *error)
 {
     reader->path = path;
@@ -645,7 +653,10 @@ int weir_frame_reader_open(weir_frame_reader *reader, const char *path, uint64_t
     int rc = weir_decoder_open(reader->decoder, path, error);
     if (rc != WEIR_OK || (is_plain && !can_look_ahead(reader)))
         return rc;
-    rc = is_plain ? look_ahead(reader, reader->sampling->count, error) : scan(reader, error);
+    if (is_plain)
+        rc = look_ahead(reader, reader->sampling->count, error);
+    else if (!reader->table || (rc = use_table(reader, error)) == WEIR_EDATA)
+        rc = scan(reader, error);
     if (rc == WEIR_OK && is_plain && reader->index.distrust)
         return reader->num_cached == reader->index.num_packets ? WEIR_OK : fail_memory(error);
     if (rc == WEIR_OK)

@@ -36,6 +36,11 @@ typedef struct weir_frame_reader {
     size_t max_cached_bytes; /* of packets that are kept in memory; files with more are read twice */
     int64_t far_bytes;       /* seeking must save the reading of this much */
 
+    /* of the next file to open: its packets (packet_table.h), as known from elsewhere; the caller's, who keeps them until the
+       close. NULL = not known */
+    const uint8_t *table;
+    size_t table_bytes;
+
     /* of the open file */
     const char *path; /* the caller's */
     weir_frame_reader_way way;

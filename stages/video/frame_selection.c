@@ -10,6 +10,8 @@
 
 #include <libavutil/mathematics.h>
 
+#include "random.h"
+
 enum { TOLERANCE_NS = 1, NS_PER_SECOND = 1000000000 };
 
 typedef struct range {
@@ -202,28 +204,6 @@ static int append(list *chosen, uint64_t index)
     return WEIR_OK;
 }
 
-/* ---- randomness ---------------------------------------------------------------------------------------------- */
-
-/* SplitMix64 (Steele, Lea, Flood 2014): every seed is as good as any other, also neighbouring ones. */
-static uint64_t draw(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-/* 0 … bound - 1, each as likely; what would make some likelier is drawn again. */
-static uint64_t draw_below(uint64_t *state, uint64_t bound)
-{
-    uint64_t unfair = (UINT64_MAX - bound + 1) % bound;
-    uint64_t value;
-    do
-        value = draw(state);
-    while (value < unfair);
-    return value % bound;
-}
-
 /* ---- the kinds ----------------------------------------------------------------------------------------------- */
 
 static bool is_full(const list *chosen, uint32_t count)
@@ -282,7 +262,7 @@ static range draw_stretch(const weir_sampling *sampling, const weir_timeline *ti
     uint64_t num_frames = window.end - window.begin;
     range stretch = window;
     if (sampling->stretch_frames && sampling->stretch_frames < num_frames) {
-        stretch.begin = window.begin + draw_below(state, num_frames - sampling->stretch_frames + 1);
+        stretch.begin = window.begin + weir_random_below(state, num_frames - sampling->stretch_frames + 1);
         stretch.end = stretch.begin + sampling->stretch_frames;
     } else if (sampling->stretch_ns) {
         int64_t end_ns = window.end < timeline->num_frames ? timeline->times_ns[window.end] : timeline->end_ns;
@@ -290,7 +270,7 @@ static range draw_stretch(const weir_sampling *sampling, const weir_timeline *ti
         uint64_t num_places = last_ns < 0 ? 0 : count_before(timeline, last_ns, true);
         if (num_places <= window.begin)
             return window;
-        stretch.begin = window.begin + draw_below(state, num_places - window.begin);
+        stretch.begin = window.begin + weir_random_below(state, num_places - window.begin);
         stretch.end = count_before(timeline, timeline->times_ns[stretch.begin] + sampling->stretch_ns, false);
         stretch.end = stretch.end < window.end ? stretch.end : window.end;
         stretch.end = stretch.end > stretch.begin ? stretch.end : stretch.begin + 1;
@@ -307,7 +287,7 @@ static int take_random(list *chosen, range stretch, uint32_t count, uint64_t *st
         return take_uniform(chosen, stretch, count);
     int rc = WEIR_OK;
     for (uint64_t i = stretch.begin; rc == WEIR_OK && wanted > 0; i++, left--) {
-        if (draw_below(state, left) < wanted) {
+        if (weir_random_below(state, left) < wanted) {
             rc = append(chosen, i);
             wanted--;
         }
@@ -368,7 +348,7 @@ int weir_select_frames(const weir_sampling *sampling, const weir_timeline *timel
 {
     list chosen = { .limit = max_frames, .error = error };
     uint64_t state = seed;
-    state = draw(&state) ^ seq;
+    state = weir_random_next(&state) ^ seq;
     int rc = timeline->num_frames ? take(&chosen, sampling, timeline, &state) : WEIR_OK;
     if (rc == WEIR_OK && chosen.num == 0)
         rc = weir_error_set(error, WEIR_ENOTFOUND, 0,

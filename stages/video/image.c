@@ -175,19 +175,23 @@ static int image_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     worker->task = task;
     worker->decoder.cost = (weir_item_cost){ 0 };
     weir_ffmpeg_log_begin(&worker->log, label[0] ? label : path);
-    int rc = decode_picture(worker, path, &frames, &error);
+    const weir_entry *entry;
+    int rc = weir_input_check(in, &entry, &error);
+    if (rc == WEIR_OK)
+        rc = decode_picture(worker, path, &frames, &error);
     weir_ffmpeg_log_end();
     if (rc != WEIR_OK)
         return weir_task_fail(task, rc, error.library_code, "%s", error.message);
 
     weir_input_take_sidecars(in, &frames->sidecars, &frames->memory_bytes);
+    weir_input_take_entry(in, &frames->entry, &frames->memory_bytes);
     *out = (weir_item){ .data = frames, .release = weir_frames_release, .size_bytes = frames->memory_bytes };
     return WEIR_OK;
 }
 
 const weir_op weir_image_decode = {
     .name = "image",
-    .takes = WEIR_TYPE_TEXT " " WEIR_TYPE_BYTES,
+    .takes = WEIR_TYPE_TEXT " " WEIR_TYPE_BYTES " " WEIR_TYPE_ENTRY,
     .makes = WEIR_TYPE_FRAMES,
     .config_size = sizeof(weir_image_config),
     .config_init = image_config_init,

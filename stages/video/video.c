@@ -16,6 +16,7 @@
 #include "frame_buffer.h"
 #include "frame_filter.h"
 #include "frame_reader.h"
+#include "random.h"
 #include "scaler.h"
 #include "video_stage.h"
 
@@ -378,9 +379,24 @@ static void take_item(video_worker *worker, weir_item *in)
 
 static void hand_on(video_worker *worker, weir_frames *frames, weir_item *out)
 {
-    if (frames->is_last_piece)
+    if (frames->is_last_piece) {
         weir_input_take_sidecars(&worker->input, &frames->sidecars, &frames->memory_bytes);
+        weir_input_take_entry(&worker->input, &frames->entry, &frames->memory_bytes);
+    }
     *out = (weir_item){ .data = frames, .release = weir_frames_release, .size_bytes = frames->memory_bytes };
+}
+
+/* What is drawn for an entry does not depend on which rank has it, and when. */
+static int open_item(video_worker *worker, weir_error *error)
+{
+    const weir_entry *entry;
+    int rc = weir_input_check(&worker->input, &entry, error);
+    if (rc != WEIR_OK)
+        return rc;
+    worker->reader.table = entry ? entry->packets : NULL;
+    worker->reader.table_bytes = entry ? entry->packets_bytes : 0;
+    uint64_t number = entry ? weir_random_seed(entry->epoch, entry->number) : weir_task_seq(worker->task);
+    return weir_frame_reader_open(&worker->reader, worker->path, number, error);
 }
 
 static int video_run(void *self, weir_item *in, weir_item *out, weir_task *task)
@@ -398,7 +414,7 @@ static int video_run(void *self, weir_item *in, weir_item *out, weir_task *task)
 
     weir_ffmpeg_log_begin(&worker->log, label[0] ? label : worker->path);
     if (is_first)
-        rc = weir_frame_reader_open(&worker->reader, worker->path, weir_task_seq(task), &error);
+        rc = open_item(worker, &error);
     if (rc == WEIR_OK)
         rc = make_piece(worker, video, &frames, &error);
     weir_ffmpeg_log_end();
@@ -415,7 +431,7 @@ static int video_run(void *self, weir_item *in, weir_item *out, weir_task *task)
 
 const weir_op weir_video_decode = {
     .name = "decode",
-    .takes = WEIR_TYPE_TEXT " " WEIR_TYPE_BYTES,
+    .takes = WEIR_TYPE_TEXT " " WEIR_TYPE_BYTES " " WEIR_TYPE_ENTRY,
     .makes = WEIR_TYPE_FRAMES,
     .config_size = sizeof(weir_video_config),
     .config_init = video_config_init,

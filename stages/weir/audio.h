@@ -2,7 +2,7 @@
  * The audio decode stage: a path comes in, the samples of the file's best audio stream go out, as one contiguous array of
  * float, at the rate and with the channels that were asked for.
  *
- * In: an item whose data is a path or a URL (a char *) or the file itself (a weir_bytes *). Out: an
+ * In: an item whose data is a path or a URL (a char *) a weir_entry *, which has one, or the file itself (a weir_bytes *). Out: an
  * item whose data is a weir_audio * (freed with weir_audio_free()) and whose size_bytes is all the memory it takes.
  *
  * Failures are those of weir_video_decode, with audio in the place of video. Damage within a file is counted in the result
@@ -17,6 +17,7 @@
 
 #include <weir/bytes.h>
 #include <weir/cost.h>
+#include <weir/entry.h>
 #include <weir/export.h>
 #include <weir/op.h>
 
@@ -60,6 +61,7 @@ typedef struct weir_audio {
     uint32_t source_channels;
     uint64_t num_errors;  /* packets that could not be read or decoded. 0 = the file is whole */
     size_t memory_bytes;  /* all that this result takes */
+    weir_entry *entry;    /* as in weir_frames */
     weir_bytes *sidecars; /* as in weir_frames */
     weir_item_cost cost;  /* resampling counts as scaling */
 } weir_audio;

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include <weir/collate.h>
 #include <weir/export.h>
 #include <weir/status.h>
 #include <weir/video.h>
@@ -29,6 +30,24 @@ WEIR_API bool weir_has_dlpack(void);
  * stay the caller's.
  */
 WEIR_API int weir_frames_to_dlpack(weir_frames *frames, struct DLManagedTensor **tensor, weir_error *error);
+
+/* Which tensor of a batch. */
+typedef enum weir_collated_part {
+    WEIR_COLLATED_FRAMES = 0, /* its data, of its own shape and type */
+    WEIR_COLLATED_LABELS,     /* int64, [B] */
+    WEIR_COLLATED_IDS,        /* int64, [B] */
+    WEIR_COLLATED_SIZES,      /* int32, [B, 3] */
+    WEIR_COLLATED_MASK,       /* uint8, [B, N] */
+} weir_collated_part;
+
+/*
+ * One tensor of a batch, without a copy. The batch stays the caller's, who may free it at once: the memory lives until the
+ * last of its tensors is given back, too. Any thread, one at a time for each batch.
+ * WEIR_OK, or *tensor is NULL and *error (may be NULL) is filled: WEIR_EINVAL, WEIR_ENOMEM, WEIR_EUNSUPPORTED (built without
+ * dlpack.h).
+ */
+WEIR_API int weir_collated_to_dlpack(weir_collated *batch, weir_collated_part part, struct DLManagedTensor **tensor,
+                                     weir_error *error);
 
 #ifdef __cplusplus
 }

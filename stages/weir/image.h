@@ -2,7 +2,7 @@
  * The still image stage: a picture's path comes in, its pixels go out. JPEG, PNG, WebP, BMP, TIFF and whatever else FFmpeg
  * decodes; of an animation the first picture.
  *
- * In: an item whose data is a path or a URL (a char *) or the file itself (a weir_bytes *). Out: an
+ * In: an item whose data is a path or a URL (a char *) a weir_entry *, which has one, or the file itself (a weir_bytes *). Out: an
  * item whose data is a weir_frames * with one frame (freed with weir_frames_free()), made as the video stage makes its
  * frames, and whose size_bytes is all the memory it takes. What FFmpeg calls alpha is dropped. Failures are those of
  * weir_video_decode; a picture that is damaged and comes out all the same counts in num_errors or num_corrupt_frames.

@@ -9,6 +9,7 @@
 #define WEIR_NPY_H
 
 #include <weir/audio.h>
+#include <weir/collate.h>
 #include <weir/export.h>
 #include <weir/status.h>
 #include <weir/video.h>
@@ -44,6 +45,9 @@ WEIR_API int weir_frames_write_npy(const weir_frames *frames, const char *path, 
 
 /* The same for samples: an array of float, [samples, channels] or, if planar, [channels, samples]. */
 WEIR_API int weir_audio_write_npy(const weir_audio *audio, const char *path, weir_error *error);
+
+/* The same for a batch's data, of its own shape. WEIR_EUNSUPPORTED: it is bfloat16, which NumPy does not know. */
+WEIR_API int weir_collated_write_npy(const weir_collated *batch, const char *path, weir_error *error);
 
 #ifdef __cplusplus
 }

@@ -4,12 +4,19 @@
 
 #include <weir/audio.h>
 #include <weir/bytes.h>
+#include <weir/collate.h>
 #include <weir/directory.h>
 #include <weir/dlpack.h>
+#include <weir/entry.h>
 #include <weir/image.h>
 #include <weir/list.h>
 #include <weir/npy.h>
+#include <weir/probe.h>
+#include <weir/safetensors.h>
+#include <weir/sampler.h>
+#include <weir/shuffle.h>
 #include <weir/tar.h>
 #include <weir/video.h>
+#include <weir/world.h>
 
 #endif

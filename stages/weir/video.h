@@ -3,7 +3,7 @@
  * of them, or those that weir_sampling chooses.
  *
  * In: an item whose data is a path or a URL that FFmpeg can open (a char *), as weir_directory_source and
- * weir_list_source make them, or the file itself (a weir_bytes *). Out: an item whose data is a
+ * weir_list_source make them, a weir_entry *, which has one, or the file itself (a weir_bytes *). Out: an item whose data is a
  * weir_frames * (freed with weir_frames_free()) and whose size_bytes is all the memory it takes, so that queue_bytes
  * bounds memory.
  *
@@ -35,6 +35,7 @@
 
 #include <weir/bytes.h>
 #include <weir/cost.h>
+#include <weir/entry.h>
 #include <weir/export.h>
 #include <weir/op.h>
 #include <weir/sampling.h>
@@ -164,6 +165,8 @@ typedef struct weir_frames {
     uint64_t num_errors;         /* packets that could not be read or decoded, of those that were needed. 0 = none */
     uint64_t num_corrupt_frames; /* of num_frames, those the decoder had to patch up */
     size_t memory_bytes;         /* all that this result takes */
+    weir_entry *entry;           /* of an item that was a weir_entry, on the last piece; else NULL.
+                                    Its packets are not there any more. Take it out as sidecars */
     weir_bytes *sidecars; /* the other files of the sample that the bytes came in; NULL = none. Take them out and
                                     leave NULL to keep them */
 

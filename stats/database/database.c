@@ -10,6 +10,7 @@
 #include <weir/clock.h>
 
 #include "database_path.h"
+#include "lap_tables.h"
 #include "schema.h"
 
 enum {
@@ -115,6 +116,7 @@ typedef struct identity {
     int application;
     int version;
     int num_tables;
+    int num_spdl; /* tables that SPDL makes */
 } identity;
 
 static int identify_within(sqlite3 *db, identity *found)
@@ -124,6 +126,11 @@ static int identify_within(sqlite3 *db, identity *found)
         code = query_int(db, "PRAGMA user_version", &found->version);
     if (code == SQLITE_OK)
         code = query_int(db, "SELECT count(*) FROM sqlite_schema", &found->num_tables);
+    if (code == SQLITE_OK)
+        code = query_int(db,
+                         "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('task_stats', "
+                         "'queue_stats', 'event_stats')",
+                         &found->num_spdl);
     return code;
 }
 
@@ -141,6 +148,12 @@ static int identify(sqlite3 *db, identity *found)
 static bool is_empty(const identity *found)
 {
     return found->application == 0 && found->version == 0 && found->num_tables == 0;
+}
+
+/* A database of SPDL's own says nothing of itself. */
+static bool is_spdl(const identity *found)
+{
+    return found->application == 0 && found->version == 0 && found->num_spdl == 3;
 }
 
 /* Whether it is ours, of a schema that we can read; an older one is. */
@@ -163,12 +176,18 @@ static int check_identity(const identity *found, const char *path, weir_error *e
 /* Brings the schema up to ours, step by step, from nothing or from an older one. */
 static int upgrade(sqlite3 *db, const identity *found)
 {
-    if (is_empty(found))
-        return sqlite3_exec(db, weir_schema_create, NULL, NULL, NULL);
     int code = SQLITE_OK;
-    for (int version = found->version; version < WEIR_SCHEMA_VERSION && code == SQLITE_OK; version++)
-        code = sqlite3_exec(db, weir_schema_upgrades[version], NULL, NULL, NULL);
-    return code;
+    if (is_empty(found))
+        code = sqlite3_exec(db, weir_schema_create, NULL, NULL, NULL);
+    else
+        for (int version = found->version; version < WEIR_SCHEMA_VERSION && code == SQLITE_OK; version++)
+            code = sqlite3_exec(db, weir_schema_upgrades[version], NULL, NULL, NULL);
+    bool has_machine = true;
+    if (code == SQLITE_OK)
+        code = weir_table_has_column(db, "run", "machine", &has_machine);
+    if (code == SQLITE_OK && !has_machine)
+        code = sqlite3_exec(db, weir_schema_machine, NULL, NULL, NULL);
+    return code == SQLITE_OK ? weir_lap_tables_complete(db) : code;
 }
 
 /* Another process may be at the same: who comes second finds it done. */
@@ -192,7 +211,10 @@ static int adopt(sqlite3 *db, const identity *found)
 {
     /* With NORMAL a commit survives the death of the process; only the loss of power may cost the last ones. */
     int code = sqlite3_exec(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL", NULL, NULL, NULL);
-    if (code == SQLITE_OK && found->version != WEIR_SCHEMA_VERSION)
+    bool is_complete = false;
+    if (code == SQLITE_OK && found->version == WEIR_SCHEMA_VERSION)
+        code = weir_lap_tables_are_complete(db, &is_complete);
+    if (code == SQLITE_OK && !is_complete)
         code = make_schema(db);
     return code;
 }
@@ -311,9 +333,9 @@ int weir_database_open_reader(const char *path, sqlite3 **db, int *schema, weir_
         status =
             weir_error_set(error, WEIR_EDATA, 0, "database %s is empty; give the path of one that a run has written",
                            weir_path_for_message(path).text);
-    if (status == WEIR_OK)
+    if (status == WEIR_OK && !is_spdl(&found))
         status = check_identity(&found, path, error);
-    *schema = found.version;
+    *schema = is_spdl(&found) ? WEIR_SCHEMA_SPDL : found.version;
     if (status == WEIR_OK)
         return WEIR_OK;
 

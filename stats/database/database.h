@@ -27,7 +27,7 @@ int weir_database_error(weir_error *error, sqlite3 *db, int code, const char *wh
 int weir_database_open_writer(const char *path, int64_t deadline_ns, sqlite3 **db, weir_error *error);
 
 /*
- * Opens for reading; the file must exist and be ours. *schema is its version, from WEIR_SCHEMA_OLDEST on. Works in
+ * Opens for reading; the file must exist and be ours or SPDL's. *schema is its version, from WEIR_SCHEMA_OLDEST on. Works in
  * folders that cannot be written to.
  */
 int weir_database_open_reader(const char *path, sqlite3 **db, int *schema, weir_error *error);

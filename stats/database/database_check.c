@@ -12,7 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
+#include "database_path.h"
 #include "database_reader.h"
+#include "lap_rows.h"
 #include "schema.h"
 #include "string_table.h"
 
@@ -47,7 +50,7 @@ static const char *const check_names[NUM_CHECKS] = { "histograms", "laps", "slot
 typedef struct series {
     int32_t name; /* number of the text; -1 = none */
     int64_t num_laps;
-    double end;             /* of the last lap */
+    int64_t end_unix_ns;    /* of the last lap */
     int64_t concurrency;    /* of a stage; 0 = not known */
     int64_t num_failures;   /* that the laps count */
     int64_t num_records;    /* of failures */
@@ -63,9 +66,9 @@ typedef struct checking {
 
     /* of the run that is looked at */
     weir_run_record run;
-    weir_texts *names;
+    weir_string_table *names;
     series *all; /* by the number of the name */
-    size_t num_series, room;
+    size_t num_series;
     bool concurrency_changed;
     int64_t num_faults[NUM_CHECKS];
 } checking;
@@ -117,12 +120,8 @@ static void fault(checking *c, run_check check, const char *format, ...)
 static const char *const wanted_columns[][2] = {
     { "run", "run_id node_id rank pid started ended status threads command version entries_lost" },
     { "stage", "run_id name kind concurrency queue_items queue_bytes output_order" },
-    { "task_stats", "id timestamp name num_tasks num_failures ave_time p90_time p99_time run_id elapsed p50_time "
-                    "max_time failed_time busy_time wait_in_time wait_thread_time wait_out_time cpu_time histogram "
-                    "num_skipped" },
-    { "queue_stats", "id timestamp name elapsed num_items ave_put_time ave_get_time p90_put_time p99_put_time "
-                     "p90_get_time p99_get_time occupancy_rate run_id num_put capacity ave_depth max_depth ave_bytes "
-                     "max_bytes put_histogram get_histogram" },
+    { "task_stats", "id timestamp name num_tasks num_failures run_id elapsed" },
+    { "queue_stats", "id timestamp name elapsed num_items run_id num_put capacity" },
     { "event_stats", "id timestamp event_name run_id category detail" },
     { "task_failures", "id timestamp run_id name seq label status library_code message elapsed" },
 };
@@ -131,30 +130,37 @@ static const char item_columns[] =
     "id timestamp run_id name seq label elapsed codec width height num_frames size_bytes "
     "open_time demux_time decode_time scale_time chosen"; /* of schema 3 */
 
-static const char *const place_tables[] = { "task_stats", "queue_stats" };
-static const char place_columns[] = "phase first_step last_step";
-
 /* Counts the columns of a list that a table lacks, and tells each. */
 static int check_columns(checking *c, const char *table, const char *columns, int64_t *num_lacking)
 {
-    sqlite3_stmt *probe = NULL;
-    int code =
-        sqlite3_prepare_v2(c->reader->db, "SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2", -1, &probe, NULL);
-    if (code == SQLITE_OK)
-        code = sqlite3_bind_text(probe, 1, table, -1, SQLITE_STATIC);
+    int code = SQLITE_OK;
     for (const char *next; *columns && code == SQLITE_OK; columns = next) {
+        char column[64];
+        bool has_it = true;
         int length = (int)strcspn(columns, " ");
         next = columns + length + (columns[length] == ' ');
-        sqlite3_bind_text(probe, 2, columns, length, SQLITE_STATIC);
-        code = sqlite3_step(probe);
-        if (code == SQLITE_DONE) {
+        snprintf(column, sizeof column, "%.*s", length, columns);
+        code = weir_table_has_column(c->reader->db, table, column, &has_it);
+        if (!has_it) {
             ++*num_lacking;
-            tell(c, WEIR_FINDING_FAULT, "schema", 0, "table %s has no column %.*s", table, length, columns);
+            tell(c, WEIR_FINDING_FAULT, "schema", 0, "table %s has no column %s", table, column);
         }
-        code = code == SQLITE_DONE || code == SQLITE_ROW ? sqlite3_reset(probe) : code;
     }
-    sqlite3_finalize(probe);
     return code == SQLITE_OK ? WEIR_OK : weir_reader_error(c->reader, code, c->error);
+}
+
+/* Of schema 4 on: all columns but those of metrics that are new. */
+static int check_lap_tables(checking *c, int64_t *num_lacking)
+{
+    int status = WEIR_OK;
+    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && status == WEIR_OK; subject++) {
+        const char *columns[WEIR_MAX_LAP_COLUMNS];
+        weir_lap_table_columns(subject, columns);
+        for (size_t i = 0; columns[i] && status == WEIR_OK; i++)
+            if (!weir_measure_find(subject, columns[i]))
+                status = check_columns(c, weir_lap_tables[subject].name, columns[i], num_lacking);
+    }
+    return status;
 }
 
 static int check_schema(checking *c, int64_t *num_lacking)
@@ -163,8 +169,8 @@ static int check_schema(checking *c, int64_t *num_lacking)
     *num_lacking = 0;
     for (size_t i = 0; i < sizeof wanted_columns / sizeof wanted_columns[0] && status == WEIR_OK; i++)
         status = check_columns(c, wanted_columns[i][0], wanted_columns[i][1], num_lacking);
-    for (size_t i = 0; i < 2 && c->reader->schema >= 2 && status == WEIR_OK; i++)
-        status = check_columns(c, place_tables[i], place_columns, num_lacking);
+    if (c->reader->schema >= WEIR_SCHEMA_VERSION && status == WEIR_OK)
+        status = check_lap_tables(c, num_lacking);
     if (c->reader->schema >= 3 && status == WEIR_OK)
         status = check_columns(c, "item_stats", item_columns, num_lacking);
     if (status != WEIR_OK || *num_lacking)
@@ -239,19 +245,16 @@ static int check_references(checking *c)
 static int find_series(checking *c, const char *name, series **found)
 {
     *found = NULL;
-    int32_t number = weir_texts_number(c->names, name);
+    int32_t number = weir_string_table_number(c->names, name);
     if (number < 0)
         return weir_reader_out_of_memory(c->error);
-    if ((size_t)number >= c->room) {
-        size_t room = c->room ? 2 * c->room : 16;
-        series *all = realloc(c->all, room * sizeof *all);
+    if ((size_t)number >= c->num_series) { /* numbers come one after the other */
+        series *all = weir_array_grow(c->all, c->num_series, sizeof *all);
         if (!all)
             return weir_reader_out_of_memory(c->error);
         c->all = all;
-        c->room = room;
-    }
-    if ((size_t)number >= c->num_series) /* numbers come one after the other */
         c->all[c->num_series++] = (series){ .name = number };
+    }
     *found = &c->all[number];
     return WEIR_OK;
 }
@@ -262,6 +265,8 @@ static int for_each_record(checking *c, weir_record_kind kind, int (*each)(check
     weir_query *query;
     const weir_record *record;
     int status = weir_query_begin(c->reader, kind, &(weir_filter){ .run_id = c->run.run_id }, &query, c->error);
+    if (status == WEIR_OK)
+        weir_query_tolerate_damage(query);
     while (status == WEIR_OK && (status = weir_query_next(query, &record, c->error)) == WEIR_OK)
         status = each(c, record);
     weir_query_end(query);
@@ -285,16 +290,22 @@ static int note_event(checking *c, const weir_record *record)
 
 /* -- a run: laps */
 
-/* A lap begins where the one before it ended, and ends behind it. */
-static void check_lap(checking *c, series *s, const char *table, int64_t id, double timestamp, double elapsed)
+static double seconds(int64_t ns)
 {
-    double apart = timestamp - elapsed - s->end;
-    bool is_first = s->num_laps++ == 0, is_behind = timestamp > s->end || elapsed == 0;
-    s->end = timestamp;
+    return (double)ns / 1e9;
+}
+
+/* A lap begins where the one before it ended, and ends behind it. */
+static void check_lap_times(checking *c, series *s, const weir_lap_record *lap)
+{
+    double apart = seconds(lap->end_unix_ns - lap->elapsed_ns - s->end_unix_ns), elapsed = seconds(lap->elapsed_ns);
+    bool is_first = s->num_laps++ == 0, is_behind = lap->end_unix_ns > s->end_unix_ns || lap->elapsed_ns == 0;
+    s->end_unix_ns = lap->end_unix_ns;
     if (!is_first && (fabs(apart) > CLOCK_TOLERANCE + SHARE_TOLERANCE * elapsed || !is_behind))
         fault(c, CHECK_LAPS,
-              "row %" PRId64 " of %s: %.3f s are %s between it and the lap of %s before it, or the clock was set", id,
-              table, fabs(apart), apart > 0 ? "missing" : "told twice", weir_texts_at(c->names, s->name));
+              "row %" PRId64 " of %s: %.3f s are %s between it and the lap of %s before it, or the clock was set",
+              lap->id, weir_lap_tables[lap->subject].name, fabs(apart), apart > 0 ? "missing" : "told twice",
+              weir_string_table_at(c->names, s->name));
 }
 
 /* Each time is known to its bucket, and so is the mean; the last bucket has no end. */
@@ -313,64 +324,74 @@ static bool is_mean_of(const weir_histogram *times, double mean)
            (mean >= least / (double)times->count - slack && mean <= most / (double)times->count + slack);
 }
 
-static void check_histogram(checking *c, const char *table, int64_t id, const char *column, const void *bytes,
-                            size_t size_bytes, int64_t wanted, double mean)
+/* The number of times that a histogram has to hold. */
+static int64_t wanted_count(const weir_lap_record *lap, const weir_metric_histogram *histogram)
 {
-    weir_histogram times = { .count = 0 };
-    if (weir_histogram_add_encoded(&times, bytes, size_bytes) != WEIR_OK)
-        fault(c, CHECK_HISTOGRAMS, "row %" PRId64 " of %s has no valid %s", id, table, column);
-    else if ((int64_t)times.count != wanted)
-        fault(c, CHECK_HISTOGRAMS, "row %" PRId64 " of %s: %s holds %" PRIu64 " times, and %" PRId64 " were counted",
-              id, table, column, times.count, wanted);
-    else if (!is_mean_of(&times, mean))
-        fault(c, CHECK_HISTOGRAMS, "row %" PRId64 " of %s: the times of %s are not %g s on the average", id, table,
-              column, mean);
+    if (lap->subject != WEIR_SUBJECT_QUEUE)
+        return (int64_t)(lap->metrics.task.num_tasks - lap->metrics.task.num_failures);
+    return (int64_t)(strcmp(histogram->name, "put_time") == 0 ? lap->metrics.queue.num_put
+                                                              : lap->metrics.queue.num_items);
+}
+
+static void check_histograms(checking *c, weir_lap_record *lap)
+{
+    const char *table = weir_lap_tables[lap->subject].name;
+    weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
+    size_t count = weir_subject_histograms(lap->subject, histograms);
+    for (size_t i = 0; i < count; i++) {
+        const char *column = histograms[i].metric->name;
+        const weir_histogram *times = *weir_metric_histogram_at(histograms[i].metric, &lap->metrics);
+        int64_t wanted = wanted_count(lap, &histograms[i]);
+        double sum = weir_measure_of(lap->subject, histograms[i].sum, &lap->metrics, lap->elapsed_ns);
+        if (!times)
+            fault(c, CHECK_HISTOGRAMS, "row %" PRId64 " of %s has no valid %s", lap->id, table, column);
+        else if ((int64_t)times->count != wanted)
+            fault(c, CHECK_HISTOGRAMS,
+                  "row %" PRId64 " of %s: %s holds %" PRIu64 " times, and %" PRId64 " were counted", lap->id, table,
+                  column, times->count, wanted);
+        else if (wanted && !is_mean_of(times, sum / (double)wanted))
+            fault(c, CHECK_HISTOGRAMS, "row %" PRId64 " of %s: the times of %s are not %g s on the average", lap->id,
+                  table, column, sum / (double)wanted);
+    }
 }
 
 /* busy + waiting is slots × elapsed, exactly; concurrency may have changed while it ran. */
-static void check_slots(checking *c, const series *stage, const weir_task_record *lap)
+static void check_slots(checking *c, const series *stage, const weir_lap_record *lap)
 {
-    double told = lap->busy_time + lap->wait_in_time + lap->wait_thread_time + lap->wait_out_time;
-    double wanted = (double)stage->concurrency * lap->elapsed;
-    if (stage->concurrency && !c->concurrency_changed &&
+    int64_t slots_ns = weir_slots_ns(&lap->metrics.task);
+    double told = seconds(slots_ns), wanted = (double)stage->concurrency * seconds(lap->elapsed_ns);
+    if (slots_ns >= 0 && stage->concurrency && !c->concurrency_changed &&
         fabs(told - wanted) > SHARE_TOLERANCE * wanted + TIME_TOLERANCE * (double)stage->concurrency)
         fault(c, CHECK_SLOTS,
-              "row %" PRId64 " of task_stats: busy and waiting times add up to %.3f s, and %" PRId64
+              "row %" PRId64 " of %s: busy and waiting times add up to %.3f s, and %" PRId64
               " slots of %s have %.3f s",
-              lap->id, told, stage->concurrency, lap->name, wanted);
+              lap->id, weir_lap_tables[lap->subject].name, told, stage->concurrency, lap->name, wanted);
 }
 
-static int check_task_lap(checking *c, const weir_record *record)
+static void check_queue(checking *c, series *queue, const weir_lap_record *lap)
 {
-    series *stage;
-    const weir_task_record *lap = &record->task;
-    int status = find_series(c, lap->name, &stage);
-    if (status != WEIR_OK)
-        return status;
-    check_lap(c, stage, "task_stats", lap->id, lap->timestamp, lap->elapsed);
-    check_slots(c, stage, lap);
-    check_histogram(c, "task_stats", lap->id, "histogram", lap->histogram, lap->histogram_bytes,
-                    lap->num_tasks - lap->num_failures, lap->ave_time);
-    stage->num_failures += lap->num_failures;
-    return WEIR_OK;
+    double occupancy = weir_measure_of(lap->subject, "occupancy_rate", &lap->metrics, lap->elapsed_ns);
+    if (!isnan(occupancy) && !(occupancy >= 0 && occupancy <= 1 + SHARE_TOLERANCE))
+        fault(c, CHECK_QUEUES, "row %" PRId64 " of queue_stats: an occupancy of %g", lap->id, occupancy);
+    queue->num_put += (int64_t)lap->metrics.queue.num_put;
+    queue->taken += (int64_t)lap->metrics.queue.num_items;
 }
 
-static int check_queue_lap(checking *c, const weir_record *record)
+static int check_lap(checking *c, const weir_record *record)
 {
-    series *queue;
-    const weir_queue_record *lap = &record->queue;
-    int status = find_series(c, lap->name, &queue);
+    series *s;
+    weir_lap_record lap = record->lap;
+    int status = find_series(c, lap.name, &s);
     if (status != WEIR_OK)
         return status;
-    check_lap(c, queue, "queue_stats", lap->id, lap->timestamp, lap->elapsed);
-    check_histogram(c, "queue_stats", lap->id, "put_histogram", lap->put_histogram, lap->put_histogram_bytes,
-                    lap->num_put, lap->ave_put_time);
-    check_histogram(c, "queue_stats", lap->id, "get_histogram", lap->get_histogram, lap->get_histogram_bytes,
-                    lap->num_items, lap->ave_get_time);
-    if (!(lap->occupancy_rate >= 0 && lap->occupancy_rate <= 1 + SHARE_TOLERANCE))
-        fault(c, CHECK_QUEUES, "row %" PRId64 " of queue_stats: an occupancy of %g", lap->id, lap->occupancy_rate);
-    queue->num_put += lap->num_put;
-    queue->taken += lap->num_items;
+    check_lap_times(c, s, &lap);
+    check_histograms(c, &lap);
+    if (lap.subject == WEIR_SUBJECT_QUEUE)
+        check_queue(c, s, &lap);
+    if (lap.subject == WEIR_SUBJECT_STAGE || lap.subject == WEIR_SUBJECT_FLOW) {
+        check_slots(c, s, &lap);
+        s->num_failures += (int64_t)lap.metrics.task.num_failures;
+    }
     return WEIR_OK;
 }
 
@@ -386,10 +407,9 @@ static int count_failures(checking *c, sqlite3_stmt *row, int64_t *count)
     return status;
 }
 
-/* The source's failures are recorded, but it has no task figures. */
 static void check_sums(checking *c, const series *s)
 {
-    const char *name = weir_texts_at(c->names, s->name);
+    const char *name = weir_string_table_at(c->names, s->name);
     bool all_told = c->run.has_ended && c->run.entries_lost == 0;
     if (all_told && s->num_laps && s->num_failures != s->num_records && s->num_put == 0 && s->taken == 0)
         fault(c, CHECK_FAILURES, "%s: %" PRId64 " tasks failed, and %" PRId64 " failures are recorded", name,
@@ -445,23 +465,21 @@ static int check_run(checking *c)
     c->num_series = 0;
     c->concurrency_changed = false;
     memset(c->num_faults, 0, sizeof c->num_faults);
-    c->names = weir_texts_new();
+    c->names = weir_string_table_new();
     int status = c->names ? WEIR_OK : weir_reader_out_of_memory(c->error);
     tell_end(c);
     if (status == WEIR_OK)
         status = for_each_record(c, WEIR_RECORD_STAGE, note_stage);
     if (status == WEIR_OK)
         status = for_each_record(c, WEIR_RECORD_EVENT, note_event);
-    if (status == WEIR_OK)
-        status = for_each_record(c, WEIR_RECORD_TASK, check_task_lap);
-    if (status == WEIR_OK)
-        status = for_each_record(c, WEIR_RECORD_QUEUE, check_queue_lap);
+    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && status == WEIR_OK; subject++)
+        status = for_each_record(c, (weir_record_kind)subject, check_lap);
     if (status == WEIR_OK)
         status = for_each_row(c, "SELECT name, count(*) FROM task_failures WHERE run_id = ? GROUP BY name",
                               c->run.run_id, count_failures, NULL);
     if (status == WEIR_OK && c->run.threads)
         tell_run(c);
-    weir_texts_free(c->names);
+    weir_string_table_free(c->names);
     return status;
 }
 
@@ -489,6 +507,10 @@ int weir_database_check(weir_reader *reader, bool quick, weir_finding_function *
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     checking c = { .reader = reader, .quick = quick, .tell = finding, .self = self, .error = error };
     int64_t num_lacking = 0;
+    if (reader->is_spdl)
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                              "database %s is SPDL's own, which holds too little to check",
+                              weir_path_for_message(reader->path).text);
     int status = weir_reader_hold(reader, error);
     if (status != WEIR_OK)
         return status;

@@ -4,6 +4,7 @@
 #include <weir/clock.h>
 
 #include "database.h"
+#include "database_path.h"
 #include "database_reader.h"
 #include "schema.h"
 
@@ -31,7 +32,11 @@ int weir_database_migrate(const char *path, int *from, weir_error *error)
     if (status != WEIR_OK)
         return status;
     *from = reader->schema;
+    bool is_spdl = reader->is_spdl;
     weir_reader_close(reader);
+    if (is_spdl)
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "database %s is SPDL's own, which stays as it is",
+                              weir_path_for_message(path).text);
     if (*from == WEIR_SCHEMA_VERSION)
         return WEIR_OK;
     sqlite3 *db;

@@ -3,14 +3,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include <weir/escape.h>
+
 #include "tensorboard.pb-c.h"
-#include "utf8.h"
 
 struct weir_event_file {
     int fd;
@@ -89,10 +91,20 @@ static void put_event(weir_event_file *file, const Weir__Tensorboard__Event *eve
     file->pending_bytes += HEAD_BYTES + size_bytes + TAIL_BYTES;
 }
 
+/* To be freed; NULL = out of memory. */
+static char *escaped(const char *text)
+{
+    size_t size = 4 * strlen(text) + 1;
+    char *line = malloc(size);
+    if (line)
+        weir_text_escape(text, line, size);
+    return line;
+}
+
 /* -- summaries */
 
 /* The values of one event; they, their tags and what they point to are the summary's. */
-enum { MAX_VALUES = 20 };
+enum { MAX_VALUES = 64 };
 
 typedef struct summary {
     weir_event_file *file;
@@ -106,7 +118,7 @@ static void begin_summary(summary *s, weir_event_file *file, const char *group)
 {
     s->file = file;
     s->num_values = 0;
-    s->group = weir_utf8_line(group ? group : "");
+    s->group = escaped(group ? group : "");
     if (!s->group)
         file->lacks_memory = true;
 }
@@ -232,58 +244,28 @@ static void end_summary(summary *s)
 
 /* -- laps */
 
-static double ratio(double part, double whole)
+/* A lap without successes has no times, which is not the same as short ones: what is not known is left out. */
+void weir_event_file_lap(weir_event_file *file, const weir_lap_record *lap)
 {
-    return whole > 0 ? part / whole : 0.0;
-}
-
-void weir_event_file_task(weir_event_file *file, const weir_task_record *task, const weir_histogram *times)
-{
-    double slots_time = task->busy_time + task->wait_in_time + task->wait_thread_time + task->wait_out_time;
-    double success_time = task->ave_time * (double)(task->num_tasks - task->num_failures);
+    weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
+    size_t count, num_histograms = weir_subject_histograms(lap->subject, histograms);
+    const weir_measure *measures = weir_subject_measures(lap->subject, &count);
+    weir_metrics metrics = lap->metrics;
     summary s;
-    begin_summary(&s, file, task->name);
-    add_scalar(&s, "tasks_per_second", ratio((double)task->num_tasks, task->elapsed));
-    add_scalar(&s, "num_tasks", (double)task->num_tasks);
-    add_scalar(&s, "num_failures", (double)task->num_failures);
-    if (times->count) { /* a lap without successes has no times, which is not the same as short ones */
-        add_scalar(&s, "ave_time", task->ave_time);
-        add_scalar(&s, "p50_time", task->p50_time);
-        add_scalar(&s, "p90_time", task->p90_time);
-        add_scalar(&s, "p99_time", task->p99_time);
-        add_scalar(&s, "max_time", task->max_time);
+    begin_summary(&s, file, lap->name);
+    for (size_t i = 0; i < count; i++) {
+        double value = weir_measure_value(&measures[i], &lap->metrics, lap->elapsed_ns);
+        if (isfinite(value))
+            add_scalar(&s, measures[i].name, value);
     }
-    add_scalar(&s, "busy_share", ratio(task->busy_time, slots_time));
-    add_scalar(&s, "wait_in_share", ratio(task->wait_in_time, slots_time));
-    add_scalar(&s, "wait_thread_share", ratio(task->wait_thread_time, slots_time));
-    add_scalar(&s, "wait_out_share", ratio(task->wait_out_time, slots_time));
-    add_scalar(&s, "cpus", ratio(task->cpu_time, task->elapsed));
-    add_histogram(&s, "task_time", times, success_time);
-    end_summary(&s);
-}
-
-void weir_event_file_queue(weir_event_file *file, const weir_queue_record *queue, const weir_histogram *put_times,
-                           const weir_histogram *get_times)
-{
-    summary s;
-    begin_summary(&s, file, queue->name);
-    add_scalar(&s, "items_per_second", ratio((double)queue->num_items, queue->elapsed));
-    add_scalar(&s, "num_items", (double)queue->num_items);
-    add_scalar(&s, "occupancy_rate", queue->occupancy_rate);
-    if (put_times->count) {
-        add_scalar(&s, "ave_put_time", queue->ave_put_time);
-        add_scalar(&s, "p99_put_time", queue->p99_put_time);
+    for (size_t i = 0; i < num_histograms; i++) {
+        const weir_histogram *times = *weir_metric_histogram_at(histograms[i].metric, &metrics);
+        char tag[48];
+        snprintf(tag, sizeof tag, "%s_histogram", histograms[i].name);
+        if (times)
+            add_histogram(&s, tag, times,
+                          weir_measure_of(lap->subject, histograms[i].sum, &metrics, lap->elapsed_ns));
     }
-    if (get_times->count) {
-        add_scalar(&s, "ave_get_time", queue->ave_get_time);
-        add_scalar(&s, "p99_get_time", queue->p99_get_time);
-    }
-    add_scalar(&s, "ave_depth", queue->ave_depth);
-    add_scalar(&s, "max_depth", (double)queue->max_depth);
-    add_scalar(&s, "ave_bytes", queue->ave_bytes);
-    add_scalar(&s, "max_bytes", (double)queue->max_bytes);
-    add_histogram(&s, "put_time", put_times, queue->ave_put_time * (double)queue->num_put);
-    add_histogram(&s, "get_time", get_times, queue->ave_get_time * (double)queue->num_items);
     end_summary(&s);
 }
 
@@ -336,7 +318,7 @@ static void put_text(weir_event_file *file, const char *tag, const char *format,
     if (length < 0)
         text = NULL;
     else
-        line = weir_utf8_line(text);
+        line = escaped(text);
     if (line && asprintf(&indented, "    %s", line) >= 0)
         weir_event_file_text(file, tag, indented);
     else
@@ -367,9 +349,9 @@ void weir_event_file_failure(weir_event_file *file, const weir_failure_record *f
 
 /* -- the file */
 
-void weir_event_file_at(weir_event_file *file, double wall_time, int64_t step)
+void weir_event_file_at(weir_event_file *file, int64_t unix_ns, int64_t step)
 {
-    file->wall_time = wall_time;
+    file->wall_time = (double)unix_ns / 1e9;
     file->step = step;
 }
 
@@ -421,7 +403,7 @@ int weir_event_file_close(weir_event_file *file)
     return failure;
 }
 
-int weir_event_file_open(const char *path, double wall_time, weir_event_file **file)
+int weir_event_file_open(const char *path, int64_t unix_ns, weir_event_file **file)
 {
     *file = NULL;
     weir_event_file *opened = calloc(1, sizeof *opened);
@@ -437,7 +419,7 @@ int weir_event_file_open(const char *path, double wall_time, weir_event_file **f
     fill_crc_table(opened->crc_table);
     char version[] = "brain.Event:2";
     Weir__Tensorboard__Event event = WEIR__TENSORBOARD__EVENT__INIT;
-    event.wall_time = wall_time;
+    event.wall_time = (double)unix_ns / 1e9;
     event.what_case = WEIR__TENSORBOARD__EVENT__WHAT_FILE_VERSION;
     event.file_version = version;
     put_event(opened, &event);

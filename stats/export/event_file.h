@@ -16,15 +16,13 @@
 typedef struct weir_event_file weir_event_file;
 
 /* Makes the file at `path`, which must not exist, and writes its first record. Returns 0 or an errno; *file is NULL then. */
-int weir_event_file_open(const char *path, double wall_time, weir_event_file **file);
+int weir_event_file_open(const char *path, int64_t unix_ns, weir_event_file **file);
 
 /* When and at which step what follows was. */
-void weir_event_file_at(weir_event_file *file, double wall_time, int64_t step);
+void weir_event_file_at(weir_event_file *file, int64_t unix_ns, int64_t step);
 
-/* The figures of a lap. The histograms are those of the record, which has them in another form. */
-void weir_event_file_task(weir_event_file *file, const weir_task_record *task, const weir_histogram *times);
-void weir_event_file_queue(weir_event_file *file, const weir_queue_record *queue, const weir_histogram *put_times,
-                           const weir_histogram *get_times);
+/* All measures and histograms of a lap. */
+void weir_event_file_lap(weir_event_file *file, const weir_lap_record *lap);
 
 void weir_event_file_scalar(weir_event_file *file, const char *tag, double value);
 

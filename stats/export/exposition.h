@@ -1,5 +1,5 @@
 /*
- * What there is to tell a monitoring system: runs, the sums of their stages and queues, and tallies of their events and
+ * What there is to tell a monitoring system: runs, the sums of their stages and queues, and sums by key of their events and
  * phases. Filled from a database (openmetrics_export.c) or lap by lap (openmetrics_observer.c), written by
  * openmetrics.c. One thread at a time.
  */
@@ -13,38 +13,38 @@
 #include <weir/query.h>
 
 /* A sum for each pair of texts. */
-typedef struct weir_tally {
+typedef struct weir_key_sum {
     int64_t run_id;
     char *name, *category;
     double sum;
-} weir_tally;
+} weir_key_sum;
 
-typedef struct weir_tallies {
-    weir_tally *rows;
+typedef struct weir_key_sums {
+    weir_key_sum *rows;
     size_t count;
-} weir_tallies;
+} weir_key_sums;
 
 /* Names come from users and may be without number; beyond this many the rest is added up as WEIR_OTHERS. */
-enum { WEIR_MAX_TALLIES = 500 };
+enum { WEIR_MAX_KEY_SUMS = 500 };
 #define WEIR_OTHERS "(others)"
 
 /* Adds to the sum of these two. WEIR_OK or WEIR_ENOMEM. */
-int weir_tallies_add(weir_tallies *tallies, int64_t run_id, const char *name, const char *category, double amount);
-void weir_tallies_free(weir_tallies *tallies);
+int weir_key_sums_add(weir_key_sums *key_sums, int64_t run_id, const char *name, const char *category, double amount);
+void weir_key_sums_free(weir_key_sums *key_sums);
 
-/* Is given what the sums of a stage (weir_task_totals) or queue (weir_queue_totals) were at a point in time. */
-typedef void weir_lap_visitor(void *self, double unix_time, const void *totals);
+/* Is given what the sums of a stage or queue were at a point in time. */
+typedef void weir_lap_visitor(void *self, int64_t unix_ns, const weir_total *total);
 
 typedef struct weir_exposition {
     const weir_run_record *runs; /* by run_id, rising; run_id 0 = no label `run` */
     size_t num_runs;
     const weir_totals *totals; /* by run and name */
-    weir_tallies events;       /* by name and category: how often */
-    weir_tallies phases;       /* by name: seconds */
+    weir_key_sums events;      /* by name and category: how often */
+    weir_key_sums phases;      /* by name: seconds */
 
     /* Not NULL: history is written, that is each stage and queue as it was after each lap, with the time, and nothing
-       of the runs. Walks over the laps of the one that the key is of, in the order of time. */
-    void (*walk)(void *walker, bool is_queue, const weir_group_key *key, weir_lap_visitor *visit, void *visitor);
+       of the runs. Walks over the laps of that total, in the order of time. */
+    void (*walk)(void *walker, const weir_total *of, weir_lap_visitor *visit, void *visitor);
     void *walker;
 } weir_exposition;
 

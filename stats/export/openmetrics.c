@@ -13,60 +13,62 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "utf8.h"
 
-/* -- tallies */
+/* -- sums by key */
 
-static weir_tally *find_tally(const weir_tallies *tallies, int64_t run_id, const char *name, const char *category)
+static weir_key_sum *find_key_sum(const weir_key_sums *key_sums, int64_t run_id, const char *name,
+                                  const char *category)
 {
-    for (size_t i = 0; i < tallies->count; i++) {
-        weir_tally *row = &tallies->rows[i];
+    for (size_t i = 0; i < key_sums->count; i++) {
+        weir_key_sum *row = &key_sums->rows[i];
         if (row->run_id == run_id && strcmp(row->name, name) == 0 && strcmp(row->category, category) == 0)
             return row;
     }
     return NULL;
 }
 
-static weir_tally *add_tally(weir_tallies *tallies, int64_t run_id, const char *name, const char *category)
+static weir_key_sum *add_key_sum(weir_key_sums *key_sums, int64_t run_id, const char *name, const char *category)
 {
-    weir_tally *rows = realloc(tallies->rows, (tallies->count + 1) * sizeof *rows);
+    weir_key_sum *rows = weir_array_grow(key_sums->rows, key_sums->count, sizeof *rows);
     if (!rows)
         return NULL;
-    tallies->rows = rows;
-    weir_tally *row = &rows[tallies->count];
-    *row = (weir_tally){ .run_id = run_id, .name = strdup(name), .category = strdup(category) };
+    key_sums->rows = rows;
+    weir_key_sum *row = &rows[key_sums->count];
+    *row = (weir_key_sum){ .run_id = run_id, .name = strdup(name), .category = strdup(category) };
     if (!row->name || !row->category) {
         free(row->name);
         free(row->category);
         return NULL;
     }
-    tallies->count++;
+    key_sums->count++;
     return row;
 }
 
-int weir_tallies_add(weir_tallies *tallies, int64_t run_id, const char *name, const char *category, double amount)
+int weir_key_sums_add(weir_key_sums *key_sums, int64_t run_id, const char *name, const char *category, double amount)
 {
-    weir_tally *row = find_tally(tallies, run_id, name, category);
-    if (!row && tallies->count >= WEIR_MAX_TALLIES) {
+    weir_key_sum *row = find_key_sum(key_sums, run_id, name, category);
+    if (!row && key_sums->count >= WEIR_MAX_KEY_SUMS) {
         name = category = WEIR_OTHERS;
-        row = find_tally(tallies, run_id, name, category);
+        row = find_key_sum(key_sums, run_id, name, category);
     }
     if (!row)
-        row = add_tally(tallies, run_id, name, category);
+        row = add_key_sum(key_sums, run_id, name, category);
     if (!row)
         return WEIR_ENOMEM;
     row->sum += amount;
     return WEIR_OK;
 }
 
-void weir_tallies_free(weir_tallies *tallies)
+void weir_key_sums_free(weir_key_sums *key_sums)
 {
-    for (size_t i = 0; i < tallies->count; i++) {
-        free(tallies->rows[i].name);
-        free(tallies->rows[i].category);
+    for (size_t i = 0; i < key_sums->count; i++) {
+        free(key_sums->rows[i].name);
+        free(key_sums->rows[i].category);
     }
-    free(tallies->rows);
-    *tallies = (weir_tallies){ 0 };
+    free(key_sums->rows);
+    *key_sums = (weir_key_sums){ 0 };
 }
 
 /* -- pieces of text */
@@ -119,7 +121,7 @@ typedef struct subject {
     const weir_run_record *run;
     const char *key, *value;               /* "stage" and its name, …; NULL = the run itself */
     const char *second_key, *second_value; /* NULL = none */
-    double unix_time;                      /* when it was so; 0 = now, which is not written */
+    int64_t unix_ns;                       /* when it was so; 0 = now, which is not written */
 } subject;
 
 static void put_sample(FILE *out, const char *name, const char *suffix, const subject *of, const char *last_key,
@@ -138,8 +140,8 @@ static void put_sample(FILE *out, const char *name, const char *suffix, const su
         put_label(out, false, last_key, last_value);
     fputs("} ", out);
     put_value(out, value);
-    if (of->unix_time != 0)
-        fprintf(out, " %.3f", of->unix_time);
+    if (of->unix_ns != 0)
+        fprintf(out, " %.3f", (double)of->unix_ns / 1e9);
     fputc('\n', out);
 }
 
@@ -167,14 +169,27 @@ static void put_histogram(FILE *out, const char *name, const subject *of, const 
     put_sample(out, name, "_count", of, NULL, NULL, (double)times->count);
 }
 
-/* -- families: what is told of every stage, and of every queue */
+/* -- families: what is told of every stage, queue and pool; made from the table of metrics */
+
+/* Stages and flow nodes share their families, and are told apart by the label `kind`. */
+static const struct group {
+    const char *prefix, *label;
+    weir_subject subjects[2];
+    int num_subjects;
+    const char *capacity, *capacity_help; /* NULL = none */
+} groups[] = {
+    { "weir_stage", "stage", { WEIR_SUBJECT_STAGE, WEIR_SUBJECT_FLOW }, 2, NULL, NULL },
+    { "weir_queue", "queue", { WEIR_SUBJECT_QUEUE }, 1, "capacity_items", "Items that the queue has room for." },
+    { "weir_pool", "pool", { WEIR_SUBJECT_POOL }, 1, "threads", "Threads of the pool." },
+};
 
 typedef struct family {
-    const char *name;
+    char name[96];
     const char *type; /* NULL for counters */
     const char *help;
-    void (*put)(FILE *out, const struct family *f, const subject *of, const void *totals);
-    size_t offset; /* in the totals, for put_count and put_real */
+    void (*put)(FILE *out, const struct family *f, const subject *of, const weir_total *total);
+    const weir_metric *metric;
+    weir_metric_histogram histogram;
 } family;
 
 static void put_family(FILE *out, const char *name, const char *type, const char *help)
@@ -184,102 +199,52 @@ static void put_family(FILE *out, const char *name, const char *type, const char
         fprintf(out, "# TYPE %s %s\n", name, type);
 }
 
-static void put_count(FILE *out, const family *f, const subject *of, const void *totals)
+static double value_of(const weir_total *total, const char *measure)
 {
-    const void *at = (const char *)totals + f->offset;
-    put_sample(out, f->name, "", of, NULL, NULL, (double)*(const int64_t *)at);
+    return weir_measure_of(total->subject, measure, &total->metrics, total->elapsed_ns);
 }
 
-static void put_real(FILE *out, const family *f, const subject *of, const void *totals)
+static void put_metric(FILE *out, const family *f, const subject *of, const weir_total *total)
 {
-    const void *at = (const char *)totals + f->offset;
-    put_sample(out, f->name, "", of, NULL, NULL, *(const double *)at);
+    double value = weir_metric_value(f->metric, &total->metrics);
+    if (!isnan(value))
+        put_sample(out, f->name, "", of, NULL, NULL, value);
 }
 
-static void put_task_times(FILE *out, const family *f, const subject *of, const void *totals)
+static const weir_histogram *times_of(const family *f, const weir_total *total)
 {
-    const weir_task_totals *task = totals;
-    put_histogram(out, f->name, of, task->times, task->success_time);
+    static const weir_histogram no_times;
+    weir_metrics metrics = total->metrics;
+    const weir_histogram *times = *weir_metric_histogram_at(f->histogram.metric, &metrics);
+    return times ? times : &no_times;
 }
 
-static void put_percentiles(FILE *out, const family *f, const subject *of, const void *totals)
+static void put_times(FILE *out, const family *f, const subject *of, const weir_total *total)
 {
-    const weir_task_totals *task = totals;
-    if (task->times->count == 0)
-        return;
-    put_sample(out, f->name, "", of, "percentile", "50", task->p50_time);
-    put_sample(out, f->name, "", of, "percentile", "90", task->p90_time);
-    put_sample(out, f->name, "", of, "percentile", "99", task->p99_time);
+    put_histogram(out, f->name, of, times_of(f, total), value_of(total, f->histogram.sum));
 }
 
-static void put_failure_times(FILE *out, const family *f, const subject *of, const void *totals)
+static void put_percentiles(FILE *out, const family *f, const subject *of, const weir_total *total)
 {
-    const weir_task_totals *task = totals;
-    put_sample(out, f->name, "_sum", of, NULL, NULL, task->failed_time);
-    put_sample(out, f->name, "_count", of, NULL, NULL, (double)task->num_failures);
+    static const char *const percentiles[] = { "50", "90", "99" };
+    for (size_t i = 0; i < 3; i++) {
+        char measure[48];
+        snprintf(measure, sizeof measure, "p%s_%s", percentiles[i], f->histogram.name);
+        double value = value_of(total, measure);
+        if (!isnan(value))
+            put_sample(out, f->name, "", of, "percentile", percentiles[i], value);
+    }
 }
 
-static void put_slot_times(FILE *out, const family *f, const subject *of, const void *totals)
+static void put_elapsed(FILE *out, const family *f, const subject *of, const weir_total *total)
 {
-    const weir_task_totals *task = totals;
-    put_sample(out, f->name, "", of, "state", "busy", task->busy_time);
-    put_sample(out, f->name, "", of, "state", "wait_in", task->wait_in_time);
-    put_sample(out, f->name, "", of, "state", "wait_thread", task->wait_thread_time);
-    put_sample(out, f->name, "", of, "state", "wait_out", task->wait_out_time);
+    put_sample(out, f->name, "", of, NULL, NULL, (double)total->elapsed_ns / 1e9);
 }
 
-static void put_put_waits(FILE *out, const family *f, const subject *of, const void *totals)
+static void put_capacity(FILE *out, const family *f, const subject *of, const weir_total *total)
 {
-    const weir_queue_totals *queue = totals;
-    put_histogram(out, f->name, of, queue->put_times, queue->put_time);
+    put_sample(out, f->name, "", of, NULL, NULL, (double)total->capacity);
 }
-
-static void put_get_waits(FILE *out, const family *f, const subject *of, const void *totals)
-{
-    const weir_queue_totals *queue = totals;
-    put_histogram(out, f->name, of, queue->get_times, queue->get_time);
-}
-
-#define TASK(field)  offsetof(weir_task_totals, field)
-#define QUEUE(field) offsetof(weir_queue_totals, field)
-
-static const family task_families[] = {
-    { "weir_task_duration_seconds", "histogram", "Run times of the tasks that succeeded.", put_task_times, 0 },
-    { "weir_task_percentile_seconds", "gauge",
-      "Run time that so many percent of the tasks that succeeded did not exceed, within 1 %.", put_percentiles, 0 },
-    { "weir_task_longest_seconds", "gauge", "The longest run time of a task that succeeded.", put_real,
-      TASK(max_time) },
-    { "weir_task_failure_duration_seconds", "summary", "Run times of the tasks that failed.", put_failure_times, 0 },
-    { "weir_tasks_skipped_total", NULL, "Tasks that succeeded and handed nothing on.", put_count, TASK(num_skipped) },
-    { "weir_slot_seconds_total", NULL,
-      "Slots times the time they were in a state: running, waiting for input, for a thread, for room.",
-      put_slot_times, 0 },
-    { "weir_task_cpu_seconds_total", NULL, "CPU time that threads spent in tasks.", put_real, TASK(cpu_time) },
-    { "weir_stage_observed_seconds_total", NULL, "Time that the figures of the stage cover.", put_real,
-      TASK(elapsed) },
-};
-
-static const family queue_families[] = {
-    { "weir_queue_put_wait_seconds", "histogram", "How long the items put in had waited for room.", put_put_waits,
-      0 },
-    { "weir_queue_get_wait_seconds", "histogram", "How long the takers of the items taken out had waited for them.",
-      put_get_waits, 0 },
-    { "weir_queue_observed_seconds_total", NULL, "Time that the figures of the queue cover.", put_real,
-      QUEUE(elapsed) },
-    { "weir_queue_occupied_seconds_total", NULL, "Time in which the queue was not empty.", put_real,
-      QUEUE(occupied) },
-    { "weir_queue_item_seconds_total", NULL,
-      "Items in the queue times the time they were there; over the observed time this is the average depth.",
-      put_real, QUEUE(depth_time) },
-    { "weir_queue_byte_seconds_total", NULL,
-      "Bytes in the queue times the time they were there; over the observed time this is the average size.", put_real,
-      QUEUE(bytes_time) },
-    { "weir_queue_capacity_items", "gauge", "Items that the queue has room for.", put_count, QUEUE(capacity) },
-    { "weir_queue_highest_items", "gauge", "The most items that were in the queue at once.", put_count,
-      QUEUE(max_depth) },
-    { "weir_queue_highest_bytes", "gauge", "The most bytes that were in the queue at once.", put_count,
-      QUEUE(max_bytes) },
-};
 
 static int compare_runs(const void *key, const void *element)
 {
@@ -302,45 +267,89 @@ struct history {
     subject of;
 };
 
-static void put_past(void *self, double unix_time, const void *totals)
+static void put_past(void *self, int64_t unix_ns, const weir_total *total)
 {
     struct history *history = self;
-    if (unix_time <= history->of.unix_time)
+    if (unix_ns <= history->of.unix_ns)
         return; /* readers refuse what is not after the last one */
-    history->of.unix_time = unix_time;
-    history->f->put(history->out, history->f, &history->of, totals);
+    history->of.unix_ns = unix_ns;
+    history->f->put(history->out, history->f, &history->of, total);
 }
 
-static void put_past_or_present(FILE *out, const weir_exposition *all, const family *f, const subject *of,
-                                bool is_queue, const weir_group_key *key, const void *totals)
+static void put_totals(FILE *out, const weir_exposition *all, const struct group *g, const family *f)
 {
-    struct history history = { .out = out, .f = f, .of = *of };
-    if (all->walk)
-        all->walk(all->walker, is_queue, key, put_past, &history);
-    else
-        f->put(out, f, of, totals);
-}
-
-static void put_task_family(FILE *out, const weir_exposition *all, const family *f)
-{
-    subject of;
     put_family(out, f->name, f->type, f->help);
-    for (size_t i = 0; i < all->totals->num_tasks; i++) {
-        const weir_task_totals *task = &all->totals->tasks[i];
-        if (make_subject(all, task->key.run_id, "stage", task->key.name, &of))
-            put_past_or_present(out, all, f, &of, false, &task->key, task);
+    for (int s = 0; s < g->num_subjects; s++) {
+        const weir_total_list *list = &all->totals->of[g->subjects[s]];
+        for (size_t i = 0; i < list->count; i++) {
+            const weir_total *total = &list->all[i];
+            struct history history = { .out = out, .f = f };
+            if (!make_subject(all, total->key.run_id, g->label, total->key.name, &history.of))
+                continue;
+            if (g->num_subjects > 1) {
+                history.of.second_key = "kind";
+                history.of.second_value = total->kind;
+            }
+            if (all->walk)
+                all->walk(all->walker, total, put_past, &history);
+            else
+                f->put(out, f, &history.of, total);
+        }
     }
 }
 
-static void put_queue_family(FILE *out, const weir_exposition *all, const family *f)
+/* "busy_time" -> "weir_stage_busy_seconds_total", "num_tasks" -> "weir_stage_tasks_total" */
+static void name_family(family *f, const char *prefix, const char *name)
 {
-    subject of;
-    put_family(out, f->name, f->type, f->help);
-    for (size_t i = 0; i < all->totals->num_queues; i++) {
-        const weir_queue_totals *queue = &all->totals->queues[i];
-        if (make_subject(all, queue->key.run_id, "queue", queue->key.name, &of))
-            put_past_or_present(out, all, f, &of, true, &queue->key, queue);
-    }
+    static const char time[] = "_time";
+    name += strncmp(name, "num_", 4) == 0 ? 4 : 0;
+    size_t length = strlen(name), tail = sizeof time - 1;
+    bool is_time = length > tail && strcmp(name + length - tail, time) == 0;
+    snprintf(f->name, sizeof f->name, "%s_%.*s%s%s", prefix, (int)(is_time ? length - tail : length), name,
+             is_time ? "_seconds" : "", f->type ? "" : "_total");
+}
+
+static void put_metric_family(FILE *out, const weir_exposition *all, const struct group *g, const weir_metric *metric)
+{
+    bool is_extreme = metric->kind == WEIR_METRIC_MIN || metric->kind == WEIR_METRIC_MAX;
+    family f = { .type = is_extreme ? "gauge" : NULL, .help = metric->meaning, .put = put_metric, .metric = metric };
+    if (metric->kind == WEIR_METRIC_HISTOGRAM)
+        return;
+    name_family(&f, g->prefix, metric->name);
+    put_totals(out, all, g, &f);
+}
+
+static void put_histogram_families(FILE *out, const weir_exposition *all, const struct group *g,
+                                   const weir_metric_histogram *histogram)
+{
+    family times = { .type = "histogram", .help = histogram->metric->meaning, .put = put_times };
+    family percentiles = { .type = "gauge",
+                           .help = "Time that so many percent did not exceed, within 1 %.",
+                           .put = put_percentiles };
+    times.histogram = percentiles.histogram = *histogram;
+    snprintf(times.name, sizeof times.name, "%s_%s_seconds", g->prefix, histogram->name);
+    put_totals(out, all, g, &times);
+    snprintf(percentiles.name, sizeof percentiles.name, "%s_%s_percentile_seconds", g->prefix, histogram->name);
+    put_totals(out, all, g, &percentiles);
+}
+
+static void put_group(FILE *out, const weir_exposition *all, const struct group *g)
+{
+    const weir_metric_table *table = weir_subject_metrics(g->subjects[0]);
+    weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
+    size_t num_histograms = weir_subject_histograms(g->subjects[0], histograms);
+    for (size_t i = 0; i < num_histograms; i++)
+        put_histogram_families(out, all, g, &histograms[i]);
+    for (size_t i = 0; i < table->num_metrics; i++)
+        put_metric_family(out, all, g, &table->metrics[i]);
+    family f = { .help = "Time that the metrics cover.", .put = put_elapsed };
+    snprintf(f.name, sizeof f.name, "%s_observed_seconds_total", g->prefix);
+    put_totals(out, all, g, &f);
+    if (!g->capacity)
+        return;
+    f = (family){ .type = "gauge", .help = g->capacity_help, .put = put_capacity };
+    snprintf(f.name, sizeof f.name, "%s_%s", g->prefix, g->capacity);
+    put_totals(out, all, g, &f);
 }
 
 /* -- families: what is told of every run */
@@ -365,12 +374,12 @@ typedef struct run_figure {
 
 static double run_started(const weir_run_record *run)
 {
-    return run->started;
+    return (double)run->started_unix_ns / 1e9;
 }
 
 static double run_ended(const weir_run_record *run)
 {
-    return run->ended;
+    return (double)run->ended_unix_ns / 1e9;
 }
 
 static double run_status(const weir_run_record *run)
@@ -408,18 +417,18 @@ static void put_run_figure(FILE *out, const weir_exposition *all, const run_figu
     }
 }
 
-static void put_tallies(FILE *out, const weir_exposition *all)
+static void put_key_sums(FILE *out, const weir_exposition *all)
 {
     subject of;
     put_family(out, "weir_phase_seconds_total", NULL, "Time that the consumer was in a phase of its job.");
     for (size_t i = 0; i < all->phases.count; i++) {
-        const weir_tally *row = &all->phases.rows[i];
+        const weir_key_sum *row = &all->phases.rows[i];
         if (make_subject(all, row->run_id, "phase", row->name, &of))
             put_sample(out, "weir_phase_seconds_total", "", &of, NULL, NULL, row->sum);
     }
     put_family(out, "weir_events_total", NULL, "Events of the run, by name and category.");
     for (size_t i = 0; i < all->events.count; i++) {
-        const weir_tally *row = &all->events.rows[i];
+        const weir_key_sum *row = &all->events.rows[i];
         if (make_subject(all, row->run_id, "event", row->name, &of))
             put_sample(out, "weir_events_total", "", &of, "category", row->category, row->sum);
     }
@@ -430,17 +439,15 @@ static void put_runs(FILE *out, const weir_exposition *all)
     put_run_infos(out, all);
     for (size_t i = 0; i < sizeof run_figures / sizeof run_figures[0]; i++)
         put_run_figure(out, all, &run_figures[i]);
-    put_tallies(out, all);
+    put_key_sums(out, all);
 }
 
 static void put_all(FILE *out, const weir_exposition *all)
 {
     if (!all->walk)
         put_runs(out, all);
-    for (size_t i = 0; i < sizeof task_families / sizeof task_families[0]; i++)
-        put_task_family(out, all, &task_families[i]);
-    for (size_t i = 0; i < sizeof queue_families / sizeof queue_families[0]; i++)
-        put_queue_family(out, all, &queue_families[i]);
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
+        put_group(out, all, &groups[i]);
     fputs("# EOF\n", out);
 }
 

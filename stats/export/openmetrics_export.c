@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "exposition.h"
 
 /* All that is told, and who owns its texts. */
@@ -12,7 +13,7 @@ struct contents {
     weir_run_record *runs; /* with texts of their own */
     size_t num_runs;
     weir_totals totals;
-    weir_tallies events, phases;
+    weir_key_sums events, phases;
 };
 
 static int out_of_memory(weir_error *error)
@@ -25,6 +26,7 @@ static void free_run(weir_run_record *run)
     free((char *)run->node_id);
     free((char *)run->command);
     free((char *)run->version);
+    free((char *)run->machine);
 }
 
 static void free_contents(struct contents *contents)
@@ -33,13 +35,13 @@ static void free_contents(struct contents *contents)
         free_run(&contents->runs[i]);
     free(contents->runs);
     weir_totals_free(&contents->totals);
-    weir_tallies_free(&contents->events);
-    weir_tallies_free(&contents->phases);
+    weir_key_sums_free(&contents->events);
+    weir_key_sums_free(&contents->phases);
 }
 
 static int take_run(struct contents *contents, const weir_record *record)
 {
-    weir_run_record *runs = realloc(contents->runs, (contents->num_runs + 1) * sizeof *runs);
+    weir_run_record *runs = weir_array_grow(contents->runs, contents->num_runs, sizeof *runs);
     if (!runs)
         return WEIR_ENOMEM;
     contents->runs = runs;
@@ -48,6 +50,7 @@ static int take_run(struct contents *contents, const weir_record *record)
     run->node_id = strdup(record->run.node_id);
     run->command = strdup(record->run.command);
     run->version = strdup(record->run.version);
+    run->machine = NULL;
     if (run->node_id && run->command && run->version) {
         contents->num_runs++;
         return WEIR_OK;
@@ -59,7 +62,7 @@ static int take_run(struct contents *contents, const weir_record *record)
 static int take_event(struct contents *contents, const weir_record *record)
 {
     const weir_event_record *event = &record->event;
-    return weir_tallies_add(&contents->events, event->run_id, event->name, event->category, 1);
+    return weir_key_sums_add(&contents->events, event->run_id, event->name, event->category, 1);
 }
 
 static int take_phase(struct contents *contents, const weir_record *record)
@@ -67,8 +70,8 @@ static int take_phase(struct contents *contents, const weir_record *record)
     const weir_phase_record *phase = &record->phase;
     if (!phase->place.phase[0])
         return WEIR_OK;
-    return weir_tallies_add(&contents->phases, phase->run_id, phase->place.phase, "",
-                            phase->end_time - phase->start_time);
+    return weir_key_sums_add(&contents->phases, phase->run_id, phase->place.phase, "",
+                             (double)(phase->end_unix_ns - phase->start_unix_ns) / 1e9);
 }
 
 /* Gives every record of a kind to `take`. */
@@ -96,7 +99,7 @@ static int read_contents(weir_reader *reader, const weir_filter *filter, struct 
     int status = read_kind(reader, WEIR_RECORD_RUN, filter, take_run, contents, error);
     if (status == WEIR_OK && contents->num_runs == 0)
         status =
-            weir_error_set(error, WEIR_ENOTFOUND, 0, "no run in %s fulfils the conditions", weir_reader_path(reader));
+            weir_error_set(error, WEIR_ENOTFOUND, 0, "no run in %s matches the filters", weir_reader_path(reader));
     if (status == WEIR_OK)
         status = weir_totals_read(reader, filter, &grouping, &contents->totals, error);
     if (status == WEIR_OK)
@@ -111,104 +114,47 @@ static int read_contents(weir_reader *reader, const weir_filter *filter, struct 
 struct walker {
     weir_reader *reader;
     const weir_filter *filter;
-    weir_histogram *histograms; /* two: what the totals under way point to */
+    weir_histogram *histograms; /* of the sums under way */
     int status;                 /* of the first failure: nothing is read after it */
     weir_error *error;
 };
 
-static int add_times(struct walker *walker, int which, const void *bytes, size_t size_bytes)
-{
-    int status = weir_histogram_add_encoded(&walker->histograms[which], bytes, size_bytes);
-    if (status != WEIR_OK)
-        weir_error_set(walker->error, status, 0, "%s: a histogram in it is damaged",
-                       weir_reader_path(walker->reader));
-    return status;
-}
-
-static double at_most(double time, double max_time)
-{
-    return time < max_time ? time : max_time;
-}
-
-static double quantile(const weir_histogram *times, double share)
-{
-    return (double)weir_histogram_quantile_ns(times, share) / 1e9;
-}
-
-static int add_task(struct walker *walker, weir_task_totals *sum, const weir_task_record *task)
-{
-    sum->elapsed += task->elapsed;
-    sum->num_failures += task->num_failures;
-    sum->num_skipped += task->num_skipped;
-    sum->success_time += task->ave_time * (double)(task->num_tasks - task->num_failures);
-    sum->failed_time += task->failed_time;
-    sum->busy_time += task->busy_time;
-    sum->wait_in_time += task->wait_in_time;
-    sum->wait_thread_time += task->wait_thread_time;
-    sum->wait_out_time += task->wait_out_time;
-    sum->cpu_time += task->cpu_time;
-    sum->max_time = task->max_time > sum->max_time ? task->max_time : sum->max_time;
-    int status = add_times(walker, 0, task->histogram, task->histogram_bytes);
-    sum->p50_time = at_most(quantile(sum->times, 0.5), sum->max_time);
-    sum->p90_time = at_most(quantile(sum->times, 0.9), sum->max_time);
-    sum->p99_time = at_most(quantile(sum->times, 0.99), sum->max_time);
-    return status;
-}
-
-static int add_queue(struct walker *walker, weir_queue_totals *sum, const weir_queue_record *queue)
-{
-    sum->elapsed += queue->elapsed;
-    sum->capacity = queue->capacity;
-    sum->put_time += queue->ave_put_time * (double)queue->num_put;
-    sum->get_time += queue->ave_get_time * (double)queue->num_items;
-    sum->occupied += queue->occupancy_rate * queue->elapsed;
-    sum->depth_time += queue->ave_depth * queue->elapsed;
-    sum->bytes_time += queue->ave_bytes * queue->elapsed;
-    sum->max_depth = queue->max_depth > sum->max_depth ? queue->max_depth : sum->max_depth;
-    sum->max_bytes = queue->max_bytes > sum->max_bytes ? queue->max_bytes : sum->max_bytes;
-    int status = add_times(walker, 0, queue->put_histogram, queue->put_histogram_bytes);
-    if (status == WEIR_OK)
-        status = add_times(walker, 1, queue->get_histogram, queue->get_histogram_bytes);
-    return status;
-}
-
 /* All laps of one stage or queue. A name is a pattern, too, and may mean others: these are left out. */
-static int walk_laps(struct walker *walker, weir_query *query, bool is_queue, const char *name,
-                     weir_lap_visitor *visit, void *visitor)
+static int walk_laps(struct walker *walker, weir_query *query, const weir_total *of, weir_lap_visitor *visit,
+                     void *visitor)
 {
-    weir_task_totals task = { .times = &walker->histograms[0] };
-    weir_queue_totals queue = { .put_times = &walker->histograms[0], .get_times = &walker->histograms[1] };
+    weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
+    size_t count = weir_subject_histograms(of->subject, histograms);
+    weir_total sum = { .subject = of->subject, .kind = of->kind };
     const weir_record *record;
     int status;
+    weir_metrics_clear(weir_subject_metrics(of->subject), &sum.metrics);
+    for (size_t i = 0; i < count; i++) {
+        weir_histogram_clear(&walker->histograms[i]);
+        *weir_metric_histogram_at(histograms[i].metric, &sum.metrics) = &walker->histograms[i];
+    }
     while ((status = weir_query_next(query, &record, walker->error)) == WEIR_OK) {
-        if (strcmp(is_queue ? record->queue.name : record->task.name, name) != 0)
+        if (strcmp(record->lap.name, of->key.name) != 0)
             continue;
-        status = is_queue ? add_queue(walker, &queue, &record->queue) : add_task(walker, &task, &record->task);
-        if (status != WEIR_OK)
-            break;
-        if (is_queue)
-            visit(visitor, record->queue.timestamp, &queue);
-        else
-            visit(visitor, record->task.timestamp, &task);
+        weir_total one = weir_total_of_lap(&record->lap);
+        weir_total_add(&sum, &one);
+        visit(visitor, record->lap.end_unix_ns, &sum);
     }
     return status == WEIR_EOF ? WEIR_OK : status;
 }
 
-static void walk(void *self, bool is_queue, const weir_group_key *key, weir_lap_visitor *visit, void *visitor)
+static void walk(void *self, const weir_total *of, weir_lap_visitor *visit, void *visitor)
 {
     struct walker *walker = self;
     weir_filter filter = *walker->filter;
-    filter.run_id = key->run_id;
-    filter.name = key->name;
+    filter.run_id = of->key.run_id;
+    filter.name = of->key.name;
     weir_query *query;
     if (walker->status != WEIR_OK)
         return;
-    weir_histogram_clear(&walker->histograms[0]);
-    weir_histogram_clear(&walker->histograms[1]);
-    walker->status = weir_query_begin(walker->reader, is_queue ? WEIR_RECORD_QUEUE : WEIR_RECORD_TASK, &filter,
-                                      &query, walker->error);
+    walker->status = weir_query_begin(walker->reader, (weir_record_kind)of->subject, &filter, &query, walker->error);
     if (walker->status == WEIR_OK)
-        walker->status = walk_laps(walker, query, is_queue, key->name, visit, visitor);
+        walker->status = walk_laps(walker, query, of, visit, visitor);
     weir_query_end(query);
 }
 
@@ -267,7 +213,7 @@ int weir_openmetrics_export_laps(weir_reader *reader, const weir_filter *filter,
     if (!reader || !out)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     struct walker walker = { .reader = reader, .error = error };
-    walker.histograms = calloc(2, sizeof *walker.histograms);
+    walker.histograms = calloc(WEIR_MAX_HISTOGRAMS, sizeof *walker.histograms);
     if (!walker.histograms)
         return out_of_memory(error);
     int status = export(reader, filter, &walker, out, error);

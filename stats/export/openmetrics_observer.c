@@ -1,11 +1,11 @@
 /*
- * Live OpenMetrics: an observer that adds up laps and replaces a file after each. Everything happens on the pipeline's
- * statistics thread, but for opening and closing, which come before and after: no locks.
+ * Live OpenMetrics: an observer that adds up laps and replaces a file after each. Everything happens on the thread of the
+ * pipeline's observers, but for opening and closing, which come before and after: no locks.
  */
 #include <weir/openmetrics.h>
 
 #include <errno.h>
-#include <math.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +14,11 @@
 #include <weir/log.h>
 #include <weir/version.h>
 
+#include "array.h"
 #include "database_path.h"
 #include "exposition.h"
 #include "process_info.h"
+#include "record.h"
 #include "replacement.h"
 
 struct weir_openmetrics_file {
@@ -28,7 +30,7 @@ struct weir_openmetrics_file {
     bool has_run;
     weir_exposition all; /* of the run; totals points to: */
     weir_totals totals;
-    char *last_queue; /* a lap ends with this queue */
+    atomic_flag is_attached;
 
     weir_error failure; /* of the last attempt to write; all-0 = it succeeded */
     bool is_short;      /* there was no memory for some of it */
@@ -82,116 +84,68 @@ static void lack_memory(weir_openmetrics_file *file)
     file->is_short = true;
 }
 
-/* The totals point to these; what they point to is ours to change. */
-static weir_histogram *writable(const weir_histogram *histogram)
+static void free_total(weir_total *total)
 {
-    return (weir_histogram *)histogram;
+    weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
+    size_t count = weir_subject_histograms(total->subject, histograms);
+    for (size_t i = 0; i < count; i++)
+        free((void *)(uintptr_t)*weir_metric_histogram_at(histograms[i].metric, &total->metrics));
+    free((void *)(uintptr_t)total->key.name);
+    free((void *)(uintptr_t)total->kind);
 }
 
 static void free_totals(weir_totals *totals)
 {
-    for (size_t i = 0; i < totals->num_tasks; i++) {
-        free((char *)totals->tasks[i].key.name);
-        free(writable(totals->tasks[i].times));
+    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++) {
+        for (size_t i = 0; i < totals->of[subject].count; i++)
+            free_total(&totals->of[subject].all[i]);
+        free(totals->of[subject].all);
     }
-    for (size_t i = 0; i < totals->num_queues; i++) {
-        free((char *)totals->queues[i].key.name);
-        free(writable(totals->queues[i].put_times));
-        free(writable(totals->queues[i].get_times));
+    *totals = (weir_totals){ .texts = NULL };
+}
+
+/* False = out of memory; free_total() is to be called in either case. */
+static bool init_total(weir_total *total, const weir_lap_record *lap)
+{
+    weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
+    size_t count = weir_subject_histograms(lap->subject, histograms);
+    *total = (weir_total){ .subject = lap->subject,
+                           .key = { .name = strdup(lap->name), .last_step = -1 },
+                           .kind = strdup(lap->kind) };
+    weir_metrics_clear(weir_subject_metrics(lap->subject), &total->metrics);
+    bool is_complete = total->key.name && total->kind;
+    for (size_t i = 0; i < count; i++) {
+        const weir_histogram **at = weir_metric_histogram_at(histograms[i].metric, &total->metrics);
+        *at = calloc(1, sizeof **at);
+        is_complete &= *at != NULL;
     }
-    free(totals->tasks);
-    free(totals->queues);
-    *totals = (weir_totals){ 0 };
+    return is_complete;
 }
 
 /* NULL = out of memory. */
-static weir_task_totals *find_task(weir_totals *totals, const char *name)
+static weir_total *find_total(weir_total_list *list, const weir_lap_record *lap)
 {
-    for (size_t i = 0; i < totals->num_tasks; i++)
-        if (strcmp(totals->tasks[i].key.name, name) == 0)
-            return &totals->tasks[i];
-
-    weir_task_totals *tasks = realloc(totals->tasks, (totals->num_tasks + 1) * sizeof *tasks);
-    if (!tasks)
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->all[i].key.name, lap->name) == 0)
+            return &list->all[i];
+    weir_total *all = weir_array_grow(list->all, list->count, sizeof *all);
+    if (!all)
         return NULL;
-    totals->tasks = tasks;
-    char *copy = strdup(name);
-    weir_histogram *times = calloc(1, sizeof *times);
-    if (!copy || !times) {
-        free(copy);
-        free(times);
-        return NULL;
-    }
-    weir_task_totals *task = &tasks[totals->num_tasks++];
-    *task = (weir_task_totals){ .key.name = copy, .times = times };
-    return task;
+    list->all = all;
+    if (init_total(&all[list->count], lap))
+        return &all[list->count++];
+    free_total(&all[list->count]);
+    return NULL;
 }
 
-static weir_queue_totals *find_queue(weir_totals *totals, const char *name)
+static void add_lap(weir_openmetrics_file *file, const weir_lap_record *lap)
 {
-    for (size_t i = 0; i < totals->num_queues; i++)
-        if (strcmp(totals->queues[i].key.name, name) == 0)
-            return &totals->queues[i];
-
-    weir_queue_totals *queues = realloc(totals->queues, (totals->num_queues + 1) * sizeof *queues);
-    if (!queues)
-        return NULL;
-    totals->queues = queues;
-    char *copy = strdup(name);
-    weir_histogram *put_times = calloc(1, sizeof *put_times), *get_times = calloc(1, sizeof *get_times);
-    if (!copy || !put_times || !get_times) {
-        free(copy);
-        free(put_times);
-        free(get_times);
-        return NULL;
-    }
-    weir_queue_totals *queue = &queues[totals->num_queues++];
-    *queue = (weir_queue_totals){ .key.name = copy, .put_times = put_times, .get_times = get_times };
-    return queue;
-}
-
-static double percentile(const weir_task_totals *task, double quantile)
-{
-    return fmin(seconds(weir_histogram_quantile_ns(task->times, quantile)), task->max_time);
-}
-
-static void add_stage_lap(weir_task_totals *task, const weir_stage_lap *lap)
-{
-    weir_histogram_add(writable(task->times), lap->metrics.run_times);
-    task->elapsed += seconds(lap->lap->elapsed_ns);
-    task->num_tasks += (int64_t)lap->metrics.num_tasks;
-    task->num_failures += (int64_t)lap->metrics.num_failures;
-    task->num_skipped += (int64_t)lap->metrics.num_skipped;
-    task->success_time += seconds(lap->metrics.success_ns);
-    task->failed_time += seconds(lap->metrics.failed_ns);
-    task->busy_time += seconds(lap->metrics.busy_ns);
-    task->wait_in_time += seconds(lap->metrics.wait_in_ns);
-    task->wait_thread_time += seconds(lap->metrics.wait_thread_ns);
-    task->wait_out_time += seconds(lap->metrics.wait_out_ns);
-    task->cpu_time += seconds(lap->metrics.cpu_ns);
-    task->max_time = fmax(task->max_time, seconds(lap->metrics.max_ns));
-    task->p50_time = percentile(task, 0.5);
-    task->p90_time = percentile(task, 0.9);
-    task->p99_time = percentile(task, 0.99);
-}
-
-static void add_queue_lap(weir_queue_totals *queue, const weir_queue_lap *lap)
-{
-    weir_histogram_add(writable(queue->put_times), lap->metrics.put_times);
-    weir_histogram_add(writable(queue->get_times), lap->metrics.get_times);
-    queue->elapsed += seconds(lap->lap->elapsed_ns);
-    queue->num_put += (int64_t)lap->metrics.num_put;
-    queue->num_items += (int64_t)lap->metrics.num_items;
-    queue->capacity = lap->capacity;
-    queue->put_time += seconds(lap->metrics.put_ns);
-    queue->get_time += seconds(lap->metrics.get_ns);
-    queue->occupied += seconds(lap->metrics.occupied_ns);
-    queue->depth_time += lap->metrics.depth_ns / 1e9;
-    queue->bytes_time += lap->metrics.bytes_ns / 1e9;
-    if ((int64_t)lap->metrics.max_depth > queue->max_depth)
-        queue->max_depth = (int64_t)lap->metrics.max_depth;
-    if ((int64_t)lap->metrics.max_bytes > queue->max_bytes)
-        queue->max_bytes = (int64_t)lap->metrics.max_bytes;
+    weir_total *total = find_total(&file->totals.of[lap->subject], lap);
+    weir_total one = weir_total_of_lap(lap);
+    if (total)
+        weir_total_add(total, &one);
+    else
+        lack_memory(file);
 }
 
 /* -- the observer */
@@ -199,10 +153,8 @@ static void add_queue_lap(weir_queue_totals *queue, const weir_queue_lap *lap)
 static void forget_run(weir_openmetrics_file *file)
 {
     free_totals(&file->totals);
-    weir_tallies_free(&file->all.events);
-    weir_tallies_free(&file->all.phases);
-    free(file->last_queue);
-    file->last_queue = NULL;
+    weir_key_sums_free(&file->all.events);
+    weir_key_sums_free(&file->all.phases);
     file->has_run = file->is_short = false;
 }
 
@@ -213,41 +165,38 @@ static void on_run_start(void *self, const weir_run_info *info)
     file->run = (weir_run_record){
         .node_id = file->node_id,
         .rank = file->run.rank,
-        .started = seconds(info->start_unix_ns),
+        .started_unix_ns = info->start_unix_ns,
         .threads = info->threads,
         .command = file->command,
         .version = weir_version(),
     };
     file->has_run = true;
-    if (info->num_stages)
-        file->last_queue = strdup(info->stages[info->num_stages - 1].queue_name);
     replace(file);
 }
 
 static void on_stage_lap(void *self, const weir_stage_lap *lap)
 {
-    weir_openmetrics_file *file = self;
-    if (lap->kind && strcmp(lap->kind, "stage") != 0)
-        return;
-    weir_task_totals *task = find_task(&file->totals, lap->name);
-    if (task)
-        add_stage_lap(task, lap);
-    else
-        lack_memory(file);
+    weir_lap_record record = weir_record_of_stage_lap(lap);
+    add_lap(self, &record);
 }
 
 static void on_queue_lap(void *self, const weir_queue_lap *lap)
 {
+    weir_lap_record record = weir_record_of_queue_lap(lap);
+    add_lap(self, &record);
+}
+
+static void on_pool_lap(void *self, const weir_pool_lap *lap)
+{
+    weir_lap_record record = weir_record_of_pool_lap(lap);
+    add_lap(self, &record);
+}
+
+static void on_lap_end(void *self, const weir_lap *lap)
+{
     weir_openmetrics_file *file = self;
-    weir_queue_totals *queue = find_queue(&file->totals, lap->name);
-    if (queue)
-        add_queue_lap(queue, lap);
-    else
-        lack_memory(file);
-    if (!file->last_queue || strcmp(lap->name, file->last_queue) != 0)
-        return;
-    if (lap->lap->place.phase && lap->lap->place.phase[0] &&
-        weir_tallies_add(&file->all.phases, 0, lap->lap->place.phase, "", seconds(lap->lap->elapsed_ns)) != WEIR_OK)
+    if (lap->place.phase && lap->place.phase[0] &&
+        weir_key_sums_add(&file->all.phases, 0, lap->place.phase, "", seconds(lap->elapsed_ns)) != WEIR_OK)
         lack_memory(file);
     replace(file);
 }
@@ -255,7 +204,7 @@ static void on_queue_lap(void *self, const weir_queue_lap *lap)
 static void on_event(void *self, const weir_event *event)
 {
     weir_openmetrics_file *file = self;
-    if (weir_tallies_add(&file->all.events, 0, event->name, event->category, 1) != WEIR_OK)
+    if (weir_key_sums_add(&file->all.events, 0, event->name, event->category, 1) != WEIR_OK)
         lack_memory(file);
 }
 
@@ -263,9 +212,24 @@ static void on_run_end(void *self, const weir_run_end *end)
 {
     weir_openmetrics_file *file = self;
     file->run.has_ended = true;
-    file->run.ended = seconds(end->end_unix_ns);
+    file->run.ended_unix_ns = end->end_unix_ns;
     file->run.status = end->status;
     replace(file);
+}
+
+static int on_attach(void *self, weir_error *error)
+{
+    weir_openmetrics_file *file = self;
+    if (!atomic_flag_test_and_set(&file->is_attached))
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_EBUSY, 0, "%s already has the metrics of another pipeline",
+                          weir_path_for_message(file->path).text);
+}
+
+static void on_detach(void *self)
+{
+    weir_openmetrics_file *file = self;
+    atomic_flag_clear(&file->is_attached);
 }
 
 weir_observer weir_openmetrics_observer(weir_openmetrics_file *file)
@@ -293,12 +257,17 @@ static weir_openmetrics_file *new_file(const char *path, const weir_openmetrics_
     file->node_id = options->node_id ? strdup(options->node_id) : weir_host_name();
     file->command = options->command ? strdup(options->command) : weir_command_line();
     file->run.rank = options->rank;
+    atomic_flag_clear(&file->is_attached);
     file->all = (weir_exposition){ .runs = &file->run, .num_runs = 1, .totals = &file->totals };
     file->observer = (weir_observer){
         .self = file,
+        .attach = on_attach,
+        .detach = on_detach,
         .run_start = on_run_start,
         .stage_lap = on_stage_lap,
         .queue_lap = on_queue_lap,
+        .pool_lap = on_pool_lap,
+        .lap_end = on_lap_end,
         .event = on_event,
         .run_end = on_run_end,
     };

@@ -10,7 +10,8 @@
 
 #include "database_path.h"
 
-char *weir_tensorboard_path(const char *folder, double started, const char *node_id, int64_t pid, unsigned number)
+char *weir_tensorboard_path(const char *folder, int64_t started_unix_ns, const char *node_id, int64_t pid,
+                            unsigned number)
 {
     char *path = NULL, node[128];
     size_t length = 0;
@@ -19,7 +20,8 @@ char *weir_tensorboard_path(const char *folder, double started, const char *node
         node[length] = c < 0x80 && (isalnum(c) || c == '-' || c == '.') ? (char)c : '_';
     }
     node[length] = '\0';
-    if (asprintf(&path, "%s/events.out.tfevents.%.0f.%s.%" PRId64 ".%u.weir", folder, started, node, pid, number) < 0)
+    if (asprintf(&path, "%s/events.out.tfevents.%" PRId64 ".%s.%" PRId64 ".%u.weir", folder,
+                 started_unix_ns / 1000000000, node, pid, number) < 0)
         return NULL;
     return path;
 }

@@ -10,7 +10,8 @@
  * "FOLDER/events.out.tfevents.<started>.<node>.<pid>.<number>.weir", to be freed; NULL = out of memory. TensorBoard reads
  * files with tfevents in their name, in the order of their names.
  */
-char *weir_tensorboard_path(const char *folder, double started, const char *node_id, int64_t pid, unsigned number);
+char *weir_tensorboard_path(const char *folder, int64_t started_unix_ns, const char *node_id, int64_t pid,
+                            unsigned number);
 
 /* Makes a folder and those above it, where they are missing. Returns 0 or an errno. */
 int weir_tensorboard_make_folder(const char *folder);

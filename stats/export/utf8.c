@@ -1,9 +1,6 @@
 #include "utf8.h"
 
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static bool continues(unsigned char byte)
 {
@@ -34,25 +31,4 @@ size_t weir_utf8_length(const char *text)
         if (!continues(c[i]))
             return 0;
     return length;
-}
-
-char *weir_utf8_line(const char *text)
-{
-    char *line = malloc(4 * strlen(text) + 1);
-    if (!line)
-        return NULL;
-    char *to = line;
-    while (*text) {
-        size_t length = weir_utf8_length(text);
-        unsigned char byte = (unsigned char)*text;
-        if (byte == '\n')
-            to += sprintf(to, "\\n");
-        else if (length == 0 || byte < 0x20 || byte == 0x7f)
-            to += sprintf(to, "\\x%02x", byte);
-        else
-            to = (char *)memcpy(to, text, length) + length;
-        text += length ? length : 1;
-    }
-    *to = '\0';
-    return line;
 }

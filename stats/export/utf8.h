@@ -7,8 +7,4 @@
 /* How many bytes the character at `text` takes, which is NUL-terminated; 0 = what stands there is no UTF-8. */
 size_t weir_utf8_length(const char *text);
 
-/* A copy in one line, to be freed: bytes that are no UTF-8 and control characters become \xff, \n, …; NULL = out of
-   memory. */
-char *weir_utf8_line(const char *text);
-
 #endif

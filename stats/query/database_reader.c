@@ -1,6 +1,7 @@
 #include "database_reader.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,8 @@
 #include "database.h"
 #include "database_path.h"
 #include "name_match.h"
+#include "schema.h"
+#include "spdl_views.h"
 
 int weir_reader_error(const weir_reader *reader, int code, weir_error *error)
 {
@@ -25,6 +28,17 @@ const char *weir_column_text(sqlite3_stmt *row, int column)
     return text ? text : "";
 }
 
+int64_t weir_column_ns(sqlite3_stmt *row, int column)
+{
+    double ns = sqlite3_column_double(row, column) * 1e9;
+    return fabs(ns) < 9e18 ? llround(ns) : 0;
+}
+
+int64_t weir_column_known_ns(sqlite3_stmt *row, int column)
+{
+    return sqlite3_column_type(row, column) == SQLITE_NULL ? -1 : weir_column_ns(row, column);
+}
+
 int weir_reader_open(const char *path, weir_reader **opened, weir_error *error)
 {
     if (!path || !opened)
@@ -40,7 +54,10 @@ int weir_reader_open(const char *path, weir_reader **opened, weir_error *error)
     status = weir_database_open_reader(path, &reader->db, &reader->schema, error);
     if (status != WEIR_OK)
         goto fail;
+    reader->is_spdl = reader->schema == WEIR_SCHEMA_SPDL;
     int code = weir_names_register(reader->db);
+    if (code == SQLITE_OK && reader->is_spdl)
+        code = weir_spdl_make_views(reader->db);
     if (code != SQLITE_OK) {
         status = weir_reader_error(reader, code, error);
         goto fail;
@@ -62,6 +79,7 @@ void weir_reader_close(weir_reader *reader)
     free(reader->node_id);
     free(reader->command);
     free(reader->version);
+    free(reader->machine);
     free(reader);
 }
 
@@ -97,9 +115,14 @@ void weir_reader_release(weir_reader *reader)
 
 /* -- runs */
 
-const char weir_run_columns[] =
-    "t.run_id, t.node_id, t.rank, t.pid, t.started, t.ended, t.status, t.threads, t.command, "
-    "t.version, t.entries_lost";
+#define RUN_COLUMNS \
+    "t.run_id, t.node_id, t.rank, t.pid, t.started, t.ended, t.status, t.threads, t.command, t.version, " \
+    "t.entries_lost, "
+
+const char *weir_run_columns(const weir_reader *reader)
+{
+    return reader->schema >= WEIR_SCHEMA_WITH_MACHINE ? RUN_COLUMNS "t.machine" : RUN_COLUMNS "''";
+}
 
 void weir_reader_read_run(sqlite3_stmt *row, weir_run_record *run)
 {
@@ -108,15 +131,24 @@ void weir_reader_read_run(sqlite3_stmt *row, weir_run_record *run)
         .node_id = weir_column_text(row, 1),
         .rank = sqlite3_column_int(row, 2),
         .pid = sqlite3_column_int64(row, 3),
-        .started = sqlite3_column_double(row, 4),
+        .started_unix_ns = weir_column_ns(row, 4),
         .has_ended = sqlite3_column_type(row, 5) != SQLITE_NULL,
-        .ended = sqlite3_column_double(row, 5),
+        .ended_unix_ns = weir_column_ns(row, 5),
         .status = sqlite3_column_int(row, 6),
         .threads = sqlite3_column_int64(row, 7),
         .command = weir_column_text(row, 8),
         .version = weir_column_text(row, 9),
         .entries_lost = sqlite3_column_int64(row, 10),
+        .machine = weir_column_text(row, 11),
     };
+}
+
+const char *weir_reader_lacks(const weir_reader *reader)
+{
+    return reader && reader->is_spdl
+               ? "recorded by SPDL, which stores no slot times, CPU times, histograms, failures and runs: "
+                 "percentiles, bottlenecks and single runs are not known"
+               : NULL;
 }
 
 static int no_such_run(const weir_reader *reader, int64_t run_id, weir_error *error)
@@ -140,7 +172,7 @@ static int keep_run(weir_reader *reader, sqlite3_stmt *row, weir_run_record *run
 {
     weir_reader_read_run(row, run);
     if (keep(&reader->node_id, &run->node_id) && keep(&reader->command, &run->command) &&
-        keep(&reader->version, &run->version))
+        keep(&reader->version, &run->version) && keep(&reader->machine, &run->machine))
         return WEIR_OK;
     return weir_reader_out_of_memory(error);
 }
@@ -149,10 +181,10 @@ int weir_reader_find_run(weir_reader *reader, int64_t run_id, weir_run_record *r
 {
     if (!reader || !run)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    char sql[400]; /* merged runs have numbers in the order of merging, which need not be that of their starts */
+    char sql[500]; /* merged runs have numbers in the order of merging, which need not be that of their starts */
     snprintf(sql, sizeof sql,
              "SELECT %s FROM run t WHERE ?1 = %d OR t.run_id = ?1 ORDER BY t.started DESC, t.run_id DESC LIMIT 1",
-             weir_run_columns, (int)WEIR_LAST_RUN);
+             weir_run_columns(reader), (int)WEIR_LAST_RUN);
     sqlite3_stmt *row = NULL;
     int code = sqlite3_prepare_v2(reader->db, sql, -1, &row, NULL);
     if (code == SQLITE_OK)

@@ -14,11 +14,13 @@ struct weir_reader {
     char *path;
     int schema;   /* its version */
     int num_held; /* holds that have not been released */
+    bool is_spdl; /* a database of SPDL's own; what it has is seen through views */
 
     /* what weir_reader_find_run() gave last */
     char *node_id;
     char *command;
     char *version;
+    char *machine;
 };
 
 /* Says that reading failed with a SQLITE_ code; returns the status. */
@@ -30,11 +32,17 @@ int weir_reader_out_of_memory(weir_error *error);
 /* A text column; "" where it is NULL. Blobs are text that is no UTF-8. */
 const char *weir_column_text(sqlite3_stmt *row, int column);
 
+/* A column of seconds, in nanoseconds; 0 where it is NULL. */
+int64_t weir_column_ns(sqlite3_stmt *row, int column);
+
+/* A column of nanoseconds that may be unknown: -1 where it is NULL. */
+int64_t weir_column_known_ns(sqlite3_stmt *row, int column);
+
 /* Replaces WEIR_LAST_RUN by its number, and checks that another one exists. */
 int weir_reader_resolve_run(weir_reader *reader, int64_t *run_id, weir_error *error);
 
-/* A run by itself, in the columns of weir_run_columns. */
-extern const char weir_run_columns[];
+/* A run by itself, in these columns of `run`; that of the machine is missing in older schemas. */
+const char *weir_run_columns(const weir_reader *reader);
 void weir_reader_read_run(sqlite3_stmt *row, weir_run_record *run);
 
 #endif

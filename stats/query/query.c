@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "database_path.h"
 #include "database_reader.h"
+#include "lap_rows.h"
 #include "phase_spans.h"
 #include "sql_select.h"
 
@@ -14,95 +16,52 @@ struct weir_query {
     weir_reader *reader;
     const record_kind *kind;
     weir_record record;
-    sqlite3_stmt *statement; /* NULL = at the end, or stretches */
+    sqlite3_stmt *statement; /* NULL = at the end, or phases */
     weir_marks marks;
 
+    /* laps */
+    weir_histogram times[WEIR_MAX_HISTOGRAMS]; /* of the record */
+    bool tolerates_damage;
+
     /* WEIR_RECORD_PHASE */
-    weir_stretches stretches;
+    weir_phase_spans phases;
     int64_t num_left; /* up to the filter's limit */
 };
 
 struct record_kind {
-    weir_selection selection;
+    weir_sql_selection selection;
     int (*read)(weir_query *query, sqlite3_stmt *row, weir_error *error);
 };
 
 /* -- laps */
 
-static int read_place(weir_query *query, sqlite3_stmt *row, int column, int64_t run_id, weir_record_place *place,
-                      weir_error *error)
+void weir_query_tolerate_damage(weir_query *query)
 {
-    bool has_steps = sqlite3_column_type(row, column + 1) != SQLITE_NULL, is_marked = false;
-    place->phase = weir_column_text(row, column);
-    place->first_step = has_steps ? sqlite3_column_int64(row, column + 1) : 0;
-    place->last_step = has_steps ? sqlite3_column_int64(row, column + 2) : -1;
-    int status = *place->phase ? WEIR_OK : weir_marks_of(&query->marks, run_id, &is_marked, error);
-    if (is_marked)
-        place->phase = "startup";
-    return status;
+    query->tolerates_damage = true;
 }
 
-static void read_blob(sqlite3_stmt *row, int column, const void **bytes, size_t *size_bytes)
+static int read_lap(weir_query *query, sqlite3_stmt *row, weir_error *error)
 {
-    *bytes = sqlite3_column_blob(row, column);
-    *size_bytes = (size_t)sqlite3_column_bytes(row, column);
-}
-
-static int read_task(weir_query *query, sqlite3_stmt *row, weir_error *error)
-{
-    weir_task_record *task = &query->record.task;
-    *task = (weir_task_record){
-        .id = sqlite3_column_int64(row, 0),
-        .run_id = sqlite3_column_int64(row, 1),
-        .timestamp = sqlite3_column_double(row, 2),
-        .elapsed = sqlite3_column_double(row, 3),
-        .name = weir_column_text(row, 4),
-        .num_tasks = sqlite3_column_int64(row, 8),
-        .num_failures = sqlite3_column_int64(row, 9),
-        .num_skipped = sqlite3_column_int64(row, 10),
-        .ave_time = sqlite3_column_double(row, 11),
-        .p50_time = sqlite3_column_double(row, 12),
-        .p90_time = sqlite3_column_double(row, 13),
-        .p99_time = sqlite3_column_double(row, 14),
-        .max_time = sqlite3_column_double(row, 15),
-        .failed_time = sqlite3_column_double(row, 16),
-        .busy_time = sqlite3_column_double(row, 17),
-        .wait_in_time = sqlite3_column_double(row, 18),
-        .wait_thread_time = sqlite3_column_double(row, 19),
-        .wait_out_time = sqlite3_column_double(row, 20),
-        .cpu_time = sqlite3_column_double(row, 21),
-    };
-    read_blob(row, 22, &task->histogram, &task->histogram_bytes);
-    return read_place(query, row, 5, task->run_id, &task->place, error);
-}
-
-static int read_queue(weir_query *query, sqlite3_stmt *row, weir_error *error)
-{
-    weir_queue_record *queue = &query->record.queue;
-    *queue = (weir_queue_record){
-        .id = sqlite3_column_int64(row, 0),
-        .run_id = sqlite3_column_int64(row, 1),
-        .timestamp = sqlite3_column_double(row, 2),
-        .elapsed = sqlite3_column_double(row, 3),
-        .name = weir_column_text(row, 4),
-        .num_items = sqlite3_column_int64(row, 8),
-        .num_put = sqlite3_column_int64(row, 9),
-        .capacity = sqlite3_column_int64(row, 10),
-        .ave_put_time = sqlite3_column_double(row, 11),
-        .p90_put_time = sqlite3_column_double(row, 12),
-        .p99_put_time = sqlite3_column_double(row, 13),
-        .ave_get_time = sqlite3_column_double(row, 14),
-        .p90_get_time = sqlite3_column_double(row, 15),
-        .p99_get_time = sqlite3_column_double(row, 16),
-        .occupancy_rate = sqlite3_column_double(row, 17),
-        .ave_depth = sqlite3_column_double(row, 18),
-        .ave_bytes = sqlite3_column_double(row, 19),
-        .max_depth = sqlite3_column_int64(row, 20),
-        .max_bytes = sqlite3_column_int64(row, 21),
-    };
-    read_blob(row, 22, &queue->put_histogram, &queue->put_histogram_bytes);
-    read_blob(row, 23, &queue->get_histogram, &queue->get_histogram_bytes);
-    return read_place(query, row, 5, queue->run_id, &queue->place, error);
+    weir_lap_record *lap = &query->record.lap;
+    weir_subject subject = (weir_subject)query->record.kind;
+    weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
+    weir_histogram *times[WEIR_MAX_HISTOGRAMS];
+    bool has[WEIR_MAX_HISTOGRAMS];
+    size_t count = weir_subject_histograms(subject, histograms);
+    weir_lap_read(subject, row, lap);
+    for (size_t i = 0; i < count; i++) {
+        times[i] = &query->times[i];
+        weir_histogram_clear(times[i]);
+    }
+    const char *damaged = weir_lap_add_histograms(subject, row, times, has);
+    if (damaged && !query->tolerates_damage)
+        return weir_error_set(error, WEIR_EDATA, 0, "database %s is damaged: row %lld of %s has no valid %s",
+                              weir_path_for_message(query->reader->path).text, (long long)lap->id,
+                              weir_lap_tables[subject].name, damaged);
+    for (size_t i = 0; i < count; i++)
+        *weir_metric_histogram_at(histograms[i].metric, &lap->metrics) =
+            has[i] && !(damaged && strcmp(damaged, histograms[i].metric->name) == 0) ? times[i] : NULL;
+    return weir_lap_find_phase(&query->marks, lap, error);
 }
 
 /* -- points in time */
@@ -113,7 +72,7 @@ static int read_event(weir_query *query, sqlite3_stmt *row, weir_error *error)
     query->record.event = (weir_event_record){
         .id = sqlite3_column_int64(row, 0),
         .run_id = sqlite3_column_int64(row, 1),
-        .timestamp = sqlite3_column_double(row, 2),
+        .unix_ns = weir_column_ns(row, 2),
         .name = weir_column_text(row, 3),
         .category = weir_column_text(row, 4),
         .detail = weir_column_text(row, 5),
@@ -127,8 +86,8 @@ static int read_failure(weir_query *query, sqlite3_stmt *row, weir_error *error)
     query->record.failure = (weir_failure_record){
         .id = sqlite3_column_int64(row, 0),
         .run_id = sqlite3_column_int64(row, 1),
-        .timestamp = sqlite3_column_double(row, 2),
-        .elapsed = sqlite3_column_double(row, 3),
+        .unix_ns = weir_column_ns(row, 2),
+        .run_ns = weir_column_ns(row, 3),
         .name = weir_column_text(row, 4),
         .seq = sqlite3_column_int64(row, 5),
         .label = weir_column_text(row, 6),
@@ -146,10 +105,10 @@ static int64_t count_or_unknown(sqlite3_stmt *row, int column)
     return count ? count : -1;
 }
 
-static double time_or_unknown(sqlite3_stmt *row, int column)
+static int64_t time_or_unknown(sqlite3_stmt *row, int column)
 {
-    double seconds = sqlite3_column_double(row, column);
-    return seconds > 0 ? seconds : -1;
+    int64_t ns = weir_column_ns(row, column);
+    return ns > 0 ? ns : -1;
 }
 
 static int read_item(weir_query *query, sqlite3_stmt *row, weir_error *error)
@@ -158,8 +117,8 @@ static int read_item(weir_query *query, sqlite3_stmt *row, weir_error *error)
     query->record.item = (weir_item_record){
         .id = sqlite3_column_int64(row, 0),
         .run_id = sqlite3_column_int64(row, 1),
-        .timestamp = sqlite3_column_double(row, 2),
-        .elapsed = sqlite3_column_double(row, 3),
+        .unix_ns = weir_column_ns(row, 2),
+        .run_ns = weir_column_ns(row, 3),
         .name = weir_column_text(row, 4),
         .seq = sqlite3_column_int64(row, 5),
         .label = weir_column_text(row, 6),
@@ -168,10 +127,10 @@ static int read_item(weir_query *query, sqlite3_stmt *row, weir_error *error)
         .height = count_or_unknown(row, 9),
         .num_frames = count_or_unknown(row, 10),
         .size_bytes = count_or_unknown(row, 11),
-        .open_time = time_or_unknown(row, 12),
-        .demux_time = time_or_unknown(row, 13),
-        .decode_time = time_or_unknown(row, 14),
-        .scale_time = time_or_unknown(row, 15),
+        .open_ns = time_or_unknown(row, 12),
+        .demux_ns = time_or_unknown(row, 13),
+        .decode_ns = time_or_unknown(row, 14),
+        .scale_ns = time_or_unknown(row, 15),
     };
     return WEIR_OK;
 }
@@ -207,36 +166,20 @@ static int read_node(weir_query *query, sqlite3_stmt *row, weir_error *error)
     query->record.node = (weir_node_record){
         .node_id = weir_column_text(row, 0),
         .num_runs = sqlite3_column_int64(row, 1),
-        .started = sqlite3_column_double(row, 2),
-        .ended = sqlite3_column_double(row, 3),
+        .started_unix_ns = weir_column_ns(row, 2),
+        .ended_unix_ns = weir_column_ns(row, 3),
     };
     return WEIR_OK;
 }
 
 /* -- the kinds */
 
-#define LAP_COLUMNS "t.id, t.run_id, t.timestamp, t.elapsed, t.name, t.phase, t.first_step, t.last_step, "
-
 /* Kinds whose columns are only known when the database has been looked at have none here. */
 static const record_kind kinds[] = {
-    [WEIR_RECORD_TASK] = { { .kind = WEIR_ROWS_LAPS,
-                             .table = "task_stats",
-                             .columns = LAP_COLUMNS "t.num_tasks, t.num_failures, t.num_skipped, t.ave_time, "
-                                                    "t.p50_time, t.p90_time, t.p99_time, t.max_time, t.failed_time, "
-                                                    "t.busy_time, t.wait_in_time, t.wait_thread_time, "
-                                                    "t.wait_out_time, t.cpu_time, t.histogram",
-                             .name_column = "t.name",
-                             .length = "t.max_time" },
-                           read_task },
-    [WEIR_RECORD_QUEUE] = { { .kind = WEIR_ROWS_LAPS,
-                              .table = "queue_stats",
-                              .columns = LAP_COLUMNS "t.num_items, t.num_put, t.capacity, t.ave_put_time, "
-                                                     "t.p90_put_time, t.p99_put_time, t.ave_get_time, "
-                                                     "t.p90_get_time, t.p99_get_time, t.occupancy_rate, t.ave_depth, "
-                                                     "t.ave_bytes, t.max_depth, t.max_bytes, t.put_histogram, "
-                                                     "t.get_histogram",
-                              .name_column = "t.name" },
-                            read_queue },
+    [WEIR_RECORD_TASK] = { { .kind = WEIR_ROWS_LAPS }, read_lap },
+    [WEIR_RECORD_FLOW] = { { .kind = WEIR_ROWS_LAPS }, read_lap },
+    [WEIR_RECORD_QUEUE] = { { .kind = WEIR_ROWS_LAPS }, read_lap },
+    [WEIR_RECORD_POOL] = { { .kind = WEIR_ROWS_LAPS }, read_lap },
     [WEIR_RECORD_EVENT] = { { .kind = WEIR_ROWS_POINTS,
                               .table = "event_stats",
                               .columns = "t.id, t.run_id, t.timestamp, t.event_name, t.category, t.detail",
@@ -254,7 +197,7 @@ static const record_kind kinds[] = {
                              .name_column = "t.name",
                              .length = "t.elapsed" },
                            read_item },
-    [WEIR_RECORD_RUN] = { { .kind = WEIR_ROWS_RUNS, .table = "run", .columns = weir_run_columns }, read_run },
+    [WEIR_RECORD_RUN] = { { .kind = WEIR_ROWS_RUNS, .table = "run" }, read_run },
     [WEIR_RECORD_STAGE] = { { .kind = WEIR_ROWS_STAGES,
                               .table = "stage",
                               .columns = "t.run_id, t.name, t.name || '_queue', t.kind, t.output_order, "
@@ -278,20 +221,14 @@ static const char *const item_columns[] = { "id",        "run_id",     "timestam
 /* "t.id, t.run_id, …", or *columns is NULL: there is no such table. Returns a SQLITE_ code. */
 static int find_item_columns(weir_reader *reader, char **columns)
 {
-    sqlite3_stmt *statement;
     sqlite3_str *text = sqlite3_str_new(reader->db);
-    int num_found = 0;
-    int code = sqlite3_prepare_v2(reader->db, "SELECT 1 FROM pragma_table_info('item_stats') WHERE name = ?", -1,
-                                  &statement, NULL);
+    int num_found = 0, code = SQLITE_OK;
     for (size_t i = 0; i < sizeof item_columns / sizeof item_columns[0] && code == SQLITE_OK; i++) {
-        sqlite3_bind_text(statement, 1, item_columns[i], -1, SQLITE_STATIC);
-        code = sqlite3_step(statement);
-        bool found = code == SQLITE_ROW;
+        bool found = false;
+        code = weir_table_has_column(reader->db, "item_stats", item_columns[i], &found);
         num_found += found;
         sqlite3_str_appendf(text, "%s%s%s", i ? ", " : "", found ? "t." : "NULL AS ", item_columns[i]);
-        code = code == SQLITE_ROW || code == SQLITE_DONE ? sqlite3_reset(statement) : code;
     }
-    sqlite3_finalize(statement);
     *columns = sqlite3_str_finish(text);
     if (num_found == 0) {
         sqlite3_free(*columns);
@@ -302,7 +239,7 @@ static int find_item_columns(weir_reader *reader, char **columns)
 
 static int begin_items(weir_query *query, const weir_filter *filter, weir_error *error)
 {
-    weir_selection selection = query->kind->selection;
+    weir_sql_selection selection = query->kind->selection;
     char *columns;
     int code = find_item_columns(query->reader, &columns);
     if (code != SQLITE_OK)
@@ -317,14 +254,22 @@ static int begin_items(weir_query *query, const weir_filter *filter, weir_error 
 
 static int begin(weir_query *query, const weir_filter *filter, weir_error *error)
 {
-    const weir_selection *selection = &query->kind->selection;
-    if (!selection->table) {
+    weir_sql_selection selection = query->kind->selection;
+    switch (query->record.kind) {
+    case WEIR_RECORD_TASK:
+    case WEIR_RECORD_FLOW:
+    case WEIR_RECORD_QUEUE:
+    case WEIR_RECORD_POOL:
+        return weir_lap_select(query->reader, (weir_subject)query->record.kind, filter, false, &query->statement,
+                               error);
+    case WEIR_RECORD_PHASE:
         query->num_left = filter->limit > 0 ? filter->limit : INT64_MAX;
-        return weir_stretches_begin(&query->stretches, query->reader, filter, error);
+        return weir_phase_spans_begin(&query->phases, query->reader, filter, error);
+    case WEIR_RECORD_ITEM: return begin_items(query, filter, error);
+    case WEIR_RECORD_RUN: selection.columns = weir_run_columns(query->reader); break;
+    default: break;
     }
-    if (!selection->columns)
-        return begin_items(query, filter, error);
-    return weir_select(query->reader, selection, filter, &query->statement, error);
+    return weir_select(query->reader, &selection, filter, &query->statement, error);
 }
 
 int weir_query_begin(weir_reader *reader, weir_record_kind kind, const weir_filter *filter, weir_query **begun,
@@ -357,7 +302,7 @@ static int next_phase(weir_query *query, weir_error *error)
     if (query->num_left == 0)
         return WEIR_EOF;
     query->num_left--;
-    return weir_stretches_next(&query->stretches, &query->record.phase, error);
+    return weir_phase_spans_next(&query->phases, &query->record.phase, error);
 }
 
 static int next_row(weir_query *query, weir_error *error)
@@ -387,6 +332,6 @@ void weir_query_end(weir_query *query)
         return;
     sqlite3_finalize(query->statement);
     weir_marks_free(&query->marks);
-    weir_stretches_end(&query->stretches);
+    weir_phase_spans_end(&query->phases);
     free(query);
 }

@@ -11,17 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "phase_spans.h"
+#include "schema.h"
 
 /*
  * Timestamps are stored as seconds in a double, good for a quarter of a microsecond: what overlaps by less does not.
  */
 #define TOUCHING_S 1e-6
 
-/* A stretch of time of one run. */
+/* A span of time of one run. */
 typedef struct span {
     int64_t run_id;
-    double start, end;
+    double start, end; /* Unix seconds, as they are stored */
 } span;
 
 typedef struct spans {
@@ -32,7 +34,7 @@ typedef struct spans {
 /* All the steps of building one statement. */
 typedef struct selecting {
     weir_reader *reader;
-    const weir_selection *selection;
+    const weir_sql_selection *selection;
     const weir_filter *filter;
     sqlite3_str *sql;
     spans phases;  /* that a point's phase and step allow */
@@ -45,7 +47,7 @@ typedef struct selecting {
 static void put_source(sqlite3_str *sql, const weir_reader *reader, const char *table)
 {
     bool has_place = strcmp(table, "task_stats") == 0 || strcmp(table, "queue_stats") == 0;
-    if (reader->schema < 2 && has_place)
+    if (reader->schema < WEIR_SCHEMA_WITH_PLACES && has_place)
         sqlite3_str_appendf(sql, " FROM (SELECT *, '' AS phase, NULL AS first_step, NULL AS last_step FROM %s) t",
                             table);
     else
@@ -55,7 +57,7 @@ static void put_source(sqlite3_str *sql, const weir_reader *reader, const char *
 /* Whether rows are found by the index by time. */
 static bool by_time(const selecting *s)
 {
-    return s->selection->kind <= WEIR_ROWS_POINTS && s->filter->start_time != 0;
+    return s->selection->kind <= WEIR_ROWS_POINTS && s->filter->start_unix_ns != 0;
 }
 
 /* -- conditions; each begins with AND, behind WHERE 1 */
@@ -86,15 +88,15 @@ static void put_time(selecting *s)
     if (s->selection->kind == WEIR_ROWS_STAGES)
         return;
     if (s->selection->kind > WEIR_ROWS_POINTS) {
-        if (filter->start_time != 0)
+        if (filter->start_unix_ns != 0)
             sqlite3_str_appendall(s->sql, " AND (t.ended IS NULL OR t.ended > :start)");
-        if (filter->end_time != 0)
+        if (filter->end_unix_ns != 0)
             sqlite3_str_appendall(s->sql, " AND t.started < :end");
         return;
     }
-    if (filter->start_time != 0)
+    if (filter->start_unix_ns != 0)
         sqlite3_str_appendall(s->sql, is_point ? " AND t.timestamp >= :start" : " AND t.timestamp > :start");
-    if (filter->end_time != 0)
+    if (filter->end_unix_ns != 0)
         sqlite3_str_appendall(s->sql, is_point ? " AND t.timestamp < :end" : " AND t.timestamp - t.elapsed < :end");
 }
 
@@ -204,7 +206,7 @@ static void put_statement(selecting *s)
 
 /* -- values */
 
-static int bind_values(sqlite3_stmt *statement, const weir_selection *selection, const weir_filter *filter)
+static int bind_values(sqlite3_stmt *statement, const weir_sql_selection *selection, const weir_filter *filter)
 {
     const double touching = selection->kind == WEIR_ROWS_POINTS ? 0 : TOUCHING_S;
     int at, code = SQLITE_OK;
@@ -219,9 +221,9 @@ static int bind_values(sqlite3_stmt *statement, const weir_selection *selection,
     if ((at = sqlite3_bind_parameter_index(statement, ":phase")) && code == SQLITE_OK)
         code = sqlite3_bind_text(statement, at, filter->phase, -1, SQLITE_TRANSIENT);
     if ((at = sqlite3_bind_parameter_index(statement, ":start")) && code == SQLITE_OK)
-        code = sqlite3_bind_double(statement, at, filter->start_time + touching);
+        code = sqlite3_bind_double(statement, at, (double)filter->start_unix_ns / 1e9 + touching);
     if ((at = sqlite3_bind_parameter_index(statement, ":end")) && code == SQLITE_OK)
-        code = sqlite3_bind_double(statement, at, filter->end_time - touching);
+        code = sqlite3_bind_double(statement, at, (double)filter->end_unix_ns / 1e9 - touching);
     if ((at = sqlite3_bind_parameter_index(statement, ":first_step")) && code == SQLITE_OK)
         code = sqlite3_bind_int64(statement, at, filter->first_step);
     if ((at = sqlite3_bind_parameter_index(statement, ":last_step")) && code == SQLITE_OK)
@@ -235,9 +237,14 @@ static int bind_values(sqlite3_stmt *statement, const weir_selection *selection,
 
 /* -- spans */
 
+static double seconds(int64_t unix_ns)
+{
+    return (double)unix_ns / 1e9;
+}
+
 static int add_span(selecting *s, spans *to, const span *one)
 {
-    span *grown = realloc(to->all, (to->count + 1) * sizeof *grown);
+    span *grown = weir_array_grow(to->all, to->count, sizeof *grown);
     if (!grown)
         return weir_reader_out_of_memory(s->error);
     to->all = grown;
@@ -253,7 +260,7 @@ static weir_filter runs_of(const weir_filter *filter)
     };
 }
 
-/* Each stretch of laps that fulfils the conditions of phase and step. */
+/* Each span of laps that fulfils the conditions of phase and step. */
 static int find_phases(selecting *s)
 {
     weir_filter filter = runs_of(s->filter);
@@ -261,45 +268,45 @@ static int find_phases(selecting *s)
     filter.by_step = s->filter->by_step;
     filter.first_step = s->filter->first_step;
     filter.last_step = s->filter->last_step;
-    weir_stretches stretches;
-    weir_phase_record stretch;
-    int status = weir_stretches_begin(&stretches, s->reader, &filter, s->error);
-    while (status == WEIR_OK && (status = weir_stretches_next(&stretches, &stretch, s->error)) == WEIR_OK)
-        status = add_span(s, &s->phases, &(span){ stretch.run_id, stretch.start_time, stretch.end_time });
-    weir_stretches_end(&stretches);
+    weir_phase_spans found;
+    weir_phase_record one;
+    int status = weir_phase_spans_begin(&found, s->reader, &filter, s->error);
+    while (status == WEIR_OK && (status = weir_phase_spans_next(&found, &one, s->error)) == WEIR_OK)
+        status = add_span(s, &s->phases, &(span){ one.run_id, seconds(one.start_unix_ns), seconds(one.end_unix_ns) });
+    weir_phase_spans_end(&found);
     return status == WEIR_EOF ? WEIR_OK : status;
 }
 
-/* Takes one more stretch into the window of its run, which is open until until_phase begins. */
-static int add_to_windows(selecting *s, const weir_phase_record *stretch)
+/* Takes one more span into the window of its run, which is open until until_phase begins. */
+static int add_to_windows(selecting *s, const weir_phase_record *one)
 {
     const double open = 1e300;
     const weir_filter *filter = s->filter;
-    const char *phase = stretch->place.phase;
-    bool is_begun = s->windows.count && s->windows.all[s->windows.count - 1].run_id == stretch->run_id;
+    const char *phase = one->place.phase;
+    bool is_begun = s->windows.count && s->windows.all[s->windows.count - 1].run_id == one->run_id;
     if (!is_begun) {
         if (filter->from_phase && strcmp(phase, filter->from_phase) != 0)
             return WEIR_OK;
-        span begun = { stretch->run_id, filter->from_phase ? stretch->start_time : -open, open };
+        span begun = { one->run_id, filter->from_phase ? seconds(one->start_unix_ns) : -open, open };
         int status = add_span(s, &s->windows, &begun);
         if (status != WEIR_OK || filter->from_phase)
             return status;
     }
     span *window = &s->windows.all[s->windows.count - 1];
     if (filter->until_phase && window->end == open && strcmp(phase, filter->until_phase) == 0)
-        window->end = stretch->start_time;
+        window->end = seconds(one->start_unix_ns);
     return WEIR_OK;
 }
 
 static int find_windows(selecting *s)
 {
     weir_filter filter = runs_of(s->filter);
-    weir_stretches stretches;
-    weir_phase_record stretch;
-    int status = weir_stretches_begin(&stretches, s->reader, &filter, s->error);
-    while (status == WEIR_OK && (status = weir_stretches_next(&stretches, &stretch, s->error)) == WEIR_OK)
-        status = add_to_windows(s, &stretch);
-    weir_stretches_end(&stretches);
+    weir_phase_spans found;
+    weir_phase_record one;
+    int status = weir_phase_spans_begin(&found, s->reader, &filter, s->error);
+    while (status == WEIR_OK && (status = weir_phase_spans_next(&found, &one, s->error)) == WEIR_OK)
+        status = add_to_windows(s, &one);
+    weir_phase_spans_end(&found);
     /* Rows of one moment with the beginning or the end of a lap may differ from it in the last digit. */
     for (size_t i = 0; i < s->windows.count && s->selection->kind == WEIR_ROWS_LAPS; i++) {
         s->windows.all[i].start += TOUCHING_S;
@@ -328,7 +335,7 @@ static int prepare(selecting *s, sqlite3_stmt **statement)
     return weir_reader_error(s->reader, code, s->error);
 }
 
-int weir_select(weir_reader *reader, const weir_selection *selection, const weir_filter *filter,
+int weir_select(weir_reader *reader, const weir_sql_selection *selection, const weir_filter *filter,
                 sqlite3_stmt **statement, weir_error *error)
 {
     selecting s = { .reader = reader, .selection = selection, .filter = filter, .error = error };
@@ -354,7 +361,7 @@ int weir_marks_of(weir_marks *marks, int64_t run_id, bool *is_marked, weir_error
         "AND phase <> ''";
     int code = SQLITE_DONE;
     *is_marked = marks->run_id == run_id && marks->is_marked;
-    if (marks->run_id == run_id || marks->reader->schema < 2)
+    if (marks->run_id == run_id || marks->reader->schema < WEIR_SCHEMA_WITH_PLACES)
         return WEIR_OK;
     if (!marks->statement)
         code = sqlite3_prepare_v2(marks->reader->db, sql, -1, &marks->statement, NULL);

@@ -16,20 +16,20 @@ typedef enum weir_row_kind {
     WEIR_ROWS_STAGES, /* a row of `stage` */
 } weir_row_kind;
 
-typedef struct weir_selection {
+typedef struct weir_sql_selection {
     weir_row_kind kind;
     const char *table;       /* "task_stats" */
     const char *columns;     /* "t.id, t.name, …" */
     const char *name_column; /* that weir_filter.name is about; NULL = none */
     const char *length;      /* what longest_first goes by; NULL = nothing */
     bool unordered;          /* order and limit of the filter do not count */
-} weir_selection;
+} weir_sql_selection;
 
 /*
  * Prepares it, with everything bound. filter->run_id is resolved (WEIR_ALL_RUNS or a number). On failure *statement is
  * NULL.
  */
-int weir_select(weir_reader *reader, const weir_selection *selection, const weir_filter *filter,
+int weir_select(weir_reader *reader, const weir_sql_selection *selection, const weir_filter *filter,
                 sqlite3_stmt **statement, weir_error *error);
 
 /* Whether a run has any mark of step or phase: what tells start-up from no marks at all. */

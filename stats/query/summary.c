@@ -1,22 +1,32 @@
-/* The summary as text: figures from totals.c, wording fixed by design. */
+/* The summary as text: SPDL's lines first, worded as SPDL has them; what is derived comes from measures.c. */
 #include <weir/summary.h>
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
+
+#include <weir/bottleneck.h>
+#include <weir/clock.h>
+#include <weir/escape.h>
 
 #include "format.h"
 
 enum { RULE_WIDTH = 80 };
 
-static double ratio(double part, double whole)
+static double value_of(const weir_total *total, const char *name)
 {
-    return whole > 0 ? part / whole : 0.0;
+    return weir_measure_of(total->subject, name, &total->metrics, total->elapsed_ns);
+}
+
+static double or_zero(double value)
+{
+    return isnan(value) ? 0 : value;
 }
 
 static double percent(double part, double whole)
 {
-    return 100.0 * ratio(part, whole);
+    return whole > 0 ? 100.0 * part / whole : 0.0;
 }
 
 static void put_rule(FILE *out, char character)
@@ -26,124 +36,211 @@ static void put_rule(FILE *out, char character)
     fputc('\n', out);
 }
 
-/* "    Task time p50 / p90 / p99 / max: …" */
-static void put_times(FILE *out, const char *what, const double *times, size_t count)
+static void put_heading(FILE *out, const char *text)
 {
-    fprintf(out, "    %s p50 / p90 / p99%s: ", what, count > 3 ? " / max" : "");
-    for (size_t i = 0; i < count; i++) {
-        char figure[WEIR_FIGURE_BYTES];
-        weir_text_format_time(figure, times[i]);
-        fprintf(out, "%s%s", i ? " / " : "", figure);
+    fprintf(out, "%s\n", text);
+    put_rule(out, '-');
+}
+
+static void put_name(FILE *out, const char *what, const weir_total *total)
+{
+    fprintf(out, "\n  %s: ", what);
+    weir_text_escape_to(out, total->key.name);
+    fputc('\n', out);
+}
+
+/* Four decimals, as SPDL; more where these would show a time as 0. */
+static void put_seconds(FILE *out, const char *what, double seconds)
+{
+    int decimals = 4;
+    if (isnan(seconds)) {
+        fprintf(out, "    %s: n/a\n", what);
+        return;
+    }
+    if (seconds > 0 && seconds < 0.001)
+        decimals = (int)fmin(9, 2 - floor(log10(seconds)));
+    fprintf(out, "    %s: %.*fs\n", what, decimals > 4 ? decimals : 4, seconds);
+}
+
+/* "    Task time min / p50 / …: …", without what is not known */
+static void put_times(FILE *out, const char *what, const weir_total *total, const char *const measures[5])
+{
+    static const char *const words[] = { "min", "p50", "p90", "p99", "max" };
+    double values[5];
+    const char *between = "";
+    for (int i = 0; i < 5; i++)
+        values[i] = measures[i] ? value_of(total, measures[i]) : NAN;
+    if (isnan(values[1]))
+        return;
+    fprintf(out, "    %s ", what);
+    for (int i = 0; i < 5; i++)
+        if (!isnan(values[i])) {
+            fprintf(out, "%s%s", between, words[i]);
+            between = " / ";
+        }
+    between = ": ";
+    for (int i = 0; i < 5; i++)
+        if (!isnan(values[i])) {
+            char figure[WEIR_FIGURE_BYTES];
+            weir_text_format_time(figure, values[i]);
+            fprintf(out, "%s%s", between, figure);
+            between = " / ";
+        }
+    fputc('\n', out);
+}
+
+static const char *const task_times[5] = { "min_time", "p50_time", "p90_time", "p99_time", "max_time" };
+static const char *const put_waits[5] = { NULL, "p50_put_time", "p90_put_time", "p99_put_time", "max_put_time" };
+static const char *const get_waits[5] = { NULL, "p50_get_time", "p90_get_time", "p99_get_time", "max_get_time" };
+
+static void put_slot_shares(FILE *out, const weir_total *total)
+{
+    static const struct {
+        const char *measure, *text;
+        bool always;
+    } waits[] = {
+        { "wait_in_share", "waiting for input", true },
+        { "wait_thread_share", "for a thread", true },
+        { "wait_turn_share", "for its turn", false },
+        { "wait_out_share", "for room", true },
+    };
+    double busy = value_of(total, "busy_share"), cpu = value_of(total, "cpu_share");
+    if (isnan(busy))
+        return;
+    bool is_worker = total->metrics.task.num_tasks > 0 || busy > 0;
+    fputs("    Slot time: ", out);
+    if (is_worker)
+        fprintf(out, "%.1f%% busy", 100 * busy);
+    if (is_worker && !isnan(cpu))
+        fprintf(out, " (%.1f%% of it on a CPU)", 100 * cpu);
+    const char *between = is_worker ? ", " : "";
+    for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
+        double share = value_of(total, waits[i].measure);
+        if (!waits[i].always && !(share > 0))
+            continue;
+        fprintf(out, "%s%.1f%% %s", between, 100 * share, waits[i].text);
+        between = ", ";
     }
     fputc('\n', out);
 }
 
-static void put_slot_shares(FILE *out, const weir_task_totals *task)
+static void put_task_lines(FILE *out, const weir_total *total)
 {
-    double whole = task->busy_time + task->wait_in_time + task->wait_thread_time + task->wait_out_time;
-    if (whole <= 0)
-        return;
-    fprintf(out,
-            "    Slot time: %.1f%% busy (%.1f%% of it on a CPU), %.1f%% waiting for input, %.1f%% for a thread, "
-            "%.1f%% for room\n",
-            percent(task->busy_time, whole), percent(task->cpu_time, task->busy_time),
-            percent(task->wait_in_time, whole), percent(task->wait_thread_time, whole),
-            percent(task->wait_out_time, whole));
+    const weir_task_metrics *m = &total->metrics.task;
+    fprintf(out, "    Total tasks processed: %" PRIu64 "\n    Total failures: %" PRIu64 "\n", m->num_tasks,
+            m->num_failures);
+    put_seconds(out, "Average task time", value_of(total, "ave_time"));
+    if (m->num_tasks)
+        fprintf(out, "    Success rate: %.1f%%\n",
+                percent((double)m->num_tasks - (double)m->num_failures, (double)m->num_tasks));
+    else
+        fputs("    Success rate: n/a\n", out);
+    fprintf(out, "    Number of log entries: %" PRId64 "\n", total->key.num_laps);
+    if (m->num_skipped)
+        fprintf(out, "    Total skipped: %" PRIu64 "\n", m->num_skipped);
+    put_times(out, "Task time", total, task_times);
 }
 
-static void put_task(FILE *out, const weir_task_totals *task)
+static void put_task(FILE *out, const weir_total *total)
 {
-    int64_t num_successes = task->num_tasks - task->num_failures;
-    fputs("\n  Stage: ", out);
-    weir_text_put(out, task->key.name);
-    fprintf(out,
-            "\n"
-            "    Total tasks processed: %" PRId64 "\n"
-            "    Total failures: %" PRId64 "\n"
-            "    Average task time: %.4fs\n"
-            "    Success rate: %.1f%%\n"
-            "    Number of log entries: %" PRId64 "\n",
-            task->num_tasks, task->num_failures, task->ave_time,
-            percent((double)num_successes, (double)task->num_tasks), task->key.num_laps);
-    if (task->num_skipped)
-        fprintf(out, "    Total skipped: %" PRId64 "\n", task->num_skipped);
-    if (task->times->count)
-        put_times(out, "Task time", (double[]){ task->p50_time, task->p90_time, task->p99_time, task->max_time }, 4);
-    put_slot_shares(out, task);
+    put_name(out, "Stage", total);
+    put_task_lines(out, total);
+    put_slot_shares(out, total);
 }
 
-static void put_level(FILE *out, const weir_queue_totals *queue)
+static void put_level(FILE *out, const weir_total *total)
 {
-    fprintf(out, "    Level: average %.1f, highest %" PRId64 " of %" PRId64 " items", queue->ave_depth,
-            queue->max_depth, queue->capacity);
-    if (queue->max_bytes) {
+    const weir_queue_metrics *m = &total->metrics.queue;
+    if (total->capacity == 0)
+        return; /* not known */
+    fprintf(out, "    Level: average %.1f, highest %" PRId64 " of %" PRId64 " items", value_of(total, "ave_depth"),
+            m->max_depth, total->capacity);
+    if (m->max_bytes) {
         char average[WEIR_FIGURE_BYTES], highest[WEIR_FIGURE_BYTES];
-        weir_text_format_bytes(average, queue->ave_bytes);
-        weir_text_format_bytes(highest, (double)queue->max_bytes);
+        weir_text_format_bytes(average, value_of(total, "ave_bytes"));
+        weir_text_format_bytes(highest, (double)m->max_bytes);
         fprintf(out, "; average %s, highest %s", average, highest);
     }
     fputc('\n', out);
 }
 
-static void put_queue(FILE *out, const weir_queue_totals *queue)
+static void put_queue(FILE *out, const weir_total *total)
 {
-    fputs("\n  Queue: ", out);
-    weir_text_put(out, queue->key.name);
-    fprintf(out,
-            "\n"
-            "    Total items processed: %" PRId64 "\n"
-            "    Average QPS: %.2f\n"
-            "    Average put time: %.4fs\n"
-            "    Average get time: %.4fs\n"
-            "    Average occupancy rate: %.1f%%\n"
-            "    Number of log entries: %" PRId64 "\n",
-            queue->num_items, ratio((double)queue->num_items, queue->elapsed), queue->ave_put_time,
-            queue->ave_get_time, 100 * queue->occupancy_rate, queue->key.num_laps);
-    if (queue->put_times->count)
-        put_times(out, "Put time", (double[]){ queue->p50_put_time, queue->p90_put_time, queue->p99_put_time }, 3);
-    if (queue->get_times->count)
-        put_times(out, "Get time", (double[]){ queue->p50_get_time, queue->p90_get_time, queue->p99_get_time }, 3);
-    put_level(out, queue);
+    put_name(out, "Queue", total);
+    fprintf(out, "    Total items processed: %" PRIu64 "\n    Average QPS: %.2f\n", total->metrics.queue.num_items,
+            or_zero(value_of(total, "items_per_s")));
+    put_seconds(out, "Average put time", or_zero(value_of(total, "ave_put_time")));
+    put_seconds(out, "Average get time", or_zero(value_of(total, "ave_get_time")));
+    fprintf(out, "    Average occupancy rate: %.1f%%\n    Number of log entries: %" PRId64 "\n",
+            100 * or_zero(value_of(total, "occupancy_rate")), total->key.num_laps);
+    put_times(out, "Put time", total, put_waits);
+    put_times(out, "Get time", total, get_waits);
+    put_level(out, total);
 }
 
-static void put_tasks(FILE *out, const weir_totals *totals)
+/* Sources have tasks; merges and sinks have slots only. */
+static void put_flow(FILE *out, const weir_total *total)
 {
-    fputs("📊 Task Statistics:\n", out);
-    put_rule(out, '-');
-    for (size_t i = 0; i < totals->num_tasks; i++)
-        put_task(out, &totals->tasks[i]);
+    char what[40];
+    snprintf(what, sizeof what, "%s", total->kind);
+    if (*what >= 'a' && *what <= 'z')
+        *what = (char)(*what - 'a' + 'A');
+    put_name(out, what, total);
+    if (total->metrics.task.num_tasks || strcmp(total->kind, "source") == 0)
+        put_task_lines(out, total);
+    put_slot_shares(out, total);
 }
 
-static void put_queues(FILE *out, const weir_totals *totals)
+static void put_pool(FILE *out, const weir_total *total)
 {
-    fputs("\n📈 Queue Statistics:\n", out);
-    put_rule(out, '-');
-    for (size_t i = 0; i < totals->num_queues; i++)
-        put_queue(out, &totals->queues[i]);
+    const weir_pool_metrics *m = &total->metrics.pool;
+    put_name(out, "Pool", total);
+    fprintf(out, "    Threads: %" PRId64 "\n    Thread time: %.1f%% busy", total->capacity,
+            100 * or_zero(value_of(total, "busy_share")));
+    if (!isnan(value_of(total, "cpu_share")))
+        fprintf(out, ", %.1f%% on a CPU", 100 * value_of(total, "cpu_share"));
+    if (!isnan(value_of(total, "run_delay_share")))
+        fprintf(out, ", %.1f%% waiting for a CPU", 100 * value_of(total, "run_delay_share"));
+    fputc('\n', out);
+    if (m->num_voluntary >= 0 && m->num_involuntary >= 0)
+        fprintf(out, "    Context switches: %" PRId64 " blocked, %" PRId64 " preempted\n", m->num_voluntary,
+                m->num_involuntary);
+    if (m->num_minor_faults >= 0 && m->num_major_faults >= 0)
+        fprintf(out, "    Page faults: %" PRId64 " minor, %" PRId64 " that had to read\n", m->num_minor_faults,
+                m->num_major_faults);
 }
+
+static void put_block(FILE *out, const char *heading, const weir_total_list *list, bool always,
+                      void (*put)(FILE *out, const weir_total *total))
+{
+    if (list->count == 0 && !always)
+        return;
+    put_heading(out, heading);
+    for (size_t i = 0; i < list->count; i++)
+        put(out, &list->all[i]);
+}
+
+/* -- what is said of the runs */
 
 /* Of all runs that the filter means. */
 typedef struct run_notes {
     int64_t num_runs;
-    int64_t num_open;  /* that have not ended */
-    int64_t open_id;   /* the last of them */
-    int64_t num_lossy; /* that lack entries */
-    int64_t lossy_id;  /* the last of them */
-    int64_t num_lost;  /* entries, of all of them */
+    int64_t num_open; /* that have not ended */
+    weir_run_record last;
+    weir_run_state state; /* of the last */
+    int64_t num_lossy;    /* that lack entries */
+    int64_t num_lost;     /* entries, of all of them */
 } run_notes;
 
 static void note_run(run_notes *notes, const weir_run_record *run)
 {
     notes->num_runs++;
-    if (!run->has_ended) {
-        notes->num_open++;
-        notes->open_id = run->run_id;
-    }
-    if (run->entries_lost) {
-        notes->num_lossy++;
-        notes->lossy_id = run->run_id;
-        notes->num_lost += run->entries_lost;
-    }
+    notes->num_open += !run->has_ended;
+    notes->num_lossy += run->entries_lost != 0;
+    notes->num_lost += run->entries_lost;
+    notes->last = *run;
+    notes->state = weir_run_state_of(run);
+    notes->last.node_id = notes->last.command = notes->last.version = notes->last.machine = NULL; /* of the query */
 }
 
 static int note_runs(weir_reader *reader, const weir_filter *filter, run_notes *notes, weir_error *error)
@@ -158,19 +255,74 @@ static int note_runs(weir_reader *reader, const weir_filter *filter, run_notes *
     return status == WEIR_EOF ? WEIR_OK : status;
 }
 
-static void put_notes(FILE *out, const run_notes *notes)
+/* The end of what was recorded, and the longest time that any laps were suspended. */
+static void find_extent(const weir_totals *totals, int64_t *end_unix_ns, int64_t *suspended_ns)
 {
-    if (notes->num_open == 1)
-        fprintf(out, "Run %" PRId64 " has not ended: it is still running, or it was killed.\n", notes->open_id);
-    else if (notes->num_open)
-        fprintf(out, "%" PRId64 " of %" PRId64 " runs have not ended: they are still running, or were killed.\n",
-                notes->num_open, notes->num_runs);
-    if (notes->num_lossy == 1)
-        fprintf(out, "%" PRId64 " entries of run %" PRId64 " could not be written: the figures above lack them.\n",
-                notes->num_lost, notes->lossy_id);
-    else if (notes->num_lossy)
-        fprintf(out, "%" PRId64 " entries of %" PRId64 " runs could not be written: the figures above lack them.\n",
-                notes->num_lost, notes->num_lossy);
+    *end_unix_ns = *suspended_ns = 0;
+    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++)
+        for (size_t i = 0; i < totals->of[subject].count; i++) {
+            const weir_total *total = &totals->of[subject].all[i];
+            if (total->key.end_unix_ns > *end_unix_ns)
+                *end_unix_ns = total->key.end_unix_ns;
+            if (total->suspended_ns > *suspended_ns)
+                *suspended_ns = total->suspended_ns;
+        }
+}
+
+/* "12.3 s", "1:02:03" */
+static void put_duration(FILE *out, int64_t ns)
+{
+    int64_t seconds = ns / WEIR_SECOND;
+    if (ns < 100 * WEIR_SECOND)
+        fprintf(out, "%.1f s", (double)(ns > 0 ? ns : 0) / (double)WEIR_SECOND);
+    else
+        fprintf(out, "%" PRId64 ":%02d:%02d", seconds / 3600, (int)(seconds / 60 % 60), (int)(seconds % 60));
+}
+
+static void put_state(FILE *out, const run_notes *notes, int64_t recorded_unix_ns)
+{
+    const weir_run_record *run = &notes->last;
+    bool goes_on = notes->state == WEIR_RUN_RUNNING;
+    int64_t until_unix_ns = run->has_ended                            ? run->ended_unix_ns
+                            : goes_on                                 ? weir_clock_unix_ns()
+                            : recorded_unix_ns > run->started_unix_ns ? recorded_unix_ns
+                                                                      : run->started_unix_ns;
+    fprintf(out, "Run %" PRId64 ": %s", run->run_id, weir_run_state_name(notes->state));
+    fputs(run->has_ended ? " after " : goes_on ? " for " : ", recorded for ", out);
+    put_duration(out, until_unix_ns - run->started_unix_ns);
+    fputc('\n', out);
+}
+
+static void put_bottleneck(FILE *out, const weir_totals *totals)
+{
+    char text[400];
+    weir_bottleneck bottleneck = weir_bottleneck_find(totals);
+    if (bottleneck.kind == WEIR_BOTTLENECK_UNKNOWN)
+        return;
+    weir_bottleneck_describe(&bottleneck, text, sizeof text);
+    fputs("Bottleneck: ", out);
+    weir_text_escape_to(out, text);
+    fputc('\n', out);
+}
+
+static void put_notes(FILE *out, weir_reader *reader, const weir_totals *totals, const run_notes *notes)
+{
+    int64_t recorded_unix_ns, suspended_ns;
+    find_extent(totals, &recorded_unix_ns, &suspended_ns);
+    if (weir_reader_lacks(reader))
+        fprintf(out, "Note: %s.\n", weir_reader_lacks(reader));
+    else if (notes->num_runs == 1)
+        put_state(out, notes, recorded_unix_ns);
+    else
+        fprintf(out, "%" PRId64 " runs, %" PRId64 " of them have not ended\n", notes->num_runs, notes->num_open);
+    put_bottleneck(out, totals);
+    if (suspended_ns > 0) {
+        fputs("The process was suspended for ", out);
+        put_duration(out, suspended_ns);
+        fputs(": times that were open then are too long.\n", out);
+    }
+    if (notes->num_lossy)
+        fprintf(out, "%" PRId64 " entries could not be written: the figures above lack them.\n", notes->num_lost);
 }
 
 static int check_written(FILE *out, weir_error *error)
@@ -181,17 +333,19 @@ static int check_written(FILE *out, weir_error *error)
     return WEIR_OK;
 }
 
-static void put_summary(FILE *out, const char *path, const weir_totals *totals, const run_notes *notes)
+static void put_summary(FILE *out, weir_reader *reader, const weir_totals *totals, const run_notes *notes)
 {
     put_rule(out, '=');
     fputs("PIPELINE PERFORMANCE SUMMARY\n", out);
     put_rule(out, '=');
-    put_tasks(out, totals);
-    put_queues(out, totals);
+    put_block(out, "📊 Task Statistics:", &totals->of[WEIR_SUBJECT_STAGE], true, put_task);
+    put_block(out, "\n📈 Queue Statistics:", &totals->of[WEIR_SUBJECT_QUEUE], true, put_queue);
+    put_block(out, "\n🔀 Sources, Routes, Merges and Sinks:", &totals->of[WEIR_SUBJECT_FLOW], false, put_flow);
+    put_block(out, "\n🧵 Thread Pools:", &totals->of[WEIR_SUBJECT_POOL], false, put_pool);
     fputc('\n', out);
     put_rule(out, '=');
-    fprintf(out, "Database: %s\n", path);
-    put_notes(out, notes);
+    fprintf(out, "Database: %s\n", weir_reader_path(reader));
+    put_notes(out, reader, totals, notes);
     put_rule(out, '=');
 }
 
@@ -204,7 +358,7 @@ int weir_summary_write_totals(FILE *out, weir_reader *reader, const weir_filter 
     int status = note_runs(reader, filter, &notes, error);
     if (status != WEIR_OK)
         return status;
-    put_summary(out, weir_reader_path(reader), totals, &notes);
+    put_summary(out, reader, totals, &notes);
     return check_written(out, error);
 }
 
@@ -251,13 +405,13 @@ static void put_failure(FILE *out, const weir_failure_record *failure)
 {
     fputs("  ", out);
     if (*failure->label)
-        weir_text_put(out, failure->label);
+        weir_text_escape_to(out, failure->label);
     else
         fprintf(out, "item %" PRId64, failure->seq);
     fputs(": ", out);
-    weir_text_put(out, *failure->message ? failure->message : weir_status_text(failure->status));
+    weir_text_escape_to(out, *failure->message ? failure->message : weir_status_text(failure->status));
     fputs(" (", out);
-    weir_text_put(out, failure->name);
+    weir_text_escape_to(out, failure->name);
     fprintf(out, ", %s", weir_status_name(failure->status));
     if (failure->library_code)
         fprintf(out, ", library code %d", failure->library_code);

@@ -1,5 +1,7 @@
 #include "insert.h"
 
+#include <math.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -9,53 +11,29 @@
 #include "format.h"
 #include "utf8.h"
 
-static const char *const statement_texts[WEIR_ROWS_STATEMENTS] = {
-    [WEIR_ROWS_BEGIN] = "BEGIN IMMEDIATE",
-    [WEIR_ROWS_COMMIT] = "COMMIT",
-    [WEIR_ROWS_ROLLBACK] = "ROLLBACK",
-    [WEIR_ROWS_NEW_RUN] = "INSERT INTO run (node_id, rank, pid, started, command, version) VALUES (?, ?, ?, ?, ?, ?)",
-    [WEIR_ROWS_REMOVE_RUN] = "DELETE FROM run WHERE run_id = ?",
-    [WEIR_ROWS_START_RUN] = "UPDATE run SET started = ?, threads = ? WHERE run_id = ?",
-    [WEIR_ROWS_END_RUN] = "UPDATE run SET ended = ?, status = ? WHERE run_id = ?",
-    [WEIR_ROWS_LOST] = "UPDATE run SET entries_lost = ? WHERE run_id = ?",
-    [WEIR_ROWS_STAGE] = "INSERT INTO stage (run_id, name, kind, concurrency, queue_items, queue_bytes, output_order) "
-                        "VALUES (?, ?, ?, ?, ?, ?, ?)",
-    [WEIR_ROWS_TASK_STATS] = "INSERT INTO task_stats (timestamp, name, num_tasks, num_failures, ave_time, p90_time, "
-                             "p99_time, run_id, elapsed, p50_time, max_time, failed_time, busy_time, wait_in_time, "
-                             "wait_thread_time, wait_out_time, cpu_time, histogram, num_skipped, phase, "
-                             "first_step, last_step) "
-                             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    [WEIR_ROWS_QUEUE_STATS] = "INSERT INTO queue_stats (timestamp, name, elapsed, num_items, ave_put_time, "
-                              "ave_get_time, p90_put_time, p99_put_time, p90_get_time, p99_get_time, occupancy_rate, "
-                              "run_id, num_put, capacity, ave_depth, max_depth, ave_bytes, max_bytes, put_histogram, "
-                              "get_histogram, phase, first_step, last_step) "
-                              "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    [WEIR_ROWS_TASK_FAILURE] =
+static const char *const statement_texts[WEIR_INSERT_STATEMENTS] = {
+    [WEIR_INSERT_BEGIN] = "BEGIN IMMEDIATE",
+    [WEIR_INSERT_COMMIT] = "COMMIT",
+    [WEIR_INSERT_ROLLBACK] = "ROLLBACK",
+    [WEIR_INSERT_NEW_RUN] = "INSERT INTO run (node_id, rank, pid, started, command, version, machine) "
+                            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+    [WEIR_INSERT_REMOVE_RUN] = "DELETE FROM run WHERE run_id = ?",
+    [WEIR_INSERT_START_RUN] = "UPDATE run SET started = ?, threads = ? WHERE run_id = ?",
+    [WEIR_INSERT_END_RUN] = "UPDATE run SET ended = ?, status = ? WHERE run_id = ?",
+    [WEIR_INSERT_LOST] = "UPDATE run SET entries_lost = ? WHERE run_id = ?",
+    [WEIR_INSERT_STAGE] =
+        "INSERT INTO stage (run_id, name, kind, concurrency, queue_items, queue_bytes, output_order) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+    [WEIR_INSERT_TASK_FAILURE] =
         "INSERT INTO task_failures (timestamp, run_id, name, seq, label, status, library_code, "
         "message, elapsed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    [WEIR_ROWS_EVENT] = "INSERT INTO event_stats (timestamp, event_name, run_id, category, detail) "
-                        "VALUES (?, ?, ?, ?, ?)",
-    [WEIR_ROWS_ITEM] = "INSERT INTO item_stats (timestamp, run_id, name, seq, label, elapsed, codec, width, height, "
-                       "num_frames, size_bytes, open_time, demux_time, decode_time, scale_time, chosen) "
-                       "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [WEIR_INSERT_EVENT] = "INSERT INTO event_stats (timestamp, event_name, run_id, category, detail) "
+                          "VALUES (?, ?, ?, ?, ?)",
+    [WEIR_INSERT_ITEM] =
+        "INSERT INTO item_stats (timestamp, run_id, name, seq, label, elapsed, codec, width, height, "
+        "num_frames, size_bytes, open_time, demux_time, decode_time, scale_time, chosen) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 };
-
-int weir_rows_prepare(weir_rows *rows, sqlite3 *db, const weir_run_identity *identity)
-{
-    rows->db = db;
-    rows->identity = identity;
-    int code = SQLITE_OK;
-    for (int i = 0; i < WEIR_ROWS_STATEMENTS && code == SQLITE_OK; i++)
-        code = sqlite3_prepare_v3(db, statement_texts[i], -1, SQLITE_PREPARE_PERSISTENT, &rows->statements[i], NULL);
-    return code;
-}
-
-void weir_rows_finalize(weir_rows *rows)
-{
-    for (int i = 0; i < WEIR_ROWS_STATEMENTS; i++)
-        sqlite3_finalize(rows->statements[i]);
-    memset(rows, 0, sizeof *rows);
-}
 
 /* Fills a statement from left to right; its first failure is kept and later values are left out. */
 typedef struct binder {
@@ -64,7 +42,7 @@ typedef struct binder {
     int code;
 } binder;
 
-static binder bind_to(weir_rows *rows, int statement)
+static binder bind_to(weir_insert *rows, int statement)
 {
     return (binder){ .statement = rows->statements[statement] };
 }
@@ -89,18 +67,6 @@ static void bind_real(binder *b, double value)
 static void bind_seconds(binder *b, int64_t span_ns)
 {
     bind_real(b, (double)span_ns / (double)WEIR_SECOND);
-}
-
-/* sum over count, in seconds; 0 of nothing */
-static void bind_mean_seconds(binder *b, int64_t sum_ns, uint64_t count)
-{
-    bind_real(b, count ? (double)sum_ns / (double)count / (double)WEIR_SECOND : 0.0);
-}
-
-/* A level weighted by time, over that time; 0 of an empty lap */
-static void bind_level(binder *b, double level_ns, int64_t elapsed_ns)
-{
-    bind_real(b, elapsed_ns > 0 ? level_ns / (double)elapsed_ns : 0.0);
 }
 
 static void bind_blob(binder *b, const void *bytes, size_t size_bytes)
@@ -137,24 +103,6 @@ static void bind_null(binder *b)
         b->code = sqlite3_bind_null(b->statement, ++b->column);
 }
 
-static void bind_place(binder *b, const weir_lap_place *place)
-{
-    bool has_steps = place->last_step >= place->first_step;
-    bind_text(b, place->phase);
-    if (has_steps) {
-        bind_int(b, place->first_step);
-        bind_int(b, place->last_step);
-    } else {
-        bind_null(b);
-        bind_null(b);
-    }
-}
-
-static void bind_spread(binder *b, const weir_spread *spread)
-{
-    bind_blob(b, spread->encoded, spread->encoded_bytes);
-}
-
 /* Runs what has been bound. */
 static int execute(binder *b)
 {
@@ -169,47 +117,48 @@ static int execute(binder *b)
     return code;
 }
 
-int weir_rows_run(weir_rows *rows, int statement)
+int weir_insert_run(weir_insert *rows, int statement)
 {
     binder b = bind_to(rows, statement);
     return execute(&b);
 }
 
-int weir_rows_ensure_run(weir_rows *rows, weir_run *run, int64_t start_unix_ns)
+int weir_insert_ensure_run(weir_insert *rows, weir_run *run, int64_t start_unix_ns)
 {
     if (run->run_id)
         return SQLITE_OK;
-    binder b = bind_to(rows, WEIR_ROWS_NEW_RUN);
+    binder b = bind_to(rows, WEIR_INSERT_NEW_RUN);
     bind_text(&b, rows->identity->node_id);
     bind_int(&b, rows->identity->rank);
     bind_int(&b, getpid());
     bind_seconds(&b, start_unix_ns);
     bind_text(&b, rows->identity->command);
     bind_text(&b, weir_version());
+    bind_text(&b, rows->identity->machine);
     int code = execute(&b);
     if (code == SQLITE_OK)
         run->run_id = sqlite3_last_insert_rowid(rows->db);
     return code;
 }
 
-int weir_rows_remove_run(weir_rows *rows, const weir_run *run)
+int weir_insert_remove_run(weir_insert *rows, const weir_run *run)
 {
-    binder b = bind_to(rows, WEIR_ROWS_REMOVE_RUN);
+    binder b = bind_to(rows, WEIR_INSERT_REMOVE_RUN);
     bind_int(&b, run->run_id);
     return execute(&b);
 }
 
-int weir_rows_set_lost(weir_rows *rows, const weir_run *run)
+int weir_insert_set_lost(weir_insert *rows, const weir_run *run)
 {
-    binder b = bind_to(rows, WEIR_ROWS_LOST);
+    binder b = bind_to(rows, WEIR_INSERT_LOST);
     bind_int(&b, run->told_lost);
     bind_int(&b, run->run_id);
     return execute(&b);
 }
 
-static int insert_stage(weir_rows *rows, int64_t run_id, const weir_stage_info *stage)
+static int insert_stage(weir_insert *rows, int64_t run_id, const weir_stage_info *stage)
 {
-    binder b = bind_to(rows, WEIR_ROWS_STAGE);
+    binder b = bind_to(rows, WEIR_INSERT_STAGE);
     bind_int(&b, run_id);
     bind_text(&b, stage->name);
     bind_text(&b, stage->kind);
@@ -220,9 +169,9 @@ static int insert_stage(weir_rows *rows, int64_t run_id, const weir_stage_info *
     return execute(&b);
 }
 
-static int insert_run_start(weir_rows *rows, int64_t run_id, const weir_run_info *info)
+static int insert_run_start(weir_insert *rows, int64_t run_id, const weir_run_info *info)
 {
-    binder b = bind_to(rows, WEIR_ROWS_START_RUN);
+    binder b = bind_to(rows, WEIR_INSERT_START_RUN);
     bind_seconds(&b, info->start_unix_ns);
     bind_int(&b, info->threads);
     bind_int(&b, run_id);
@@ -232,66 +181,143 @@ static int insert_run_start(weir_rows *rows, int64_t run_id, const weir_run_info
     return code;
 }
 
-static int insert_stage_lap(weir_rows *rows, int64_t run_id, const weir_stage_entry *stage)
+/* -- laps: a column of the table at a time, as far as its value is known here */
+
+static const char *const lap_columns[] = { "timestamp",  "name",      "elapsed",        "run_id",
+                                           "phase",      "kind",      "capacity",       "num_threads",
+                                           "first_step", "last_step", "suspended_time", "num_joined" };
+
+enum {
+    LAP_END,
+    LAP_NAME,
+    LAP_ELAPSED,
+    LAP_RUN,
+    LAP_PHASE,
+    LAP_KIND,
+    LAP_CAPACITY,
+    LAP_THREADS,
+    LAP_FIRST_STEP,
+    LAP_LAST_STEP,
+    LAP_SUSPENDED,
+    LAP_JOINED,
+    LAP_NONE,
+};
+
+static void bind_lap_column(binder *b, int column, const weir_lap_record *lap)
 {
-    const weir_stage_lap *lap = &stage->lap;
-    binder b = bind_to(rows, WEIR_ROWS_TASK_STATS);
-    bind_seconds(&b, lap->lap->end_unix_ns);
-    bind_text(&b, lap->name);
-    bind_count(&b, lap->metrics.num_tasks);
-    bind_count(&b, lap->metrics.num_failures);
-    bind_mean_seconds(
-        &b, lap->metrics.success_ns,
-        lap->metrics.num_tasks > lap->metrics.num_failures ? lap->metrics.num_tasks - lap->metrics.num_failures : 0);
-    bind_seconds(&b, stage->run_times.p90_ns);
-    bind_seconds(&b, stage->run_times.p99_ns);
-    bind_int(&b, run_id);
-    bind_seconds(&b, lap->lap->elapsed_ns);
-    bind_seconds(&b, stage->run_times.p50_ns);
-    bind_seconds(&b, lap->metrics.max_ns);
-    bind_seconds(&b, lap->metrics.failed_ns);
-    bind_seconds(&b, lap->metrics.busy_ns);
-    bind_seconds(&b, lap->metrics.wait_in_ns);
-    bind_seconds(&b, lap->metrics.wait_thread_ns);
-    bind_seconds(&b, lap->metrics.wait_out_ns);
-    bind_seconds(&b, lap->metrics.cpu_ns);
-    bind_spread(&b, &stage->run_times);
-    bind_count(&b, lap->metrics.num_skipped);
-    bind_place(&b, &lap->lap->place);
+    bool has_steps = lap->place.last_step >= lap->place.first_step;
+    switch (column) {
+    case LAP_END: bind_seconds(b, lap->end_unix_ns); break;
+    case LAP_NAME: bind_text(b, lap->name); break;
+    case LAP_ELAPSED: bind_seconds(b, lap->elapsed_ns); break;
+    case LAP_RUN: bind_int(b, lap->run_id); break;
+    case LAP_PHASE: bind_text(b, lap->place.phase); break;
+    case LAP_KIND: bind_text(b, lap->kind); break;
+    case LAP_CAPACITY:
+    case LAP_THREADS: bind_int(b, lap->capacity); break;
+    case LAP_SUSPENDED: bind_seconds(b, lap->suspended_ns); break;
+    case LAP_JOINED: bind_int(b, lap->num_joined); break;
+    default:
+        if (has_steps)
+            bind_int(b, column == LAP_FIRST_STEP ? lap->place.first_step : lap->place.last_step);
+        else
+            bind_null(b); /* a range without any step in it */
+    }
+}
+
+/* Whether there is a value for the column; it becomes the next one of the statement. */
+static bool plan_column(weir_lap_insert *insert, weir_subject subject, const char *column, bool takes_null)
+{
+    weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
+    size_t count = weir_subject_histograms(subject, histograms), at = insert->num_columns;
+    const weir_measure *measure = weir_measure_find(subject, column);
+    if (at == WEIR_MAX_LAP_COLUMNS)
+        return false;
+    insert->columns[at].measure = measure;
+    insert->columns[at].takes_null = takes_null;
+    insert->columns[at].special = LAP_NONE;
+    for (size_t i = 0; i < sizeof lap_columns / sizeof lap_columns[0]; i++)
+        if (strcmp(lap_columns[i], column) == 0)
+            insert->columns[at].special = (int)i;
+    bool is_known = insert->columns[at].special != LAP_NONE || measure;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(histograms[i].metric->name, column) == 0) {
+            insert->columns[at].histogram = i;
+            is_known = true;
+        }
+    insert->num_columns += is_known;
+    return is_known;
+}
+
+/* The table may have been made by an older library, with columns that are derived ones now, or by a newer one. */
+static int prepare_laps(weir_insert *rows, weir_subject subject)
+{
+    weir_lap_insert *insert = &rows->laps[subject];
+    sqlite3_stmt *column;
+    int code = sqlite3_prepare_v2(rows->db, "SELECT name, \"notnull\" FROM pragma_table_info(?)", -1, &column, NULL);
+    if (code != SQLITE_OK)
+        return code;
+    sqlite3_bind_text(column, 1, weir_lap_tables[subject].name, -1, SQLITE_STATIC);
+    sqlite3_str *sql = sqlite3_str_new(rows->db);
+    sqlite3_str_appendf(sql, "INSERT INTO %s (", weir_lap_tables[subject].name);
+    while ((code = sqlite3_step(column)) == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(column, 0);
+        if (name && plan_column(insert, subject, name, sqlite3_column_int(column, 1) == 0))
+            sqlite3_str_appendf(sql, "%s%s", insert->num_columns > 1 ? ", " : "", name);
+    }
+    sqlite3_finalize(column);
+    sqlite3_str_appendall(sql, ") VALUES (?");
+    for (size_t i = 1; i < insert->num_columns; i++)
+        sqlite3_str_appendall(sql, ", ?");
+    sqlite3_str_appendall(sql, ")");
+    char *text = sqlite3_str_finish(sql);
+    if (code == SQLITE_DONE)
+        code = text ? sqlite3_prepare_v3(rows->db, text, -1, SQLITE_PREPARE_PERSISTENT, &insert->statement, NULL)
+                    : SQLITE_NOMEM;
+    sqlite3_free(text);
+    return code;
+}
+
+/* What is not known is NULL, or 0 where the column takes none. */
+static void bind_measure(binder *b, const weir_measure *measure, bool takes_null, const weir_lap_record *lap)
+{
+    double value = weir_measure_value(measure, &lap->metrics, lap->elapsed_ns);
+    if (isnan(value) && takes_null)
+        bind_null(b);
+    else if (!isnan(value) && measure->metric && measure->metric->kind == WEIR_METRIC_COUNT)
+        bind_count(b, *(const uint64_t *)(const void *)((const char *)&lap->metrics + measure->metric->offset));
+    else
+        bind_real(b, isnan(value) ? 0 : value);
+}
+
+static int insert_lap(weir_insert *rows, int64_t run_id, const weir_lap_entry *entry)
+{
+    weir_lap_record lap = entry->record;
+    weir_lap_insert *insert = &rows->laps[lap.subject];
+    weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
+    size_t count = weir_subject_histograms(lap.subject, histograms);
+    binder b = { .statement = insert->statement };
+    lap.run_id = run_id;
+    for (size_t i = 0; i < count; i++) { /* for the percentiles among SPDL's columns */
+        weir_histogram_clear(&rows->times[i]);
+        weir_histogram_add_encoded(&rows->times[i], entry->histograms[i].bytes, entry->histograms[i].size_bytes);
+        *weir_metric_histogram_at(histograms[i].metric, &lap.metrics) = &rows->times[i];
+    }
+    for (size_t i = 0; i < insert->num_columns; i++) {
+        const weir_stored_histogram *stored = &entry->histograms[insert->columns[i].histogram];
+        if (insert->columns[i].special != LAP_NONE)
+            bind_lap_column(&b, insert->columns[i].special, &lap);
+        else if (insert->columns[i].measure)
+            bind_measure(&b, insert->columns[i].measure, insert->columns[i].takes_null, &lap);
+        else
+            bind_blob(&b, stored->bytes, stored->size_bytes);
+    }
     return execute(&b);
 }
 
-static int insert_queue_lap(weir_rows *rows, int64_t run_id, const weir_queue_entry *queue)
+static int insert_failure(weir_insert *rows, int64_t run_id, const weir_failure *failure)
 {
-    const weir_queue_lap *lap = &queue->lap;
-    binder b = bind_to(rows, WEIR_ROWS_QUEUE_STATS);
-    bind_seconds(&b, lap->lap->end_unix_ns);
-    bind_text(&b, lap->name);
-    bind_seconds(&b, lap->lap->elapsed_ns);
-    bind_count(&b, lap->metrics.num_items);
-    bind_mean_seconds(&b, lap->metrics.put_ns, lap->metrics.num_put);
-    bind_mean_seconds(&b, lap->metrics.get_ns, lap->metrics.num_items);
-    bind_seconds(&b, queue->put_times.p90_ns);
-    bind_seconds(&b, queue->put_times.p99_ns);
-    bind_seconds(&b, queue->get_times.p90_ns);
-    bind_seconds(&b, queue->get_times.p99_ns);
-    bind_level(&b, (double)lap->metrics.occupied_ns, lap->lap->elapsed_ns);
-    bind_int(&b, run_id);
-    bind_count(&b, lap->metrics.num_put);
-    bind_int(&b, lap->capacity);
-    bind_level(&b, lap->metrics.depth_ns, lap->lap->elapsed_ns);
-    bind_int(&b, lap->metrics.max_depth);
-    bind_level(&b, lap->metrics.bytes_ns, lap->lap->elapsed_ns);
-    bind_int(&b, lap->metrics.max_bytes);
-    bind_spread(&b, &queue->put_times);
-    bind_spread(&b, &queue->get_times);
-    bind_place(&b, &lap->lap->place);
-    return execute(&b);
-}
-
-static int insert_failure(weir_rows *rows, int64_t run_id, const weir_failure *failure)
-{
-    binder b = bind_to(rows, WEIR_ROWS_TASK_FAILURE);
+    binder b = bind_to(rows, WEIR_INSERT_TASK_FAILURE);
     bind_seconds(&b, failure->unix_ns);
     bind_int(&b, run_id);
     bind_text(&b, failure->name);
@@ -304,9 +330,9 @@ static int insert_failure(weir_rows *rows, int64_t run_id, const weir_failure *f
     return execute(&b);
 }
 
-static int insert_event(weir_rows *rows, int64_t run_id, const weir_event *event)
+static int insert_event(weir_insert *rows, int64_t run_id, const weir_event *event)
 {
-    binder b = bind_to(rows, WEIR_ROWS_EVENT);
+    binder b = bind_to(rows, WEIR_INSERT_EVENT);
     bind_seconds(&b, event->unix_ns);
     bind_text(&b, event->name);
     bind_int(&b, run_id);
@@ -315,10 +341,10 @@ static int insert_event(weir_rows *rows, int64_t run_id, const weir_event *event
     return execute(&b);
 }
 
-static int insert_item(weir_rows *rows, int64_t run_id, int64_t unix_ns, const weir_item_entry *item)
+static int insert_item(weir_insert *rows, int64_t run_id, int64_t unix_ns, const weir_item_entry *item)
 {
     const weir_item_cost *cost = &item->cost;
-    binder b = bind_to(rows, WEIR_ROWS_ITEM);
+    binder b = bind_to(rows, WEIR_INSERT_ITEM);
     bind_seconds(&b, unix_ns);
     bind_int(&b, run_id);
     bind_text(&b, item->name);
@@ -338,29 +364,49 @@ static int insert_item(weir_rows *rows, int64_t run_id, int64_t unix_ns, const w
     return execute(&b);
 }
 
-static int insert_run_end(weir_rows *rows, int64_t run_id, const weir_run_end *end)
+static int insert_run_end(weir_insert *rows, int64_t run_id, const weir_run_end *end)
 {
-    binder b = bind_to(rows, WEIR_ROWS_END_RUN);
+    binder b = bind_to(rows, WEIR_INSERT_END_RUN);
     bind_seconds(&b, end->end_unix_ns);
     bind_int(&b, end->status);
     bind_int(&b, run_id);
     return execute(&b);
 }
 
-int weir_rows_insert(weir_rows *rows, const weir_entry *entry)
+int weir_insert_insert(weir_insert *rows, const weir_entry *entry)
 {
-    int code = weir_rows_ensure_run(rows, entry->run, entry->unix_ns);
+    int code = weir_insert_ensure_run(rows, entry->run, entry->unix_ns);
     if (code != SQLITE_OK)
         return code;
     int64_t run_id = entry->run->run_id;
     switch (entry->kind) {
     case WEIR_ENTRY_RUN_START: return insert_run_start(rows, run_id, &entry->run_start);
-    case WEIR_ENTRY_STAGE_LAP: return insert_stage_lap(rows, run_id, &entry->stage);
-    case WEIR_ENTRY_QUEUE_LAP: return insert_queue_lap(rows, run_id, &entry->queue);
+    case WEIR_ENTRY_LAP: return insert_lap(rows, run_id, &entry->lap);
     case WEIR_ENTRY_FAILURE: return insert_failure(rows, run_id, &entry->failure);
     case WEIR_ENTRY_EVENT: return insert_event(rows, run_id, &entry->event);
     case WEIR_ENTRY_ITEM: return insert_item(rows, run_id, entry->unix_ns, &entry->item);
     case WEIR_ENTRY_RUN_END: return insert_run_end(rows, run_id, &entry->run_end);
     }
     return SQLITE_MISUSE;
+}
+
+int weir_insert_prepare(weir_insert *rows, sqlite3 *db, const weir_run_identity *identity)
+{
+    rows->db = db;
+    rows->identity = identity;
+    int code = SQLITE_OK;
+    for (int i = 0; i < WEIR_INSERT_STATEMENTS && code == SQLITE_OK; i++)
+        code = sqlite3_prepare_v3(db, statement_texts[i], -1, SQLITE_PREPARE_PERSISTENT, &rows->statements[i], NULL);
+    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && code == SQLITE_OK; subject++)
+        code = prepare_laps(rows, subject);
+    return code;
+}
+
+void weir_insert_finalize(weir_insert *rows)
+{
+    for (int i = 0; i < WEIR_INSERT_STATEMENTS; i++)
+        sqlite3_finalize(rows->statements[i]);
+    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++)
+        sqlite3_finalize(rows->laps[subject].statement);
+    memset(rows, 0, sizeof *rows);
 }

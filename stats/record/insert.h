@@ -1,18 +1,20 @@
 /* Entries as rows: the prepared statements, and what goes into which column. */
-#ifndef WEIR_ROWS_H
-#define WEIR_ROWS_H
+#ifndef WEIR_INSERT_H
+#define WEIR_INSERT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include <sqlite3.h>
 
+#include "lap_tables.h"
 #include "record.h"
 
 /* What `run` says of the process; the same for each of its runs. */
 typedef struct weir_run_identity {
     char *node_id;
     char *command;
+    char *machine;
     int32_t rank;
 } weir_run_identity;
 
@@ -32,49 +34,61 @@ typedef struct weir_run {
 } weir_run;
 
 enum {
-    WEIR_ROWS_BEGIN,
-    WEIR_ROWS_COMMIT,
-    WEIR_ROWS_ROLLBACK,
-    WEIR_ROWS_NEW_RUN,
-    WEIR_ROWS_REMOVE_RUN,
-    WEIR_ROWS_START_RUN,
-    WEIR_ROWS_END_RUN,
-    WEIR_ROWS_LOST,
-    WEIR_ROWS_STAGE,
-    WEIR_ROWS_TASK_STATS,
-    WEIR_ROWS_QUEUE_STATS,
-    WEIR_ROWS_TASK_FAILURE,
-    WEIR_ROWS_EVENT,
-    WEIR_ROWS_ITEM,
-    WEIR_ROWS_STATEMENTS,
+    WEIR_INSERT_BEGIN,
+    WEIR_INSERT_COMMIT,
+    WEIR_INSERT_ROLLBACK,
+    WEIR_INSERT_NEW_RUN,
+    WEIR_INSERT_REMOVE_RUN,
+    WEIR_INSERT_START_RUN,
+    WEIR_INSERT_END_RUN,
+    WEIR_INSERT_LOST,
+    WEIR_INSERT_STAGE,
+    WEIR_INSERT_TASK_FAILURE,
+    WEIR_INSERT_EVENT,
+    WEIR_INSERT_ITEM,
+    WEIR_INSERT_STATEMENTS,
 };
 
+/* What goes into the columns of one table of laps: each column of it whose value is known. */
+typedef struct weir_lap_insert {
+    sqlite3_stmt *statement;
+    struct {
+        int special;                 /* a column that is no metric; see insert.c */
+        const weir_measure *measure; /* NULL = a histogram */
+        size_t histogram;
+        bool takes_null;
+    } columns[WEIR_MAX_LAP_COLUMNS];
+    size_t num_columns;
+} weir_lap_insert;
+
 /* All-zero is empty. One thread at a time. */
-typedef struct weir_rows {
+typedef struct weir_insert {
     sqlite3 *db;
     const weir_run_identity *identity;
-    sqlite3_stmt *statements[WEIR_ROWS_STATEMENTS];
-} weir_rows;
+    sqlite3_stmt *statements[WEIR_INSERT_STATEMENTS];
+    weir_lap_insert laps[WEIR_NUM_SUBJECTS];
+    weir_histogram times[WEIR_MAX_HISTOGRAMS]; /* of the lap that is inserted */
+} weir_insert;
 
 /* Every function returns a SQLITE_ code; SQLITE_OK is success. */
 
-/* Prepares all statements; on failure, too, weir_rows_finalize() is to be called. */
-int weir_rows_prepare(weir_rows *rows, sqlite3 *db, const weir_run_identity *identity);
-void weir_rows_finalize(weir_rows *rows);
+/* Prepares all statements; on failure, too, weir_insert_finalize() is to be called. */
+int weir_insert_prepare(weir_insert *rows, sqlite3 *db, const weir_run_identity *identity);
+void weir_insert_finalize(weir_insert *rows);
 
 /* Runs a statement that has no parameters. */
-int weir_rows_run(weir_rows *rows, int statement);
+int weir_insert_run(weir_insert *rows, int statement);
 
 /* Inserts a row for the run, unless it has one, and sets its run_id. */
-int weir_rows_ensure_run(weir_rows *rows, weir_run *run, int64_t start_unix_ns);
+int weir_insert_ensure_run(weir_insert *rows, weir_run *run, int64_t start_unix_ns);
 
 /* Removes the row of a run that never started. */
-int weir_rows_remove_run(weir_rows *rows, const weir_run *run);
+int weir_insert_remove_run(weir_insert *rows, const weir_run *run);
 
 /* Sets how many entries of the run were lost: told_lost. */
-int weir_rows_set_lost(weir_rows *rows, const weir_run *run);
+int weir_insert_set_lost(weir_insert *rows, const weir_run *run);
 
 /* Inserts one entry; makes the run's row if it has none. */
-int weir_rows_insert(weir_rows *rows, const weir_entry *entry);
+int weir_insert_insert(weir_insert *rows, const weir_entry *entry);
 
 #endif

@@ -8,9 +8,9 @@
 
 enum { DEFAULT_SLOWEST = 10, DEFAULT_SAMPLED = 10 };
 
-weir_items *weir_items_new(weir_sqlite_writer *writer, const weir_sqlite_items *options)
+weir_item_sampler *weir_item_sampler_new(weir_sqlite_writer *writer, const weir_sqlite_items *options)
 {
-    weir_items *items = calloc(1, sizeof *items);
+    weir_item_sampler *items = calloc(1, sizeof *items);
     if (!items)
         return NULL;
     items->writer = writer;
@@ -37,7 +37,7 @@ static void free_entries(weir_entry **entries, uint32_t num_entries)
     free(entries);
 }
 
-void weir_items_free(weir_items *items)
+void weir_item_sampler_free(weir_item_sampler *items)
 {
     free_entries(items->slowest, items->num_slowest);
     free_entries(items->sample, items->num_sampled);
@@ -48,7 +48,7 @@ void weir_items_free(weir_items *items)
 /* ---- choosing ----------------------------------------------------------------------------------------------- */
 
 /* xorshift64*: even enough to choose a few among many. */
-static uint64_t random_below_locked(weir_items *items, uint64_t limit)
+static uint64_t random_below_locked(weir_item_sampler *items, uint64_t limit)
 {
     items->random ^= items->random >> 12;
     items->random ^= items->random << 25;
@@ -57,7 +57,7 @@ static uint64_t random_below_locked(weir_items *items, uint64_t limit)
 }
 
 /* The place among the slowest that is the item's; num_slowest = it is not slow enough, or has none behind the others. */
-static uint32_t slow_place_locked(const weir_items *items, int64_t elapsed_ns)
+static uint32_t slow_place_locked(const weir_item_sampler *items, int64_t elapsed_ns)
 {
     uint32_t fastest = 0;
     if (items->num_slowest < items->options.num_slowest)
@@ -70,7 +70,7 @@ static uint32_t slow_place_locked(const weir_items *items, int64_t elapsed_ns)
 
 /* The place in the sample that is the item's; num_sampled = none, or behind the others. Each item of a lap has the same
    chance to stay. */
-static uint32_t sample_place_locked(weir_items *items)
+static uint32_t sample_place_locked(weir_item_sampler *items)
 {
     items->num_seen++;
     if (items->num_sampled < items->options.num_sampled)
@@ -93,7 +93,7 @@ static void put_locked(weir_entry **entries, uint32_t *num_entries, uint32_t max
     entries[place] = entry;
 }
 
-static void choose(weir_items *items, weir_item_entry *item)
+static void choose(weir_item_sampler *items, weir_item_entry *item)
 {
     const weir_sqlite_items *options = &items->options;
     int64_t unix_ns = weir_clock_unix_ns();
@@ -106,10 +106,10 @@ static void choose(weir_items *items, weir_item_entry *item)
     uv_mutex_unlock(&items->lock);
 }
 
-int weir_items_end(void *self, void *state, weir_task *task, const weir_task_end *end)
+int weir_item_sampler_end(void *self, void *state, weir_task *task, const weir_task_end *end)
 {
     (void)state;
-    weir_items *items = self;
+    weir_item_sampler *items = self;
     weir_item_entry item = {
         .name = weir_task_stage(task),
         .seq = weir_task_seq(task),
@@ -152,7 +152,7 @@ static bool is_in(const weir_entry *list, const weir_entry *entry)
     return list != NULL;
 }
 
-void weir_items_flush(weir_items *items, const char *stage)
+void weir_item_sampler_flush(weir_item_sampler *items, const char *stage)
 {
     weir_entry *slowest = NULL;
     weir_entry *sample = NULL;

@@ -5,8 +5,8 @@
  * A collector has one lock; nothing but malloc and free is called under it. Entries are handed to the buffer with no lock
  * held.
  */
-#ifndef WEIR_ITEMS_H
-#define WEIR_ITEMS_H
+#ifndef WEIR_ITEM_SAMPLER_H
+#define WEIR_ITEM_SAMPLER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,11 +17,11 @@
 
 #include "record.h"
 
-typedef struct weir_items {
+typedef struct weir_item_sampler {
     /* immutable after init */
     weir_sqlite_writer *writer;
     weir_sqlite_items options;
-    struct weir_items *next; /* the writer's other ones */
+    struct weir_item_sampler *next; /* the writer's other ones */
     uv_mutex_t lock;
 
     /* guarded by lock: of the lap that runs */
@@ -31,16 +31,16 @@ typedef struct weir_items {
     uint32_t num_sampled;
     uint64_t num_seen; /* items that could have come into the sample */
     uint64_t random;
-} weir_items;
+} weir_item_sampler;
 
 /* NULL = out of memory, or no lock is to be had. */
-weir_items *weir_items_new(weir_sqlite_writer *writer, const weir_sqlite_items *options);
-void weir_items_free(weir_items *items);
+weir_item_sampler *weir_item_sampler_new(weir_sqlite_writer *writer, const weir_sqlite_items *options);
+void weir_item_sampler_free(weir_item_sampler *items);
 
-/* The end of a task hook; self is the weir_items. */
-int weir_items_end(void *self, void *state, weir_task *task, const weir_task_end *end);
+/* The end of a task hook; self is the weir_item_sampler. */
+int weir_item_sampler_end(void *self, void *state, weir_task *task, const weir_task_end *end);
 
 /* Hands what was chosen of that stage (NULL = of all) to the writer's buffer. */
-void weir_items_flush(weir_items *items, const char *stage);
+void weir_item_sampler_flush(weir_item_sampler *items, const char *stage);
 
 #endif

@@ -60,3 +60,20 @@ char *weir_command_line(void)
     fclose(in);
     return text;
 }
+
+char *weir_machine_text(void)
+{
+    uv_utsname_t system;
+    uv_cpu_info_t *cpus = NULL;
+    int num_cpus = 0;
+    char *text = NULL;
+    if (uv_os_uname(&system) != 0)
+        return strdup("");
+    if (uv_cpu_info(&cpus, &num_cpus) != 0)
+        num_cpus = 0;
+    int length = asprintf(&text, "%s %s %s, %d CPUs%s%s%s, %.1f GB", system.sysname, system.release, system.machine,
+                          num_cpus, num_cpus ? " (" : "", num_cpus ? cpus[0].model : "", num_cpus ? ")" : "",
+                          (double)uv_get_total_memory() / 1e9);
+    uv_free_cpu_info(cpus, num_cpus);
+    return length < 0 ? NULL : text;
+}

@@ -8,4 +8,7 @@ char *weir_host_name(void);
 /* The command line as a shell would take it, "" if the system does not tell. To be freed; NULL = out of memory. */
 char *weir_command_line(void);
 
+/* System, CPUs and memory, in one line; "" if the system does not tell. To be freed; NULL = out of memory. */
+char *weir_machine_text(void);
+
 #endif

@@ -30,41 +30,87 @@ static void keep_text(const char **text, char **room)
     *room += size;
 }
 
-/* A place without a phase is none: it says nothing of steps. */
-static void keep_phase(weir_lap_place *place, char **room)
-{
-    if (!place->phase)
-        *place = (weir_lap_place){ .last_step = -1 };
-    keep_text(&place->phase, room);
-}
+/* -- laps */
 
-/* An observer may be driven by others than the engine: no histogram is an empty one. */
-static const weir_histogram no_times;
-
-static size_t spread_bytes(const weir_histogram *times)
+static weir_lap_record record_of(weir_subject subject, const weir_lap *lap, const char *name, const char *kind)
 {
-    return weir_histogram_encode(times ? times : &no_times, NULL, 0);
-}
-
-/* A bucket's middle may lie above the longest time in it: no percentile is above max_ns. */
-static int64_t quantile_ns(const weir_histogram *times, double quantile, int64_t max_ns)
-{
-    int64_t time_ns = weir_histogram_quantile_ns(times, quantile);
-    return time_ns < max_ns ? time_ns : max_ns;
-}
-
-static void keep_spread(weir_spread *spread, const weir_histogram *times, int64_t max_ns, char **room)
-{
-    times = times ? times : &no_times;
-    *spread = (weir_spread){
-        .p50_ns = quantile_ns(times, 0.5, max_ns),
-        .p90_ns = quantile_ns(times, 0.9, max_ns),
-        .p99_ns = quantile_ns(times, 0.99, max_ns),
-        .encoded = *room,
-        .encoded_bytes = spread_bytes(times),
+    bool has_place = lap->place.phase; /* without a phase it says nothing of steps */
+    return (weir_lap_record){
+        .subject = subject,
+        .end_unix_ns = lap->end_unix_ns,
+        .elapsed_ns = lap->elapsed_ns,
+        .suspended_ns = lap->suspended_ns,
+        .num_joined = lap->num_joined,
+        .name = name,
+        .kind = kind,
+        .place = { .phase = has_place ? lap->place.phase : "",
+                   .first_step = has_place ? lap->place.first_step : 0,
+                   .last_step = has_place ? lap->place.last_step : -1 },
     };
-    *room += weir_histogram_encode(times, *room, spread->encoded_bytes);
 }
+
+weir_lap_record weir_record_of_stage_lap(const weir_stage_lap *lap)
+{
+    bool is_stage = !lap->kind || strcmp(lap->kind, "stage") == 0;
+    weir_lap_record record = record_of(is_stage ? WEIR_SUBJECT_STAGE : WEIR_SUBJECT_FLOW, lap->lap, lap->name,
+                                       is_stage ? "stage" : lap->kind);
+    record.metrics.task = lap->metrics;
+    return record;
+}
+
+weir_lap_record weir_record_of_queue_lap(const weir_queue_lap *lap)
+{
+    weir_lap_record record = record_of(WEIR_SUBJECT_QUEUE, lap->lap, lap->name, "queue");
+    record.capacity = lap->capacity;
+    record.metrics.queue = lap->metrics;
+    return record;
+}
+
+weir_lap_record weir_record_of_pool_lap(const weir_pool_lap *lap)
+{
+    weir_lap_record record = record_of(WEIR_SUBJECT_POOL, lap->lap, lap->name, "pool");
+    record.capacity = lap->num_threads;
+    record.metrics.pool = lap->metrics;
+    return record;
+}
+
+/* Observers may be driven by others than the engine: NULL counts as an empty histogram. */
+static const weir_histogram *times_of(const weir_metric_histogram *histogram, const weir_lap_record *lap)
+{
+    static const weir_histogram no_times;
+    weir_metrics metrics = lap->metrics;
+    const weir_histogram *times = *weir_metric_histogram_at(histogram->metric, &metrics);
+    return times ? times : &no_times;
+}
+
+weir_entry *weir_entry_of_lap(const weir_lap_record *lap)
+{
+    weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
+    size_t count = weir_subject_histograms(lap->subject, histograms);
+    size_t extra_bytes = text_bytes(lap->name) + text_bytes(lap->kind) + text_bytes(lap->place.phase);
+    for (size_t i = 0; i < count; i++)
+        extra_bytes += weir_histogram_encode(times_of(&histograms[i], lap), NULL, 0);
+
+    char *room;
+    weir_entry *entry = new_entry(WEIR_ENTRY_LAP, lap->end_unix_ns, extra_bytes, &room);
+    if (!entry)
+        return NULL;
+    const char *end = room + extra_bytes;
+    entry->lap.record = *lap;
+    keep_text(&entry->lap.record.name, &room);
+    keep_text(&entry->lap.record.kind, &room);
+    keep_text(&entry->lap.record.place.phase, &room);
+    for (size_t i = 0; i < count; i++) {
+        weir_stored_histogram *stored = &entry->lap.histograms[i];
+        stored->bytes = room;
+        stored->size_bytes = weir_histogram_encode(times_of(&histograms[i], lap), room, (size_t)(end - room));
+        room += stored->size_bytes;
+        *weir_metric_histogram_at(histograms[i].metric, &entry->lap.record.metrics) = NULL;
+    }
+    return entry;
+}
+
+/* -- the others */
 
 static size_t stage_info_bytes(const weir_stage_info *stage)
 {
@@ -94,44 +140,6 @@ weir_entry *weir_entry_of_run_start(const weir_run_info *info)
         keep_text(&stages[i].output_order, &room);
     }
     entry->run_start.stages = stages;
-    return entry;
-}
-
-weir_entry *weir_entry_of_stage_lap(const weir_stage_lap *lap)
-{
-    char *room;
-    weir_entry *entry = new_entry(
-        WEIR_ENTRY_STAGE_LAP, lap->lap->end_unix_ns,
-        text_bytes(lap->name) + text_bytes(lap->lap->place.phase) + spread_bytes(lap->metrics.run_times), &room);
-    if (!entry)
-        return NULL;
-    entry->stage.lap = *lap;
-    entry->stage.time = *lap->lap;
-    entry->stage.lap.lap = &entry->stage.time;
-    entry->stage.lap.metrics.run_times = NULL;
-    keep_text(&entry->stage.lap.name, &room);
-    keep_phase(&entry->stage.time.place, &room);
-    keep_spread(&entry->stage.run_times, lap->metrics.run_times, lap->metrics.max_ns, &room);
-    return entry;
-}
-
-weir_entry *weir_entry_of_queue_lap(const weir_queue_lap *lap)
-{
-    char *room;
-    weir_entry *entry = new_entry(WEIR_ENTRY_QUEUE_LAP, lap->lap->end_unix_ns,
-                                  text_bytes(lap->name) + text_bytes(lap->lap->place.phase) +
-                                      spread_bytes(lap->metrics.put_times) + spread_bytes(lap->metrics.get_times),
-                                  &room);
-    if (!entry)
-        return NULL;
-    entry->queue.lap = *lap;
-    entry->queue.time = *lap->lap;
-    entry->queue.lap.lap = &entry->queue.time;
-    entry->queue.lap.metrics.put_times = entry->queue.lap.metrics.get_times = NULL;
-    keep_text(&entry->queue.lap.name, &room);
-    keep_phase(&entry->queue.time.place, &room);
-    keep_spread(&entry->queue.put_times, lap->metrics.put_times, INT64_MAX, &room);
-    keep_spread(&entry->queue.get_times, lap->metrics.get_times, INT64_MAX, &room);
     return entry;
 }
 

@@ -42,16 +42,17 @@ static bool set_strings(weir_sqlite_writer *writer, const char *path, const weir
     writer->path_text = weir_path_for_message(path);
     writer->identity.node_id = options->node_id ? strdup(options->node_id) : weir_host_name();
     writer->identity.command = options->command ? strdup(options->command) : weir_command_line();
-    return writer->path && writer->identity.node_id && writer->identity.command &&
+    writer->identity.machine = weir_machine_text();
+    return writer->path && writer->identity.node_id && writer->identity.command && writer->identity.machine &&
            weir_buffer_add_run_locked(writer); /* nobody else is there yet */
 }
 
 static void free_memory(weir_sqlite_writer *writer)
 {
     while (writer->items) {
-        weir_items *items = writer->items;
+        weir_item_sampler *items = writer->items;
         writer->items = items->next;
-        weir_items_free(items);
+        weir_item_sampler_free(items);
     }
     while (writer->runs) {
         weir_run *run = writer->runs;
@@ -60,6 +61,7 @@ static void free_memory(weir_sqlite_writer *writer)
     }
     free(writer->identity.command);
     free(writer->identity.node_id);
+    free(writer->identity.machine);
     free(writer->path);
     free(writer);
 }
@@ -68,15 +70,15 @@ static void free_memory(weir_sqlite_writer *writer)
 static int insert_first_run(weir_sqlite_writer *writer)
 {
     weir_run *run = writer->runs;
-    int code = weir_rows_run(&writer->rows, WEIR_ROWS_BEGIN);
+    int code = weir_insert_run(&writer->rows, WEIR_INSERT_BEGIN);
     if (code == SQLITE_OK)
-        code = weir_rows_ensure_run(&writer->rows, run, weir_clock_unix_ns());
+        code = weir_insert_ensure_run(&writer->rows, run, weir_clock_unix_ns());
     if (code == SQLITE_OK)
-        code = weir_rows_run(&writer->rows, WEIR_ROWS_COMMIT);
+        code = weir_insert_run(&writer->rows, WEIR_INSERT_COMMIT);
     if (code != SQLITE_OK) {
         run->run_id = 0;
         if (!sqlite3_get_autocommit(writer->db))
-            weir_rows_run(&writer->rows, WEIR_ROWS_ROLLBACK);
+            weir_insert_run(&writer->rows, WEIR_INSERT_ROLLBACK);
         return code;
     }
     run->committed = true;
@@ -90,7 +92,7 @@ static int open_database(weir_sqlite_writer *writer, weir_error *error)
     int status = weir_database_open_writer(writer->path, deadline_ns, &writer->db, error);
     if (status != WEIR_OK)
         return status;
-    int code = weir_rows_prepare(&writer->rows, writer->db, &writer->identity);
+    int code = weir_insert_prepare(&writer->rows, writer->db, &writer->identity);
     if (code == SQLITE_OK)
         code = insert_first_run(writer);
     while ((code & 0xff) == SQLITE_BUSY && weir_clock_ns() < deadline_ns) {
@@ -104,7 +106,7 @@ static int open_database(weir_sqlite_writer *writer, weir_error *error)
 
 static void close_database(weir_sqlite_writer *writer)
 {
-    weir_rows_finalize(&writer->rows);
+    weir_insert_finalize(&writer->rows);
     weir_database_close(writer->db);
 }
 
@@ -168,7 +170,7 @@ int weir_sqlite_open_sized(const char *path, const weir_sqlite_options *given, s
     code = weir_writer_start(writer);
     if (code != 0) {
         status = weir_error_set(error, WEIR_ESYSTEM, code, "cannot start the writer's thread: %s", uv_strerror(code));
-        weir_rows_remove_run(&writer->rows, writer->runs);
+        weir_insert_remove_run(&writer->rows, writer->runs);
         goto fail_database;
     }
     *result = writer;
@@ -200,14 +202,14 @@ int weir_sqlite_item_hook_sized(weir_sqlite_writer *writer, const weir_sqlite_it
         return status;
     if (options.num_slowest > MAX_CHOSEN || options.num_sampled > MAX_CHOSEN)
         return weir_error_set(error, WEIR_EINVAL, 0, "num_slowest and num_sampled must not be above %d", MAX_CHOSEN);
-    weir_items *items = weir_items_new(writer, &options);
+    weir_item_sampler *items = weir_item_sampler_new(writer, &options);
     if (!items)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     uv_mutex_lock(&writer->lock);
     items->next = writer->items;
     writer->items = items;
     uv_mutex_unlock(&writer->lock);
-    *hook = (weir_task_hook){ .self = items, .end = weir_items_end };
+    *hook = (weir_task_hook){ .self = items, .end = weir_item_sampler_end };
     return WEIR_OK;
 }
 
@@ -259,7 +261,7 @@ int weir_sqlite_close(weir_sqlite_writer *writer, weir_error *error)
     weir_writer_stop(writer);
     assert(!writer->first && !writer->batch && writer->buffered == 0);
     if (writer->num_seen == 0)
-        weir_rows_remove_run(&writer->rows, writer->runs); /* no pipeline ever ran */
+        weir_insert_remove_run(&writer->rows, writer->runs); /* no pipeline ever ran */
     int status = report_losses(writer, error);
     close_database(writer);
     destroy_lock(writer);

@@ -13,12 +13,12 @@ static bool lies_in_row(int code)
     }
 }
 
-static int insert_entries(weir_rows *rows, weir_entry *entries)
+static int insert_entries(weir_insert *rows, weir_entry *entries)
 {
     for (weir_entry *entry = entries; entry; entry = entry->next) {
         if (entry->refused)
             continue;
-        int code = weir_rows_insert(rows, entry);
+        int code = weir_insert_insert(rows, entry);
         if (lies_in_row(code))
             entry->refused = true;
         else if (code != SQLITE_OK)
@@ -27,15 +27,15 @@ static int insert_entries(weir_rows *rows, weir_entry *entries)
     return SQLITE_OK;
 }
 
-static int tell_losses(weir_rows *rows, weir_run *runs)
+static int tell_losses(weir_insert *rows, weir_run *runs)
 {
     int code = SQLITE_OK;
     for (weir_run *run = runs; run && code == SQLITE_OK; run = run->next) {
         if (run->told_lost == run->written_lost)
             continue;
-        code = weir_rows_ensure_run(rows, run, weir_clock_unix_ns());
+        code = weir_insert_ensure_run(rows, run, weir_clock_unix_ns());
         if (code == SQLITE_OK)
-            code = weir_rows_set_lost(rows, run);
+            code = weir_insert_set_lost(rows, run);
     }
     return code;
 }
@@ -60,11 +60,11 @@ static int check_file(sqlite3 *db)
     return code == SQLITE_OK && moved ? SQLITE_READONLY_DBMOVED : SQLITE_OK;
 }
 
-int weir_batch_write(weir_rows *rows, weir_entry *entries, weir_run *runs)
+int weir_transaction_write(weir_insert *rows, weir_entry *entries, weir_run *runs)
 {
     int code = check_file(rows->db);
     if (code == SQLITE_OK)
-        code = weir_rows_run(rows, WEIR_ROWS_BEGIN);
+        code = weir_insert_run(rows, WEIR_INSERT_BEGIN);
     if (code != SQLITE_OK)
         return code;
 
@@ -72,9 +72,9 @@ int weir_batch_write(weir_rows *rows, weir_entry *entries, weir_run *runs)
     if (code == SQLITE_OK)
         code = tell_losses(rows, runs);
     if (code == SQLITE_OK)
-        code = weir_rows_run(rows, WEIR_ROWS_COMMIT);
+        code = weir_insert_run(rows, WEIR_INSERT_COMMIT);
     if (code != SQLITE_OK && !sqlite3_get_autocommit(rows->db)) /* some errors have rolled back already */
-        weir_rows_run(rows, WEIR_ROWS_ROLLBACK);
+        weir_insert_run(rows, WEIR_INSERT_ROLLBACK);
     settle_runs(runs, code == SQLITE_OK);
     return code;
 }

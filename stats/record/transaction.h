@@ -1,6 +1,6 @@
 /* Many entries in one transaction. */
-#ifndef WEIR_BATCH_H
-#define WEIR_BATCH_H
+#ifndef WEIR_TRANSACTION_H
+#define WEIR_TRANSACTION_H
 
 #include "insert.h"
 #include "record.h"
@@ -10,6 +10,6 @@
  * all or nothing. Entries that the database will never take are marked as refused and left out.
  * SQLITE_OK, or the code of what is in the way; then the same list may be tried again.
  */
-int weir_batch_write(weir_rows *rows, weir_entry *entries, weir_run *runs);
+int weir_transaction_write(weir_insert *rows, weir_entry *entries, weir_run *runs);
 
 #endif

@@ -160,7 +160,7 @@ static void flush(weir_sqlite_writer *writer)
     weir_run *runs = writer->runs;
     uv_mutex_unlock(&writer->lock);
 
-    int code = weir_batch_write(&writer->rows, writer->batch, runs);
+    int code = weir_transaction_write(&writer->rows, writer->batch, runs);
     weir_problem found = { SQLITE_OK, "" };
     if (code != SQLITE_OK) {
         found = problem_of(writer->db, code);
@@ -235,7 +235,7 @@ static void give_up(weir_sqlite_writer *writer)
     weir_problem reason = writer->problem;
     uv_mutex_unlock(&writer->lock);
 
-    int code = weir_batch_write(&writer->rows, writer->batch, runs);
+    int code = weir_transaction_write(&writer->rows, writer->batch, runs);
 
     uv_mutex_lock(&writer->lock);
     if (code == SQLITE_OK)

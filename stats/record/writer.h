@@ -51,18 +51,18 @@ struct weir_sqlite_writer {
     weir_entry *first; /* the buffer */
     weir_entry **end;
     uint32_t in_buffer;
-    uint32_t buffered;        /* in_buffer and the batch */
-    uint64_t num_seen;        /* entries that observer calls brought */
-    uint64_t num_taken;       /* of these, taken into the buffer */
-    uint64_t num_settled;     /* of these, written or given up */
-    uint64_t flush_to;        /* all up to this number are to be written now */
-    weir_run *runs;           /* the latest first */
-    struct weir_items *items; /* collectors; each stays where it is until close */
-    bool attached;            /* a pipeline is being recorded */
-    bool run_started;         /* the latest has started: the next start is another run's */
-    int64_t num_lost;         /* of all runs */
-    bool losses_untold;       /* some run's row does not say what was lost */
-    bool waited_in_vain;      /* the buffer was full for retry_limit_ns: nobody waits again until there is room */
+    uint32_t buffered;               /* in_buffer and the batch */
+    uint64_t num_seen;               /* entries that observer calls brought */
+    uint64_t num_taken;              /* of these, taken into the buffer */
+    uint64_t num_settled;            /* of these, written or given up */
+    uint64_t flush_to;               /* all up to this number are to be written now */
+    weir_run *runs;                  /* the latest first */
+    struct weir_item_sampler *items; /* collectors; each stays where it is until close */
+    bool attached;                   /* a pipeline is being recorded */
+    bool run_started;                /* the latest has started: the next start is another run's */
+    int64_t num_lost;                /* of all runs */
+    bool losses_untold;              /* some run's row does not say what was lost */
+    bool waited_in_vain; /* the buffer was full for retry_limit_ns: nobody waits again until there is room */
     bool closing;
     int64_t close_deadline_ns;
     weir_problem problem;     /* what is in the way now */
@@ -71,7 +71,7 @@ struct weir_sqlite_writer {
 
     /* writer thread only (before it starts: open; after it has ended: close) */
     sqlite3 *db;
-    weir_rows rows;
+    weir_insert rows;
     weir_entry *batch;
     int64_t delay_ns;
     int64_t outage_since_ns; /* 0 = none */

@@ -2,7 +2,6 @@
 #include "writer.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include <weir/log.h>
 
@@ -136,10 +135,10 @@ void weir_buffer_offer(weir_sqlite_writer *writer, weir_entry *entry)
 static void flush_items(weir_sqlite_writer *writer, const char *stage)
 {
     uv_mutex_lock(&writer->lock);
-    weir_items *items = writer->items;
+    weir_item_sampler *items = writer->items;
     uv_mutex_unlock(&writer->lock);
     for (; items; items = items->next)
-        weir_items_flush(items, stage);
+        weir_item_sampler_flush(items, stage);
 }
 
 static int on_attach(void *self, weir_error *error)
@@ -179,15 +178,21 @@ static void on_run_start(void *self, const weir_run_info *info)
 
 static void on_stage_lap(void *self, const weir_stage_lap *lap)
 {
-    if (lap->kind && strcmp(lap->kind, "stage") != 0)
-        return;
-    take(self, weir_entry_of_stage_lap(lap));
+    weir_lap_record record = weir_record_of_stage_lap(lap);
+    take(self, weir_entry_of_lap(&record));
     flush_items(self, lap->name);
 }
 
 static void on_queue_lap(void *self, const weir_queue_lap *lap)
 {
-    take(self, weir_entry_of_queue_lap(lap));
+    weir_lap_record record = weir_record_of_queue_lap(lap);
+    take(self, weir_entry_of_lap(&record));
+}
+
+static void on_pool_lap(void *self, const weir_pool_lap *lap)
+{
+    weir_lap_record record = weir_record_of_pool_lap(lap);
+    take(self, weir_entry_of_lap(&record));
 }
 
 static void on_failure(void *self, const weir_failure *failure)
@@ -220,6 +225,7 @@ weir_observer weir_buffer_observer(weir_sqlite_writer *writer)
         .run_start = on_run_start,
         .stage_lap = on_stage_lap,
         .queue_lap = on_queue_lap,
+        .pool_lap = on_pool_lap,
         .failure = on_failure,
         .event = on_event,
         .run_end = on_run_end,

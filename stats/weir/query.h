@@ -6,15 +6,17 @@
  *     weir_query_begin(reader, WEIR_RECORD_TASK, &(weir_filter){ .run_id = WEIR_LAST_RUN, .name = "decode" }, &query,
  *                      &error);
  *     while ((status = weir_query_next(query, &record, &error)) == WEIR_OK)
- *         printf("%.0f %s %.3f s\n", record->task.timestamp, record->task.name, record->task.ave_time);
+ *         printf("%s: %.3f s a task\n", record->lap.name,
+ *                weir_measure_of(WEIR_SUBJECT_STAGE, "ave_time", &record->lap.metrics, record->lap.elapsed_ns));
  *     weir_query_end(query);
  *     weir_reader_close(reader);
  *
- * Fields that are columns of the database have the column's name, meaning and unit: spans in seconds, points in time
- * in Unix seconds. A record covers the span from timestamp - elapsed to timestamp; sums add up exactly, and means are
- * weighted by what they are a mean of, however records are grouped.
+ * All times are nanoseconds: durations end in _ns, points in time in _unix_ns. The database holds seconds in doubles, so
+ * points in time are good to a quarter of a microsecond. Metrics are the structs of weir/metrics.h; weir/measures.h says
+ * what is derived from them. A lap covers the time from end_unix_ns - elapsed_ns to end_unix_ns; sums add up exactly, and
+ * means are weighted by what they are a mean of, however records are grouped.
  *
- * A reader and all that hangs on it belong to one thread at a time. Results: WEIR_OK; WEIR_ENOTFOUND (no such file, no
+ * A reader and its queries belong to one thread at a time. Results: WEIR_OK; WEIR_ENOTFOUND (no such file, no
  * such run); WEIR_EDATA (not a database of ours, or damaged); WEIR_EUNSUPPORTED (a newer schema); WEIR_EBUSY,
  * WEIR_EIO, WEIR_ENOMEM, … *error (may be NULL) says it in one line that names the path.
  */
@@ -27,6 +29,7 @@
 
 #include <weir/export.h>
 #include <weir/histogram.h>
+#include <weir/measures.h>
 #include <weir/status.h>
 
 #ifdef __cplusplus
@@ -37,7 +40,10 @@ extern "C" {
 
 typedef struct weir_reader weir_reader;
 
-/* Opens; on failure *reader is NULL. Databases of older schemas are read as they are. */
+/*
+ * Opens; on failure *reader is NULL. Databases of older schemas are read as they are, and so are SPDL's own databases:
+ * what these lack is not known, see weir_reader_lacks().
+ */
 WEIR_API int weir_reader_open(const char *path, weir_reader **reader, weir_error *error);
 
 /* Its queries must have ended. NULL is fine. */
@@ -45,6 +51,9 @@ WEIR_API void weir_reader_close(weir_reader *reader);
 
 /* As it was opened, for messages. */
 WEIR_API const char *weir_reader_path(const weir_reader *reader);
+
+/* What the database does not hold, as a sentence without its full stop; NULL = nothing is missing. */
+WEIR_API const char *weir_reader_lacks(const weir_reader *reader);
 
 /*
  * From hold to release all that is read is of one moment, also beside a writer (whose log cannot be tidied up
@@ -72,8 +81,9 @@ typedef struct weir_filter {
     const char *node_id; /* glob for the node (NULL = any) */
     bool by_rank;        /* only rank `rank` */
     int32_t rank;
-    double start_time, end_time;   /* records that overlap with this range, however little (0 = no limit). A point in
-                                      time belongs to it from start_time on and before end_time */
+    int64_t start_unix_ns,
+        end_unix_ns;               /* records that overlap with this range, however little (0 = no limit). A point
+                                           in time belongs to it from the start on and before the end */
     bool by_step;                  /* only records that overlap with steps first_step to last_step, both included */
     int64_t first_step, last_step; /* INT64_MAX = to the end */
     const char *phase;             /* only this phase, by its exact name (NULL = any). "startup" includes laps that
@@ -83,22 +93,24 @@ typedef struct weir_filter {
                                       there = the end) */
     int64_t after_id;   /* only rows with a higher id, in the order of ids: to follow a run that is being written */
     bool descending;    /* the latest first */
-    bool longest_first; /* tasks by max_time, failures and items by elapsed, instead of by time */
+    bool longest_first; /* laps of stages by max_time, failures and items by run_ns, instead of by time */
     int64_t limit;      /* at most so many records (0 = all) */
 } weir_filter;
 
 /* -- records -- */
 
 typedef enum weir_record_kind {
-    WEIR_RECORD_TASK,    /* a lap of a stage */
+    WEIR_RECORD_TASK,    /* a lap of a stage; the first four kinds are in the order of weir_subject */
+    WEIR_RECORD_FLOW,    /* a lap of a source, route, merge or sink */
     WEIR_RECORD_QUEUE,   /* a lap of a queue */
+    WEIR_RECORD_POOL,    /* a lap of a pool of threads */
     WEIR_RECORD_EVENT,   /* something that happened once */
     WEIR_RECORD_FAILURE, /* a failed task */
     WEIR_RECORD_ITEM,    /* what one item cost, where item_stats holds it */
     WEIR_RECORD_RUN,     /* by run_id */
     WEIR_RECORD_STAGE,   /* by run and place in the pipeline */
     WEIR_RECORD_NODE,    /* by name */
-    WEIR_RECORD_PHASE,   /* a span of laps, one behind the other, of one phase of one run; by run and time */
+    WEIR_RECORD_PHASE,   /* consecutive laps of one phase of one run; by run and time */
 } weir_record_kind;
 
 /* Where the consumer was; see weir_lap_place. */
@@ -107,41 +119,28 @@ typedef struct weir_record_place {
     int64_t first_step, last_step; /* last < first = none */
 } weir_record_place;
 
-typedef struct weir_task_record {
+typedef struct weir_lap_record {
+    weir_subject subject;
     int64_t id, run_id;
-    double timestamp, elapsed;
+    int64_t end_unix_ns, elapsed_ns;
+    int64_t suspended_ns; /* time in which the process did not run; -1 = not known */
+    int64_t num_joined;   /* laps joined in this one; 1 = an ordinary lap */
     const char *name;
+    const char *kind; /* "stage", "source", "route", "merge", "sink", "queue" or "pool" */
     weir_record_place place;
-    int64_t num_tasks, num_failures, num_skipped;
-    double ave_time, p50_time, p90_time, p99_time, max_time; /* of the successes */
-    double failed_time, busy_time, wait_in_time, wait_thread_time, wait_out_time, cpu_time;
-    const void *histogram; /* of the successes' times; for weir_histogram_add_encoded() */
-    size_t histogram_bytes;
-} weir_task_record;
-
-typedef struct weir_queue_record {
-    int64_t id, run_id;
-    double timestamp, elapsed;
-    const char *name;
-    weir_record_place place;
-    int64_t num_items, num_put, capacity;
-    double ave_put_time, p90_put_time, p99_put_time;
-    double ave_get_time, p90_get_time, p99_get_time;
-    double occupancy_rate, ave_depth, ave_bytes;
-    int64_t max_depth, max_bytes;
-    const void *put_histogram, *get_histogram;
-    size_t put_histogram_bytes, get_histogram_bytes;
-} weir_queue_record;
+    int64_t capacity; /* of queues: items; of pools: threads; else 0 */
+    weir_metrics metrics;
+} weir_lap_record;
 
 typedef struct weir_event_record {
     int64_t id, run_id;
-    double timestamp;
+    int64_t unix_ns;
     const char *name, *category, *detail;
 } weir_event_record;
 
 typedef struct weir_failure_record {
     int64_t id, run_id;
-    double timestamp, elapsed;
+    int64_t unix_ns, run_ns;
     const char *name; /* of the stage */
     int64_t seq;
     const char *label; /* "" = none */
@@ -152,13 +151,13 @@ typedef struct weir_failure_record {
 /* Numbers below 0 and empty texts are not known. */
 typedef struct weir_item_record {
     int64_t id, run_id;
-    double timestamp, elapsed;
+    int64_t unix_ns, run_ns;
     const char *name; /* of the stage */
     int64_t seq;
     const char *label;
     const char *codec;
     int64_t width, height, num_frames, size_bytes;
-    double open_time, demux_time, decode_time, scale_time;
+    int64_t open_ns, demux_ns, decode_ns, scale_ns;
 } weir_item_record;
 
 typedef struct weir_run_record {
@@ -166,14 +165,28 @@ typedef struct weir_run_record {
     const char *node_id;
     int32_t rank;
     int64_t pid;
-    double started;
-    bool has_ended;  /* false: running, or killed */
-    double ended;    /* 0 = has not */
-    int status;      /* of the end */
-    int64_t threads; /* 0 = never started */
+    int64_t started_unix_ns;
+    bool has_ended;        /* false: running, or killed; see weir_run_state_of() */
+    int64_t ended_unix_ns; /* 0 = has not */
+    int status;            /* of the end */
+    int64_t threads;       /* 0 = never started */
     const char *command, *version;
+    const char *machine; /* system, CPUs and memory; "" = not known */
     int64_t entries_lost;
 } weir_run_record;
+
+/* Whether a run goes on. */
+typedef enum weir_run_state {
+    WEIR_RUN_RUNNING,
+    WEIR_RUN_KILLED,   /* its process is gone and has not ended the run */
+    WEIR_RUN_OPEN,     /* running or killed: it was on another node, where its process cannot be seen */
+    WEIR_RUN_FINISHED, /* all was delivered */
+    WEIR_RUN_STOPPED,
+    WEIR_RUN_FAILED,
+} weir_run_state;
+
+WEIR_API weir_run_state weir_run_state_of(const weir_run_record *run);
+WEIR_API const char *weir_run_state_name(weir_run_state state); /* "running", "killed", "running or killed", … */
 
 typedef struct weir_stage_record {
     int64_t run_id;
@@ -184,21 +197,20 @@ typedef struct weir_stage_record {
 typedef struct weir_node_record {
     const char *node_id;
     int64_t num_runs;
-    double started, ended; /* of the first, of the last; ended 0 = one has not */
+    int64_t started_unix_ns, ended_unix_ns; /* of the first, of the last; ended 0 = one has not */
 } weir_node_record;
 
 typedef struct weir_phase_record {
     int64_t run_id;
     weir_record_place place;
-    double start_time, end_time;
+    int64_t start_unix_ns, end_unix_ns;
     int64_t num_laps;
 } weir_phase_record;
 
 typedef struct weir_record {
     weir_record_kind kind;
     union {
-        weir_task_record task;
-        weir_queue_record queue;
+        weir_lap_record lap; /* of the first four kinds */
         weir_event_record event;
         weir_failure_record failure;
         weir_item_record item;
@@ -242,56 +254,42 @@ typedef enum weir_group_by {
 typedef struct weir_grouping {
     uint32_t by;       /* weir_group_by, or-ed */
     int64_t bin_steps; /* (0 = 1) */
-    double bin_time;   /* seconds (0 = 60); bins begin at multiples of it */
+    int64_t bin_ns;    /* (0 = a minute); bins begin at multiples of it, in Unix time */
 } weir_grouping;
 
 /* What a group's records have in common, as far as they are grouped by it, and what they cover. */
 typedef struct weir_group_key {
-    const char *name;              /* "" = not grouped by it */
-    const char *node_id;           /* "" = not grouped by it */
-    const char *phase;             /* "" = not grouped by it, or no marks */
-    int64_t run_id;                /* 0 = not grouped by it */
-    int64_t bin_step;              /* where the bin begins; 0 = not grouped by it */
-    double bin_time;               /* where the bin begins; 0 = not grouped by it */
-    int64_t first_step, last_step; /* covered; last < first = none */
-    double start_time, end_time;   /* covered */
-    int64_t num_laps;              /* records added */
+    const char *name;                   /* "" = not grouped by it */
+    const char *node_id;                /* "" = not grouped by it */
+    const char *phase;                  /* "" = not grouped by it, or no marks */
+    int64_t run_id;                     /* 0 = not grouped by it */
+    int64_t bin_step;                   /* where the bin begins; 0 = not grouped by it */
+    int64_t bin_unix_ns;                /* where the bin begins; 0 = not grouped by it */
+    int64_t first_step, last_step;      /* covered; last < first = none */
+    int64_t start_unix_ns, end_unix_ns; /* covered */
+    int64_t num_laps;                   /* records added */
 } weir_group_key;
 
-typedef struct weir_task_totals {
+/* One group: what its laps add up to. */
+typedef struct weir_total {
     weir_group_key key;
-    double elapsed; /* of all laps together */
-    int64_t num_tasks, num_failures, num_skipped;
-    double success_time; /* run time of the successes */
-    double failed_time, busy_time, wait_in_time, wait_thread_time, wait_out_time, cpu_time;
-    double ave_time, p50_time, p90_time, p99_time, max_time; /* of the successes */
-    const weir_histogram *times;                             /* of the successes */
-} weir_task_totals;
+    weir_subject subject;
+    const char *kind;     /* as of weir_lap_record */
+    int64_t elapsed_ns;   /* of all laps together */
+    int64_t suspended_ns; /* part of it in which the process did not run; -1 = not known */
+    int64_t capacity;     /* of the last lap */
+    weir_metrics metrics; /* histograms NULL = not known */
+} weir_total;
 
-typedef struct weir_queue_totals {
-    weir_group_key key;
-    double elapsed; /* of all laps together */
-    int64_t num_items, num_put;
-    int64_t capacity;  /* of the last lap */
-    double put_time;   /* that the items put in waited for room */
-    double get_time;   /* that the takers of the items taken out waited for them */
-    double occupied;   /* time not empty */
-    double depth_time; /* items × time */
-    double bytes_time; /* bytes × time */
-    int64_t max_depth, max_bytes;
-    double ave_put_time, p50_put_time, p90_put_time, p99_put_time;
-    double ave_get_time, p50_get_time, p90_get_time, p99_get_time;
-    double occupancy_rate, ave_depth, ave_bytes;
-    const weir_histogram *put_times, *get_times;
-} weir_queue_totals;
+typedef struct weir_total_list {
+    weir_total *all;
+    size_t count;
+} weir_total_list;
 
 /* In the order of run, node, time, step and phase, and within that in the order of the pipeline. */
 typedef struct weir_totals {
-    weir_task_totals *tasks;
-    size_t num_tasks;
-    weir_queue_totals *queues;
-    size_t num_queues;
-    struct weir_texts *texts; /* what the keys point to; not for the caller */
+    weir_total_list of[WEIR_NUM_SUBJECTS];
+    struct weir_string_table *texts; /* what the keys point to; not for the caller */
 } weir_totals;
 
 /*
@@ -302,6 +300,12 @@ typedef struct weir_totals {
 WEIR_API int weir_totals_read(weir_reader *reader, const weir_filter *filter, const weir_grouping *grouping,
                               weir_totals *totals, weir_error *error);
 WEIR_API void weir_totals_free(weir_totals *totals);
+
+/* A lap as the total of itself; its texts and histograms are the lap's. */
+WEIR_API weir_total weir_total_of_lap(const weir_lap_record *lap);
+
+/* Adds what `from` holds to `to`, which has histograms of its own where it has any. */
+WEIR_API void weir_total_add(weir_total *to, const weir_total *from);
 
 #ifdef __cplusplus
 }

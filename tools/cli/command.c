@@ -74,15 +74,15 @@ int tool_fail_early(const tool_call *call, const weir_error *error)
 /* -- databases */
 
 /* The start of the run and the end of what was recorded of it, or of all runs. */
-static int find_range(weir_reader *reader, const weir_filter *filter, double *start, double *end, weir_error *error)
+static int find_range(weir_reader *reader, const weir_filter *filter, int64_t *start, int64_t *end, weir_error *error)
 {
     weir_query *query;
     const weir_record *record;
     *start = *end = 0;
     int status = weir_query_begin(reader, WEIR_RECORD_RUN, filter, &query, error);
     while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
-        if (*start == 0 || record->run.started < *start)
-            *start = record->run.started;
+        if (*start == 0 || record->run.started_unix_ns < *start)
+            *start = record->run.started_unix_ns;
     weir_query_end(query);
     if (status != WEIR_EOF)
         return status;
@@ -92,17 +92,18 @@ static int find_range(weir_reader *reader, const weir_filter *filter, double *st
     latest.limit = 1;
     status = weir_query_begin(reader, WEIR_RECORD_QUEUE, &latest, &query, error);
     if (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
-        *end = record->queue.timestamp;
+        *end = record->lap.end_unix_ns;
     weir_query_end(query);
     return status == WEIR_EOF ? WEIR_OK : status;
 }
 
-static double resolved(const tool_time *when, double start, double end)
+static int64_t resolved(const tool_time *when, int64_t start_unix_ns, int64_t end_unix_ns)
 {
+    int64_t ns = (int64_t)(when->seconds * 1e9);
     switch (when->kind) {
-    case TOOL_TIME_UNIX: return when->seconds;
-    case TOOL_TIME_AFTER_START: return start + when->seconds;
-    case TOOL_TIME_BEFORE_END: return end - when->seconds;
+    case TOOL_TIME_UNIX: return ns;
+    case TOOL_TIME_AFTER_START: return start_unix_ns + ns;
+    case TOOL_TIME_BEFORE_END: return end_unix_ns - ns;
     case TOOL_TIME_NONE: break;
     }
     return 0;
@@ -117,13 +118,13 @@ static int make_filter(const tool_call *call, weir_reader *reader, weir_filter *
         .by_rank = shared->rank.given,
         .rank = shared->rank.number,
     };
-    double start = 0, end = 0;
+    int64_t start = 0, end = 0;
     int status = WEIR_OK;
     if (shared->since.kind > TOOL_TIME_UNIX || shared->until.kind > TOOL_TIME_UNIX)
         status = find_range(reader, filter, &start, &end, error);
     filter->name = shared->name;
-    filter->start_time = resolved(&shared->since, start, end);
-    filter->end_time = resolved(&shared->until, start, end);
+    filter->start_unix_ns = resolved(&shared->since, start, end);
+    filter->end_unix_ns = resolved(&shared->until, start, end);
     filter->by_step = shared->steps.given;
     filter->first_step = shared->steps.first;
     filter->last_step = shared->steps.last;
@@ -143,7 +144,7 @@ int tool_open(const tool_call *call, const char *path, weir_reader **reader, wei
         status = weir_reader_hold(*reader, &error);
     if (status == WEIR_OK && filter)
         status = make_filter(call, *reader, filter, &error);
-    if (status == WEIR_OK && filter && filter->end_time != 0 && filter->end_time <= filter->start_time) {
+    if (status == WEIR_OK && filter && filter->end_unix_ns != 0 && filter->end_unix_ns <= filter->start_unix_ns) {
         weir_reader_close(*reader);
         return tool_refuse(call, "--until: the end of the range is not after its beginning");
     }

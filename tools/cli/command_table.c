@@ -12,11 +12,16 @@ const tool_command *const tool_commands[] = {
     &tool_compare,
     &tool_watch,
     &tool_plot,
+    &tool_report,
     &tool_export,
+    &tool_fleet,
     &tool_merge,
     &tool_check,
 #ifdef WEIR_HAVE_STAGES
     &tool_frames,
+#endif
+#ifdef WEIR_HAVE_DATASET
+    &tool_index,
 #endif
     NULL,
 };

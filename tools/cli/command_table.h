@@ -11,12 +11,17 @@ extern const tool_command tool_slowest;
 extern const tool_command tool_compare;
 extern const tool_command tool_watch;
 extern const tool_command tool_plot;
+extern const tool_command tool_report;
 extern const tool_command tool_export;
+extern const tool_command tool_fleet;
 extern const tool_command tool_merge;
 extern const tool_command tool_check;
 #ifdef WEIR_HAVE_STAGES
 extern const tool_command tool_record;
 extern const tool_command tool_frames;
+#endif
+#ifdef WEIR_HAVE_DATASET
+extern const tool_command tool_index;
 #endif
 
 #endif

@@ -37,3 +37,10 @@ int output_make_folder(const tool_call *call, const char *path)
         failure = S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
     return failure ? tool_refuse(call, "cannot make the folder %s: %s", path, strerror(failure)) : TOOL_DONE;
 }
+
+const char *output_default_path(const char *db_path, const char *ending, char *path, size_t size)
+{
+    const char *slash = strrchr(db_path, '/'), *name = slash ? slash + 1 : db_path, *dot = strrchr(name, '.');
+    snprintf(path, size, "%.*s%s", (int)(dot && dot > name ? dot - name : (ptrdiff_t)strlen(name)), name, ending);
+    return path;
+}

@@ -26,4 +26,7 @@ int output_close(const tool_call *call, output *out, bool keep);
 /* Makes a folder unless it is there (but not those above it). TOOL_DONE, or it has said what is wrong. */
 int output_make_folder(const tool_call *call, const char *path);
 
+/* Where a command writes without -o: the name of the database with another ending, in the current folder. */
+const char *output_default_path(const char *db_path, const char *ending, char *path, size_t size);
+
 #endif

@@ -14,9 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <weir/bottleneck.h>
+#include <weir/escape.h>
+
+#include "array.h"
 #include "command_table.h"
 #include "format.h"
 #include "lap_comparison.h"
+#include "metric_table.h"
 
 static struct settings {
     int64_t run_b; /* 0 = as --run says */
@@ -55,158 +60,90 @@ static const option_row rows[] = {
 
 /* -- what limits */
 
-typedef enum limit_kind {
-    LIMIT_NOTHING,
-    LIMIT_STAGE,
-    LIMIT_THREADS,
-    LIMIT_SOURCE,
-    LIMIT_SINK,
-    LIMIT_ORDER
-} limit_kind;
-
-typedef struct limit {
-    limit_kind kind;
-    const contrast_pair *stage; /* LIMIT_STAGE, LIMIT_THREADS */
-    double share;               /* of the slots' time */
-} limit;
-
-/* Slots that are taken for most of the time: others have little to give them or to take from them. */
-#define TAKEN_SHARE 0.6
-
-/* Slots that wait for a thread so long, for each second that they are busy, would only wait more if there were more. */
-#define STARVED_RATIO 0.25
-
-/* Rounded as it is printed: what is less than nothing only further behind the point is nothing. */
+/* Rounded as it is printed; avoids printing "-0.0". */
 static double tenths(double figure)
 {
     return round(10 * figure) / 10 + 0.0;
 }
 
-static double figure(const contrast_pair *pair, int side, contrast_figure which)
-{
-    return contrast_value(&pair->sides[side], which);
-}
+/* What the laps of one side add up to, in the form that the bottleneck is read from. */
+typedef struct side_totals {
+    weir_totals totals;
+    weir_bottleneck bottleneck;
+} side_totals;
 
-/* The last queue's. */
-static const contrast_pair *find_sink(const contrast *c)
+static bool make_totals(const lap_comparison *c, int side, side_totals *made)
 {
-    const contrast_pair *sink = NULL;
-    for (size_t i = 0; i < c->num_pairs; i++)
-        if (c->pairs[i].is_queue)
-            sink = &c->pairs[i];
-    return sink;
-}
-
-/* The stage whose slots are taken most; *first and *last are those nearest the source and the sink. */
-static const contrast_pair *find_stages(const contrast *c, int side, const contrast_pair **first,
-                                        const contrast_pair **last)
-{
-    const contrast_pair *most = NULL;
-    double most_share = -1;
-    *first = *last = NULL;
+    *made = (side_totals){ .bottleneck.kind = WEIR_BOTTLENECK_UNKNOWN };
     for (size_t i = 0; i < c->num_pairs; i++) {
-        const contrast_pair *stage = &c->pairs[i];
-        double share = figure(stage, side, FIGURE_BUSY) + figure(stage, side, FIGURE_WAIT_THREAD);
-        if (stage->is_queue || isnan(share))
+        const comparison_pair *pair = &c->pairs[i];
+        const comparison_side *from = &pair->sides[side];
+        weir_total_list *list = &made->totals.of[pair->subject];
+        if (!from->name)
             continue;
-        *first = *first ? *first : stage;
-        *last = stage;
-        if (share > most_share) {
-            most = stage;
-            most_share = share;
-        }
+        weir_total *all = weir_array_grow(list->all, list->count, sizeof *all);
+        if (!all)
+            return false;
+        list->all = all;
+        all[list->count++] = (weir_total){ .key.name = from->name,
+                                           .subject = pair->subject,
+                                           .kind = pair->kind,
+                                           .elapsed_ns = from->all.elapsed_ns,
+                                           .metrics = from->all.metrics };
     }
-    return most;
+    made->bottleneck = weir_bottleneck_find(&made->totals);
+    return true;
 }
 
-static limit limit_without_stages(const contrast_pair *sink, int side)
+static void free_totals(side_totals *made)
 {
-    double occupied = sink ? figure(sink, side, FIGURE_OCCUPIED) : NAN;
-    if (isnan(occupied))
-        return (limit){ .kind = LIMIT_NOTHING };
-    return (limit){ .kind = occupied > 0.5 ? LIMIT_SINK : LIMIT_SOURCE };
+    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++)
+        free(made->totals.of[subject].all);
 }
 
-static limit find_limit(const contrast *c, int side)
+/* The pair of that name on a side; NULL = none. */
+static const comparison_pair *find_named(const lap_comparison *c, int side, const char *name)
 {
-    const contrast_pair *first, *last, *sink = find_sink(c);
-    const contrast_pair *most = find_stages(c, side, &first, &last);
-    if (!most)
-        return limit_without_stages(sink, side);
-    double busy = figure(most, side, FIGURE_BUSY), thread = figure(most, side, FIGURE_WAIT_THREAD);
-    if (busy + thread >= TAKEN_SHARE && thread < STARVED_RATIO * busy)
-        return (limit){ LIMIT_STAGE, most, busy };
-    if (busy + thread >= TAKEN_SHARE)
-        return (limit){ LIMIT_THREADS, most, thread };
-    double in = figure(first, side, FIGURE_WAIT_IN), out = figure(last, side, FIGURE_WAIT_OUT);
-    if (in >= out)
-        return (limit){ LIMIT_SOURCE, NULL, in };
-    bool has_room = sink && figure(sink, side, FIGURE_OCCUPIED) < 0.5;
-    return (limit){ has_room ? LIMIT_ORDER : LIMIT_SINK, NULL, out };
+    for (size_t i = 0; i < c->num_pairs && name; i++)
+        if (c->pairs[i].sides[side].name && strcmp(c->pairs[i].sides[side].name, name) == 0)
+            return &c->pairs[i];
+    return NULL;
 }
 
-static void describe_limit(const limit *l, int side, char *text, size_t size)
+/* The queue that the consumer takes from, in both. */
+static const comparison_pair *find_sink(const lap_comparison *c, const side_totals sides[2])
 {
-    const char *name = l->stage ? l->stage->sides[side].name : "";
-    switch (l->kind) {
-    case LIMIT_STAGE:
-        snprintf(text, size, "%s (its slots are busy for %.0f%% of their time)", name, 100 * l->share);
-        break;
-    case LIMIT_THREADS:
-        snprintf(text, size, "the threads (the slots of %s wait for one for %.0f%% of their time)", name,
-                 100 * l->share);
-        break;
-    case LIMIT_SOURCE:
-        snprintf(text, size, "the source (the first stage waits for input for %.0f%% of its slots' time)",
-                 100 * l->share);
-        break;
-    case LIMIT_SINK:
-        snprintf(text, size, "the consumer (the last stage waits for room for %.0f%% of its slots' time)",
-                 100 * l->share);
-        break;
-    case LIMIT_ORDER:
-        snprintf(text, size,
-                 "the order of the input (results wait for their turn for %.0f%% of the slots' time, before an empty "
-                 "queue)",
-                 100 * l->share);
-        break;
-    case LIMIT_NOTHING: snprintf(text, size, "nothing that was recorded"); break;
-    }
+    const weir_total *sink = weir_totals_sink_queue(&sides[0].totals);
+    return sink ? find_named(c, 0, sink->key.name) : NULL;
 }
-
-static const char *const limit_words[] = {
-    [LIMIT_NOTHING] = "nothing", [LIMIT_STAGE] = "stage", [LIMIT_THREADS] = "threads",
-    [LIMIT_SOURCE] = "source",   [LIMIT_SINK] = "sink",   [LIMIT_ORDER] = "order",
-};
 
 /* -- where the difference comes from: of each stage, in logarithms */
 
 typedef struct effect {
-    const contrast_pair *stage;
+    const comparison_pair *stage;
     double slots, busy, task; /* NAN = not known */
     double whole;
 } effect;
 
 /* Slots × seconds over seconds: how many there were on the average. */
-static double slots_of(const contrast_side *side)
+static double slots_of(const comparison_side *side)
 {
-    const double *s = side->all.sums;
-    return (s[SUM_BUSY] + s[SUM_WAIT_IN] + s[SUM_WAIT_THREAD] + s[SUM_WAIT_OUT]) / s[SUM_ELAPSED];
+    return (double)weir_slots_ns(&side->all.metrics.task) / (double)side->all.elapsed_ns;
 }
 
 /* Of all tasks: failed ones keep the slots busy, too. */
-static double time_per_task(const contrast_side *side)
+static double time_per_task(const comparison_side *side)
 {
-    return side->all.sums[SUM_BUSY] / side->all.sums[SUM_COUNT];
+    return (double)side->all.metrics.task.busy_ns / 1e9 / (double)side->all.metrics.task.num_tasks;
 }
 
-static effect effect_of(const contrast_pair *stage)
+static effect effect_of(const comparison_pair *stage)
 {
-    const contrast_side *a = &stage->sides[0], *b = &stage->sides[1];
+    const comparison_side *a = &stage->sides[0], *b = &stage->sides[1];
     effect e = {
         .stage = stage,
         .slots = log(slots_of(b) / slots_of(a)),
-        .busy = log(figure(stage, 1, FIGURE_BUSY) / figure(stage, 0, FIGURE_BUSY)),
+        .busy = log(comparison_value(stage, 1, "busy_share") / comparison_value(stage, 0, "busy_share")),
         .task = log(time_per_task(a) / time_per_task(b)),
     };
     e.whole = e.slots + e.busy + e.task;
@@ -221,12 +158,12 @@ static void describe_change(double change, char *text, size_t size, const char *
     snprintf(text, size, "%.1f%% %s", 100 * fabs(change), change >= 0 ? more : less);
 }
 
-static void say_throughput(FILE *out, const contrast *c)
+static void say_throughput(FILE *out, const lap_comparison *c, const side_totals sides[2])
 {
-    const contrast_pair *sink = find_sink(c);
+    const comparison_pair *sink = find_sink(c, sides);
     if (!sink || !sink->sides[0].name || !sink->sides[1].name)
         return;
-    contrast_difference d = contrast_compare(sink, FIGURE_RATE);
+    comparison_difference d = comparison_compare_named(sink, "items_per_s");
     char change[64], low[64], high[64];
     if (isnan(d.change)) {
         fprintf(out, "B delivers %.2f items a second, A %.2f.\n", d.b, d.a);
@@ -244,27 +181,28 @@ static void say_throughput(FILE *out, const contrast *c)
     }
 }
 
-static void say_limits(FILE *out, const limit limits[2])
+static void say_limits(FILE *out, const side_totals sides[2])
 {
-    char a[256], b[256];
-    describe_limit(&limits[0], 0, a, sizeof a);
-    describe_limit(&limits[1], 1, b, sizeof b);
-    fprintf(out, "A is limited by ");
-    weir_text_put(out, a);
-    fprintf(out, ",\nB by ");
-    weir_text_put(out, b);
+    char a[400], b[400];
+    weir_bottleneck_describe(&sides[0].bottleneck, a, sizeof a);
+    weir_bottleneck_describe(&sides[1].bottleneck, b, sizeof b);
+    fputs("The bottleneck of A is ", out);
+    weir_text_escape_to(out, a);
+    fputs(",\nthat of B ", out);
+    weir_text_escape_to(out, b);
     fputs(".\n", out);
 }
 
 /* The one of the three that explains most, of a stage that limits both. */
 static void say_cause(FILE *out, const effect *e)
 {
-    const contrast_side *a = &e->stage->sides[0], *b = &e->stage->sides[1];
+    const comparison_side *a = &e->stage->sides[0], *b = &e->stage->sides[1];
     char before[WEIR_FIGURE_BYTES], after[WEIR_FIGURE_BYTES];
     fputs("Most of what differs at ", out);
-    weir_text_put(out, e->stage->key);
+    weir_text_escape_to(out, e->stage->key);
     if (fabs(e->task) >= fabs(e->slots) && fabs(e->task) >= fabs(e->busy)) {
-        double cpu = log(figure(e->stage, 0, FIGURE_CPU) / figure(e->stage, 1, FIGURE_CPU));
+        double cpu = log(comparison_value(e->stage, 0, "cpu_time_per_task") /
+                         comparison_value(e->stage, 1, "cpu_time_per_task"));
         weir_text_format_time(before, time_per_task(a));
         weir_text_format_time(after, time_per_task(b));
         fprintf(out, " is the time of its tasks: %s, not %s", after, before);
@@ -274,37 +212,40 @@ static void say_cause(FILE *out, const effect *e)
         fprintf(out, " is the number of its slots: %.0f, not %.0f", slots_of(b), slots_of(a));
     else
         fprintf(out, " is how busy its slots are: %.0f%% of their time, not %.0f%%",
-                100 * figure(e->stage, 1, FIGURE_BUSY), 100 * figure(e->stage, 0, FIGURE_BUSY));
+                100 * comparison_value(e->stage, 1, "busy_share"), 100 * comparison_value(e->stage, 0, "busy_share"));
     fputs(".\n", out);
 }
 
-/* What limits the slower of the two is what makes it slower. */
-static void say_why(FILE *out, const contrast *c, const limit limits[2])
+/* The bottleneck of the slower of the two is what makes it slower. */
+static void say_why(FILE *out, const lap_comparison *c, const side_totals sides[2])
 {
     static const char *const what[] = {
-        [LIMIT_THREADS] = "too few threads for its slots",
-        [LIMIT_SOURCE] = "its source: the stages have time",
-        [LIMIT_SINK] = "its consumer: the stages have time",
-        [LIMIT_ORDER] = "an item that holds up those behind it",
+        [WEIR_BOTTLENECK_THREADS] = "too few threads for its slots",
+        [WEIR_BOTTLENECK_SOURCE] = "its source: the stages have time",
+        [WEIR_BOTTLENECK_SINK] = "its consumer: the stages have time",
+        [WEIR_BOTTLENECK_ORDER] = "an item that holds up those behind it",
     };
-    const contrast_pair *sink = find_sink(c);
-    contrast_difference d = { .verdict = VERDICT_UNKNOWN };
+    const comparison_pair *sink = find_sink(c, sides);
+    comparison_difference d = { .verdict = VERDICT_UNKNOWN };
     if (sink)
-        d = contrast_compare(sink, FIGURE_RATE);
+        d = comparison_compare_named(sink, "items_per_s");
     if (d.verdict != VERDICT_BETTER && d.verdict != VERDICT_WORSE)
         return;
     int slower = d.verdict == VERDICT_WORSE;
-    const limit *l = &limits[slower];
-    bool is_in_stage = l->kind == LIMIT_STAGE || (l->kind == LIMIT_THREADS && limits[!slower].kind == LIMIT_THREADS);
-    if (is_in_stage && l->stage->sides[!slower].name) {
-        effect e = effect_of(l->stage);
+    const weir_bottleneck *l = &sides[slower].bottleneck;
+    const comparison_pair *stage = find_named(c, slower, l->name);
+    bool is_in_stage =
+        l->kind == WEIR_BOTTLENECK_STAGE ||
+        (l->kind == WEIR_BOTTLENECK_THREADS && sides[!slower].bottleneck.kind == WEIR_BOTTLENECK_THREADS);
+    if (is_in_stage && stage && stage->sides[!slower].name) {
+        effect e = effect_of(stage);
         if (isfinite(e.whole))
             say_cause(out, &e);
-    } else if (is_in_stage) {
+    } else if (is_in_stage && stage) {
         fprintf(out, "What makes %c the slower one is ", "AB"[slower]);
-        weir_text_put(out, l->stage->sides[slower].name);
+        weir_text_escape_to(out, stage->sides[slower].name);
         fprintf(out, ", which %c does not have.\n", "BA"[slower]);
-    } else if (l->kind > LIMIT_STAGE)
+    } else if (l->kind > WEIR_BOTTLENECK_STAGE)
         fprintf(out, "What makes %c the slower one is %s.\n", "AB"[slower], what[l->kind]);
 }
 
@@ -318,83 +259,62 @@ static const table_column figure_columns[] = {
 };
 
 static const table_column text_columns[] = {
-    { "name", "", TABLE_WORDS },    { "figure", "", TABLE_WORDS },       { "a", "A", TABLE_WORDS },
-    { "b", "B", TABLE_WORDS },      { "change", "change", TABLE_WORDS }, { "range", "95% from … to", TABLE_WORDS },
-    { "verdict", "", TABLE_WORDS },
+    { "name", "", TABLE_WORDS },      { "figure", "", TABLE_WORDS },       { "a", "A", TABLE_WORDS },
+    { "b", "B", TABLE_WORDS },        { "change", "change", TABLE_WORDS }, { "range", "95% from … to", TABLE_WORDS },
+    { "verdict", "", TABLE_VERDICT },
 };
 
 static const char *const verdict_words[] = { "", "same", "different", "better", "worse" };
 
-static const char *const figure_titles[NUM_FIGURES] = {
-    [FIGURE_RATE] = "per second",
-    [FIGURE_AVE] = "average time",
-    [FIGURE_P50] = "p50",
-    [FIGURE_P90] = "p90",
-    [FIGURE_P99] = "p99",
-    [FIGURE_CPU] = "CPU time a task",
-    [FIGURE_FAILED] = "failed",
-    [FIGURE_BUSY] = "busy",
-    [FIGURE_WAIT_IN] = "waiting for input",
-    [FIGURE_WAIT_THREAD] = "waiting for a thread",
-    [FIGURE_WAIT_OUT] = "waiting for room",
-    [FIGURE_PUT] = "put time",
-    [FIGURE_GET] = "get time",
-    [FIGURE_OCCUPIED] = "occupied",
-};
-
-static void put_value(table *t, contrast_figure which, double value)
+static void put_value(table *t, const weir_measure *measure, double value)
 {
     char text[WEIR_FIGURE_BYTES] = "";
     if (isnan(value))
         text[0] = '\0';
-    else if (contrast_is_time(which))
+    else if (strcmp(measure->unit, "s") == 0)
         weir_text_format_time(text, value);
-    else if (contrast_is_share(which))
+    else if (comparison_is_share(measure))
         snprintf(text, sizeof text, "%.1f%%", 100 * value);
     else
         snprintf(text, sizeof text, "%.2f", value);
     table_words(t, text);
 }
 
-static void put_text_row(table *t, const contrast_pair *pair, contrast_figure which, const contrast_difference *d,
-                         bool with_name)
+static void put_text_row(table *t, const comparison_pair *pair, const weir_measure *measure,
+                         const comparison_difference *d, bool with_name)
 {
-    const char *unit = contrast_is_share(which) ? " points" : "%";
+    const char *unit = comparison_is_share(measure) ? " points" : "%";
     char change[64] = "", range[96] = "";
     if (!isnan(d->change))
         snprintf(change, sizeof change, "%+.1f%s", tenths(100 * d->change), unit);
     if (d->verdict != VERDICT_UNKNOWN)
         snprintf(range, sizeof range, "%+.1f to %+.1f", tenths(100 * d->low), tenths(100 * d->high));
     table_words(t, with_name ? pair->key : "");
-    table_words(t, figure_titles[which]);
-    put_value(t, which, d->a);
-    put_value(t, which, d->b);
+    table_words(t, measure->name);
+    put_value(t, measure, d->a);
+    put_value(t, measure, d->b);
     table_words(t, change);
     table_words(t, range);
     table_words(t, d->verdict == VERDICT_SAME ? "" : verdict_words[d->verdict]);
 }
 
-static void put_row(table *t, const contrast_pair *pair, contrast_figure which, const contrast_difference *d)
+static void put_row(table *t, const comparison_pair *pair, const weir_measure *measure,
+                    const comparison_difference *d)
 {
-    char name[40];
-    snprintf(name, sizeof name, "%s",
-             which != FIGURE_RATE ? contrast_figure_names[which]
-             : pair->is_queue     ? "items_per_s"
-                                  : "tasks_per_s");
     table_words(t, pair->key);
-    table_words(t, pair->is_queue ? "queue" : "stage");
-    table_words(t, name);
+    table_words(t, metric_subject_name(pair->subject));
+    table_words(t, measure->name);
     table_number(t, d->a);
     table_number(t, d->b);
     table_number(t, d->change);
     table_number(t, d->low);
     table_number(t, d->high);
-    table_words(t, contrast_is_share(which) ? "points" : "relative");
+    table_words(t, comparison_is_share(measure) ? "points" : "relative");
     table_words(t, verdict_words[d->verdict]);
 }
 
 /* Returns how many rows were left out because nothing clearly differs. */
-static size_t put_figures(const tool_call *call, const contrast *c)
+static size_t put_figures(const tool_call *call, const lap_comparison *c)
 {
     bool as_text = tool_format(call) == TABLE_TEXT;
     size_t num_left_out = 0;
@@ -402,17 +322,22 @@ static size_t put_figures(const tool_call *call, const contrast *c)
                        : table_begin(stdout, tool_format(call), figure_columns,
                                      sizeof figure_columns / sizeof figure_columns[0]);
     for (size_t i = 0; i < c->num_pairs; i++) {
-        const contrast_pair *pair = &c->pairs[i];
+        const comparison_pair *pair = &c->pairs[i];
         bool with_name = true;
-        for (contrast_figure which = 0; which < NUM_FIGURES; which++) {
-            if (!contrast_has_figure(pair, which) || (!pair->sides[0].name && !pair->sides[1].name))
+        size_t count;
+        const weir_measure *measures = weir_subject_measures(pair->subject, &count);
+        for (size_t j = 0; j < count; j++) {
+            const weir_measure *measure = &measures[j];
+            if (!comparison_has(measure) || (!pair->sides[0].name && !pair->sides[1].name))
                 continue;
-            contrast_difference d = contrast_compare(pair, which);
+            comparison_difference d = comparison_compare(pair, measure);
             bool differs = d.verdict != VERDICT_SAME && !(d.a == 0 && d.b == 0);
+            if (isnan(d.a) && isnan(d.b))
+                continue;
             if (!as_text)
-                put_row(t, pair, which, &d);
-            else if (which == FIGURE_RATE || settings.all || differs) {
-                put_text_row(t, pair, which, &d, with_name);
+                put_row(t, pair, measure, &d);
+            else if (strcmp(measure->unit, "1/s") == 0 || settings.all || differs) {
+                put_text_row(t, pair, measure, &d, with_name);
                 with_name = false;
             } else
                 num_left_out++;
@@ -448,18 +373,19 @@ static void put_effect_cell(table *t, bool as_text, double logarithm)
     table_words(t, text);
 }
 
-static void put_effects(bool as_text, const contrast *c, const limit limits[2])
+static void put_effects(bool as_text, const lap_comparison *c, const side_totals sides[2])
 {
     table *t = as_text
                    ? table_begin(stdout, TABLE_TEXT, effect_columns, sizeof effect_columns / sizeof effect_columns[0])
                    : table_begin(stdout, TABLE_JSON, json_effect_columns,
                                  sizeof json_effect_columns / sizeof json_effect_columns[0]);
     for (size_t i = 0; i < c->num_pairs; i++) {
-        const contrast_pair *stage = &c->pairs[i];
-        if (stage->is_queue || !stage->sides[0].name || !stage->sides[1].name)
+        const comparison_pair *stage = &c->pairs[i];
+        if (stage->subject != WEIR_SUBJECT_STAGE || !stage->sides[0].name || !stage->sides[1].name)
             continue;
         effect e = effect_of(stage);
-        bool limits_a = limits[0].stage == stage, limits_b = limits[1].stage == stage;
+        bool limits_a = find_named(c, 0, sides[0].bottleneck.name) == stage;
+        bool limits_b = find_named(c, 1, sides[1].bottleneck.name) == stage;
         table_words(t, stage->key);
         put_effect_cell(t, as_text, e.slots);
         put_effect_cell(t, as_text, e.busy);
@@ -472,50 +398,57 @@ static void put_effects(bool as_text, const contrast *c, const limit limits[2])
 
 /* -- all of it */
 
-static void put_text(const tool_call *call, const contrast *c, const limit limits[2])
+static void put_text(const tool_call *call, const lap_comparison *c, const side_totals sides[2])
 {
     printf("A: %s\nB: %s\n\n", call->words[0], call->words[1]);
-    say_throughput(stdout, c);
-    say_limits(stdout, limits);
-    say_why(stdout, c, limits);
+    say_throughput(stdout, c, sides);
+    say_limits(stdout, sides);
+    say_why(stdout, c, sides);
     putchar('\n');
     size_t num_left_out = put_figures(call, c);
     if (num_left_out)
         printf("(%zu more figures do not clearly differ; --all shows them)\n", num_left_out);
     puts("\nWhat each stage could deliver, by what differs (slots × share of the time busy / time a task):");
-    put_effects(true, c, limits);
+    put_effects(true, c, sides);
 }
 
-static void put_json_limit(const limit *l, int side)
+static void put_json_limit(const weir_bottleneck *b)
 {
-    printf("{\"kind\": \"%s\", \"stage\": ", limit_words[l->kind]);
-    if (l->stage)
-        json_string(stdout, l->stage->sides[side].name);
+    printf("{\"kind\": \"%s\", \"stage\": ", weir_bottleneck_word(b->kind));
+    if (b->name)
+        json_string(stdout, b->name);
     else
         fputs("null", stdout);
     fputs(", \"share\": ", stdout);
-    json_number(stdout, l->share);
+    json_number(stdout, b->share);
     putchar('}');
 }
 
-static void put_json(const tool_call *call, const contrast *c, const limit limits[2])
+static void put_json(const tool_call *call, const lap_comparison *c, const side_totals sides[2])
 {
     fputs("{\"a\": ", stdout);
     json_string(stdout, call->words[0]);
     fputs(", \"b\": ", stdout);
     json_string(stdout, call->words[1]);
     fputs(", \"limit_a\": ", stdout);
-    put_json_limit(&limits[0], 0);
+    put_json_limit(&sides[0].bottleneck);
     fputs(", \"limit_b\": ", stdout);
-    put_json_limit(&limits[1], 1);
+    put_json_limit(&sides[1].bottleneck);
     fputs(", \"figures\": ", stdout);
     put_figures(call, c);
     fputs(", \"effects\": ", stdout);
-    put_effects(false, c, limits);
+    put_effects(false, c, sides);
     puts("}");
 }
 
-static int read_side(const tool_call *call, int side, contrast *c)
+/* Whose database lacks what; in text form only. */
+static void say_lacks(const tool_call *call, const weir_reader *reader, int side)
+{
+    if (weir_reader_lacks(reader))
+        fprintf(stderr, "weir compare: %s: %s\n", call->words[side], weir_reader_lacks(reader));
+}
+
+static int read_side(const tool_call *call, int side, lap_comparison *c)
 {
     weir_reader *reader;
     weir_filter filter;
@@ -525,12 +458,13 @@ static int read_side(const tool_call *call, int side, contrast *c)
         return exit_status;
     if (side == 1 && settings.run_b)
         filter.run_id = settings.run_b;
-    int status = contrast_read(c, side, reader, &filter, &error);
+    say_lacks(call, reader, side);
+    int status = comparison_read(c, side, reader, &filter, &error);
     weir_reader_close(reader);
     return status == WEIR_OK ? TOOL_DONE : tool_fail(call, &error);
 }
 
-static bool has_laps(const contrast *c, int side)
+static bool has_laps(const lap_comparison *c, int side)
 {
     for (size_t i = 0; i < c->num_pairs; i++)
         if (c->pairs[i].sides[side].name)
@@ -538,29 +472,35 @@ static bool has_laps(const contrast *c, int side)
     return false;
 }
 
-static int put_contrast(const tool_call *call, const contrast *c)
+static int put_comparison(const tool_call *call, const lap_comparison *c)
 {
     for (int side = 0; side < 2; side++)
         if (!has_laps(c, side))
             return tool_nothing(call, "%s: " TOOL_NO_LAPS, call->words[side]);
-    limit limits[2] = { find_limit(c, 0), find_limit(c, 1) };
-    switch (tool_format(call)) {
-    case TABLE_TEXT: put_text(call, c, limits); break;
-    case TABLE_JSON: put_json(call, c, limits); break;
-    case TABLE_CSV: put_figures(call, c); break;
-    }
+    side_totals sides[2] = { 0 };
+    bool is_complete = make_totals(c, 0, &sides[0]) && make_totals(c, 1, &sides[1]);
+    if (is_complete)
+        switch (tool_format(call)) {
+        case TABLE_TEXT: put_text(call, c, sides); break;
+        case TABLE_JSON: put_json(call, c, sides); break;
+        default: put_figures(call, c); break;
+        }
+    free_totals(&sides[0]);
+    free_totals(&sides[1]);
+    if (!is_complete)
+        return tool_refuse(call, "out of memory"), TOOL_FAILED;
     return tool_finish(call);
 }
 
 static int run(tool_call *call)
 {
-    contrast c = { .num_pairs = 0 };
+    lap_comparison c = { .num_pairs = 0 };
     int exit_status = read_side(call, 0, &c);
     if (exit_status == TOOL_DONE)
         exit_status = read_side(call, 1, &c);
     if (exit_status == TOOL_DONE)
-        exit_status = put_contrast(call, &c);
-    contrast_free(&c);
+        exit_status = put_comparison(call, &c);
+    comparison_free(&c);
     return exit_status;
 }
 

@@ -39,8 +39,8 @@ static const option_row rows[] = {
       .kind = &option_choice,
       .offset = offsetof(struct settings, table),
       .choices = record_table_names,
-      .help = "csv and json: only that table, one of runs, nodes, stages, phases, tasks, queues, events, failures, "
-              "items" },
+      .help = "csv and json: only that table, one of runs, nodes, stages, phases, tasks, flow, queues, pools, "
+              "events, failures, items" },
     { .name = "laps",
       .kind = &option_flag,
       .offset = offsetof(struct settings, laps),
@@ -141,8 +141,8 @@ static int check_something(const struct job *job)
     static const weir_record_kind kinds[] = { WEIR_RECORD_RUN, WEIR_RECORD_TASK, WEIR_RECORD_QUEUE, WEIR_RECORD_EVENT,
                                               WEIR_RECORD_FAILURE };
     const weir_filter *f = job->filter;
-    bool narrow = f->name || f->start_time != 0 || f->end_time != 0 || f->by_step || f->phase || f->from_phase ||
-                  f->until_phase;
+    bool narrow = f->name || f->start_unix_ns != 0 || f->end_unix_ns != 0 || f->by_step || f->phase ||
+                  f->from_phase || f->until_phase;
     weir_error error = { 0 };
     bool found = false;
     for (size_t i = narrow ? 1 : 0; i < sizeof kinds / sizeof kinds[0] && !found; i++)
@@ -151,7 +151,7 @@ static int check_something(const struct job *job)
     if (found)
         return TOOL_DONE;
     return tool_nothing(job->call, "%s: %s", weir_reader_path(job->reader),
-                        narrow ? "nothing was recorded that fulfils the conditions" : "there is no such run in it");
+                        narrow ? "no records match the filters" : "there is no such run in it");
 }
 
 static int check_settings(const tool_call *call)

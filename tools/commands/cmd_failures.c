@@ -39,7 +39,7 @@ static const option_row rows[] = {
 /* -- grouping */
 
 typedef struct grouping {
-    tally reasons, folders;
+    key_count reasons, folders;
     int64_t count;
 } grouping;
 
@@ -80,11 +80,11 @@ static char *folder_of(const char *label)
     return slash ? strndup(label, (size_t)(slash - label)) : strdup("");
 }
 
-static bool add_reason(tally *reasons, const weir_failure_record *failure)
+static bool add_reason(key_count *reasons, const weir_failure_record *failure)
 {
     bool is_new;
     char *key = reason_of(failure);
-    tally_entry *entry = key ? tally_add(reasons, key, &is_new) : NULL;
+    key_count_entry *entry = key ? key_count_add(reasons, key, &is_new) : NULL;
     free(key);
     if (!entry || !is_new)
         return entry;
@@ -95,11 +95,11 @@ static bool add_reason(tally *reasons, const weir_failure_record *failure)
     return entry->example && entry->second;
 }
 
-static bool add_folder(tally *folders, const weir_failure_record *failure)
+static bool add_folder(key_count *folders, const weir_failure_record *failure)
 {
     bool is_new;
     char *key = folder_of(failure->label);
-    tally_entry *entry = key ? tally_add(folders, key, &is_new) : NULL;
+    key_count_entry *entry = key ? key_count_add(folders, key, &is_new) : NULL;
     free(key);
     if (!entry || !is_new)
         return entry;
@@ -150,18 +150,18 @@ static const table_column both_columns[] = {
     { "folder", NULL, TABLE_WORDS }, { "example", NULL, TABLE_WORDS },
 };
 
-static size_t num_shown(const tally *t)
+static size_t num_shown(const key_count *t)
 {
     return settings.top && (size_t)settings.top < t->count ? (size_t)settings.top : t->count;
 }
 
-static void put_count(table *t, const tally_entry *entry, int64_t whole)
+static void put_count(table *t, const key_count_entry *entry, int64_t whole)
 {
     table_count(t, entry->count);
     table_number(t, (double)entry->count / (double)whole);
 }
 
-static void put_reason(table *t, const tally_entry *entry)
+static void put_reason(table *t, const key_count_entry *entry)
 {
     bool is_one = entry->second; /* not the others */
     table_words(t, is_one ? weir_status_name(entry->status) : "");
@@ -169,10 +169,10 @@ static void put_reason(table *t, const tally_entry *entry)
         table_count(t, entry->library_code);
     else
         table_nothing(t);
-    table_words(t, is_one ? entry->second : TALLY_OTHERS);
+    table_words(t, is_one ? entry->second : KEY_COUNT_OTHERS);
 }
 
-static void put_example(table *t, const tally_entry *entry)
+static void put_example(table *t, const key_count_entry *entry)
 {
     table_words(t, entry->example ? entry->example : "");
 }
@@ -224,7 +224,7 @@ static void put_csv(const grouping *groups)
 }
 
 /* What a person is spared; scripts get all. */
-static void say_rest(const tally *t)
+static void say_rest(const key_count *t)
 {
     if (num_shown(t) < t->count)
         printf("(and %zu more; --top N shows N of them)\n", t->count - num_shown(t));
@@ -232,8 +232,8 @@ static void say_rest(const tally *t)
 
 static void put_groups(const tool_call *call, grouping *groups)
 {
-    tally_sort(&groups->reasons);
-    tally_sort(&groups->folders);
+    key_count_sort(&groups->reasons);
+    key_count_sort(&groups->folders);
     if (tool_format(call) == TABLE_TEXT && settings.top == 0)
         settings.top = TOP_AS_TEXT;
     switch (tool_format(call)) {
@@ -245,7 +245,7 @@ static void put_groups(const tool_call *call, grouping *groups)
         puts("}");
         break;
     case TABLE_CSV: put_csv(groups); break;
-    case TABLE_TEXT:
+    default:
         if (groups->count == 0)
             break;
         printf("%" PRId64 " %s\n\nBy reason:\n", groups->count, groups->count == 1 ? "failure" : "failures");
@@ -307,8 +307,8 @@ static int answer(const tool_call *call, weir_reader *reader, const weir_filter 
     if (status == WEIR_OK)
         put_groups(call, &groups);
     *count = groups.count;
-    tally_free(&groups.reasons);
-    tally_free(&groups.folders);
+    key_count_free(&groups.reasons);
+    key_count_free(&groups.folders);
     return status;
 }
 
@@ -328,9 +328,7 @@ static int run(tool_call *call)
     if (status != WEIR_OK)
         return tool_fail(call, &error);
     exit_status = tool_finish(call);
-    return exit_status == TOOL_DONE && count == 0
-               ? tool_nothing(call, "no failure was recorded that fulfils the conditions")
-               : exit_status;
+    return exit_status == TOOL_DONE && count == 0 ? tool_nothing(call, "no failures match the filters") : exit_status;
 }
 
 const tool_command tool_failures = {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <weir/engine.h>
+#include <weir/escape.h>
 #include <weir/list.h>
 #include <weir/video.h>
 
@@ -73,7 +74,7 @@ static void begin_text(const report *r, const weir_frames *frames)
     char file_size[WEIR_FIGURE_BYTES];
     weir_text_format_bytes(file_size, (double)frames->cost.size_bytes);
     fputs("file       ", stdout);
-    weir_text_put(stdout, r->path);
+    weir_text_escape_to(stdout, r->path);
     printf(frames->cost.size_bytes ? ", %s\n" : "\n", file_size);
     printf("codec      %s\n", frames->codec);
     printf("size       %" PRIu32 "x%" PRIu32 " in the file, %" PRIu32 "x%" PRIu32 " here\n", frames->source_width,
@@ -310,6 +311,7 @@ static int run(tool_call *call)
         video_configure(&settings.video, &video, problem) ? TOOL_DONE : tool_refuse(call, "%s", problem);
     if (exit_status == TOOL_DONE)
         exit_status = check_output(call);
+    video.allow = WEIR_ALLOW_PIPES; /* whoever types /dev/stdin means it */
     if (exit_status == TOOL_DONE) {
         settings.info |= !settings.output;
         settings.list |= call->shared.csv; /* there is nothing else in it */

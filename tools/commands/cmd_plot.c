@@ -1,18 +1,17 @@
 /* weir plot: pictures of a run, drawn by gnuplot. */
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "command_table.h"
-#include "gnuplot.h"
+#include "gnuplot_process.h"
+#include "output_file.h"
 #include "plot_series.h"
+#include "tty.h"
 
 /* "12x8", or "12,8": inches. */
 typedef struct figure_size {
@@ -37,10 +36,13 @@ static const option_kind option_size = { .parse = parse_size,
 
 static struct settings {
     const char *output;
-    bool terminal;
+    bool terminal, counts;
+    int axis;
     int64_t dpi;
     figure_size size;
 } settings = { .dpi = 110 };
+
+static const char *const axis_words[] = { "relative", "clock", NULL };
 
 static const option_row rows[] = {
     { .name = "output",
@@ -48,7 +50,19 @@ static const option_row rows[] = {
       .argument = "DIR|FILE",
       .kind = &option_file,
       .offset = offsetof(struct settings, output),
-      .help = "a folder, for tasks.png and queues.png, or one file for both that ends in .png or .svg" },
+      .help =
+          "one file that ends in .png, .svg or .pdf, or a folder for tasks.png and queues.png (default: DB's name "
+          "with .png, in this folder)" },
+    { .name = "axis",
+      .argument = "KIND",
+      .kind = &option_choice,
+      .offset = offsetof(struct settings, axis),
+      .choices = axis_words,
+      .help = "what stands at the time axis: relative, the time since the start (default), or clock, local time" },
+    { .name = "counts",
+      .kind = &option_flag,
+      .offset = offsetof(struct settings, counts),
+      .help = "draw the number of tasks and items in each lap instead of rates" },
     { .name = "terminal",
       .kind = &option_flag,
       .offset = offsetof(struct settings, terminal),
@@ -66,53 +80,13 @@ static const option_row rows[] = {
     { 0 },
 };
 
-/* ---- gnuplot ------------------------------------------------------------------------------------------------ */
-
-/* The child: gnuplot with the pipe's end as its input. What cannot be run ends with 127. */
-static void become_gnuplot(int input)
-{
-    if (dup2(input, STDIN_FILENO) >= 0)
-        execlp("gnuplot", "gnuplot", "-", (char *)NULL);
-    _exit(127);
-}
-
-static int wait_for_gnuplot(const tool_call *call, pid_t pid)
-{
-    int how = 0;
-    while (waitpid(pid, &how, 0) < 0 && errno == EINTR) {
-    }
-    if (WIFEXITED(how) && WEXITSTATUS(how) == 0)
-        return TOOL_DONE;
-    if (WIFEXITED(how) && WEXITSTATUS(how) == 127)
-        tool_refuse(call,
-                    "gnuplot is not installed, and draws the pictures (Debian and Ubuntu: apt install gnuplot-nox)");
-    else
-        tool_refuse(call, "gnuplot failed (its own words are above)");
-    return TOOL_FAILED;
-}
-
 static int draw(const tool_call *call, const drawing_plan *drawing, const series_set *set)
 {
-    int ends[2];
-    if (pipe(ends) != 0)
-        return tool_refuse(call, "cannot make a pipe: %s", strerror(errno)), TOOL_FAILED;
-    fflush(stdout);
-    pid_t pid = fork();
-    if (pid == 0) {
-        close(ends[1]);
-        become_gnuplot(ends[0]);
-    }
-    close(ends[0]);
-    FILE *gnuplot = pid > 0 ? fdopen(ends[1], "w") : NULL;
-    if (!gnuplot) {
-        tool_refuse(call, "cannot start gnuplot: %s", strerror(errno));
-        close(ends[1]);
-        return TOOL_FAILED;
-    }
-    signal(SIGPIPE, SIG_IGN); /* its exit status says what went wrong */
-    drawing_write(gnuplot, drawing, set);
-    fclose(gnuplot);
-    return wait_for_gnuplot(call, pid);
+    char problem[200];
+    if (gnuplot_run(drawing, set, problem, sizeof problem))
+        return TOOL_DONE;
+    tool_refuse(call, "%s", problem);
+    return TOOL_FAILED;
 }
 
 /* ---- what to draw ------------------------------------------------------------------------------------------- */
@@ -126,8 +100,8 @@ static bool ends_in(const char *text, const char *ending)
 /* A folder of that name would be a surprise. */
 static bool is_other_picture(const char *path)
 {
-    static const char *const endings[] = { ".pdf",  ".jpg", ".jpeg", ".gif", ".eps", ".ps",
-                                           ".webp", ".tif", ".tiff", ".bmp", ".PNG", ".SVG" };
+    static const char *const endings[] = { ".jpg", ".jpeg", ".gif", ".eps", ".ps", ".webp",
+                                           ".tif", ".tiff", ".bmp", ".PNG", ".SVG" };
     struct stat info;
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
         return false;
@@ -185,11 +159,10 @@ static int draw_in_folder(const tool_call *call, drawing_plan *drawing, const se
 
 static int draw_in_terminal(const tool_call *call, drawing_plan *drawing, const series_set *set)
 {
-    struct winsize window = { 0 };
     drawing->medium = DRAWING_TERMINAL;
-    drawing->columns = ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col >= 40 ? window.ws_col : 100;
+    drawing->columns = tty_width() ? tty_width() : 100;
     drawing->rows = 20;
-    drawing->coloured = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+    drawing->coloured = tty_has_colours();
     drawing->tasks = set->num_tasks > 0;
     drawing->queues = set->num_queues > 0;
     return draw(call, drawing, set);
@@ -197,11 +170,13 @@ static int draw_in_terminal(const tool_call *call, drawing_plan *drawing, const 
 
 static int draw_set(const tool_call *call, const char *title, const series_set *set)
 {
-    drawing_plan drawing = { .title = title, .path = settings.output };
+    drawing_plan drawing = { .title = title, .path = settings.output, .clock = settings.axis == 1 };
     if (settings.terminal)
         return draw_in_terminal(call, &drawing, set);
-    drawing.medium = ends_in(settings.output, ".svg") ? DRAWING_SVG : DRAWING_PNG;
-    if (!ends_in(settings.output, ".png") && !ends_in(settings.output, ".svg"))
+    drawing.medium = ends_in(settings.output, ".svg")   ? DRAWING_SVG
+                     : ends_in(settings.output, ".pdf") ? DRAWING_PDF
+                                                        : DRAWING_PNG;
+    if (drawing.medium == DRAWING_PNG && !ends_in(settings.output, ".png"))
         return draw_in_folder(call, &drawing, set);
     drawing.tasks = set->num_tasks > 0;
     drawing.queues = set->num_queues > 0;
@@ -210,7 +185,7 @@ static int draw_set(const tool_call *call, const char *title, const series_set *
 
 static void format_title(char *title, size_t size, const char *path, const series_set *set)
 {
-    time_t origin = (time_t)set->origin;
+    time_t origin = (time_t)(set->origin_unix_ns / 1000000000);
     struct tm local;
     char when[64] = "";
     if (localtime_r(&origin, &local))
@@ -229,23 +204,27 @@ static int run(tool_call *call)
     weir_filter filter;
     weir_error error = { 0 };
     series_set set;
+    char default_path[4096];
     if (!settings.terminal && !settings.output)
-        return tool_refuse(call, "where to? Name a folder or a .png or .svg file with -o, or say --terminal");
+        settings.output = output_default_path(call->words[0], ".png", default_path, sizeof default_path);
     if (settings.terminal && settings.output)
         return tool_refuse(call, "--terminal: cannot be combined with --output");
     if (settings.output && is_other_picture(settings.output))
-        return tool_refuse(call, "--output: %s: pictures are .png or .svg", settings.output);
+        return tool_refuse(call, "--output: %s: pictures are .png, .svg or .pdf", settings.output);
     int exit_status = tool_open(call, call->words[0], &reader, &filter);
     if (exit_status != TOOL_DONE)
         return exit_status;
 
     char title[512];
-    int status = series_read(reader, &filter, &set, &error);
+    int status =
+        series_read(reader, &filter, SERIES_JOIN_SHORT | (settings.counts ? SERIES_COUNTS : 0), &set, &error);
     if (status != WEIR_OK) {
         exit_status = tool_fail(call, &error);
     } else if (set.num_tasks + set.num_queues == 0) {
-        exit_status = tool_nothing(call, "%s: there is no lap to draw that fulfils the conditions", call->words[0]);
+        exit_status = tool_nothing(call, "%s: no laps match the filters", call->words[0]);
     } else {
+        if (weir_reader_lacks(reader))
+            fprintf(stderr, "weir plot: %s: %s\n", call->words[0], weir_reader_lacks(reader));
         format_title(title, sizeof title, call->words[0], &set);
         exit_status = draw_set(call, title, &set);
     }
@@ -260,14 +239,18 @@ const tool_command tool_plot = {
     .min_words = 1,
     .summary = "pictures of a run, drawn by gnuplot",
     .help =
-        "Draws how a run went, lap by lap: for the stages, tasks and failures per second, task times, and what the "
-        "slots did; for the queues, items per second, occupancy, level and waits. All stages are in one picture, "
-        "each with a colour and a symbol of its own. Phases are shaded; events are dotted lines, and two of them "
-        "that are called NAME_start and NAME_stop are a hatched span.\n\n"
+        "Draws how a run went, lap by lap: for the stages, tasks and failures per second, task times (average, "
+        "p50, p90, p99 and maximum), and what the slots did; for the queues, items per second, occupancy, level up "
+        "to "
+        "the capacity, and waits. All stages are in one picture, "
+        "each with a colour and a symbol of its own. Phases are shaded; events are dotted lines in "
+        "the colours of the legend, and two of them that are called NAME_start and NAME_stop are a hatched span. A "
+        "last lap that is much shorter than the others is drawn as one with the lap before.\n\n"
         "Of runs with more than 600 laps, several are drawn as one, with exact sums and percentiles. Waits that are "
         "shorter than the axis goes down stand at its foot, with those of no time at all.\n\n"
         "gnuplot does the drawing and must be installed (Debian and Ubuntu: gnuplot-nox).",
-    .examples = "weir plot pipeline_stats.db -o pictures\n"
+    .examples = "weir plot pipeline_stats.db\n"
+                "weir plot pipeline_stats.db --axis clock --counts -o run.pdf\n"
                 "# one picture of the decode stage and its queue\n"
                 "weir plot pipeline_stats.db --name decode -o decode.svg\n"
                 "weir plot pipeline_stats.db --terminal\n",

@@ -21,10 +21,12 @@ enum {
     BY_NODE = 64,
     BY_RUN = 128,
     BY_TIME = 256,
+    BY_FLOW = 512,
+    BY_POOL = 1024,
 };
 
-static const char *const by_words[] = { "stage",     "queue", "lap", "step", "phase",
-                                        "job-phase", "node",  "run", "time", NULL };
+static const char *const by_words[] = { "stage", "queue", "lap",  "step", "phase", "job-phase",
+                                        "node",  "run",   "time", "flow", "pool",  NULL };
 
 typedef enum sort_key {
     SORT_NONE,
@@ -49,7 +51,7 @@ static struct settings {
     int sort; /* sort_key */
     bool reverse;
     int64_t top; /* 0 = all */
-    double bin_time;
+    double bin_s;
     int64_t bin_steps;
     int list; /* which of record_table_names, -1 = none */
 } settings = { .list = -1 };
@@ -71,7 +73,7 @@ static bool parse_by(const option_row *row, const char *text, void *value)
 }
 
 static const option_kind by_kind = {
-    parse_by, "stage, queue, lap, step, phase, job-phase, node, run or time, or several with commas", NULL
+    parse_by, "stage, flow, queue, pool, lap, step, phase, job-phase, node, run or time, or several with commas", NULL
 };
 
 #define AT(field) offsetof(struct settings, field)
@@ -82,12 +84,14 @@ static const option_row rows[] = {
       .kind = &by_kind,
       .offset = AT(by),
       .choices = by_words,
-      .help = "what to add up by: stage, queue, lap, step, phase, job-phase, node, run, time (default stage)" },
-    { .name = "queues", .kind = &option_flag, .offset = AT(queues), .help = "the figures of queues, not of stages" },
+      .help = "keys to aggregate by: stage, flow (sources, routes, merges, sinks), queue, pool, lap, step, phase, "
+              "job-phase, "
+              "node, run, time (default stage)" },
+    { .name = "queues", .kind = &option_flag, .offset = AT(queues), .help = "the metrics of queues, not of stages" },
     { .name = "bin",
       .argument = "SPAN",
       .kind = &option_span,
-      .offset = AT(bin_time),
+      .offset = AT(bin_s),
       .help = "by time: the width of a bin, as 10m or 1h (default 1m)" },
     { .name = "step-bin",
       .argument = "N",
@@ -112,64 +116,52 @@ static const option_row rows[] = {
       .kind = &option_choice,
       .offset = AT(list),
       .choices = record_table_names,
-      .help = "instead, list the records themselves: runs, nodes, stages, phases, tasks, queues, events, failures or "
-              "items" },
+      .help =
+          "instead, list the records themselves: runs, nodes, stages, phases, tasks, flow, queues, pools, events, "
+          "failures or items" },
     { 0 },
 };
 
-/* -- what a row is sorted by */
+/* -- what a row is sorted by: the largest of these measures */
 
-static double task_sort_figure(const weir_task_totals *task)
+static const char *const sort_measures[][2][2] = {
+    [SORT_NONE] = { { NULL } },
+    [SORT_AVG] = { { "ave_time" }, { "ave_put_time", "ave_get_time" } },
+    [SORT_P50] = { { "p50_time" }, { "p50_put_time", "p50_get_time" } },
+    [SORT_P90] = { { "p90_time" }, { "p90_put_time", "p90_get_time" } },
+    [SORT_P99] = { { "p99_time" }, { "p99_put_time", "p99_get_time" } },
+    [SORT_MAX] = { { "max_time" }, { "max_put_time", "max_get_time" } },
+    [SORT_COUNT] = { { "num_tasks" }, { "num_items" } },
+    [SORT_TOTAL] = { { "busy_time" }, { "put_time", "get_time" } },
+    [SORT_FAILURES] = { { "num_failures" }, { NULL } },
+    [SORT_RATE] = { { "tasks_per_s" }, { "items_per_s" } },
+    [SORT_BUSY] = { { "busy_share" }, { "occupancy_rate" } },
+};
+
+static double sort_value(const weir_total *total)
 {
-    switch ((sort_key)settings.sort) {
-    case SORT_AVG: return task->ave_time;
-    case SORT_P50: return task->p50_time;
-    case SORT_P90: return task->p90_time;
-    case SORT_P99: return task->p99_time;
-    case SORT_MAX: return task->max_time;
-    case SORT_COUNT: return (double)task->num_tasks;
-    case SORT_TOTAL: return task->success_time + task->failed_time;
-    case SORT_FAILURES: return (double)task->num_failures;
-    case SORT_RATE: return task->elapsed > 0 ? (double)task->num_tasks / task->elapsed : 0;
-    case SORT_BUSY: return task->elapsed > 0 ? task->busy_time / task->elapsed : 0;
-    case SORT_NONE: break;
-    }
-    return 0;
+    const char *const *names = sort_measures[settings.sort][total->subject == WEIR_SUBJECT_QUEUE];
+    double largest = 0;
+    for (int i = 0; i < 2 && names[i]; i++)
+        largest = fmax(largest, weir_measure_of(total->subject, names[i], &total->metrics, total->elapsed_ns));
+    return largest; /* fmax() leaves out what is not known */
 }
 
-static double queue_sort_figure(const weir_queue_totals *queue)
-{
-    switch ((sort_key)settings.sort) {
-    case SORT_AVG: return fmax(queue->ave_put_time, queue->ave_get_time);
-    case SORT_P50: return fmax(queue->p50_put_time, queue->p50_get_time);
-    case SORT_P90: return fmax(queue->p90_put_time, queue->p90_get_time);
-    case SORT_P99:
-    case SORT_MAX: return fmax(queue->p99_put_time, queue->p99_get_time);
-    case SORT_COUNT: return (double)queue->num_items;
-    case SORT_TOTAL: return queue->put_time + queue->get_time;
-    case SORT_RATE: return queue->elapsed > 0 ? (double)queue->num_items / queue->elapsed : 0;
-    case SORT_BUSY: return queue->occupancy_rate;
-    case SORT_FAILURES:
-    case SORT_NONE: break;
-    }
-    return 0;
-}
-
-/* A row that waits to be printed: a stage's or a queue's; the other one is all-zero. */
+/* A row that waits to be printed. */
 typedef struct kept_row {
-    double figure;
+    double sort_value;
     size_t number; /* in the order in which they came */
-    weir_task_totals task;
-    weir_queue_totals queue;
+    weir_total total;
     double share;
-    char *name, *phase; /* of a lap: our own copies */
+    char *name, *phase; /* of a lap that is kept: our own copies */
+    weir_histogram *times[WEIR_MAX_HISTOGRAMS];
 } kept_row;
 
 /* Which of two rows is printed first. */
 static int compare_rows(const void *left, const void *right)
 {
     const kept_row *a = left, *b = right;
-    int order = (a->figure < b->figure) - (a->figure > b->figure);
+    int order = (a->sort_value < b->sort_value) - (a->sort_value > b->sort_value);
     if (settings.reverse)
         order = -order;
     return order ? order : (a->number > b->number) - (a->number < b->number);
@@ -179,17 +171,15 @@ static int compare_rows(const void *left, const void *right)
 
 typedef struct printing {
     table *t;
-    figures_keys keys;
-    bool queues;
+    metric_keys keys;
     size_t num_left; /* rows up to --top */
-    table_column columns[FIGURES_MAX_COLUMNS];
+    table_column columns[METRIC_MAX_COLUMNS];
 } printing;
 
-static bool begin_printing(printing *p, const tool_call *call, const figures_keys *keys, bool queues)
+static bool begin_printing(printing *p, const tool_call *call, const metric_keys *keys, weir_subject subject)
 {
-    *p = (printing){ .keys = *keys, .queues = queues, .num_left = settings.top ? (size_t)settings.top : SIZE_MAX };
-    size_t count = (queues ? figures_queue_columns : figures_task_columns)(p->columns, keys);
-    p->t = table_begin(stdout, tool_format(call), p->columns, count);
+    *p = (printing){ .keys = *keys, .num_left = settings.top ? (size_t)settings.top : SIZE_MAX };
+    p->t = metric_table_begin(stdout, tool_format(call), p->columns, subject, keys);
     return p->t;
 }
 
@@ -198,10 +188,7 @@ static void print_row(printing *p, const kept_row *row)
     if (p->num_left == 0)
         return;
     p->num_left--;
-    if (p->queues)
-        figures_put_queue(p->t, &p->keys, &row->queue, row->share);
-    else
-        figures_put_task(p->t, &p->keys, &row->task, row->share);
+    metric_put_row(p->t, &p->keys, &row->total, row->share);
 }
 
 /* -- groups */
@@ -213,10 +200,10 @@ static uint32_t grouping_of(unsigned by)
            (by & BY_RUN ? WEIR_BY_RUN : 0u) | (by & BY_TIME ? WEIR_BY_TIME : 0u);
 }
 
-static figures_keys keys_of(unsigned by)
+static metric_keys keys_of(unsigned by, weir_subject subject)
 {
     bool by_phase = by & (BY_PHASE | BY_JOB_PHASE);
-    return (figures_keys){
+    return (metric_keys){
         .run = by & (BY_RUN | BY_LAP),
         .node = by & BY_NODE,
         .time = by & (BY_TIME | BY_LAP),
@@ -224,6 +211,7 @@ static figures_keys keys_of(unsigned by)
         .phase = by & (BY_PHASE | BY_JOB_PHASE | BY_LAP),
         .share = by_phase && !(by & BY_LAP),
         .name = true,
+        .kind = subject == WEIR_SUBJECT_FLOW,
     };
 }
 
@@ -231,8 +219,7 @@ static figures_keys keys_of(unsigned by)
 static int compare_wholes(const void *left, const void *right)
 {
     const kept_row *a = *(kept_row *const *)left, *b = *(kept_row *const *)right;
-    const weir_group_key *p = a->task.key.name ? &a->task.key : &a->queue.key;
-    const weir_group_key *q = b->task.key.name ? &b->task.key : &b->queue.key;
+    const weir_group_key *p = &a->total.key, *q = &b->total.key;
     int order = (p->run_id > q->run_id) - (p->run_id < q->run_id);
     if (order == 0)
         order = strcmp(p->node_id, q->node_id);
@@ -251,26 +238,19 @@ static bool find_shares(kept_row *all, size_t count)
     for (size_t first = 0, next; first < count; first = next) {
         double whole = 0;
         for (next = first; next < count && compare_wholes(&sorted[first], &sorted[next]) == 0; next++)
-            whole += sorted[next]->task.elapsed + sorted[next]->queue.elapsed;
+            whole += (double)sorted[next]->total.elapsed_ns;
         for (size_t i = first; i < next && whole > 0; i++)
-            sorted[i]->share = (sorted[i]->task.elapsed + sorted[i]->queue.elapsed) / whole;
+            sorted[i]->share = (double)sorted[i]->total.elapsed_ns / whole;
     }
     free(sorted);
     return true;
 }
 
-static kept_row *rows_of(const weir_totals *totals, bool queues, size_t *count)
+static kept_row *rows_of(const weir_total_list *list)
 {
-    *count = queues ? totals->num_queues : totals->num_tasks;
-    kept_row *all = calloc(*count + 1, sizeof *all);
-    for (size_t i = 0; all && i < *count; i++) {
-        all[i].number = i;
-        if (queues)
-            all[i].queue = totals->queues[i];
-        else
-            all[i].task = totals->tasks[i];
-        all[i].figure = queues ? queue_sort_figure(&all[i].queue) : task_sort_figure(&all[i].task);
-    }
+    kept_row *all = calloc(list->count + 1, sizeof *all);
+    for (size_t i = 0; all && i < list->count; i++)
+        all[i] = (kept_row){ .number = i, .total = list->all[i], .sort_value = sort_value(&list->all[i]) };
     return all;
 }
 
@@ -287,57 +267,50 @@ static void order_rows(kept_row *all, size_t count)
 }
 
 /* Returns how many rows there were, or -1 without memory. */
-static int64_t print_groups(const tool_call *call, const weir_totals *totals, unsigned by, bool queues)
+static int64_t print_groups(const tool_call *call, const weir_total_list *list, unsigned by, weir_subject subject)
 {
     printing p;
-    size_t count;
-    figures_keys keys = keys_of(by);
-    kept_row *all = rows_of(totals, queues, &count);
-    if (!all || (keys.share && !find_shares(all, count)) || !begin_printing(&p, call, &keys, queues)) {
+    metric_keys keys = keys_of(by, subject);
+    kept_row *all = rows_of(list);
+    if (!all || (keys.share && !find_shares(all, list->count)) || !begin_printing(&p, call, &keys, subject)) {
         free(all);
         return -1;
     }
-    order_rows(all, count);
-    for (size_t i = 0; i < count; i++)
+    order_rows(all, list->count);
+    for (size_t i = 0; i < list->count; i++)
         print_row(&p, &all[i]);
     table_end_alone(p.t);
     free(all);
-    return (int64_t)count;
+    return (int64_t)list->count;
 }
 
 static int query_groups(const tool_call *call, weir_reader *reader, const weir_filter *filter, unsigned by,
-                        bool queues, int64_t *count, weir_error *error)
+                        weir_subject subject, int64_t *count, weir_error *error)
 {
     weir_totals totals;
     weir_grouping grouping = { .by = grouping_of(by),
-                               .bin_time = settings.bin_time,
+                               .bin_ns = (int64_t)(settings.bin_s * 1e9),
                                .bin_steps = settings.bin_steps };
     int status = weir_totals_read(reader, filter, &grouping, &totals, error);
     if (status != WEIR_OK)
         return status;
-    *count = print_groups(call, &totals, by, queues);
+    *count = print_groups(call, &totals.of[subject], by, subject);
     weir_totals_free(&totals);
     return *count < 0 ? weir_error_set(error, WEIR_ENOMEM, 0, "out of memory") : WEIR_OK;
 }
 
 /* -- laps */
 
-static kept_row row_of_lap(const weir_record *record, bool queues, size_t number)
+static kept_row row_of_lap(const weir_record *record, size_t number)
 {
-    kept_row row = { .number = number };
-    if (queues)
-        row.queue = figures_of_queue_lap(&record->queue);
-    else
-        row.task = figures_of_task_lap(&record->task);
-    row.figure = queues ? queue_sort_figure(&row.queue) : task_sort_figure(&row.task);
-    return row;
+    weir_total total = weir_total_of_lap(&record->lap);
+    return (kept_row){ .number = number, .total = total, .sort_value = sort_value(&total) };
 }
 
 /* The best rows so far; the last one to be printed is at [0], as in a heap. */
 typedef struct best_rows {
     kept_row *all;
     size_t count, room;
-    bool queues;
 } best_rows;
 
 static void sink(best_rows *best, size_t i)
@@ -366,17 +339,32 @@ static void forget(kept_row *row)
 {
     free(row->name);
     free(row->phase);
+    for (size_t i = 0; i < WEIR_MAX_HISTOGRAMS; i++)
+        free(row->times[i]);
 }
 
-/* Texts of a record are gone with the next one: a row that is kept has its own. */
-static bool keep_texts(kept_row *row, bool queues)
+/* What a record points to is gone with the next one: a row that is kept has its own. */
+static bool keep_contents(kept_row *row)
 {
-    weir_group_key *key = queues ? &row->queue.key : &row->task.key;
+    weir_group_key *key = &row->total.key;
     row->name = strdup(key->name);
     row->phase = strdup(key->phase);
     key->name = row->name;
     key->phase = row->phase;
-    return row->name && row->phase;
+    bool is_complete = row->name && row->phase;
+    weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
+    size_t count = weir_subject_histograms(row->total.subject, histograms);
+    for (size_t i = 0; i < count; i++) {
+        const weir_histogram **at = weir_metric_histogram_at(histograms[i].metric, &row->total.metrics);
+        if (!*at)
+            continue;
+        row->times[i] = malloc(sizeof **at);
+        is_complete &= row->times[i] != NULL;
+        if (row->times[i])
+            *row->times[i] = **at;
+        *at = row->times[i];
+    }
+    return is_complete;
 }
 
 /* False = out of memory. */
@@ -384,7 +372,7 @@ static bool keep_if_best(best_rows *best, kept_row *row)
 {
     if (best->count == best->room && compare_rows(row, &best->all[0]) >= 0)
         return true;
-    if (!keep_texts(row, best->queues)) {
+    if (!keep_contents(row)) {
         forget(row);
         return false;
     }
@@ -401,9 +389,8 @@ static bool keep_if_best(best_rows *best, kept_row *row)
 
 enum { DEFAULT_BEST = 10 };
 
-static bool begin_best(best_rows *best, bool queues)
+static bool begin_best(best_rows *best)
 {
-    best->queues = queues;
     best->room = settings.sort == SORT_NONE ? 0 : settings.top ? (size_t)settings.top : DEFAULT_BEST;
     best->all = best->room < SIZE_MAX / sizeof *best->all ? calloc(best->room + 1, sizeof *best->all) : NULL;
     return best->all;
@@ -419,14 +406,14 @@ static void end_best(best_rows *best, printing *p)
     free(best->all);
 }
 
-static int pass_laps(weir_reader *reader, const weir_filter *filter, printing *p, best_rows *best, int64_t *count,
-                     weir_error *error)
+static int pass_laps(weir_reader *reader, const weir_filter *filter, weir_subject subject, printing *p,
+                     best_rows *best, int64_t *count, weir_error *error)
 {
     weir_query *query;
     const weir_record *record;
-    int status = weir_query_begin(reader, p->queues ? WEIR_RECORD_QUEUE : WEIR_RECORD_TASK, filter, &query, error);
+    int status = weir_query_begin(reader, (weir_record_kind)subject, filter, &query, error);
     while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK) {
-        kept_row row = row_of_lap(record, p->queues, (size_t)(*count)++);
+        kept_row row = row_of_lap(record, (size_t)(*count)++);
         if (!best->room)
             print_row(p, &row);
         else if (!keep_if_best(best, &row))
@@ -436,22 +423,22 @@ static int pass_laps(weir_reader *reader, const weir_filter *filter, printing *p
     return status == WEIR_EOF ? WEIR_OK : status;
 }
 
-static int query_laps(const tool_call *call, weir_reader *reader, const weir_filter *filter, bool queues,
+static int query_laps(const tool_call *call, weir_reader *reader, const weir_filter *filter, weir_subject subject,
                       int64_t *count, weir_error *error)
 {
     printing p;
     best_rows best = { .room = 0 };
-    figures_keys keys = keys_of(BY_LAP);
+    metric_keys keys = keys_of(BY_LAP, subject);
     weir_filter cut = *filter;
     if (settings.sort == SORT_NONE) {
         cut.descending = settings.reverse;
         cut.limit = settings.top;
     }
-    if (!begin_best(&best, queues) || !begin_printing(&p, call, &keys, queues)) {
+    if (!begin_best(&best) || !begin_printing(&p, call, &keys, subject)) {
         free(best.all);
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     }
-    int status = pass_laps(reader, &cut, &p, &best, count, error);
+    int status = pass_laps(reader, &cut, subject, &p, &best, count, error);
     end_best(&best, &p);
     table_end_alone(p.t);
     return status;
@@ -467,18 +454,19 @@ static int check_settings(const tool_call *call)
         return tool_refuse(call, "--list: cannot be combined with --by or --sort");
     if (settings.list >= 0 && settings.queues)
         return tool_refuse(call, "--list: cannot be combined with --queues; --list queues has their laps");
-    if (settings.bin_time > 0 && !(by & BY_TIME))
+    if (settings.bin_s > 0 && !(by & BY_TIME))
         return tool_refuse(call, "--bin: goes together with --by time");
     if (settings.bin_steps > 0 && !(by & BY_STEP))
         return tool_refuse(call, "--step-bin: goes together with --by step");
-    if ((by & BY_LAP) && (by & ~(unsigned)(BY_LAP | BY_STAGE | BY_QUEUE)))
-        return tool_refuse(call, "--by: laps are not added up; lap goes together with stage or queue only");
+    const unsigned subjects = BY_STAGE | BY_QUEUE | BY_FLOW | BY_POOL, named = by & subjects;
+    if ((by & BY_LAP) && (by & ~(BY_LAP | subjects)))
+        return tool_refuse(call, "--by: laps are not aggregated; lap goes with stage, flow, queue or pool only");
     if ((by & phases) == phases)
         return tool_refuse(call, "--by: phase or job-phase, not both");
-    if ((by & BY_STAGE) && (by & BY_QUEUE))
-        return tool_refuse(call, "--by: stage or queue, not both");
-    if ((by & BY_STAGE) && settings.queues)
-        return tool_refuse(call, "--queues: cannot be combined with --by stage");
+    if (named & (named - 1))
+        return tool_refuse(call, "--by: only one of stage, flow, queue and pool");
+    if (named && settings.queues && named != BY_QUEUE)
+        return tool_refuse(call, "--queues: cannot be combined with --by stage, flow or pool");
     return TOOL_DONE;
 }
 
@@ -493,9 +481,17 @@ static int query_records(const tool_call *call, weir_reader *reader, weir_filter
     return status;
 }
 
+static weir_subject subject_of(unsigned by)
+{
+    return settings.queues || by & BY_QUEUE ? WEIR_SUBJECT_QUEUE
+           : by & BY_FLOW                   ? WEIR_SUBJECT_FLOW
+           : by & BY_POOL                   ? WEIR_SUBJECT_POOL
+                                            : WEIR_SUBJECT_STAGE;
+}
+
 static int answer(const tool_call *call, weir_reader *reader, weir_filter *filter, int64_t *count, weir_error *error)
 {
-    bool queues = settings.queues || settings.by & BY_QUEUE;
+    weir_subject subject = subject_of(settings.by);
     bool tells_runs =
         settings.by & (BY_RUN | BY_NODE) || settings.list == RECORD_TABLE_RUNS || settings.list == RECORD_TABLE_NODES;
     if (tells_runs && !call->shared.run_given)
@@ -503,8 +499,8 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
     if (settings.list >= 0)
         return query_records(call, reader, filter, count, error);
     if (settings.by & BY_LAP)
-        return query_laps(call, reader, filter, queues, count, error);
-    return query_groups(call, reader, filter, settings.by, queues, count, error);
+        return query_laps(call, reader, filter, subject, count, error);
+    return query_groups(call, reader, filter, settings.by, subject, count, error);
 }
 
 static int run(tool_call *call)
@@ -526,7 +522,7 @@ static int run(tool_call *call)
     exit_status = tool_finish(call);
     if (exit_status != TOOL_DONE || count)
         return exit_status;
-    return tool_nothing(call, settings.by & BY_STEP ? "no lap that fulfils the conditions has a step; programs mark "
+    return tool_nothing(call, settings.by & BY_STEP ? "no lap that matches the filters has a step; programs mark "
                                                       "steps with weir_pipeline_mark_step()"
                                                     : TOOL_NO_LAPS);
 }
@@ -535,22 +531,22 @@ const tool_command tool_query = {
     .name = "query",
     .words = "DB",
     .min_words = 1,
-    .summary = "figures by stage, queue, lap, step, phase, node, run or time",
+    .summary = "metrics by stage, queue, lap, step, phase, node, run or time",
     .help =
-        "Adds the figures up by what --by says, and prints a row for each group. There is always one for each stage "
-        "(or, with --by queue or --queues, for each queue). Without --run it is the last run; by run or node, and of "
-        "the lists of runs and nodes, all of them.\n\n"
+        "Aggregates metrics by the --by keys and prints a row for each group. There is always one for each stage "
+        "(or, with --by queue, flow or pool, for each of these). Without --run it is the last run; by run or node, "
+        "and for the lists of runs and nodes, all of them.\n\n"
         "By step and by phase needs a program that marks them (weir_pipeline_mark_step, weir_pipeline_mark_phase). "
         "job-phase is "
         "startup, loop or finish, whatever the phases of the loop are called; share is that phase's part of the "
-        "time. By lap nothing is added up: each lap is a row, in the order of time; sorted, it is the first ten of "
+        "time. By lap nothing is aggregated: each lap is a row, in the order of time; sorted, it is the first ten of "
         "them, or --top.\n\n"
         "Columns: failed tasks are among the tasks; average, p50, p90, p99 and max are of those that succeeded. "
-        "busy, "
-        "input, thread and room are the shares of the slots' time in which they ran, waited for input, for a thread "
-        "and for room behind them; CPU is the share of the busy time in which a CPU was at it. put is how long items "
-        "waited for room in the queue, get how long its taker waited for an item, each with its p90 and p99; "
-        "occupied is the share of the time in which the queue was not empty.",
+        "busy, input, thread, turn and room are the shares of the slot time in which tasks ran, or slots waited for "
+        "input, for a thread, for earlier results (output in input order) and for room downstream; CPU is the share "
+        "of the busy time that was CPU time. put is how long items waited for room in the queue, get how long the "
+        "consumer waited for an item, each with its p90 and p99; occupied is the share of the time in which the "
+        "queue was not empty. --json and --csv have all metrics.",
     .examples = "weir query pipeline_stats.db --by stage\n"
                 "# the ten minutes with the slowest decodes\n"
                 "weir query pipeline_stats.db --name decode --by time --bin 10m --sort p99 --top 10\n"

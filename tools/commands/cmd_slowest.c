@@ -4,6 +4,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "command_table.h"
@@ -12,7 +13,12 @@
 static struct settings {
     int64_t top;
     int kind;
+    int sort;
 } settings = { .top = 10 };
+
+enum { SORT_TIME, SORT_OPEN, SORT_DEMUX, SORT_DECODE, SORT_SCALE, SORT_BYTES, SORT_FRAMES, SORT_PER_FRAME };
+static const char *const sort_words[] = { "time",  "open",   "demux",     "decode", "scale",
+                                          "bytes", "frames", "per-frame", NULL };
 
 enum { KIND_ALL, KIND_ITEMS, KIND_FAILURES, KIND_LAPS };
 static const char *const kind_words[] = { "all", "items", "failures", "laps", NULL };
@@ -28,6 +34,13 @@ static const option_row rows[] = {
       .choices = kind_words,
       .help = "items (of item_stats), failures, laps (by their longest task), or all (the default): items and "
               "failures, and laps only where there are no items" },
+    { .name = "sort",
+      .argument = "KEY",
+      .kind = &option_choice,
+      .offset = AT(sort),
+      .choices = sort_words,
+      .help = "what comes first: the longest time (default), the longest open, demux, decode or scale time, the most "
+              "bytes or frames, or the longest time per-frame; all but time are of items only" },
     { 0 },
 };
 
@@ -46,7 +59,7 @@ static const table_column columns[] = {
 
 /* All-zero and NULL is not known; counts and times below 0, too. */
 typedef struct slow {
-    double elapsed, timestamp;
+    int64_t run_ns, unix_ns;
     const char *kind;
     int64_t run_id, seq;
     const char *name, *label;
@@ -61,20 +74,12 @@ static void put_known(table *t, const weir_item_record *item, int64_t count)
         table_nothing(t);
 }
 
-static void put_known_time(table *t, const weir_item_record *item, double seconds)
-{
-    if (item && seconds >= 0)
-        table_number(t, seconds);
-    else
-        table_nothing(t);
-}
-
 static void put_row(table *t, const slow *row)
 {
     const weir_item_record *item = row->item;
-    table_number(t, row->elapsed);
+    table_duration(t, row->run_ns);
     table_words(t, row->kind);
-    table_number(t, row->timestamp);
+    table_when(t, row->unix_ns);
     table_count(t, row->run_id);
     table_words(t, row->name);
     if (row->seq >= 0)
@@ -86,16 +91,16 @@ static void put_row(table *t, const slow *row)
     put_known(t, item, item ? item->height : -1);
     put_known(t, item, item ? item->num_frames : -1);
     put_known(t, item, item ? item->size_bytes : -1);
-    put_known_time(t, item, item ? item->open_time : -1);
-    put_known_time(t, item, item ? item->demux_time : -1);
-    put_known_time(t, item, item ? item->decode_time : -1);
-    put_known_time(t, item, item ? item->scale_time : -1);
+    table_duration(t, item ? item->open_ns : -1);
+    table_duration(t, item ? item->demux_ns : -1);
+    table_duration(t, item ? item->decode_ns : -1);
+    table_duration(t, item ? item->scale_ns : -1);
     table_words(t, row->label);
 }
 
 /* -- what they have in common: codec and size, and how usual these are among all items that were recorded */
 
-static int count_format(tally *formats, const weir_item_record *item, weir_error *error)
+static int count_format(key_count *formats, const weir_item_record *item, weir_error *error)
 {
     char format[160] = "";
     bool is_new;
@@ -104,12 +109,12 @@ static int count_format(tally *formats, const weir_item_record *item, weir_error
                  item->width, item->height);
     else
         snprintf(format, sizeof format, "%.100s", item->codec);
-    if (tally_add(formats, *format ? format : "unknown", &is_new))
+    if (key_count_add(formats, *format ? format : "unknown", &is_new))
         return WEIR_OK;
     return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 }
 
-static int count_all_formats(tally *formats, weir_reader *reader, const weir_filter *filter, weir_error *error)
+static int count_all_formats(key_count *formats, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
     weir_filter all = *filter;
     weir_query *query;
@@ -123,7 +128,7 @@ static int count_all_formats(tally *formats, weir_reader *reader, const weir_fil
     return status == WEIR_EOF ? WEIR_OK : status;
 }
 
-static int64_t count_of(const tally *formats, const char *format)
+static int64_t count_of(const key_count *formats, const char *format)
 {
     int64_t sum = 0;
     for (size_t i = 0; i < formats->count; i++)
@@ -132,7 +137,7 @@ static int64_t count_of(const tally *formats, const char *format)
     return sum;
 }
 
-static void put_formats(tally *shown, const tally *all)
+static void put_formats(key_count *shown, const key_count *all)
 {
     static const table_column format_columns[] = {
         { "format", "codec and size", TABLE_WORDS }, { "shown", "these", TABLE_COUNT },
@@ -140,7 +145,7 @@ static void put_formats(tally *shown, const tally *all)
         { "all_share", "share", TABLE_SHARE },
     };
     double num_shown = (double)count_of(shown, NULL), num_all = (double)count_of(all, NULL);
-    tally_sort(shown);
+    key_count_sort(shown);
     puts("\nHow usual these items' formats are:");
     table *t = table_begin(stdout, TABLE_TEXT, format_columns, sizeof format_columns / sizeof format_columns[0]);
     for (size_t i = 0; i < shown->count; i++) {
@@ -155,13 +160,13 @@ static void put_formats(tally *shown, const tally *all)
 }
 
 /* Only as text: scripts have the columns, and weir query --list items. */
-static int tell_formats(tally *shown, weir_reader *reader, const weir_filter *filter, weir_error *error)
+static int tell_formats(key_count *shown, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
-    tally all = { .count = 0 };
+    key_count all = { .count = 0 };
     int status = count_all_formats(&all, reader, filter, error);
     if (status == WEIR_OK && all.count > 1)
         put_formats(shown, &all);
-    tally_free(&all);
+    key_count_free(&all);
     return status;
 }
 
@@ -179,22 +184,22 @@ static slow row_of(const weir_record *record)
 {
     switch (record->kind) {
     case WEIR_RECORD_ITEM:
-        return (slow){ record->item.elapsed, record->item.timestamp, "item",
-                       record->item.run_id,  record->item.seq,       record->item.name,
-                       record->item.label,   &record->item };
+        return (slow){ record->item.run_ns, record->item.unix_ns, "item",       record->item.run_id, record->item.seq,
+                       record->item.name,   record->item.label,   &record->item };
     case WEIR_RECORD_FAILURE:
-        return (slow){ record->failure.elapsed,
-                       record->failure.timestamp,
-                       "failure",
-                       record->failure.run_id,
-                       record->failure.seq,
-                       record->failure.name,
-                       record->failure.label,
-                       NULL };
-    default:
         return (slow){
-            record->task.max_time, record->task.timestamp, "lap", record->task.run_id, -1, record->task.name, "", NULL
+            record->failure.run_ns, record->failure.unix_ns, "failure", record->failure.run_id, record->failure.seq,
+            record->failure.name,   record->failure.label,   NULL
         };
+    default:
+        return (slow){ record->lap.metrics.task.max_ns,
+                       record->lap.end_unix_ns,
+                       "lap",
+                       record->lap.run_id,
+                       -1,
+                       record->lap.name,
+                       "",
+                       NULL };
     }
 }
 
@@ -232,12 +237,12 @@ static list *longest(list lists[NUM_LISTS])
 {
     list *best = NULL;
     for (int i = 0; i < NUM_LISTS; i++)
-        if (lists[i].has_row && (!best || lists[i].row.elapsed > best->row.elapsed))
+        if (lists[i].has_row && (!best || lists[i].row.run_ns > best->row.run_ns))
             best = &lists[i];
-    return best && best->row.elapsed > 0 ? best : NULL;
+    return best && best->row.run_ns > 0 ? best : NULL;
 }
 
-static int put_longest(table *t, list lists[NUM_LISTS], tally *formats, weir_error *error)
+static int put_longest(table *t, list lists[NUM_LISTS], key_count *formats, weir_error *error)
 {
     list *next;
     int status = WEIR_OK;
@@ -251,11 +256,88 @@ static int put_longest(table *t, list lists[NUM_LISTS], tally *formats, weir_err
     return status;
 }
 
+/* -- another order than that of time: every item is looked at, and the first ones are kept */
+
+static double sort_value(const weir_item_record *item)
+{
+    switch (settings.sort) {
+    case SORT_OPEN: return (double)item->open_ns;
+    case SORT_DEMUX: return (double)item->demux_ns;
+    case SORT_DECODE: return (double)item->decode_ns;
+    case SORT_SCALE: return (double)item->scale_ns;
+    case SORT_BYTES: return (double)item->size_bytes;
+    case SORT_FRAMES: return (double)item->num_frames;
+    case SORT_PER_FRAME: return item->num_frames > 0 ? (double)item->run_ns / (double)item->num_frames : -1;
+    default: return (double)item->run_ns;
+    }
+}
+
+typedef struct kept_item {
+    double value;
+    weir_item_record item; /* with texts of its own */
+} kept_item;
+
+static void forget(kept_item *kept)
+{
+    free((void *)(uintptr_t)kept->item.name);
+    free((void *)(uintptr_t)kept->item.label);
+    free((void *)(uintptr_t)kept->item.codec);
+}
+
+/* Puts the item behind all that come before it. False = out of memory. */
+static bool keep(kept_item *all, size_t *count, size_t most, const weir_item_record *item)
+{
+    kept_item kept = { sort_value(item), *item };
+    size_t at = *count;
+    if (kept.value < 0 || (at == most && (most == 0 || kept.value <= all[most - 1].value)))
+        return true; /* not known, or not among the first */
+    kept.item.name = strdup(item->name);
+    kept.item.label = strdup(item->label);
+    kept.item.codec = strdup(item->codec);
+    if (at == most)
+        forget(&all[--at]);
+    for (; at > 0 && all[at - 1].value < kept.value; at--)
+        all[at] = all[at - 1];
+    all[at] = kept;
+    *count += *count < most;
+    return kept.item.name && kept.item.label && kept.item.codec;
+}
+
+static int put_sorted(const tool_call *call, weir_reader *reader, const weir_filter *filter, size_t *count,
+                      weir_error *error)
+{
+    weir_query *query;
+    const weir_record *record;
+    kept_item *all = calloc((size_t)settings.top, sizeof *all);
+    int status = all ? weir_query_begin(reader, WEIR_RECORD_ITEM, filter, &query, error) : WEIR_ENOMEM;
+    bool is_complete = all;
+    while (status == WEIR_OK && is_complete && (status = weir_query_next(query, &record, error)) == WEIR_OK)
+        is_complete = keep(all, count, (size_t)settings.top, &record->item);
+    if (all)
+        weir_query_end(query);
+    table *t = table_begin(stdout, tool_format(call), columns, sizeof columns / sizeof columns[0]);
+    for (size_t i = 0; i < *count; i++) {
+        const weir_item_record *item = &all[i].item;
+        put_row(t, &(slow){ item->run_ns, item->unix_ns, "item", item->run_id, item->seq, item->name, item->label,
+                            item });
+        forget(&all[i]);
+    }
+    table_end_alone(t);
+    free(all);
+    if (!is_complete)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    return status == WEIR_EOF ? WEIR_OK : status;
+}
+
 static int answer(const tool_call *call, weir_reader *reader, weir_filter *filter, size_t *count, bool *has_items,
                   weir_error *error)
 {
+    *has_items = settings.sort != SORT_TIME;
+    if (settings.sort != SORT_TIME)
+        return put_sorted(call, reader, filter, count, error);
+
     list lists[NUM_LISTS] = { { .query = NULL } };
-    tally formats = { .count = 0 };
+    key_count formats = { .count = 0 };
     filter->longest_first = true;
     filter->limit = settings.top;
     int status = begin_lists(lists, reader, filter, error);
@@ -268,7 +350,7 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
     }
     if (status == WEIR_OK && formats.count && tool_format(call) == TABLE_TEXT)
         status = tell_formats(&formats, reader, filter, error);
-    tally_free(&formats);
+    key_count_free(&formats);
     for (int i = 0; i < NUM_LISTS; i++)
         weir_query_end(lists[i].query);
     return status;
@@ -281,6 +363,8 @@ static int run(tool_call *call)
     weir_error error = { 0 };
     size_t count = 0;
     bool has_items;
+    if (settings.sort != SORT_TIME && settings.kind != KIND_ALL && settings.kind != KIND_ITEMS)
+        return tool_refuse(call, "--sort: only items can be sorted by anything but time");
     int exit_status = tool_open(call, call->words[0], &reader, &filter);
     if (exit_status != TOOL_DONE)
         return exit_status;
@@ -293,12 +377,12 @@ static int run(tool_call *call)
         return exit_status;
     if (count == 0)
         return tool_nothing(call,
-                            settings.kind == KIND_ITEMS
+                            settings.kind == KIND_ITEMS || settings.sort != SORT_TIME
                                 ? "no items were recorded (item_stats); --of laps or --of failures may know more"
                                 : TOOL_NO_LAPS);
     if (!has_items && settings.kind == KIND_ALL && tool_format(call) == TABLE_TEXT)
-        puts("\nOf tasks that succeeded only the longest of each lap is known: this run has not recorded its items "
-             "(item_stats).");
+        puts("\nOf tasks that succeeded only the longest of each lap is known:\n"
+             "this run has not recorded its items (item_stats).");
     return tool_finish(call);
 }
 
@@ -316,6 +400,7 @@ const tool_command tool_slowest = {
         "say, those in 4K.\n\n"
         "Without --run it is the last run.",
     .examples = "weir slowest pipeline_stats.db --top 20\n"
+                "weir slowest pipeline_stats.db --sort per-frame\n"
                 "weir slowest pipeline_stats.db --of failures --json\n",
     .shared = TOOL_FILTER | TOOL_FORMAT,
     .default_run = WEIR_LAST_RUN,

@@ -5,38 +5,23 @@
 #include "metric_table.h"
 #include "record_table.h"
 
-/* An object: the database, its runs, stages and queues. */
+/* An object: the database, its runs, stages, queues, … */
 static int put_json(weir_reader *reader, const weir_filter *filter, const weir_totals *totals, weir_error *error)
 {
-    static const figures_keys keys = { .name = true };
-    table_column columns[FIGURES_MAX_COLUMNS];
     fputs("{\"database\": ", stdout);
     json_string(stdout, weir_reader_path(reader));
+    if (weir_reader_lacks(reader)) {
+        fputs(", \"note\": ", stdout);
+        json_string(stdout, weir_reader_lacks(reader));
+    }
     fputs(", \"runs\": ", stdout);
     int status = record_table(stdout, TABLE_JSON, RECORD_TABLE_RUNS, reader, filter, NULL, error);
-    fputs(", \"stages\": ", stdout);
-    table *t = table_begin(stdout, TABLE_JSON, columns, figures_task_columns(columns, &keys));
-    for (size_t i = 0; i < totals->num_tasks; i++)
-        figures_put_task(t, &keys, &totals->tasks[i], 0);
-    table_end(t);
-    fputs(", \"queues\": ", stdout);
-    t = table_begin(stdout, TABLE_JSON, columns, figures_queue_columns(columns, &keys));
-    for (size_t i = 0; i < totals->num_queues; i++)
-        figures_put_queue(t, &keys, &totals->queues[i], 0);
-    table_end(t);
+    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++) {
+        printf(", \"%s\": ", metric_subject_key(subject));
+        metric_put_list(stdout, TABLE_JSON, subject, &totals->of[subject]);
+    }
     puts("}");
     return status;
-}
-
-static void put_csv(const weir_totals *totals)
-{
-    table_column columns[FIGURES_MAX_COLUMNS];
-    table *t = table_begin(stdout, TABLE_CSV, columns, figures_both_columns(columns));
-    for (size_t i = 0; i < totals->num_tasks; i++)
-        figures_put_both(t, &totals->tasks[i], NULL);
-    for (size_t i = 0; i < totals->num_queues; i++)
-        figures_put_both(t, NULL, &totals->queues[i]);
-    table_end(t);
 }
 
 static int put_summary(const tool_call *call, weir_reader *reader, const weir_filter *filter, bool *found_any,
@@ -46,11 +31,11 @@ static int put_summary(const tool_call *call, weir_reader *reader, const weir_fi
     int status = weir_totals_read(reader, filter, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, error);
     if (status != WEIR_OK)
         return status;
-    *found_any = totals.num_tasks + totals.num_queues > 0;
+    *found_any = totals.of[WEIR_SUBJECT_STAGE].count + totals.of[WEIR_SUBJECT_QUEUE].count > 0;
     if (tool_format(call) == TABLE_JSON)
         status = put_json(reader, filter, &totals, error);
     else if (tool_format(call) == TABLE_CSV)
-        put_csv(&totals);
+        metric_put_all(stdout, &totals);
     else if (*found_any)
         status = weir_summary_write_totals(stdout, reader, filter, &totals, error);
     weir_totals_free(&totals);
@@ -78,15 +63,17 @@ const tool_command tool_summary = {
     .name = "summary",
     .words = "DB",
     .min_words = 1,
-    .summary = "the figures of a run, as text",
-    .help = "Prints what the figures of a run add up to, stage by stage and queue by queue: the text that "
-            "performance_analysis ends with. Without --run it is the last run's.\n\n"
-            "Means are weighted by what they are means of, and percentiles come from the histograms of all laps "
-            "together, also over several runs, ranks and nodes. Slot time says what the stage's slots did: mostly "
-            "busy is a stage that limits the pipeline, mostly waiting for input one whose predecessor does, mostly "
-            "waiting for room one whose successor does, mostly waiting for a thread a pool that is too small.\n\n"
-            "With --json it is one object with runs, stages and queues, with --csv one table in which the column "
-            "kind tells stages from queues.",
+    .summary = "the metrics of a run, as text",
+    .help =
+        "Prints the metrics of a run, stage by stage and queue by queue, then sources, routes, merges, sinks and "
+        "thread pools, and whether the run is running, killed, finished, stopped or failed. Without --run it is "
+        "the last run.\n\n"
+        "Means are weighted by what they are means of, and percentiles come from the histograms of all laps "
+        "together, also over several runs, ranks and nodes. Slot time says what the stage's slots did: a "
+        "stage that is mostly busy is the bottleneck; mostly waiting for input, it is upstream; mostly waiting for "
+        "room, it is downstream; mostly waiting for a thread, the pool is too small.\n\n"
+        "With --json it is one object with runs, stages, flow, queues and pools, with --csv one table in which the "
+        "column kind says what a row is of.",
     .examples = "weir summary pipeline_stats.db\n"
                 "# the decoders of all runs together, but for their first ten minutes\n"
                 "weir summary pipeline_stats.db --run all --name decode --since +10m\n"

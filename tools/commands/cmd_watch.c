@@ -2,7 +2,6 @@
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #ifdef WEIR_HAVE_NCURSES
@@ -13,6 +12,7 @@
 #include <weir/clock.h>
 
 #include "command_table.h"
+#include "tty.h"
 #include "watch_screen.h"
 
 static struct settings {
@@ -33,11 +33,6 @@ static const option_row rows[] = {
     { 0 },
 };
 
-static double unix_now(void)
-{
-    return (double)weir_clock_unix_ns() / (double)WEIR_SECOND;
-}
-
 /* Opens the database anew, so that what is read is of this moment. Returns the exit status. */
 static int write_frame(const tool_call *call, FILE *out, int width)
 {
@@ -47,7 +42,7 @@ static int write_frame(const tool_call *call, FILE *out, int width)
     int exit_status = tool_open(call, call->words[0], &reader, &filter);
     if (exit_status != TOOL_DONE)
         return exit_status;
-    if (frame_write(out, reader, &filter, unix_now(), width, &error) != WEIR_OK)
+    if (frame_write(out, reader, &filter, weir_clock_unix_ns(), width, &error) != WEIR_OK)
         exit_status = tool_fail(call, &error);
     weir_reader_close(reader);
     return exit_status;
@@ -55,8 +50,7 @@ static int write_frame(const tool_call *call, FILE *out, int width)
 
 static int watch_once(const tool_call *call)
 {
-    struct winsize window = { 0 };
-    int width = ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 ? window.ws_col : 4096;
+    int width = tty_width() ? tty_width() : 4096;
     int exit_status = write_frame(call, stdout, width);
     return exit_status == TOOL_DONE ? tool_finish(call) : exit_status;
 }
@@ -151,9 +145,9 @@ const tool_command tool_watch = {
     .min_words = 1,
     .summary = "a run as it stands, live",
     .help =
-        "Shows each stage and queue of a run: its totals, the figures of its latest lap, and a bar for each of the "
+        "Shows each stage and queue of a run: its totals, the metrics of its latest lap, and a bar for each of the "
         "laps before. They are as fresh as the last lap, whose length the program sets (performance_analysis: "
-        "--log-interval). Under \"flight\" are the tasks that had begun and not ended then. If the program has said "
+        "--log-interval). If the program has said "
         "how many items it expects (an event \"expected_items\"), the time left is estimated. Where another run "
         "begins in the same database, it is shown from then on, without --run.\n\n"
         "q ends it.",

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,73 +20,95 @@ struct frame_output {
     bool is_stdout;
     uint64_t num_frames; /* that were added */
     weir_npy *npy;
-    FILE *file;                   /* raw, and the picture that is being written */
-    weir_replacement replacement; /* which `file` is, unless it is stdout */
-    char *npy_folder, *npy_path;  /* npy; where it goes to stdout, a temporary file and the folder for it */
+    char *npy_path;        /* where npy goes; for stdout, a file in a folder of its own */
+    weir_replacement file; /* raw, and the picture that is being written; file.file NULL = none */
 };
 
 /* -- what is not complete */
 
-static char *volatile part_path; /* NULL = nothing; also read by the signal handler */
+/* Also read by the signal handler. NULL = nothing to remove. */
+static char *volatile part_path, *volatile part_folder;
 
 /* Somebody interrupts us: half an array is of no use. */
 static void remove_part_on_signal(int number)
 {
     if (part_path)
         unlink(part_path);
+    if (part_folder)
+        rmdir(part_folder);
     raise(number); /* its default action is back (SA_RESETHAND), and comes when this handler ends */
 }
 
-/* From now on `path` is removed if a signal ends the program. Copied. */
-static int set_part_path(const char *path, weir_error *error)
+static void forget_part(void)
 {
-    static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
-    char *text = strdup(path);
-    if (!text)
-        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    free(part_path);
-    part_path = text;
-    struct sigaction before, ours = { .sa_handler = remove_part_on_signal, .sa_flags = (int)SA_RESETHAND };
-    sigemptyset(&ours.sa_mask);
-    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
-        if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
-            sigaction(signals[i], &ours, NULL);
-    return WEIR_OK;
+    char *path = part_path;
+    part_path = NULL;
+    free(path);
 }
 
-static int fail(const frame_output *output, int code, weir_error *error)
+/* Signals wait until it is known what there is to remove. */
+static void hold_signals(sigset_t *before)
 {
-    int status = code == ENOENT ? WEIR_ENOTFOUND : code == EACCES || code == EPERM ? WEIR_EACCESS : WEIR_EIO;
-    return weir_error_set(error, status, code, "cannot write %s: %s", output->is_stdout ? "to stdout" : output->path,
+    sigset_t held;
+    sigemptyset(&held);
+    sigaddset(&held, SIGINT);
+    sigaddset(&held, SIGTERM);
+    sigaddset(&held, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &held, before);
+}
+
+/* path NULL: there is nothing. */
+static int release_signals(const sigset_t *mask, const char *path, weir_error *error)
+{
+    static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+    forget_part();
+    part_path = path ? strdup(path) : NULL;
+    struct sigaction before, ours = { .sa_handler = remove_part_on_signal, .sa_flags = (int)SA_RESETHAND };
+    sigemptyset(&ours.sa_mask);
+    for (size_t i = 0; part_path && i < sizeof signals / sizeof signals[0]; i++)
+        if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+            sigaction(signals[i], &ours, NULL);
+    pthread_sigmask(SIG_SETMASK, mask, NULL);
+    return path && !part_path ? weir_error_set(error, WEIR_ENOMEM, 0, "out of memory") : WEIR_OK;
+}
+
+static int fail(const frame_output *output, const char *path, int code, weir_error *error)
+{
+    int status = code == ENOENT                    ? WEIR_ENOTFOUND
+                 : code == EACCES || code == EPERM ? WEIR_EACCESS
+                 : code == EISDIR                  ? WEIR_EINVAL
+                                                   : WEIR_EIO;
+    return weir_error_set(error, status, code, "cannot write %s: %s", output->is_stdout ? "to stdout" : path,
                           strerror(code ? code : EIO));
 }
 
-/* Opens a file that will be at `path` when it is closed. */
-static int open_part(frame_output *output, const char *path, weir_error *error)
+static int open_file(frame_output *output, const char *path, weir_error *error)
 {
-    int code = weir_replacement_open(&output->replacement, path);
-    if (code != 0)
-        return fail(output, code, error);
-    output->file = output->replacement.file;
-    return output->replacement.path_before ? set_part_path(output->replacement.path_before, error) : WEIR_OK;
+    sigset_t mask;
+    hold_signals(&mask);
+    int code = weir_replacement_open(&output->file, path);
+    int rc = release_signals(&mask, code ? NULL : output->file.path_before, error);
+    return code ? fail(output, path, code, error) : rc;
 }
 
-static int close_part(frame_output *output, weir_error *error)
+/* Gives the file its name, or removes it. */
+static int close_file(frame_output *output, const char *path, bool keep, weir_error *error)
 {
-    output->file = NULL;
-    int code = weir_replacement_close(&output->replacement, true);
-    return code == 0 ? WEIR_OK : fail(output, code, error);
+    int code = weir_replacement_close(&output->file, keep);
+    forget_part();
+    return code ? fail(output, path, code, error) : WEIR_OK;
 }
 
 /* -- raw */
 
 static int add_raw(frame_output *output, const weir_frames *frames, weir_error *error)
 {
+    FILE *file = output->is_stdout ? stdout : output->file.file;
     size_t size = (size_t)frames->num_frames * frames->frame_bytes;
     errno = 0;
-    if (fwrite(frames->data, 1, size, output->file) == size && (!output->is_stdout || fflush(output->file) == 0))
+    if (fwrite(frames->data, 1, size, file) == size && (!output->is_stdout || fflush(file) == 0))
         return WEIR_OK;
-    return fail(output, errno, error);
+    return fail(output, output->path, errno, error);
 }
 
 /* -- pictures */
@@ -119,7 +142,7 @@ static int add_picture(frame_output *output, const weir_frames *frames, uint32_t
 {
     if (output->is_stdout) {
         int rc = png_picture_write(frames, index, stdout, error);
-        return rc == WEIR_OK && ferror(stdout) ? fail(output, errno, error) : rc;
+        return rc == WEIR_OK && ferror(stdout) ? fail(output, NULL, errno, error) : rc;
     }
     uint64_t number = output->num_frames + index;
     bool has_number;
@@ -131,11 +154,11 @@ static int add_picture(frame_output *output, const weir_frames *frames, uint32_t
                             "frame with --at or --frames",
                             output->path);
     if (rc == WEIR_OK)
-        rc = open_part(output, path, error);
+        rc = open_file(output, path, error);
     if (rc == WEIR_OK)
-        rc = png_picture_write(frames, index, output->file, error);
+        rc = png_picture_write(frames, index, output->file.file, error);
     if (rc == WEIR_OK && has_number)
-        rc = close_part(output, error); /* a single one waits: it may turn out not to be the only frame */
+        rc = close_file(output, path, true, error); /* a single one waits: it may turn out not to be the only frame */
     free(path);
     return rc;
 }
@@ -150,30 +173,34 @@ static int add_pictures(frame_output *output, const weir_frames *frames, weir_er
 
 /* -- npy */
 
-/* The array's size stands at its start, so it is complete before any of it goes to stdout. */
-/* An array's header is written last, so that on its way to stdout it is a file in a folder that nobody can foresee. */
-static int make_npy_path(frame_output *output, weir_error *error)
+/* A path in a new folder, which is ours alone. */
+static char *temporary_path(void)
 {
     const char *folder = getenv("TMPDIR");
-    folder = folder && *folder ? folder : "/tmp";
-    size_t size = 64 + strlen(folder);
-    output->npy_folder = malloc(size);
-    output->npy_path = malloc(size);
-    if (!output->npy_folder || !output->npy_path)
-        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    snprintf(output->npy_folder, size, "%s/weir-frames-XXXXXX", folder);
-    if (!mkdtemp(output->npy_folder))
-        return weir_error_set(error, WEIR_EIO, errno, "cannot make a folder in %s: %s", folder, strerror(errno));
-    snprintf(output->npy_path, size, "%s/frames.npy", output->npy_folder);
-    return WEIR_OK;
+    char *path = NULL;
+    if (asprintf(&path, "%s/weir-frames-XXXXXX", folder && *folder ? folder : "/tmp") < 0)
+        return NULL;
+    part_folder = mkdtemp(path);
+    if (!part_folder || asprintf(&path, "%s/frames.npy", part_folder) < 0) {
+        if (!part_folder)
+            free(path);
+        return NULL;
+    }
+    return path;
 }
 
+/* The array's size stands at its start, so it is complete before any of it goes to stdout. */
 static int open_npy(frame_output *output, weir_error *error)
 {
-    int rc = output->is_stdout ? make_npy_path(output, error) : WEIR_OK;
-    if (rc == WEIR_OK)
-        rc = weir_npy_open(&output->npy, output->is_stdout ? output->npy_path : output->path, error);
-    return rc == WEIR_OK ? set_part_path(weir_npy_part(output->npy), error) : rc;
+    sigset_t mask;
+    hold_signals(&mask);
+    errno = ENOMEM;
+    output->npy_path = output->is_stdout ? temporary_path() : strdup(output->path);
+    int code = errno;
+    int rc = output->npy_path ? weir_npy_open(&output->npy, output->npy_path, error)
+                              : weir_error_set(error, WEIR_EIO, code, "no temporary folder: %s", strerror(code));
+    int held = release_signals(&mask, rc == WEIR_OK ? weir_npy_part(output->npy) : NULL, error);
+    return rc == WEIR_OK ? held : rc;
 }
 
 static int copy_to_stdout(const frame_output *output, weir_error *error)
@@ -189,7 +216,7 @@ static int copy_to_stdout(const frame_output *output, weir_error *error)
     if (file)
         fclose(file);
     unlink(output->npy_path);
-    return is_whole ? WEIR_OK : fail(output, code, error);
+    return is_whole ? WEIR_OK : fail(output, NULL, code, error);
 }
 
 static int close_npy(frame_output *output, weir_error *error)
@@ -212,14 +239,14 @@ frame_format frame_format_of(const char *path)
 
 static void free_output(frame_output *output)
 {
-    if (output->npy_folder)
-        rmdir(output->npy_folder);
-    free(output->npy_folder);
+    char *folder = part_folder;
+    forget_part();
+    part_folder = NULL;
+    if (folder)
+        rmdir(folder);
+    free(folder);
     free(output->npy_path);
     free(output);
-    char *path = part_path;
-    part_path = NULL;
-    free(path);
 }
 
 int frame_output_open(const char *path, frame_format format, frame_output **output, weir_error *error)
@@ -231,12 +258,10 @@ int frame_output_open(const char *path, frame_format format, frame_output **outp
     int rc = WEIR_OK;
     if (format == FRAME_FORMAT_NPY)
         rc = open_npy(*output, error);
-    else if (format == FRAME_FORMAT_RAW && (*output)->is_stdout)
-        (*output)->file = stdout;
-    else if (format == FRAME_FORMAT_RAW)
-        rc = open_part(*output, path, error);
+    else if (format == FRAME_FORMAT_RAW && !(*output)->is_stdout)
+        rc = open_file(*output, path, error);
     if (rc != WEIR_OK) {
-        free_output(*output);
+        frame_output_abort(*output);
         *output = NULL;
     }
     return rc;
@@ -258,9 +283,9 @@ int frame_output_close(frame_output *output, weir_error *error)
     if (output->format == FRAME_FORMAT_NPY)
         rc = close_npy(output, error);
     else if (output->is_stdout)
-        rc = fflush(stdout) == 0 && !ferror(stdout) ? WEIR_OK : fail(output, errno, error);
-    else if (output->file)
-        rc = close_part(output, error);
+        rc = fflush(stdout) == 0 && !ferror(stdout) ? WEIR_OK : fail(output, NULL, errno, error);
+    else if (output->file.file)
+        rc = close_file(output, output->path, true, error);
     free_output(output);
     return rc;
 }
@@ -270,8 +295,7 @@ void frame_output_abort(frame_output *output)
     if (!output)
         return;
     weir_npy_abort(output->npy);
-    if (output->file && !output->is_stdout) {
-        weir_replacement_close(&output->replacement, false);
-    }
+    if (output->file.file)
+        close_file(output, output->path, false, NULL);
     free_output(output);
 }

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 
 /* Colours that people with any kind of colour vision tell apart (Okabe and Ito, 2008); in grey prints, and where there
    are more curves than colours, the symbols do. */
@@ -18,20 +19,22 @@ enum {
     NUM_SYMBOLS = sizeof symbols / sizeof symbols[0],
     NUM_TINTS = sizeof tints / sizeof tints[0] - 1, /* the last is for all others */
     NUM_PANELS = 5,
-    MAX_CURVES = 4,       /* of a panel, for each series */
+    MAX_CURVES = 5,       /* of a panel, for each series */
     MAX_MARKS = 150,      /* events, and phases, across the figure: more would hide the curves */
+    MAX_EVENT_KINDS = 6,  /* events that have a colour and a line in the legend; all others share the last colour */
     MAX_TEXT = 32,        /* characters of a name beside the figure */
     MAX_EVENT_TEXT = 20,  /* characters of an event's, which stands upright in a panel */
     SYMBOLS_ON_CURVE = 12 /* about */
 };
 
-typedef enum scale { SCALE_LINEAR, SCALE_TIME, SCALE_SHARE } scale;
+typedef enum scale { SCALE_LINEAR, SCALE_TIME, SCALE_SHARE, SCALE_LEVEL } scale;
 
 typedef struct curve {
     const char *title; /* NULL = it is the only one of its panel */
     int figure;
     const char *dash;
     double width;
+    double paleness; /* 0 = the colour of the series, 1 = white */
 } curve;
 
 /* gnuplot's, on and off in widths of the line; its own dots are too thin to be followed across a figure. */
@@ -42,6 +45,7 @@ typedef struct curve {
 
 typedef struct panel {
     const char *title;
+    const char *count_title; /* where counts are drawn instead of rates; NULL = the same */
     scale scale;
     curve curves[MAX_CURVES]; /* the first bears the symbols */
     int num_curves;
@@ -49,32 +53,41 @@ typedef struct panel {
 
 static const panel task_panels[NUM_PANELS] = {
     { "tasks per second",
+      "tasks in each lap",
       SCALE_LINEAR,
-      { { "ended", TASK_RATE, SOLID, 2 }, { "succeeded", TASK_SUCCESSES, DASHES, 1.6 } },
+      { { "ended", TASK_RATE, SOLID, 2, 0 }, { "succeeded", TASK_SUCCESSES, DASHES, 1.6, 0 } },
       2 },
-    { "failures per second", SCALE_LINEAR, { { NULL, TASK_FAILURES, SOLID, 2 } }, 1 },
+    { "failures per second", "failures in each lap", SCALE_LINEAR, { { NULL, TASK_FAILURES, SOLID, 2, 0 } }, 1 },
     { "task time",
+      NULL,
       SCALE_TIME,
-      { { "average", TASK_AVE, SOLID, 2.2 },
-        { "p50", TASK_P50, DASHES, 1.5 },
-        { "p90", TASK_P90, DOT_DASH, 1.5 },
-        { "p99", TASK_P99, DOTS, 1.5 } },
-      4 },
-    { "slots at work", SCALE_SHARE, { { "busy", TASK_BUSY, SOLID, 2 }, { "on a CPU", TASK_CPU, DOTS, 1.6 } }, 2 },
-    { "slots waiting",
+      { { "average", TASK_AVE, SOLID, 2.4, 0 },
+        { "p50", TASK_P50, DASHES, 1.8, 0 },
+        { "p90", TASK_P90, SOLID, 1.2, 0.3 },
+        { "p99", TASK_P99, DOT_DASH, 1.6, 0.15 },
+        { "max", TASK_MAX, DOTS, 1.8, 0.1 } },
+      5 },
+    { "slots at work",
+      NULL,
       SCALE_SHARE,
-      { { "for input", TASK_WAIT_IN, SOLID, 1.8 },
-        { "for a thread", TASK_WAIT_THREAD, DASHES, 1.8 },
-        { "for room", TASK_WAIT_OUT, DOTS, 1.8 } },
-      3 },
+      { { "busy", TASK_BUSY, SOLID, 2, 0 }, { "on a CPU", TASK_CPU, DOTS, 1.6, 0 } },
+      2 },
+    { "slots waiting",
+      NULL,
+      SCALE_SHARE,
+      { { "for input", TASK_WAIT_IN, SOLID, 1.8, 0 },
+        { "for a thread", TASK_WAIT_THREAD, DASHES, 1.8, 0 },
+        { "for its turn", TASK_WAIT_TURN, DOT_DASH, 1.4, 0.35 },
+        { "for room", TASK_WAIT_OUT, DOTS, 1.8, 0 } },
+      4 },
 };
 
 static const panel queue_panels[NUM_PANELS] = {
-    { "items per second", SCALE_LINEAR, { { NULL, QUEUE_RATE, SOLID, 2 } }, 1 },
-    { "occupancy: time not empty", SCALE_SHARE, { { NULL, QUEUE_OCCUPIED, SOLID, 2 } }, 1 },
-    { "level, items", SCALE_LINEAR, { { NULL, QUEUE_DEPTH, SOLID, 2 } }, 1 },
-    { "put time: an item waits for room", SCALE_TIME, { { NULL, QUEUE_PUT, SOLID, 2 } }, 1 },
-    { "get time: a taker waits for an item", SCALE_TIME, { { NULL, QUEUE_GET, SOLID, 2 } }, 1 },
+    { "items per second", "items in each lap", SCALE_LINEAR, { { NULL, QUEUE_RATE, SOLID, 2, 0 } }, 1 },
+    { "occupancy: time not empty", NULL, SCALE_SHARE, { { NULL, QUEUE_OCCUPIED, SOLID, 2, 0 } }, 1 },
+    { "level, items; dashed: capacity", NULL, SCALE_LEVEL, { { NULL, QUEUE_DEPTH, SOLID, 2, 0 } }, 1 },
+    { "put time: an item waits for room", NULL, SCALE_TIME, { { NULL, QUEUE_PUT, SOLID, 2, 0 } }, 1 },
+    { "get time: the consumer waits for an item", NULL, SCALE_TIME, { { NULL, QUEUE_GET, SOLID, 2, 0 } }, 1 },
 };
 
 /* One of the two figures, and where it is: inches in the picture; in the terminal nothing has a place. */
@@ -92,9 +105,12 @@ typedef struct drawing {
     const drawing_plan *plan;
     const series_set *set;
     double unit_s; /* of the time axis */
+    double local_origin_s;
     const char *unit;
     const char *names[NUM_TINTS]; /* of phases: one tint for each */
     size_t num_names;
+    const char *events[MAX_EVENT_KINDS]; /* the names of events: one colour for each */
+    size_t num_events;
 } drawing;
 
 /* ---- text and data ------------------------------------------------------------------------------------------ */
@@ -132,9 +148,15 @@ static void put_path(FILE *out, const char *path)
     fputc('"', out);
 }
 
+/* A time since the origin on the axis: in its unit, or as local time of day in seconds of gnuplot's epoch. */
+static double at(const drawing *d, double time_s)
+{
+    return d->plan->clock ? d->local_origin_s + time_s : time_s / d->unit_s;
+}
+
 static void put_row(const drawing *d, const figure *f, double time_s, const series_point *point)
 {
-    fprintf(d->out, "%.9g", time_s / d->unit_s);
+    fprintf(d->out, "%.12g", at(d, time_s));
     for (int i = 0; i < NUM_PANELS; i++)
         for (int j = 0; j < f->panels[i].num_curves; j++) {
             double value = point->figures[f->panels[i].curves[j].figure];
@@ -279,6 +301,14 @@ static void put_linear_axis(FILE *out, double high)
     fprintf(out, "set yrange [0:%.6g]\nset ytics %.6g\n", 1.08 * top, next_step(digit) * power);
 }
 
+static double largest_capacity(const figure *f)
+{
+    int64_t largest = 0;
+    for (size_t i = 0; i < f->num_lines; i++)
+        largest = f->lines[i].capacity > largest ? f->lines[i].capacity : largest;
+    return (double)largest;
+}
+
 /* Returns the least that can be drawn. */
 static double put_axis(const drawing *d, const figure *f, const panel *p)
 {
@@ -288,12 +318,18 @@ static double put_axis(const drawing *d, const figure *f, const panel *p)
     case SCALE_TIME: return put_time_axis(d->out, values);
     case SCALE_SHARE: fputs("set yrange [0:103]\nset ytics 25\nset format y '%g %%'\n", d->out); break;
     case SCALE_LINEAR: put_linear_axis(d->out, values.high); break;
+    case SCALE_LEVEL: put_linear_axis(d->out, fmax(values.high, largest_capacity(f) / 1.04)); break;
     }
     return 0;
 }
 
 static void choose_unit(drawing *d)
 {
+    time_t origin = (time_t)(d->set->origin_unix_ns / 1000000000);
+    struct tm local;
+    d->local_origin_s = (double)d->set->origin_unix_ns / 1e9;
+    if (localtime_r(&origin, &local))
+        d->local_origin_s += (double)local.tm_gmtoff;
     static const struct {
         const char *name;
         double seconds, from_s;
@@ -326,10 +362,29 @@ static void name_phases(drawing *d)
             d->names[d->num_names++] = d->set->phases[i].text;
 }
 
+static const char *const event_colours[MAX_EVENT_KINDS + 1] = { "#8a2be2", "#c71585", "#2f4f4f", "#8b4513",
+                                                                "#4682b4", "#556b2f", "#808080" };
+
+/* The number of an event's name among those known; MAX_EVENT_KINDS = any later one. */
+static size_t event_kind_of(const drawing *d, const char *name)
+{
+    size_t kind = 0;
+    while (kind < d->num_events && strcmp(d->events[kind], name) != 0)
+        kind++;
+    return kind < d->num_events ? kind : MAX_EVENT_KINDS;
+}
+
+static void name_events(drawing *d)
+{
+    for (size_t i = 0; i < d->set->num_events && d->num_events < MAX_EVENT_KINDS; i++)
+        if (event_kind_of(d, d->set->events[i].text) == MAX_EVENT_KINDS)
+            d->events[d->num_events++] = d->set->events[i].text;
+}
+
 static void put_span(const drawing *d, size_t tag, const series_mark *mark, const char *fill)
 {
-    fprintf(d->out, "set object %zu rectangle from first %.9g, graph 0 to first %.9g, graph 1 behind %s noborder\n",
-            tag, mark->start / d->unit_s, mark->end / d->unit_s, fill);
+    fprintf(d->out, "set object %zu rectangle from first %.12g, graph 0 to first %.12g, graph 1 behind %s noborder\n",
+            tag, at(d, mark->start), at(d, mark->end), fill);
 }
 
 /* Where a phase begins: in grey prints all tints are one. */
@@ -337,9 +392,9 @@ static void put_edge(const drawing *d, size_t tag, double at_s)
 {
     fprintf(
         d->out,
-        "set arrow %zu from first %.9g, graph 0 to first %.9g, graph 1 nohead linewidth 1 linecolor rgb '#b4b4b4' "
+        "set arrow %zu from first %.12g, graph 0 to first %.12g, graph 1 nohead linewidth 1 linecolor rgb '#b4b4b4' "
         "back\n",
-        tag, at_s / d->unit_s, at_s / d->unit_s);
+        tag, at(d, at_s), at(d, at_s));
 }
 
 static void put_label(const drawing *d, size_t tag, const char *text, double at_s, const char *how,
@@ -347,7 +402,7 @@ static void put_label(const drawing *d, size_t tag, const char *text, double at_
 {
     fprintf(d->out, "set label %zu ", tag);
     put_string(d->out, text, (size_t)max_characters);
-    fprintf(d->out, " at first %.9g, %s textcolor rgb '#404040' front\n", at_s / d->unit_s, how);
+    fprintf(d->out, " at first %.12g, %s textcolor rgb '#404040' front\n", at(d, at_s), how);
 }
 
 /* Leaves out what is not in view, and what is too close behind another to be seen beside it. */
@@ -395,9 +450,9 @@ static void put_events(const drawing *d, double width_in, bool named)
         if (event->end > event->start)
             put_span(d, tag, event, "fillcolor rgb '#808080' fillstyle pattern 4 transparent");
         fprintf(d->out,
-                "set arrow %zu from first %.9g, graph 0 to first %.9g, graph 1 nohead dashtype 3 "
-                "linecolor rgb '#606060' back\n",
-                i + 1, event->start / d->unit_s, event->start / d->unit_s);
+                "set arrow %zu from first %.12g, graph 0 to first %.12g, graph 1 nohead dashtype 3 "
+                "linecolor rgb '%s' back\n",
+                i + 1, at(d, event->start), at(d, event->start), event_colours[event_kind_of(d, event->text)]);
         double at_in = event->start / set->end * width_in;
         if (named && at_in >= named_until) {
             put_label(d, tag, event->text, event->start, "graph 0.04 rotate by 90 offset 0.8,0", MAX_EVENT_TEXT);
@@ -408,14 +463,26 @@ static void put_events(const drawing *d, double width_in, bool named)
 
 /* ---- one panel ---------------------------------------------------------------------------------------------- */
 
+/* "#rrggbb" mixed with white. */
+static void mix(char mixed[8], const char *colour, double paleness)
+{
+    unsigned parts[3];
+    if (sscanf(colour, "#%2x%2x%2x", &parts[0], &parts[1], &parts[2]) != 3)
+        parts[0] = parts[1] = parts[2] = 0;
+    for (int i = 0; i < 3; i++)
+        parts[i] = (unsigned)lround(parts[i] + (255 - parts[i]) * paleness) & 0xff;
+    snprintf(mixed, 8, "#%02x%02x%02x", parts[0], parts[1], parts[2]);
+}
+
 static void put_curve(const drawing *d, const figure *f, size_t line, const curve *c, int column, double foot)
 {
     fprintf(d->out, "$%s%zu using 1:($%d < %.6g ? %.6g : $%d) with lines", f->block, line, column, foot, foot,
             column);
     if (d->plan->medium != DRAWING_TERMINAL) {
         double thin = f->lines[line].num_points > 200 ? 0.6 : 1;
-        fprintf(d->out, " linewidth %.2f linecolor rgb '%s' dashtype %s notitle", c->width * thin,
-                colours[line % NUM_COLOURS], c->dash);
+        char colour[8];
+        mix(colour, colours[line % NUM_COLOURS], c->paleness);
+        fprintf(d->out, " linewidth %.2f linecolor rgb '%s' dashtype %s notitle", c->width * thin, colour, c->dash);
         return;
     }
     char title[256];
@@ -432,12 +499,28 @@ static void put_symbols(const drawing *d, const figure *f, size_t line, int colu
             f->block, line, column, foot, foot, column, symbols[line % NUM_SYMBOLS], colours[line % NUM_COLOURS]);
 }
 
+static void put_style(const drawing *d, const curve *c)
+{
+    char colour[8];
+    mix(colour, "#303030", c->paleness);
+    fprintf(d->out, ", \\\n     NaN with lines linewidth %.2f linecolor rgb '%s' dashtype %s title '%s'", c->width,
+            colour, c->dash, c->title);
+}
+
 /* What the line styles mean, in black: it holds for all colours. */
 static void put_styles(const drawing *d, const panel *p)
 {
     for (int i = 0; i < p->num_curves && p->curves[i].title; i++)
-        fprintf(d->out, ", \\\n     NaN with lines linewidth %.2f linecolor rgb '#303030' dashtype %s title '%s'",
-                p->curves[i].width, p->curves[i].dash, p->curves[i].title);
+        put_style(d, &p->curves[i]);
+}
+
+/* A line at each queue's capacity. */
+static void put_capacities(const drawing *d, const figure *f)
+{
+    for (size_t i = 0; i < f->num_lines; i++)
+        if (f->lines[i].capacity > 0)
+            fprintf(d->out, ", \\\n     %lld with lines linewidth 1 linecolor rgb '%s' dashtype 2 notitle",
+                    (long long)f->lines[i].capacity, colours[i % NUM_COLOURS]);
 }
 
 static void put_curves(const drawing *d, const figure *f, int row, double foot)
@@ -459,6 +542,8 @@ static void put_curves(const drawing *d, const figure *f, int row, double foot)
         fputs("plot NaN notitle", d->out);
     if (!is_terminal)
         put_styles(d, p);
+    if (!is_terminal && p->scale == SCALE_LEVEL)
+        put_capacities(d, f);
     fputc('\n', d->out);
 }
 
@@ -466,6 +551,11 @@ static void put_curves(const drawing *d, const figure *f, int row, double foot)
 
 /* Inches around and between the panels. */
 static const double left_in = 0.95, top_in = 0.5, bottom_in = 0.62, title_in = 0.36, beside_in = 0.2;
+
+static const char *title_of(const drawing *d, const panel *p)
+{
+    return d->set->counts && p->count_title ? p->count_title : p->title;
+}
 
 static void put_place(const drawing *d, const figure *f, int row)
 {
@@ -479,7 +569,7 @@ static void put_place(const drawing *d, const figure *f, int row)
             "set bmargin at screen %.5f\n",
             f->left_in / plan->width_in, f->right_in / plan->width_in, top / plan->height_in,
             bottom / plan->height_in);
-    fprintf(d->out, "set label 9999 '%s' at graph 0, graph 1 left offset 0,0.7\n", f->panels[row].title);
+    fprintf(d->out, "set label 9999 '%s' at graph 0, graph 1 left offset 0,0.7\n", title_of(d, &f->panels[row]));
     fprintf(d->out, "set key at screen %.5f, screen %.5f right bottom horizontal samplen 2.5 noopaque\n",
             f->right_in / plan->width_in, (top + 0.02) / plan->height_in);
 }
@@ -492,23 +582,36 @@ static void put_title(const drawing *d, const figure *f)
             1 - 0.3 / d->plan->height_in);
 }
 
+static const char *clock_format(const drawing *d)
+{
+    return d->set->end < 20          ? "%H:%M:%.1S"
+           : d->set->end < 600       ? "%H:%M:%S"
+           : d->set->end < 2 * 86400 ? "%H:%M"
+                                     : "%d.%m. %H:%M";
+}
+
 static void put_panel(const drawing *d, const figure *f, int row)
 {
     bool is_last = row == NUM_PANELS - 1, is_terminal = d->plan->medium == DRAWING_TERMINAL;
     fputs("unset object\nunset label\nunset arrow\nunset xlabel\n", d->out);
     double foot = put_axis(d, f, &f->panels[row]);
     if (is_terminal)
-        fprintf(d->out, "set title '%s'\n", f->panels[row].title);
+        fprintf(d->out, "set title '%s'\n", title_of(d, &f->panels[row]));
     else {
         put_place(d, f, row);
         put_phases(d, f->right_in - f->left_in, row == 0);
         put_events(d, f->right_in - f->left_in, row == 0);
-        fprintf(d->out, "set format x '%s'\n", is_last ? "%g" : "");
+        fprintf(d->out, "set format x '%s'%s\n",
+                !is_last         ? ""
+                : d->plan->clock ? clock_format(d)
+                                 : "%g",
+                d->plan->clock ? " time" : "");
         if (row == 0 && f->title)
             put_title(d, f);
     }
     if (is_last || is_terminal)
-        fprintf(d->out, "set xlabel '%s since the start'\n", d->unit);
+        fprintf(d->out, "set xlabel '%s%s'\n", d->plan->clock ? "local time" : d->unit,
+                d->plan->clock ? "" : " since the start");
     put_curves(d, f, row, foot);
 }
 
@@ -532,6 +635,11 @@ static void put_legend(const drawing *d, const figure *f)
         put_string(d->out, d->names[i], MAX_TEXT);
         fputs(", \\\n     ", d->out);
     }
+    for (size_t i = 0; i < d->num_events; i++) {
+        fprintf(d->out, "NaN with lines linewidth 2 dashtype 3 linecolor rgb '%s' title ", event_colours[i]);
+        put_string(d->out, d->events[i], MAX_TEXT);
+        fputs(", \\\n     ", d->out);
+    }
     fputs("NaN notitle\nset border 3\nset xtics nomirror\nset ytics nomirror\n", d->out);
 }
 
@@ -553,6 +661,8 @@ static double legend_width_in(const drawing *d, const figure *f, double figure_i
         longest = strlen(f->lines[i].name) > longest ? strlen(f->lines[i].name) : longest;
     for (size_t i = 0; i < d->set->num_phases; i++)
         longest = strlen(d->set->phases[i].text) > longest ? strlen(d->set->phases[i].text) : longest;
+    for (size_t i = 0; i < d->num_events; i++)
+        longest = strlen(d->events[i]) > longest ? strlen(d->events[i]) : longest;
     longest = longest > MAX_TEXT ? MAX_TEXT : longest;
     return fmin(beside_in + sample_in + (double)longest * character_in + margin_in, 0.4 * figure_in);
 }
@@ -611,6 +721,12 @@ static void put_terminal(const drawing *d, double shrunk)
                 "fontscale %.3g linewidth %.3g background '#ffffff'\nset pointsize %.3g\n",
                 plan->width_in * 96 * shrunk, plan->height_in * 96 * shrunk, shrunk, shrunk, 0.55 * shrunk);
         break;
+    case DRAWING_PDF:
+        fprintf(
+            d->out,
+            "set terminal pdfcairo noenhanced size %.2fin,%.2fin fontscale %.3g linewidth %.3g\nset pointsize %.3g\n",
+            plan->width_in * shrunk, plan->height_in * shrunk, 0.85 * shrunk, shrunk, 0.5 * shrunk);
+        break;
     case DRAWING_TERMINAL:
         fprintf(d->out, "set terminal dumb noenhanced size %d,%d%s\n", plan->columns, plan->rows,
                 plan->coloured ? " ansi256" : "");
@@ -623,8 +739,10 @@ static void put_terminal(const drawing *d, double shrunk)
 
 static void put_settings(const drawing *d)
 {
-    double end = d->set->end / d->unit_s;
-    fprintf(d->out, "set xrange [0:%.9g]\nset xtics nomirror\nset ytics nomirror\n", end > 0 ? end : 1);
+    double length = d->set->end > 0 ? d->set->end : 1;
+    fprintf(d->out, "set xrange [%.12g:%.12g]\nset xtics nomirror\nset ytics nomirror\n", at(d, 0), at(d, length));
+    if (d->plan->clock)
+        fprintf(d->out, "set xtics time\nset format x '%s' time\n", clock_format(d));
     if (d->plan->medium == DRAWING_TERMINAL) {
         fputs("set border 15 back\n" /* a curve at 0 or 100 % lies on it, and counts for more */
               "set key outside bottom center horizontal samplen 2 width 2\n",
@@ -644,6 +762,7 @@ void drawing_write(FILE *gnuplot, const drawing_plan *plan, const series_set *se
     d.plan = &laid_out;
     choose_unit(&d);
     name_phases(&d);
+    name_events(&d);
     put_terminal(&d, shrunk);
     put_settings(&d);
     put_figures(&d);

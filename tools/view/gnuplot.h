@@ -7,12 +7,13 @@
 
 #include "plot_series.h"
 
-typedef enum drawing_medium { DRAWING_PNG, DRAWING_SVG, DRAWING_TERMINAL } drawing_medium;
+typedef enum drawing_medium { DRAWING_PNG, DRAWING_SVG, DRAWING_PDF, DRAWING_TERMINAL } drawing_medium;
 
 typedef struct drawing_plan {
     drawing_medium medium;
     const char *path; /* of the picture; not for DRAWING_TERMINAL */
     const char *title;
+    bool clock;         /* the time of day below the panels instead of the time since the start */
     bool tasks, queues; /* which figures; both are put side by side, in the terminal one below the other */
     double width_in, height_in;
     double dpi;

@@ -1,33 +1,33 @@
 /* Counts things by a text, with one of them as an example. */
-#ifndef TOOLS_TALLY_H
-#define TOOLS_TALLY_H
+#ifndef TOOLS_KEY_COUNT_H
+#define TOOLS_KEY_COUNT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct tally_entry {
-    char *key;
+typedef struct key_count_entry {
+    const char *key;
     char *example; /* of the first that was counted; NULL = none was given */
     char *second;  /* another text of the first */
     int64_t count;
     int status, library_code; /* of the first */
-} tally_entry;
+} key_count_entry;
 
-/* All-zero is empty. Keys beyond the first 20,000 are counted together, as TALLY_OTHERS. */
-typedef struct tally {
-    tally_entry *entries;
-    size_t count, room;
-    uint32_t *slots; /* open hashing: entry + 1, 0 = none; twice the room */
-} tally;
+/* All-zero is empty. Keys beyond the first 20,000 are counted together, as KEY_COUNT_OTHERS. */
+typedef struct key_count {
+    key_count_entry *entries;
+    size_t count;
+    struct weir_string_table *texts; /* the keys */
+} key_count;
 
-#define TALLY_OTHERS "(others)"
+#define KEY_COUNT_OTHERS "(others)"
 
 /* Counts one; *is_new says that the entry is, and wants its example. NULL = out of memory. */
-tally_entry *tally_add(tally *t, const char *key, bool *is_new);
+key_count_entry *key_count_add(key_count *t, const char *key, bool *is_new);
 
 /* The largest first; those of the same count by key. Nothing may be added afterwards. */
-void tally_sort(tally *t);
-void tally_free(tally *t);
+void key_count_sort(key_count *t);
+void key_count_free(key_count *t);
 
 #endif

@@ -1,116 +1,78 @@
 /*
- * Two recordings side by side: each figure of each stage and queue, how far it differs, and how sure that is.
+ * Two recordings side by side: each measure of each stage, queue and pool, how far it differs, and how sure that is.
  *
  * How sure comes from the laps: they are put together into at most 64 batches, so that laps that resemble their
- * neighbours do not count as so many witnesses, and each figure is taken again without each batch (the jackknife, Quenouille
- * and Tukey). Two figures differ by as much as their difference plus and minus Student's t times its error, with Welch's
- * degrees of freedom. Figures that are compared as ratios are handled as logarithms.
+ * neighbours do not count as so many witnesses, and each measure is taken again without each batch (the jackknife, Quenouille
+ * and Tukey). Two measures differ by as much as their difference plus and minus Student's t times its error, with Welch's
+ * degrees of freedom. Measures that are compared as ratios are handled as logarithms.
  */
-#ifndef TOOLS_CONTRAST_H
-#define TOOLS_CONTRAST_H
+#ifndef TOOLS_LAP_COMPARISON_H
+#define TOOLS_LAP_COMPARISON_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include <weir/query.h>
 
-enum { CONTRAST_BATCHES = 64 };
-
-/* What is added up of a stage's or a queue's laps. */
-enum {
-    /* both */
-    SUM_ELAPSED,
-    SUM_COUNT, /* tasks, items taken out */
-    /* stages */
-    SUM_FAILURES,
-    SUM_SUCCESS_TIME,
-    SUM_FAILED_TIME,
-    SUM_BUSY,
-    SUM_WAIT_IN,
-    SUM_WAIT_THREAD,
-    SUM_WAIT_OUT,
-    SUM_CPU,
-    /* queues */
-    SUM_PUT,
-    SUM_PUT_TIME,
-    SUM_GET_TIME,
-    SUM_OCCUPIED,
-    NUM_SUMS,
-};
+enum { COMPARISON_BATCHES = 64 };
 
 typedef struct batch {
-    double sums[NUM_SUMS];
-    weir_histogram *times; /* of a stage's successes; NULL = of a queue */
+    weir_metrics metrics; /* histograms of stages only */
+    int64_t elapsed_ns;
     size_t num_laps;
 } batch;
 
 /* The laps of one stage or queue in one database. */
-typedef struct contrast_side {
+typedef struct comparison_side {
     char *name; /* NULL = it is not there */
-    batch batches[CONTRAST_BATCHES];
+    batch batches[COMPARISON_BATCHES];
     size_t num_batches;
     size_t laps_per_batch;
     batch all;
-} contrast_side;
+} comparison_side;
 
-typedef struct contrast_pair {
+typedef struct comparison_pair {
     char *key; /* the name without its bracket, and without its place where the sides differ in that */
-    bool is_queue;
-    contrast_side sides[2];
-} contrast_pair;
+    weir_subject subject;
+    char kind[16]; /* as of weir_lap_record */
+    comparison_side sides[2];
+} comparison_pair;
 
 /* In the order of A's pipeline, then what only B has. All-zero is empty. */
-typedef struct contrast {
-    contrast_pair *pairs;
+typedef struct lap_comparison {
+    comparison_pair *pairs;
     size_t num_pairs;
-} contrast;
+} lap_comparison;
 
-/* Adds the laps of side 0, or then those of side 1; also after a failure contrast_free() is to be called. */
-int contrast_read(contrast *c, int side, weir_reader *reader, const weir_filter *filter, weir_error *error);
-void contrast_free(contrast *c);
+/* Adds the laps of side 0, or then those of side 1; also after a failure comparison_free() is to be called. */
+int comparison_read(lap_comparison *c, int side, weir_reader *reader, const weir_filter *filter, weir_error *error);
+void comparison_free(lap_comparison *c);
 
-typedef enum contrast_figure {
-    FIGURE_RATE,
-    FIGURE_AVE,
-    FIGURE_P50,
-    FIGURE_P90,
-    FIGURE_P99,
-    FIGURE_CPU, /* CPU time a task */
-    FIGURE_FAILED,
-    FIGURE_BUSY,
-    FIGURE_WAIT_IN,
-    FIGURE_WAIT_THREAD,
-    FIGURE_WAIT_OUT,
-    FIGURE_PUT,
-    FIGURE_GET,
-    FIGURE_OCCUPIED,
-    NUM_FIGURES,
-} contrast_figure;
-
-typedef enum contrast_verdict {
+typedef enum comparison_verdict {
     VERDICT_UNKNOWN,
     VERDICT_SAME,
     VERDICT_DIFFERENT,
     VERDICT_BETTER,
     VERDICT_WORSE
-} contrast_verdict;
+} comparison_verdict;
 
-/* The difference of one figure: for shares in points (0.05 = 5 points more), for all others in parts of A (0.05 = 5 %). */
-typedef struct contrast_difference {
-    double a, b;              /* NAN = there is none */
-    double change, low, high; /* 95 %; NAN = not known */
-    contrast_verdict verdict; /* better and worse where more is clearly one of them */
-} contrast_difference;
+/* The difference of one measure: for shares in points (0.05 = 5 points more), for all others relative to A (0.05 = 5 %). */
+typedef struct comparison_difference {
+    double a, b;                /* NAN = there is none */
+    double change, low, high;   /* 95 %; NAN = not known */
+    comparison_verdict verdict; /* better and worse where more is clearly one of them */
+} comparison_difference;
 
-/* Whether a figure is one of queues, or of stages, or of both. */
-bool contrast_has_figure(const contrast_pair *pair, contrast_figure figure);
-bool contrast_is_share(contrast_figure figure);
-bool contrast_is_time(contrast_figure figure);
-extern const char *const contrast_figure_names[NUM_FIGURES]; /* "tasks_per_s", … (of stages) */
+/* Whether a measure is compared: rates, times and shares are, since sums depend on how long a run was. */
+bool comparison_has(const weir_measure *measure);
+bool comparison_is_share(const weir_measure *measure);
 
-contrast_difference contrast_compare(const contrast_pair *pair, contrast_figure figure);
+comparison_difference comparison_compare(const comparison_pair *pair, const weir_measure *measure);
 
-/* A figure of all laps of one side; NAN = there is none. */
-double contrast_value(const contrast_side *side, contrast_figure figure);
+/* The same by name. */
+comparison_difference comparison_compare_named(const comparison_pair *pair, const char *measure);
+
+/* A measure of all laps of one side; NAN = there is none. */
+double comparison_value(const comparison_pair *pair, int side, const char *measure);
 
 #endif

@@ -1,32 +1,39 @@
-/* The figures of stages and queues as rows of tables: what they are grouped by first, then the figures. */
-#ifndef TOOLS_FIGURES_H
-#define TOOLS_FIGURES_H
+/* Totals and laps as rows of tables: what they are grouped by first, then all measures of their subject. */
+#ifndef TOOLS_METRIC_TABLE_H
+#define TOOLS_METRIC_TABLE_H
 
 #include <weir/query.h>
 
 #include "table.h"
 
 /* Which columns of the key a table has. */
-typedef struct figures_keys {
-    bool run, node, time, steps, phase, share, name;
-} figures_keys;
+typedef struct metric_keys {
+    bool run, node, time, steps, phase, share, kind, name;
+} metric_keys;
 
-enum { FIGURES_MAX_COLUMNS = 64 };
+enum { METRIC_MAX_COLUMNS = 160 };
 
-/* Fills in the columns of such a table and returns how many there are. */
-size_t figures_task_columns(table_column columns[FIGURES_MAX_COLUMNS], const figures_keys *keys);
-size_t figures_queue_columns(table_column columns[FIGURES_MAX_COLUMNS], const figures_keys *keys);
+/* The column of a measure. */
+table_column metric_column(const weir_measure *measure);
+
+/* Begins such a table; the columns are filled in, and must outlive it. */
+table *metric_table_begin(FILE *out, table_format format, table_column columns[METRIC_MAX_COLUMNS],
+                          weir_subject subject, const metric_keys *keys);
 
 /* One row. share: of the time of all groups of that name; for keys with a share. */
-void figures_put_task(table *t, const figures_keys *keys, const weir_task_totals *task, double share);
-void figures_put_queue(table *t, const figures_keys *keys, const weir_queue_totals *queue, double share);
+void metric_put_row(table *t, const metric_keys *keys, const weir_total *total, double share);
 
-/* Both kinds in one table, for CSV; the first column says which. */
-size_t figures_both_columns(table_column columns[FIGURES_MAX_COLUMNS]);
-void figures_put_both(table *t, const weir_task_totals *task, const weir_queue_totals *queue); /* one is NULL */
+/* The cells of the measures alone. */
+void metric_put_measures(table *t, weir_subject subject, const weir_metrics *metrics, int64_t elapsed_ns);
 
-/* A lap as the totals of itself, without histograms. */
-weir_task_totals figures_of_task_lap(const weir_task_record *lap);
-weir_queue_totals figures_of_queue_lap(const weir_queue_record *lap);
+/* All subjects in one table, for CSV: the first column says which; measures of one name share a column. */
+void metric_put_all(FILE *out, const weir_totals *totals);
+
+/* A table of one subject; nothing as text where there is none. */
+void metric_put_list(FILE *out, table_format format, weir_subject subject, const weir_total_list *list);
+
+/* "stage", "node", "queue", "pool"; as a key of JSON "stages", … */
+const char *metric_subject_name(weir_subject subject);
+const char *metric_subject_key(weir_subject subject);
 
 #endif

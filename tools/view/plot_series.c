@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "metric_table.h"
+#include "array.h"
 
 enum {
     MAX_POINTS = 300,  /* of a curve: more would be narrower than a pixel or two */
@@ -19,13 +19,17 @@ static int no_memory(weir_error *error)
     return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the figures to draw");
 }
 
-/* Room for one more of an array. NULL = out of memory. */
-static void *grow(void *array, size_t count, size_t size)
-{
-    if (count & (count - 1)) /* grown whenever count is a power of two */
-        return array;
-    return realloc(array, (count ? 2 * count : 1) * size);
-}
+/* The measures that are drawn, in rates and as counts. */
+static const char *const task_measures[2][SERIES_MAX_FIGURES] = {
+    { "tasks_per_s", "successes_per_s", "failures_per_s", "ave_time", "p50_time", "p90_time", "p99_time", "max_time",
+      "busy_share", "cpu_slot_share", "wait_in_share", "wait_thread_share", "wait_turn_share", "wait_out_share" },
+    { "num_tasks", "num_successes", "num_failures", "ave_time", "p50_time", "p90_time", "p99_time", "max_time",
+      "busy_share", "cpu_slot_share", "wait_in_share", "wait_thread_share", "wait_turn_share", "wait_out_share" },
+};
+static const char *const queue_measures[2][NUM_QUEUE_FIGURES] = {
+    { "items_per_s", "occupancy_rate", "ave_put_time", "ave_get_time", "ave_depth" },
+    { "num_items", "occupancy_rate", "ave_put_time", "ave_get_time", "ave_depth" },
+};
 
 /* ---- curves ------------------------------------------------------------------------------------------------- */
 
@@ -48,7 +52,7 @@ static series *find_series(const series_set *set, series **all, size_t *num_all,
             free(name);
             return &(*all)[i];
         }
-    series *grown = name ? grow(*all, *num_all, sizeof *grown) : NULL;
+    series *grown = name ? weir_array_grow(*all, *num_all, sizeof *grown) : NULL;
     if (!grown) {
         free(name);
         return NULL;
@@ -58,62 +62,40 @@ static series *find_series(const series_set *set, series **all, size_t *num_all,
     return &grown[(*num_all)++];
 }
 
-static series_point *add_point(const series_set *set, series **all, size_t *num_all, const weir_group_key *key)
+static double since_origin(const series_set *set, int64_t unix_ns)
 {
-    series *line = find_series(set, all, num_all, key);
-    series_point *points = line ? grow(line->points, line->num_points, sizeof *points) : NULL;
+    return (double)(unix_ns - set->origin_unix_ns) / 1e9;
+}
+
+static void fill_point(const series_set *set, series_point *point, const weir_total *total)
+{
+    bool is_queue = total->subject == WEIR_SUBJECT_QUEUE;
+    const char *const *names = is_queue ? queue_measures[set->counts] : task_measures[set->counts];
+    size_t count = is_queue ? NUM_QUEUE_FIGURES : SERIES_MAX_FIGURES;
+    *point = (series_point){ .start = since_origin(set, total->key.start_unix_ns),
+                             .end = since_origin(set, total->key.end_unix_ns) };
+    for (size_t i = 0; i < count; i++)
+        point->figures[i] = weir_measure_of(total->subject, names[i], &total->metrics, total->elapsed_ns);
+    if (!is_queue && isnan(point->figures[TASK_AVE]))
+        point->figures[TASK_MAX] = NAN;
+}
+
+static series *line_of(series_set *set, const weir_total *total)
+{
+    bool is_queue = total->subject == WEIR_SUBJECT_QUEUE;
+    return is_queue ? find_series(set, &set->queues, &set->num_queues, &total->key)
+                    : find_series(set, &set->tasks, &set->num_tasks, &total->key);
+}
+
+static int add_total(series_set *set, const weir_total *total, weir_error *error)
+{
+    series *line = line_of(set, total);
+    series_point *points = line ? weir_array_grow(line->points, line->num_points, sizeof *points) : NULL;
     if (!points)
-        return NULL;
+        return no_memory(error);
     line->points = points;
-    series_point *point = &points[line->num_points++];
-    *point = (series_point){ .start = key->start_time, .end = key->end_time };
-    return point;
-}
-
-static double per(double amount, double span)
-{
-    return span > 0 ? amount / span : NAN;
-}
-
-static double known(double figure, int64_t count)
-{
-    return count > 0 ? figure : NAN;
-}
-
-static int add_task(series_set *set, const weir_task_totals *task, weir_error *error)
-{
-    series_point *point = add_point(set, &set->tasks, &set->num_tasks, &task->key);
-    if (!point)
-        return no_memory(error);
-    int64_t successes = task->num_tasks - task->num_failures;
-    double slots = task->busy_time + task->wait_in_time + task->wait_thread_time + task->wait_out_time;
-    double *figures = point->figures;
-    figures[TASK_RATE] = per((double)task->num_tasks, task->elapsed);
-    figures[TASK_SUCCESSES] = per((double)successes, task->elapsed);
-    figures[TASK_FAILURES] = per((double)task->num_failures, task->elapsed);
-    figures[TASK_AVE] = known(task->ave_time, successes);
-    figures[TASK_P50] = known(task->p50_time, successes);
-    figures[TASK_P90] = known(task->p90_time, successes);
-    figures[TASK_P99] = known(task->p99_time, successes);
-    figures[TASK_BUSY] = per(task->busy_time, slots);
-    figures[TASK_CPU] = per(task->cpu_time, slots);
-    figures[TASK_WAIT_IN] = per(task->wait_in_time, slots);
-    figures[TASK_WAIT_THREAD] = per(task->wait_thread_time, slots);
-    figures[TASK_WAIT_OUT] = per(task->wait_out_time, slots);
-    return WEIR_OK;
-}
-
-static int add_queue(series_set *set, const weir_queue_totals *queue, weir_error *error)
-{
-    series_point *point = add_point(set, &set->queues, &set->num_queues, &queue->key);
-    if (!point)
-        return no_memory(error);
-    double *figures = point->figures;
-    figures[QUEUE_RATE] = per((double)queue->num_items, queue->elapsed);
-    figures[QUEUE_OCCUPIED] = queue->occupancy_rate;
-    figures[QUEUE_PUT] = known(queue->ave_put_time, queue->num_put);
-    figures[QUEUE_GET] = known(queue->ave_get_time, queue->num_items);
-    figures[QUEUE_DEPTH] = queue->ave_depth;
+    line->capacity = total->capacity > line->capacity ? total->capacity : line->capacity;
+    fill_point(set, &points[line->num_points++], total);
     return WEIR_OK;
 }
 
@@ -121,7 +103,7 @@ static int add_queue(series_set *set, const weir_queue_totals *queue, weir_error
 
 static int add_mark(series_mark **marks, size_t *num_marks, const series_mark *mark, weir_error *error)
 {
-    series_mark *grown = grow(*marks, *num_marks, sizeof *grown);
+    series_mark *grown = weir_array_grow(*marks, *num_marks, sizeof *grown);
     if (!grown)
         return no_memory(error);
     *marks = grown;
@@ -146,7 +128,7 @@ static bool end_span(series_set *set, const weir_event_record *event)
         if (mark->run_id == event->run_id && mark->start == mark->end && stem_of(mark->text, "_start") == stem &&
             strncmp(mark->text, event->name, stem) == 0) {
             mark->text[stem] = '\0';
-            mark->end = event->timestamp;
+            mark->end = since_origin(set, event->unix_ns);
             return true;
         }
     }
@@ -159,7 +141,8 @@ static int add_event(series_set *set, const weir_event_record *event, weir_error
         return WEIR_OK; /* the one is shown as a span, the other is not what happened then */
     if (end_span(set, event))
         return WEIR_OK;
-    series_mark mark = { event->timestamp, event->timestamp, event->run_id, (char *)(uintptr_t)event->name };
+    double at = since_origin(set, event->unix_ns);
+    series_mark mark = { at, at, event->run_id, (char *)(uintptr_t)event->name };
     return add_mark(&set->events, &set->num_events, &mark, error);
 }
 
@@ -167,7 +150,8 @@ static int add_phase(series_set *set, const weir_phase_record *phase, weir_error
 {
     if (!phase->place.phase[0])
         return WEIR_OK;
-    series_mark mark = { phase->start_time, phase->end_time, phase->run_id, (char *)(uintptr_t)phase->place.phase };
+    series_mark mark = { since_origin(set, phase->start_unix_ns), since_origin(set, phase->end_unix_ns),
+                         phase->run_id, (char *)(uintptr_t)phase->place.phase };
     return add_mark(&set->phases, &set->num_phases, &mark, error);
 }
 
@@ -175,11 +159,10 @@ static int add_phase(series_set *set, const weir_phase_record *phase, weir_error
 
 static int add_record(series_set *set, const weir_record *record, weir_error *error)
 {
-    weir_task_totals task;
-    weir_queue_totals queue;
+    weir_total total;
     switch (record->kind) {
-    case WEIR_RECORD_TASK: task = figures_of_task_lap(&record->task); return add_task(set, &task, error);
-    case WEIR_RECORD_QUEUE: queue = figures_of_queue_lap(&record->queue); return add_queue(set, &queue, error);
+    case WEIR_RECORD_TASK:
+    case WEIR_RECORD_QUEUE: total = weir_total_of_lap(&record->lap); return add_total(set, &total, error);
     case WEIR_RECORD_EVENT: return add_event(set, &record->event, error);
     case WEIR_RECORD_PHASE: return add_phase(set, &record->phase, error);
     default: return WEIR_OK;
@@ -200,38 +183,55 @@ static int read_kind(weir_reader *reader, weir_record_kind kind, const weir_filt
 
 /* What there is to draw, before any of it is read. */
 typedef struct extent {
-    double start, end;
+    int64_t start_unix_ns, end_unix_ns;
     int64_t max_laps; /* of a curve */
     size_t num_lines;
 } extent;
 
-static void extend(extent *all, series_set *set, const weir_group_key *key, int64_t *last_run)
+static void extend(extent *all, series_set *set, const weir_total_list *list)
 {
-    all->start = fmin(all->start, key->start_time);
-    all->end = fmax(all->end, key->end_time);
-    all->max_laps = key->num_laps > all->max_laps ? key->num_laps : all->max_laps;
-    all->num_lines++;
-    set->num_runs += key->run_id != *last_run;
-    *last_run = key->run_id;
+    int64_t last_run = 0;
+    set->num_runs = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        const weir_group_key *key = &list->all[i].key;
+        if (all->num_lines == 0 || key->start_unix_ns < all->start_unix_ns)
+            all->start_unix_ns = key->start_unix_ns;
+        if (all->num_lines == 0 || key->end_unix_ns > all->end_unix_ns)
+            all->end_unix_ns = key->end_unix_ns;
+        all->max_laps = key->num_laps > all->max_laps ? key->num_laps : all->max_laps;
+        all->num_lines++;
+        set->num_runs += key->run_id != last_run;
+        last_run = key->run_id;
+    }
 }
 
 static int find_extent(weir_reader *reader, const weir_filter *filter, series_set *set, extent *all,
                        weir_error *error)
 {
     weir_totals totals;
-    int64_t last_run = 0;
-    *all = (extent){ .start = INFINITY, .end = -INFINITY };
+    *all = (extent){ .num_lines = 0 };
     int status =
         weir_totals_read(reader, filter, &(weir_grouping){ .by = WEIR_BY_NAME | WEIR_BY_RUN }, &totals, error);
     if (status != WEIR_OK)
         return status;
-    for (size_t i = 0; i < totals.num_queues; i++)
-        extend(all, set, &totals.queues[i].key, &last_run);
-    if (totals.num_queues == 0)
-        for (size_t i = 0; i < totals.num_tasks; i++)
-            extend(all, set, &totals.tasks[i].key, &last_run);
+    extend(all, set, &totals.of[WEIR_SUBJECT_QUEUE]);
+    if (totals.of[WEIR_SUBJECT_QUEUE].count == 0)
+        extend(all, set, &totals.of[WEIR_SUBJECT_STAGE]);
+    set->origin_unix_ns = all->start_unix_ns;
+    set->end = since_origin(set, all->end_unix_ns);
     weir_totals_free(&totals);
     return WEIR_OK;
+}
+
+static int add_totals(series_set *set, const weir_totals *totals,
+                      int (*add)(series_set *set, const weir_total *total, weir_error *error), weir_error *error)
+{
+    static const weir_subject subjects[] = { WEIR_SUBJECT_STAGE, WEIR_SUBJECT_QUEUE };
+    int status = WEIR_OK;
+    for (int s = 0; s < 2; s++)
+        for (size_t i = 0; i < totals->of[subjects[s]].count && status == WEIR_OK; i++)
+            status = add(set, &totals->of[subjects[s]].all[i], error);
+    return status;
 }
 
 static int read_bins(weir_reader *reader, const weir_filter *filter, series_set *set, const extent *all,
@@ -240,16 +240,45 @@ static int read_bins(weir_reader *reader, const weir_filter *filter, series_set 
     size_t most = MAX_BINS / (2 * all->num_lines);
     most = most > MAX_POINTS ? MAX_POINTS : most < MIN_POINTS ? MIN_POINTS : most;
     weir_grouping grouping = { .by = WEIR_BY_NAME | WEIR_BY_RUN | WEIR_BY_TIME,
-                               .bin_time = (all->end - all->start) / (double)most };
+                               .bin_ns = (all->end_unix_ns - all->start_unix_ns) / (int64_t)most };
     weir_totals totals;
     int status = weir_totals_read(reader, filter, &grouping, &totals, error);
     if (status != WEIR_OK)
         return status;
     set->binned = true;
-    for (size_t i = 0; i < totals.num_tasks && status == WEIR_OK; i++)
-        status = add_task(set, &totals.tasks[i], error);
-    for (size_t i = 0; i < totals.num_queues && status == WEIR_OK; i++)
-        status = add_queue(set, &totals.queues[i], error);
+    status = add_totals(set, &totals, add_total, error);
+    weir_totals_free(&totals);
+    return status;
+}
+
+/* The last lap of a run is shorter than the others, and its rates are mostly chance: it becomes one with the lap before. */
+static int replace_last_two(series_set *set, const weir_total *total, weir_error *error)
+{
+    series *line = line_of(set, total);
+    if (!line)
+        return no_memory(error);
+    if (total->key.num_laps == 2 && line->num_points >= 2)
+        fill_point(set, &line->points[--line->num_points - 1], total);
+    return WEIR_OK;
+}
+
+static int join_short_last_lap(weir_reader *reader, const weir_filter *filter, series_set *set, weir_error *error)
+{
+    const series *line = set->num_queues ? set->queues : set->num_tasks ? set->tasks : NULL;
+    if (set->num_runs != 1 || !line || line->num_points < 3)
+        return WEIR_OK;
+    const series_point *last = &line->points[line->num_points - 1], *before = last - 1;
+    double length = before->end - before->start;
+    if (last->end - last->start >= 0.5 * length)
+        return WEIR_OK;
+    weir_totals totals;
+    weir_filter latest = *filter;
+    latest.start_unix_ns = set->origin_unix_ns + (int64_t)((before->start + 0.5 * length) * 1e9);
+    int status =
+        weir_totals_read(reader, &latest, &(weir_grouping){ .by = WEIR_BY_NAME | WEIR_BY_RUN }, &totals, error);
+    if (status != WEIR_OK)
+        return status;
+    status = add_totals(set, &totals, replace_last_two, error);
     weir_totals_free(&totals);
     return status;
 }
@@ -267,47 +296,18 @@ static int read_laps(weir_reader *reader, const weir_filter *filter, series_set 
     return status;
 }
 
-/* Times since the first lap's beginning. */
-static void move_to_origin(series_set *set)
+int series_read(weir_reader *reader, const weir_filter *filter, unsigned how, series_set *set, weir_error *error)
 {
-    set->origin = INFINITY;
-    double end = -INFINITY;
-    series *const lines[] = { set->tasks, set->queues };
-    const size_t num_lines[] = { set->num_tasks, set->num_queues };
-    for (int kind = 0; kind < 2; kind++)
-        for (size_t i = 0; i < num_lines[kind]; i++) {
-            const series *line = &lines[kind][i];
-            set->origin = fmin(set->origin, line->points[0].start);
-            end = fmax(end, line->points[line->num_points - 1].end);
-        }
-    set->end = end - set->origin;
-    for (int kind = 0; kind < 2; kind++)
-        for (size_t i = 0; i < num_lines[kind]; i++)
-            for (size_t j = 0; j < lines[kind][i].num_points; j++) {
-                lines[kind][i].points[j].start -= set->origin;
-                lines[kind][i].points[j].end -= set->origin;
-            }
-    series_mark *const marks[] = { set->events, set->phases };
-    const size_t num_marks[] = { set->num_events, set->num_phases };
-    for (int kind = 0; kind < 2; kind++)
-        for (size_t i = 0; i < num_marks[kind]; i++) {
-            marks[kind][i].start -= set->origin;
-            marks[kind][i].end -= set->origin;
-        }
-}
-
-int series_read(weir_reader *reader, const weir_filter *filter, series_set *set, weir_error *error)
-{
-    *set = (series_set){ 0 };
+    *set = (series_set){ .counts = how & SERIES_COUNTS };
     weir_filter own = *filter;
     own.name = NULL; /* it is of stages and queues, not of what happened meanwhile */
     int status = read_laps(reader, filter, set, error);
+    if (status == WEIR_OK && how & SERIES_JOIN_SHORT && !set->binned)
+        status = join_short_last_lap(reader, filter, set, error);
     if (status == WEIR_OK)
         status = read_kind(reader, WEIR_RECORD_EVENT, &own, set, error);
     if (status == WEIR_OK)
         status = read_kind(reader, WEIR_RECORD_PHASE, &own, set, error);
-    if (set->num_tasks || set->num_queues)
-        move_to_origin(set);
     return status;
 }
 

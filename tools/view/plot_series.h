@@ -10,28 +10,31 @@
 
 /* What is drawn of a stage. */
 typedef enum series_task_figure {
-    TASK_RATE, /* per second: all that ended, those that succeeded, those that failed */
+    TASK_RATE, /* per second, or the number in each lap: all that ended, those that succeeded, those that failed */
     TASK_SUCCESSES,
     TASK_FAILURES,
     TASK_AVE, /* seconds a task */
     TASK_P50,
     TASK_P90,
     TASK_P99,
+    TASK_MAX,
     TASK_BUSY, /* shares of the slots' time, as all that follow */
     TASK_CPU,
     TASK_WAIT_IN,
     TASK_WAIT_THREAD,
+    TASK_WAIT_TURN,
     TASK_WAIT_OUT,
     SERIES_MAX_FIGURES
 } series_task_figure;
 
 /* And of a queue. */
 typedef enum series_queue_figure {
-    QUEUE_RATE,     /* per second */
+    QUEUE_RATE,     /* per second, or the number in each lap */
     QUEUE_OCCUPIED, /* share of the time not empty */
     QUEUE_PUT,      /* average wait, seconds */
     QUEUE_GET,
     QUEUE_DEPTH, /* average, items */
+    NUM_QUEUE_FIGURES
 } series_queue_figure;
 
 /* One lap, or several in one, in figures a person compares. NAN where there is nothing to show. */
@@ -44,6 +47,7 @@ typedef struct series_point {
 typedef struct series {
     char *name; /* with the run in front of it where there are several */
     int64_t run_id;
+    int64_t capacity; /* of a queue */
     series_point *points;
     size_t num_points;
 } series;
@@ -55,9 +59,10 @@ typedef struct series_mark {
 } series_mark;
 
 typedef struct series_set {
-    double origin; /* Unix time of 0 */
-    double end;    /* of the last lap, since the origin */
-    bool binned;   /* there were so many laps that each point stands for several */
+    int64_t origin_unix_ns; /* when 0 is */
+    bool counts;            /* numbers in each lap instead of rates */
+    double end;             /* of the last lap, since the origin */
+    bool binned;            /* there were so many laps that each point stands for several */
     int64_t num_runs;
     series *tasks, *queues;
     size_t num_tasks, num_queues;
@@ -66,8 +71,14 @@ typedef struct series_set {
     size_t num_events, num_phases;
 } series_set;
 
+/* How to read, or-ed. */
+enum {
+    SERIES_COUNTS = 1,     /* numbers in each lap instead of rates */
+    SERIES_JOIN_SHORT = 2, /* a last lap that is shorter than half of the one before becomes one with it */
+};
+
 /* WEIR_OK, also if there is nothing; series_free() afterwards, whatever the result. */
-int series_read(weir_reader *reader, const weir_filter *filter, series_set *set, weir_error *error);
+int series_read(weir_reader *reader, const weir_filter *filter, unsigned how, series_set *set, weir_error *error);
 void series_free(series_set *set);
 
 #endif

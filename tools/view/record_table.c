@@ -2,13 +2,7 @@
 
 #include <string.h>
 
-static void when(table *t, double unix_time, bool is_known)
-{
-    if (is_known)
-        table_number(t, unix_time);
-    else
-        table_nothing(t);
-}
+#include "metric_table.h"
 
 static void place(table *t, const weir_record_place *where)
 {
@@ -32,9 +26,10 @@ static const table_column run_columns[] = {
     { "run_id", "run", TABLE_COUNT },        { "node_id", "node", TABLE_WORDS },
     { "rank", "rank", TABLE_COUNT },         { "pid", "pid", TABLE_COUNT },
     { "started", "started", TABLE_WHEN },    { "ended", "ended", TABLE_WHEN },
-    { "status", "status", TABLE_WORDS },     { "threads", "threads", TABLE_COUNT },
+    { "duration", "duration", TABLE_TIME },  { "state", "state", TABLE_VERDICT },
+    { "status", NULL, TABLE_WORDS },         { "threads", "threads", TABLE_COUNT },
     { "entries_lost", "lost", TABLE_COUNT }, { "version", "weir", TABLE_WORDS },
-    { "command", "command", TABLE_WORDS },
+    { "command", "command", TABLE_WORDS },   { "machine", NULL, TABLE_WORDS },
 };
 
 static void put_run(table *t, const weir_record *record)
@@ -44,8 +39,10 @@ static void put_run(table *t, const weir_record *record)
     table_words(t, run->node_id);
     table_count(t, run->rank);
     table_count(t, run->pid);
-    table_number(t, run->started);
-    when(t, run->ended, run->has_ended);
+    table_when(t, run->started_unix_ns);
+    table_when(t, run->has_ended ? run->ended_unix_ns : 0);
+    table_duration(t, run->has_ended ? run->ended_unix_ns - run->started_unix_ns : -1);
+    table_words(t, weir_run_state_name(weir_run_state_of(run)));
     if (run->has_ended)
         table_words(t, weir_status_name(run->status));
     else
@@ -54,6 +51,7 @@ static void put_run(table *t, const weir_record *record)
     table_count(t, run->entries_lost);
     table_words(t, run->version);
     table_words(t, run->command);
+    table_words(t, run->machine);
 }
 
 static const table_column stage_columns[] = {
@@ -87,105 +85,42 @@ static void put_phase(table *t, const weir_record *record)
     const weir_phase_record *phase = &record->phase;
     table_count(t, phase->run_id);
     place(t, &phase->place);
-    table_number(t, phase->start_time);
-    table_number(t, phase->end_time);
+    table_when(t, phase->start_unix_ns);
+    table_when(t, phase->end_unix_ns);
     table_count(t, phase->num_laps);
 }
 
-static const table_column task_columns[] = {
+/* A lap: these, then all measures. */
+static const table_column lap_columns[] = {
     { "id", NULL, TABLE_COUNT },
     { "run_id", "run", TABLE_COUNT },
     { "timestamp", "time", TABLE_WHEN },
     { "elapsed", "lap", TABLE_TIME },
-    { "name", "stage", TABLE_WORDS },
+    { "name", "name", TABLE_WORDS },
+    { "kind", NULL, TABLE_WORDS },
     PLACE_COLUMNS,
-    { "num_tasks", "tasks", TABLE_COUNT },
-    { "num_failures", "failed", TABLE_COUNT },
-    { "num_skipped", "skipped", TABLE_COUNT },
-    { "ave_time", "average", TABLE_TIME },
-    { "p50_time", "p50", TABLE_TIME },
-    { "p90_time", "p90", TABLE_TIME },
-    { "p99_time", "p99", TABLE_TIME },
-    { "max_time", "max", TABLE_TIME },
-    { "failed_time", NULL, TABLE_TIME },
-    { "busy_time", "busy", TABLE_TIME },
-    { "wait_in_time", "input", TABLE_TIME },
-    { "wait_thread_time", "thread", TABLE_TIME },
-    { "wait_out_time", "room", TABLE_TIME },
-    { "cpu_time", "CPU", TABLE_TIME },
-};
-
-static void put_task(table *t, const weir_record *record)
-{
-    const weir_task_record *task = &record->task;
-    table_count(t, task->id);
-    table_count(t, task->run_id);
-    table_number(t, task->timestamp);
-    table_number(t, task->elapsed);
-    table_words(t, task->name);
-    place(t, &task->place);
-    table_count(t, task->num_tasks);
-    table_count(t, task->num_failures);
-    table_count(t, task->num_skipped);
-    table_number(t, task->ave_time);
-    table_number(t, task->p50_time);
-    table_number(t, task->p90_time);
-    table_number(t, task->p99_time);
-    table_number(t, task->max_time);
-    table_number(t, task->failed_time);
-    table_number(t, task->busy_time);
-    table_number(t, task->wait_in_time);
-    table_number(t, task->wait_thread_time);
-    table_number(t, task->wait_out_time);
-    table_number(t, task->cpu_time);
-}
-
-static const table_column queue_columns[] = {
-    { "id", NULL, TABLE_COUNT },
-    { "run_id", "run", TABLE_COUNT },
-    { "timestamp", "time", TABLE_WHEN },
-    { "elapsed", "lap", TABLE_TIME },
-    { "name", "queue", TABLE_WORDS },
-    PLACE_COLUMNS,
-    { "num_items", "items", TABLE_COUNT },
-    { "num_put", NULL, TABLE_COUNT },
+    { "suspended", NULL, TABLE_TIME },
+    { "num_joined", NULL, TABLE_COUNT },
     { "capacity", "capacity", TABLE_COUNT },
-    { "ave_put_time", "put", TABLE_TIME },
-    { "p90_put_time", "p90", TABLE_TIME },
-    { "p99_put_time", "p99", TABLE_TIME },
-    { "ave_get_time", "get", TABLE_TIME },
-    { "p90_get_time", "p90", TABLE_TIME },
-    { "p99_get_time", "p99", TABLE_TIME },
-    { "occupancy_rate", "occupied", TABLE_SHARE },
-    { "ave_depth", "depth", TABLE_REAL },
-    { "max_depth", "max", TABLE_COUNT },
-    { "ave_bytes", "bytes", TABLE_BYTES },
-    { "max_bytes", "max", TABLE_BYTES },
 };
 
-static void put_queue(table *t, const weir_record *record)
+static void put_lap(table *t, const weir_record *record)
 {
-    const weir_queue_record *queue = &record->queue;
-    table_count(t, queue->id);
-    table_count(t, queue->run_id);
-    table_number(t, queue->timestamp);
-    table_number(t, queue->elapsed);
-    table_words(t, queue->name);
-    place(t, &queue->place);
-    table_count(t, queue->num_items);
-    table_count(t, queue->num_put);
-    table_count(t, queue->capacity);
-    table_number(t, queue->ave_put_time);
-    table_number(t, queue->p90_put_time);
-    table_number(t, queue->p99_put_time);
-    table_number(t, queue->ave_get_time);
-    table_number(t, queue->p90_get_time);
-    table_number(t, queue->p99_get_time);
-    table_number(t, queue->occupancy_rate);
-    table_number(t, queue->ave_depth);
-    table_count(t, queue->max_depth);
-    table_number(t, queue->ave_bytes);
-    table_count(t, queue->max_bytes);
+    const weir_lap_record *lap = &record->lap;
+    table_count(t, lap->id);
+    table_count(t, lap->run_id);
+    table_when(t, lap->end_unix_ns);
+    table_duration(t, lap->elapsed_ns);
+    table_words(t, lap->name);
+    table_words(t, lap->kind);
+    place(t, &lap->place);
+    table_duration(t, lap->suspended_ns);
+    table_count(t, lap->num_joined);
+    if (lap->capacity)
+        table_count(t, lap->capacity);
+    else
+        table_nothing(t);
+    metric_put_measures(t, lap->subject, &lap->metrics, lap->elapsed_ns);
 }
 
 static const table_column event_columns[] = {
@@ -198,7 +133,7 @@ static void put_event(table *t, const weir_record *record)
     const weir_event_record *event = &record->event;
     table_count(t, event->id);
     table_count(t, event->run_id);
-    table_number(t, event->timestamp);
+    table_when(t, event->unix_ns);
     table_words(t, event->name);
     table_words(t, event->category);
     table_words(t, event->detail);
@@ -222,8 +157,8 @@ static void put_failure(table *t, const weir_record *record)
     const weir_failure_record *failure = &record->failure;
     table_count(t, failure->id);
     table_count(t, failure->run_id);
-    table_number(t, failure->timestamp);
-    table_number(t, failure->elapsed);
+    table_when(t, failure->unix_ns);
+    table_duration(t, failure->run_ns);
     table_words(t, failure->name);
     table_count(t, failure->seq);
     table_words(t, failure->label);
@@ -264,8 +199,8 @@ static void put_item(table *t, const weir_record *record)
     const weir_item_record *item = &record->item;
     table_count(t, item->id);
     table_count(t, item->run_id);
-    table_number(t, item->timestamp);
-    table_number(t, item->elapsed);
+    table_when(t, item->unix_ns);
+    table_duration(t, item->run_ns);
     table_words(t, item->name);
     table_count(t, item->seq);
     table_words(t, item->label);
@@ -274,10 +209,10 @@ static void put_item(table *t, const weir_record *record)
     known_count(t, item->height);
     known_count(t, item->num_frames);
     known_count(t, item->size_bytes);
-    when(t, item->open_time, item->open_time >= 0);
-    when(t, item->demux_time, item->demux_time >= 0);
-    when(t, item->decode_time, item->decode_time >= 0);
-    when(t, item->scale_time, item->scale_time >= 0);
+    table_duration(t, item->open_ns);
+    table_duration(t, item->demux_ns);
+    table_duration(t, item->decode_ns);
+    table_duration(t, item->scale_ns);
 }
 
 static const table_column node_columns[] = {
@@ -292,8 +227,8 @@ static void put_node(table *t, const weir_record *record)
     const weir_node_record *node = &record->node;
     table_words(t, node->node_id);
     table_count(t, node->num_runs);
-    when(t, node->started, true);
-    when(t, node->ended, node->ended != 0);
+    table_when(t, node->started_unix_ns);
+    table_when(t, node->ended_unix_ns);
 }
 
 typedef struct kind_table {
@@ -305,16 +240,18 @@ typedef struct kind_table {
 
 #define COLUMNS(columns) columns, sizeof(columns) / sizeof((columns)[0])
 
-const char *const record_table_names[] = { "runs",   "nodes",  "stages",   "phases", "tasks",
-                                           "queues", "events", "failures", "items",  NULL };
+const char *const record_table_names[] = { "runs",   "nodes", "stages", "phases",   "tasks", "flow",
+                                           "queues", "pools", "events", "failures", "items", NULL };
 
 static const kind_table kind_tables[] = {
     { WEIR_RECORD_RUN, COLUMNS(run_columns), put_run },
     { WEIR_RECORD_NODE, COLUMNS(node_columns), put_node },
     { WEIR_RECORD_STAGE, COLUMNS(stage_columns), put_stage },
     { WEIR_RECORD_PHASE, COLUMNS(phase_columns), put_phase },
-    { WEIR_RECORD_TASK, COLUMNS(task_columns), put_task },
-    { WEIR_RECORD_QUEUE, COLUMNS(queue_columns), put_queue },
+    { WEIR_RECORD_TASK, COLUMNS(lap_columns), put_lap },
+    { WEIR_RECORD_FLOW, COLUMNS(lap_columns), put_lap },
+    { WEIR_RECORD_QUEUE, COLUMNS(lap_columns), put_lap },
+    { WEIR_RECORD_POOL, COLUMNS(lap_columns), put_lap },
     { WEIR_RECORD_EVENT, COLUMNS(event_columns), put_event },
     { WEIR_RECORD_FAILURE, COLUMNS(failure_columns), put_failure },
     { WEIR_RECORD_ITEM, COLUMNS(item_columns), put_item },
@@ -323,6 +260,26 @@ static const kind_table kind_tables[] = {
 _Static_assert(sizeof kind_tables / sizeof kind_tables[0] + 1 ==
                    sizeof record_table_names / sizeof record_table_names[0],
                "a table for each name");
+
+int record_table_find(const char *name)
+{
+    int place = 0;
+    while (record_table_names[place] && strcmp(record_table_names[place], name) != 0)
+        place++;
+    return place;
+}
+
+static size_t fill_columns(table_column columns[METRIC_MAX_COLUMNS], const kind_table *wanted)
+{
+    size_t count = wanted->num_columns, num_measures = 0;
+    memcpy(columns, wanted->columns, count * sizeof *columns);
+    if (wanted->put != put_lap)
+        return count;
+    const weir_measure *measures = weir_subject_measures((weir_subject)wanted->kind, &num_measures);
+    for (size_t i = 0; i < num_measures; i++)
+        columns[count++] = metric_column(&measures[i]);
+    return count;
+}
 
 int record_table(FILE *out, table_format format, int which, weir_reader *reader, const weir_filter *filter,
                  int64_t *num_rows, weir_error *error)
@@ -333,7 +290,10 @@ int record_table(FILE *out, table_format format, int which, weir_reader *reader,
     int status = weir_query_begin(reader, wanted->kind, filter, &query, error);
     if (status != WEIR_OK)
         return status;
-    table *t = table_begin(out, format, wanted->columns, wanted->num_columns);
+    table_column columns[METRIC_MAX_COLUMNS];
+    table *t = table_begin(out, format, columns, fill_columns(columns, wanted));
+    if (wanted->put == put_lap)
+        table_set_keys(t, 5);
     if (!t)
         status = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)

@@ -1,6 +1,6 @@
 /* The records of a database as tables, one for each kind. */
-#ifndef TOOLS_RECORDS_H
-#define TOOLS_RECORDS_H
+#ifndef TOOLS_RECORD_TABLE_H
+#define TOOLS_RECORD_TABLE_H
 
 #include <stdio.h>
 
@@ -11,6 +11,9 @@
 /* Names of the tables, NULL at the end: "runs", "stages", … */
 extern const char *const record_table_names[];
 enum { RECORD_TABLE_RUNS, RECORD_TABLE_NODES };
+
+/* The place of a name among them. */
+int record_table_find(const char *name);
 
 /*
  * Writes one of them, known by its place above, and counts its rows (num_rows may be NULL). WEIR_OK, or

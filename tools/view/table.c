@@ -6,10 +6,17 @@
 #include <string.h>
 #include <time.h>
 
+#include <weir/escape.h>
+
 #include "format.h"
+#include "tty.h"
 #include "utf8.h"
 
-enum { SCREENFUL = 200 /* rows that are aligned together */, GAP = 2 };
+enum {
+    SCREENFUL = 200, /* rows that are aligned together */
+    GAP = 2,
+    SHORTEST_WORDS = 24, /* words are not cut below that, unless the terminal is that narrow */
+};
 
 struct table {
     FILE *out;
@@ -24,6 +31,9 @@ struct table {
     size_t num_cells;
     size_t *widths;
     bool *hidden; /* columns without anything in any row; known only of a table that fits the screen */
+    size_t num_keys;
+    size_t limit; /* columns of the terminal; 0 = none */
+    bool coloured;
     bool titled;
     bool broken; /* out of memory: rows are missing */
 };
@@ -150,6 +160,54 @@ static void csv_titles(table *t)
     fputs("\r\n", t->out);
 }
 
+/* To be freed; NULL = out of memory. */
+static char *in_one_line(const char *text)
+{
+    size_t size = 4 * strlen(text) + 1;
+    char *line = malloc(size);
+    if (line)
+        weir_text_escape(text, line, size);
+    return line;
+}
+
+void html_text(FILE *out, const char *text)
+{
+    char *clean = in_one_line(text);
+    for (const char *c = clean ? clean : ""; *c; c++)
+        switch (*c) {
+        case '<': fputs("&lt;", out); break;
+        case '>': fputs("&gt;", out); break;
+        case '&': fputs("&amp;", out); break;
+        case '"': fputs("&quot;", out); break;
+        default: fputc(*c, out);
+        }
+    free(clean);
+}
+
+static void html_titles(table *t)
+{
+    fputs("<div class=\"wide\"><table>\n<tr>", t->out);
+    for (size_t i = 0; i < t->num_columns; i++)
+        if (t->columns[i].title) {
+            fputs(t->columns[i].kind == TABLE_WORDS ? "<th class=\"words\">" : "<th>", t->out);
+            html_text(t->out, t->columns[i].title);
+            fputs("</th>", t->out);
+        }
+    fputs("</tr>\n", t->out);
+}
+
+static void html_cell(table *t, const char *text)
+{
+    const table_column *column = &t->columns[t->column];
+    if (t->column == 0)
+        fputs("<tr>", t->out);
+    if (!column->title)
+        return;
+    fputs(column->kind == TABLE_WORDS || column->kind == TABLE_VERDICT ? "<td class=\"words\">" : "<td>", t->out);
+    html_text(t->out, text);
+    fputs("</td>", t->out);
+}
+
 /* What stands before a cell. */
 static void open_cell(table *t)
 {
@@ -181,24 +239,80 @@ static void pad(FILE *out, size_t width)
         fputc(' ', out);
 }
 
+static bool is_words(const table *t, size_t column)
+{
+    return t->columns[column].kind == TABLE_WORDS || t->columns[column].kind == TABLE_VERDICT;
+}
+
 static bool is_shown(const table *t, size_t column)
 {
     return t->columns[column].title && !t->hidden[column];
 }
 
-static void write_line(table *t, char *const *cells)
+/* Behind `count` characters. */
+static const char *skip_characters(const char *text, size_t count)
+{
+    for (; *text; text++)
+        if (((unsigned char)*text & 0xc0) != 0x80 && count-- == 0)
+            break;
+    return text;
+}
+
+/* A cell that is too wide keeps its beginning; a path its end. */
+static void put_cut(FILE *out, const char *cell, size_t width)
+{
+    size_t whole = width_of(cell);
+    if (whole <= width)
+        fputs(cell, out);
+    else if (strchr(cell, '/'))
+        fprintf(out, "…%s", skip_characters(cell, whole - width + 1));
+    else
+        fprintf(out, "%.*s…", (int)(skip_characters(cell, width - 1) - cell), cell);
+}
+
+static const char *colour_of(const char *cell)
+{
+    static const char *const bad[] = { "worse", "FAULT", "failed", "killed" }, *const good[] = { "better", "ok" };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        if (strcmp(cell, bad[i]) == 0)
+            return "\033[31m";
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+        if (strcmp(cell, good[i]) == 0)
+            return "\033[32m";
+    return "\033[33m";
+}
+
+/* The columns of a section: the keys, and those from `first` to before `end`. */
+typedef struct section {
+    size_t first, end;
+} section;
+
+static bool is_key(const table *t, size_t column)
+{
+    return column < t->num_keys;
+}
+
+static bool is_in(const table *t, const section *s, size_t column)
+{
+    return is_shown(t, column) && ((column >= s->first && column < s->end) || is_key(t, column));
+}
+
+static void write_line(table *t, const section *s, char *const *cells, bool is_title)
 {
     size_t waiting = 0; /* spaces that are only written if something follows */
     for (size_t i = 0; i < t->num_columns; i++) {
-        if (!is_shown(t, i))
+        if (!is_in(t, s, i))
             continue;
         const char *cell = cells[i] ? cells[i] : "";
-        size_t space = t->widths[i] - width_of(cell);
-        bool to_the_left = t->columns[i].kind == TABLE_WORDS;
+        size_t width = width_of(cell), space = t->widths[i] > width ? t->widths[i] - width : 0;
         if (*cell) {
-            pad(t->out, waiting + (to_the_left ? 0 : space));
-            fputs(cell, t->out);
-            waiting = to_the_left ? space : 0;
+            bool is_marked = t->coloured && (is_title || t->columns[i].kind == TABLE_VERDICT);
+            pad(t->out, waiting + (is_words(t, i) ? 0 : space));
+            if (is_marked)
+                fputs(is_title ? "\033[1m" : colour_of(cell), t->out);
+            put_cut(t->out, cell, t->widths[i]);
+            fputs(is_marked ? "\033[0m" : "", t->out);
+            waiting = is_words(t, i) ? space : 0;
         } else
             waiting += space;
         waiting += GAP;
@@ -214,19 +328,71 @@ static void widen(table *t, char *const *cells)
     }
 }
 
-static void write_titles(table *t)
+static size_t width_of_columns(const table *t, const section *s)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < t->num_columns; i++)
+        width += is_in(t, s, i) ? t->widths[i] + GAP : 0;
+    return width > GAP ? width - GAP : 0;
+}
+
+/* Shortens the widest words until all columns fit, or no words are longer than that. */
+static void shorten_words(table *t, const section *s, size_t shortest)
+{
+    for (size_t width; (width = width_of_columns(t, s)) > t->limit;) {
+        size_t widest = t->num_columns;
+        for (size_t i = 0; i < t->num_columns; i++)
+            if (is_in(t, s, i) && is_words(t, i) && t->widths[i] > shortest &&
+                (widest == t->num_columns || t->widths[i] > t->widths[widest]))
+                widest = i;
+        if (widest == t->num_columns)
+            return;
+        size_t excess = width - t->limit, spare = t->widths[widest] - shortest;
+        t->widths[widest] -= excess < spare ? excess : spare;
+    }
+}
+
+/* Extends the section by the columns that fit; at least one. */
+static void fill_section(table *t, section *s)
+{
+    bool has_any = false;
+    for (s->end = s->first; s->end < t->num_columns; s->end++) {
+        section wider = { s->first, s->end + 1 };
+        if (has_any && t->limit && is_shown(t, s->end) && width_of_columns(t, &wider) > t->limit)
+            return;
+        has_any |= is_shown(t, s->end) && !is_key(t, s->end);
+    }
+}
+
+static void write_section(table *t, const section *s, bool with_titles)
 {
     char **titles = calloc(t->num_columns, sizeof *titles);
-    if (!titles) {
-        t->broken = true;
-        return;
-    }
-    for (size_t i = 0; i < t->num_columns; i++)
-        if (is_shown(t, i))
-            titles[i] = (char *)(uintptr_t)t->columns[i].title; /* read only */
-    widen(t, titles);
-    write_line(t, titles);
+    t->broken |= !titles;
+    for (size_t i = 0; titles && i < t->num_columns; i++)
+        titles[i] = (char *)(uintptr_t)t->columns[i].title; /* read only */
+    if (titles && with_titles)
+        write_line(t, s, titles, true);
+    for (size_t i = 0; i < t->num_cells; i += t->num_columns)
+        write_line(t, s, t->cells + i, false);
     free(titles);
+}
+
+static void write_sections(table *t)
+{
+    section all = { 0, t->num_columns };
+    if (t->limit) {
+        shorten_words(t, &all, SHORTEST_WORDS);
+        if (width_of_columns(t, &all) > t->limit)
+            t->titled = false; /* each section has its own */
+    }
+    for (section s = { 0, 0 }; s.first < t->num_columns; s.first = s.end) {
+        fill_section(t, &s);
+        if (s.first > 0)
+            fputc('\n', t->out);
+        if (t->limit)
+            shorten_words(t, &s, 8);
+        write_section(t, &s, !t->titled);
+    }
 }
 
 static void hide_empty_columns(table *t)
@@ -245,30 +411,15 @@ static void write_rows(table *t, bool is_last)
         return;
     if (is_last && !t->titled)
         hide_empty_columns(t);
+    for (size_t i = 0; i < t->num_columns; i++)
+        t->widths[i] = t->columns[i].title ? width_of(t->columns[i].title) : 0;
     for (size_t i = 0; i < t->num_cells; i += t->num_columns)
         widen(t, t->cells + i);
-    if (!t->titled)
-        write_titles(t);
+    write_sections(t);
     t->titled = true;
-    for (size_t i = 0; i < t->num_cells; i += t->num_columns)
-        write_line(t, t->cells + i);
     for (size_t i = 0; i < t->num_cells; i++)
         free(t->cells[i]);
     t->num_cells = 0;
-}
-
-static char *in_one_line(const char *text)
-{
-    char *line = NULL;
-    size_t size;
-    FILE *out = open_memstream(&line, &size);
-    if (!out)
-        return NULL;
-    weir_text_put(out, text);
-    if (fclose(out) == 0)
-        return line;
-    free(line);
-    return NULL;
 }
 
 static void format_when(char figure[WEIR_FIGURE_BYTES], double unix_time)
@@ -290,6 +441,7 @@ static void format_figure(char figure[WEIR_FIGURE_BYTES], table_kind kind, doubl
     case TABLE_TRUTH: snprintf(figure, WEIR_FIGURE_BYTES, "%s", number != 0 ? "yes" : "no"); break;
     case TABLE_COUNT: snprintf(figure, WEIR_FIGURE_BYTES, "%.0f", number); break;
     case TABLE_REAL:
+    case TABLE_VERDICT:
     case TABLE_WORDS: snprintf(figure, WEIR_FIGURE_BYTES, fabs(number) < 1e12 ? "%.2f" : "%.3g", number); break;
     }
 }
@@ -313,6 +465,7 @@ table *table_begin(FILE *out, table_format format, const table_column *columns, 
     t->format = format;
     t->columns = columns;
     t->num_columns = num_columns;
+    t->num_keys = 1;
     if (format == TABLE_TEXT) {
         t->cells = calloc(SCREENFUL * num_columns, sizeof *t->cells);
         t->widths = calloc(num_columns, sizeof *t->widths);
@@ -322,11 +475,21 @@ table *table_begin(FILE *out, table_format format, const table_column *columns, 
             return NULL;
         }
     }
+    t->limit = format == TABLE_TEXT ? (size_t)tty_width() : 0;
+    t->coloured = format == TABLE_TEXT && out == stdout && tty_has_colours();
     if (format == TABLE_JSON)
         fputc('[', out);
     if (format == TABLE_CSV)
         csv_titles(t);
+    if (format == TABLE_HTML)
+        html_titles(t);
     return t;
+}
+
+void table_set_keys(table *t, size_t num_keys)
+{
+    if (t)
+        t->num_keys = num_keys;
 }
 
 static void next_cell(table *t)
@@ -339,7 +502,7 @@ static void next_cell(table *t)
         if (t->num_cells == SCREENFUL * t->num_columns)
             write_rows(t, false);
     } else
-        fputs(t->format == TABLE_JSON ? "}" : "\r\n", t->out);
+        fputs(t->format == TABLE_JSON ? "}" : t->format == TABLE_CSV ? "\r\n" : "</tr>\n", t->out);
 }
 
 /* Takes the cell, which becomes the table's. */
@@ -349,12 +512,28 @@ static void add_cell(table *t, char *cell)
     t->cells[t->num_cells++] = cell;
 }
 
+/* A cell as a person reads it. */
+static void put_figure(table *t, const char *figure)
+{
+    if (t->format == TABLE_TEXT)
+        add_cell(t, strdup(figure));
+    else
+        html_cell(t, figure);
+}
+
+static bool is_for_people(const table *t)
+{
+    return t->format == TABLE_TEXT || t->format == TABLE_HTML;
+}
+
 void table_words(table *t, const char *text)
 {
     if (!t)
         return;
     if (t->format == TABLE_TEXT)
         add_cell(t, in_one_line(text));
+    else if (t->format == TABLE_HTML)
+        html_cell(t, text);
     else {
         open_cell(t);
         (t->format == TABLE_JSON ? json_string : csv_text)(t->out, text);
@@ -371,9 +550,9 @@ void table_number(table *t, double number)
         return;
     }
     char figure[40];
-    if (t->format == TABLE_TEXT) {
+    if (is_for_people(t)) {
         format_figure(figure, t->columns[t->column].kind, number);
-        add_cell(t, strdup(figure));
+        put_figure(t, figure);
     } else {
         open_cell(t);
         format_number(figure, number);
@@ -386,18 +565,30 @@ void table_count(table *t, int64_t count)
 {
     if (!t)
         return;
-    if (t->format == TABLE_TEXT) {
+    if (is_for_people(t)) {
         char figure[40];
         if (t->columns[t->column].kind == TABLE_COUNT)
             snprintf(figure, sizeof figure, "%" PRId64, count);
         else
             format_figure(figure, t->columns[t->column].kind, (double)count);
-        add_cell(t, strdup(figure));
+        put_figure(t, figure);
     } else {
         open_cell(t);
         fprintf(t->out, "%" PRId64, count);
     }
     next_cell(t);
+}
+
+/* Seconds are stored in doubles, which are good for less than a microsecond of Unix time: its noise is left out. */
+void table_when(table *t, int64_t unix_ns)
+{
+    double seconds = round((double)unix_ns / 1e3) / 1e6;
+    table_number(t, unix_ns ? seconds : NAN);
+}
+
+void table_duration(table *t, int64_t ns)
+{
+    table_number(t, ns < 0 ? NAN : (double)ns / 1e9);
 }
 
 void table_truth(table *t, bool truth)
@@ -418,6 +609,8 @@ void table_nothing(table *t)
         return;
     if (t->format == TABLE_TEXT)
         t->cells[t->num_cells++] = NULL;
+    else if (t->format == TABLE_HTML)
+        html_cell(t, "");
     else {
         open_cell(t);
         fputs(t->format == TABLE_JSON ? "null" : "", t->out);
@@ -438,6 +631,8 @@ void table_end(table *t)
         write_rows(t, true);
     if (t->format == TABLE_JSON)
         fputs(t->num_rows ? "\n]" : "]", t->out);
+    if (t->format == TABLE_HTML)
+        fputs("</table></div>\n", t->out);
     if (t->broken)
         fputs("weir: out of memory: the table above lacks rows\n", stderr);
     free_table(t);

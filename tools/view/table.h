@@ -1,6 +1,7 @@
 /*
- * Tables in three forms: text for a person (aligned, few digits, units), JSON (an array of objects) and CSV (RFC 4180,
- * with a line of names), both with full precision in the base unit: seconds, bytes, shares from 0 to 1, Unix time.
+ * Tables in four forms: text for a person (aligned, few digits, units), HTML with the same cells, JSON (an array of
+ * objects) and CSV (RFC 4180, with a line of names), the last two with full precision in the base unit: seconds, bytes,
+ * shares from 0 to 1, Unix time.
  *
  *     static const table_column columns[] = {
  *         { "stage", "stage", TABLE_WORDS }, { "num_tasks", "tasks", TABLE_COUNT }, { "p99_time", "p99", TABLE_TIME },
@@ -9,7 +10,8 @@
  *     table_words(t, "decode[10]");  table_number(t, 12);  table_number(t, 0.31);
  *     table_end(t);
  *
- * Rows come out as they are filled, in constant memory; as text by the screenful, so that columns are aligned.
+ * Rows come out as they are filled, in constant memory; as text by the screenful, so that columns are aligned. Text that
+ * is wider than the terminal is shortened, or the columns are divided into sections that each begin with the key columns.
  */
 #ifndef TOOLS_TABLE_H
 #define TOOLS_TABLE_H
@@ -19,18 +21,19 @@
 #include <stdint.h>
 #include <stdio.h>
 
-typedef enum table_format { TABLE_TEXT, TABLE_JSON, TABLE_CSV } table_format;
+typedef enum table_format { TABLE_TEXT, TABLE_JSON, TABLE_CSV, TABLE_HTML } table_format;
 
 /* What a column holds: how a cell is written as text. */
 typedef enum table_kind {
-    TABLE_WORDS, /* to the left; all others to the right */
-    TABLE_COUNT, /* whole numbers: 12345 */
-    TABLE_TIME,  /* seconds: "41.7 ms" */
-    TABLE_SHARE, /* 0.451: "45.1%" */
-    TABLE_BYTES, /* "1.50 MB" */
-    TABLE_REAL,  /* "3.00" */
-    TABLE_WHEN,  /* Unix time: "2024-05-01 12:00:03", in local time */
-    TABLE_TRUTH, /* "yes", "no"; JSON true, false; CSV 1, 0 */
+    TABLE_WORDS,   /* to the left; all others to the right */
+    TABLE_COUNT,   /* whole numbers: 12345 */
+    TABLE_TIME,    /* seconds: "41.7 ms" */
+    TABLE_SHARE,   /* 0.451: "45.1%" */
+    TABLE_BYTES,   /* "1.50 MB" */
+    TABLE_REAL,    /* "3.00" */
+    TABLE_WHEN,    /* Unix time: "2024-05-01 12:00:03", in local time */
+    TABLE_TRUTH,   /* "yes", "no"; JSON true, false; CSV 1, 0 */
+    TABLE_VERDICT, /* words, with a colour for good and bad ones */
 } table_kind;
 
 typedef struct table_column {
@@ -44,10 +47,15 @@ typedef struct table table;
 /* NULL = out of memory, which every call accepts. The columns must outlive it. */
 table *table_begin(FILE *out, table_format format, const table_column *columns, size_t num_columns);
 
+/* The first columns are repeated in each section of a table that is too wide: by default one of them. */
+void table_set_keys(table *t, size_t num_keys);
+
 /* The next cell of the row; a row ends with its last cell. Text is copied. */
 void table_words(table *t, const char *text);
 void table_count(table *t, int64_t count);
 void table_number(table *t, double number); /* not a number, or infinite: nothing */
+void table_when(table *t, int64_t unix_ns); /* a point in time; 0 = nothing */
+void table_duration(table *t, int64_t ns);  /* below 0: nothing */
 void table_truth(table *t, bool truth);
 void table_nothing(table *t); /* "", null */
 
@@ -67,6 +75,9 @@ void json_string(FILE *out, const char *text);
 
 /* In a form that reads back as the same number; null if there is none. */
 void json_number(FILE *out, double number);
+
+/* Text with what HTML gives a meaning replaced, and control characters as \n, \x1b, … */
+void html_text(FILE *out, const char *text);
 
 /* One cell of CSV, quoted where it must be. */
 void csv_text(FILE *out, const char *text);

@@ -1,12 +1,13 @@
 #include "watch_screen.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include <weir/bottleneck.h>
+#include <weir/clock.h>
+#include <weir/escape.h>
 
 #include "format.h"
 #include "plot_series.h"
@@ -16,13 +17,13 @@ enum { SPARKS = 24 /* laps that a sparkline shows */ };
 /* What a frame is made of. */
 typedef struct frame {
     weir_run_record run; /* texts are not kept */
-    bool is_gone;        /* it has not ended, but its process is not there any more */
-    weir_totals totals;  /* of the whole run, by name */
-    series_set recent;   /* the latest laps */
-    double last_lap;     /* when the latest lap ended; 0 = none has */
-    int64_t expected;    /* items that the program said it would deliver; 0 = it did not */
-    char *last_failure;  /* NULL = none */
-    double now;
+    weir_run_state state;
+    weir_totals totals;       /* of the whole run, by name */
+    series_set recent;        /* the latest laps */
+    int64_t last_lap_unix_ns; /* when the latest lap ended; 0 = none has */
+    int64_t expected;         /* items that the program said it would deliver; 0 = it did not */
+    char *last_failure;       /* NULL = none */
+    int64_t now_unix_ns;
     int width;
 } frame;
 
@@ -43,10 +44,11 @@ static int ok_if_none(int status)
 }
 
 /* How long laps are, on the average: the last one of a run may be much shorter. */
-static double lap_length(const frame *f)
+static int64_t lap_length_ns(const frame *f)
 {
-    const weir_queue_totals *queue = f->totals.num_queues ? &f->totals.queues[0] : NULL;
-    return queue && queue->key.num_laps ? fmax(queue->elapsed / (double)queue->key.num_laps, 0.01) : 0.01;
+    const weir_total_list *queues = &f->totals.of[WEIR_SUBJECT_QUEUE];
+    int64_t length_ns = queues->count ? queues->all[0].elapsed_ns / queues->all[0].key.num_laps : 0;
+    return length_ns > 10 * WEIR_MILLISECOND ? length_ns : 10 * WEIR_MILLISECOND;
 }
 
 static int read_recent(weir_reader *reader, const weir_filter *filter, frame *f, weir_error *error)
@@ -58,14 +60,14 @@ static int read_recent(weir_reader *reader, const weir_filter *filter, frame *f,
     latest.limit = 1;
     int status = first_record(reader, WEIR_RECORD_QUEUE, &latest, &query, &record, error);
     if (status == WEIR_OK)
-        f->last_lap = record->queue.timestamp;
+        f->last_lap_unix_ns = record->lap.end_unix_ns;
     weir_query_end(query);
     if (status != WEIR_OK)
         return ok_if_none(status);
 
     weir_filter recent = *filter;
-    recent.start_time = f->last_lap - (SPARKS + 0.5) * lap_length(f);
-    return series_read(reader, &recent, &f->recent, error);
+    recent.start_unix_ns = f->last_lap_unix_ns - (int64_t)((SPARKS + 0.5) * (double)lap_length_ns(f));
+    return series_read(reader, &recent, 0, &f->recent, error);
 }
 
 static int read_expected(weir_reader *reader, const weir_filter *filter, frame *f, weir_error *error)
@@ -95,35 +97,14 @@ static int read_last_failure(weir_reader *reader, const weir_filter *filter, fra
     return ok_if_none(status);
 }
 
-/* There is no such process, or nothing of it but its exit status, which nobody has asked for. */
-static bool is_dead(int64_t pid)
-{
-    char path[64];
-    if (kill((pid_t)pid, 0) != 0)
-        return errno == ESRCH;
-    snprintf(path, sizeof path, "/proc/%" PRId64 "/cmdline", pid);
-    FILE *command = fopen(path, "re");
-    bool is_empty = command && fgetc(command) == EOF && !ferror(command);
-    if (command)
-        fclose(command);
-    return is_empty;
-}
-
-/* Whether its process is gone without having said so: as far as can be told, which is on the node that it ran on. */
-static bool is_gone(const weir_run_record *run)
-{
-    char here[256] = "";
-    bool is_here = gethostname(here, sizeof here - 1) == 0 && strcmp(here, run->node_id) == 0;
-    return !run->has_ended && is_here && run->pid > 0 && is_dead(run->pid);
-}
-
 static int read_frame(weir_reader *reader, const weir_filter *filter, frame *f, weir_error *error)
 {
     int status = weir_reader_find_run(reader, filter->run_id, &f->run, error);
     weir_filter own = *filter;
     own.run_id = f->run.run_id;
-    f->is_gone = status == WEIR_OK && is_gone(&f->run);
-    f->run.node_id = f->run.command = f->run.version = NULL;
+    if (status == WEIR_OK)
+        f->state = weir_run_state_of(&f->run);
+    f->run.node_id = f->run.command = f->run.version = f->run.machine = NULL;
     if (status == WEIR_OK)
         status = weir_totals_read(reader, &own, &(weir_grouping){ .by = WEIR_BY_NAME }, &f->totals, error);
     if (status == WEIR_OK)
@@ -140,6 +121,11 @@ static void free_frame(frame *f)
     free(f->last_failure);
 }
 
+static bool is_gone(const frame *f)
+{
+    return f->state == WEIR_RUN_KILLED;
+}
+
 /* ---- pieces ------------------------------------------------------------------------------------------------- */
 
 static const series *find_line(const series *lines, size_t num_lines, const char *name)
@@ -150,26 +136,16 @@ static const series *find_line(const series *lines, size_t num_lines, const char
     return NULL;
 }
 
-static double task_rate(const series_point *point)
-{
-    return point->figures[TASK_RATE];
-}
-
-static double item_rate(const series_point *point)
-{
-    return point->figures[QUEUE_RATE];
-}
-
 /* Each of the latest laps as a bar, the highest of them at full height. */
-static void put_sparks(FILE *out, const series *line, double (*rate)(const series_point *point))
+static void put_sparks(FILE *out, const series *line, int rate, int most)
 {
     static const char *const bars[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
-    size_t first = line && line->num_points > SPARKS ? line->num_points - SPARKS : 0;
+    size_t room = (size_t)most, first = line && line->num_points > room ? line->num_points - room : 0;
     double highest = 0;
     for (size_t i = first; line && i < line->num_points; i++)
-        highest = fmax(highest, rate(&line->points[i]));
+        highest = fmax(highest, line->points[i].figures[rate]);
     for (size_t i = first; line && i < line->num_points; i++) {
-        double height = highest > 0 ? rate(&line->points[i]) / highest : 0;
+        double height = highest > 0 ? fmax(0, line->points[i].figures[rate]) / highest : 0;
         fputs(bars[(int)fmin(7, floor(8 * height))], out);
     }
 }
@@ -193,6 +169,22 @@ static const char *time_text(char figure[WEIR_FIGURE_BYTES], double seconds)
     return figure;
 }
 
+static double seconds(int64_t ns)
+{
+    return (double)ns / 1e9;
+}
+
+static double or_zero(double value)
+{
+    return isfinite(value) ? value : 0;
+}
+
+/* Names are cut where the line is narrow. */
+static int name_width(const frame *f)
+{
+    return f->width < 100 ? 18 : 24;
+}
+
 static double percent(double share)
 {
     return isfinite(share) ? 100 * share : 0;
@@ -202,100 +194,117 @@ static double percent(double share)
 
 static void put_head(FILE *out, const frame *f, const char *path)
 {
-    double last_sign = f->last_lap > 0 ? f->last_lap : f->run.started;
-    double until = f->run.has_ended ? f->run.ended : f->is_gone ? last_sign : f->now;
+    int64_t last_sign = f->last_lap_unix_ns > 0 ? f->last_lap_unix_ns : f->run.started_unix_ns;
+    int64_t until = f->run.has_ended ? f->run.ended_unix_ns : is_gone(f) ? last_sign : f->now_unix_ns;
     fprintf(out, "%s  run %" PRId64 "  %s ", path, f->run.run_id,
-            f->run.has_ended ? "ended after"
-            : f->is_gone     ? "recorded for"
+            f->run.has_ended ? weir_run_state_name(f->state)
+            : is_gone(f)     ? "recorded for"
                              : "running for");
-    put_span(out, until - f->run.started);
-    if (f->is_gone)
+    if (f->run.has_ended)
+        fputs("after ", out);
+    put_span(out, seconds(until - f->run.started_unix_ns));
+    if (is_gone(f))
         fprintf(out, "  (killed: its process %" PRId64 " is not there any more)", f->run.pid);
-    else if (!f->run.has_ended && f->last_lap > 0)
-        fprintf(out, "  (the figures are %.0f s old)", fmax(0, f->now - f->last_lap));
+    else if (!f->run.has_ended && f->last_lap_unix_ns > 0)
+        fprintf(out, "  (the metrics are %.0f s old)", fmax(0, seconds(f->now_unix_ns - f->last_lap_unix_ns)));
     else if (!f->run.has_ended)
         fputs("  (no lap has ended yet)", out);
     fputs("\n\n", out);
 }
 
-/* What the stage has taken and not ended, as of the latest lap: the queue before it stands right before it. */
-static int64_t in_flight(const frame *f, size_t task)
+/* Bars get what is left of the line. */
+static void end_line(FILE *out, const frame *f, int used, const series *line, series_task_figure rate)
 {
-    const weir_task_totals *stage = &f->totals.tasks[task];
-    const char *number = strchr(stage->key.name, ':');
-    int index = number ? atoi(number + 1) : 0;
-    for (size_t i = 0; i < f->totals.num_queues; i++) {
-        const weir_queue_totals *queue = &f->totals.queues[i];
-        const char *queue_number = strchr(queue->key.name, ':');
-        if (queue_number && atoi(queue_number + 1) == index - 1)
-            return queue->num_items - stage->num_tasks;
-    }
-    return 0;
+    int room = f->width - used - 2;
+    fputs("  ", out);
+    put_sparks(out, line, (int)rate, room < 0 ? 0 : room > SPARKS ? SPARKS : room);
+    fputc('\n', out);
+}
+
+/* At 80 columns there is no room for all of them. */
+static bool is_narrow(const frame *f)
+{
+    return f->width < 100;
 }
 
 static void put_stages(FILE *out, const frame *f)
 {
-    if (f->totals.num_tasks)
-        fprintf(out, "%-24s %9s %7s %9s %9s %9s %5s %5s %5s %5s %6s\n", "stage", "tasks", "failed", "per s",
-                "average", "p99", "busy", "in", "thr", "room", "flight");
-    for (size_t i = 0; i < f->totals.num_tasks; i++) {
-        const weir_task_totals *t = &f->totals.tasks[i];
+    const weir_total_list *stages = &f->totals.of[WEIR_SUBJECT_STAGE];
+    if (stages->count)
+        fprintf(out, "%-*s %9s %7s %9s %9s%s %5s %5s %5s %5s\n", name_width(f), "stage", "tasks", "failed", "per s",
+                "average", is_narrow(f) ? "" : "       p99", "busy", "in", "thr", "room");
+    for (size_t i = 0; i < stages->count; i++) {
+        const weir_total *t = &stages->all[i];
         const series *line = find_line(f->recent.tasks, f->recent.num_tasks, t->key.name);
         const series_point *p = latest(line);
         char average[WEIR_FIGURE_BYTES], p99[WEIR_FIGURE_BYTES];
-        fprintf(out, "%-24.24s %9" PRId64 " %7" PRId64 " %9.1f %9s %9s", t->key.name, t->num_tasks, t->num_failures,
-                p ? task_rate(p) : 0, time_text(average, p ? p->figures[TASK_AVE] : NAN),
-                time_text(p99, p ? p->figures[TASK_P99] : NAN));
-        fprintf(out, " %4.0f%% %4.0f%% %4.0f%% %4.0f%% %6" PRId64 "  ", p ? percent(p->figures[TASK_BUSY]) : 0,
+        fprintf(out, "%-*.*s %9" PRIu64 " %7" PRIu64 " %9.1f %9s", name_width(f), name_width(f), t->key.name,
+                t->metrics.task.num_tasks, t->metrics.task.num_failures, p ? or_zero(p->figures[TASK_RATE]) : 0,
+                time_text(average, p ? p->figures[TASK_AVE] : NAN));
+        if (!is_narrow(f))
+            fprintf(out, " %9s", time_text(p99, p ? p->figures[TASK_P99] : NAN));
+        fprintf(out, " %4.0f%% %4.0f%% %4.0f%% %4.0f%%", p ? percent(p->figures[TASK_BUSY]) : 0,
                 p ? percent(p->figures[TASK_WAIT_IN]) : 0, p ? percent(p->figures[TASK_WAIT_THREAD]) : 0,
-                p ? percent(p->figures[TASK_WAIT_OUT]) : 0, f->run.has_ended || f->is_gone ? 0 : in_flight(f, i));
-        put_sparks(out, line, task_rate);
-        fputc('\n', out);
+                p ? percent(p->figures[TASK_WAIT_OUT]) + percent(p->figures[TASK_WAIT_TURN]) : 0);
+        end_line(out, f, name_width(f) + (is_narrow(f) ? 62 : 72), line, TASK_RATE);
     }
 }
 
 static void put_queues(FILE *out, const frame *f)
 {
-    if (f->totals.num_queues)
-        fprintf(out, "\n%-24s %9s %9s %9s %9s %9s %9s\n", "queue", "items", "per s", "occupied", "level", "put",
-                "get");
-    for (size_t i = 0; i < f->totals.num_queues; i++) {
-        const weir_queue_totals *t = &f->totals.queues[i];
+    const weir_total_list *queues = &f->totals.of[WEIR_SUBJECT_QUEUE];
+    if (queues->count)
+        fprintf(out, "\n%-*s %9s %9s %9s %9s %9s %9s\n", name_width(f), "queue", "items", "per s", "occupied",
+                "level", "put", "get");
+    for (size_t i = 0; i < queues->count; i++) {
+        const weir_total *t = &queues->all[i];
         const series *line = find_line(f->recent.queues, f->recent.num_queues, t->key.name);
         const series_point *p = latest(line);
         char put[WEIR_FIGURE_BYTES], get[WEIR_FIGURE_BYTES];
-        fprintf(out, "%-24.24s %9" PRId64 " %9.1f %8.0f%% %4.1f/%-4" PRId64 " %9s %9s  ", t->key.name, t->num_items,
-                p ? p->figures[QUEUE_RATE] : 0, p ? percent(p->figures[QUEUE_OCCUPIED]) : 0,
-                p ? p->figures[QUEUE_DEPTH] : 0, t->capacity, time_text(put, p ? p->figures[QUEUE_PUT] : NAN),
-                time_text(get, p ? p->figures[QUEUE_GET] : NAN));
-        put_sparks(out, line, item_rate);
-        fputc('\n', out);
+        fprintf(out, "%-*.*s %9" PRIu64 " %9.1f %8.0f%% %4.1f/%-4" PRId64 " %9s %9s", name_width(f), name_width(f),
+                t->key.name, t->metrics.queue.num_items, p ? or_zero(p->figures[QUEUE_RATE]) : 0,
+                p ? percent(p->figures[QUEUE_OCCUPIED]) : 0, p ? or_zero(p->figures[QUEUE_DEPTH]) : 0, t->capacity,
+                time_text(put, p ? p->figures[QUEUE_PUT] : NAN), time_text(get, p ? p->figures[QUEUE_GET] : NAN));
+        end_line(out, f, name_width(f) + 60, line, (series_task_figure)QUEUE_RATE);
     }
 }
 
-/* Done so far: what came out of the last queue, and what failed on the way. */
-static int64_t count_done(const frame *f)
+/* Failed, or skipped on the way. */
+static void count_lost(const frame *f, weir_subject subject, int64_t *failures, int64_t *skipped)
 {
-    int64_t done = f->totals.num_queues ? f->totals.queues[f->totals.num_queues - 1].num_items : 0;
-    for (size_t i = 0; i < f->totals.num_tasks; i++)
-        done += f->totals.tasks[i].num_failures + f->totals.tasks[i].num_skipped;
-    return done;
+    for (size_t i = 0; i < f->totals.of[subject].count; i++) {
+        *failures += (int64_t)f->totals.of[subject].all[i].metrics.task.num_failures;
+        *skipped += (int64_t)f->totals.of[subject].all[i].metrics.task.num_skipped;
+    }
+}
+
+static void put_bottleneck(FILE *out, const frame *f)
+{
+    char text[400];
+    weir_bottleneck bottleneck = weir_bottleneck_find(&f->totals);
+    if (bottleneck.kind == WEIR_BOTTLENECK_UNKNOWN)
+        return;
+    weir_bottleneck_describe(&bottleneck, text, sizeof text);
+    fputs("\nbottleneck: ", out);
+    weir_text_escape_to(out, text);
+    fputc('\n', out);
 }
 
 static void put_foot(FILE *out, const frame *f)
 {
-    int64_t failures = 0;
-    for (size_t i = 0; i < f->totals.num_tasks; i++)
-        failures += f->totals.tasks[i].num_failures;
+    int64_t failures = 0, skipped = 0;
+    count_lost(f, WEIR_SUBJECT_STAGE, &failures, &skipped);
+    put_bottleneck(out, f);
     fprintf(out, "\nfailures: %" PRId64 "\n", failures);
     if (f->last_failure) {
         fputs("  the last: ", out);
-        weir_text_put(out, f->last_failure);
+        weir_text_escape_to(out, f->last_failure);
         fputc('\n', out);
     }
-    double elapsed = f->last_lap - f->run.started;
-    int64_t done = count_done(f);
-    if (f->expected <= 0 || f->run.has_ended || f->is_gone)
+    const weir_total *sink = weir_totals_sink_queue(&f->totals);
+    double elapsed = seconds(f->last_lap_unix_ns - f->run.started_unix_ns);
+    int64_t done = (sink ? (int64_t)sink->metrics.queue.num_items : 0) + failures + skipped;
+    if (f->expected <= 0 || f->run.has_ended || is_gone(f))
         return;
     fprintf(out, "done: %" PRId64 " of %" PRId64, done, f->expected);
     if (done > 0 && elapsed > 0 && f->expected >= done) {
@@ -319,9 +328,10 @@ static void put_cut(FILE *out, const char *text, int width)
     }
 }
 
-int frame_write(FILE *out, weir_reader *reader, const weir_filter *filter, double now, int width, weir_error *error)
+int frame_write(FILE *out, weir_reader *reader, const weir_filter *filter, int64_t now_unix_ns, int width,
+                weir_error *error)
 {
-    frame f = { .now = now, .width = width };
+    frame f = { .now_unix_ns = now_unix_ns, .width = width };
     char *text = NULL;
     size_t size;
     int status = read_frame(reader, filter, &f, error);

@@ -10,6 +10,7 @@
  * Writes the frame of the run that the filter names; lines are not longer than `width` characters. now: Unix time.
  * WEIR_OK; WEIR_ENOTFOUND if there is no such run.
  */
-int frame_write(FILE *out, weir_reader *reader, const weir_filter *filter, double now, int width, weir_error *error);
+int frame_write(FILE *out, weir_reader *reader, const weir_filter *filter, int64_t now_unix_ns, int width,
+                weir_error *error);
 
 #endif

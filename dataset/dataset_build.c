@@ -1,0 +1,504 @@
+/*
+ * A pipeline: the listing, a look into the index for what is unchanged, the probe, and the calling thread, which writes. The
+ * look has one slot and a connection of its own; which rows it has seen is a bit for each, so that what is left over
+ * at the end is what is gone.
+ *
+ * While a build is under way the index is not "complete", and nobody takes it for one.
+ */
+#include <weir/dataset.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <weir/directory.h>
+#include <weir/list.h>
+#include <weir/pipeline.h>
+
+#include "index_file.h"
+
+/* How long what was read waits to be written, and the caller to be told. */
+#define WRITE_INTERVAL_NS (1 * WEIR_SECOND)
+#define TELL_INTERVAL_NS  (WEIR_SECOND / 5)
+
+typedef struct seen_rows {
+    uint8_t *bits;
+    size_t num_bytes;
+} seen_rows;
+
+/* Of the stage that looks: its slot's thread only, until the pipeline has ended. */
+typedef struct look {
+    sqlite3 *db;
+    sqlite3_stmt *find;
+    size_t root_length; /* of the path, with the slash */
+    seen_rows seen;
+    const char *const *labels; /* of a list's items (NULL = none) */
+    bool takes_all;            /* the index was built with other options */
+    bool is_out_of_memory;
+} look;
+
+typedef struct build {
+    const char *path;
+    const weir_dataset_build_options *options;
+    char *root; /* absolute: the index may be opened from elsewhere; "" = a list */
+    sqlite3 *db;
+    sqlite3_stmt *put_clip, *put_packets, *drop_packets;
+    look look;
+    weir_directory_counts listed;
+    weir_dataset_progress progress;
+    bool is_in_transaction;
+    bool has_changed;
+    int64_t next_write_ns, next_tell_ns;
+    weir_error *error;
+} build;
+
+/* ---- what is unchanged -------------------------------------------------------------------------------------------- */
+
+static bool see(seen_rows *seen, int64_t row)
+{
+    size_t byte = (size_t)row / 8;
+    if (byte >= seen->num_bytes) {
+        size_t num_bytes = byte * 2 + 1024;
+        uint8_t *bits = realloc(seen->bits, num_bytes);
+        if (!bits)
+            return false;
+        memset(bits + seen->num_bytes, 0, num_bytes - seen->num_bytes);
+        seen->bits = bits;
+        seen->num_bytes = num_bytes;
+    }
+    seen->bits[byte] |= (uint8_t)(1U << row % 8);
+    return true;
+}
+
+static bool is_seen(const seen_rows *seen, int64_t row)
+{
+    return (size_t)row / 8 < seen->num_bytes && (seen->bits[row / 8] >> row % 8 & 1);
+}
+
+static bool has_label(const look *self, uint64_t number)
+{
+    const char *wanted = self->labels ? self->labels[number] : NULL;
+    const char *found = (const char *)sqlite3_column_text(self->find, 3);
+    return !self->labels || strcmp(wanted ? wanted : "", found ? found : "") == 0;
+}
+
+static bool is_unchanged(sqlite3_stmt *find, const char *path)
+{
+    struct stat file;
+    if (stat(path, &file) != 0)
+        return false;
+    return sqlite3_column_int64(find, 1) == file.st_size &&
+           sqlite3_column_int64(find, 2) == file.st_mtim.tv_sec * WEIR_SECOND + file.st_mtim.tv_nsec;
+}
+
+static int run_look(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    look *self = (look *)(uintptr_t)weir_task_config(task);
+    const char *path = in->data;
+    bool unchanged = false;
+    sqlite3_bind_text(self->find, 1, path + self->root_length, -1, SQLITE_STATIC);
+    if (sqlite3_step(self->find) == SQLITE_ROW) {
+        self->is_out_of_memory |= !see(&self->seen, sqlite3_column_int64(self->find, 0));
+        unchanged = !self->takes_all && is_unchanged(self->find, path) && has_label(self, in->seq);
+    }
+    sqlite3_reset(self->find);
+    weir_item_move(out, in);
+    if (!unchanged)
+        return WEIR_OK;
+    weir_release_free(out->data, NULL);
+    *out = (weir_item){ 0 };
+    return WEIR_SKIP;
+}
+
+static const weir_op look_op = { .name = "look", .takes = WEIR_TYPE_TEXT, .makes = WEIR_TYPE_TEXT, .run = run_look };
+
+/* ---- writing ------------------------------------------------------------------------------------------------------ */
+
+static int fail(build *self, int code, const char *what)
+{
+    return weir_index_error(self->error, self->db, code, what, self->path);
+}
+
+static int begin(build *self)
+{
+    if (self->is_in_transaction)
+        return WEIR_OK;
+    self->is_in_transaction = true;
+    self->next_write_ns = weir_clock_ns() + WRITE_INTERVAL_NS;
+    return weir_index_run(self->db, "BEGIN IMMEDIATE", self->path, self->error);
+}
+
+static int commit(build *self)
+{
+    if (!self->is_in_transaction)
+        return WEIR_OK;
+    self->is_in_transaction = false;
+    return weir_index_run(self->db, "COMMIT", self->path, self->error);
+}
+
+/* The folder that the file is in, or what the list says; "" = none. Into `label`. */
+static const char *label_of(const build *self, const weir_item *item, char *label, size_t size)
+{
+    if (self->options->labels)
+        return self->options->labels[item->seq] ? self->options->labels[item->seq] : "";
+    const char *end = strrchr(item->label + self->look.root_length, '/');
+    if (!end)
+        return "";
+    const char *start = end;
+    while (start > item->label + self->look.root_length && start[-1] != '/')
+        start--;
+    snprintf(label, size, "%.*s", (int)(end - start), start);
+    return label;
+}
+
+static int put_packets(build *self, int64_t row, const weir_probe_result *result)
+{
+    sqlite3_stmt *statement = result->packets ? self->put_packets : self->drop_packets;
+    sqlite3_bind_int64(statement, 1, row);
+    if (result->packets)
+        sqlite3_bind_blob64(statement, 2, result->packets, result->packets_bytes, SQLITE_STATIC);
+    int code = sqlite3_step(statement);
+    sqlite3_reset(statement);
+    return code == SQLITE_DONE ? WEIR_OK : fail(self, code, "write to");
+}
+
+static int put_clip(build *self, const weir_item *item)
+{
+    const weir_probe_result *result = item->data;
+    sqlite3_stmt *statement = self->put_clip;
+    char label[256];
+    const char *text = label_of(self, item, label, sizeof label);
+    int rc = begin(self);
+    if (rc != WEIR_OK)
+        return rc;
+    sqlite3_bind_text(statement, 1, item->label + self->look.root_length, -1, SQLITE_STATIC);
+    if (*text)
+        sqlite3_bind_text(statement, 2, text, -1, SQLITE_STATIC);
+    else
+        sqlite3_bind_null(statement, 2);
+    sqlite3_bind_int64(statement, 3, result->size_bytes);
+    sqlite3_bind_int64(statement, 4, result->mtime_ns);
+    sqlite3_bind_text(statement, 5, result->codec, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(statement, 6, result->width);
+    sqlite3_bind_int64(statement, 7, result->height);
+    sqlite3_bind_double(statement, 8, (double)result->duration_ns / (double)WEIR_SECOND);
+    sqlite3_bind_int64(statement, 9, (int64_t)result->num_frames);
+    sqlite3_bind_int64(statement, 10, (int64_t)result->num_keyframes);
+    sqlite3_bind_int64(statement, 11, (int64_t)result->num_errors);
+    sqlite3_bind_int64(statement, 12, result->error.status);
+    sqlite3_bind_int64(statement, 13, result->error.library_code);
+    sqlite3_bind_text(statement, 14, result->error.message, -1, SQLITE_STATIC);
+    int code = sqlite3_step(statement);
+    int64_t row = code == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+    sqlite3_reset(statement);
+    if (code != SQLITE_ROW)
+        return fail(self, code, "write to");
+    if (!see(&self->look.seen, row))
+        return weir_error_set(self->error, WEIR_ENOMEM, 0, "out of memory");
+    self->has_changed = true;
+    self->progress.num_indexed++;
+    self->progress.num_broken += result->error.status != WEIR_OK;
+    return put_packets(self, row, result);
+}
+
+/* ---- the end of a build ------------------------------------------------------------------------------------------- */
+
+static int remove_gone(build *self)
+{
+    sqlite3_stmt *all, *drop;
+    int code = sqlite3_prepare_v2(self->db, "SELECT clip_id FROM clip", -1, &all, NULL);
+    if (code != SQLITE_OK)
+        return fail(self, code, "read");
+    code = sqlite3_prepare_v2(self->db, "DELETE FROM clip WHERE clip_id = ?", -1, &drop, NULL);
+    while (code == SQLITE_OK && sqlite3_step(all) == SQLITE_ROW) {
+        int64_t row = sqlite3_column_int64(all, 0);
+        if (is_seen(&self->look.seen, row))
+            continue;
+        sqlite3_bind_int64(drop, 1, row);
+        code = sqlite3_step(drop) == SQLITE_DONE ? sqlite3_reset(drop) : SQLITE_ERROR;
+        self->progress.num_removed++;
+        self->has_changed = true;
+    }
+    sqlite3_finalize(all);
+    sqlite3_finalize(drop);
+    return code == SQLITE_OK ? WEIR_OK : fail(self, code, "write to");
+}
+
+static const char number_clips[] =
+    "DROP INDEX IF EXISTS clip_by_number;"
+    "UPDATE clip SET number = NULL;"
+    "UPDATE clip SET number = ordered.number FROM"
+    " (SELECT clip_id, row_number() OVER (ORDER BY path) - 1 AS number FROM clip WHERE status = 0) AS ordered"
+    " WHERE clip.clip_id = ordered.clip_id;"
+    "CREATE UNIQUE INDEX clip_by_number ON clip(number);"
+    "DELETE FROM packets WHERE clip_id NOT IN (SELECT clip_id FROM clip);"
+    "DELETE FROM class;"
+    "INSERT INTO class SELECT DISTINCT label FROM clip WHERE status = 0 AND label IS NOT NULL;";
+
+/* Of all paths and sizes, in their order, and how many they are: what opening would have to go through all clips for. */
+static int note_facts(build *self)
+{
+    sqlite3_stmt *all;
+    uint64_t sum = UINT64_C(0xcbf29ce484222325);
+    uint64_t num_clips = 0;
+    char text[32];
+    int code = sqlite3_prepare_v2(
+        self->db, "SELECT path, size_bytes FROM clip WHERE number IS NOT NULL ORDER BY number", -1, &all, NULL);
+    if (code != SQLITE_OK)
+        return fail(self, code, "read");
+    while ((code = sqlite3_step(all)) == SQLITE_ROW) {
+        for (const char *c = (const char *)sqlite3_column_text(all, 0); *c; c++)
+            sum = (sum ^ (uint8_t)*c) * UINT64_C(0x100000001b3);
+        sum = (sum ^ (uint64_t)sqlite3_column_int64(all, 1)) * UINT64_C(0x100000001b3);
+        num_clips++;
+    }
+    sqlite3_finalize(all);
+    if (code != SQLITE_DONE)
+        return fail(self, code, "read");
+    snprintf(text, sizeof text, "%016" PRIx64, sum);
+    int rc = weir_index_set(self->db, "fingerprint", text, self->path, self->error);
+    snprintf(text, sizeof text, "%" PRIu64, num_clips);
+    return rc == WEIR_OK ? weir_index_set(self->db, "num_clips", text, self->path, self->error) : rc;
+}
+
+static int finish(build *self, bool was_complete)
+{
+    bool lists_all = self->progress.num_unreadable_folders == 0;
+    int rc = begin(self);
+    if (rc == WEIR_OK && lists_all)
+        rc = remove_gone(self);
+    if (rc == WEIR_OK && (self->has_changed || !was_complete))
+        rc = weir_index_run(self->db, number_clips, self->path, self->error);
+    if (rc == WEIR_OK && (self->has_changed || !was_complete))
+        rc = note_facts(self);
+    if (rc == WEIR_OK)
+        rc = weir_index_set(self->db, "complete", "1", self->path, self->error);
+    return rc == WEIR_OK ? commit(self) : rc;
+}
+
+/* ---- the pipeline --------------------------------------------------------------------------------------------------- */
+
+static bool tell(build *self, bool now)
+{
+    if (!self->options->progress || (!now && weir_clock_ns() < self->next_tell_ns))
+        return true;
+    self->next_tell_ns = weir_clock_ns() + TELL_INTERVAL_NS;
+    return self->options->progress(self->options->self, &self->progress);
+}
+
+static int start(build *self, weir_pipeline **pipeline)
+{
+    const weir_dataset_build_options *options = self->options;
+    uint32_t concurrency = options->concurrency ? options->concurrency : weir_cpu_budget();
+    weir_directory_config folder = {
+        .root = self->root,
+        .glob = options->glob ? options->glob : "*.mp4",
+        .sorted = true,
+        .counts = &self->listed,
+    };
+    weir_list_config list = { .paths = options->paths, .num_paths = options->num_paths };
+    weir_probe_config probe = { .check = options->check, .no_packets = options->no_packets };
+    weir_builder *builder = weir_builder_new();
+    weir_stage_options listing = { .threads = 1, .queue_items = 64 };
+    if (options->root)
+        weir_builder_source(builder, &weir_directory_source, &folder, &listing);
+    else
+        weir_builder_source(builder, &weir_list_source, &list, &listing);
+    weir_builder_pipe(builder, &look_op, &self->look, &(weir_stage_options){ .queue_items = 64 });
+    weir_builder_pipe(builder, &weir_probe, &probe,
+                      &(weir_stage_options){ .concurrency = concurrency, .threads = concurrency });
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 64 });
+    return weir_builder_build(builder, &(weir_pipeline_options){ .stats_interval_ns = WEIR_FOREVER }, pipeline,
+                              self->error);
+}
+
+static int write_all(build *self, weir_pipeline *pipeline)
+{
+    int rc = WEIR_OK;
+    while (rc == WEIR_OK) {
+        weir_item item;
+        rc = weir_pipeline_next(pipeline, &item, TELL_INTERVAL_NS);
+        weir_account account;
+        if (weir_pipeline_account(pipeline, "look", &account) == WEIR_OK) {
+            self->progress.num_found = account.taken;
+            self->progress.num_unchanged = account.skipped;
+        }
+        if (rc == WEIR_OK) {
+            rc = put_clip(self, &item);
+            weir_item_release(&item);
+        } else if (rc == WEIR_ETIMEDOUT) {
+            rc = WEIR_OK;
+        }
+        if (rc == WEIR_OK && self->is_in_transaction && weir_clock_ns() >= self->next_write_ns)
+            rc = commit(self);
+        if (rc == WEIR_OK && !tell(self, false))
+            rc = weir_error_set(self->error, WEIR_ESTOPPED, 0, "stopped");
+    }
+    if (rc == WEIR_EFAILED && self->error)
+        weir_pipeline_error(pipeline, self->error);
+    return rc == WEIR_EOF ? WEIR_OK : rc;
+}
+
+/* A task that fails here is one without memory: not to be taken for a file that is gone. */
+static int check_failures(build *self, weir_pipeline *pipeline)
+{
+    weir_error failure;
+    static const char *const stages[] = { "look", "probe" };
+    for (int i = 0; i < 2; i++) {
+        weir_pipeline_stage_error(pipeline, stages[i], &failure);
+        if (failure.status != WEIR_OK)
+            return weir_error_set(self->error, failure.status, failure.library_code, "%s: %s", failure.label,
+                                  failure.message);
+    }
+    return self->look.is_out_of_memory ? weir_error_set(self->error, WEIR_ENOMEM, 0, "out of memory") : WEIR_OK;
+}
+
+static int run_pipeline(build *self)
+{
+    weir_pipeline *pipeline;
+    int rc = start(self, &pipeline);
+    if (rc != WEIR_OK)
+        return rc;
+    rc = write_all(self, pipeline);
+    if (rc == WEIR_OK)
+        rc = check_failures(self, pipeline);
+    weir_pipeline_free(pipeline);
+    self->progress.num_unreadable_folders = self->listed.unreadable_folders;
+    if (rc != WEIR_OK)
+        (void)commit(self); /* what was read is kept */
+    return rc;
+}
+
+/* ---- beginning ------------------------------------------------------------------------------------------------------ */
+
+static int prepare(build *self)
+{
+    static const char put[] =
+        "INSERT INTO clip (path, label, size_bytes, mtime_ns, codec, width, height, duration, num_frames, "
+        "num_keyframes,"
+        " num_errors, status, library_code, message) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (path) DO UPDATE SET label = excluded.label, size_bytes = excluded.size_bytes,"
+        " mtime_ns = excluded.mtime_ns, codec = excluded.codec, width = excluded.width, height = excluded.height,"
+        " duration = excluded.duration, num_frames = excluded.num_frames, num_keyframes = excluded.num_keyframes,"
+        " num_errors = excluded.num_errors, status = excluded.status, library_code = excluded.library_code,"
+        " message = excluded.message RETURNING clip_id";
+    int code = sqlite3_prepare_v2(self->db, put, -1, &self->put_clip, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_prepare_v2(self->db, "INSERT OR REPLACE INTO packets VALUES (?, ?)", -1, &self->put_packets,
+                                  NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_prepare_v2(self->db, "DELETE FROM packets WHERE clip_id = ?", -1, &self->drop_packets, NULL);
+    if (code != SQLITE_OK)
+        return fail(self, code, "write to");
+    int rc = weir_index_open_reader(self->path, &self->look.db, self->error);
+    if (rc != WEIR_OK)
+        return rc;
+    code = sqlite3_prepare_v2(self->look.db, "SELECT clip_id, size_bytes, mtime_ns, label FROM clip WHERE path = ?",
+                              -1, &self->look.find, NULL);
+    return code == SQLITE_OK ? WEIR_OK : fail(self, code, "read");
+}
+
+/* The index keeps to one folder, or to lists. What was built with other options is read again. */
+static int note_source(build *self)
+{
+    char options[32];
+    snprintf(options, sizeof options, "check %d, packets %d", (int)self->options->check, !self->options->no_packets);
+    char *root_before = weir_index_get(self->db, "root");
+    char *options_before = weir_index_get(self->db, "options");
+    int rc = WEIR_OK;
+    self->look.takes_all = !options_before || strcmp(options_before, options) != 0;
+    if (root_before && strcmp(root_before, self->root) != 0)
+        rc = weir_error_set(self->error, WEIR_EINVAL, 0,
+                            "%s is the index of %s%s: choose another file, or remove it first", self->path,
+                            *root_before ? "the folder " : "a list", root_before);
+    if (rc == WEIR_OK)
+        rc = weir_index_set(self->db, "root", self->root, self->path, self->error);
+    if (rc == WEIR_OK)
+        rc = weir_index_set(self->db, "options", options, self->path, self->error);
+    free(root_before);
+    free(options_before);
+    return rc;
+}
+
+static int find_root(build *self)
+{
+    const weir_dataset_build_options *options = self->options;
+    self->root = options->root ? realpath(options->root, NULL) : strdup("");
+    if (!self->root)
+        return weir_error_set(self->error, WEIR_ENOTFOUND, 0, "there is no folder %s", options->root);
+    self->progress.num_total = options->num_paths;
+    self->look.labels = options->labels;
+    self->look.root_length = options->root ? strlen(self->root) + (strcmp(self->root, "/") != 0) : 0;
+    return WEIR_OK;
+}
+
+/* A listing of its own: progress knows its end, and listing costs little beside reading. */
+static int count_files(build *self)
+{
+    const weir_dataset_build_options *options = self->options;
+    if (!options->root)
+        return WEIR_OK;
+    weir_directory_config folder = { .root = self->root, .glob = options->glob ? options->glob : "*.mp4" };
+    return weir_directory_count(&folder, UINT64_MAX, &self->progress.num_total, self->error);
+}
+
+static void end(build *self)
+{
+    sqlite3_finalize(self->put_clip);
+    sqlite3_finalize(self->put_packets);
+    sqlite3_finalize(self->drop_packets);
+    sqlite3_finalize(self->look.find);
+    sqlite3_close(self->look.db);
+    sqlite3_close(self->db);
+    free(self->look.seen.bits);
+    free(self->root);
+}
+
+static int check_options(const char *path, const weir_dataset_build_options *options, weir_error *error)
+{
+    if (!path || (!options->root && !options->paths && options->num_paths))
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    if ((options->root != NULL) == (options->paths != NULL) || (options->root && !*options->root))
+        return weir_error_set(error, WEIR_EINVAL, 0, "an index is of a folder (root) or of a list (paths)");
+    return WEIR_OK;
+}
+
+int weir_dataset_build_sized(const char *path, const weir_dataset_build_options *given, size_t given_size,
+                             weir_dataset_progress *result, weir_error *error)
+{
+    weir_dataset_build_options options;
+    build self = { .path = path, .options = &options, .error = error };
+    int rc = weir_options_copy(&options, sizeof options, given, given_size, error);
+    if (rc == WEIR_OK)
+        rc = check_options(path, &options, error);
+    if (rc == WEIR_OK)
+        rc = find_root(&self);
+    if (rc == WEIR_OK)
+        rc = weir_index_open_writer(path, &self.db, error);
+    bool was_complete = false;
+    if (rc == WEIR_OK) {
+        char *complete = weir_index_get(self.db, "complete");
+        was_complete = complete && strcmp(complete, "1") == 0;
+        free(complete);
+        rc = note_source(&self);
+    }
+    if (rc == WEIR_OK)
+        rc = count_files(&self);
+    if (rc == WEIR_OK)
+        rc = weir_index_set(self.db, "complete", "0", path, error);
+    if (rc == WEIR_OK)
+        rc = prepare(&self);
+    if (rc == WEIR_OK)
+        rc = run_pipeline(&self);
+    if (rc == WEIR_OK)
+        rc = finish(&self, was_complete);
+    if (rc == WEIR_OK)
+        (void)tell(&self, true);
+    if (result)
+        *result = self.progress;
+    end(&self);
+    return rc;
+}

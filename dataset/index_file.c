@@ -1,0 +1,175 @@
+#include "index_file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* "weix" */
+#define APPLICATION "2003134840"
+enum { VERSION = 1, BUSY_MS = 10000 };
+
+/* The packets are apart, so that going through the clips does not read them. */
+static const char schema[] = "BEGIN IMMEDIATE;"
+                             "CREATE TABLE dataset (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
+                             "CREATE TABLE clip ("
+                             " clip_id INTEGER PRIMARY KEY,"
+                             " number INTEGER," /* in the order of paths; NULL = broken, or not numbered yet */
+                             " path TEXT NOT NULL UNIQUE,"   /* relative to the root, if there is one */
+                             " label TEXT,"                  /* NULL = none */
+                             " size_bytes INTEGER NOT NULL," /* -1 = unknown */
+                             " mtime_ns INTEGER NOT NULL,"   /* since 1970 */
+                             " codec TEXT NOT NULL,"
+                             " width INTEGER NOT NULL,"
+                             " height INTEGER NOT NULL,"
+                             " duration REAL NOT NULL," /* s */
+                             " num_frames INTEGER NOT NULL,"
+                             " num_keyframes INTEGER NOT NULL,"
+                             " num_errors INTEGER NOT NULL," /* damaged packets */
+                             " status INTEGER NOT NULL,"     /* weir_status: 0 = can be used */
+                             " library_code INTEGER NOT NULL,"
+                             " message TEXT NOT NULL);"
+                             "CREATE TABLE class (name TEXT PRIMARY KEY) WITHOUT ROWID;"
+                             "CREATE TABLE packets (clip_id INTEGER PRIMARY KEY, packets BLOB NOT NULL);"
+                             "PRAGMA application_id = " APPLICATION ";"
+                             "PRAGMA user_version = 1;"
+                             "COMMIT;";
+
+static int status_of(int code)
+{
+    switch (code & 0xff) {
+    case SQLITE_OK: return WEIR_OK;
+    case SQLITE_NOMEM: return WEIR_ENOMEM;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED: return WEIR_EBUSY;
+    case SQLITE_NOTADB:
+    case SQLITE_CORRUPT: return WEIR_EDATA;
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_CANTOPEN: return WEIR_EACCESS;
+    case SQLITE_FULL:
+    case SQLITE_IOERR: return WEIR_EIO;
+    default: return WEIR_EDATABASE;
+    }
+}
+
+int weir_index_error(weir_error *error, sqlite3 *db, int code, const char *what, const char *path)
+{
+    return weir_error_set(error, status_of(code), code, "cannot %s %s: %s", what, path,
+                          db ? sqlite3_errmsg(db) : sqlite3_errstr(code));
+}
+
+int weir_index_run(sqlite3 *db, const char *sql, const char *path, weir_error *error)
+{
+    int code = sqlite3_exec(db, sql, NULL, NULL, NULL);
+    return code == SQLITE_OK ? WEIR_OK : weir_index_error(error, db, code, "write to", path);
+}
+
+static int read_number(sqlite3 *db, const char *sql, int64_t *number)
+{
+    sqlite3_stmt *statement;
+    int code = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+    if (code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_ROW)
+        *number = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    return code == SQLITE_ROW ? SQLITE_OK : code;
+}
+
+/* Is it an index of a version that is known? *is_empty: it is a database with nothing in it yet. */
+static int check(sqlite3 *db, const char *path, bool *is_empty, weir_error *error)
+{
+    int64_t application = 0, version = 0, num_tables = 0;
+    int code = read_number(db, "PRAGMA application_id", &application);
+    if (code == SQLITE_OK)
+        code = read_number(db, "PRAGMA user_version", &version);
+    if (code == SQLITE_OK)
+        code = read_number(db, "SELECT count(*) FROM sqlite_master", &num_tables);
+    if (code != SQLITE_OK)
+        return weir_index_error(error, db, code, "read the index", path);
+    *is_empty = application == 0 && num_tables == 0;
+    if (*is_empty)
+        return WEIR_OK;
+    if (application != strtol(APPLICATION, NULL, 10))
+        return weir_error_set(error, WEIR_EDATA, 0, "%s is another program's database, not an index of weir index",
+                              path);
+    if (version > VERSION)
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                              "the index %s is of version %d, this weir knows %d: update weir, or build it again",
+                              path, (int)version, VERSION);
+    return WEIR_OK;
+}
+
+static int open_file(const char *path, int flags, sqlite3 **db, weir_error *error)
+{
+    int code = sqlite3_open_v2(path, db, flags | SQLITE_OPEN_NOMUTEX, NULL);
+    if (code == SQLITE_OK) {
+        sqlite3_busy_timeout(*db, BUSY_MS);
+        return WEIR_OK;
+    }
+    int rc = weir_index_error(error, *db, code, "open the index", path);
+    sqlite3_close(*db);
+    *db = NULL;
+    return rc;
+}
+
+static int give_up(sqlite3 **db, int rc)
+{
+    sqlite3_close(*db);
+    *db = NULL;
+    return rc;
+}
+
+int weir_index_open_writer(const char *path, sqlite3 **db, weir_error *error)
+{
+    bool is_empty;
+    int rc = open_file(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, db, error);
+    if (rc != WEIR_OK)
+        return rc;
+    rc = check(*db, path, &is_empty, error);
+    if (rc == WEIR_OK)
+        rc = weir_index_run(*db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;", path, error);
+    if (rc == WEIR_OK && is_empty)
+        rc = weir_index_run(*db, schema, path, error);
+    return rc == WEIR_OK ? rc : give_up(db, rc);
+}
+
+int weir_index_open_reader(const char *path, sqlite3 **db, weir_error *error)
+{
+    bool is_empty;
+    *db = NULL;
+    if (access(path, F_OK) != 0)
+        return weir_error_set(error, WEIR_ENOTFOUND, -errno, "cannot open the index %s: %s", path, strerror(errno));
+    int rc = open_file(path, SQLITE_OPEN_READONLY, db, error);
+    if (rc == WEIR_OK)
+        rc = check(*db, path, &is_empty, error);
+    if (rc == WEIR_OK && is_empty)
+        rc = weir_error_set(error, WEIR_EDATA, 0, "%s is empty: build it with weir index", path);
+    return rc == WEIR_OK ? rc : give_up(db, rc);
+}
+
+char *weir_index_get(sqlite3 *db, const char *key)
+{
+    sqlite3_stmt *statement;
+    char *value = NULL;
+    if (sqlite3_prepare_v2(db, "SELECT value FROM dataset WHERE key = ?", -1, &statement, NULL) != SQLITE_OK)
+        return NULL;
+    sqlite3_bind_text(statement, 1, key, -1, SQLITE_STATIC);
+    if (sqlite3_step(statement) == SQLITE_ROW)
+        value = strdup((const char *)sqlite3_column_text(statement, 0));
+    sqlite3_finalize(statement);
+    return value;
+}
+
+int weir_index_set(sqlite3 *db, const char *key, const char *value, const char *path, weir_error *error)
+{
+    sqlite3_stmt *statement;
+    int code = sqlite3_prepare_v2(db, "INSERT OR REPLACE INTO dataset VALUES (?, ?)", -1, &statement, NULL);
+    if (code == SQLITE_OK) {
+        sqlite3_bind_text(statement, 1, key, -1, SQLITE_STATIC);
+        sqlite3_bind_text(statement, 2, value, -1, SQLITE_STATIC);
+        code = sqlite3_step(statement);
+        sqlite3_finalize(statement);
+    }
+    return code == SQLITE_DONE ? WEIR_OK : weir_index_error(error, db, code, "write to", path);
+}

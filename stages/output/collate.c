@@ -1,0 +1,503 @@
+/*
+ * A slot keeps the clips of its batch until the batch is complete: only then its shape is known. Then each picture is
+ * written once, from the decoder's memory to its place in the tensor: converting is the copy. For the bytes to be decoded into
+ * their place, the tensor's shape would have to be known before the first clip is; what that would save is a memcpy of the
+ * bytes, under 1 % of decoding them (docs/scale.md).
+ */
+#include <weir/collate.h>
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <weir/video.h>
+
+#include "block_pool.h"
+#include "convert.h"
+#include "pixel_rows.h"
+#include "tensor.h"
+#include "window.h"
+
+/* A clip that waits, and what is taken of it. */
+typedef struct collate_clip {
+    weir_item item;
+    weir_window window;
+    uint64_t id;
+} collate_clip;
+
+typedef struct collate_worker {
+    collate_clip *clips;
+    size_t num_clips, max_clips;
+    uint32_t num_frames, width, height, channels; /* the largest of the clips */
+
+    /* room for one picture at a time */
+    uint8_t *resized, *row;
+    size_t resized_bytes, row_bytes;
+} collate_worker;
+
+/* The shape of a batch and how it is filled. */
+typedef struct collate_job {
+    const weir_collate_config *config;
+    collate_worker *worker;
+    weir_collated *batch;
+    uint32_t num_frames, width, height, channels;
+    size_t value_bytes;
+    weir_conversion conversions[4]; /* of each channel, and of all in turn */
+} collate_job;
+
+/* ---- batches ----------------------------------------------------------------------------------------------------- */
+
+const char *weir_dtype_name(weir_dtype dtype)
+{
+    static const char *const names[] = { "U8", "F16", "BF16", "F32" };
+    return (unsigned)dtype <= WEIR_DTYPE_FLOAT32 ? names[dtype] : "?";
+}
+
+size_t weir_dtype_bytes(weir_dtype dtype)
+{
+    return dtype == WEIR_DTYPE_UINT8 ? 1 : dtype == WEIR_DTYPE_FLOAT32 ? 4 : 2;
+}
+
+/* Tensors that were handed on (DLPack) own the batch, too. */
+typedef struct shared_batch {
+    weir_collated batch;
+    atomic_uint num_owners;
+} shared_batch;
+
+void weir_collated_hold(weir_collated *batch)
+{
+    atomic_fetch_add_explicit(&((shared_batch *)batch)->num_owners, 1, memory_order_relaxed);
+}
+
+void weir_collated_free(weir_collated *batch)
+{
+    if (!batch || atomic_fetch_sub_explicit(&((shared_batch *)batch)->num_owners, 1, memory_order_acq_rel) != 1)
+        return;
+    weir_block_put(batch->block);
+    for (size_t i = 0; batch->names && i < batch->num_items; i++)
+        free(batch->names[i]);
+    free(batch->names);
+    free(batch->labels);
+    free(batch->ids);
+    free(batch->sizes);
+    free(batch->mask);
+    free((shared_batch *)batch);
+}
+
+void weir_collated_release(void *data, void *self)
+{
+    (void)self;
+    weir_collated_free(data);
+}
+
+static void set_shape(weir_collated *batch, const collate_job *job)
+{
+    int64_t n = job->num_frames, h = job->height, w = job->width, c = job->channels;
+    const int64_t shapes[][4] = { { n, h, w, c }, { n, c, h, w }, { c, n, h, w } };
+    batch->shape[0] = (int64_t)batch->num_items;
+    memcpy(batch->shape + 1, shapes[batch->layout], sizeof shapes[0]);
+}
+
+static weir_collated *batch_new(const collate_job *job)
+{
+    size_t num_clips = job->worker->num_clips;
+    shared_batch *shared = calloc(1, sizeof *shared);
+    if (!shared)
+        return NULL;
+    weir_collated *batch = &shared->batch;
+    atomic_init(&shared->num_owners, 1);
+    batch->num_items = num_clips;
+    batch->dtype = job->config->dtype;
+    batch->layout = job->config->layout;
+    batch->data_bytes = num_clips * job->num_frames * job->height * job->width * job->channels * job->value_bytes;
+    batch->labels = calloc(num_clips, sizeof *batch->labels);
+    batch->ids = calloc(num_clips, sizeof *batch->ids);
+    batch->sizes = calloc(num_clips, 3 * sizeof *batch->sizes);
+    batch->mask = calloc(num_clips, job->num_frames);
+    batch->names = calloc(num_clips, sizeof *batch->names);
+    batch->block = weir_block_get(job->config->made, batch->data_bytes);
+    if (!batch->labels || !batch->ids || !batch->sizes || !batch->mask || !batch->names || !batch->block) {
+        weir_collated_free(batch);
+        return NULL;
+    }
+    batch->data = batch->block->data;
+    set_shape(batch, job);
+    return batch;
+}
+
+/* ---- filling ----------------------------------------------------------------------------------------------------- */
+
+/* One picture on its way: rows of interleaved or of planar bytes. */
+typedef struct picture {
+    const uint8_t *data;
+    size_t row_stride, plane_stride; /* plane_stride 0 = interleaved */
+    uint32_t width, height;
+} picture;
+
+static bool is_planar(const weir_frames *frames)
+{
+    return frames->layout == WEIR_LAYOUT_NCHW && frames->channels > 1;
+}
+
+static picture view(const weir_frames *frames, uint32_t frame, const weir_window *window)
+{
+    size_t pixel_bytes = is_planar(frames) ? 1 : frames->channels;
+    size_t row_stride = frames->width * pixel_bytes;
+    return (picture){
+        .data = frames->data + frame * frames->frame_bytes + window->y * row_stride + window->x * pixel_bytes,
+        .row_stride = row_stride,
+        .plane_stride = is_planar(frames) ? row_stride * frames->height : 0,
+        .width = window->width,
+        .height = window->height,
+    };
+}
+
+static void resize(collate_worker *worker, const weir_taps *across, const weir_taps *down, uint32_t channels,
+                   picture *from)
+{
+    bool planar = from->plane_stride > 0;
+    unsigned row_channels = planar ? 1 : channels;
+    size_t row_stride = (size_t)across->num_outputs * row_channels;
+    size_t plane_bytes = row_stride * down->num_outputs;
+    for (uint32_t p = 0; p < (planar ? channels : 1); p++)
+        weir_window_resize(across, down, from->data + p * from->plane_stride, from->row_stride, from->width,
+                           row_channels, worker->resized + p * plane_bytes, worker->row);
+    *from = (picture){ .data = worker->resized,
+                       .row_stride = row_stride,
+                       .plane_stride = planar ? plane_bytes : 0,
+                       .width = across->num_outputs,
+                       .height = down->num_outputs };
+}
+
+static void mirror(uint8_t *row, uint32_t width, uint32_t pixel_bytes)
+{
+    for (uint32_t left = 0, right = width - 1; left < right; left++, right--)
+        for (uint32_t c = 0; c < pixel_bytes; c++) {
+            uint8_t kept = row[left * pixel_bytes + c];
+            row[left * pixel_bytes + c] = row[right * pixel_bytes + c];
+            row[right * pixel_bytes + c] = kept;
+        }
+}
+
+/* Where in the tensor that value is. */
+static uint8_t *address(const collate_job *job, size_t clip, size_t frame, size_t channel, size_t row)
+{
+    size_t n = job->num_frames, h = job->height, w = job->width, c = job->channels;
+    size_t value = 0;
+    switch (job->batch->layout) {
+    case WEIR_COLLATE_NHWC: value = (((clip * n + frame) * h + row) * w) * c + channel; break;
+    case WEIR_COLLATE_NCHW: value = (((clip * n + frame) * c + channel) * h + row) * w; break;
+    case WEIR_COLLATE_TIME_SECOND: value = (((clip * c + channel) * n + frame) * h + row) * w; break;
+    }
+    return (uint8_t *)job->batch->data + value * job->value_bytes;
+}
+
+/* Rows that neither turn nor change places: as few conversions as possible. */
+static void write_straight(const collate_job *job, size_t clip, uint32_t frame, const picture *from)
+{
+    bool planar = from->plane_stride > 0;
+    uint32_t row_channels = planar ? 1 : job->channels;
+    size_t row_values = (size_t)from->width * row_channels;
+    bool is_dense = from->width == job->width && from->row_stride == row_values;
+    for (uint32_t p = 0; p < (planar ? job->channels : 1); p++) {
+        const weir_conversion *conversion = &job->conversions[planar || job->channels == 1 ? p : 3];
+        for (uint32_t y = 0; y < (is_dense ? 1 : from->height); y++)
+            weir_convert(conversion, address(job, clip, frame, p, y),
+                         from->data + p * from->plane_stride + y * from->row_stride,
+                         is_dense ? row_values * from->height : row_values);
+    }
+}
+
+/* A row in worker->row, of the tensor's kind: planes one after the other, or interleaved. */
+static void fetch_row(const collate_job *job, const picture *from, uint32_t y, bool to_planar, bool is_flipped)
+{
+    uint8_t *row = job->worker->row;
+    size_t width = from->width;
+    const uint8_t *data = from->data + y * from->row_stride;
+    bool planar = from->plane_stride > 0;
+    if (planar && !to_planar)
+        weir_rows_join(data, data + from->plane_stride, data + 2 * from->plane_stride, row, (int)width);
+    else if (!planar && to_planar)
+        weir_rows_split(data, row, row + width, row + 2 * width, (int)width);
+    else
+        for (uint32_t p = 0; p < (planar ? job->channels : 1); p++)
+            memcpy(row + p * width, data + p * from->plane_stride, width * (planar ? 1 : job->channels));
+    if (is_flipped)
+        for (uint32_t p = 0; p < (to_planar ? job->channels : 1); p++)
+            mirror(row + p * width, from->width, to_planar ? 1 : job->channels);
+}
+
+static void write_rows(const collate_job *job, size_t clip, uint32_t frame, const picture *from, bool is_flipped)
+{
+    bool to_planar = job->batch->layout != WEIR_COLLATE_NHWC && job->channels > 1;
+    for (uint32_t y = 0; y < from->height; y++) {
+        fetch_row(job, from, y, to_planar, is_flipped);
+        for (uint32_t p = 0; p < (to_planar ? job->channels : 1); p++)
+            weir_convert(&job->conversions[to_planar || job->channels == 1 ? p : 3], address(job, clip, frame, p, y),
+                         job->worker->row + (size_t)p * from->width,
+                         (size_t)from->width * (to_planar ? 1 : job->channels));
+    }
+}
+
+/* Black, as the values around it are: in the frames behind the last one, and right of and below smaller pictures. */
+static void write_padding(const collate_job *job, size_t clip, uint32_t frame, uint32_t width, uint32_t height)
+{
+    bool to_planar = job->batch->layout != WEIR_COLLATE_NHWC && job->channels > 1;
+    uint32_t row_channels = to_planar ? 1 : job->channels;
+    memset(job->worker->row, 0, (size_t)job->width * row_channels);
+    for (uint32_t p = 0; p < (to_planar ? job->channels : 1); p++)
+        for (uint32_t y = 0; y < job->height; y++) {
+            uint32_t start = y < height ? width : 0;
+            size_t num_values = (size_t)(job->width - start) * row_channels;
+            if (num_values)
+                weir_convert(&job->conversions[to_planar || job->channels == 1 ? p : 3],
+                             address(job, clip, frame, p, y) + (size_t)start * row_channels * job->value_bytes,
+                             job->worker->row, num_values);
+        }
+}
+
+static int write_clip(const collate_job *job, size_t at)
+{
+    const collate_clip *clip = &job->worker->clips[at];
+    const weir_frames *frames = clip->item.data;
+    weir_taps across = { 0 }, down = { 0 };
+    bool is_resized = job->config->crop == WEIR_CROP_RESIZED;
+    int rc = WEIR_OK;
+    if (is_resized)
+        rc = weir_taps_make(&across, clip->window.width, job->config->crop_width);
+    if (is_resized && rc == WEIR_OK)
+        rc = weir_taps_make(&down, clip->window.height, job->config->crop_height);
+    bool to_planar = job->batch->layout != WEIR_COLLATE_NHWC && job->channels > 1;
+    bool is_straight = !clip->window.is_flipped && (job->channels == 1 || is_planar(frames) == to_planar);
+    for (uint32_t frame = 0; rc == WEIR_OK && frame < job->num_frames; frame++) {
+        picture from = { 0 };
+        if (frame < frames->num_frames) {
+            from = view(frames, frame, &clip->window);
+            if (is_resized)
+                resize(job->worker, &across, &down, job->channels, &from);
+            if (is_straight)
+                write_straight(job, at, frame, &from);
+            else
+                write_rows(job, at, frame, &from, clip->window.is_flipped);
+            job->batch->mask[at * job->num_frames + frame] = 1;
+        }
+        if (from.width < job->width || from.height < job->height)
+            write_padding(job, at, frame, from.width, from.height);
+    }
+    weir_taps_free(&across);
+    weir_taps_free(&down);
+    return rc;
+}
+
+static int describe_clip(weir_collated *batch, size_t at, const collate_job *job)
+{
+    const collate_clip *clip = &job->worker->clips[at];
+    const weir_frames *frames = clip->item.data;
+    bool is_resized = job->config->crop == WEIR_CROP_RESIZED;
+    batch->labels[at] = frames->entry ? frames->entry->class_id : -1;
+    batch->ids[at] = (int64_t)clip->id;
+    batch->sizes[3 * at] = (int32_t)frames->num_frames;
+    batch->sizes[3 * at + 1] = (int32_t)(is_resized ? job->config->crop_height : clip->window.height);
+    batch->sizes[3 * at + 2] = (int32_t)(is_resized ? job->config->crop_width : clip->window.width);
+    batch->epoch = frames->entry ? frames->entry->epoch : clip->item.epoch;
+    batch->names[at] = strdup(clip->item.label ? clip->item.label : "");
+    return batch->names[at] ? WEIR_OK : WEIR_ENOMEM;
+}
+
+/* Room for the largest row, and for a picture that is resized. */
+static int make_room(collate_worker *worker, const collate_job *job)
+{
+    size_t row_bytes = 0;
+    for (size_t i = 0; i < worker->num_clips; i++)
+        row_bytes = worker->clips[i].window.width > row_bytes ? worker->clips[i].window.width : row_bytes;
+    row_bytes = (row_bytes > job->width ? row_bytes : job->width) * job->channels;
+    size_t resized_bytes = (size_t)job->width * job->height * job->channels;
+    if (row_bytes > worker->row_bytes) {
+        free(worker->row);
+        worker->row = malloc(row_bytes);
+        worker->row_bytes = worker->row ? row_bytes : 0;
+    }
+    if (job->config->crop == WEIR_CROP_RESIZED && resized_bytes > worker->resized_bytes) {
+        free(worker->resized);
+        worker->resized = malloc(resized_bytes);
+        worker->resized_bytes = worker->resized ? resized_bytes : 0;
+    }
+    bool has_resized = worker->resized || job->config->crop != WEIR_CROP_RESIZED;
+    return worker->row && has_resized ? WEIR_OK : WEIR_ENOMEM;
+}
+
+static void drop_clips(collate_worker *worker)
+{
+    for (size_t i = 0; i < worker->num_clips; i++)
+        weir_item_release(&worker->clips[i].item);
+    worker->num_clips = 0;
+    worker->num_frames = worker->width = worker->height = worker->channels = 0;
+}
+
+/* The clips become a batch in `out`; there is at least one. */
+static int hand_on(collate_worker *worker, weir_item *out, weir_task *task)
+{
+    collate_job job = {
+        .config = weir_task_config(task),
+        .worker = worker,
+        .num_frames = worker->num_frames,
+        .width = worker->width,
+        .height = worker->height,
+        .channels = worker->channels,
+    };
+    job.value_bytes = weir_dtype_bytes(job.config->dtype);
+    for (int c = 0; c < 4; c++)
+        job.conversions[c] =
+            weir_conversion_make(job.config->dtype, job.config->mean, job.config->std, c < 3 ? c : -1);
+    job.batch = make_room(worker, &job) == WEIR_OK ? batch_new(&job) : NULL;
+    int rc = job.batch ? WEIR_OK : WEIR_ENOMEM;
+    for (size_t i = 0; rc == WEIR_OK && i < worker->num_clips; i++) {
+        rc = describe_clip(job.batch, i, &job);
+        if (rc == WEIR_OK)
+            rc = write_clip(&job, i);
+        weir_frames_free(worker->clips[i].item.data); /* the label is still to be read */
+        worker->clips[i].item.data = NULL;
+    }
+    size_t num_clips = worker->num_clips;
+    drop_clips(worker);
+    if (rc != WEIR_OK) {
+        weir_collated_free(job.batch);
+        return weir_task_fail(task, rc, 0, "no memory for a batch of %zu clips", num_clips);
+    }
+    *out = (weir_item){ .data = job.batch, .release = weir_collated_release, .size_bytes = job.batch->data_bytes };
+    out->label = job.batch->names[num_clips - 1];
+    return WEIR_OK;
+}
+
+/* ---- the operation ------------------------------------------------------------------------------------------------- */
+
+static int collate_config_init(void *self, weir_error *error)
+{
+    weir_collate_config *config = self;
+    if (config->num_items == 0 && config->max_frames == 0 && config->max_bytes == 0)
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "num_items, max_frames and max_bytes are 0: nothing ends a batch");
+    if ((unsigned)config->dtype > WEIR_DTYPE_FLOAT32 || (unsigned)config->layout > WEIR_COLLATE_TIME_SECOND)
+        return weir_error_set(error, WEIR_EINVAL, 0, "dtype or layout is not one of the enumeration");
+    if (!config->memory.allocate != !config->memory.release)
+        return weir_error_set(error, WEIR_EINVAL, 0, "memory.allocate and memory.release go together");
+    int rc = weir_window_check(config, error);
+    if (rc != WEIR_OK)
+        return rc;
+    config->made = weir_block_pool_new(config);
+    return config->made ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+}
+
+static void collate_config_free(void *self)
+{
+    weir_collate_config *config = self;
+    weir_block_pool_free(config->made);
+}
+
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Is the batch complete before this clip joins it? */
+static bool would_overflow(const collate_worker *worker, const weir_collate_config *config, uint32_t num_frames,
+                           uint32_t width, uint32_t height)
+{
+    uint64_t all_frames = (uint64_t)(worker->num_clips + 1) * larger(worker->num_frames, num_frames);
+    uint64_t frame_bytes = (uint64_t)larger(worker->width, width) * larger(worker->height, height) *
+                           worker->channels * weir_dtype_bytes(config->dtype);
+    return worker->num_clips > 0 && ((config->max_frames && all_frames > config->max_frames) ||
+                                     (config->max_bytes && all_frames * frame_bytes > config->max_bytes));
+}
+
+static int check_clip(const collate_worker *worker, const weir_frames *frames, weir_task *task)
+{
+    if (frames->channels == 0)
+        return weir_task_fail(task, WEIR_EUNSUPPORTED, 0, "YUV420P cannot be collated: decode to RGB or gray");
+    if (worker->num_clips > 0 && frames->channels != worker->channels)
+        return weir_task_fail(task, WEIR_EINVAL, 0, "%" PRIu32 " channels do not fit into a batch with %" PRIu32,
+                              frames->channels, worker->channels);
+    return WEIR_OK;
+}
+
+static int grow(collate_worker *worker)
+{
+    if (worker->num_clips < worker->max_clips)
+        return WEIR_OK;
+    size_t max_clips = worker->max_clips ? worker->max_clips * 2 : 32;
+    collate_clip *clips = realloc(worker->clips, max_clips * sizeof *clips);
+    if (!clips)
+        return WEIR_ENOMEM;
+    worker->clips = clips;
+    worker->max_clips = max_clips;
+    return WEIR_OK;
+}
+
+static int collate_run(void *self, weir_item *in, weir_item *out, weir_task *task)
+{
+    collate_worker *worker = self;
+    const weir_collate_config *config = weir_task_config(task);
+    const weir_frames *frames = in->data;
+    weir_error error = { 0 };
+    collate_clip clip = { .id = frames->entry ? frames->entry->number : in->seq };
+    uint64_t epoch = frames->entry ? frames->entry->epoch : in->epoch;
+    int rc = check_clip(worker, frames, task);
+    if (rc != WEIR_OK)
+        return rc;
+    rc = weir_window_draw(config, frames->width, frames->height, epoch, clip.id, &clip.window, &error);
+    if (rc != WEIR_OK)
+        return weir_task_fail(task, rc, 0, "%s", error.message);
+
+    uint32_t width = config->crop_width ? config->crop_width : frames->width;
+    uint32_t height = config->crop_height ? config->crop_height : frames->height;
+    uint32_t num_frames = frames->num_frames;
+    uint32_t channels = frames->channels;
+    if (would_overflow(worker, config, num_frames, width, height))
+        rc = hand_on(worker, out, task);
+    if (rc == WEIR_OK && grow(worker) != WEIR_OK)
+        rc = weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
+    if (rc != WEIR_OK)
+        return rc;
+    weir_item_keep(&clip.item, in);
+    worker->clips[worker->num_clips++] = clip;
+    worker->num_frames = larger(worker->num_frames, num_frames);
+    worker->width = larger(worker->width, width);
+    worker->height = larger(worker->height, height);
+    worker->channels = channels;
+    if (out->data)
+        return WEIR_OK;
+    return config->num_items && worker->num_clips == config->num_items ? hand_on(worker, out, task) : WEIR_KEPT;
+}
+
+static int collate_flush(void *self, weir_item *out, weir_task *task)
+{
+    collate_worker *worker = self;
+    const weir_collate_config *config = weir_task_config(task);
+    if (worker->num_clips > 0 && !config->drop_last)
+        return hand_on(worker, out, task);
+    drop_clips(worker);
+    return WEIR_SKIP;
+}
+
+static void collate_worker_free(void *self)
+{
+    collate_worker *worker = self;
+    drop_clips(worker);
+    free(worker->clips);
+    free(worker->resized);
+    free(worker->row);
+}
+
+const weir_op weir_collate = {
+    .name = "collate",
+    .takes = WEIR_TYPE_FRAMES,
+    .makes = WEIR_TYPE_COLLATED,
+    .config_size = sizeof(weir_collate_config),
+    .config_init = collate_config_init,
+    .config_free = collate_config_free,
+    .worker_size = sizeof(collate_worker),
+    .run = collate_run,
+    .flush = collate_flush,
+    .worker_free = collate_worker_free,
+};

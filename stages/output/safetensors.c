@@ -1,0 +1,145 @@
+/*
+ * The format: the length of the header in 8 bytes, little endian; the header, JSON that is padded with spaces to a multiple
+ * of 8; the tensors, one after the other.
+ */
+#include <weir/safetensors.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "replacement.h"
+#include "tensor.h"
+
+enum { MAX_TENSORS = 5, LENGTH_BYTES = 8 };
+
+typedef struct named_tensor {
+    const char *name, *dtype;
+    const void *data;
+    size_t num_bytes;
+    int num_dims;
+    int64_t shape[WEIR_TENSOR_MAX_DIMS];
+} named_tensor;
+
+static int fail_write(int code, const char *path, weir_error *error)
+{
+    int status = code == ENOENT || code == ENOTDIR                  ? WEIR_ENOTFOUND
+                 : code == EISDIR                                   ? WEIR_EINVAL
+                 : code == EACCES || code == EPERM || code == EROFS ? WEIR_EACCESS
+                                                                    : WEIR_EIO;
+    return weir_error_set(error, status, -code, "cannot write %s: %s", path, strerror(code));
+}
+
+static void put_byte(FILE *to, unsigned byte)
+{
+    if (byte == '"' || byte == '\\')
+        putc('\\', to);
+    putc((int)byte, to);
+}
+
+/* A JSON text in a JSON text: what is escaped is escaped again. */
+static void put_names(FILE *to, const weir_collated *batch)
+{
+    fputs("\"names\":\"[", to);
+    for (size_t i = 0; i < batch->num_items; i++) {
+        fputs(i ? ",\\\"" : "\\\"", to);
+        for (const char *c = batch->names[i]; *c; c++) {
+            if (*c == '"' || *c == '\\')
+                fputs("\\\\", to);
+            if ((unsigned char)*c < ' ')
+                fprintf(to, "\\\\u%04x", (unsigned char)*c);
+            else
+                put_byte(to, (unsigned char)*c);
+        }
+        fputs("\\\"", to);
+    }
+    fputs("]\"", to);
+}
+
+static char *make_header(const named_tensor *tensors, size_t num_tensors, const weir_collated *batch, size_t *length)
+{
+    char *text = NULL;
+    FILE *to = open_memstream(&text, length);
+    if (!to)
+        return NULL;
+    putc('{', to);
+    if (batch) {
+        fprintf(to, "\"__metadata__\":{\"epoch\":\"%" PRIu64 "\",", batch->epoch);
+        put_names(to, batch);
+        fputs("},", to);
+    }
+    size_t offset = 0;
+    for (size_t i = 0; i < num_tensors; i++) {
+        const named_tensor *tensor = &tensors[i];
+        fprintf(to, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[", i ? "," : "", tensor->name, tensor->dtype);
+        for (int d = 0; d < tensor->num_dims; d++)
+            fprintf(to, "%s%" PRId64, d ? "," : "", tensor->shape[d]);
+        fprintf(to, "],\"data_offsets\":[%zu,%zu]}", offset, offset + tensor->num_bytes);
+        offset += tensor->num_bytes;
+    }
+    putc('}', to);
+    for (long end = ftell(to); end % LENGTH_BYTES; end++)
+        putc(' ', to);
+    if (fclose(to) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static int write_all(const named_tensor *tensors, size_t num_tensors, const weir_collated *batch, const char *path,
+                     weir_error *error)
+{
+    size_t length;
+    uint8_t prefix[LENGTH_BYTES];
+    weir_replacement place;
+    char *header = make_header(tensors, num_tensors, batch, &length);
+    if (!header)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    int failure = weir_replacement_open(&place, path);
+    if (failure) {
+        free(header);
+        return fail_write(failure, path, error);
+    }
+    for (int i = 0; i < LENGTH_BYTES; i++)
+        prefix[i] = (uint8_t)((uint64_t)length >> 8 * i);
+    errno = EIO;
+    bool is_written = fwrite(prefix, sizeof prefix, 1, place.file) == 1 && fwrite(header, length, 1, place.file) == 1;
+    for (size_t i = 0; is_written && i < num_tensors; i++)
+        is_written = tensors[i].num_bytes == 0 || fwrite(tensors[i].data, tensors[i].num_bytes, 1, place.file) == 1;
+    int written = is_written ? 0 : errno;
+    failure = weir_replacement_close(&place, is_written);
+    free(header);
+    return written || failure ? fail_write(written ? written : failure, path, error) : WEIR_OK;
+}
+
+int weir_collated_write_safetensors(const weir_collated *batch, const char *path, weir_error *error)
+{
+    if (!batch || !path)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    int64_t num_items = (int64_t)batch->num_items;
+    int64_t num_frames = batch->shape[batch->layout == WEIR_COLLATE_TIME_SECOND ? 2 : 1];
+    size_t items_bytes = batch->num_items * sizeof(int64_t);
+    named_tensor tensors[MAX_TENSORS] = {
+        { "frames", weir_dtype_name(batch->dtype), batch->data, batch->data_bytes, 5, { 0 } },
+        { "labels", "I64", batch->labels, items_bytes, 1, { num_items } },
+        { "ids", "I64", batch->ids, items_bytes, 1, { num_items } },
+        { "sizes", "I32", batch->sizes, batch->num_items * 3 * sizeof(int32_t), 2, { num_items, 3 } },
+        { "mask", "U8", batch->mask, batch->num_items * (size_t)num_frames, 2, { num_items, num_frames } },
+    };
+    memcpy(tensors[0].shape, batch->shape, sizeof batch->shape);
+    return write_all(tensors, MAX_TENSORS, batch, path, error);
+}
+
+int weir_frames_write_safetensors(const weir_frames *frames, const char *path, weir_error *error)
+{
+    if (!frames || !path)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    weir_tensor tensor = weir_frames_tensor(frames);
+    named_tensor tensors[] = {
+        { "frames", "U8", tensor.data, weir_tensor_bytes(&tensor, 0), tensor.num_dims, { 0 } },
+        { "pts", "I64", frames->pts, frames->num_frames * sizeof *frames->pts, 1, { frames->num_frames } },
+    };
+    memcpy(tensors[0].shape, tensor.shape, sizeof tensor.shape);
+    return write_all(tensors, sizeof tensors / sizeof tensors[0], NULL, path, error);
+}

@@ -1,0 +1,188 @@
+/* Arithmetic that every machine rounds alike: products, quotients and square roots, no other functions. */
+#include "window.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "random.h"
+
+enum { WEIGHT_BITS = 14 };
+
+int weir_window_check(weir_collate_config *config, weir_error *error)
+{
+    config->min_area = config->min_area > 0 ? config->min_area : 0.08;
+    config->max_area = config->max_area > 0 ? config->max_area : 1;
+    config->min_aspect = config->min_aspect > 0 ? config->min_aspect : 3.0 / 4;
+    config->max_aspect = config->max_aspect > 0 ? config->max_aspect : 4.0 / 3;
+    if ((config->crop_width == 0) != (config->crop_height == 0))
+        return weir_error_set(error, WEIR_EINVAL, 0, "crop_width and crop_height go together");
+    if ((unsigned)config->crop > WEIR_CROP_RESIZED || (config->crop && !config->crop_width))
+        return weir_error_set(error, WEIR_EINVAL, 0, "crop %d needs crop_width and crop_height", (int)config->crop);
+    if (!(config->flip >= 0 && config->flip <= 1))
+        return weir_error_set(error, WEIR_EINVAL, 0, "flip is a probability, 0 to 1, not %g", config->flip);
+    if (config->max_area > 1 || config->min_area > config->max_area || config->min_aspect > config->max_aspect)
+        return weir_error_set(error, WEIR_EINVAL, 0, "areas are shares up to 1, and no minimum is above its maximum");
+    return WEIR_OK;
+}
+
+static double draw_between(uint64_t *state, double low, double high)
+{
+    return low + (high - low) * ((double)(weir_random_next(state) >> 11) / 9007199254740992.0);
+}
+
+/* Width to height, wide as often as high. */
+static double draw_aspect(const weir_collate_config *config, uint64_t *state)
+{
+    bool is_wide = weir_random_next(state) >> 63;
+    if (is_wide)
+        return draw_between(state, config->min_aspect, config->max_aspect);
+    return 1 / draw_between(state, 1 / config->max_aspect, 1 / config->min_aspect);
+}
+
+static void place(weir_window *window, uint32_t width, uint32_t height, uint64_t *state)
+{
+    window->x = (uint32_t)weir_random_below(state, width - window->width + 1);
+    window->y = (uint32_t)weir_random_below(state, height - window->height + 1);
+}
+
+/* As large as fits with the crop's aspect, in the middle: where no draw fits. */
+static void cover(const weir_collate_config *config, uint32_t width, uint32_t height, weir_window *window)
+{
+    uint64_t fitted = (uint64_t)height * config->crop_width / config->crop_height;
+    window->width = fitted < width ? (uint32_t)fitted : width;
+    fitted = (uint64_t)width * config->crop_height / config->crop_width;
+    window->height = fitted < height ? (uint32_t)fitted : height;
+    window->width = window->width ? window->width : 1;
+    window->height = window->height ? window->height : 1;
+    window->x = (width - window->width) / 2;
+    window->y = (height - window->height) / 2;
+}
+
+static void draw_resized(const weir_collate_config *config, uint32_t width, uint32_t height, uint64_t *state,
+                         weir_window *window)
+{
+    enum { MAX_TRIES = 10 };
+    for (int try = 0; try < MAX_TRIES; try++) {
+        double area = (double)width * height * draw_between(state, config->min_area, config->max_area);
+        double aspect = draw_aspect(config, state);
+        double wanted_width = floor(sqrt(area * aspect) + 0.5);
+        double wanted_height = floor(sqrt(area / aspect) + 0.5);
+        if (wanted_width >= 1 && wanted_width <= width && wanted_height >= 1 && wanted_height <= height) {
+            window->width = (uint32_t)wanted_width;
+            window->height = (uint32_t)wanted_height;
+            place(window, width, height, state);
+            return;
+        }
+    }
+    cover(config, width, height, window);
+}
+
+int weir_window_draw(const weir_collate_config *config, uint32_t width, uint32_t height, uint64_t epoch, uint64_t id,
+                     weir_window *window, weir_error *error)
+{
+    uint64_t state = weir_random_seed(weir_random_seed(config->seed, epoch), id);
+    *window = (weir_window){ .width = width, .height = height };
+    window->is_flipped = draw_between(&state, 0, 1) < config->flip;
+    if (config->crop_width == 0)
+        return WEIR_OK;
+    if (config->crop == WEIR_CROP_RESIZED) {
+        draw_resized(config, width, height, &state, window);
+        return WEIR_OK;
+    }
+    if (config->crop_width > width || config->crop_height > height)
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "the frames, %" PRIu32 "×%" PRIu32 ", are smaller than the crop, %" PRIu32 "×%" PRIu32,
+                              width, height, config->crop_width, config->crop_height);
+    window->width = config->crop_width;
+    window->height = config->crop_height;
+    if (config->crop == WEIR_CROP_RANDOM)
+        place(window, width, height, &state);
+    else
+        *window = (weir_window){ (width - window->width) / 2, (height - window->height) / 2, window->width,
+                                 window->height, window->is_flipped };
+    return WEIR_OK;
+}
+
+/* ---- resizing ------------------------------------------------------------------------------------------------------ */
+
+void weir_taps_free(weir_taps *taps)
+{
+    free(taps->starts);
+    free(taps->weights);
+    *taps = (weir_taps){ 0 };
+}
+
+/* The weights around `centre`, rounded so that what is missing goes to the largest. */
+static void fill_taps(const weir_taps *taps, uint32_t output, double centre, double reach)
+{
+    int16_t *weights = taps->weights + (size_t)output * taps->num_taps;
+    double sum = 0;
+    int32_t rest = 1 << WEIGHT_BITS;
+    uint32_t largest = 0;
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        for (uint32_t t = 0; t < taps->num_taps; t++) {
+            double distance = fabs((double)(taps->starts[output] + t) + 0.5 - centre) / reach;
+            double weight = distance < 1 ? 1 - distance : 0;
+            if (pass == 0) {
+                sum += weight;
+            } else {
+                weights[t] = (int16_t)floor(weight / sum * (1 << WEIGHT_BITS) + 0.5);
+                rest -= weights[t];
+                largest = weights[t] > weights[largest] ? t : largest;
+            }
+        }
+    }
+    weights[largest] = (int16_t)(weights[largest] + rest);
+}
+
+int weir_taps_make(weir_taps *taps, uint32_t length, uint32_t num_outputs)
+{
+    double scale = (double)length / num_outputs;
+    double reach = scale > 1 ? scale : 1;
+    uint32_t num_taps = 2 * (uint32_t)ceil(reach) + 1;
+    *taps = (weir_taps){ .num_outputs = num_outputs, .num_taps = num_taps < length ? num_taps : length };
+    taps->starts = malloc(num_outputs * sizeof *taps->starts);
+    taps->weights = malloc((size_t)num_outputs * taps->num_taps * sizeof *taps->weights);
+    if (!taps->starts || !taps->weights)
+        return WEIR_ENOMEM;
+    for (uint32_t i = 0; i < num_outputs; i++) {
+        double centre = ((double)i + 0.5) * scale;
+        double start = floor(centre - reach);
+        uint32_t last = length - taps->num_taps;
+        taps->starts[i] = start <= 0 ? 0 : start >= last ? last : (uint32_t)start;
+        fill_taps(taps, i, centre, reach);
+    }
+    return WEIR_OK;
+}
+
+static uint8_t rounded(int32_t sum)
+{
+    return (uint8_t)((sum + (1 << (WEIGHT_BITS - 1))) >> WEIGHT_BITS);
+}
+
+void weir_window_resize(const weir_taps *across, const weir_taps *down, const uint8_t *from, size_t from_stride,
+                        uint32_t from_width, unsigned channels, uint8_t *to, uint8_t *temp)
+{
+    size_t row_values = (size_t)from_width * channels;
+    for (uint32_t y = 0; y < down->num_outputs; y++) {
+        const int16_t *weights = down->weights + (size_t)y * down->num_taps;
+        const uint8_t *rows = from + down->starts[y] * from_stride;
+        for (size_t i = 0; i < row_values; i++) {
+            int32_t sum = 0;
+            for (uint32_t t = 0; t < down->num_taps; t++)
+                sum += rows[t * from_stride + i] * weights[t];
+            temp[i] = rounded(sum);
+        }
+        for (uint32_t x = 0; x < across->num_outputs; x++) {
+            const uint8_t *pixels = temp + (size_t)across->starts[x] * channels;
+            weights = across->weights + (size_t)x * across->num_taps;
+            for (unsigned c = 0; c < channels; c++) {
+                int32_t sum = 0;
+                for (uint32_t t = 0; t < across->num_taps; t++)
+                    sum += pixels[t * channels + c] * weights[t];
+                *to++ = rounded(sum);
+            }
+        }
+    }
+}

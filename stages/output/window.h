@@ -1,0 +1,38 @@
+/* The part of each picture of a clip that goes into a batch, and how it is brought to its size. Internal. */
+#ifndef WEIR_STAGES_WINDOW_H
+#define WEIR_STAGES_WINDOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <weir/collate.h>
+
+typedef struct weir_window {
+    uint32_t x, y, width, height; /* of the picture */
+    bool is_flipped;
+} weir_window;
+
+/* What all-0 stands for. WEIR_OK, or WEIR_EINVAL with *error filled. */
+int weir_window_check(weir_collate_config *config, weir_error *error);
+
+/* Of a clip with pictures of that size. WEIR_OK, or WEIR_EINVAL with *error filled: they are smaller than the crop. Any thread. */
+int weir_window_draw(const weir_collate_config *config, uint32_t width, uint32_t height, uint64_t epoch, uint64_t id,
+                     weir_window *window, weir_error *error);
+
+/* One direction of a resize: for each output pixel a run of input pixels with weights. */
+typedef struct weir_taps {
+    uint32_t num_outputs;
+    uint32_t num_taps; /* of each output */
+    uint32_t *starts;
+    int16_t *weights; /* in 2^-14; of one output they add up to 1 */
+} weir_taps;
+
+/* A triangle filter over `length` pixels, widened for smaller outputs. WEIR_OK or WEIR_ENOMEM; afterwards weir_taps_free(). */
+int weir_taps_make(weir_taps *taps, uint32_t length, uint32_t num_outputs);
+void weir_taps_free(weir_taps *taps);
+
+/* Resizes a window of pixels with `channels` values each. temp has room for a row of the window's width. */
+void weir_window_resize(const weir_taps *across, const weir_taps *down, const uint8_t *from, size_t from_stride,
+                        uint32_t from_width, unsigned channels, uint8_t *to, uint8_t *temp);
+
+#endif

@@ -1,0 +1,35 @@
+/* Random numbers that seeds decide, the same on every machine: integers only. Internal. */
+#ifndef WEIR_STAGES_RANDOM_H
+#define WEIR_STAGES_RANDOM_H
+
+#include <stdint.h>
+
+/* SplitMix64 (Steele, Lea, Flood 2014): every seed is as good as any other, also neighbouring ones. */
+static inline uint64_t weir_random_next(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+/* 0 … bound - 1, each as likely; what would make some likelier is drawn again. */
+static inline uint64_t weir_random_below(uint64_t *state, uint64_t bound)
+{
+    uint64_t unfair = (UINT64_MAX - bound + 1) % bound;
+    uint64_t value;
+    do
+        value = weir_random_next(state);
+    while (value < unfair);
+    return value % bound;
+}
+
+/* A seed for what `number` names among all that `seed` decides. */
+static inline uint64_t weir_random_seed(uint64_t seed, uint64_t number)
+{
+    uint64_t state = seed;
+    state = weir_random_next(&state) ^ number;
+    return weir_random_next(&state);
+}
+
+#endif

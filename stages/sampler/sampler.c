@@ -1,0 +1,501 @@
+/*
+ * Two steps, each a function of numbers: the rank's position in its share to a position of the epoch (share), and that to
+ * an item (draw). Only weights without replacement and costs need what is made when an epoch begins. What a checkpoint
+ * leaves of an epoch can be dealt out anew between the two.
+ */
+#include <weir/sampler.h>
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "random.h"
+
+/* What the seed decides; each has numbers of its own. */
+enum { FOR_ORDER = 1, FOR_WINDOWS, FOR_DRAWS, FOR_CLASSES };
+
+static const uint64_t max_items = UINT64_C(1) << 62;
+
+/* Weights are compared as integers: rounded alike everywhere. */
+static const double weight_unit = UINT64_C(1) << 31;
+
+typedef struct class_list {
+    uint64_t start;  /* in members */
+    uint64_t length; /* at least 1 */
+} class_list;
+
+struct weir_sampler {
+    /* immutable after init */
+    weir_sampler_config config; /* weights and classes are those below; costs are the copy */
+    uint32_t *weights;          /* (NULL = none) */
+    uint64_t *sums;             /* with replacement: of the weights up to each item and with it */
+    class_list *classes;        /* (NULL = not balanced) */
+    uint64_t *members;          /* class by class */
+    uint64_t num_samples;       /* of an epoch */
+    uint64_t num_rounds;        /* of one position for each rank, a last one that is not full included */
+    uint64_t count;             /* of this rank */
+
+    /* of the epoch */
+    bool has_begun;
+    uint64_t epoch;
+    uint64_t seed;
+    uint64_t *drawn; /* weights without replacement: the items in order */
+    uint64_t *own;   /* costs: this rank's positions */
+
+    /* the permutation used last; neighbouring positions share it */
+    weir_permutation permutation;
+    uint64_t permutation_key;
+};
+
+/* ---- the order: from positions of the epoch to items ------------------------------------------------------------ */
+
+static uint64_t seed_for(const weir_sampler *sampler, int purpose, uint64_t number)
+{
+    return weir_random_seed(weir_random_seed(sampler->seed, (uint64_t)purpose), number);
+}
+
+static const weir_permutation *permutation_of(weir_sampler *sampler, uint64_t count, uint64_t key)
+{
+    if (sampler->permutation.count != count || sampler->permutation_key != key) {
+        sampler->permutation = weir_permutation_make(count, key);
+        sampler->permutation_key = key;
+    }
+    return &sampler->permutation;
+}
+
+static uint64_t draw_weighted(const weir_sampler *sampler, uint64_t *state)
+{
+    uint64_t low = 0;
+    uint64_t high = sampler->config.num_items - 1;
+    uint64_t value = weir_random_below(state, sampler->sums[high]);
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (sampler->sums[middle] <= value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Each run of num_classes positions has all classes, in an order of its own. */
+static uint64_t draw_balanced(weir_sampler *sampler, uint64_t position)
+{
+    uint32_t num_classes = sampler->config.num_classes;
+    uint64_t turn = position / num_classes;
+    weir_permutation turns = weir_permutation_make(num_classes, seed_for(sampler, FOR_CLASSES, turn));
+    uint64_t chosen = weir_permutation_at(&turns, position % num_classes);
+    const class_list *list = &sampler->classes[chosen];
+    uint64_t state = weir_random_seed(seed_for(sampler, FOR_ORDER, chosen), turn / list->length);
+    if (sampler->config.replacement) {
+        state = seed_for(sampler, FOR_DRAWS, position);
+        return sampler->members[list->start + weir_random_below(&state, list->length)];
+    }
+    weir_permutation items = weir_permutation_make(list->length, state);
+    return sampler->members[list->start + weir_permutation_at(&items, turn % list->length)];
+}
+
+static uint64_t draw_window(weir_sampler *sampler, uint64_t pass, uint64_t place)
+{
+    uint64_t num_items = sampler->config.num_items;
+    uint64_t length = sampler->config.window_items;
+    uint64_t num_windows = (num_items + length - 1) / length;
+    uint64_t lacking = num_windows * length - num_items; /* the last window may be shorter */
+    weir_permutation windows = weir_permutation_make(num_windows, seed_for(sampler, FOR_WINDOWS, pass));
+    uint64_t short_end = (weir_permutation_find(&windows, num_windows - 1) + 1) * length - lacking;
+    if (place >= short_end)
+        place += lacking;
+    uint64_t window = weir_permutation_at(&windows, place / length);
+    if (window == num_windows - 1)
+        length -= lacking;
+    uint64_t key = weir_random_seed(seed_for(sampler, FOR_ORDER, pass), window);
+    uint64_t within = place % sampler->config.window_items;
+    return window * sampler->config.window_items + weir_permutation_at(permutation_of(sampler, length, key), within);
+}
+
+static uint64_t draw(weir_sampler *sampler, uint64_t position)
+{
+    const weir_sampler_config *config = &sampler->config;
+    uint64_t state = seed_for(sampler, FOR_DRAWS, position);
+    if (sampler->classes)
+        return draw_balanced(sampler, position);
+    if (sampler->weights)
+        return config->replacement ? draw_weighted(sampler, &state) : sampler->drawn[position];
+    if (config->replacement)
+        return weir_random_below(&state, config->num_items);
+
+    uint64_t pass = position / config->num_items;
+    uint64_t place = position % config->num_items;
+    switch (config->order) {
+    case WEIR_SAMPLER_WINDOWS: return draw_window(sampler, pass, place);
+    case WEIR_SAMPLER_SHUFFLED:
+        return weir_permutation_at(permutation_of(sampler, config->num_items, seed_for(sampler, FOR_ORDER, pass)),
+                                   place);
+    case WEIR_SAMPLER_LISTED: break;
+    }
+    return place;
+}
+
+/* ---- weights without replacement ---------------------------------------------------------------------------- */
+
+typedef struct arrival {
+    uint64_t time;
+    uint64_t item;
+} arrival;
+
+static int compare_arrivals(const void *a, const void *b)
+{
+    const arrival *left = a;
+    const arrival *right = b;
+    if (left->time != right->time)
+        return left->time < right->time ? -1 : 1;
+    return left->item < right->item ? -1 : left->item > right->item;
+}
+
+/* -log2(u / 2^64) with 24 bits behind the point; above 0. By squaring: no two maths libraries round logarithms alike. */
+static uint64_t minus_log2(uint64_t u)
+{
+    enum { BITS = 24 };
+    unsigned num_zeros = 0;
+    for (u |= 1; !(u >> 63); u <<= 1)
+        num_zeros++;
+    uint64_t mantissa = u >> 32; /* from 2^31 on, for 1 to 2 */
+    uint64_t fraction = 0;
+    for (int i = 0; i < BITS; i++) {
+        uint64_t square = mantissa * mantissa;
+        fraction = fraction << 1 | square >> 63;
+        mantissa = square >> (square >> 63 ? 32 : 31);
+    }
+    return ((uint64_t)(num_zeros + 1) << BITS) - fraction;
+}
+
+/* Efraimidis and Spirakis 2006: if each item arrives after a time that is exponentially distributed, with its weight as
+   the rate, the order of arrival is that of drawing without replacement. */
+static int draw_arrivals(weir_sampler *sampler)
+{
+    uint64_t num_items = sampler->config.num_items;
+    arrival *arrivals = malloc(num_items * sizeof *arrivals);
+    uint64_t num_arrivals = 0;
+    if (!arrivals)
+        return WEIR_ENOMEM;
+    for (uint64_t i = 0; i < num_items; i++) {
+        if (sampler->weights[i])
+            arrivals[num_arrivals++] = (arrival){
+                .time = (minus_log2(seed_for(sampler, FOR_DRAWS, i)) << 32) / sampler->weights[i],
+                .item = i,
+            };
+    }
+    qsort(arrivals, num_arrivals, sizeof *arrivals, compare_arrivals);
+    for (uint64_t i = 0; i < sampler->num_samples; i++)
+        sampler->drawn[i] = arrivals[i].item;
+    free(arrivals);
+    return WEIR_OK;
+}
+
+/* ---- the share: from positions of this rank to those of the epoch ------------------------------------------------ */
+
+/* The rank that has had least takes the most expensive of the next positions, and so on. */
+typedef struct load {
+    double cost;
+    uint64_t which; /* rank or position */
+} load;
+
+static int compare_loads(const void *a, const void *b)
+{
+    const load *left = a;
+    const load *right = b;
+    if (left->cost != right->cost)
+        return left->cost < right->cost ? -1 : 1;
+    return left->which < right->which ? -1 : left->which > right->which;
+}
+
+static uint64_t wrapped(const weir_sampler *sampler, uint64_t position)
+{
+    return position % sampler->num_samples;
+}
+
+static int deal_by_cost(weir_sampler *sampler)
+{
+    uint32_t size = sampler->config.world.size;
+    load *ranks = calloc(size, sizeof *ranks);
+    load *round = calloc(size, sizeof *round);
+    for (uint32_t i = 0; ranks && i < size; i++)
+        ranks[i].which = i;
+    for (uint64_t r = 0; ranks && round && r < sampler->num_rounds; r++) {
+        uint64_t first = r * size;
+        uint64_t left = sampler->num_samples > first ? sampler->num_samples - first : 0;
+        bool is_full = sampler->config.share != WEIR_SHARE_EXACT || left >= size;
+        uint32_t length = is_full ? size : (uint32_t)left;
+        for (uint32_t i = 0; i < length; i++) {
+            uint64_t position = wrapped(sampler, first + i);
+            round[i] = (load){ .cost = -sampler->config.costs[draw(sampler, position)], .which = position };
+        }
+        qsort(round, length, sizeof *round, compare_loads);
+        /* Of a last round that is not full, the ranks in front have one more, however they are loaded: their number is
+           fixed. */
+        if (length == size)
+            qsort(ranks, size, sizeof *ranks, compare_loads);
+        for (uint32_t i = 0, next = 0; i < size; i++) {
+            if (ranks[i].which >= length)
+                continue;
+            ranks[i].cost -= round[next].cost;
+            if (ranks[i].which == sampler->config.world.rank)
+                sampler->own[r] = round[next].which;
+            next++;
+        }
+    }
+    int rc = ranks && round ? WEIR_OK : WEIR_ENOMEM;
+    free(ranks);
+    free(round);
+    return rc;
+}
+
+static uint64_t share(const weir_sampler *sampler, uint64_t position)
+{
+    const weir_sampler_config *config = &sampler->config;
+    if (sampler->own)
+        return sampler->own[position];
+    if (config->order != WEIR_SAMPLER_WINDOWS)
+        return wrapped(sampler, position * config->world.size + config->world.rank);
+    if (config->share != WEIR_SHARE_EXACT)
+        return wrapped(sampler, config->world.rank * sampler->count + position);
+    uint64_t rest = sampler->num_samples % config->world.size;
+    uint64_t each = sampler->num_samples / config->world.size;
+    return config->world.rank * each + (config->world.rank < rest ? config->world.rank : rest) + position;
+}
+
+/* ---- making one ------------------------------------------------------------------------------------------------- */
+
+static int refuse(weir_error *error, const char *what)
+{
+    return weir_error_set(error, WEIR_EINVAL, 0, "sampler: %s", what);
+}
+
+static int check(const weir_sampler_config *config, weir_error *error)
+{
+    bool is_random = config->weights || config->classes || config->replacement;
+    if (config->num_items == 0)
+        return refuse(error, "there are no items to choose from");
+    if (config->num_items > max_items || config->num_samples > max_items)
+        return refuse(error, "num_items and num_samples are 2^62 at most");
+    if ((unsigned)config->order > WEIR_SAMPLER_WINDOWS || (unsigned)config->share > WEIR_SHARE_DROP)
+        return refuse(error, "order or share is not one of the enumeration");
+    if (config->order == WEIR_SAMPLER_WINDOWS ? config->window_items == 0 : config->window_items != 0)
+        return refuse(error, "window_items goes together with WEIR_SAMPLER_WINDOWS, and is at least 1");
+    if (config->order == WEIR_SAMPLER_WINDOWS && (is_random || config->costs))
+        return refuse(error, "windows do not go together with weights, classes, replacement or costs");
+    if (config->weights && config->classes)
+        return refuse(error, "weights and classes do not go together");
+    if (config->classes && config->num_classes == 0)
+        return refuse(error, "num_classes is 0");
+    for (uint64_t i = 0; config->costs && i < config->num_items; i++)
+        if (!(config->costs[i] >= 0) || !isfinite(config->costs[i]))
+            return weir_error_set(error, WEIR_EINVAL, 0, "sampler: the cost of item %" PRIu64 " is %g", i,
+                                  config->costs[i]);
+    return WEIR_OK;
+}
+
+static int find_world(weir_world *world, weir_error *error)
+{
+    if (world->size == 0 && world->rank == 0)
+        return weir_world_find(world, NULL, error);
+    if (world->rank >= world->size)
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "sampler: there is no rank %" PRIu32 " in a world of size %" PRIu32, world->rank,
+                              world->size);
+    return WEIR_OK;
+}
+
+/* In units of 2^-31 of the largest; what is above 0 stays above 0. */
+static int take_weights(weir_sampler *sampler, const double *weights, uint64_t *num_drawable, weir_error *error)
+{
+    uint64_t num_items = sampler->config.num_items;
+    bool adds_up = sampler->config.replacement;
+    double largest = 0;
+    sampler->weights = malloc(num_items * sizeof *sampler->weights);
+    sampler->sums = adds_up ? malloc(num_items * sizeof *sampler->sums) : NULL;
+    if (!sampler->weights || (adds_up && !sampler->sums))
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    for (uint64_t i = 0; i < num_items; i++) {
+        if (!(weights[i] >= 0) || !isfinite(weights[i]))
+            return weir_error_set(error, WEIR_EINVAL, 0, "sampler: the weight of item %" PRIu64 " is %g", i,
+                                  weights[i]);
+        largest = weights[i] > largest ? weights[i] : largest;
+    }
+    if (largest <= 0)
+        return refuse(error, "all weights are 0");
+    *num_drawable = 0;
+    for (uint64_t i = 0, sum = 0; i < num_items; i++) {
+        uint32_t weight = (uint32_t)(weights[i] / largest * weight_unit);
+        sampler->weights[i] = weights[i] > 0 && weight == 0 ? 1 : weight;
+        sum += sampler->weights[i];
+        *num_drawable += sampler->weights[i] > 0;
+        if (adds_up)
+            sampler->sums[i] = sum;
+    }
+    return WEIR_OK;
+}
+
+static int take_classes(weir_sampler *sampler, const uint32_t *classes, weir_error *error)
+{
+    uint64_t num_items = sampler->config.num_items;
+    uint32_t num_classes = sampler->config.num_classes;
+    sampler->classes = calloc(num_classes, sizeof *sampler->classes);
+    sampler->members = malloc(num_items * sizeof *sampler->members);
+    if (!sampler->classes || !sampler->members)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    for (uint64_t i = 0; i < num_items; i++) {
+        if (classes[i] >= num_classes)
+            return weir_error_set(error, WEIR_EINVAL, 0,
+                                  "sampler: item %" PRIu64 " is of class %" PRIu32 ", but num_classes is %" PRIu32, i,
+                                  classes[i], num_classes);
+        sampler->classes[classes[i]].length++;
+    }
+    uint64_t start = 0;
+    for (uint32_t c = 0; c < num_classes; c++) {
+        if (sampler->classes[c].length == 0)
+            return weir_error_set(error, WEIR_EINVAL, 0,
+                                  "sampler: class %" PRIu32 " has no items, so classes cannot be balanced", c);
+        sampler->classes[c].start = start;
+        start += sampler->classes[c].length;
+        sampler->classes[c].length = 0;
+    }
+    for (uint64_t i = 0; i < num_items; i++) {
+        class_list *list = &sampler->classes[classes[i]];
+        sampler->members[list->start + list->length++] = i;
+    }
+    return WEIR_OK;
+}
+
+static int take_costs(weir_sampler *sampler, const double *costs, weir_error *error)
+{
+    size_t num_bytes = sampler->config.num_items * sizeof *costs;
+    double *copy = malloc(num_bytes);
+    if (copy)
+        memcpy(copy, costs, num_bytes);
+    sampler->config.costs = copy;
+    return copy ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+}
+
+static int count_share(weir_sampler *sampler, weir_error *error)
+{
+    const weir_sampler_config *config = &sampler->config;
+    uint32_t size = config->world.size;
+    uint64_t each = sampler->num_samples / size;
+    uint64_t rest = sampler->num_samples % size;
+    sampler->count = each;
+    if (rest && config->share != WEIR_SHARE_DROP)
+        sampler->count += config->share == WEIR_SHARE_PAD || config->world.rank < rest;
+    sampler->num_rounds = each + (rest && config->share != WEIR_SHARE_DROP);
+    if (each == 0 && config->share == WEIR_SHARE_DROP)
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "sampler: %" PRIu64 " items on %" PRIu32
+                              " ranks, dropping what does not divide, are none",
+                              sampler->num_samples, size);
+    return WEIR_OK;
+}
+
+static int make_room(weir_sampler *sampler, weir_error *error)
+{
+    bool draws = sampler->weights && !sampler->config.replacement;
+    sampler->drawn = draws ? malloc(sampler->num_samples * sizeof *sampler->drawn) : NULL;
+    sampler->own = sampler->config.costs ? malloc((sampler->count + 1) * sizeof *sampler->own) : NULL;
+    if ((draws && !sampler->drawn) || (sampler->config.costs && !sampler->own))
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    return WEIR_OK;
+}
+
+static int set_up(weir_sampler *sampler, const weir_sampler_config *config, weir_error *error)
+{
+    uint64_t num_drawable = config->num_items;
+    sampler->config = *config;
+    sampler->config.weights = NULL;
+    sampler->config.classes = NULL;
+    sampler->config.costs = NULL;
+    int rc = find_world(&sampler->config.world, error);
+    if (rc == WEIR_OK && config->weights)
+        rc = take_weights(sampler, config->weights, &num_drawable, error);
+    if (rc == WEIR_OK && config->classes)
+        rc = take_classes(sampler, config->classes, error);
+    if (rc == WEIR_OK && config->costs)
+        rc = take_costs(sampler, config->costs, error);
+    if (rc != WEIR_OK)
+        return rc;
+    sampler->num_samples = config->num_samples ? config->num_samples : num_drawable;
+    if (config->weights && !config->replacement && sampler->num_samples > num_drawable)
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "sampler: %" PRIu64 " samples cannot be drawn without replacement from %" PRIu64
+                              " items of a weight above 0",
+                              sampler->num_samples, num_drawable);
+    rc = count_share(sampler, error);
+    return rc == WEIR_OK ? make_room(sampler, error) : rc;
+}
+
+int weir_sampler_new(const weir_sampler_config *config, weir_sampler **to, weir_error *error)
+{
+    if (to)
+        *to = NULL;
+    if (!config || !to)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    int rc = check(config, error);
+    if (rc != WEIR_OK)
+        return rc;
+    weir_sampler *sampler = calloc(1, sizeof *sampler);
+    if (!sampler)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    rc = set_up(sampler, config, error);
+    if (rc == WEIR_OK && weir_sampler_begin(sampler, 0) != WEIR_OK)
+        rc = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    if (rc == WEIR_OK)
+        *to = sampler;
+    else
+        weir_sampler_free(sampler);
+    return rc;
+}
+
+int weir_sampler_begin(weir_sampler *sampler, uint64_t epoch)
+{
+    if (!sampler)
+        return WEIR_EINVAL;
+    if (sampler->has_begun && sampler->epoch == epoch)
+        return WEIR_OK;
+    sampler->seed = weir_random_seed(sampler->config.seed, epoch);
+    int rc = sampler->drawn ? draw_arrivals(sampler) : WEIR_OK;
+    if (rc == WEIR_OK && sampler->own)
+        rc = deal_by_cost(sampler);
+    sampler->has_begun = rc == WEIR_OK;
+    sampler->epoch = epoch;
+    return rc;
+}
+
+uint64_t weir_sampler_count(const weir_sampler *sampler)
+{
+    return sampler ? sampler->count : 0;
+}
+
+uint64_t weir_sampler_at(weir_sampler *sampler, uint64_t position)
+{
+    if (!sampler || position >= sampler->count)
+        return 0;
+    return draw(sampler, share(sampler, position));
+}
+
+weir_world weir_sampler_world(const weir_sampler *sampler)
+{
+    return sampler ? sampler->config.world : (weir_world){ 0 };
+}
+
+void weir_sampler_free(weir_sampler *sampler)
+{
+    if (!sampler)
+        return;
+    free(sampler->weights);
+    free(sampler->sums);
+    free(sampler->classes);
+    free(sampler->members);
+    free((double *)(uintptr_t)sampler->config.costs);
+    free(sampler->drawn);
+    free(sampler->own);
+    free(sampler);
+}

@@ -1,0 +1,128 @@
+/*
+ * The collate stage: decoded clips come in, batches for a model go out: one contiguous tensor [B, …] of uint8, or of
+ * floats that are scaled and normalised, with labels, ids and a mask.
+ *
+ * In: items of weir_video_decode or weir_image_decode, in RGB or gray. Out: an item whose data is a weir_collated * (freed with
+ * weir_collated_free()), with the label and number of its last item. No batch crosses the end of an epoch. With a
+ * concurrency above 1 each slot collects batches of its own.
+ *
+ * Clips of different length, or size, are padded with zeros (before normalising: with what black becomes) at their end,
+ * right and bottom up to the largest in the batch; mask and sizes tell what is real. A crop makes sizes equal.
+ *
+ * Random crops and flips are the same for all frames of a clip, and are decided by the seed and the clip's epoch and id
+ * alone: not by the rank, the batch or the number of threads.
+ *
+ * A task fails, and its clip is dropped: WEIR_EUNSUPPORTED (YUV420P), WEIR_EINVAL (another number of channels than the
+ * batch has, or frames smaller than the crop), WEIR_ENOMEM.
+ */
+#ifndef WEIR_COLLATE_H
+#define WEIR_COLLATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/export.h>
+#include <weir/op.h>
+#include <weir/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum weir_dtype {
+    WEIR_DTYPE_UINT8 = 0, /* as decoded */
+    WEIR_DTYPE_FLOAT16,
+    WEIR_DTYPE_BFLOAT16,
+    WEIR_DTYPE_FLOAT32,
+} weir_dtype;
+
+/* B clips, N frames, height, width, C channels. It need not be the frames' own (weir_video_config.layout), but those are
+   converted fastest whose channels are in the same place: NHWC to NHWC, NCHW to the others. */
+typedef enum weir_collate_layout {
+    WEIR_COLLATE_NHWC = 0,    /* [B, N, H, W, C] */
+    WEIR_COLLATE_NCHW,        /* [B, N, C, H, W]: time first */
+    WEIR_COLLATE_TIME_SECOND, /* [B, C, N, H, W]: for convolutions in three dimensions */
+} weir_collate_layout;
+
+typedef enum weir_crop {
+    WEIR_CROP_CENTER = 0,
+    WEIR_CROP_RANDOM, /* a place drawn at random */
+    WEIR_CROP_RESIZED, /* a place and size drawn at random, resized (a triangle filter, widened for smaller pictures) */
+} weir_crop;
+
+/* Setting this struct to all-0, but for what ends a batch, is equivalent to defaults. */
+typedef struct weir_collate_config {
+    /* What ends a batch; at least one of them. A clip that is over the budget by itself is a batch of its own. */
+    size_t num_items;    /* clips (0 = any number) */
+    uint64_t max_frames; /* B × N, padding included (0 = any number) */
+    uint64_t max_bytes;  /* of the tensor, padding included (0 = any number) */
+    bool drop_last;      /* an incomplete batch at the end of an epoch is dropped; its items count as skipped */
+
+    weir_dtype dtype;
+    weir_collate_layout layout;
+    double mean[3]; /* floats are (value / 255 - mean) / std for each channel; of gray the first counts */
+    double std[3];  /* (0 = 1) */
+
+    /* what every clip is cut to */
+    uint32_t crop_width, crop_height; /* in pixels; both or none (0 = not cropped) */
+    weir_crop crop;
+    double min_area, max_area;     /* RESIZED: the share of the picture's area (0 = 0.08 and 1) */
+    double min_aspect, max_aspect; /* RESIZED: width to height (0 = 3/4 and 4/3) */
+    double flip;                   /* the probability of a mirror image, left to right (0 = never) */
+    uint64_t seed;
+
+    /* Where tensors lie: pinned or shared memory, say. Called on any thread; blocks are used again (up to 8 wait for that)
+       and given back at the end, the last one when its batch is freed. All-0 = malloc, at multiples of 64 bytes. */
+    struct {
+        void *self;                                      /* outlives the last batch */
+        void *(*allocate)(void *self, size_t num_bytes); /* NULL = out of memory */
+        void (*release)(void *self, void *data, size_t num_bytes);
+    } memory;
+
+    void *made;            /* the stage's own; NULL */
+    uint64_t reserved[16]; /* 0 */
+} weir_collate_config;
+
+/* A batch. Made by the stage only; one owner at a time; freed with all it holds by weir_collated_free(). */
+typedef struct weir_collated {
+    void *data; /* contiguous, rows first */
+    size_t data_bytes;
+    weir_dtype dtype;
+    weir_collate_layout layout;
+    int64_t shape[5]; /* as the layout says */
+
+    size_t num_items; /* B */
+    int64_t *labels;  /* [B] weir_entry.class_id; -1 = unknown */
+    int64_t *ids;     /* [B] weir_entry.number; of other items weir_item.seq */
+    int32_t *sizes;   /* [B, 3] frames, height and width without padding */
+    uint8_t *mask;    /* [B, N] 1 = a frame, 0 = padding */
+    char **names;     /* [B] the items' labels */
+    uint64_t epoch;   /* of the last item */
+
+    struct weir_block *block; /* the stage's own */
+    uint64_t reserved[8];     /* 0 */
+} weir_collated;
+
+/* The type of items whose data is a weir_collated. */
+#define WEIR_TYPE_COLLATED "weir.collated"
+
+/* NULL is fine. Any thread, also after the pipeline has been freed. */
+WEIR_API void weir_collated_free(weir_collated *batch);
+
+/* The same for weir_item.release; self is not used. */
+WEIR_API void weir_collated_release(void *data, void *self);
+
+/* "F32": the name that .safetensors has for it; static text. */
+WEIR_API const char *weir_dtype_name(weir_dtype dtype);
+
+/* Bytes of one value. */
+WEIR_API size_t weir_dtype_bytes(weir_dtype dtype);
+
+extern WEIR_API const weir_op weir_collate;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

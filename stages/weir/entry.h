@@ -1,0 +1,55 @@
+/* A dataset's item on its way to a decode stage: a path, and what the dataset knows about it. */
+#ifndef WEIR_ENTRY_H
+#define WEIR_ENTRY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/export.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * The data of weir_sampler_source's items. One owner at a time; freed with all it holds by weir_entry_free(). A decode
+ * stage opens the path and hands the entry on in its result (weir_frames.entry), so that
+ * a batch has its ids and labels.
+ */
+typedef struct weir_entry {
+    char *path;       /* allocated */
+    uint64_t number;  /* in the dataset */
+    uint64_t epoch;   /* in which it was drawn */
+    int64_t class_id; /* -1 = unknown */
+
+    /* What the file was when it was indexed: a decode stage fails with WEIR_EDATA if it is not the same any more. */
+    int64_t size_bytes; /* -1 = unknown */
+    int64_t mtime_ns;   /* since 1970; 0 = unknown */
+
+    uint8_t
+        *packets; /* the file's packet table, as weir_probe makes it: frames are then chosen without reading the whole
+                         file first. Allocated; NULL = unknown */
+    size_t packets_bytes;
+    uint64_t reserved[8]; /* 0 */
+} weir_entry;
+
+/* The type of items whose data is a weir_entry. */
+#define WEIR_TYPE_ENTRY "weir.entry"
+
+/* All-0 but for class_id and size_bytes, which are unknown. NULL = out of memory. Any thread. */
+WEIR_API weir_entry *weir_entry_new(void);
+
+/* All the memory it takes. NULL is 0. Any thread. */
+WEIR_API size_t weir_entry_memory(const weir_entry *entry);
+
+/* NULL is fine. Any thread. */
+WEIR_API void weir_entry_free(weir_entry *entry);
+
+/* The same for weir_item.release; self is not used. */
+WEIR_API void weir_entry_release(void *data, void *self);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

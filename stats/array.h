@@ -1,0 +1,15 @@
+/* Arrays that grow by one element at a time. */
+#ifndef WEIR_ARRAY_H
+#define WEIR_ARRAY_H
+
+#include <stdlib.h>
+
+/* Room for one more element behind `count` of them; NULL = out of memory, the array stays as it was. */
+static inline void *weir_array_grow(void *array, size_t count, size_t element_bytes)
+{
+    if (count & (count - 1)) /* it has grown at each power of two */
+        return array;
+    return realloc(array, (count ? 2 * count : 1) * element_bytes);
+}
+
+#endif

@@ -1,0 +1,268 @@
+#include "lap_tables.h"
+
+#include <string.h>
+
+static const char *const spdl_task[] = { "id",       "timestamp", "name",     "num_tasks", "num_failures",
+                                         "ave_time", "p90_time",  "p99_time", NULL };
+static const char *const spdl_queue[] = { "id",
+                                          "timestamp",
+                                          "name",
+                                          "elapsed",
+                                          "num_items",
+                                          "ave_put_time",
+                                          "ave_get_time",
+                                          "p90_put_time",
+                                          "p99_put_time",
+                                          "p90_get_time",
+                                          "p99_get_time",
+                                          "occupancy_rate",
+                                          NULL };
+static const char *const spdl_none[] = { "id", "timestamp", "name", NULL };
+
+const weir_lap_table weir_lap_tables[WEIR_NUM_SUBJECTS] = {
+    [WEIR_SUBJECT_STAGE] = { "task_stats", spdl_task, NULL, "t.max_time" },
+    [WEIR_SUBJECT_FLOW] = { "flow_stats", spdl_task, "kind", "t.max_time" },
+    [WEIR_SUBJECT_QUEUE] = { "queue_stats", spdl_queue, "capacity", NULL },
+    [WEIR_SUBJECT_POOL] = { "pool_stats", spdl_none, "num_threads", NULL },
+};
+
+/* What all lap tables have behind SPDL's columns, unless it is among those. */
+static const char *const common[] = { "run_id",    "elapsed",        "phase",     "first_step",
+                                      "last_step", "suspended_time", "num_joined" };
+
+/*
+ * How older schemas, and SPDL, store what is a sum now; `needs` are the columns that the expression is made of. In these
+ * schemas the time of waiting for a turn was part of waiting for room.
+ */
+static const struct {
+    const char *metric, *expression, *needs;
+} older[] = {
+    { "success_time", "t.ave_time * (t.num_tasks - t.num_failures)", "ave_time num_tasks num_failures" },
+    { "put_time", "t.ave_put_time * t.num_put", "ave_put_time num_put" },
+    { "get_time", "t.ave_get_time * t.num_items", "ave_get_time num_items" },
+    { "occupied_time", "t.occupancy_rate * t.elapsed", "occupancy_rate elapsed" },
+    { "depth_time", "t.ave_depth * t.elapsed", "ave_depth elapsed" },
+    { "bytes_time", "t.ave_bytes * t.elapsed", "ave_bytes elapsed" },
+    { "wait_turn_time", "0.0", "wait_out_time" },
+};
+
+enum { NUM_COMMON = sizeof common / sizeof common[0], NUM_OLDER = sizeof older / sizeof older[0] };
+
+/* -- lists of columns */
+
+/* Whether a list of words, separated by spaces, has the word. */
+static bool has_word(const char *list, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = list; (at = strstr(at, word)); at += length)
+        if ((at == list || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
+            return true;
+    return false;
+}
+
+/* The type of a column, with its constraints, as CREATE TABLE takes it. */
+static const char *type_of(weir_subject subject, const char *column, bool is_spdl)
+{
+    const weir_measure *measure = weir_measure_find(subject, column);
+    if (strcmp(column, "run_id") == 0)
+        return "INTEGER NOT NULL REFERENCES run(run_id) ON DELETE CASCADE";
+    if (strcmp(column, "name") == 0)
+        return "TEXT NOT NULL";
+    if (strcmp(column, "phase") == 0) /* '' = ended before the first mark, or there were none */
+        return "TEXT NOT NULL DEFAULT ''";
+    if (strcmp(column, "kind") == 0)
+        return "TEXT NOT NULL DEFAULT ''";
+    if (strcmp(column, "timestamp") == 0 || strcmp(column, "elapsed") == 0)
+        return "REAL NOT NULL";
+    if (strcmp(column, "suspended_time") == 0)
+        return "REAL";
+    if (!measure)
+        return strstr(column, "histogram") ? "BLOB" : "INTEGER";
+    bool is_whole = measure->metric && measure->metric->kind != WEIR_METRIC_LEVEL && strcmp(measure->unit, "s") != 0;
+    if (is_spdl)
+        return is_whole ? "INTEGER NOT NULL" : "REAL NOT NULL";
+    return is_whole ? "INTEGER" : "REAL";
+}
+
+static bool is_in(const char *const *list, const char *column)
+{
+    while (*list && strcmp(*list, column) != 0)
+        list++;
+    return *list;
+}
+
+size_t weir_lap_table_columns(weir_subject subject, const char *columns[WEIR_MAX_LAP_COLUMNS])
+{
+    const weir_lap_table *table = &weir_lap_tables[subject];
+    const weir_metric_table *metrics = weir_subject_metrics(subject);
+    size_t count = 0;
+    for (; table->spdl[count]; count++)
+        columns[count] = table->spdl[count];
+    for (size_t i = 0; i < NUM_COMMON; i++)
+        if (!is_in(table->spdl, common[i]))
+            columns[count++] = common[i];
+    if (table->own)
+        columns[count++] = table->own;
+    for (size_t i = 0; i < metrics->num_metrics; i++)
+        if (!is_in(table->spdl, metrics->metrics[i].name))
+            columns[count++] = metrics->metrics[i].name;
+    columns[count] = NULL;
+    return count;
+}
+
+int weir_table_has_column(sqlite3 *db, const char *table, const char *column, bool *has_it)
+{
+    sqlite3_stmt *probe;
+    int code = sqlite3_prepare_v2(db, "SELECT 1 FROM pragma_table_info(?) WHERE name = ?", -1, &probe, NULL);
+    if (code != SQLITE_OK)
+        return code;
+    sqlite3_bind_text(probe, 1, table, -1, SQLITE_STATIC);
+    sqlite3_bind_text(probe, 2, column, -1, SQLITE_STATIC);
+    code = sqlite3_step(probe);
+    *has_it = code == SQLITE_ROW;
+    sqlite3_finalize(probe);
+    return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
+/* -- making them */
+
+/* The columns that a database has of a table, separated by spaces. */
+static char *columns_there(sqlite3 *db, const char *table, int *code)
+{
+    sqlite3_stmt *row;
+    sqlite3_str *text = sqlite3_str_new(db);
+    *code = sqlite3_prepare_v2(db, "SELECT name FROM pragma_table_info(?)", -1, &row, NULL);
+    if (*code == SQLITE_OK)
+        *code = sqlite3_bind_text(row, 1, table, -1, SQLITE_STATIC);
+    while (*code == SQLITE_OK && (*code = sqlite3_step(row)) == SQLITE_ROW) {
+        sqlite3_str_appendf(text, " %s", (const char *)sqlite3_column_text(row, 0));
+        *code = SQLITE_OK;
+    }
+    *code = *code == SQLITE_DONE ? SQLITE_OK : *code;
+    sqlite3_finalize(row);
+    return sqlite3_str_finish(text); /* NULL = no column, no table */
+}
+
+static int run(sqlite3 *db, sqlite3_str *sql)
+{
+    char *text = sqlite3_str_finish(sql);
+    int code = text ? sqlite3_exec(db, text, NULL, NULL, NULL) : SQLITE_NOMEM;
+    sqlite3_free(text);
+    return code;
+}
+
+/* By time and by name and time: SPDL's queries and the plots. By run: one pass over a run, in the order of rowid. */
+static int create(sqlite3 *db, weir_subject subject, const char *const columns[])
+{
+    const weir_lap_table *table = &weir_lap_tables[subject];
+    sqlite3_str *sql = sqlite3_str_new(db);
+    sqlite3_str_appendf(sql, "CREATE TABLE %s (id INTEGER PRIMARY KEY", table->name);
+    for (size_t i = 1; columns[i]; i++)
+        sqlite3_str_appendf(sql, ", %s %s", columns[i], type_of(subject, columns[i], is_in(table->spdl, columns[i])));
+    sqlite3_str_appendf(sql,
+                        "); CREATE INDEX %s_by_time ON %s(timestamp); CREATE INDEX %s_by_name ON %s(name, timestamp);"
+                        "CREATE INDEX %s_by_run ON %s(run_id);",
+                        table->name, table->name, table->name, table->name, table->name, table->name);
+    return run(db, sql);
+}
+
+static int add_columns(sqlite3 *db, weir_subject subject, const char *const columns[])
+{
+    int code = SQLITE_OK;
+    for (size_t i = 1; columns[i] && code == SQLITE_OK; i++) {
+        bool has_it = true;
+        code = weir_table_has_column(db, weir_lap_tables[subject].name, columns[i], &has_it);
+        if (code != SQLITE_OK || has_it)
+            continue;
+        sqlite3_str *sql = sqlite3_str_new(db);
+        sqlite3_str_appendf(sql, "ALTER TABLE %s ADD COLUMN %s %s", weir_lap_tables[subject].name, columns[i],
+                            type_of(subject, columns[i], false));
+        code = run(db, sql);
+    }
+    return code;
+}
+
+int weir_lap_tables_complete(sqlite3 *db)
+{
+    int code = SQLITE_OK;
+    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && code == SQLITE_OK; subject++) {
+        const char *columns[WEIR_MAX_LAP_COLUMNS];
+        bool is_there;
+        weir_lap_table_columns(subject, columns);
+        code = weir_table_has_column(db, weir_lap_tables[subject].name, "id", &is_there);
+        if (code == SQLITE_OK)
+            code = (is_there ? add_columns : create)(db, subject, columns);
+    }
+    return code;
+}
+
+int weir_lap_tables_are_complete(sqlite3 *db, bool *are_complete)
+{
+    int code = SQLITE_OK;
+    *are_complete = true;
+    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && *are_complete && code == SQLITE_OK; subject++) {
+        const char *columns[WEIR_MAX_LAP_COLUMNS];
+        weir_lap_table_columns(subject, columns);
+        char *there = columns_there(db, weir_lap_tables[subject].name, &code);
+        for (size_t i = 0; columns[i] && *are_complete; i++)
+            *are_complete = there && has_word(there, columns[i]);
+        sqlite3_free(there);
+    }
+    return code;
+}
+
+/* -- reading them */
+
+static const char *older_expression(const char *there, const char *metric)
+{
+    for (size_t i = 0; i < NUM_OLDER; i++) {
+        if (strcmp(older[i].metric, metric) != 0)
+            continue;
+        for (const char *word = older[i].needs; *word; word += strspn(word, " ")) {
+            char column[40] = "";
+            size_t length = strcspn(word, " ");
+            memcpy(column, word, length);
+            if (!has_word(there, column))
+                return NULL;
+            word += length;
+        }
+        return older[i].expression;
+    }
+    return NULL;
+}
+
+static void put_expression(sqlite3_str *sql, const char *there, const char *column)
+{
+    const char *expression = older_expression(there, column);
+    bool has_it = has_word(there, column);
+    if (has_it && expression)
+        sqlite3_str_appendf(sql, ", coalesce(t.%s, %s)", column, expression);
+    else if (has_it)
+        sqlite3_str_appendf(sql, ", t.%s", column);
+    else
+        sqlite3_str_appendf(sql, ", %s", expression ? expression : strcmp(column, "phase") == 0 ? "''" : "NULL");
+}
+
+char *weir_lap_table_expressions(sqlite3 *db, weir_subject subject, int *code)
+{
+    static const char *const fixed[] = { "phase", "first_step", "last_step", "suspended_time", "num_joined" };
+    const weir_lap_table *table = &weir_lap_tables[subject];
+    const weir_metric_table *metrics = weir_subject_metrics(subject);
+    char *there = columns_there(db, table->name, code);
+    if (!there)
+        return NULL;
+    sqlite3_str *sql = sqlite3_str_new(db);
+    sqlite3_str_appendall(sql, "t.id, t.run_id, t.timestamp, t.elapsed, t.name");
+    for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
+        put_expression(sql, there, fixed[i]);
+    if (table->own)
+        put_expression(sql, there, table->own);
+    else
+        sqlite3_str_appendall(sql, ", 'stage'");
+    for (size_t i = 0; i < metrics->num_metrics; i++)
+        put_expression(sql, there, metrics->metrics[i].name);
+    sqlite3_free(there);
+    char *text = sqlite3_str_finish(sql);
+    *code = text ? SQLITE_OK : SQLITE_NOMEM;
+    return text;
+}

@@ -1,0 +1,59 @@
+/*
+ * The tables of laps: one for each subject. Their columns are made from the table of metrics: SPDL's columns first, in its
+ * order, then ours. A database that lacks a column (an older schema, or a metric that is new) gets it when it is opened
+ * for writing, and is read as if the metric were not known.
+ */
+#ifndef WEIR_LAP_TABLES_H
+#define WEIR_LAP_TABLES_H
+
+#include <stdbool.h>
+
+#include <sqlite3.h>
+
+#include <weir/measures.h>
+
+typedef struct weir_lap_table {
+    const char *name;        /* "task_stats" */
+    const char *const *spdl; /* SPDL's columns, which come first; NULL ends the list */
+    const char *own;         /* the column that only this table has: "kind", "capacity", …; NULL = none */
+    const char *longest;     /* the column of a lap's longest time; NULL = none */
+} weir_lap_table;
+
+extern const weir_lap_table weir_lap_tables[WEIR_NUM_SUBJECTS];
+
+/* The columns that every lap is read with, in this order; then each stored metric in the order of its table. */
+enum {
+    WEIR_LAP_ID,
+    WEIR_LAP_RUN,
+    WEIR_LAP_TIMESTAMP,
+    WEIR_LAP_ELAPSED,
+    WEIR_LAP_NAME,
+    WEIR_LAP_PHASE,
+    WEIR_LAP_FIRST_STEP,
+    WEIR_LAP_LAST_STEP,
+    WEIR_LAP_SUSPENDED,
+    WEIR_LAP_JOINED,
+    WEIR_LAP_OWN, /* kind, capacity or number of threads */
+    WEIR_LAP_METRICS,
+};
+
+/* Makes the tables that are missing, with their indexes, and adds the columns that are. Returns a SQLITE_ code. */
+int weir_lap_tables_complete(sqlite3 *db);
+
+/* Whether there is nothing to do for it. Returns a SQLITE_ code. */
+int weir_lap_tables_are_complete(sqlite3 *db, bool *are_complete);
+
+/* Whether a table has a column. Returns a SQLITE_ code. */
+int weir_table_has_column(sqlite3 *db, const char *table, const char *column, bool *has_it);
+
+/*
+ * The expressions that a lap is read with, for a table called t; to be freed with sqlite3_free(). NULL = the database has
+ * no such table, or there is no memory (*code says which).
+ */
+char *weir_lap_table_expressions(sqlite3 *db, weir_subject subject, int *code);
+
+/* The names of the columns that a table of this subject has to have, in the order of the table; NULL ends the list. */
+enum { WEIR_MAX_LAP_COLUMNS = 64 };
+size_t weir_lap_table_columns(weir_subject subject, const char *columns[WEIR_MAX_LAP_COLUMNS]);
+
+#endif

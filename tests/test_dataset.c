@@ -1,0 +1,415 @@
+/* The index of a dataset: building it again and again, what it says, and a pipeline over it. */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <sqlite3.h>
+
+#include <weir/collate.h>
+#include <weir/dataset.h>
+#include <weir/engine.h>
+#include <weir/video.h>
+
+#include "tests/clips.h"
+
+/* ---- a folder with labels ---------------------------------------------------------------------------------------- */
+
+/* DIR/run/a.mp4, DIR/run/b.mp4, DIR/walk/c.mp4, DIR/walk/broken.mp4, DIR/d.mp4 */
+static const char *make_tree(const char *name)
+{
+    char path[512];
+    const char *clip =
+        clips_make("clip.mp4", "-f lavfi -i testsrc2=s=64x48:d=1:r=10 -c:v libx264 -g 5 -pix_fmt yuv420p");
+    const char *longer =
+        clips_make("longer.mp4", "-f lavfi -i testsrc2=s=64x48:d=3:r=10 -c:v libx264 -g 5 -pix_fmt yuv420p");
+    const char *root = clips_path(name);
+    clips_make_folder(root);
+    const char *const folders[] = { "run", "walk" };
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", root, folders[i]);
+        clips_make_folder(path);
+    }
+    const char *const files[][2] = {
+        { "run/a.mp4", clip }, { "run/b.mp4", longer }, { "walk/c.mp4", clip }, { "d.mp4", clip }
+    };
+    for (int i = 0; i < 4; i++) {
+        snprintf(path, sizeof path, "%s/%s", root, files[i][0]);
+        assert_int_equal(link(files[i][1], path), 0);
+    }
+    snprintf(path, sizeof path, "%s/walk/broken.mp4", root);
+    clips_write_text(path, "no video\n");
+    return root;
+}
+
+static weir_dataset_progress build_with(const char *index, const weir_dataset_build_options *options)
+{
+    weir_dataset_progress progress;
+    weir_error error = { 0 };
+    if (weir_dataset_build(index, options, &progress, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    return progress;
+}
+
+static weir_dataset_progress build(const char *index, const char *root)
+{
+    return build_with(index, &(weir_dataset_build_options){ .root = root });
+}
+
+static weir_dataset *open_with(const char *index, const weir_dataset_options *options)
+{
+    weir_dataset *dataset;
+    weir_error error = { 0 };
+    if (weir_dataset_open(index, options, &dataset, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    return dataset;
+}
+
+static weir_entry *entry_of(weir_dataset *dataset, uint64_t number)
+{
+    weir_sampler_items items = weir_dataset_items(dataset);
+    weir_entry *entry = weir_entry_new();
+    entry->number = number;
+    assert_int_equal(items.fill(items.self, entry, NULL), WEIR_OK);
+    return entry;
+}
+
+static void touch(const char *root, const char *name)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", root, name);
+    assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[]){ { 1, 5 }, { 1, 5 } }, 0), 0);
+}
+
+/* ---- building ---------------------------------------------------------------------------------------------------- */
+
+static void clips_are_numbered_by_path_and_labelled_by_folder(void **state)
+{
+    (void)state;
+    const char *index = clips_path("tree.weir");
+    weir_dataset_progress progress = build(index, make_tree("tree"));
+    assert_int_equal(progress.num_total, 5);
+    assert_int_equal(progress.num_found, 5);
+    assert_int_equal(progress.num_indexed, 5);
+    assert_int_equal(progress.num_broken, 1);
+    weir_dataset *dataset = open_with(index, NULL);
+    assert_int_equal(weir_dataset_count(dataset), 4);
+    assert_int_equal(weir_dataset_num_classes(dataset), 2);
+    assert_string_equal(weir_dataset_class_name(dataset, 1), "walk");
+    static const char *const paths[] = { "tree/d.mp4", "tree/run/a.mp4", "tree/run/b.mp4", "tree/walk/c.mp4" };
+    static const int64_t classes[] = { -1, 0, 0, 1 };
+    for (uint64_t i = 0; i < 4; i++) {
+        weir_entry *entry = entry_of(dataset, i);
+        assert_string_equal(entry->path + strlen(entry->path) - strlen(paths[i]), paths[i]);
+        assert_int_equal(entry->class_id, classes[i]);
+        assert_non_null(entry->packets);
+        weir_entry_free(entry);
+    }
+    double *costs;
+    uint32_t *labels;
+    weir_error error = { 0 };
+    assert_int_equal(weir_dataset_read_costs(dataset, &costs, NULL), WEIR_OK);
+    assert_int_equal(costs[0], 64 * 48 * 10);
+    assert_int_equal(costs[2], 64 * 48 * 30);
+    free(costs);
+    assert_int_equal(weir_dataset_read_classes(dataset, &labels, &error), WEIR_ENOTFOUND);
+    assert_non_null(strstr(error.message, "clip 0"));
+    weir_dataset_close(dataset);
+}
+
+static void a_second_build_reads_only_what_has_changed(void **state)
+{
+    (void)state;
+    char path[512], before[512];
+    const char *index = clips_path("again.weir");
+    const char *root = make_tree("again");
+    build(index, root);
+    weir_dataset *dataset = open_with(index, NULL);
+    uint64_t fingerprint = weir_dataset_fingerprint(dataset);
+    weir_dataset_close(dataset);
+
+    weir_dataset_progress progress = build(index, root);
+    assert_int_equal(progress.num_unchanged, 5);
+    assert_int_equal(progress.num_indexed, 0);
+    touch(root, "run/a.mp4"); /* and d.mp4 and c.mp4, which are links to the same file */
+    progress = build(index, root);
+    assert_int_equal(progress.num_unchanged, 2);
+    assert_int_equal(progress.num_indexed, 3);
+    assert_int_equal(progress.num_removed, 0);
+    dataset = open_with(index, NULL);
+    assert_int_equal(weir_dataset_fingerprint(dataset), fingerprint);
+    weir_dataset_close(dataset);
+
+    snprintf(before, sizeof before, "%s/run/b.mp4", root);
+    snprintf(path, sizeof path, "%s/walk/0.mp4", root);
+    assert_int_equal(rename(before, path), 0);
+    progress = build(index, root);
+    assert_int_equal(progress.num_indexed, 1);
+    assert_int_equal(progress.num_removed, 1);
+    dataset = open_with(index, NULL);
+    assert_int_equal(weir_dataset_count(dataset), 4);
+    assert_int_not_equal(weir_dataset_fingerprint(dataset), fingerprint);
+    weir_entry *entry = entry_of(dataset, 2);
+    assert_non_null(strstr(entry->path, "walk/0.mp4"));
+    weir_entry_free(entry);
+    weir_dataset_close(dataset);
+}
+
+static bool stop_at_once(void *self, const weir_dataset_progress *progress)
+{
+    (void)self;
+    (void)progress;
+    return false;
+}
+
+static bool go_on(void *self, const weir_dataset_progress *progress)
+{
+    *(weir_dataset_progress *)self = *progress;
+    return true;
+}
+
+static void a_build_that_was_stopped_goes_on(void **state)
+{
+    (void)state;
+    enum { COUNT = 6 };
+    const char *index = clips_path("stopped.weir");
+    char names[COUNT][512];
+    const char *paths[COUNT];
+    weir_error error = { 0 };
+    weir_dataset *dataset;
+    weir_dataset_progress progress, told = { 0 };
+    const char *clip =
+        clips_make("slow.mp4", "-f lavfi -i testsrc2=s=640x480:d=20:r=30 -c:v libx264 -preset ultrafast "
+                               "-pix_fmt yuv420p");
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(names[i], sizeof names[i], "%s-%02d.mp4", clips_path("stop"), i);
+        assert_int_equal(link(clip, names[i]), 0);
+        paths[i] = names[i];
+    }
+    weir_dataset_build_options options = {
+        .paths = paths, .num_paths = COUNT, .concurrency = 1, .progress = stop_at_once
+    };
+    assert_int_equal(weir_dataset_build(index, &options, &progress, &error), WEIR_ESTOPPED);
+    assert_in_range(progress.num_indexed, 0, COUNT - 1); /* the first one, if it was quick */
+    error = (weir_error){ 0 };
+    assert_int_equal(weir_dataset_open(index, NULL, &dataset, &error), WEIR_EDATA);
+    assert_non_null(strstr(error.message, "not complete"));
+
+    options.progress = go_on;
+    options.self = &told;
+    weir_dataset_progress second = build_with(index, &options);
+    assert_int_equal(second.num_unchanged, progress.num_indexed);
+    assert_int_equal(second.num_indexed, COUNT - progress.num_indexed);
+    assert_memory_equal(&told, &second, sizeof told);
+    dataset = open_with(index, NULL);
+    assert_int_equal(weir_dataset_count(dataset), COUNT);
+    weir_dataset_close(dataset);
+}
+
+static void a_list_brings_its_labels(void **state)
+{
+    (void)state;
+    const char *index = clips_path("list.weir");
+    const char *root = make_tree("list");
+    char a[512], b[512];
+    snprintf(a, sizeof a, "%s/run/b.mp4", root);
+    snprintf(b, sizeof b, "%s/run/a.mp4", root);
+    const char *paths[] = { a, b, "/nowhere/at/all.mp4" };
+    const char *labels[] = { "slow", NULL, "slow" };
+    weir_dataset_build_options options = { .paths = paths, .labels = labels, .num_paths = 3 };
+    weir_dataset_progress progress = build_with(index, &options);
+    assert_int_equal(progress.num_broken, 1);
+    weir_dataset *dataset = open_with(index, NULL);
+    weir_entry *entry = entry_of(dataset, 1);
+    assert_string_equal(entry->path, a);
+    assert_int_equal(entry->class_id, 0);
+    weir_entry_free(entry);
+    weir_dataset_close(dataset);
+    labels[1] = "quick";
+    progress = build_with(index, &options);
+    assert_int_equal(progress.num_unchanged, 1); /* what is missing is looked for again */
+    dataset = open_with(index, NULL);
+    assert_int_equal(weir_dataset_num_classes(dataset), 2);
+    weir_dataset_close(dataset);
+}
+
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
+
+static void conditions_and_classes_choose(void **state)
+{
+    (void)state;
+    const char *index = clips_path("chosen.weir");
+    build(index, make_tree("chosen"));
+    weir_dataset *dataset = open_with(index, &(weir_dataset_options){ .where = "duration > 2 -- seconds" });
+    assert_int_equal(weir_dataset_count(dataset), 1);
+    weir_entry *entry = entry_of(dataset, 0);
+    assert_non_null(strstr(entry->path, "run/b.mp4"));
+    weir_entry_free(entry);
+    uint64_t fingerprint = weir_dataset_fingerprint(dataset);
+    weir_dataset_close(dataset);
+
+    const char *classes[] = { "walk", "run" };
+    uint32_t *labels;
+    dataset = open_with(index, &(weir_dataset_options){ .classes = classes, .num_classes = 2 });
+    assert_int_equal(weir_dataset_count(dataset), 3);
+    assert_int_not_equal(weir_dataset_fingerprint(dataset), fingerprint);
+    assert_int_equal(weir_dataset_read_classes(dataset, &labels, NULL), WEIR_OK);
+    static const uint32_t expected[] = { 1, 1, 0 };
+    assert_memory_equal(labels, expected, sizeof expected);
+    free(labels);
+    weir_dataset_close(dataset);
+}
+
+static void assert_not_opened(const char *index, weir_dataset_options options, int status, const char *named)
+{
+    weir_dataset *dataset;
+    weir_error error = { 0 };
+    int got = weir_dataset_open(index, &options, &dataset, &error);
+    assert_null(dataset);
+    if (got != status || !strstr(error.message, named))
+        fail_msg("%s: %s", weir_status_name(got), error.message);
+}
+
+static void what_cannot_be_opened_is_named(void **state)
+{
+    (void)state;
+    const char *index = clips_path("refused.weir");
+    const char *root = make_tree("refused");
+    build(index, root);
+    const char *none[] = { "run", "fly" };
+    assert_not_opened("/nowhere.weir", (weir_dataset_options){ 0 }, WEIR_ENOTFOUND, "/nowhere.weir");
+    assert_not_opened(index, (weir_dataset_options){ .where = "length > 2" }, WEIR_EINVAL, "length");
+    assert_not_opened(index, (weir_dataset_options){ .where = "1); DELETE FROM clip; --" }, WEIR_EINVAL, "");
+    assert_not_opened(index, (weir_dataset_options){ .where = "duration > 100" }, WEIR_ENOTFOUND, "conditions");
+    assert_not_opened(index, (weir_dataset_options){ .classes = none, .num_classes = 2 }, WEIR_ENOTFOUND, "\"fly\"");
+    assert_not_opened(index, (weir_dataset_options){ .root = "/nowhere" }, WEIR_ENOTFOUND, "/nowhere");
+    const char *other = clips_path("other.db");
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(other, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "CREATE TABLE a (b)", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    assert_not_opened(other, (weir_dataset_options){ 0 }, WEIR_EDATA, "another program's");
+    weir_error error = { 0 };
+    assert_int_equal(weir_dataset_build(other, &(weir_dataset_build_options){ .root = root }, NULL, &error),
+                     WEIR_EDATA);
+    error = (weir_error){ 0 };
+    assert_int_equal(
+        weir_dataset_build(index, &(weir_dataset_build_options){ .root = make_tree("another") }, NULL, &error),
+        WEIR_EINVAL);
+    assert_non_null(strstr(error.message, "is the index of the folder"));
+    error = (weir_error){ 0 };
+    assert_int_equal(weir_dataset_build(index, &(weir_dataset_build_options){ .root = "/nowhere" }, NULL, &error),
+                     WEIR_ENOTFOUND);
+    assert_int_equal(sqlite3_open(index, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "PRAGMA user_version = 9", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    assert_not_opened(index, (weir_dataset_options){ 0 }, WEIR_EUNSUPPORTED, "version 9");
+}
+
+/* ---- questions --------------------------------------------------------------------------------------------------- */
+
+typedef struct answer {
+    char text[4096];
+    size_t length;
+} answer;
+
+static int add_row(void *self, const weir_dataset_cell *cells, size_t num_cells)
+{
+    answer *to = self;
+    for (size_t i = 0; i < num_cells; i++) {
+        const char *end = i + 1 < num_cells ? "|" : "\n";
+        size_t room = sizeof to->text - to->length;
+        switch (cells[i].kind) {
+        case WEIR_CELL_INTEGER:
+            to->length += (size_t)snprintf(to->text + to->length, room, "%" PRId64 "%s", cells[i].integer, end);
+            break;
+        case WEIR_CELL_REAL:
+            to->length += (size_t)snprintf(to->text + to->length, room, "%.2f%s", cells[i].real, end);
+            break;
+        case WEIR_CELL_TEXT:
+            to->length += (size_t)snprintf(to->text + to->length, room, "%s%s", cells[i].text, end);
+            break;
+        case WEIR_CELL_NOTHING: to->length += (size_t)snprintf(to->text + to->length, room, "%s", end); break;
+        }
+    }
+    return WEIR_OK;
+}
+
+static void assert_answer(const char *index, weir_dataset_question question, const char *where, const char *expected)
+{
+    answer got = { 0 };
+    weir_error error = { 0 };
+    if (weir_dataset_ask(index, question, where, add_row, &got, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    if (strncmp(got.text, expected, strlen(expected)) != 0)
+        fail_msg("%s", got.text);
+}
+
+static void questions_are_answered(void **state)
+{
+    (void)state;
+    const char *index = clips_path("asked.weir");
+    build(index, make_tree("asked"));
+    assert_answer(index, WEIR_DATASET_SUMMARY, NULL, "5|1|0|2|60|6.00|");
+    assert_answer(index, WEIR_DATASET_CLASSES, NULL, "|1|0|10|1.00\nrun|2|0|40|4.00\nwalk|2|1|10|1.00\n");
+    assert_answer(index, WEIR_DATASET_CLASSES, "duration > 2", "run|1|0|30|3.00\n");
+    assert_answer(index, WEIR_DATASET_CODECS, NULL, "h264|64|48|4|60|6.00\n");
+    assert_answer(index, WEIR_DATASET_DURATIONS, NULL, "1.00|2.00|3|3.00\n2.00|4.00|1|3.00\n");
+    assert_answer(index, WEIR_DATASET_BROKEN, NULL, "walk/broken.mp4|9|-9|0|");
+    assert_answer(index, WEIR_DATASET_CLIPS, "label = 'run'", "1|run/a.mp4|run|");
+}
+
+/* ---- a pipeline over it -------------------------------------------------------------------------------------------- */
+
+static void batches_have_the_labels_of_the_index(void **state)
+{
+    (void)state;
+    const char *index = clips_path("batches.weir");
+    const char *classes[] = { "run", "walk" };
+    build(index, make_tree("batches"));
+    weir_dataset *dataset = open_with(index, &(weir_dataset_options){ .classes = classes, .num_classes = 2 });
+    weir_sampler_source_config source = {
+        .sampler = { .num_items = weir_dataset_count(dataset), .order = WEIR_SAMPLER_SHUFFLED, .world.size = 1 },
+        .items = weir_dataset_items(dataset),
+    };
+    weir_video_config video = { .width = 32, .height = 32, .sampling = { .what = WEIR_SAMPLE_UNIFORM, .count = 4 } };
+    weir_builder *builder = weir_builder_new();
+    weir_pipeline *pipeline;
+    weir_item item;
+    weir_builder_source(builder, &weir_sampler_source, &source, NULL);
+    weir_builder_pipe(builder, &weir_video_decode, &video, &(weir_stage_options){ .concurrency = 2 });
+    weir_builder_pipe(builder, &weir_collate, &(weir_collate_config){ .num_items = 3 }, NULL);
+    weir_builder_sink(builder, NULL);
+    assert_int_equal(weir_builder_build(builder, NULL, &pipeline, NULL), WEIR_OK);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, 30 * WEIR_SECOND), WEIR_OK);
+    const weir_collated *batch = item.data;
+    assert_int_equal(batch->num_items, 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(batch->labels[i], strstr(batch->names[i], "/walk/") ? 1 : 0);
+    weir_item_release(&item);
+    weir_pipeline_free(pipeline);
+    weir_dataset_close(dataset);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(clips_are_numbered_by_path_and_labelled_by_folder),
+        cmocka_unit_test(a_second_build_reads_only_what_has_changed),
+        cmocka_unit_test(a_build_that_was_stopped_goes_on),
+        cmocka_unit_test(a_list_brings_its_labels),
+        cmocka_unit_test(conditions_and_classes_choose),
+        cmocka_unit_test(what_cannot_be_opened_is_named),
+        cmocka_unit_test(questions_are_answered),
+        cmocka_unit_test(batches_have_the_labels_of_the_index),
+    };
+    return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
+}

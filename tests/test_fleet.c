@@ -1,0 +1,144 @@
+/* weir fleet: the ranks of an invented job. */
+#include "recording.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+enum { NUM_LAPS = 20 };
+
+/* Rank `rank`: 20 laps of 10 s with so many items each; from lap `slow_from` on with so many. */
+static void record_rank(const char *name, int32_t rank, uint64_t num_items, int slow_from, uint64_t num_slow,
+                        int num_laps)
+{
+    weir_sqlite_writer *writer = recording_begin(in_folder(name), "node-a", rank, 1000);
+    for (int i = 0; i < num_laps; i++)
+        record_lap(writer, &(invented_lap){ .at = 1010 + 10 * i, .num_tasks = i < slow_from ? num_items : num_slow });
+    if (num_laps == NUM_LAPS)
+        recording_end(writer, 1200);
+    else
+        close_writer(writer);
+}
+
+/* Four ranks; rank 2 is slower from half-time on. */
+static void record_job(void)
+{
+    for (int32_t rank = 0; rank < 4; rank++) {
+        char name[32];
+        snprintf(name, sizeof name, "rank%d.db", rank);
+        record_rank(name, rank, 100, rank == 2 ? 10 : NUM_LAPS, 50, NUM_LAPS);
+    }
+}
+
+/* What `weir fleet arguments` writes to stdout and stderr. */
+static char *run(const char *arguments, int expected_status)
+{
+    static char text[1 << 16];
+    char command[2048];
+    snprintf(command, sizeof command, "'%s' fleet %s 2>&1", getenv("WEIR_TOOL"), arguments);
+    FILE *program = popen(command, "r"); /* NOLINT: the test's own command */
+    assert_non_null(program);
+    text[fread(text, 1, sizeof text - 1, program)] = '\0';
+    int status = pclose(program);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != expected_status)
+        fail_msg("status %d: %s", status, text);
+    return text;
+}
+
+static void assert_has(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("\"%s\" is not in: %s", part, text);
+}
+
+static void a_straggler_is_named_since_it_is_slow(void **state)
+{
+    (void)state;
+    record_job();
+    execute(in_folder("rank2.db"), "UPDATE task_stats SET cpu_time = 1, busy_time = 90");
+    for (int32_t rank = 0; rank < 4; rank++)
+        if (rank != 2) {
+            char name[32];
+            snprintf(name, sizeof name, "rank%d.db", rank);
+            execute(in_folder(name), "UPDATE task_stats SET cpu_time = 1, busy_time = 10");
+        }
+    char folder[1024];
+    snprintf(folder, sizeof folder, "'%s'", in_folder(""));
+    char *text = run(folder, 0);
+    assert_has(text, "4 ranks; median 10.00 items/s, slowest to fastest 25.0 % apart");
+    assert_has(text, "rank 2 is 25 % slower: its disk or network");
+    char arguments[1100];
+    snprintf(arguments, sizeof arguments, "%s --json", folder);
+    text = run(arguments, 0);
+    assert_has(text, "\"rank\": 2, \"node\": \"node-a\", \"state\": \"ended\", \"num_items\": 1500, \"rate\": 7.5, "
+                     "\"slower\": 0.25");
+    assert_has(text, "\"slower_since\": 1100,");
+    assert_has(text, "\"rank\": 3, \"node\": \"node-a\", \"state\": \"ended\", \"num_items\": 2000");
+    snprintf(arguments, sizeof arguments, "%s --slower 30", folder);
+    assert_null(strstr(run(arguments, 0), "% slower:"));
+}
+
+static void more_cpu_time_is_the_cpu(void **state)
+{
+    (void)state;
+    record_job();
+    char arguments[2048];
+    for (int32_t rank = 0; rank < 4; rank++) {
+        char name[32], sql[128];
+        snprintf(name, sizeof name, "rank%d.db", rank);
+        snprintf(sql, sizeof sql, "UPDATE task_stats SET cpu_time = %d, busy_time = %d", rank == 2 ? 30 : 10,
+                 rank == 2 ? 31 : 11);
+        execute(in_folder(name), sql);
+    }
+    snprintf(arguments, sizeof arguments, "'%s'", in_folder(""));
+    assert_has(run(arguments, 0), "rank 2 is 25 % slower: its CPU");
+}
+
+static void ranks_that_died_or_are_missing_are_named(void **state)
+{
+    (void)state;
+    char arguments[2048];
+    record_rank("a.db", 0, 100, NUM_LAPS, 0, NUM_LAPS);
+    record_rank("b.db", 1, 100, NUM_LAPS, 0, 8); /* killed after 80 s */
+    record_rank("c.db", 3, 100, NUM_LAPS, 0, NUM_LAPS);
+    snprintf(arguments, sizeof arguments, "'%s'", in_folder(""));
+    char *text = run(arguments, 0);
+    assert_has(text, "rank 1 is silent: nothing was heard of it for the last 120 s");
+    assert_has(text, "rank 2 is missing");
+}
+
+static void the_last_run_of_a_rank_counts(void **state)
+{
+    (void)state;
+    char arguments[2048];
+    record_rank("a.db", 0, 10, NUM_LAPS, 0, NUM_LAPS);
+    weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "node-a", 0, 5000);
+    record_lap(writer, &(invented_lap){ .at = 5010, .num_tasks = 77 });
+    recording_end(writer, 5010);
+    snprintf(arguments, sizeof arguments, "'%s' --csv", in_folder("a.db"));
+    assert_has(run(arguments, 0), "0,node-a,ended,77,7.7,");
+}
+
+static void bad_input_gets_one_line(void **state)
+{
+    (void)state;
+    char arguments[2048];
+    assert_has(run("/nowhere/at/all.db", 2), "/nowhere/at/all.db");
+    snprintf(arguments, sizeof arguments, "'%s'", in_folder(""));
+    assert_has(run(arguments, 2), "there is no *.db in the folder");
+    assert_has(run("a.db --slower -3", 2), "--slower");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_straggler_is_named_since_it_is_slow, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(more_cpu_time_is_the_cpu, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(ranks_that_died_or_are_missing_are_named, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(the_last_run_of_a_rank_counts, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(bad_input_gets_one_line, make_folder, remove_folder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,276 @@
+/* The table of metrics: each row of it is stored, read, added up and shown, without a word said about it elsewhere. */
+#include "recording.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <weir/bottleneck.h>
+#include <weir/log.h>
+#include <weir/maintain.h>
+
+/* Gives every metric of a subject a value of its own; `scale` is 1 for the first lap. */
+static void fill(weir_subject subject, void *metrics, int64_t scale)
+{
+    const weir_metric_table *table = weir_subject_metrics(subject);
+    weir_metrics_clear(table, metrics);
+    for (size_t i = 0; i < table->num_metrics; i++) {
+        void *at = (char *)metrics + table->metrics[i].offset;
+        int64_t value = (int64_t)(i + 1) * 1000000 * scale;
+        switch (table->metrics[i].kind) {
+        case WEIR_METRIC_COUNT: *(uint64_t *)at = (uint64_t)value; break;
+        case WEIR_METRIC_LEVEL: *(double *)at = (double)value; break;
+        case WEIR_METRIC_HISTOGRAM: break;
+        default: *(int64_t *)at = value; break;
+        }
+    }
+}
+
+static const weir_lap first_lap = {
+    .end_unix_ns = NS(1010), .elapsed_ns = NS(10), .suspended_ns = NS(2), .num_joined = 3, .place.phase = ""
+};
+static const weir_lap second_lap = {
+    .number = 1, .end_unix_ns = NS(1020), .elapsed_ns = NS(10), .num_joined = 1, .place.phase = ""
+};
+
+static void observe(weir_observer observer, const weir_lap *lap, int64_t scale)
+{
+    weir_stage_lap stage = { .lap = lap, .name = "0:1:decode", .kind = "stage" };
+    weir_stage_lap source = { .lap = lap, .name = "0:0:src", .kind = "source" };
+    weir_queue_lap queue = { .lap = lap, .name = "0:1:decode_queue", .capacity = 4 };
+    weir_pool_lap pool = { .lap = lap, .name = "0:pool", .num_threads = 2 };
+    fill(WEIR_SUBJECT_STAGE, &stage.metrics, scale);
+    fill(WEIR_SUBJECT_FLOW, &source.metrics, scale);
+    fill(WEIR_SUBJECT_QUEUE, &queue.metrics, scale);
+    fill(WEIR_SUBJECT_POOL, &pool.metrics, scale);
+    observer.stage_lap(observer.self, &source);
+    observer.stage_lap(observer.self, &stage);
+    observer.queue_lap(observer.self, &queue);
+    observer.pool_lap(observer.self, &pool);
+}
+
+static const char *record(void)
+{
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer = recording_begin(path, "n", 0, 1000);
+    observe(weir_sqlite_observer(writer), &first_lap, 1);
+    observe(weir_sqlite_observer(writer), &second_lap, 2);
+    recording_end(writer, 1020);
+    return path;
+}
+
+static weir_reader *open_reader(const char *path)
+{
+    weir_reader *reader;
+    weir_error error = { 0 };
+    if (weir_reader_open(path, &reader, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    return reader;
+}
+
+static void assert_near(const char *name, double found, double wanted)
+{
+    if (!(fabs(found - wanted) <= 1e-6 * fabs(wanted) + 1e-9))
+        fail_msg("%s is %g, not %g", name, found, wanted);
+}
+
+static void every_metric_is_stored_and_read_back(void **state)
+{
+    (void)state;
+    weir_reader *reader = open_reader(record());
+    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++) {
+        const weir_metric_table *table = weir_subject_metrics(subject);
+        const weir_record *found;
+        weir_metrics wanted;
+        weir_query *query;
+        fill(subject, &wanted, 1);
+        assert_int_equal(weir_query_begin(reader, (weir_record_kind)subject, NULL, &query, NULL), WEIR_OK);
+        assert_int_equal(weir_query_next(query, &found, NULL), WEIR_OK);
+        assert_int_equal(found->lap.subject, subject);
+        assert_int_equal(found->lap.suspended_ns, NS(2));
+        assert_int_equal(found->lap.num_joined, 3);
+        for (size_t i = 0; i < table->num_metrics; i++)
+            if (table->metrics[i].kind != WEIR_METRIC_HISTOGRAM)
+                assert_near(table->metrics[i].name, weir_metric_value(&table->metrics[i], &found->lap.metrics),
+                            weir_metric_value(&table->metrics[i], &wanted));
+        weir_query_end(query);
+    }
+    weir_reader_close(reader);
+}
+
+static void every_metric_is_added_up_by_its_kind(void **state)
+{
+    (void)state;
+    weir_reader *reader = open_reader(record());
+    weir_totals totals;
+    assert_int_equal(weir_totals_read(reader, NULL, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, NULL), WEIR_OK);
+    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++) {
+        const weir_metric_table *table = weir_subject_metrics(subject);
+        weir_metrics sum, second;
+        fill(subject, &sum, 1);
+        fill(subject, &second, 2);
+        weir_metrics_add(table, &sum, &second);
+        assert_int_equal(totals.of[subject].count, 1);
+        for (size_t i = 0; i < table->num_metrics; i++)
+            if (table->metrics[i].kind != WEIR_METRIC_HISTOGRAM)
+                assert_near(table->metrics[i].name, total_value(&totals.of[subject].all[0], table->metrics[i].name),
+                            weir_metric_value(&table->metrics[i], &sum));
+    }
+    weir_totals_free(&totals);
+    weir_reader_close(reader);
+}
+
+static void every_measure_has_a_unit_and_a_meaning(void **state)
+{
+    (void)state;
+    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++) {
+        size_t count;
+        const weir_measure *measures = weir_subject_measures(subject, &count);
+        assert_true(count > 5);
+        for (size_t i = 0; i < count; i++) {
+            assert_non_null(measures[i].unit);
+            assert_true(measures[i].help && *measures[i].help);
+            assert_ptr_equal(weir_measure_find(subject, measures[i].name), &measures[i]); /* no name comes twice */
+        }
+    }
+}
+
+static void what_spdl_would_not_have_stays_out_of_its_tables(void **state)
+{
+    (void)state;
+    const char *path = record();
+    assert_int_equal(query_int(path, "SELECT count(*) FROM task_stats WHERE name <> '0:1:decode'"), 0);
+    assert_int_equal(query_int(path, "SELECT count(*) FROM flow_stats WHERE kind = 'source'"), 2);
+    assert_int_equal(query_int(path, "SELECT count(*) FROM pool_stats WHERE num_threads = 2"), 2);
+}
+
+static void a_metric_that_a_database_lacks_is_unknown_until_a_writer_adds_it(void **state)
+{
+    (void)state;
+    const char *path = record();
+    execute(path, "ALTER TABLE task_stats DROP COLUMN wait_turn_time; ALTER TABLE task_stats DROP COLUMN min_time;"
+                  "ALTER TABLE pool_stats DROP COLUMN run_delay_time");
+    for (int round = 0; round < 2; round++) {
+        weir_reader *reader = open_reader(path);
+        const weir_record *found;
+        weir_query *query;
+        assert_int_equal(weir_query_begin(reader, WEIR_RECORD_TASK, NULL, &query, NULL), WEIR_OK);
+        assert_int_equal(weir_query_next(query, &found, NULL), WEIR_OK);
+        assert_true(isnan(lap_value(&found->lap, "min_time")));
+        assert_near("busy_time", lap_value(&found->lap, "busy_time"), 0.008);
+        weir_query_end(query);
+        assert_int_equal(weir_query_begin(reader, WEIR_RECORD_POOL, NULL, &query, NULL), WEIR_OK);
+        assert_int_equal(weir_query_next(query, &found, NULL), WEIR_OK);
+        assert_true(isnan(lap_value(&found->lap, "run_delay_time")));
+        weir_query_end(query);
+        weir_reader_close(reader);
+        close_writer(open_writer(path, NULL));
+    }
+    assert_int_equal(query_int(path, "SELECT count(*) FROM pragma_table_info('task_stats') WHERE name IN "
+                                     "('min_time', 'wait_turn_time')"),
+                     2);
+}
+
+static void sums_of_older_schemas_are_made_from_their_means(void **state)
+{
+    (void)state;
+    make_schema_1(in_folder("old.db"));
+    for (int round = 0; round < 2; round++) {
+        weir_reader *reader = open_reader(in_folder("old.db"));
+        weir_totals totals;
+        int from;
+        assert_int_equal(weir_totals_read(reader, NULL, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, NULL),
+                         WEIR_OK);
+        const weir_total *stage = &totals.of[WEIR_SUBJECT_STAGE].all[0];
+        const weir_total *queue = &totals.of[WEIR_SUBJECT_QUEUE].all[0];
+        assert_near("ave_time", total_value(stage, "ave_time"), 6.4e-8);
+        assert_near("busy_share", total_value(stage, "busy_share"), 0.6);
+        assert_near("occupancy_rate", total_value(queue, "occupancy_rate"), 0.5);
+        assert_near("ave_depth", total_value(queue, "ave_depth"), 1);
+        weir_totals_free(&totals);
+        weir_reader_close(reader);
+        assert_int_equal(weir_database_migrate(in_folder("old.db"), &from, NULL), WEIR_OK);
+    }
+}
+
+/* -- runs */
+
+static void a_run_is_running_killed_or_ended(void **state)
+{
+    (void)state;
+    char here[256] = "";
+    assert_int_equal(gethostname(here, sizeof here - 1), 0);
+    weir_run_record run = { .node_id = here, .pid = getpid() };
+    assert_int_equal(weir_run_state_of(&run), WEIR_RUN_RUNNING);
+    run.pid = 0x3fffffff; /* above what Linux gives */
+    assert_int_equal(weir_run_state_of(&run), WEIR_RUN_KILLED);
+    run.node_id = "elsewhere";
+    assert_int_equal(weir_run_state_of(&run), WEIR_RUN_OPEN);
+    run.has_ended = true;
+    assert_int_equal(weir_run_state_of(&run), WEIR_RUN_FINISHED);
+    run.status = WEIR_ESTOPPED;
+    assert_int_equal(weir_run_state_of(&run), WEIR_RUN_STOPPED);
+    run.status = WEIR_EFAILED;
+    assert_string_equal(weir_run_state_name(weir_run_state_of(&run)), "failed");
+}
+
+/* -- bottlenecks */
+
+static weir_total total_of(weir_subject subject, const char *name, const char *kind, int64_t busy, int64_t in,
+                           int64_t thread, int64_t out)
+{
+    weir_total total = { .key.name = name, .subject = subject, .kind = kind, .elapsed_ns = NS(10) };
+    weir_metrics_clear(weir_subject_metrics(subject), &total.metrics);
+    total.metrics.task.busy_ns = busy * WEIR_SECOND;
+    total.metrics.task.wait_in_ns = in * WEIR_SECOND;
+    total.metrics.task.wait_thread_ns = thread * WEIR_SECOND;
+    total.metrics.task.wait_out_ns = out * WEIR_SECOND;
+    return total;
+}
+
+static weir_bottleneck bottleneck_of(weir_total source, weir_total stage)
+{
+    weir_totals totals = { .of[WEIR_SUBJECT_STAGE] = { &stage, 1 }, .of[WEIR_SUBJECT_FLOW] = { &source, 1 } };
+    return weir_bottleneck_find(&totals);
+}
+
+static void a_source_that_waits_for_threads_is_not_called_slow(void **state)
+{
+    (void)state;
+    weir_total stage = total_of(WEIR_SUBJECT_STAGE, "0:1:decode", "stage", 3, 6, 1, 0);
+    weir_bottleneck slow = bottleneck_of(total_of(WEIR_SUBJECT_FLOW, "0:0:src", "source", 9, 0, 1, 0), stage);
+    assert_int_equal(slow.kind, WEIR_BOTTLENECK_SOURCE);
+    weir_bottleneck starved = bottleneck_of(total_of(WEIR_SUBJECT_FLOW, "0:0:src", "source", 4, 0, 6, 0), stage);
+    assert_int_equal(starved.kind, WEIR_BOTTLENECK_THREADS);
+    assert_string_equal(starved.name, "0:0:src");
+}
+
+/* The queues behind a route come before the sink's, whichever name is last. */
+static void the_sinks_queue_is_found_by_the_sink(void **state)
+{
+    (void)state;
+    weir_total sink = total_of(WEIR_SUBJECT_FLOW, "0:2:sink", "sink", 0, 1, 0, 0);
+    weir_total queues[] = { total_of(WEIR_SUBJECT_QUEUE, "0:2:sink_queue", "queue", 0, 0, 0, 0),
+                            total_of(WEIR_SUBJECT_QUEUE, "0:1:route.1_queue", "queue", 0, 0, 0, 0) };
+    weir_totals totals = { .of[WEIR_SUBJECT_QUEUE] = { queues, 2 }, .of[WEIR_SUBJECT_FLOW] = { &sink, 1 } };
+    assert_string_equal(weir_totals_sink_queue(&totals)->key.name, "0:2:sink_queue");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+    const struct CMUnitTest tests[] = {
+        TEST(every_metric_is_stored_and_read_back),
+        TEST(every_metric_is_added_up_by_its_kind),
+        TEST(every_measure_has_a_unit_and_a_meaning),
+        TEST(what_spdl_would_not_have_stays_out_of_its_tables),
+        TEST(a_metric_that_a_database_lacks_is_unknown_until_a_writer_adds_it),
+        TEST(sums_of_older_schemas_are_made_from_their_means),
+        TEST(a_run_is_running_killed_or_ended),
+        TEST(a_source_that_waits_for_threads_is_not_called_slow),
+        TEST(the_sinks_queue_is_found_by_the_sink),
+    };
+    weir_log_set_level(WEIR_LOG_ERROR);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,252 @@
+/* What the probe finds in a file, and frames that are chosen by what it found. */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include <weir/engine.h>
+#include <weir/probe.h>
+#include <weir/sampler.h>
+#include <weir/video.h>
+
+#include "tests/clips.h"
+#include "tests/result.h"
+
+static const char *const clips[][2] = {
+    { "b.mp4", "-f lavfi -i testsrc2=s=176x144:d=4:r=30 -c:v libx264 -preset veryfast -bf 3 -g 12 -pix_fmt yuv420p" },
+    { "b.mkv", "-f lavfi -i testsrc2=s=176x144:d=4:r=30 -c:v libx264 -preset veryfast -bf 3 -g 12 -pix_fmt yuv420p" },
+    { "b.ts", "-f lavfi -i testsrc2=s=176x144:d=4:r=30 -c:v libx264 -preset veryfast -bf 3 -g 12 -pix_fmt yuv420p" },
+    { "open.mp4", "-f lavfi -i testsrc2=s=176x144:d=4:r=25 -c:v libx265 -x265-params log-level=none:open-gop=1 -g 10 "
+                  "-pix_fmt yuv420p" },
+    { "vp9.webm", "-f lavfi -i testsrc2=s=176x144:d=2:r=30 -c:v libvpx-vp9 -g 15 -cpu-used 8 -deadline realtime" },
+    { "uneven.mkv",
+      "-f lavfi -i testsrc2=s=176x144:d=2:r=30 -c:v libx264 -preset veryfast -bf 2 -g 9 -pix_fmt yuv420p "
+      "-vf 'select=not(mod(n\\,7))+gt(mod(n\\,5)\\,2)' -fps_mode vfr" },
+};
+
+enum { NUM_CLIPS = sizeof clips / sizeof clips[0] };
+
+static weir_probe_result *probe(const char *path, weir_probe_config config)
+{
+    uint64_t size_bytes;
+    weir_error error = { 0 };
+    weir_probe_result *result = result_of_path(path, &weir_probe, &config, &size_bytes, &error);
+    if (!result)
+        fail_msg("%s: %s", path, error.message);
+    return result;
+}
+
+static void a_clip_is_described(void **state)
+{
+    (void)state;
+    weir_probe_result *result = probe(clips_make(clips[0][0], clips[0][1]), (weir_probe_config){ 0 });
+    struct stat file;
+    assert_int_equal(stat(clips_path(clips[0][0]), &file), 0);
+    assert_int_equal(result->error.status, WEIR_OK);
+    assert_int_equal(result->num_errors, 0);
+    assert_int_equal(result->size_bytes, file.st_size);
+    assert_int_equal(result->mtime_ns / WEIR_SECOND, file.st_mtim.tv_sec);
+    assert_string_equal(result->codec, "h264");
+    assert_int_equal(result->width, 176);
+    assert_int_equal(result->height, 144);
+    assert_int_equal(result->num_frames, 120);
+    assert_int_equal(result->num_keyframes, 10);
+    assert_in_range(result->duration_ns, 4 * WEIR_SECOND - WEIR_SECOND / 1000, 4 * WEIR_SECOND + WEIR_SECOND / 1000);
+    assert_in_range(result->packets_bytes, 100, 120 * 6);
+    weir_probe_result_free(result);
+}
+
+static void a_broken_file_is_a_result_with_the_reason(void **state)
+{
+    (void)state;
+    const char *text = clips_path("text.mp4");
+    clips_write_text(text, "this is not a video\n");
+    weir_probe_result *result = probe(text, (weir_probe_config){ 0 });
+    assert_int_equal(result->error.status, WEIR_EDATA);
+    assert_string_not_equal(result->error.message, "");
+    assert_int_equal(result->size_bytes, 20);
+    assert_null(result->packets);
+    weir_probe_result_free(result);
+
+    result = probe(clips_path("missing.mp4"), (weir_probe_config){ 0 });
+    assert_int_equal(result->error.status, WEIR_ENOTFOUND);
+    assert_int_equal(result->size_bytes, -1);
+    weir_probe_result_free(result);
+}
+
+/* Zeros over the first picture's bytes: packets can be read, and nothing can be decoded of them. */
+static void decoding_finds_what_reading_does_not(void **state)
+{
+    (void)state;
+    const char *path = clips_make("broken.mkv", "-f lavfi -i testsrc2=s=64x48:d=1:r=10 -c:v mjpeg");
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    fseek(file, 0, SEEK_END);
+    long size = ftell(file);
+    for (long at = size / 8; at < size - size / 16; at++) {
+        fseek(file, at, SEEK_SET);
+        fputc(0xff, file);
+    }
+    fclose(file);
+    weir_probe_result *read = probe(path, (weir_probe_config){ 0 });
+    weir_probe_result *decoded = probe(path, (weir_probe_config){ .check = WEIR_PROBE_ALL });
+    assert_true(decoded->num_errors > read->num_errors || decoded->error.status != WEIR_OK);
+    weir_probe_result_free(read);
+    weir_probe_result_free(decoded);
+}
+
+/* ---- frames by the table --------------------------------------------------------------------------------------- */
+
+/* What the sampler fills its one entry with. */
+typedef struct known {
+    const char *path;
+    const weir_probe_result *result; /* (NULL = only the path) */
+    size_t damaged_byte;             /* of the table (0 = none) */
+} known;
+
+static int fill(void *self, weir_entry *entry, weir_error *error)
+{
+    (void)error;
+    const known *from = self;
+    entry->path = strdup(from->path);
+    if (!from->result)
+        return WEIR_OK;
+    entry->size_bytes = from->result->size_bytes;
+    entry->mtime_ns = from->result->mtime_ns;
+    entry->packets_bytes = from->result->packets_bytes;
+    entry->packets = malloc(entry->packets_bytes);
+    memcpy(entry->packets, from->result->packets, entry->packets_bytes);
+    if (from->damaged_byte)
+        entry->packets[from->damaged_byte] ^= 0x55;
+    return WEIR_OK;
+}
+
+static weir_frames *decode(known *from, weir_sampling sampling, weir_error *error)
+{
+    uint64_t size_bytes;
+    weir_video_config config = { .width = 64, .height = 48, .sampling = sampling, .scaler = WEIR_SCALER_EXACT };
+    weir_sampler_source_config source = { .sampler = { .num_items = 1, .world.size = 1 },
+                                          .items = { .self = from, .fill = fill } };
+    return result_of(&weir_sampler_source, &source, &weir_video_decode, &config, &size_bytes, error);
+}
+
+static void assert_same(const known *from, weir_sampling sampling)
+{
+    weir_error error = { 0 };
+    known path_only = { .path = from->path };
+    known with = *from;
+    weir_frames *expected = decode(&path_only, sampling, &error);
+    weir_frames *got = decode(&with, sampling, &error);
+    if (!expected || !got)
+        fail_msg("%s: %s", from->path, error.message);
+    assert_int_equal(got->num_frames, expected->num_frames);
+    if (memcmp(got->data, expected->data, got->num_frames * got->frame_bytes) != 0)
+        fail_msg("%s: other frames", from->path);
+    assert_memory_equal(got->pts, expected->pts, got->num_frames * sizeof *got->pts);
+    assert_non_null(got->entry);
+    assert_string_equal(got->entry->path, from->path);
+    assert_null(got->entry->packets);
+    weir_frames_free(expected);
+    weir_frames_free(got);
+}
+
+static void frames_are_the_same_with_the_table_and_without(void **state)
+{
+    (void)state;
+    const int64_t indices[] = { 24, 3, -1, 3, 17 };
+    const weir_sampling samplings[] = {
+        { .what = WEIR_SAMPLE_UNIFORM, .count = 8 },
+        { .what = WEIR_SAMPLE_RANDOM, .count = 4, .stretch_frames = 4 },
+        { .what = WEIR_SAMPLE_INDICES, .indices = indices, .num_indices = 5 },
+        { .what = WEIR_SAMPLE_KEYFRAMES },
+        { .what = WEIR_SAMPLE_RATE, .rate_num = 5, .start_ns = WEIR_SECOND },
+        { .what = WEIR_SAMPLE_ALL },
+        { .what = WEIR_SAMPLE_ALL, .count = 5 },
+    };
+    for (size_t c = 0; c < NUM_CLIPS; c++) {
+        const char *path = clips_make(clips[c][0], clips[c][1]);
+        if (!path)
+            continue;
+        weir_probe_result *result = probe(path, (weir_probe_config){ 0 });
+        assert_non_null(result->packets);
+        for (size_t s = 0; s < sizeof samplings / sizeof samplings[0]; s++)
+            assert_same(&(known){ .path = path, .result = result }, samplings[s]);
+        weir_probe_result_free(result);
+    }
+}
+
+static void a_damaged_table_changes_nothing(void **state)
+{
+    (void)state;
+    const char *path = clips_make(clips[0][0], clips[0][1]);
+    weir_probe_result *result = probe(path, (weir_probe_config){ 0 });
+    for (size_t at = 1; at < result->packets_bytes; at += result->packets_bytes / 24)
+        assert_same(&(known){ .path = path, .result = result, .damaged_byte = at },
+                    (weir_sampling){ .what = WEIR_SAMPLE_UNIFORM, .count = 3 });
+    weir_probe_result_free(result);
+}
+
+/* Of a long file, frames from a place in the middle: what is read is a part of it. */
+static void with_the_table_little_is_read(void **state)
+{
+    (void)state;
+    const char *path =
+        clips_make("long.mp4", "-f lavfi -i testsrc2=s=320x240:d=60:r=30 -vf noise=alls=60:allf=t -c:v libx264 "
+                               "-preset ultrafast -g 30 -b:v 4M -pix_fmt yuv420p");
+    weir_probe_result *result = probe(path, (weir_probe_config){ 0 });
+    const weir_sampling sampling = { .what = WEIR_SAMPLE_RANDOM,
+                                     .count = 8,
+                                     .stretch_frames = 8,
+                                     .start_ns = 30 * WEIR_SECOND,
+                                     .end_ns = 33 * WEIR_SECOND };
+    weir_error error = { 0 };
+    known path_only = { .path = path };
+    known with = { .path = path, .result = result };
+    weir_frames *scanned = decode(&path_only, sampling, &error);
+    weir_frames *looked_up = decode(&with, sampling, &error);
+    assert_non_null(scanned);
+    assert_non_null(looked_up);
+    assert_memory_equal(scanned->data, looked_up->data, 8 * scanned->frame_bytes);
+    print_message("demuxing: %.2f ms by scanning, %.2f ms by the table of %zu bytes\n",
+                  (double)scanned->cost.demux_ns / 1e6, (double)looked_up->cost.demux_ns / 1e6,
+                  result->packets_bytes);
+    assert_true(looked_up->cost.demux_ns < scanned->cost.demux_ns);
+    weir_frames_free(scanned);
+    weir_frames_free(looked_up);
+    weir_probe_result_free(result);
+}
+
+static void a_file_that_has_changed_is_refused(void **state)
+{
+    (void)state;
+    const char *path = clips_make("changing.mp4", clips[0][1]);
+    weir_probe_result *result = probe(path, (weir_probe_config){ 0 });
+    known from = { .path = path, .result = result };
+    weir_error error = { 0 };
+    result->mtime_ns -= 1;
+    assert_null(decode(&from, (weir_sampling){ .count = 1 }, &error));
+    assert_int_equal(error.status, WEIR_EDATA);
+    assert_non_null(strstr(error.message, "changed since it was indexed"));
+    weir_probe_result_free(result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_clip_is_described),
+        cmocka_unit_test(a_broken_file_is_a_result_with_the_reason),
+        cmocka_unit_test(decoding_finds_what_reading_does_not),
+        cmocka_unit_test(frames_are_the_same_with_the_table_and_without),
+        cmocka_unit_test(a_damaged_table_changes_nothing),
+        cmocka_unit_test(with_the_table_little_is_read),
+        cmocka_unit_test(a_file_that_has_changed_is_refused),
+    };
+    return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
+}

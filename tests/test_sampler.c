@@ -1,0 +1,633 @@
+/* Which items come, in which order, on which rank. */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <weir/engine.h>
+#include <weir/sampler.h>
+
+#define LENGTH(array) (sizeof(array) / sizeof *(array))
+
+static weir_sampler *make(weir_sampler_config config)
+{
+    weir_sampler *sampler;
+    weir_error error = { 0 };
+    if (config.world.size == 0)
+        config.world.size = 1;
+    if (weir_sampler_new(&config, &sampler, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    return sampler;
+}
+
+/* FNV-1a over the items of an epoch: one number that stands for the order. */
+static uint64_t digest(weir_sampler_config config, uint64_t epoch)
+{
+    weir_sampler *sampler = make(config);
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    assert_int_equal(weir_sampler_begin(sampler, epoch), WEIR_OK);
+    for (uint64_t i = 0; i < weir_sampler_count(sampler); i++)
+        hash = (hash ^ weir_sampler_at(sampler, i)) * UINT64_C(0x100000001b3);
+    weir_sampler_free(sampler);
+    return hash;
+}
+
+/* How often each item comes on all ranks together; the sum. */
+static uint64_t count_items(weir_sampler_config config, uint64_t epoch, uint32_t *counts)
+{
+    uint64_t sum = 0;
+    uint32_t size = config.world.size ? config.world.size : 1;
+    memset(counts, 0, config.num_items * sizeof *counts);
+    for (uint32_t rank = 0; rank < size; rank++) {
+        config.world = (weir_world){ rank, size };
+        weir_sampler *sampler = make(config);
+        assert_int_equal(weir_sampler_begin(sampler, epoch), WEIR_OK);
+        sum += weir_sampler_count(sampler);
+        for (uint64_t i = 0; i < weir_sampler_count(sampler); i++)
+            counts[weir_sampler_at(sampler, i)]++;
+        weir_sampler_free(sampler);
+    }
+    return sum;
+}
+
+static void assert_each_once(weir_sampler_config config, uint64_t epoch)
+{
+    uint32_t *counts = calloc(config.num_items, sizeof *counts);
+    assert_non_null(counts);
+    assert_int_equal(count_items(config, epoch, counts), config.num_items);
+    for (uint64_t i = 0; i < config.num_items; i++)
+        if (counts[i] != 1)
+            fail_msg("item %" PRIu64 " of %" PRIu64 " comes %u times", i, config.num_items, counts[i]);
+    free(counts);
+}
+
+/* ---- permutations ------------------------------------------------------------------------------------------------ */
+
+static void every_place_has_its_own_number_and_the_way_back(void **state)
+{
+    (void)state;
+    for (uint64_t count = 1; count < 300; count++) {
+        weir_permutation p = weir_permutation_make(count, count * 7);
+        bool seen[300] = { false };
+        for (uint64_t i = 0; i < count; i++) {
+            uint64_t number = weir_permutation_at(&p, i);
+            assert_true(number < count && !seen[number]);
+            seen[number] = true;
+            assert_int_equal(weir_permutation_find(&p, number), i);
+        }
+    }
+}
+
+static void numbers_beyond_32_bits_are_permuted_too(void **state)
+{
+    (void)state;
+    const uint64_t counts[] = { 1000000000, (UINT64_C(1) << 40) + 3, UINT64_C(1) << 62 };
+    for (size_t c = 0; c < LENGTH(counts); c++) {
+        weir_permutation p = weir_permutation_make(counts[c], 1);
+        for (uint64_t i = 0; i < 10000; i++) {
+            uint64_t place = counts[c] / 10000 * i;
+            uint64_t number = weir_permutation_at(&p, place);
+            assert_true(number < counts[c]);
+            assert_int_equal(weir_permutation_find(&p, number), place);
+        }
+    }
+}
+
+/* All 120 permutations of 5 are to be equally frequent: chi-squared of 119 degrees, 99.99 % of it is below 184. */
+static void no_permutation_is_more_frequent_than_others(void **state)
+{
+    (void)state;
+    enum { COUNT = 5, NUM_KEYS = 1 << 18, NUM_CODES = 3125, NUM_ORDERS = 120 };
+    static uint32_t frequency[NUM_CODES];
+    for (uint64_t key = 0; key < NUM_KEYS; key++) {
+        weir_permutation p = weir_permutation_make(COUNT, key);
+        uint64_t code = 0;
+        for (uint64_t i = 0; i < COUNT; i++)
+            code = code * COUNT + weir_permutation_at(&p, i);
+        frequency[code]++;
+    }
+    double expected = (double)NUM_KEYS / NUM_ORDERS;
+    double chi_squared = 0;
+    unsigned num_orders = 0;
+    for (unsigned code = 0; code < NUM_CODES; code++) {
+        double difference = (double)frequency[code] - expected;
+        chi_squared += frequency[code] ? difference * difference / expected : 0;
+        num_orders += frequency[code] > 0;
+    }
+    assert_int_equal(num_orders, NUM_ORDERS);
+    if (chi_squared > 184)
+        fail_msg("chi-squared is %g", chi_squared);
+}
+
+/* What stands beside what: the distance of neighbours is spread evenly, in 20 classes (19 degrees, 99.99 %: 51). */
+static void neighbours_are_spread(void **state)
+{
+    (void)state;
+    enum { CLASSES = 20 };
+    const uint64_t count = 1000003;
+    for (uint64_t key = 0; key < 8; key++) {
+        uint32_t frequency[CLASSES] = { 0 };
+        weir_permutation p = weir_permutation_make(count, key);
+        for (uint64_t i = 0; i + 1 < count; i++) {
+            uint64_t distance = (weir_permutation_at(&p, i + 1) + count - weir_permutation_at(&p, i)) % count;
+            frequency[distance * CLASSES / count]++;
+        }
+        double expected = (double)count / CLASSES;
+        double chi_squared = 0;
+        for (unsigned c = 0; c < CLASSES; c++)
+            chi_squared += ((double)frequency[c] - expected) * ((double)frequency[c] - expected) / expected;
+        if (chi_squared > 51)
+            fail_msg("key %" PRIu64 ": chi-squared is %g", key, chi_squared);
+    }
+}
+
+/* ---- test vectors ------------------------------------------------------------------------------------------------ */
+
+static double weight_of(uint64_t item)
+{
+    return (double)(item % 7) / 3;
+}
+
+static void the_order_is_the_same_on_every_machine(void **state)
+{
+    (void)state;
+    enum { COUNT = 1000 };
+    static double weights[COUNT];
+    static uint32_t classes[COUNT];
+    for (uint32_t i = 0; i < COUNT; i++) {
+        weights[i] = weight_of(i);
+        classes[i] = i % 10 % 3;
+    }
+    static const uint64_t ten[] = { 0, 2, 3, 7, 8, 5, 4, 6, 1, 9 };
+    weir_sampler *sampler = make((weir_sampler_config){ .num_items = 10, .seed = 1, .order = WEIR_SAMPLER_SHUFFLED });
+    for (uint64_t i = 0; i < 10; i++)
+        assert_int_equal(weir_sampler_at(sampler, i), ten[i]);
+    weir_sampler_free(sampler);
+
+    static const uint64_t billion[] = { 27879910, 297554611, 814323738, 415563482, 439834373 };
+    sampler = make((weir_sampler_config){ .num_items = 1000000000, .seed = 1, .order = WEIR_SAMPLER_SHUFFLED });
+    assert_int_equal(weir_sampler_begin(sampler, 3), WEIR_OK);
+    for (uint64_t i = 0; i < 5; i++)
+        assert_int_equal(weir_sampler_at(sampler, i * 249999999), billion[i]);
+    weir_sampler_free(sampler);
+
+    const struct {
+        weir_sampler_config config;
+        uint64_t epoch, digest;
+    } pinned[] = {
+        { { .order = WEIR_SAMPLER_SHUFFLED }, 0, UINT64_C(0x1eb13f46c3f47bf7) },
+        { { .order = WEIR_SAMPLER_SHUFFLED, .seed = 5, .num_samples = 2500 }, 7, UINT64_C(0xf8f7fe013f6a0be9) },
+        { { .order = WEIR_SAMPLER_WINDOWS, .window_items = 64 }, 1, UINT64_C(0xc2f8173e08d7ad23) },
+        { { .replacement = true }, 1, UINT64_C(0xa19f8a1be298672b) },
+        { { .weights = weights, .replacement = true }, 1, UINT64_C(0xbabb91b2a78ff4d5) },
+        { { .weights = weights }, 1, UINT64_C(0xfb428771626108a6) },
+        { { .classes = classes, .num_classes = 3 }, 1, UINT64_C(0xe10acac384eac5c9) },
+        { { .classes = classes, .num_classes = 3, .replacement = true }, 1, UINT64_C(0xbbd9b19319496917) },
+        { { .costs = weights, .order = WEIR_SAMPLER_SHUFFLED, .world = { 1, 3 } }, 1, UINT64_C(0xa9e117dbb5606736) },
+        { { .order = WEIR_SAMPLER_WINDOWS, .window_items = 64, .world = { 1, 3 } }, 1, UINT64_C(0x4d82fb8b5208bada) },
+    };
+    for (size_t i = 0; i < LENGTH(pinned); i++) {
+        weir_sampler_config config = pinned[i].config;
+        config.num_items = COUNT;
+        uint64_t got = digest(config, pinned[i].epoch);
+        if (got != pinned[i].digest)
+            fail_msg("vector %zu: 0x%016" PRIx64, i, got);
+    }
+}
+
+/* ---- orders ------------------------------------------------------------------------------------------------------ */
+
+static void each_item_comes_once_on_any_number_of_ranks(void **state)
+{
+    (void)state;
+    const uint32_t sizes[] = { 1, 2, 3, 7, 64 };
+    const uint64_t counts[] = { 1, 2, 6, 7, 64, 1000 };
+    for (size_t s = 0; s < LENGTH(sizes); s++)
+        for (size_t c = 0; c < LENGTH(counts); c++) {
+            weir_sampler_config config = { .num_items = counts[c], .world.size = sizes[s] };
+            assert_each_once(config, 2);
+            config.order = WEIR_SAMPLER_SHUFFLED;
+            assert_each_once(config, 2);
+            config.order = WEIR_SAMPLER_WINDOWS;
+            for (config.window_items = 1; config.window_items < 40; config.window_items += 6)
+                assert_each_once(config, 2);
+        }
+}
+
+static void epochs_and_seeds_differ_and_repeat(void **state)
+{
+    (void)state;
+    weir_sampler_config config = { .num_items = 1000, .seed = 1, .order = WEIR_SAMPLER_SHUFFLED };
+    uint64_t first = digest(config, 0);
+    assert_int_not_equal(first, digest(config, 1));
+    assert_int_equal(first, digest(config, 0));
+    config.seed = 2;
+    assert_int_not_equal(first, digest(config, 0));
+}
+
+static void windows_hold_neighbours(void **state)
+{
+    (void)state;
+    enum { COUNT = 1000, WINDOW = 60 };
+    weir_sampler *sampler =
+        make((weir_sampler_config){ .num_items = COUNT, .order = WEIR_SAMPLER_WINDOWS, .window_items = WINDOW });
+    unsigned num_changes = 0;
+    for (uint64_t i = 1; i < COUNT; i++)
+        num_changes += weir_sampler_at(sampler, i) / WINDOW != weir_sampler_at(sampler, i - 1) / WINDOW;
+    assert_int_equal(num_changes, (COUNT + WINDOW - 1) / WINDOW - 1);
+    weir_sampler_free(sampler);
+}
+
+static void more_samples_than_items_are_passes_of_their_own(void **state)
+{
+    (void)state;
+    uint32_t counts[10];
+    weir_sampler_config config = { .num_items = 10, .num_samples = 25, .order = WEIR_SAMPLER_SHUFFLED };
+    assert_int_equal(count_items(config, 0, counts), 25);
+    for (int i = 0; i < 10; i++)
+        assert_true(counts[i] == 2 || counts[i] == 3);
+}
+
+/* Of 10^5 draws, each item's share within five standard deviations. */
+static void weights_are_shares(void **state)
+{
+    (void)state;
+    const double weights[] = { 0, 1, 2, 5, 0.5, 1e-12 };
+    uint32_t counts[6];
+    weir_sampler_config config = {
+        .num_items = 6, .weights = weights, .replacement = true, .num_samples = 100000, .world.size = 4
+    };
+    assert_int_equal(count_items(config, 0, counts), 100000);
+    for (int i = 0; i < 6; i++) {
+        double expected = 100000 * weights[i] / 8.5;
+        double difference = (double)counts[i] - expected;
+        assert_true(difference * difference <= 25 * (expected + 1e-3));
+    }
+}
+
+/* The first of two without replacement is the one of weight 3 in three of four epochs; both come in each. */
+static void weights_without_replacement_decide_what_comes_first(void **state)
+{
+    (void)state;
+    enum { EPOCHS = 10000 };
+    const double weights[] = { 1, 0, 3 };
+    weir_sampler *sampler = make((weir_sampler_config){ .num_items = 3, .weights = weights });
+    assert_int_equal(weir_sampler_count(sampler), 2);
+    unsigned num_heavy = 0;
+    for (uint64_t epoch = 0; epoch < EPOCHS; epoch++) {
+        assert_int_equal(weir_sampler_begin(sampler, epoch), WEIR_OK);
+        uint64_t first = weir_sampler_at(sampler, 0);
+        assert_int_equal(first + weir_sampler_at(sampler, 1), 2);
+        num_heavy += first == 2;
+    }
+    assert_in_range(num_heavy, 7500 - 217, 7500 + 217);
+    weir_sampler_free(sampler);
+}
+
+static void each_run_of_positions_has_each_class(void **state)
+{
+    (void)state;
+    enum { COUNT = 100, CLASSES = 4 };
+    uint32_t classes[COUNT], counts[COUNT];
+    for (uint32_t i = 0; i < COUNT; i++)
+        classes[i] = i < 90 ? 0 : i < 96 ? 1 : i < 99 ? 2 : 3;
+    weir_sampler_config config = { .num_items = COUNT, .classes = classes, .num_classes = CLASSES };
+    weir_sampler *sampler = make(config);
+    for (uint64_t turn = 0; turn < COUNT / CLASSES; turn++) {
+        unsigned seen = 0;
+        for (uint64_t i = 0; i < CLASSES; i++)
+            seen |= 1U << classes[weir_sampler_at(sampler, turn * CLASSES + i)];
+        assert_int_equal(seen, 15);
+    }
+    weir_sampler_free(sampler);
+    count_items(config, 0, counts); /* 25 of each class */
+    for (uint32_t i = 0; i < COUNT; i++) {
+        static const uint32_t least[] = { 0, 4, 8, 25 };
+        static const uint32_t most[] = { 1, 5, 9, 25 };
+        assert_in_range(counts[i], least[classes[i]], most[classes[i]]);
+    }
+}
+
+/* ---- shares ------------------------------------------------------------------------------------------------------ */
+
+static uint64_t count_of(weir_sampler_config config, uint32_t rank, uint32_t size)
+{
+    config.world = (weir_world){ rank, size };
+    weir_sampler *sampler = make(config);
+    uint64_t count = weir_sampler_count(sampler);
+    weir_sampler_free(sampler);
+    return count;
+}
+
+static void padding_and_dropping_make_counts_equal(void **state)
+{
+    (void)state;
+    uint32_t counts[10];
+    for (int order = WEIR_SAMPLER_LISTED; order <= WEIR_SAMPLER_WINDOWS; order++) {
+        weir_sampler_config config = { .num_items = 10,
+                                       .order = (weir_sampler_order)order,
+                                       .window_items = order == WEIR_SAMPLER_WINDOWS ? 3 : 0 };
+        for (uint32_t rank = 0; rank < 4; rank++) {
+            config.share = WEIR_SHARE_EXACT;
+            assert_int_equal(count_of(config, rank, 4), rank < 2 ? 3 : 2);
+            config.share = WEIR_SHARE_PAD;
+            assert_int_equal(count_of(config, rank, 4), 3);
+            config.share = WEIR_SHARE_DROP;
+            assert_int_equal(count_of(config, rank, 4), 2);
+        }
+        config.world.size = 4;
+        config.share = WEIR_SHARE_PAD;
+        assert_int_equal(count_items(config, 0, counts), 12);
+        for (int i = 0; i < 10; i++)
+            assert_in_range(counts[i], 1, 2);
+        config.share = WEIR_SHARE_DROP;
+        assert_int_equal(count_items(config, 0, counts), 8);
+        for (int i = 0; i < 10; i++)
+            assert_in_range(counts[i], 0, 1);
+    }
+}
+
+static void more_ranks_than_items_get_none_or_the_same(void **state)
+{
+    (void)state;
+    weir_sampler_config config = { .num_items = 3 };
+    assert_int_equal(count_of(config, 7, 8), 0);
+    config.share = WEIR_SHARE_PAD;
+    assert_int_equal(count_of(config, 7, 8), 1);
+}
+
+static void costs_make_ranks_equally_loaded(void **state)
+{
+    (void)state;
+    enum { COUNT = 4003, RANKS = 8 };
+    static double costs[COUNT];
+    double most = 0, by_count[2] = { 1e9, 0 }, by_cost[2] = { 1e9, 0 };
+    for (uint32_t i = 0; i < COUNT; i++) {
+        costs[i] = 1 + (double)(i * 2654435761U % 1000) * (double)(i * 2654435761U % 1000) / 1000;
+        most = costs[i] > most ? costs[i] : most;
+    }
+    for (int balanced = 0; balanced < 2; balanced++)
+        for (uint32_t rank = 0; rank < RANKS; rank++) {
+            weir_sampler_config config = { .num_items = COUNT,
+                                           .order = WEIR_SAMPLER_SHUFFLED,
+                                           .share = WEIR_SHARE_DROP,
+                                           .costs = balanced ? costs : NULL,
+                                           .world = { rank, RANKS } };
+            weir_sampler *sampler = make(config);
+            double sum = 0, *spread = balanced ? by_cost : by_count;
+            assert_int_equal(weir_sampler_count(sampler), COUNT / RANKS);
+            for (uint64_t i = 0; i < COUNT / RANKS; i++)
+                sum += costs[weir_sampler_at(sampler, i)];
+            spread[0] = sum < spread[0] ? sum : spread[0];
+            spread[1] = sum > spread[1] ? sum : spread[1];
+            weir_sampler_free(sampler);
+        }
+    print_message("spread of the ranks' costs: by count %.1f %%, by cost %.2f %%\n",
+                  100 * (by_count[1] / by_count[0] - 1), 100 * (by_cost[1] / by_cost[0] - 1));
+    assert_true(by_cost[1] - by_cost[0] <= most);
+    assert_true(by_cost[1] - by_cost[0] < (by_count[1] - by_count[0]) / 4);
+
+    weir_sampler_config config = {
+        .num_items = COUNT, .order = WEIR_SAMPLER_SHUFFLED, .costs = costs, .world.size = RANKS
+    };
+    assert_each_once(config, 1);
+}
+
+/* ---- the launcher's environment ------------------------------------------------------------------------------------ */
+
+static const char *const variables[] = { "RANK",
+                                         "WORLD_SIZE",
+                                         "OMPI_COMM_WORLD_RANK",
+                                         "OMPI_COMM_WORLD_SIZE",
+                                         "MV2_COMM_WORLD_RANK",
+                                         "MV2_COMM_WORLD_SIZE",
+                                         "PMI_RANK",
+                                         "PMI_SIZE",
+                                         "PMIX_RANK",
+                                         "PMIX_SIZE",
+                                         "SLURM_PROCID",
+                                         "SLURM_NTASKS",
+                                         "SLURM_STEP_NUM_TASKS" };
+
+/* settings: "NAME=VALUE NAME=VALUE" */
+static int find(const char *settings, weir_world *world, const char **launcher, weir_error *error)
+{
+    char text[256];
+    char *rest = text;
+    for (size_t i = 0; i < LENGTH(variables); i++)
+        unsetenv(variables[i]);
+    snprintf(text, sizeof text, "%s", settings);
+    for (char *word; (word = strsep(&rest, " "));) {
+        char *value = strchr(word, '=');
+        if (value) {
+            *value++ = '\0';
+            setenv(word, value, 1);
+        }
+    }
+    *error = (weir_error){ 0 };
+    return weir_world_find(world, launcher, error);
+}
+
+static void launchers_are_recognised(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *settings, *launcher;
+        weir_world world;
+    } cases[] = {
+        { "", "", { 0, 1 } },
+        { "RANK=2 WORLD_SIZE=4", "torchrun", { 2, 4 } },
+        { "OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=8", "Open MPI", { 3, 8 } },
+        { "MV2_COMM_WORLD_RANK=1 MV2_COMM_WORLD_SIZE=2", "MVAPICH2", { 1, 2 } },
+        { "PMI_RANK=5 PMI_SIZE=6", "PMI", { 5, 6 } },
+        { "PMIX_RANK=5 PMIX_SIZE=6", "PMIx", { 5, 6 } },
+        { "SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=3 SLURM_NTASKS=9", "srun", { 1, 3 } },
+        { "SLURM_PROCID=0 SLURM_NTASKS=3", "", { 0, 1 } }, /* a batch script itself */
+        { "RANK=6 WORLD_SIZE=8 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2", "torchrun", { 6, 8 } },
+        { "OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=8 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1",
+          "Open MPI",
+          { 3, 8 } },
+    };
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        weir_world world;
+        weir_error error;
+        const char *launcher;
+        assert_int_equal(find(cases[i].settings, &world, &launcher, &error), WEIR_OK);
+        assert_string_equal(launcher, cases[i].launcher);
+        assert_int_equal(world.rank, cases[i].world.rank);
+        assert_int_equal(world.size, cases[i].world.size);
+    }
+}
+
+static void a_bad_environment_is_refused_by_name(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *settings, *named;
+    } cases[] = {
+        { "RANK=0", "RANK without WORLD_SIZE" },
+        { "WORLD_SIZE=4", "WORLD_SIZE without RANK" },
+        { "RANK=0 WORLD_SIZE=0", "WORLD_SIZE=0" },
+        { "RANK=4 WORLD_SIZE=4", "RANK=4 and WORLD_SIZE=4: ranks are 0 to 3" },
+        { "RANK=-1 WORLD_SIZE=4", "RANK is \"-1\"" },
+        { "RANK=1 WORLD_SIZE=4x", "WORLD_SIZE is \"4x\"" },
+        { "PMI_RANK=0 PMI_SIZE=99999999999", "PMI_SIZE" },
+    };
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        weir_world world;
+        weir_error error;
+        assert_int_equal(find(cases[i].settings, &world, NULL, &error), WEIR_EINVAL);
+        if (!strstr(error.message, cases[i].named))
+            fail_msg("%s: %s", cases[i].settings, error.message);
+    }
+    find("", &(weir_world){ 0 }, NULL, &(weir_error){ 0 });
+}
+
+static void the_environment_decides_where_the_options_do_not(void **state)
+{
+    (void)state;
+    weir_world world;
+    weir_error error;
+    weir_sampler *sampler;
+    find("RANK=1 WORLD_SIZE=2", &world, NULL, &error);
+    assert_int_equal(weir_sampler_new(&(weir_sampler_config){ .num_items = 4 }, &sampler, NULL), WEIR_OK);
+    assert_int_equal(weir_sampler_count(sampler), 2);
+    assert_int_equal(weir_sampler_at(sampler, 0), 1);
+    assert_int_equal(weir_sampler_world(sampler).rank, 1);
+    weir_sampler_free(sampler);
+    find("", &world, NULL, &error);
+}
+
+/* ---- bad options ----------------------------------------------------------------------------------------------------- */
+
+static void options_that_make_no_sense_are_refused(void **state)
+{
+    (void)state;
+    const double weights[] = { 1, -1, 0 };
+    const double zeros[] = { 0, 0, 0 };
+    const uint32_t classes[] = { 0, 2, 2 };
+    const struct {
+        weir_sampler_config config;
+        const char *named;
+    } cases[] = {
+        { { .num_items = 0 }, "no items" },
+        { { .num_items = 3, .world = { 3, 3 } }, "no rank 3 in a world of size 3" },
+        { { .num_items = 3, .world = { 1, 0 } }, "no rank 1 in a world of size 0" },
+        { { .num_items = 3, .order = WEIR_SAMPLER_WINDOWS }, "window_items" },
+        { { .num_items = 3, .window_items = 2 }, "window_items" },
+        { { .num_items = 3, .weights = weights }, "weight of item 1 is -1" },
+        { { .num_items = 3, .weights = zeros }, "all weights are 0" },
+        { { .num_items = 3, .costs = weights }, "cost of item 1 is -1" },
+        { { .num_items = 3, .classes = classes, .num_classes = 2 }, "item 1 is of class 2" },
+        { { .num_items = 3, .classes = classes, .num_classes = 3 }, "class 1 has no items" },
+        { { .num_items = 3, .share = WEIR_SHARE_DROP, .world = { 0, 4 } }, "are none" },
+        { { .num_items = UINT64_MAX }, "2^62" },
+    };
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        weir_sampler *sampler;
+        weir_error error = { 0 };
+        assert_int_equal(weir_sampler_new(&cases[i].config, &sampler, &error), WEIR_EINVAL);
+        assert_null(sampler);
+        if (!strstr(error.message, cases[i].named))
+            fail_msg("case %zu: %s", i, error.message);
+    }
+}
+
+/* ---- the source ------------------------------------------------------------------------------------------------------ */
+
+static void the_source_goes_through_epochs_from_a_position_on(void **state)
+{
+    (void)state;
+    const char *paths[] = { "a", "b", "c", "d", "e" };
+    weir_sampler_source_config config = {
+        .sampler = { .num_items = 5, .seed = 9, .order = WEIR_SAMPLER_SHUFFLED, .world.size = 1 },
+        .paths = paths,
+        .first_epoch = 3,
+        .first_position = 2,
+    };
+    weir_sampler *sampler = make(config.sampler);
+    weir_pipeline *pipeline;
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &weir_sampler_source, &config, &(weir_stage_options){ .epochs = 2 });
+    weir_builder_sink(builder, NULL);
+    assert_int_equal(weir_builder_build(builder, NULL, &pipeline, NULL), WEIR_OK);
+    for (uint64_t epoch = 3; epoch < 5; epoch++) {
+        assert_int_equal(weir_sampler_begin(sampler, epoch), WEIR_OK);
+        for (uint64_t position = epoch == 3 ? 2 : 0; position < 5; position++) {
+            weir_item item;
+            assert_int_equal(weir_pipeline_next(pipeline, &item, 20 * WEIR_SECOND), WEIR_OK);
+            const weir_entry *entry = item.data;
+            assert_string_equal(item.type, WEIR_TYPE_ENTRY);
+            assert_int_equal(entry->number, weir_sampler_at(sampler, position));
+            assert_int_equal(entry->epoch, epoch);
+            assert_string_equal(entry->path, paths[entry->number]);
+            assert_string_equal(item.label, entry->path);
+            weir_item_release(&item);
+        }
+        weir_item none;
+        assert_int_equal(weir_pipeline_next(pipeline, &none, 20 * WEIR_SECOND), WEIR_EPOCH);
+    }
+    weir_item none;
+    assert_int_equal(weir_pipeline_next(pipeline, &none, 20 * WEIR_SECOND), WEIR_EOF);
+    weir_pipeline_free(pipeline);
+    weir_sampler_free(sampler);
+}
+
+static void the_source_refuses_what_the_sampler_refuses(void **state)
+{
+    (void)state;
+    const char *paths[] = { "a", NULL };
+    const weir_sampler_source_config cases[] = {
+        { .sampler = { .num_items = 2, .world.size = 1 } },
+        { .sampler = { .num_items = 0, .world.size = 1 }, .paths = paths },
+        { .sampler = { .num_items = 2, .world.size = 1 }, .paths = paths },
+        { .sampler = { .num_items = 1, .world.size = 1 }, .paths = paths, .first_position = 2 },
+    };
+    static const char *const named[] = { "either paths or items.fill", "no items", "path 1", "first_position" };
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        weir_pipeline *pipeline;
+        weir_error error = { 0 };
+        weir_builder *builder = weir_builder_new();
+        weir_builder_source(builder, &weir_sampler_source, &cases[i], NULL);
+        weir_builder_sink(builder, NULL);
+        assert_int_equal(weir_builder_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
+        if (!strstr(error.message, named[i]))
+            fail_msg("case %zu: %s", i, error.message);
+    }
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < LENGTH(variables); i++)
+        unsetenv(variables[i]);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_place_has_its_own_number_and_the_way_back),
+        cmocka_unit_test(numbers_beyond_32_bits_are_permuted_too),
+        cmocka_unit_test(no_permutation_is_more_frequent_than_others),
+        cmocka_unit_test(neighbours_are_spread),
+        cmocka_unit_test(the_order_is_the_same_on_every_machine),
+        cmocka_unit_test(each_item_comes_once_on_any_number_of_ranks),
+        cmocka_unit_test(epochs_and_seeds_differ_and_repeat),
+        cmocka_unit_test(windows_hold_neighbours),
+        cmocka_unit_test(more_samples_than_items_are_passes_of_their_own),
+        cmocka_unit_test(weights_are_shares),
+        cmocka_unit_test(weights_without_replacement_decide_what_comes_first),
+        cmocka_unit_test(each_run_of_positions_has_each_class),
+        cmocka_unit_test(padding_and_dropping_make_counts_equal),
+        cmocka_unit_test(more_ranks_than_items_get_none_or_the_same),
+        cmocka_unit_test(costs_make_ranks_equally_loaded),
+        cmocka_unit_test(launchers_are_recognised),
+        cmocka_unit_test(a_bad_environment_is_refused_by_name),
+        cmocka_unit_test(the_environment_decides_where_the_options_do_not),
+        cmocka_unit_test(options_that_make_no_sense_are_refused),
+        cmocka_unit_test(the_source_goes_through_epochs_from_a_position_on),
+        cmocka_unit_test(the_source_refuses_what_the_sampler_refuses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,2071 @@
+/* Behaviours of SPDL's pipeline tests that no other test shows. docs/spdl-behaviours.md lists all of them, each with its
+   test; the last test here sees to it that those tests are there. */
+#include "support.h"
+
+#include <regex.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static test_ledger ledger;
+
+/* ---- operations --------------------------------------------------------------------------------------------- */
+
+/* value * factor + add, in place. */
+typedef struct affine_config {
+    uint64_t factor, add;
+} affine_config;
+
+static int run_affine(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    const affine_config *affine = weir_task_config(task);
+    test_payload *payload = in->data;
+    (void)worker;
+    payload->value = payload->value * affine->factor + affine->add;
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static const weir_op affine_op = { .name = "affine", .config_size = sizeof(affine_config), .run = run_affine };
+
+enum { MOST_VALUES = 1000 };
+
+/* Which status a value has; WEIR_OK hands it on. */
+typedef struct decide_config {
+    int (*decide)(uint64_t value);
+    bool backwards; /* each even value is decided after the odd one behind it; for several slots with their threads */
+    uint64_t count; /* of values, if backwards */
+} decide_config;
+
+static atomic_bool decided[MOST_VALUES];
+
+static int run_decide(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    const decide_config *config = weir_task_config(task);
+    uint64_t value = item_value(in);
+    (void)worker;
+    while (config->backwards && value % 2 == 0 && value + 1 < config->count && !decided[value + 1])
+        sched_yield();
+    int status = config->decide(value);
+    if (status == WEIR_OK)
+        weir_item_move(out, in);
+    if (config->backwards)
+        decided[value] = true;
+    return status;
+}
+
+static const weir_op decide_op = { .name = "decide", .config_size = sizeof(decide_config), .run = run_decide };
+
+/* Three pieces of each input: its value, one more, two more. */
+static int run_triple(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    uint32_t piece = weir_task_num_pieces(task);
+    test_gate *gate = *(test_gate *const *)weir_task_config(task);
+    (void)worker;
+    if (gate)
+        gate_pass(gate);
+    ledger_fill(&ledger, out, item_value(in) + piece, 0);
+    return piece < 2 ? WEIR_MORE : WEIR_OK;
+}
+
+static const weir_op triple_op = { .name = "triple", .config_size = sizeof(test_gate *), .run = run_triple };
+
+/* The sum of a batch's values. */
+static int run_sum(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    const weir_batch *batch = in->data;
+    uint64_t sum = 0;
+    (void)worker;
+    (void)task;
+    for (size_t i = 0; i < batch->num_items; i++)
+        sum += item_value(&batch->items[i]);
+    ledger_fill(&ledger, out, sum, 0);
+    return WEIR_OK;
+}
+
+static const weir_op sum_op = { .name = "sum", .takes = WEIR_TYPE_BATCH, .run = run_sum };
+
+/* A source of `count` numbers from `first` on. */
+typedef struct line_config {
+    uint64_t first, count;
+} line_config;
+
+static int run_line(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    const line_config *line = weir_task_config(task);
+    uint64_t *made = worker;
+    (void)in;
+    if (*made == line->count)
+        return WEIR_EOF;
+    ledger_fill(&ledger, out, line->first + (*made)++, 0);
+    return WEIR_OK;
+}
+
+static const weir_op line_op = {
+    .name = "line",
+    .config_size = sizeof(line_config),
+    .worker_size = sizeof(uint64_t),
+    .run = run_line,
+};
+
+static void add_affine(weir_builder *builder, uint64_t factor, uint64_t add)
+{
+    weir_builder_pipe(builder, &affine_op, &(affine_config){ factor, add }, NULL);
+}
+
+static void add_decide(weir_builder *builder, int (*decide)(uint64_t), const weir_stage_options *options)
+{
+    weir_builder_pipe(builder, &decide_op, &(decide_config){ .decide = decide }, options);
+}
+
+static void add_decide_backwards(weir_builder *builder, int (*decide)(uint64_t), uint64_t count,
+                                 const weir_stage_options *options)
+{
+    for (uint64_t i = 0; i < count; i++)
+        decided[i] = false;
+    weir_builder_pipe(builder, &decide_op, &(decide_config){ decide, options->threads > 1, count }, options);
+}
+
+static void add_aggregate(weir_builder *builder, size_t num_items, bool drop_last)
+{
+    weir_builder_pipe(builder, &weir_aggregate,
+                      &(weir_aggregate_config){ .num_items = num_items, .drop_last = drop_last }, NULL);
+}
+
+static weir_builder *line_of(uint64_t count)
+{
+    weir_builder *builder = weir_builder_new();
+    ledger_init(&ledger);
+    weir_builder_source(builder, &line_op, &(line_config){ 0, count }, NULL);
+    return builder;
+}
+
+static weir_pipeline *end_with_sink(weir_builder *builder, uint32_t threads)
+{
+    weir_builder_sink(builder, NULL);
+    return build(builder, &(weir_pipeline_options){ .threads = threads });
+}
+
+/* ---- decisions ---------------------------------------------------------------------------------------------- */
+
+static int skip_even(uint64_t value)
+{
+    return value % 2 ? WEIR_OK : WEIR_SKIP;
+}
+
+static int skip_thirds(uint64_t value)
+{
+    return value % 3 ? WEIR_OK : WEIR_SKIP;
+}
+
+static int skip_all(uint64_t value)
+{
+    (void)value;
+    return WEIR_SKIP;
+}
+
+static int skip_the_beginning_and_the_middle(uint64_t value)
+{
+    return value < 2 || value == 5 || value == 6 ? WEIR_SKIP : WEIR_OK;
+}
+
+static int fail_never(uint64_t value)
+{
+    (void)value;
+    return WEIR_OK;
+}
+
+static int fail_always(uint64_t value)
+{
+    (void)value;
+    return WEIR_EDATA;
+}
+
+static int fail_odd(uint64_t value)
+{
+    return value % 2 ? WEIR_EDATA : WEIR_OK;
+}
+
+static int fail_even(uint64_t value)
+{
+    return value % 2 ? WEIR_OK : WEIR_EDATA;
+}
+
+static int fail_sixths(uint64_t value)
+{
+    return value % 6 ? WEIR_OK : WEIR_EDATA;
+}
+
+static int fail_twelfths(uint64_t value)
+{
+    return value % 12 ? WEIR_OK : WEIR_EDATA;
+}
+
+static int fail_the_second(uint64_t value)
+{
+    return value == 2 ? WEIR_EDATA : WEIR_OK;
+}
+
+/* ---- what is delivered -------------------------------------------------------------------------------------- */
+
+static int compare_values(const void *a, const void *b)
+{
+    uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
+    return (first > second) - (first < second);
+}
+
+/* Takes items until something else comes, which must be `end`. */
+static size_t collect(weir_pipeline *pipeline, uint64_t values[MOST_VALUES], int end)
+{
+    weir_item item;
+    size_t num_values = 0;
+    int status;
+    while ((status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK) {
+        assert_true(num_values < MOST_VALUES);
+        values[num_values++] = item_value(&item);
+        weir_item_release(&item);
+    }
+    assert_int_equal(status, end);
+    return num_values;
+}
+
+static void expect(weir_pipeline *pipeline, bool any_order, int end, const uint64_t *expected, size_t num_expected)
+{
+    uint64_t values[MOST_VALUES];
+    size_t num_values = collect(pipeline, values, end);
+    if (any_order)
+        qsort(values, num_values, sizeof *values, compare_values);
+    assert_int_equal(num_values, num_expected);
+    for (size_t i = 0; i < num_values; i++)
+        assert_int_equal(values[i], expected[i]);
+}
+
+#define EXPECT(pipeline, end, ...) \
+    expect((pipeline), false, (end), (uint64_t[]){ __VA_ARGS__ }, LENGTH(((uint64_t[]){ __VA_ARGS__ })))
+#define EXPECT_IN_ANY_ORDER(pipeline, end, ...) \
+    expect((pipeline), true, (end), (uint64_t[]){ __VA_ARGS__ }, LENGTH(((uint64_t[]){ __VA_ARGS__ })))
+
+static void expect_nothing(weir_pipeline *pipeline, int end)
+{
+    expect(pipeline, false, end, NULL, 0);
+}
+
+/* An exact account, and every item released. */
+static void finish(weir_pipeline *pipeline)
+{
+    weir_account account = account_of(pipeline, NULL);
+    assert_account_is_exact(&account);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
+/* ---- sources ------------------------------------------------------------------------------------------------ */
+
+static void a_source_that_fails_at_once_fails_the_pipeline(void **state)
+{
+    (void)state;
+    weir_error error;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .end_status = WEIR_EIO };
+    weir_builder *builder = builder_with(&numbers);
+    add_affine(builder, 2, 0);
+    weir_pipeline *pipeline = end_with_sink(builder, 2);
+    expect_nothing(pipeline, WEIR_EFAILED);
+    assert_int_equal(weir_pipeline_error(pipeline, &error), WEIR_EIO);
+    assert_string_equal(error.stage, "0:0:src");
+    finish(pipeline);
+}
+
+static int skip_every_second(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    uint64_t *calls = worker;
+    (void)in;
+    (void)task;
+    if (*calls == 20)
+        return WEIR_EOF;
+    if ((*calls)++ % 2)
+        return WEIR_SKIP;
+    ledger_fill(&ledger, out, (*calls - 1) / 2, 0);
+    return WEIR_OK;
+}
+
+static void what_a_source_skips_has_no_number(void **state)
+{
+    (void)state;
+    static const weir_op op = { .name = "skipping", .worker_size = sizeof(uint64_t), .run = skip_every_second };
+    ledger_init(&ledger);
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &op, NULL, NULL);
+    weir_pipeline *pipeline = end_with_sink(builder, 1);
+    for (uint64_t i = 0; i < 10; i++) {
+        weir_item item;
+        assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+        assert_int_equal(item_value(&item), i);
+        assert_int_equal(item.seq, i);
+        weir_item_release(&item);
+    }
+    expect_nothing(pipeline, WEIR_EOF);
+    finish(pipeline);
+}
+
+/* ---- stages ------------------------------------------------------------------------------------------------- */
+
+static void stages_transform_one_after_the_other(void **state)
+{
+    (void)state;
+    weir_builder *builder = line_of(10);
+    add_affine(builder, 2, 0);
+    add_affine(builder, 1, 1);
+    weir_pipeline *pipeline = end_with_sink(builder, 1);
+    EXPECT(pipeline, WEIR_EOF, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19);
+    finish(pipeline);
+}
+
+/* With one slot a second input is taken when the first result has gone on; with four, four are taken at once. */
+static void slots_decide_how_many_inputs_are_taken(void **state)
+{
+    (void)state;
+    for (uint32_t slots = 1; slots <= 4; slots += 3) {
+        test_gate gate = GATE;
+        test_counter made = COUNTER;
+        ledger_init(&ledger);
+        test_numbers numbers = { .ledger = &ledger, .count = 4, .made = &made };
+        weir_builder *builder = weir_builder_new();
+        weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .queue_items = 8 });
+        weir_builder_pipe(builder, &gated_op, &gate, &(weir_stage_options){ .concurrency = slots, .threads = slots });
+        weir_pipeline *pipeline = end_with_sink(builder, 2);
+        counter_await(&made, 4);
+        gate_await_waiting(&gate, slots);
+        assert_int_equal(account_of(pipeline, "gated").taken, slots);
+        gate_let(&gate, 1);
+        next_value(pipeline);
+        gate_await_waiting(&gate, slots == 1 ? 1 : 3);
+        assert_int_equal(account_of(pipeline, "gated").taken, slots == 1 ? 2 : 4);
+        gate_open(&gate);
+        assert_int_equal(drain_all(pipeline), 3);
+        finish(pipeline);
+    }
+}
+
+static void results_come_as_they_are_completed(void **state)
+{
+    (void)state;
+    enum { SLOTS = 10 };
+    static test_pending pending;
+    weir_task *tasks[SLOTS];
+    weir_item *ins[SLOTS];
+    pending_init(&pending);
+    weir_builder *builder = line_of(SLOTS);
+    weir_builder_pipe(builder, &pending_op, &pending, &(weir_stage_options){ .concurrency = SLOTS });
+    weir_pipeline *pipeline = end_with_sink(builder, 1);
+    for (int i = 0; i < SLOTS; i++) {
+        tasks[i] = pending_take(&pending, &ins[i]);
+        assert_int_equal(item_value(ins[i]), i);
+    }
+    for (int i = SLOTS - 1; i >= 0; i--) {
+        weir_item out = { 0 };
+        weir_item_move(&out, ins[i]);
+        weir_task_complete(tasks[i], WEIR_OK, &out);
+        assert_int_equal(next_value(pipeline), i);
+    }
+    expect_nothing(pipeline, WEIR_EOF);
+    finish(pipeline);
+}
+
+static void in_input_order_results_come_as_their_inputs_whatever_is_completed_first(void **state)
+{
+    (void)state;
+    enum { SLOTS = 10 };
+    static test_pending pending;
+    weir_task *tasks[SLOTS];
+    weir_item *ins[SLOTS];
+    weir_item item;
+    pending_init(&pending);
+    weir_builder *builder = line_of(SLOTS);
+    weir_builder_pipe(builder, &pending_op, &pending,
+                      &(weir_stage_options){ .concurrency = SLOTS, .output_order = WEIR_ORDER_INPUT });
+    weir_pipeline *pipeline = end_with_sink(builder, 1);
+    for (int i = 0; i < SLOTS; i++)
+        tasks[i] = pending_take(&pending, &ins[i]);
+    for (int i = SLOTS - 1; i >= 0; i--) {
+        weir_item out = { 0 };
+        assert_int_equal(weir_pipeline_next(pipeline, &item, 0), WEIR_ETIMEDOUT);
+        weir_item_move(&out, ins[i]);
+        weir_task_complete(tasks[i], WEIR_OK, &out);
+    }
+    EXPECT(pipeline, WEIR_EOF, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9);
+    finish(pipeline);
+}
+
+static void what_is_left_by_a_filter_keeps_its_order(void **state)
+{
+    (void)state;
+    static const struct {
+        int (*decide)(uint64_t);
+        uint64_t count, left[16];
+        size_t num_left;
+    } cases[] = {
+        { skip_even, 10, { 1, 3, 5, 7, 9 }, 5 },
+        { skip_thirds, 15, { 1, 2, 4, 5, 7, 8, 10, 11, 13, 14 }, 10 },
+        { skip_all, 5, { 0 }, 0 },
+        { skip_the_beginning_and_the_middle, 10, { 2, 3, 4, 7, 8, 9 }, 6 },
+    };
+    for (size_t i = 0; i < LENGTH(cases); i++)
+        for (uint32_t slots = 0; slots <= 5; slots++) { /* none: one slot, in the order of completion */
+            weir_stage_options options = { .concurrency = slots, .threads = slots };
+            options.output_order = slots ? WEIR_ORDER_INPUT : WEIR_ORDER_COMPLETION;
+            weir_builder *builder = line_of(cases[i].count);
+            add_decide_backwards(builder, cases[i].decide, cases[i].count, &options);
+            weir_pipeline *pipeline = end_with_sink(builder, 3);
+            expect(pipeline, false, WEIR_EOF, cases[i].left, cases[i].num_left);
+            finish(pipeline);
+        }
+}
+
+static void a_generator_makes_several_of_each_input(void **state)
+{
+    (void)state;
+    static const weir_max_failures budgets[] = { { 0 }, { .kind = WEIR_FAILURES_COUNT, .count = 1 } };
+    for (size_t i = 0; i < LENGTH(budgets); i++)
+        for (uint32_t slots = 1; slots <= 3; slots += 2) {
+            test_gate *no_gate = NULL;
+            weir_builder *builder = line_of(3);
+            weir_builder_pipe(builder, &triple_op, &no_gate,
+                              &(weir_stage_options){ .concurrency = slots,
+                                                     .output_order = WEIR_ORDER_INPUT,
+                                                     .max_failures = budgets[i] });
+            weir_pipeline *pipeline = end_with_sink(builder, 3);
+            EXPECT(pipeline, WEIR_EOF, 0, 1, 2, 1, 2, 3, 2, 3, 4);
+            finish(pipeline);
+        }
+}
+
+static void a_piece_is_delivered_before_the_next_one_is_made(void **state)
+{
+    (void)state;
+    test_gate gate = GATE, *config = &gate;
+    weir_item item;
+    weir_builder *builder = line_of(2);
+    weir_builder_pipe(builder, &triple_op, &config, NULL);
+    weir_pipeline *pipeline = end_with_sink(builder, 2);
+    for (uint64_t i = 0; i < 6; i++) {
+        gate_await_waiting(&gate, 1);
+        assert_int_equal(weir_pipeline_next(pipeline, &item, 0), WEIR_ETIMEDOUT);
+        gate_let(&gate, 1);
+        assert_int_equal(next_value(pipeline), i / 3 + i % 3);
+    }
+    expect_nothing(pipeline, WEIR_EOF);
+    finish(pipeline);
+}
+
+static void pools_and_threads_of_stages_work_together(void **state)
+{
+    (void)state;
+    for (uint32_t own = 0; own < 8; own++) { /* bit by bit: which stage has threads of its own */
+        weir_builder *builder = line_of(20);
+        for (uint32_t i = 0; i < 3; i++)
+            weir_builder_pipe(builder, &affine_op, &(affine_config){ 2, 1 },
+                              &(weir_stage_options){ .concurrency = 2,
+                                                     .threads = own >> i & 1 ? 2 : 0,
+                                                     .output_order = WEIR_ORDER_INPUT });
+        weir_pipeline *pipeline = end_with_sink(builder, 1);
+        uint64_t expected[20];
+        for (uint64_t i = 0; i < 20; i++)
+            expected[i] = 8 * i + 7;
+        expect(pipeline, false, WEIR_EOF, expected, 20);
+        finish(pipeline);
+    }
+}
+
+static void a_stage_that_fails_on_threads_of_its_own_fails_the_pipeline(void **state)
+{
+    (void)state;
+    weir_error error;
+    weir_builder *builder = line_of(10);
+    add_affine(builder, 1, 0);
+    add_decide(builder, fail_the_second,
+               &(weir_stage_options){ .threads = 1, .max_failures = { .kind = WEIR_FAILURES_COUNT } });
+    weir_pipeline *pipeline = end_with_sink(builder, 1);
+    EXPECT(pipeline, WEIR_EFAILED, 0, 1);
+    assert_int_equal(weir_pipeline_error(pipeline, &error), WEIR_EDATA);
+    finish(pipeline);
+}
+
+static void behind_a_stage_that_fails_at_once_nothing_runs(void **state)
+{
+    (void)state;
+    weir_builder *builder = line_of(10);
+    add_affine(builder, 1, 0);
+    add_decide(builder, fail_always, &(weir_stage_options){ .max_failures = { .kind = WEIR_FAILURES_COUNT } });
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_pipeline *pipeline = end_with_sink(builder, 2);
+    for (int i = 0; i < 4; i++)
+        expect_nothing(pipeline, WEIR_EFAILED);
+    assert_int_equal(account_of(pipeline, "pass").taken, 0);
+    finish(pipeline);
+}
+
+/* ---- hooks -------------------------------------------------------------------------------------------------- */
+
+/* Counts what it is called for, and keeps the inputs' values. */
+typedef struct counting_hook {
+    test_counter begun, ended, started, stopped;
+    pthread_mutex_t lock;
+    uint64_t begun_values[MOST_VALUES], failed_values[MOST_VALUES];
+    size_t num_begun, num_failed;
+} counting_hook;
+
+static int count_begin(void *self, void *state, weir_task *task, const weir_item *in)
+{
+    counting_hook *hook = self;
+    (void)task;
+    counter_add(&hook->begun, 1);
+    pthread_mutex_lock(&hook->lock);
+    hook->begun_values[hook->num_begun++] = *(uint64_t *)state = in->type ? 0 : item_value(in);
+    pthread_mutex_unlock(&hook->lock);
+    return WEIR_OK;
+}
+
+static int count_end(void *self, void *state, weir_task *task, const weir_task_end *end)
+{
+    counting_hook *hook = self;
+    (void)task;
+    counter_add(&hook->ended, 1);
+    if (end->status < 0) {
+        pthread_mutex_lock(&hook->lock);
+        hook->failed_values[hook->num_failed++] = *(uint64_t *)state;
+        pthread_mutex_unlock(&hook->lock);
+    }
+    return WEIR_OK;
+}
+
+static int count_start(void *self, const char *stage, weir_error *error)
+{
+    (void)stage;
+    (void)error;
+    counter_add(&((counting_hook *)self)->started, 1);
+    return WEIR_OK;
+}
+
+static int count_stop(void *self, const char *stage, weir_error *error)
+{
+    (void)stage;
+    (void)error;
+    counter_add(&((counting_hook *)self)->stopped, 1);
+    return WEIR_OK;
+}
+
+/* Both kinds of hooks in options that the next call copies. */
+static weir_stage_options hooked(counting_hook *hook, weir_task_hook *task_hook, weir_stage_hook *stage_hook)
+{
+    memset(hook, 0, sizeof *hook);
+    pthread_mutex_init(&hook->lock, NULL);
+    counter_init(&hook->begun);
+    counter_init(&hook->ended);
+    counter_init(&hook->started);
+    counter_init(&hook->stopped);
+    *task_hook = (weir_task_hook){ hook, sizeof(uint64_t), count_begin, count_end, { NULL } };
+    *stage_hook = (weir_stage_hook){ hook, count_start, count_stop, { NULL } };
+    return (weir_stage_options){
+        .task_hooks = task_hook, .num_task_hooks = 1, .stage_hooks = stage_hook, .num_stage_hooks = 1
+    };
+}
+
+static void assert_called(counting_hook *hook, int64_t num_tasks)
+{
+    assert_int_equal(counter_value(&hook->begun), num_tasks);
+    assert_int_equal(counter_value(&hook->ended), num_tasks);
+    assert_int_equal(counter_value(&hook->started), 1);
+    assert_int_equal(counter_value(&hook->stopped), 1);
+}
+
+/* Ten items, batches of four: a flush of the incomplete one, or none, is no task. The stage behind fails every task. */
+static void hooks_run_around_the_tasks_of_an_aggregate_and_around_those_that_fail(void **state)
+{
+    (void)state;
+    for (int drop_last = 0; drop_last <= 1; drop_last++) {
+        static counting_hook hooks[3];
+        weir_task_hook task_hook;
+        weir_stage_hook stage_hook;
+        weir_builder *builder = line_of(10);
+        weir_stage_options options = hooked(&hooks[0], &task_hook, &stage_hook);
+        weir_builder_pipe(builder, &pass_op, NULL, &options);
+        options = hooked(&hooks[1], &task_hook, &stage_hook);
+        weir_builder_pipe(builder, &weir_aggregate,
+                          &(weir_aggregate_config){ .num_items = 4, .drop_last = drop_last }, &options);
+        weir_builder_pipe(builder, &sum_op, NULL, NULL);
+        options = hooked(&hooks[2], &task_hook, &stage_hook);
+        add_decide(builder, fail_always, &options);
+        weir_pipeline *pipeline = end_with_sink(builder, 1);
+        expect_nothing(pipeline, WEIR_EOF);
+        finish(pipeline);
+        assert_called(&hooks[0], 10);
+        assert_called(&hooks[1], 10);
+        assert_called(&hooks[2], drop_last ? 2 : 3);
+        assert_int_equal(hooks[2].num_failed, drop_last ? 2 : 3);
+    }
+}
+
+static void a_hook_knows_the_input_of_each_task_and_of_those_that_fail(void **state)
+{
+    (void)state;
+    for (uint32_t slots = 1; slots <= 4; slots += 3)
+        for (weir_order order = WEIR_ORDER_COMPLETION; order <= WEIR_ORDER_INPUT; order++) {
+            static counting_hook hook;
+            weir_task_hook task_hook;
+            weir_stage_hook stage_hook;
+            weir_builder *builder = line_of(6);
+            weir_stage_options options = hooked(&hook, &task_hook, &stage_hook);
+            options.concurrency = options.threads = slots;
+            options.output_order = order;
+            add_decide_backwards(builder, fail_even, 6, &options);
+            weir_pipeline *pipeline = end_with_sink(builder, slots);
+            expect(pipeline, order == WEIR_ORDER_COMPLETION && slots > 1, WEIR_EOF, (uint64_t[]){ 1, 3, 5 }, 3);
+            finish(pipeline);
+            assert_called(&hook, 6);
+            if (slots > 1) { /* hooks of tasks that run at once do so, too */
+                qsort(hook.begun_values, hook.num_begun, sizeof(uint64_t), compare_values);
+                qsort(hook.failed_values, hook.num_failed, sizeof(uint64_t), compare_values);
+            }
+            for (uint64_t i = 0; i < 6; i++)
+                assert_int_equal(hook.begun_values[i], i);
+            assert_int_equal(hook.num_failed, 3);
+            for (uint64_t i = 0; i < 3; i++)
+                assert_int_equal(hook.failed_values[i], 2 * i);
+        }
+}
+
+/* ---- batches ------------------------------------------------------------------------------------------------ */
+
+static void batches_are_full_but_for_the_last(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t count;
+        size_t num_items;
+        bool drop_last;
+        uint64_t sums[8]; /* of the batches */
+        size_t num_batches;
+    } cases[] = {
+        { 13, 4, false, { 0 + 1 + 2 + 3, 4 + 5 + 6 + 7, 8 + 9 + 10 + 11, 12 }, 4 },
+        { 13, 4, true, { 0 + 1 + 2 + 3, 4 + 5 + 6 + 7, 8 + 9 + 10 + 11 }, 3 },
+        { 10, 3, false, { 0 + 1 + 2, 3 + 4 + 5, 6 + 7 + 8, 9 }, 4 },
+        { 8, 3, false, { 0 + 1 + 2, 3 + 4 + 5, 6 + 7 }, 3 },
+        { 8, 3, true, { 0 + 1 + 2, 3 + 4 + 5 }, 2 },
+        { 6, 3, false, { 0 + 1 + 2, 3 + 4 + 5 }, 2 }, /* no empty one follows */
+        { 6, 3, true, { 0 + 1 + 2, 3 + 4 + 5 }, 2 },
+        { 5, 10, false, { 0 + 1 + 2 + 3 + 4 }, 1 },
+        { 5, 10, true, { 0 }, 0 },
+        { 1, 5, false, { 0 }, 1 },
+        { 3, 1, false, { 0, 1, 2 }, 3 },
+        { 3, 1, true, { 0, 1, 2 }, 3 },
+        { 0, 3, false, { 0 }, 0 },
+        { 0, 3, true, { 0 }, 0 },
+    };
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        weir_builder *builder = line_of(cases[i].count);
+        add_aggregate(builder, cases[i].num_items, cases[i].drop_last);
+        weir_builder_pipe(builder, &sum_op, NULL, NULL);
+        weir_pipeline *pipeline = end_with_sink(builder, 1);
+        expect(pipeline, false, WEIR_EOF, cases[i].sums, cases[i].num_batches);
+        finish(pipeline);
+    }
+}
+
+/* Collects values until their sum is ten or more; its flush hands on the rest. A value of 7 is refused. */
+typedef struct threshold_worker {
+    uint64_t sum;
+} threshold_worker;
+
+static int run_threshold(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    threshold_worker *collected = worker;
+    if (item_value(in) == 7)
+        return weir_task_fail(task, WEIR_EDATA, 0, "no sevens");
+    collected->sum += item_value(in);
+    if (collected->sum < 10)
+        return WEIR_KEPT;
+    ledger_fill(&ledger, out, collected->sum, 0);
+    collected->sum = 0;
+    return WEIR_OK;
+}
+
+static int flush_threshold(void *worker, weir_item *out, weir_task *task)
+{
+    threshold_worker *collected = worker;
+    (void)task;
+    if (collected->sum == 0)
+        return WEIR_SKIP;
+    ledger_fill(&ledger, out, collected->sum, 0);
+    collected->sum = 0;
+    return WEIR_OK;
+}
+
+static const weir_op threshold_op = {
+    .name = "threshold",
+    .worker_size = sizeof(threshold_worker),
+    .run = run_threshold,
+    .flush = flush_threshold,
+};
+
+static void an_operation_collects_up_to_a_threshold_of_its_own(void **state)
+{
+    (void)state;
+    weir_builder *builder = line_of(7);
+    weir_builder_pipe(builder, &threshold_op, NULL, NULL);
+    weir_pipeline *pipeline = end_with_sink(builder, 1);
+    EXPECT(pipeline, WEIR_EOF, 0 + 1 + 2 + 3 + 4, 5 + 6);
+    finish(pipeline);
+    builder = line_of(6);
+    weir_builder_pipe(builder, &threshold_op, NULL, NULL);
+    pipeline = end_with_sink(builder, 1);
+    EXPECT(pipeline, WEIR_EOF, 0 + 1 + 2 + 3 + 4, 5);
+    finish(pipeline);
+}
+
+static void an_input_that_cannot_be_collected_is_lost_alone(void **state)
+{
+    (void)state;
+    weir_builder *builder = line_of(10);
+    weir_builder_pipe(builder, &threshold_op, NULL, NULL);
+    weir_pipeline *pipeline = end_with_sink(builder, 1);
+    EXPECT(pipeline, WEIR_EOF, 0 + 1 + 2 + 3 + 4, 5 + 6, 8 + 9);
+    assert_int_equal(account_of(pipeline, "threshold").failed, 1);
+    finish(pipeline);
+    builder = line_of(10);
+    weir_builder_pipe(builder, &threshold_op, NULL,
+                      &(weir_stage_options){ .max_failures = { .kind = WEIR_FAILURES_COUNT } });
+    pipeline = end_with_sink(builder, 1);
+    EXPECT(pipeline, WEIR_EFAILED, 0 + 1 + 2 + 3 + 4, 5 + 6);
+    finish(pipeline);
+}
+
+/* An empty batch, and one of three. */
+static int make_batches(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    uint64_t *calls = worker;
+    (void)in;
+    (void)task;
+    if (*calls == 3)
+        return WEIR_EOF;
+    weir_batch *batch = calloc(1, sizeof *batch);
+    batch->num_items = (*calls)++ == 1 ? 3 : 0;
+    batch->items = calloc(3, sizeof *batch->items);
+    for (uint64_t i = 0; i < batch->num_items; i++)
+        ledger_fill(&ledger, &batch->items[i], i, 0);
+    out->data = batch;
+    out->release = weir_batch_release;
+    return WEIR_OK;
+}
+
+static void a_batch_of_ones_own_is_taken_apart_and_an_empty_one_disappears(void **state)
+{
+    (void)state;
+    static const weir_op op = {
+        .name = "batches",
+        .makes = WEIR_TYPE_BATCH,
+        .worker_size = sizeof(uint64_t),
+        .run = make_batches,
+    };
+    ledger_init(&ledger);
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &op, NULL, NULL);
+    weir_builder_pipe(builder, &weir_disaggregate, NULL, NULL);
+    weir_pipeline *pipeline = end_with_sink(builder, 1);
+    EXPECT(pipeline, WEIR_EOF, 0, 1, 2);
+    finish(pipeline);
+}
+
+/* ---- failures ----------------------------------------------------------------------------------------------- */
+
+#define COUNT_OF(n) \
+    { \
+        .kind = WEIR_FAILURES_COUNT, .count = (n) \
+    }
+#define RATE_OF(n, of) \
+    { \
+        .kind = WEIR_FAILURES_RATE, .num = (n), .den = (of) \
+    }
+#define ANY_NUMBER \
+    { \
+        .kind = WEIR_FAILURES_ANY \
+    }
+
+static void failed_items_are_left_out_and_the_rest_goes_on(void **state)
+{
+    (void)state;
+    weir_builder *builder = line_of(10);
+    add_decide(builder, fail_sixths, NULL);
+    add_affine(builder, 2, 0);
+    add_affine(builder, 1, 1);
+    weir_pipeline *pipeline = end_with_sink(builder, 1);
+    EXPECT(pipeline, WEIR_EOF, 3, 5, 7, 9, 11, 15, 17, 19);
+    finish(pipeline);
+}
+
+static void a_count_of_failures_is_tolerated_in_either_order(void **state)
+{
+    (void)state;
+    static const struct {
+        weir_max_failures of_pipeline, of_stage;
+        uint32_t slots;
+        int end;
+        size_t num_left;
+    } cases[] = {
+        { ANY_NUMBER, ANY_NUMBER, 1, WEIR_EOF, 5 },      /* 0 2 4 6 8 */
+        { COUNT_OF(3), ANY_NUMBER, 1, WEIR_EFAILED, 4 }, /* 1, 3 and 5 are tolerated; 7 is one too many */
+        { COUNT_OF(-1), COUNT_OF(2), 1, WEIR_EFAILED, 3 },
+        { COUNT_OF(2), COUNT_OF(-1), 3, WEIR_EOF, 5 },
+    };
+    for (size_t i = 0; i < LENGTH(cases); i++)
+        for (weir_order order = WEIR_ORDER_COMPLETION; order <= WEIR_ORDER_INPUT; order++) {
+            weir_builder *builder = line_of(10);
+            add_decide(builder, fail_odd,
+                       &(weir_stage_options){
+                           .concurrency = cases[i].slots, .output_order = order, .max_failures = cases[i].of_stage });
+            weir_builder_sink(builder, NULL);
+            weir_pipeline *pipeline =
+                build(builder, &(weir_pipeline_options){ .threads = 2, .max_failures = cases[i].of_pipeline });
+            expect(pipeline, order == WEIR_ORDER_COMPLETION, cases[i].end, (uint64_t[]){ 0, 2, 4, 6, 8 },
+                   cases[i].num_left);
+            finish(pipeline);
+        }
+}
+
+static void each_stage_has_a_count_of_its_own(void **state)
+{
+    (void)state;
+    for (weir_order order = WEIR_ORDER_COMPLETION; order <= WEIR_ORDER_INPUT; order++) {
+        weir_builder *builder = line_of(20);
+        add_decide(builder, fail_odd,
+                   &(weir_stage_options){ .name = "odd", .output_order = order, .max_failures = COUNT_OF(-1) });
+        add_decide(builder, fail_sixths,
+                   &(weir_stage_options){ .name = "sixths", .output_order = order, .max_failures = COUNT_OF(3) });
+        weir_builder_sink(builder, NULL);
+        weir_pipeline *pipeline =
+            build(builder, &(weir_pipeline_options){ .threads = 1, .max_failures = COUNT_OF(2) });
+        EXPECT(pipeline, WEIR_EFAILED, 2, 4, 8, 10, 14, 16); /* 0, 6 and 12 are tolerated, 18 is not */
+        assert_int_equal(account_of(pipeline, "sixths").failed, 4);
+        finish(pipeline);
+    }
+}
+
+/* Each of two stages fails twice. A budget for both together would end it with the fourth failure. */
+static void a_budget_of_the_pipeline_is_for_each_stage_by_itself(void **state)
+{
+    (void)state;
+    weir_builder *builder = line_of(10);
+    add_decide(builder, fail_sixths, NULL);
+    add_affine(builder, 1, 1); /* 2 to 6, 8 to 10 */
+    add_decide(builder, fail_the_second, NULL);
+    add_affine(builder, 1, 3); /* 6 to 9, 11 to 13 */
+    add_decide(builder, fail_sixths, &(weir_stage_options){ .name = "last" });
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 1, .max_failures = COUNT_OF(2) });
+    EXPECT(pipeline, WEIR_EOF, 7, 8, 9, 11, 13);
+    finish(pipeline);
+}
+
+static void pipelines_have_budgets_of_their_own(void **state)
+{
+    (void)state;
+    weir_pipeline *pipelines[2];
+    ledger_init(&ledger);
+    for (int i = 0; i < 2; i++) {
+        weir_builder *builder = weir_builder_new();
+        weir_builder_source(builder, &line_op, &(line_config){ 0, 10 }, NULL);
+        add_decide(builder, fail_odd, NULL);
+        weir_builder_sink(builder, NULL);
+        pipelines[i] = build(builder, &(weir_pipeline_options){ .threads = 1, .max_failures = COUNT_OF(i + 1) });
+    }
+    EXPECT(pipelines[1], WEIR_EFAILED, 0, 2, 4);
+    EXPECT(pipelines[0], WEIR_EFAILED, 0, 2);
+    weir_pipeline_free(pipelines[0]);
+    weir_pipeline_free(pipelines[1]);
+    ledger_close(&ledger);
+}
+
+static int fail_hundredths(uint64_t value)
+{
+    return value % 100 ? WEIR_OK : WEIR_EDATA;
+}
+
+static int fail_tenths(uint64_t value)
+{
+    return value % 10 ? WEIR_OK : WEIR_EDATA;
+}
+
+static int fail_from_90(uint64_t value)
+{
+    return value < 90 ? WEIR_OK : WEIR_EDATA;
+}
+
+static int fail_fifths(uint64_t value)
+{
+    return value % 5 ? WEIR_OK : WEIR_EDATA;
+}
+
+static int fail_sevenths(uint64_t value)
+{
+    return value % 7 ? WEIR_OK : WEIR_EDATA;
+}
+
+static int fail_thirds(uint64_t value)
+{
+    return value % 3 ? WEIR_OK : WEIR_EDATA;
+}
+
+static const struct {
+    const char *what;
+    int (*decide)(uint64_t);
+    uint64_t count;
+    weir_max_failures of_pipeline, of_stage;
+    uint32_t slots;
+    int end;
+    uint64_t delivered;
+} rates[] = {
+    { "1 % is above 0.1 %", fail_hundredths, 1000, RATE_OF(1, 1000), ANY_NUMBER, 1, WEIR_EFAILED, 99 },
+    { "10 % is below 15 %", fail_tenths, 100, RATE_OF(3, 20), ANY_NUMBER, 1, WEIR_EOF, 90 },
+    { "10 % at the end is below 11 %", fail_from_90, 100, RATE_OF(11, 100), ANY_NUMBER, 1, WEIR_EOF, 90 },
+    { "10 % at the end is above 9 %", fail_from_90, 200, RATE_OF(9, 100), ANY_NUMBER, 1, WEIR_EFAILED, 90 },
+    { "20 tasks are too few to judge", fail_fifths, 20, RATE_OF(1, 100), ANY_NUMBER, 1, WEIR_EOF, 16 },
+    { "10 tasks are too few to judge", fail_thirds, 10, RATE_OF(3, 10), ANY_NUMBER, 1, WEIR_EOF, 6 },
+    { "10 tasks, 1 %", fail_fifths, 10, RATE_OF(1, 100), ANY_NUMBER, 1, WEIR_EOF, 8 },
+    { "the stage's is tighter", fail_sevenths, 100, RATE_OF(19, 100), RATE_OF(11, 100), 1, WEIR_EFAILED, 85 },
+    { "the stage's alone", fail_sevenths, 100, ANY_NUMBER, RATE_OF(11, 100), 1, WEIR_EFAILED, 85 },
+    { "a count of 15", fail_tenths, 100, COUNT_OF(15), ANY_NUMBER, 1, WEIR_EOF, 90 },
+    { "a count of 5", fail_tenths, 100, COUNT_OF(5), ANY_NUMBER, 1, WEIR_EFAILED, 45 },
+    { "five slots", fail_fifths, 100, RATE_OF(1, 2), RATE_OF(3, 20), 5, WEIR_EFAILED, 80 },
+    { "no failure", fail_never, 100, RATE_OF(1, 10), ANY_NUMBER, 1, WEIR_EOF, 100 },
+    { "all may fail", fail_always, 10, RATE_OF(1, 1), ANY_NUMBER, 1, WEIR_EOF, 0 },
+    { "all of many may fail", fail_always, 300, RATE_OF(1, 1), ANY_NUMBER, 1, WEIR_EOF, 0 },
+    { "judged from 100 tasks on", fail_fifths, 200, RATE_OF(1, 10), ANY_NUMBER, 1, WEIR_EFAILED, 80 },
+    { "1 % is valid", fail_never, 100, RATE_OF(1, 100), ANY_NUMBER, 1, WEIR_EOF, 100 },
+    { "50 % is valid", fail_never, 100, RATE_OF(1, 2), ANY_NUMBER, 1, WEIR_EOF, 100 },
+    { "99 % is valid", fail_never, 100, RATE_OF(99, 100), ANY_NUMBER, 1, WEIR_EOF, 100 },
+    { "100 % is valid", fail_never, 100, RATE_OF(1, 1), ANY_NUMBER, 1, WEIR_EOF, 100 },
+};
+
+static void a_rate_of_failures_is_tolerated_in_either_order(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < LENGTH(rates); i++)
+        for (weir_order order = WEIR_ORDER_COMPLETION; order <= WEIR_ORDER_INPUT; order++) {
+            int status;
+            weir_builder *builder = line_of(rates[i].count);
+            add_decide(builder, rates[i].decide,
+                       &(weir_stage_options){
+                           .concurrency = rates[i].slots, .output_order = order, .max_failures = rates[i].of_stage });
+            weir_builder_sink(builder, NULL);
+            weir_pipeline *pipeline = build(
+                builder, &(weir_pipeline_options){ .threads = rates[i].slots, .max_failures = rates[i].of_pipeline });
+            uint64_t delivered = drain(pipeline, &status);
+            if (delivered != rates[i].delivered || status != rates[i].end)
+                fail_msg("%s, order %d: %d delivered, %s", rates[i].what, (int)order, (int)delivered,
+                         weir_status_name(status));
+            finish(pipeline);
+        }
+}
+
+static void each_stage_has_a_rate_of_its_own(void **state)
+{
+    (void)state;
+    for (weir_order order = WEIR_ORDER_COMPLETION; order <= WEIR_ORDER_INPUT; order++) {
+        weir_builder *builder = line_of(100);
+        add_decide(builder, fail_odd, &(weir_stage_options){ .output_order = order, .max_failures = COUNT_OF(-1) });
+        add_decide(
+            builder, fail_twelfths,
+            &(weir_stage_options){ .name = "twelfths", .output_order = order, .max_failures = RATE_OF(11, 50) });
+        weir_pipeline *pipeline = end_with_sink(builder, 1);
+        assert_int_equal(drain_all(pipeline), 50 - 9);
+        finish(pipeline);
+    }
+}
+
+static void rates_above_one_and_of_nothing_are_refused(void **state)
+{
+    (void)state;
+    static const weir_max_failures refused[] = { RATE_OF(11, 10),   RATE_OF(2, 1), RATE_OF(150, 100),
+                                                 RATE_OF(101, 100), RATE_OF(1, 0), RATE_OF(0, 0) };
+    for (size_t i = 0; i < LENGTH(refused); i++)
+        for (int of_stage = 0; of_stage <= 1; of_stage++) {
+            weir_pipeline *pipeline;
+            weir_error error;
+            weir_pipeline_options options = { .threads = 1 };
+            weir_stage_options stage_options = { .concurrency = 1 };
+            *(of_stage ? &stage_options.max_failures : &options.max_failures) = refused[i];
+            weir_builder *builder = line_of(1);
+            weir_builder_pipe(builder, &pass_op, NULL, &stage_options);
+            weir_builder_sink(builder, NULL);
+            assert_int_equal(weir_builder_build(builder, &options, &pipeline, &error), WEIR_EINVAL);
+            assert_non_null(strstr(error.message, "max_failures"));
+            assert_null(pipeline);
+            ledger_close(&ledger);
+        }
+}
+
+/* ---- routes ------------------------------------------------------------------------------------------------- */
+
+typedef struct pick_config {
+    int (*pick)(uint64_t value);
+} pick_config;
+
+static int pick_by_value(void *self, const weir_item *item)
+{
+    return ((const pick_config *)self)->pick(item_value(item));
+}
+
+static int parity(uint64_t value)
+{
+    return (int)(value % 2);
+}
+
+static int remainder_of_three(uint64_t value)
+{
+    return (int)(value % 3);
+}
+
+static int above_two(uint64_t value)
+{
+    return value > 2;
+}
+
+static int above_five(uint64_t value)
+{
+    return value > 5;
+}
+
+static int above_24(uint64_t value)
+{
+    return value > 24;
+}
+
+static int first_branch(uint64_t value)
+{
+    (void)value;
+    return 0;
+}
+
+static int second_branch(uint64_t value)
+{
+    (void)value;
+    return 1;
+}
+
+static int no_fourth(uint64_t value)
+{
+    return value % 4 ? 1 : 0;
+}
+
+static int minus_one(uint64_t value)
+{
+    (void)value;
+    return -1;
+}
+
+static int seventh(uint64_t value)
+{
+    (void)value;
+    return 7;
+}
+
+static int only_the_third_is_wrong(uint64_t value)
+{
+    return value == 3 ? 2 : 0;
+}
+
+static void add_route(weir_builder *builder, int (*pick)(uint64_t), uint32_t num_branches,
+                      const weir_stage_options *options)
+{
+    static pick_config configs[16]; /* live as long as the pipelines do */
+    static size_t num_configs;
+    pick_config *config = &configs[num_configs++ % LENGTH(configs)];
+    config->pick = pick;
+    weir_builder_route(builder,
+                       &(weir_route_config){ .pick = pick_by_value, .self = config, .num_branches = num_branches },
+                       options);
+}
+
+/* Sources in these tests let one item in at a time, so that results come in the order of their inputs. */
+static test_gate one_by_one;
+
+static weir_builder *slow_line_of(uint64_t count)
+{
+    static test_numbers numbers;
+    weir_builder *builder = weir_builder_new();
+    ledger_init(&ledger);
+    gate_init(&one_by_one);
+    numbers = (test_numbers){ .ledger = &ledger, .count = count, .gate = &one_by_one };
+    weir_builder_source(builder, &numbers_op, &numbers, NULL);
+    return builder;
+}
+
+static void expect_one_by_one(weir_pipeline *pipeline, const uint64_t *values, size_t num_values)
+{
+    for (size_t i = 0; i < num_values; i++) {
+        gate_let(&one_by_one, 1);
+        assert_int_equal(next_value(pipeline), values[i]);
+    }
+    gate_open(&one_by_one);
+    expect_nothing(pipeline, WEIR_EOF);
+    finish(pipeline);
+}
+
+#define EXPECT_ONE_BY_ONE(pipeline, ...) \
+    expect_one_by_one((pipeline), (uint64_t[]){ __VA_ARGS__ }, LENGTH(((uint64_t[]){ __VA_ARGS__ })))
+
+static void each_branch_transforms_its_items(void **state)
+{
+    (void)state;
+    weir_builder *builder = slow_line_of(6);
+    add_route(builder, parity, 2, NULL);
+    weir_builder_branch(builder);
+    add_affine(builder, 2, 0);
+    weir_builder_branch(builder);
+    add_affine(builder, 1, 100);
+    weir_builder_join(builder, NULL);
+    EXPECT_ONE_BY_ONE(end_with_sink(builder, 2), 0, 101, 4, 103, 8, 105);
+
+    builder = slow_line_of(9);
+    add_route(builder, remainder_of_three, 3, NULL);
+    weir_builder_branch(builder);
+    add_affine(builder, 2, 0);
+    weir_builder_branch(builder);
+    add_affine(builder, 1, 10);
+    weir_builder_branch(builder);
+    add_affine(builder, 3, 50);
+    weir_builder_join(builder, NULL);
+    EXPECT_ONE_BY_ONE(end_with_sink(builder, 2), 0, 11, 56, 6, 14, 65, 12, 17, 74);
+}
+
+static void branches_may_have_different_numbers_of_stages(void **state)
+{
+    (void)state;
+    weir_builder *builder = slow_line_of(6);
+    add_route(builder, parity, 2, NULL);
+    weir_builder_branch(builder);
+    add_affine(builder, 10, 0);
+    weir_builder_branch(builder);
+    add_affine(builder, 1, 99);
+    add_affine(builder, 1, 1);
+    weir_builder_join(builder, NULL);
+    EXPECT_ONE_BY_ONE(end_with_sink(builder, 2), 0, 101, 20, 103, 40, 105);
+
+    builder = slow_line_of(5);
+    add_route(builder, above_two, 2, NULL);
+    weir_builder_branch(builder);
+    add_affine(builder, 100, 0);
+    weir_builder_branch(builder); /* empty: items pass */
+    weir_builder_join(builder, NULL);
+    EXPECT_ONE_BY_ONE(end_with_sink(builder, 2), 0, 100, 200, 3, 4);
+}
+
+static void all_items_may_take_one_branch(void **state)
+{
+    (void)state;
+    for (uint32_t slots = 1; slots <= 3; slots += 2) {
+        weir_builder *builder = line_of(10);
+        add_route(builder, first_branch, 2, NULL);
+        weir_builder_branch(builder);
+        weir_builder_pipe(builder, &affine_op, &(affine_config){ 10, 0 },
+                          &(weir_stage_options){ .concurrency = slots, .output_order = WEIR_ORDER_INPUT });
+        weir_builder_branch(builder);
+        add_affine(builder, 1, 1000);
+        weir_builder_join(builder, NULL);
+        weir_pipeline *pipeline = end_with_sink(builder, 2);
+        EXPECT(pipeline, WEIR_EOF, 0, 10, 20, 30, 40, 50, 60, 70, 80, 90);
+        finish(pipeline);
+    }
+}
+
+static void stages_stand_before_and_behind_a_route(void **state)
+{
+    (void)state;
+    weir_builder *builder = slow_line_of(5);
+    add_affine(builder, 10, 0);
+    add_route(builder, above_24, 2, NULL);
+    weir_builder_branch(builder);
+    add_affine(builder, 1, 1);
+    weir_builder_branch(builder);
+    add_affine(builder, 1, 2);
+    weir_builder_join(builder, NULL);
+    add_affine(builder, 3, 0);
+    EXPECT_ONE_BY_ONE(end_with_sink(builder, 2), 3, 33, 63, 96, 126);
+}
+
+static void a_route_may_begin_a_branch(void **state)
+{
+    (void)state;
+    weir_builder *builder = slow_line_of(12);
+    add_route(builder, parity, 2, NULL);
+    for (uint64_t add = 0; add <= 1000; add += 1000) {
+        weir_builder_branch(builder);
+        add_route(builder, above_five, 2, NULL);
+        weir_builder_branch(builder);
+        add_affine(builder, 10, add);
+        weir_builder_branch(builder);
+        add_affine(builder, 100, add);
+        weir_builder_join(builder, NULL);
+    }
+    weir_builder_join(builder, NULL);
+    EXPECT_ONE_BY_ONE(end_with_sink(builder, 2), 0, 1010, 20, 1030, 40, 1050, 600, 1700, 800, 1900, 1000, 2100);
+}
+
+static void batches_are_made_and_taken_apart_within_a_branch(void **state)
+{
+    (void)state;
+    weir_builder *builder = line_of(6);
+    add_route(builder, parity, 2, NULL);
+    weir_builder_branch(builder);
+    add_aggregate(builder, 2, false);
+    weir_builder_pipe(builder, &sum_op, NULL, NULL); /* 0 + 2, 4 */
+    weir_builder_branch(builder);
+    add_affine(builder, 1, 100);
+    weir_builder_join(builder, NULL);
+    weir_pipeline *pipeline = end_with_sink(builder, 2);
+    EXPECT_IN_ANY_ORDER(pipeline, WEIR_EOF, 2, 4, 101, 103, 105);
+    finish(pipeline);
+
+    builder = line_of(6);
+    add_route(builder, first_branch, 1, NULL);
+    weir_builder_branch(builder);
+    add_aggregate(builder, 2, false);
+    weir_builder_pipe(builder, &weir_disaggregate, NULL, NULL);
+    weir_builder_join(builder, NULL);
+    pipeline = end_with_sink(builder, 2);
+    EXPECT(pipeline, WEIR_EOF, 0, 1, 2, 3, 4, 5);
+    finish(pipeline);
+}
+
+static void a_route_may_stand_behind_a_merge(void **state)
+{
+    (void)state;
+    weir_builder *builder = line_of(3);
+    weir_builder_source(builder, &line_op, &(line_config){ 3, 2 }, NULL);
+    weir_builder_merge(builder, NULL, NULL);
+    add_route(builder, parity, 2, NULL);
+    weir_builder_branch(builder);
+    add_affine(builder, 100, 0);
+    weir_builder_branch(builder);
+    add_affine(builder, 1, 1000);
+    weir_builder_join(builder, NULL);
+    weir_pipeline *pipeline = end_with_sink(builder, 2);
+    EXPECT_IN_ANY_ORDER(pipeline, WEIR_EOF, 0, 200, 400, 1001, 1003);
+    finish(pipeline);
+}
+
+static void a_branch_may_be_pending(void **state)
+{
+    (void)state;
+    static test_pending pending;
+    pending_init(&pending);
+    weir_builder *builder = line_of(5);
+    add_route(builder, first_branch, 1, NULL);
+    weir_builder_branch(builder);
+    weir_builder_pipe(builder, &pending_op, &pending, NULL);
+    add_affine(builder, 2, 0);
+    weir_builder_join(builder, NULL);
+    weir_pipeline *pipeline = end_with_sink(builder, 1);
+    pending_start(&pending);
+    EXPECT(pipeline, WEIR_EOF, 0, 2, 4, 6, 8);
+    pending_end(&pending);
+    finish(pipeline);
+}
+
+static void a_pick_that_is_no_branch_fails_its_item(void **state)
+{
+    (void)state;
+    static int (*const picks[])(uint64_t) = { minus_one, seventh, only_the_third_is_wrong };
+    for (size_t i = 0; i < LENGTH(picks); i++)
+        for (int tolerated = 0; tolerated <= 1; tolerated++) {
+            weir_max_failures none = COUNT_OF(0), any = ANY_NUMBER;
+            weir_error error;
+            weir_builder *builder = line_of(5);
+            add_route(builder, picks[i], 2, &(weir_stage_options){ .max_failures = tolerated ? any : none });
+            weir_builder_branch(builder);
+            add_affine(builder, 10, 0);
+            weir_builder_branch(builder);
+            weir_builder_join(builder, NULL);
+            weir_pipeline *pipeline = end_with_sink(builder, 2);
+            int end = tolerated ? WEIR_EOF : WEIR_EFAILED;
+            if (picks[i] != only_the_third_is_wrong)
+                expect_nothing(pipeline, end);
+            else if (tolerated)
+                EXPECT(pipeline, end, 0, 10, 20, 40);
+            else
+                EXPECT(pipeline, end, 0, 10, 20);
+            assert_int_equal(weir_pipeline_stage_error(pipeline, "route", &error), WEIR_EINVAL);
+            assert_int_equal(weir_pipeline_error(pipeline, &error), tolerated ? WEIR_OK : WEIR_EINVAL);
+            finish(pipeline);
+        }
+}
+
+static void a_branch_that_fails_loses_only_its_items(void **state)
+{
+    (void)state;
+    weir_builder *builder = line_of(6);
+    add_route(builder, parity, 2, NULL);
+    weir_builder_branch(builder);
+    add_affine(builder, 10, 0);
+    weir_builder_branch(builder);
+    add_decide(builder, fail_odd, NULL);
+    weir_builder_join(builder, NULL);
+    weir_pipeline *pipeline = end_with_sink(builder, 2);
+    EXPECT(pipeline, WEIR_EOF, 0, 20, 40);
+    finish(pipeline);
+}
+
+/* In one branch, in both, or in the only one that is taken. Who routes does not wait for the branch that has ended. */
+static void beyond_its_budget_a_branch_ends_the_pipeline(void **state)
+{
+    (void)state;
+    static const struct {
+        int (*pick)(uint64_t);
+        int (*decide)(uint64_t); /* in the first branch; in the second all fail */
+    } cases[] = { { parity, fail_never }, { parity, fail_always }, { second_branch, fail_never } };
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        int status;
+        weir_error error;
+        weir_stage_options options = { .max_failures = COUNT_OF(0) };
+        weir_builder *builder = line_of(UINT64_MAX);
+        add_route(builder, cases[i].pick, 2, NULL);
+        weir_builder_branch(builder);
+        add_decide(builder, cases[i].decide, &options);
+        weir_builder_branch(builder);
+        add_decide(builder, fail_always, &options);
+        weir_builder_join(builder, NULL);
+        weir_pipeline *pipeline = end_with_sink(builder, 2);
+        drain(pipeline, &status);
+        assert_int_equal(status, WEIR_EFAILED);
+        assert_int_equal(weir_pipeline_error(pipeline, &error), WEIR_EDATA);
+        finish(pipeline);
+    }
+}
+
+static void a_route_without_items_ends(void **state)
+{
+    (void)state;
+    weir_builder *builder = line_of(0);
+    add_route(builder, parity, 2, NULL);
+    weir_builder_branch(builder);
+    add_affine(builder, 2, 0);
+    weir_builder_branch(builder);
+    weir_builder_join(builder, NULL);
+    weir_pipeline *pipeline = end_with_sink(builder, 2);
+    expect_nothing(pipeline, WEIR_EOF);
+    finish(pipeline);
+}
+
+static void the_description_shows_the_branches(void **state)
+{
+    (void)state;
+    static const char *const expected[] = { "0:1:route: route", "takes from 0:1:route.1_queue", "0:2:double: stage",
+                                            "0:3:one_more: stage", "0:4:join: merge" };
+    char *text;
+    weir_builder *builder = line_of(0);
+    add_route(builder, parity, 2, NULL);
+    weir_builder_branch(builder);
+    weir_builder_pipe(builder, &affine_op, &(affine_config){ 2, 0 }, &(weir_stage_options){ .name = "double" });
+    weir_builder_branch(builder);
+    weir_builder_pipe(builder, &affine_op, &(affine_config){ 1, 1 }, &(weir_stage_options){ .name = "one_more" });
+    weir_builder_join(builder, NULL);
+    weir_pipeline *pipeline = end_with_sink(builder, 1);
+    assert_int_equal(weir_pipeline_describe(pipeline, &text), WEIR_OK);
+    for (size_t i = 0; i < LENGTH(expected); i++)
+        if (!strstr(text, expected[i]))
+            fail_msg("no \"%s\" in:\n%s", expected[i], text);
+    free(text);
+    expect_nothing(pipeline, WEIR_EOF);
+    finish(pipeline);
+}
+
+/* ---- merges ------------------------------------------------------------------------------------------------- */
+
+/* Adds a source of `count` values from `first` on. */
+static void add_line(weir_builder *builder, uint64_t first, uint64_t count)
+{
+    weir_builder_source(builder, &line_op, &(line_config){ first, count }, NULL);
+}
+
+static void lines_of_any_shape_are_merged(void **state)
+{
+    (void)state;
+    weir_builder *builder = line_of(3); /* two lines of nothing but a source */
+    add_line(builder, 4, 3);
+    weir_builder_merge(builder, NULL, NULL);
+    weir_pipeline *pipeline = end_with_sink(builder, 2);
+    EXPECT_IN_ANY_ORDER(pipeline, WEIR_EOF, 0, 1, 2, 4, 5, 6);
+    finish(pipeline);
+
+    builder = line_of(2); /* three */
+    add_line(builder, 10, 2);
+    add_line(builder, 100, 2);
+    weir_builder_merge(builder, NULL, NULL);
+    pipeline = end_with_sink(builder, 3);
+    EXPECT_IN_ANY_ORDER(pipeline, WEIR_EOF, 0, 1, 10, 11, 100, 101);
+    finish(pipeline);
+
+    builder = line_of(3); /* of one stage and of three, and one behind them */
+    add_affine(builder, 2, 0);
+    add_line(builder, 4, 2);
+    add_affine(builder, 1, 10);
+    add_affine(builder, 3, 0);
+    add_affine(builder, 1, 5);
+    weir_builder_merge(builder, NULL, NULL);
+    add_affine(builder, 1, 100);
+    pipeline = end_with_sink(builder, 2);
+    EXPECT_IN_ANY_ORDER(pipeline, WEIR_EOF, 100, 102, 104, 147, 150);
+    finish(pipeline);
+
+    builder = line_of(0); /* an empty one */
+    add_line(builder, 1, 3);
+    weir_builder_merge(builder, NULL, NULL);
+    pipeline = end_with_sink(builder, 2);
+    EXPECT(pipeline, WEIR_EOF, 1, 2, 3);
+    finish(pipeline);
+
+    builder = line_of(3); /* one alone */
+    weir_builder_merge(builder, NULL, NULL);
+    pipeline = end_with_sink(builder, 2);
+    EXPECT(pipeline, WEIR_EOF, 0, 1, 2);
+    finish(pipeline);
+}
+
+static void lines_with_batches_and_slots_are_merged(void **state)
+{
+    (void)state;
+    weir_builder *builder = weir_builder_new();
+    ledger_init(&ledger);
+    for (uint64_t first = 0; first <= 50; first += 50) {
+        add_line(builder, first, 10);
+        weir_builder_pipe(builder, &affine_op, &(affine_config){ 1, 100 }, &(weir_stage_options){ .concurrency = 3 });
+        add_aggregate(builder, 2, false);
+        weir_builder_pipe(builder, &weir_disaggregate, NULL, NULL);
+    }
+    weir_builder_merge(builder, NULL, NULL);
+    weir_pipeline *pipeline = end_with_sink(builder, 4);
+    EXPECT_IN_ANY_ORDER(pipeline, WEIR_EOF, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 150, 151, 152, 153, 154,
+                        155, 156, 157, 158, 159);
+    finish(pipeline);
+}
+
+static void lines_may_be_pending(void **state)
+{
+    (void)state;
+    static test_pending pending;
+    pending_init(&pending);
+    weir_builder *builder = line_of(3);
+    weir_builder_pipe(builder, &pending_op, &pending, NULL);
+    add_line(builder, 4, 3);
+    weir_builder_pipe(builder, &pending_op, &pending, &(weir_stage_options){ .name = "other" });
+    weir_builder_merge(builder, NULL, NULL);
+    weir_pipeline *pipeline = end_with_sink(builder, 1);
+    pending_start(&pending);
+    EXPECT_IN_ANY_ORDER(pipeline, WEIR_EOF, 0, 1, 2, 4, 5, 6);
+    pending_end(&pending);
+    finish(pipeline);
+}
+
+static void behind_a_merge_items_tell_their_source(void **state)
+{
+    (void)state;
+    weir_builder *builder = line_of(3);
+    add_line(builder, 10, 3);
+    add_line(builder, 20, 3);
+    weir_builder_merge(builder, NULL, NULL);
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_pipeline *pipeline = end_with_sink(builder, 2);
+    for (int i = 0; i < 9; i++) {
+        weir_item item;
+        assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+        assert_int_equal(item.source, item_value(&item) / 10);
+        assert_int_equal(item.seq, item_value(&item) % 10);
+        weir_item_release(&item);
+    }
+    expect_nothing(pipeline, WEIR_EOF);
+    finish(pipeline);
+}
+
+static void two_lines_are_stopped_together(void **state)
+{
+    (void)state;
+    weir_builder *builder = line_of(UINT64_MAX);
+    add_affine(builder, 1, 0);
+    add_line(builder, 0, UINT64_MAX);
+    add_affine(builder, 1, 0);
+    weir_builder_merge(builder, NULL, NULL);
+    weir_pipeline *pipeline = end_with_sink(builder, 2);
+    for (int i = 0; i < 10; i++)
+        next_value(pipeline);
+    weir_pipeline_stop(pipeline);
+    expect_nothing(pipeline, WEIR_ESTOPPED);
+    finish(pipeline);
+}
+
+static void a_failure_behind_a_merge_ends_both_lines(void **state)
+{
+    (void)state;
+    weir_builder *builder = line_of(UINT64_MAX);
+    add_affine(builder, 1, 0);
+    add_line(builder, 0, UINT64_MAX);
+    weir_builder_merge(builder, &(weir_merge_config){ .order = WEIR_MERGE_ROUND_ROBIN }, NULL);
+    add_decide(builder, fail_the_second, &(weir_stage_options){ .max_failures = COUNT_OF(0) });
+    weir_pipeline *pipeline = end_with_sink(builder, 2);
+    EXPECT(pipeline, WEIR_EFAILED, 0, 0, 1, 1);
+    finish(pipeline);
+}
+
+/* ---- epochs ------------------------------------------------------------------------------------------------- */
+
+enum { EPOCHS = 3 };
+
+static weir_builder *epochs_of(uint64_t count)
+{
+    weir_builder *builder = weir_builder_new();
+    ledger_init(&ledger);
+    weir_builder_source(builder, &line_op, &(line_config){ 0, count }, &(weir_stage_options){ .epochs = EPOCHS });
+    return builder;
+}
+
+/* The same values in each epoch, in any order if `any_order`. */
+static void expect_in_each_epoch(weir_builder *builder, bool any_order, const uint64_t *values, size_t num_values)
+{
+    weir_pipeline *pipeline = end_with_sink(builder, 4);
+    for (int epoch = 0; epoch < EPOCHS; epoch++)
+        expect(pipeline, any_order, WEIR_EPOCH, values, num_values);
+    expect_nothing(pipeline, WEIR_EOF);
+    finish(pipeline);
+}
+
+#define EXPECT_IN_EACH_EPOCH(builder, any_order, ...) \
+    expect_in_each_epoch((builder), (any_order), (uint64_t[]){ __VA_ARGS__ }, LENGTH(((uint64_t[]){ __VA_ARGS__ })))
+
+static void each_epoch_brings_the_same_items(void **state)
+{
+    (void)state;
+    EXPECT_IN_EACH_EPOCH(epochs_of(5), false, 0, 1, 2, 3, 4);
+    EXPECT_IN_EACH_EPOCH(epochs_of(1), false, 0);
+    expect_in_each_epoch(epochs_of(0), false, NULL, 0);
+
+    weir_builder *builder = epochs_of(3); /* through two stages */
+    add_affine(builder, 1, 1);
+    add_affine(builder, 2, 0);
+    EXPECT_IN_EACH_EPOCH(builder, false, 2, 4, 6);
+
+    builder = epochs_of(5); /* through one of several slots */
+    weir_builder_pipe(builder, &affine_op, &(affine_config){ 2, 0 }, &(weir_stage_options){ .concurrency = 4 });
+    EXPECT_IN_EACH_EPOCH(builder, true, 0, 2, 4, 6, 8);
+}
+
+static void a_single_epoch_has_an_end_of_its_own(void **state)
+{
+    (void)state;
+    ledger_init(&ledger);
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &line_op, &(line_config){ 0, 3 }, &(weir_stage_options){ .epochs = 1 });
+    weir_pipeline *pipeline = end_with_sink(builder, 1);
+    EXPECT(pipeline, WEIR_EPOCH, 0, 1, 2);
+    expect_nothing(pipeline, WEIR_EOF);
+    finish(pipeline);
+}
+
+static void batches_end_with_their_epoch(void **state)
+{
+    (void)state;
+    weir_builder *builder = epochs_of(6);
+    add_aggregate(builder, 3, false);
+    weir_builder_pipe(builder, &sum_op, NULL, NULL);
+    EXPECT_IN_EACH_EPOCH(builder, false, 0 + 1 + 2, 3 + 4 + 5);
+
+    builder = epochs_of(5);
+    add_aggregate(builder, 3, false);
+    weir_builder_pipe(builder, &sum_op, NULL, NULL);
+    EXPECT_IN_EACH_EPOCH(builder, false, 0 + 1 + 2, 3 + 4);
+
+    builder = epochs_of(5);
+    add_aggregate(builder, 3, true);
+    weir_builder_pipe(builder, &sum_op, NULL, NULL);
+    EXPECT_IN_EACH_EPOCH(builder, false, 0 + 1 + 2);
+
+    builder = epochs_of(10); /* ten doubled items in batches of three, made of a stage of four slots */
+    weir_builder_pipe(builder, &affine_op, &(affine_config){ 2, 0 },
+                      &(weir_stage_options){ .concurrency = 4, .output_order = WEIR_ORDER_INPUT });
+    add_aggregate(builder, 3, false);
+    weir_builder_pipe(builder, &sum_op, NULL, NULL);
+    EXPECT_IN_EACH_EPOCH(builder, false, 6, 24, 42, 18);
+}
+
+static void epochs_end_behind_routes(void **state)
+{
+    (void)state;
+    weir_builder *builder = epochs_of(6);
+    add_route(builder, parity, 2, NULL);
+    weir_builder_branch(builder);
+    add_affine(builder, 2, 0);
+    weir_builder_branch(builder);
+    add_affine(builder, 1, 100);
+    weir_builder_join(builder, NULL);
+    EXPECT_IN_EACH_EPOCH(builder, true, 0, 4, 8, 101, 103, 105);
+
+    builder = epochs_of(0);
+    add_route(builder, parity, 2, NULL);
+    weir_builder_branch(builder);
+    add_affine(builder, 2, 0);
+    weir_builder_branch(builder);
+    weir_builder_join(builder, NULL);
+    expect_in_each_epoch(builder, true, NULL, 0);
+
+    builder = epochs_of(8); /* a route within a branch */
+    add_route(builder, parity, 2, NULL);
+    weir_builder_branch(builder);
+    add_route(builder, no_fourth, 2, NULL);
+    weir_builder_branch(builder);
+    weir_builder_branch(builder);
+    add_affine(builder, 10, 0);
+    weir_builder_join(builder, NULL);
+    weir_builder_branch(builder);
+    add_affine(builder, 1, 100);
+    weir_builder_join(builder, NULL);
+    EXPECT_IN_EACH_EPOCH(builder, true, 0, 4, 20, 60, 101, 103, 105, 107);
+
+    builder = epochs_of(6); /* a batch within a branch */
+    add_route(builder, parity, 2, NULL);
+    weir_builder_branch(builder);
+    add_aggregate(builder, 2, false);
+    weir_builder_pipe(builder, &sum_op, NULL, NULL);
+    weir_builder_branch(builder);
+    add_affine(builder, 1, 100);
+    weir_builder_join(builder, NULL);
+    EXPECT_IN_EACH_EPOCH(builder, true, 2, 4, 101, 103, 105);
+}
+
+static void expect_of_epoch(weir_pipeline *pipeline, uint64_t epoch, int parity_of_values)
+{
+    weir_item item;
+    assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+    assert_int_equal(item.epoch, epoch);
+    assert_int_equal(item_value(&item) % 2, parity_of_values);
+    weir_item_release(&item);
+}
+
+/* Odd items are through at once, even ones are pending: the odd ones of the next epoch wait for them. */
+static void a_fast_branch_does_not_run_into_the_next_epoch(void **state)
+{
+    (void)state;
+    static test_pending pending;
+    weir_item item;
+    pending_init(&pending);
+    weir_builder *builder = epochs_of(4);
+    add_route(builder, parity, 2, NULL);
+    weir_builder_branch(builder);
+    weir_builder_pipe(builder, &pending_op, &pending, &(weir_stage_options){ .concurrency = 2 });
+    weir_builder_branch(builder);
+    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 2 });
+    weir_builder_join(builder, NULL);
+    weir_pipeline *pipeline = end_with_sink(builder, 2);
+    for (uint64_t epoch = 0; epoch < EPOCHS; epoch++) {
+        expect_of_epoch(pipeline, epoch, 1);
+        expect_of_epoch(pipeline, epoch, 1);
+        pending_await(&pending, 2);
+        assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_MILLISECOND), WEIR_ETIMEDOUT);
+        for (int i = 0; i < 2; i++) {
+            weir_item *in, out = { 0 };
+            weir_task *task = pending_take(&pending, &in);
+            weir_item_move(&out, in);
+            weir_task_complete(task, WEIR_OK, &out);
+            expect_of_epoch(pipeline, epoch, 0);
+        }
+        expect_nothing(pipeline, WEIR_EPOCH);
+    }
+    expect_nothing(pipeline, WEIR_EOF);
+    finish(pipeline);
+}
+
+static int init_counted(void *worker, const void *config, weir_task *task)
+{
+    (void)worker;
+    (void)task;
+    counter_add(*(test_counter *const *)config, 1);
+    return WEIR_OK;
+}
+
+static int run_counted(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)task;
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static void workers_live_through_all_epochs(void **state)
+{
+    (void)state;
+    static const weir_op op = {
+        .name = "counted",
+        .config_size = sizeof(test_counter *),
+        .worker_size = 1,
+        .worker_init = init_counted,
+        .run = run_counted,
+    };
+    test_counter inits = COUNTER, *config = &inits;
+    weir_builder *builder = epochs_of(5);
+    weir_builder_pipe(builder, &op, &config, NULL);
+    EXPECT_IN_EACH_EPOCH(builder, false, 0, 1, 2, 3, 4);
+    assert_int_equal(counter_value(&inits), 1);
+}
+
+static void a_failure_within_an_epoch_fails_the_pipeline(void **state)
+{
+    (void)state;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 1, .end_status = WEIR_EIO };
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .epochs = WEIR_ENDLESS });
+    weir_pipeline *pipeline = end_with_sink(builder, 1);
+    EXPECT(pipeline, WEIR_EFAILED, 0);
+    finish(pipeline);
+
+    builder = epochs_of(5);
+    add_decide(builder, fail_the_second, &(weir_stage_options){ .max_failures = COUNT_OF(0) });
+    pipeline = end_with_sink(builder, 1);
+    EXPECT(pipeline, WEIR_EFAILED, 0, 1);
+    finish(pipeline);
+}
+
+/* ---- the consumer ------------------------------------------------------------------------------------------- */
+
+static void a_consumer_may_pause_and_go_on(void **state)
+{
+    (void)state;
+    weir_builder *builder = line_of(10);
+    weir_pipeline *pipeline = end_with_sink(builder, 1);
+    uint64_t value = 0;
+    for (uint64_t portion = 2; portion <= 5; portion += portion == 2 ? 1 : 2)
+        for (uint64_t i = 0; i < portion; i++)
+            assert_int_equal(next_value(pipeline), value++);
+    assert_int_equal(value, 10);
+    expect_nothing(pipeline, WEIR_EOF);
+    expect_nothing(pipeline, WEIR_EOF);
+    finish(pipeline);
+}
+
+/* The next status that is not WEIR_ETIMEDOUT, without ever waiting inside. */
+static int poll_next(weir_pipeline *pipeline, weir_item *item)
+{
+    int status;
+    while ((status = weir_pipeline_next(pipeline, item, 0)) == WEIR_ETIMEDOUT)
+        sched_yield();
+    return status;
+}
+
+static void who_only_polls_loses_nothing(void **state)
+{
+    (void)state;
+    enum { COUNT = 200 };
+    weir_item item;
+    weir_builder *builder = epochs_of(COUNT);
+    add_affine(builder, 1, 1);
+    weir_pipeline *pipeline = end_with_sink(builder, 2);
+    for (int epoch = 0; epoch < EPOCHS; epoch++) {
+        for (uint64_t i = 0; i < COUNT; i++) {
+            assert_int_equal(poll_next(pipeline, &item), WEIR_OK);
+            assert_int_equal(item_value(&item), i + 1);
+            weir_item_release(&item);
+        }
+        assert_int_equal(poll_next(pipeline, &item), WEIR_EPOCH);
+    }
+    assert_int_equal(poll_next(pipeline, &item), WEIR_EOF);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, 0), WEIR_EOF);
+    finish(pipeline);
+}
+
+static void a_timeout_loses_no_item(void **state)
+{
+    (void)state;
+    test_gate gate = GATE;
+    weir_item item;
+    weir_builder *builder = line_of(20);
+    weir_builder_pipe(builder, &gated_op, &gate, NULL);
+    weir_pipeline *pipeline = end_with_sink(builder, 2);
+    for (uint64_t i = 0; i < 20; i++) {
+        assert_int_equal(weir_pipeline_next(pipeline, &item, (int64_t)i * WEIR_MICROSECOND), WEIR_ETIMEDOUT);
+        gate_let(&gate, 1);
+        while (weir_pipeline_next(pipeline, &item, (int64_t)i * WEIR_MICROSECOND) == WEIR_ETIMEDOUT)
+            ;
+        assert_int_equal(item_value(&item), i);
+        weir_item_release(&item);
+    }
+    expect_nothing(pipeline, WEIR_EOF);
+    finish(pipeline);
+}
+
+/* ---- figures ------------------------------------------------------------------------------------------------ */
+
+static void a_stage_without_tasks_reports_zeros(void **state)
+{
+    (void)state;
+    test_recorder recorder;
+    recorder_init(&recorder);
+    weir_builder *builder = line_of(0);
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline =
+        build(builder, &(weir_pipeline_options){ .observers = &recorder.observer, .num_observers = 1 });
+    expect_nothing(pipeline, WEIR_EOF);
+    finish(pipeline);
+    weir_stage_lap total = recorder_stage_total(&recorder, "0:1:pass");
+    assert_int_equal(total.metrics.num_tasks, 0);
+    assert_int_equal(total.metrics.num_failures, 0);
+    assert_int_equal(total.metrics.success_ns, 0);
+    assert_int_equal(total.metrics.max_ns, 0);
+    for (uint64_t i = 0; i < recorder.num_stage_records; i++)
+        assert_int_equal(recorder.stages[i].histogram_count, 0);
+    recorder_free(&recorder);
+}
+
+/* Tasks of the stage, and times in its histograms, as told from the record `first` on. Returns the number of records. */
+static uint64_t add_up_records(test_recorder *recorder, uint64_t first, uint64_t *tasks, uint64_t *times)
+{
+    *tasks = *times = 0;
+    pthread_mutex_lock(&recorder->lock);
+    uint64_t num_records = recorder->num_stage_records;
+    for (uint64_t i = first; i < num_records; i++) {
+        const stage_record *record = &recorder->stages[i];
+        if (strcmp(record->name, "0:1:decide") != 0)
+            continue;
+        *tasks += record->lap.metrics.num_tasks;
+        *times += record->histogram_count;
+    }
+    pthread_mutex_unlock(&recorder->lock);
+    return num_records;
+}
+
+/* Ten tasks, and when they have been told, five: each is in one lap, and those that succeed are in its histogram. */
+static void each_lap_has_the_times_of_its_own_tasks(void **state)
+{
+    (void)state;
+    test_recorder recorder;
+    static test_numbers numbers;
+    recorder_init(&recorder);
+    ledger_init(&ledger);
+    gate_init(&one_by_one);
+    numbers = (test_numbers){ .ledger = &ledger, .count = 15, .gate = &one_by_one };
+    weir_builder *builder = builder_with(&numbers);
+    add_decide(builder, fail_fifths, NULL);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 20 });
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .observers = &recorder.observer,
+                                                                       .num_observers = 1,
+                                                                       .stats_interval_ns = 20 * WEIR_MILLISECOND });
+    uint64_t tasks, times, records;
+    gate_let(&one_by_one, 10);
+    while ((records = add_up_records(&recorder, 0, &tasks, &times)), tasks < 10)
+        sched_yield();
+    assert_int_equal(tasks, 10);
+    assert_int_equal(times, 8);
+    gate_open(&one_by_one);
+    assert_int_equal(drain_all(pipeline), 12);
+    finish(pipeline);
+    add_up_records(&recorder, records, &tasks, &times);
+    assert_int_equal(tasks, 5);
+    assert_int_equal(times, 4);
+    recorder_free(&recorder);
+}
+
+static int64_t percentile_ms(const weir_histogram *times, int percent)
+{
+    int64_t value_ns = weir_histogram_quantile_ns(times, percent / 100.);
+    return (value_ns + WEIR_MILLISECOND / 2) / WEIR_MILLISECOND;
+}
+
+static void percentiles_of_few_values_are_values_that_came(void **state)
+{
+    (void)state;
+    static weir_histogram times;
+    for (int i = 1; i <= 2; i++)
+        weir_histogram_record(&times, i * WEIR_MILLISECOND);
+    assert_int_equal(percentile_ms(&times, 90), 2);
+    for (int i = 3; i <= 4; i++)
+        weir_histogram_record(&times, i * WEIR_MILLISECOND);
+    assert_int_equal(percentile_ms(&times, 50), 2);
+    assert_int_equal(percentile_ms(&times, 51), 3);
+    weir_histogram_clear(&times);
+    for (int i = 0; i < 20; i++)
+        weir_histogram_record(&times, 42 * WEIR_MILLISECOND);
+    for (int percent = 0; percent <= 100; percent += 10)
+        assert_int_equal(percentile_ms(&times, percent), 42);
+}
+
+/* ---- the process -------------------------------------------------------------------------------------------- */
+
+#if defined(__SANITIZE_THREAD__)
+#define THREADS_MAY_STAY 0
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define THREADS_MAY_STAY 0
+#endif
+#endif
+#ifndef THREADS_MAY_STAY
+#define THREADS_MAY_STAY 1
+#endif
+
+static weir_pipeline *never_freed;
+
+/* ThreadSanitizer calls threads that are not joined a fault, which is just what is tested. */
+static void a_process_may_end_without_freeing_its_pipeline(void **state)
+{
+    (void)state;
+    if (!THREADS_MAY_STAY)
+        skip();
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        weir_builder *builder = line_of(UINT64_MAX);
+        weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 4 });
+        never_freed = end_with_sink(builder, 2);
+        next_value(never_freed);
+        exit(42);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 42);
+}
+
+/* ---- the list ----------------------------------------------------------------------------------------------- */
+
+static char *read_whole(const char *path)
+{
+    FILE *file = fopen(path, "r"); /* the working folder is the project's */
+    if (!file)
+        fail_msg("%s cannot be read", path);
+    static char text[1 << 18];
+    size_t size = fread(text, 1, sizeof text - 1, file);
+    assert_true(size < sizeof text - 1);
+    fclose(file);
+    text[size] = '\0';
+    return strdup(text);
+}
+
+static bool is_registered(const char *path, const char *test)
+{
+    char *source = read_whole(path);
+    char entry[160];
+    bool found = false;
+    static const char *const macros[] = { "TEST(%s)", "cmocka_unit_test(%s)" };
+    for (size_t i = 0; i < LENGTH(macros); i++) {
+        snprintf(entry, sizeof entry, macros[i], test);
+        found = found || strstr(source, entry);
+    }
+    free(source);
+    return found;
+}
+
+/* Looks for each "tests/FILE: test" of a line; returns how many there are. */
+static int check_tests(const regex_t *test, const char *line)
+{
+    regmatch_t found[3];
+    int num_tests = 0;
+    for (; regexec(test, line, LENGTH(found), found, 0) == 0; line += found[0].rm_eo) {
+        char path[128], name[128];
+        snprintf(path, sizeof path, "%.*s", (int)(found[1].rm_eo - found[1].rm_so), line + found[1].rm_so);
+        snprintf(name, sizeof name, "%.*s", (int)(found[2].rm_eo - found[2].rm_so), line + found[2].rm_so);
+        if (!is_registered(path, name))
+            fail_msg("docs/spdl-behaviours.md: %s has no test %s", path, name);
+        num_tests++;
+    }
+    return num_tests;
+}
+
+/* Rows are numbered from 1; what passes names a test that is there, and what does not says why. */
+static void the_list_of_behaviours_names_tests_that_are_there(void **state)
+{
+    (void)state;
+    regex_t row, test;
+    assert_int_equal(
+        regcomp(&row, "^\\| ([0-9]+) \\| [^|]+ \\| (pass|differs|not applicable) \\| ([^|]+) \\|$", REG_EXTENDED), 0);
+    assert_int_equal(regcomp(&test, "(tests/test_[a-z_]+\\.cp*): ([a-z0-9_]+)", REG_EXTENDED), 0);
+    char *list = read_whole("docs/spdl-behaviours.md");
+    int num_rows = 0;
+    for (char *line = strtok(list, "\n"); line; line = strtok(NULL, "\n")) {
+        regmatch_t found[4];
+        if (line[0] != '|' || line[2] < '0' || line[2] > '9')
+            continue;
+        if (regexec(&row, line, LENGTH(found), found, 0) != 0)
+            fail_msg("docs/spdl-behaviours.md: no row of four columns: %s", line);
+        assert_int_equal(atoi(line + found[1].rm_so), ++num_rows);
+        bool passes = strncmp(line + found[2].rm_so, "pass", 4) == 0;
+        if (check_tests(&test, line + found[3].rm_so) == 0 && passes)
+            fail_msg("docs/spdl-behaviours.md: no test in: %s", line);
+    }
+    assert_true(num_rows >= 200);
+    free(list);
+    regfree(&row);
+    regfree(&test);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_source_that_fails_at_once_fails_the_pipeline),
+        TEST(what_a_source_skips_has_no_number),
+        TEST(stages_transform_one_after_the_other),
+        TEST(slots_decide_how_many_inputs_are_taken),
+        TEST(results_come_as_they_are_completed),
+        TEST(in_input_order_results_come_as_their_inputs_whatever_is_completed_first),
+        TEST(what_is_left_by_a_filter_keeps_its_order),
+        TEST(a_generator_makes_several_of_each_input),
+        TEST(a_piece_is_delivered_before_the_next_one_is_made),
+        TEST(pools_and_threads_of_stages_work_together),
+        TEST(a_stage_that_fails_on_threads_of_its_own_fails_the_pipeline),
+        TEST(behind_a_stage_that_fails_at_once_nothing_runs),
+        TEST(hooks_run_around_the_tasks_of_an_aggregate_and_around_those_that_fail),
+        TEST(a_hook_knows_the_input_of_each_task_and_of_those_that_fail),
+        TEST(batches_are_full_but_for_the_last),
+        TEST(an_operation_collects_up_to_a_threshold_of_its_own),
+        TEST(an_input_that_cannot_be_collected_is_lost_alone),
+        TEST(a_batch_of_ones_own_is_taken_apart_and_an_empty_one_disappears),
+        TEST(failed_items_are_left_out_and_the_rest_goes_on),
+        TEST(a_count_of_failures_is_tolerated_in_either_order),
+        TEST(each_stage_has_a_count_of_its_own),
+        TEST(a_budget_of_the_pipeline_is_for_each_stage_by_itself),
+        TEST(pipelines_have_budgets_of_their_own),
+        TEST(a_rate_of_failures_is_tolerated_in_either_order),
+        TEST(each_stage_has_a_rate_of_its_own),
+        TEST(rates_above_one_and_of_nothing_are_refused),
+        TEST(each_branch_transforms_its_items),
+        TEST(branches_may_have_different_numbers_of_stages),
+        TEST(all_items_may_take_one_branch),
+        TEST(stages_stand_before_and_behind_a_route),
+        TEST(a_route_may_begin_a_branch),
+        TEST(batches_are_made_and_taken_apart_within_a_branch),
+        TEST(a_route_may_stand_behind_a_merge),
+        TEST(a_branch_may_be_pending),
+        TEST(a_pick_that_is_no_branch_fails_its_item),
+        TEST(a_branch_that_fails_loses_only_its_items),
+        TEST(beyond_its_budget_a_branch_ends_the_pipeline),
+        TEST(a_route_without_items_ends),
+        TEST(the_description_shows_the_branches),
+        TEST(lines_of_any_shape_are_merged),
+        TEST(lines_with_batches_and_slots_are_merged),
+        TEST(lines_may_be_pending),
+        TEST(behind_a_merge_items_tell_their_source),
+        TEST(two_lines_are_stopped_together),
+        TEST(a_failure_behind_a_merge_ends_both_lines),
+        TEST(each_epoch_brings_the_same_items),
+        TEST(a_single_epoch_has_an_end_of_its_own),
+        TEST(batches_end_with_their_epoch),
+        TEST(epochs_end_behind_routes),
+        TEST(a_fast_branch_does_not_run_into_the_next_epoch),
+        TEST(workers_live_through_all_epochs),
+        TEST(a_failure_within_an_epoch_fails_the_pipeline),
+        TEST(a_consumer_may_pause_and_go_on),
+        TEST(who_only_polls_loses_nothing),
+        TEST(a_timeout_loses_no_item),
+        TEST(a_stage_without_tasks_reports_zeros),
+        TEST(each_lap_has_the_times_of_its_own_tasks),
+        TEST(percentiles_of_few_values_are_values_that_came),
+        TEST(a_process_may_end_without_freeing_its_pipeline),
+        TEST(the_list_of_behaviours_names_tests_that_are_there),
+    };
+    return RUN_TESTS(tests);
+}

@@ -1,0 +1,170 @@
+/* weir index: from folders and lists, and what it answers. */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "program.h"
+#include "tools/cli/path_list.h"
+
+static char *work; /* with clips/run/a.mp4, clips/walk/b.mp4 and clips/walk/broken.mp4 in it */
+
+static void put_file(const char *name, const char *text)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", work, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    char command[1024];
+    work = make_folder();
+    snprintf(
+        command, sizeof command,
+        "cd '%s' && mkdir -p clips/run clips/walk && ffmpeg -nostdin -loglevel error -f lavfi -i "
+        "testsrc2=s=64x48:r=10 -frames:v 20 -pix_fmt yuv420p clips/run/a.mp4 && cp clips/run/a.mp4 clips/walk/b.mp4 "
+        "&& echo none > clips/walk/broken.mp4",
+        work);
+    return system(command) == 0 ? chdir(work) : -1; /* NOLINT: the test's own path */
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    remove_folder(work);
+    return 0;
+}
+
+/* words: up to six arguments after "index". */
+static struct program run(const char *const words[6])
+{
+    struct program program;
+    char *argv[10] = { (char *)(uintptr_t)program_path("WEIR_TOOL"), (char *)(uintptr_t) "index" };
+    for (int i = 0; i < 6 && words[i]; i++)
+        argv[i + 2] = (char *)(uintptr_t)words[i];
+    program_run(&program, work, argv);
+    return program;
+}
+
+#define RUN(...) run((const char *const[6]){ __VA_ARGS__ })
+
+static void assert_done(struct program program, const char *out, const char *err)
+{
+    if (program.status != 0 || !strstr(program.out, out) || !strstr(program.err, err))
+        fail_msg("status %d, stdout: %s, stderr: %s", program.status, program.out, program.err);
+    program_free(&program);
+}
+
+static void assert_refused(struct program program, int status, const char *named)
+{
+    if (program.status != status || !strstr(program.err, named) || strchr(program.err, '\n')[1])
+        fail_msg("status %d, stderr: %s", program.status, program.err);
+    program_free(&program);
+}
+
+static void a_folder_becomes_an_index_that_answers(void **state)
+{
+    (void)state;
+    assert_done(RUN("clips/"), "", "clips.weir: 3 files: 3 read, 0 unchanged, 1 broken");
+    assert_done(RUN("clips"), "", "3 files: 0 read, 3 unchanged");
+    assert_done(RUN("clips.weir"), "complete\n    3       1        0        2      40", "");
+    assert_done(RUN("clips.weir", "--list", "classes", "--csv"), "walk,2,1,20,2", "");
+    assert_done(RUN("clips.weir", "--list", "broken", "--json"), "\"path\": \"walk/broken.mp4\", \"size_bytes\": 5",
+                "");
+    assert_done(RUN("clips.weir", "--list", "clips", "--where", "label = 'run'", "--csv"), "\n0,run/a.mp4,run,", "");
+}
+
+static void lists_bring_labels(void **state)
+{
+    (void)state;
+    put_file("list.csv", "file,class\nclips/run/a.mp4,\"a, \"\"b\"\"\"\nclips/walk/b.mp4,c\n");
+    put_file(
+        "list.json",
+        "[{\"n\": [1, {\"a\": 2}], \"path\": \"clips/run/a.mp4\", \"label\": \"\\u00e4\"}, \"clips/walk/b.mp4\"]");
+    put_file("list.jsonl",
+             "{\"path\": \"clips/run/a.mp4\", \"label\": 7}\n{\"label\": null, \"path\": \"clips/walk/b.mp4\"}\n");
+    put_file("list.txt", "# two\nclips/run/a.mp4\r\n\nclips/walk/b.mp4\n");
+    assert_done(RUN("list.csv", "--path-column", "file", "--label-column", "class"), "",
+                "list.weir: 2 files: 2 read");
+    assert_done(RUN("list.weir", "--list", "classes", "--csv"), "\"a, \"\"b\"\"\",1,", "");
+    assert_done(RUN("list.json", "-o", "json.weir"), "", "2 files: 2 read");
+    assert_done(RUN("json.weir", "--list", "classes", "--csv"), "\xc3\xa4,1,", "");
+    assert_done(RUN("list.jsonl", "-o", "jsonl.weir"), "", "2 files: 2 read");
+    assert_done(RUN("jsonl.weir", "--list", "classes", "--csv"), "\n7,1,", "");
+    assert_done(RUN("list.txt", "-o", "txt.weir"), "", "2 files: 2 read");
+    assert_done(RUN("clips/run/a.mp4", "clips/walk/b.mp4", "-o", "files.weir"), "", "2 files: 2 read");
+}
+
+static void bad_input_gets_one_line(void **state)
+{
+    (void)state;
+    put_file("bad.csv", "path,label\nclips/run/a.mp4,\"open\n");
+    put_file("columns.csv", "name,label\na,b\n");
+    put_file("bad.json", "[{\"path\": \"a\", }, 3]");
+    put_file("empty.txt", "\n");
+    assert_refused(RUN("nowhere"), 2, "there is no nowhere");
+    assert_refused(RUN("clips", "-o", "/nowhere/at/all.weir"), 2, "/nowhere/at/all.weir");
+    assert_refused(RUN("clips", "--list", "classes"), 2, "clips is none");
+    assert_refused(RUN("clips", "clips"), 2, "one folder at a time");
+    assert_refused(RUN("bad.csv"), 2, "a quote is not closed");
+    assert_refused(RUN("columns.csv"), 2, "no column \"path\"");
+    assert_refused(RUN("bad.json"), 2, "bad.json");
+    assert_refused(RUN("empty.txt"), 2, "empty.txt: there is no path in it");
+    assert_refused(RUN("clips", "--check", "some"), 2, "--check");
+    assert_done(RUN("clips", "-o", "asked.weir"), "", "");
+    assert_refused(RUN("asked.weir", "--where", "nosuch = 1"), 2, "no such column: nosuch");
+    assert_refused(RUN("asked.weir", "--list", "clips", "--where", "duration > 9"), 3, "no clip of asked.weir");
+}
+
+/* ---- the reader of lists: whatever the bytes are, it ends, and says what is wrong ------------------------------------- */
+
+static void lists_of_any_bytes_are_read_or_refused(void **state)
+{
+    (void)state;
+    static const char seed[] =
+        "[{\"path\":\"a\\u00e4\\ud83d\\ude00\\n\",\"label\":[{\"x\":1}],\"k\":null},\"b\"]\n{\"path\":\"c\"}";
+    static const char *const endings[] = { "json", "jsonl", "csv", "txt" };
+    char text[sizeof seed], name[64], path[512];
+    uint32_t random = 1;
+    for (int round = 0; round < 4000; round++) {
+        memcpy(text, seed, sizeof seed);
+        for (int i = 0; i < 1 + round % 5; i++) {
+            random = random * 1664525 + 1013904223;
+            size_t at = (random >> 8) % (sizeof seed - 1);
+            text[at] = "\"\\{}[],:u\n\r0a"[(random >> 4) % 13];
+            if (round % 7 == 0)
+                text[at] = '\0';
+        }
+        snprintf(name, sizeof name, "any.%s", endings[round % 4]);
+        put_file(name, text);
+        snprintf(path, sizeof path, "%s/%s", work, name);
+        path_list list;
+        char problem[512];
+        if (!path_list_read(path, &(path_list_names){ "path", "label" }, &list, problem))
+            assert_string_not_equal(problem, "");
+        path_list_free(&list);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_folder_becomes_an_index_that_answers),
+        cmocka_unit_test(lists_bring_labels),
+        cmocka_unit_test(bad_input_gets_one_line),
+        cmocka_unit_test(lists_of_any_bytes_are_read_or_refused),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

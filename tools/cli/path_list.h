@@ -1,0 +1,30 @@
+/* Lists of clips with their labels, as people keep them: a path in each line, CSV with a line of names, JSON. */
+#ifndef TOOLS_PATH_LIST_H
+#define TOOLS_PATH_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct path_list {
+    char **paths;
+    char **labels; /* of each path; NULL = none */
+    size_t num_paths, max_paths;
+} path_list;
+
+/* Which column, or key, is what. */
+typedef struct path_list_names {
+    const char *path, *label;
+} path_list_names;
+
+/*
+ * Reads a file: .csv, .tsv, .json (an array of objects or of texts), .jsonl; any other is a path in each line. Paths that are
+ * neither absolute nor URLs are relative to the file's folder. False: *problem says what is wrong; free it in any case.
+ */
+bool path_list_read(const char *file, const path_list_names *names, path_list *list, char problem[512]);
+
+/* Both are copied; label may be NULL. False = out of memory. */
+bool path_list_add(path_list *list, const char *path, const char *label);
+
+void path_list_free(path_list *list);
+
+#endif

@@ -1,0 +1,459 @@
+/* weir fleet: the ranks of a job side by side, who is slower than the others, since when, and by what. */
+#include <dirent.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "command_table.h"
+
+static struct settings {
+    double slower; /* percent */
+} settings = { .slower = 10 };
+
+static const option_row rows[] = {
+    { .name = "slower",
+      .argument = "PERCENT",
+      .kind = &option_real,
+      .offset = offsetof(struct settings, slower),
+      .help = "a rank is a straggler if it is that much slower than the median (default 10)" },
+    { 0 },
+};
+
+/* Where the time of an item goes; each is seconds of slots for each delivered item. */
+typedef enum part { PART_CPU, PART_BLOCKED, PART_THREAD, PART_CONSUMER, NUM_PARTS } part;
+
+static const char *const reasons[NUM_PARTS] = {
+    [PART_CPU] = "its CPU: the same work takes more CPU time",
+    [PART_BLOCKED] = "its disk or network: tasks wait while they run",
+    [PART_THREAD] = "its CPUs are busy with something else: tasks wait for a thread",
+    [PART_CONSUMER] = "its consumer: results wait to be taken",
+};
+
+enum { NUM_BINS = 20, NAME_BYTES = 128 };
+
+/* One rank: the last of its runs. */
+typedef struct rank_row {
+    char node[NAME_BYTES], database[4096];
+    int32_t rank;
+    int64_t run_id;
+    double started, ended; /* ended: of the last lap, where it has not ended */
+    bool has_ended;
+    int64_t num_items, num_failures;
+    double rate, readiness; /* readiness: share of the time in which a result was there for the consumer */
+    double parts[NUM_PARTS];
+    double bin_items[NUM_BINS];
+    double slower;       /* than the median, 0.1 = by a tenth; below 0 = faster */
+    double slower_since; /* Unix time; 0 = it is not */
+    const char *reason;  /* NULL = none */
+    bool is_silent;      /* not ended, and nothing was heard of it for long */
+} rank_row;
+
+typedef struct fleet {
+    rank_row *ranks;
+    size_t num_ranks, max_ranks;
+    double start, end; /* of all */
+    double median_rate;
+} fleet;
+
+/* ---- reading ------------------------------------------------------------------------------------------------------- */
+
+/* The row of that rank, a new one if it is not there; NULL = out of memory. */
+static rank_row *row_of(fleet *f, const weir_run_record *run)
+{
+    for (size_t i = 0; i < f->num_ranks; i++)
+        if (f->ranks[i].rank == run->rank)
+            return &f->ranks[i];
+    if (f->num_ranks == f->max_ranks) {
+        size_t max_ranks = f->max_ranks ? f->max_ranks * 2 : 64;
+        rank_row *ranks = realloc(f->ranks, max_ranks * sizeof *ranks);
+        if (!ranks)
+            return NULL;
+        f->ranks = ranks;
+        f->max_ranks = max_ranks;
+    }
+    f->ranks[f->num_ranks] = (rank_row){ .rank = run->rank };
+    return &f->ranks[f->num_ranks++];
+}
+
+static int add_runs(fleet *f, weir_reader *reader, const char *database, weir_error *error)
+{
+    weir_query *query;
+    const weir_record *record;
+    int status = weir_query_begin(reader, WEIR_RECORD_RUN, NULL, &query, error);
+    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK) {
+        rank_row *row = row_of(f, &record->run);
+        if (!row) {
+            status = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+            break;
+        }
+        if (record->run.started < row->started || record->run.threads == 0)
+            continue; /* an earlier run of the rank, or one that never started */
+        *row = (rank_row){
+            .rank = record->run.rank,
+            .run_id = record->run.run_id,
+            .started = record->run.started,
+            .ended = record->run.ended,
+            .has_ended = record->run.has_ended,
+        };
+        snprintf(row->node, sizeof row->node, "%s", record->run.node_id);
+        snprintf(row->database, sizeof row->database, "%s", database);
+    }
+    weir_query_end(query);
+    return status == WEIR_EOF ? WEIR_OK : status;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), end_length = strlen(end);
+    return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+/* The sink's queue is where results wait for the consumer; it is the last in the pipeline's order. */
+static void add_totals(rank_row *row, const weir_totals *totals)
+{
+    for (size_t i = 0; i < totals->num_tasks; i++) {
+        const weir_task_totals *tasks = &totals->tasks[i];
+        row->num_failures += tasks->num_failures;
+        row->parts[PART_CPU] += tasks->cpu_time;
+        row->parts[PART_BLOCKED] += tasks->busy_time > tasks->cpu_time ? tasks->busy_time - tasks->cpu_time : 0;
+        row->parts[PART_THREAD] += tasks->wait_thread_time;
+        row->parts[PART_CONSUMER] += tasks->wait_out_time;
+    }
+    const weir_queue_totals *sink = NULL;
+    for (size_t i = 0; i < totals->num_queues; i++)
+        if (ends_with(totals->queues[i].key.name, "sink_queue") || !sink)
+            sink = &totals->queues[i];
+    if (!sink)
+        return;
+    row->num_items = sink->num_items;
+    row->readiness = sink->occupancy_rate;
+    row->rate = sink->elapsed > 0 ? (double)sink->num_items / sink->elapsed : 0;
+    if (!row->has_ended)
+        row->ended = sink->key.end_time;
+    for (int p = 0; p < NUM_PARTS && sink->num_items > 0; p++)
+        row->parts[p] /= (double)sink->num_items;
+}
+
+static int read_totals(rank_row *row, weir_reader *reader, weir_error *error)
+{
+    weir_totals totals;
+    int status = weir_totals_read(reader, &(weir_filter){ .run_id = row->run_id },
+                                  &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, error);
+    if (status != WEIR_OK)
+        return status;
+    add_totals(row, &totals);
+    weir_totals_free(&totals);
+    return WEIR_OK;
+}
+
+/* A lap's items are spread over the bins that it covers. */
+static int read_course(const fleet *f, rank_row *row, weir_reader *reader, weir_error *error)
+{
+    weir_query *query;
+    const weir_record *record;
+    double width = (f->end - f->start) / NUM_BINS;
+    int status = weir_query_begin(reader, WEIR_RECORD_QUEUE, &(weir_filter){ .run_id = row->run_id, .name = "sink*" },
+                                  &query, error);
+    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK) {
+        double from = record->queue.timestamp - record->queue.elapsed;
+        for (int bin = 0; bin < NUM_BINS && width > 0 && record->queue.elapsed > 0; bin++) {
+            double left = fmax(from, f->start + bin * width);
+            double right = fmin(record->queue.timestamp, f->start + (bin + 1) * width);
+            if (right > left)
+                row->bin_items[bin] += (double)record->queue.num_items * (right - left) / record->queue.elapsed;
+        }
+    }
+    weir_query_end(query);
+    return status == WEIR_EOF ? WEIR_OK : status;
+}
+
+static int for_each_rank(fleet *f, const char *database, weir_reader *reader, bool course, weir_error *error)
+{
+    int status = WEIR_OK;
+    for (size_t i = 0; status == WEIR_OK && i < f->num_ranks; i++) {
+        rank_row *row = &f->ranks[i];
+        if (strcmp(row->database, database) == 0)
+            status = course ? read_course(f, row, reader, error) : read_totals(row, reader, error);
+    }
+    return status;
+}
+
+/* ---- which databases -------------------------------------------------------------------------------------------------- */
+
+typedef struct word_list {
+    char **words;
+    size_t num_words;
+} word_list;
+
+static bool add_word(word_list *list, const char *folder, const char *name)
+{
+    char **words = realloc(list->words, (list->num_words + 1) * sizeof *words);
+    if (!words)
+        return false;
+    list->words = words;
+    if (asprintf(&words[list->num_words], "%s%s%s", folder, *folder ? "/" : "", name) < 0)
+        return false;
+    list->num_words++;
+    return true;
+}
+
+static int compare_words(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Every *.db of a folder; a file as it is. */
+static int find_databases(const tool_call *call, word_list *list)
+{
+    for (int i = 0; i < call->num_words; i++) {
+        struct stat file;
+        const char *word = call->words[i];
+        size_t before = list->num_words;
+        if (stat(word, &file) != 0 || !S_ISDIR(file.st_mode)) {
+            if (!add_word(list, "", word))
+                return tool_refuse(call, "out of memory"), TOOL_FAILED;
+            continue;
+        }
+        DIR *folder = opendir(word);
+        if (!folder)
+            return tool_refuse(call, "cannot read the folder %s", word);
+        for (struct dirent *entry; (entry = readdir(folder));)
+            if (ends_with(entry->d_name, ".db") && !add_word(list, word, entry->d_name))
+                break;
+        closedir(folder);
+        if (list->num_words == before)
+            return tool_refuse(call, "there is no *.db in the folder %s", word);
+    }
+    qsort(list->words, list->num_words, sizeof *list->words, compare_words);
+    return TOOL_DONE;
+}
+
+typedef enum step { STEP_RUNS, STEP_TOTALS, STEP_COURSE } step;
+
+static int read_all(const tool_call *call, const word_list *list, fleet *f, step which)
+{
+    for (size_t i = 0; i < list->num_words; i++) {
+        weir_reader *reader;
+        weir_error error = { 0 };
+        int exit_status = tool_open(call, list->words[i], &reader, NULL);
+        if (exit_status != TOOL_DONE)
+            return exit_status;
+        int status = which == STEP_RUNS ? add_runs(f, reader, list->words[i], &error)
+                                        : for_each_rank(f, list->words[i], reader, which == STEP_COURSE, &error);
+        weir_reader_close(reader);
+        if (status != WEIR_OK)
+            return tool_fail(call, &error);
+    }
+    return TOOL_DONE;
+}
+
+/* ---- comparing -------------------------------------------------------------------------------------------------------- */
+
+static int compare_numbers(const void *a, const void *b)
+{
+    double left = *(const double *)a, right = *(const double *)b;
+    return left < right ? -1 : left > right;
+}
+
+static double median(double *numbers, size_t count)
+{
+    if (count == 0)
+        return 0;
+    qsort(numbers, count, sizeof *numbers, compare_numbers);
+    return count % 2 ? numbers[count / 2] : (numbers[count / 2 - 1] + numbers[count / 2]) / 2;
+}
+
+/* Of the value at `offset` in each rank. */
+static double median_of(const fleet *f, double *room, size_t offset)
+{
+    for (size_t i = 0; i < f->num_ranks; i++)
+        memcpy(&room[i], (const char *)&f->ranks[i] + offset, sizeof room[i]);
+    return median(room, f->num_ranks);
+}
+
+static void find_reason(const fleet *f, rank_row *row, double *room)
+{
+    double most = 0;
+    for (int p = 0; p < NUM_PARTS; p++) {
+        double excess = row->parts[p] - median_of(f, room, offsetof(rank_row, parts) + (size_t)p * sizeof(double));
+        if (excess > most) {
+            most = excess;
+            row->reason = reasons[p];
+        }
+    }
+}
+
+/* From which bin on has it been slower in all of them? Bins in which it, or most, had ended do not count. */
+static void find_since(const fleet *f, rank_row *row, double *room)
+{
+    double width = (f->end - f->start) / NUM_BINS;
+    for (int bin = NUM_BINS - 1; bin >= 0; bin--) {
+        double middle = median_of(f, room, offsetof(rank_row, bin_items) + (size_t)bin * sizeof(double));
+        bool counts = middle > 0 && row->ended >= f->start + (bin + 1) * width;
+        if (counts && row->bin_items[bin] >= middle * (1 - settings.slower / 100))
+            return;
+        if (counts || row->slower_since == 0)
+            row->slower_since = f->start + bin * width;
+    }
+}
+
+static int compare(const tool_call *call, fleet *f)
+{
+    enum { SILENT_BINS = 3 };
+    double *room = calloc(f->num_ranks, sizeof *room);
+    if (!room)
+        return tool_refuse(call, "out of memory"), TOOL_FAILED;
+    f->median_rate = median_of(f, room, offsetof(rank_row, rate));
+    for (size_t i = 0; i < f->num_ranks; i++) {
+        rank_row *row = &f->ranks[i];
+        row->slower = f->median_rate > 0 ? 1 - row->rate / f->median_rate : 0;
+        row->is_silent = !row->has_ended && row->ended < f->end - (f->end - f->start) * SILENT_BINS / NUM_BINS;
+        if (row->slower * 100 < settings.slower)
+            continue;
+        find_since(f, row, room);
+        find_reason(f, row, room);
+    }
+    free(room);
+    return TOOL_DONE;
+}
+
+static int compare_ranks(const void *a, const void *b)
+{
+    const rank_row *left = a, *right = b;
+    return left->rank < right->rank ? -1 : left->rank > right->rank;
+}
+
+/* ---- printing --------------------------------------------------------------------------------------------------------- */
+
+static const table_column columns[] = {
+    { "rank", "rank", TABLE_COUNT },       { "node", "node", TABLE_WORDS },
+    { "state", "state", TABLE_WORDS },     { "num_items", "items", TABLE_COUNT },
+    { "rate", "items/s", TABLE_REAL },     { "slower", "slower", TABLE_SHARE },
+    { "readiness", "ready", TABLE_SHARE }, { "num_failures", "failures", TABLE_COUNT },
+    { "elapsed", "elapsed", TABLE_TIME },  { "slower_since", "slower since", TABLE_WHEN },
+    { "reason", NULL, TABLE_WORDS },       { "database", NULL, TABLE_WORDS },
+};
+
+static void put_ranks(const tool_call *call, const fleet *f)
+{
+    table *t = table_begin(stdout, tool_format(call), columns, sizeof columns / sizeof columns[0]);
+    for (size_t i = 0; i < f->num_ranks; i++) {
+        const rank_row *row = &f->ranks[i];
+        table_count(t, row->rank);
+        table_words(t, row->node);
+        table_words(t, row->has_ended ? "ended" : row->is_silent ? "silent" : "running");
+        table_count(t, row->num_items);
+        table_number(t, row->rate);
+        table_number(t, row->slower);
+        table_number(t, row->readiness);
+        table_count(t, row->num_failures);
+        table_number(t, row->ended - row->started);
+        if (row->slower_since > 0)
+            table_number(t, row->slower_since);
+        else
+            table_nothing(t);
+        table_words(t, row->reason ? row->reason : "");
+        table_words(t, row->database);
+    }
+    table_end_alone(t);
+}
+
+static void put_sentences(const fleet *f)
+{
+    double first = INFINITY, last = 0, least = INFINITY, most = 0;
+    for (size_t i = 0; i < f->num_ranks; i++) {
+        const rank_row *row = &f->ranks[i];
+        first = fmin(first, row->ended);
+        last = fmax(last, row->ended);
+        least = fmin(least, row->rate);
+        most = fmax(most, row->rate);
+    }
+    printf("\n%zu ranks; median %.2f items/s, slowest to fastest %.1f %% apart; first to last end %.1f s apart\n",
+           f->num_ranks, f->median_rate, most > 0 ? 100 * (1 - least / most) : 0, last - first);
+    for (size_t i = 0; i < f->num_ranks; i++) {
+        const rank_row *row = &f->ranks[i];
+        if (row->is_silent)
+            printf("rank %d is silent: nothing was heard of it for the last %.0f s, and it has not ended\n",
+                   row->rank, f->end - row->ended);
+        if (row->reason)
+            printf("rank %d is %.0f %% slower: %s\n", row->rank, 100 * row->slower, row->reason);
+    }
+    for (int32_t rank = 0, at = 0; f->num_ranks > 0 && rank < f->ranks[f->num_ranks - 1].rank; rank++) {
+        if (f->ranks[at].rank == rank)
+            at++;
+        else
+            printf("rank %d is missing: no database has a run of it\n", rank);
+    }
+}
+
+static int answer(const tool_call *call, const word_list *list, fleet *f)
+{
+    int exit_status = read_all(call, list, f, STEP_RUNS);
+    for (size_t i = 0; i < f->num_ranks;) {
+        if (f->ranks[i].run_id)
+            i++;
+        else
+            f->ranks[i] = f->ranks[--f->num_ranks];
+    }
+    if (exit_status == TOOL_DONE && f->num_ranks == 0)
+        return tool_nothing(call, "no run has started");
+    if (exit_status == TOOL_DONE)
+        exit_status = read_all(call, list, f, STEP_TOTALS);
+    f->start = INFINITY;
+    for (size_t i = 0; i < f->num_ranks; i++) {
+        f->start = fmin(f->start, f->ranks[i].started);
+        f->end = fmax(f->end, f->ranks[i].ended);
+    }
+    if (exit_status == TOOL_DONE)
+        exit_status = read_all(call, list, f, STEP_COURSE);
+    if (exit_status == TOOL_DONE)
+        exit_status = compare(call, f);
+    if (exit_status != TOOL_DONE)
+        return exit_status;
+    qsort(f->ranks, f->num_ranks, sizeof *f->ranks, compare_ranks);
+    put_ranks(call, f);
+    if (tool_format(call) == TABLE_TEXT)
+        put_sentences(f);
+    return tool_finish(call);
+}
+
+static int run(tool_call *call)
+{
+    fleet f = { 0 };
+    word_list list = { 0 };
+    int exit_status = find_databases(call, &list);
+    if (exit_status == TOOL_DONE)
+        exit_status = answer(call, &list, &f);
+    for (size_t i = 0; i < list.num_words; i++)
+        free(list.words[i]);
+    free(list.words);
+    free(f.ranks);
+    return exit_status;
+}
+
+const tool_command tool_fleet = {
+    .name = "fleet",
+    .words = "DB...|DIR",
+    .min_words = 1,
+    .max_words = -1,
+    .summary = "the ranks of a job side by side: who is slow, since when, by what",
+    .help =
+        "Of each rank it takes the last run, from as many databases as there are, one for each rank or all in one; a "
+        "folder stands for all *.db in it. It works while the job runs, too.\n\n"
+        "slower: than the median rank. ready: the share of the time in which a result was there for the consumer; "
+        "near 100 % "
+        "the rank waits for its consumer, near 0 % the consumer for the rank.\n\n"
+        "A straggler's line names what takes it more time for an item than the median rank: CPU time, waiting while "
+        "tasks run (disk, network), waiting for a thread, or results that nobody takes. A rank that has not "
+        "ended, and has recorded nothing for 15 % of the job's time, is silent: it may have died.",
+    .examples = "weir fleet rank*.db\n"
+                "weir fleet /shared/job-17 --slower 5\n"
+                "weir fleet /shared/job-17 --json\n",
+    .shared = TOOL_FORMAT,
+    .options = rows,
+    .settings = &settings,
+    .run = run,
+};

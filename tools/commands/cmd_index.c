@@ -1,0 +1,346 @@
+/* weir index: makes the index of a dataset, brings it up to date, and answers questions about it. */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <weir/clock.h>
+#include <weir/dataset.h>
+
+#include "command_table.h"
+#include "path_list.h"
+
+static struct settings {
+    const char *db_path, *glob, *path_column, *label_column, *where;
+    int check, list;
+    bool no_packets;
+    int64_t concurrency;
+} settings = { .path_column = "path", .label_column = "label" };
+
+#define AT(field) offsetof(struct settings, field)
+
+static const char *const checks[] = { "packets", "first", "all", NULL };
+static const char *const lists[] = { "summary", "classes", "codecs", "durations", "broken", "clips", NULL };
+
+static const option_row rows[] = {
+    { .name = "db-path",
+      .letter = 'o',
+      .argument = "FILE",
+      .kind = &option_file,
+      .offset = AT(db_path),
+      .help =
+          "where the index is, or is made (default: the folder's or list's name with .weir, in the current folder)" },
+    { .name = "glob",
+      .argument = "PATTERN",
+      .kind = &option_text,
+      .offset = AT(glob),
+      .help = "which files of a folder (default \"*.mp4\")" },
+    { .name = "check",
+      .argument = "HOW",
+      .kind = &option_choice,
+      .choices = checks,
+      .offset = AT(check),
+      .help = "how broken files are found: by reading all packets (the default), or by decoding the first frame, or "
+              "all frames, too" },
+    { .name = "no-packets",
+      .kind = &option_flag,
+      .offset = AT(no_packets),
+      .help = "leave the tables of packets out: the index is smaller, and frames are found by reading the file" },
+    { .name = "concurrency",
+      .argument = "N",
+      .kind = &option_count,
+      .offset = AT(concurrency),
+      .help = "files at a time (default: the CPU budget)" },
+    { .name = "path-column",
+      .argument = "NAME",
+      .kind = &option_text,
+      .offset = AT(path_column),
+      .help = "of a CSV or JSON list: the column with the path (default \"path\")" },
+    { .name = "label-column",
+      .argument = "NAME",
+      .kind = &option_text,
+      .offset = AT(label_column),
+      .help = "of a CSV or JSON list: the column with the label (default \"label\")" },
+    { .name = "list",
+      .argument = "WHAT",
+      .kind = &option_choice,
+      .choices = lists,
+      .offset = AT(list),
+      .help = "what to tell of an index: the summary (the default), classes, codecs, durations, broken files or all "
+              "clips" },
+    { .name = "where",
+      .argument = "SQL",
+      .kind = &option_text,
+      .offset = AT(where),
+      .help = "tell only of clips that fulfil this condition: \"duration > 10 AND label = 'run'\"" },
+    { 0 },
+};
+
+/* ---- building ------------------------------------------------------------------------------------------------------ */
+
+static volatile sig_atomic_t is_interrupted;
+
+static void interrupt(int signal_number)
+{
+    (void)signal_number;
+    is_interrupted = 1;
+}
+
+typedef struct meter {
+    bool is_shown; /* stderr is a terminal */
+    bool has_line;
+    int64_t start_ns;
+} meter;
+
+static bool show_progress(void *self, const weir_dataset_progress *progress)
+{
+    meter *m = self;
+    if (!m->is_shown)
+        return !is_interrupted;
+    double elapsed = (double)(weir_clock_ns() - m->start_ns) / (double)WEIR_SECOND;
+    uint64_t done = progress->num_unchanged + progress->num_indexed;
+    double rate = elapsed > 0 ? (double)done / elapsed : 0;
+    fprintf(stderr, "\r%" PRIu64 "/%" PRIu64 " files, %.0f/s", done, progress->num_total, rate);
+    if (rate > 0 && progress->num_total > done)
+        fprintf(stderr, ", %.0f s left", (double)(progress->num_total - done) / rate);
+    fprintf(stderr, ", %" PRIu64 " broken\x1b[K", progress->num_broken);
+    m->has_line = true;
+    return !is_interrupted;
+}
+
+static void tell_result(const char *db_path, const weir_dataset_progress *progress)
+{
+    fprintf(stderr,
+            "%s: %" PRIu64 " files: %" PRIu64 " read, %" PRIu64 " unchanged, %" PRIu64
+            " broken among those read, %" PRIu64 " removed\n",
+            db_path, progress->num_indexed + progress->num_unchanged, progress->num_indexed, progress->num_unchanged,
+            progress->num_broken, progress->num_removed);
+}
+
+static int build(const tool_call *call, const char *db_path, weir_dataset_build_options *options)
+{
+    struct sigaction action = { .sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND };
+    struct sigaction before[2];
+    meter m = { .is_shown = isatty(STDERR_FILENO), .start_ns = weir_clock_ns() };
+    weir_dataset_progress progress;
+    weir_error error = { 0 };
+    options->check = (weir_probe_check)settings.check;
+    options->no_packets = settings.no_packets;
+    options->concurrency = (uint32_t)settings.concurrency;
+    options->progress = show_progress;
+    options->self = &m;
+    sigaction(SIGINT, &action, &before[0]);
+    sigaction(SIGTERM, &action, &before[1]);
+    int status = weir_dataset_build(db_path, options, &progress, &error);
+    sigaction(SIGINT, &before[0], NULL);
+    sigaction(SIGTERM, &before[1], NULL);
+    if (m.has_line)
+        fputs("\r\x1b[K", stderr);
+    if (status == WEIR_OK || status == WEIR_ESTOPPED)
+        tell_result(db_path, &progress);
+    if (status == WEIR_ESTOPPED) {
+        tool_refuse(call, "stopped: the same command goes on where it was");
+        return TOOL_FAILED;
+    }
+    if (status == WEIR_OK && progress.num_unreadable_folders > 0) {
+        tool_refuse(call, "%" PRIu64 " folder(s) could not be read, so nothing was removed",
+                    progress.num_unreadable_folders);
+        return TOOL_FAILED;
+    }
+    if (status == WEIR_OK)
+        return TOOL_DONE;
+    int exit_status = tool_fail(call, &error);
+    return status == WEIR_ENOTFOUND || status == WEIR_EDATA ? TOOL_REFUSED : exit_status;
+}
+
+/* ---- questions ----------------------------------------------------------------------------------------------------- */
+
+enum { MAX_COLUMNS = 16 };
+
+typedef struct answer {
+    const tool_call *call;
+    table *t;
+    table_column columns[MAX_COLUMNS];
+    char names[MAX_COLUMNS][32];
+} answer;
+
+static table_kind kind_of(const weir_dataset_cell *cell)
+{
+    if (strcmp(cell->name, "duration") == 0 || strstr(cell->name, "_time"))
+        return TABLE_TIME;
+    if (strcmp(cell->name, "size_bytes") == 0)
+        return TABLE_BYTES;
+    if (strcmp(cell->name, "complete") == 0)
+        return TABLE_TRUTH;
+    static const char *const words[] = { "path", "label", "codec", "message" };
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(cell->name, words[i]) == 0)
+            return TABLE_WORDS;
+    return strcmp(cell->name, "status") == 0 ? TABLE_WORDS : TABLE_COUNT;
+}
+
+static void begin_table(answer *to, const weir_dataset_cell *cells, size_t num_cells)
+{
+    for (size_t i = 0; i < num_cells; i++) {
+        snprintf(to->names[i], sizeof to->names[i], "%s", cells[i].name);
+        to->columns[i] = (table_column){ to->names[i], to->names[i], kind_of(&cells[i]) };
+    }
+    to->t = table_begin(stdout, tool_format(to->call), to->columns, num_cells);
+}
+
+static int put_row(void *self, const weir_dataset_cell *cells, size_t num_cells)
+{
+    answer *to = self;
+    if (!to->t)
+        begin_table(to, cells, num_cells);
+    for (size_t i = 0; i < num_cells; i++) {
+        const weir_dataset_cell *cell = &cells[i];
+        if (strcmp(cell->name, "status") == 0)
+            table_words(to->t, weir_status_name((int)cell->integer));
+        else if (cell->kind == WEIR_CELL_NOTHING)
+            table_nothing(to->t);
+        else if (cell->kind == WEIR_CELL_TEXT)
+            table_words(to->t, cell->text);
+        else if (to->columns[i].kind == TABLE_TRUTH)
+            table_truth(to->t, cell->integer);
+        else if (to->columns[i].kind == TABLE_COUNT)
+            table_count(to->t, cell->integer);
+        else
+            table_number(to->t, cell->kind == WEIR_CELL_REAL ? cell->real : (double)cell->integer);
+    }
+    return WEIR_OK;
+}
+
+static int ask(const tool_call *call, const char *db_path)
+{
+    answer to = { .call = call };
+    weir_error error = { 0 };
+    int status =
+        weir_dataset_ask(db_path, (weir_dataset_question)settings.list, settings.where, put_row, &to, &error);
+    bool is_empty = !to.t;
+    table_end_alone(to.t);
+    if (status != WEIR_OK)
+        return tool_fail_early(call, &error);
+    if (is_empty)
+        return tool_nothing(call, "no clip of %s fulfils that", db_path);
+    return tool_finish(call);
+}
+
+/* ---- which of the two ------------------------------------------------------------------------------------------------ */
+
+static bool is_sqlite(const char *path)
+{
+    char start[16] = "";
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return false;
+    size_t length = fread(start, 1, sizeof start, file);
+    fclose(file);
+    return length == sizeof start && memcmp(start, "SQLite format 3", sizeof start) == 0;
+}
+
+static bool is_list(const char *path)
+{
+    static const char *const endings[] = { ".txt", ".csv", ".tsv", ".json", ".jsonl", ".list", NULL };
+    const char *dot = strrchr(path, '.');
+    for (int i = 0; dot && endings[i]; i++)
+        if (strcmp(dot, endings[i]) == 0)
+            return !strstr(path, "://");
+    return false;
+}
+
+/* "clips.weir" for "/data/clips/" and "lists/clips.csv". */
+static void name_index(const char *word, char name[256])
+{
+    size_t length = strlen(word);
+    while (length > 1 && word[length - 1] == '/')
+        length--;
+    size_t start = length;
+    while (start > 0 && word[start - 1] != '/')
+        start--;
+    snprintf(name, 256, "%.*s", (int)(length - start), word + start);
+    if (is_list(name))
+        *strrchr(name, '.') = '\0';
+    snprintf(name + strlen(name), 256 - strlen(name), ".weir");
+    if (strcmp(name, "..weir") == 0 || strcmp(name, "...weir") == 0 || strcmp(name, "/.weir") == 0)
+        snprintf(name, 256, "index.weir");
+}
+
+static int build_from_paths(const tool_call *call, const char *db_path)
+{
+    path_list list = { 0 };
+    char problem[512] = "out of memory";
+    bool is_read = true;
+    bool has_labels = call->num_words == 1 && is_list(call->words[0]);
+    if (has_labels)
+        is_read = path_list_read(call->words[0], &(path_list_names){ settings.path_column, settings.label_column },
+                                 &list, problem);
+    for (int i = 0; !has_labels && is_read && i < call->num_words; i++)
+        is_read = path_list_add(&list, call->words[i], NULL);
+    weir_dataset_build_options options = {
+        .paths = (const char *const *)list.paths,
+        .labels = has_labels ? (const char *const *)list.labels : NULL,
+        .num_paths = list.num_paths,
+    };
+    int exit_status = is_read ? build(call, db_path, &options) : tool_refuse(call, "%s", problem);
+    path_list_free(&list);
+    return exit_status;
+}
+
+static int run(tool_call *call)
+{
+    struct stat file;
+    char name[256];
+    const char *first = call->words[0];
+    bool is_there = stat(first, &file) == 0;
+    bool is_folder = is_there && S_ISDIR(file.st_mode);
+    if (call->num_words == 1 && is_there && !is_folder && is_sqlite(first))
+        return ask(call, first);
+    if (settings.list || settings.where)
+        return tool_refuse(call, "--list and --where ask an index, and %s is none", first);
+    if (!is_there && !strstr(first, "://"))
+        return tool_refuse(call, "there is no %s", first);
+    if (is_folder && call->num_words > 1)
+        return tool_refuse(call, "one folder at a time: %s and %s", first, call->words[1]);
+    name_index(first, name);
+    const char *db_path = settings.db_path ? settings.db_path : name;
+    if (!is_folder)
+        return build_from_paths(call, db_path);
+    weir_dataset_build_options options = { .root = first, .glob = settings.glob };
+    return build(call, db_path, &options);
+}
+
+const tool_command tool_index = {
+    .name = "index",
+    .words = "DIR|LIST|FILE...|INDEX",
+    .min_words = 1,
+    .max_words = -1,
+    .summary = "an index of a dataset: sizes, durations, labels, what is broken",
+    .help =
+        "Of a folder, a list or files and URLs it makes an index, or brings it up to date: what has not changed, by "
+        "size "
+        "and modification time, is not read again, and what is gone is removed. It may be stopped, or killed, and "
+        "goes "
+        "on where it was. A clip's label is the folder that it is in, or what the list says.\n\n"
+        "A list is a .csv or .tsv file with a line of names, a .json or .jsonl file, or a .txt file with a path in "
+        "each "
+        "line. Paths in it are relative to its folder.\n\n"
+        "Of an index it tells what is in it: sizes in bytes, durations in seconds. For more, the index is a SQLite "
+        "file "
+        "with the table clip.\n\n"
+        "The training example shows how a pipeline draws its clips from an index, and opens them for single frames "
+        "without reading them first.",
+    .examples = "weir index /data/kinetics/train -o train.weir\n"
+                "weir index train.csv --label-column class\n"
+                "weir index train.weir --list classes\n"
+                "weir index train.weir --list broken --csv\n"
+                "weir index train.weir --list clips --where 'duration < 1' --json\n"
+                "sqlite3 train.weir 'SELECT codec, avg(duration) FROM clip GROUP BY codec'\n",
+    .shared = TOOL_FORMAT,
+    .options = rows,
+    .settings = &settings,
+    .run = run,
+};

@@ -1,0 +1,12 @@
+/* Runs gnuplot on a drawing. */
+#ifndef TOOLS_GNUPLOT_PROCESS_H
+#define TOOLS_GNUPLOT_PROCESS_H
+
+#include <stddef.h>
+
+#include "gnuplot.h"
+
+/* True if the picture was drawn; otherwise `problem` says why not. */
+bool gnuplot_run(const drawing_plan *plan, const series_set *set, char *problem, size_t size);
+
+#endif

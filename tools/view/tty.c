@@ -1,0 +1,24 @@
+#include "tty.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum { LEAST_WIDTH = 40 };
+
+int tty_width(void)
+{
+    const char *columns = getenv("COLUMNS");
+    struct winsize window = { 0 };
+    int width = columns ? atoi(columns) : 0;
+    if (width <= 0 && isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0)
+        width = window.ws_col;
+    return width <= 0 ? 0 : width < LEAST_WIDTH ? LEAST_WIDTH : width;
+}
+
+bool tty_has_colours(void)
+{
+    const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
+    return isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
+}

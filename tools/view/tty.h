@@ -1,0 +1,13 @@
+/* What the standard output is: how wide, and whether it shows colours. */
+#ifndef TOOLS_TTY_H
+#define TOOLS_TTY_H
+
+#include <stdbool.h>
+
+/* Columns of the terminal, or of COLUMNS; 0 = no terminal, lines may be of any length. */
+int tty_width(void);
+
+/* A terminal, and neither NO_COLOR nor TERM=dumb is set. */
+bool tty_has_colours(void);
+
+#endif
