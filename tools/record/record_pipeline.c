@@ -64,6 +64,7 @@ static void pipe_decode(const record_settings *settings, weir_builder *builder, 
             .no_autorotate = video.no_autorotate,
             .max_pixels = video.max_pixels,
             .max_file_bytes = video.max_bytes,
+            .max_decoder_bytes = video.max_decoder_bytes,
             .io_timeout_ns = video.io_timeout_ns,
         };
         weir_builder_pipe(builder, &weir_image_decode, &image, options);
@@ -73,6 +74,9 @@ static void pipe_decode(const record_settings *settings, weir_builder *builder, 
             .channels = settings->channels,
             .planar = settings->planar,
             .max_bytes = video.max_bytes,
+            .max_decoder_bytes = video.max_decoder_bytes,
+            .stream = video.stream,
+            .allow = video.allow,
             .io_timeout_ns = video.io_timeout_ns,
         };
         weir_builder_pipe(builder, &weir_audio_decode, &audio, options);
