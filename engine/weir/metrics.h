@@ -34,7 +34,8 @@ extern "C" {
 /*
  * One stage, source, merge, route or sink. A slot is in exactly one state at a time, so that
  * busy + wait_in + wait_thread + wait_turn + wait_out = slots × elapsed. A span that is still open counts up to the lap's
- * end. Merges and the sink run no operation: they have no tasks, and are never busy.
+ * end. Merges and the sink run no operation: they have no tasks, and are never busy. The wait_in of a source is the time
+ * after its end.
  */
 #define WEIR_TASK_METRICS(X) \
     X(num_tasks, "num_tasks", COUNT, "tasks", "tasks that ended, the failed ones included") \
