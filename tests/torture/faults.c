@@ -140,6 +140,7 @@ __attribute__((constructor)) static void set_up(void)
     report_path = getenv("WEIR_FAULT_REPORT");
     failing_call = at ? atol(at) : 0;
     dl_iterate_phdr(add_ranges, NULL);
+    unsetenv("LD_PRELOAD"); /* programs that it starts run as usual */
     if (traced)
         backtrace((void *[1]){ NULL }, 1); /* loads what it needs */
     for (int i = 0; i < NUM_KINDS; i++)
