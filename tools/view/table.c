@@ -166,6 +166,7 @@ static char *in_one_line(const char *text)
 {
     size_t size = 4 * strlen(text) + 1;
     char *line = malloc(size);
+    lacks_rows |= !line;
     if (line)
         weir_text_escape(text, line, size);
     return line;
@@ -457,13 +458,6 @@ static void free_table(table *t)
     free(t);
 }
 
-static table *no_table(table *t)
-{
-    free_table(t);
-    lacks_rows = true;
-    return NULL;
-}
-
 bool table_lacks_rows(void)
 {
     return lacks_rows;
@@ -472,8 +466,10 @@ bool table_lacks_rows(void)
 table *table_begin(FILE *out, table_format format, const table_column *columns, size_t num_columns)
 {
     table *t = calloc(1, sizeof *t);
-    if (!t)
-        return no_table(t);
+    if (!t) {
+        lacks_rows = true;
+        return NULL;
+    }
     t->out = out;
     t->format = format;
     t->columns = columns;
@@ -483,8 +479,11 @@ table *table_begin(FILE *out, table_format format, const table_column *columns, 
         t->cells = calloc(SCREENFUL * num_columns, sizeof *t->cells);
         t->widths = calloc(num_columns, sizeof *t->widths);
         t->hidden = calloc(num_columns, sizeof *t->hidden);
-        if (!t->cells || !t->widths || !t->hidden)
-            return no_table(t);
+        if (!t->cells || !t->widths || !t->hidden) {
+            free_table(t);
+            lacks_rows = true;
+            return NULL;
+        }
     }
     t->limit = format == TABLE_TEXT ? (size_t)tty_width() : 0;
     t->coloured = format == TABLE_TEXT && out == stdout && tty_has_colours();
