@@ -202,6 +202,7 @@ int record_run(const record_settings *settings)
     if (exit_status != RECORD_DONE)
         return exit_status;
 
+    signal(SIGXFSZ, SIG_IGN); /* a file over the limit (ulimit -f) is a write that fails, and that is told */
     /* Before any thread is started: they all inherit that SIGUSR1 is not for them. */
     sigset_t usr1;
     sigemptyset(&usr1);
