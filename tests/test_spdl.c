@@ -1,5 +1,6 @@
 /* Behaviours of SPDL's pipeline tests that no other test shows. docs/spdl-behaviours.md lists all of them, each with its
    test; the last test here sees to it that those tests are there. */
+#include "named_tests.h"
 #include "support.h"
 
 #include <regex.h>
@@ -1933,74 +1934,30 @@ static void a_process_may_end_without_freeing_its_pipeline(void **state)
 
 /* ---- the list ----------------------------------------------------------------------------------------------- */
 
-static char *read_whole(const char *path)
-{
-    FILE *file = fopen(path, "r"); /* the working folder is the project's */
-    if (!file)
-        fail_msg("%s cannot be read", path);
-    static char text[1 << 18];
-    size_t size = fread(text, 1, sizeof text - 1, file);
-    assert_true(size < sizeof text - 1);
-    fclose(file);
-    text[size] = '\0';
-    return strdup(text);
-}
-
-static bool is_registered(const char *path, const char *test)
-{
-    char *source = read_whole(path);
-    char entry[160];
-    bool found = false;
-    static const char *const macros[] = { "TEST(%s)", "cmocka_unit_test(%s)" };
-    for (size_t i = 0; i < LENGTH(macros); i++) {
-        snprintf(entry, sizeof entry, macros[i], test);
-        found = found || strstr(source, entry);
-    }
-    free(source);
-    return found;
-}
-
-/* Looks for each "tests/FILE: test" of a line; returns how many there are. */
-static int check_tests(const regex_t *test, const char *line)
-{
-    regmatch_t found[3];
-    int num_tests = 0;
-    for (; regexec(test, line, LENGTH(found), found, 0) == 0; line += found[0].rm_eo) {
-        char path[128], name[128];
-        snprintf(path, sizeof path, "%.*s", (int)(found[1].rm_eo - found[1].rm_so), line + found[1].rm_so);
-        snprintf(name, sizeof name, "%.*s", (int)(found[2].rm_eo - found[2].rm_so), line + found[2].rm_so);
-        if (!is_registered(path, name))
-            fail_msg("docs/spdl-behaviours.md: %s has no test %s", path, name);
-        num_tests++;
-    }
-    return num_tests;
-}
-
 /* Rows are numbered from 1; what passes names a test that is there, and what does not says why. */
 static void the_list_of_behaviours_names_tests_that_are_there(void **state)
 {
     (void)state;
-    regex_t row, test;
+    static const char document[] = "docs/spdl-behaviours.md";
+    regex_t row;
     assert_int_equal(
         regcomp(&row, "^\\| ([0-9]+) \\| [^|]+ \\| (pass|differs|not applicable) \\| ([^|]+) \\|$", REG_EXTENDED), 0);
-    assert_int_equal(regcomp(&test, "(tests/test_[a-z_]+\\.cp*): ([a-z0-9_]+)", REG_EXTENDED), 0);
-    char *list = read_whole("docs/spdl-behaviours.md");
+    char *list = named_tests_read(document);
     int num_rows = 0;
     for (char *line = strtok(list, "\n"); line; line = strtok(NULL, "\n")) {
         regmatch_t found[4];
         if (line[0] != '|' || line[2] < '0' || line[2] > '9')
             continue;
         if (regexec(&row, line, LENGTH(found), found, 0) != 0)
-            fail_msg("docs/spdl-behaviours.md: no row of four columns: %s", line);
+            fail_msg("%s: no row of four columns: %s", document, line);
         assert_int_equal(atoi(line + found[1].rm_so), ++num_rows);
         bool passes = strncmp(line + found[2].rm_so, "pass", 4) == 0;
-        if (check_tests(&test, line + found[3].rm_so) == 0 && passes)
-            fail_msg("docs/spdl-behaviours.md: no test in: %s", line);
+        if (named_tests_check(document, line + found[3].rm_so) == 0 && passes)
+            fail_msg("%s: no test in: %s", document, line);
     }
     assert_true(num_rows >= 200);
     free(list);
     regfree(&row);
-    regfree(&test);
 }
 
 int main(void)

@@ -385,9 +385,6 @@ static void note_source(weir_decoder *decoder)
 /* Counts damage that costs a packet or a frame, but not the file. Memory that is out is not damage. */
 static int note_damage(weir_decoder *decoder, int averror, weir_error *error)
 {
-    int verdict = weir_frame_memory_verdict(&decoder->memory, error);
-    if (verdict != WEIR_OK)
-        return verdict;
     if (averror == AVERROR(ENOMEM))
         return weir_ffmpeg_error(error, averror, "cannot decode");
     if (is_stopped(decoder) || averror == AVERROR_EXIT)
@@ -522,6 +519,10 @@ int weir_decoder_send(weir_decoder *decoder, const AVPacket *packet, weir_error 
     int64_t start_ns = weir_clock_ns();
     int rc = avcodec_send_packet(decoder->codec, packet);
     decoder->cost.decode_ns += weir_clock_ns() - start_ns;
+    /* some decoders go on without the frame that there was no memory for, and do not say so */
+    int verdict = weir_frame_memory_verdict(&decoder->memory, error);
+    if (verdict != WEIR_OK)
+        return verdict;
     return rc < 0 && rc != AVERROR_EOF ? note_damage(decoder, rc, error) : WEIR_OK;
 }
 
@@ -540,6 +541,9 @@ int weir_decoder_receive(weir_decoder *decoder, weir_error *error)
         int64_t start_ns = weir_clock_ns();
         int rc = avcodec_receive_frame(decoder->codec, decoder->frame);
         decoder->cost.decode_ns += weir_clock_ns() - start_ns;
+        int verdict = weir_frame_memory_verdict(&decoder->memory, error);
+        if (verdict != WEIR_OK)
+            return verdict;
         if (rc == 0)
             return check_frame(decoder, error);
         if (rc == AVERROR_EOF || (rc == AVERROR(EAGAIN) && decoder->draining))

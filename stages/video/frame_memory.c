@@ -197,10 +197,12 @@ static int get_buffer(AVCodecContext *codec, AVFrame *frame, int flags)
         atomic_fetch_sub_explicit(&all_bytes, bytes, memory_order_relaxed);
         av_buffer_unref(&held);
         free(cost);
+        memory->is_out = true;
         return AVERROR(ENOMEM);
     }
     *cost = (frame_cost){ .bytes = bytes, .account = held };
     int rc = avcodec_default_get_buffer2(codec, frame, flags);
+    memory->is_out |= rc == AVERROR(ENOMEM);
     if (rc < 0)
         av_buffer_unref(&noted);
     else
@@ -211,6 +213,7 @@ static int get_buffer(AVCodecContext *codec, AVFrame *frame, int flags)
 int weir_frame_memory_attach(weir_frame_memory *memory, AVCodecContext *codec)
 {
     memory->bytes_wanted = 0;
+    memory->is_out = false;
     if (!memory->account)
         memory->account = av_buffer_allocz(sizeof(account));
     if (!memory->account)
@@ -222,6 +225,8 @@ int weir_frame_memory_attach(weir_frame_memory *memory, AVCodecContext *codec)
 
 int weir_frame_memory_verdict(const weir_frame_memory *memory, weir_error *error)
 {
+    if (memory->is_out)
+        return weir_error_set(error, WEIR_ENOMEM, AVERROR(ENOMEM), "out of memory for a frame");
     if (memory->bytes_wanted == 0)
         return WEIR_OK;
     double max_bytes = (double)(memory->is_over_all ? memory->max_all_bytes : limit_of(memory));

@@ -44,7 +44,7 @@ typedef struct table_column {
 
 typedef struct table table;
 
-/* NULL = out of memory, which every call accepts. The columns must outlive it. */
+/* NULL = out of memory, which every call accepts; see table_lacks_rows(). The columns must outlive it. */
 table *table_begin(FILE *out, table_format format, const table_column *columns, size_t num_columns);
 
 /* The first columns are repeated in each section of a table that is too wide: by default one of them. */
@@ -67,6 +67,9 @@ void table_end(table *t);
 
 /* The same for a table that is all of the output: JSON ends with its line. */
 void table_end_alone(table *t);
+
+/* Whether any table of this process was out of memory, and lacks rows or is not there. */
+bool table_lacks_rows(void);
 
 /* -- pieces, for output of another form */
 
