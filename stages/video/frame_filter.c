@@ -1,4 +1,4 @@
-/* With a filter all goes through it; without, a frame is handed on as it is, or turned, and never copied. */
+/* With a filter all frames go through it; without one a frame is passed on as it is, or rotated, and never copied. */
 #include "frame_filter.h"
 
 #include <stdlib.h>
@@ -45,7 +45,7 @@ int weir_pictures_put(weir_pictures *pictures, const AVStream *stream, const AVF
     return weir_upright_run(&pictures->upright, stream, frame, &pictures->next, error);
 }
 
-/* A picture goes in only when the filter asks for one, so that it never holds more than it needs. */
+/* A picture is put in only when the filter needs one, so that the filter holds as few as possible. */
 static int get_filtered(weir_pictures *pictures, const AVFrame **frame, int64_t *pts, weir_error *error)
 {
     int rc = weir_filter_get(&pictures->filter, frame, error);

@@ -1,4 +1,4 @@
-/* The decode stage's options: what is possible together, and what 0 stands for. */
+/* The decode stage's options: which can be combined, and what 0 means. */
 #include "video_stage.h"
 
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include "frame_selection.h"
 #include "scaler.h"
 
-/* Beyond this swscale cannot count, and nobody wants it. */
+/* swscale's limit. */
 enum { MAX_SIDE_PIXELS = INT16_MAX };
 
 static int pixels_init(weir_video_config *video, weir_error *error)
@@ -53,7 +53,7 @@ static int sampling_init(weir_video_config *video, weir_error *error)
     if (video->piece_frames && !weir_sampling_is_rising(&video->sampling))
         return weir_error_set(
             error, WEIR_EINVAL, 0,
-            "indices or times are handed on in pieces only if they rise, and do not count some from "
+            "piece_frames needs indices or times that increase, and that do not count some from "
             "the start and some from the end");
     if (video->max_frames == 0)
         video->max_frames = UINT64_C(1) << 22;
@@ -68,8 +68,8 @@ static int filter_init(weir_video_config *video, weir_error *error)
     if (has_filter && !weir_sampling_is_rising(&video->sampling))
         return weir_error_set(
             error, WEIR_EINVAL, 0,
-            "filter \"%s\" gets frames in presentation order: indices or times have to rise, and not "
-            "to count some from the start and some from the end",
+            "filter \"%s\" gets frames in presentation order: indices or times must increase, and not "
+            "count some from the start and some from the end",
             video->filter);
     return weir_pictures_config_init(video, error);
 }
