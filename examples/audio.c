@@ -1,5 +1,5 @@
 /*
- * audio: decodes the sound of every file below a folder to 16 kHz mono, as speech models take it, and prints its length
+ * audio: decodes the sound of every file below a folder to 16 kHz mono, the input of speech models, and prints its length
  * and loudness.
  *
  *     audio DIR [GLOB]

@@ -586,7 +586,7 @@ static int compare_targets(const void *a, const void *b)
     const weir_target *right = b;
     if (left->frame != right->frame)
         return left->frame < right->frame ? -1 : 1;
-    return left->place < right->place ? -1 : 1;
+    return left->position < right->position ? -1 : 1;
 }
 
 static int set_targets(weir_frame_reader *reader, const weir_selection *selection, weir_error *error)
@@ -597,7 +597,7 @@ static int set_targets(weir_frame_reader *reader, const weir_selection *selectio
     reader->num_targets = selection->num_indices;
     reader->is_in_order = true;
     for (size_t i = 0; i < selection->num_indices; i++) {
-        reader->targets[i] = (weir_target){ .frame = selection->indices[i], .place = i };
+        reader->targets[i] = (weir_target){ .frame = selection->indices[i], .position = i };
         reader->is_in_order &= i == 0 || selection->indices[i] >= selection->indices[i - 1];
     }
     if (!reader->is_in_order)
@@ -723,7 +723,7 @@ int64_t weir_frame_reader_pts(const weir_frame_reader *reader)
 }
 
 typedef struct placed {
-    size_t place;
+    size_t position;
     size_t number;
 } placed;
 
@@ -731,7 +731,7 @@ static int compare_placed(const void *a, const void *b)
 {
     const placed *left = a;
     const placed *right = b;
-    return left->place < right->place ? -1 : left->place > right->place;
+    return left->position < right->position ? -1 : left->position > right->position;
 }
 
 int weir_frame_reader_order(const weir_frame_reader *reader, size_t num_frames, size_t **order)
@@ -744,7 +744,7 @@ int weir_frame_reader_order(const weir_frame_reader *reader, size_t num_frames, 
     size_t num_placed = 0;
     for (size_t i = 0; frames && *order && i < reader->num_targets && num_placed < num_frames; i++) {
         if (reader->targets[i].has_come) {
-            frames[num_placed] = (placed){ .place = reader->targets[i].place, .number = num_placed };
+            frames[num_placed] = (placed){ .position = reader->targets[i].position, .number = num_placed };
             num_placed++;
         }
     }

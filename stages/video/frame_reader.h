@@ -16,7 +16,7 @@
 /* A selected frame, and its position in the result. */
 typedef struct weir_target {
     uint64_t frame;
-    size_t place;
+    size_t position;
     bool has_come;
 } weir_target;
 

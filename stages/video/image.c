@@ -18,7 +18,7 @@
 
 typedef struct image_worker {
     weir_decoder decoder;
-    weir_upright upright;
+    weir_rotator rotator;
     weir_scaler scaler;
     weir_ffmpeg_log log;
     weir_task *task; /* the running one */
@@ -88,7 +88,7 @@ static void image_worker_free(void *self)
 {
     image_worker *worker = self;
     weir_scaler_reset(&worker->scaler);
-    weir_upright_free(&worker->upright);
+    weir_rotator_free(&worker->rotator);
     weir_decoder_free(&worker->decoder);
 }
 
@@ -107,7 +107,7 @@ static int make_result(image_worker *worker, const weir_video_config *video, wei
     uint8_t *data;
     int64_t start_ns = weir_clock_ns();
     int rc = video->no_autorotate ? WEIR_OK
-                                  : weir_upright_run(&worker->upright, decoder->stream, picture, &picture, error);
+                                  : weir_rotator_run(&worker->rotator, decoder->stream, picture, &picture, error);
     if (rc != WEIR_OK)
         return rc;
 

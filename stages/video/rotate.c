@@ -158,10 +158,10 @@ static int make_frame(AVFrame **frame, const AVFrame *like, int format, int widt
 }
 
 /* The picture in a format that can be rotated, with the same colours and range. */
-static int convert(weir_upright *upright, const AVFrame *in, weir_error *error)
+static int convert(weir_rotator *rotator, const AVFrame *in, weir_error *error)
 {
     int format = turnable_format(in->format);
-    int rc = make_frame(&upright->converted, in, format, in->width, in->height, error);
+    int rc = make_frame(&rotator->converted, in, format, in->width, in->height, error);
     if (rc != WEIR_OK)
         return rc;
     struct SwsContext *sws = sws_getContext(in->width, in->height, in->format, in->width, in->height, format,
@@ -173,15 +173,15 @@ static int convert(weir_upright *upright, const AVFrame *in, weir_error *error)
         const int *matrix = sws_getCoefficients(SWS_CS_DEFAULT);
         sws_setColorspaceDetails(sws, matrix, 0, matrix, 0, 0, 1 << 16, 1 << 16);
     }
-    sws_scale(sws, (const uint8_t *const *)in->data, in->linesize, 0, in->height, upright->converted->data,
-              upright->converted->linesize);
+    sws_scale(sws, (const uint8_t *const *)in->data, in->linesize, 0, in->height, rotator->converted->data,
+              rotator->converted->linesize);
     sws_freeContext(sws);
-    upright->converted->colorspace = in->colorspace;
-    upright->converted->color_range = in->color_range;
+    rotator->converted->colorspace = in->colorspace;
+    rotator->converted->color_range = in->color_range;
     return WEIR_OK;
 }
 
-int weir_upright_run(weir_upright *upright, const AVStream *stream, const AVFrame *in, const AVFrame **out,
+int weir_rotator_run(weir_rotator *rotator, const AVStream *stream, const AVFrame *in, const AVFrame **out,
                      weir_error *error)
 {
     const int32_t *matrix = find_matrix(stream, in);
@@ -192,30 +192,30 @@ int weir_upright_run(weir_upright *upright, const AVStream *stream, const AVFram
 
     const AVFrame *from = in;
     if (!can_be_turned(in->format)) {
-        int rc = convert(upright, in, error);
+        int rc = convert(rotator, in, error);
         if (rc != WEIR_OK)
             return rc;
-        from = upright->converted;
+        from = rotator->converted;
     }
     int width = turn.transposed ? in->height : in->width;
     int height = turn.transposed ? in->width : in->height;
-    int rc = make_frame(&upright->turned, in, from->format, width, height, error);
+    int rc = make_frame(&rotator->turned, in, from->format, width, height, error);
     if (rc != WEIR_OK)
         return rc;
-    upright->turned->colorspace = in->colorspace;
-    upright->turned->color_range = in->color_range;
-    upright->turned->flags = in->flags;
-    upright->turned->decode_error_flags = in->decode_error_flags;
-    turn_planes(upright->turned, from, turn);
-    upright->turned->sample_aspect_ratio = in->sample_aspect_ratio;
+    rotator->turned->colorspace = in->colorspace;
+    rotator->turned->color_range = in->color_range;
+    rotator->turned->flags = in->flags;
+    rotator->turned->decode_error_flags = in->decode_error_flags;
+    turn_planes(rotator->turned, from, turn);
+    rotator->turned->sample_aspect_ratio = in->sample_aspect_ratio;
     if (turn.transposed)
-        upright->turned->sample_aspect_ratio = av_inv_q(in->sample_aspect_ratio);
-    *out = upright->turned;
+        rotator->turned->sample_aspect_ratio = av_inv_q(in->sample_aspect_ratio);
+    *out = rotator->turned;
     return WEIR_OK;
 }
 
-void weir_upright_free(weir_upright *upright)
+void weir_rotator_free(weir_rotator *rotator)
 {
-    av_frame_free(&upright->turned);
-    av_frame_free(&upright->converted);
+    av_frame_free(&rotator->turned);
+    av_frame_free(&rotator->converted);
 }

@@ -1,7 +1,7 @@
 /*
  * Rotation: phones store pictures in the sensor's orientation, with a display matrix that describes the rotation. It is
  * applied as in the ffmpeg program: quarter turns and mirrors, to the whole picture before it is scaled.
- * Internal. One thread at a time for each weir_upright.
+ * Internal. One thread at a time for each weir_rotator.
  */
 #ifndef WEIR_STAGES_UPRIGHT_H
 #define WEIR_STAGES_UPRIGHT_H
@@ -23,19 +23,19 @@ typedef struct weir_turn {
 } weir_turn;
 
 /* All-zero is the initial state. */
-typedef struct weir_upright {
+typedef struct weir_rotator {
     AVFrame *turned;
     AVFrame *converted; /* if the format cannot be rotated directly */
-} weir_upright;
+} weir_rotator;
 
 /* The rotation of a display matrix (all false: none, or an angle that is not a quarter turn). */
 weir_turn weir_turn_of(const int32_t *matrix);
 
 /* *out is the rotated picture: `in` itself, or one that is valid until the next call. WEIR_OK, or the failure with *error
    filled. */
-int weir_upright_run(weir_upright *upright, const AVStream *stream, const AVFrame *in, const AVFrame **out,
+int weir_rotator_run(weir_rotator *rotator, const AVStream *stream, const AVFrame *in, const AVFrame **out,
                      weir_error *error);
 
-void weir_upright_free(weir_upright *upright);
+void weir_rotator_free(weir_rotator *rotator);
 
 #endif

@@ -27,7 +27,7 @@ enum { MAX_CACHED_BYTES = 16 << 20, FAR_BYTES = 1 << 20 };
 typedef struct video_worker {
     weir_decoder decoder;
     weir_frame_reader reader;
-    weir_pictures pictures;
+    weir_frame_filter frame_filter;
     weir_scaler scaler;
     weir_ffmpeg_log log;
     weir_task *task; /* the running one */
@@ -89,7 +89,7 @@ static int video_worker_init(void *self, const void *config, weir_task *task)
         weir_decoder_free(&worker->decoder);
         return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
     }
-    weir_pictures_init(&worker->pictures, video);
+    weir_frame_filter_init(&worker->frame_filter, video);
     worker->reader = (weir_frame_reader){
         .decoder = &worker->decoder,
         .sampling = &video->sampling,
@@ -104,7 +104,7 @@ static int video_worker_init(void *self, const void *config, weir_task *task)
 
 static void end_item(video_worker *worker)
 {
-    weir_pictures_reset(&worker->pictures);
+    weir_frame_filter_reset(&worker->frame_filter);
     weir_frame_reader_close(&worker->reader);
     weir_input_forget(&worker->decoder.input);
     weir_item_release(&worker->input);
@@ -124,7 +124,7 @@ static void video_worker_free(void *self)
     video_worker *worker = self;
     end_item(worker);
     weir_scaler_reset(&worker->scaler);
-    weir_pictures_free(&worker->pictures);
+    weir_frame_filter_free(&worker->frame_filter);
     weir_decoder_free(&worker->decoder);
 }
 
@@ -172,7 +172,7 @@ static int make_frame(video_worker *worker, const weir_frames_builder *builder, 
     bool is_first = builder->frames->num_frames == 0;
     int64_t start_ns = weir_clock_ns();
     int rc = WEIR_OK;
-    if (is_first || !worker->pictures.is_again)
+    if (is_first || !worker->frame_filter.is_again)
         rc = weir_scaler_run(&worker->scaler, worker->picture, data, error);
     else
         memcpy(data, data - builder->frame_bytes, builder->frame_bytes);
@@ -252,7 +252,7 @@ static int put_frame(video_worker *worker, const weir_video_config *video, weir_
         rc = strict == WEIR_OK ? rc : strict;
     }
     if (rc == WEIR_EOF)
-        return weir_pictures_put(&worker->pictures, worker->decoder.stream, NULL, AV_NOPTS_VALUE, 0, error);
+        return weir_frame_filter_put(&worker->frame_filter, worker->decoder.stream, NULL, AV_NOPTS_VALUE, 0, error);
     if (rc != WEIR_OK)
         return rc;
 
@@ -262,7 +262,7 @@ static int put_frame(video_worker *worker, const weir_video_config *video, weir_
     }
     worker->num_frames += reader->num_repeats;
     int64_t start_ns = weir_clock_ns();
-    rc = weir_pictures_put(&worker->pictures, worker->decoder.stream, frame, weir_frame_reader_pts(reader),
+    rc = weir_frame_filter_put(&worker->frame_filter, worker->decoder.stream, frame, weir_frame_reader_pts(reader),
                            reader->num_repeats, error);
     worker->decoder.cost.scale_ns += weir_clock_ns() - start_ns;
     return rc;
@@ -287,7 +287,7 @@ static int next_picture(video_worker *worker, const weir_video_config *video, we
     for (;;) {
         const AVFrame *picture;
         int64_t start_ns = weir_clock_ns();
-        int rc = weir_pictures_get(&worker->pictures, &picture, &worker->pts, error);
+        int rc = weir_frame_filter_get(&worker->frame_filter, &picture, &worker->pts, error);
         worker->decoder.cost.scale_ns += weir_clock_ns() - start_ns;
         if (rc == WEIR_OK)
             rc = check_picture(worker, video, error);
@@ -303,7 +303,7 @@ static int next_picture(video_worker *worker, const weir_video_config *video, we
 static int check_share(const video_worker *worker, const weir_video_config *video, weir_error *error)
 {
     uint64_t expected =
-        worker->pictures.is_ended ? count_expected(worker, video) : worker->num_frames + worker->reader.num_missing;
+        worker->frame_filter.is_ended ? count_expected(worker, video) : worker->num_frames + worker->reader.num_missing;
     if (worker->num_frames == 0)
         return weir_decoder_fail_empty(&worker->decoder, "no frame: the video stream is empty or truncated",
                                        error);
@@ -358,7 +358,7 @@ static int make_piece(video_worker *worker, const weir_video_config *video, weir
     }
     weir_frames *piece = weir_frames_end(&builder);
     piece->num_errors = worker->decoder.num_errors;
-    piece->num_missing_frames = count_missing(worker, video, rc == WEIR_OK && worker->pictures.is_ended);
+    piece->num_missing_frames = count_missing(worker, video, rc == WEIR_OK && worker->frame_filter.is_ended);
     piece->first_frame = worker->num_done;
     piece->is_last_piece = rc == WEIR_OK;
     worker->num_done += piece->num_frames;

@@ -71,7 +71,7 @@ static int filter_init(weir_video_config *video, weir_error *error)
             "filter \"%s\" gets frames in presentation order: indices or times must increase, and not "
             "count some from the start and some from the end",
             video->filter);
-    return weir_pictures_config_init(video, error);
+    return weir_frame_filter_config_init(video, error);
 }
 
 int weir_video_config_check(weir_video_config *video, weir_error *error)
@@ -93,5 +93,5 @@ int weir_video_config_check(weir_video_config *video, weir_error *error)
 void weir_video_config_free(weir_video_config *video)
 {
     weir_sampling_free(&video->sampling);
-    weir_pictures_config_free(video);
+    weir_frame_filter_config_free(video);
 }
