@@ -15,12 +15,13 @@ typedef struct weir_replacement {
 } weir_replacement;
 
 /*
- * Creates the file, with the permissions of the umask. The same path may be open twice; the last one to be closed stays.
- * Returns 0, or an errno value with nothing to close: EISDIR for a folder.
+ * Creates the file, with the permissions of the umask. The same path may be open twice; the last one to be closed
+ * stays. Returns 0, or an errno value with nothing to close: EISDIR for a folder.
  */
 int weir_replacement_open(weir_replacement *replacement, const char *path);
 
-/* Renames the file to its path, or removes it (keep is false, or the disk is full). Closes in any case. 0 or an errno value. */
+/* Renames the file to its path, or removes it (keep is false, or the disk is full). Closes in any case. 0 or an errno
+   value. */
 int weir_replacement_close(weir_replacement *replacement, bool keep);
 
 #endif

@@ -1,4 +1,5 @@
-/* An index that is open for reading. Without conditions each clip is looked up by its number, and no memory per clip is used. */
+/* An index that is open for reading. Without conditions each clip is looked up by its number, and no memory per clip
+   is used. */
 #include <weir/dataset.h>
 
 #include <inttypes.h>
@@ -206,8 +207,8 @@ static int find_root(weir_dataset *dataset, const weir_dataset_options *options,
     int rc = WEIR_OK;
     if (*root && access(root, F_OK) != 0)
         rc = weir_error_set(error, WEIR_ENOTFOUND, 0,
-                            "the folder %s of the index %s does not exist: mount it, or set root to its location", root,
-                            dataset->path);
+                            "the folder %s of the index %s does not exist: mount it, or set root to its location",
+                            root, dataset->path);
     bool has_slash = !*root || root[strlen(root) - 1] == '/';
     dataset->root = malloc(strlen(root) + 2);
     if (dataset->root)

@@ -1,7 +1,7 @@
 /*
- * A pipeline: the listing, a stage that looks up unchanged files in the index, the probe, and the calling thread, which
- * writes. The lookup stage has one slot and a separate connection; it sets a bit for each row it finds, so that rows without
- * a bit are removed at the end.
+ * A pipeline: the listing, a stage that looks up unchanged files in the index, the probe, and the calling thread,
+ * which writes. The lookup stage has one slot and a separate connection; it sets a bit for each row it finds, so that
+ * rows without a bit are removed at the end.
  *
  * During a build the index is not marked as complete, and cannot be opened as a dataset.
  */
@@ -54,7 +54,7 @@ typedef struct build {
     weir_error *error;
 } build;
 
-/* ---- what is unchanged -------------------------------------------------------------------------------------------- */
+/* ---- what is unchanged ------------------------------------------------------------------------------------------ */
 
 static bool see(seen_rows *seen, int64_t row)
 {
@@ -115,7 +115,7 @@ static int run_look(void *worker, weir_item *in, weir_item *out, weir_task *task
 
 static const weir_op look_op = { .name = "look", .takes = WEIR_TYPE_TEXT, .makes = WEIR_TYPE_TEXT, .run = run_look };
 
-/* ---- writing ------------------------------------------------------------------------------------------------------ */
+/* ---- writing ---------------------------------------------------------------------------------------------------- */
 
 static int fail(build *self, int code, const char *what)
 {
@@ -204,7 +204,7 @@ static int put_clip(build *self, const weir_item *item)
     return put_packets(self, row, result);
 }
 
-/* ---- the end of a build ------------------------------------------------------------------------------------------- */
+/* ---- the end of a build ----------------------------------------------------------------------------------------- */
 
 static int remove_gone(build *self)
 {
@@ -279,7 +279,7 @@ static int finish(build *self, bool was_complete)
     return rc == WEIR_OK ? commit(self) : rc;
 }
 
-/* ---- the pipeline --------------------------------------------------------------------------------------------------- */
+/* ---- the pipeline ----------------------------------------------------------------------------------------------- */
 
 static bool tell(build *self, bool now)
 {
@@ -372,7 +372,7 @@ static int run_pipeline(build *self)
     return rc;
 }
 
-/* ---- start ---------------------------------------------------------------------------------------------------------- */
+/* ---- start ------------------------------------------------------------------------------------------------------ */
 
 static int prepare(build *self)
 {

@@ -91,12 +91,13 @@ static int check(sqlite3 *db, const char *path, bool *is_empty, weir_error *erro
     if (*is_empty)
         return WEIR_OK;
     if (application != strtol(APPLICATION, NULL, 10))
-        return weir_error_set(error, WEIR_EDATA, 0, "%s is another program's database, not an index made by weir index",
-                              path);
+        return weir_error_set(error, WEIR_EDATA, 0,
+                              "%s is another program's database, not an index made by weir index", path);
     if (version > VERSION)
-        return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
-                              "the index %s has version %d, this weir supports %d: update weir, or build the index again",
-                              path, (int)version, VERSION);
+        return weir_error_set(
+            error, WEIR_EUNSUPPORTED, 0,
+            "the index %s has version %d, this weir supports %d: update weir, or build the index again", path,
+            (int)version, VERSION);
     return WEIR_OK;
 }
 

@@ -1,9 +1,9 @@
 /*
  * Asynchronous work: 256 transfers in flight, and one thread in the pool.
  *
- * The stage "fetch" starts a transfer and returns WEIR_PENDING; no thread waits for it. An event loop, on a separate thread,
- * delivers the results with weir_task_complete(). Here the transfers are libuv timers of 1 to 100 ms; with a network library
- * the structure is the same.
+ * The stage "fetch" starts a transfer and returns WEIR_PENDING; no thread waits for it. An event loop, on a separate
+ * thread, delivers the results with weir_task_complete(). Here the transfers are libuv timers of 1 to 100 ms; with a
+ * network library the structure is the same.
  *
  *     async_fetch [NUM_URLS]
  */

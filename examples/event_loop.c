@@ -1,6 +1,6 @@
 /*
- * A pipeline in a libuv event loop with other work: here a timer, which shows that the loop is never blocked. Any loop that
- * can wait for a file descriptor can be used: epoll, GLib's g_unix_fd_add(), Qt's QSocketNotifier.
+ * A pipeline in a libuv event loop with other work: here a timer, which shows that the loop is never blocked. Any
+ * loop that can wait for a file descriptor can be used: epoll, GLib's g_unix_fd_add(), Qt's QSocketNotifier.
  *
  *     event_loop [ITEMS]
  */
@@ -50,7 +50,8 @@ static void on_tick(uv_timer_t *handle)
     ticks++;
 }
 
-/* The descriptor stays readable while there are more items, so one item per callback is enough, and other callbacks can run. */
+/* The descriptor stays readable while there are more items, so one item per callback is enough, and other callbacks
+   can run. */
 static void on_result(uv_poll_t *handle, int status, int events)
 {
     (void)events;

@@ -1,7 +1,7 @@
 /*
- * observer: your own program receives the statistics. It prints the metrics of each stage in each lap (two per second), and
- * every failure. An observer is a struct of functions. They are called on a separate thread, never two at once, and the
- * pipeline does not wait for them.
+ * observer: your own program receives the statistics. It prints the metrics of each stage in each lap (two per
+ * second), and every failure. An observer is a struct of functions. They are called on a separate thread, never two
+ * at once, and the pipeline does not wait for them.
  *
  *     observer DIR
  */

@@ -1,7 +1,7 @@
 /*
- * processes: one dataset, several processes, as in distributed training. Each process decodes every N-th file and records
- * its run, with its rank, in a separate database. At the end the runs are merged into one database: `weir summary DB --run
- * all` adds them up, and `weir query DB --by run` compares them.
+ * processes: one dataset, several processes, as in distributed training. Each process decodes every N-th file and
+ * records its run, with its rank, in a separate database. At the end the runs are merged into one database: `weir
+ * summary DB --run all` adds them up, and `weir query DB --by run` compares them.
  *
  *     processes DIR [NUM_PROCESSES [DB]]
  */

@@ -1,6 +1,6 @@
 /*
- * Pipelines with a known bottleneck, to show their metrics: docs/reading-the-figures.md explains each of them. Nothing is
- * decoded; stages wait like disks and networks, or compute like decoders.
+ * Pipelines with a known bottleneck, to show their metrics: docs/reading-the-figures.md explains each of them.
+ * Nothing is decoded; stages wait like disks and networks, or compute like decoders.
  *
  *     simulate --pattern source|decode|sink|threads|slow-file [--seconds 3] [--db-path simulated.db]
  */
@@ -54,7 +54,8 @@ static const pattern patterns[] = {
       .concurrency = 10,
       .threads = 1 },
     { .name = "slow-file",
-      .what = "one file takes 200 times as long as the others, which wait for it because the output keeps the input order",
+      .what = "one file takes 200 times as long as the others, which wait for it because the output keeps the input "
+              "order",
       .decode = { .wait_s = 0.005, .slow_one = 150 },
       .concurrency = 4,
       .threads = 4,

@@ -1,6 +1,7 @@
 /*
- * tar: reads videos with their labels from tar archives in the layout of WebDataset ("17.mp4" and "17.cls" side by side),
- * without unpacking them. Two archives are read concurrently, as streams; memory use does not depend on their size.
+ * tar: reads videos with their labels from tar archives in the layout of WebDataset ("17.mp4" and "17.cls" side by
+ * side), without unpacking them. Two archives are read concurrently, as streams; memory use does not depend on their
+ * size.
  *
  *     tar DIR
  */

@@ -5,10 +5,10 @@
  *     training clips.weir 7                      # the seed
  *     mpirun -n 8 training clips.weir 7          # or srun, or torchrun --no-python: each rank reads its share
  *
- * Each epoch has a different order of the clips. Of each clip, 16 consecutive frames from a random position are decoded,
- * cropped and mirrored at random, normalised, and collected in batches of 4 as [B, C, N, H, W]. All random choices depend only
- * on the seed, the epoch and the clip, so that runs are reproducible with any number of ranks and threads. The sums are a
- * placeholder for the training step.
+ * Each epoch has a different order of the clips. Of each clip, 16 consecutive frames from a random position are
+ * decoded, cropped and mirrored at random, normalised, and collected in batches of 4 as [B, C, N, H, W]. All random
+ * choices depend only on the seed, the epoch and the clip, so that runs are reproducible with any number of ranks and
+ * threads. The sums are a placeholder for the training step.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,8 +24,7 @@ static int build(weir_dataset *dataset, uint64_t seed, weir_pipeline **pipeline,
         .sampler = { .num_items = weir_dataset_count(dataset),
                      .order = WEIR_SAMPLER_SHUFFLED,
                      .seed = seed,
-                     .share =
-                         WEIR_SHARE_PAD }, /* equal counts, so that no rank waits for the others for ever */
+                     .share = WEIR_SHARE_PAD }, /* equal counts, so that no rank waits for the others for ever */
         .items = weir_dataset_items(dataset),
     };
     weir_video_config decode = {

@@ -1,7 +1,7 @@
 /*
- * urls: decodes videos directly from URLs (http, https and other protocols that FFmpeg supports). Downloads mostly wait, so
- * the stage has more slots than there are CPUs, and separate threads that may block. A server that stops sending, or a
- * download that takes too long, fails only its item.
+ * urls: decodes videos directly from URLs (http, https and other protocols that FFmpeg supports). Downloads mostly
+ * wait, so the stage has more slots than there are CPUs, and separate threads that may block. A server that stops
+ * sending, or a download that takes too long, fails only its item.
  *
  *     urls URL...
  */

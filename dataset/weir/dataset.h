@@ -1,7 +1,8 @@
 /*
- * The index of a dataset: one SQLite file with each clip's size, codec, dimensions, duration, frames and label, and with the
- * broken files and the reasons. weir_dataset_build() creates and updates it, as `weir index` does. An open dataset supplies
- * the items of weir_sampler_source; with them, selected frames of a clip are decoded without reading the whole clip first.
+ * The index of a dataset: one SQLite file with each clip's size, codec, dimensions, duration, frames and label, and
+ * with the broken files and the reasons. weir_dataset_build() creates and updates it, as `weir index` does. An open
+ * dataset supplies the items of weir_sampler_source; with them, selected frames of a clip are decoded without reading
+ * the whole clip first.
  *
  *     weir_dataset_open("clips.weir", NULL, &dataset, &error);
  *     weir_sampler_source_config source = {
@@ -9,8 +10,8 @@
  *         .items = weir_dataset_items(dataset),
  *     };
  *
- * Clips are numbered in the byte order of their paths, without broken ones: the same files have the same numbers on every
- * machine. The tables, for plain SQL, are in docs/scale.md.
+ * Clips are numbered in the byte order of their paths, without broken ones: the same files have the same numbers on
+ * every machine. The tables, for plain SQL, are in docs/scale.md.
  */
 #ifndef WEIR_DATASET_H
 #define WEIR_DATASET_H
@@ -54,8 +55,8 @@ typedef struct weir_dataset_build_options {
     weir_probe_check check; /* how much is decoded to find broken files (default: nothing) */
     bool no_packets;        /* a smaller index, but clips must be read to select frames; see weir_probe_config */
     uint32_t concurrency;   /* files at a time (0 = the CPU budget) */
-    /* Called regularly, and at the end, on the calling thread. Return false to stop; what has been read is kept, and the
-       next build continues from there. (NULL = not called) */
+    /* Called regularly, and at the end, on the calling thread. Return false to stop; what has been read is kept, and
+       the next build continues from there. (NULL = not called) */
     bool (*progress)(void *self, const weir_dataset_progress *progress);
     void *self;
     uint64_t reserved[8]; /* 0 */
@@ -65,12 +66,12 @@ WEIR_API int weir_dataset_build_sized(const char *path, const weir_dataset_build
                                       size_t options_size, weir_dataset_progress *result, weir_error *error);
 
 /*
- * Makes or updates the index at `path`: files whose size and modification time are those of the index are not read again.
- * Results are written once a second; after a stop or a kill the next build continues from there. *result (may be NULL) is
- * filled in any case.
- * WEIR_OK; WEIR_ESTOPPED; or the failure with *error (may be NULL) filled: WEIR_ENOTFOUND (no such folder), WEIR_EINVAL, WEIR_EDATA
- * (`path` is another kind of file, which is not changed), WEIR_EUNSUPPORTED (an index of a newer version), WEIR_EACCESS, WEIR_EBUSY,
- * WEIR_EIO, WEIR_ENOMEM.
+ * Makes or updates the index at `path`: files whose size and modification time are those of the index are not read
+ * again. Results are written once a second; after a stop or a kill the next build continues from there. *result (may
+ * be NULL) is filled in any case.
+ * WEIR_OK; WEIR_ESTOPPED; or the failure with *error (may be NULL) filled: WEIR_ENOTFOUND (no such folder),
+ * WEIR_EINVAL, WEIR_EDATA (`path` is another kind of file, which is not changed), WEIR_EUNSUPPORTED (an index of a
+ * newer version), WEIR_EACCESS, WEIR_EBUSY, WEIR_EIO, WEIR_ENOMEM.
  */
 static inline int weir_dataset_build(const char *path, const weir_dataset_build_options *options,
                                      weir_dataset_progress *result, weir_error *error)
@@ -88,7 +89,8 @@ typedef struct weir_dataset_options {
     const char *
         where; /* an SQL condition on the columns of `clip`; the matching clips are renumbered from 0; 8 bytes per clip:
                           "duration > 2 AND label <> 'sneezing'" (NULL = all) */
-    const char *const *classes; /* only these labels; class i is the i-th of them (NULL = all labels, in byte order) */
+    const char *const
+        *classes; /* only these labels; class i is the i-th of them (NULL = all labels, in byte order) */
     size_t num_classes;
     const char *root;     /* the folder of the clips (NULL = where it was when the index was built) */
     bool ignore_mtime;    /* for a copy without modification times: compare only sizes to detect changed files */
@@ -100,8 +102,8 @@ WEIR_API int weir_dataset_open_sized(const char *path, const weir_dataset_option
 
 /*
  * WEIR_OK, or *dataset is NULL and *error (may be NULL) is filled: WEIR_ENOTFOUND (no such file, no clip matches the
- * condition, a class without clips, no such root), WEIR_EINVAL (a condition that is not valid SQL), WEIR_EDATA (not an index,
- * or an incomplete one), WEIR_EUNSUPPORTED, WEIR_EACCESS, WEIR_EIO, WEIR_ENOMEM. options may be NULL.
+ * condition, a class without clips, no such root), WEIR_EINVAL (a condition that is not valid SQL), WEIR_EDATA (not
+ * an index, or an incomplete one), WEIR_EUNSUPPORTED, WEIR_EACCESS, WEIR_EIO, WEIR_ENOMEM. options may be NULL.
  */
 static inline int weir_dataset_open(const char *path, const weir_dataset_options *options, weir_dataset **dataset,
                                     weir_error *error)
@@ -125,8 +127,8 @@ WEIR_API weir_sampler_items weir_dataset_items(weir_dataset *dataset);
 WEIR_API uint32_t weir_dataset_num_classes(const weir_dataset *dataset);
 WEIR_API const char *weir_dataset_class_name(const weir_dataset *dataset, uint32_t class_id);
 
-/* For weir_sampler_config.classes: the class of each clip, 4 bytes per clip. The caller frees it. WEIR_OK; WEIR_ENOTFOUND
-   with *error (may be NULL) filled: a clip has no label; or the statuses of weir_dataset_open(). */
+/* For weir_sampler_config.classes: the class of each clip, 4 bytes per clip. The caller frees it. WEIR_OK;
+   WEIR_ENOTFOUND with *error (may be NULL) filled: a clip has no label; or the statuses of weir_dataset_open(). */
 WEIR_API int weir_dataset_read_classes(weir_dataset *dataset, uint32_t **classes, weir_error *error);
 
 /* For weir_sampler_config.costs: the number of pixels of each clip, 8 bytes per clip. The caller frees it. */
@@ -154,9 +156,10 @@ typedef struct weir_dataset_cell {
 } weir_dataset_cell;
 
 /*
- * Calls `row` for each row of the answer, in constant memory; cells are valid during the call. The index may be incomplete.
- * where: as in weir_dataset_options; NULL = all. WEIR_OK, a status of weir_dataset_open(), or the first status from `row`
- * other than WEIR_OK.
+ * Calls `row` for each row of the answer, in constant memory; cells are valid during the call. The index may be
+ * incomplete.
+ * where: as in weir_dataset_options; NULL = all. WEIR_OK, a status of weir_dataset_open(), or the first status from
+ * `row` other than WEIR_OK.
  */
 WEIR_API int weir_dataset_ask(const char *path, weir_dataset_question question, const char *where,
                               int (*row)(void *self, const weir_dataset_cell *cells, size_t num_cells), void *self,

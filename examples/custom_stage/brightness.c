@@ -9,7 +9,8 @@ static int init_config(void *config, weir_error *error)
 {
     const brightness_config *own = config;
     if (own->least < 0 || own->least > 255)
-        return weir_error_set(error, WEIR_EINVAL, 0, "the minimum brightness is %g, not between 0 and 255", own->least);
+        return weir_error_set(error, WEIR_EINVAL, 0, "the minimum brightness is %g, not between 0 and 255",
+                              own->least);
     return WEIR_OK;
 }
 

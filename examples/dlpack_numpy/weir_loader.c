@@ -1,6 +1,7 @@
 /*
- * weir_loader: a pipeline as a shared library with four functions, for programs in other languages. Each clip is returned as
- * a DLPack tensor that uses the memory of the frames: nothing is copied. weir_loader.py converts it to a NumPy array.
+ * weir_loader: a pipeline as a shared library with four functions, for programs in other languages. Each clip is
+ * returned as a DLPack tensor that uses the memory of the frames: nothing is copied. weir_loader.py converts it to a
+ * NumPy array.
  */
 #include <stdlib.h>
 

@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Tensor:
-    """A DLPack tensor on the CPU, for numpy.from_dlpack() (also for torch.from_dlpack() and jax.dlpack.from_dlpack())."""
+    """A DLPack tensor on the CPU, for numpy.from_dlpack(); also for torch.from_dlpack() and others."""
 
     _new = ctypes.pythonapi.PyCapsule_New
     _new.restype = ctypes.py_object

@@ -1,6 +1,6 @@
 /*
- * Planar samples are stored channel by channel, with free space after each channel; growing moves the channels apart, the
- * end moves them together. The capacity grows by half each time.
+ * Planar samples are stored channel by channel, with free space after each channel; growing moves the channels apart,
+ * the end moves them together. The capacity grows by half each time.
  */
 #include "resampler.h"
 
@@ -56,7 +56,8 @@ static void move_channels(weir_audio *audio, uint64_t from, uint64_t to)
 static int fail_limit(const weir_resampler *resampler, weir_error *error)
 {
     return weir_error_set(error, WEIR_ELIMIT, 0,
-                          "the samples are over the limit of %" PRIu64 " bytes: raise max_bytes, or reduce sample_rate or channels",
+                          "the samples are over the limit of %" PRIu64
+                          " bytes: raise max_bytes, or reduce sample_rate or channels",
                           resampler->max_bytes);
 }
 

@@ -1,6 +1,6 @@
 /*
- * The resampler: the input is decoded audio frames, the output float samples of one rate, channel count and layout, in a
- * growing array. Internal. One thread at a time for each resampler.
+ * The resampler: the input is decoded audio frames, the output float samples of one rate, channel count and layout,
+ * in a growing array. Internal. One thread at a time for each resampler.
  */
 #ifndef WEIR_STAGES_RESAMPLER_H
 #define WEIR_STAGES_RESAMPLER_H
@@ -28,8 +28,9 @@ typedef struct weir_resampler {
     int source_format;
 } weir_resampler;
 
-/* Begins a result; rate and channels that the config does not set are those of the first frame. WEIR_OK, or the failure with
-   *error filled. weir_resampler_abort() may be called at any time, and must be called after a failure. */
+/* Begins a result; rate and channels that the config does not set are those of the first frame. WEIR_OK, or the
+   failure with *error filled. weir_resampler_abort() may be called at any time, and must be called after a
+   failure. */
 int weir_resampler_begin(weir_resampler *resampler, const weir_audio_config *config, const AVFrame *first,
                          weir_error *error);
 

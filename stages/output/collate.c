@@ -1,7 +1,8 @@
 /*
- * A slot keeps the clips of its batch until the batch is complete, because its shape is known only then. Then each picture
- * is written once, from the decoder's memory to the tensor: the conversion is the copy. Decoding directly into the tensor
- * would need the shape before the first clip, and would save only a memcpy, less than 1 % of the decoding (docs/scale.md).
+ * A slot keeps the clips of its batch until the batch is complete, because its shape is known only then. Then each
+ * picture is written once, from the decoder's memory to the tensor: the conversion is the copy. Decoding directly
+ * into the tensor would need the shape before the first clip, and would save only a memcpy, less than 1 % of the
+ * decoding (docs/scale.md).
  */
 #include <weir/collate.h>
 
@@ -369,7 +370,7 @@ static int hand_on(collate_worker *worker, weir_item *out, weir_task *task)
     return WEIR_OK;
 }
 
-/* ---- the operation ------------------------------------------------------------------------------------------------- */
+/* ---- the operation ---------------------------------------------------------------------------------------------- */
 
 static int collate_config_init(void *self, weir_error *error)
 {

@@ -1,6 +1,7 @@
 /*
- * Each value is rounded to float after the product and after the sum, never fused (see -ffp-contract in CMakeLists.txt), and
- * narrowed with rounding to nearest, ties to even: so vectors and plain loops give the same bits.
+ * Each value is rounded to float after the product and after the sum, never fused (see -ffp-contract in
+ * CMakeLists.txt), and narrowed with rounding to nearest, ties to even: so vectors and plain loops give the same
+ * bits.
  */
 #include "convert.h"
 

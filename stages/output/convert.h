@@ -7,7 +7,8 @@
 
 #include <weir/collate.h>
 
-/* Value i becomes value × scale[i % PERIOD] + bias[i % PERIOD]. The period is a multiple of 1, 3 and the vector length. */
+/* Value i becomes value × scale[i % PERIOD] + bias[i % PERIOD]. The period is a multiple of 1, 3 and the vector
+   length. */
 enum { WEIR_CONVERT_PERIOD = 24 };
 
 typedef struct weir_conversion {

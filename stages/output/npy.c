@@ -1,6 +1,6 @@
 /*
- * NumPy's format 1.0: a text header, padded so that the data starts at a multiple of 64 bytes, then the data. The number of
- * frames is known only at the end, so the header is written last, into reserved space.
+ * NumPy's format 1.0: a text header, padded so that the data starts at a multiple of 64 bytes, then the data. The
+ * number of frames is known only at the end, so the header is written last, into reserved space.
  */
 #include <weir/npy.h>
 
@@ -127,8 +127,8 @@ static int npy_add(weir_npy *npy, const weir_tensor *tensor, weir_error *error)
             return rc;
     }
     if (!is_alike(&npy->shape, tensor))
-        return weir_error_set(error, WEIR_EINVAL, 0, "these frames differ in size or pixel format from the others in %s",
-                              npy->path);
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "these frames differ in size or pixel format from the others in %s", npy->path);
     npy->shape.shape[0] += tensor->shape[0];
     return write_all(npy, tensor->data, weir_tensor_bytes(tensor, 0), error);
 }

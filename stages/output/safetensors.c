@@ -1,6 +1,6 @@
 /*
- * The format: the length of the header in 8 bytes, little endian; the header, JSON padded with spaces to a multiple of 8
- * bytes; the tensors, one after the other.
+ * The format: the length of the header in 8 bytes, little endian; the header, JSON padded with spaces to a multiple
+ * of 8 bytes; the tensors, one after the other.
  */
 #include <weir/safetensors.h>
 
@@ -104,7 +104,8 @@ static int write_all(const named_tensor *tensors, size_t num_tensors, const weir
     for (int i = 0; i < LENGTH_BYTES; i++)
         prefix[i] = (uint8_t)((uint64_t)length >> 8 * i);
     errno = EIO;
-    bool is_written = fwrite(prefix, sizeof prefix, 1, output.file) == 1 && fwrite(header, length, 1, output.file) == 1;
+    bool is_written =
+        fwrite(prefix, sizeof prefix, 1, output.file) == 1 && fwrite(header, length, 1, output.file) == 1;
     for (size_t i = 0; is_written && i < num_tensors; i++)
         is_written = tensors[i].num_bytes == 0 || fwrite(tensors[i].data, tensors[i].num_bytes, 1, output.file) == 1;
     int written = is_written ? 0 : errno;

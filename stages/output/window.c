@@ -22,7 +22,8 @@ int weir_window_check(weir_collate_config *config, weir_error *error)
     if (!(config->flip >= 0 && config->flip <= 1))
         return weir_error_set(error, WEIR_EINVAL, 0, "flip is %g; it must be a probability, 0 to 1", config->flip);
     if (config->max_area > 1 || config->min_area > config->max_area || config->min_aspect > config->max_aspect)
-        return weir_error_set(error, WEIR_EINVAL, 0, "areas must be at most 1, and no minimum may be above its maximum");
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "areas must be at most 1, and no minimum may be above its maximum");
     return WEIR_OK;
 }
 
@@ -104,7 +105,7 @@ int weir_window_draw(const weir_collate_config *config, uint32_t width, uint32_t
     return WEIR_OK;
 }
 
-/* ---- resizing ------------------------------------------------------------------------------------------------------ */
+/* ---- resizing --------------------------------------------------------------------------------------------------- */
 
 void weir_taps_free(weir_taps *taps)
 {

@@ -15,7 +15,8 @@ typedef struct weir_window {
 /* Checks the options and fills in defaults. WEIR_OK, or WEIR_EINVAL with *error filled. */
 int weir_window_check(weir_collate_config *config, weir_error *error);
 
-/* For a clip with pictures of that size. WEIR_OK, or WEIR_EINVAL with *error filled: they are smaller than the crop. Any thread. */
+/* For a clip with pictures of that size. WEIR_OK, or WEIR_EINVAL with *error filled: they are smaller than the crop.
+   Any thread. */
 int weir_window_draw(const weir_collate_config *config, uint32_t width, uint32_t height, uint64_t epoch, uint64_t id,
                      weir_window *window, weir_error *error);
 
@@ -27,7 +28,8 @@ typedef struct weir_taps {
     int16_t *weights; /* in units of 2^-14; those of one output add up to 1 */
 } weir_taps;
 
-/* A triangle filter over `length` pixels, widened for smaller outputs. WEIR_OK or WEIR_ENOMEM; afterwards weir_taps_free(). */
+/* A triangle filter over `length` pixels, widened for smaller outputs. WEIR_OK or WEIR_ENOMEM; afterwards
+   weir_taps_free(). */
 int weir_taps_make(weir_taps *taps, uint32_t length, uint32_t num_outputs);
 void weir_taps_free(weir_taps *taps);
 

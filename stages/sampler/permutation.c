@@ -1,11 +1,11 @@
 /*
- * A Feistel network over the smallest sufficient grid of rows and columns: each round shifts a place along one coordinate,
- * by a hash of the other. Places of the grid beyond count, fewer than the number of rows, are mapped again until the result
- * is below count (cycle walking).
+ * A Feistel network over the smallest sufficient grid of rows and columns: each round shifts a place along one
+ * coordinate, by a hash of the other. Places of the grid beyond count, fewer than the number of rows, are mapped
+ * again until the result is below count (cycle walking).
  *
- * The smaller the grid, the more rounds are needed until all permutations are equally frequent. Chi-squared per degree of
- * freedom over 2^18 keys (ideal: 1): for 5 elements 193 after 6 rounds, 4.4 after 12, 1.02 after 22; for pairs of 100
- * elements 10 after 4 rounds, 1.1 after 6, 1.00 after 8. A round takes 3 ns.
+ * The smaller the grid, the more rounds are needed until all permutations are equally frequent. Chi-squared per
+ * degree of freedom over 2^18 keys (ideal: 1): for 5 elements 193 after 6 rounds, 4.4 after 12, 1.02 after 22; for
+ * pairs of 100 elements 10 after 4 rounds, 1.1 after 6, 1.00 after 8. A round takes 3 ns.
  */
 #include <weir/sampler.h>
 

@@ -1,6 +1,7 @@
 /*
- * Two steps, each a pure function: from the rank's position in its share to a position of the epoch (share), and from that
- * to an item (draw). Only weights without replacement and costs need data that is computed at the start of an epoch.
+ * Two steps, each a pure function: from the rank's position in its share to a position of the epoch (share), and from
+ * that to an item (draw). Only weights without replacement and costs need data that is computed at the start of an
+ * epoch.
  */
 #include <weir/sampler.h>
 
@@ -152,7 +153,8 @@ static int compare_arrivals(const void *a, const void *b)
     return left->item < right->item ? -1 : left->item > right->item;
 }
 
-/* -log2(u / 2^64) with 24 fractional bits; above 0. By squaring, because maths libraries round logarithms differently. */
+/* -log2(u / 2^64) with 24 fractional bits; above 0. By squaring, because maths libraries round logarithms
+   differently. */
 static uint64_t minus_log2(uint64_t u)
 {
     enum { BITS = 24 };
@@ -169,8 +171,8 @@ static uint64_t minus_log2(uint64_t u)
     return ((uint64_t)(num_zeros + 1) << BITS) - fraction;
 }
 
-/* Efraimidis and Spirakis 2006: if each item arrives after an exponentially distributed time, with its weight as the rate,
-   the order of arrival is a weighted draw without replacement. */
+/* Efraimidis and Spirakis 2006: if each item arrives after an exponentially distributed time, with its weight as the
+   rate, the order of arrival is a weighted draw without replacement. */
 static int draw_arrivals(weir_sampler *sampler)
 {
     uint64_t num_items = sampler->config.num_items;
@@ -231,7 +233,8 @@ static int deal_by_cost(weir_sampler *sampler)
             round[i] = (load){ .cost = -sampler->config.costs[draw(sampler, position)], .which = position };
         }
         qsort(round, length, sizeof *round, compare_loads);
-        /* In an incomplete last round the first ranks get one more position, whatever their cost: the count of a rank is fixed. */
+        /* In an incomplete last round the first ranks get one more position, whatever their cost: the count of a rank
+           is fixed. */
         if (length == size)
             qsort(ranks, size, sizeof *ranks, compare_loads);
         for (uint32_t i = 0, next = 0; i < size; i++) {
@@ -299,9 +302,8 @@ static int find_world(weir_world *world, weir_error *error)
     if (world->size == 0 && world->rank == 0)
         return weir_world_find(world, NULL, error);
     if (world->rank >= world->size)
-        return weir_error_set(error, WEIR_EINVAL, 0,
-                              "sampler: rank %" PRIu32 " is not below the world size %" PRIu32, world->rank,
-                              world->size);
+        return weir_error_set(error, WEIR_EINVAL, 0, "sampler: rank %" PRIu32 " is not below the world size %" PRIu32,
+                              world->rank, world->size);
     return WEIR_OK;
 }
 

@@ -1,4 +1,5 @@
-/* The sampler as a source. A source has one slot, so the sampler has one user at a time; a worker exists for one epoch. */
+/* The sampler as a source. A source has one slot, so the sampler has one user at a time; a worker exists for one
+   epoch. */
 #include <weir/sampler.h>
 
 #include <inttypes.h>

@@ -14,8 +14,8 @@ typedef struct launcher {
 
 /*
  * torchrun may be started by the other launchers, so it comes first; mpirun in a Slurm allocation passes on Slurm's
- * variables. Other programs may set only RANK or only WORLD_SIZE for other purposes; this is refused, because a guess could
- * read the wrong share.
+ * variables. Other programs may set only RANK or only WORLD_SIZE for other purposes; this is refused, because a guess
+ * could read the wrong share.
  */
 static const launcher launchers[] = {
     { "torchrun", "RANK", "WORLD_SIZE", false },
@@ -50,8 +50,7 @@ static int read_pair(const launcher *from, weir_world *world, weir_error *error)
     if (rc == WEIR_OK)
         rc = read_number(from->size, &world->size, error);
     if (rc == WEIR_OK && world->size == 0)
-        rc = weir_error_set(error, WEIR_EINVAL, 0, "the environment has %s=0: it must be at least 1",
-                            from->size);
+        rc = weir_error_set(error, WEIR_EINVAL, 0, "the environment has %s=0: it must be at least 1", from->size);
     if (rc == WEIR_OK && world->rank >= world->size)
         rc = weir_error_set(error, WEIR_EINVAL, 0,
                             "the environment has %s=%" PRIu32 " and %s=%" PRIu32 ": ranks are 0 to %" PRIu32,

@@ -129,8 +129,8 @@ AVX2 static void store_words(int16_t *to, __m256i words)
     _mm256_storeu_si256((__m256i *)to, words);
 }
 
-/* The products' upper halves, for samples from rows[t] + at bytes. Even and odd samples are in separate words; 64 at a time
-   amortise the loop overhead. */
+/* The products' upper halves, for samples from rows[t] + at bytes. Even and odd samples are in separate words; 64 at
+   a time amortise the loop overhead. */
 typedef struct sums_8 {
     __m256i even[2];
     __m256i odd[2];

@@ -11,8 +11,8 @@
 
 enum { WEIR_SAMPLE_BITS = 6, WEIR_WEIGHT_BITS = 14 };
 
-/* Horizontal weights are padded with 0 to groups of this many, or to half a group if that is enough. This many samples after
-   a row must be readable. */
+/* Horizontal weights are padded with 0 to groups of this many, or to half a group if that is enough. This many
+   samples after a row must be readable. */
 enum { WEIR_TAP_GROUP = 16 };
 
 /* The rows of a vertical sum: those with weights above 0 first, then those below. */

@@ -223,8 +223,8 @@ int weir_scaler_check(const weir_video_config *video, weir_error *error)
 }
 
 /*
- * The fastest that is at least as accurate as FFmpeg's own, measured on x86-64: ours for downscaling, otherwise zimg; and
- * swscale where nothing is scaled, as it has special loops for that, or where neither of the others is available.
+ * The fastest that is at least as accurate as FFmpeg's own, measured on x86-64: ours for downscaling, otherwise zimg;
+ * and swscale where nothing is scaled, as it has special loops for that, or where neither of the others is available.
  */
 static weir_scaler_kind default_kind(const weir_scaling *scaling)
 {

@@ -1,9 +1,9 @@
 /*
- * The scaler: the input is a decoded picture, the output a picture with the result's size, pixel format and layout, fitted
- * as configured, in the caller's memory. Internal. One thread at a time for each scaler.
+ * The scaler: the input is a decoded picture, the output a picture with the result's size, pixel format and layout,
+ * fitted as configured, in the caller's memory. Internal. One thread at a time for each scaler.
  *
- * There are several implementations, each a table in a separate file (scaler_exact.c, …). The implementation is chosen for
- * each kind of picture, as not all support the same formats.
+ * There are several implementations, each a table in a separate file (scaler_exact.c, …). The implementation is
+ * chosen for each kind of picture, as not all support the same formats.
  */
 #ifndef WEIR_STAGES_SCALER_H
 #define WEIR_STAGES_SCALER_H
@@ -27,8 +27,8 @@ typedef struct weir_fit {
     int y;
 } weir_fit;
 
-/* The task of an implementation for one kind of picture: scale the whole source to width × height, and write the window of
-   that. No pointers and no padding: two are equal if their bytes are. */
+/* The task of an implementation for one kind of picture: scale the whole source to width × height, and write the
+   window of that. No pointers and no padding: two are equal if their bytes are. */
 typedef struct weir_scaling {
     int source_width;
     int source_height;
@@ -105,8 +105,8 @@ void weir_scaler_reset(weir_scaler *scaler);
 
 /* ---- for the implementations ---- */
 
-/* Do the frame's values use the full range of 0 to 255, by its format or tag? If unspecified, as in FFmpeg, only gray and
-   the yuvj formats do. */
+/* Do the frame's values use the full range of 0 to 255, by its format or tag? If unspecified, as in FFmpeg, only gray
+   and the yuvj formats do. */
 bool weir_scaling_is_full_range(const weir_scaling *scaling);
 
 /* Is this a format with luma and chroma? */

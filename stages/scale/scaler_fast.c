@@ -1,9 +1,10 @@
 /*
- * weir's own scaler: the same bicubic kernel in 16-bit arithmetic, one result row at a time, so that all intermediate data
- * stays in the CPU's cache: first the vertical sums over the source rows, then the horizontal sums, then the colours.
+ * weir's own scaler: the same bicubic kernel in 16-bit arithmetic, one result row at a time, so that all intermediate
+ * data stays in the CPU's cache: first the vertical sums over the source rows, then the horizontal sums, then the
+ * colours.
  *
- * Each plane is scaled directly to its size in the result, with the chroma siting that FFmpeg uses for swscale (centred);
- * samples beyond the edge repeat the edge.
+ * Each plane is scaled directly to its size in the result, with the chroma siting that FFmpeg uses for swscale
+ * (centred); samples beyond the edge repeat the edge.
  */
 #include "scaler.h"
 
@@ -111,8 +112,8 @@ static void free_row_axis(row_axis *a)
     free(a->weights);
 }
 
-/* `per` source samples correspond to one result sample; the result is `size` samples from `offset` on. The number of weights
-   is rounded up to whole groups. */
+/* `per` source samples correspond to one result sample; the result is `size` samples from `offset` on. The number of
+   weights is rounded up to whole groups. */
 static int make_axis(axis *a, double per, int offset, int size, int group)
 {
     double widening = fmax(per, 1);

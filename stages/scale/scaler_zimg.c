@@ -1,9 +1,10 @@
 /*
- * zimg (https://github.com/sekrit-twc/zimg), with the kernel and the chroma siting that FFmpeg uses for swscale, so that the
- * pictures differ only in rounding, in which zimg is more accurate and faster.
+ * zimg (https://github.com/sekrit-twc/zimg), with the kernel and the chroma siting that FFmpeg uses for swscale, so
+ * that the pictures differ only in rounding, in which zimg is more accurate and faster.
  *
- * zimg works on planes, a few rows at a time. Finished rows are in `rows`, which stays in the CPU's cache; the pack callback
- * copies them to the result. The unpack callback is used for pictures that are not aligned, or have incomplete chroma
+ * zimg works on planes, a few rows at a time. Finished rows are in `rows`, which stays in the CPU's cache; the pack
+ * callback copies them to the result. The unpack callback is used for pictures that are not aligned, or have
+ * incomplete chroma
  * samples: it copies their rows to aligned ones.
  */
 #include "scaler.h"
@@ -145,8 +146,8 @@ static int fail_zimg(weir_error *error, const char *what)
 }
 
 /*
- * zimg 3.0's AVX-512 code reads before the start of a row for some offsets; and if rows shrink to slightly less than half of
- * their width, some of its columns are wrong. Chroma may shrink more than luma.
+ * zimg 3.0's AVX-512 code reads before the start of a row for some offsets; and if rows shrink to slightly less than
+ * half of their width, some of its columns are wrong. Chroma may shrink more than luma.
  */
 static bool has_sound_avx512(const zimg *self)
 {

@@ -44,7 +44,8 @@ static void note_unreadable(void *self, const char *path, int errno_code)
     directory_worker *worker = self;
     worker->counts->unreadable_folders++;
     weir_log(WEIR_LOG_ERROR, "cannot read folder %s: %s", path, strerror(errno_code));
-    (void)weir_task_event(worker->task, "unreadable_folder", path); /* may fail: the folder is counted and logged anyway */
+    /* may fail: the folder is counted and logged anyway */
+    (void)weir_task_event(worker->task, "unreadable_folder", path);
 }
 
 static bool should_stop(void *self)

@@ -1,10 +1,10 @@
 /*
- * The walk is depth first. It keeps a stack of the folders from the root to the current one: each with its open listing or,
- * with `sorted`, its sorted names.
+ * The walk is depth first. It keeps a stack of the folders from the root to the current one: each with its open
+ * listing or, with `sorted`, its sorted names.
  *
- * Invariants: `path` is the path of the innermost level, plus, during a step, the name of its entry. Each folder (device
- * and inode) is entered once in the whole walk. That ends link loops, and avoids the exponentially many paths that exist
- * where folders link to each other.
+ * Invariants: `path` is the path of the innermost level, plus, during a step, the name of its entry. Each folder
+ * (device and inode) is entered once in the whole walk. That ends link loops, and avoids the exponentially many paths
+ * that exist where folders link to each other.
  */
 #include "directory_walk.h"
 

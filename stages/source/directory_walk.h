@@ -23,8 +23,8 @@ int weir_walk_check(const weir_directory_config *config, weir_error *error);
 /* Borrows config's strings until weir_walk_close(); the listener (may be NULL) is copied. NULL = out of memory. */
 weir_walk *weir_walk_open(const weir_directory_config *config, const weir_walk_listener *listener);
 
-/* The next path, valid until the next call, or the end: WEIR_OK, WEIR_EOF, WEIR_ESTOPPED, WEIR_ENOMEM, or WEIR_EIO: the root
-   cannot be read (see weir_walk_root_errno()). */
+/* The next path, valid until the next call, or the end: WEIR_OK, WEIR_EOF, WEIR_ESTOPPED, WEIR_ENOMEM, or WEIR_EIO:
+   the root cannot be read (see weir_walk_root_errno()). */
 int weir_walk_next(weir_walk *walk, const char **path);
 int weir_walk_root_errno(const weir_walk *walk);
 

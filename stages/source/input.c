@@ -1,6 +1,7 @@
 /*
- * Opening paths, URLs and memory. There are two ways to open a container. The strict way: weir opens the file, checks its
- * format, and lets FFmpeg read from the open file. FFmpeg's own way: used where references to other files are allowed.
+ * Opening paths, URLs and memory. There are two ways to open a container. The strict way: weir opens the file, checks
+ * its format, and lets FFmpeg read from the open file. FFmpeg's own way: used where references to other files are
+ * allowed.
  */
 #include "input.h"
 
@@ -24,8 +25,8 @@ enum { MAX_OPENED_BY_HEADER = 256, MAX_OPENED = 16384 };
 /* Protocols allowed by default: none of these reads local files or inherited descriptors. */
 static const char network_protocols[] = "http,https,httpproxy,tls,tcp,ftp,sftp";
 
-/* Formats that open other files without AVFormatContext.io_open; those with AVFMT_NOFILE, such as image2, rtsp and sap, even
-   open the file itself. The others are listed by name, so that they fail with a clear message. */
+/* Formats that open other files without AVFormatContext.io_open; those with AVFMT_NOFILE, such as image2, rtsp and
+   sap, even open the file itself. The others are listed by name, so that they fail with a clear message. */
 static const char reference_formats[] =
     "hls,applehttp,dash,webm_dash_manifest,concat,imf,sdp,rtp,rtsp,sap,vobsub,avisynth,vapoursynth,image2,"
     "image2_alias_pix,image2_brender_pix,lavfi,dvdvideo";
@@ -166,8 +167,8 @@ static int fail_protocol(const weir_input *input, const char *path, const char *
         return weir_error_set(error, WEIR_EUNSUPPORTED, AVERROR_PROTOCOL_NOT_FOUND,
                               "protocol %s is refused unless WEIR_ALLOW_REFERENCES is set", protocol);
     if (is_url)
-        return weir_error_set(error, WEIR_EUNSUPPORTED, AVERROR_PROTOCOL_NOT_FOUND, "cannot open: unknown protocol %s",
-                              protocol);
+        return weir_error_set(error, WEIR_EUNSUPPORTED, AVERROR_PROTOCOL_NOT_FOUND,
+                              "cannot open: unknown protocol %s", protocol);
     return weir_ffmpeg_error(error, AVERROR(ENOENT), "cannot open");
 }
 
@@ -377,8 +378,7 @@ static int choose_format(const weir_input *input, AVFormatContext *format, const
         return input->is_url ? fail_url(input, rc, error) : fail_open(rc, error);
     bool is_stored = !input->is_url && !input->file.is_pipe;
     if (strcmp((*kind)->name, "mjpeg") == 0 && is_stored && !av_match_ext(hint, "mjpg,mjpeg")) {
-        const AVInputFormat *picture =
-            av_find_input_format("jpeg_pipe"); /* followed by a gain map or similar */
+        const AVInputFormat *picture = av_find_input_format("jpeg_pipe"); /* followed by a gain map or similar */
         *kind = picture ? picture : *kind;
     }
     if (is_reference_format(*kind))

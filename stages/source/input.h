@@ -1,9 +1,10 @@
 /*
- * Opens a path, a URL or memory as an FFmpeg container; all input goes through here. Internal. One thread at a time for each
- * input.
+ * Opens a path, a URL or memory as an FFmpeg container; all input goes through here. Internal. One thread at a time
+ * for each input.
  *
- * FFmpeg opens no local files unless WEIR_ALLOW_REFERENCES is set: weir reads them (see local_file.h), FFmpeg reads only
- * URLs of network protocols. The container's format is checked before it is opened, and containers may not open other files.
+ * FFmpeg opens no local files unless WEIR_ALLOW_REFERENCES is set: weir reads them (see local_file.h), FFmpeg reads
+ * only URLs of network protocols. The container's format is checked before it is opened, and containers may not open
+ * other files.
  */
 #ifndef WEIR_STAGES_INPUT_H
 #define WEIR_STAGES_INPUT_H
@@ -52,8 +53,8 @@ typedef struct weir_input {
     int (*open_by_ffmpeg)(AVFormatContext *, AVIOContext **, const char *, int, AVDictionary **);
 } weir_input;
 
-/* For an item that is a path, a weir_entry or a weir_bytes: sets input->bytes, and returns the path or name, which is valid
-   as long as the data. */
+/* For an item that is a path, a weir_entry or a weir_bytes: sets input->bytes, and returns the path or name, which is
+   valid as long as the data. */
 const char *weir_input_choose(weir_input *input, const weir_item *item);
 
 /* Are the flags of WEIR_ALLOW_…? */
@@ -65,13 +66,13 @@ void weir_input_take_sidecars(const weir_item *item, weir_bytes **sidecars, size
 /* Moves an item that is a weir_entry to *entry (NULL = it is not one), and adds its size to *memory_bytes. */
 void weir_input_take_entry(weir_item *item, weir_entry **entry, size_t *memory_bytes);
 
-/* The item's entry, if it is one (else *entry is NULL). Is the file still the one that was indexed? WEIR_OK, or WEIR_EDATA
-   with *error filled. */
+/* The item's entry, if it is one (else *entry is NULL). Is the file still the one that was indexed? WEIR_OK, or
+   WEIR_EDATA with *error filled. */
 int weir_input_check(const weir_item *item, const weir_entry **entry, weir_error *error);
 
 /*
- * Opens the container; `interrupt` is called during blocking I/O. WEIR_OK, or the failure with *error filled; *format is
- * NULL then. Close the format first, then weir_input_close(), whatever the result.
+ * Opens the container; `interrupt` is called during blocking I/O. WEIR_OK, or the failure with *error filled; *format
+ * is NULL then. Close the format first, then weir_input_close(), whatever the result.
  */
 int weir_input_open(weir_input *input, const char *path, AVIOInterruptCB interrupt, AVFormatContext **format,
                     weir_error *error);

@@ -1,9 +1,9 @@
 /*
- * Opens and reads a file on a separate thread, so that a call that blocks in the kernel (a network file system whose server
- * is gone) can be abandoned. Internal. One thread at a time may use it.
+ * Opens and reads a file on a separate thread, so that a call that blocks in the kernel (a network file system whose
+ * server is gone) can be abandoned. Internal. One thread at a time may use it.
  *
- * An abandoned thread ends when its system call returns; until then it keeps its stack and its buffer, but nothing of the
- * caller's.
+ * An abandoned thread ends when its system call returns; until then it keeps its stack and its buffer, but nothing of
+ * the caller's.
  */
 #ifndef WEIR_STAGES_IO_THREAD_H
 #define WEIR_STAGES_IO_THREAD_H
@@ -16,8 +16,8 @@
 
 typedef struct weir_io_thread weir_io_thread;
 
-/* Is the path below a mount point of a network file system or of FUSE? Compares the path as written; the mount of "/" does
-   not count. The list of mounts is at most five seconds old. Any thread. */
+/* Is the path below a mount point of a network file system or of FUSE? Compares the path as written; the mount of "/"
+   does not count. The list of mounts is at most five seconds old. Any thread. */
 bool weir_io_is_remote(const char *path);
 
 /* NULL = out of memory or threads, or 64 threads have been abandoned already. */

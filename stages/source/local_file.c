@@ -56,8 +56,9 @@ static int choose_thread(weir_local_file *file, weir_local_host *host, const cha
     host->io = host->io ? host->io : weir_io_thread_start();
     file->host = host;
     return host->io ? WEIR_OK
-                    : weir_error_set(error, WEIR_ESYSTEM, 0,
-                                     "cannot start a thread to read it: out of memory, or too many reads hang in the kernel");
+                    : weir_error_set(
+                          error, WEIR_ESYSTEM, 0,
+                          "cannot start a thread to read it: out of memory, or too many reads hang in the kernel");
 }
 
 int weir_local_file_open(weir_local_file *file, weir_local_host *host, const char *path, int descriptor,
@@ -228,8 +229,7 @@ static int copy_pipe(weir_local_file *file, int to, uint64_t max_bytes, weir_err
         num_bytes += (uint64_t)got;
         if (num_bytes > max_bytes)
             return weir_error_set(error, WEIR_ELIMIT, 0,
-                                  "the pipe has more than %" PRIu64 " bytes: raise max_pipe_bytes",
-                                  max_bytes);
+                                  "the pipe has more than %" PRIu64 " bytes: raise max_pipe_bytes", max_bytes);
         int rc = write_all(to, block, (size_t)got);
         if (rc < 0)
             return weir_ffmpeg_error(error, rc, what);
@@ -241,8 +241,7 @@ int weir_local_file_keep(weir_local_file *file, uint64_t max_bytes, weir_error *
 {
     int fd = open_nameless();
     if (fd < 0)
-        return weir_ffmpeg_error(error, AVERROR(errno),
-                                 "cannot create a temporary file for the data of the pipe");
+        return weir_ffmpeg_error(error, AVERROR(errno), "cannot create a temporary file for the data of the pipe");
     int rc = copy_pipe(file, fd, max_bytes, error);
     if (rc != WEIR_OK) {
         close(fd);

@@ -1,9 +1,10 @@
 /*
  * A local file, with read and seek functions for FFmpeg. Internal. One thread at a time for each file.
  *
- * Opening never waits, and the checks use the open descriptor, so that the file cannot be replaced in between. A wait for a
- * pipe can be interrupted by `interrupt`. The open or read of a regular file cannot be interrupted, but `interrupt` is
- * checked before it; where it may block for ever, it runs on a separate thread, which can be abandoned.
+ * Opening never waits, and the checks use the open descriptor, so that the file cannot be replaced in between. A wait
+ * for a pipe can be interrupted by `interrupt`. The open or read of a regular file cannot be interrupted, but
+ * `interrupt` is checked before it; where it may block for ever, it runs on a separate thread, which can be
+ * abandoned.
  */
 #ifndef WEIR_STAGES_LOCAL_FILE_H
 #define WEIR_STAGES_LOCAL_FILE_H
@@ -36,8 +37,8 @@ typedef struct weir_local_file {
 } weir_local_file;
 
 /*
- * Opens a path or, if path is NULL, an inherited descriptor. WEIR_OK, or the failure: WEIR_EUNSUPPORTED for anything but
- * regular files and disks, unless pipes are allowed. Afterwards weir_local_file_close(), whatever the result.
+ * Opens a path or, if path is NULL, an inherited descriptor. WEIR_OK, or the failure: WEIR_EUNSUPPORTED for anything
+ * but regular files and disks, unless pipes are allowed. Afterwards weir_local_file_close(), whatever the result.
  */
 int weir_local_file_open(weir_local_file *file, weir_local_host *host, const char *path, int descriptor,
                          bool allows_pipes, AVIOInterruptCB interrupt, weir_error *error);

@@ -1,6 +1,7 @@
 /*
- * The tar stage. The archive is read ahead by one header, to know which file is the last one. States of a worker: no archive
- * → a header has been read, or the end, or a failure, which is reported after the files before it → no archive.
+ * The tar stage. The archive is read ahead by one header, to know which file is the last one. States of a worker: no
+ * archive → a header has been read, or the end, or a failure, which is reported after the files before it → no
+ * archive.
  */
 #include <weir/tar.h>
 
@@ -227,8 +228,7 @@ static int next_header(tar_worker *worker, const weir_tar_config *tar)
             return worker->status = fail_archive(worker, worker->entry ? "damaged" : "cannot read");
         worker->entry = entry;
         worker->name = name_of(entry);
-        bool has_holes =
-            archive_entry_sparse_count(entry) > 0; /* then its data is smaller than its size */
+        bool has_holes = archive_entry_sparse_count(entry) > 0; /* then its data is smaller than its size */
         worker->entry_end = has_holes ? 0 : archive_read_header_position(worker->archive) + archive_entry_size(entry);
         if (is_wanted(tar, entry, worker->name))
             return worker->status = WEIR_OK;
@@ -257,8 +257,8 @@ static int read_data(tar_worker *worker, weir_bytes *file)
 }
 
 /*
- * Reads the file of the current header, if it fits into an item that already has held_bytes. WEIR_OK; WEIR_SKIP: it is too
- * large, which is recorded; or the failure.
+ * Reads the file of the current header, if it fits into an item that already has held_bytes. WEIR_OK; WEIR_SKIP: it
+ * is too large, which is recorded; or the failure.
  */
 static int read_file(tar_worker *worker, const weir_tar_config *tar, uint64_t held_bytes, weir_bytes **file)
 {

@@ -117,8 +117,8 @@ static bool next_number(payload *bytes, size_t *number)
     return true;
 }
 
-/* Does this SEI unit guarantee exact pictures from here in output order (recovery_frame_cnt = 0, exact_match_flag)? Without
-   unit lengths, the data after it belongs to other units. */
+/* Does this SEI unit guarantee exact pictures from here in output order (recovery_frame_cnt = 0, exact_match_flag)?
+   Without unit lengths, the data after it belongs to other units. */
 static bool promises_recovery(const uint8_t *unit, size_t size_bytes)
 {
     enum { RECOVERY_POINT = 6, COUNT_IS_0_AND_EXACT = 0xc0, START_CODE_BYTES = 3 };

@@ -94,9 +94,10 @@ static bool container_is(const AVFormatContext *format, const char *name)
 }
 
 /*
- * Does the stream's header contain the reorder delay, so that no packets have to be read? Without it the H.264 decoder
- * guesses, and outputs the first frames out of order. HEVC's parameter sets have it; VP8, VP9 and AV1 do not need it. For
- * H.264 in MP4 the demuxer computed it from the timestamps (video_delay), or the profile has no B-frames.
+ * Does the stream's header contain the reorder delay, so that no packets have to be read? Without it the H.264
+ * decoder guesses, and outputs the first frames out of order. HEVC's parameter sets have it; VP8, VP9 and AV1 do not
+ * need it. For H.264 in MP4 the demuxer computed it from the timestamps (video_delay), or the profile has no
+ * B-frames.
  */
 static bool reordering_is_known(const AVFormatContext *format, const AVCodecParameters *parameters)
 {
@@ -144,8 +145,8 @@ static bool header_is_complete(const weir_decoder *decoder)
     return only && only->width > 0 && only->height > 0 && reordering_is_known(format, only);
 }
 
-/* The probe decodes, so it gets a pixel limit, with room for the decoders' alignment, and a memory limit, as its memory is
-   not counted. Streams that are found later, as in MPEG-TS, have no limit while they are probed. */
+/* The probe decodes, so it gets a pixel limit, with room for the decoders' alignment, and a memory limit, as its
+   memory is not counted. Streams that are found later, as in MPEG-TS, have no limit while they are probed. */
 static int64_t probe_max_pixels(const weir_decoder *decoder, const AVStream *stream)
 {
     int64_t aligned = 2 * decoder->max_pixels + (1 << 16);
@@ -244,7 +245,8 @@ static int find_numbered(const weir_decoder *decoder)
     return -1;
 }
 
-/* Of similar streams FFmpeg prefers the one with more bytes, which may be a picture's mask; the first one is the picture. */
+/* Of similar streams FFmpeg prefers the one with more bytes, which may be a picture's mask; the first one is the
+   picture. */
 static int find_first_like(const weir_decoder *decoder, int best)
 {
     AVFormatContext *format = decoder->format;
@@ -392,7 +394,8 @@ static int note_damage(weir_decoder *decoder, int averror, weir_error *error)
     if (is_stopped(decoder) || averror == AVERROR_EXIT)
         return fail_stopped(error);
     if (averror == AVERROR(ETIMEDOUT)) /* a server that stops sending is not damage either */
-        return weir_ffmpeg_error(error, averror, "the server stopped sending; if it needs longer, raise io_timeout_ns");
+        return weir_ffmpeg_error(error, averror,
+                                 "the server stopped sending; if it needs longer, raise io_timeout_ns");
     decoder->num_errors++;
     if (decoder->first_averror)
         return WEIR_OK;

@@ -46,20 +46,21 @@ typedef struct weir_decoder {
     int first_averror;         /* the first of these; 0 = none */
     char first_reason[160];    /* its first line in FFmpeg's log; "" = none */
 
-    /* Accumulates, also over several openings, until the caller sets it to zero: times of opening, reading and decoding, and
-       facts about the file. */
+    /* Accumulates, also over several openings, until the caller sets it to zero: times of opening, reading and
+       decoding, and facts about the file. */
     weir_item_cost cost;
 } weir_decoder;
 
-/* *decoder must be all-zero except its immutable fields. WEIR_OK or WEIR_ENOMEM. After any result weir_decoder_free(). */
+/* *decoder must be all-zero except its immutable fields. WEIR_OK or WEIR_ENOMEM. After any result
+   weir_decoder_free(). */
 int weir_decoder_init(weir_decoder *decoder);
 
 /* A path or URL, or what decoder->input.bytes holds. WEIR_OK, or the failure with *error filled. Afterwards
    weir_decoder_close(), whatever the result. */
 int weir_decoder_open(weir_decoder *decoder, const char *path, weir_error *error);
 
-/* WEIR_OK: decoder->frame is the next one, valid until the next call. WEIR_EOF: no more. Or a failure with *error filled:
-   only for what ends the whole file (memory, stop); damage is counted in num_errors and skipped. */
+/* WEIR_OK: decoder->frame is the next one, valid until the next call. WEIR_EOF: no more. Or a failure with *error
+   filled: only for what ends the whole file (memory, stop); damage is counted in num_errors and skipped. */
 int weir_decoder_next(weir_decoder *decoder, weir_error *error);
 
 /*
@@ -81,8 +82,8 @@ bool weir_decoder_seek(weir_decoder *decoder, int64_t time);
 /* Discards the packets sent so far; the next one must be a start for decoding. */
 void weir_decoder_flush(weir_decoder *decoder);
 
-/* Replaces the codec, as after weir_decoder_open(); the read position stays. WEIR_OK, or the failure with *error filled,
-   after which only weir_decoder_close() may be called. */
+/* Replaces the codec, as after weir_decoder_open(); the read position stays. WEIR_OK, or the failure with *error
+   filled, after which only weir_decoder_close() may be called. */
 int weir_decoder_restart(weir_decoder *decoder, weir_error *error);
 
 /* Are the packets' dts reliable? Matroska has none; FFmpeg's guesses are wrong for codecs that reorder frames. */

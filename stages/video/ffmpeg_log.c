@@ -1,6 +1,6 @@
 /*
- * FFmpeg's log has one callback for the whole process. The calling thread shows which file a line is about: `current` is
- * that thread's capture, and only that thread uses it.
+ * FFmpeg's log has one callback for the whole process. The calling thread shows which file a line is about: `current`
+ * is that thread's capture, and only that thread uses it.
  */
 #include "ffmpeg_log.h"
 

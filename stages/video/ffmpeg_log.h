@@ -8,9 +8,9 @@
 #include <weir/status.h>
 
 /*
- * Captures what FFmpeg logs on one thread about one file. Lines go to weir_log() at level debug, up to a limit. For each
- * step the first line of FFmpeg's level error is kept, because it is often more specific than the error code ("moov atom not
- * found"). This struct belongs to the thread between begin and end.
+ * Captures what FFmpeg logs on one thread about one file. Lines go to weir_log() at level debug, up to a limit. For
+ * each step the first line of FFmpeg's level error is kept, because it is often more specific than the error code
+ * ("moov atom not found"). This struct belongs to the thread between begin and end.
  */
 typedef struct weir_ffmpeg_log {
     const char *label;
@@ -43,8 +43,8 @@ const weir_ffmpeg_log *weir_ffmpeg_log_current(void);
 /* Our status for FFmpeg's (negative) code. */
 int weir_ffmpeg_status(int averror);
 
-/* Fills *error with "what: FFmpeg's text (the reason)", where the reason may be ""; the second one takes the step's. Both
-   return our status. */
+/* Fills *error with "what: FFmpeg's text (the reason)", where the reason may be ""; the second one takes the step's.
+   Both return our status. */
 int weir_ffmpeg_error_because(weir_error *error, int averror, const char *what, const char *reason);
 int weir_ffmpeg_error(weir_error *error, int averror, const char *what);
 

@@ -167,11 +167,10 @@ int weir_filter_get(weir_filter *filter, const AVFrame **frame, weir_error *erro
 
 int weir_filter_check(const char *description, weir_error *error)
 {
-    return weir_error_set(
-        error, WEIR_EUNSUPPORTED, 0,
-        "filter \"%s\": weir was built without libavfilter: install it and build weir again "
-        "(Debian: libavfilter-dev)",
-        description);
+    return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                          "filter \"%s\": weir was built without libavfilter: install it and build weir again "
+                          "(Debian: libavfilter-dev)",
+                          description);
 }
 
 int weir_filter_put(weir_filter *filter, const AVFrame *frame, int64_t pts, AVRational time_base, weir_error *error)

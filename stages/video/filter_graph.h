@@ -1,7 +1,7 @@
 /*
- * A libavfilter graph between the decoder and the scaler, from the user's description. Internal. One thread at a time for
- * each filter. The graph is created for the first picture, and again when the size or format changes; pictures buffered in
- * the old graph are lost then, as in the ffmpeg program.
+ * A libavfilter graph between the decoder and the scaler, from the user's description. Internal. One thread at a time
+ * for each filter. The graph is created for the first picture, and again when the size or format changes; pictures
+ * buffered in the old graph are lost then, as in the ffmpeg program.
  */
 #ifndef WEIR_STAGES_FILTER_H
 #define WEIR_STAGES_FILTER_H
@@ -39,8 +39,8 @@ int weir_filter_check(const char *description, weir_error *error);
    filled. */
 int weir_filter_put(weir_filter *filter, const AVFrame *frame, int64_t pts, AVRational time_base, weir_error *error);
 
-/* WEIR_OK: *frame is the next picture, valid until the next call; its pts is in the input's time base. WEIR_SKIP: needs an
-   input. WEIR_EOF: no more. Or a failure with *error filled. */
+/* WEIR_OK: *frame is the next picture, valid until the next call; its pts is in the input's time base. WEIR_SKIP:
+   needs an input. WEIR_EOF: no more. Or a failure with *error filled. */
 int weir_filter_get(weir_filter *filter, const AVFrame **frame, weir_error *error);
 
 /* Discards pending pictures and frees the graph. The filter can be used again. */

@@ -1,7 +1,7 @@
 /*
- * The result grows by half each time, by realloc(): for blocks of this size the C library remaps pages instead of copying.
- * Reserved memory costs nothing until it is written, so the header's frame count is used as the first size, within bounds:
- * it may be wrong.
+ * The result grows by half each time, by realloc(): for blocks of this size the C library remaps pages instead of
+ * copying. Reserved memory costs nothing until it is written, so the header's frame count is used as the first size,
+ * within bounds: it may be wrong.
  */
 #include "frame_buffer.h"
 

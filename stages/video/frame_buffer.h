@@ -17,7 +17,8 @@ typedef struct weir_frames_builder {
 int weir_frames_begin(weir_frames_builder *builder, const weir_video_config *video, uint32_t width, uint32_t height,
                       uint64_t expected_frames, weir_error *error);
 
-/* Memory for one more frame, in *data, followed by WEIR_SCALER_SLACK_BYTES; weir_frames_commit() adds it to the result. */
+/* Memory for one more frame, in *data, followed by WEIR_SCALER_SLACK_BYTES; weir_frames_commit() adds it to the
+   result. */
 int weir_frames_next(weir_frames_builder *builder, uint8_t **data, weir_error *error);
 void weir_frames_commit(weir_frames_builder *builder, int64_t pts);
 

@@ -29,7 +29,7 @@ void weir_frame_filter_init(weir_frame_filter *frame_filter, const weir_video_co
 }
 
 int weir_frame_filter_put(weir_frame_filter *frame_filter, const AVStream *stream, const AVFrame *frame, int64_t pts,
-                      unsigned num_times, weir_error *error)
+                          unsigned num_times, weir_error *error)
 {
     frame_filter->is_ended = !frame;
     frame_filter->is_again = false;
@@ -51,7 +51,8 @@ static int get_filtered(weir_frame_filter *frame_filter, const AVFrame **frame, 
     int rc = weir_filter_get(&frame_filter->filter, frame, error);
     while (rc == WEIR_SKIP && frame_filter->num_left > 0) {
         frame_filter->num_left--;
-        rc = weir_filter_put(&frame_filter->filter, frame_filter->next, frame_filter->next_pts, frame_filter->time_base, error);
+        rc = weir_filter_put(&frame_filter->filter, frame_filter->next, frame_filter->next_pts,
+                             frame_filter->time_base, error);
         if (rc == WEIR_OK)
             rc = weir_filter_get(&frame_filter->filter, frame, error);
     }

@@ -1,6 +1,6 @@
 /*
- * The step between the decoder and the scaler: rotates pictures and applies the user's filter, if any. Internal. One thread
- * at a time for each.
+ * The step between the decoder and the scaler: rotates pictures and applies the user's filter, if any. Internal. One
+ * thread at a time for each.
  */
 #ifndef WEIR_STAGES_PICTURES_H
 #define WEIR_STAGES_PICTURES_H
@@ -38,13 +38,14 @@ void weir_frame_filter_config_free(weir_video_config *video);
 /* As configured; the configuration must outlive it. */
 void weir_frame_filter_init(weir_frame_filter *frame_filter, const weir_video_config *video);
 
-/* Puts in a decoded frame of the stream, which must stay valid until the next one, its time, and how often it occurs; NULL
-   marks the end. Only after weir_frame_filter_get() returned WEIR_SKIP. WEIR_OK, or the failure with *error filled. */
+/* Puts in a decoded frame of the stream, which must stay valid until the next one, its time, and how often it occurs;
+   NULL marks the end. Only after weir_frame_filter_get() returned WEIR_SKIP. WEIR_OK, or the failure with *error
+   filled. */
 int weir_frame_filter_put(weir_frame_filter *frame_filter, const AVStream *stream, const AVFrame *frame, int64_t pts,
-                      unsigned num_times, weir_error *error);
+                          unsigned num_times, weir_error *error);
 
-/* WEIR_OK: *frame is the next picture, valid until the next call, and *pts its time; is_again shows whether it is the same
-   as the last one. WEIR_SKIP: needs an input. WEIR_EOF: no more. Or a failure with *error filled. */
+/* WEIR_OK: *frame is the next picture, valid until the next call, and *pts its time; is_again shows whether it is the
+   same as the last one. WEIR_SKIP: needs an input. WEIR_EOF: no more. Or a failure with *error filled. */
 int weir_frame_filter_get(weir_frame_filter *frame_filter, const AVFrame **frame, int64_t *pts, weir_error *error);
 
 /* Prepares for the next file. */

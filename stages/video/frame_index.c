@@ -1,6 +1,6 @@
 /*
- * The presentation order is the order of the timestamps if all timestamps differ and each packet is one frame. An index that
- * cannot guarantee this is marked as not trusted, and the reader counts decoded frames instead.
+ * The presentation order is the order of the timestamps if all timestamps differ and each packet is one frame. An
+ * index that cannot guarantee this is marked as not trusted, and the reader counts decoded frames instead.
  */
 #include "frame_index.h"
 

@@ -1,6 +1,6 @@
 /*
- * The memory of a decoder's frames: an estimate before decoding, and an account of all frame buffers in use. Internal. There
- * is one limit for each decoder, and one for all decoders of the process together.
+ * The memory of a decoder's frames: an estimate before decoding, and an account of all frame buffers in use.
+ * Internal. There is one limit for each decoder, and one for all decoders of the process together.
  */
 #ifndef WEIR_STAGES_FRAME_MEMORY_H
 #define WEIR_STAGES_FRAME_MEMORY_H

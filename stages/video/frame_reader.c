@@ -1,16 +1,16 @@
 /*
- * How a file is read is decided when it is opened. To read all frames no index is needed (plain). For the first few frames,
- * packets are read until they certainly contain these frames, so that nothing else is decoded; if the dts do not show when
- * that is, or the packets exceed the cache, the reading is plain, too.
+ * How a file is read is decided when it is opened. To read all frames no index is needed (plain). For the first few
+ * frames, packets are read until they certainly contain these frames, so that nothing else is decoded; if the dts do
+ * not show when that is, or the packets exceed the cache, the reading is plain, too.
  *
- * Otherwise all packets are read once and indexed, and cached if they are not too many. If the index is trusted, decoding
- * goes in runs: from a clean start to the last packet that the run's targets need, without disposable packets. A new run
- * starts where that costs less than decoding on: where there is a clean start after all packets sent so far. If the index is
- * not trusted, everything is decoded twice: once to count, once to select.
+ * Otherwise all packets are read once and indexed, and cached if they are not too many. If the index is trusted,
+ * decoding goes in runs: from a clean start to the last packet that the run's targets need, without disposable
+ * packets. A new run starts where that costs less than decoding on: where there is a clean start after all packets
+ * sent so far. If the index is not trusted, everything is decoded twice: once to count, once to select.
  *
- * A target that is missing without an error shows that the index is wrong; and if packets are damaged, decoders conceal the
- * damage with frames from before the run, or with skipped ones. Then, as a last resort, the file is decoded from its
- * beginning without skipping anything, which gives the same frames as decoding all.
+ * A target that is missing without an error shows that the index is wrong; and if packets are damaged, decoders
+ * conceal the damage with frames from before the run, or with skipped ones. Then, as a last resort, the file is
+ * decoded from its beginning without skipping anything, which gives the same frames as decoding all.
  */
 #include "frame_reader.h"
 
@@ -115,8 +115,8 @@ static int add_packet(weir_frame_reader *reader, weir_error *error)
 }
 
 /*
- * Are the first frames among the packets read so far? A frame is not shown before it is decoded: after a packet whose dts is
- * above their highest pts, no packet is shown before them. Continues from the previous call.
+ * Are the first frames among the packets read so far? A frame is not shown before it is decoded: after a packet whose
+ * dts is above their highest pts, no packet is shown before them. Continues from the previous call.
  */
 static bool has_first(const weir_frame_reader *reader, first_frames *first)
 {
@@ -160,8 +160,8 @@ static bool may_look_on(const weir_frame_reader *reader, uint32_t count)
            cached_bytes_with(reader, reader->decoder->packet) <= reader->max_cached_bytes;
 }
 
-/* Reads packets into the index until the first `count` frames are among them. If that fails, the index is not trusted, and
-   the packets read so far are in the cache. */
+/* Reads packets into the index until the first `count` frames are among them. If that fails, the index is not
+   trusted, and the packets read so far are in the cache. */
 static int look_ahead(weir_frame_reader *reader, uint32_t count, weir_error *error)
 {
     weir_decoder *decoder = reader->decoder;
@@ -205,8 +205,8 @@ static bool is_packet(const weir_frame_reader *reader, size_t at)
     return entry->pts == packet->pts && entry->size_bytes == packet->size;
 }
 
-/* Finds the position after a seek, by the first packet that is recognised; it is in decoder->packet. WEIR_EOF: the position
-   is not before packet `at`. */
+/* Finds the position after a seek, by the first packet that is recognised; it is in decoder->packet. WEIR_EOF: the
+   position is not before packet `at`. */
 static int find_place(weir_frame_reader *reader, size_t at, weir_error *error)
 {
     enum { MAX_TRIES = 256 };
@@ -230,8 +230,9 @@ static int find_place(weir_frame_reader *reader, size_t at, weir_error *error)
 }
 
 /*
- * Seeks to packet `at` or before it; that packet is in decoder->packet. WEIR_EOF: seeking does not work. The first packets
- * after a seek may be split differently (MPEG-TS) and are not recognised; then a second seek goes further back.
+ * Seeks to packet `at` or before it; that packet is in decoder->packet. WEIR_EOF: seeking does not work. The first
+ * packets after a seek may be split differently (MPEG-TS) and are not recognised; then a second seek goes further
+ * back.
  */
 static int seek(weir_frame_reader *reader, size_t at, weir_error *error)
 {
@@ -417,8 +418,9 @@ static size_t packet_of(const weir_frame_reader *reader, size_t target)
 }
 
 /*
- * After a start that is not an IDR picture FFmpeg's H.264 decoder considers frames corrupt until a complete one was output,
- * and if it is drained before, it outputs none. The index knows that they are complete, so they are requested.
+ * After a start that is not an IDR picture FFmpeg's H.264 decoder considers frames corrupt until a complete one was
+ * output, and if it is drained before, it outputs none. The index knows that they are complete, so they are
+ * requested.
  */
 static void show_unsure(AVCodecContext *codec)
 {

@@ -1,6 +1,6 @@
 /*
- * The reader: the input is a file and a weir_sampling, the output the selected frames in presentation order. Each is decoded
- * once, and as few other frames as possible. Internal. One thread at a time for each reader.
+ * The reader: the input is a file and a weir_sampling, the output the selected frames in presentation order. Each is
+ * decoded once, and as few other frames as possible. Internal. One thread at a time for each reader.
  */
 #ifndef WEIR_STAGES_READER_H
 #define WEIR_STAGES_READER_H
@@ -36,8 +36,8 @@ typedef struct weir_frame_reader {
     size_t max_cached_bytes; /* limit of the packet cache; larger files are read twice */
     int64_t far_bytes;       /* seek only if it saves reading this much */
 
-    /* of the next file to open: its packet table (packet_table.h), from the dataset's index; borrowed until the close. NULL =
-       unknown */
+    /* of the next file to open: its packet table (packet_table.h), from the dataset's index; borrowed until the
+       close. NULL = unknown */
     const uint8_t *table;
     size_t table_bytes;
 
@@ -90,8 +90,9 @@ int64_t weir_frame_reader_pts(const weir_frame_reader *reader);
 uint64_t weir_frame_reader_estimate_frames(const weir_frame_reader *reader);
 
 /*
- * The frames are returned in presentation order; this gives the requested order, if it is different. *order, which the caller
- * frees, has num_frames elements: for each position of the result, the number of the returned frame; NULL = same order.
+ * The frames are returned in presentation order; this gives the requested order, if it is different. *order, which
+ * the caller frees, has num_frames elements: for each position of the result, the number of the returned frame; NULL
+ * = same order.
  * WEIR_OK or WEIR_ENOMEM.
  */
 int weir_frame_reader_order(const weir_frame_reader *reader, size_t num_frames, size_t **order);

@@ -54,7 +54,8 @@ static int check(const weir_sampling *sampling, weir_error *error)
 {
     bool is_random = sampling->what == WEIR_SAMPLE_RANDOM;
     if ((unsigned)sampling->what > WEIR_SAMPLE_KEYFRAMES)
-        return weir_error_set(error, WEIR_EINVAL, 0, "sampling: kind %d is invalid; use WEIR_SAMPLE_…", (int)sampling->what);
+        return weir_error_set(error, WEIR_EINVAL, 0, "sampling: kind %d is invalid; use WEIR_SAMPLE_…",
+                              (int)sampling->what);
     if (sampling->start_ns < 0 || sampling->end_ns < 0)
         return refuse(error, "the window starts or ends before 0");
     if (sampling->end_ns && sampling->end_ns <= sampling->start_ns)

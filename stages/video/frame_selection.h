@@ -1,5 +1,5 @@
-/* Computes the numbers of the selected frames from a weir_sampling and a timeline. Internal. Pure: no file, no FFmpeg; the
-   same arguments give the same numbers. */
+/* Computes the numbers of the selected frames from a weir_sampling and a timeline. Internal. Pure: no file, no
+   FFmpeg; the same arguments give the same numbers. */
 #ifndef WEIR_STAGES_SELECTION_H
 #define WEIR_STAGES_SELECTION_H
 
@@ -36,8 +36,8 @@ bool weir_sampling_is_plain(const weir_sampling *sampling);
 int weir_timeline_add(weir_timeline *timeline, int64_t time_ns, bool is_key);
 void weir_timeline_reset(weir_timeline *timeline);
 
-/* The numbers, at least one. WEIR_OK; WEIR_ENOTFOUND (none such), WEIR_ELIMIT (more than max_frames) or WEIR_ENOMEM with
-   *error filled. *selection is to be freed after success only. */
+/* The numbers, at least one. WEIR_OK; WEIR_ENOTFOUND (none such), WEIR_ELIMIT (more than max_frames) or WEIR_ENOMEM
+   with *error filled. *selection is to be freed after success only. */
 int weir_select_frames(const weir_sampling *sampling, const weir_timeline *timeline, uint64_t seed, uint64_t seq,
                        uint64_t max_frames, weir_selection *selection, weir_error *error);
 void weir_selection_free(weir_selection *selection);

@@ -1,6 +1,6 @@
 /*
- * The still image stage: loads the file into memory, then decodes and scales it like a video of one frame. It decodes from
- * memory, because FFmpeg treats a path that ends in ".jpg" as a pattern of many names.
+ * The still image stage: loads the file into memory, then decodes and scales it like a video of one frame. It decodes
+ * from memory, because FFmpeg treats a path that ends in ".jpg" as a pattern of many names.
  */
 #include <weir/image.h>
 

@@ -171,7 +171,7 @@ int weir_packet_table_pack(const weir_index *index, AVRational time_base, uint8_
     return WEIR_OK;
 }
 
-/* ---- unpacking ---------------------------------------------------------------------------------------------------- */
+/* ---- unpacking -------------------------------------------------------------------------------------------------- */
 
 static void unpack_packet(input *in, weir_packet_entry *packet, int64_t unit, course *before)
 {

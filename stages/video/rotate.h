@@ -14,8 +14,8 @@
 
 #include <weir/status.h>
 
-/* Where the sample at x, y of the rotated picture is in the coded one: at y, x if transposed; counted from the other end
-   if mirrored. */
+/* Where the sample at x, y of the rotated picture is in the coded one: at y, x if transposed; counted from the other
+   end if mirrored. */
 typedef struct weir_turn {
     bool transposed;
     bool mirrored_x; /* the coded picture's columns count from the right */
@@ -31,8 +31,8 @@ typedef struct weir_rotator {
 /* The rotation of a display matrix (all false: none, or an angle that is not a quarter turn). */
 weir_turn weir_turn_of(const int32_t *matrix);
 
-/* *out is the rotated picture: `in` itself, or one that is valid until the next call. WEIR_OK, or the failure with *error
-   filled. */
+/* *out is the rotated picture: `in` itself, or one that is valid until the next call. WEIR_OK, or the failure with
+   *error filled. */
 int weir_rotator_run(weir_rotator *rotator, const AVStream *stream, const AVFrame *in, const AVFrame **out,
                      weir_error *error);
 

@@ -1,7 +1,7 @@
 /*
- * The video decode stage: for each file it runs the reader, the frame filter, the scaler and the result builder. The reader
- * outputs decoded frames; the frame filter outputs pictures to scale, which may be more or fewer. A worker belongs to one
- * slot, so everything in it has one user at a time.
+ * The video decode stage: for each file it runs the reader, the frame filter, the scaler and the result builder. The
+ * reader outputs decoded frames; the frame filter outputs pictures to scale, which may be more or fewer. A worker
+ * belongs to one slot, so everything in it has one user at a time.
  */
 #include <weir/video.h>
 
@@ -20,8 +20,8 @@
 #include "scaler.h"
 #include "video_stage.h"
 
-/* For selected frames. The packet cache holds about a minute of typical video. Reading a megabyte costs less than a seek in
-   most containers. */
+/* For selected frames. The packet cache holds about a minute of typical video. Reading a megabyte costs less than a
+   seek in most containers. */
 enum { MAX_CACHED_BYTES = 16 << 20, FAR_BYTES = 1 << 20 };
 
 typedef struct video_worker {
@@ -213,7 +213,8 @@ static uint64_t count_expected(const video_worker *worker, const weir_video_conf
     return count && count < counted ? count : counted;
 }
 
-/* Of the frames so far or, at the end, of all. A header also counts hidden frames: it is used only if there is damage. */
+/* Of the frames so far or, at the end, of all. A header also counts hidden frames: it is used only if there is
+   damage. */
 static uint64_t count_missing(const video_worker *worker, const weir_video_config *video, bool is_end)
 {
     bool is_damaged =
@@ -263,7 +264,7 @@ static int put_frame(video_worker *worker, const weir_video_config *video, weir_
     worker->num_frames += reader->num_repeats;
     int64_t start_ns = weir_clock_ns();
     rc = weir_frame_filter_put(&worker->frame_filter, worker->decoder.stream, frame, weir_frame_reader_pts(reader),
-                           reader->num_repeats, error);
+                               reader->num_repeats, error);
     worker->decoder.cost.scale_ns += weir_clock_ns() - start_ns;
     return rc;
 }
@@ -302,18 +303,17 @@ static int next_picture(video_worker *worker, const weir_video_config *video, we
 /* At the end of the item: are there enough of the requested frames? */
 static int check_share(const video_worker *worker, const weir_video_config *video, weir_error *error)
 {
-    uint64_t expected =
-        worker->frame_filter.is_ended ? count_expected(worker, video) : worker->num_frames + worker->reader.num_missing;
+    uint64_t expected = worker->frame_filter.is_ended ? count_expected(worker, video)
+                                                      : worker->num_frames + worker->reader.num_missing;
     if (worker->num_frames == 0)
-        return weir_decoder_fail_empty(&worker->decoder, "no frame: the video stream is empty or truncated",
-                                       error);
+        return weir_decoder_fail_empty(&worker->decoder, "no frame: the video stream is empty or truncated", error);
     if ((double)worker->num_frames < video->min_share * (double)expected)
         return weir_error_set(error, WEIR_EDATA, worker->decoder.first_averror,
                               "only %" PRIu64 " of %" PRIu64 " frames could be decoded, min_share is %g",
                               worker->num_frames, expected, video->min_share);
     if (worker->num_pictures == 0)
-        return weir_error_set(error, WEIR_EDATA, 0, "the filter \"%s\" dropped all %" PRIu64 " frames",
-                              video->filter, worker->num_frames);
+        return weir_error_set(error, WEIR_EDATA, 0, "the filter \"%s\" dropped all %" PRIu64 " frames", video->filter,
+                              worker->num_frames);
     return WEIR_OK;
 }
 

@@ -51,10 +51,9 @@ static int sampling_init(weir_video_config *video, weir_error *error)
     if (video->max_duration_ns < 0)
         return weir_error_set(error, WEIR_EINVAL, 0, "max_duration_ns is negative; use 0 for any");
     if (video->piece_frames && !weir_sampling_is_rising(&video->sampling))
-        return weir_error_set(
-            error, WEIR_EINVAL, 0,
-            "piece_frames needs indices or times that increase, and that do not count some from "
-            "the start and some from the end");
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "piece_frames needs indices or times that increase, and that do not count some from "
+                              "the start and some from the end");
     if (video->max_frames == 0)
         video->max_frames = UINT64_C(1) << 22;
     if (video->max_duration_ns == 0)

@@ -15,17 +15,18 @@ extern "C" {
 #endif
 
 /*
- * Inputs that decode stages refuse unless their config's `allow` has the flag: an untrusted file or list of files could use
- * them to read other files, or to wait for ever.
+ * Inputs that decode stages refuse unless their config's `allow` has the flag: an untrusted file or list of files
+ * could use them to read other files, or to wait for ever.
  */
 enum {
-    /* Paths of pipes, terminals and other devices (/dev/stdin), and "pipe:0" for an inherited descriptor. For MP4, and where
-       frames are selected, the file is not read from front to back: all data from the pipe is kept in an unnamed temporary
-       file (in TMPDIR, or /tmp). */
+    /* Paths of pipes, terminals and other devices (/dev/stdin), and "pipe:0" for an inherited descriptor. For MP4,
+       and where frames are selected, the file is not read from front to back: all data from the pipe is kept in an
+       unnamed temporary file (in TMPDIR, or /tmp). */
     WEIR_ALLOW_PIPES = 1,
-    /* Files that refer to others: playlists and manifests (HLS, DASH, ffconcat, SDP), patterns of many names ("%d"); and all
-       of FFmpeg's protocols, not only http, https, ftp, sftp, tcp and tls. FFmpeg opens any file or URL they refer to, up to
-       256 before the first frame and 16384 in all. There is no timeout for a pipe that ffconcat refers to. */
+    /* Files that refer to others: playlists and manifests (HLS, DASH, ffconcat, SDP), patterns of many names ("%d");
+       and all of FFmpeg's protocols, not only http, https, ftp, sftp, tcp and tls. FFmpeg opens any file or URL they
+       refer to, up to 256 before the first frame and 16384 in all. There is no timeout for a pipe that ffconcat
+       refers to. */
     WEIR_ALLOW_REFERENCES = 2,
 };
 
@@ -44,12 +45,12 @@ typedef struct weir_bytes {
 /* The type of items whose data is a weir_bytes. */
 #define WEIR_TYPE_BYTES "weir.bytes"
 
-/* A file of that size, in one block of memory, for the caller to fill. The name is copied and may be NULL. NULL = out of
-   memory. Any thread. */
+/* A file of that size, in one block of memory, for the caller to fill. The name is copied and may be NULL. NULL = out
+   of memory. Any thread. */
 WEIR_API weir_bytes *weir_bytes_new(size_t size_bytes, const char *name);
 
-/* A file whose bytes are at `data`, without a copy: `release`(owner), which may be NULL, frees them. NULL = out of memory;
-   then the data stays the caller's. Any thread. */
+/* A file whose bytes are at `data`, without a copy: `release`(owner), which may be NULL, frees them. NULL = out of
+   memory; then the data stays the caller's. Any thread. */
 WEIR_API weir_bytes *weir_bytes_wrap(const void *data, size_t size_bytes, const char *name,
                                      void (*release)(void *owner), void *owner);
 

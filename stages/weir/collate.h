@@ -1,19 +1,19 @@
 /*
- * The collate stage: the input is decoded clips, the output batches for a model: one contiguous tensor [B, …] of uint8, or
- * of scaled and normalised floats, with labels, ids and a mask.
+ * The collate stage: the input is decoded clips, the output batches for a model: one contiguous tensor [B, …] of
+ * uint8, or of scaled and normalised floats, with labels, ids and a mask.
  *
- * In: items of weir_video_decode or weir_image_decode, in RGB or gray. Out: an item whose data is a weir_collated * (freed with
- * weir_collated_free()), with the label and number of its last item. No batch crosses the end of an epoch. With a
- * concurrency above 1 each slot collects separate batches.
+ * In: items of weir_video_decode or weir_image_decode, in RGB or gray. Out: an item whose data is a weir_collated *
+ * (freed with weir_collated_free()), with the label and number of its last item. No batch crosses the end of an
+ * epoch. With a concurrency above 1 each slot collects separate batches.
  *
- * Clips of different length or size are padded with black (0 before normalising) at their end, right and bottom, up to the
- * largest in the batch; mask and sizes describe the part without padding. A crop makes sizes equal.
+ * Clips of different length or size are padded with black (0 before normalising) at their end, right and bottom, up
+ * to the largest in the batch; mask and sizes describe the part without padding. A crop makes sizes equal.
  *
- * Random crops and flips are the same for all frames of a clip. They depend only on the seed and the clip's epoch and id,
- * not on the rank, the batch or the number of threads.
+ * Random crops and flips are the same for all frames of a clip. They depend only on the seed and the clip's epoch and
+ * id, not on the rank, the batch or the number of threads.
  *
- * A task fails, and its clip is dropped: WEIR_EUNSUPPORTED (YUV420P), WEIR_EINVAL (another number of channels than the
- * batch has, or frames smaller than the crop), WEIR_ENOMEM.
+ * A task fails, and its clip is dropped: WEIR_EUNSUPPORTED (YUV420P), WEIR_EINVAL (another number of channels than
+ * the batch has, or frames smaller than the crop), WEIR_ENOMEM.
  */
 #ifndef WEIR_COLLATE_H
 #define WEIR_COLLATE_H
@@ -47,7 +47,7 @@ typedef enum weir_collate_layout {
 
 typedef enum weir_crop {
     WEIR_CROP_CENTER = 0,
-    WEIR_CROP_RANDOM, /* a random position */
+    WEIR_CROP_RANDOM,  /* a random position */
     WEIR_CROP_RESIZED, /* a random position and size, then resized (a triangle filter, widened when downscaling) */
 } weir_crop;
 
@@ -72,8 +72,9 @@ typedef struct weir_collate_config {
     double flip;                   /* the probability of a mirror image, left to right (0 = never) */
     uint64_t seed;
 
-    /* The allocator for tensors, for example for pinned or shared memory. Called on any thread. Up to 8 free blocks are kept
-       for reuse; all are released at the end, the last one when its batch is freed. All-0 = malloc, 64-byte aligned. */
+    /* The allocator for tensors, for example for pinned or shared memory. Called on any thread. Up to 8 free blocks
+       are kept for reuse; all are released at the end, the last one when its batch is freed. All-0 = malloc, 64-byte
+       aligned. */
     struct {
         void *self;                                      /* outlives the last batch */
         void *(*allocate)(void *self, size_t num_bytes); /* NULL = out of memory */

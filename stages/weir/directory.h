@@ -1,20 +1,20 @@
 /*
  * The directory source: the files below a folder, as paths.
  *
- * Each item's data is the path (a char *, freed with free()): the root, a slash, and the path below the root. The path is
- * also the item's label. size_bytes is 0.
+ * Each item's data is the path (a char *, freed with free()): the root, a slash, and the path below the root. The
+ * path is also the item's label. size_bytes is 0.
  *
- * The listing streams: folders are read in chunks, and the first path is delivered before the rest is listed. Memory holds
- * one open folder per level (with `sorted` also its entries), and up to 100 bytes for each folder so far. A stop is checked
- * at each entry, even if nothing matches.
+ * The listing streams: folders are read in chunks, and the first path is delivered before the rest is listed. Memory
+ * holds one open folder per level (with `sorted` also its entries), and up to 100 bytes for each folder so far. A
+ * stop is checked at each entry, even if nothing matches.
  *
- * Links to files and folders are followed. Each folder (device and inode) is listed once, under the first name that leads to
- * it, so link loops end. Only `sorted` makes that name the same on every machine.
+ * Links to files and folders are followed. Each folder (device and inode) is listed once, under the first name that
+ * leads to it, so link loops end. Only `sorted` makes that name the same on every machine.
  *
  * A folder that cannot be read completely is logged as an error with its name, counted and recorded as the event
- * "unreadable_folder"; the listing continues but is incomplete: see weir_directory_counts. If it is the root, the source
- * fails. A broken link is passed on if its name matches, so that the failure is reported with its name. Pipes, sockets and
- * devices are skipped.
+ * "unreadable_folder"; the listing continues but is incomplete: see weir_directory_counts. If it is the root, the
+ * source fails. A broken link is passed on if its name matches, so that the failure is reported with its name. Pipes,
+ * sockets and devices are skipped.
  */
 #ifndef WEIR_DIRECTORY_H
 #define WEIR_DIRECTORY_H
@@ -46,22 +46,22 @@ typedef struct weir_directory_config {
     bool sorted;      /* sort the entries of each folder by name, in byte order (default: the file system's order).
                          Holds a folder's names in memory */
     bool flat;        /* only the root, not its subfolders */
-    /* Updated by the source's thread (NULL = not needed). Must outlive the pipeline; read it after weir_pipeline_next() has
-       returned WEIR_EOF or after weir_pipeline_free(). */
+    /* Updated by the source's thread (NULL = not needed). Must outlive the pipeline; read it after
+       weir_pipeline_next() has returned WEIR_EOF or after weir_pipeline_free(). */
     weir_directory_counts *counts;
     uint64_t reserved[8]; /* 0 */
 } weir_directory_config;
 
 /*
- * The source. weir_builder_source() refuses, and weir_builder_build() reports, a root that is missing or not a folder (WEIR_ENOTFOUND),
- * not readable (WEIR_EACCESS) or not given (WEIR_EINVAL).
+ * The source. weir_builder_source() refuses, and weir_builder_build() reports, a root that is missing or not a folder
+ * (WEIR_ENOTFOUND), not readable (WEIR_EACCESS) or not given (WEIR_EINVAL).
  */
 extern WEIR_API const weir_op weir_directory_source;
 
 /*
- * Counts the files that the source would find, up to at_most (1 = is there any?; UINT64_MAX = all). config->counts is not
- * changed; unreadable folders are skipped without a message, as the source will report them. Any thread. *count is set in
- * any case.
+ * Counts the files that the source would find, up to at_most (1 = is there any?; UINT64_MAX = all). config->counts is
+ * not changed; unreadable folders are skipped without a message, as the source will report them. Any thread. *count
+ * is set in any case.
  * WEIR_OK, or what weir_directory_source refuses, with *error (may be NULL) filled.
  */
 WEIR_API int weir_directory_count(const weir_directory_config *config, uint64_t at_most, uint64_t *count,

@@ -1,10 +1,10 @@
 /*
- * The still image stage: the input is a picture's path, the output its pixels. It decodes JPEG, PNG, WebP, BMP, TIFF and all
- * other formats that FFmpeg supports; of an animation, the first picture.
+ * The still image stage: the input is a picture's path, the output its pixels. It decodes JPEG, PNG, WebP, BMP, TIFF
+ * and all other formats that FFmpeg supports; of an animation, the first picture.
  *
  * In: an item whose data is a path or a URL (a char *), a weir_entry *, or the file itself (a weir_bytes *). Out: an
- * item whose data is a weir_frames * with one frame (freed with weir_frames_free()), made as the video stage makes its
- * frames, and whose size_bytes is all the memory it takes. The alpha channel is dropped. Failures are those of
+ * item whose data is a weir_frames * with one frame (freed with weir_frames_free()), made as the video stage makes
+ * its frames, and whose size_bytes is all the memory it takes. The alpha channel is dropped. Failures are those of
  * weir_video_decode; a damaged picture that can still be decoded counts in num_errors or num_corrupt_frames.
  *
  * The format is detected from the bytes, not from the name.
@@ -24,7 +24,8 @@
 extern "C" {
 #endif
 
-/* Setting this struct to all-0 is equivalent to defaults. All fields except max_file_bytes are as in weir_video_config. */
+/* Setting this struct to all-0 is equivalent to defaults. All fields except max_file_bytes are as in
+   weir_video_config. */
 typedef struct weir_image_config {
     uint32_t width;  /* (0 = that of the picture) */
     uint32_t height; /* (0 = that of the picture) */

@@ -1,9 +1,9 @@
 /*
- * Writes frames or samples to a .npy file, NumPy's format: `numpy.load("out.npy")` returns the array, with `mmap_mode="r"`
- * without reading it. Its shape is that of the frames, by default [N, height, width, 3] of uint8.
+ * Writes frames or samples to a .npy file, NumPy's format: `numpy.load("out.npy")` returns the array, with
+ * `mmap_mode="r"` without reading it. Its shape is that of the frames, by default [N, height, width, 3] of uint8.
  *
- * Chunks of a long video (weir_video_config.piece_frames) are added one by one, in constant memory. The file is written
- * under a temporary name that ends in ".tmp", in the same folder, and gets its name when it is complete.
+ * Chunks of a long video (weir_video_config.piece_frames) are added one by one, in constant memory. The file is
+ * written under a temporary name that ends in ".tmp", in the same folder, and gets its name when it is complete.
  */
 #ifndef WEIR_NPY_H
 #define WEIR_NPY_H
@@ -29,8 +29,8 @@ WEIR_API int weir_npy_open(weir_npy **npy, const char *path, weir_error *error);
 /* The temporary name of the file, for a signal handler that removes it. Valid until `npy` is freed. */
 WEIR_API const char *weir_npy_part(const weir_npy *npy);
 
-/* Appends the frames. WEIR_OK; WEIR_EINVAL: their size or pixel format differs from that of earlier frames, and nothing has
-   been written; WEIR_EIO: the disk is full or broken, and only weir_npy_abort() may be called now. */
+/* Appends the frames. WEIR_OK; WEIR_EINVAL: their size or pixel format differs from that of earlier frames, and
+   nothing has been written; WEIR_EIO: the disk is full or broken, and only weir_npy_abort() may be called now. */
 WEIR_API int weir_npy_add_frames(weir_npy *npy, const weir_frames *frames, weir_error *error);
 
 /* Completes the file and gives it its name; an existing file is replaced. `npy` is freed in any case. WEIR_OK, or

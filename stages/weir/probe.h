@@ -1,11 +1,11 @@
 /*
- * The probe stage: the input is a path, the output is what an index stores about a video: codec, size, duration, frames,
- * keyframes, and a table of its packets. With the table, frames can later be selected without reading the file first
- * (weir_entry.packets).
+ * The probe stage: the input is a path, the output is what an index stores about a video: codec, size, duration,
+ * frames, keyframes, and a table of its packets. With the table, frames can later be selected without reading the
+ * file first (weir_entry.packets).
  *
- * In: as for weir_video_decode. Out: an item whose data is a weir_probe_result * (freed with weir_probe_result_free()). A file that
- * cannot be used gives a result whose error has the reason; a task fails only if memory runs out or the pipeline stops. All
- * packets are read; none is decoded unless `check` asks for it.
+ * In: as for weir_video_decode. Out: an item whose data is a weir_probe_result * (freed with
+ * weir_probe_result_free()). A file that cannot be used gives a result whose error has the reason; a task fails only
+ * if memory runs out or the pipeline stops. All packets are read; none is decoded unless `check` asks for it.
  */
 #ifndef WEIR_PROBE_H
 #define WEIR_PROBE_H

@@ -1,14 +1,15 @@
 /*
- * The sampler decides which items of a dataset are used, in which order, and on which rank. It works with item numbers, 0 to
- * num_items - 1; the source's config maps them to items.
+ * The sampler decides which items of a dataset are used, in which order, and on which rank. It works with item
+ * numbers, 0 to num_items - 1; the source's config maps them to items.
  *
  * The order depends only on (seed, epoch, num_items) and the options, in integer arithmetic: it is the same on every
- * machine, in every build, with any number of threads (checked by tests/test_sampler.c). Orders as listed, shuffled, in
- * windows or with replacement need no memory per item.
+ * machine, in every build, with any number of threads (checked by tests/test_sampler.c). Orders as listed, shuffled,
+ * in windows or with replacement need no memory per item.
  *
- * An epoch is a list of num_samples positions; rank r of w gets the positions r, r + w, r + 2w, …, so that all ranks advance
- * through the epoch together. With windows a rank gets a contiguous range of positions instead, so that windows are not
- * shared between ranks. The same (epoch, position) always gives the same item: a checkpoint stores only these two per rank.
+ * An epoch is a list of num_samples positions; rank r of w gets the positions r, r + w, r + 2w, …, so that all ranks
+ * advance through the epoch together. With windows a rank gets a contiguous range of positions instead, so that
+ * windows are not shared between ranks. The same (epoch, position) always gives the same item: a checkpoint stores
+ * only these two per rank.
  */
 #ifndef WEIR_SAMPLER_H
 #define WEIR_SAMPLER_H
@@ -26,8 +27,8 @@
 extern "C" {
 #endif
 
-/* A permutation of 0 … count - 1, determined by a key: a Feistel network. Nothing is stored per element. Passed by value;
-   the fields are private. */
+/* A permutation of 0 … count - 1, determined by a key: a Feistel network. Nothing is stored per element. Passed by
+   value; the fields are private. */
 enum { WEIR_PERMUTATION_MAX_ROUNDS = 24 };
 typedef struct weir_permutation {
     uint64_t count;
@@ -72,18 +73,18 @@ typedef struct weir_sampler_config {
         *weights; /* relative probability of each item: at least 0, not all 0. Without replacement, items with
                               a higher weight tend to come earlier, and items of weight 0 do not occur. The order is
                               always random; 24 bytes per item (NULL = equal weights) */
-    const uint32_t *classes; /* class of each item, to balance: every num_classes positions have one item of each class,
+    const uint32_t
+        *classes;         /* class of each item, to balance: every num_classes positions have one item of each class,
                                 from the shuffled list of the class, which restarts at its end. Not together with
                                 weights; 16 bytes per item (NULL = not balanced) */
-    uint32_t num_classes;    /* classes are 0 to num_classes - 1; each must have an item */
-    uint64_t num_samples;    /* positions of an epoch, on all ranks together (0 = the number of items with a weight above
+    uint32_t num_classes; /* classes are 0 to num_classes - 1; each must have an item */
+    uint64_t num_samples; /* positions of an epoch, on all ranks together (0 = the number of items with a weight above
                                 0). If it is larger than the number of items, the items repeat, in another
                                 permutation */
-    weir_world world;         /* this process's rank (size 0 = from the launcher's environment; see
+    weir_world world;     /* this process's rank (size 0 = from the launcher's environment; see
                                  weir_world_find()) */
     weir_sampler_share share; /* (default WEIR_SHARE_EXACT) */
-    const double
-        *costs; /* the expected cost of each item, in any unit, at least 0. Each rank still gets one of every
+    const double *costs; /* the expected cost of each item, in any unit, at least 0. Each rank still gets one of every
                             `world.size` consecutive positions, but chosen so that the costs so far are balanced.
                             16 bytes per item. Not with WINDOWS (NULL = round robin) */
     uint64_t reserved[8]; /* 0 */
@@ -98,8 +99,9 @@ typedef struct weir_sampler weir_sampler;
  */
 WEIR_API int weir_sampler_new(const weir_sampler_config *config, weir_sampler **sampler, weir_error *error);
 
-/* Starts an epoch. Takes constant time, except with weights without replacement (a sort) and with costs (one pass over the
-   epoch). WEIR_OK, WEIR_EINVAL (NULL) or WEIR_ENOMEM; after a failure only weir_sampler_free() may be called. */
+/* Starts an epoch. Takes constant time, except with weights without replacement (a sort) and with costs (one pass
+   over the epoch). WEIR_OK, WEIR_EINVAL (NULL) or WEIR_ENOMEM; after a failure only weir_sampler_free() may be
+   called. */
 WEIR_API int weir_sampler_begin(weir_sampler *sampler, uint64_t epoch);
 
 /* The number of items of this rank in an epoch; it is the same for all epochs. */
@@ -119,8 +121,8 @@ WEIR_API void weir_sampler_free(weir_sampler *sampler);
 /* Maps numbers to items: from an index (weir_dataset_items()), or anything else. */
 typedef struct weir_sampler_items {
     void *self; /* must outlive the pipeline */
-    /* Fills entry->path (allocated, freed by weir_entry_free()) and all other fields that are known; number and epoch are
-       already set. WEIR_OK, or the failure with *error filled, which fails the source. On the source's thread. */
+    /* Fills entry->path (allocated, freed by weir_entry_free()) and all other fields that are known; number and epoch
+       are already set. WEIR_OK, or the failure with *error filled, which fails the source. On the source's thread. */
     int (*fill)(void *self, weir_entry *entry, weir_error *error);
 } weir_sampler_items;
 
@@ -136,9 +138,9 @@ typedef struct weir_sampler_source_config {
 } weir_sampler_source_config;
 
 /*
- * Each item's data is a weir_entry *, its label the path, its number (weir_item.seq) the position in this rank's share, minus
- * first_position. weir_builder_source() refuses what weir_sampler_new() refuses. weir_stage_options.epochs sets the number of
- * epochs.
+ * Each item's data is a weir_entry *, its label the path, its number (weir_item.seq) the position in this rank's
+ * share, minus first_position. weir_builder_source() refuses what weir_sampler_new() refuses.
+ * weir_stage_options.epochs sets the number of epochs.
  */
 extern WEIR_API const weir_op weir_sampler_source;
 

@@ -1,9 +1,10 @@
 /*
- * Which frames of a video to decode. Frames are numbered in presentation order, from 0: frame i is the i-th one that a
- * player shows, also with B-frames, edit lists, variable frame rates, and negative or missing timestamps. Seeking, skipping
- * and plain reading give the same bytes. If a frame that the container lists is lost to damage, the following frames keep
- * their numbers. If the decoder detects damage before a selected frame, the file is decoded from its beginning, so that
- * concealed errors look the same as when all frames are decoded; only undetected damage may look different.
+ * Which frames of a video to decode. Frames are numbered in presentation order, from 0: frame i is the i-th one that
+ * a player shows, also with B-frames, edit lists, variable frame rates, and negative or missing timestamps. Seeking,
+ * skipping and plain reading give the same bytes. If a frame that the container lists is lost to damage, the
+ * following frames keep their numbers. If the decoder detects damage before a selected frame, the file is decoded
+ * from its beginning, so that concealed errors look the same as when all frames are decoded; only undetected damage
+ * may look different.
  *
  * Times count from the video's first frame: it has time 0, whatever its timestamp. Times that are 1 ns apart count as
  * equal, so 1/30 s may be rounded up or down. A frame is shown from its time until that of the next frame.
@@ -26,8 +27,8 @@ typedef enum weir_sample {
     WEIR_SAMPLE_EVERY,   /* every `every`-th frame, starting with the first */
     WEIR_SAMPLE_RATE, /* rate_num / rate_den frames per second from the start of the window: the frames shown at these
                               times, repeated or skipped as needed (ffmpeg: fps=rate:round=up) */
-    WEIR_SAMPLE_UNIFORM, /* `count` frames: the middles of `count` equal parts. Repeated if there are fewer */
-    WEIR_SAMPLE_RANDOM, /* `count` different frames, in order, of a random section of the window. Determined by
+    WEIR_SAMPLE_UNIFORM,   /* `count` frames: the middles of `count` equal parts. Repeated if there are fewer */
+    WEIR_SAMPLE_RANDOM,    /* `count` different frames, in order, of a random section of the window. Determined by
                               weir_video_config.seed and the item's number only. Repeated as for WEIR_SAMPLE_UNIFORM if
                               there are fewer than `count` */
     WEIR_SAMPLE_INDICES,   /* the frames with these numbers */
@@ -43,10 +44,10 @@ typedef struct weir_sampling {
     int64_t start_ns;
     int64_t end_ns; /* (0 = the end of the video) */
 
-    uint32_t count;    /* UNIFORM, RANDOM: how many. ALL, EVERY, RATE, KEYFRAMES: only the first `count` (0 = all). The
+    uint32_t count; /* UNIFORM, RANDOM: how many. ALL, EVERY, RATE, KEYFRAMES: only the first `count` (0 = all). The
                           first frames of ALL are read without reading the rest of the file; a frame lost to damage is
                           replaced by a later one only if the container does not show which one is missing */
-    uint32_t every;    /* EVERY: at least 1 */
+    uint32_t every; /* EVERY: at least 1 */
     uint32_t rate_num; /* RATE: frames … */
     uint32_t rate_den; /* … in this many seconds (0 = 1) */
 

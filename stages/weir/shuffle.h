@@ -1,12 +1,12 @@
 /*
- * The shuffle buffer, for streams whose length and order are not known in advance. It holds num_items items; for each input
- * it outputs a random one of those it holds. At the end of an epoch or of the stream it outputs the rest in random order; no
- * item crosses the end of an epoch. If the items are known in advance, use weir_sampler_source, which shuffles all of them
- * without a buffer.
+ * The shuffle buffer, for streams whose length and order are not known in advance. It holds num_items items; for each
+ * input it outputs a random one of those it holds. At the end of an epoch or of the stream it outputs the rest in
+ * random order; no item crosses the end of an epoch. If the items are known in advance, use weir_sampler_source,
+ * which shuffles all of them without a buffer.
  *
- * Items keep their data, type and label. The choice depends on the seed, and on the epoch and number of the input item: with
- * inputs in order (WEIR_ORDER_INPUT upstream) and a concurrency of 1, runs are reproducible. With a higher concurrency each
- * slot has a separate buffer.
+ * Items keep their data, type and label. The choice depends on the seed, and on the epoch and number of the input
+ * item: with inputs in order (WEIR_ORDER_INPUT upstream) and a concurrency of 1, runs are reproducible. With a higher
+ * concurrency each slot has a separate buffer.
  */
 #ifndef WEIR_SHUFFLE_H
 #define WEIR_SHUFFLE_H

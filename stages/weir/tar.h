@@ -1,18 +1,19 @@
 /*
  * The tar stage: the input is paths of archives, the output is the files in them, in memory.
  *
- * In: an item whose data is the path of a tar archive (a char *), plain or compressed with gzip, bzip2, xz, zstd or lz4,
- * as weir_directory_source with .glob = "*.tar" and weir_list_source make them. Out: one item for each file in it: its
- * data is a weir_bytes * (freed with weir_bytes_free()), its name the file's in the archive, its label "archive!name", its
- * size_bytes all the memory it takes. For decode stages.
+ * In: an item whose data is the path of a tar archive (a char *), plain or compressed with gzip, bzip2, xz, zstd or
+ * lz4, as weir_directory_source with .glob = "*.tar" and weir_list_source make them. Out: one item for each file in
+ * it: its data is a weir_bytes * (freed with weir_bytes_free()), its name the file's in the archive, its label
+ * "archive!name", its size_bytes all the memory it takes. For decode stages.
  *
- * The archive is read as a stream, one file at a time, with back-pressure: memory use does not depend on its size. Each
- * slot of the stage reads one archive; reading blocks, so give the stage separate threads (weir_stage_options.threads).
+ * The archive is read as a stream, one file at a time, with back-pressure: memory use does not depend on its size.
+ * Each slot of the stage reads one archive; reading blocks, so give the stage separate threads
+ * (weir_stage_options.threads).
  *
  * It is a stage and not a source, so that a bad archive is one failed task with its path, and not the end of the run:
- * WEIR_ENOTFOUND (missing, or no file in it matches), WEIR_EACCESS, WEIR_EDATA (not a tar archive, or damaged; the files
- * before the damage have been delivered), WEIR_ELIMIT (files over max_bytes were skipped; all others have been delivered),
- * WEIR_EIO, WEIR_ENOMEM.
+ * WEIR_ENOTFOUND (missing, or no file in it matches), WEIR_EACCESS, WEIR_EDATA (not a tar archive, or damaged; the
+ * files before the damage have been delivered), WEIR_ELIMIT (files over max_bytes were skipped; all others have been
+ * delivered), WEIR_EIO, WEIR_ENOMEM.
  */
 #ifndef WEIR_TAR_H
 #define WEIR_TAR_H
@@ -31,9 +32,10 @@ extern "C" {
 /* Setting this struct to all-0 is equivalent to defaults. Strings are copied. */
 typedef struct weir_tar_config {
     const char
-        *glob;    /* a pattern for the files to output, as in fnmatch(3): "*.mp4" (NULL = all). Only the last part of
+        *glob; /* a pattern for the files to output, as in fnmatch(3): "*.mp4" (NULL = all). Only the last part of
                          the name is compared. Other files are skipped */
-    bool samples; /* the archive has the layout of WebDataset: adjacent files whose names are equal up to the first dot
+    bool
+        samples; /* the archive has the layout of WebDataset: adjacent files whose names are equal up to the first dot
                          of the last part are one sample ("a/17.mp4", "a/17.cls", "a/17.json"). Then an item is the
                          first file of a sample that matches, followed by the sample's other files (weir_bytes.next);
                          samples without a match are skipped. Names that begin with a dot belong to no sample */

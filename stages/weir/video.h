@@ -1,30 +1,32 @@
 /*
- * The video decode stage: the input is a path, the output is the frames of the file's best video stream, as one contiguous
+ * The video decode stage: the input is a path, the output is the frames of the file's best video stream, as one
+ * contiguous
  * array: all frames, or those that weir_sampling selects.
  *
  * In: an item whose data is a path or a URL that FFmpeg can open (a char *), as weir_directory_source and
- * weir_list_source make them, a weir_entry *, which has one, or the file itself (a weir_bytes *). Out: an item whose data is a
- * weir_frames * (freed with weir_frames_free()) and whose size_bytes is all the memory it takes, so that queue_bytes
- * bounds memory.
+ * weir_list_source make them, a weir_entry *, which has one, or the file itself (a weir_bytes *). Out: an item whose
+ * data is a weir_frames * (freed with weir_frames_free()) and whose size_bytes is all the memory it takes, so that
+ * queue_bytes bounds memory.
  *
  * A file that cannot be opened, has no video or gives no frame fails its task, with our status, FFmpeg's code and
  * FFmpeg's text: WEIR_ENOTFOUND (missing; or a requested frame is beyond its end), WEIR_EACCESS (not readable),
- * WEIR_EUNSUPPORTED (not a file, no video stream, no decoder for it, encrypted, or refused: see weir_video_config.allow),
- * WEIR_EDATA (damaged, or not a video file), WEIR_ELIMIT (over one of the limits max_…), WEIR_EIO, WEIR_ENOMEM. Damage
- * within a file is counted in the result if at least one frame is decoded, unless damage or min_share is stricter.
+ * WEIR_EUNSUPPORTED (not a file, no video stream, no decoder for it, encrypted, or refused: see
+ * weir_video_config.allow), WEIR_EDATA (damaged, or not a video file), WEIR_ELIMIT (over one of the limits max_…),
+ * WEIR_EIO, WEIR_ENOMEM. Damage within a file is counted in the result if at least one frame is decoded, unless
+ * damage or min_share is stricter.
  *
  * Files may be untrusted: the limits below bound the memory and time that a file can cost, and a stop or a deadline
  * interrupts the task within the time it takes to decode one frame. If the kernel does not end a read (a network file
  * system whose server is gone), the separate thread that reads is abandoned: see io_thread. Two things cannot be
- * interrupted: such a read without a separate thread, and the resolution of a host name. Then weir_pipeline_stop() still
- * returns at once, the task is logged as long-running, and weir_pipeline_free() waits for the kernel.
+ * interrupted: such a read without a separate thread, and the resolution of a host name. Then weir_pipeline_stop()
+ * still returns at once, the task is logged as long-running, and weir_pipeline_free() waits for the kernel.
  *
  * Each slot decodes on its task's thread only: use as many slots as there are CPUs. The sample aspect ratio is not
  * applied: pixels are used as they are coded.
  *
- * While a task runs, FFmpeg's log lines on its thread go to weir_log() with the file's label, at level debug, with a limit
- * per file. What matters in them is also reported as a failure or a count. For this the stage sets av_log_set_callback()
- * for the process; messages of other threads are passed on to av_log_default_callback().
+ * While a task runs, FFmpeg's log lines on its thread go to weir_log() with the file's label, at level debug, with a
+ * limit per file. What matters in them is also reported as a failure or a count. For this the stage sets
+ * av_log_set_callback() for the process; messages of other threads are passed on to av_log_default_callback().
  */
 #ifndef WEIR_VIDEO_H
 #define WEIR_VIDEO_H
@@ -55,7 +57,7 @@ typedef enum weir_resize {
 typedef enum weir_pixel {
     WEIR_PIXEL_RGB24 = 0, /* three bytes: red, green, blue */
     WEIR_PIXEL_GRAY8,     /* one byte: luma, 0 black to 255 white */
-    WEIR_PIXEL_YUV420P, /* one plane each of Y, U and V; U and V have half the width and height, rounded up;
+    WEIR_PIXEL_YUV420P,   /* one plane each of Y, U and V; U and V have half the width and height, rounded up;
                              colour matrix and range are those of the file (weir_frames.matrix, .full_range) */
 } weir_pixel;
 
@@ -66,9 +68,9 @@ typedef enum weir_layout {
 } weir_layout;
 
 /*
- * The scaler, which also converts pixel formats. All have the same kernel (FFmpeg's bicubic, widened for smaller pictures),
- * colours and chroma siting; they differ in rounding and speed (docs/scaling.md has measurements). Where a scaler does not
- * support the source's pixel format or the requested size, the exact one is used instead.
+ * The scaler, which also converts pixel formats. All have the same kernel (FFmpeg's bicubic, widened for smaller
+ * pictures), colours and chroma siting; they differ in rounding and speed (docs/scaling.md has measurements). Where a
+ * scaler does not support the source's pixel format or the requested size, the exact one is used instead.
  */
 typedef enum weir_scaler_kind {
     WEIR_SCALER_DEFAULT = 0, /* the fastest in this build that is at least as accurate as FFmpeg's own */
@@ -78,7 +80,8 @@ typedef enum weir_scaler_kind {
 } weir_scaler_kind;
 
 /* How damage within a file is treated. Tolerant: it is counted in the result, and the item fails only if no frame is
-   decoded, or fewer than min_share. Strict: anything that cannot be read or decoded, or was concealed, fails the item. */
+   decoded, or fewer than min_share. Strict: anything that cannot be read or decoded, or was concealed, fails the
+   item. */
 typedef enum weir_damage {
     WEIR_DAMAGE_TOLERANT = 0,
     WEIR_DAMAGE_STRICT,
@@ -105,7 +108,8 @@ typedef struct weir_video_config {
     /* Limits against hostile files: beyond them the task fails with WEIR_ELIMIT. */
     uint64_t max_pixels; /* width × height of a coded picture (0 = 2^26) */
     uint64_t max_bytes;  /* of one result (0 = 8 GiB) */
-    /* Of the reference frames that one slot's decoder holds: estimated before decoding, counted during it (0 = 1 GiB). */
+    /* Of the reference frames that one slot's decoder holds: estimated before decoding, counted during it (0 = 1
+       GiB). */
     uint64_t max_decoder_bytes;
     /* The same for all decoders of the process together, in all pipelines (0 = half of the memory that the process may
        use). */
@@ -114,22 +118,22 @@ typedef struct weir_video_config {
     /* Where the bytes come from. */
     uint32_t allow;          /* WEIR_ALLOW_… flags of bytes.h: inputs that are refused by default (0 = none) */
     uint64_t max_pipe_bytes; /* kept of a pipe, for MP4 or where frames are selected (0 = 4 GiB) */
-    int32_t io_thread; /* read local files on a separate thread: 0 = those on a network file system or on FUSE,
+    int32_t io_thread;       /* read local files on a separate thread: 0 = those on a network file system or on FUSE,
                                 positive = all, negative = none. A stop or a deadline abandons that thread when the
                                 kernel does not end a read, up to 64 times */
-    uint32_t stream;   /* the n-th video stream, counted from 1; cover pictures do not count (0 = the best) */
+    uint32_t stream;         /* the n-th video stream, counted from 1; cover pictures do not count (0 = the best) */
     int64_t
         io_timeout_ns; /* of a URL: this long without data fails the task with WEIR_ETIMEDOUT (0 = 30 s, negative =
                               never). weir_stage_options.task_deadline_ns limits the whole task */
     /* which frames, how many per result, and how many are enough */
     weir_sampling sampling; /* (default: all frames) */
     uint64_t seed;          /* for random frames: they are determined by it and the item's number */
-    uint32_t piece_frames; /* split a video into chunks of this many frames, with back-pressure and constant memory;
+    uint32_t piece_frames;  /* split a video into chunks of this many frames, with back-pressure and constant memory;
                                explicit indices or times must increase then (0 = one result) */
-    weir_damage damage;    /* (default WEIR_DAMAGE_TOLERANT) */
-    double min_share;      /* tolerant: the minimum share, up to 1, of the requested frames or, if all are requested,
+    weir_damage damage;     /* (default WEIR_DAMAGE_TOLERANT) */
+    double min_share;       /* tolerant: the minimum share, up to 1, of the requested frames or, if all are requested,
                                of those that the container's header counts (0 = one frame is enough) */
-    uint64_t max_frames;   /* of all results of one item (0 = 2^22); to select frames, at most this many packets are
+    uint64_t max_frames;    /* of all results of one item (0 = 2^22); to select frames, at most this many packets are
                                read, or 2^22 if that is more */
     int64_t max_duration_ns; /* of the whole video (0 = any) */
     uint64_t reserved[16];   /* 0 */
@@ -166,11 +170,11 @@ typedef struct weir_frames {
     size_t memory_bytes;         /* of the whole result */
     weir_entry *entry;           /* the input item, if it was a weir_entry: on the last chunk; else NULL. Its
                                     packets have been freed. To keep it, take the pointer and set this to NULL */
-    weir_bytes *sidecars; /* the other files of the sample that the input belongs to; NULL = none. To keep
+    weir_bytes *sidecars;        /* the other files of the sample that the input belongs to; NULL = none. To keep
                                     them, take the pointer and set this to NULL */
-    weir_item_cost cost; /* of the item; with chunks, so far */
-    /* Requested frames that were lost to damage, so far. If all frames are requested, it is known with the last chunk only,
-       and only if the container counts its frames. */
+    weir_item_cost cost;         /* of the item; with chunks, so far */
+    /* Requested frames that were lost to damage, so far. If all frames are requested, it is known with the last chunk
+       only, and only if the container counts its frames. */
     uint64_t num_missing_frames;
     uint64_t first_frame; /* number of the item's frames in earlier chunks */
     bool is_last_piece;   /* the item is complete; always true without chunks */
@@ -185,8 +189,8 @@ WEIR_API void weir_frames_free(weir_frames *frames);
 /* The same for weir_item.release; self is not used. */
 WEIR_API void weir_frames_release(void *data, void *self);
 
-/* weir_frames.cost of a decode stage's item, for weir_sqlite_items.cost_of: a weir_item_cost_function. Rotation and filters
-   count as scaling. */
+/* weir_frames.cost of a decode stage's item, for weir_sqlite_items.cost_of: a weir_item_cost_function. Rotation and
+   filters count as scaling. */
 WEIR_API bool weir_frames_cost(const weir_item *out, weir_item_cost *cost);
 
 /* The stage. */

@@ -1,4 +1,5 @@
-/* This process's rank, from the environment of the launcher (mpirun, srun, torchrun). None of their libraries is needed. */
+/* This process's rank, from the environment of the launcher (mpirun, srun, torchrun). None of their libraries is
+   needed. */
 #ifndef WEIR_WORLD_H
 #define WEIR_WORLD_H
 
@@ -26,8 +27,8 @@ typedef struct weir_world {
  *   PMIx                 PMIX_RANK, PMIX_SIZE: PMIx does not set the size; a launcher not listed above has to set it
  * Without any of these it is rank 0 of 1. *launcher (may be NULL) is its name as above, "" = none; static text.
  *
- * WEIR_OK, or WEIR_EINVAL with *error (may be NULL) filled: one variable of a pair is missing or not a number, the size is
- * 0, or the rank is not below the size. Reads the environment, so no other thread may change it meanwhile.
+ * WEIR_OK, or WEIR_EINVAL with *error (may be NULL) filled: one variable of a pair is missing or not a number, the
+ * size is 0, or the rank is not below the size. Reads the environment, so no other thread may change it meanwhile.
  */
 WEIR_API int weir_world_find(weir_world *world, const char **launcher, weir_error *error);
 
