@@ -247,7 +247,7 @@ static int set_up(weir_dataset *dataset, const weir_dataset_options *options, we
         rc = order_classes(dataset, options, error);
     if (rc == WEIR_OK && dataset->count == 0)
         rc = weir_error_set(error, WEIR_ENOTFOUND, 0, "no clip in %s %s", dataset->path,
-                            is_chosen ? "matches the condition" : "can be used");
+                            is_chosen ? "matches the conditions" : "can be used");
     if (rc == WEIR_OK)
         rc = prepare(dataset, "path, size_bytes, mtime_ns, label, packets",
                      dataset->rows ? "LEFT JOIN packets USING (clip_id) WHERE clip_id = ?"
