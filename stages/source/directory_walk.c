@@ -344,7 +344,7 @@ static int take_entry(weir_walk *walk, walk_level *level, walk_entry *entry)
     return WEIR_OK;
 }
 
-/* One entry of the innermost level: WEIR_OK (`path` is a file that matches), WEIR_SKIP (go on) or WEIR_ENOMEM. */
+/* One entry of the innermost level: WEIR_OK (`path` is a file that matches), WEIR_SKIP (continue) or WEIR_ENOMEM. */
 static int step(weir_walk *walk)
 {
     walk_level *level = &walk->levels[walk->num_levels - 1];

@@ -177,7 +177,7 @@ static int check_end(tar_worker *worker)
     if (!is_plain || worker->entry_end <= worker->file_bytes)
         return WEIR_EOF;
     return weir_error_set(&worker->error, WEIR_EDATA, 0,
-                          "damaged, after %" PRIu64 " item(s): the archive is cut off within its last file",
+                          "damaged, after %" PRIu64 " item(s): the archive is truncated within its last file",
                           worker->num_items);
 }
 
