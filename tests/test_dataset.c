@@ -201,7 +201,7 @@ static void a_build_that_was_stopped_goes_on(void **state)
     assert_in_range(progress.num_indexed, 0, COUNT - 1); /* the first one, if it was quick */
     error = (weir_error){ 0 };
     assert_int_equal(weir_dataset_open(index, NULL, &dataset, &error), WEIR_EDATA);
-    assert_non_null(strstr(error.message, "not complete"));
+    assert_non_null(strstr(error.message, "incomplete"));
 
     options.progress = go_on;
     options.self = &told;

@@ -211,7 +211,7 @@ static void a_playlist_of_very_many_files_is_over_a_limit(void **state)
     weir_video_config config = with_references();
     const char *tiny = clips_make("tiny.ts", "-f lavfi -i color=s=32x32:r=10 -frames:v 1 -c:v mpeg2video");
     assert_fails(make_long_playlist("many.m3u8", tiny, "tiny.ts", 20000), &config, WEIR_ELIMIT,
-                 "a list of more than 16384 other files");
+                 "the list has more than 16384 other files");
 }
 
 static void a_playlist_that_names_a_pipe_does_not_wait_for_it(void **state)
@@ -472,7 +472,7 @@ static void a_decoder_that_takes_too_much_memory_is_stopped(void **state)
     config.max_decoder_bytes = 6000000; /* eight frames */
     assert_fails(path, &config, WEIR_ELIMIT, "raise max_decoder_bytes");
     config.max_decoder_bytes = 100000; /* not one */
-    assert_fails(path, &config, WEIR_ELIMIT, "to decode h264 of 640×480 takes about");
+    assert_fails(path, &config, WEIR_ELIMIT, "decoding h264 of 640×480 needs about");
     config = small;
     config.max_all_decoder_bytes = 6000000;
     assert_fails(path, &config, WEIR_ELIMIT, "max_all_decoder_bytes");
@@ -561,7 +561,7 @@ static void the_stream_can_be_chosen(void **state)
     assert_int_equal(frames->stream_index, 1);
     weir_frames_free(frames);
     assert_fails(make_two_streams(), &(weir_video_config){ .stream = 3 }, WEIR_ENOTFOUND,
-                 "there is no video stream 3 in it, but 2");
+                 "there is no video stream 3: it has 2");
 
     weir_item item = { 0 };
     weir_error error;

@@ -259,7 +259,7 @@ static void what_is_not_there_fails_and_says_so(void **state)
     const int64_t late_ns = 2 * WEIR_SECOND;
     weir_video_config config =
         config_of((weir_sampling){ .what = WEIR_SAMPLE_INDICES, .indices = &beyond, .num_indices = 1 });
-    assert_fails(make_clip(), &config, WEIR_ENOTFOUND, "frame 60 was asked for; there are 60");
+    assert_fails(make_clip(), &config, WEIR_ENOTFOUND, "frame 60 was requested; the video has 60");
     config.sampling.indices = &before;
     assert_fails(make_clip(), &config, WEIR_ENOTFOUND, "frame -61");
     config = config_of((weir_sampling){ .what = WEIR_SAMPLE_TIMES, .times_ns = &late_ns, .num_times = 1 });
@@ -626,16 +626,16 @@ static void impossible_samplings_are_refused(void **state)
     assert_refused((weir_sampling){ .what = WEIR_SAMPLE_INDICES }, "no indices");
     assert_refused((weir_sampling){ .what = WEIR_SAMPLE_TIMES }, "no times");
     assert_refused((weir_sampling){ .what = WEIR_SAMPLE_TIMES, .times_ns = &negative, .num_times = 1 }, "negative");
-    assert_refused((weir_sampling){ .start_ns = 5, .end_ns = 5 }, "ends before it begins");
+    assert_refused((weir_sampling){ .start_ns = 5, .end_ns = 5 }, "ends before it starts");
     assert_refused((weir_sampling){ .start_ns = -1 }, "before 0");
     assert_refused((weir_sampling){ .stretch_frames = 3 }, "only random frames");
 
     const int64_t falling[] = { 5, 4 };
     const int64_t mixed[] = { -1, 4 };
     assert_refused_in_pieces((weir_sampling){ .what = WEIR_SAMPLE_TIMES, .times_ns = falling, .num_times = 2 }, 8,
-                             "only if they rise");
+                             "indices or times that increase");
     assert_refused_in_pieces((weir_sampling){ .what = WEIR_SAMPLE_INDICES, .indices = mixed, .num_indices = 2 }, 8,
-                             "only if they rise");
+                             "indices or times that increase");
 }
 
 int main(void)
