@@ -1,6 +1,6 @@
 /*
- * Callers: threads that are made when they are first needed. As long as there is something to call and all of them are in
- * calls, one more is made each millisecond, up to MAX_CALLERS: so one slow call does not delay the next.
+ * Callers: threads that are created on demand. While there is something to call and all of them are busy, one more is
+ * created each millisecond, up to MAX_CALLERS, so that one slow call does not delay the next.
  */
 #include "callers.h"
 
@@ -21,7 +21,7 @@ static struct stall_warning *take_warning_locked(weir_pipeline *pipeline)
     return warning;
 }
 
-/* One call, without the lock in between. False = there is nothing to call. */
+/* Makes one call, with the lock released meanwhile. False = nothing to call. */
 static bool call_one_locked(weir_pipeline *pipeline)
 {
     weir_slot *slot = weir_cancel_take_locked(pipeline);

@@ -1,4 +1,4 @@
-/* Changing a stage's concurrency while it runs: slots are added, or retired as soon as they have nothing to do. */
+/* Changes a stage's concurrency while it runs: adds slots, or retires them as soon as they are idle. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "pipeline_start.h"
 #include "slots.h"
 
-/* Slots that are to be added, and the array that will hold all. */
+/* Slots to be added, and the array that will hold all slots. */
 typedef struct slot_addition {
     weir_slot **slots;
     uint32_t num_before, num_after;
@@ -33,7 +33,7 @@ static int make_addition(weir_node *node, slot_addition *addition)
     return WEIR_OK;
 }
 
-/* The addition becomes the node's; the old array is left in it, to be freed. */
+/* Moves the addition to the node; the old array is left in it, to be freed. */
 static void install_locked(weir_node *node, slot_addition *addition)
 {
     weir_slot **before = node->slots;
@@ -65,7 +65,7 @@ static void adjust_locked(weir_node *node, uint32_t wanted)
     weir_handover_resume_locked(node);
 }
 
-/* False = somebody else has added slots in the meantime. */
+/* False = another thread has added slots in the meantime. */
 static bool try_set(weir_node *node, slot_addition *addition, uint32_t wanted, uint32_t *before)
 {
     weir_pipeline *pipeline = node->pipeline;

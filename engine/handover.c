@@ -1,10 +1,11 @@
 /*
- * The hand-over: how results are put, inputs taken, and the ends of epochs and streams passed on. state.h has the
- * states and the invariants. All with the lock held.
+ * The hand-off: how results are put into queues, inputs taken out, and the ends of epochs and streams passed on.
+ * state.h describes the states and the invariants. All functions need the lock.
  *
- * The functions call each other upstream: an item taken makes room, room lets a waiting slot put its result, that slot
- * takes its next input, which makes room before it. Each link of the chain is one node further upstream; ends travel
- * downstream in the same way. So the depth is bounded by the length of the pipeline.
+ * The functions call each other upstream: taking an item makes room, room lets a blocked slot put its result, that
+ * slot takes its next input, which makes room further upstream. Each step of this chain is one node further upstream;
+ * ends of epochs and streams travel downstream in the same way. So the depth of the recursion is bounded by the
+ * length of the pipeline.
  */
 #include "handover.h"
 
@@ -33,7 +34,7 @@ static void join_turns(weir_slot *slot)
     slot->has_turn = true;
 }
 
-/* The first in the order may put; when it is through, the next one. A loop, because any number may wait. */
+/* The first slot in the order may put; when it has put, the next one may. A loop, because any number may wait. */
 static void move_turns(weir_node *node)
 {
     weir_slot *offered = NULL;
@@ -131,7 +132,7 @@ static void put_item(weir_slot *slot, weir_queue *queue)
     }
 }
 
-/* The slot's result goes to a slot that waits for it, or into the queue, which has room. */
+/* Moves the result of the slot to a slot that waits for it, or into the queue, which has room. */
 static void put(weir_slot *slot)
 {
     weir_queue *queue = &slot->node->outs[slot->out_index];
@@ -154,7 +155,7 @@ static void epoch_end_was_put(weir_slot *lifecycle)
     weir_handover_resume_locked(node);
 }
 
-/* What follows when a result has been put: the rest of the same input, or the next one. */
+/* Continues after a result has been put: with the rest of the same input, or the next input. */
 static void go_on(weir_slot *slot)
 {
     if (slot->is_lifecycle)
@@ -181,7 +182,7 @@ void weir_handover_offer_locked(weir_slot *slot)
 
 /* ---- taking ------------------------------------------------------------------------------------------------- */
 
-/* The queue may have room: lets those who wait for it put. */
+/* The queue may have room: lets blocked slots put their results. */
 static void let_in(weir_queue *queue)
 {
     while (queue->blocked.first && queue_has_room_locked(queue)) {
@@ -219,7 +220,8 @@ static void source_next(weir_slot *slot)
     }
 }
 
-/* The slot of a node without an operation: passes on what there is and finds room. A loop, because it may be much. */
+/* For the slot of a node without an operation: passes on all available items while there is room. A loop, because
+   there may be many. */
 static void pass_items(weir_slot *slot)
 {
     weir_node *node = slot->node;
@@ -296,7 +298,7 @@ int weir_handover_deliver_locked(weir_pipeline *pipeline, weir_item *item, int64
     return status;
 }
 
-/* ---- ends of epochs and of streams --------------------------------------------------------------------------------------------------- */
+/* ---- ends of epochs and of streams -------------------------------------------------------------------------- */
 
 typedef enum epoch_or_end { NEITHER, EPOCH_REACHED, END_REACHED } epoch_or_end;
 
@@ -329,8 +331,8 @@ static void unlink_idle(weir_node *node, weir_slot *slot)
     node->num_idle--;
 }
 
-/* One slot after the other hands on what it has kept, so that the results come in the order of their numbers. True = one is
-   at it. */
+/* Flushes one slot after the other, so that the results come in the order of their numbers. True = a flush is in
+   progress. */
 static bool start_flush(weir_node *node)
 {
     weir_slot *first = NULL;
@@ -395,7 +397,7 @@ static void end_node(weir_node *node)
     }
 }
 
-/* True = the node has gone on to it, and may have come to the next one. */
+/* True = the node has passed it on, and may have reached the next end. */
 static bool pass_epoch_or_end(weir_node *node)
 {
     if (node->state != NODE_OPEN || node->num_idle < node->num_slots || node->passing_epoch)
