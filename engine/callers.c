@@ -81,7 +81,7 @@ void weir_callers_serve(weir_pipeline *pipeline, int64_t *due_ns)
         *due_ns = again_ns;
     if (idle || add_caller(pipeline) || pipeline->num_callers > 0)
         return;
-    engine_lock_at(pipeline, weir_clock_ns()); /* no thread can be made: better late than not at all */
+    engine_lock_at(pipeline, weir_clock_ns()); /* no thread could be created: call it here, late */
     call_one_locked(pipeline);
     weir_engine_unlock(pipeline);
 }

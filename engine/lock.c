@@ -1,7 +1,7 @@
 /*
- * The pipeline's lock. It is held for tens of nanoseconds, so a thread that finds it taken looks again for some
- * microseconds, with growing pauses, before it sleeps. A thread that has just done one hand-over can do some more while
- * its data is in its cache, which is worth more than strict turns.
+ * The lock of the pipeline. It is held for tens of nanoseconds, so a thread that finds it taken spins for some
+ * microseconds, with growing pauses, before it sleeps. The lock is not fair: a thread that has just finished a hand-
+ * off can do a few more while its data is in its cache, which improves throughput.
  */
 #include "lock.h"
 

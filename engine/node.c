@@ -226,7 +226,7 @@ static int check_input(weir_node *node, const weir_node *before, weir_error *err
                           node->short_name, takes, before->short_name, before->makes);
 }
 
-/* What nodes without an operation of the program's pass on: of several inputs all, if all are declared. */
+/* The types passed on by nodes without a user operation: the types of all inputs, if all are declared. */
 static int unite_inputs(weir_node *node)
 {
     for (uint32_t i = 0; i < node->num_ins; i++) {
@@ -276,7 +276,7 @@ int weir_node_new(const weir_node_spec *spec, const weir_stage_options *options,
     node->task_deadline_ns = options->task_deadline_ns;
     node->epochs = options->epochs;
     node->concurrency = options->concurrency ? options->concurrency : 1;
-    node->typical_ns = 10 * BRISK_NS; /* not brisk until it has shown to be */
+    node->typical_ns = 10 * BRISK_NS; /* assumed to be long until measured */
     weir_metrics_clear(weir_task_metric_table(), &node->lap);
     node->run_times = node->op ? calloc(1, sizeof *node->run_times) : NULL;
     node->makes_one_type = node->op && weir_types_is_one(node->op->makes);
@@ -374,7 +374,7 @@ void weir_slot_free(weir_slot *slot)
 {
     if (!slot)
         return;
-    weir_item_release(&slot->pending_out); /* brought by a task that had ended otherwise */
+    weir_item_release(&slot->pending_out); /* from a task that had already ended in another way */
     weir_label_release(slot->label);
     if (slot->worker_live && slot->node->op->worker_free)
         slot->node->op->worker_free(slot->worker);

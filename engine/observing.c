@@ -1,6 +1,6 @@
 /*
- * The observer thread: takes messages from the outbox, oldest first, and tells the observers. Whatever they do, nobody
- * waits for it but weir_pipeline_free().
+ * The observer thread: takes messages from the outbox, oldest first, and calls the observers. Only
+ * weir_pipeline_free() waits for it.
  */
 #include "observing.h"
 
@@ -13,7 +13,7 @@
 #include "taken_lap.h"
 #include "thread.h"
 
-/* For each observer that has the function. */
+/* Calls the function of each observer that has it. */
 #define TELL(pipeline, function, argument) \
     for (const weir_observer *told = (pipeline)->observers; \
          told < (pipeline)->observers + (pipeline)->num_observers; told++) \
@@ -150,7 +150,7 @@ static void observer_main(void *argument)
         tell_dropped(pipeline);
     }
     if (!started)
-        return; /* the pipeline could not be started */
+        return; /* the start of the pipeline failed */
     weir_failure_log_finish(pipeline->failure_log);
     tell_dropped(pipeline);
     tell_end(pipeline);

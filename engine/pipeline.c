@@ -1,4 +1,4 @@
-/* A pipeline's beginning and end, and what its user may ask of it. state.h explains how it runs. */
+/* Start and end of a pipeline, and the user's queries. state.h explains how it runs. */
 #include "pipeline_start.h"
 
 #include <assert.h>
@@ -19,7 +19,7 @@
 #include "service.h"
 #include "signals.h"
 
-/* ---- beginning and end -------------------------------------------------------------------------------------- */
+/* ---- start and end ------------------------------------------------------------------------------------------ */
 
 static int place_nodes(weir_pipeline *pipeline, const weir_pipeline_options *options, weir_error *error)
 {
@@ -92,7 +92,7 @@ static int start_threads(weir_pipeline *pipeline, weir_error *error)
     return status;
 }
 
-/* Frees everything; its threads have ended or, after a failed start, have had nothing to do. */
+/* Frees everything. Its threads have ended or, after a failed start, never had work. */
 static void destroy(weir_pipeline *pipeline)
 {
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
@@ -144,7 +144,7 @@ static weir_pipeline *pipeline_new(weir_node **nodes, uint32_t num_nodes, const 
     return pipeline;
 }
 
-/* From now on time counts. */
+/* Time is counted from now on. */
 static int begin_time(weir_pipeline *pipeline, weir_error *error)
 {
     int64_t start_ns = weir_clock_ns();
@@ -202,7 +202,7 @@ int weir_pipeline_stop(weir_pipeline *pipeline)
 
 _Thread_local const weir_pipeline *weir_pipeline_of_thread;
 
-/* Nothing may be lost. */
+/* Asserts that no item was lost. */
 static bool is_accounted_for(weir_pipeline *pipeline)
 {
     weir_account account;

@@ -1,6 +1,6 @@
 /*
- * The service thread sleeps on a semaphore until something is due or a thread posts it, also from a signal handler. It
- * needs no descriptor, and calls nothing that may block: see callers.c and observing.c for that.
+ * The service thread sleeps on a semaphore until something is due or another thread (or a signal handler) posts it.
+ * It needs no descriptor, and calls nothing that may block: callers.c and observing.c do that.
  */
 #include "service.h"
 
@@ -20,17 +20,17 @@ static void earlier(int64_t *due_ns, int64_t other_ns)
         *due_ns = other_ns;
 }
 
-/* Until due_ns, or until it is woken. */
+/* Sleeps until due_ns, or until it is woken. */
 static void wait_until(weir_pipeline *pipeline, int64_t due_ns)
 {
     struct timespec until = { due_ns / WEIR_SECOND, due_ns % WEIR_SECOND };
     while (sem_clockwait(&pipeline->service_wake, CLOCK_MONOTONIC, &until) != 0 && errno == EINTR)
         ;
     while (sem_trywait(&pipeline->service_wake) == 0)
-        ; /* one look serves them all */
+        ; /* one check handles them all */
 }
 
-/* Without the lock: an event needs memory. */
+/* Without the lock: an event allocates memory. */
 static void tell_stop_and_failure(weir_pipeline *pipeline, bool stopped, bool failed)
 {
     if (failed && !pipeline->failure_told)
@@ -66,7 +66,7 @@ static void end_run(weir_pipeline *pipeline, bool stopped, bool failed)
     weir_outbox_close(&pipeline->outbox);
 }
 
-/* One look at everything; when the next is due is in *due_ns. False = the run is over. */
+/* Checks everything once; *due_ns is when the next check is due. False = the run is over. */
 static bool serve(weir_pipeline *pipeline, int64_t *due_ns)
 {
     if (atomic_exchange(&pipeline->stop_wanted, false))
@@ -97,7 +97,7 @@ static void service_main(void *argument)
     int64_t due_ns, began_ns = pipeline->service_began_ns;
     weir_pipeline_of_thread = pipeline;
     while (sem_wait(&pipeline->service_wake) != 0)
-        ; /* the pipeline starts; before, the observers have nothing to be told */
+        ; /* wait until the pipeline starts; before, there is nothing to report */
     weir_laps_note_progress(pipeline, began_ns);
     while (began_ns = weir_clock_ns(), serve(pipeline, &due_ns)) {
         weir_laps_note_progress(pipeline, began_ns);

@@ -22,7 +22,7 @@ weir_slot *weir_list_take_first(weir_slot_list *list)
     return first;
 }
 
-/* A running slot is busy from where its thread has begun the step; until then it has waited for the thread. */
+/* A running slot is busy from the moment its thread began the step; until then it waited for the thread. */
 static void count_time(weir_slot *slot, int64_t now_ns)
 {
     int64_t *time_ns = slot->node->time_ns;
@@ -59,8 +59,8 @@ weir_slot *weir_slot_take_idle_locked(weir_node *node)
     return slot;
 }
 
-/* Before its start hooks have run a stage starts no task; the lifecycle slot, which runs them, and the slots of a cancelled
-   stage need not wait. */
+/* A stage starts no task before its start hooks have run; the lifecycle slot, which runs them, and the slots of a
+   cancelled stage do not wait for this. */
 static bool may_run(const weir_node *node, const weir_slot *slot)
 {
     return slot->is_lifecycle || node->cancelled || (node->state != NODE_NEW && node->state != NODE_STARTING);
@@ -119,7 +119,7 @@ static weir_node *nearest_ready_node(weir_pool *pool)
     return NULL;
 }
 
-/* The item that a source's task makes is numbered by source and epoch, whatever the other sources do meanwhile. */
+/* The item of a source is numbered by source and epoch, independent of the other sources. */
 static void number_item(weir_slot *slot)
 {
     slot->in.source = slot->node->source_index;

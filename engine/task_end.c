@@ -1,4 +1,4 @@
-/* What the end of a step means: counts it, and sends the slot on its way. All with the lock held. */
+/* Handles the end of a step: counts it, and moves the slot to its next state. All functions need the lock. */
 #include "task_end.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@ static void count_success(weir_slot *slot)
         live_histogram_record(node->run_times, slot->run_ns);
 }
 
-/* The slot's task, or its flush, is over: it holds no input any more. */
+/* The task of the slot, or its flush, is over: it has no input any more. */
 static void task_over(weir_slot *slot)
 {
     if (slot->flushing)
@@ -42,7 +42,7 @@ static void next(weir_slot *slot)
         weir_handover_item_gone_locked(node);
 }
 
-/* What the worker had kept has not become part of a result, but gone into this count. */
+/* The inputs that the worker had kept did not become part of a result; they are added to this count. */
 static void count_kept_as(weir_slot *slot, uint64_t *count)
 {
     slot->node->account.merged -= slot->num_kept;
@@ -52,7 +52,7 @@ static void count_kept_as(weir_slot *slot, uint64_t *count)
 
 /* ---- failures ----------------------------------------------------------------------------------------------- */
 
-enum { RATE_TASKS = 100 /* before which no rate is judged */ };
+enum { RATE_TASKS = 100 /* the rate is not checked before */ };
 
 static bool too_many_failures(const weir_node *node)
 {
@@ -74,7 +74,7 @@ static void fail_over_budget(weir_node *node, const weir_error *one, const char 
     weir_cancel_by_failure_locked(node, &error);
 }
 
-/* The first tasks may have failed before their rate was judged, and none since. */
+/* The first tasks may have failed before the rate was checked, and none since. */
 static void judge_first_tasks(weir_node *node)
 {
     if (node->total_tasks == RATE_TASKS && !node->cancelled && too_many_failures(node))
@@ -108,7 +108,7 @@ static void step_failed(weir_slot *slot)
 
 /* ---- the other results -------------------------------------------------------------------------------------- */
 
-/* The task is over and what it holds is lost. */
+/* The task is over, and its items are lost. */
 static void drop(weir_slot *slot)
 {
     slot->node->account.dropped += (uint64_t)slot->has_in + (uint64_t)slot->has_out;
@@ -136,7 +136,7 @@ static void made_result(weir_slot *slot)
     slot->num_pieces++;
 
     if (node->cancelled && !node->keeps_results)
-        weir_slot_make_ready_locked(slot); /* to be released */
+        weir_slot_make_ready_locked(slot); /* so that a thread releases what it holds */
     else
         weir_handover_offer_locked(slot);
 }
