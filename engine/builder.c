@@ -255,8 +255,7 @@ static int run_route(void *worker, weir_item *in, weir_item *out, weir_task *tas
     int branch = config->pick(config->self, in);
     if (branch < 0 || (uint32_t)branch >= config->num_branches)
         return weir_task_fail(task, WEIR_EINVAL, 0,
-                              "pick returned branch %d, but there are %u branches, numbered from
-                              0 ", branch,
+                              "pick returned branch %d, but there are %u branches, numbered from 0", branch,
                               config->num_branches);
     task->out_index = (uint32_t)branch;
     weir_item_move(out, in);

@@ -118,7 +118,7 @@ int weir_callers_init(weir_pipeline *pipeline, weir_error *error)
     int code = uv_cond_init(&pipeline->caller_wake);
     pipeline->caller_wake_made = code == 0;
     if (code != 0)
-        return weir_error_set(error, WEIR_ESYSTEM, code, "cannot make a condition variable: %s", uv_strerror(code));
+        return weir_error_set(error, WEIR_ESYSTEM, code, "cannot create a condition variable: %s", uv_strerror(code));
     return WEIR_OK;
 }
 

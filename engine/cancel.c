@@ -6,7 +6,7 @@
  */
 #include "cancel.h"
 
-#include "handover.h"
+#include "handoff.h"
 #include "queue.h"
 #include "slots.h"
 #include "task_end.h"
@@ -74,7 +74,7 @@ static void cancel(weir_node *node, bool keep_results)
         cancel_slot(node->slots[i], keep_results);
     drop_kept(node);
     weir_slots_open_gate_locked(node);
-    weir_handover_check_end_locked(node);
+    weir_handoff_check_end_locked(node);
 }
 
 static void cancel_before(weir_node *node)
@@ -112,7 +112,7 @@ void weir_cancel_by_stop_locked(weir_pipeline *pipeline)
     set_consumable_locked(pipeline, true);
     for (uint32_t i = 0; i < pipeline->num_nodes; i++)
         cancel(pipeline->nodes[i], false);
-    weir_handover_check_over_locked(pipeline);
+    weir_handoff_check_over_locked(pipeline);
 }
 
 /* ---- op->cancel --------------------------------------------------------------------------------------------- */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "handover.h"
+#include "handoff.h"
 #include "lock.h"
 #include "node.h"
 #include "pipeline_start.h"
@@ -62,7 +62,7 @@ static void adjust_locked(weir_node *node, uint32_t wanted)
         weir_slot_enter_locked(weir_slot_take_idle_locked(node), SLOT_RETIRED);
         node->num_slots--;
     }
-    weir_handover_resume_locked(node);
+    weir_handoff_resume_locked(node);
 }
 
 /* False = another thread has added slots in the meantime. */
@@ -81,7 +81,7 @@ static bool try_set(weir_node *node, slot_addition *addition, uint32_t wanted, u
     return fits;
 }
 
-static void tell_change(weir_node *node, uint32_t before, uint32_t wanted)
+static void report_change(weir_node *node, uint32_t before, uint32_t wanted)
 {
     char detail[64];
     snprintf(detail, sizeof detail, "%u -> %u", before, wanted);
@@ -110,7 +110,7 @@ int weir_pipeline_set_concurrency(weir_pipeline *pipeline, const char *stage, ui
         bool set = status == WEIR_OK && try_set(node, &addition, concurrency, &before);
         free_addition(&addition);
         if (set && before != concurrency)
-            tell_change(node, before, concurrency);
+            report_change(node, before, concurrency);
         if (set || status != WEIR_OK)
             return status;
     }

@@ -1,5 +1,5 @@
 /* weir_pipeline_next(): the consumer takes results. */
-#include "handover.h"
+#include "handoff.h"
 #include "lock.h"
 #include "spin.h"
 #include "wake.h"
@@ -76,7 +76,7 @@ int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout
     engine_lock_at(pipeline, start_ns);
     for (;;) {
         if (!pipeline->stopped && pipeline->sink->depth) {
-            status = weir_handover_deliver_locked(pipeline, item, waited_ns_locked(pipeline, start_ns, waited));
+            status = weir_handoff_deliver_locked(pipeline, item, waited_ns_locked(pipeline, start_ns, waited));
             break;
         }
         if (pipeline->stopped || pipeline->sink->closed) {

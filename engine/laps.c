@@ -320,7 +320,7 @@ void weir_laps_take_last(weir_pipeline *pipeline)
     for (int i = 0; i < ATTEMPTS; i++)
         if (take(pipeline) && hand_over(pipeline))
             return;
-    weir_log(WEIR_LOG_ERROR, "out of memory: the last lap could not be told to the observers");
+    weir_log(WEIR_LOG_ERROR, "out of memory: the last lap could not be reported to the observers");
 }
 
 static void prepare_readings(weir_pipeline *pipeline)

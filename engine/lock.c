@@ -9,11 +9,11 @@
 #include "spin.h"
 #include "wake.h"
 
-enum { LOOKS = 32, LONGEST_PAUSE = 32 /* times cpu_relax(): about a microsecond */ };
+enum { MAX_SPINS = 32, LONGEST_PAUSE = 32 /* times cpu_relax(): about a microsecond */ };
 
 bool weir_engine_lock(weir_pipeline *pipeline)
 {
-    for (int look = 0, pause = 4; look < LOOKS; look++) {
+    for (int look = 0, pause = 4; look < MAX_SPINS; look++) {
         if (uv_mutex_trylock(&pipeline->lock) == 0)
             return look == 0;
         for (int i = 0; i < pause; i++)

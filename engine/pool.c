@@ -38,9 +38,9 @@ static void spin_for_work_locked(weir_pool *pool)
 }
 
 /* Work was left to threads in short steps, for longer than a short step takes. */
-static bool work_was_left_locked(const weir_pool *pool)
+static bool guard_must_take_work_locked(const weir_pool *pool)
 {
-    return pool->num_ready > 0 && pool->pipeline->now_ns - pool->picked_ns >= GUARD_NS;
+    return pool->num_ready > 0 && pool->pipeline->now_ns - pool->picked_ns >= GUARD_INTERVAL_NS;
 }
 
 /* Waits once, as the guard of the pool if it needs one. */
@@ -49,7 +49,7 @@ static void sleep_once_locked(weir_pool *pool)
     bool as_guard = pool->num_ready > 0 && !pool->guarded;
     if (as_guard) {
         pool->guarded = true;
-        uv_cond_timedwait(&pool->work, &pool->pipeline->lock, GUARD_NS);
+        uv_cond_timedwait(&pool->work, &pool->pipeline->lock, GUARD_INTERVAL_NS);
         pool->guarded = false;
     } else {
         uv_cond_wait(&pool->work, &pool->pipeline->lock);
@@ -75,7 +75,7 @@ static void sleep_for_work_locked(weir_worker *worker)
     pipeline->num_awake--;
     do
         sleep_once_locked(pool);
-    while (!has_work_locked(pool) && !work_was_left_locked(pool));
+    while (!has_work_locked(pool) && !guard_must_take_work_locked(pool));
     pipeline->num_awake++;
     pool->sleeping--;
 }
@@ -106,7 +106,7 @@ static void step_has_ended_locked(weir_worker *worker, weir_slot *slot)
 {
     weir_pool *pool = worker->pool;
     int64_t since_ns = slot->begin_ns > worker->busy_since_ns ? slot->begin_ns : worker->busy_since_ns;
-    pool->num_brisk -= slot->brisk;
+    pool->num_short_steps -= slot->is_short_step;
     worker->running = NULL;
     if (pool->pipeline->now_ns > since_ns)
         pool->lap.busy_ns += pool->pipeline->now_ns - since_ns;
@@ -130,15 +130,15 @@ static void release_spent_label(weir_worker *worker)
 static void begin_step(weir_worker *worker, weir_slot *slot)
 {
     enum { COMPUTED_STEPS = 16 };
-    if (slot->brisk && worker->ended_ns && ++worker->num_computed % COMPUTED_STEPS != 0) {
-        slot->begin_ns = worker->ended_ns + worker->handover_ns;
+    if (slot->is_short_step && worker->ended_ns && ++worker->num_computed % COMPUTED_STEPS != 0) {
+        slot->begin_ns = worker->ended_ns + worker->handoff_ns;
         return;
     }
     slot->begin_ns = weir_clock_ns();
-    if (!slot->brisk || !worker->ended_ns)
+    if (!slot->is_short_step || !worker->ended_ns)
         return;
-    int64_t change_ns = slot->begin_ns - worker->ended_ns - worker->handover_ns;
-    worker->handover_ns += (change_ns < worker->handover_ns + 64 ? change_ns : worker->handover_ns + 64) / 8;
+    int64_t change_ns = slot->begin_ns - worker->ended_ns - worker->handoff_ns;
+    worker->handoff_ns += (change_ns < worker->handoff_ns + 64 ? change_ns : worker->handoff_ns + 64) / 8;
 }
 
 static void run_worker(weir_worker *worker)
@@ -220,7 +220,7 @@ int weir_pool_new(weir_pipeline *pipeline, weir_node *owner, uint32_t num_worker
         return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for a pool of %u threads", num_workers);
     int code = uv_cond_init(&pool->work);
     if (code != 0)
-        return weir_error_set(error, WEIR_ESYSTEM, code, "cannot make a condition variable: %s", uv_strerror(code));
+        return weir_error_set(error, WEIR_ESYSTEM, code, "cannot create a condition variable: %s", uv_strerror(code));
     pool->work_made = true;
     return WEIR_OK;
 }

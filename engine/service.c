@@ -31,14 +31,14 @@ static void wait_until(weir_pipeline *pipeline, int64_t due_ns)
 }
 
 /* Without the lock: an event allocates memory. */
-static void tell_stop_and_failure(weir_pipeline *pipeline, bool stopped, bool failed)
+static void report_stop_and_failure(weir_pipeline *pipeline, bool stopped, bool failed)
 {
-    if (failed && !pipeline->failure_told)
+    if (failed && !pipeline->failure_reported)
         weir_outbox_add_event(pipeline, "failed", "pipeline", pipeline->error.message); /* set before `failed` */
-    if (stopped && !pipeline->stop_told)
+    if (stopped && !pipeline->stop_reported)
         weir_outbox_add_event(pipeline, "stop", "pipeline", NULL);
-    pipeline->failure_told |= failed;
-    pipeline->stop_told |= stopped;
+    pipeline->failure_reported |= failed;
+    pipeline->stop_reported |= stopped;
 }
 
 static void release_leftovers(weir_pipeline *pipeline)
@@ -58,7 +58,7 @@ static void end_run(weir_pipeline *pipeline, bool cut_lap, bool stopped, bool fa
 {
     weir_callers_join(pipeline);
     release_leftovers(pipeline);
-    tell_stop_and_failure(pipeline, stopped, failed);
+    report_stop_and_failure(pipeline, stopped, failed);
     if (pipeline->measures && cut_lap)
         weir_laps_take(pipeline, true); /* the last lap is of the phase that has just begun */
     if (pipeline->measures)
@@ -83,7 +83,7 @@ static bool serve(weir_pipeline *pipeline, int64_t *due_ns)
     }
 
     *due_ns = weir_clock_ns() + WEIR_HEARTBEAT_NS;
-    tell_stop_and_failure(pipeline, stopped, failed);
+    report_stop_and_failure(pipeline, stopped, failed);
     if (pipeline->measures) {
         weir_laps_take(pipeline, cut_lap);
         earlier(due_ns, weir_laps_due_ns(pipeline));
@@ -116,7 +116,7 @@ void weir_service_wake_from_signal(weir_pipeline *pipeline)
 int weir_service_init(weir_pipeline *pipeline, weir_error *error)
 {
     if (sem_init(&pipeline->service_wake, 0, 0) != 0)
-        return weir_error_set(error, WEIR_ESYSTEM, -errno, "cannot make a semaphore: %s", uv_strerror(-errno));
+        return weir_error_set(error, WEIR_ESYSTEM, -errno, "cannot create a semaphore: %s", uv_strerror(-errno));
     pipeline->service_wake_made = true;
     return weir_callers_init(pipeline, error);
 }

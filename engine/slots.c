@@ -75,10 +75,10 @@ static void append_ready(weir_node *node, weir_slot *slot)
 {
     uint32_t bit = ready_bit(node);
     weir_list_append(&node->ready, slot);
-    slot->brisk = !slot->is_lifecycle && node->typical_ns < BRISK_NS;
-    slot->is_long = node->typical_ns >= WEIR_CPU_WINDOW_NS;
+    slot->is_short_step = !slot->is_lifecycle && node->typical_ns < SHORT_STEP_NS;
+    slot->is_long_step = node->typical_ns >= WEIR_CPU_WINDOW_NS;
     node->pool->ready_nodes[bit / 64] |= UINT64_C(1) << (bit % 64);
-    node->pool->num_ready_slow += !slot->brisk;
+    node->pool->num_ready_slow += !slot->is_short_step;
     node->pool->num_ready++;
 }
 
@@ -88,7 +88,7 @@ static weir_slot *take_ready(weir_node *node)
     weir_slot *slot = weir_list_take_first(&node->ready);
     if (!node->ready.first)
         node->pool->ready_nodes[bit / 64] &= ~(UINT64_C(1) << (bit % 64));
-    node->pool->num_ready_slow -= !slot->brisk;
+    node->pool->num_ready_slow -= !slot->is_short_step;
     node->pool->num_ready--;
     return slot;
 }
@@ -147,11 +147,11 @@ weir_slot *weir_slot_pick_locked(weir_pool *pool)
     weir_node *node = nearest_ready_node(pool);
     weir_slot *slot = take_ready(node);
     weir_slot_enter_locked(slot, SLOT_RUNNING);
-    pool->num_brisk += slot->brisk;
+    pool->num_short_steps += slot->is_short_step;
     pool->picked_ns = pool->pipeline->now_ns;
     slot->finishing = atomic_load_explicit(&slot->completed, memory_order_relaxed);
-    slot->given_up = node->cancelled && node->state != NODE_ENDING;
-    if (!slot->begun && !slot->given_up && !slot->is_lifecycle)
+    slot->abandoned = node->cancelled && node->state != NODE_ENDING;
+    if (!slot->begun && !slot->abandoned && !slot->is_lifecycle)
         begin_task(slot);
     return slot;
 }

@@ -39,7 +39,7 @@ static void describe_node(FILE *text, const weir_node *node)
     if (node->task_deadline_ns)
         fprintf(text, ", deadline %g s", (double)node->task_deadline_ns / (double)WEIR_SECOND);
     if (node->epochs == WEIR_ENDLESS)
-        fprintf(text, ", epochs without end");
+        fprintf(text, ", endless epochs");
     else if (node->epochs)
         fprintf(text, ", %u epoch%s", node->epochs, node->epochs == 1 ? "" : "s");
     fputc('\n', text);

@@ -4,13 +4,13 @@
 
 #include <weir/clock.h>
 
-enum { LOOKS_PER_YIELD = 64 /* about a microsecond */ };
+enum { SPINS_PER_YIELD = 64 /* about a microsecond */ };
 
 bool weir_spin(atomic_uint *wanted, int64_t spin_ns)
 {
     int64_t end_ns = weir_clock_ns() + spin_ns;
     do {
-        for (int look = 0; look < LOOKS_PER_YIELD; look++) {
+        for (int look = 0; look < SPINS_PER_YIELD; look++) {
             if (atomic_load_explicit(wanted, memory_order_relaxed))
                 return true;
             cpu_relax();

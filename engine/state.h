@@ -155,8 +155,8 @@ struct weir_task {
     bool needs_flush;                    /* its worker got an input since the last flush */
     bool flushing;                       /* its step is a flush, not a task */
     uint64_t num_kept;                   /* inputs its worker has kept for a later result */
-    bool brisk;                          /* READY or RUNNING: its step is expected to take less than BRISK_NS, */
-    bool is_long;                        /* or at least WEIR_CPU_WINDOW_NS */
+    bool is_short_step;                  /* READY or RUNNING: its step is expected to take less than SHORT_STEP_NS, */
+    bool is_long_step;                   /* or at least WEIR_CPU_WINDOW_NS */
     bool run_returned;                   /* run() has returned WEIR_PENDING */
     bool cancel_queued;                  /* in pipeline->to_cancel */
     bool cancel_called;                  /* op->cancel was called */
@@ -183,7 +183,7 @@ struct weir_task {
     bool op_start_known;   /* no hooks run between begin_ns and the operation */
     bool begun;            /* the task has run, and has not ended */
     bool finishing;        /* the step takes the result of weir_task_complete() */
-    bool given_up;         /* the step must not run the operation, only end the task */
+    bool abandoned;        /* the step must not run the operation, only end the task */
     bool worker_live;      /* worker_init succeeded */
     weir_item kept; /* seq, source and epoch of the last input its worker has kept; results of a flush get them */
     uint32_t hooks_begun;
@@ -249,9 +249,9 @@ struct weir_node {
     uint64_t next_seq;          /* sources: number of the next item in this epoch */
     uint64_t next_order_number; /* with numbers_inputs */
     bool passing_epoch;         /* the lifecycle slot is putting the end of an epoch */
-    bool passing_items;         /* handover.c is passing on items of a node without an operation */
-    bool moving_turns;          /* handover.c is letting slots put in the order of their turns */
-    bool passing_epoch_or_end;  /* handover.c is passing on ends of epochs or of the stream */
+    bool passing_items;         /* handoff.c is passing on items of a node without an operation */
+    bool moving_turns;          /* handoff.c is letting slots put in the order of their turns */
+    bool passing_epoch_or_end;  /* handoff.c is passing on ends of epochs or of the stream */
     bool cancelled;
     bool keeps_results; /* cancelled, but its results are still passed on */
     size_t stage_hooks_begun;
@@ -288,8 +288,8 @@ typedef struct weir_worker {
     atomic_int tid;              /* thread id in the kernel; 0 = not known */
 
     /* owned by the thread: how long a hand-off takes, between two steps; see pool.c */
-    int64_t ended_ns;    /* when its last step or wait ended; 0 = the hand-off after it was not a plain one */
-    int64_t handover_ns; /* moving average */
+    int64_t ended_ns;   /* when its last step or wait ended; 0 = the hand-off after it was not a plain one */
+    int64_t handoff_ns; /* moving average */
     uint32_t num_computed;
 
     /* guarded by pipeline->lock */
@@ -310,15 +310,15 @@ struct weir_pool {
     /* guarded by pipeline->lock */
     uint64_t *ready_nodes; /* one bit for each node with a ready slot; bit 0 is the node nearest the sink */
     uint32_t num_words;
-    uint32_t num_ready;      /* slots that a thread may pick */
-    uint32_t num_ready_slow; /* ready slots whose step is not expected to be short */
-    uint32_t num_brisk;      /* threads in a short step: they will pick again soon */
-    uint32_t sleeping;       /* threads that wait for `work` */
-    uint32_t waking;         /* of these, already signalled */
-    bool guarded;            /* one sleeping thread is the guard (see wake.c) */
-    bool spinning;           /* one thread spins on `invites` instead of sleeping */
-    int64_t spin_ns;         /* how long it spins; adapted to what was useful recently */
-    int64_t picked_ns;       /* when a slot was last picked */
+    uint32_t num_ready;       /* slots that a thread may pick */
+    uint32_t num_ready_slow;  /* ready slots whose step is not expected to be short */
+    uint32_t num_short_steps; /* threads in a short step: they will pick again soon */
+    uint32_t sleeping;        /* threads that wait for `work` */
+    uint32_t waking;          /* of these, already signalled */
+    bool guarded;             /* one sleeping thread is the guard (see wake.c) */
+    bool spinning;            /* one thread spins on `invites` instead of sleeping */
+    int64_t spin_ns;          /* how long it spins; adapted to what was useful recently */
+    int64_t picked_ns;        /* when a slot was last picked */
     bool quit;
     weir_pool_metrics lap; /* since the last lap */
     uv_cond_t work;        /* there is work for one more thread, or quit; with lock */
@@ -424,14 +424,14 @@ struct weir_pipeline {
     bool service_started;
     int64_t service_began_ns;
     struct weir_lap_taker *laps;
-    bool stop_told, failure_told;
+    bool stop_reported, failure_reported;
     uv_thread_t *callers; /* of MAX_CALLERS */
 
     /* owned by the observer thread */
     uv_thread_t observer_thread;
     bool observer_started;
     weir_stage_info *stage_infos; /* one for each node */
-    struct telling *telling;
+    struct delivery *delivery;
     int end_status; /* written by the service thread before the outbox is closed */
     int64_t end_unix_ns;
 };

@@ -108,5 +108,5 @@ void weir_task_complete(weir_task *task, int status, weir_item *out)
     if (awaited)
         return;
     weir_item_release(&result);
-    weir_log(WEIR_LOG_ERROR, "%s: weir_task_complete() was called for a task that is not pending (any more)", stage);
+    weir_log(WEIR_LOG_ERROR, "%s: weir_task_complete() was called for a task that is no longer pending", stage);
 }

@@ -74,7 +74,7 @@ static int prepare_worker(weir_slot *slot)
     if (status != WEIR_OK) {
         if (node->op->worker_size)
             memset(slot->worker, 0, node->op->worker_size);
-        return fail_by_default(slot, status < 0 ? status : WEIR_EINVAL, "the worker's state could not be made");
+        return fail_by_default(slot, status < 0 ? status : WEIR_EINVAL, "the worker state could not be created");
     }
     slot->worker_live = true;
     return WEIR_OK;
@@ -168,8 +168,8 @@ static int run_operation(weir_slot *slot)
 {
     int status = slot->finishing ? take_completion(slot) : run_timed(slot);
     if (!is_result(slot, status))
-        return weir_task_fail(slot, WEIR_EINVAL, 0, "the operation returned %d (%s), which is no result here", status,
-                              weir_status_name(status));
+        return weir_task_fail(slot, WEIR_EINVAL, 0, "the operation returned %d (%s), which is not allowed here",
+                              status, weir_status_name(status));
     if (status != WEIR_PENDING && !slot->finishing && atomic_load_explicit(&slot->completed, memory_order_relaxed))
         return completed_twice(slot, status);
     return status;
@@ -201,7 +201,7 @@ static void copy_tail(char *to, size_t size, const char *from)
 }
 
 /* Completes slot->error, logs it and reports it to the observers. */
-static void tell_failure(weir_slot *slot, int status)
+static void report_failure(weir_slot *slot, int status)
 {
     weir_error *error = &slot->error;
     weir_node *node = slot->node;
@@ -254,7 +254,7 @@ static void run_task_step(weir_slot *slot)
     if (ended)
         status = end_hooks(slot, status);
     if (status < 0)
-        tell_failure(slot, status);
+        report_failure(slot, status);
     if (status == WEIR_KEPT)
         slot->kept = (weir_item){ .source = slot->in.source,
                                   .epoch = slot->in.epoch,
@@ -269,10 +269,10 @@ static void run_task_step(weir_slot *slot)
     slot->status = status;
 }
 
-static void give_task_up(weir_slot *slot)
+static void abandon_task(weir_slot *slot)
 {
     if (slot->begun && slot->hooks_begun) {
-        fail_by_default(slot, WEIR_ESTOPPED, "the task was given up");
+        fail_by_default(slot, WEIR_ESTOPPED, "the task was cancelled");
         end_hooks(slot, WEIR_ESTOPPED);
     }
     weir_item_release(&slot->pending_out);
@@ -312,7 +312,7 @@ static void run_lifecycle(weir_slot *slot)
     slot->status = WEIR_OK;
     if (!starting)
         slot->status = end_stage_hooks(node, &slot->error);
-    else if (!slot->given_up)
+    else if (!slot->abandoned)
         slot->status = start_stage_hooks(node, &slot->error);
     if (slot->status == WEIR_OK)
         return;
@@ -333,11 +333,11 @@ void weir_run_step(weir_worker *worker, weir_slot *slot)
     weir_thread_cpu_step_begins(worker, slot);
     if (slot->is_lifecycle)
         run_lifecycle(slot);
-    else if (slot->given_up)
-        give_task_up(slot);
+    else if (slot->abandoned)
+        abandon_task(slot);
     else
         run_task_step(slot);
-    if (slot->is_lifecycle || slot->given_up)
+    if (slot->is_lifecycle || slot->abandoned)
         slot->end_ns = weir_clock_ns();
     weir_thread_cpu_step_ended(worker, slot);
 }

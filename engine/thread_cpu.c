@@ -61,7 +61,7 @@ void weir_thread_cpu_step_begins(weir_worker *worker, const weir_slot *slot)
         return;
     if (!worker->window_open)
         open_window(worker, slot->begin_ns);
-    else if (slot->is_long)
+    else if (slot->is_long_step)
         close_window(worker, slot->begin_ns);
 }
 

@@ -4,14 +4,14 @@
 
 #include "state.h"
 
-#define BRISK_NS (2 * WEIR_MICROSECOND) /* a thread is not woken for a step shorter than this */
-#define GUARD_NS (1 * WEIR_MILLISECOND) /* how long work may be left to threads in short steps */
+#define SHORT_STEP_NS     (2 * WEIR_MICROSECOND) /* a thread is not woken for a step shorter than this */
+#define GUARD_INTERVAL_NS (1 * WEIR_MILLISECOND) /* how long work may be left to threads in short steps */
 
 /* Whether there is work for one more thread. Short steps are left to a thread in a short step, which will pick
    again soon. */
 static inline bool pool_invites_locked(const weir_pool *pool)
 {
-    return pool->num_ready > 0 && (pool->num_brisk == 0 || pool->num_ready_slow > 0);
+    return pool->num_ready > 0 && (pool->num_short_steps == 0 || pool->num_ready_slow > 0);
 }
 
 /* True = the caller must signal one sleeping thread of the pool, which then counts as waking. */

@@ -81,7 +81,7 @@ static void look_at_node_locked(watch_look *look, weir_node *node)
     }
 }
 
-static void tell_stall(weir_pipeline *pipeline, const stalled_task *stall)
+static void report_stall(weir_pipeline *pipeline, const stalled_task *stall)
 {
     struct stall_warning *warning = malloc(sizeof *warning);
     if (!warning)
@@ -107,7 +107,7 @@ int64_t weir_watch_tasks(weir_pipeline *pipeline)
     weir_engine_unlock(pipeline);
 
     for (size_t i = 0; i < look.num_stalls; i++) {
-        tell_stall(pipeline, &look.stalls[i]);
+        report_stall(pipeline, &look.stalls[i]);
         weir_label_release(look.stalls[i].label);
     }
     return look.next_ns > INT64_MAX - now_ns ? INT64_MAX : now_ns + look.next_ns;

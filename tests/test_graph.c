@@ -440,7 +440,7 @@ static void mistakes_in_the_graph_are_told_by_name(void **state)
     } cases[] = {
         { "srbk", "route route is still open" },
         { "srbj", "only 1 were described" },
-        { "srbbbj", "this is one more" },
+        { "srbbbj", "this is one too many" },
         { "srpk", "no branch yet" },
         { "sbk", "no route is open" },
         { "sjk", "no route is open" },
