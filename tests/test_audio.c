@@ -1,4 +1,4 @@
-/* The audio decode stage, in a pipeline, beside what the ffmpeg program makes of the same files. */
+/* The audio decode stage, in a pipeline, compared with the output of the ffmpeg program. */
 #include <inttypes.h>
 #include <math.h>
 #include <setjmp.h>

@@ -84,7 +84,7 @@ static bool lacks_filters(const char *arguments)
     return lacks;
 }
 
-/* What it writes with these arguments, without the header, to be freed. */
+/* Its output with these arguments, without the header; the caller frees it. */
 static uint8_t *array_of(const char *path, const char *arguments, size_t *num_bytes)
 {
     struct program program;
@@ -721,7 +721,7 @@ static void what_cannot_be_written_is_told(void **state)
     assert_refused(make_long(), arguments, "there is a folder");
 }
 
-/* How many files there are that grow beside it. */
+/* The number of temporary files next to it. */
 static size_t num_beside(const char *path)
 {
     char pattern[4200];

@@ -462,7 +462,7 @@ static void tolerance_counts_and_strictness_fails(void **state)
 }
 
 /* What an edit list leaves out of a whole file is not lost. */
-/* A copy with noise in some places behind its first quarter, other ones for each seed. */
+/* A copy with noise in some places after its first quarter, different for each seed. */
 static const char *make_damaged(const char *whole, unsigned seed)
 {
     enum { NUM_PLACES = 6, PLACE_BYTES = 24, MAX_BYTES = 1 << 20 };
@@ -517,7 +517,7 @@ static unsigned count_differing(const char *path, weir_sampling sampling)
     return num_differing;
 }
 
-/* Damage that a decoder does not notice is no sign to go by, and cannot be made to be one: an odd frame may differ. */
+/* Damage that a decoder does not detect cannot be handled: a few frames may differ. */
 static void in_damaged_files_chosen_frames_are_those_of_the_full_decode(void **state)
 {
     (void)state;
@@ -549,7 +549,7 @@ static void in_damaged_files_chosen_frames_are_those_of_the_full_decode(void **s
             remove(path);
         }
     }
-    assert_true(num_differing * 100 <= num_chosen); /* every fifth one before damage was looked for */
+    assert_true(num_differing * 100 <= num_chosen); /* one in five differed before damage was detected */
 }
 
 static void frames_that_are_not_to_be_shown_are_not_missed(void **state)

@@ -1,4 +1,4 @@
-/* Rotation and filters of the decode stage, beside what the ffmpeg program makes of the same files; also of chosen frames
+/* Rotation and filters of the decode stage, compared with the output of the ffmpeg program; also of chosen frames
    and in pieces. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,7 +74,7 @@ static void assert_fails(const char *path, const weir_video_config *config, int 
     weir_pipeline_free(pipeline);
 }
 
-/* The file as configured is, byte for byte, what ffmpeg makes of it with these. Returns how many frames. */
+/* The decoded file is, byte for byte, the output of ffmpeg with these. Returns the number of frames. */
 static uint32_t assert_as_ffmpeg(const char *path, const weir_video_config *config, const char *options,
                                  const char *filter)
 {
@@ -482,7 +482,7 @@ static void limits_and_shares_know_the_filter(void **state)
     assert_fails(make_long(), &config, WEIR_ELIMIT, "raise max_frames");
 }
 
-/* A filter that makes pictures for ever, and asks for none: the reader is not asked any more. */
+/* A filter that makes an endless number of pictures without input: the reader is not called any more. */
 static void a_filter_that_goes_on_for_ever_can_be_stopped(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The video decode stage, in a pipeline, beside what the ffmpeg program makes of the same files. */
+/* The video decode stage, in a pipeline, compared with the output of the ffmpeg program. */
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <setjmp.h>
@@ -254,7 +254,7 @@ static bool hide_reordering(uint8_t *file, size_t size_bytes)
     return false;
 }
 
-/* Old and odd encoders leave it out, and Matroska does not tell, either: only a look at the packets does. */
+/* Old and unusual encoders omit it, and Matroska does not store it, either: only the packets show it. */
 static void frames_come_in_order_where_no_header_tells_it(void **state)
 {
     (void)state;
