@@ -629,7 +629,7 @@ static void what_lies_beyond_the_end_is_told(void **state)
     assert_refused(make_long(), "--at 1.5h", "the frame at 5400.000000000 s was requested");
     assert_refused(make_long(), "--frames 3,30", "frame 30 was requested; the video has 30");
     assert_refused(make_long(), "--frames -31", "frame -31 was requested");
-    assert_refused(make_long(), "--window 1m:", "none of the frames");
+    assert_refused(make_long(), "--window 1m:", "no frame matches the sampling");
     assert_ends(make_long(), "--max-frames 29 --rate 1000", 1, "limit of 29");
     assert_ends(make_long(), "--max-pixels 19199", 1, "160×120 are over the limit of 19199 pixels");
     if (!lacks_filters("--filter trim=start=9"))
@@ -716,9 +716,9 @@ static void what_cannot_be_written_is_told(void **state)
     const char *pipe = clips_path("pipe.npy"); /* no device: were it replaced, the machine would miss it */
     assert_int_equal(mkfifo(pipe, 0600), 0);
     snprintf(arguments, sizeof arguments, "-o %s", pipe);
-    assert_refused(make_long(), arguments, "pipe.npy: there is a device or pipe");
+    assert_refused(make_long(), arguments, "pipe.npy: a device or pipe");
     snprintf(arguments, sizeof arguments, "-o %s", clips_path("."));
-    assert_refused(make_long(), arguments, "there is a folder");
+    assert_refused(make_long(), arguments, "a folder has that name");
 }
 
 /* The number of temporary files next to it. */

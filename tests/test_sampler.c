@@ -517,8 +517,8 @@ static void options_that_make_no_sense_are_refused(void **state)
         const char *named;
     } cases[] = {
         { { .num_items = 0 }, "no items" },
-        { { .num_items = 3, .world = { 3, 3 } }, "no rank 3 in a world of size 3" },
-        { { .num_items = 3, .world = { 1, 0 } }, "no rank 1 in a world of size 0" },
+        { { .num_items = 3, .world = { 3, 3 } }, "rank 3 is not below the world size 3" },
+        { { .num_items = 3, .world = { 1, 0 } }, "rank 1 is not below the world size 0" },
         { { .num_items = 3, .order = WEIR_SAMPLER_WINDOWS }, "window_items" },
         { { .num_items = 3, .window_items = 2 }, "window_items" },
         { { .num_items = 3, .weights = weights }, "weight of item 1 is -1" },

@@ -265,7 +265,7 @@ static void what_is_not_there_fails_and_says_so(void **state)
     config = config_of((weir_sampling){ .what = WEIR_SAMPLE_TIMES, .times_ns = &late_ns, .num_times = 1 });
     assert_fails(make_clip(), &config, WEIR_ENOTFOUND, "the video ends at 2.0");
     config = config_of((weir_sampling){ .start_ns = 5 * WEIR_SECOND });
-    assert_fails(make_clip(), &config, WEIR_ENOTFOUND, "none of the frames");
+    assert_fails(make_clip(), &config, WEIR_ENOTFOUND, "no frame matches the sampling");
 }
 
 /* ---- at random ----------------------------------------------------------------------------------------------- */

@@ -41,7 +41,7 @@ static double draw_aspect(const weir_collate_config *config, uint64_t *state)
     return 1 / draw_between(state, 1 / config->max_aspect, 1 / config->min_aspect);
 }
 
-static void place_centred(weir_window *window, uint32_t width, uint32_t height, uint64_t *state)
+static void set_position(weir_window *window, uint32_t width, uint32_t height, uint64_t *state)
 {
     window->x = (uint32_t)weir_random_below(state, width - window->width + 1);
     window->y = (uint32_t)weir_random_below(state, height - window->height + 1);
@@ -72,7 +72,7 @@ static void draw_resized(const weir_collate_config *config, uint32_t width, uint
         if (wanted_width >= 1 && wanted_width <= width && wanted_height >= 1 && wanted_height <= height) {
             window->width = (uint32_t)wanted_width;
             window->height = (uint32_t)wanted_height;
-            place_centred(window, width, height, state);
+            set_position(window, width, height, state);
             return;
         }
     }
@@ -98,7 +98,7 @@ int weir_window_draw(const weir_collate_config *config, uint32_t width, uint32_t
     window->width = config->crop_width;
     window->height = config->crop_height;
     if (config->crop == WEIR_CROP_RANDOM)
-        place_centred(window, width, height, &state);
+        set_position(window, width, height, &state);
     else
         *window = (weir_window){ (width - window->width) / 2, (height - window->height) / 2, window->width,
                                  window->height, window->is_flipped };

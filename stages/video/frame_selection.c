@@ -71,7 +71,7 @@ static int check(const weir_sampling *sampling, weir_error *error)
     if (sampling->stretch_ns < 0 || (sampling->stretch_ns && sampling->stretch_frames))
         return refuse(error, "set either stretch_frames or stretch_ns, not both");
     if ((sampling->stretch_ns || sampling->stretch_frames) && !is_random)
-        return refuse(error, "stretch_frames and stretch_ns are only for random frames");
+        return refuse(error, "only random frames can have stretch_frames or stretch_ns");
     return check_lists(sampling, error);
 }
 
