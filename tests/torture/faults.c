@@ -1,11 +1,11 @@
 /*
  * A library for LD_PRELOAD: one kind of call fails, once or from then on. tests/torture/run uses it on every program.
  *
- *     WEIR_FAULT_KIND=alloc|open|read|write|readdir|thread   which calls are counted and fail (default: none)
- *     WEIR_FAULT_AT=N       the call that fails, from 1; 0 = none, calls are only counted (default)
+ *     WEIR_FAULT_KIND=alloc|open|read|write|readdir|thread   which calls fail (default: none)
+ *     WEIR_FAULT_AT=N       the call of that kind that fails, from 1 (default 0 = none)
  *     WEIR_FAULT_ON=1       all later ones fail, too
  *     WEIR_FAULT_OURS=1     only calls from the program itself and from libweir count; for allocations
- *     WEIR_FAULT_REPORT=F   "hit" is added to file F when a call fails, "calls N" when the process ends
+ *     WEIR_FAULT_REPORT=F   "hit" is added to file F when a call fails, "calls KIND N OURS" for each kind when the process ends
  *     WEIR_FAULT_TRACE=1    each failing call is shown on stderr with its callers
  *
  * Reads and writes fail on regular files only, as disks do; stderr is spared, since a message has to reach it. The calls
@@ -56,7 +56,7 @@ static struct {
 } ranges[MAX_RANGES]; /* the code of the program and of libweir */
 static size_t num_ranges;
 
-static atomic_long num_calls;
+static atomic_long num_calls[NUM_KINDS], num_ours[NUM_KINDS];
 static _Thread_local bool inside; /* a call of our own */
 
 /* -- choosing */
@@ -89,12 +89,16 @@ static void trace(void)
 
 static bool fails(fault_kind of, const void *caller)
 {
-    if (of != kind || inside || (only_ours && !is_ours(caller)))
+    if (inside)
+        return false;
+    bool ours = is_ours(caller);
+    long call = atomic_fetch_add(&num_calls[of], 1) + 1;
+    long call_of_ours = ours ? atomic_fetch_add(&num_ours[of], 1) + 1 : 0;
+    if (only_ours)
+        call = call_of_ours;
+    if (of != kind || failing_call == 0 || call == 0 || call < failing_call || (call > failing_call && !stays))
         return false;
     int error = errno;
-    long call = atomic_fetch_add(&num_calls, 1) + 1;
-    if (failing_call == 0 || call < failing_call || (call > failing_call && !stays))
-        return false;
     if (call == failing_call)
         report("hit\n");
     if (traced)
@@ -150,10 +154,13 @@ __attribute__((constructor)) static void set_up(void)
 
 __attribute__((destructor)) static void tell_calls(void)
 {
-    char text[32];
-    snprintf(text, sizeof text, "calls %ld\n", atomic_load(&num_calls));
+    char text[64];
     kind = KIND_NONE; /* what ends after us finds everything in order */
-    report(text);
+    for (int i = 1; i < NUM_KINDS; i++) {
+        snprintf(text, sizeof text, "calls %s %ld %ld\n", kind_names[i], atomic_load(&num_calls[i]),
+                 atomic_load(&num_ours[i]));
+        report(text);
+    }
 }
 
 /* -- allocations; the C library's own names for them need no dlsym(), which allocates */
@@ -358,7 +365,7 @@ static ssize_t fail_io(int error)
 
 static bool io_fails(fault_kind of, const void *caller, int fd)
 {
-    return kind == of && is_file(fd) && fails(of, caller);
+    return is_file(fd) && fails(of, caller);
 }
 
 extern ssize_t __read_chk(int fd, void *to, size_t size, size_t room);
