@@ -1,5 +1,5 @@
 /*
- * Pipelines with a known trouble, to learn what its figures look like: docs/reading-the-figures.md explains them one by
+ * Pipelines with a known trouble, to learn what its figures look like: docs/reading-the-metrics.md explains them one by
  * one. Nothing is decoded here; stages wait, as disks and networks do, or compute, as decoders do.
  *
  *     simulate --pattern source|decode|sink|threads|slow-file [--seconds 3] [--db-path simulated.db]

@@ -26,19 +26,19 @@ const tool_command tool_record = {
     .max_words = -1,
     .summary = "decode a dataset and record where the time goes",
     .help =
-        "Decodes all videos in the folders (and the folders below them), files and URLs, several concurrently, and "
-        "records the statistics of the pipeline in a database; then prints the summary. The decoded frames are "
-        "discarded: the run shows how fast the files can be decoded with these options, what limits the speed, and "
-        "which files fail. Frames are 128x128 rgb24 unless --width, --height or --resize none say otherwise.\n\n"
+        "Decodes all videos in the folders (and their subfolders), files and URLs, several concurrently, and records "
+        "the statistics of the pipeline in a database; then prints the summary. The decoded frames are discarded: "
+        "the run shows how fast the files can be decoded with these options, what limits the speed, and which files "
+        "fail. Frames are 128x128 rgb24 unless --width, --height or --resize none say otherwise.\n\n"
         "The files are only read. One that cannot be decoded is counted, logged and recorded with the reason, and "
-        "the run goes on (see --max-failures). Up to ten of them are listed at the end.\n\n"
+        "the run continues (see --max-failures). Up to ten of them are listed at the end.\n\n"
         "With --images, still images are decoded; with --audio, the sound of each file. With --tar, the inputs are "
-        "tar archives and --glob names the files in them. In a pattern, *.@(mkv|webm) matches either ending.\n\n"
+        "tar archives and --glob names the files in them. The pattern *.@(mkv|webm) matches both extensions.\n\n"
         "All frames are decoded, unless one of --at, --frames, --every, --rate, --count, --random and --keyframes "
-        "chooses among them; these options mean the same as in weir frames.\n\n"
-        "Ctrl-C (or SIGTERM) stops the run, and the summary of what was done follows; a second one kills it. "
-        "SIGUSR1 prints the current state of every slot, queue and task to stderr. The exit status is then 130 "
-        "(143 for SIGTERM).",
+        "selects some; these options have the same meaning as in weir frames.\n\n"
+        "Ctrl-C (or SIGTERM) stops the run, and the summary of what was done follows; a second one kills it. SIGUSR1 "
+        "prints the current state of every slot, queue and task to stderr. The exit status is then 130 (143 for "
+        "SIGTERM).",
     .examples = "weir record videos/\n"
                 "weir record videos/ --concurrency 4 --log-interval 10 --db-path run.db\n"
                 "# what a training step needs: 16 frames of each video, 224x224, planes in PyTorch's order\n"
