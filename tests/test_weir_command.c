@@ -1143,7 +1143,7 @@ static void databases_of_spdl_are_read_and_said_to_lack_something(void **state)
     assert_has(err, "recorded by SPDL");
     expect("weir slowest spdl.db || true", DONE);
     expect("weir check spdl.db", REFUSED);
-    assert_has(err, "SPDL's own");
+    assert_has(err, "recorded by SPDL");
     expect("weir check spdl.db --migrate", REFUSED);
     skip_without_gnuplot();
     expect("weir plot spdl.db", DONE);

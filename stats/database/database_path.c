@@ -52,7 +52,7 @@ static int fail_with(int system_code, const char *what, const char *path, weir_e
 static int check_kind(const char *path, weir_error *error)
 {
     if (!path || !*path)
-        return weir_error_set(error, WEIR_EINVAL, 0, "the path of the database is empty; give the path of a file");
+        return weir_error_set(error, WEIR_EINVAL, 0, "no path for the database; give the path of a file");
     struct stat info;
     if (stat(path, &info) != 0)
         return WEIR_OK;

@@ -224,9 +224,11 @@ const tool_command tool_export = {
         "A file is replaced as a whole when it is complete. A run may write to the database at the same time: the "
         "export is a consistent snapshot.",
     .examples = "weir export pipeline_stats.db --format openmetrics --run last -o weir.prom\n"
-                "weir export pipeline_stats.db --format openmetrics --laps -o weir.om && promtool tsdb "
+                "weir export pipeline_stats.db --format openmetrics --laps -o weir.om\n"
+                "promtool tsdb "
                 "create-blocks-from openmetrics weir.om data\n"
-                "weir export pipeline_stats.db --format tensorboard -o logs && tensorboard --logdir logs\n"
+                "weir export pipeline_stats.db --format tensorboard -o logs\n"
+                "tensorboard --logdir logs\n"
                 "weir export pipeline_stats.db --format csv -o tables\n"
                 "weir export pipeline_stats.db --format csv --table failures --since -1h\n"
                 "weir export pipeline_stats.db --format json | jq '.runs[].command'\n",

@@ -335,7 +335,7 @@ const tool_command tool_failures = {
     .name = "failures",
     .words = "DB",
     .min_words = 1,
-    .summary = "failures by reason and by folder",
+    .summary = "print failures by reason and by folder",
     .help = "Groups the failed tasks by reason (weir's status, the library's own code, and the message without "
             "numbers and label) and by the folder of the label, the most frequent first, each with its first message "
             "or label as an example. The default is the last run.\n\n"

@@ -328,7 +328,7 @@ const tool_command tool_frames = {
     .name = "frames",
     .words = "FILE",
     .min_words = 1,
-    .summary = "decode one video to an array, pictures or raw video, or describe it",
+    .summary = "decode a video to an array, pictures or raw video, or describe it",
     .help = "Decodes one file, URL or pipe (/dev/stdin), as a pipeline with the same options would. The output "
             "OUT.npy is a file that numpy.load() reads: uint8, of the shape [frames, height, width, channels], or "
             "[frames, channels, height, width] with --layout nchw; yuv420p, whose planes differ in size, is [frames, "
@@ -350,17 +350,17 @@ const tool_command tool_frames = {
     .examples = "weir frames clip.mp4\n"
                 "weir frames clip.mp4 --width 128 --height 128 -o clip.npy\n"
                 "# 16 frames for a training step, from the whole clip or from two seconds of it\n"
-                "weir frames clip.mp4 --count 16 --width 224 --height 224 --resize crop -o clip.npy\n"
+                "weir frames clip.mp4 --count 16 --width 224 --height 224 -o clip.npy\n"
                 "weir frames clip.mp4 --random 16 --stretch 2s --seed 7 -o clip.npy\n"
                 "# what is shown there? one picture a minute, and one moment\n"
                 "weir frames film.mkv --rate 1/60 --width 160 -o minute-%04d.png\n"
                 "weir frames film.mkv --at 0:01:03.2 -o moment.png\n"
                 "weir frames film.mkv --window 10m:11m --every 5 --list\n"
                 "# raw video for another program\n"
-                "weir frames clip.mp4 --width 320 --height 240 -o - | ffplay -f rawvideo -pixel_format rgb24 "
+                "weir frames clip.mp4 --width 320 --height 240 -o - |\n  ffplay -f rawvideo -pixel_format rgb24 "
                 "-video_size 320x240 -\n"
                 "# is the scaler worth it?\n"
-                "weir frames clip.mp4 --width 224 --height 224 --resize crop --scaler exact -o exact.npy --info\n",
+                "weir frames clip.mp4 --width 224 --height 224 --scaler exact -o exact.npy --info\n",
     .shared = TOOL_FORMAT,
     .options = rows,
     .settings = &settings,

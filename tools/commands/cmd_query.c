@@ -529,7 +529,7 @@ const tool_command tool_query = {
     .name = "query",
     .words = "DB",
     .min_words = 1,
-    .summary = "metrics by stage, queue, lap, step, phase, node, run or time",
+    .summary = "print metrics by stage, queue, lap, step, phase, node, run or time",
     .help = "Aggregates metrics by the --by keys and prints a row for each group. Each stage (or, with --by queue, "
             "flow or pool, each of these) always has a separate row. The default is the last run; with --by run or "
             "node, and for the lists of runs and nodes, all runs.\n\n"
@@ -545,7 +545,7 @@ const tool_command tool_query = {
             "queue was not empty. --json and --csv have all metrics.",
     .examples = "weir query pipeline_stats.db --by stage\n"
                 "# the ten minutes with the slowest decodes\n"
-                "weir query pipeline_stats.db --name decode --by time --bin 10m --sort p99 --top 10\n"
+                "weir query run.db --name decode --by time --bin 10m --sort p99 --top 10\n"
                 "# the cost of startup and finish\n"
                 "weir query pipeline_stats.db --by job-phase --queues --name sink\n"
                 "# one line per rank of a job\n"

@@ -41,8 +41,8 @@ const tool_command tool_record = {
         "SIGTERM).",
     .examples = "weir record videos/\n"
                 "weir record videos/ --concurrency 4 --log-interval 10 --db-path run.db\n"
-                "# what a training step needs: 16 frames of each video, 224x224, planes in PyTorch's order\n"
-                "weir record videos/ --count 16 --width 224 --height 224 --resize crop --layout nchw\n"
+                "# for training: 16 frames of each video, 224x224, in PyTorch's layout\n"
+                "weir record videos/ --count 16 --width 224 --height 224 --layout nchw\n"
                 "weir record pictures/ --images --width 224 --height 224 --resize crop\n"
                 "weir record shards/ --tar --glob '*.mp4'\n"
                 "weir record https://example.org/clip.mp4 --io-timeout 10s\n"

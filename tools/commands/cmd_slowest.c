@@ -393,7 +393,7 @@ const tool_command tool_slowest = {
     .name = "slowest",
     .words = "DB",
     .min_words = 1,
-    .summary = "the items that took longest",
+    .summary = "print the items that took longest",
     .help = "Prints the items that took longest, with codec, size and frames if these are known. Failed items are "
             "always recorded; others only if the run recorded them (item_stats). Without item_stats, laps are shown "
             "instead of the items that succeeded: each with the time of its longest task, and no label.\n\n"
