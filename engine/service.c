@@ -54,11 +54,13 @@ static void release_leftovers(weir_pipeline *pipeline)
     }
 }
 
-static void end_run(weir_pipeline *pipeline, bool stopped, bool failed)
+static void end_run(weir_pipeline *pipeline, bool cut_lap, bool stopped, bool failed)
 {
     weir_callers_join(pipeline);
     release_leftovers(pipeline);
     tell_stop_and_failure(pipeline, stopped, failed);
+    if (pipeline->measures && cut_lap)
+        weir_laps_take(pipeline, true); /* the last lap is of the phase that has just begun */
     if (pipeline->measures)
         weir_laps_take_last(pipeline);
     pipeline->end_status = failed ? WEIR_EFAILED : stopped ? WEIR_ESTOPPED : WEIR_OK;
@@ -76,7 +78,7 @@ static bool serve(weir_pipeline *pipeline, int64_t *due_ns)
     bool stopped = pipeline->stopped, failed = pipeline->failed;
     weir_engine_unlock(pipeline);
     if (over) {
-        end_run(pipeline, stopped, failed);
+        end_run(pipeline, cut_lap, stopped, failed);
         return false;
     }
 

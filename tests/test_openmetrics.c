@@ -58,12 +58,12 @@ static void observe_event(weir_observer observer, const char *name)
     observer.event(observer.self, &event);
 }
 
-/* Whether promtool takes the file without a word; its words go to this test's output. Skips without promtool. */
+/* Whether promtool takes the file without a word; its words go to this test's output. Without promtool nothing is checked. */
 static void assert_promtool_accepts(const char *path)
 {
     if (system("promtool --version >/dev/null 2>&1") != 0) {
         print_message("promtool is not installed (Debian: prometheus): not checked by it\n");
-        skip();
+        return;
     }
     char command[1024];
     snprintf(command, sizeof command, "promtool check metrics <'%s'", path);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -211,6 +212,32 @@ static void the_default_size_gives_way_to_resize_none(void **state)
 
 /* -- what it says */
 
+/* Each folder on the way is held open: there are more of them than descriptors. */
+static void a_listing_that_is_not_complete_fails_the_run(void **state)
+{
+    (void)state;
+    enum { DEPTH = 60, DESCRIPTORS = 40 };
+    char path[4096];
+    int length = snprintf(path, sizeof path, "%s", clips_path("deep"));
+    clips_make_folder(path);
+    for (int i = 0; i < DEPTH; i++) {
+        length += snprintf(path + length, sizeof path - (size_t)length, "/d");
+        clips_make_folder(path);
+    }
+    clips_make("deep/a.mp4", "-f lavfi -i testsrc2=s=64x48:d=1:r=10 -c:v mpeg4");
+    struct program program;
+    struct rlimit before, few;
+    getrlimit(RLIMIT_NOFILE, &before);
+    few = (struct rlimit){ DESCRIPTORS, before.rlim_max };
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    record(&program, "--quiet @deep");
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(program.status, 1);
+    assert_non_null(strstr(program.err, "1 folder could not be read"));
+    assert_non_null(strstr(program.out, "1 folder could not be read"));
+    program_free(&program);
+}
+
 static void the_end_names_the_next_commands(void **state)
 {
     (void)state;
@@ -278,6 +305,7 @@ int main(void)
         TEST(frames_are_sampled_as_in_weir_frames),
         TEST(every_option_of_the_pipeline_is_taken),
         TEST(the_default_size_gives_way_to_resize_none),
+        TEST(a_listing_that_is_not_complete_fails_the_run),
         TEST(the_end_names_the_next_commands),
         TEST(mistakes_are_refused_in_one_line_before_any_work),
     };

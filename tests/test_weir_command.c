@@ -636,7 +636,7 @@ static void what_is_damaged_is_told_with_what_helps(void **state)
                                      "CREATE TABLE run (run_id)");
     expect("weir summary lacking.db", FAILED);
     assert_has(err, "no such column");
-    assert_has(err, "weir check tells what is wrong with it");
+    assert_has(err, "weir check shows what is wrong with it");
     expect("weir check lacking.db", FAILED);
     assert_has(out, "fault");
     expect("cp job.db cut.db; truncate -s 20000 cut.db; weir summary cut.db", REFUSED);

@@ -10,10 +10,10 @@
  *     weir_pipeline_free(p);
  *
  * What things cost before there are items, besides what operations ask for themselves (64 bits; `weir-bench size`):
- *     pipeline of a source and a sink    279 kB
- *     stage of one slot, with its queue  137 kB
- *     slot                               2.2 kB
- *     descriptors                        4 per pipeline
+ *     pipeline of a source and a sink    128 kB
+ *     stage of one slot, with its queue  40 kB
+ *     slot                               2.3 kB
+ *     descriptors                        none
  *     building and freeing               0.1 ms
  * `weir-bench engine` measures what it costs to hand an item on.
  */

@@ -227,9 +227,10 @@ typedef struct run_notes {
     int64_t num_runs;
     int64_t num_open; /* that have not ended */
     weir_run_record last;
-    weir_run_state state; /* of the last */
-    int64_t num_lossy;    /* that lost entries */
-    int64_t num_lost;     /* lost entries of all runs */
+    weir_run_state state;   /* of the last */
+    int64_t num_lossy;      /* that lost entries */
+    int64_t num_lost;       /* lost entries of all runs */
+    int64_t num_unreadable; /* folders that a directory source could not read completely */
 } run_notes;
 
 static void note_run(run_notes *notes, const weir_run_record *run)
@@ -243,6 +244,20 @@ static void note_run(run_notes *notes, const weir_run_record *run)
     notes->last.node_id = notes->last.command = notes->last.version = notes->last.machine = NULL; /* of the query */
 }
 
+static int count_unreadable_folders(weir_reader *reader, const weir_filter *filter, run_notes *notes,
+                                    weir_error *error)
+{
+    weir_query *query;
+    const weir_record *record;
+    weir_filter events = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
+    events.name = "unreadable_folder";
+    int status = weir_query_begin(reader, WEIR_RECORD_EVENT, &events, &query, error);
+    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
+        notes->num_unreadable++;
+    weir_query_end(query);
+    return status == WEIR_EOF ? WEIR_OK : status;
+}
+
 static int note_runs(weir_reader *reader, const weir_filter *filter, run_notes *notes, weir_error *error)
 {
     weir_query *query;
@@ -252,7 +267,7 @@ static int note_runs(weir_reader *reader, const weir_filter *filter, run_notes *
     while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
         note_run(notes, &record->run);
     weir_query_end(query);
-    return status == WEIR_EOF ? WEIR_OK : status;
+    return status == WEIR_EOF ? count_unreadable_folders(reader, filter, notes, error) : status;
 }
 
 /* The end of the records, and the longest time that any lap was suspended. */
@@ -321,6 +336,9 @@ static void put_notes(FILE *out, weir_reader *reader, const weir_totals *totals,
         put_duration(out, suspended_ns);
         fputs(": times measured across it are too long.\n", out);
     }
+    if (notes->num_unreadable)
+        fprintf(out, "%" PRId64 " folder%s could not be read: the list of files is not complete.\n",
+                notes->num_unreadable, notes->num_unreadable == 1 ? "" : "s");
     if (notes->num_lossy)
         fprintf(out, "%" PRId64 " entries could not be written: the metrics above lack them.\n", notes->num_lost);
 }

@@ -95,10 +95,12 @@ const char *record_glob(const record_settings *settings)
 static int take_input(const record_settings *settings, const char *input, record_inputs *inputs)
 {
     if (is_folder(input)) {
-        inputs->folders[inputs->num_folders++] = (weir_directory_config){
+        size_t number = inputs->num_folders++;
+        inputs->folders[number] = (weir_directory_config){
             .root = input,
             .glob = settings->tar ? settings->tar_glob : record_glob(settings),
             .sorted = settings->sorted,
+            .counts = &inputs->counts[number],
         };
         return RECORD_DONE;
     }
@@ -137,8 +139,9 @@ int record_inputs_open(const record_settings *settings, record_inputs *inputs)
         return exit_status;
     size_t max_paths = settings->num_inputs + count_lines(inputs->list);
     inputs->folders = calloc(settings->num_inputs + 1, sizeof *inputs->folders);
+    inputs->counts = calloc(settings->num_inputs + 1, sizeof *inputs->counts);
     inputs->paths = calloc(max_paths, sizeof *inputs->paths);
-    if (!inputs->folders || !inputs->paths)
+    if (!inputs->folders || !inputs->counts || !inputs->paths)
         return record_refuse(settings, "out of memory");
     for (size_t i = 0; i < settings->num_inputs && exit_status == RECORD_DONE; i++)
         exit_status = take_input(settings, settings->inputs[i], inputs);
@@ -158,9 +161,18 @@ uint64_t record_inputs_count(const record_inputs *inputs)
     return total;
 }
 
+uint64_t record_inputs_unreadable(const record_inputs *inputs)
+{
+    uint64_t num_unreadable = 0;
+    for (size_t i = 0; i < inputs->num_folders; i++)
+        num_unreadable += inputs->counts[i].unreadable_folders;
+    return num_unreadable;
+}
+
 void record_inputs_free(record_inputs *inputs)
 {
     free(inputs->folders);
+    free(inputs->counts);
     free(inputs->paths);
     free(inputs->list);
     *inputs = (record_inputs){ 0 };

@@ -8,6 +8,7 @@
 
 typedef struct record_inputs {
     weir_directory_config *folders;
+    weir_directory_counts *counts; /* of each folder, counted by its source */
     size_t num_folders;
     const char **paths; /* files and URLs */
     size_t num_paths;
@@ -20,6 +21,9 @@ int record_inputs_open(const record_settings *settings, record_inputs *inputs);
 
 /* How many files there are; this takes as long as listing the folders. */
 uint64_t record_inputs_count(const record_inputs *inputs);
+
+/* How many folders could not be read, or not to the end, once the run has ended. */
+uint64_t record_inputs_unreadable(const record_inputs *inputs);
 
 void record_inputs_free(record_inputs *inputs);
 

@@ -115,6 +115,12 @@ static int run_pipeline(const record_settings *settings, const record_inputs *in
     weir_pipeline_account(pipeline, NULL, &account);
     *num_failures = account.failed;
     weir_pipeline_free(pipeline);
+    uint64_t num_unreadable = record_inputs_unreadable(inputs);
+    if (num_unreadable > 0) {
+        fprintf(stderr, "%s: %llu folder%s could not be read: the list of files is not complete\n", settings->program,
+                (unsigned long long)num_unreadable, num_unreadable == 1 ? "" : "s");
+        exit_status = exit_status == RECORD_DONE ? RECORD_FAILED : exit_status;
+    }
     return exit_status;
 }
 
