@@ -60,7 +60,7 @@ typedef struct series {
 typedef struct checking {
     weir_reader *reader;
     bool quick;
-    weir_finding_function *tell;
+    weir_finding_function *report;
     void *self;
     weir_error *error;
 
@@ -78,7 +78,7 @@ typedef struct checking {
 static void tell_text(const checking *c, weir_finding_level level, const char *check, int64_t run_id,
                       const char *text)
 {
-    c->tell(c->self, &(weir_finding){ level, check, run_id, text });
+    c->report(c->self, &(weir_finding){ level, check, run_id, text });
 }
 
 static void tell_v(const checking *c, weir_finding_level level, const char *check, int64_t run_id, const char *format,
@@ -89,11 +89,11 @@ static void tell_v(const checking *c, weir_finding_level level, const char *chec
     tell_text(c, level, check, run_id, text);
 }
 
-static void tell(const checking *c, weir_finding_level level, const char *check, int64_t run_id, const char *format,
-                 ...) WEIR_PRINTF(5, 6);
+static void report(const checking *c, weir_finding_level level, const char *check, int64_t run_id, const char *format,
+                   ...) WEIR_PRINTF(5, 6);
 
-static void tell(const checking *c, weir_finding_level level, const char *check, int64_t run_id, const char *format,
-                 ...)
+static void report(const checking *c, weir_finding_level level, const char *check, int64_t run_id, const char *format,
+                   ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -143,7 +143,7 @@ static int check_columns(checking *c, const char *table, const char *columns, in
         code = weir_table_has_column(c->reader->db, table, column, &has_it);
         if (!has_it) {
             ++*num_lacking;
-            tell(c, WEIR_FINDING_FAULT, "schema", 0, "table %s has no column %s", table, column);
+            report(c, WEIR_FINDING_FAULT, "schema", 0, "table %s has no column %s", table, column);
         }
     }
     return code == SQLITE_OK ? WEIR_OK : weir_reader_error(c->reader, code, c->error);
@@ -176,10 +176,10 @@ static int check_schema(checking *c, int64_t *num_lacking)
     if (status != WEIR_OK || *num_lacking)
         return status;
     if (c->reader->schema < WEIR_SCHEMA_VERSION)
-        tell(c, WEIR_FINDING_NOTE, "schema", 0, "schema %d, older than %d: weir check --migrate upgrades it",
-             c->reader->schema, WEIR_SCHEMA_VERSION);
+        report(c, WEIR_FINDING_NOTE, "schema", 0, "schema %d, older than %d: weir check --migrate upgrades it",
+               c->reader->schema, WEIR_SCHEMA_VERSION);
     else
-        tell(c, WEIR_FINDING_OK, "schema", 0, "schema %d, all tables and columns", c->reader->schema);
+        report(c, WEIR_FINDING_OK, "schema", 0, "schema %d, all tables and columns", c->reader->schema);
     return WEIR_OK;
 }
 
@@ -216,15 +216,15 @@ static int check_integrity(checking *c)
     snprintf(sql, sizeof sql, "PRAGMA %s(%d)", c->quick ? "quick_check" : "integrity_check", MAX_INTEGRITY_LINES);
     int status = for_each_row(c, sql, 0, integrity_line, &num_faults);
     if (status == WEIR_OK && num_faults == 0)
-        tell(c, WEIR_FINDING_OK, "integrity", 0, "the file is intact%s", c->quick ? " (quick check)" : "");
+        report(c, WEIR_FINDING_OK, "integrity", 0, "the file is intact%s", c->quick ? " (quick check)" : "");
     return status;
 }
 
 static int reference_line(checking *c, sqlite3_stmt *row, int64_t *num_faults)
 {
     if (++*num_faults <= MAX_REPORTED)
-        tell(c, WEIR_FINDING_FAULT, "references", 0, "row %lld of %s belongs to a run that does not exist",
-             sqlite3_column_int64(row, 1), weir_column_text(row, 0));
+        report(c, WEIR_FINDING_FAULT, "references", 0, "row %lld of %s belongs to a run that does not exist",
+               sqlite3_column_int64(row, 1), weir_column_text(row, 0));
     return WEIR_OK;
 }
 
@@ -233,9 +233,10 @@ static int check_references(checking *c)
     int64_t num_faults = 0;
     int status = for_each_row(c, "PRAGMA foreign_key_check", 0, reference_line, &num_faults);
     if (status == WEIR_OK && num_faults > MAX_REPORTED)
-        tell(c, WEIR_FINDING_FAULT, "references", 0, "and %" PRId64 " more of this kind", num_faults - MAX_REPORTED);
+        report(c, WEIR_FINDING_FAULT, "references", 0, "and %" PRId64 " more of this kind",
+               num_faults - MAX_REPORTED);
     if (status == WEIR_OK && num_faults == 0)
-        tell(c, WEIR_FINDING_OK, "references", 0, "every row belongs to a run");
+        report(c, WEIR_FINDING_OK, "references", 0, "every row belongs to a run");
     return status;
 }
 
@@ -358,13 +359,13 @@ static void check_histograms(checking *c, weir_lap_record *lap)
 static void check_slots(checking *c, const series *stage, const weir_lap_record *lap)
 {
     int64_t slots_ns = weir_slots_ns(&lap->metrics.task);
-    double told = seconds(slots_ns), wanted = (double)stage->concurrency * seconds(lap->elapsed_ns);
+    double recorded = seconds(slots_ns), wanted = (double)stage->concurrency * seconds(lap->elapsed_ns);
     if (slots_ns >= 0 && stage->concurrency && !c->concurrency_changed &&
-        fabs(told - wanted) > SHARE_TOLERANCE * wanted + TIME_TOLERANCE * (double)stage->concurrency)
+        fabs(recorded - wanted) > SHARE_TOLERANCE * wanted + TIME_TOLERANCE * (double)stage->concurrency)
         fault(c, CHECK_SLOTS,
               "row %" PRId64 " of %s: busy and waiting times add up to %.3f s, and %" PRId64
               " slots of %s have %.3f s",
-              lap->id, weir_lap_tables[lap->subject].name, told, stage->concurrency, lap->name, wanted);
+              lap->id, weir_lap_tables[lap->subject].name, recorded, stage->concurrency, lap->name, wanted);
 }
 
 static void check_queue(checking *c, series *queue, const weir_lap_record *lap)
@@ -437,8 +438,8 @@ static void tell_run(checking *c)
         check_sums(c, &c->all[i]);
     for (int i = 0; i < NUM_CHECKS; i++) {
         if (c->num_faults[i] > MAX_REPORTED)
-            tell(c, WEIR_FINDING_FAULT, check_names[i], run->run_id, "and %" PRId64 " more of this kind",
-                 c->num_faults[i] - MAX_REPORTED);
+            report(c, WEIR_FINDING_FAULT, check_names[i], run->run_id, "and %" PRId64 " more of this kind",
+                   c->num_faults[i] - MAX_REPORTED);
         if (c->num_faults[i] == 0)
             tell_text(c, WEIR_FINDING_OK, check_names[i], run->run_id, holds[i]);
     }
@@ -448,15 +449,15 @@ static void tell_end(const checking *c)
 {
     const weir_run_record *run = &c->run;
     if (!run->threads)
-        tell(c, WEIR_FINDING_NOTE, "run", run->run_id, "never started");
+        report(c, WEIR_FINDING_NOTE, "run", run->run_id, "never started");
     else if (!run->has_ended)
-        tell(c, WEIR_FINDING_NOTE, "run", run->run_id,
-             "has not ended: it is running, or was killed; failures and items are not compared");
+        report(c, WEIR_FINDING_NOTE, "run", run->run_id,
+               "has not ended: it is running, or was killed; failures and items are not compared");
     else
-        tell(c, WEIR_FINDING_OK, "run", run->run_id, "ended with %s", weir_status_name(run->status));
+        report(c, WEIR_FINDING_OK, "run", run->run_id, "ended with %s", weir_status_name(run->status));
     if (run->entries_lost)
-        tell(c, WEIR_FINDING_FAULT, "run", run->run_id,
-             "%" PRId64 " entries could not be written: its metrics lack them", run->entries_lost);
+        report(c, WEIR_FINDING_FAULT, "run", run->run_id,
+               "%" PRId64 " entries could not be written: its metrics lack them", run->entries_lost);
 }
 
 static int check_run(checking *c)
@@ -495,7 +496,7 @@ static int check_runs(checking *c)
     }
     weir_query_end(query);
     if (status == WEIR_EOF && num_runs == 0)
-        tell(c, WEIR_FINDING_NOTE, "run", 0, "no runs");
+        report(c, WEIR_FINDING_NOTE, "run", 0, "no runs");
     return status == WEIR_EOF ? WEIR_OK : status;
 }
 
@@ -504,7 +505,7 @@ int weir_database_check(weir_reader *reader, bool quick, weir_finding_function *
 {
     if (!reader || !finding)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    checking c = { .reader = reader, .quick = quick, .tell = finding, .self = self, .error = error };
+    checking c = { .reader = reader, .quick = quick, .report = finding, .self = self, .error = error };
     int64_t num_lacking = 0;
     if (reader->is_spdl)
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0,

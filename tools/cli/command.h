@@ -118,7 +118,7 @@ int tool_finish(const tool_call *call);
 
 /* help.c: texts that --help and the man page share; paragraphs, as in tool_command.help. */
 extern const char tool_description[];
-extern const char tool_choosing[]; /* about the options of TOOL_FILTER */
+extern const char tool_filter_help[]; /* about the options of TOOL_FILTER */
 extern const char tool_files[];
 
 typedef struct tool_exit_status {

@@ -14,7 +14,7 @@ const char tool_description[] =
     "stage's slots are busy, or they wait for input, for a thread, or for room in the next queue. A queue is named "
     "after the stage that fills it. A lap is one interval of the statistics (--log-interval of weir record).";
 
-const char tool_choosing[] =
+const char tool_filter_help[] =
     "Filters are combined: a record must match all of them. Laps are not split: a lap that overlaps a range of time "
     "or steps belongs to it. Failures, events and items have a time, and the phase and step of the lap at that time.";
 

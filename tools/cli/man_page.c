@@ -131,7 +131,7 @@ void tool_print_manual(void)
     for (size_t i = 0; tool_commands[i]; i++)
         put_command(tool_commands[i]);
     puts(".SH FILTERS");
-    put_paragraphs(tool_choosing);
+    put_paragraphs(tool_filter_help);
     put_rows(tool_filter_rows);
     puts(".SH EXIT STATUS");
     for (size_t i = 0; tool_exit_statuses[i].meaning; i++) {
