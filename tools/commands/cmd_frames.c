@@ -360,7 +360,7 @@ const tool_command tool_frames = {
                 "weir frames clip.mp4 --width 320 --height 240 -o - |\n  ffplay -f rawvideo -pixel_format rgb24 "
                 "-video_size 320x240 -\n"
                 "# is the scaler worth it?\n"
-                "weir frames clip.mp4 --width 224 --height 224 --scaler exact -o exact.npy --info\n",
+                "weir frames clip.mp4 --width 224 --height 224 --scaler exact -o x.npy --info\n",
     .shared = TOOL_FORMAT,
     .options = rows,
     .settings = &settings,
