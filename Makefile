@@ -15,7 +15,7 @@ BENCH_ARGS ?= decode --dataset-dir '$(dataset)' --concurrency 1,2,4 --runs 3 --p
 dataset = $(or $(DATASET),$(DEMO)/dataset)
 need_dataset = $(if $(DATASET),,./scripts/make-dataset $(DEMO)/dataset)
 
-.PHONY: help demo test test-dev test-tsan build programs install uninstall deb bench format clean setup
+.PHONY: help demo test test-dev test-tsan build programs install uninstall deb bench torture soak format clean setup
 .DEFAULT_GOAL := build
 
 define HELP
@@ -28,6 +28,9 @@ make test-tsan  the tests under ThreadSanitizer
 make bench      build and run weir-bench decode, with its price list, on the demo's dataset (or DATASET=DIR): minutes;
                 also compared with Python's libraries once bench/peers/setup has been run
                 (BENCH_ARGS="engine --quick" make bench runs something else)
+make torture    the long form of the torture tests: faults, kills, full disks, damage; an hour at most (SECONDS_EACH=60: each
+                part for a minute)
+make soak       random pipelines for ten minutes (SECONDS_EACH=N); memory, descriptors and threads must not grow
 make install    install what was built, below PREFIX (default /usr/local)
 make uninstall  remove what make install has installed
 make deb        Debian packages, in build/deb
@@ -89,6 +92,14 @@ uninstall:
 
 deb: setup
 	./scripts/make-deb
+
+# Seven parts that end on their own or after SECONDS_EACH, and the fuller ones get what is left of the hour.
+torture: build
+	tests/torture/run --build $(BUILD) --seconds $(or $(SECONDS_EACH),1200) faults
+	tests/torture/run --build $(BUILD) --seconds $(or $(SECONDS_EACH),300) kill full lock stop clips databases names
+
+soak: build
+	tests/torture/run --build $(BUILD) --seconds $(or $(SECONDS_EACH),600) soak
 
 format:
 	git ls-files '*.c' '*.h' | xargs clang-format -i

@@ -1,4 +1,4 @@
-/* weir fleet: the ranks of an invented job. */
+/* weir fleet: the ranks of a made-up job. */
 #include "recording.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 
 enum { NUM_LAPS = 20 };
 
-/* Rank `rank`: 20 laps of 10 s with so many items each; from lap `slow_from` on with so many. */
+/* Rank `rank`: 20 laps of 10 s with a number of items each; from lap `slow_from` on with another number. */
 static void record_rank(const char *name, int32_t rank, uint64_t num_items, int slow_from, uint64_t num_slow,
                         int num_laps)
 {

@@ -1,4 +1,4 @@
-/* Looking after databases: merging, so that nothing counts twice; checking, so that each fault shows; schemas. */
+/* Database maintenance: merging without duplicates, checking that finds each fault, schemas. */
 #include "recording.h"
 
 #include <stdio.h>
@@ -86,7 +86,7 @@ static void a_run_that_went_on_is_replaced(void **state)
     weir_sqlite_writer *writer = recording_begin(from, "node", 0, 1000);
     record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 4 });
     assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
-    assert_merged(merge(to, from), 1, 0, 0, 0); /* beside its writer */
+    assert_merged(merge(to, from), 1, 0, 0, 0); /* while its writer is open */
     assert_merged(merge(to, from), 0, 0, 1, 0);
     record_lap(writer, &(invented_lap){ .at = 1020, .num_tasks = 8 });
     assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);

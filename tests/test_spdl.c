@@ -1,5 +1,6 @@
 /* Behaviours of SPDL's pipeline tests that no other test shows. docs/spdl-behaviours.md lists all of them, each with its
    test; the last test here sees to it that those tests are there. */
+#include "named_tests.h"
 #include "support.h"
 
 #include <regex.h>
@@ -507,7 +508,7 @@ static void behind_a_stage_that_fails_at_once_nothing_runs(void **state)
 
 /* ---- hooks -------------------------------------------------------------------------------------------------- */
 
-/* Counts what it is called for, and keeps the inputs' values. */
+/* Counts its calls, and keeps the values of the inputs. */
 typedef struct counting_hook {
     test_counter begun, ended, started, stopped;
     pthread_mutex_t lock;
@@ -623,7 +624,7 @@ static void a_hook_knows_the_input_of_each_task_and_of_those_that_fail(void **st
             expect(pipeline, order == WEIR_ORDER_COMPLETION && slots > 1, WEIR_EOF, (uint64_t[]){ 1, 3, 5 }, 3);
             finish(pipeline);
             assert_called(&hook, 6);
-            if (slots > 1) { /* hooks of tasks that run at once do so, too */
+            if (slots > 1) { /* hooks of concurrent tasks are concurrent, too */
                 qsort(hook.begun_values, hook.num_begun, sizeof(uint64_t), compare_values);
                 qsort(hook.failed_values, hook.num_failed, sizeof(uint64_t), compare_values);
             }
@@ -672,7 +673,7 @@ static void batches_are_full_but_for_the_last(void **state)
     }
 }
 
-/* Collects values until their sum is ten or more; its flush hands on the rest. A value of 7 is refused. */
+/* Collects values until their sum is ten or more; its flush outputs the rest. A value of 7 fails. */
 typedef struct threshold_worker {
     uint64_t sum;
 } threshold_worker;
@@ -1315,7 +1316,7 @@ static void a_branch_that_fails_loses_only_its_items(void **state)
     finish(pipeline);
 }
 
-/* In one branch, in both, or in the only one that is taken. Who routes does not wait for the branch that has ended. */
+/* In one branch, in both, or in the only one that is used. The route does not wait for the ended branch. */
 static void beyond_its_budget_a_branch_ends_the_pipeline(void **state)
 {
     (void)state;
@@ -1823,7 +1824,8 @@ static void a_stage_without_tasks_reports_zeros(void **state)
     recorder_free(&recorder);
 }
 
-/* Tasks of the stage, and times in its histograms, as told from the record `first` on. Returns the number of records. */
+/* Tasks of the stage, and times in its histograms, as reported from the record `first` on. Returns the number of
+   records. */
 static uint64_t add_up_records(test_recorder *recorder, uint64_t first, uint64_t *tasks, uint64_t *times)
 {
     *tasks = *times = 0;
@@ -1840,7 +1842,8 @@ static uint64_t add_up_records(test_recorder *recorder, uint64_t first, uint64_t
     return num_records;
 }
 
-/* Ten tasks, and when they have been told, five: each is in one lap, and those that succeed are in its histogram. */
+/* Ten tasks, and five more after they were reported: each is in one lap, and those that succeed are in its
+   histogram. */
 static void each_lap_has_the_times_of_its_own_tasks(void **state)
 {
     (void)state;
@@ -1910,7 +1913,7 @@ static void percentiles_of_few_values_are_values_that_came(void **state)
 
 static weir_pipeline *never_freed;
 
-/* ThreadSanitizer calls threads that are not joined a fault, which is just what is tested. */
+/* ThreadSanitizer reports threads that are not joined, which is what this test does. */
 static void a_process_may_end_without_freeing_its_pipeline(void **state)
 {
     (void)state;
@@ -1933,74 +1936,30 @@ static void a_process_may_end_without_freeing_its_pipeline(void **state)
 
 /* ---- the list ----------------------------------------------------------------------------------------------- */
 
-static char *read_whole(const char *path)
-{
-    FILE *file = fopen(path, "r"); /* the working folder is the project's */
-    if (!file)
-        fail_msg("%s cannot be read", path);
-    static char text[1 << 18];
-    size_t size = fread(text, 1, sizeof text - 1, file);
-    assert_true(size < sizeof text - 1);
-    fclose(file);
-    text[size] = '\0';
-    return strdup(text);
-}
-
-static bool is_registered(const char *path, const char *test)
-{
-    char *source = read_whole(path);
-    char entry[160];
-    bool found = false;
-    static const char *const macros[] = { "TEST(%s)", "cmocka_unit_test(%s)" };
-    for (size_t i = 0; i < LENGTH(macros); i++) {
-        snprintf(entry, sizeof entry, macros[i], test);
-        found = found || strstr(source, entry);
-    }
-    free(source);
-    return found;
-}
-
-/* Looks for each "tests/FILE: test" of a line; returns how many there are. */
-static int check_tests(const regex_t *test, const char *line)
-{
-    regmatch_t found[3];
-    int num_tests = 0;
-    for (; regexec(test, line, LENGTH(found), found, 0) == 0; line += found[0].rm_eo) {
-        char path[128], name[128];
-        snprintf(path, sizeof path, "%.*s", (int)(found[1].rm_eo - found[1].rm_so), line + found[1].rm_so);
-        snprintf(name, sizeof name, "%.*s", (int)(found[2].rm_eo - found[2].rm_so), line + found[2].rm_so);
-        if (!is_registered(path, name))
-            fail_msg("docs/spdl-behaviours.md: %s has no test %s", path, name);
-        num_tests++;
-    }
-    return num_tests;
-}
-
-/* Rows are numbered from 1; what passes names a test that is there, and what does not says why. */
+/* Rows are numbered from 1; a row that passes names an existing test, any other row gives a reason. */
 static void the_list_of_behaviours_names_tests_that_are_there(void **state)
 {
     (void)state;
-    regex_t row, test;
+    static const char document[] = "docs/spdl-behaviours.md";
+    regex_t row;
     assert_int_equal(
         regcomp(&row, "^\\| ([0-9]+) \\| [^|]+ \\| (pass|differs|not applicable) \\| ([^|]+) \\|$", REG_EXTENDED), 0);
-    assert_int_equal(regcomp(&test, "(tests/test_[a-z_]+\\.cp*): ([a-z0-9_]+)", REG_EXTENDED), 0);
-    char *list = read_whole("docs/spdl-behaviours.md");
+    char *list = named_tests_read(document);
     int num_rows = 0;
     for (char *line = strtok(list, "\n"); line; line = strtok(NULL, "\n")) {
         regmatch_t found[4];
         if (line[0] != '|' || line[2] < '0' || line[2] > '9')
             continue;
         if (regexec(&row, line, LENGTH(found), found, 0) != 0)
-            fail_msg("docs/spdl-behaviours.md: no row of four columns: %s", line);
+            fail_msg("%s: no row of four columns: %s", document, line);
         assert_int_equal(atoi(line + found[1].rm_so), ++num_rows);
         bool passes = strncmp(line + found[2].rm_so, "pass", 4) == 0;
-        if (check_tests(&test, line + found[3].rm_so) == 0 && passes)
-            fail_msg("docs/spdl-behaviours.md: no test in: %s", line);
+        if (named_tests_check(document, line + found[3].rm_so) == 0 && passes)
+            fail_msg("%s: no test in: %s", document, line);
     }
     assert_true(num_rows >= 200);
     free(list);
     regfree(&row);
-    regfree(&test);
 }
 
 int main(void)

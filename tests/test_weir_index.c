@@ -1,4 +1,4 @@
-/* weir index: from folders and lists, and what it answers. */
+/* weir index: from folders and lists, and its output. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -128,7 +128,7 @@ static void bad_input_gets_one_line(void **state)
     assert_refused(RUN("asked.weir", "--list", "clips", "--where", "duration > 9"), 3, "no clip of asked.weir");
 }
 
-/* ---- the reader of lists: whatever the bytes are, it ends, and says what is wrong ------------------------------------- */
+/* ---- the reader of lists: whatever the bytes are, it ends, and says what is wrong --------------------------------- */
 
 static void lists_of_any_bytes_are_read_or_refused(void **state)
 {

@@ -21,6 +21,7 @@ typedef struct weir_frame_memory {
     uint64_t max_all_bytes; /* of those of all decoders of the process (0 = any) */
 
     uint64_t bytes_wanted; /* by the frame that was refused, with all that were there; 0 = none was */
+    bool is_out;           /* malloc() had none for a frame */
     bool is_over_all;      /* it was over the second limit */
     AVBufferRef *account;  /* shared with the frames, which may outlive this */
 } weir_frame_memory;

@@ -6,7 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <weir/escape.h>
+
 #include "filter_options.h"
+
+enum { MAX_MESSAGE = 8192 };
 
 size_t tool_option_sets(const tool_command *command, tool_shared *shared, option_set sets[TOOL_MAX_SETS])
 {
@@ -29,9 +33,11 @@ size_t tool_option_sets(const tool_command *command, tool_shared *shared, option
 
 static void say(const tool_call *call, const char *format, va_list arguments)
 {
+    char text[MAX_MESSAGE];
     fflush(stdout); /* keeps the order if stdout and stderr are the same file */
     fprintf(stderr, "weir%s%s: ", *call->command->name ? " " : "", call->command->name);
-    vfprintf(stderr, format, arguments);
+    vsnprintf(text, sizeof text, format, arguments);
+    weir_text_escape_to(stderr, text); /* it may name files */
     fputc('\n', stderr);
 }
 

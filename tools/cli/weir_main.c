@@ -6,6 +6,7 @@
 #include <weir/version.h>
 
 #include "command.h"
+#include "table.h"
 
 static const tool_command *find_command(const char *name)
 {
@@ -14,6 +15,9 @@ static const tool_command *find_command(const char *name)
             return tool_commands[i];
     return NULL;
 }
+
+/* For messages of no subcommand. */
+static const tool_call itself = { .command = &(const tool_command){ .name = "" } };
 
 static int unknown_command(const char *name)
 {
@@ -24,10 +28,8 @@ static int unknown_command(const char *name)
         names[num_names++] = tool_commands[i]->name;
     const char *similar = option_most_similar(name, names, num_names);
     if (similar)
-        fprintf(stderr, "weir: %s: no such subcommand; did you mean %s? (see weir --help)\n", name, similar);
-    else
-        fprintf(stderr, "weir: %s: no such subcommand (see weir --help)\n", name);
-    return TOOL_REFUSED;
+        return tool_refuse(&itself, "%s: no such subcommand; did you mean %s? (see weir --help)", name, similar);
+    return tool_refuse(&itself, "%s: no such subcommand (see weir --help)", name);
 }
 
 static int check_words(tool_call *call, int num_words)
@@ -61,13 +63,17 @@ static int run_command(const tool_command *command, const char *program, int arg
     }
     call.words = argv + argc - num_words;
     int exit_status = check_words(&call, num_words);
-    return exit_status == TOOL_DONE ? command->run(&call) : exit_status;
+    if (exit_status == TOOL_DONE)
+        exit_status = command->run(&call);
+    if (exit_status != TOOL_DONE || !table_lacks_rows())
+        return exit_status;
+    tool_refuse(&call, "out of memory: what was printed lacks rows");
+    return TOOL_FAILED;
 }
 
 /* "weir", "weir --help", "weir help summary", "weir --version", and what the build asks for */
 static int run_itself(int argc, char **argv)
 {
-    static const tool_command itself = { .name = "" };
     const char *word = argc > 1 ? argv[1] : "";
     if (strcmp(word, "--version") == 0)
         printf("weir %s\n", weir_version());
@@ -81,7 +87,7 @@ static int run_itself(int argc, char **argv)
         tool_print_help(find_command(argv[2]));
     else
         return unknown_command(argv[2]);
-    int exit_status = tool_finish(&(tool_call){ .command = &itself });
+    int exit_status = tool_finish(&itself);
     return argc < 2 ? TOOL_REFUSED : exit_status;
 }
 
@@ -93,8 +99,7 @@ int main(int argc, char **argv)
         for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
             if (argc < 2 || strcmp(argv[1], known[i]) == 0)
                 return run_itself(argc, argv);
-        fprintf(stderr, "weir: %s: no such option (see weir --help)\n", argv[1]);
-        return TOOL_REFUSED;
+        return tool_refuse(&itself, "%s: no such option (see weir --help)", argv[1]);
     }
     const tool_command *command = find_command(argv[1]);
     return command ? run_command(command, argv[0], argc - 1, argv + 1) : unknown_command(argv[1]);

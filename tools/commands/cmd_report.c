@@ -231,7 +231,8 @@ static int put_summary(FILE *out, weir_reader *reader, const weir_filter *filter
     if (!memory)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     int status = weir_summary_write_totals(memory, reader, filter, totals, error);
-    fclose(memory);
+    if (fclose(memory) != 0 && status == WEIR_OK)
+        status = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     put_heading(out, "Summary");
     fputs("<pre>", out);
     for (char *line = text, *next; text && *line; line = next) {
@@ -287,6 +288,8 @@ static int run(tool_call *call)
     exit_status = output_open(call, settings.output, &out);
     if (exit_status == TOOL_DONE) {
         int status = write_page(out.file, reader, &filter, &error);
+        if (status == WEIR_OK && table_lacks_rows())
+            status = weir_error_set(&error, WEIR_ENOMEM, 0, "out of memory");
         exit_status = output_close(call, &out, status == WEIR_OK);
         if (status != WEIR_OK)
             exit_status = tool_fail(call, &error);

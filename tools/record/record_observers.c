@@ -49,7 +49,7 @@ int record_observers_close(const record_settings *settings, record_observers *ob
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
         if (errors[i].status == WEIR_OK)
             continue;
-        fprintf(stderr, "%s: %s\n", settings->program, errors[i].message);
+        record_refuse(settings, "%s", errors[i].message);
         exit_status = RECORD_FAILED;
     }
     return exit_status;

@@ -11,6 +11,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <weir/escape.h>
 #include <weir/log.h>
 #include <weir/summary.h>
 
@@ -18,7 +19,7 @@
 #include "record_progress.h"
 #include "terminal.h"
 
-enum { MAX_LISTED_FAILURES = 10 };
+enum { MAX_LISTED_FAILURES = 10, MAX_MESSAGE = 8192 };
 
 const char record_signals_help[] = "Ctrl-C (or SIGTERM) stops the run, and the summary of what was done follows; a "
                                    "second one kills it. SIGUSR1 prints "
@@ -26,12 +27,14 @@ const char record_signals_help[] = "Ctrl-C (or SIGTERM) stops the run, and the s
 
 int record_refuse(const record_settings *settings, const char *format, ...)
 {
+    char text[MAX_MESSAGE];
     va_list arguments;
     va_start(arguments, format);
-    fprintf(stderr, "%s: ", settings->program);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    fprintf(stderr, "%s: ", settings->program);
+    weir_text_escape_to(stderr, text); /* it may name files */
+    fputc('\n', stderr);
     return RECORD_REFUSED;
 }
 
@@ -90,7 +93,7 @@ static int tell_failure(const record_settings *settings, weir_pipeline *pipeline
     if (weir_pipeline_error(pipeline, &error) == WEIR_OK)
         weir_error_set(&error, status, 0, "%s", weir_status_text(status));
     weir_error_format(&error, line, sizeof line);
-    fprintf(stderr, "%s: the run failed: %s\n", settings->program, line);
+    record_refuse(settings, "the run failed: %s", line);
     return RECORD_FAILED;
 }
 
@@ -131,7 +134,7 @@ static int report(const record_settings *settings, int64_t run_id)
     weir_error error = { 0 };
     if (weir_summary_print(stdout, settings->db_path, run_id, &error) != WEIR_OK ||
         weir_summary_print_failures(stdout, settings->db_path, run_id, MAX_LISTED_FAILURES, &error) != WEIR_OK) {
-        fprintf(stderr, "%s: no summary: %s\n", settings->program, error.message);
+        record_refuse(settings, "no summary: %s", error.message);
         return RECORD_FAILED;
     }
     return RECORD_DONE;
@@ -199,6 +202,7 @@ int record_run(const record_settings *settings)
     if (exit_status != RECORD_DONE)
         return exit_status;
 
+    signal(SIGXFSZ, SIG_IGN); /* writing beyond `ulimit -f` then fails with an error, which is reported */
     /* Before any thread is started: all threads inherit the blocked SIGUSR1. */
     sigset_t usr1;
     sigemptyset(&usr1);

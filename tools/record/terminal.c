@@ -8,7 +8,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { MAX_STATUS = 256, MAX_LINE = 4096 + 64 };
+#include <weir/escape.h>
+
+enum { MAX_STATUS = 256, MAX_LINE = 4 * 4096 };
 
 #define ERASE_LINE "\r\033[K"
 
@@ -29,8 +31,9 @@ void terminal_print(const char *lines)
 static void write_log(void *self, weir_log_level level, const char *line)
 {
     (void)self;
-    char text[MAX_LINE];
-    snprintf(text, sizeof text, "weir: %s: %s\n", level_names[level], line);
+    char harmless[MAX_LINE], text[MAX_LINE + 64];
+    weir_text_escape(line, harmless, sizeof harmless);
+    snprintf(text, sizeof text, "weir: %s: %s\n", level_names[level], harmless);
     terminal_print(text);
 }
 

@@ -35,8 +35,9 @@ struct table {
     size_t limit; /* columns of the terminal; 0 = none */
     bool coloured;
     bool titled;
-    bool broken; /* out of memory: rows are missing */
 };
+
+static bool lacks_rows; /* any of them */
 
 /* -- JSON and CSV */
 
@@ -165,6 +166,7 @@ static char *in_one_line(const char *text)
 {
     size_t size = 4 * strlen(text) + 1;
     char *line = malloc(size);
+    lacks_rows |= !line;
     if (line)
         weir_text_escape(text, line, size);
     return line;
@@ -367,7 +369,7 @@ static void fill_section(table *t, section *s)
 static void write_section(table *t, const section *s, bool with_titles)
 {
     char **titles = calloc(t->num_columns, sizeof *titles);
-    t->broken |= !titles;
+    lacks_rows |= !titles;
     for (size_t i = 0; titles && i < t->num_columns; i++)
         titles[i] = (char *)(uintptr_t)t->columns[i].title; /* read only */
     if (titles && with_titles)
@@ -456,11 +458,18 @@ static void free_table(table *t)
     free(t);
 }
 
+bool table_lacks_rows(void)
+{
+    return lacks_rows;
+}
+
 table *table_begin(FILE *out, table_format format, const table_column *columns, size_t num_columns)
 {
     table *t = calloc(1, sizeof *t);
-    if (!t)
+    if (!t) {
+        lacks_rows = true;
         return NULL;
+    }
     t->out = out;
     t->format = format;
     t->columns = columns;
@@ -472,6 +481,7 @@ table *table_begin(FILE *out, table_format format, const table_column *columns, 
         t->hidden = calloc(num_columns, sizeof *t->hidden);
         if (!t->cells || !t->widths || !t->hidden) {
             free_table(t);
+            lacks_rows = true;
             return NULL;
         }
     }
@@ -508,7 +518,7 @@ static void next_cell(table *t)
 /* Takes ownership of the cell. */
 static void add_cell(table *t, char *cell)
 {
-    t->broken |= !cell;
+    lacks_rows |= !cell;
     t->cells[t->num_cells++] = cell;
 }
 
@@ -633,8 +643,6 @@ void table_end(table *t)
         fputs(t->num_rows ? "\n]" : "]", t->out);
     if (t->format == TABLE_HTML)
         fputs("</table></div>\n", t->out);
-    if (t->broken)
-        fputs("weir: out of memory: rows are missing in the table above\n", stderr);
     free_table(t);
 }
 

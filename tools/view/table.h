@@ -45,7 +45,7 @@ typedef struct table_column {
 
 typedef struct table table;
 
-/* NULL = out of memory, which every call accepts. The columns must outlive it. */
+/* NULL = out of memory, which every call accepts; see table_lacks_rows(). The columns must outlive it. */
 table *table_begin(FILE *out, table_format format, const table_column *columns, size_t num_columns);
 
 /* The first columns are repeated in each section of a table that is too wide: by default one of them. */
@@ -69,6 +69,9 @@ void table_end(table *t);
 
 /* The same for a table that is the whole output: JSON ends with a newline. */
 void table_end_alone(table *t);
+
+/* Whether any table of this process ran out of memory, and lacks rows or is missing. */
+bool table_lacks_rows(void);
 
 /* -- pieces, for other output formats */
 
