@@ -1,5 +1,5 @@
 /*
- * Pipelines with a known bottleneck, to show their metrics: docs/reading-the-figures.md explains each of them.
+ * Pipelines with a known bottleneck, to show their metrics: docs/reading-the-metrics.md explains each of them.
  * Nothing is decoded; stages wait like disks and networks, or compute like decoders.
  *
  *     simulate --pattern source|decode|sink|threads|slow-file [--seconds 3] [--db-path simulated.db]

@@ -105,7 +105,7 @@ static void ranks_that_died_or_are_missing_are_named(void **state)
     record_rank("c.db", 3, 100, NUM_LAPS, 0, NUM_LAPS);
     snprintf(arguments, sizeof arguments, "'%s'", in_folder(""));
     char *text = run(arguments, 0);
-    assert_has(text, "rank 1 is silent: nothing was heard of it for the last 120 s");
+    assert_has(text, "rank 1 is silent: it has not ended, but has recorded nothing for the last 120 s");
     assert_has(text, "rank 2 is missing");
 }
 
@@ -127,7 +127,7 @@ static void bad_input_gets_one_line(void **state)
     char arguments[2048];
     assert_has(run("/nowhere/at/all.db", 2), "/nowhere/at/all.db");
     snprintf(arguments, sizeof arguments, "'%s'", in_folder(""));
-    assert_has(run(arguments, 2), "there is no *.db in the folder");
+    assert_has(run(arguments, 2), "no *.db file in the folder");
     assert_has(run("a.db --slower -3", 2), "--slower");
 }
 

@@ -238,10 +238,10 @@ static void each_fault_is_found(void **state)
         { "UPDATE queue_stats SET get_histogram = x'' WHERE id = 2", "histograms ", "has no valid get_histogram" },
         { "UPDATE task_stats SET busy_time = 0 WHERE id = 2", "slots ", "add up to 40.000 s" },
         { "UPDATE task_stats SET timestamp = timestamp + 5 WHERE id = 2", "laps ", "5.000 s are missing" },
-        { "UPDATE queue_stats SET timestamp = timestamp - 5 WHERE id = 5", "laps ", "5.000 s are told twice" },
+        { "UPDATE queue_stats SET timestamp = timestamp - 5 WHERE id = 5", "laps ", "5.000 s are recorded twice" },
         { "CREATE TEMP TABLE copy AS SELECT * FROM queue_stats WHERE id = 4; UPDATE copy SET id = NULL; "
           "INSERT INTO queue_stats SELECT * FROM copy",
-          "laps ", "10.000 s are told twice" },
+          "laps ", "10.000 s are recorded twice" },
         { "DELETE FROM task_failures", "failures ", "1 tasks failed, and 0 failures are recorded" },
         { "UPDATE queue_stats SET num_put = 9, put_histogram = (SELECT put_histogram FROM queue_stats WHERE id = 4) "
           "WHERE id = 4",

@@ -873,7 +873,7 @@ static void a_second_ctrl_c_kills(void **state)
     sqlite3_busy_timeout(db, 10000);
     assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
     kill(program.pid, SIGINT);
-    free(read_until(tells, "stopped; everything up to now is recorded"));
+    free(read_until(tells, "stopped; everything so far is recorded"));
     kill(program.pid, SIGINT);
     program_wait(&program, work, 60);
     assert_int_equal(program.status, -SIGINT);

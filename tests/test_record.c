@@ -273,7 +273,7 @@ static void mistakes_are_refused_in_one_line_before_any_work(void **state)
     static const char *const wrong[][2] = {
         { "", "a folder, a file, a URL or --list FILE is missing" },
         { "@nowhere", "nowhere: No such file or directory" },
-        { "@videos --glob *.none", "is named *.none (see --glob)" },
+        { "@videos --glob *.none", "matches *.none (see --glob)" },
         { "@shards --images", "no file in it" },
         { "--list @nowhere", "--list: " },
         { "--list @stdin.txt", "no path in it" },

@@ -472,7 +472,7 @@ static void what_is_no_file_is_refused(void **state)
     assert_int_equal(mkdir(in_folder("dir"), 0700), 0);
     assert_refused(in_folder("dir"), WEIR_EINVAL, "a folder");
     assert_int_equal(mkfifo(in_folder("fifo"), 0600), 0);
-    assert_refused(in_folder("fifo"), WEIR_EINVAL, "no regular file");
+    assert_refused(in_folder("fifo"), WEIR_EINVAL, "not a regular file");
     write_file(in_folder("file"), "", 0);
     assert_refused(in_folder("file/a.db"), WEIR_EIO, "cannot write to the folder");
     assert_refused(in_folder("file/b/a.db"), WEIR_EIO, "cannot write to the folder");

@@ -255,7 +255,7 @@ static void lost_entries_are_said(void **state)
     record_run(path);
     execute(path, "UPDATE run SET entries_lost = 5");
     char wanted[200];
-    snprintf(wanted, sizeof wanted, "\n5 entries could not be written: the figures above lack them.\n" EQUALS);
+    snprintf(wanted, sizeof wanted, "\n5 entries could not be written: the metrics above lack them.\n" EQUALS);
     char *text = summary_of(path, 0);
     assert_has(text, wanted);
     free(text);

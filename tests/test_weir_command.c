@@ -498,8 +498,8 @@ static void compare_finds_the_difference_and_how_sure_it_is(void **state)
     assert_string_equal(holds, "1");
     free(holds);
     expect("weir compare a.db b.db", DONE);
-    assert_has(out, "B delivers 19.6% fewer items a second than A (8.20, not 10.20; with 95% certainty between ");
-    assert_has(out, "Most of what differs at 0:1:decode is the time of its tasks: ");
+    assert_has(out, "B delivers 19.6% fewer items per second than A (8.20 instead of 10.20; 95% confidence interval: ");
+    assert_has(out, "The largest change at 0:1:decode is the time per task: ");
     expect("weir compare a.db a.db", DONE);
     assert_has(out, "no clear difference");
     expect("weir compare a.db b.db --csv", DONE);
@@ -540,12 +540,12 @@ static void compare_knows_stages_that_have_moved(void **state)
                                "UPDATE stage SET name = '0:3:sink' WHERE kind = 'sink';"
                                "UPDATE queue_stats SET name = '0:3:sink_queue' WHERE name = '0:2:sink_queue'");
     expect("weir compare a.db b.db", DONE);
-    assert_has(out, "B delivers 50.0% fewer items a second than A (5.00, not 10.00");
-    assert_has(out, "What makes B the slower one is 0:1:fetch[10], which A does not have.");
+    assert_has(out, "B delivers 50.0% fewer items per second than A (5.00 instead of 10.00");
+    assert_has(out, "B is slower because of 0:1:fetch[10], which A does not have.");
     assert_has(out, "\nsink_queue ");
     assert_lacks(out, "0:2:sink_queue");
     expect("weir compare b.db a.db", DONE);
-    assert_has(out, "What makes A the slower one is 0:1:fetch[10], which B does not have.");
+    assert_has(out, "A is slower because of 0:1:fetch[10], which B does not have.");
     expect("weir compare b.db a.db --json", DONE);
     assert_is_json();
 }
@@ -608,7 +608,7 @@ static void what_is_no_database_is_refused_by_every_subcommand(void **state)
         { "nothing.db", "there is no database" },
         { "noise.db", "file is not a database" },
         { "empty.db", "is empty" },
-        { "other.db", "another program's" },
+        { "other.db", "another program" },
         { "newer.db", "use a newer weir" },
         { "folder.db", "it is a folder" },
     };
@@ -636,7 +636,7 @@ static void what_is_damaged_is_told_with_what_helps(void **state)
                                      "CREATE TABLE run (run_id)");
     expect("weir summary lacking.db", FAILED);
     assert_has(err, "no such column");
-    assert_has(err, "weir check tells what is wrong with it");
+    assert_has(err, "weir check shows what is wrong with it");
     expect("weir check lacking.db", FAILED);
     assert_has(out, "fault");
     expect("cp job.db cut.db; truncate -s 20000 cut.db; weir summary cut.db", REFUSED);
@@ -807,7 +807,7 @@ static void plot_draws_many_laps_as_fewer(void **state)
     recording_end(writer, 3000);
     expect("weir plot a.db -o a.svg && cat a.svg", DONE);
     assert_string_equal(err, "");
-    assert_has(out, "several laps in one");
+    assert_has(out, "several laps per point");
     assert_in_range(strlen(out), 1000, 1500000);
 }
 
@@ -1028,7 +1028,7 @@ static void help_man_page_and_completion_agree(void **state)
         expect(line, DONE);
         assert_has(out, "\nExamples:\n");
         assert_has(out, "Exit status: 0 done;");
-        const char *section = strstr(manual, heading), *shared = strstr(manual, ".SH CHOOSING");
+        const char *section = strstr(manual, heading), *shared = strstr(manual, ".SH FILTERS");
         const char *section_end = strstr(section + 1, ".SS ");
         const char *completed = strstr(completion, words), *completed_end = strchr(completed, '\n');
         for (const char *at = out; (at = next_option(at, option));) {
@@ -1143,7 +1143,7 @@ static void databases_of_spdl_are_read_and_said_to_lack_something(void **state)
     assert_has(err, "recorded by SPDL");
     expect("weir slowest spdl.db || true", DONE);
     expect("weir check spdl.db", REFUSED);
-    assert_has(err, "SPDL's own");
+    assert_has(err, "recorded by SPDL");
     expect("weir check spdl.db --migrate", REFUSED);
     skip_without_gnuplot();
     expect("weir plot spdl.db", DONE);

@@ -114,14 +114,14 @@ static void bad_input_gets_one_line(void **state)
     put_file("columns.csv", "name,label\na,b\n");
     put_file("bad.json", "[{\"path\": \"a\", }, 3]");
     put_file("empty.txt", "\n");
-    assert_refused(RUN("nowhere"), 2, "there is no nowhere");
+    assert_refused(RUN("nowhere"), 2, "nowhere does not exist");
     assert_refused(RUN("clips", "-o", "/nowhere/at/all.weir"), 2, "/nowhere/at/all.weir");
-    assert_refused(RUN("clips", "--list", "classes"), 2, "clips is none");
+    assert_refused(RUN("clips", "--list", "classes"), 2, "clips is not one");
     assert_refused(RUN("clips", "clips"), 2, "one folder at a time");
     assert_refused(RUN("bad.csv"), 2, "a quote is not closed");
     assert_refused(RUN("columns.csv"), 2, "no column \"path\"");
     assert_refused(RUN("bad.json"), 2, "bad.json");
-    assert_refused(RUN("empty.txt"), 2, "empty.txt: there is no path in it");
+    assert_refused(RUN("empty.txt"), 2, "empty.txt: no path in it");
     assert_refused(RUN("clips", "--check", "some"), 2, "--check");
     assert_done(RUN("clips", "-o", "asked.weir"), "", "");
     assert_refused(RUN("asked.weir", "--where", "nosuch = 1"), 2, "no such column: nosuch");
