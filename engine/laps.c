@@ -224,6 +224,16 @@ static void fill_pools(const weir_lap_taker *laps, weir_taken_lap *record)
     }
 }
 
+/* A lap without its percentiles would not agree with its counts, so that one allocation that fails is not the end. */
+static void store(weir_taken_lap *lap, size_t index, const weir_live_histogram *recorded)
+{
+    enum { ATTEMPTS = 10 };
+    for (int i = 0; i < ATTEMPTS; i++)
+        if (weir_taken_lap_store(lap, index, recorded))
+            return;
+    weir_log(WEIR_LOG_ERROR, "out of memory: the percentiles of a lap are lost");
+}
+
 static void take_part(weir_pipeline *pipeline, weir_taken_lap *record, weir_live_histogram *times)
 {
     weir_lap_taker *laps = pipeline->laps;
@@ -246,7 +256,7 @@ static void take_part(weir_pipeline *pipeline, weir_taken_lap *record, weir_live
     laps->suspended_ns = 0;
     fill_pools(laps, record);
     for (size_t i = 0; i < taken_lap_num_stored(pipeline); i++)
-        weir_taken_lap_store(record, i, &times[i]);
+        store(record, i, &times[i]);
 }
 
 /* ---- laps --------------------------------------------------------------------------------------------------- */

@@ -968,7 +968,7 @@ static void what_is_no_database_of_ours_is_refused_by_name(void **state)
         int status;
     } cases[] = {
         { "text", "not a database", WEIR_EDATA },     { "empty", "is empty", WEIR_EDATA },
-        { "other", "another program", WEIR_EDATA }, { "newer", "use a newer weir", WEIR_EUNSUPPORTED },
+        { "other", "another program", WEIR_EDATA },   { "newer", "use a newer weir", WEIR_EUNSUPPORTED },
         { "nothing", "there is no", WEIR_ENOTFOUND }, { ".", "a folder", WEIR_EINVAL },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

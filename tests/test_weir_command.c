@@ -498,7 +498,8 @@ static void compare_finds_the_difference_and_how_sure_it_is(void **state)
     assert_string_equal(holds, "1");
     free(holds);
     expect("weir compare a.db b.db", DONE);
-    assert_has(out, "B delivers 19.6% fewer items per second than A (8.20 instead of 10.20; 95% confidence interval: ");
+    assert_has(out,
+               "B delivers 19.6% fewer items per second than A (8.20 instead of 10.20; 95% confidence interval: ");
     assert_has(out, "The largest change at 0:1:decode is the time per task: ");
     expect("weir compare a.db a.db", DONE);
     assert_has(out, "no clear difference");
