@@ -56,13 +56,13 @@ static void release_leftovers(weir_pipeline *pipeline)
 
 static void end_run(weir_pipeline *pipeline, bool cut_lap, bool stopped, bool failed)
 {
-    weir_callers_join(pipeline);
-    release_leftovers(pipeline);
     report_stop_and_failure(pipeline, stopped, failed);
     if (pipeline->measures && cut_lap)
         weir_laps_take(pipeline, true); /* the last lap is of the phase that has just begun */
     if (pipeline->measures)
         weir_laps_take_last(pipeline);
+    release_leftovers(pipeline); /* the last lap waits neither for release functions nor for the log */
+    weir_callers_join(pipeline);
     pipeline->end_status = failed ? WEIR_EFAILED : stopped ? WEIR_ESTOPPED : WEIR_OK;
     pipeline->end_unix_ns = weir_laps_unix_at_ns(pipeline, weir_clock_ns());
     weir_outbox_close(&pipeline->outbox);
