@@ -97,6 +97,7 @@ static int check_type(weir_slot *slot)
 static int begin_task(weir_slot *slot)
 {
     slot->begun = true;
+    slot->task_start_ns = slot->begin_ns; /* unless the operation begins later */
     slot->error.status = 0;
     slot->hooks_begun = 0;
     if (slot->flushing) {
