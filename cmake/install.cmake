@@ -23,10 +23,10 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/weirConfigVersion.cmake C
 install(FILES ${PROJECT_BINARY_DIR}/weirConfig.cmake ${PROJECT_BINARY_DIR}/weirConfigVersion.cmake
   DESTINATION ${package_folder})
 
-# -- pkg-config: weir-engine, weir-stages, weir-stats, weir-dataset, and weir for all of them. A static library needs the libraries it
-# uses at every link; a shared one brings them along, and then their development packages are not needed.
+# -- pkg-config: weir-engine, weir-stages, weir-stats, weir-dataset, and weir for all of them. Static libraries need
+# their dependencies at every link; shared ones load them, so the development packages are not needed.
 
-# The files find their prefix from their own place where they can, so that the tree may be moved.
+# The files derive their prefix from their own location where possible, so that the tree can be moved.
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" OR IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
   set(pc_prefix ${CMAKE_INSTALL_PREFIX})
   set(pc_libdir ${CMAKE_INSTALL_FULL_LIBDIR})

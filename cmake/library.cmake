@@ -1,6 +1,6 @@
-# What every target of ours has in common.
+# Common settings of all targets.
 
-# Against exploits of memory errors; which of the flags there are depends on compiler and processor.
+# Hardening flags; which of them exist depends on the compiler and the processor.
 if(WEIR_HARDENING)
   include(CheckCCompilerFlag)
   include(CheckPIESupported)
@@ -48,7 +48,7 @@ function(weir_target_defaults target)
   endif()
 endfunction()
 
-# weir_library(engine SOURCES a.c b.c): the target weir_engine, known outside as weir::engine, with the public headers
+# weir_library(engine SOURCES a.c b.c): the target weir_engine, exported as weir::engine, with the public headers
 # below ${CMAKE_CURRENT_SOURCE_DIR}/weir. It joins the umbrella and is installed.
 function(weir_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES" ${ARGN})
@@ -70,7 +70,7 @@ function(weir_library name)
   set_property(GLOBAL APPEND PROPERTY WEIR_LIBRARIES ${name})
 endfunction()
 
-# weir::weir, all that was built, and <weir/weir.h>, which includes all of its headers.
+# weir::weir, everything that was built, and <weir/weir.h>, which includes all its headers.
 function(weir_umbrella)
   get_property(libraries GLOBAL PROPERTY WEIR_LIBRARIES)
   add_library(weir INTERFACE)

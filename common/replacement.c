@@ -1,4 +1,4 @@
-/* A name that can be foreseen may be taken, as a link to somebody's file: hence random names, O_EXCL and O_NOFOLLOW. */
+/* A predictable name could already exist as a link to another file: hence random names, O_EXCL and O_NOFOLLOW. */
 #include "replacement.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 enum { MAX_TRIES = 100, SUFFIX_BYTES = 24 };
 
-/* A new file beside `path`; its name is in path_before, which has room for it. The descriptor, or -1 with errno set. */
+/* Creates a file next to `path`; writes its name to path_before. Returns the descriptor, or -1 with errno set. */
 static int create_beside(const char *path, char *path_before)
 {
     for (int try = 0; try < MAX_TRIES; try++) {
@@ -27,7 +27,7 @@ static int create_beside(const char *path, char *path_before)
     return -1;
 }
 
-/* Pipes and devices cannot be replaced; they are opened as they are. -2: it is none of those. */
+/* Pipes and devices cannot be replaced; they are opened directly. -2: it is neither. */
 static int open_in_place(const char *path)
 {
     struct stat info;
@@ -72,7 +72,7 @@ int weir_replacement_close(weir_replacement *replacement, bool keep)
     errno = 0;
     bool failed = fflush(replacement->file) != 0 || ferror(replacement->file);
     int failure = failed ? (errno ? errno : EIO) : 0;
-    if (fclose(replacement->file) != 0 && !failure) /* the disk may be full only now */
+    if (fclose(replacement->file) != 0 && !failure) /* a full disk may be reported only now */
         failure = errno;
     const char *before = replacement->path_before;
     if (before && keep && !failure && rename(before, replacement->path) != 0)

@@ -1,5 +1,5 @@
 /*
- * A file that is written beside its place, under a name that nobody can foresee, and put in its place when it is whole.
+ * A file that is written under an unpredictable temporary name in the same folder, and renamed when it is complete.
  * Internal; compiled into each library and program that writes such files.
  */
 #ifndef WEIR_REPLACEMENT_H
@@ -10,17 +10,18 @@
 
 typedef struct weir_replacement {
     FILE *file;        /* to write to */
-    char *path;        /* where it will be */
-    char *path_before; /* where it is until then; NULL: path is a pipe or a device, which is written to as it is */
+    char *path;        /* the final path */
+    char *path_before; /* the temporary path; NULL: path is a pipe or a device, which is written directly */
 } weir_replacement;
 
 /*
- * Creates the file, with the permissions of the umask. Two at a time for the same path are no matter; the last to be closed
- * stays. 0, or errno's number with nothing to close: EISDIR for a folder.
+ * Creates the file, with the permissions of the umask. The same path may be open twice; the last one to be closed
+ * stays. Returns 0, or an errno value with nothing to close: EISDIR for a folder.
  */
 int weir_replacement_open(weir_replacement *replacement, const char *path);
 
-/* Puts the file in its place, or (keep is false, or the disk is full) removes it. Closes in any case. 0 or errno's number. */
+/* Renames the file to its path, or removes it (keep is false, or the disk is full). Closes in any case. 0 or an errno
+   value. */
 int weir_replacement_close(weir_replacement *replacement, bool keep);
 
 #endif

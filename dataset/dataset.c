@@ -1,4 +1,5 @@
-/* An index that is open for reading. Without conditions a number is looked up as it comes, and nothing is held per clip. */
+/* An index that is open for reading. Without conditions each clip is looked up by its number, and no memory per clip
+   is used. */
 #include <weir/dataset.h>
 
 #include <inttypes.h>
@@ -25,16 +26,16 @@ struct weir_dataset {
     /* immutable after init */
     sqlite3 *db;
     char *path; /* of the index */
-    char *root; /* with a slash at its end, or "" */
+    char *root; /* with a trailing slash, or "" */
     bool ignores_mtime;
     uint64_t count;
     uint64_t fingerprint;
-    int64_t *rows;        /* of each number; NULL = the column `number` tells */
+    int64_t *rows;        /* the clip_id of each number; NULL = use the column `number` */
     char **classes;       /* sorted, unless the user chose them */
     named_class *by_name; /* the same, sorted */
     uint32_t num_classes;
 
-    /* of the one thread that uses it */
+    /* used by one thread at a time */
     sqlite3_stmt *find;
 };
 
@@ -52,7 +53,7 @@ static int fail_memory(weir_error *error)
 
 static const char order_by[] = " ORDER BY number";
 
-/* "WHERE …" for all statements that go through the clips in the order of their numbers; to be freed. */
+/* "WHERE …" for all statements that scan the clips in the order of their numbers. The caller frees it. */
 static char *make_condition(const weir_dataset_options *options)
 {
     char *text = NULL;
@@ -75,7 +76,7 @@ static char *make_condition(const weir_dataset_options *options)
     return NULL;
 }
 
-/* A condition is the user's, so that what is wrong with it is a wrong argument; and it may only read. */
+/* The condition comes from the user, so an SQL error is an invalid argument; and it must be read-only. */
 static int prepare(const weir_dataset *dataset, const char *columns, const char *condition, sqlite3_stmt **statement,
                    weir_error *error)
 {
@@ -84,10 +85,10 @@ static int prepare(const weir_dataset *dataset, const char *columns, const char 
     int code = sql ? sqlite3_prepare_v2(dataset->db, sql, -1, statement, &tail) : SQLITE_NOMEM;
     int rc = WEIR_OK;
     if (code == SQLITE_ERROR)
-        rc = weir_error_set(error, WEIR_EINVAL, code, "the condition is not right for %s: %s", dataset->path,
+        rc = weir_error_set(error, WEIR_EINVAL, code, "the condition is not valid for %s: %s", dataset->path,
                             sqlite3_errmsg(dataset->db));
     else if (code == SQLITE_OK && (*tail || !sqlite3_stmt_readonly(*statement)))
-        rc = weir_error_set(error, WEIR_EINVAL, 0, "the condition is more than one");
+        rc = weir_error_set(error, WEIR_EINVAL, 0, "the condition must be a single expression");
     else if (code != SQLITE_OK)
         rc = fail(dataset, code, error);
     sqlite3_free(sql);
@@ -100,7 +101,7 @@ static int prepare(const weir_dataset *dataset, const char *columns, const char 
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
-/* With conditions: goes through the clips once, for their rows. */
+/* With conditions: scans the clips once and stores their clip_ids. */
 static int read_rows(weir_dataset *dataset, const char *condition, weir_error *error)
 {
     sqlite3_stmt *all;
@@ -125,7 +126,7 @@ static int read_rows(weir_dataset *dataset, const char *condition, weir_error *e
     return rc;
 }
 
-/* What the build has noted, and the conditions. */
+/* Reads the build's metadata, and applies the conditions. */
 static int read_facts(weir_dataset *dataset, const char *condition, bool is_chosen, weir_error *error)
 {
     char *count = weir_index_get(dataset->db, "num_clips");
@@ -206,8 +207,8 @@ static int find_root(weir_dataset *dataset, const weir_dataset_options *options,
     int rc = WEIR_OK;
     if (*root && access(root, F_OK) != 0)
         rc = weir_error_set(error, WEIR_ENOTFOUND, 0,
-                            "the folder %s of the index %s is not there: mount it, or say where it is (root)", root,
-                            dataset->path);
+                            "the folder %s of the index %s does not exist: mount it, or set root to its location",
+                            root, dataset->path);
     bool has_slash = !*root || root[strlen(root) - 1] == '/';
     dataset->root = malloc(strlen(root) + 2);
     if (dataset->root)
@@ -223,7 +224,7 @@ static int check_complete(const weir_dataset *dataset, weir_error *error)
     free(complete);
     return is_complete ? WEIR_OK
                        : weir_error_set(error, WEIR_EDATA, 0,
-                                        "the index %s is not complete: weir index goes on where it was stopped",
+                                        "the index %s is incomplete: weir index continues where it was stopped",
                                         dataset->path);
 }
 
@@ -246,7 +247,7 @@ static int set_up(weir_dataset *dataset, const weir_dataset_options *options, we
         rc = order_classes(dataset, options, error);
     if (rc == WEIR_OK && dataset->count == 0)
         rc = weir_error_set(error, WEIR_ENOTFOUND, 0, "no clip in %s %s", dataset->path,
-                            is_chosen ? "fulfils the conditions" : "can be used");
+                            is_chosen ? "matches the conditions" : "can be used");
     if (rc == WEIR_OK)
         rc = prepare(dataset, "path, size_bytes, mtime_ns, label, packets",
                      dataset->rows ? "LEFT JOIN packets USING (clip_id) WHERE clip_id = ?"
@@ -376,7 +377,7 @@ weir_sampler_items weir_dataset_items(weir_dataset *dataset)
     return (weir_sampler_items){ .self = dataset, .fill = dataset ? fill : NULL };
 }
 
-/* One value of each clip, in the order of the numbers. */
+/* Reads one column of all clips, in the order of the numbers. */
 static int read_column(weir_dataset *dataset, const char *column, uint32_t *classes, double *costs, weir_error *error)
 {
     sqlite3_stmt *all = NULL;

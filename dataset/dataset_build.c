@@ -1,9 +1,9 @@
 /*
- * A pipeline: the listing, a look into the index for what is unchanged, the probe, and the calling thread, which writes. The
- * look has one slot and a connection of its own; which rows it has seen is a bit for each, so that what is left over
- * at the end is what is gone.
+ * A pipeline: the listing, a stage that looks up unchanged files in the index, the probe, and the calling thread,
+ * which writes. The lookup stage has one slot and a separate connection; it sets a bit for each row it finds, so that
+ * rows without a bit are removed at the end.
  *
- * While a build is under way the index is not "complete", and nobody takes it for one.
+ * During a build the index is not marked as complete, and cannot be opened as a dataset.
  */
 #include <weir/dataset.h>
 
@@ -19,7 +19,7 @@
 
 #include "index_file.h"
 
-/* How long what was read waits to be written, and the caller to be told. */
+/* Interval of the transactions and of the progress callback. */
 #define WRITE_INTERVAL_NS (1 * WEIR_SECOND)
 #define TELL_INTERVAL_NS  (WEIR_SECOND / 5)
 
@@ -28,14 +28,14 @@ typedef struct seen_rows {
     size_t num_bytes;
 } seen_rows;
 
-/* Of the stage that looks: its slot's thread only, until the pipeline has ended. */
+/* Of the lookup stage: used only by its slot's thread until the pipeline has ended. */
 typedef struct look {
     sqlite3 *db;
     sqlite3_stmt *find;
     size_t root_length; /* of the path, with the slash */
     seen_rows seen;
     const char *const *labels; /* of a list's items (NULL = none) */
-    bool takes_all;            /* the index was built with other options */
+    bool takes_all;            /* read all files: the index was built with other options */
     bool is_out_of_memory;
 } look;
 
@@ -54,7 +54,7 @@ typedef struct build {
     weir_error *error;
 } build;
 
-/* ---- what is unchanged -------------------------------------------------------------------------------------------- */
+/* ---- what is unchanged ------------------------------------------------------------------------------------------ */
 
 static bool see(seen_rows *seen, int64_t row)
 {
@@ -115,7 +115,7 @@ static int run_look(void *worker, weir_item *in, weir_item *out, weir_task *task
 
 static const weir_op look_op = { .name = "look", .takes = WEIR_TYPE_TEXT, .makes = WEIR_TYPE_TEXT, .run = run_look };
 
-/* ---- writing ------------------------------------------------------------------------------------------------------ */
+/* ---- writing ---------------------------------------------------------------------------------------------------- */
 
 static int fail(build *self, int code, const char *what)
 {
@@ -139,7 +139,7 @@ static int commit(build *self)
     return weir_index_run(self->db, "COMMIT", self->path, self->error);
 }
 
-/* The folder that the file is in, or what the list says; "" = none. Into `label`. */
+/* Writes the label to `label`: that of the list, or the name of the file's folder; "" = none. */
 static const char *label_of(const build *self, const weir_item *item, char *label, size_t size)
 {
     if (self->options->labels)
@@ -204,7 +204,7 @@ static int put_clip(build *self, const weir_item *item)
     return put_packets(self, row, result);
 }
 
-/* ---- the end of a build ------------------------------------------------------------------------------------------- */
+/* ---- the end of a build ----------------------------------------------------------------------------------------- */
 
 static int remove_gone(build *self)
 {
@@ -238,7 +238,7 @@ static const char number_clips[] =
     "DELETE FROM class;"
     "INSERT INTO class SELECT DISTINCT label FROM clip WHERE status = 0 AND label IS NOT NULL;";
 
-/* Of all paths and sizes, in their order, and how many they are: what opening would have to go through all clips for. */
+/* Stores the hash of all paths and sizes and the number of clips, so that opening need not scan all clips. */
 static int note_facts(build *self)
 {
     sqlite3_stmt *all;
@@ -279,7 +279,7 @@ static int finish(build *self, bool was_complete)
     return rc == WEIR_OK ? commit(self) : rc;
 }
 
-/* ---- the pipeline --------------------------------------------------------------------------------------------------- */
+/* ---- the pipeline ----------------------------------------------------------------------------------------------- */
 
 static bool tell(build *self, bool now)
 {
@@ -342,7 +342,7 @@ static int write_all(build *self, weir_pipeline *pipeline)
     return rc == WEIR_EOF ? WEIR_OK : rc;
 }
 
-/* A task that fails here is one without memory: not to be taken for a file that is gone. */
+/* A task can fail here only without memory: its file must not be treated as removed. */
 static int check_failures(build *self, weir_pipeline *pipeline)
 {
     weir_error failure;
@@ -368,11 +368,11 @@ static int run_pipeline(build *self)
     weir_pipeline_free(pipeline);
     self->progress.num_unreadable_folders = self->listed.unreadable_folders;
     if (rc != WEIR_OK)
-        (void)commit(self); /* what was read is kept */
+        (void)commit(self); /* keep what was read */
     return rc;
 }
 
-/* ---- beginning ------------------------------------------------------------------------------------------------------ */
+/* ---- start ------------------------------------------------------------------------------------------------------ */
 
 static int prepare(build *self)
 {
@@ -401,7 +401,7 @@ static int prepare(build *self)
     return code == SQLITE_OK ? WEIR_OK : fail(self, code, "read");
 }
 
-/* The index keeps to one folder, or to lists. What was built with other options is read again. */
+/* An index is for one folder, or for lists. After a change of options all files are read again. */
 static int note_source(build *self)
 {
     char options[32];
@@ -428,14 +428,14 @@ static int find_root(build *self)
     const weir_dataset_build_options *options = self->options;
     self->root = options->root ? realpath(options->root, NULL) : strdup("");
     if (!self->root)
-        return weir_error_set(self->error, WEIR_ENOTFOUND, 0, "there is no folder %s", options->root);
+        return weir_error_set(self->error, WEIR_ENOTFOUND, 0, "folder not found: %s", options->root);
     self->progress.num_total = options->num_paths;
     self->look.labels = options->labels;
     self->look.root_length = options->root ? strlen(self->root) + (strcmp(self->root, "/") != 0) : 0;
     return WEIR_OK;
 }
 
-/* A listing of its own: progress knows its end, and listing costs little beside reading. */
+/* Lists the folder in advance to know the total for the progress; listing is cheap compared to reading. */
 static int count_files(build *self)
 {
     const weir_dataset_build_options *options = self->options;
@@ -462,7 +462,7 @@ static int check_options(const char *path, const weir_dataset_build_options *opt
     if (!path || (!options->root && !options->paths && options->num_paths))
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     if ((options->root != NULL) == (options->paths != NULL) || (options->root && !*options->root))
-        return weir_error_set(error, WEIR_EINVAL, 0, "an index is of a folder (root) or of a list (paths)");
+        return weir_error_set(error, WEIR_EINVAL, 0, "set either root (a folder) or paths (a list)");
     return WEIR_OK;
 }
 

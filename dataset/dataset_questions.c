@@ -1,4 +1,4 @@
-/* Questions are statements; what makes them more than SQL is that the reader need not know the tables. */
+/* Predefined SQL queries, so that users need not know the tables. */
 #include <weir/dataset.h>
 
 #include <stdlib.h>
@@ -58,8 +58,8 @@ static int prepare(sqlite3 *db, const char *path, weir_dataset_question question
     int code = sql ? sqlite3_prepare_v2(db, sql, -1, statement, &tail) : SQLITE_NOMEM;
     int rc = WEIR_OK;
     if (code == SQLITE_ERROR || (code == SQLITE_OK && *tail))
-        rc = weir_error_set(error, WEIR_EINVAL, code, "the condition is not right for %s: %s", path,
-                            code == SQLITE_OK ? "it is more than one" : sqlite3_errmsg(db));
+        rc = weir_error_set(error, WEIR_EINVAL, code, "the condition is not valid for %s: %s", path,
+                            code == SQLITE_OK ? "it must be a single expression" : sqlite3_errmsg(db));
     else if (code != SQLITE_OK)
         rc = weir_index_error(error, db, code, "read the index", path);
     sqlite3_free(condition);

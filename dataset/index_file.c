@@ -10,7 +10,7 @@
 #define APPLICATION "2003134840"
 enum { VERSION = 1, BUSY_MS = 10000 };
 
-/* The packets are apart, so that going through the clips does not read them. */
+/* The packets are in a separate table, so that a scan of the clips does not read them. */
 static const char schema[] = "BEGIN IMMEDIATE;"
                              "CREATE TABLE dataset (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
                              "CREATE TABLE clip ("
@@ -76,7 +76,7 @@ static int read_number(sqlite3 *db, const char *sql, int64_t *number)
     return code == SQLITE_ROW ? SQLITE_OK : code;
 }
 
-/* Is it an index of a version that is known? *is_empty: it is a database with nothing in it yet. */
+/* Is it an index of a supported version? *is_empty: it is a database without tables. */
 static int check(sqlite3 *db, const char *path, bool *is_empty, weir_error *error)
 {
     int64_t application = 0, version = 0, num_tables = 0;
@@ -91,12 +91,13 @@ static int check(sqlite3 *db, const char *path, bool *is_empty, weir_error *erro
     if (*is_empty)
         return WEIR_OK;
     if (application != strtol(APPLICATION, NULL, 10))
-        return weir_error_set(error, WEIR_EDATA, 0, "%s is another program's database, not an index of weir index",
-                              path);
+        return weir_error_set(error, WEIR_EDATA, 0,
+                              "%s is another program's database, not an index made by weir index", path);
     if (version > VERSION)
-        return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
-                              "the index %s is of version %d, this weir knows %d: update weir, or build it again",
-                              path, (int)version, VERSION);
+        return weir_error_set(
+            error, WEIR_EUNSUPPORTED, 0,
+            "the index %s has version %d, this weir supports %d: update weir, or build the index again", path,
+            (int)version, VERSION);
     return WEIR_OK;
 }
 

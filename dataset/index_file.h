@@ -1,4 +1,4 @@
-/* The SQLite file behind a dataset: opening it, and what its errors are to us. Internal. One thread at a time for each. */
+/* The SQLite file of a dataset: opens it, and converts its errors. Internal. One thread at a time for each. */
 #ifndef WEIR_INDEX_FILE_H
 #define WEIR_INDEX_FILE_H
 
@@ -9,19 +9,19 @@
 
 #include <weir/status.h>
 
-/* Says in *error what failed; returns the status. db may be NULL. */
+/* Fills *error; returns the status. db may be NULL. */
 int weir_index_error(weir_error *error, sqlite3 *db, int code, const char *what, const char *path);
 
-/* For writing: made if it is missing. Nothing is changed of a file that is not ours. On failure *db is NULL. */
+/* For writing; creates a missing file. A file of another program is not changed. On failure *db is NULL. */
 int weir_index_open_writer(const char *path, sqlite3 **db, weir_error *error);
 
-/* For reading: must be there, and ours. */
+/* For reading: it must exist and be an index. */
 int weir_index_open_reader(const char *path, sqlite3 **db, weir_error *error);
 
 /* Runs statements without results. */
 int weir_index_run(sqlite3 *db, const char *sql, const char *path, weir_error *error);
 
-/* The text of that key, to be freed; NULL = none, or out of memory. */
+/* The value of that key, which the caller frees; NULL = none, or out of memory. */
 char *weir_index_get(sqlite3 *db, const char *key);
 int weir_index_set(sqlite3 *db, const char *key, const char *value, const char *path, weir_error *error);
 

@@ -2,9 +2,9 @@
 
 #include <stdlib.h>
 
-/* A slot's incomplete batch. */
+/* The incomplete batch of a slot. */
 typedef struct aggregate_worker {
-    weir_batch *batch; /* with room for all its items; NULL = not begun */
+    weir_batch *batch; /* with room for num_items items; NULL = none yet */
     size_t size_bytes; /* of its items */
 } aggregate_worker;
 

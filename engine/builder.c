@@ -1,9 +1,9 @@
 /*
- * Collects what the user describes, checks it, and makes a running pipeline of it.
+ * Collects the description of a pipeline, checks it, and makes a running pipeline from it.
  *
- * The builder knows the queues whose consumer is still to come: its open ends. A stage takes the last one and puts its
- * own queue in its place; a source opens another one; a merge makes one of all. Inside a route the ends of the branches
- * that are done wait on the stack of routes until the join.
+ * The builder tracks the queues without a consumer, the open ends. A stage takes the last open end as input, and its
+ * own queue replaces it; a source adds one; a merge replaces all by one. Inside a route, the open ends of finished
+ * branches wait on the stack of routes until the join.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 enum { MAX_BRANCHES = 1024 };
 
-/* A route that is not joined yet. */
+/* A route without its join. */
 typedef struct open_route {
     weir_node *node;
     uint32_t branches_begun;
@@ -24,12 +24,12 @@ typedef struct open_route {
 struct weir_builder {
     weir_node **nodes; /* upstream first */
     uint32_t num_nodes;
-    weir_queue **ends; /* open ends; those of a route's finished branches, too */
+    weir_queue **ends; /* open ends; includes those of finished branches of a route */
     uint32_t num_ends, room_for_ends;
     open_route *routes; /* innermost last */
     uint32_t num_routes;
     bool has_sink;
-    weir_error error; /* the first mistake */
+    weir_error error; /* the first error */
 };
 
 weir_builder *weir_builder_new(void)
@@ -49,7 +49,7 @@ void weir_builder_free(weir_builder *builder)
     free(builder);
 }
 
-/* ---- mistakes ----------------------------------------------------------------------------------------------- */
+/* ---- errors ------------------------------------------------------------------------------------------------- */
 
 static bool is_usable(const weir_builder *builder)
 {
@@ -67,7 +67,7 @@ static open_route *innermost(const weir_builder *builder)
     return builder->num_routes ? &builder->routes[builder->num_routes - 1] : NULL;
 }
 
-/* How many ends the next stage could continue: those that were opened since the route's branch began. */
+/* The number of open ends that the next stage could continue: those opened since the branch of the route began. */
 static uint32_t num_current_ends(const weir_builder *builder)
 {
     const open_route *route = innermost(builder);
@@ -80,8 +80,7 @@ static int check_place(const weir_builder *builder, node_kind kind, weir_error *
 {
     const open_route *route = innermost(builder);
     if (builder->has_sink)
-        return weir_error_set(error, WEIR_EINVAL, 0,
-                              "nothing may come behind the sink: call weir_builder_sink() last");
+        return weir_error_set(error, WEIR_EINVAL, 0, "nothing may follow the sink: call weir_builder_sink() last");
     if (route && (kind == NODE_SOURCE || kind == NODE_SINK))
         return weir_error_set(error, WEIR_EINVAL, 0, "route %s is still open: call weir_builder_join() first",
                               route->node->short_name);
@@ -99,7 +98,7 @@ static int check_place(const weir_builder *builder, node_kind kind, weir_error *
     return WEIR_OK;
 }
 
-/* ---- growing ------------------------------------------------------------------------------------------------ */
+/* ---- adding nodes ------------------------------------------------------------------------------------------- */
 
 static int open_end(weir_builder *builder, weir_queue *end)
 {
@@ -125,8 +124,8 @@ static int append_node(weir_builder *builder, weir_node *node)
     return WEIR_OK;
 }
 
-/* Adds the node that takes the last spec->num_ins open ends; the queue behind it becomes an open end if it is the only
-   one. Returns NULL after a mistake. */
+/* Adds the node that takes the last spec->num_ins open ends; if it has a single output queue, that queue becomes
+   an open end. Returns NULL after an error. */
 static weir_node *add(weir_builder *builder, weir_node_spec *spec, const weir_stage_options *options)
 {
     weir_error *error = &builder->error;
@@ -154,7 +153,7 @@ static weir_node *add(weir_builder *builder, weir_node_spec *spec, const weir_st
     return NULL;
 }
 
-/* Takes what the program gives over into *own. False = there was a mistake before, or this is one. */
+/* Copies the options of the program to *own. False = an error, now or earlier. */
 static bool copy(weir_builder *builder, void *own, size_t own_size, const void *given, size_t given_size)
 {
     return is_usable(builder) && weir_options_copy(own, own_size, given, given_size, &builder->error) == WEIR_OK;
@@ -232,7 +231,7 @@ void weir_builder_merge_sized(weir_builder *builder, const weir_merge_config *co
     node->merge_order = own_config.order;
     int status = set_weights(node, &own_config, &builder->error);
     if (status == WEIR_OK && (unsigned)own_config.order > WEIR_MERGE_WEIGHTED)
-        status = weir_error_set(&builder->error, WEIR_EINVAL, 0, "order is %d, which is no weir_merge_order",
+        status = weir_error_set(&builder->error, WEIR_EINVAL, 0, "order is %d, which is not a weir_merge_order",
                                 (int)own_config.order);
     if (status != WEIR_OK)
         remember(builder, status, node->short_name);
@@ -255,7 +254,8 @@ static int run_route(void *worker, weir_item *in, weir_item *out, weir_task *tas
     const weir_route_config *config = weir_task_config(task);
     int branch = config->pick(config->self, in);
     if (branch < 0 || (uint32_t)branch >= config->num_branches)
-        return weir_task_fail(task, WEIR_EINVAL, 0, "pick gave branch %d, but there are %u, from 0", branch,
+        return weir_task_fail(task, WEIR_EINVAL, 0,
+                              "pick returned branch %d, but there are %u branches, numbered from 0", branch,
                               config->num_branches);
     task->out_index = (uint32_t)branch;
     weir_item_move(out, in);
@@ -285,7 +285,7 @@ void weir_builder_route_sized(weir_builder *builder, const weir_route_config *co
     builder->routes = routes;
     weir_node_spec spec = { .kind = NODE_ROUTE, .op = &route_op, .config = &own_config, .num_ins = 1 };
     bool is_number = own_config.num_branches && own_config.num_branches <= MAX_BRANCHES;
-    spec.num_outs = is_number ? own_config.num_branches : 1; /* check_route() tells the mistake */
+    spec.num_outs = is_number ? own_config.num_branches : 1; /* check_route() reports the error */
     weir_node *node = add(builder, &spec, &own);
     if (!node)
         return;
@@ -303,7 +303,7 @@ void weir_builder_branch(weir_builder *builder)
         weir_error_set(&builder->error, WEIR_EINVAL, 0,
                        "no route is open: call weir_builder_route() before weir_builder_branch()");
     } else if (route->branches_begun == route->node->num_outs) {
-        weir_error_set(&builder->error, WEIR_EINVAL, 0, "route %s has %u branches, and this is one more",
+        weir_error_set(&builder->error, WEIR_EINVAL, 0, "route %s has %u branches, this is one too many",
                        route->node->short_name, route->node->num_outs);
         remember(builder, WEIR_EINVAL, route->node->short_name);
     } else if (open_end(builder, &route->node->outs[route->branches_begun++]) != WEIR_OK) {
@@ -311,7 +311,8 @@ void weir_builder_branch(weir_builder *builder)
     }
 }
 
-/* The join restores the order in which items came to the route: all between the two keep it, and the route numbers them. */
+/* The join restores the order in which items entered the route: all nodes between the two keep their order, and
+   the route numbers the items. */
 static void keep_order(const weir_builder *builder, weir_node *route, weir_node *join)
 {
     route->order = WEIR_ORDER_INPUT;
@@ -388,7 +389,7 @@ int weir_builder_build_sized(weir_builder *builder, const weir_pipeline_options 
     if (made)
         *made = NULL;
     else
-        weir_error_set(mistake, WEIR_EINVAL, 0, "weir_builder_build() needs a place for the pipeline, not NULL");
+        weir_error_set(mistake, WEIR_EINVAL, 0, "weir_builder_build(): the address for the pipeline is NULL");
     if (!builder)
         weir_error_set(mistake, WEIR_ENOMEM, 0, "no memory for a builder");
 
@@ -396,7 +397,7 @@ int weir_builder_build_sized(weir_builder *builder, const weir_pipeline_options 
                                                                         : mistake->status;
     if (status == WEIR_OK) {
         status = weir_pipeline_start(builder->nodes, builder->num_nodes, &own, made, mistake);
-        builder->nodes = NULL; /* the pipeline's now, or freed */
+        builder->nodes = NULL; /* now owned by the pipeline, or freed */
         builder->num_nodes = 0;
     }
     if (error)

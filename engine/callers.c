@@ -1,6 +1,6 @@
 /*
- * Callers: threads that are made when they are first needed. As long as there is something to call and all of them are in
- * calls, one more is made each millisecond, up to MAX_CALLERS: so one slow call does not delay the next.
+ * Callers: threads that are created on demand. While there is something to call and all of them are busy, one more is
+ * created each millisecond, up to MAX_CALLERS, so that one slow call does not delay the next.
  */
 #include "callers.h"
 
@@ -21,7 +21,7 @@ static struct stall_warning *take_warning_locked(weir_pipeline *pipeline)
     return warning;
 }
 
-/* One call, without the lock in between. False = there is nothing to call. */
+/* Makes one call, with the lock released meanwhile. False = nothing to call. */
 static bool call_one_locked(weir_pipeline *pipeline)
 {
     weir_slot *slot = weir_cancel_take_locked(pipeline);
@@ -81,7 +81,7 @@ void weir_callers_serve(weir_pipeline *pipeline, int64_t *due_ns)
         *due_ns = again_ns;
     if (idle || add_caller(pipeline) || pipeline->num_callers > 0)
         return;
-    engine_lock_at(pipeline, weir_clock_ns()); /* no thread can be made: better late than not at all */
+    engine_lock_at(pipeline, weir_clock_ns()); /* no thread could be created: call it here, late */
     call_one_locked(pipeline);
     weir_engine_unlock(pipeline);
 }
@@ -118,7 +118,7 @@ int weir_callers_init(weir_pipeline *pipeline, weir_error *error)
     int code = uv_cond_init(&pipeline->caller_wake);
     pipeline->caller_wake_made = code == 0;
     if (code != 0)
-        return weir_error_set(error, WEIR_ESYSTEM, code, "cannot make a condition variable: %s", uv_strerror(code));
+        return weir_error_set(error, WEIR_ESYSTEM, code, "cannot create a condition variable: %s", uv_strerror(code));
     return WEIR_OK;
 }
 

@@ -1,17 +1,17 @@
 /*
- * Stop and failure. A cancelled node starts no task: its running tasks are asked to stop, and what its slots hold is
- * released by whichever thread picks them next. A failure cancels the failing node, but for the results that it has
- * already made, and everything before it, and lets the other sources end; what is behind it, or in other lines, runs on
- * until nothing more comes.
+ * Stop and failure. A cancelled node starts no task: its running tasks are asked to stop, and the thread that picks a
+ * slot next releases what the slot holds. A failure cancels the failing node (except for the results that it has
+ * already made) and everything upstream of it, and ends the other sources. Nodes downstream or in other chains run on
+ * until they get no more input.
  */
 #include "cancel.h"
 
-#include "handover.h"
+#include "handoff.h"
 #include "queue.h"
 #include "slots.h"
 #include "task_end.h"
 
-/* From now on it is worth a warning if it does not stop. */
+/* From now on a task that does not stop is worth a warning. */
 static void ask_to_stop(weir_slot *slot)
 {
     weir_pipeline *pipeline = slot->node->pipeline;
@@ -35,7 +35,7 @@ static void cancel_slot(weir_slot *slot, bool keep_result)
         if (keep_result)
             break;
         if (slot->node->op)
-            weir_slot_make_ready_locked(slot); /* to be released */
+            weir_slot_make_ready_locked(slot); /* so that a thread releases what it holds */
         else
             weir_slot_enter_idle_locked(slot); /* weir_cancel_take_leftover_locked() finds it */
         break;
@@ -74,7 +74,7 @@ static void cancel(weir_node *node, bool keep_results)
         cancel_slot(node->slots[i], keep_results);
     drop_kept(node);
     weir_slots_open_gate_locked(node);
-    weir_handover_check_end_locked(node);
+    weir_handoff_check_end_locked(node);
 }
 
 static void cancel_before(weir_node *node)
@@ -82,7 +82,7 @@ static void cancel_before(weir_node *node)
     for (uint32_t i = 0; i < node->num_ins; i++) {
         weir_node *before = node->ins[i]->producer;
         if (before->state == NODE_DONE || (before->cancelled && !before->keeps_results))
-            continue; /* so is everything before it */
+            continue; /* everything upstream is cancelled, too */
         cancel(before, false);
         cancel_before(before);
     }
@@ -94,13 +94,13 @@ void weir_cancel_by_failure_locked(weir_node *node, const weir_error *error)
     if (!pipeline->failed && !pipeline->stopped) {
         pipeline->failed = true;
         pipeline->error = *error;
-        pipeline->wake_service = true; /* which tells the observers */
+        pipeline->wake_service = true; /* it reports the event to the observers */
     }
     cancel(node, true);
     cancel_before(node);
     for (uint32_t i = 0; i < pipeline->num_nodes; i++)
         if (pipeline->nodes[i]->num_ins == 0)
-            cancel(pipeline->nodes[i], true); /* of other lines: what they have made goes on */
+            cancel(pipeline->nodes[i], true); /* of other chains: their results are still passed on */
 }
 
 void weir_cancel_by_stop_locked(weir_pipeline *pipeline)
@@ -112,7 +112,7 @@ void weir_cancel_by_stop_locked(weir_pipeline *pipeline)
     set_consumable_locked(pipeline, true);
     for (uint32_t i = 0; i < pipeline->num_nodes; i++)
         cancel(pipeline->nodes[i], false);
-    weir_handover_check_over_locked(pipeline);
+    weir_handoff_check_over_locked(pipeline);
 }
 
 /* ---- op->cancel --------------------------------------------------------------------------------------------- */
@@ -129,7 +129,7 @@ void weir_cancel_pending_locked(weir_slot *slot)
     pipeline->wake_service = true;
 }
 
-/* It may have been completed since it was queued, and its slot may even have another task by now. */
+/* The task may have been completed since it was queued, and its slot may already have another task. */
 static bool is_to_be_cancelled(const weir_slot *slot)
 {
     bool unwanted = slot->node->cancelled || atomic_load_explicit(&slot->overdue, memory_order_relaxed);
@@ -159,7 +159,7 @@ void weir_cancel_called_locked(weir_slot *slot)
         weir_step_completed_locked(slot);
 }
 
-/* ---- what is left ------------------------------------------------------------------------------------------- */
+/* ---- leftover items ----------------------------------------------------------------------------------------- */
 
 static bool take_from_queues(weir_node *node, weir_item *item)
 {

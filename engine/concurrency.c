@@ -1,15 +1,15 @@
-/* Changing a stage's concurrency while it runs: slots are added, or retired as soon as they have nothing to do. */
+/* Changes a stage's concurrency while it runs: adds slots, or retires them as soon as they are idle. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "handover.h"
+#include "handoff.h"
 #include "lock.h"
 #include "node.h"
 #include "pipeline_start.h"
 #include "slots.h"
 
-/* Slots that are to be added, and the array that will hold all. */
+/* Slots to be added, and the array that will hold all slots. */
 typedef struct slot_addition {
     weir_slot **slots;
     uint32_t num_before, num_after;
@@ -33,7 +33,7 @@ static int make_addition(weir_node *node, slot_addition *addition)
     return WEIR_OK;
 }
 
-/* The addition becomes the node's; the old array is left in it, to be freed. */
+/* Moves the addition to the node; the old array is left in it, to be freed. */
 static void install_locked(weir_node *node, slot_addition *addition)
 {
     weir_slot **before = node->slots;
@@ -62,10 +62,10 @@ static void adjust_locked(weir_node *node, uint32_t wanted)
         weir_slot_enter_locked(weir_slot_take_idle_locked(node), SLOT_RETIRED);
         node->num_slots--;
     }
-    weir_handover_resume_locked(node);
+    weir_handoff_resume_locked(node);
 }
 
-/* False = somebody else has added slots in the meantime. */
+/* False = another thread has added slots in the meantime. */
 static bool try_set(weir_node *node, slot_addition *addition, uint32_t wanted, uint32_t *before)
 {
     weir_pipeline *pipeline = node->pipeline;
@@ -81,7 +81,7 @@ static bool try_set(weir_node *node, slot_addition *addition, uint32_t wanted, u
     return fits;
 }
 
-static void tell_change(weir_node *node, uint32_t before, uint32_t wanted)
+static void report_change(weir_node *node, uint32_t before, uint32_t wanted)
 {
     char detail[64];
     snprintf(detail, sizeof detail, "%u -> %u", before, wanted);
@@ -110,7 +110,7 @@ int weir_pipeline_set_concurrency(weir_pipeline *pipeline, const char *stage, ui
         bool set = status == WEIR_OK && try_set(node, &addition, concurrency, &before);
         free_addition(&addition);
         if (set && before != concurrency)
-            tell_change(node, before, concurrency);
+            report_change(node, before, concurrency);
         if (set || status != WEIR_OK)
             return status;
     }

@@ -1,4 +1,4 @@
-/* The console observer: each lap to the log, a line for each stage and queue. */
+/* The console observer: writes each lap to the log, one line for each stage and queue. */
 #include <string.h>
 
 #include <weir/clock.h>

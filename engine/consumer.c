@@ -1,5 +1,5 @@
 /* weir_pipeline_next(): the consumer takes results. */
-#include "handover.h"
+#include "handoff.h"
 #include "lock.h"
 #include "spin.h"
 #include "wake.h"
@@ -18,7 +18,7 @@ static void sleep_consumer_locked(weir_pipeline *pipeline, int64_t deadline_ns)
     engine_move_time_locked(pipeline, weir_clock_ns());
 }
 
-/* A consumer that is awake gives results about a microsecond to gather: one hand-over for several costs less. */
+/* A running consumer lets results accumulate for about a microsecond: one hand-off for several items costs less. */
 static void gather(void)
 {
     for (int i = 0; i < 64; i++)
@@ -42,7 +42,7 @@ static void wait_consumable_locked(weir_pipeline *pipeline, int64_t deadline_ns)
     pipeline->consumer_spin_ns = weir_spin_adapt(pipeline->consumer_spin_ns, pipeline->now_ns - start_ns);
 }
 
-/* What weir_pipeline_next() answers when there is no item, or none is to be given. */
+/* The result of weir_pipeline_next() if there is no item, or items are no longer delivered. */
 static int end_status_locked(const weir_pipeline *pipeline)
 {
     if (pipeline->failed)
@@ -51,8 +51,8 @@ static int end_status_locked(const weir_pipeline *pipeline)
 }
 
 /*
- * How long the consumer has waited for the item that it takes now: from its first call that found nothing, whether that
- * call waited or the consumer came back later, but no longer than until the item was there.
+ * How long the consumer has waited for the item that it takes now: from its first call that found no item (whether
+ * that call waited or the consumer came back later) until the item was available at the latest.
  */
 static int64_t waited_ns_locked(weir_pipeline *pipeline, int64_t start_ns, bool waited)
 {
@@ -76,7 +76,7 @@ int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout
     engine_lock_at(pipeline, start_ns);
     for (;;) {
         if (!pipeline->stopped && pipeline->sink->depth) {
-            status = weir_handover_deliver_locked(pipeline, item, waited_ns_locked(pipeline, start_ns, waited));
+            status = weir_handoff_deliver_locked(pipeline, item, waited_ns_locked(pipeline, start_ns, waited));
             break;
         }
         if (pipeline->stopped || pipeline->sink->closed) {

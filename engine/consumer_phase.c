@@ -42,7 +42,7 @@ int weir_pipeline_mark_step(weir_pipeline *pipeline, int64_t step)
     engine_lock_at(pipeline, weir_clock_ns());
     bool first = !pipeline->next_phase.steps_marked;
     if (first && !pipeline->phase.phase_named)
-        memcpy(pipeline->phase.phase, "startup", sizeof "startup"); /* what this lap has been, it turns out */
+        memcpy(pipeline->phase.phase, "startup", sizeof "startup"); /* known only now: the first step was marked */
     pipeline->next_phase.steps_marked = true;
     if (first && !pipeline->next_phase.phase_named)
         change_phase_locked(pipeline, "loop", false);

@@ -3,8 +3,8 @@
 
 #include <stdint.h>
 
-/* `cpus`, or less if the quota of a control group is less: groups_file is like /proc/self/cgroup, root like
-   /sys/fs/cgroup. */
+/* `cpus`, or less if the quota of a control group is lower. groups_file has the format of /proc/self/cgroup, root
+   the layout of /sys/fs/cgroup. */
 uint32_t weir_cpu_budget_of_groups(uint32_t cpus, const char *groups_file, const char *root);
 
 #endif

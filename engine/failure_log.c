@@ -1,6 +1,6 @@
 /*
- * A reason is a stage, a status and a library's code. Of each reason the first MAX_WHOLE failures are logged as they come,
- * after that one a second at most, with the number of those that were left out since.
+ * A reason is a stage, a status and a native code. The first MAX_WHOLE failures of each reason are logged at once;
+ * after that at most one per second, with the number of failures left out since the last line.
  */
 #include "failure_log.h"
 
@@ -14,13 +14,13 @@
 #include <weir/clock.h>
 #include <weir/log.h>
 
-enum { MAX_WHOLE = 10, MAX_REASONS = 64 /* further ones share the last */ };
+enum { MAX_WHOLE = 10, MAX_REASONS = 64 /* further reasons share the last entry */ };
 
 typedef struct reason {
     uint32_t stage;
     int status, library_code;
     char stage_name[sizeof(((weir_error *)0)->stage)];
-    uint64_t num_logged, num_left_out; /* the second since the last line */
+    uint64_t num_logged, num_left_out; /* num_left_out: since the last line */
     int64_t logged_ns;
 } reason;
 
@@ -64,7 +64,7 @@ static reason *find_locked(weir_failure_log *log, uint32_t stage, const weir_err
     return added;
 }
 
-/* Is this failure to be logged? *left_out: how many were not, since the last line. */
+/* Whether to log this failure. *left_out: number of failures not logged since the last line. */
 static bool take_line_locked(reason *why, uint64_t *left_out)
 {
     int64_t now_ns = weir_clock_ns();
@@ -101,10 +101,10 @@ void weir_failure_log_finish(weir_failure_log *log)
     uv_mutex_lock(&log->lock);
     uint32_t num_reasons = log->num_reasons;
     uv_mutex_unlock(&log->lock);
-    for (uint32_t i = 0; i < num_reasons; i++) { /* no task runs any more */
+    for (uint32_t i = 0; i < num_reasons; i++) { /* no lock needed: no task runs any more */
         const reason *why = &log->reasons[i];
         if (why->num_left_out > 0)
-            weir_log(WEIR_LOG_WARNING, "%s: %" PRIu64 " more failures (%s) were not logged one by one",
+            weir_log(WEIR_LOG_WARNING, "%s: %" PRIu64 " more failures (%s) were not logged individually",
                      why->stage_name, why->num_left_out, weir_status_name(why->status));
     }
 }

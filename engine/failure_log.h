@@ -1,4 +1,4 @@
-/* Failures of tasks in the log: limited for each reason, so that many are not many lines. Any thread. */
+/* Logs failures of tasks, limited for each reason so that many failures do not flood the log. Any thread. */
 #ifndef WEIR_FAILURE_LOG_H
 #define WEIR_FAILURE_LOG_H
 
@@ -15,7 +15,7 @@ void weir_failure_log_free(weir_failure_log *log);
 /* Logs the failure, or counts it. `stage`: the index of its stage. */
 void weir_failure_log_add(weir_failure_log *log, uint32_t stage, const weir_error *error);
 
-/* At the end of the run: logs how many were only counted. */
+/* At the end of the run: logs the number of failures that were only counted. */
 void weir_failure_log_finish(weir_failure_log *log);
 
 #endif

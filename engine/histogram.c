@@ -138,8 +138,8 @@ size_t weir_histogram_encode(const weir_histogram *histogram, void *bytes, size_
     return size;
 }
 
-/* Reads one varint of at most MAX_VARINT bytes, as many as a full bucket takes; returns the bytes read, 0 if there is
-   none. */
+/* Reads one varint of at most MAX_VARINT bytes, enough for a full bucket. Returns the number of bytes read, 0 if
+   it is invalid. */
 static size_t get_varint(const uint8_t *bytes, size_t size_bytes, uint64_t *value)
 {
     *value = 0;
@@ -151,7 +151,7 @@ static size_t get_varint(const uint8_t *bytes, size_t size_bytes, uint64_t *valu
     return 0;
 }
 
-/* One pass over the stored form; adds to `to` unless it is NULL. */
+/* One pass over the encoded histogram; adds it to `to` unless `to` is NULL. */
 static int decode(weir_histogram *to, const uint8_t *bytes, size_t size_bytes)
 {
     if (size_bytes == 0 || bytes[0] != FORMAT_VERSION)

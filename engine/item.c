@@ -1,4 +1,4 @@
-/* Items and their labels. A label is one text shared by all that was made of an item, counted by reference. */
+/* Items and their labels. A label is a reference-counted text, shared by all items made from one item. */
 #include "label.h"
 
 #include <stdatomic.h>

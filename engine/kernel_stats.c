@@ -44,7 +44,8 @@ void weir_kernel_stats_of_thread(int tid, weir_thread_kernel_stats *stats)
         stats->num_voluntary = number_after(text, "\nvoluntary_ctxt_switches:");
         stats->num_involuntary = number_after(text, "\nnonvoluntary_ctxt_switches:");
     }
-    /* "tid (name) state ppid pgrp session tty tpgid flags minflt cminflt majflt …"; the name may hold anything */
+    /* "tid (name) state ppid pgrp session tty tpgid flags minflt cminflt majflt …"; the name may contain any
+       character */
     const char *fields = read_file(tid, "stat", text) ? strrchr(text, ')') : NULL;
     if (fields && sscanf(fields, ") %*c %*d %*d %*d %*d %*d %*u %lld %*d %lld", &first, &second) == 2) {
         stats->num_minor_faults = first;

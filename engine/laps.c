@@ -1,10 +1,10 @@
 /*
- * Laps. A lap is taken in one piece under the lock: open spans are closed at its end and go on in the next one, sums and
- * histograms are copied and set to zero. So every task is in exactly one lap and all metrics of a lap belong together.
- * What the kernel has to be asked for is read before, what takes long (storing the histograms) is done afterwards.
+ * Laps. A lap is taken as a whole under the lock: open spans are closed at its end and continue in the next lap, sums
+ * and histograms are copied and reset. So every task is in exactly one lap, and all metrics of a lap are consistent.
+ * Values from the kernel are read before; slow work (encoding the histograms) is done afterwards.
  *
- * Parts: what is recorded is emptied at least once a minute, whatever the interval is, so that 32 bits suffice for a
- * bucket. The parts of a long lap are joined to one.
+ * Parts: the live histograms are emptied at least once a minute, whatever the interval is, so that 32 bits are enough
+ * for a bucket. The parts of a long lap are joined.
  */
 #include "laps.h"
 
@@ -20,9 +20,9 @@
 #include "thread_cpu.h"
 
 static const int64_t longest_part_ns = 60 * WEIR_SECOND;
-static const int64_t early_lap_ns = 1 * WEIR_SECOND; /* of a killed run at least this is known */
+static const int64_t early_lap_ns = 1 * WEIR_SECOND; /* so that a killed run leaves at least this lap */
 
-/* What is asked of the kernel for one thread. */
+/* Kernel statistics of one thread. */
 typedef struct thread_reading {
     weir_worker *worker;
     int64_t cpu_ns;
@@ -31,25 +31,25 @@ typedef struct thread_reading {
 
 typedef struct weir_lap_taker {
     uint64_t number;
-    int64_t start_ns;                 /* of the present part */
-    int64_t due_ns;                   /* end of the present lap; INT64_MAX = with the run */
+    int64_t start_ns;                 /* start of the current part */
+    int64_t due_ns;                   /* end of the current lap; INT64_MAX = the end of the run */
     int64_t next_ns;                  /* the first multiple of the interval not yet reached */
-    weir_taken_lap *parts;            /* of the present lap, joined; NULL = none yet */
-    int64_t unix_offset_ns;           /* from the monotonic clock to that of the wall */
-    int64_t suspended_ns;             /* in the present part */
-    int64_t asleep_ns;                /* CLOCK_BOOTTIME less CLOCK_MONOTONIC: how long the machine has slept */
+    weir_taken_lap *parts;            /* parts of the current lap, joined; NULL = none yet */
+    int64_t unix_offset_ns;           /* wall clock minus monotonic clock */
+    int64_t suspended_ns;             /* in the current part */
+    int64_t asleep_ns;                /* CLOCK_BOOTTIME minus CLOCK_MONOTONIC: how long the machine has slept */
     weir_thread_kernel_stats service; /* of this thread, when it last waited */
     thread_reading *readings;         /* one for each thread of all pools */
     uint32_t num_readings;
 } weir_lap_taker;
 
-/* ---- the clock of the wall ---------------------------------------------------------------------------------- */
+/* ---- wall clock --------------------------------------------------------------------------------------------- */
 
 /*
- * Laps are measured by the monotonic clock. Were the clock of the wall read for each, the timestamps would be late by
- * however long the thread had to wait in between. So it is compared with the monotonic one: what they are apart is kept
- * unless it has become another, because the clock was set or the two have drifted apart. A wait between the readings
- * only makes the comparison less exact.
+ * Laps are measured by the monotonic clock. If the wall clock was read for each lap, each timestamp would be late by
+ * the time that the thread waited before reading it. So only the offset between the two clocks is measured, and it is
+ * kept until it changes because the clock was set or has drifted. A wait between the two readings only makes the
+ * measurement less precise.
  */
 int64_t weir_laps_unix_at_ns(weir_pipeline *pipeline, int64_t at_ns)
 {
@@ -79,9 +79,9 @@ static int64_t explained_ns(const weir_thread_kernel_stats *now, const weir_thre
 }
 
 /*
- * A thread that is late has worked, or has waited for a CPU, which the kernel counts as run-queue delay, or it could not
- * run at all: its process was stopped. Where the kernel does not count it, a thread that is a whole heartbeat late was
- * stopped.
+ * A late thread has worked, has waited for a CPU (the kernel counts this as run-queue delay), or could not run at all
+ * because its process was stopped. If the kernel does not count run-queue delay, a thread that is late by a whole
+ * heartbeat was stopped.
  */
 void weir_laps_note_progress(weir_pipeline *pipeline, int64_t due_ns)
 {
@@ -104,7 +104,7 @@ void weir_laps_note_progress(weir_pipeline *pipeline, int64_t due_ns)
 
 /* ---- one part of a lap -------------------------------------------------------------------------------------- */
 
-/* Closes the open spans at this moment. */
+/* Closes the open spans at the end of the lap. */
 static void settle_locked(weir_pipeline *pipeline)
 {
     int64_t now_ns = pipeline->now_ns;
@@ -145,7 +145,7 @@ static void take_node_locked(weir_node *node, weir_task_metrics *taken, weir_liv
     taken->wait_out_ns = node->time_ns[SLOT_BLOCKED];
     memset(node->time_ns, 0, sizeof node->time_ns);
     weir_metrics_clear(weir_task_metric_table(), &node->lap);
-    if (taken->cpu_ns > taken->busy_ns) { /* it was read a little after the lap before had ended */
+    if (taken->cpu_ns > taken->busy_ns) { /* the previous reading was a little after the end of the previous lap */
         node->lap.cpu_ns = taken->cpu_ns - taken->busy_ns;
         taken->cpu_ns = taken->busy_ns;
     }
@@ -224,6 +224,16 @@ static void fill_pools(const weir_lap_taker *laps, weir_taken_lap *record)
     }
 }
 
+/* A lap without its percentiles would not agree with its counts, so that one allocation that fails is not the end. */
+static void store(weir_taken_lap *lap, size_t index, const weir_live_histogram *recorded)
+{
+    enum { ATTEMPTS = 10 };
+    for (int i = 0; i < ATTEMPTS; i++)
+        if (weir_taken_lap_store(lap, index, recorded))
+            return;
+    weir_log(WEIR_LOG_ERROR, "out of memory: the percentiles of a lap are lost");
+}
+
 static void take_part(weir_pipeline *pipeline, weir_taken_lap *record, weir_live_histogram *times)
 {
     weir_lap_taker *laps = pipeline->laps;
@@ -246,7 +256,7 @@ static void take_part(weir_pipeline *pipeline, weir_taken_lap *record, weir_live
     laps->suspended_ns = 0;
     fill_pools(laps, record);
     for (size_t i = 0; i < taken_lap_num_stored(pipeline); i++)
-        weir_taken_lap_store(record, i, &times[i]);
+        store(record, i, &times[i]);
 }
 
 /* ---- laps --------------------------------------------------------------------------------------------------- */
@@ -258,7 +268,7 @@ int64_t weir_laps_due_ns(const weir_pipeline *pipeline)
     return laps->due_ns < part_ns ? laps->due_ns : part_ns;
 }
 
-/* Boundaries are multiples of the interval since the start. What was missed is left out. */
+/* Laps end at multiples of the interval since the start. Missed ends are skipped. */
 static void plan_next(weir_pipeline *pipeline, int64_t now_ns)
 {
     weir_lap_taker *laps = pipeline->laps;
@@ -270,7 +280,7 @@ static void plan_next(weir_pipeline *pipeline, int64_t now_ns)
     laps->due_ns = laps->next_ns;
 }
 
-/* False = no memory now: it is joined to the next one. */
+/* False = out of memory: it is joined to the next lap. */
 static bool hand_over(weir_pipeline *pipeline)
 {
     weir_lap_taker *laps = pipeline->laps;
@@ -284,7 +294,7 @@ static bool hand_over(weir_pipeline *pipeline)
     return true;
 }
 
-/* Takes what was recorded into laps->parts. False = out of memory: nothing was taken, the lap goes on. */
+/* Moves the recorded metrics to laps->parts. False = out of memory: nothing was moved, the lap continues. */
 static bool take(weir_pipeline *pipeline)
 {
     weir_lap_taker *laps = pipeline->laps;
@@ -320,7 +330,7 @@ void weir_laps_take_last(weir_pipeline *pipeline)
     for (int i = 0; i < ATTEMPTS; i++)
         if (take(pipeline) && hand_over(pipeline))
             return;
-    weir_log(WEIR_LOG_ERROR, "out of memory: the last lap could not be told to the observers");
+    weir_log(WEIR_LOG_ERROR, "out of memory: the last lap could not be reported to the observers");
 }
 
 static void prepare_readings(weir_pipeline *pipeline)

@@ -1,5 +1,5 @@
 /*
- * The histogram that is recorded into while a lap goes on: the buckets of weir_histogram, 32 bits each. The service thread
+ * The histogram that records during a lap: the buckets of weir_histogram with 32 bits each. The service thread
  * empties it at least once a minute (laps.c), long before a bucket can overflow.
  */
 #ifndef WEIR_LIVE_HISTOGRAM_H
@@ -31,7 +31,7 @@ static inline void live_histogram_record(weir_live_histogram *histogram, int64_t
     histogram->buckets[histogram_bucket_of(duration_ns)]++;
 }
 
-/* Adds what was recorded to `to`. */
+/* Adds the recorded counts to `to`. */
 void weir_live_histogram_add_to(weir_histogram *to, const weir_live_histogram *from);
 
 #endif

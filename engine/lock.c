@@ -1,7 +1,7 @@
 /*
- * The pipeline's lock. It is held for tens of nanoseconds, so a thread that finds it taken looks again for some
- * microseconds, with growing pauses, before it sleeps. A thread that has just done one hand-over can do some more while
- * its data is in its cache, which is worth more than strict turns.
+ * The lock of the pipeline. It is held for tens of nanoseconds, so a thread that finds it taken spins for some
+ * microseconds, with growing pauses, before it sleeps. The lock is not fair: a thread that has just finished a hand-
+ * off can do a few more while its data is in its cache, which improves throughput.
  */
 #include "lock.h"
 
@@ -9,11 +9,11 @@
 #include "spin.h"
 #include "wake.h"
 
-enum { LOOKS = 32, LONGEST_PAUSE = 32 /* times cpu_relax(): about a microsecond */ };
+enum { MAX_SPINS = 32, LONGEST_PAUSE = 32 /* times cpu_relax(): about a microsecond */ };
 
 bool weir_engine_lock(weir_pipeline *pipeline)
 {
-    for (int look = 0, pause = 4; look < LOOKS; look++) {
+    for (int look = 0, pause = 4; look < MAX_SPINS; look++) {
         if (uv_mutex_trylock(&pipeline->lock) == 0)
             return look == 0;
         for (int i = 0; i < pause; i++)

@@ -13,12 +13,13 @@ static const char *const level_names[] = { "error", "warning", "info", "debug" }
 static void log_to_stderr(void *self, weir_log_level level, const char *line)
 {
     (void)self;
-    char escaped[4 * MAX_LINE]; /* names of files may hold newlines, and what moves a terminal's cursor */
+    char escaped[4 * MAX_LINE]; /* file names may contain newlines and terminal control sequences */
     weir_text_escape(line, escaped, sizeof escaped);
-    fprintf(stderr, "weir: %s: %s\n", level_names[level], escaped); /* at once: threads may log together */
+    /* a single call: several threads may log at the same time */
+    fprintf(stderr, "weir: %s: %s\n", level_names[level], escaped);
 }
 
-/* Set before any pipeline runs, so not guarded. */
+/* Set before any pipeline runs, so no lock is needed. */
 static weir_log_function *log_function = log_to_stderr;
 static void *log_self;
 

@@ -1,11 +1,12 @@
 /*
- * Which input is next. Most nodes have one. A merge has several, and takes the item that arrived first, or takes turns.
+ * Selects the next input. Most nodes have one. A merge has several, and takes the item that arrived first, or takes
+ * turns.
  *
- * Round robin goes from the input after the last one that gave an item to the next that has not ended. Weighted turns are
- * those of smooth weighted round robin (as nginx balances load): each open input gains its weight as credit, the one with
- * the most credit is due and pays the sum of all weights. With weights 3 and 1 that is A A B A. If the input that is due
- * ends without an item, its turn has not taken place: the credits are those before it. An input that has come to the end
- * of its epoch, or of everything, is left out until all have.
+ * Round robin goes from the last input that gave an item to the next one that has not ended. Weighted turns use
+ * smooth weighted round robin (the load-balancing method of nginx): each open input gains its weight as credit; the
+ * one with the most credit is next and pays the sum of all weights. With weights 3 and 1 that gives A A B A. If the
+ * next input ends without an item, its turn is undone: the previous credits are restored. An input that has reached
+ * the end of its epoch, or of the stream, is skipped until all have.
  */
 #include "merge.h"
 
@@ -18,7 +19,7 @@ static bool is_takable(const weir_queue *in)
     return in->depth > 0 && !is_epoch_end(&in->entries[in->head].item);
 }
 
-/* Nothing more is to come in this epoch. */
+/* No more items in this epoch. */
 static bool is_finished(const weir_queue *in)
 {
     return in->depth > 0 ? is_epoch_end(&in->entries[in->head].item) : in->closed;
@@ -37,7 +38,7 @@ static weir_queue *choose_by_arrival(const weir_node *node)
 
 /* ---- a join that restores the order ------------------------------------------------------------------------- */
 
-/* A failure drops items anywhere: from then on the items that are left come as they arrive. */
+/* A failure drops items anywhere: from then on the remaining items come as they arrive. */
 static bool restores_order(const weir_node *node)
 {
     return node->num_ins > 1 && node->order == WEIR_ORDER_INPUT && !node->pipeline->failed;
@@ -70,8 +71,8 @@ static uint64_t least_in_slots(const weir_node *node)
     return least;
 }
 
-/* The least order number between the route, which is not included, and the end of this queue. UINT64_MAX = nothing is
-   there. Every node there keeps its order, so nothing less can come out of the queue any more. */
+/* The smallest order number between the route (exclusive) and the end of this queue. UINT64_MAX = no items. Every
+   node in between keeps its order, so no smaller number can come out of the queue. */
 static uint64_t least_inside(const weir_queue *queue, const weir_node *route)
 {
     uint64_t least = least_in_queue(queue);
@@ -108,7 +109,7 @@ static weir_queue *choose_by_order_number(const weir_node *node)
 
 /* ---- turns -------------------------------------------------------------------------------------------------- */
 
-/* The index of the input whose turn is next; num_ins = all have ended. */
+/* The index of the next input; num_ins = all have ended. */
 static uint32_t next_in_rotation(const weir_node *node)
 {
     uint32_t last = node->last_taken < node->num_ins ? node->last_taken : node->num_ins - 1;

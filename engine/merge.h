@@ -1,19 +1,19 @@
-/* Which input of a node is next. All with the lock held. */
+/* Selects the next input of a node. All functions need the lock. */
 #ifndef WEIR_MERGE_H
 #define WEIR_MERGE_H
 
 #include "state.h"
 
-/* The input from which the node may take an item now. NULL = none. */
+/* The input from which the node may take an item now, or NULL. */
 weir_queue *weir_merge_choose_locked(weir_node *node);
 
-/* May an item that is just put into this empty input go straight to an idle slot of the node? */
+/* Whether an item put into this empty input may go straight to an idle slot of the node. */
 bool weir_merge_takes_directly_locked(weir_node *node, const weir_queue *in);
 
-/* An item of this input has been taken. */
+/* Call this after an item of this input was taken. */
 void weir_merge_taken_locked(weir_node *node, const weir_queue *in);
 
-/* An epoch has ended: turns begin anew. */
+/* Call this at the end of an epoch: turns start again. */
 void weir_merge_new_epoch_locked(weir_node *node);
 
 #endif

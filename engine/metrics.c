@@ -1,4 +1,4 @@
-/* The tables of metrics.h as data, and adding up by kind. */
+/* The tables of metrics.h as data, and addition by kind. */
 #include <weir/metrics.h>
 
 #include <stddef.h>

@@ -30,8 +30,9 @@ static const char *max_failures_mistake(const weir_max_failures *max)
 {
     switch (max->kind) {
     case WEIR_FAILURES_ANY:
-        return max->count || max->num || max->den ? "has numbers, but no kind: set it to WEIR_FAILURES_COUNT or _RATE"
-                                                  : NULL;
+        return max->count || max->num || max->den
+                   ? "has numbers, but no kind: set kind to WEIR_FAILURES_COUNT or _RATE"
+                   : NULL;
     case WEIR_FAILURES_COUNT:
         return max->num || max->den ? "is a count, but num or den is set"
                : max->count < -1    ? "is a count below -1; use -1 for any number"
@@ -41,7 +42,7 @@ static const char *max_failures_mistake(const weir_max_failures *max)
                : max->den == 0       ? "is a rate with a denominator of 0"
                : max->num > max->den ? "is a rate above 1"
                                      : NULL;
-    default: return "is of no kind of weir_failures_kind";
+    default: return "has a kind that is not a weir_failures_kind";
     }
 }
 
@@ -72,7 +73,7 @@ static int check_numbers(const weir_stage_options *options, weir_error *error)
     if (options->task_deadline_ns < 0)
         return weir_error_set(error, WEIR_EINVAL, 0, "task_deadline_ns is negative; use 0 for none");
     if (options->output_order != WEIR_ORDER_COMPLETION && options->output_order != WEIR_ORDER_INPUT)
-        return weir_error_set(error, WEIR_EINVAL, 0, "output_order is %d, which is no weir_order",
+        return weir_error_set(error, WEIR_EINVAL, 0, "output_order is %d, which is not a weir_order",
                               (int)options->output_order);
     return WEIR_OK;
 }
@@ -93,7 +94,7 @@ static int check_kind(node_kind kind, const weir_stage_options *options, weir_er
     if (!has_tasks && options->num_task_hooks)
         return weir_error_set(error, WEIR_EINVAL, 0, "task_hooks are given, but a %s has no tasks to hook", what);
     if (!has_tasks && options->max_failures.kind != WEIR_FAILURES_ANY)
-        return weir_error_set(error, WEIR_EINVAL, 0, "max_failures is given, but a %s bears no failure", what);
+        return weir_error_set(error, WEIR_EINVAL, 0, "max_failures is given, but a %s cannot fail", what);
     if (kind != NODE_SOURCE && options->epochs)
         return weir_error_set(error, WEIR_EINVAL, 0, "epochs are given, but only sources have them");
     if (kind >= NODE_MERGE && (options->threads || options->num_stage_hooks || options->task_deadline_ns))
@@ -110,7 +111,7 @@ static int check_options(node_kind kind, const weir_op *op, const char *name, co
 {
     if (!is_name(name))
         return weir_error_set(error, WEIR_EINVAL, 0,
-                              "\"%s\" is no stage name; use 1 to 64 of the characters A-Z a-z 0-9 _ . -",
+                              "\"%s\" is not a valid stage name; use 1 to 64 of the characters A-Z a-z 0-9 _ . -",
                               name ? name : "");
     if (op && !op->run)
         return weir_error_set(error, WEIR_EINVAL, 0, "the operation has no run function");
@@ -215,18 +216,18 @@ static int check_input(weir_node *node, const weir_node *before, weir_error *err
     if (!before->makes)
         return weir_error_set(
             error, WEIR_EINVAL, 0,
-            "stage %s takes \"%s\", but stage %s before it does not declare what it makes: set `makes` "
+            "stage %s takes \"%s\", but the upstream stage %s does not declare what it makes: set `makes` "
             "in its weir_op",
             node->short_name, takes, before->short_name);
     weir_type_match match = weir_types_match(takes, before->makes);
     node->checks_types = match != WEIR_TYPES_FIT;
     if (match != WEIR_TYPES_DIFFER)
         return WEIR_OK;
-    return weir_error_set(error, WEIR_EINVAL, 0, "stage %s takes \"%s\", but stage %s before it makes \"%s\"",
+    return weir_error_set(error, WEIR_EINVAL, 0, "stage %s takes \"%s\", but the upstream stage %s makes \"%s\"",
                           node->short_name, takes, before->short_name, before->makes);
 }
 
-/* What nodes without an operation of the program's pass on: of several inputs all, if all are declared. */
+/* The types passed on by nodes without a user operation: the types of all inputs, if all are declared. */
 static int unite_inputs(weir_node *node)
 {
     for (uint32_t i = 0; i < node->num_ins; i++) {
@@ -276,7 +277,7 @@ int weir_node_new(const weir_node_spec *spec, const weir_stage_options *options,
     node->task_deadline_ns = options->task_deadline_ns;
     node->epochs = options->epochs;
     node->concurrency = options->concurrency ? options->concurrency : 1;
-    node->typical_ns = 10 * BRISK_NS; /* not brisk until it has shown to be */
+    node->typical_ns = 10 * SHORT_STEP_NS; /* assumed to be long until measured */
     weir_metrics_clear(weir_task_metric_table(), &node->lap);
     node->run_times = node->op ? calloc(1, sizeof *node->run_times) : NULL;
     node->makes_one_type = node->op && weir_types_is_one(node->op->makes);
@@ -374,7 +375,7 @@ void weir_slot_free(weir_slot *slot)
 {
     if (!slot)
         return;
-    weir_item_release(&slot->pending_out); /* brought by a task that had ended otherwise */
+    weir_item_release(&slot->pending_out); /* from a task that had already ended in another way */
     weir_label_release(slot->label);
     if (slot->worker_live && slot->node->op->worker_free)
         slot->node->op->worker_free(slot->worker);

@@ -1,4 +1,4 @@
-/* Making and freeing nodes. */
+/* Creates and frees nodes. */
 #ifndef WEIR_NODE_H
 #define WEIR_NODE_H
 
@@ -8,17 +8,17 @@ typedef enum node_kind { NODE_SOURCE, NODE_STAGE, NODE_ROUTE, NODE_MERGE, NODE_J
 
 enum { NODE_MAX_SLOTS = 1 << 16, POOL_MAX_THREADS = 1 << 14 };
 
-/* What a node is made of, besides its options. */
+/* Describes a node, in addition to its options. */
 typedef struct weir_node_spec {
     node_kind kind;
-    const weir_op *op; /* NULL = passes items on by itself */
+    const weir_op *op; /* NULL = passes items on without an operation */
     const void *config;
     weir_queue **ins;
     uint32_t num_ins;
     uint32_t num_outs;
 } weir_node_spec;
 
-/* The name of the options, else the operation's, else the kind's. */
+/* The name from the options, or else of the operation, or else of the kind. */
 const char *weir_node_name(const weir_node_spec *spec, const weir_stage_options *options);
 
 /* Copies the options and the config, and checks them. *made must be freed also after a failure. */
@@ -27,18 +27,18 @@ int weir_node_new(const weir_node_spec *spec, const weir_stage_options *options,
 int weir_node_check_max_failures(const weir_max_failures *max, weir_error *error);
 int weir_node_check_task_hooks(const weir_task_hook *hooks, size_t num_hooks, weir_error *error);
 
-/* Gives the node its place, its name in the statistics, and what it inherits from the pipeline's options. */
+/* Sets the index of the node, its name in the statistics, and what it inherits from the pipeline options. */
 int weir_node_place(weir_node *node, weir_pipeline *pipeline, uint32_t index, const weir_pipeline_options *options,
                     weir_error *error);
 
-/* Makes the slots. */
+/* Creates the slots. */
 int weir_node_make_slots(weir_node *node, weir_error *error);
 
 /* NULL = out of memory. */
 weir_slot *weir_slot_new(weir_node *node);
 void weir_slot_free(weir_slot *slot);
 
-/* Frees the workers, too. No thread may run any more. NULL is fine. */
+/* Also frees the workers. No thread may be running. NULL is accepted. */
 void weir_node_free(weir_node *node);
 
 #endif

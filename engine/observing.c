@@ -1,6 +1,6 @@
 /*
- * The observer thread: takes messages from the outbox, oldest first, and tells the observers. Whatever they do, nobody
- * waits for it but weir_pipeline_free().
+ * The observer thread: takes messages from the outbox, oldest first, and calls the observers. Only
+ * weir_pipeline_free() waits for it.
  */
 #include "observing.h"
 
@@ -13,7 +13,7 @@
 #include "taken_lap.h"
 #include "thread.h"
 
-/* For each observer that has the function. */
+/* Calls the function of each observer that has it. */
 #define TELL(pipeline, function, argument) \
     for (const weir_observer *told = (pipeline)->observers; \
          told < (pipeline)->observers + (pipeline)->num_observers; told++) \
@@ -23,20 +23,20 @@
 /* ---- laps --------------------------------------------------------------------------------------------------- */
 
 /* Histograms of one stage or queue at a time. */
-typedef struct telling {
+typedef struct delivery {
     const weir_pipeline *pipeline;
     const weir_taken_lap *record;
     weir_histogram histograms[2];
-} telling;
+} delivery;
 
-static const weir_histogram *load(telling *lap, int which, size_t stored)
+static const weir_histogram *load(delivery *lap, int which, size_t stored)
 {
     weir_histogram_clear(&lap->histograms[which]);
     weir_taken_lap_load(lap->record, stored, &lap->histograms[which]);
     return &lap->histograms[which];
 }
 
-static void tell_stage(telling *lap, uint32_t index)
+static void deliver_stage(delivery *lap, uint32_t index)
 {
     const weir_node *node = lap->pipeline->nodes[index];
     weir_stage_lap stage = { &lap->record->lap, node->name, node->kind, lap->record->nodes[index] };
@@ -44,7 +44,7 @@ static void tell_stage(telling *lap, uint32_t index)
     TELL(lap->pipeline, stage_lap, &stage);
 }
 
-static void tell_queue(telling *lap, const weir_queue *queue, uint32_t index)
+static void deliver_queue(delivery *lap, const weir_queue *queue, uint32_t index)
 {
     size_t stored = lap->pipeline->num_nodes + 2 * (size_t)index;
     weir_queue_lap told_lap = { &lap->record->lap, queue->name, queue->capacity, lap->record->queues[index] };
@@ -53,26 +53,26 @@ static void tell_queue(telling *lap, const weir_queue *queue, uint32_t index)
     TELL(lap->pipeline, queue_lap, &told_lap);
 }
 
-static void tell_pool(const telling *lap, uint32_t index)
+static void deliver_pool(const delivery *lap, uint32_t index)
 {
     const weir_pool *pool = lap->pipeline->pools[index];
     weir_pool_lap told_lap = { &lap->record->lap, pool->name, pool->num_workers, lap->record->pools[index] };
     TELL(lap->pipeline, pool_lap, &told_lap);
 }
 
-static void tell_lap(telling *lap, weir_taken_lap *record)
+static void deliver_lap(delivery *lap, weir_taken_lap *record)
 {
     const weir_pipeline *pipeline = lap->pipeline;
     uint32_t queue = 0;
     lap->record = record;
     record->lap.place.phase = record->phase.phase;
     for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
-        tell_stage(lap, i);
+        deliver_stage(lap, i);
         for (uint32_t j = 0; j < pipeline->nodes[i]->num_outs; j++)
-            tell_queue(lap, &pipeline->nodes[i]->outs[j], queue++);
+            deliver_queue(lap, &pipeline->nodes[i]->outs[j], queue++);
     }
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
-        tell_pool(lap, i);
+        deliver_pool(lap, i);
     TELL(pipeline, lap_end, &record->lap);
 }
 
@@ -91,7 +91,7 @@ static void describe_node(const weir_node *node, weir_stage_info *info)
     };
 }
 
-static void tell_start(const weir_pipeline *pipeline)
+static void deliver_start(const weir_pipeline *pipeline)
 {
     weir_run_info info = {
         .start_unix_ns = pipeline->start_unix_ns,
@@ -106,7 +106,7 @@ static void tell_start(const weir_pipeline *pipeline)
     TELL(pipeline, run_start, &info);
 }
 
-static void tell_dropped(weir_pipeline *pipeline)
+static void deliver_dropped(weir_pipeline *pipeline)
 {
     uint64_t failures, events;
     char detail[96];
@@ -114,23 +114,23 @@ static void tell_dropped(weir_pipeline *pipeline)
     if (failures == 0 && events == 0)
         return;
     snprintf(detail, sizeof detail, "%" PRIu64 " failures and %" PRIu64 " events", failures, events);
-    weir_log(WEIR_LOG_WARNING, "%s could not be told to observers: they were too slow, or memory was short", detail);
+    weir_log(WEIR_LOG_WARNING, "%s were not reported to observers: they were too slow, or memory ran out", detail);
     weir_event event = { weir_clock_unix_ns(), "dropped", "pipeline", detail };
     TELL(pipeline, event, &event);
 }
 
-static void tell_end(const weir_pipeline *pipeline)
+static void deliver_end(const weir_pipeline *pipeline)
 {
     weir_run_end end = { .end_unix_ns = pipeline->end_unix_ns, .status = pipeline->end_status };
     TELL(pipeline, run_end, &end);
 }
 
-static void tell(telling *lap, const weir_message *message)
+static void tell(delivery *lap, const weir_message *message)
 {
     const weir_pipeline *pipeline = lap->pipeline;
     switch (message->kind) {
-    case MESSAGE_START: tell_start(pipeline); break;
-    case MESSAGE_LAP: tell_lap(lap, message->lap); break;
+    case MESSAGE_START: deliver_start(pipeline); break;
+    case MESSAGE_LAP: deliver_lap(lap, message->lap); break;
     case MESSAGE_FAILURE: TELL(pipeline, failure, &message->failure); break;
     case MESSAGE_EVENT: TELL(pipeline, event, &message->event); break;
     }
@@ -142,18 +142,18 @@ static void observer_main(void *argument)
     weir_message *message;
     bool started = false;
     weir_pipeline_of_thread = pipeline;
-    pipeline->telling->pipeline = pipeline;
+    pipeline->delivery->pipeline = pipeline;
     while ((message = weir_outbox_take(&pipeline->outbox))) {
         started = true;
-        tell(pipeline->telling, message);
+        tell(pipeline->delivery, message);
         weir_message_free(message);
-        tell_dropped(pipeline);
+        deliver_dropped(pipeline);
     }
     if (!started)
-        return; /* the pipeline could not be started */
+        return; /* the start of the pipeline failed */
     weir_failure_log_finish(pipeline->failure_log);
-    tell_dropped(pipeline);
-    tell_end(pipeline);
+    deliver_dropped(pipeline);
+    deliver_end(pipeline);
 }
 
 /* ---- beginning and end -------------------------------------------------------------------------------------- */
@@ -162,7 +162,7 @@ static int attach(weir_pipeline *pipeline, const weir_observer *observer, weir_e
 {
     int status = observer->attach ? observer->attach(observer->self, error) : WEIR_OK;
     if (status != WEIR_OK)
-        return weir_error_set(error, status < 0 ? status : WEIR_EINVAL, 0, "an observer refused to be attached");
+        return weir_error_set(error, status < 0 ? status : WEIR_EINVAL, 0, "an observer could not be attached");
     pipeline->observers[pipeline->num_observers++] = *observer;
     pipeline->wants_laps |= observer->stage_lap || observer->queue_lap || observer->pool_lap || observer->lap_end;
     pipeline->wants_failures |= observer->failure != NULL;
@@ -177,8 +177,8 @@ int weir_observing_init(weir_pipeline *pipeline, const weir_pipeline_options *op
         return weir_error_set(error, WEIR_EINVAL, 0, "num_observers is %zu, but observers is NULL",
                               options->num_observers);
     pipeline->observers = calloc(options->num_observers + 1, sizeof *pipeline->observers);
-    pipeline->telling = calloc(1, sizeof *pipeline->telling);
-    if (!pipeline->observers || !pipeline->telling)
+    pipeline->delivery = calloc(1, sizeof *pipeline->delivery);
+    if (!pipeline->observers || !pipeline->delivery)
         return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the observers");
     for (size_t i = 0; i < options->num_observers && status == WEIR_OK; i++)
         status = attach(pipeline, &options->observers[i], error);
@@ -193,7 +193,7 @@ void weir_observing_destroy(weir_pipeline *pipeline)
             observer->detach(observer->self);
     }
     free(pipeline->observers);
-    free(pipeline->telling);
+    free(pipeline->delivery);
     free(pipeline->stage_infos);
 }
 

@@ -1,4 +1,4 @@
-/* The thread that calls the observers. */
+/* The observer thread. */
 #ifndef WEIR_OBSERVING_H
 #define WEIR_OBSERVING_H
 
@@ -8,10 +8,10 @@
 int weir_observing_init(weir_pipeline *pipeline, const weir_pipeline_options *options, weir_error *error);
 void weir_observing_destroy(weir_pipeline *pipeline);
 
-/* Starts the thread. It tells nothing before the outbox has a message. */
+/* Starts the thread. It calls no observer before the outbox has a message. */
 int weir_observing_start(weir_pipeline *pipeline, weir_error *error);
 
-/* Returns when the outbox, which is closed, has been told to the end. */
+/* Returns when all messages of the outbox, which must be closed, were delivered. */
 void weir_observing_join(weir_pipeline *pipeline);
 
 #endif

@@ -113,7 +113,7 @@ static void append_locked(weir_outbox *outbox, weir_message *message)
     outbox->num_laps += message->kind == MESSAGE_LAP;
 }
 
-/* Appends the message, or counts it at *dropped. */
+/* Appends the message, or counts it in *dropped. */
 static void offer(weir_outbox *outbox, weir_message *message, uint64_t *dropped)
 {
     uv_mutex_lock(&outbox->lock);
@@ -155,7 +155,7 @@ int weir_outbox_add_event(weir_pipeline *pipeline, const char *name, const char 
     return WEIR_OK;
 }
 
-/* Takes the newest lap out, if laps have to be joined. Failures and events that came after it stay where they are. */
+/* Removes the newest lap if laps have to be joined. Failures and events after it keep their order. */
 static weir_message *take_newest_lap_locked(weir_outbox *outbox)
 {
     weir_message **newest = NULL;

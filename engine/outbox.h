@@ -1,6 +1,6 @@
 /*
- * What observers are still to be told: a bounded list between the threads of the pipeline and its observer thread. Adding
- * never waits. Without the pipeline's lock; the outbox has its own.
+ * Messages for the observers: a bounded list between the threads of the pipeline and its observer thread. Adding
+ * never waits. Call these functions without the lock of the pipeline; the outbox has its own.
  */
 #ifndef WEIR_OUTBOX_H
 #define WEIR_OUTBOX_H
@@ -14,7 +14,7 @@ typedef enum message_kind { MESSAGE_START, MESSAGE_LAP, MESSAGE_FAILURE, MESSAGE
 struct weir_message {
     weir_message *next;
     message_kind kind;
-    size_t size_bytes; /* of a failure or event, its texts behind the struct included */
+    size_t size_bytes; /* of a failure or event, including its texts stored after the struct */
     union {
         struct weir_taken_lap *lap;
         weir_failure failure;
@@ -25,26 +25,27 @@ struct weir_message {
 int weir_outbox_init(weir_outbox *outbox);
 void weir_outbox_destroy(weir_outbox *outbox);
 
-/* The run begins: once, before anything else is added. */
+/* Adds the start of the run: once, before anything else. */
 void weir_outbox_add_start(weir_outbox *outbox);
 
-/* The failure of the slot's task; unless nobody wants to be told. */
+/* Adds the failure of the slot's task, unless no observer wants failures. */
 void weir_outbox_add_failure(weir_pipeline *pipeline, const weir_slot *slot);
 
-/* WEIR_OK, also if nobody wants to be told or it had to be dropped; WEIR_ENOMEM. category and detail may be NULL. */
+/* WEIR_OK, also if no observer wants events or it was dropped; WEIR_ENOMEM. category and detail may be NULL. */
 int weir_outbox_add_event(weir_pipeline *pipeline, const char *name, const char *category, const char *detail);
 
-/* Takes `lap` over, and joins it to the newest lap if too many wait. False = out of memory: `lap` is the caller's. */
+/* Takes ownership of `lap`, and joins it to the newest lap if too many are waiting. False = out of memory: the
+   caller keeps `lap`. */
 bool weir_outbox_add_lap(weir_pipeline *pipeline, struct weir_taken_lap *lap);
 
-/* Nothing will be added any more. */
+/* No messages will be added after this call. */
 void weir_outbox_close(weir_outbox *outbox);
 
-/* The observer thread: takes the oldest message, waiting for it. NULL = closed and empty. */
+/* Observer thread only. Waits for the oldest message and takes it. NULL = closed and empty. */
 weir_message *weir_outbox_take(weir_outbox *outbox);
 void weir_message_free(weir_message *message);
 
-/* How many messages were dropped since the last call. */
+/* The number of messages dropped since the last call. */
 void weir_outbox_take_dropped(weir_outbox *outbox, uint64_t *failures, uint64_t *events);
 
 #endif

@@ -1,4 +1,4 @@
-/* A pipeline's beginning and end, and what its user may ask of it. state.h explains how it runs. */
+/* Start and end of a pipeline, and the user's queries. state.h explains how it runs. */
 #include "pipeline_start.h"
 
 #include <assert.h>
@@ -8,7 +8,7 @@
 #include "cancel.h"
 #include "consumer_phase.h"
 #include "failure_log.h"
-#include "handover.h"
+#include "handoff.h"
 #include "laps.h"
 #include "lock.h"
 #include "node.h"
@@ -19,7 +19,7 @@
 #include "service.h"
 #include "signals.h"
 
-/* ---- beginning and end -------------------------------------------------------------------------------------- */
+/* ---- start and end ------------------------------------------------------------------------------------------ */
 
 static int place_nodes(weir_pipeline *pipeline, const weir_pipeline_options *options, weir_error *error)
 {
@@ -76,7 +76,7 @@ static int make_lock(weir_pipeline *pipeline, weir_error *error)
     if (code == 0)
         code = weir_outbox_init(&pipeline->outbox);
     if (code != 0)
-        return weir_error_set(error, WEIR_ESYSTEM, code, "cannot make a lock: %s", uv_strerror(code));
+        return weir_error_set(error, WEIR_ESYSTEM, code, "cannot create a lock: %s", uv_strerror(code));
     return WEIR_OK;
 }
 
@@ -92,7 +92,7 @@ static int start_threads(weir_pipeline *pipeline, weir_error *error)
     return status;
 }
 
-/* Frees everything; its threads have ended or, after a failed start, have had nothing to do. */
+/* Frees everything. Its threads have ended or, after a failed start, never had work. */
 static void destroy(weir_pipeline *pipeline)
 {
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
@@ -144,7 +144,7 @@ static weir_pipeline *pipeline_new(weir_node **nodes, uint32_t num_nodes, const 
     return pipeline;
 }
 
-/* From now on time counts. */
+/* Time is counted from now on. */
 static int begin_time(weir_pipeline *pipeline, weir_error *error)
 {
     int64_t start_ns = weir_clock_ns();
@@ -152,7 +152,7 @@ static int begin_time(weir_pipeline *pipeline, weir_error *error)
     if (!pipeline->failure_log || weir_laps_init(pipeline, start_ns) != WEIR_OK)
         return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the statistics");
     pipeline->start_unix_ns = weir_laps_unix_at_ns(pipeline, start_ns);
-    weir_handover_prepare(pipeline, start_ns);
+    weir_handoff_prepare(pipeline, start_ns);
     return WEIR_OK;
 }
 
@@ -184,7 +184,7 @@ int weir_pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipeli
     weir_outbox_add_start(&pipeline->outbox);
     *made = pipeline; /* before tasks start: they may use it */
     engine_lock_at(pipeline, weir_clock_ns());
-    weir_handover_start_locked(pipeline);
+    weir_handoff_start_locked(pipeline);
     pipeline->wake_service = true;
     weir_engine_unlock(pipeline);
     return WEIR_OK;
@@ -202,7 +202,7 @@ int weir_pipeline_stop(weir_pipeline *pipeline)
 
 _Thread_local const weir_pipeline *weir_pipeline_of_thread;
 
-/* Nothing may be lost. */
+/* Asserts that no item was lost. */
 static bool is_accounted_for(weir_pipeline *pipeline)
 {
     weir_account account;
@@ -219,8 +219,8 @@ void weir_pipeline_free(weir_pipeline *pipeline)
     weir_pipeline_stop(pipeline);
     if (weir_pipeline_of_thread == pipeline) {
         weir_log(WEIR_LOG_ERROR,
-                 "weir_pipeline_free() was called on one of the pipeline's own threads, for whose end it would "
-                 "wait: the pipeline is stopped, but not freed");
+                 "weir_pipeline_free() was called on one of the pipeline's own threads, which it would have to "
+                 "join: the pipeline is stopped, but not freed");
         return;
     }
     weir_signals_forget(pipeline);

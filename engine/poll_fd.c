@@ -1,9 +1,9 @@
 /*
  * A descriptor for event loops: readable while weir_pipeline_next() would not wait.
  *
- * Whoever changes pipeline->is_consumable leaves poll_dirty behind, and whoever gives the lock back applies the level, by
- * a system call without the lock. poll_lock puts these calls in order; each looks at is_consumable anew, so the last one
- * leaves the descriptor as it is to be, in whatever order they come.
+ * A thread that changes pipeline->is_consumable sets poll_dirty. The thread that releases the lock then updates the
+ * descriptor, by a system call without the lock. poll_lock serialises these calls; each reads is_consumable again, so
+ * the last one leaves the descriptor in the right state, whatever their order.
  */
 #include "poll_fd.h"
 

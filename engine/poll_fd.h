@@ -4,11 +4,11 @@
 
 #include "state.h"
 
-/* A libuv status. */
+/* Returns a libuv status. */
 int weir_poll_fd_init(weir_pipeline *pipeline);
 void weir_poll_fd_destroy(weir_pipeline *pipeline);
 
-/* After poll_dirty was found set. */
+/* Updates the descriptor, after poll_dirty was set. */
 void weir_poll_fd_apply(weir_pipeline *pipeline);
 
 #endif

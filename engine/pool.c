@@ -1,8 +1,8 @@
 /*
- * A pool: threads that pick what is ready, nearest the sink first, run one step of it and pick again. A thread that finds
- * nothing looks on for a moment, without the lock, before it sleeps, because waking a sleeping thread costs more than most
- * hand-overs: one at a time does so, only for as long as that has paid lately, and only if no other thread of ours wants
- * the CPU.
+ * A pool: threads that pick the ready slot nearest the sink, run one step of it and pick again. A thread that finds
+ * no work spins for a moment, without the lock, before it sleeps, because waking a sleeping thread costs more than
+ * most hand-offs. Only one thread at a time spins, only for as long as this was useful recently, and only if no other
+ * thread of the engine needs the CPU.
  */
 #include "pool.h"
 
@@ -37,19 +37,19 @@ static void spin_for_work_locked(weir_pool *pool)
     pool->spinning = false;
 }
 
-/* Work has been left to threads at brisk steps, and for longer than such a step takes. */
-static bool work_was_left_locked(const weir_pool *pool)
+/* Work was left to threads in short steps, for longer than a short step takes. */
+static bool guard_must_take_work_locked(const weir_pool *pool)
 {
-    return pool->num_ready > 0 && pool->pipeline->now_ns - pool->picked_ns >= GUARD_NS;
+    return pool->num_ready > 0 && pool->pipeline->now_ns - pool->picked_ns >= GUARD_INTERVAL_NS;
 }
 
-/* One wait, as the pool's guard if it needs one. */
+/* Waits once, as the guard of the pool if it needs one. */
 static void sleep_once_locked(weir_pool *pool)
 {
     bool as_guard = pool->num_ready > 0 && !pool->guarded;
     if (as_guard) {
         pool->guarded = true;
-        uv_cond_timedwait(&pool->work, &pool->pipeline->lock, GUARD_NS);
+        uv_cond_timedwait(&pool->work, &pool->pipeline->lock, GUARD_INTERVAL_NS);
         pool->guarded = false;
     } else {
         uv_cond_wait(&pool->work, &pool->pipeline->lock);
@@ -75,7 +75,7 @@ static void sleep_for_work_locked(weir_worker *worker)
     pipeline->num_awake--;
     do
         sleep_once_locked(pool);
-    while (!has_work_locked(pool) && !work_was_left_locked(pool));
+    while (!has_work_locked(pool) && !guard_must_take_work_locked(pool));
     pipeline->num_awake++;
     pool->sleeping--;
 }
@@ -106,7 +106,7 @@ static void step_has_ended_locked(weir_worker *worker, weir_slot *slot)
 {
     weir_pool *pool = worker->pool;
     int64_t since_ns = slot->begin_ns > worker->busy_since_ns ? slot->begin_ns : worker->busy_since_ns;
-    pool->num_brisk -= slot->brisk;
+    pool->num_short_steps -= slot->is_short_step;
     worker->running = NULL;
     if (pool->pipeline->now_ns > since_ns)
         pool->lap.busy_ns += pool->pipeline->now_ns - since_ns;
@@ -114,7 +114,7 @@ static void step_has_ended_locked(weir_worker *worker, weir_slot *slot)
     weir_step_ended_locked(slot);
 }
 
-/* Not under the lock: it may be the last that holds the label. */
+/* Without the lock: this may free the label. */
 static void release_spent_label(weir_worker *worker)
 {
     weir_label_release(worker->spent_label);
@@ -122,23 +122,23 @@ static void release_spent_label(weir_worker *worker)
 }
 
 /*
- * When the step begins. Reading the clock costs as much as a third of a hand-over, so for steps that are expected to be
- * brisk it is computed: the end of the thread's step before and the usual length of a hand-over, of which each
- * COMPUTED_STEPS-th is measured. Where the hand-over was not a plain one, because the lock was taken or a thread had to be
- * woken, it is read.
+ * When the step begins. Reading the clock costs as much as a third of a hand-off, so for steps that are expected to
+ * be short the time is computed: the end of the previous step of this thread plus the usual length of a hand-off, of
+ * which each COMPUTED_STEPS-th is measured. If the hand-off was slower than usual, because the lock was taken or a
+ * thread had to be woken, the clock is read.
  */
 static void begin_step(weir_worker *worker, weir_slot *slot)
 {
     enum { COMPUTED_STEPS = 16 };
-    if (slot->brisk && worker->ended_ns && ++worker->num_computed % COMPUTED_STEPS != 0) {
-        slot->begin_ns = worker->ended_ns + worker->handover_ns;
+    if (slot->is_short_step && worker->ended_ns && ++worker->num_computed % COMPUTED_STEPS != 0) {
+        slot->begin_ns = worker->ended_ns + worker->handoff_ns;
         return;
     }
     slot->begin_ns = weir_clock_ns();
-    if (!slot->brisk || !worker->ended_ns)
+    if (!slot->is_short_step || !worker->ended_ns)
         return;
-    int64_t change_ns = slot->begin_ns - worker->ended_ns - worker->handover_ns;
-    worker->handover_ns += (change_ns < worker->handover_ns + 64 ? change_ns : worker->handover_ns + 64) / 8;
+    int64_t change_ns = slot->begin_ns - worker->ended_ns - worker->handoff_ns;
+    worker->handoff_ns += (change_ns < worker->handoff_ns + 64 ? change_ns : worker->handoff_ns + 64) / 8;
 }
 
 static void run_worker(weir_worker *worker)
@@ -220,14 +220,14 @@ int weir_pool_new(weir_pipeline *pipeline, weir_node *owner, uint32_t num_worker
         return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for a pool of %u threads", num_workers);
     int code = uv_cond_init(&pool->work);
     if (code != 0)
-        return weir_error_set(error, WEIR_ESYSTEM, code, "cannot make a condition variable: %s", uv_strerror(code));
+        return weir_error_set(error, WEIR_ESYSTEM, code, "cannot create a condition variable: %s", uv_strerror(code));
     pool->work_made = true;
     return WEIR_OK;
 }
 
 int weir_pool_start(weir_pool *pool, weir_error *error)
 {
-    char name[32]; /* is cut */
+    char name[32]; /* truncated */
     for (uint32_t i = 0; i < pool->num_workers; i++) {
         weir_worker *worker = &pool->workers[i];
         snprintf(name, sizeof name, "%.9s/%u", pool->owner ? pool->owner->short_name : "weir", i);

@@ -1,10 +1,10 @@
-/* A bounded ring of items that measures its own level. Everything here wants the pipeline's lock held. */
+/* A bounded ring of items that measures its own level. All functions need the lock of the pipeline. */
 #ifndef WEIR_QUEUE_H
 #define WEIR_QUEUE_H
 
 #include "state.h"
 
-/* Puts the time since the last change into the figures. */
+/* Adds the time since the last change to the metrics. */
 static inline void queue_settle_locked(weir_queue *queue, int64_t now_ns)
 {
     uint32_t num_items = queue->depth - queue->num_epoch_ends;
@@ -75,10 +75,10 @@ static inline void queue_pop_locked(weir_queue *queue, weir_item *item, int64_t 
     queue->bytes -= item->size_bytes;
 }
 
-/* Allocates; the names and neighbours are set by who builds. WEIR_OK or WEIR_ENOMEM. */
+/* Allocates the ring; the caller sets the name and the neighbours. WEIR_OK or WEIR_ENOMEM. */
 int weir_queue_init(weir_queue *queue, uint32_t capacity, uint64_t capacity_bytes);
 
-/* Frees what weir_queue_init() made, also after it failed. The queue must be empty. */
+/* Frees a queue, also after weir_queue_init() failed. The queue must be empty. */
 void weir_queue_destroy(weir_queue *queue);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The service thread sleeps on a semaphore until something is due or a thread posts it, also from a signal handler. It
- * needs no descriptor, and calls nothing that may block: see callers.c and observing.c for that.
+ * The service thread sleeps on a semaphore until something is due or another thread (or a signal handler) posts it.
+ * It needs no descriptor, and calls nothing that may block: callers.c and observing.c do that.
  */
 #include "service.h"
 
@@ -20,25 +20,25 @@ static void earlier(int64_t *due_ns, int64_t other_ns)
         *due_ns = other_ns;
 }
 
-/* Until due_ns, or until it is woken. */
+/* Sleeps until due_ns, or until it is woken. */
 static void wait_until(weir_pipeline *pipeline, int64_t due_ns)
 {
     struct timespec until = { due_ns / WEIR_SECOND, due_ns % WEIR_SECOND };
     while (sem_clockwait(&pipeline->service_wake, CLOCK_MONOTONIC, &until) != 0 && errno == EINTR)
         ;
     while (sem_trywait(&pipeline->service_wake) == 0)
-        ; /* one look serves them all */
+        ; /* one check handles them all */
 }
 
-/* Without the lock: an event needs memory. */
-static void tell_stop_and_failure(weir_pipeline *pipeline, bool stopped, bool failed)
+/* Without the lock: an event allocates memory. */
+static void report_stop_and_failure(weir_pipeline *pipeline, bool stopped, bool failed)
 {
-    if (failed && !pipeline->failure_told)
+    if (failed && !pipeline->failure_reported)
         weir_outbox_add_event(pipeline, "failed", "pipeline", pipeline->error.message); /* set before `failed` */
-    if (stopped && !pipeline->stop_told)
+    if (stopped && !pipeline->stop_reported)
         weir_outbox_add_event(pipeline, "stop", "pipeline", NULL);
-    pipeline->failure_told |= failed;
-    pipeline->stop_told |= stopped;
+    pipeline->failure_reported |= failed;
+    pipeline->stop_reported |= stopped;
 }
 
 static void release_leftovers(weir_pipeline *pipeline)
@@ -58,7 +58,7 @@ static void end_run(weir_pipeline *pipeline, bool cut_lap, bool stopped, bool fa
 {
     weir_callers_join(pipeline);
     release_leftovers(pipeline);
-    tell_stop_and_failure(pipeline, stopped, failed);
+    report_stop_and_failure(pipeline, stopped, failed);
     if (pipeline->measures && cut_lap)
         weir_laps_take(pipeline, true); /* the last lap is of the phase that has just begun */
     if (pipeline->measures)
@@ -68,7 +68,7 @@ static void end_run(weir_pipeline *pipeline, bool cut_lap, bool stopped, bool fa
     weir_outbox_close(&pipeline->outbox);
 }
 
-/* One look at everything; when the next is due is in *due_ns. False = the run is over. */
+/* Checks everything once; *due_ns is when the next check is due. False = the run is over. */
 static bool serve(weir_pipeline *pipeline, int64_t *due_ns)
 {
     if (atomic_exchange(&pipeline->stop_wanted, false))
@@ -83,7 +83,7 @@ static bool serve(weir_pipeline *pipeline, int64_t *due_ns)
     }
 
     *due_ns = weir_clock_ns() + WEIR_HEARTBEAT_NS;
-    tell_stop_and_failure(pipeline, stopped, failed);
+    report_stop_and_failure(pipeline, stopped, failed);
     if (pipeline->measures) {
         weir_laps_take(pipeline, cut_lap);
         earlier(due_ns, weir_laps_due_ns(pipeline));
@@ -99,7 +99,7 @@ static void service_main(void *argument)
     int64_t due_ns, began_ns = pipeline->service_began_ns;
     weir_pipeline_of_thread = pipeline;
     while (sem_wait(&pipeline->service_wake) != 0)
-        ; /* the pipeline starts; before, the observers have nothing to be told */
+        ; /* wait until the pipeline starts; before, there is nothing to report */
     weir_laps_note_progress(pipeline, began_ns);
     while (began_ns = weir_clock_ns(), serve(pipeline, &due_ns)) {
         weir_laps_note_progress(pipeline, began_ns);
@@ -116,7 +116,7 @@ void weir_service_wake_from_signal(weir_pipeline *pipeline)
 int weir_service_init(weir_pipeline *pipeline, weir_error *error)
 {
     if (sem_init(&pipeline->service_wake, 0, 0) != 0)
-        return weir_error_set(error, WEIR_ESYSTEM, -errno, "cannot make a semaphore: %s", uv_strerror(-errno));
+        return weir_error_set(error, WEIR_ESYSTEM, -errno, "cannot create a semaphore: %s", uv_strerror(-errno));
     pipeline->service_wake_made = true;
     return weir_callers_init(pipeline, error);
 }

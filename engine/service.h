@@ -1,4 +1,4 @@
-/* The service thread: laps, deadlines, stalls, and what follows a stop or a failure. */
+/* The service thread: laps, deadlines, stalls, and the actions after a stop or a failure. */
 #ifndef WEIR_SERVICE_H
 #define WEIR_SERVICE_H
 
@@ -9,10 +9,10 @@ void weir_service_destroy(weir_pipeline *pipeline);
 
 int weir_service_start(weir_pipeline *pipeline, weir_error *error);
 
-/* Returns when the run is over and its last lap has been handed to the observers. */
+/* Returns when the run is over and its last lap is in the outbox. */
 void weir_service_join(weir_pipeline *pipeline);
 
-/* Has the thread look at stop_wanted. Async-signal-safe. */
+/* Makes the thread check stop_wanted. Async-signal-safe. */
 void weir_service_wake_from_signal(weir_pipeline *pipeline);
 
 #endif

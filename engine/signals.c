@@ -1,6 +1,7 @@
 /*
- * Signals that stop pipelines. A handler runs on any thread at any moment, so it takes no lock: it walks along the list
- * of pipelines by atomic pointers. A pipeline that leaves the list waits for the handlers that may have seen it.
+ * Signals that stop pipelines. A handler may run on any thread at any moment, so it takes no lock: it follows the
+ * list of pipelines through atomic pointers. A pipeline that is removed from the list waits for the handlers that may
+ * have seen it.
  */
 #include "signals.h"
 
@@ -17,7 +18,7 @@ enum { NUM_SIGNALS = sizeof numbers / sizeof numbers[0] };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sigaction before[NUM_SIGNALS]; /* guarded by lock */
 static _Atomic(weir_pipeline *) first;       /* written with lock */
-static atomic_uint num_handlers;             /* that run right now */
+static atomic_uint num_handlers;             /* running now */
 
 static void set_actions(const struct sigaction *actions, bool each)
 {
@@ -41,7 +42,7 @@ static void stop_all(int number)
     static const struct sigaction default_action = { .sa_handler = SIG_DFL };
     int error = errno;
     atomic_fetch_add(&num_handlers, 1);
-    set_actions(&default_action, false); /* the next signal kills */
+    set_actions(&default_action, false); /* the next signal ends the process */
     for (weir_pipeline *pipeline = atomic_load(&first); pipeline; pipeline = atomic_load(&pipeline->next_on_signal)) {
         int none = 0;
         atomic_compare_exchange_strong(&pipeline->stop_signal, &none, number);
@@ -57,7 +58,7 @@ int weir_pipeline_stop_on_signals(weir_pipeline *pipeline)
         return WEIR_EINVAL;
     struct sigaction action = { .sa_handler = stop_all, .sa_flags = SA_RESTART };
     for (int i = 0; i < NUM_SIGNALS; i++)
-        sigaddset(&action.sa_mask, numbers[i]); /* one after the other: the second one finds the default action */
+        sigaddset(&action.sa_mask, numbers[i]); /* one at a time: the second signal finds the default action */
 
     pthread_mutex_lock(&lock);
     if (!atomic_load(&first))

@@ -4,7 +4,7 @@
 
 #include "state.h"
 
-/* No handler touches the pipeline any more. */
+/* After this no handler uses the pipeline. */
 void weir_signals_forget(weir_pipeline *pipeline);
 
 #endif

@@ -22,7 +22,7 @@ weir_slot *weir_list_take_first(weir_slot_list *list)
     return first;
 }
 
-/* A running slot is busy from where its thread has begun the step; until then it has waited for the thread. */
+/* A running slot is busy from the moment its thread began the step; until then it waited for the thread. */
 static void count_time(weir_slot *slot, int64_t now_ns)
 {
     int64_t *time_ns = slot->node->time_ns;
@@ -59,8 +59,8 @@ weir_slot *weir_slot_take_idle_locked(weir_node *node)
     return slot;
 }
 
-/* Before its start hooks have run a stage starts no task; the lifecycle slot, which runs them, and the slots of a cancelled
-   stage need not wait. */
+/* A stage starts no task before its start hooks have run; the lifecycle slot, which runs them, and the slots of a
+   cancelled stage do not wait for this. */
 static bool may_run(const weir_node *node, const weir_slot *slot)
 {
     return slot->is_lifecycle || node->cancelled || (node->state != NODE_NEW && node->state != NODE_STARTING);
@@ -75,10 +75,10 @@ static void append_ready(weir_node *node, weir_slot *slot)
 {
     uint32_t bit = ready_bit(node);
     weir_list_append(&node->ready, slot);
-    slot->brisk = !slot->is_lifecycle && node->typical_ns < BRISK_NS;
-    slot->is_long = node->typical_ns >= WEIR_CPU_WINDOW_NS;
+    slot->is_short_step = !slot->is_lifecycle && node->typical_ns < SHORT_STEP_NS;
+    slot->is_long_step = node->typical_ns >= WEIR_CPU_WINDOW_NS;
     node->pool->ready_nodes[bit / 64] |= UINT64_C(1) << (bit % 64);
-    node->pool->num_ready_slow += !slot->brisk;
+    node->pool->num_ready_slow += !slot->is_short_step;
     node->pool->num_ready++;
 }
 
@@ -88,7 +88,7 @@ static weir_slot *take_ready(weir_node *node)
     weir_slot *slot = weir_list_take_first(&node->ready);
     if (!node->ready.first)
         node->pool->ready_nodes[bit / 64] &= ~(UINT64_C(1) << (bit % 64));
-    node->pool->num_ready_slow -= !slot->brisk;
+    node->pool->num_ready_slow -= !slot->is_short_step;
     node->pool->num_ready--;
     return slot;
 }
@@ -119,7 +119,7 @@ static weir_node *nearest_ready_node(weir_pool *pool)
     return NULL;
 }
 
-/* The item that a source's task makes is numbered by source and epoch, whatever the other sources do meanwhile. */
+/* The item of a source is numbered by source and epoch, independent of the other sources. */
 static void number_item(weir_slot *slot)
 {
     slot->in.source = slot->node->source_index;
@@ -147,11 +147,11 @@ weir_slot *weir_slot_pick_locked(weir_pool *pool)
     weir_node *node = nearest_ready_node(pool);
     weir_slot *slot = take_ready(node);
     weir_slot_enter_locked(slot, SLOT_RUNNING);
-    pool->num_brisk += slot->brisk;
+    pool->num_short_steps += slot->is_short_step;
     pool->picked_ns = pool->pipeline->now_ns;
     slot->finishing = atomic_load_explicit(&slot->completed, memory_order_relaxed);
-    slot->given_up = node->cancelled && node->state != NODE_ENDING;
-    if (!slot->begun && !slot->given_up && !slot->is_lifecycle)
+    slot->abandoned = node->cancelled && node->state != NODE_ENDING;
+    if (!slot->begun && !slot->abandoned && !slot->is_lifecycle)
         begin_task(slot);
     return slot;
 }

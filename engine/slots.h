@@ -1,4 +1,4 @@
-/* States of slots, the lists they are in, and what the threads of a pool may pick. All with the lock held. */
+/* The states of slots, their lists, and what the threads of a pool may pick. All functions need the lock. */
 #ifndef WEIR_SLOTS_H
 #define WEIR_SLOTS_H
 
@@ -14,10 +14,10 @@ weir_slot *weir_slot_take_idle_locked(weir_node *node);
 /* SLOT_READY: a thread of the node's pool may pick it, as soon as the stage's start hooks have run. */
 void weir_slot_make_ready_locked(weir_slot *slot);
 
-/* Lets the slots run that have waited for the start hooks. */
+/* Releases the slots that waited for the start hooks. */
 void weir_slots_open_gate_locked(weir_node *node);
 
-/* Takes the next thing to run: READY becomes RUNNING. NULL = nothing is ready. */
+/* Takes the next slot to run: READY becomes RUNNING. NULL = no slot is ready. */
 weir_slot *weir_slot_pick_locked(weir_pool *pool);
 
 #endif

@@ -1,4 +1,4 @@
-/* Looking in: what the pipeline is made of, and what it is doing at this moment. */
+/* Describes the graph of a pipeline, and its state at one moment. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static void describe_node(FILE *text, const weir_node *node)
     if (node->task_deadline_ns)
         fprintf(text, ", deadline %g s", (double)node->task_deadline_ns / (double)WEIR_SECOND);
     if (node->epochs == WEIR_ENDLESS)
-        fprintf(text, ", epochs without end");
+        fprintf(text, ", endless epochs");
     else if (node->epochs)
         fprintf(text, ", %u epoch%s", node->epochs, node->epochs == 1 ? "" : "s");
     fputc('\n', text);
@@ -67,15 +67,15 @@ int weir_pipeline_describe(weir_pipeline *pipeline, char **description)
     return WEIR_ENOMEM;
 }
 
-/* ---- the moment --------------------------------------------------------------------------------------------- */
+/* ---- the snapshot ------------------------------------------------------------------------------------------- */
 
-/* The public struct with what it points to. */
+/* The public struct, followed by what it points to. */
 typedef struct full_snapshot {
     weir_snapshot shown;
     weir_stage_snapshot *stages;
     weir_queue_snapshot *queues;
     weir_task_snapshot *tasks;
-    struct weir_label **labels; /* held, one for each task */
+    struct weir_label **labels; /* references, one for each task */
     size_t room_for_tasks;
 } full_snapshot;
 
@@ -202,7 +202,7 @@ void weir_snapshot_free(weir_snapshot *shown)
 {
     if (!shown)
         return;
-    full_snapshot *snapshot = (full_snapshot *)shown; /* its first member */
+    full_snapshot *snapshot = (full_snapshot *)shown; /* shown is its first member */
     for (size_t i = 0; i < shown->num_tasks; i++)
         weir_label_release(snapshot->labels[i]);
     free(snapshot->labels);

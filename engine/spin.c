@@ -4,18 +4,18 @@
 
 #include <weir/clock.h>
 
-enum { LOOKS_PER_YIELD = 64 /* about a microsecond */ };
+enum { SPINS_PER_YIELD = 64 /* about a microsecond */ };
 
 bool weir_spin(atomic_uint *wanted, int64_t spin_ns)
 {
     int64_t end_ns = weir_clock_ns() + spin_ns;
     do {
-        for (int look = 0; look < LOOKS_PER_YIELD; look++) {
+        for (int look = 0; look < SPINS_PER_YIELD; look++) {
             if (atomic_load_explicit(wanted, memory_order_relaxed))
                 return true;
             cpu_relax();
         }
-        sched_yield(); /* if all CPUs are taken, to the thread that would set it */
+        sched_yield(); /* if all CPUs are busy, lets the thread run that would set *wanted */
     } while (weir_clock_ns() < end_ns);
     return false;
 }
@@ -23,7 +23,7 @@ bool weir_spin(atomic_uint *wanted, int64_t spin_ns)
 int64_t weir_spin_adapt(int64_t spin_ns, int64_t waited_ns)
 {
     static const int64_t shortest_ns = 500, longest_ns = 20 * WEIR_MICROSECOND;
-    static const int64_t worth_ns = 50 * WEIR_MICROSECOND; /* most of such a wait was being woken */
+    static const int64_t worth_ns = 50 * WEIR_MICROSECOND; /* most of such a wait was the wake-up */
     int64_t adapted_ns = waited_ns < worth_ns ? 2 * spin_ns : spin_ns / 2;
     if (adapted_ns < shortest_ns)
         return shortest_ns;

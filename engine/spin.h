@@ -1,4 +1,4 @@
-/* Looking at a flag for a moment instead of sleeping. */
+/* Spins on a flag for a moment instead of sleeping. */
 #ifndef WEIR_SPIN_H
 #define WEIR_SPIN_H
 
@@ -14,10 +14,10 @@
 #define cpu_relax() ((void)0)
 #endif
 
-/* Looks at *wanted for up to spin_ns. True = it is not 0. */
+/* Checks *wanted for up to spin_ns. True = it is not 0. */
 bool weir_spin(atomic_uint *wanted, int64_t spin_ns);
 
-/* How long to look the next time, after a wait of waited_ns in all, the sleep included. */
+/* How long to spin the next time, after a wait of waited_ns in total, including the sleep. */
 int64_t weir_spin_adapt(int64_t spin_ns, int64_t waited_ns);
 
 #endif

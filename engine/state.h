@@ -1,7 +1,7 @@
 /*
- * What a running pipeline is made of, and the rules that hold for it.
+ * The data structures of a running pipeline, and the rules that hold for them.
  *
- * A pipeline is a graph of nodes (sources, stages, routes, merges, the sink), each with the queue behind it, run by one
+ * A pipeline is a graph of nodes (sources, stages, routes, merges, the sink), each with its output queue, run by one
  * or more pools of threads. A node's operation runs in its slots; a slot is a state machine, not a thread:
  *
  *               an input came             a thread took it             run() returned
@@ -17,40 +17,42 @@
  *         |                   +----------------------------|--+  WEIR_SKIP, WEIR_KEPT, failure
  *         +----------- no input ---------------------------+
  *
- * The nodes without an operation (merges, the sink) pass items on by themselves, under the lock and without a thread:
- * their slot is only ever SLOT_IDLE or SLOT_BLOCKED. A slot that its node does not need any more, after its concurrency
- * was lowered, is SLOT_RETIRED.
+ * Nodes without an operation (merges, the sink) need no thread: other threads pass their items on, under the lock.
+ * Their slot is always SLOT_IDLE or SLOT_BLOCKED. A surplus slot, after the concurrency of its node was lowered, is
+ * SLOT_RETIRED.
  *
- * The end of an epoch travels through the queues like an item, and no item crosses it: a node that finds it at the head
- * of all its inputs waits until all its slots are idle, lets its operation flush what it has kept, puts the end of the
- * epoch into every queue behind it, by means of its lifecycle slot, and only then takes the next input. The end of the
- * stream is the same but for what follows it.
+ * The end of an epoch moves through the queues like an item, and no item crosses it. A node that finds it at the head
+ * of all its inputs waits until all its slots are idle, lets its operation flush the items that it has kept, puts the
+ * end of the epoch into every output queue (its lifecycle slot does this), and only then takes the next input. The
+ * end of the stream is handled in the same way, but nothing follows it.
  *
  * A node lives NODE_NEW -> NODE_STARTING -> NODE_OPEN -> NODE_ENDING -> NODE_DONE. STARTING and ENDING run the stage
- * hooks, in the lifecycle slot, which a pool thread picks like any other. A node is DONE when nothing can come in any
- * more (its inputs are closed and empty, or it is cancelled) and all its slots are idle; then the queue behind it is
+ * hooks, in the lifecycle slot, which a pool thread picks like any other slot. A node is DONE when it can get no more
+ * input (its inputs are closed and empty, or it is cancelled) and all its slots are idle; then its output queue is
  * closed. The run is over when all nodes are DONE and the sink queue is empty or no longer wanted.
  *
- * Stop cancels every node, a failure cancels the failing node and all before it. A cancelled node starts no task; its
- * slots that hold something become READY once more, and the thread that picks them ends hooks and releases items.
+ * Stop cancels every node. A failure cancels the failing node and all nodes upstream of it. A cancelled node starts
+ * no task; those of its slots that hold items become READY once more, and the thread that picks them ends hooks and
+ * releases items.
  *
  * Threads: the pools' workers (pool.c) run tasks and their hooks. The service thread (service.c) takes laps, watches
- * deadlines and stalls; it calls no code of the program but release functions, when the run is over. The observer thread
- * (observing.c) calls observers. Caller threads (callers.c), made when first needed, call op->cancel and log stalls.
+ * deadlines and stalls; the only user code it calls are release functions, when the run is over. The observer thread
+ * (observing.c) calls observers. Caller threads (callers.c), created on demand, call op->cancel and log stalls.
  *
- * Locks: pipeline->lock, outbox->lock, failure_log->lock. No thread holds two of them, and no operation, hook, release
- * function, observer, log function, allocation or system call (but those of waking) runs under one. The pipeline's lock
- * is held for tens of nanoseconds at a time, once for each step of a task, so that a whole hand-over (result put, next
- * input taken, room passed upstream) is one step that no thread sees half of. Only a lap holds it longer: about 2 µs for
- * each node. Functions whose name ends in _locked want it held; the static ones of the files that say so at their top do.
+ * Locks: pipeline->lock, outbox->lock, failure_log->lock. No thread holds two of them, and no operation, hook,
+ * release function, observer, log function, allocation or system call (except to wake threads) runs under one. The
+ * pipeline's lock is held for tens of nanoseconds at a time, once for each step of a task, so that a whole hand-off
+ * (result put, next input taken, room passed upstream) is atomic. Only a lap holds it longer: about 2 µs for each
+ * node. Functions whose name ends in _locked need the lock, and so do the static functions of files that say so at
+ * their top.
  *
  * Invariants, whenever the lock is free:
- *   1. A queue with an item has no idle slot behind it that could take it.
- *   2. A queue with room has no slot waiting for room before it.
- *   3. A slot is in exactly one list that fits its state, and time_ns of its node covers all its past up to since_ns.
- *   4. For each node, taken + created = handed_on + skipped + failed + dropped + merged + what its slots hold.
- *   5. If a slot is ready and a thread of its pool sleeps, then a thread of that pool is on its way to the lock: one that
- *      was woken or spins, one at a brisk step, or the pool's guard (see wake.c).
+ *   1. If a queue has an item, its consumer has no idle slot that could take it.
+ *   2. If a queue has room, no slot of its producer waits for room.
+ *   3. A slot is in exactly one list that fits its state, and time_ns of its node includes all its time up to
+ *   since_ns. 4. For each node, taken + created = handed_on + skipped + failed + dropped + merged + the items in its
+ *   slots. 5. If a slot is ready and a thread of its pool sleeps, then a thread of that pool will take the lock soon:
+ *   one that was woken or spins, one in a short step, or the pool's guard (see wake.c).
  */
 #ifndef WEIR_STATE_H
 #define WEIR_STATE_H
@@ -79,7 +81,7 @@ typedef enum slot_state {
     SLOT_PENDING,
     SLOT_TURN,
     SLOT_BLOCKED,
-    SLOT_RETIRED, /* its time is in no metric */
+    SLOT_RETIRED, /* its time is not counted in any metric */
     SLOT_STATES,
 } slot_state;
 
@@ -92,7 +94,7 @@ typedef struct weir_slot_list {
 
 typedef struct weir_queued_item {
     weir_item item;
-    uint64_t arrival; /* in the order of all puts of the pipeline */
+    uint64_t arrival; /* number of this put among all puts of the pipeline */
 } weir_queued_item;
 
 typedef struct weir_queue {
@@ -107,21 +109,21 @@ typedef struct weir_queue {
     weir_queued_item *entries; /* ring of `capacity` */
     uint32_t head;
     uint32_t depth;
-    uint32_t num_epoch_ends; /* of these, ends of epochs: they take room, but no metric counts them */
+    uint32_t num_epoch_ends; /* entries that are ends of epochs: they take room, but no metric counts them */
     uint64_t bytes;
-    weir_slot_list blocked; /* slots of the node before, whose result waits for room; in the order they came */
-    bool closed;            /* nothing will be put any more */
+    weir_slot_list blocked; /* slots of the producer whose result waits for room, in order of arrival */
+    bool closed;            /* no more items will be put */
     uint64_t total_put, total_got, total_dropped;
 
     /* guarded by lock; since the last lap */
-    int64_t level_since_ns; /* depth and bytes are in the metrics up to here */
+    int64_t level_since_ns; /* depth and bytes are counted in the metrics up to this time */
     weir_queue_metrics lap;
     weir_live_histogram *put_times, *get_times;
 } weir_queue;
 
 enum { MAX_PHASE = 64, CACHE_LINE = 64 };
 
-/* Where the consumer is in its job. */
+/* The position of the consumer. */
 typedef struct weir_consumer_phase {
     char phase[MAX_PHASE];
     bool phase_named;  /* by weir_pipeline_mark_phase() */
@@ -138,74 +140,74 @@ struct weir_task {
 
     /* guarded by lock */
     slot_state state;
-    int64_t entered_ns; /* when it came into this state */
-    int64_t since_ns;   /* the same, or when the lap began: time_ns of the node holds all before it */
-    weir_slot *next;    /* in the one list it is in */
+    int64_t entered_ns; /* when it entered this state */
+    int64_t since_ns;   /* the same, or the start of the lap: time_ns of the node includes all time before it */
+    weir_slot *next;    /* the next slot in its list */
     weir_slot *turn_before, *turn_after; /* with WEIR_ORDER_INPUT: in the order of its node's inputs */
-    int64_t run_ns;                      /* how long the task has run, the present step not included */
+    int64_t run_ns;                      /* run time of the task, without the current step */
     uint64_t order_number;               /* of the input */
     struct weir_label *label;            /* of the input, for snapshots and stall warnings; NULL = none */
-    bool has_turn;                       /* it is in that order */
-    int64_t warn_after_ns;               /* of run time: when its task is next called stalled */
+    bool has_turn;                       /* it is in the list of turns */
+    int64_t warn_after_ns;               /* run time after which the task is next reported as stalled */
     bool has_in;                         /* holds an input whose task has not ended */
     bool has_out;                        /* holds a result that has not been put */
-    bool more;                           /* that result is not the last one of its input */
-    bool needs_flush;                    /* its worker has seen an input since the last flush */
+    bool more;                           /* more results of the same input will follow */
+    bool needs_flush;                    /* its worker got an input since the last flush */
     bool flushing;                       /* its step is a flush, not a task */
     uint64_t num_kept;                   /* inputs its worker has kept for a later result */
-    bool brisk;                          /* READY or RUNNING: its step is expected to take less than BRISK_NS, */
-    bool is_long;                        /* or at least WEIR_CPU_WINDOW_NS */
+    bool is_short_step;                  /* READY or RUNNING: its step is expected to take less than SHORT_STEP_NS, */
+    bool is_long_step;                   /* or at least WEIR_CPU_WINDOW_NS */
     bool run_returned;                   /* run() has returned WEIR_PENDING */
     bool cancel_queued;                  /* in pipeline->to_cancel */
-    bool cancel_called;                  /* op->cancel was */
-    bool cancelling;                     /* … and has not returned: the task cannot end before it has */
+    bool cancel_called;                  /* op->cancel was called */
+    bool cancelling;                     /* op->cancel has not returned: the task cannot end before */
     weir_slot *next_to_cancel;
     int pending_status; /* what weir_task_complete() was called with */
     weir_item pending_out;
 
-    /* written with lock, read also without */
+    /* written with lock, also read without */
     atomic_bool completed;   /* weir_task_complete() was called for this task */
     atomic_bool should_stop; /* read by any thread */
     atomic_bool overdue;     /* ran longer than its deadline */
 
-    /* the thread that runs the step, from RUNNING until the step has ended */
-    struct weir_worker *thread; /* that one */
+    /* owned by the thread that runs the step, from RUNNING to the end of the step */
+    struct weir_worker *thread; /* this thread */
     weir_item in, out;
-    uint32_t out_index;    /* which of the node's queues the result goes to */
-    uint32_t num_pieces;   /* results that this input has had so far */
+    uint32_t out_index;    /* index of the output queue for the result */
+    uint32_t num_pieces;   /* results made from this input so far */
     int status;            /* result of the step */
-    int64_t begin_ns;      /* when the thread began the step: from here on the slot is busy */
+    int64_t begin_ns;      /* when the thread began the step: the slot is busy from then on */
     int64_t step_run_ns;   /* from the operation's first instruction to its return */
     int64_t end_ns;        /* when the step ended */
     int64_t task_start_ns; /* when the task's operation first ran */
-    bool op_start_known;   /* nothing runs between begin_ns and the operation */
+    bool op_start_known;   /* no hooks run between begin_ns and the operation */
     bool begun;            /* the task has run, and has not ended */
     bool finishing;        /* the step takes the result of weir_task_complete() */
-    bool given_up;         /* the step is not to run the operation, but to end the task */
+    bool abandoned;        /* the step must not run the operation, only end the task */
     bool worker_live;      /* worker_init succeeded */
-    weir_item kept; /* seq, source and epoch of the last input its worker has kept: what a flush makes has them */
+    weir_item kept; /* seq, source and epoch of the last input its worker has kept; results of a flush get them */
     uint32_t hooks_begun;
-    weir_error error; /* why the task fails; status 0 = nobody said so far */
+    weir_error error; /* why the task fails; status 0 = not set */
 };
 
 struct weir_node {
     /* immutable after init */
     weir_pipeline *pipeline;
-    const weir_op *op; /* NULL = passes items on by itself */
+    const weir_op *op; /* NULL = passes items on without an operation */
     void *config;
     bool config_owned; /* a copy, to be freed */
-    bool config_live;  /* … on which config_init succeeded */
+    bool config_live;  /* config_init succeeded on it */
     char *short_name;  /* as in the options */
     char *name;        /* as in the statistics */
     const char *kind;
     uint32_t index;        /* in weir_pipeline.nodes, upstream first */
     uint32_t source_index; /* of a source: which one */
-    weir_queue **ins;      /* of the nodes before */
+    weir_queue **ins;      /* output queues of the upstream nodes */
     uint32_t num_ins;      /* 0 = a source; above 1 only where op is NULL */
-    weir_queue *outs;      /* behind it; its own */
+    weir_queue *outs;      /* output queues, owned by the node */
     uint32_t num_outs;     /* above 1 only for a route */
     weir_pool *pool;       /* NULL if op is NULL */
-    uint32_t threads;      /* of its own; 0 = the pipeline's */
+    uint32_t threads;      /* private threads; 0 = the pipeline's pool */
     weir_order order;
     weir_max_failures max_failures;
     weir_stage_hook *stage_hooks;
@@ -214,46 +216,46 @@ struct weir_node {
     size_t num_task_hooks;
     size_t hook_bytes;        /* of all task hooks' states */
     uint32_t concurrency;     /* as built */
-    uint32_t epochs;          /* a source: how often it runs; 0 = once, and no end of epoch is told */
+    uint32_t epochs;          /* sources: number of epochs; 0 = one run, without ends of epochs */
     int64_t task_deadline_ns; /* 0 = none */
     weir_merge_order merge_order;
-    weir_node *route; /* of a join: where its branches begin */
-    weir_node
-        *ordered_join;   /* the node is between a route and this join, which restores the order; NULL = it is not */
-    bool numbers_inputs; /* it is the outermost route before such a join */
-    uint32_t *weights;   /* of the inputs; NULL = all 1 */
-    char *makes;         /* the types of the items that go out, as in weir_op.makes */
-    bool makes_one_type; /* op->makes names one, which every result gets */
-    bool checks_types;   /* not all that comes in is what op takes */
+    weir_node *route;        /* of a join: the route where its branches begin */
+    weir_node *ordered_join; /* the node is between a route and this join, which restores the order; NULL = not */
+    bool numbers_inputs;     /* it is the outermost route before such a join */
+    uint32_t *weights;       /* of the inputs; NULL = all 1 */
+    char *makes;             /* the types of the items that go out, as in weir_op.makes */
+    bool makes_one_type;     /* op->makes names one type, which every result gets */
+    bool checks_types;       /* not every input has a type that op takes */
     weir_slot lifecycle;
 
     /* guarded by lock */
     node_state state;
     weir_slot **slots;
     uint32_t num_made;   /* in `slots` */
-    uint32_t num_slots;  /* of these, not retired */
-    uint32_t num_wanted; /* what num_slots is on its way to */
+    uint32_t num_slots;  /* slots that are not retired */
+    uint32_t num_wanted; /* target of num_slots */
     uint32_t num_idle;
-    weir_slot *idle;       /* a stack: few workers are ever made where few are needed */
+    weir_slot *idle;       /* a stack, so that no more workers are created than needed */
     weir_slot_list ready;  /* first in, first out; the lifecycle slot, too */
     weir_slot_list gated;  /* ready, but the stage's start hooks have not ended */
     weir_slot *turn_first; /* with WEIR_ORDER_INPUT: slots in the order of their inputs; only the first puts */
     weir_slot *turn_last;
-    uint32_t due;          /* of a merge in turns: the input whose turn it is; num_ins = not chosen yet */
-    uint32_t last_taken;   /* of a round robin: the input of the last item; num_ins = none in this epoch */
-    int64_t *credits;      /* of a weighted merge: of each input, then the same before `due` was chosen; merge.c */
-    bool exhausted;        /* a source that has ended */
-    uint64_t epochs_ended; /* a source's */
-    uint64_t next_seq;     /* a source's: number of the next item in this epoch */
+    uint32_t due;        /* merge with turns: the next input; num_ins = not selected yet */
+    uint32_t last_taken; /* round robin: the input of the last item; num_ins = none in this epoch */
+    /* weighted merge: the credit of each input, then the credits before `due` was selected; see merge.c */
+    int64_t *credits;
+    bool exhausted;             /* sources: has ended */
+    uint64_t epochs_ended;      /* sources: number of ended epochs */
+    uint64_t next_seq;          /* sources: number of the next item in this epoch */
     uint64_t next_order_number; /* with numbers_inputs */
-    bool passing_epoch;         /* the lifecycle slot puts the end of an epoch */
-    bool passing_items;         /* handover.c is passing on what a node without an operation may take */
-    bool moving_turns;          /* handover.c is letting one slot after the other have its turn */
-    bool passing_epoch_or_end;  /* handover.c is passing on one end of an epoch after the other */
+    bool passing_epoch;         /* the lifecycle slot is putting the end of an epoch */
+    bool passing_items;         /* handoff.c is passing on items of a node without an operation */
+    bool moving_turns;          /* handoff.c is letting slots put in the order of their turns */
+    bool passing_epoch_or_end;  /* handoff.c is passing on ends of epochs or of the stream */
     bool cancelled;
-    bool keeps_results; /* cancelled, but what its tasks have made goes on */
+    bool keeps_results; /* cancelled, but its results are still passed on */
     size_t stage_hooks_begun;
-    int64_t typical_ns; /* moving average of the length of a step; one step at most doubles it */
+    int64_t typical_ns; /* moving average of the length of a step; a single step at most doubles it */
     weir_error first_error;
     weir_account account; /* in_flight is derived */
     uint64_t total_tasks;
@@ -271,68 +273,68 @@ typedef struct weir_worker {
     uv_thread_t thread;
     bool started;
 
-    /* the thread's own: its CPU time, and whose it is (see thread_cpu.c) */
+    /* owned by the thread: its CPU time, and the tasks it belongs to (see thread_cpu.c) */
     bool window_open;
     int64_t window_start_ns;
     int64_t window_run_ns; /* sum of run_ns */
     int64_t *run_ns;       /* for each node: run time in this window */
     int64_t *shared_ns;    /* for each node: CPU time of earlier windows, not in its metrics yet */
-    uint32_t *touched;     /* the indices of the nodes for which one of the two is not 0 */
+    uint32_t *touched;     /* indices of the nodes where run_ns or shared_ns is not 0 */
     uint32_t num_touched;
     bool has_shares;
 
     /* written by the thread, read by the service thread at laps */
-    _Atomic int64_t cpu_base_ns; /* the thread's CPU time up to which it has been shared out */
-    atomic_int tid;              /* the kernel's number of the thread; 0 = not known */
+    _Atomic int64_t cpu_base_ns; /* CPU time of the thread that has already been divided among tasks */
+    atomic_int tid;              /* thread id in the kernel; 0 = not known */
 
-    /* the thread's own: how long a hand-over takes, between two steps; see pool.c */
-    int64_t ended_ns;    /* when its last step ended, or its last wait; 0 = what followed was no plain hand-over */
-    int64_t handover_ns; /* moving average */
+    /* owned by the thread: how long a hand-off takes, between two steps; see pool.c */
+    int64_t ended_ns;   /* when its last step or wait ended; 0 = the hand-off after it was not a plain one */
+    int64_t handoff_ns; /* moving average */
     uint32_t num_computed;
 
     /* guarded by pipeline->lock */
     weir_slot *running; /* NULL between steps */
     int64_t busy_since_ns;
-    struct weir_label *spent_label; /* of the task that has ended: to be released without the lock */
+    struct weir_label *spent_label; /* label of the ended task, to be released without the lock */
 } weir_worker;
 
 struct weir_pool {
     /* immutable after init */
     weir_pipeline *pipeline;
-    weir_node *owner; /* the stage that has these threads for itself; NULL = the pipeline's pool */
+    weir_node *owner; /* the stage with these private threads; NULL = the pipeline's pool */
     char *name;       /* as in the statistics */
     uint32_t num_workers;
     weir_worker *workers;
     bool work_made;
 
     /* guarded by pipeline->lock */
-    uint64_t *ready_nodes; /* a bit for each node with something to run, the one nearest the sink is bit 0 */
+    uint64_t *ready_nodes; /* one bit for each node with a ready slot; bit 0 is the node nearest the sink */
     uint32_t num_words;
-    uint32_t num_ready;      /* slots that a thread may pick */
-    uint32_t num_ready_slow; /* of these, the ones that are not brisk */
-    uint32_t num_brisk;      /* threads at a brisk step: they will look again at once */
-    uint32_t sleeping;       /* threads that wait for `work` */
-    uint32_t waking;         /* of these, already signalled */
-    bool guarded;            /* one of them is the guard (see wake.c) */
-    bool spinning;           /* one thread looks at `invites` instead of sleeping */
-    int64_t spin_ns;         /* how long it looks: what paid lately */
-    int64_t picked_ns;       /* when something was last picked */
+    uint32_t num_ready;       /* slots that a thread may pick */
+    uint32_t num_ready_slow;  /* ready slots whose step is not expected to be short */
+    uint32_t num_short_steps; /* threads in a short step: they will pick again soon */
+    uint32_t sleeping;        /* threads that wait for `work` */
+    uint32_t waking;          /* of these, already signalled */
+    bool guarded;             /* one sleeping thread is the guard (see wake.c) */
+    bool spinning;            /* one thread spins on `invites` instead of sleeping */
+    int64_t spin_ns;          /* how long it spins; adapted to what was useful recently */
+    int64_t picked_ns;        /* when a slot was last picked */
     bool quit;
     weir_pool_metrics lap; /* since the last lap */
     uv_cond_t work;        /* there is work for one more thread, or quit; with lock */
 
-    /* written with lock, read by the spinning thread without: in a cache line of its own */
+    /* written with lock, read by the spinning thread without; in a separate cache line */
     char padding[CACHE_LINE];
     atomic_uint invites; /* there is work for one more thread */
 };
 
-/* What the observers are still to be told; see outbox.c. */
+/* Messages for the observers; see outbox.c. */
 typedef struct weir_message weir_message;
 
 typedef struct weir_outbox {
     /* immutable after init */
     bool lock_made, filled_made;
-    weir_message *start; /* made beforehand, so that adding it cannot fail */
+    weir_message *start; /* allocated in advance, so that adding it cannot fail */
 
     uv_mutex_t lock;
 
@@ -340,8 +342,8 @@ typedef struct weir_outbox {
     weir_message *first, **end;
     size_t bytes; /* of failures and events */
     uint32_t num_laps;
-    uint64_t dropped_failures, dropped_events; /* not told yet */
-    bool closed;                               /* nothing will be added */
+    uint64_t dropped_failures, dropped_events; /* not reported yet */
+    bool closed;                               /* no messages will be added */
     uv_cond_t filled;                          /* first, or closed; with lock */
 } weir_outbox;
 
@@ -349,13 +351,13 @@ struct weir_pipeline {
     /* immutable after init */
     uint32_t id;
     uint32_t num_nodes;
-    weir_node **nodes; /* upstream first; the source is 0, the sink the last */
+    weir_node **nodes; /* upstream first; 0 is the first source, the last is the sink */
     uint32_t num_pools;
-    weir_pool **pools; /* 0 is the pipeline's own */
+    weir_pool **pools; /* 0 is the pipeline's pool */
     bool lock_made, consumable_made, service_wake_made, caller_wake_made;
     weir_observer *observers;
     size_t num_observers;
-    bool wants_laps, wants_failures, wants_events; /* an observer does */
+    bool wants_laps, wants_failures, wants_events; /* an observer wants them */
     int64_t stats_interval_ns;
     uint32_t num_cpus;
     bool measures;
@@ -367,8 +369,8 @@ struct weir_pipeline {
     uv_mutex_t lock;
 
     /* guarded by lock */
-    int64_t now_ns;      /* of the latest hand-over: from one to the next time never runs backwards */
-    uint32_t num_awake;  /* threads of the pools that do not sleep */
+    int64_t now_ns;      /* time of the latest hand-off: never runs backwards */
+    uint32_t num_awake;  /* pool threads that do not sleep */
     uint32_t live_nodes; /* not DONE */
     uint32_t live_sources;
     uint64_t next_arrival;
@@ -378,28 +380,28 @@ struct weir_pipeline {
     weir_error error;
     uint32_t consumers_waiting;
     uint32_t consumers_waking; /* of these, already signalled */
-    uv_cond_t consumable;      /* the sink queue has an item, or nothing will come; with lock */
+    uv_cond_t consumable;      /* the sink queue has an item, or no more will come; with lock */
     int64_t consumer_spin_ns;
-    int64_t asked_ns;                      /* since when a consumer that polls has found nothing; 0 = it has not */
+    int64_t asked_ns;                      /* since when a polling consumer has found no item; 0 = none does */
     int64_t consumable_ns;                 /* when the sink queue last became not empty */
-    weir_consumer_phase phase, next_phase; /* of the present lap, and of the one that begins when it is cut */
-    bool cut_lap;                          /* the phase changes: the service thread is to end the lap now */
-    bool wake_service;                     /* there is something for the service thread */
-    weir_slot *to_cancel, **to_cancel_end; /* pending tasks for which op->cancel is to be called */
+    weir_consumer_phase phase, next_phase; /* phase of the current lap, and of the lap after it */
+    bool cut_lap;                          /* the phase changes: the service thread must end the lap now */
+    bool wake_service;                     /* there is work for the service thread */
+    weir_slot *to_cancel, **to_cancel_end; /* pending tasks for which op->cancel must be called */
     struct stall_warning *stalls;          /* to be logged */
-    uint32_t num_callers;                  /* caller threads that were started */
+    uint32_t num_callers;                  /* caller threads started so far */
     uint32_t num_callers_idle;
     bool callers_quit;
     uv_cond_t caller_wake; /* to_cancel, stalls, or callers_quit; with lock */
 
-    /* written with lock, read by a spinning consumer without: in a cache line of its own */
+    /* written with lock, read by a spinning consumer without; in a separate cache line */
     char padding_before[CACHE_LINE];
     atomic_uint is_consumable; /* weir_pipeline_next() need not wait */
     char padding_after[CACHE_LINE];
 
     /* guarded by lock; the descriptor for event loops, see poll_fd.c */
-    bool polls;      /* somebody asked for it */
-    bool poll_dirty; /* is_consumable has changed, and the descriptor is to follow */
+    bool polls;      /* weir_pipeline_poll_fd() was called */
+    bool poll_dirty; /* is_consumable has changed, and the descriptor must be updated */
 
     uv_mutex_t poll_lock; /* never taken with lock held */
     bool poll_lock_made;
@@ -409,32 +411,32 @@ struct weir_pipeline {
 
     /* any thread, also signal handlers; see signals.c */
     atomic_bool stop_wanted;
-    atomic_int stop_signal;                  /* that asked for the stop; 0 = none */
+    atomic_int stop_signal;                  /* the signal that stopped the pipeline; 0 = none */
     _Atomic(weir_pipeline *) next_on_signal; /* written with the lock of signals.c, as on_signals */
     bool on_signals;
-    sem_t service_wake; /* something is to be done before the service thread's next time */
+    sem_t service_wake; /* posted if the service thread must act before its next due time */
 
-    weir_outbox outbox;                   /* has a lock of its own */
+    weir_outbox outbox;                   /* has its own lock */
     struct weir_failure_log *failure_log; /* the same */
 
-    /* the service thread's own */
+    /* owned by the service thread */
     uv_thread_t service_thread;
     bool service_started;
     int64_t service_began_ns;
     struct weir_lap_taker *laps;
-    bool stop_told, failure_told;
+    bool stop_reported, failure_reported;
     uv_thread_t *callers; /* of MAX_CALLERS */
 
-    /* the observer thread's own */
+    /* owned by the observer thread */
     uv_thread_t observer_thread;
     bool observer_started;
     weir_stage_info *stage_infos; /* one for each node */
-    struct telling *telling;
+    struct delivery *delivery;
     int end_status; /* written by the service thread before the outbox is closed */
     int64_t end_unix_ns;
 };
 
-/* The end of an epoch, as an item: known by its release function. */
+/* The end of an epoch, as an item: identified by its release function. */
 void weir_epoch_end_release(void *data, void *self);
 
 static inline weir_item epoch_end(void)
@@ -456,7 +458,7 @@ static inline void set_consumable_locked(weir_pipeline *pipeline, bool is_consum
     pipeline->poll_dirty = pipeline->polls;
 }
 
-/* Whose thread this is: of its pools, its service, observers or callers. NULL = nobody's. */
+/* The pipeline whose pool, service, observer or caller thread this is. NULL = none. */
 extern _Thread_local const weir_pipeline *weir_pipeline_of_thread;
 
 #endif

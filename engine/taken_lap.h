@@ -1,17 +1,17 @@
-/* A lap of all nodes, queues and pools, taken and waiting to be told. No locks: one thread at a time. */
+/* A finished lap of all nodes, queues and pools, waiting to be delivered. No locks: one thread at a time. */
 #ifndef WEIR_TAKEN_LAP_H
 #define WEIR_TAKEN_LAP_H
 
 #include "state.h"
 
-/* A histogram in its stored form; NULL = empty. */
+/* An encoded histogram; NULL = empty. */
 typedef struct weir_stored_histogram {
     uint8_t *bytes;
     size_t size_bytes;
 } weir_stored_histogram;
 
 typedef struct weir_taken_lap {
-    weir_lap lap; /* place.phase points to: */
+    weir_lap lap; /* place.phase points to phase below: */
     weir_consumer_phase phase;
     const weir_pipeline *pipeline;
     weir_task_metrics *nodes;      /* one for each node */
@@ -29,14 +29,14 @@ static inline size_t taken_lap_num_stored(const weir_pipeline *pipeline)
 weir_taken_lap *weir_taken_lap_new(const weir_pipeline *pipeline);
 void weir_taken_lap_free(weir_taken_lap *record);
 
-/* Makes `first` a lap that reaches to the end of `second`, which is freed. Without memory the percentiles are those of
+/* Extends `first` to the end of `second`, and frees `second`. If out of memory, the percentiles are those of
    `first` alone; all sums are exact. */
 void weir_taken_lap_join(weir_taken_lap *first, weir_taken_lap *second);
 
-/* Stores what was recorded. False = out of memory. */
+/* Encodes the recorded histogram. False = out of memory. */
 bool weir_taken_lap_store(weir_taken_lap *record, size_t index, const weir_live_histogram *recorded);
 
-/* Adds a stored histogram to `to`. */
+/* Adds an encoded histogram to `to`. */
 void weir_taken_lap_load(const weir_taken_lap *record, size_t index, weir_histogram *to);
 
 #endif

@@ -1,4 +1,4 @@
-/* What an operation may ask and say about its task. */
+/* An operation's view of its task. */
 #include "label.h"
 #include "lock.h"
 #include "task_end.h"
@@ -74,7 +74,7 @@ int weir_task_event(weir_task *task, const char *name, const char *detail)
     return weir_pipeline_event(task->node->pipeline, name, task->node->name, detail);
 }
 
-/* Only a slot that has no other task by now can tell; but that is the usual case. */
+/* This is detected only if the slot has no other task yet, which is the usual case. */
 static bool awaits_completion_locked(const weir_task *task)
 {
     bool is_out = task->state == SLOT_PENDING || (task->state == SLOT_RUNNING && !task->finishing);
@@ -108,5 +108,5 @@ void weir_task_complete(weir_task *task, int status, weir_item *out)
     if (awaited)
         return;
     weir_item_release(&result);
-    weir_log(WEIR_LOG_ERROR, "%s: weir_task_complete() was called for a task that is not pending (any more)", stage);
+    weir_log(WEIR_LOG_ERROR, "%s: weir_task_complete() was called for a task that is no longer pending", stage);
 }

@@ -1,10 +1,10 @@
-/* What the end of a step means: counts it, and sends the slot on its way. All with the lock held. */
+/* Handles the end of a step: counts it, and moves the slot to its next state. All functions need the lock. */
 #include "task_end.h"
 
 #include <stdio.h>
 
 #include "cancel.h"
-#include "handover.h"
+#include "handoff.h"
 #include "slots.h"
 
 static void count_success(weir_slot *slot)
@@ -21,7 +21,7 @@ static void count_success(weir_slot *slot)
         live_histogram_record(node->run_times, slot->run_ns);
 }
 
-/* The slot's task, or its flush, is over: it holds no input any more. */
+/* The task of the slot, or its flush, is over: it has no input any more. */
 static void task_over(weir_slot *slot)
 {
     if (slot->flushing)
@@ -37,12 +37,12 @@ static void next(weir_slot *slot)
 {
     weir_node *node = slot->node;
     task_over(slot);
-    weir_handover_next_input_locked(slot);
+    weir_handoff_next_input_locked(slot);
     if (node->ordered_join)
-        weir_handover_item_gone_locked(node);
+        weir_handoff_item_gone_locked(node);
 }
 
-/* What the worker had kept has not become part of a result, but gone into this count. */
+/* The inputs that the worker had kept did not become part of a result; they are added to this count. */
 static void count_kept_as(weir_slot *slot, uint64_t *count)
 {
     slot->node->account.merged -= slot->num_kept;
@@ -52,7 +52,7 @@ static void count_kept_as(weir_slot *slot, uint64_t *count)
 
 /* ---- failures ----------------------------------------------------------------------------------------------- */
 
-enum { RATE_TASKS = 100 /* before which no rate is judged */ };
+enum { RATE_TASKS = 100 /* the rate is not checked before */ };
 
 static bool too_many_failures(const weir_node *node)
 {
@@ -74,11 +74,11 @@ static void fail_over_budget(weir_node *node, const weir_error *one, const char 
     weir_cancel_by_failure_locked(node, &error);
 }
 
-/* The first tasks may have failed before their rate was judged, and none since. */
-static void judge_first_tasks(weir_node *node)
+/* The first tasks may have failed before the rate was checked, and none since. */
+static void check_first_tasks(weir_node *node)
 {
     if (node->total_tasks == RATE_TASKS && !node->cancelled && too_many_failures(node))
-        fail_over_budget(node, &node->first_error, "the first one");
+        fail_over_budget(node, &node->first_error, "the first");
 }
 
 static void count_failure(weir_slot *slot)
@@ -97,7 +97,7 @@ static void count_failure(weir_slot *slot)
     if (node->num_ins == 0)
         weir_cancel_by_failure_locked(node, &slot->error);
     else if (too_many_failures(node))
-        fail_over_budget(node, &slot->error, "the last one");
+        fail_over_budget(node, &slot->error, "the last");
 }
 
 static void step_failed(weir_slot *slot)
@@ -108,7 +108,7 @@ static void step_failed(weir_slot *slot)
 
 /* ---- the other results -------------------------------------------------------------------------------------- */
 
-/* The task is over and what it holds is lost. */
+/* The task is over, and its items are lost. */
 static void drop(weir_slot *slot)
 {
     slot->node->account.dropped += (uint64_t)slot->has_in + (uint64_t)slot->has_out;
@@ -136,9 +136,9 @@ static void made_result(weir_slot *slot)
     slot->num_pieces++;
 
     if (node->cancelled && !node->keeps_results)
-        weir_slot_make_ready_locked(slot); /* to be released */
+        weir_slot_make_ready_locked(slot); /* so that a thread releases what it holds */
     else
-        weir_handover_offer_locked(slot);
+        weir_handoff_offer_locked(slot);
 }
 
 static void made_nothing(weir_slot *slot)
@@ -184,9 +184,9 @@ static void epoch_ended(weir_slot *slot)
     node->exhausted = node->epochs && node->epochs != WEIR_ENDLESS && node->epochs_ended >= node->epochs;
     slot->out = epoch_end();
     if (node->cancelled && !node->keeps_results)
-        weir_handover_next_input_locked(slot);
+        weir_handoff_next_input_locked(slot);
     else
-        weir_handover_offer_locked(slot);
+        weir_handoff_offer_locked(slot);
 }
 
 static void learn(weir_node *node, int64_t step_ns)
@@ -201,7 +201,7 @@ static void task_step_ended(weir_slot *slot)
     slot->run_ns += slot->step_run_ns;
     learn(node, slot->end_ns - slot->begin_ns);
 
-    if (slot->given_up || (slot->status < 0 && node->cancelled)) {
+    if (slot->abandoned || (slot->status < 0 && node->cancelled)) {
         drop(slot);
         return;
     }
@@ -214,17 +214,17 @@ static void task_step_ended(weir_slot *slot)
     case WEIR_EPOCH: epoch_ended(slot); break;
     case WEIR_EOF:
         node->exhausted = true;
-        weir_handover_next_input_locked(slot);
+        weir_handoff_next_input_locked(slot);
         break;
     default: step_failed(slot); break;
     }
-    judge_first_tasks(node);
+    check_first_tasks(node);
 }
 
 void weir_step_ended_locked(weir_slot *slot)
 {
     if (slot->is_lifecycle)
-        weir_handover_lifecycle_ended_locked(slot->node);
+        weir_handoff_lifecycle_ended_locked(slot->node);
     else
         task_step_ended(slot);
 }

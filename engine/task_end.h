@@ -1,10 +1,10 @@
-/* What the end of a step means. All with the lock held. */
+/* The end of a step. All functions need the lock. */
 #ifndef WEIR_TASK_END_H
 #define WEIR_TASK_END_H
 
 #include "state.h"
 
-/* What was picked has run, and slot->status is the result. */
+/* The step of the slot has run; slot->status is its result. */
 void weir_step_ended_locked(weir_slot *slot);
 
 /* weir_task_complete() has set pending_status and pending_out. */

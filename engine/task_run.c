@@ -1,6 +1,6 @@
 /*
- * One step of a task, on a pool thread and without the lock: hooks, worker state, the operation, and what becomes of
- * its items. Between RUNNING and the step's end the slot belongs to this thread.
+ * One step of a task, on a pool thread and without the lock: hooks, worker state, the operation, and its items. From
+ * RUNNING to the end of the step this thread owns the slot.
  */
 #include "task_run.h"
 
@@ -43,7 +43,7 @@ static int begin_hooks(weir_slot *slot)
     return WEIR_OK;
 }
 
-/* Ends the hooks that have begun, the last one first. Returns `status`, or why a hook failed. */
+/* Runs the end hooks of those that have begun, in reverse order. Returns `status`, or the failure of a hook. */
 static int end_hooks(weir_slot *slot, int status)
 {
     if (slot->hooks_begun == 0)
@@ -74,13 +74,13 @@ static int prepare_worker(weir_slot *slot)
     if (status != WEIR_OK) {
         if (node->op->worker_size)
             memset(slot->worker, 0, node->op->worker_size);
-        return fail_by_default(slot, status < 0 ? status : WEIR_EINVAL, "the worker's state could not be made");
+        return fail_by_default(slot, status < 0 ? status : WEIR_EINVAL, "the worker state could not be created");
     }
     slot->worker_live = true;
     return WEIR_OK;
 }
 
-/* Where the graph does not tell that every item is what the operation takes. */
+/* For stages where the graph does not guarantee that every item has a type that the operation takes. */
 static int check_type(weir_slot *slot)
 {
     const weir_node *node = slot->node;
@@ -134,7 +134,7 @@ static int run_timed(weir_slot *slot)
     int status = slot->flushing ? node->op->flush(slot->worker, &slot->out, slot)
                                 : node->op->run(slot->worker, node->num_ins ? &slot->in : NULL, &slot->out, slot);
     slot->end_ns = weir_clock_ns();
-    if (start_ns > slot->end_ns) /* it was computed */
+    if (start_ns > slot->end_ns) /* begin_ns was computed, not measured */
         start_ns = slot->begin_ns = slot->end_ns;
     slot->step_run_ns = slot->end_ns - start_ns;
     if (slot->num_pieces == 0)
@@ -142,7 +142,7 @@ static int run_timed(weir_slot *slot)
     return status;
 }
 
-/* The result that weir_task_complete() has brought. */
+/* Takes the result of weir_task_complete(). */
 static int take_completion(weir_slot *slot)
 {
     slot->out = slot->pending_out;
@@ -150,7 +150,7 @@ static int take_completion(weir_slot *slot)
     return slot->pending_status;
 }
 
-/* The operation has completed the task, and its run() has brought a result as well: neither counts. */
+/* The operation called weir_task_complete(), and its run() also returned a result: neither is used. */
 static int completed_twice(weir_slot *slot, int status)
 {
     weir_pipeline *pipeline = slot->node->pipeline;
@@ -168,14 +168,14 @@ static int run_operation(weir_slot *slot)
 {
     int status = slot->finishing ? take_completion(slot) : run_timed(slot);
     if (!is_result(slot, status))
-        return weir_task_fail(slot, WEIR_EINVAL, 0, "the operation returned %d (%s), which is no result here", status,
-                              weir_status_name(status));
+        return weir_task_fail(slot, WEIR_EINVAL, 0, "the operation returned %d (%s), which is not allowed here",
+                              status, weir_status_name(status));
     if (status != WEIR_PENDING && !slot->finishing && atomic_load_explicit(&slot->completed, memory_order_relaxed))
         return completed_twice(slot, status);
     return status;
 }
 
-/* A source that is to run again begins with a new worker. */
+/* A source that runs again starts with a new worker state. */
 static void restart_source(weir_slot *slot)
 {
     const weir_op *op = slot->node->op;
@@ -200,8 +200,8 @@ static void copy_tail(char *to, size_t size, const char *from)
     memcpy(to, length < size ? from : from + length - size + 1, (length < size ? length : size - 1) + 1);
 }
 
-/* Completes slot->error, logs it and tells the observers. */
-static void tell_failure(weir_slot *slot, int status)
+/* Completes slot->error, logs it and reports it to the observers. */
+static void report_failure(weir_slot *slot, int status)
 {
     weir_error *error = &slot->error;
     weir_node *node = slot->node;
@@ -210,7 +210,7 @@ static void tell_failure(weir_slot *slot, int status)
     copy_tail(error->label, sizeof error->label, weir_task_label(slot));
 
     if (status != WEIR_ETIMEDOUT && atomic_load_explicit(&slot->should_stop, memory_order_relaxed))
-        return; /* it was asked to */
+        return; /* it was asked to stop */
     weir_failure_log_add(node->pipeline->failure_log, node->index, error);
     if (node->num_ins)
         weir_outbox_add_failure(node->pipeline, slot);
@@ -236,7 +236,7 @@ static int run_to_result(weir_slot *slot)
     return status;
 }
 
-/* A source's task has none, but its number is that of the next item until there is one. */
+/* The task of a source has no item; its number is that of the next item until there is one. */
 static void forget_input(weir_slot *slot)
 {
     weir_item origin = slot->in;
@@ -254,7 +254,7 @@ static void run_task_step(weir_slot *slot)
     if (ended)
         status = end_hooks(slot, status);
     if (status < 0)
-        tell_failure(slot, status);
+        report_failure(slot, status);
     if (status == WEIR_KEPT)
         slot->kept = (weir_item){ .source = slot->in.source,
                                   .epoch = slot->in.epoch,
@@ -269,10 +269,10 @@ static void run_task_step(weir_slot *slot)
     slot->status = status;
 }
 
-static void give_task_up(weir_slot *slot)
+static void abandon_task(weir_slot *slot)
 {
     if (slot->begun && slot->hooks_begun) {
-        fail_by_default(slot, WEIR_ESTOPPED, "the task was given up");
+        fail_by_default(slot, WEIR_ESTOPPED, "the task was cancelled");
         end_hooks(slot, WEIR_ESTOPPED);
     }
     weir_item_release(&slot->pending_out);
@@ -312,7 +312,7 @@ static void run_lifecycle(weir_slot *slot)
     slot->status = WEIR_OK;
     if (!starting)
         slot->status = end_stage_hooks(node, &slot->error);
-    else if (!slot->given_up)
+    else if (!slot->abandoned)
         slot->status = start_stage_hooks(node, &slot->error);
     if (slot->status == WEIR_OK)
         return;
@@ -333,11 +333,11 @@ void weir_run_step(weir_worker *worker, weir_slot *slot)
     weir_thread_cpu_step_begins(worker, slot);
     if (slot->is_lifecycle)
         run_lifecycle(slot);
-    else if (slot->given_up)
-        give_task_up(slot);
+    else if (slot->abandoned)
+        abandon_task(slot);
     else
         run_task_step(slot);
-    if (slot->is_lifecycle || slot->given_up)
+    if (slot->is_lifecycle || slot->abandoned)
         slot->end_ns = weir_clock_ns();
     weir_thread_cpu_step_ended(worker, slot);
 }

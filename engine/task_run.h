@@ -4,7 +4,8 @@
 
 #include "state.h"
 
-/* Runs one step of what was picked (a task, a flush, the stage hooks), or gives it up; sets slot->status and its times. begin_ns is set. */
+/* Runs one step of the picked slot (a task, a flush, the stage hooks), or gives it up. begin_ns must be set; sets
+   slot->status and the other times. */
 void weir_run_step(weir_worker *worker, weir_slot *slot);
 
 #endif

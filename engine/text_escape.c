@@ -1,4 +1,4 @@
-/* Escapes for text that goes to a terminal. UTF-8 as RFC 3629 has it: no overlong forms, no surrogates, up to U+10FFFF. */
+/* Escapes text for a terminal. UTF-8 as defined by RFC 3629: no overlong forms, no surrogates, up to U+10FFFF. */
 #include <weir/escape.h>
 
 #include <stdbool.h>
@@ -10,7 +10,7 @@ static bool is_continuation(unsigned char byte)
     return (byte & 0xc0) == 0x80;
 }
 
-/* The character at `text` and how many bytes it has; 0 = it is none. */
+/* The character at `text`; returns its length in bytes, 0 = invalid. */
 static size_t read_character(const unsigned char *text, uint32_t *character)
 {
     static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -21,7 +21,7 @@ static size_t read_character(const unsigned char *text, uint32_t *character)
     }
     *character = text[0] & (0x7fu >> num_bytes);
     for (size_t i = 1; i < num_bytes; i++) {
-        if (!is_continuation(text[i])) /* the terminating 0 is none, either */
+        if (!is_continuation(text[i])) /* the terminating NUL is not one, either */
             return 0;
         *character = *character << 6 | (text[i] & 0x3fu);
     }
@@ -38,7 +38,7 @@ static bool is_harmless(uint32_t character)
     return !is_control && !is_direction && !is_separator;
 }
 
-/* "\n", "\x1b" or "\u202e" into `to`; returns its length. */
+/* Writes "\n", "\x1b" or "\u202e" to `to`; returns its length. */
 static size_t write_escape(uint32_t character, char to[8])
 {
     static const char digits[] = "0123456789abcdef";
@@ -54,7 +54,7 @@ static size_t write_escape(uint32_t character, char to[8])
     return length;
 }
 
-/* The next character of *text, itself or its escape: where it is, and its length. 0 = the end. */
+/* Gets the next character of *text, unchanged or escaped, and returns its length. 0 = the end. */
 static size_t next_shown(const unsigned char **text, char escape[8], const char **shown)
 {
     uint32_t character;

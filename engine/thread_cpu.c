@@ -1,12 +1,13 @@
 /*
  * CPU time of the tasks.
  *
- * Reading a thread's CPU clock is a system call, more than ten times as expensive as the monotonic clock, so it is not
- * read around every task. A thread's work is divided into windows, from one reading to the next. What the thread has used
- * in a window, less the time it spent between tasks (in the engine), is shared out among the tasks of the window, in
- * proportion to how long they ran. A window never holds a sleep of the thread. A task of a stage whose steps usually take
- * WEIR_CPU_WINDOW_NS or more has a window of its own, and no window of shorter tasks is much longer than that. So the cost is at
- * most about 0.4 %. The part of a long task that lies in a lap is read when the lap ends, by the service thread.
+ * Reading a thread's CPU clock is a system call, more than ten times as expensive as the monotonic clock, so it is
+ * not read around every task. The work of a thread is divided into windows, from one reading to the next. The CPU
+ * time of a window, minus the time between tasks (in the engine), is divided among the tasks of the window in
+ * proportion to their run times. A window never contains a sleep of the thread. A task of a stage whose steps usually
+ * take WEIR_CPU_WINDOW_NS or more has a separate window, and a window of shorter tasks is not much longer than that.
+ * So the cost is at most about 0.4 %. At the end of a lap, the service thread reads the CPU time of a long task that
+ * is still running.
  */
 #include "thread_cpu.h"
 
@@ -40,7 +41,7 @@ static void share_out(weir_worker *worker, int64_t used_ns)
     worker->has_shares = true;
 }
 
-/* Reads the clock and shares out what has been used; the next window begins. */
+/* Reads the clock and divides the CPU time used; the next window begins. */
 static void close_window(weir_worker *worker, int64_t now_ns)
 {
     int64_t cpu_ns = read_own_ns();
@@ -60,7 +61,7 @@ void weir_thread_cpu_step_begins(weir_worker *worker, const weir_slot *slot)
         return;
     if (!worker->window_open)
         open_window(worker, slot->begin_ns);
-    else if (slot->is_long)
+    else if (slot->is_long_step)
         close_window(worker, slot->begin_ns);
 }
 

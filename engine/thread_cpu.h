@@ -6,20 +6,20 @@
 
 #define WEIR_CPU_WINDOW_NS (200 * WEIR_MICROSECOND)
 
-/* On the worker's thread, without the lock: around each step, whose begin_ns and end_ns are set. */
+/* Worker's thread, without the lock: around each step, whose begin_ns and end_ns are set. */
 void weir_thread_cpu_step_begins(weir_worker *worker, const weir_slot *slot);
 void weir_thread_cpu_step_ended(weir_worker *worker, const weir_slot *slot);
 
-/* The thread goes to sleep: what it does until it has woken is nobody's. */
+/* The thread is about to sleep: its CPU time until it has woken belongs to no task. */
 void weir_thread_cpu_sleeps(weir_worker *worker, int64_t now_ns);
 
-/* On the worker's thread, with the lock: what was shared out goes into the metrics of the nodes. */
+/* Worker's thread, with the lock: adds the divided time to the metrics of the nodes. */
 void weir_thread_cpu_add_locked(weir_worker *worker);
 
-/* The service thread, without the lock: the CPU time of the worker's thread so far. -1 = not known. */
+/* Service thread, without the lock: the CPU time of the worker's thread so far. -1 = not known. */
 int64_t weir_thread_cpu_read_ns(const weir_worker *worker);
 
-/* The service thread, with the lock: a task that has run for long gets what its thread has used up to that reading. */
+/* Service thread, with the lock: adds the CPU time up to that reading to a task that has run for long. */
 void weir_thread_cpu_settle_locked(weir_worker *worker, int64_t cpu_ns);
 
 #endif

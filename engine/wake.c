@@ -1,14 +1,14 @@
 /*
- * Which sleeping threads to wake.
+ * Decides which sleeping threads to wake.
  *
- * Waking a sleeping thread costs several microseconds on both sides. Where steps are brisk, much shorter than that, a
- * second thread would only fight the first one for the lock. So brisk work is left to the thread that is at a brisk step
- * and will look again at once; all other work gets a thread of its own, one woken thread at a time, which looks again when
- * it has taken something.
+ * Waking a sleeping thread costs several microseconds on both sides. If steps are much shorter than that, a second
+ * thread would only compete with the first one for the lock. So short steps are left to a thread that is in a short
+ * step and will pick again soon; for all other work a thread is woken, one at a time, and that thread checks for more
+ * work after it has picked a slot.
  *
- * Should a step that was expected to be brisk take long, nobody would look. So while work is left to threads at brisk
- * steps, one of the pool's sleeping threads is its guard: it looks every millisecond, and takes what has been left for
- * that long. Nothing outside of the pool is needed for that.
+ * If a step that was expected to be short takes long, no thread would check. So while work is left to threads in
+ * short steps, one of the sleeping threads of the pool is its guard: it checks every millisecond, and takes work that
+ * has waited for that long. This needs no thread outside of the pool.
  */
 #include "wake.h"
 
@@ -20,7 +20,7 @@ bool weir_wake_worker_wanted_locked(weir_pool *pool)
     if (pool->sleeping <= pool->waking || pool->num_ready == 0)
         return false;
     if (invites) {
-        uint32_t coming = pool->waking + pool->spinning; /* each takes one, and all that is brisk */
+        uint32_t coming = pool->waking + pool->spinning; /* each takes one slot, and all short steps */
         uint32_t wanted = coming > 0 ? pool->num_ready_slow : pool->num_ready;
         if (wanted <= coming)
             return false;
@@ -38,7 +38,7 @@ void weir_wake_all_locked(weir_pipeline *pipeline)
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
         if (weir_wake_worker_wanted_locked(pipeline->pools[i]))
             uv_cond_signal(&pipeline->pools[i]->work);
-    if (pipeline->wake_service || pipeline->poll_dirty) /* which applies it: no system call here */
+    if (pipeline->wake_service || pipeline->poll_dirty) /* it makes the system call, which is not allowed here */
         sem_post(&pipeline->service_wake);
     pipeline->wake_service = false;
 }

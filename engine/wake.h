@@ -1,19 +1,20 @@
-/* Which sleeping threads to wake. All with the lock held. */
+/* Decides which sleeping threads to wake. All functions need the lock. */
 #ifndef WEIR_WAKE_H
 #define WEIR_WAKE_H
 
 #include "state.h"
 
-#define BRISK_NS (2 * WEIR_MICROSECOND) /* a step that takes less is not worth waking a thread for */
-#define GUARD_NS (1 * WEIR_MILLISECOND) /* how long work may be left to threads at brisk steps */
+#define SHORT_STEP_NS     (2 * WEIR_MICROSECOND) /* a thread is not woken for a step shorter than this */
+#define GUARD_INTERVAL_NS (1 * WEIR_MILLISECOND) /* how long work may be left to threads in short steps */
 
-/* Is there work for one more thread? Brisk work is left to a thread at a brisk step, which will look again at once. */
+/* Whether there is work for one more thread. Short steps are left to a thread in a short step, which will pick
+   again soon. */
 static inline bool pool_invites_locked(const weir_pool *pool)
 {
-    return pool->num_ready > 0 && (pool->num_brisk == 0 || pool->num_ready_slow > 0);
+    return pool->num_ready > 0 && (pool->num_short_steps == 0 || pool->num_ready_slow > 0);
 }
 
-/* True = one sleeping thread of the pool is to be signalled; it then counts as waking. */
+/* True = the caller must signal one sleeping thread of the pool, which then counts as waking. */
 bool weir_wake_worker_wanted_locked(weir_pool *pool);
 
 /* The same for a sleeping consumer. */
@@ -26,10 +27,12 @@ static inline bool weir_wake_consumer_wanted_locked(weir_pipeline *pipeline)
     return true;
 }
 
-/* Signals all threads that the changes concern: before the lock is given back otherwise than by weir_engine_unlock(). */
+/* Signals all threads affected by the changes: before the lock is released in another way than by
+   weir_engine_unlock(). */
 void weir_wake_all_locked(weir_pipeline *pipeline);
 
-/* Is there a CPU left for a thread that only looks? Its own counts as taken; `consumer`: so does the consumer's. */
+/* Whether there is a CPU for a thread that only spins. The CPU of the calling thread counts as taken; `consumer`:
+   so does the consumer's. */
 static inline bool may_spin_locked(const weir_pipeline *pipeline, bool consumer)
 {
     return pipeline->num_awake + consumer <= pipeline->num_cpus;

@@ -1,6 +1,6 @@
 /*
- * Watches the tasks that run: asks those beyond their deadline to stop, and names those that have run very long, so that
- * a hang is never silent. The service thread does it, which looks again when the next task may be due.
+ * Watches the running tasks: asks those beyond their deadline to stop, and logs those that have run very long, so
+ * that a hang is never silent. Runs on the service thread, which checks again when the next task may be due.
  */
 #include "watch.h"
 
@@ -13,11 +13,11 @@
 #include "lock.h"
 #include "outbox.h"
 
-enum { MAX_STALLS = 16 /* named in one look; the others in the next one */ };
+enum { MAX_STALLS = 16 /* logged per check; the others in the next check */ };
 
 typedef struct stalled_task {
     weir_node *node;
-    struct weir_label *label; /* held */
+    struct weir_label *label; /* a reference */
     int64_t age_ns;
     bool asked_to_stop;
 } stalled_task;
@@ -25,7 +25,7 @@ typedef struct stalled_task {
 typedef struct watch_look {
     stalled_task stalls[MAX_STALLS];
     size_t num_stalls;
-    int64_t next_ns; /* until the next one may be due */
+    int64_t next_ns; /* time until the next task may be due */
 } watch_look;
 
 static void due_in(watch_look *look, int64_t span_ns)
@@ -69,7 +69,7 @@ static void look_at_node_locked(watch_look *look, weir_node *node)
 {
     if (!node->op)
         return;
-    if (node->task_deadline_ns) /* a task that begins now */
+    if (node->task_deadline_ns) /* a task could begin now */
         due_in(look, node->task_deadline_ns);
     for (uint32_t i = 0; i < node->num_made; i++) {
         weir_slot *slot = node->slots[i];
@@ -81,7 +81,7 @@ static void look_at_node_locked(watch_look *look, weir_node *node)
     }
 }
 
-static void tell_stall(weir_pipeline *pipeline, const stalled_task *stall)
+static void report_stall(weir_pipeline *pipeline, const stalled_task *stall)
 {
     struct stall_warning *warning = malloc(sizeof *warning);
     if (!warning)
@@ -107,7 +107,7 @@ int64_t weir_watch_tasks(weir_pipeline *pipeline)
     weir_engine_unlock(pipeline);
 
     for (size_t i = 0; i < look.num_stalls; i++) {
-        tell_stall(pipeline, &look.stalls[i]);
+        report_stall(pipeline, &look.stalls[i]);
         weir_label_release(look.stalls[i].label);
     }
     return look.next_ns > INT64_MAX - now_ns ? INT64_MAX : now_ns + look.next_ns;

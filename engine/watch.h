@@ -1,10 +1,10 @@
-/* Watching the tasks that run. */
+/* Watches the running tasks. */
 #ifndef WEIR_WATCH_H
 #define WEIR_WATCH_H
 
 #include "state.h"
 
-/* The service thread: looks at the tasks that run. Returns when to look again. */
+/* Service thread only. Checks the running tasks. Returns when to check again. */
 int64_t weir_watch_tasks(weir_pipeline *pipeline);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * Asynchronous work: 256 transfers in flight, and one thread in the pool.
  *
- * The stage "fetch" starts a transfer and returns WEIR_PENDING; no thread waits for it. An event loop, on a thread of its
- * own, brings the results with weir_task_complete(). Here the transfers are libuv timers of 1 to 100 ms; with a network
- * library in their place the structure is the same.
+ * The stage "fetch" starts a transfer and returns WEIR_PENDING; no thread waits for it. An event loop, on a separate
+ * thread, delivers the results with weir_task_complete(). Here the transfers are libuv timers of 1 to 100 ms; with a
+ * network library the structure is the same.
  *
  *     async_fetch [NUM_URLS]
  */
@@ -16,7 +16,7 @@
 
 #include <weir/engine.h>
 
-/* One transfer, from its start until its result has been handed over. */
+/* One transfer, until its result has been delivered. */
 typedef struct url_transfer {
     uv_timer_t timer;
     weir_task *task;
@@ -24,7 +24,7 @@ typedef struct url_transfer {
     bool cancelled;
 } url_transfer;
 
-/* The event loop and what the other threads ask of it. */
+/* The event loop and the requests of other threads. */
 typedef struct url_fetcher {
     uv_thread_t thread;
     uv_loop_t loop;
@@ -158,7 +158,7 @@ static int next_url(void *worker, weir_item *in, weir_item *out, weir_task *task
     return out->data ? WEIR_OK : WEIR_ENOMEM;
 }
 
-/* config: the fetcher, which outlives the pipeline. */
+/* config: the fetcher, which must outlive the pipeline. */
 static int fetch(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     (void)worker;
@@ -177,7 +177,7 @@ static int fetch(void *worker, weir_item *in, weir_item *out, weir_task *task)
     return WEIR_PENDING;
 }
 
-/* Called for each pending task at a stop: here the first one cancels them all. */
+/* Called for each pending task at a stop: here the first call cancels all. */
 static void cancel_fetch(void *worker, weir_task *task)
 {
     (void)worker;

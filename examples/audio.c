@@ -1,6 +1,6 @@
 /*
- * audio: decodes the sound of every file below a folder to 16 kHz mono, as speech models take it, and prints its length
- * and loudness.
+ * audio: decodes the sound of every file below a folder to 16 kHz mono, the input of speech models, and prints its
+ * length and loudness.
  *
  *     audio DIR [GLOB]
  */

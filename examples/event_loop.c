@@ -1,6 +1,6 @@
 /*
- * A pipeline in an event loop of libuv, beside everything else the loop has to do: here a timer that shows that it is
- * never held up. Any loop will do that can wait for a descriptor: epoll, GLib's g_unix_fd_add(), Qt's QSocketNotifier.
+ * A pipeline in a libuv event loop with other work: here a timer, which shows that the loop is never blocked. Any
+ * loop that can wait for a file descriptor can be used: epoll, GLib's g_unix_fd_add(), Qt's QSocketNotifier.
  *
  *     event_loop [ITEMS]
  */
@@ -29,7 +29,7 @@ static int make_number(void *worker, weir_item *in, weir_item *out, weir_task *t
     return WEIR_OK;
 }
 
-/* What would hold up the loop. */
+/* Work that would block the loop. */
 static int work(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     (void)worker;
@@ -50,7 +50,8 @@ static void on_tick(uv_timer_t *handle)
     ticks++;
 }
 
-/* The descriptor stays readable as long as there is more, so one item at a time is enough, and lets others have their turn. */
+/* The descriptor stays readable while there are more items, so one item per callback is enough, and other callbacks
+   can run. */
 static void on_result(uv_poll_t *handle, int status, int events)
 {
     (void)events;
@@ -60,7 +61,7 @@ static void on_result(uv_poll_t *handle, int status, int events)
         sum += *(uint64_t *)item.data;
         weir_item_release(&item);
     } else if (result != WEIR_ETIMEDOUT && result != WEIR_EPOCH) {
-        uv_close((uv_handle_t *)&timer, NULL); /* the end: the loop has nothing to wait for any more */
+        uv_close((uv_handle_t *)&timer, NULL); /* the end: the loop has nothing left to wait for */
         uv_close((uv_handle_t *)handle, NULL);
     }
 }
@@ -96,8 +97,8 @@ int main(int argc, char **argv)
     uv_loop_close(loop);
 
     status = weir_pipeline_error(pipeline, &error);
-    weir_pipeline_free(pipeline); /* the descriptor was its own: the loop is done with it by now */
+    weir_pipeline_free(pipeline); /* the descriptor belongs to the pipeline; the loop no longer uses it */
     printf("sum: %llu\n", (unsigned long long)sum);
-    fprintf(stderr, "the loop's timer came %llu times\n", (unsigned long long)ticks);
+    fprintf(stderr, "the loop's timer fired %llu times\n", (unsigned long long)ticks);
     return status == WEIR_OK ? 0 : 1;
 }

@@ -1,5 +1,5 @@
 /*
- * images: decodes every JPEG and PNG below a folder to 224x224, as an image classifier takes them, and prints the mean
+ * images: decodes every JPEG and PNG below a folder to 224x224, the input of image classifiers, and prints the mean
  * brightness of each.
  *
  *     images DIR

@@ -1,7 +1,7 @@
 /*
- * observer: statistics that go to a program of your own, here to stdout: what each stage did in each lap (two a second), and
- * every failure. An observer is a struct of functions. They are called on a thread of their own, never two at once, and the
- * pipeline does not wait for them.
+ * observer: your own program receives the statistics. It prints the metrics of each stage in each lap (two per
+ * second), and every failure. An observer is a struct of functions. They are called on a separate thread, never two
+ * at once, and the pipeline does not wait for them.
  *
  *     observer DIR
  */
@@ -11,7 +11,7 @@
 
 #include <weir/weir.h>
 
-/* What the observer's functions share. */
+/* The state shared by the observer's functions. */
 typedef struct lap_printer {
     uint64_t num_tasks; /* since the start */
 } lap_printer;

@@ -1,8 +1,8 @@
 /*
- * performance_analysis: decodes every video below a folder, records the statistics of the pipeline in a SQLite database,
- * and prints a summary of it. It has the options of SPDL's example of the same name, and a few more; `weir record` is the
- * same program with all of them. What both do is in tools/record/; examples/minimal.c shows the pipeline in its smallest
- * form.
+ * performance_analysis: decodes every video below a folder, records the statistics of the pipeline in a SQLite
+ * database, and prints a summary. It has the options of SPDL's example of the same name, and a few more; `weir
+ * record` is the same program with all options. Their common code is in tools/record/; examples/minimal.c shows a
+ * minimal pipeline.
  */
 #include <stdio.h>
 #include <string.h>

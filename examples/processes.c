@@ -1,7 +1,7 @@
 /*
- * processes: one dataset, several processes, as in distributed training. Each process decodes every N-th file and records
- * its own run, with its rank, in a database of its own; at the end the runs are put into one database, in which
- * `weir summary DB --run all` adds them up and `weir query DB --by run` compares them.
+ * processes: one dataset, several processes, as in distributed training. Each process decodes every N-th file and
+ * records its run, with its rank, in a separate database. At the end the runs are merged into one database: `weir
+ * summary DB --run all` adds them up, and `weir query DB --by run` compares them.
  *
  *     processes DIR [NUM_PROCESSES [DB]]
  */
@@ -18,7 +18,7 @@ typedef struct shard_config {
     uint64_t rank, num_ranks;
 } shard_config;
 
-/* Passes on every num_ranks-th path. The listing is sorted, so all processes number the files alike. */
+/* Passes on every num_ranks-th path. The listing is sorted, so the file numbers are the same in all processes. */
 static int take_shard(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     (void)worker;
@@ -42,7 +42,7 @@ static void name_database(char *to, size_t size, const char *db_path, uint64_t r
     snprintf(to, size, "%s.rank%u", db_path, (unsigned)rank);
 }
 
-/* One process. Returns its exit status. */
+/* Runs one process. Returns its exit status. */
 static int run_rank(const char *root, const char *db_path, const shard_config *shard)
 {
     char own_path[4096];
@@ -106,11 +106,11 @@ int main(int argc, char **argv)
     uint64_t num_ranks = argc > 2 ? strtoull(argv[2], NULL, 10) : 2;
     const char *db_path = argc > 3 ? argv[3] : "processes.db";
     if (num_ranks < 1 || num_ranks > MAX_PROCESSES) {
-        fprintf(stderr, "processes: from 1 to %d processes\n", MAX_PROCESSES);
+        fprintf(stderr, "processes: the number of processes must be 1 to %d\n", MAX_PROCESSES);
         return 2;
     }
 
-    /* A pipeline does not survive fork(): first the processes, then the pipelines. */
+    /* A pipeline does not survive fork(): start the processes before creating pipelines. */
     for (uint64_t rank = 0; rank < num_ranks; rank++) {
         pid_t child = fork();
         if (child < 0) {

@@ -1,6 +1,6 @@
 /*
- * Pipelines with a known trouble, to learn what its figures look like: docs/reading-the-figures.md explains them one by
- * one. Nothing is decoded here; stages wait, as disks and networks do, or compute, as decoders do.
+ * Pipelines with a known bottleneck, to show their metrics: docs/reading-the-metrics.md explains each of them.
+ * Nothing is decoded; stages wait like disks and networks, or compute like decoders.
  *
  *     simulate --pattern source|decode|sink|threads|slow-file [--seconds 3] [--db-path simulated.db]
  */
@@ -16,8 +16,8 @@
 
 /* How long an item keeps a stage busy. */
 typedef struct work_load {
-    double wait_s;     /* without a CPU */
-    double compute_s;  /* with one */
+    double wait_s;     /* without using a CPU */
+    double compute_s;  /* using a CPU */
     uint64_t slow_one; /* the number of an item that takes 200 times as long; 0 = none */
 } work_load;
 
@@ -32,29 +32,30 @@ typedef struct pattern {
 
 static const pattern patterns[] = {
     { .name = "source",
-      .what = "the source is the limit: a slow disk or network",
+      .what = "the source is the bottleneck: a slow disk or network",
       .source = { .wait_s = 0.010 },
       .decode = { .compute_s = 0.002 },
       .concurrency = 4,
       .threads = 4 },
     { .name = "decode",
-      .what = "the decode stage is the limit: more slots, or cheaper work, would help",
+      .what = "the decode stage is the bottleneck: more slots or less work per item would help",
       .decode = { .wait_s = 0.010 },
       .concurrency = 2,
       .threads = 4 },
     { .name = "sink",
-      .what = "the consumer is the limit: the pipeline waits for who takes its results",
+      .what = "the consumer is the bottleneck: the pipeline waits for it",
       .decode = { .compute_s = 0.001 },
       .sink = { .wait_s = 0.010 },
       .concurrency = 4,
       .threads = 4 },
     { .name = "threads",
-      .what = "the pool is the limit: ten slots share one thread",
+      .what = "the thread pool is the bottleneck: ten slots share one thread",
       .decode = { .compute_s = 0.005 },
       .concurrency = 10,
       .threads = 1 },
     { .name = "slow-file",
-      .what = "one file takes 200 times as long as the others, which wait behind it: the order is that of the input",
+      .what = "one file takes 200 times as long as the others, which wait for it because the output keeps the input "
+              "order",
       .decode = { .wait_s = 0.005, .slow_one = 150 },
       .concurrency = 4,
       .threads = 4,

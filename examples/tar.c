@@ -1,6 +1,7 @@
 /*
- * tar: reads videos with their labels from tar archives in the layout of WebDataset ("17.mp4" and "17.cls" side by side),
- * without unpacking them. Two archives are read at once, as streams; memory does not depend on their size.
+ * tar: reads videos with their labels from tar archives in the layout of WebDataset ("17.mp4" and "17.cls" side by
+ * side), without unpacking them. Two archives are read concurrently, as streams; memory use does not depend on their
+ * size.
  *
  *     tar DIR
  */
@@ -9,7 +10,7 @@
 
 #include <weir/weir.h>
 
-/* What the file NAME.cls of the sample says, up to the end of its line; "" = there is none. */
+/* The first line of the sample's file NAME.cls; "" = no such file. */
 static const char *class_of(const weir_frames *frames, char *to, size_t size)
 {
     to[0] = '\0';

@@ -1,13 +1,14 @@
 /*
- * training: what a training loop asks of a loader, on one page.
+ * training: a data loader for a training loop, on one page.
  *
- *     weir index /data/clips -o clips.weir       # once, and whenever clips have changed
+ *     weir index /data/clips -o clips.weir       # once, and after each change of the clips
  *     training clips.weir 7                      # the seed
- *     mpirun -n 8 training clips.weir 7          # srun and torchrun --no-python do as well: each rank takes its share
+ *     mpirun -n 8 training clips.weir 7          # or srun, or torchrun --no-python: each rank reads its share
  *
- * In each epoch the clips come in another order. Of each, 16 frames in a row from a place drawn at random, cropped and
- * mirrored at random, in batches of 4 as [B, C, N, H, W], normalised. All of it is decided by the seed, the epoch and the clip,
- * so that runs repeat, however many ranks and threads there are. The sums stand in for the step of a model.
+ * Each epoch has a different order of the clips. Of each clip, 16 consecutive frames from a random position are
+ * decoded, cropped and mirrored at random, normalised, and collected in batches of 4 as [B, C, N, H, W]. All random
+ * choices depend only on the seed, the epoch and the clip, so that runs are reproducible with any number of ranks and
+ * threads. The sums are a placeholder for the training step.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,8 +24,7 @@ static int build(weir_dataset *dataset, uint64_t seed, weir_pipeline **pipeline,
         .sampler = { .num_items = weir_dataset_count(dataset),
                      .order = WEIR_SAMPLER_SHUFFLED,
                      .seed = seed,
-                     .share =
-                         WEIR_SHARE_PAD }, /* as many for each rank, so that none waits for the others for ever */
+                     .share = WEIR_SHARE_PAD }, /* equal counts, so that no rank waits for the others for ever */
         .items = weir_dataset_items(dataset),
     };
     weir_video_config decode = {
@@ -57,7 +57,7 @@ static int build(weir_dataset *dataset, uint64_t seed, weir_pipeline **pipeline,
     return weir_builder_build(builder, NULL, pipeline, error);
 }
 
-/* weir_collated_to_dlpack() would hand the batch to PyTorch, without a copy. */
+/* weir_collated_to_dlpack() would pass the batch to PyTorch without a copy. */
 static void train(const weir_world *world, const weir_collated *batch)
 {
     const float *values = batch->data;

@@ -1,7 +1,7 @@
 /*
- * urls: decodes videos straight from URLs (http, https, rtsp, …: whatever this FFmpeg opens). Downloads wait more than they
- * compute, so the stage has more slots than there are CPUs, and threads of its own to wait on. A server that stops
- * sending, or a download that takes too long, fails its own item only.
+ * urls: decodes videos directly from URLs (http, https and other protocols that FFmpeg supports). Downloads mostly
+ * wait, so the stage has more slots than there are CPUs, and separate threads that may block. A server that stops
+ * sending, or a download that takes too long, fails only its item.
  *
  *     urls URL...
  */
@@ -23,7 +23,7 @@ int main(int argc, char **argv)
     weir_stage_options decode = {
         .concurrency = CONCURRENT_DOWNLOADS,
         .threads = CONCURRENT_DOWNLOADS,
-        .task_deadline_ns = 60 * WEIR_SECOND, /* for all of it */
+        .task_deadline_ns = 60 * WEIR_SECOND, /* for the whole download */
     };
 
     weir_builder *builder = weir_builder_new();

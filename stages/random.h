@@ -1,10 +1,10 @@
-/* Random numbers that seeds decide, the same on every machine: integers only. Internal. */
+/* Random numbers determined by seeds, the same on every machine: integers only. Internal. */
 #ifndef WEIR_STAGES_RANDOM_H
 #define WEIR_STAGES_RANDOM_H
 
 #include <stdint.h>
 
-/* SplitMix64 (Steele, Lea, Flood 2014): every seed is as good as any other, also neighbouring ones. */
+/* SplitMix64 (Steele, Lea, Flood 2014): all seeds are equally good, also consecutive ones. */
 static inline uint64_t weir_random_next(uint64_t *state)
 {
     uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
@@ -13,7 +13,7 @@ static inline uint64_t weir_random_next(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* 0 … bound - 1, each as likely; what would make some likelier is drawn again. */
+/* Uniform in 0 … bound - 1; draws that would cause a bias are rejected. */
 static inline uint64_t weir_random_below(uint64_t *state, uint64_t bound)
 {
     uint64_t unfair = (UINT64_MAX - bound + 1) % bound;
@@ -24,7 +24,7 @@ static inline uint64_t weir_random_below(uint64_t *state, uint64_t bound)
     return value % bound;
 }
 
-/* A seed for what `number` names among all that `seed` decides. */
+/* The seed for item `number`, derived from `seed`. */
 static inline uint64_t weir_random_seed(uint64_t seed, uint64_t number)
 {
     uint64_t state = seed;

@@ -1,10 +1,10 @@
-/* Values for a person: few digits, a unit. Also compiled into the weir command. */
+/* Readable values: few digits, a unit. Also compiled into the weir command. */
 #ifndef WEIR_FORMAT_H
 #define WEIR_FORMAT_H
 
 #include <stdio.h>
 
-/* Enough for any of the texts below. */
+/* Large enough for any of the texts below. */
 enum { WEIR_FIGURE_BYTES = 32 };
 
 /* Three digits and a unit: "2.54 s", "41.7 ms", "820 ns"; "0 s". */

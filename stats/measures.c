@@ -1,6 +1,6 @@
 /*
- * The derived metrics: a line each. X(name, title, unit, better, value, help); `m` is the struct of metrics, `ns` the
- * time that it covers. A line without help shows the stored metric of that name at this place.
+ * The derived metrics, one line each. X(name, title, unit, better, value, help); `m` is the struct of metrics, `ns`
+ * the time that it covers. A line without help gives the stored metric of that name this position.
  */
 #include <weir/measures.h>
 
@@ -17,10 +17,10 @@
     X(num_failures, "failed", NULL, 0, 0, NULL) \
     X(tasks_per_s, "per s", "1/s", 1, ratio((double)m->num_tasks, seconds(ns)), "tasks that ended per second") \
     X(ave_time, "average", "s", -1, ratio(seconds(m->success_ns), num_successes(m)), \
-      "mean run time of the successes: success_time / (num_tasks - num_failures)") \
-    X(p50_time, "p50", "s", -1, quantile(m->run_times, 0.50, m->max_ns), "median run time of the successes") \
-    X(p90_time, "p90", "s", -1, quantile(m->run_times, 0.90, m->max_ns), "90 % of the successes took no longer") \
-    X(p99_time, "p99", "s", -1, quantile(m->run_times, 0.99, m->max_ns), "99 % of the successes took no longer") \
+      "mean run time of successful tasks: success_time / (num_tasks - num_failures)") \
+    X(p50_time, "p50", "s", -1, quantile(m->run_times, 0.50, m->max_ns), "median run time of successful tasks") \
+    X(p90_time, "p90", "s", -1, quantile(m->run_times, 0.90, m->max_ns), "90 % of successful tasks took no longer") \
+    X(p99_time, "p99", "s", -1, quantile(m->run_times, 0.99, m->max_ns), "99 % of successful tasks took no longer") \
     X(max_time, "max", NULL, -1, 0, NULL) \
     X(busy_share, "busy", "share", 0, slot_share(m, m->busy_ns), "busy_time / slot time") \
     X(wait_in_share, "input", "share", 0, slot_share(m, m->wait_in_ns), "wait_in_time / slot time") \
@@ -66,7 +66,7 @@
     X(num_minor_faults, "minor faults", NULL, 0, 0, NULL) \
     X(num_major_faults, "major faults", NULL, 0, 0, NULL)
 
-/* -- arithmetic; NAN is what is not known */
+/* -- arithmetic; NAN = not known */
 
 static double seconds(int64_t ns)
 {
@@ -243,7 +243,7 @@ const weir_metric_table *weir_subject_metrics(weir_subject subject)
     }
 }
 
-/* What one of the field is in its unit: durations are nanoseconds in the struct and seconds elsewhere. */
+/* Converts a field to its unit: durations are nanoseconds in the struct and seconds elsewhere. */
 static double scale_of(const weir_metric *metric)
 {
     size_t length = strlen(metric->unit);

@@ -18,7 +18,7 @@ struct weir_string_table {
     text_entry **all;
     text_entry *by_text;
     int32_t count;
-    int32_t hint; /* where the next one probably is: behind the last one found */
+    int32_t hint; /* probable index of the next text: after the last one found */
 };
 
 weir_string_table *weir_string_table_new(void)

@@ -1,4 +1,4 @@
-/* Texts, each kept once and known by its number. One thread at a time. Also compiled into the weir command. */
+/* Texts, each stored once and identified by its number. One thread at a time. Also compiled into the weir command. */
 #ifndef WEIR_STRING_TABLE_H
 #define WEIR_STRING_TABLE_H
 
@@ -10,11 +10,11 @@ typedef struct weir_string_table weir_string_table;
 weir_string_table *weir_string_table_new(void);
 void weir_string_table_free(weir_string_table *texts);
 
-/* The number of a text, from 0 on in the order in which they came; -1 = out of memory. Quick for texts that come in
-   rounds. */
+/* Adds a text unless it is there. Returns its number, from 0 in the order of addition; -1 = out of memory. Fast for
+   texts that repeat in the same order. */
 int32_t weir_string_table_number(weir_string_table *texts, const char *text);
 
-/* The number of a text that is there; -1 = it is not. */
+/* The number of a text; -1 = not found. */
 int32_t weir_string_table_find(const weir_string_table *texts, const char *text);
 
 /* Valid until the texts are freed. */

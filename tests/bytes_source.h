@@ -1,4 +1,4 @@
-/* A source of files in memory, for tests: it reads files of the disk as weir_bytes. */
+/* A source of files in memory, for tests: reads files from disk as weir_bytes. */
 #ifndef TESTS_BYTES_SOURCE_H
 #define TESTS_BYTES_SOURCE_H
 
@@ -9,13 +9,13 @@
 
 /* Must outlive the pipeline. */
 typedef struct bytes_source_config {
-    weir_bytes **files; /* handed on one by one, and set to NULL */
+    weir_bytes **files; /* passed on one by one, and set to NULL */
     size_t num_files;
 } bytes_source_config;
 
 extern const weir_op bytes_source;
 
-/* The file of that path; fails the test if it cannot be read. */
+/* Reads the file; fails the test if it cannot be read. */
 weir_bytes *bytes_of_file(const char *path, const char *name);
 
 #endif

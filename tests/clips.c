@@ -15,7 +15,7 @@
 enum { MAX_PATHS = 512, NOBODY = 65534 };
 
 static char *folder;
-static char *paths[MAX_PATHS]; /* handed out, freed at the end */
+static char *paths[MAX_PATHS]; /* returned to tests, freed at the end */
 static size_t num_paths;
 static uid_t uid_before;
 
@@ -156,7 +156,7 @@ static void put_16_16(uint8_t *to, int value)
 
 const char *clips_turn(const char *from, const char *name, clips_matrix matrix)
 {
-    enum { MATRIX_BYTES = 44, MAX_BYTES = 1 << 20 }; /* from the box's name on */
+    enum { MATRIX_BYTES = 44, MAX_BYTES = 1 << 20 }; /* counted from the name of the box */
     static uint8_t bytes[MAX_BYTES];
     FILE *file = fopen(from, "rb");
     assert_non_null(file);

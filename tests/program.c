@@ -100,7 +100,7 @@ static void redirect_to_file(posix_spawn_file_actions_t *actions, int fd, const 
     assert_int_equal(posix_spawn_file_actions_addopen(actions, fd, path, O_WRONLY | O_CREAT | O_TRUNC, 0600), 0);
 }
 
-/* A test runner may have ignored or blocked signals; the program gets them as from a shell. */
+/* A test runner may ignore or block signals; the program must start with the same signal state as from a shell. */
 static void reset_signals(posix_spawnattr_t *attributes)
 {
     sigset_t all, none;
@@ -140,7 +140,7 @@ void program_start(struct program *program, const char *folder, char *const argv
     posix_spawn_file_actions_destroy(&actions);
 }
 
-/* True if it ended within the limit. SIGCHLD is blocked around the wait, so that its coming is what is waited for. */
+/* True if it ended within the limit. SIGCHLD is blocked around the wait, so that no signal is missed. */
 static bool wait_for_end(pid_t pid, int limit_s, int *wait_status)
 {
     sigset_t child, before;

@@ -1,6 +1,6 @@
 /*
- * Recording invented laps: each said in full by the test, so that it knows what a query has to answer. Times are in
- * seconds; `at` is the lap's end.
+ * Records made-up laps, each fully specified by the test, so that it knows the expected result of a query. Times are
+ * in seconds; `at` is the end of the lap.
  */
 #ifndef WEIR_RECORDING_H
 #define WEIR_RECORDING_H
@@ -18,12 +18,12 @@ typedef struct invented_lap {
     const char *phase; /* NULL = "" */
     bool has_steps;    /* only first_step to last_step */
     int64_t first_step, last_step;
-    uint64_t num_tasks; /* of the stage, and items of the queues; all but num_failures succeed */
+    uint64_t num_tasks; /* tasks of the stage, and items of the queues; all but num_failures succeed */
     uint64_t num_failures;
-    const double *times; /* of the successes; NULL = 0.1 each */
+    const double *times; /* run times of the successes; NULL = 0.1 each */
 } invented_lap;
 
-/* Opens a writer for a run on that node and rank, that starts at `started`. */
+/* Opens a writer for a run on that node and rank, which starts at `started`. */
 weir_sqlite_writer *recording_begin(const char *path, const char *node_id, int32_t rank, double started);
 
 /* A lap of 0:1:decode[10] and the three queues around it. */
@@ -31,14 +31,14 @@ void record_lap(weir_sqlite_writer *writer, const invented_lap *lap);
 void record_failure(weir_sqlite_writer *writer, double at, const char *label, double elapsed);
 void record_event(weir_sqlite_writer *writer, double at, const char *name);
 
-/* Ends the run well and closes. Returns its number. */
+/* Ends the run successfully and closes the writer. Returns the number of the run. */
 int64_t recording_end(weir_sqlite_writer *writer, double ended);
 
-/* The value of a measure by name; NAN = it is not known. */
+/* The value of a measure by name; NAN = not known. */
 double lap_value(const weir_lap_record *lap, const char *measure);
 double total_value(const weir_total *total, const char *measure);
 
-/* Seconds of a test in nanoseconds, as the API has them. */
+/* Converts seconds to nanoseconds. */
 #define NS(seconds) ((int64_t)((seconds)*1e9 + 0.5))
 
 /* Makes a database of schema 1 with one run, two laps of one stage and one queue, and a failure. */

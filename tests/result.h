@@ -1,4 +1,4 @@
-/* One item through one stage, for tests: what the stage makes of it, or why it does not. */
+/* Runs one item through one stage, for tests, and returns the result or the failure. */
 #ifndef TESTS_RESULT_H
 #define TESTS_RESULT_H
 
@@ -8,13 +8,14 @@
 #include <weir/status.h>
 
 /*
- * The data of the only item that `op` makes of the source's only one, for the caller to free, and in *size_bytes the size
- * that the item had; or NULL, with *error filled. More than one item, or a failure of the pipeline, fails the test.
+ * The data of the only item that `op` makes from the only item of the source, for the caller to free; *size_bytes is
+ * the size of that item. NULL with *error filled if it failed. More than one item, or a failure of the pipeline,
+ * fails the test.
  */
 void *result_of(const weir_op *source, const void *source_config, const weir_op *op, const void *config,
                 uint64_t *size_bytes, weir_error *error);
 
-/* The same of a file. */
+/* The same for a file. */
 void *result_of_path(const char *path, const weir_op *op, const void *config, uint64_t *size_bytes,
                      weir_error *error);
 

@@ -86,7 +86,7 @@ void execute(const char *path, const char *sql)
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
-/* Runs a query and leaves it at its first row. */
+/* Runs a query up to its first row. */
 static sqlite3_stmt *first_row(sqlite3 *db, const char *sql)
 {
     sqlite3_stmt *row;

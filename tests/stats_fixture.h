@@ -1,4 +1,4 @@
-/* What the tests of stats/ share: a folder of their own, questions to a database, and an invented pipeline. */
+/* Shared by the tests of stats/: a separate folder, queries of a database, and a made-up pipeline. */
 #ifndef STATS_FIXTURE_H
 #define STATS_FIXTURE_H
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h> /* wants those before it */
+#include <cmocka.h> /* needs the headers above */
 
 #include <stdbool.h>
 
@@ -16,23 +16,23 @@
 #include <weir/observer.h>
 #include <weir/sqlite.h>
 
-/* cmocka's setup and teardown: makes an empty folder, removes it with all that is in it. */
+/* cmocka's setup and teardown: creates an empty folder, and removes it with all its contents. */
 int make_folder(void **state);
 int remove_folder(void **state);
 
-/* The path of `name` in that folder; valid until the fourth call after it. */
+/* The path of `name` in that folder; valid until the fourth call after this one. */
 const char *in_folder(const char *name);
 
-/* Writes a file; reads one whole, to be freed. */
+/* Writes a file; reads a whole file, which the caller frees. */
 void write_file(const char *path, const void *bytes, size_t size_bytes);
 char *read_file(const char *path, size_t *size_bytes);
 
-/* The first column of the first row; a failure fails the test. The text is to be freed. */
+/* The first column of the first row; an error fails the test. The caller frees the text. */
 int64_t query_int(const char *path, const char *sql);
 double query_real(const char *path, const char *sql);
 char *query_text(const char *path, const char *sql);
 
-/* Runs statements on a connection of its own. */
+/* Runs statements on a separate connection. */
 void execute(const char *path, const char *sql);
 
 sqlite3 *connect_to(const char *path);
@@ -41,11 +41,11 @@ void run_sql(sqlite3 *db, const char *sql);
 /* Opens a writer, or fails the test. */
 weir_sqlite_writer *open_writer(const char *path, const weir_sqlite_options *options);
 
-/* Closes it, and fails the test unless everything was written. */
+/* Closes the writer, and fails the test unless everything was written. */
 void close_writer(weir_sqlite_writer *writer);
 
 /*
- * The invented pipeline: 0:0:src, 0:1:decode[10], 0:2:sink, from unix second 1000 on. Each lap is of 2 s, with
+ * The made-up pipeline: 0:0:src, 0:1:decode[10], 0:2:sink, from Unix second 1000 on. Each lap is 2 s long, with
  * num_tasks tasks, a quarter of them failed; successes took 100 ms each, failures 10 ms.
  */
 void observe_start(weir_observer observer);

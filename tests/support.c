@@ -226,7 +226,7 @@ static void release_payload(void *data, void *self)
 {
     (void)self;
     test_payload *payload = data;
-    REQUIRE(!atomic_exchange(&payload->released, true)); /* each one once */
+    REQUIRE(!atomic_exchange(&payload->released, true)); /* released only once */
     counter_add(&payload->ledger->released, 1);
 }
 
@@ -279,7 +279,7 @@ static int make_number(void *worker, weir_item *in, weir_item *out, weir_task *t
         gate_pass(numbers->gate);
     ledger_fill(numbers->ledger, out, *next, numbers->size_bytes);
     if (numbers->labelled) {
-        static _Thread_local char label[32]; /* copied when this function has returned */
+        static _Thread_local char label[32]; /* the engine copies it when this function returns */
         snprintf(label, sizeof label, "item-%llu", (unsigned long long)*next);
         out->label = label;
     }
@@ -442,7 +442,7 @@ void assert_account_is_exact(const weir_account *account)
 
 /* ---- the observer that records ------------------------------------------------------------------------------- */
 
-/* Makes room for one more element behind `count`; doubling. */
+/* Makes room for one more element after `count`, by doubling. */
 #define APPEND(array, count) \
     ((array) = grow((array), (count), sizeof *(array)), memset(&(array)[count], 0, sizeof *(array)), \
      &(array)[(count)++])
@@ -505,7 +505,7 @@ static bool is_of(const char *name, const weir_stage_info *info)
     return strncmp(name, info->name, strlen(info->name)) == 0;
 }
 
-/* The first lap shows what comes in each lap: upstream first, each stage, then its queue, or queues. */
+/* The first lap defines the order of every lap: upstream first, each stage, then its queues. */
 static void learn_lap_call(test_recorder *recorder, const char *name)
 {
     uint64_t number = recorder->num_lap_names;
@@ -626,7 +626,7 @@ static void on_end(void *self, const weir_run_end *end)
     test_recorder *recorder = self;
     enter(recorder);
     REQUIRE(recorder->started && recorder->calls_in_lap == 0);
-    REQUIRE(counter_value(&recorder->laps) > 0); /* the last lap has been told */
+    REQUIRE(counter_value(&recorder->laps) > 0); /* the last lap was reported */
     recorder->ended = true;
     recorder->end = *end;
     leave(recorder);

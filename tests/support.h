@@ -1,8 +1,8 @@
 /*
- * What the engine's tests share: a time limit, gates and counters to wait at (no test sleeps), items whose every
- * release is counted, little operations, and an observer that records what it is told.
+ * Shared by the tests of the engine: a time limit, gates and counters to wait on (no test sleeps), items whose
+ * releases are counted, small operations, and an observer that records its calls.
  *
- * cmocka's assertions work on the main thread only; what runs on other threads uses REQUIRE.
+ * cmocka's assertions work on the main thread only; code on other threads uses REQUIRE.
  */
 #ifndef WEIR_TESTS_SUPPORT_H
 #define WEIR_TESTS_SUPPORT_H
@@ -26,15 +26,17 @@
 
 /* ---- the frame of a test ------------------------------------------------------------------------------------ */
 
-enum { TEST_SECONDS = 60 /* a test that takes longer is aborted by name; sanitizer builds get four times that */ };
+/* a test that takes longer is aborted, and its name is printed; sanitizer builds get four times as long */
+enum { TEST_SECONDS = 60 };
 
-/* One line of the table for cmocka_run_group_tests(): the test gets a time limit, and the log is kept off stderr. */
+/* One entry of the table for cmocka_run_group_tests(): the test has a time limit, and its log does not go to
+   stderr. */
 #define TEST(function) \
     { \
 #function, function, test_setup, test_teardown, #function \
     }
 
-/* What main() returns. WEIR_TEST and WEIR_SKIP_TEST, patterns with * and ?, choose among the tests. */
+/* The result for main(). WEIR_TEST and WEIR_SKIP_TEST, patterns with * and ?, select tests. */
 #define RUN_TESTS(tests) \
     (cmocka_set_test_filter(getenv("WEIR_TEST")), cmocka_set_skip_filter(getenv("WEIR_SKIP_TEST")), \
      cmocka_run_group_tests(tests, NULL, NULL))
@@ -42,11 +44,11 @@ enum { TEST_SECONDS = 60 /* a test that takes longer is aborted by name; sanitiz
 int test_setup(void **state);
 int test_teardown(void **state);
 
-/* How many lines have been logged in this test at this level, and the last one of them. */
+/* The number of lines logged in this test at this level, and the last one of them. */
 uint64_t logged_lines(weir_log_level level);
 void last_logged_line(weir_log_level level, char *line, size_t size);
 
-/* For any thread: says what does not hold, and aborts. */
+/* For any thread: prints the failed condition, and aborts. */
 #define REQUIRE(condition) ((condition) ? (void)0 : require_failed(#condition, __FILE__, __LINE__))
 
 _Noreturn void require_failed(const char *condition, const char *file, int line);
@@ -56,13 +58,14 @@ void thread_join(pthread_t thread);
 
 /* ---- waiting ------------------------------------------------------------------------------------------------ */
 
-/* Threads stop at it until it is open or has a permit for them. All-zero is not valid: GATE, or gate_init(). */
+/* Threads wait at a gate until it is open or has a permit for them. Initialise it with GATE or gate_init(); all-
+   zero is not valid. */
 typedef struct test_gate {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool open;
     uint64_t permits;
-    uint64_t waiting; /* threads that stand before it now */
+    uint64_t waiting; /* threads that wait at it now */
     uint64_t passed;
 } test_gate;
 
@@ -73,13 +76,13 @@ typedef struct test_gate {
 
 void gate_init(test_gate *gate);
 void gate_pass(test_gate *gate);                            /* waits */
-void gate_let(test_gate *gate, uint64_t permits);           /* lets so many more pass */
+void gate_let(test_gate *gate, uint64_t permits);           /* lets this many more threads pass */
 void gate_open(test_gate *gate);                            /* lets all pass from now on */
-void gate_shut(test_gate *gate);                            /* takes gate_open() and the permits back */
-void gate_await_waiting(test_gate *gate, uint64_t waiting); /* waits until so many stand before it at once */
+void gate_shut(test_gate *gate);                            /* closes the gate and removes the permits */
+void gate_await_waiting(test_gate *gate, uint64_t waiting); /* waits until this many threads wait at it */
 uint64_t gate_waiting(test_gate *gate);
 
-/* A number to wait for. */
+/* A counter that threads can wait for. */
 typedef struct test_counter {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -99,7 +102,7 @@ void counter_await(test_counter *counter, int64_t at_least);
 
 /* ---- items -------------------------------------------------------------------------------------------------- */
 
-/* What an item of the tests holds. It lives until the ledger is closed, so that a second release is noticed. */
+/* The data of a test item. It lives until the ledger is closed, so that a second release is detected. */
 typedef struct test_payload {
     uint64_t value;
     struct test_ledger *ledger;
@@ -122,36 +125,36 @@ typedef struct test_ledger {
 
 void ledger_init(test_ledger *ledger);
 
-/* A new payload in *item, which is otherwise left alone. */
+/* Puts a new payload into *item; other fields are unchanged. */
 void ledger_fill(test_ledger *ledger, weir_item *item, uint64_t value, size_t size_bytes);
 
-/* Asserts that each payload has been released, and frees them. Main thread. */
+/* Asserts that every payload was released, and frees them. Main thread only. */
 void ledger_close(test_ledger *ledger);
 
 uint64_t item_value(const weir_item *item);
 
 /* ---- operations --------------------------------------------------------------------------------------------- */
 
-/* A source of the numbers 0, 1, 2 … Its options are used in place: they outlive the pipeline. */
+/* A source of the numbers 0, 1, 2 … Its config is used in place and must outlive the pipeline. */
 typedef struct test_numbers {
     test_ledger *ledger;
     uint64_t count;
     size_t size_bytes;  /* of each item */
     bool labelled;      /* with "item-%llu" */
     test_gate *gate;    /* passed before each item (NULL = none) */
-    int end_status;     /* what comes behind the last one (0 = WEIR_EOF) */
+    int end_status;     /* result after the last item (0 = WEIR_EOF) */
     test_counter *made; /* (NULL = not counted) */
 } test_numbers;
 
 extern const weir_op numbers_op;
 
-/* Hands its input on. */
+/* Passes its input on. */
 extern const weir_op pass_op;
 
-/* Passes its options, a gate, then hands its input on. */
+/* Waits at the gate in its config, then passes its input on. */
 extern const weir_op gated_op;
 
-/* Tasks that are pending, for who completes them. */
+/* Pending tasks, to be completed by the test. */
 typedef struct test_pending {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -161,7 +164,7 @@ typedef struct test_pending {
     } tasks[1024]; /* a ring */
     uint64_t num_added, num_taken;
     pthread_t thread;  /* of pending_start() */
-    const char *label; /* that it gives to results (NULL = they inherit theirs) */
+    const char *label; /* label for the results (NULL = inherited) */
 } test_pending;
 
 #define PENDING \
@@ -169,38 +172,38 @@ typedef struct test_pending {
         .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER \
     }
 
-/* Its options, a test_pending, get each task, which returns WEIR_PENDING. */
+/* Puts each task into its config, a test_pending, and returns WEIR_PENDING. */
 extern const weir_op pending_op;
 
 void pending_init(test_pending *pending);
 void pending_add(test_pending *pending, weir_task *task, weir_item *in);
 
-/* Waits for a task, the oldest; *in (which may be NULL) is its input. NULL = pending_end() was called and none is left. */
+/* Waits for the oldest task; *in (may be NULL) is its input. NULL = pending_end() was called and none are left. */
 weir_task *pending_take(test_pending *pending, weir_item **in);
 void pending_await(test_pending *pending, uint64_t num_waiting);
 
-/* A thread that completes the tasks, oldest first, by handing their input on. */
+/* Starts a thread that completes the tasks, oldest first, by passing on their input. */
 void pending_start(test_pending *pending);
 void pending_end(test_pending *pending);
 
 /* Adds the one source that most tests use. */
 weir_builder *builder_with(const test_numbers *numbers);
 
-/* Builds what must be right. */
+/* Builds the pipeline, which must succeed. */
 weir_pipeline *build(weir_builder *builder, const weir_pipeline_options *options);
 
-/* Takes and releases all results; returns how many. *status gets what weir_pipeline_next() gave at the end. */
+/* Takes and releases all results; returns their number. *status is the last result of weir_pipeline_next(). */
 uint64_t drain(weir_pipeline *pipeline, int *status);
 
 /* The same when the end must be WEIR_EOF. */
 uint64_t drain_all(weir_pipeline *pipeline);
 
-/* The next result's value; it must come. */
+/* The value of the next result, which must exist. */
 uint64_t next_value(weir_pipeline *pipeline);
 
 weir_account account_of(weir_pipeline *pipeline, const char *stage);
 
-/* Asserts that nothing is missing in the account. */
+/* Asserts that the account is balanced. */
 void assert_account_is_exact(const weir_account *account);
 
 /* ---- the observer that records ------------------------------------------------------------------------------- */
@@ -227,7 +230,7 @@ typedef struct queue_record {
 } queue_record;
 
 typedef struct failure_record {
-    weir_failure failure; /* with the texts below */
+    weir_failure failure; /* its texts are below */
     char name[128], label[256], message[512];
 } failure_record;
 
@@ -236,15 +239,16 @@ typedef struct event_record {
     char name[128], category[128], detail[512];
 } event_record;
 
-/* Checks the order of calls as observer.h tells it, while it records. Names are kept as copies. */
+/* Records all calls, and checks the order of calls that observer.h describes. Names are copied. */
 typedef struct test_recorder {
-    weir_observer observer;  /* for weir_pipeline_options */
-    test_gate *failure_gate; /* passed in each call of failure (NULL = none); set before the pipeline is built */
-    void (*on_lap)(struct test_recorder *recorder, void *argument); /* after each lap, nothing locked */
+    weir_observer observer; /* for weir_pipeline_options */
+    /* waited at in each call of failure (NULL = none); set it before building the pipeline */
+    test_gate *failure_gate;
+    void (*on_lap)(struct test_recorder *recorder, void *argument); /* called after each lap, without a lock */
     void *on_lap_argument;
 
     pthread_mutex_t lock;
-    atomic_bool inside; /* a call; there is never a second one */
+    atomic_bool inside; /* inside a call; calls never overlap */
     uint32_t num_stages;
     char (*names)[2][128]; /* of stages and queues */
     weir_stage_info *infos;
@@ -260,18 +264,18 @@ typedef struct test_recorder {
     char (*lap_names)[128]; /* in the order of the first lap's calls */
     uint64_t num_lap_names, calls_in_lap;
     test_counter laps;          /* complete ones */
-    test_counter failures_told; /* also counted while failure_gate is shut: before it is passed */
+    test_counter failures_told; /* counted before waiting at failure_gate */
     test_counter ends;
 } test_recorder;
 
 void recorder_init(test_recorder *recorder);
 void recorder_free(test_recorder *recorder);
 
-/* For after weir_pipeline_free(): the sums of all laps of a stage or queue, by its full name. */
+/* After weir_pipeline_free(): the sums of all laps of a stage or queue, by its full name. */
 weir_stage_lap recorder_stage_total(test_recorder *recorder, const char *name);
 weir_queue_lap recorder_queue_total(test_recorder *recorder, const char *name);
 
-/* How many failures could not be told, as the events "dropped" say. */
+/* The number of failures that were not reported, according to the events "dropped". */
 uint64_t recorder_dropped_failures(test_recorder *recorder);
 
 /* The number of events of this name. */

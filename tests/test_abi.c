@@ -19,7 +19,7 @@ static void fail_at(const char *condition, int line)
     exit(1);
 }
 
-/* Laid out by the program, with something behind that the library must not touch. */
+/* Allocated by the program, followed by memory that the library must not touch. */
 #define GUARDED(type, name) \
     struct { \
         type value; \

@@ -1,4 +1,4 @@
-/* The audio decode stage, in a pipeline, beside what the ffmpeg program makes of the same files. */
+/* The audio decode stage, in a pipeline, compared with the output of the ffmpeg program. */
 #include <inttypes.h>
 #include <math.h>
 #include <setjmp.h>
@@ -200,7 +200,7 @@ static void what_is_no_audio_fails_and_says_why(void **state)
     assert_fails(text, &plain, WEIR_EDATA, "cannot open");
     assert_fails(clips_path("missing.wav"), &plain, WEIR_ENOTFOUND, "No such file");
     assert_fails(clips_make("silent.mp4", "-f lavfi -i testsrc2=s=160x120:d=1 -c:v mpeg4"), &plain, WEIR_EUNSUPPORTED,
-                 "no audio in it");
+                 "it has no audio");
     const char *path = clips_make("a.flac", TWO_TONES "-c:a flac");
     assert_fails(path, &(weir_audio_config){ .max_bytes = 100000 }, WEIR_ELIMIT, "max_bytes");
 }

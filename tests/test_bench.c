@@ -1,4 +1,4 @@
-/* weir-bench from outside: that each bench runs, and what it writes for programs to read. No time is asserted. */
+/* Runs weir-bench: each bench runs, and its JSON output is complete. No time is asserted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -44,7 +44,7 @@ static void engine_runs_every_part_and_writes_a_row_for_each_configuration(void 
     program_free(&program);
 }
 
-/* Each peer is either measured or said to be left out, with the package that brings it. */
+/* Each peer is either measured or reported as missing, with the required package. */
 static void engine_names_the_peers_that_are_not_built(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* weir-bench decode and peers from outside, on a tiny folder: two classes of clips, one with sound, and no video at all. */
+/* Runs weir-bench decode and peers on a tiny folder: two classes of clips, one with sound, and no video. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -84,7 +84,7 @@ static void where_time_goes_is_told_for_each_class_in_order(void **state)
     program_free(&program);
 }
 
-/* Of the whole folder's price list: the figure of that option. */
+/* The value of that option in the price list of the whole folder. */
 static double price(const char *json, const char *option, const char *figure)
 {
     char sql[512];
@@ -110,7 +110,7 @@ static void price_list_tells_the_share_of_frames_and_the_fidelity_of_each_option
     assert_true(price(json, "16, uniform", "frames") == 32);
     assert_true(price(json, "16 kHz mono, alone", "clips") == 1);
 
-    /* A reference that saw other pictures, or other colours, than the scalers would not come near those that round once. */
+    /* If the reference used other pictures or colours than the scalers, its values would differ far more. */
     double exact_db = price(json, "exact (unchanged)", "psnr_db");
     assert_true(exact_db > 15 && exact_db < 50);
     assert_true(price(json, "exact (unchanged)", "psnr_lost_db") == 0);
@@ -130,7 +130,7 @@ static void price_list_tells_the_share_of_frames_and_the_fidelity_of_each_option
     program_free(&program);
 }
 
-/* In the place of Python: one peer is there and tells what it has done; the others cannot be imported. */
+/* Replaces Python: one peer is available and reports its results; the others cannot be imported. */
 static void peers_that_are_there_are_measured_and_the_others_named(void **state)
 {
     (void)state;
@@ -171,7 +171,7 @@ static void wrong_options_and_folders_are_told_before_any_work(void **state)
         { "decode", "--dataset-dir DIR is missing" },
         { "peers", "--dataset-dir DIR is missing" },
         { "decode --dataset-dir /nowhere/at/all", "/nowhere/at/all" },
-        { "decode --dataset-dir . --glob *.none-such", "no file named like *.none-such below ." },
+        { "decode --dataset-dir . --glob *.none-such", "no file matches *.none-such below ." },
         { "decode --dataset-dir . --scaler fast --verify", "--verify compares the pixels of --scaler exact only" },
         { "decode --dataset-dir . --runs 1001", "--runs: \"1001\" is not a whole number from 1 to 1000" },
         { "decode --dataset-dir . --width 40000", "--width: \"40000\" is not a whole number from 1 to 32767" },

@@ -1,4 +1,4 @@
-/* The builder: every mistake is told with its stage, defaults are what the headers say, and options are copied. */
+/* The builder: every error is reported with its stage, the defaults match the headers, and options are copied. */
 #include "support.h"
 
 static test_ledger ledger;
@@ -507,8 +507,8 @@ static const struct {
     { stage_first, { 0 }, WEIR_EINVAL, "pass", "no source yet" },
     { sink_first, { 0 }, WEIR_EINVAL, "sink", "no source yet" },
     { two_sources_without_a_merge, { 0 }, WEIR_EINVAL, "sink", "weir_builder_merge()" },
-    { stage_behind_sink, { 0 }, WEIR_EINVAL, "pass", "behind the sink" },
-    { two_sinks, { 0 }, WEIR_EINVAL, "sink", "behind the sink" },
+    { stage_behind_sink, { 0 }, WEIR_EINVAL, "pass", "follow the sink" },
+    { two_sinks, { 0 }, WEIR_EINVAL, "sink", "follow the sink" },
     { null_source, { 0 }, WEIR_EINVAL, "src", "NULL" },
     { null_stage, { 0 }, WEIR_EINVAL, "stage", "NULL" },
     { named_null_stage, { 0 }, WEIR_EINVAL, "later", "NULL" },

@@ -179,7 +179,7 @@ static void bytes_that_are_no_video_fail_and_say_why(void **state)
     assert_bytes_fail(cut, WEIR_EDATA, "cannot open");
 }
 
-/* A playlist in memory must not make us open what somebody else has chosen. */
+/* A playlist in memory must not make weir open files named by its author. */
 static void bytes_open_no_other_file(void **state)
 {
     (void)state;
@@ -195,8 +195,8 @@ static void bytes_open_no_other_file(void **state)
 
 /* ---- URLs --------------------------------------------------------------------------------------------------- */
 
-/* Serves one connection: an HTTP answer that promises the whole of the file and gives so many bytes of it, and then
-   either silence until it is told to go, or the end of the connection. */
+/* Serves one connection: an HTTP response that announces the whole file and sends this many bytes of it, then
+   either sends nothing until it is released, or closes the connection. */
 typedef struct server {
     int listener;
     pthread_t thread;

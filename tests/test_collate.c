@@ -18,7 +18,7 @@
 
 #include "stages/output/convert.h"
 
-/* ---- clips ------------------------------------------------------------------------------------------------------- */
+/* ---- clips --------------------------------------------------------------------------------------------------- */
 
 /* What the source makes; clip i has the number i. */
 typedef struct clip_source {
@@ -87,7 +87,7 @@ static int run_clips(void *worker, weir_item *in, weir_item *out, weir_task *tas
 
 static const weir_op clips_op = { .name = "clips", .makes = WEIR_TYPE_FRAMES, .run = run_clips };
 
-/* ---- a pipeline -------------------------------------------------------------------------------------------------- */
+/* ---- a pipeline ---------------------------------------------------------------------------------------------- */
 
 static weir_pipeline *start(clip_source *source, const weir_collate_config *config)
 {
@@ -175,7 +175,7 @@ static void assert_close(const weir_collated *batch, size_t at, double expected)
         fail_msg("value %zu is %g, not %g", at, got, expected);
 }
 
-/* ---- values ------------------------------------------------------------------------------------------------------ */
+/* ---- values -------------------------------------------------------------------------------------------------- */
 
 static void assert_batch(const weir_collated *batch, const clip_source *source, uint32_t w, uint32_t h, uint32_t n)
 {
@@ -273,7 +273,7 @@ static void ids_labels_and_names_come_along(void **state)
     }
 }
 
-/* ---- conversion: vectors and plain loops --------------------------------------------------------------------------- */
+/* ---- conversion: vectors and plain loops ----------------------------------------------------------------------- */
 
 static void vectors_and_plain_loops_give_the_same_bits(void **state)
 {
@@ -297,7 +297,7 @@ static void vectors_and_plain_loops_give_the_same_bits(void **state)
             }
 }
 
-/* ---- what ends a batch --------------------------------------------------------------------------------------------- */
+/* ---- what ends a batch ----------------------------------------------------------------------------------------- */
 
 static void assert_batches(clip_source source, weir_collate_config config, const size_t *counts, size_t num_counts)
 {
@@ -329,7 +329,7 @@ static void batches_end_by_count_frames_or_bytes(void **state)
                    (size_t[]){ 2, 2, 1, 3 }, 4);
 }
 
-/* ---- crops ------------------------------------------------------------------------------------------------------- */
+/* ---- crops --------------------------------------------------------------------------------------------------- */
 
 static void a_crop_is_in_the_middle_or_anywhere(void **state)
 {
@@ -470,7 +470,7 @@ static void a_resize_keeps_gradients_straight(void **state)
     weir_pipeline_free(pipeline);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------ */
+/* ---- memory -------------------------------------------------------------------------------------------------- */
 
 typedef struct own_memory {
     atomic_int num_allocated, num_released;
@@ -522,7 +522,7 @@ static void a_stop_in_the_middle_releases_all(void **state)
     assert_int_equal(atomic_load(&memory.num_allocated), atomic_load(&memory.num_released));
 }
 
-/* ---- handing on --------------------------------------------------------------------------------------------------- */
+/* ---- handing on ----------------------------------------------------------------------------------------------- */
 
 static char *read_file(const char *path, size_t *size)
 {
@@ -550,7 +550,7 @@ static weir_collated *small_batch(weir_dtype dtype)
     return only_batch(&source, &(weir_collate_config){ .num_items = 2, .dtype = dtype, .layout = WEIR_COLLATE_NCHW });
 }
 
-/* The tensor of that name: its bytes lie where the header says. */
+/* The tensor of that name: its bytes are where the header says. */
 static void assert_tensor(const char *bytes, size_t size, const char *header, const void *data, size_t num_bytes)
 {
     uint64_t length;
@@ -660,7 +660,7 @@ static void tensors_share_the_batch(void **state)
 }
 #endif
 
-/* ---- failures ---------------------------------------------------------------------------------------------------- */
+/* ---- failures ------------------------------------------------------------------------------------------------ */
 
 static void what_does_not_fit_fails_alone(void **state)
 {

@@ -94,7 +94,7 @@ static void names_may_be_shortened_and_have_an_alias(void **state)
     assert_int_equal(parse("--ti x --du 2s"), 0);
     assert_string_equal(values.name, "x");
     assert_int_equal(values.duration_ns, 2000000000);
-    assert_refused("--co 3", "--co: ambiguous: several options begin like this (see --help)");
+    assert_refused("--co 3", "--co: ambiguous: several options start like this (see --help)");
 }
 
 static void the_last_value_counts(void **state)

@@ -1,4 +1,4 @@
-/* The index of a dataset: building it again and again, what it says, and a pipeline over it. */
+/* The index of a dataset: building and rebuilding it, its content, and a pipeline over it. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <setjmp.h>
@@ -21,7 +21,7 @@
 
 #include "tests/clips.h"
 
-/* ---- a folder with labels ---------------------------------------------------------------------------------------- */
+/* ---- a folder with labels ------------------------------------------------------------------------------------ */
 
 /* DIR/run/a.mp4, DIR/run/b.mp4, DIR/walk/c.mp4, DIR/walk/broken.mp4, DIR/d.mp4 */
 static const char *make_tree(const char *name)
@@ -89,7 +89,7 @@ static void touch(const char *root, const char *name)
     assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[]){ { 1, 5 }, { 1, 5 } }, 0), 0);
 }
 
-/* ---- building ---------------------------------------------------------------------------------------------------- */
+/* ---- building ------------------------------------------------------------------------------------------------ */
 
 static void clips_are_numbered_by_path_and_labelled_by_folder(void **state)
 {
@@ -201,7 +201,7 @@ static void a_build_that_was_stopped_goes_on(void **state)
     assert_in_range(progress.num_indexed, 0, COUNT - 1); /* the first one, if it was quick */
     error = (weir_error){ 0 };
     assert_int_equal(weir_dataset_open(index, NULL, &dataset, &error), WEIR_EDATA);
-    assert_non_null(strstr(error.message, "not complete"));
+    assert_non_null(strstr(error.message, "incomplete"));
 
     options.progress = go_on;
     options.self = &told;
@@ -235,13 +235,13 @@ static void a_list_brings_its_labels(void **state)
     weir_dataset_close(dataset);
     labels[1] = "quick";
     progress = build_with(index, &options);
-    assert_int_equal(progress.num_unchanged, 1); /* what is missing is looked for again */
+    assert_int_equal(progress.num_unchanged, 1); /* missing files are searched again */
     dataset = open_with(index, NULL);
     assert_int_equal(weir_dataset_num_classes(dataset), 2);
     weir_dataset_close(dataset);
 }
 
-/* ---- opening ----------------------------------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------------------------------------------- */
 
 static void conditions_and_classes_choose(void **state)
 {
@@ -314,7 +314,7 @@ static void what_cannot_be_opened_is_named(void **state)
     assert_not_opened(index, (weir_dataset_options){ 0 }, WEIR_EUNSUPPORTED, "version 9");
 }
 
-/* ---- questions --------------------------------------------------------------------------------------------------- */
+/* ---- questions ----------------------------------------------------------------------------------------------- */
 
 typedef struct answer {
     char text[4096];
@@ -367,7 +367,7 @@ static void questions_are_answered(void **state)
     assert_answer(index, WEIR_DATASET_CLIPS, "label = 'run'", "1|run/a.mp4|run|");
 }
 
-/* ---- a pipeline over it -------------------------------------------------------------------------------------------- */
+/* ---- a pipeline over it ---------------------------------------------------------------------------------------- */
 
 static void batches_have_the_labels_of_the_index(void **state)
 {

@@ -1,4 +1,4 @@
-/* The examples that have no test of their own: each does what its comment says. */
+/* The examples without a separate test: each does what its comment says. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -25,7 +25,8 @@ static int set_up(void **state)
     return 0;
 }
 
-/* Runs the program behind the environment variable with the folder of clips and two more arguments, which may be NULL. */
+/* Runs the program named by the environment variable with the folder of clips and two more arguments (may be
+   NULL). */
 static void run(struct program *program, const char *variable, const char *folder, const char *second,
                 const char *third)
 {

@@ -424,7 +424,7 @@ static void count_stops_where_it_is_told(void **state)
     assert_int_equal(count, 0);
 }
 
-/* A thousand files, and a sink of one: the source must not run ahead of who takes. */
+/* A thousand files, and a sink queue of one item: the source must not run ahead of the consumer. */
 static void the_listing_streams(void **state)
 {
     (void)state;

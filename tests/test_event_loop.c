@@ -42,7 +42,7 @@ static void it_is_readable_while_next_would_not_wait(void **state)
 
     gate_let(&gate, 1);
     assert_true(is_readable(fd, -1));
-    assert_true(is_readable(fd, 0)); /* as long as nobody takes it */
+    assert_true(is_readable(fd, 0)); /* until the item is taken */
     assert_int_equal(weir_pipeline_next(pipeline, &item, 0), WEIR_OK);
     weir_item_release(&item);
     assert_false(is_readable(fd, 0));

@@ -1,4 +1,4 @@
-/* weir export, as a program: what it writes, and what it says where there is nothing to write. */
+/* Runs weir export: its output, and its messages if there is nothing to export. */
 #include "stats_fixture.h"
 
 #include <stdio.h>

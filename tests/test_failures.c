@@ -1,4 +1,4 @@
-/* Failures: what is borne, what is not, who is told, and what still comes out. */
+/* Failures: which are tolerated, which are not, where they are reported, and which results are still delivered. */
 #include "support.h"
 
 #include <sched.h>
@@ -10,7 +10,7 @@ static weir_pipeline_options one_thread = { .threads = 1 };
 /* Which numbers fail. */
 typedef struct failing_config {
     uint64_t from, until; /* from this one, up to before that one */
-    uint64_t every;       /* of these every so many-th (0 = all) */
+    uint64_t every;       /* every how many-th of these fails (0 = all) */
 } failing_config;
 
 static int fail_some(void *worker, weir_item *in, weir_item *out, weir_task *task)
@@ -256,7 +256,8 @@ static void the_last_word_of_a_task_counts_and_the_status_returned(void **state)
         build(builder, &(weir_pipeline_options){ .observers = &recorder.observer, .num_observers = 1 });
     assert_int_equal(drain_all(pipeline), 0);
     end_and_check(pipeline, 0);
-    assert_int_equal(recorder.num_failures, 2); /* who skips has not failed, whatever was said before */
+    /* a skipped task has not failed, whatever weir_task_fail() said before */
+    assert_int_equal(recorder.num_failures, 2);
     assert_int_equal(recorder.failures[0].failure.status, WEIR_EDATA);
     assert_int_equal(recorder.failures[0].failure.library_code, 2);
     assert_string_equal(recorder.failures[0].message, "second thought");
@@ -299,7 +300,7 @@ static int label_at_length(void *worker, weir_item *in, weir_item *out, weir_tas
     return WEIR_OK;
 }
 
-/* The end of a path tells more than its beginning. */
+/* The end of a path is more informative than its beginning. */
 static void of_a_long_label_the_end_is_kept(void **state)
 {
     (void)state;
@@ -383,7 +384,7 @@ static void a_source_that_wants_to_go_on_without_input_has_failed(void **state)
     weir_pipeline_free(pipeline);
 }
 
-/* Item 5 fails the stage while its results stand in the queue and before the gate behind it; the source has no end. */
+/* Item 5 fails the stage while its results are in the queue and at the downstream gate; the source is endless. */
 static void what_is_already_downstream_is_still_delivered(void **state)
 {
     (void)state;
@@ -399,7 +400,7 @@ static void what_is_already_downstream_is_still_delivered(void **state)
     weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2 });
     gate_await_waiting(&gate, 1);
     weir_error error = { 0 };
-    while (error.status == WEIR_OK) /* the failure is known at once, before the consumer is told */
+    while (error.status == WEIR_OK) /* the failure is known before the consumer gets it */
         weir_pipeline_error(pipeline, &error);
     gate_open(&gate);
     for (uint64_t i = 0; i < 5; i++)
@@ -458,7 +459,7 @@ static int obey(void *worker, weir_item *in, weir_item *out, weir_task *task)
     return weir_task_fail(task, WEIR_ESTOPPED, 0, "asked to stop");
 }
 
-/* A running task of the stage that fails is asked to stop; what it then returns is no second failure. */
+/* A running task of the failing stage is asked to stop; its result does not count as a second failure. */
 static void tasks_beside_the_failed_one_are_asked_to_stop(void **state)
 {
     (void)state;
@@ -500,7 +501,7 @@ static void a_failure_in_one_line_ends_the_other_sources_too(void **state)
     end_and_check(pipeline, delivered);
 }
 
-/* Thirty routes one behind the other are a billion ways through. */
+/* Thirty consecutive routes are a billion paths. */
 static int pick_last_bit(void *self, const weir_item *item)
 {
     (void)self;
@@ -668,7 +669,7 @@ static void the_observer_is_told_each_failure_once(void **state)
     recorder_free(&recorder);
 }
 
-/* The observer waits at a gate with the first failure. Nobody waits for it: not the tasks, not the consumer, not stop. */
+/* The observer waits at a gate in the first failure. Tasks, consumer and stop do not wait for it. */
 static void a_held_up_observer_holds_up_nobody(void **state)
 {
     (void)state;
@@ -693,7 +694,8 @@ static void a_held_up_observer_holds_up_nobody(void **state)
     recorder_free(&recorder);
 }
 
-/* What is kept for a held-up observer is bounded. What does not fit is counted, and told as soon as there is room. */
+/* The buffer for a blocked observer is bounded. What does not fit is counted, and reported as soon as there is
+   room. */
 static void failures_that_do_not_fit_are_counted_and_told(void **state)
 {
     (void)state;

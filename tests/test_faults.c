@@ -251,7 +251,7 @@ static weir_pipeline *try_build(weir_builder *builder, const weir_pipeline_optio
     return NULL;
 }
 
-/* Takes everything, ends of epochs, too; the source fails if there is no memory for a label. */
+/* Takes everything, including ends of epochs; the source fails if there is no memory for a label. */
 static void drain_and_check(weir_pipeline *pipeline)
 {
     weir_item item;
@@ -301,8 +301,7 @@ static void run_line(void)
                                                                            .num_task_hooks = 1,
                                                                            .stats_interval_ns = WEIR_MILLISECOND });
     if (pipeline) {
-        counter_await(&recorder.laps,
-                      1); /* so that the run is not over, and items are held, when it is looked into */
+        counter_await(&recorder.laps, 1); /* so that the run is not over and holds items when it is inspected */
         weir_account before = account_of(pipeline, NULL);
         assert_account_is_exact(&before);
         drain_and_check(pipeline);
@@ -397,7 +396,7 @@ static void look_into(weir_pipeline *pipeline)
     free(description);
 }
 
-/* Held at a gate, looked into and changed. */
+/* Is held at a gate, inspected and changed. */
 static void run_with_questions(void)
 {
     test_gate gate = GATE;
@@ -422,7 +421,7 @@ static void run_with_questions(void)
 
 /* ---- failing ---------------------------------------------------------------------------------------------------- */
 
-/* Runs it with this call failing, or one in so many. Returns whether any has failed. */
+/* Runs it with this call failing, or one in that many. Returns whether any call failed. */
 static bool run_with_fault(void (*run)(void), long failing_call, uint64_t one_in)
 {
     atomic_store(&faults.calls, 0);

@@ -1,4 +1,4 @@
-/* weir fleet: the ranks of an invented job. */
+/* weir fleet: the ranks of a made-up job. */
 #include "recording.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 
 enum { NUM_LAPS = 20 };
 
-/* Rank `rank`: 20 laps of 10 s with so many items each; from lap `slow_from` on with so many. */
+/* Rank `rank`: 20 laps of 10 s with a number of items each; from lap `slow_from` on with another number. */
 static void record_rank(const char *name, int32_t rank, uint64_t num_items, int slow_from, uint64_t num_slow,
                         int num_laps)
 {
@@ -105,7 +105,7 @@ static void ranks_that_died_or_are_missing_are_named(void **state)
     record_rank("c.db", 3, 100, NUM_LAPS, 0, NUM_LAPS);
     snprintf(arguments, sizeof arguments, "'%s'", in_folder(""));
     char *text = run(arguments, 0);
-    assert_has(text, "rank 1 is silent: nothing was heard of it for the last 120 s");
+    assert_has(text, "rank 1 is silent: it has not ended, but has recorded nothing for the last 120 s");
     assert_has(text, "rank 2 is missing");
 }
 
@@ -127,7 +127,7 @@ static void bad_input_gets_one_line(void **state)
     char arguments[2048];
     assert_has(run("/nowhere/at/all.db", 2), "/nowhere/at/all.db");
     snprintf(arguments, sizeof arguments, "'%s'", in_folder(""));
-    assert_has(run(arguments, 2), "there is no *.db in the folder");
+    assert_has(run(arguments, 2), "no *.db file in the folder");
     assert_has(run("a.db --slower -3", 2), "--slower");
 }
 

@@ -1,4 +1,5 @@
-/* How items flow: all arrive, in the promised order, within the limits of queues and slots, on the threads there are. */
+/* The flow of items: all arrive, in the promised order, within the limits of queues and slots, on the available
+   threads. */
 #include "support.h"
 
 #include <sched.h>
@@ -477,7 +478,7 @@ static uint32_t slots_waiting_for_their_turn(weir_pipeline *pipeline, size_t sta
     return slots;
 }
 
-/* The task waits for its turn when it is completed once more: nothing happens, and it is said. */
+/* The task waits for its turn when it is completed again: nothing happens, and an error is logged. */
 static void a_task_that_is_completed_twice_is_completed_once(void **state)
 {
     (void)state;
@@ -605,7 +606,7 @@ static void pending_tasks_hold_no_thread(void **state)
     assert_delivers(pipeline, SLOTS);
 }
 
-/* Two pieces at once, the third one pending. */
+/* Two results immediately, the third one pending. */
 static int cut_pending(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     int status = cut(worker, in, out, task);
@@ -712,7 +713,7 @@ static int enter_counted(void *worker, weir_item *in, weir_item *out, weir_task 
     return WEIR_OK;
 }
 
-/* A stage fills the queue before one whose tasks stand at a gate: counts what is between them. */
+/* A stage fills the input queue of a stage whose tasks wait at a gate: counts the items in between. */
 static void fill_between(weir_stage_options options, int64_t each, int64_t expected_items)
 {
     static const weir_op in_op = { .name = "in", .run = enter_counted };
@@ -735,7 +736,7 @@ static void fill_between(weir_stage_options options, int64_t each, int64_t expec
     assert_delivers_in_order(pipeline, 100);
 }
 
-/* In the queue, one in the slot before it that waits for room, one in the slot behind it. */
+/* The items in the queue, one in the upstream slot that waits for room, one in the downstream slot. */
 static void a_queue_never_holds_more_items_than_its_capacity(void **state)
 {
     (void)state;
@@ -847,7 +848,7 @@ static int traced_pass(void *worker, weir_item *in, weir_item *out, weir_task *t
     return WEIR_OK;
 }
 
-/* A thread takes what is nearest the sink, so an item is through before the next one is made. */
+/* A thread takes the slot nearest the sink, so an item reaches the sink before the next one is made. */
 static void what_is_nearest_the_sink_runs_first(void **state)
 {
     (void)state;
@@ -886,7 +887,7 @@ static void no_thread_waits_at_a_queue(void **state)
     assert_delivers_in_order(build(builder, &one_thread), 500);
 }
 
-/* All slots of the stage that blocks stand at its gate, and the pool's only thread still does the others' work. */
+/* All slots of the blocking stage wait at its gate, and the only pool thread still runs the other stages. */
 static void a_stage_with_threads_of_its_own_does_not_stop_the_others(void **state)
 {
     (void)state;
@@ -936,7 +937,7 @@ static int meet(void *worker, weir_item *in, weir_item *out, weir_task *task)
     return WEIR_OK;
 }
 
-/* A thread that is free takes what is ready, however short the tasks have been so far; nobody else wakes the engine. */
+/* A free thread takes ready work, however short the tasks have been so far; nothing else wakes the engine. */
 static void tasks_that_wait_for_each_other_run_at_once(void **state)
 {
     (void)state;
@@ -970,7 +971,7 @@ static int wait_if_first(void *worker, weir_item *in, weir_item *out, weir_task 
     return WEIR_OK;
 }
 
-/* Item 0 stands at a gate: those behind it wait, no more of them than the stage has slots. */
+/* Item 0 waits at a gate: later items wait, at most as many as the stage has slots. */
 static void in_input_order_the_stages_own_slots_are_held_back(void **state)
 {
     (void)state;
@@ -1016,7 +1017,7 @@ static void in_completion_order_nobody_waits_for_the_first(void **state)
     ledger_close(&ledger);
 }
 
-/* By the item's number: handed on, skipped, failed, handed on in pieces, or pending. */
+/* By the item's number: passed on, skipped, failed, passed on in pieces, or pending. */
 static int do_anything(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     uint64_t value = item_value(in);
@@ -1074,7 +1075,7 @@ static int first_is_pending(void *worker, weir_item *in, weir_item *out, weir_ta
     return WEIR_PENDING;
 }
 
-/* When the first result comes, 20000 others follow at once; that must not be a matter of stack. */
+/* When the first result comes, 20000 others follow; this must not use the stack. */
 static void any_number_of_results_may_wait_for_the_first(void **state)
 {
     (void)state;
@@ -1101,7 +1102,7 @@ static void any_number_of_results_may_wait_for_the_first(void **state)
 
 typedef struct worker_log {
     test_counter inits;
-    atomic_int to_fail; /* so many of the next inits */
+    atomic_int to_fail; /* number of the next inits that fail */
 } worker_log;
 
 static int worker_made(void *worker, const void *config, weir_task *task)

@@ -84,7 +84,7 @@ static bool lacks_filters(const char *arguments)
     return lacks;
 }
 
-/* What it writes with these arguments, without the header, to be freed. */
+/* Its output with these arguments, without the header; the caller frees it. */
 static uint8_t *array_of(const char *path, const char *arguments, size_t *num_bytes)
 {
     struct program program;
@@ -614,7 +614,7 @@ static void options_that_contradict_each_other_are_refused(void **state)
         { "--seed 3", "--seed: only with --random" },
         { "--count 3 --stretch 2s", "--stretch: only with --random" },
         { "--strict --min-share 0.5", "--min-share: not with --strict" },
-        { "--filter hflip --frames 3,1", "have to rise" },
+        { "--filter hflip --frames 3,1", "must increase" },
     };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         assert_refused(make_long(), all[i][0], all[i][1]);
@@ -624,16 +624,16 @@ static void what_lies_beyond_the_end_is_told(void **state)
 {
     (void)state;
     assert_refused(make_long(), "--at 3",
-                   "long.mp4: the frame at 3.000000000 s was asked for; the video ends at 3.0");
-    assert_refused(make_long(), "--at 1,1:02:03.5", "the frame at 3723.500000000 s was asked for");
-    assert_refused(make_long(), "--at 1.5h", "the frame at 5400.000000000 s was asked for");
-    assert_refused(make_long(), "--frames 3,30", "frame 30 was asked for; there are 30");
-    assert_refused(make_long(), "--frames -31", "frame -31 was asked for");
-    assert_refused(make_long(), "--window 1m:", "none of the frames");
+                   "long.mp4: the frame at 3.000000000 s was requested; the video ends at 3.0");
+    assert_refused(make_long(), "--at 1,1:02:03.5", "the frame at 3723.500000000 s was requested");
+    assert_refused(make_long(), "--at 1.5h", "the frame at 5400.000000000 s was requested");
+    assert_refused(make_long(), "--frames 3,30", "frame 30 was requested; the video has 30");
+    assert_refused(make_long(), "--frames -31", "frame -31 was requested");
+    assert_refused(make_long(), "--window 1m:", "no frame matches the sampling");
     assert_ends(make_long(), "--max-frames 29 --rate 1000", 1, "limit of 29");
     assert_ends(make_long(), "--max-pixels 19199", 1, "160×120 are over the limit of 19199 pixels");
     if (!lacks_filters("--filter trim=start=9"))
-        assert_refused(make_long(), "--filter trim=start=9", "leaves none of 30 frames");
+        assert_refused(make_long(), "--filter trim=start=9", "dropped all 30 frames");
 }
 
 /* Its header counts 30 frames, and the last ones are cut off. */
@@ -716,12 +716,12 @@ static void what_cannot_be_written_is_told(void **state)
     const char *pipe = clips_path("pipe.npy"); /* no device: were it replaced, the machine would miss it */
     assert_int_equal(mkfifo(pipe, 0600), 0);
     snprintf(arguments, sizeof arguments, "-o %s", pipe);
-    assert_refused(make_long(), arguments, "pipe.npy: there is a device or pipe");
+    assert_refused(make_long(), arguments, "pipe.npy: a device or pipe");
     snprintf(arguments, sizeof arguments, "-o %s", clips_path("."));
-    assert_refused(make_long(), arguments, "there is a folder");
+    assert_refused(make_long(), arguments, "a folder has that name");
 }
 
-/* How many files there are that grow beside it. */
+/* The number of temporary files next to it. */
 static size_t num_beside(const char *path)
 {
     char pattern[4200];

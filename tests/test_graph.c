@@ -1,4 +1,4 @@
-/* Graphs that are no line: batches, routes, merges, and epochs through all of them. */
+/* Graphs with branches: batches, routes, merges, and epochs through all of them. */
 #include <sched.h>
 
 #include "support.h"
@@ -188,7 +188,7 @@ static void disaggregate_hands_on_each_item_with_its_label(void **state)
     finish(pipeline, &ledger);
 }
 
-/* The user's own way of collecting: the sum of its inputs, handed on at the end only. */
+/* A user-defined aggregation: the sum of its inputs, passed on only at the end. */
 typedef struct sum_worker {
     uint64_t sum;
     test_ledger *ledger;
@@ -440,7 +440,7 @@ static void mistakes_in_the_graph_are_told_by_name(void **state)
     } cases[] = {
         { "srbk", "route route is still open" },
         { "srbj", "only 1 were described" },
-        { "srbbbj", "this is one more" },
+        { "srbbbj", "this is one too many" },
         { "srpk", "no branch yet" },
         { "sbk", "no route is open" },
         { "sjk", "no route is open" },
@@ -784,7 +784,8 @@ static void a_source_without_epochs_belongs_to_the_first_epoch(void **state)
         assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
         weir_item_release(&item);
     }
-    assert_int_equal(weir_pipeline_next(pipeline, &item, 0), WEIR_ETIMEDOUT); /* that of the other goes on */
+    /* the epoch of the other source continues */
+    assert_int_equal(weir_pipeline_next(pipeline, &item, 0), WEIR_ETIMEDOUT);
     gate_open(&gate);
     static const int expected[] = { WEIR_OK, WEIR_OK, WEIR_EPOCH, WEIR_OK, WEIR_OK, WEIR_OK, WEIR_EPOCH, WEIR_EOF };
     for (size_t i = 0; i < LENGTH(expected); i++) {
@@ -881,7 +882,7 @@ static int keep_one(void *worker, weir_item *in, weir_item *out, weir_task *task
 {
     test_gate *const *gate = weir_task_config(task);
     (void)out;
-    gate_pass(*gate); /* all slots have one before any goes on */
+    gate_pass(*gate); /* all slots have an item before any of them continues */
     weir_item_keep(worker, in);
     return WEIR_KEPT;
 }

@@ -1,4 +1,4 @@
-/* Frames handed on: as .npy files and as DLPack tensors. */
+/* Frames exported as .npy files and as DLPack tensors. */
 #include <glob.h>
 #include <inttypes.h>
 #include <setjmp.h>
@@ -125,7 +125,7 @@ static void pieces_become_one_array(void **state)
     assert_int_equal(weir_npy_add_frames(npy, wider, &error), WEIR_EINVAL);
     assert_non_null(strstr(error.message, "another size"));
     assert_int_equal(weir_npy_add_frames(npy, second, NULL), WEIR_OK);
-    assert_int_not_equal(access(path, F_OK), 0); /* not before it is whole */
+    assert_int_not_equal(access(path, F_OK), 0); /* not before it is complete */
     assert_int_equal(weir_npy_close(npy, NULL), WEIR_OK);
 
     uint8_t *data = read_npy(path, header, &num_bytes);
@@ -140,7 +140,7 @@ static void pieces_become_one_array(void **state)
     weir_frames_free(wider);
 }
 
-/* How many files there are that grow beside it. */
+/* The number of temporary files next to it. */
 static size_t num_beside(const char *path)
 {
     char pattern[4200];
@@ -207,7 +207,7 @@ static void a_full_disk_is_told(void **state)
     weir_frames_free(frames);
 }
 
-/* Somebody who knows the name that a file has while it grows could point it at another one. */
+/* An attacker who knows the temporary name of a file could make it a link to another file. */
 static void links_that_lie_in_wait_are_not_followed(void **state)
 {
     (void)state;
@@ -275,7 +275,7 @@ static void a_tensor_is_the_frames_themselves(void **state)
     assert_memory_equal(tensor->shape, shape, sizeof shape);
     assert_memory_equal(tensor->strides, strides, sizeof strides);
     assert_true(weir_has_dlpack());
-    managed->deleter(managed); /* frees the frames: the leak check would tell */
+    managed->deleter(managed); /* frees the frames; otherwise the leak check fails */
 }
 #else
 static void without_dlpack_h_the_frames_stay_ours(void **state)

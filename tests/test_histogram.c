@@ -1,4 +1,4 @@
-/* The histogram: its buckets, what its quantiles are worth, merging, and the stored form. */
+/* The histogram: its buckets, the accuracy of its quantiles, merging, and the encoded form. */
 #include "support.h"
 
 enum { NUM_VALUES = 20000 };
@@ -12,7 +12,7 @@ static uint64_t next_random(uint64_t *state)
     return *state * UINT64_C(2685821657736338717);
 }
 
-/* Durations of every order of magnitude up to what the histogram tells apart. */
+/* Durations of every order of magnitude that the histogram distinguishes. */
 static int64_t random_duration(uint64_t *state)
 {
     return (int64_t)(next_random(state) >> (17 + next_random(state) % 47));

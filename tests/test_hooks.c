@@ -30,7 +30,7 @@ typedef struct pairing_hook {
     int begin_status, end_status;
     uint64_t failing_seq; /* the item at which it answers so; UINT64_MAX = all */
     test_counter begun, ended;
-    atomic_int last_status; /* that the end was told */
+    atomic_int last_status; /* passed to the end hook */
 } pairing_hook;
 
 typedef struct pairing_state {
@@ -64,7 +64,7 @@ static int pairing_end(void *self, void *state, weir_task *task, const weir_task
 {
     pairing_hook *hook = self;
     pairing_state *own = state;
-    REQUIRE(own->hook == hook); /* begun, not ended, and nobody else's */
+    REQUIRE(own->hook == hook); /* begun, not ended, and of this task */
     own->hook = NULL;
     REQUIRE(own->seq == weir_task_seq(task) && strcmp(own->label, weir_task_label(task)) == 0);
     REQUIRE((end->status < 0) == (end->error != NULL));
@@ -110,7 +110,7 @@ static int noted_pass(void *worker, weir_item *in, weir_item *out, weir_task *ta
 
 static const weir_op noted_op = { .name = "noted", .run = noted_pass };
 
-/* By the item's number: fails, is skipped, becomes two, or is handed on. */
+/* By the item's number: fails, is skipped, becomes two results, or is passed on. */
 static int do_anything(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     uint64_t *pieces = worker;
@@ -272,7 +272,7 @@ static int make_endless(void *worker, weir_item *in, weir_item *out, weir_task *
     return WEIR_MORE;
 }
 
-/* Its fifth piece finds no room: the sink holds three, and one more waits before it. */
+/* There is no room for its fifth result: the sink holds three, and one more waits for room. */
 static void hooks_end_when_a_task_between_two_pieces_is_stopped(void **state)
 {
     (void)state;

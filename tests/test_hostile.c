@@ -1,4 +1,5 @@
-/* Files from somebody who means harm, or that are broken in odd ways: what they reach, what they take, and what is said. */
+/* Malicious files and files broken in unusual ways: what they can access, which resources they use, and what is
+   reported. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -144,7 +145,7 @@ static void files_that_name_others_are_refused_whatever_they_are_called(void **s
     weir_item item = { 0 };
     weir_error error;
     assert_false(
-        run(make_playlist("hls.mp4"), &weir_video_decode, &small, &item, &error)); /* FFmpeg 7 looks at the name */
+        run(make_playlist("hls.mp4"), &weir_video_decode, &small, &item, &error)); /* FFmpeg 7 checks the name */
     assert_fails(make_playlist("hls.m3u8"), &small, WEIR_EUNSUPPORTED, refused);
     assert_fails(write_text("concat.mp4", "ffconcat version 1.0\nfile %s\n", clip), &small, WEIR_EUNSUPPORTED,
                  refused);
@@ -193,7 +194,7 @@ static const char *make_long_playlist(const char *name, const char *first, const
     return path;
 }
 
-/* FFmpeg goes on without them. */
+/* FFmpeg continues without them. */
 static void segments_that_are_missing_are_errors(void **state)
 {
     (void)state;
@@ -211,7 +212,7 @@ static void a_playlist_of_very_many_files_is_over_a_limit(void **state)
     weir_video_config config = with_references();
     const char *tiny = clips_make("tiny.ts", "-f lavfi -i color=s=32x32:r=10 -frames:v 1 -c:v mpeg2video");
     assert_fails(make_long_playlist("many.m3u8", tiny, "tiny.ts", 20000), &config, WEIR_ELIMIT,
-                 "a list of more than 16384 other files");
+                 "the list has more than 16384 other files");
 }
 
 static void a_playlist_that_names_a_pipe_does_not_wait_for_it(void **state)
@@ -261,7 +262,7 @@ static void pipes_are_refused_unless_asked_for(void **state)
     assert_stage_fails(fifo, &weir_audio_decode, &audio, WEIR_EUNSUPPORTED, "WEIR_ALLOW_PIPES");
 }
 
-/* Neither opening it nor reading it waits for somebody who writes. */
+/* Neither opening nor reading it waits for a writer. */
 static void a_pipe_that_nobody_writes_to_is_left_at_the_deadline(void **state)
 {
     (void)state;
@@ -455,7 +456,7 @@ static void reads_and_opens_that_hang_are_left_behind(void **state)
 
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
 
-/* Sixteen reference frames, of which the level in the header says nothing. */
+/* Sixteen reference frames, which the level in the header does not declare. */
 static const char *make_hoarder(void)
 {
     return clips_make("hoarder.mp4",
@@ -472,7 +473,7 @@ static void a_decoder_that_takes_too_much_memory_is_stopped(void **state)
     config.max_decoder_bytes = 6000000; /* eight frames */
     assert_fails(path, &config, WEIR_ELIMIT, "raise max_decoder_bytes");
     config.max_decoder_bytes = 100000; /* not one */
-    assert_fails(path, &config, WEIR_ELIMIT, "to decode h264 of 640×480 takes about");
+    assert_fails(path, &config, WEIR_ELIMIT, "decoding h264 of 640×480 needs about");
     config = small;
     config.max_all_decoder_bytes = 6000000;
     assert_fails(path, &config, WEIR_ELIMIT, "max_all_decoder_bytes");
@@ -523,7 +524,7 @@ static void a_picture_over_the_limit_is_called_that(void **state)
 
 /* ---- streams ---------------------------------------------------------------------------------------------------- */
 
-/* Black first, and behind it noise of the same size, which has more bytes. */
+/* Black first, then noise of the same size, which needs more bytes. */
 static const char *make_two_streams(void)
 {
     return clips_make("two.mp4",
@@ -561,7 +562,7 @@ static void the_stream_can_be_chosen(void **state)
     assert_int_equal(frames->stream_index, 1);
     weir_frames_free(frames);
     assert_fails(make_two_streams(), &(weir_video_config){ .stream = 3 }, WEIR_ENOTFOUND,
-                 "there is no video stream 3 in it, but 2");
+                 "there is no video stream 3: it has 2");
 
     weir_item item = { 0 };
     weir_error error;
@@ -573,7 +574,7 @@ static void the_stream_can_be_chosen(void **state)
     weir_item_release(&item);
 }
 
-/* Behind a photograph may lie another one, as a map of its light. */
+/* A photograph may be followed by another one, a gain map. */
 static void a_photograph_is_one_picture(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The still image stage, in a pipeline, beside what the ffmpeg program makes of the same pictures. */
+/* The still image stage, in a pipeline, compared with the output of the ffmpeg program. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -177,7 +177,7 @@ static void what_is_no_picture_fails_and_says_why(void **state)
                  &(weir_image_config){ .max_pixels = 1000000 }, WEIR_ELIMIT, "max_pixels");
 }
 
-/* What is cut off in the middle comes out patched up, and says so. */
+/* A truncated picture is delivered with concealed errors, which are reported. */
 static void a_damaged_picture_is_counted(void **state)
 {
     (void)state;

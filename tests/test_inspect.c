@@ -1,4 +1,4 @@
-/* Looking in: the graph as text, snapshots, and where the consumer is. */
+/* Inspection: the graph as text, snapshots, and the position of the consumer. */
 #include "support.h"
 
 static void describe_tells_the_graph_as_built(void **state)

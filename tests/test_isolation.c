@@ -1,4 +1,5 @@
-/* The pipeline does not wait for code of the program: observers, op->cancel, the log; and it leaves the program alone. */
+/* The pipeline does not wait for user code (observers, op->cancel, the log), and does not affect the rest of the
+   process. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -58,7 +59,8 @@ static weir_observer held_observer_init(held_observer *held)
     return (weir_observer){ .self = held, .stage_lap = hold_stage_lap, .lap_end = count_lap, .event = count_event };
 }
 
-/* A lap waits at the observer's gate. Items are delivered nevertheless, and each task is in exactly one lap afterwards. */
+/* A lap waits at the gate of the observer. Items are still delivered, and afterwards each task is in exactly one
+   lap. */
 static void items_are_delivered_while_an_observer_is_held_up_in_a_lap(void **state)
 {
     (void)state;
@@ -327,7 +329,7 @@ static void threads_have_names_and_no_signals(void **state)
     assert_int_equal(own, 1);
 }
 
-/* In a process of its own: its status says whether a pipeline ran. */
+/* In a separate process: its status says whether a pipeline ran. */
 static int run_in_child(void (*prepare)(void))
 {
     pid_t child = fork();
@@ -384,7 +386,7 @@ static void add_lap(void *self, const weir_lap *lap)
     sums->suspended_ns += lap->suspended_ns;
 }
 
-/* A child runs a pipeline until it reads a byte; it answers with what its laps said. */
+/* A child runs a pipeline until it reads a byte; it answers with the content of its laps. */
 static void run_while_stopped(int from_parent, int to_parent)
 {
     static test_ledger own;

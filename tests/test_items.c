@@ -1,4 +1,4 @@
-/* What single items cost: the task hook of the SQLite writer, in a pipeline of invented items. */
+/* The costs of single items: the task hook of the SQLite writer, in a pipeline of made-up items. */
 #include "stats_fixture.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Where the built programs look for libraries: nowhere that somebody else can write to. */
+/* Where the programs search libraries: not in folders that other users can write to. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 #include "program.h"
 
-/* A file that is no library ends a program which finds it before the right one. */
+/* A file that is not a library ends a program that finds it before the right one. */
 static void nothing_is_loaded_from_the_current_directory(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Looking after databases: merging, so that nothing counts twice; checking, so that each fault shows; schemas. */
+/* Database maintenance: merging without duplicates, checking that finds each fault, schemas. */
 #include "recording.h"
 
 #include <stdio.h>
@@ -86,7 +86,7 @@ static void a_run_that_went_on_is_replaced(void **state)
     weir_sqlite_writer *writer = recording_begin(from, "node", 0, 1000);
     record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 4 });
     assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
-    assert_merged(merge(to, from), 1, 0, 0, 0); /* beside its writer */
+    assert_merged(merge(to, from), 1, 0, 0, 0); /* while its writer is open */
     assert_merged(merge(to, from), 0, 0, 1, 0);
     record_lap(writer, &(invented_lap){ .at = 1020, .num_tasks = 8 });
     assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
@@ -238,10 +238,10 @@ static void each_fault_is_found(void **state)
         { "UPDATE queue_stats SET get_histogram = x'' WHERE id = 2", "histograms ", "has no valid get_histogram" },
         { "UPDATE task_stats SET busy_time = 0 WHERE id = 2", "slots ", "add up to 40.000 s" },
         { "UPDATE task_stats SET timestamp = timestamp + 5 WHERE id = 2", "laps ", "5.000 s are missing" },
-        { "UPDATE queue_stats SET timestamp = timestamp - 5 WHERE id = 5", "laps ", "5.000 s are told twice" },
+        { "UPDATE queue_stats SET timestamp = timestamp - 5 WHERE id = 5", "laps ", "5.000 s are recorded twice" },
         { "CREATE TEMP TABLE copy AS SELECT * FROM queue_stats WHERE id = 4; UPDATE copy SET id = NULL; "
           "INSERT INTO queue_stats SELECT * FROM copy",
-          "laps ", "10.000 s are told twice" },
+          "laps ", "10.000 s are recorded twice" },
         { "DELETE FROM task_failures", "failures ", "1 tasks failed, and 0 failures are recorded" },
         { "UPDATE queue_stats SET num_put = 9, put_histogram = (SELECT put_histogram FROM queue_stats WHERE id = 4) "
           "WHERE id = 4",

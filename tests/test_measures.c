@@ -1,4 +1,4 @@
-/* The table of metrics: each row of it is stored, read, added up and shown, without a word said about it elsewhere. */
+/* The table of metrics: each row is stored, read, added up and shown, without any other code for it. */
 #include "recording.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include <weir/log.h>
 #include <weir/maintain.h>
 
-/* Gives every metric of a subject a value of its own; `scale` is 1 for the first lap. */
+/* Sets every metric of a subject to a different value; `scale` is 1 for the first lap. */
 static void fill(weir_subject subject, void *metrics, int64_t scale)
 {
     const weir_metric_table *table = weir_subject_metrics(subject);

@@ -1,4 +1,4 @@
-/* The shortest pipeline: what it prints, and that the README shows it as it is. */
+/* The shortest pipeline: its output, and the README shows the same program. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /*
- * One rule for NULL: functions that free accept it, all others answer WEIR_EINVAL, or a value that says nothing. Every
- * public function is named here; the last test looks for new ones in the headers.
+ * One rule for NULL: functions that free accept it, all others return WEIR_EINVAL or an empty value. Every public
+ * function is called here; the last test searches the headers for new ones.
  */
 #include "support.h"
 

@@ -1,7 +1,7 @@
 /* Structs of options from programs that were compiled with older or newer headers. */
 #include "support.h"
 
-/* The program's stage options as an older or newer header has them, with something else behind. */
+/* The stage options of a program with an older or newer header, followed by other memory. */
 typedef struct other_options {
     weir_stage_options known;
     uint64_t unknown;
@@ -26,7 +26,7 @@ static void what_an_older_program_does_not_know_is_the_default(void **state)
     test_ledger ledger = LEDGER;
     weir_error error;
     other_options options;
-    memset(&options, 0xa5, sizeof options); /* of fields behind those it knows, whatever lies there */
+    memset(&options, 0xa5, sizeof options); /* fields after the known ones have any value */
     memset(&options, 0, offsetof(weir_stage_options, queue_items));
     options.known.name = "old";
     options.known.concurrency = 3;

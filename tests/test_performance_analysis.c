@@ -30,7 +30,7 @@ enum { NUM_FILES = 200, NUM_FEW = 22, NUM_CORRUPT = 2, NUM_CLIPS = 3, MAX_ARGUME
 static char *work;    /* this program's folder */
 static char *dataset; /* in it: the 200 files */
 static char *few;     /* in it: 22 files, two of them damaged, for tests that are not about numbers */
-static char *large;   /* in it: so many files that no run gets through them in the time of a test */
+static char *large;   /* contains more files than a run can process during a test */
 static char *db_path; /* in it; not there when a test begins */
 
 /* -- datasets */
@@ -297,7 +297,7 @@ static void skip_to(char **text, const char *wanted)
         fail_msg("no line %s", wanted);
 }
 
-/* The summary as the design has it, line for line. Leaves *text behind its last rule. */
+/* The summary, line for line as in the design. Leaves *text after its last rule. */
 static void expect_summary(char **text, const char *stage, int num_tasks, int num_failures)
 {
     char line[256];
@@ -333,7 +333,7 @@ static void expect_summary(char **text, const char *stage, int num_tasks, int nu
     skip_to(text, RULE);
 }
 
-/* -- what it records and prints */
+/* -- records and output */
 
 static void expect_exact_totals(const char *concurrency, const char *log_interval)
 {
@@ -360,7 +360,7 @@ static void totals_and_summary_are_exact_in_a_run_shorter_than_a_lap(void **stat
 {
     (void)state;
     expect_exact_totals("1", "60");
-    assert_int_equal(query_count("SELECT count(*) FROM task_stats"), 1);
+    assert_in_range(query_count("SELECT count(*) FROM task_stats"), 1, 2); /* the first lap ends after a second */
     expect_exact_totals("4", "60");
     expect_exact_totals("10", "60");
 }
@@ -524,8 +524,9 @@ static void what_files_cost_is_recorded_for_the_slowest_and_some_others_or_for_a
     run(&program, few, NULL);
     assert_int_equal(program.status, 0);
     program_free(&program);
-    assert_in_range(query_count(whole), 10, 20); /* a sampled one may be among the slowest */
-    assert_int_equal(query_count("SELECT count(*) FROM item_stats WHERE chosen = 'slowest'"), 10);
+    int64_t laps = query_count("SELECT count(*) FROM task_stats"); /* two if it takes longer than a second */
+    assert_in_range(query_count(whole), 10, 20 * laps);            /* a sampled one may be among the slowest */
+    assert_in_range(query_count("SELECT count(*) FROM item_stats WHERE chosen = 'slowest'"), 10, 10 * laps);
     assert_int_equal(query_count("SELECT count(*) FROM item_stats"), query_count(whole));
 
     remove_database(state);
@@ -597,7 +598,7 @@ static void a_summary_that_cannot_be_written_is_an_error(void **state)
     program_free(&program);
 }
 
-/* -- what it refuses */
+/* -- rejected arguments */
 
 /* One line on stderr that holds `expected`, exit status 2, no summary, no database. */
 static void expect_refusal(const char *folder, const char *const options[], const char *expected)
@@ -748,7 +749,7 @@ static char *read_until(int fd, const char *wanted)
     return text;
 }
 
-/* Reads on until a lap is told in which a file has been decoded. A line of the log comes whole. */
+/* Reads until a lap is reported in which a file was decoded. Log lines arrive whole. */
 static void read_until_tasks_end(int tells)
 {
     static const char decode[] = ":decode[10]: ";
@@ -762,8 +763,9 @@ static void read_until_tasks_end(int tells)
 }
 
 /*
- * Starts a run on the large folder and returns when it has told of a lap with tasks: it is in the middle then. *tells is where its
- * stderr can be read on; to be closed. shell (NULL = none): a command line that ends in exec "$@".
+ * Starts a run on the large folder and returns when it has reported a lap with tasks, in the middle of the run.
+ * *tells is where its stderr can be read on; to be closed. shell (NULL = none): a command line that ends in exec
+ * "$@".
  */
 static void start_large_run(struct program *program, const char *shell, int *tells)
 {
@@ -871,7 +873,7 @@ static void a_second_ctrl_c_kills(void **state)
     sqlite3_busy_timeout(db, 10000);
     assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
     kill(program.pid, SIGINT);
-    free(read_until(tells, "stopped; everything up to now is recorded"));
+    free(read_until(tells, "stopped; everything so far is recorded"));
     kill(program.pid, SIGINT);
     program_wait(&program, work, 60);
     assert_int_equal(program.status, -SIGINT);

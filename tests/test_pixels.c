@@ -1,4 +1,4 @@
-/* What the decode stage can store a picture as, beside what the ffmpeg program makes of the same files. */
+/* The pixel formats of the decode stage, compared with the output of the ffmpeg program. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ static weir_frames *decode(const char *path, const weir_video_config *config)
     return frames;
 }
 
-/* The file as configured is, byte for byte, what ffmpeg makes of it with that filter. */
+/* The decoded file is, byte for byte, the output of ffmpeg with that filter. */
 static void assert_as_ffmpeg(const char *path, const weir_video_config *config, const char *filter)
 {
     size_t expected_bytes;

@@ -1,4 +1,4 @@
-/* What the probe finds in a file, and frames that are chosen by what it found. */
+/* The results of the probe, and frames selected by them. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>

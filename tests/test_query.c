@@ -460,11 +460,11 @@ static void stretches_of_a_phase_are_one_record_each(void **state)
     weir_query_end(query);
     weir_reader_close(reader);
     execute(path, "DELETE FROM queue_stats WHERE timestamp = 1040");
-    assert_times(WEIR_RECORD_PHASE, &(weir_filter){ .phase = "loop" }, "1020 1040 "); /* what is missing parts it */
+    assert_times(WEIR_RECORD_PHASE, &(weir_filter){ .phase = "loop" }, "1020 1040 "); /* a gap splits the phase */
     assert_times(WEIR_RECORD_PHASE, (&(weir_filter){ .phase = "loop", .limit = 1 }), "1020 ");
 }
 
-/* -- what is in a record */
+/* -- content of records */
 
 static void a_record_holds_what_was_observed(void **state)
 {
@@ -598,8 +598,8 @@ static void read_totals(weir_reader *reader, const weir_filter *filter, uint32_t
         fail_msg("%s", error.message);
 }
 
-/* Random times over three runs of twenty laps each: what is added up from the stored laps is what one histogram of all
-   of them says. */
+/* Random times over three runs of twenty laps each: the sum of the stored laps equals one histogram of all of
+   them. */
 static void percentiles_over_laps_ranks_and_runs_are_those_of_all_times_together(void **state)
 {
     (void)state;
@@ -858,7 +858,7 @@ static void several_queries_of_one_reader_go_on_side_by_side(void **state)
     weir_reader_close(reader);
 }
 
-/* Opens it and reads it whole, as a user who may write neither the file nor its folder. 0 = as it should be. */
+/* Opens and reads it as a user without write permission for the file and its folder. 0 = as expected. */
 static int read_as_nobody(const char *path, int64_t wanted_tasks)
 {
     if (geteuid() == 0 && setuid(65534) != 0)
@@ -968,7 +968,7 @@ static void what_is_no_database_of_ours_is_refused_by_name(void **state)
         int status;
     } cases[] = {
         { "text", "not a database", WEIR_EDATA },     { "empty", "is empty", WEIR_EDATA },
-        { "other", "another program's", WEIR_EDATA }, { "newer", "use a newer weir", WEIR_EUNSUPPORTED },
+        { "other", "another program", WEIR_EDATA },   { "newer", "use a newer weir", WEIR_EUNSUPPORTED },
         { "nothing", "there is no", WEIR_ENOTFOUND }, { ".", "a folder", WEIR_EINVAL },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -1,5 +1,5 @@
 /*
- * Which way queries take through the database: by an index where there is one, in its order where that is the order
+ * How queries access the database: through an index if there is one, in its order where that is the order
  * asked for, and through the whole table only where everything is asked for. On 10 million rows that is seconds or
  * minutes.
  */

@@ -4,7 +4,7 @@
  *
  *   - every item is accounted for, per stage and over the pipeline, and each payload is released exactly once;
  *   - order is kept where it is promised, and no item crosses the end of an epoch;
- *   - no queue is above its capacity, no stage runs more tasks at once than it ever had slots;
+ *   - no queue is above its capacity, no stage runs more concurrent tasks than it had slots;
  *   - hooks pair; the laps add up to the account;
  *   - it ends: after a stop at any moment from any place, too.
  *
@@ -62,10 +62,10 @@ typedef struct model model;
 typedef struct behaviour {
     model *model;
     uint64_t seed;
-    uint32_t fails, skips, pends, multiplies, yields; /* one in so many; 0 = never */
+    uint32_t fails, skips, pends, multiplies, yields; /* one in this many; 0 = never */
     uint32_t most_slots;                              /* it ever may have */
     atomic_uint *running;
-    uint64_t stops_at; /* the task that stops the pipeline; 0 = none */
+    uint64_t stops_at; /* number of the task that stops the pipeline; 0 = none */
 } behaviour;
 
 struct model {
@@ -109,7 +109,7 @@ static void check(const model *m, bool holds, const char *what)
 
 /* ---- operations --------------------------------------------------------------------------------------------- */
 
-/* Values tell the epoch and the number within it: epoch × 2^32 + number. */
+/* A value contains the epoch and the number within it: epoch × 2^32 + number. */
 typedef struct source_worker {
     uint64_t made;
 } source_worker;
@@ -420,7 +420,7 @@ static void look_at(model *m, const weir_item *item)
         check_value(m, item_value(&batch->items[i]));
 }
 
-/* Takes results until there are no more, or so many. */
+/* Takes results until there are no more, or this many. */
 static int consume(model *m, uint64_t at_most)
 {
     weir_pipeline *pipeline = atomic_load(&m->pipeline);
@@ -440,7 +440,7 @@ static int consume(model *m, uint64_t at_most)
     return status;
 }
 
-/* Looks in and changes things, from another thread, while items flow. */
+/* Inspects and changes the pipeline from another thread while items flow. */
 static void *meddle(void *argument)
 {
     model *m = argument;

@@ -1,5 +1,5 @@
 /*
- * The reader: whichever way a frame is got at, it is the frame that reading from the beginning gives, with its pixels and
+ * The reader: however a frame is reached, it is the frame that reading from the beginning gives, with its pixels and
  * its timestamp. Frames are compared as the decoder gives them, before any scaling.
  */
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 
 enum { MAX_SHOTS = 4096, CACHE_BYTES = 16 << 20 };
 
-/* What is left of a frame for comparing. */
+/* The part of a frame that is compared. */
 typedef struct shot {
     uint64_t hash;
     int64_t pts;
@@ -330,7 +330,7 @@ static void for_all_samples(check_function check)
     }
 }
 
-/* What all of this is compared with is what the ffmpeg program gives: the clips that are made here, as they are coded. */
+/* The reference is the output of the ffmpeg program for the clips that are made here, as they are encoded. */
 static void reading_from_the_beginning_gives_ffmpegs_frames(void **state)
 {
     (void)state;
@@ -468,7 +468,7 @@ static void the_first_frames_need_one_reading(void **state)
     check_way(pipe, WEIR_READER_INDEXED);
 }
 
-/* Nor does a look at the first packet's time take another. */
+/* Reading the time of the first packet does not lose one, either. */
 static void times_below_zero_need_one_reading(void **state)
 {
     (void)state;
@@ -527,7 +527,7 @@ static const char *make_holed(const char *from, const char *name)
     return path;
 }
 
-/* Frames that damage has cost keep their place: those behind have the number they have in the whole file. */
+/* Frames lost to damage keep their place: later frames have the same numbers as in the undamaged file. */
 static void check_holed(const char *whole, const char *holed, setting how)
 {
     enum { LATE = 12 }; /* the frames of the last group: the damage does not reach it */

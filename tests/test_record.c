@@ -1,4 +1,4 @@
-/* weir record from outside: its inputs, its options, and what it says. What it shares with performance_analysis is tested
+/* Runs weir record: its inputs, options and messages. What it shares with performance_analysis is tested
    there. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -210,7 +210,7 @@ static void the_default_size_gives_way_to_resize_none(void **state)
     assert_true(bytes >= 64 * 48 * 3 && bytes < 64 * 48 * 3 + 2000);
 }
 
-/* -- what it says */
+/* -- messages */
 
 /* Each folder on the way is held open: there are more of them than descriptors. */
 static void a_listing_that_is_not_complete_fails_the_run(void **state)
@@ -273,7 +273,7 @@ static void mistakes_are_refused_in_one_line_before_any_work(void **state)
     static const char *const wrong[][2] = {
         { "", "a folder, a file, a URL or --list FILE is missing" },
         { "@nowhere", "nowhere: No such file or directory" },
-        { "@videos --glob *.none", "is named *.none (see --glob)" },
+        { "@videos --glob *.none", "matches *.none (see --glob)" },
         { "@shards --images", "no file in it" },
         { "--list @nowhere", "--list: " },
         { "--list @stdin.txt", "no path in it" },

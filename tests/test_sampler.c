@@ -67,7 +67,7 @@ static void assert_each_once(weir_sampler_config config, uint64_t epoch)
     free(counts);
 }
 
-/* ---- permutations ------------------------------------------------------------------------------------------------ */
+/* ---- permutations -------------------------------------------------------------------------------------------- */
 
 static void every_place_has_its_own_number_and_the_way_back(void **state)
 {
@@ -125,7 +125,7 @@ static void no_permutation_is_more_frequent_than_others(void **state)
         fail_msg("chi-squared is %g", chi_squared);
 }
 
-/* What stands beside what: the distance of neighbours is spread evenly, in 20 classes (19 degrees, 99.99 %: 51). */
+/* The distance of neighbours is evenly distributed, in 20 classes (19 degrees, 99.99 %: 51). */
 static void neighbours_are_spread(void **state)
 {
     (void)state;
@@ -147,7 +147,7 @@ static void neighbours_are_spread(void **state)
     }
 }
 
-/* ---- test vectors ------------------------------------------------------------------------------------------------ */
+/* ---- test vectors -------------------------------------------------------------------------------------------- */
 
 static double weight_of(uint64_t item)
 {
@@ -201,7 +201,7 @@ static void the_order_is_the_same_on_every_machine(void **state)
     }
 }
 
-/* ---- orders ------------------------------------------------------------------------------------------------------ */
+/* ---- orders -------------------------------------------------------------------------------------------------- */
 
 static void each_item_comes_once_on_any_number_of_ranks(void **state)
 {
@@ -314,7 +314,7 @@ static void each_run_of_positions_has_each_class(void **state)
     }
 }
 
-/* ---- shares ------------------------------------------------------------------------------------------------------ */
+/* ---- shares -------------------------------------------------------------------------------------------------- */
 
 static uint64_t count_of(weir_sampler_config config, uint32_t rank, uint32_t size)
 {
@@ -399,7 +399,7 @@ static void costs_make_ranks_equally_loaded(void **state)
     assert_each_once(config, 1);
 }
 
-/* ---- the launcher's environment ------------------------------------------------------------------------------------ */
+/* ---- the launcher's environment -------------------------------------------------------------------------------- */
 
 static const char *const variables[] = { "RANK",
                                          "WORLD_SIZE",
@@ -504,7 +504,7 @@ static void the_environment_decides_where_the_options_do_not(void **state)
     find("", &world, NULL, &error);
 }
 
-/* ---- bad options ----------------------------------------------------------------------------------------------------- */
+/* ---- bad options ------------------------------------------------------------------------------------------------- */
 
 static void options_that_make_no_sense_are_refused(void **state)
 {
@@ -517,8 +517,8 @@ static void options_that_make_no_sense_are_refused(void **state)
         const char *named;
     } cases[] = {
         { { .num_items = 0 }, "no items" },
-        { { .num_items = 3, .world = { 3, 3 } }, "no rank 3 in a world of size 3" },
-        { { .num_items = 3, .world = { 1, 0 } }, "no rank 1 in a world of size 0" },
+        { { .num_items = 3, .world = { 3, 3 } }, "rank 3 is not below the world size 3" },
+        { { .num_items = 3, .world = { 1, 0 } }, "rank 1 is not below the world size 0" },
         { { .num_items = 3, .order = WEIR_SAMPLER_WINDOWS }, "window_items" },
         { { .num_items = 3, .window_items = 2 }, "window_items" },
         { { .num_items = 3, .weights = weights }, "weight of item 1 is -1" },
@@ -539,7 +539,7 @@ static void options_that_make_no_sense_are_refused(void **state)
     }
 }
 
-/* ---- the source ------------------------------------------------------------------------------------------------------ */
+/* ---- the source -------------------------------------------------------------------------------------------------- */
 
 static void the_source_goes_through_epochs_from_a_position_on(void **state)
 {

@@ -259,13 +259,13 @@ static void what_is_not_there_fails_and_says_so(void **state)
     const int64_t late_ns = 2 * WEIR_SECOND;
     weir_video_config config =
         config_of((weir_sampling){ .what = WEIR_SAMPLE_INDICES, .indices = &beyond, .num_indices = 1 });
-    assert_fails(make_clip(), &config, WEIR_ENOTFOUND, "frame 60 was asked for; there are 60");
+    assert_fails(make_clip(), &config, WEIR_ENOTFOUND, "frame 60 was requested; the video has 60");
     config.sampling.indices = &before;
     assert_fails(make_clip(), &config, WEIR_ENOTFOUND, "frame -61");
     config = config_of((weir_sampling){ .what = WEIR_SAMPLE_TIMES, .times_ns = &late_ns, .num_times = 1 });
     assert_fails(make_clip(), &config, WEIR_ENOTFOUND, "the video ends at 2.0");
     config = config_of((weir_sampling){ .start_ns = 5 * WEIR_SECOND });
-    assert_fails(make_clip(), &config, WEIR_ENOTFOUND, "none of the frames");
+    assert_fails(make_clip(), &config, WEIR_ENOTFOUND, "no frame matches the sampling");
 }
 
 /* ---- at random ----------------------------------------------------------------------------------------------- */
@@ -462,7 +462,7 @@ static void tolerance_counts_and_strictness_fails(void **state)
 }
 
 /* What an edit list leaves out of a whole file is not lost. */
-/* A copy with noise in some places behind its first quarter, other ones for each seed. */
+/* A copy with noise in some places after its first quarter, different for each seed. */
 static const char *make_damaged(const char *whole, unsigned seed)
 {
     enum { NUM_PLACES = 6, PLACE_BYTES = 24, MAX_BYTES = 1 << 20 };
@@ -517,7 +517,7 @@ static unsigned count_differing(const char *path, weir_sampling sampling)
     return num_differing;
 }
 
-/* Damage that a decoder does not notice is no sign to go by, and cannot be made to be one: an odd frame may differ. */
+/* Damage that a decoder does not detect cannot be handled: a few frames may differ. */
 static void in_damaged_files_chosen_frames_are_those_of_the_full_decode(void **state)
 {
     (void)state;
@@ -549,7 +549,7 @@ static void in_damaged_files_chosen_frames_are_those_of_the_full_decode(void **s
             remove(path);
         }
     }
-    assert_true(num_differing * 100 <= num_chosen); /* every fifth one before damage was looked for */
+    assert_true(num_differing * 100 <= num_chosen); /* one in five differed before damage was detected */
 }
 
 static void frames_that_are_not_to_be_shown_are_not_missed(void **state)
@@ -626,16 +626,16 @@ static void impossible_samplings_are_refused(void **state)
     assert_refused((weir_sampling){ .what = WEIR_SAMPLE_INDICES }, "no indices");
     assert_refused((weir_sampling){ .what = WEIR_SAMPLE_TIMES }, "no times");
     assert_refused((weir_sampling){ .what = WEIR_SAMPLE_TIMES, .times_ns = &negative, .num_times = 1 }, "negative");
-    assert_refused((weir_sampling){ .start_ns = 5, .end_ns = 5 }, "ends before it begins");
+    assert_refused((weir_sampling){ .start_ns = 5, .end_ns = 5 }, "ends before it starts");
     assert_refused((weir_sampling){ .start_ns = -1 }, "before 0");
     assert_refused((weir_sampling){ .stretch_frames = 3 }, "only random frames");
 
     const int64_t falling[] = { 5, 4 };
     const int64_t mixed[] = { -1, 4 };
     assert_refused_in_pieces((weir_sampling){ .what = WEIR_SAMPLE_TIMES, .times_ns = falling, .num_times = 2 }, 8,
-                             "only if they rise");
+                             "indices or times that increase");
     assert_refused_in_pieces((weir_sampling){ .what = WEIR_SAMPLE_INDICES, .indices = mixed, .num_indices = 2 }, 8,
-                             "only if they rise");
+                             "indices or times that increase");
 }
 
 int main(void)

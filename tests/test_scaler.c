@@ -44,7 +44,7 @@ static AVFrame *new_frame(int format, int width, int height)
     return frame;
 }
 
-/* The picture in that format, by swscale at its most careful. */
+/* The picture in that format, by swscale with its most accurate settings. */
 static AVFrame *make_picture(int format, int width, int height)
 {
     AVFrame *rgb = new_frame(AV_PIX_FMT_RGB24, width, height);
@@ -317,7 +317,7 @@ static void exact_has_the_same_picture(void **state)
     assert_faithful(WEIR_SCALER_EXACT, 128, 96, 30);
 }
 
-/* What is cropped is the middle of the whole. */
+/* Cropping keeps the middle of the picture. */
 static void assert_crops(weir_scaler_kind kind, weir_pixel pixel, double least_decibel)
 {
     AVFrame *in = make_picture(AV_PIX_FMT_YUV420P, 340, 256);
@@ -423,7 +423,7 @@ static void luma_is_the_same_as_swscales(void **state)
     }
 }
 
-/* Slots come with nothing of the picture before in them: what an unaligned picture gives is what an aligned one does. */
+/* Slots keep nothing of the previous picture: an unaligned picture gives the same result as an aligned one. */
 static void unaligned_pictures_are_scaled_alike(void **state)
 {
     (void)state;
@@ -456,7 +456,7 @@ static void unmap(void *size_bytes, uint8_t *block)
     munmap(block, (size_t)(uintptr_t)size_bytes);
 }
 
-/* The picture with nothing before its planes, or nothing behind them but the little that FFmpeg's buffers have there. */
+/* The picture without bytes before its planes, and after them only the padding of FFmpeg buffers. */
 static AVFrame *fence(const AVFrame *in, bool before)
 {
     enum { BEHIND = 64 };

@@ -128,7 +128,7 @@ static void the_second_signal_kills(void **state)
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
 }
 
-/* On a thread of its own, so that handlers run beside weir_pipeline_free(). */
+/* On a separate thread, so that handlers run during weir_pipeline_free(). */
 static void *send_signals(void *argument)
 {
     atomic_bool *over = argument;
@@ -137,7 +137,7 @@ static void *send_signals(void *argument)
     return NULL;
 }
 
-static void (*stop_all)(int number); /* the engine's handler, without the default action behind it */
+static void (*stop_all)(int number); /* the handler of the engine, without the default action after it */
 
 static void call_handler(int number)
 {
@@ -145,7 +145,7 @@ static void call_handler(int number)
     stop_all(SIGINT);
 }
 
-/* No handler touches a pipeline that is gone (sanitizers would tell). */
+/* No handler uses a freed pipeline (sanitizers would report it). */
 static void pipelines_may_be_freed_while_signals_arrive(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Each pattern of the reading guide shows in its figures what the guide says. */
+/* The metrics of each pattern of the reading guide are as the guide says. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -508,7 +508,7 @@ static void behind_a_stage_that_fails_at_once_nothing_runs(void **state)
 
 /* ---- hooks -------------------------------------------------------------------------------------------------- */
 
-/* Counts what it is called for, and keeps the inputs' values. */
+/* Counts its calls, and keeps the values of the inputs. */
 typedef struct counting_hook {
     test_counter begun, ended, started, stopped;
     pthread_mutex_t lock;
@@ -624,7 +624,7 @@ static void a_hook_knows_the_input_of_each_task_and_of_those_that_fail(void **st
             expect(pipeline, order == WEIR_ORDER_COMPLETION && slots > 1, WEIR_EOF, (uint64_t[]){ 1, 3, 5 }, 3);
             finish(pipeline);
             assert_called(&hook, 6);
-            if (slots > 1) { /* hooks of tasks that run at once do so, too */
+            if (slots > 1) { /* hooks of concurrent tasks are concurrent, too */
                 qsort(hook.begun_values, hook.num_begun, sizeof(uint64_t), compare_values);
                 qsort(hook.failed_values, hook.num_failed, sizeof(uint64_t), compare_values);
             }
@@ -673,7 +673,7 @@ static void batches_are_full_but_for_the_last(void **state)
     }
 }
 
-/* Collects values until their sum is ten or more; its flush hands on the rest. A value of 7 is refused. */
+/* Collects values until their sum is ten or more; its flush outputs the rest. A value of 7 fails. */
 typedef struct threshold_worker {
     uint64_t sum;
 } threshold_worker;
@@ -1316,7 +1316,7 @@ static void a_branch_that_fails_loses_only_its_items(void **state)
     finish(pipeline);
 }
 
-/* In one branch, in both, or in the only one that is taken. Who routes does not wait for the branch that has ended. */
+/* In one branch, in both, or in the only one that is used. The route does not wait for the ended branch. */
 static void beyond_its_budget_a_branch_ends_the_pipeline(void **state)
 {
     (void)state;
@@ -1824,7 +1824,8 @@ static void a_stage_without_tasks_reports_zeros(void **state)
     recorder_free(&recorder);
 }
 
-/* Tasks of the stage, and times in its histograms, as told from the record `first` on. Returns the number of records. */
+/* Tasks of the stage, and times in its histograms, as reported from the record `first` on. Returns the number of
+   records. */
 static uint64_t add_up_records(test_recorder *recorder, uint64_t first, uint64_t *tasks, uint64_t *times)
 {
     *tasks = *times = 0;
@@ -1841,7 +1842,8 @@ static uint64_t add_up_records(test_recorder *recorder, uint64_t first, uint64_t
     return num_records;
 }
 
-/* Ten tasks, and when they have been told, five: each is in one lap, and those that succeed are in its histogram. */
+/* Ten tasks, and five more after they were reported: each is in one lap, and those that succeed are in its
+   histogram. */
 static void each_lap_has_the_times_of_its_own_tasks(void **state)
 {
     (void)state;
@@ -1911,7 +1913,7 @@ static void percentiles_of_few_values_are_values_that_came(void **state)
 
 static weir_pipeline *never_freed;
 
-/* ThreadSanitizer calls threads that are not joined a fault, which is just what is tested. */
+/* ThreadSanitizer reports threads that are not joined, which is what this test does. */
 static void a_process_may_end_without_freeing_its_pipeline(void **state)
 {
     (void)state;
@@ -1934,7 +1936,7 @@ static void a_process_may_end_without_freeing_its_pipeline(void **state)
 
 /* ---- the list ----------------------------------------------------------------------------------------------- */
 
-/* Rows are numbered from 1; what passes names a test that is there, and what does not says why. */
+/* Rows are numbered from 1; a row that passes names an existing test, any other row gives a reason. */
 static void the_list_of_behaviours_names_tests_that_are_there(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* The SQLite writer, driven with invented laps: what it writes, what it refuses, and what it does in bad times. */
+/* The SQLite writer, driven with made-up laps: what it writes, what it rejects, and how it handles a locked, full
+   or failing database. */
 #include "stats_fixture.h"
 
 #include <errno.h>
@@ -22,7 +23,7 @@
 #include <weir/log.h>
 #include <weir/maintain.h>
 
-/* -- what is written */
+/* -- written rows */
 
 static void assert_columns(const char *path, const char *table, const char *wanted)
 {
@@ -471,7 +472,7 @@ static void what_is_no_file_is_refused(void **state)
     assert_int_equal(mkdir(in_folder("dir"), 0700), 0);
     assert_refused(in_folder("dir"), WEIR_EINVAL, "a folder");
     assert_int_equal(mkfifo(in_folder("fifo"), 0600), 0);
-    assert_refused(in_folder("fifo"), WEIR_EINVAL, "no regular file");
+    assert_refused(in_folder("fifo"), WEIR_EINVAL, "not a regular file");
     write_file(in_folder("file"), "", 0);
     assert_refused(in_folder("file/a.db"), WEIR_EIO, "cannot write to the folder");
     assert_refused(in_folder("file/b/a.db"), WEIR_EIO, "cannot write to the folder");
@@ -503,7 +504,7 @@ static void negative_limits_are_refused(void **state)
     assert_int_equal(access(in_folder("a.db"), F_OK), -1);
 }
 
-/* Runs `child` in a process of its own; returns what waitpid() tells. */
+/* Runs `child` in a separate process; returns the status of waitpid(). */
 static int in_child(void (*child)(const char *path), const char *path)
 {
     fflush(NULL);

@@ -1,5 +1,5 @@
 /*
- * The figures: what each one means, that the laps add up to the item and the nanosecond, and how observers are told.
+ * The metrics: their meaning, exact sums over laps (to the item and the nanosecond), and the reports to observers.
  * Laps are a millisecond long here. What a lap shows is checked where the state of things is known throughout it.
  */
 #include "support.h"
@@ -23,7 +23,7 @@ static weir_pipeline *build_recorded(weir_builder *builder, weir_pipeline_option
 
 /* ---- laps in which the state is known -------------------------------------------------------------------------- */
 
-/* The laps from `first` up to before `end` lie wholly in a time in which nothing changed. */
+/* The laps from `first` to before `end` are completely within a time without changes. */
 typedef struct lap_span {
     uint64_t first, end;
 } lap_span;
@@ -214,7 +214,7 @@ static void slots_that_wait_for_input_show_it(void **state)
     free_recorded(pipeline, &recorder);
 }
 
-/* The pool's only thread stands at the gate of the stage behind. */
+/* The only pool thread waits at the gate of the downstream stage. */
 static void slots_that_wait_for_a_thread_show_it(void **state)
 {
     (void)state;
@@ -293,7 +293,7 @@ static void pending_tasks_are_busy(void **state)
 
 /* ---- totals --------------------------------------------------------------------------------------------------- */
 
-/* By the item's number: fails, is skipped, becomes two pieces, is pending, or is handed on. */
+/* By the item's number: fails, is skipped, becomes two results, is pending, or is passed on. */
 static int do_anything(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     uint64_t *pieces = worker;
@@ -508,8 +508,8 @@ static int use_cpu(void *worker, weir_item *in, weir_item *out, weir_task *task)
 
 static const weir_op cpu_op = { .name = "cpu", .run = use_cpu };
 
-/* The share of CPU time that a stage is told to have used, against what its operation has measured; the rest that is
-   borne is for readings that lie a little apart, some of them on a loaded machine. */
+/* The CPU time attributed to a stage, compared with the measurement of its operation; the tolerance is for
+   readings that are a little apart, some of them on a loaded machine. */
 static void assert_cpu_time(test_recorder *recorder, const char *stage, cpu_config *config)
 {
     int64_t own_ns = counter_value(&config->own_cpu_ns);
@@ -726,7 +726,8 @@ static void *open_late(void *argument)
     return NULL;
 }
 
-/* Both takers wait while the source stands at the gate: the stage's slot for its input, the consumer in weir_pipeline_next(). */
+/* Both wait while the source is at the gate: the slot of the stage for its input, the consumer in
+   weir_pipeline_next(). */
 static void the_time_a_taker_waits_is_the_get_time(void **state)
 {
     (void)state;
@@ -816,8 +817,8 @@ static void several_observers_are_told_the_same(void **state)
     ledger_close(&ledger);
 }
 
-/* Laps, failures and events at once, with an observer that checks the order of the calls, and that there is one at a
-   time; it holds nothing of the engine up that would keep it from being asked things. */
+/* Laps, failures and events together, with an observer that checks the order of the calls and that they never
+   overlap. */
 static void ask_the_pipeline(test_recorder *recorder, void *argument)
 {
     weir_pipeline *pipeline = atomic_load((_Atomic(weir_pipeline *) *)argument);
@@ -973,7 +974,7 @@ static void sources_and_sinks_have_laps_like_stages(void **state)
     weir_pipeline_free(pipeline);
     weir_stage_lap source = recorder_stage_total(&recorder, "0:0:src");
     weir_stage_lap sink = recorder_stage_total(&recorder, "0:2:sink");
-    assert_int_equal(source.metrics.num_tasks, COUNT); /* the end of the stream is no item */
+    assert_int_equal(source.metrics.num_tasks, COUNT); /* the end of the stream is not an item */
     assert_true(source.metrics.busy_ns > 0);
     assert_int_equal(sink.metrics.num_tasks, 0);
     assert_int_equal(sink.metrics.busy_ns, 0);
@@ -984,7 +985,8 @@ static void sources_and_sinks_have_laps_like_stages(void **state)
 
 /* ---- the get time of a consumer that polls --------------------------------------------------------------------- */
 
-/* It has asked once, does something else meanwhile, and comes back after the item: it waited until the item was there. */
+/* The consumer called once, did something else, and comes back after the item arrived: it waited until the item
+   was available. */
 static void a_consumer_that_polls_has_waited_since_it_first_asked(void **state)
 {
     (void)state;
@@ -1049,7 +1051,7 @@ static int spin_a_little(void *worker, weir_item *in, weir_item *out, weir_task 
     return WEIR_OK;
 }
 
-/* Time goes on without statistics, too: no short task is called late after some that were not. */
+/* Without statistics time advances, too: a short task is not reported as late after longer ones. */
 static void deadlines_hold_without_statistics(void **state)
 {
     (void)state;

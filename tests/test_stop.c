@@ -52,7 +52,7 @@ static void stop_and_check(weir_pipeline *pipeline, test_recorder *recorder)
     free_and_check(pipeline, recorder, WEIR_ESTOPPED);
 }
 
-/* Waits until so many slots of the first stage that has any are in that state. */
+/* Waits until this many slots of the first stage with slots are in that state. */
 static void await_slots(weir_pipeline *pipeline, const char *stage, size_t state_offset, uint32_t expected)
 {
     for (uint32_t seen = 0; seen != expected; sched_yield()) {
@@ -169,7 +169,7 @@ static void stop_while_the_source_is_pending_and_everybody_waits_for_input(void 
     assert_int_equal(counter_value(&config.cancelled), 1);
 }
 
-/* Nobody takes results: the queues are full, all slots hold one. */
+/* No results are taken: the queues are full, all slots hold one. */
 static void stop_while_everybody_waits_for_room(void **state)
 {
     (void)state;
@@ -262,7 +262,7 @@ static void tasks_may_be_completed_long_after_the_stop(void **state)
     free_and_check(pipeline, &recorder, WEIR_ESTOPPED);
 }
 
-/* The first task is pending, the results of the others wait for their turn behind it. */
+/* The first task is pending, the results of the others wait for their turn. */
 static int first_is_pending(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     if (item_value(in) == 0)
@@ -726,7 +726,7 @@ static void free_at_once(void **state)
     }
 }
 
-/* 64 slots busy that look every so often, and the time is that of design.md with a margin for a loaded machine. */
+/* 64 busy slots that check regularly; the limit is that of design.md with a margin for a loaded machine. */
 static void stop_is_over_soon(void **state)
 {
     (void)state;

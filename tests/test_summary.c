@@ -12,7 +12,7 @@
 #define EQUALS "================================================================================\n"
 #define DASHES "--------------------------------------------------------------------------------\n"
 
-/* What is printed for a run; to be freed. */
+/* The printed summary of a run; the caller frees it. */
 static char *summary_of(const char *path, int64_t run_id)
 {
     char *text;
@@ -255,7 +255,7 @@ static void lost_entries_are_said(void **state)
     record_run(path);
     execute(path, "UPDATE run SET entries_lost = 5");
     char wanted[200];
-    snprintf(wanted, sizeof wanted, "\n5 entries could not be written: the figures above lack them.\n" EQUALS);
+    snprintf(wanted, sizeof wanted, "\n5 entries could not be written: the metrics above lack them.\n" EQUALS);
     char *text = summary_of(path, 0);
     assert_has(text, wanted);
     free(text);
@@ -294,7 +294,7 @@ static void stages_come_in_the_order_of_the_pipeline(void **state)
     weir_sqlite_writer *writer = open_writer(path, NULL);
     weir_observer observer = weir_sqlite_observer(writer);
     observer.run_start(observer.self, &(weir_run_info){ .stages = stages, .num_stages = 12 });
-    for (int i = 11; i >= 0; i--) { /* told in the wrong order */
+    for (int i = 11; i >= 0; i--) { /* reported in the wrong order */
         observer.queue_lap(observer.self,
                            &(weir_queue_lap){ .name = queue_names[i], .lap = &(weir_lap){ .elapsed_ns = 0 } });
         if (i > 0 && i < 11)

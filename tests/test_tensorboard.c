@@ -1,4 +1,4 @@
-/* TensorBoard's event files, live and of a database: their frames, what is in them, and that TensorBoard reads them. */
+/* TensorBoard event files, live and from a database: their frames, their content, and TensorBoard can read them. */
 #include "stats_fixture.h"
 
 #include <dirent.h>
@@ -81,7 +81,7 @@ static void free_events(struct events *events)
         weir__tensorboard__event__free_unpacked(events->all[i], NULL);
 }
 
-/* The value of that name at that step; NULL if there is none. */
+/* The value of that name at that step, or NULL. */
 static const Weir__Tensorboard__Summary__Value *find_value(const struct events *events, const char *tag, int64_t step)
 {
     for (size_t i = 0; i < events->count; i++) {

@@ -85,13 +85,13 @@ static void expect(weir_builder *builder, uint64_t delivered, uint64_t failed)
 static void another_type_is_refused_when_the_pipeline_is_built(void **state)
 {
     (void)state;
-    expect_refused(line(&pears, &eat_apples, NULL), "takes \"apple\"", "stage src before it makes \"pear\"");
+    expect_refused(line(&pears, &eat_apples, NULL), "takes \"apple\"", "upstream stage src makes \"pear\"");
 }
 
 static void what_is_not_declared_is_refused(void **state)
 {
     (void)state;
-    expect_refused(line(&untyped, &eat_apples, NULL), "stage src before it does not declare", "`makes`");
+    expect_refused(line(&untyped, &eat_apples, NULL), "upstream stage src does not declare", "`makes`");
     expect_refused(line(&apples, &forget, &eat_apples), "stage forget", "`makes`");
 }
 
@@ -166,8 +166,8 @@ static void a_merge_makes_what_its_inputs_make(void **state)
     (void)state;
     expect(merge_of(&apples, &apples), 8, 0);
     expect(merge_of(&apples, &pears), 4, 4);
-    expect_refused(merge_of(&pears, &pears), "stage merge before it makes \"pear\"", "apple");
-    expect_refused(merge_of(&apples, &untyped), "stage merge before it does not declare", "`makes`");
+    expect_refused(merge_of(&pears, &pears), "upstream stage merge makes \"pear\"", "apple");
+    expect_refused(merge_of(&apples, &untyped), "upstream stage merge does not declare", "`makes`");
 }
 
 static void batches_bring_the_types_of_their_items_back(void **state)

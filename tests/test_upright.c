@@ -1,4 +1,4 @@
-/* Rotation and filters of the decode stage, beside what the ffmpeg program makes of the same files; also of chosen frames
+/* Rotation and filters of the decode stage, compared with the output of the ffmpeg program; also of chosen frames
    and in pieces. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,7 +74,7 @@ static void assert_fails(const char *path, const weir_video_config *config, int 
     weir_pipeline_free(pipeline);
 }
 
-/* The file as configured is, byte for byte, what ffmpeg makes of it with these. Returns how many frames. */
+/* The decoded file is, byte for byte, the output of ffmpeg with these. Returns the number of frames. */
 static uint32_t assert_as_ffmpeg(const char *path, const weir_video_config *config, const char *options,
                                  const char *filter)
 {
@@ -296,7 +296,7 @@ static void impossible_filters_are_refused(void **state)
     (void)state;
     if (!has_filters())
         skip();
-    assert_refused("nosuchfilter=3", "is none that this FFmpeg knows");
+    assert_refused("nosuchfilter=3", "is not supported by this FFmpeg");
     assert_refused("split", "one output");
     assert_refused("overlay", "one input");
     assert_refused("testsrc", "one input");
@@ -408,11 +408,11 @@ static void lists_that_do_not_rise_are_refused(void **state)
     const int64_t both_ends[] = { -1, 0 };
     weir_sampling sampling = { .what = WEIR_SAMPLE_INDICES, .indices = falling, .num_indices = 2 };
     weir_video_config config = chosen(sampling, "hflip");
-    assert_config_refused(&config, "have to rise");
+    assert_config_refused(&config, "must increase");
     config.sampling.indices = both_ends;
-    assert_config_refused(&config, "have to rise");
+    assert_config_refused(&config, "must increase");
     config.sampling = (weir_sampling){ .what = WEIR_SAMPLE_TIMES, .times_ns = falling, .num_times = 2 };
-    assert_config_refused(&config, "have to rise");
+    assert_config_refused(&config, "must increase");
 }
 
 static void assert_pieces(const char *path, weir_video_config config, uint32_t piece_frames)
@@ -476,13 +476,13 @@ static void limits_and_shares_know_the_filter(void **state)
     weir_frames_free(frames);
 
     config.filter = "select=0";
-    assert_fails(make_long(), &config, WEIR_EDATA, "leaves none of 60 frames");
+    assert_fails(make_long(), &config, WEIR_EDATA, "dropped all 60 frames");
     config.filter = "loop=loop=-1:size=1"; /* without end */
     config.max_frames = 100;
     assert_fails(make_long(), &config, WEIR_ELIMIT, "raise max_frames");
 }
 
-/* A filter that makes pictures for ever, and asks for none: the reader is not asked any more. */
+/* A filter that makes an endless number of pictures without input: the reader is not called any more. */
 static void a_filter_that_goes_on_for_ever_can_be_stopped(void **state)
 {
     (void)state;

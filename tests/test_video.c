@@ -1,4 +1,4 @@
-/* The video decode stage, in a pipeline, beside what the ffmpeg program makes of the same files. */
+/* The video decode stage, in a pipeline, compared with the output of the ffmpeg program. */
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <setjmp.h>
@@ -254,7 +254,7 @@ static bool hide_reordering(uint8_t *file, size_t size_bytes)
     return false;
 }
 
-/* Old and odd encoders leave it out, and Matroska does not tell, either: only a look at the packets does. */
+/* Old and unusual encoders omit it, and Matroska does not store it, either: only the packets show it. */
 static void frames_come_in_order_where_no_header_tells_it(void **state)
 {
     (void)state;
@@ -411,7 +411,7 @@ static void what_is_no_video_fails_and_says_why(void **state)
 
     const char *pipe_path = clips_path("pipe.mp4");
     assert_int_equal(mkfifo(pipe_path, 0600), 0);
-    assert_fails(pipe_path, &small, WEIR_EUNSUPPORTED, "no regular file");
+    assert_fails(pipe_path, &small, WEIR_EUNSUPPORTED, "not a regular file");
 
     const char *audio = clips_make("audio.mp4", audio_arguments);
     assert_int_not_equal(assert_fails(audio, &small, WEIR_EUNSUPPORTED, "the first is audio"), 0);
@@ -421,7 +421,7 @@ static void what_cannot_be_read_fails_and_says_why(void **state)
 {
     (void)state;
     assert_int_not_equal(assert_fails(clips_path("missing.mp4"), &small, WEIR_ENOTFOUND, "No such file"), 0);
-    assert_fails("nonsense://a/b.mp4", &small, WEIR_EUNSUPPORTED, "no protocol nonsense");
+    assert_fails("nonsense://a/b.mp4", &small, WEIR_EUNSUPPORTED, "unknown protocol nonsense");
 
     const char *locked = clips_make("locked.mp4", h264_arguments);
     assert_int_equal(chmod(locked, 0), 0);

@@ -1,5 +1,5 @@
 /*
- * The weir command from outside: what it prints, in each form, what it says of what it cannot use, and with which exit
+ * Runs the weir command: its output in each format, what it says of what it cannot use, and with which exit
  * status; and that --help, man page and completion agree.
  */
 #include "recording.h"
@@ -105,7 +105,7 @@ static void assert_is_json(void)
     free(valid);
 }
 
-/* CSV as RFC 4180 has it: every row has as many cells as the first. Returns how many rows there are behind it. */
+/* CSV as in RFC 4180: every row has as many cells as the first. Returns the number of rows after it. */
 static size_t assert_is_csv(void)
 {
     size_t cells = 1, wanted = 0, rows = 0;
@@ -129,7 +129,7 @@ static size_t assert_is_csv(void)
     return rows - 1;
 }
 
-/* -- databases to look into */
+/* -- databases for the tests */
 
 /*
  * job.db: two ranks on two nodes. Each with start-up, training (steps 0–9, 10–19) and evaluation, in laps of 10 s from
@@ -249,7 +249,7 @@ static void query_adds_up_by_what_it_is_told(void **state)
     expect("weir query job.db --by queue --json", DONE);
     assert_json("$[1].name", "0:1:decode[10]_queue");
     assert_json("$[1].num_items", "16");
-    expect("weir query job.db --by run,node --json", DONE); /* all of them without being told */
+    expect("weir query job.db --by run,node --json", DONE); /* all of them by default */
     assert_json("$[1].run_id", "2");
     assert_json("$[1].node_id", "beta");
     expect("weir query job.db --by phase --json", DONE);
@@ -377,7 +377,7 @@ static void failures_are_grouped_by_reason_and_folder(void **state)
     expect("weir failures job.db --json", DONE);
     assert_is_json();
     assert_json("$.failures", "4");
-    assert_json("$.reasons[0].count", "2"); /* numbers and labels are no reasons of their own */
+    assert_json("$.reasons[0].count", "2"); /* numbers and labels do not make separate reasons */
     assert_json("$.reasons[1].count", "2");
     assert_json("$.reasons[2]", "null");
     assert_json("$.reasons[0].status", "WEIR_EDATA");
@@ -436,7 +436,7 @@ static void slowest_knows_items_failures_and_laps(void **state)
                                  "'', 0, 0, 0, 0, 0, 0, 0, 0, 'all'");
     expect("weir slowest job.db --json", DONE);
     assert_json("$[0].label", "bare.wav");
-    assert_json("$[0].width", "null"); /* 0 is what is not known */
+    assert_json("$[0].width", "null"); /* 0 = not known */
     assert_json("$[0].decode_time", "null");
     expect("weir slowest job.db --of items", DONE);
     assert_lacks(out, "width");
@@ -498,8 +498,9 @@ static void compare_finds_the_difference_and_how_sure_it_is(void **state)
     assert_string_equal(holds, "1");
     free(holds);
     expect("weir compare a.db b.db", DONE);
-    assert_has(out, "B delivers 19.6% fewer items a second than A (8.20, not 10.20; with 95% certainty between ");
-    assert_has(out, "Most of what differs at 0:1:decode is the time of its tasks: ");
+    assert_has(out,
+               "B delivers 19.6% fewer items per second than A (8.20 instead of 10.20; 95% confidence interval: ");
+    assert_has(out, "The largest change at 0:1:decode is the time per task: ");
     expect("weir compare a.db a.db", DONE);
     assert_has(out, "no clear difference");
     expect("weir compare a.db b.db --csv", DONE);
@@ -522,7 +523,7 @@ static void compare_tells_too_few_threads_from_a_slow_stage(void **state)
     assert_lacks(out, "-0.0%");
 }
 
-/* A further stage gives those behind it another number. */
+/* An additional stage changes the numbers of the stages after it. */
 static void compare_knows_stages_that_have_moved(void **state)
 {
     (void)state;
@@ -540,12 +541,12 @@ static void compare_knows_stages_that_have_moved(void **state)
                                "UPDATE stage SET name = '0:3:sink' WHERE kind = 'sink';"
                                "UPDATE queue_stats SET name = '0:3:sink_queue' WHERE name = '0:2:sink_queue'");
     expect("weir compare a.db b.db", DONE);
-    assert_has(out, "B delivers 50.0% fewer items a second than A (5.00, not 10.00");
-    assert_has(out, "What makes B the slower one is 0:1:fetch[10], which A does not have.");
+    assert_has(out, "B delivers 50.0% fewer items per second than A (5.00 instead of 10.00");
+    assert_has(out, "B is slower because of 0:1:fetch[10], which A does not have.");
     assert_has(out, "\nsink_queue ");
     assert_lacks(out, "0:2:sink_queue");
     expect("weir compare b.db a.db", DONE);
-    assert_has(out, "What makes A the slower one is 0:1:fetch[10], which B does not have.");
+    assert_has(out, "A is slower because of 0:1:fetch[10], which B does not have.");
     expect("weir compare b.db a.db --json", DONE);
     assert_is_json();
 }
@@ -608,7 +609,7 @@ static void what_is_no_database_is_refused_by_every_subcommand(void **state)
         { "nothing.db", "there is no database" },
         { "noise.db", "file is not a database" },
         { "empty.db", "is empty" },
-        { "other.db", "another program's" },
+        { "other.db", "another program" },
         { "newer.db", "use a newer weir" },
         { "folder.db", "it is a folder" },
     };
@@ -636,7 +637,7 @@ static void what_is_damaged_is_told_with_what_helps(void **state)
                                      "CREATE TABLE run (run_id)");
     expect("weir summary lacking.db", FAILED);
     assert_has(err, "no such column");
-    assert_has(err, "weir check tells what is wrong with it");
+    assert_has(err, "weir check shows what is wrong with it");
     expect("weir check lacking.db", FAILED);
     assert_has(out, "fault");
     expect("cp job.db cut.db; truncate -s 20000 cut.db; weir summary cut.db", REFUSED);
@@ -748,7 +749,7 @@ static void watch_tells_a_killed_run_from_one_that_goes_on(void **state)
     assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
     expect("weir watch a.db --once", DONE);
     assert_has(out, "running for ");
-    /* a process that has been and is no more */
+    /* a process that has ended */
     expect("sh -c 'echo $$'", DONE);
     char sql[100];
     snprintf(sql, sizeof sql, "UPDATE run SET pid = %d", atoi(out));
@@ -807,7 +808,7 @@ static void plot_draws_many_laps_as_fewer(void **state)
     recording_end(writer, 3000);
     expect("weir plot a.db -o a.svg && cat a.svg", DONE);
     assert_string_equal(err, "");
-    assert_has(out, "several laps in one");
+    assert_has(out, "several laps per point");
     assert_in_range(strlen(out), 1000, 1500000);
 }
 
@@ -933,7 +934,7 @@ static void names_with_quotes_and_newlines_stay_in_their_place(void **state)
     }
     expect("weir query job.db --by run,node --json", DONE);
     assert_json("$[0].name", "0:1:it's \"a\",\nb\x1b[10]");
-    assert_has(out, "\"\\udcff\\\"\""); /* a byte that is no UTF-8 */
+    assert_has(out, "\"\\udcff\\\"\""); /* a byte that is not UTF-8 */
     expect("weir query job.db", DONE);
     assert_has(out, "0:1:it's \"a\",\\nb\\x1b[10]");
 }
@@ -948,7 +949,7 @@ static void output_that_cannot_be_written_is_a_failure(void **state)
     expect("weir failures job.db --json >/dev/full", FAILED);
 }
 
-/* Beside a writer: every answer is of one moment, and nobody is held up. */
+/* While a writer runs: every answer shows one moment, and the writer is not delayed. */
 static void a_database_that_is_being_written_is_read(void **state)
 {
     (void)state;
@@ -972,7 +973,7 @@ static void a_database_that_is_being_written_is_read(void **state)
     recording_end(writer, 1050);
 }
 
-/* -- what tells of it */
+/* -- documentation of the commands */
 
 /* The next option of a help text, as "--name"; NULL = none. */
 static const char *next_option(const char *help, char name[64])
@@ -1028,7 +1029,7 @@ static void help_man_page_and_completion_agree(void **state)
         expect(line, DONE);
         assert_has(out, "\nExamples:\n");
         assert_has(out, "Exit status: 0 done;");
-        const char *section = strstr(manual, heading), *shared = strstr(manual, ".SH CHOOSING");
+        const char *section = strstr(manual, heading), *shared = strstr(manual, ".SH FILTERS");
         const char *section_end = strstr(section + 1, ".SS ");
         const char *completed = strstr(completion, words), *completed_end = strchr(completed, '\n');
         for (const char *at = out; (at = next_option(at, option));) {
@@ -1061,7 +1062,7 @@ static void the_man_page_is_one(void **state)
     assert_has(out, "EXIT STATUS");
 }
 
-/* What bash would offer behind these words. */
+/* The completions of bash after these words. */
 static void complete(const char *words, int index)
 {
     char line[600];
@@ -1143,7 +1144,7 @@ static void databases_of_spdl_are_read_and_said_to_lack_something(void **state)
     assert_has(err, "recorded by SPDL");
     expect("weir slowest spdl.db || true", DONE);
     expect("weir check spdl.db", REFUSED);
-    assert_has(err, "SPDL's own");
+    assert_has(err, "recorded by SPDL");
     expect("weir check spdl.db --migrate", REFUSED);
     skip_without_gnuplot();
     expect("weir plot spdl.db", DONE);
@@ -1188,7 +1189,7 @@ static void tables_fit_the_terminal(void **state)
             assert_fits((size_t)widths[j]);
         }
     expect("COLUMNS=80 weir query job.db", DONE);
-    assert_has(out, "busy"); /* in a section of its own: nothing is left out */
+    assert_has(out, "busy"); /* in a separate section: nothing is omitted */
     expect("weir query job.db | wc -l", DONE);
     assert_int_equal(atoi(out), 2); /* a pipe has no width */
 }

@@ -1,4 +1,4 @@
-/* weir index: from folders and lists, and what it answers. */
+/* weir index: from folders and lists, and its output. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -114,21 +114,21 @@ static void bad_input_gets_one_line(void **state)
     put_file("columns.csv", "name,label\na,b\n");
     put_file("bad.json", "[{\"path\": \"a\", }, 3]");
     put_file("empty.txt", "\n");
-    assert_refused(RUN("nowhere"), 2, "there is no nowhere");
+    assert_refused(RUN("nowhere"), 2, "nowhere does not exist");
     assert_refused(RUN("clips", "-o", "/nowhere/at/all.weir"), 2, "/nowhere/at/all.weir");
-    assert_refused(RUN("clips", "--list", "classes"), 2, "clips is none");
+    assert_refused(RUN("clips", "--list", "classes"), 2, "clips is not one");
     assert_refused(RUN("clips", "clips"), 2, "one folder at a time");
     assert_refused(RUN("bad.csv"), 2, "a quote is not closed");
     assert_refused(RUN("columns.csv"), 2, "no column \"path\"");
     assert_refused(RUN("bad.json"), 2, "bad.json");
-    assert_refused(RUN("empty.txt"), 2, "empty.txt: there is no path in it");
+    assert_refused(RUN("empty.txt"), 2, "empty.txt: no path in it");
     assert_refused(RUN("clips", "--check", "some"), 2, "--check");
     assert_done(RUN("clips", "-o", "asked.weir"), "", "");
     assert_refused(RUN("asked.weir", "--where", "nosuch = 1"), 2, "no such column: nosuch");
     assert_refused(RUN("asked.weir", "--list", "clips", "--where", "duration > 9"), 3, "no clip of asked.weir");
 }
 
-/* ---- the reader of lists: whatever the bytes are, it ends, and says what is wrong ------------------------------------- */
+/* ---- the reader of lists: whatever the bytes are, it ends, and says what is wrong --------------------------------- */
 
 static void lists_of_any_bytes_are_read_or_refused(void **state)
 {

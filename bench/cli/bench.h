@@ -1,8 +1,10 @@
-/* The benches of weir-bench, one file each. To add one: its function here, its line in bench_main.c's table. */
+/* The benches of weir-bench, one file each. To add one, declare its function here and add a line to the table in
+   bench_main.c. */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
 
-/* Results are the program's exit status: 0 = done, 1 = failed, 2 = wrong options. argv[0] is the bench's name. */
+/* Return values are the exit status of the program: 0 = done, 1 = failed, 2 = wrong options. argv[0] is the name
+   of the bench. */
 int bench_decode(int argc, char **argv);
 int bench_decode_peers(int argc, char **argv);
 int bench_engine(int argc, char **argv);

@@ -1,4 +1,4 @@
-/* weir-bench: measures weir, beside what it compares with. Each bench is a subcommand; see bench.h. */
+/* weir-bench: measures weir, compared with other programs and libraries. Each bench is a subcommand; see bench.h. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static const bench_command commands[] = {
     { "peers", bench_decode_peers, "the same compared with SPDL, PyAV, decord, OpenCV and torchcodec" },
 #endif
     { "engine", bench_engine, "cost of passing an item on, compared with other libraries" },
-    { "size", bench_size, "memory and descriptors of a pipeline, a stage and a slot before there is any item" },
+    { "size", bench_size, "memory and descriptors of a pipeline, a stage and a slot without items" },
     { "stop", bench_stop, "time to stop 64 slots" },
 #ifdef WEIR_BENCH_DATASET
     { "training", bench_training, "drawing items, converting to floats, opening clips with an index, batches" },

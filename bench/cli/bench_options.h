@@ -1,4 +1,4 @@
-/* Command lines of the benches, read as those of all programs (see options.h). */
+/* Command lines of the benches; they use the option reader of all programs (see options.h). */
 #ifndef BENCH_OPTIONS_H
 #define BENCH_OPTIONS_H
 
@@ -17,12 +17,12 @@ extern const option_kind bench_numbers; /* bench_list, of numbers from 0 */
 
 typedef enum bench_parsed { BENCH_RUN, BENCH_HELP_SHOWN, BENCH_USAGE_ERROR } bench_parsed;
 
-/* Reads the sets, at most two, and --help and --json FILE (*json_path), which every bench has. `usage` follows
-   "weir-bench" in the help's first line. Mistakes are reported on stderr. */
+/* Reads the option sets, at most two, and --help and --json FILE (*json_path), which every bench has. `usage`
+   follows "weir-bench" in the first line of the help. Errors are reported on stderr. */
 bench_parsed bench_parse(int argc, char **argv, const option_set *sets, size_t num_sets, const char **json_path,
                          const char *usage);
 
-/* One line on stderr. Returns the exit status 2. */
+/* Prints one line to stderr. Returns the exit status 2. */
 int bench_refuse(const char *what, const char *why);
 
 #endif

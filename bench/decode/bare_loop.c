@@ -1,4 +1,4 @@
-/* Each thread has its own FFmpeg objects; threads share the counter of files and, at the end, the sums. */
+/* Each thread has its own FFmpeg objects; threads share only the file counter and, at the end, the sums. */
 #include "bare_loop.h"
 
 #include <pthread.h>
@@ -44,7 +44,7 @@ uint64_t bare_hash(const uint8_t *bytes, size_t size_bytes)
     return hash;
 }
 
-/* swscale as FFmpeg's scale filter sets it up. */
+/* Sets up swscale like FFmpeg's scale filter. */
 static int set_up_scaling(bare_thread *self)
 {
     const AVFrame *frame = self->frame;
@@ -87,7 +87,7 @@ static void set_colours(bare_thread *self)
     sws_setColorspaceDetails(self->sws, coefficients, full, coefficients, out_full, brightness, contrast, saturation);
 }
 
-/* Room for one more picture, and a little behind it, as swscale writes whole vectors. NULL = out of memory. */
+/* Makes room for one more picture, plus padding because swscale writes whole vectors. NULL = out of memory. */
 static uint8_t *next_picture(bare_thread *self)
 {
     size_t picture_bytes = (size_t)self->job->width * (size_t)self->job->height * 3;
@@ -141,7 +141,7 @@ int bare_open(const char *path, AVFormatContext **format, AVCodecContext **codec
     return avcodec_open2(*codec, decoder, NULL);
 }
 
-/* Takes out what the decoder has ready. 0 = it wants more, or is at its end. */
+/* Takes the available pictures from the decoder. 0 = it needs more input, or is at its end. */
 static int receive_frames(bare_thread *self)
 {
     while (avcodec_receive_frame(self->codec, self->frame) == 0) {

@@ -1,7 +1,7 @@
 /*
- * What the decode bench compares with: plain threads that take files from a common counter and decode and scale each
- * with FFmpeg's libraries, as one would write it without a pipeline. Its pictures are the same as the stage's with its
- * defaults: padded with black, rgb24. No code is shared with the stage.
+ * The baseline of the decode bench: plain threads that take files from a common counter, and decode and scale each
+ * one with the FFmpeg libraries, as a hand-written program would. Its pictures are the same as those of the decode
+ * stage with its defaults: padded with black, rgb24. It shares no code with the stage.
  */
 #ifndef BENCH_BARE_LOOP_H
 #define BENCH_BARE_LOOP_H
@@ -23,19 +23,20 @@ typedef struct bare_result {
     uint64_t num_clips; /* decoded */
     uint64_t num_failures;
     uint64_t num_frames;
-    uint64_t hash; /* the sum of the clips' hashes */
+    uint64_t hash; /* sum of the hashes of all clips */
 } bare_result;
 
 struct AVFormatContext;
 struct AVCodecContext;
 
-/* Opens the best video stream of the file, with one decoder thread. 0, or negative; the caller closes both in any case. */
+/* Opens the best video stream of the file, with one decoder thread. Returns 0, or negative; the caller closes both
+   in either case. */
 int bare_open(const char *path, struct AVFormatContext **format, struct AVCodecContext **codec, int *stream);
 
-/* 0, or -1 if a thread could not be started. */
+/* Returns 0, or -1 if a thread could not be started. */
 int bare_loop(const bare_job *job, bare_result *result);
 
-/* Of a clip's pictures, one after the other. */
+/* Hash of the pictures of a clip, in order. */
 uint64_t bare_hash(const uint8_t *bytes, size_t size_bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* Each plane is scaled row by row, then column by column; a plane's samples beyond its edge are those at the edge. */
+/* Each plane is scaled row by row, then column by column; samples outside a plane repeat its edge. */
 #include "bicubic_reference.h"
 
 #include <math.h>
@@ -8,21 +8,21 @@
 #include <libavutil/imgutils.h>
 #include <libavutil/pixdesc.h>
 
-/* What makes a sample of the result of a line of samples. */
+/* The taps for one output sample. */
 typedef struct taps {
-    int first; /* may lie before the line */
+    int first; /* may be before the start of the line */
     int num;
     double *weights;
 } taps;
 
-/* A line of samples becomes a shorter or longer one. */
+/* Scales a line of samples to another length. */
 typedef struct line_scaler {
     int from;
     int to;
     taps *samples; /* [to] */
 } line_scaler;
 
-/* swscale's, with the parameters that are its default. */
+/* The kernel of swscale with its default parameters. */
 static double kernel(double x)
 {
     const double c = 0.6;
@@ -52,7 +52,7 @@ static bool taps_init(taps *self, double centre, double wide)
     return self->weights;
 }
 
-/* step: how many of the line's samples a sample of the result is apart from the next. */
+/* step: distance between two output samples, in input samples. */
 static bool line_scaler_init(line_scaler *line, int from, int to, double step)
 {
     *line = (line_scaler){ .from = from, .to = to, .samples = calloc((size_t)to, sizeof(taps)) };
@@ -74,7 +74,7 @@ static void scale_line(const line_scaler *line, const double *in, int in_pace, d
     }
 }
 
-/* Rows of one component as numbers, each scaled at once: [height of the plane][to]. */
+/* Rows of one component, each scaled horizontally: [height of the plane][to]. */
 static bool scale_rows(const AVFrame *in, int component, int height, const line_scaler *line, double *rows)
 {
     const AVPixFmtDescriptor *descriptor = av_pix_fmt_desc_get(in->format);
@@ -94,8 +94,8 @@ static bool scale_rows(const AVFrame *in, int component, int height, const line_
 }
 
 /*
- * A component as a plane of width × height samples, each of which stands for 2^shift pixels of the result each way. In the
- * values of the source. NULL = out of memory. To be freed.
+ * Scales a component to a plane of width × height samples, each of which covers 2^shift pixels of the result in each
+ * direction. Values keep the range of the source. NULL = out of memory. The caller frees it.
  */
 static double *scale_component(const AVFrame *in, int component, int shift, int width, int height, int plane_width,
                                int plane_height)
@@ -131,11 +131,11 @@ static double *scale_component(const AVFrame *in, int component, int shift, int 
 typedef struct colours {
     double kr;
     double kb;
-    double zero;  /* the value of black luma, and … */
-    double scale; /* … what brings luma to 0 … 255 */
+    double zero;  /* value of black luma */
+    double scale; /* factor that maps luma to 0 … 255 */
     double chroma_zero;
     double chroma_scale;
-    double to_8_bits; /* what brings the source's values to 8 bits */
+    double to_8_bits; /* factor that maps source values to 8 bits */
 } colours;
 
 static bool is_full_range(const AVFrame *in)
@@ -151,7 +151,7 @@ static bool is_full_range(const AVFrame *in)
     return in->color_range == AVCOL_RANGE_JPEG;
 }
 
-/* As swscale takes it: what it does not know is BT.601. */
+/* The choice of swscale: unknown matrices are BT.601. */
 static colours colours_of(const AVFrame *in)
 {
     int depth = av_pix_fmt_desc_get(in->format)->comp[0].depth;
@@ -208,7 +208,7 @@ static void put_rgb(const double *luma, const double *u, const double *v, const 
 
 /* ---- pictures ----------------------------------------------------------------------------------------------- */
 
-/* The halved planes of U and V. */
+/* The subsampled planes of U and V. */
 static bool put_chroma(const AVFrame *in, const colours *how, int width, int height, uint8_t *out)
 {
     int plane_width = (width + 1) / 2;

@@ -1,7 +1,7 @@
 /*
- * The pictures that the price list measures against: FFmpeg's bicubic (its kernel, widened for smaller pictures, chroma in
- * the middle of its pixels, colour matrix and range as the picture tells), in double precision throughout and rounded
- * once, at the end. Slow, and shares no code with the stage.
+ * The reference pictures for PSNR: FFmpeg's bicubic scaling (its kernel, widened when scaling down, chroma centred in
+ * its pixels, colour matrix and range from the picture), in double precision and rounded once, at the end. Slow, and
+ * shares no code with the stage.
  */
 #ifndef BENCH_BICUBIC_H
 #define BENCH_BICUBIC_H
@@ -11,16 +11,16 @@
 
 #include <libavutil/frame.h>
 
-/* Where the stretched picture goes, in each of the stage's kinds of pixels. */
+/* Buffers for the stretched picture, one for each pixel format of the stage. */
 typedef struct bicubic_picture {
     uint8_t *rgb24;
     uint8_t *gray8;
-    uint8_t *yuv420p; /* planes of Y, U and V; their sizes as the stage has them */
+    uint8_t *yuv420p; /* planes of Y, U and V; same sizes as in the stage */
 } bicubic_picture;
 
 size_t bicubic_yuv420p_bytes(int width, int height);
 
-/* Makes it of a picture of YUV planes of 8 to 16 bits. 0; 1 = it is of another kind; -1 = out of memory. */
+/* Converts a picture with YUV planes of 8 to 16 bits. Returns 0; 1 = other pixel format; -1 = out of memory. */
 int bicubic_make(const AVFrame *in, int width, int height, const bicubic_picture *out);
 
 #endif

@@ -60,7 +60,7 @@ static void tell_class(bench_report *report, const struct class_cost *cost, doub
     const struct {
         const char *name;
         double value;
-    } figures[] = {
+    } values[] = {
         { "clips", clips / num_runs },
         { "frames", (double)cost->sums.num_frames / num_runs },
         { "open_us_per_clip", (double)cost->sums.open_ns / clips / 1e3 },
@@ -70,14 +70,14 @@ static void tell_class(bench_report *report, const struct class_cost *cost, doub
         { "ms_per_clip", total_ns(cost) / clips / 1e6 },
         { "share_of_time", all_ns > 0 ? total_ns(cost) / all_ns : 0 },
     };
-    printf("%-20s %6.0f %9.0f  %9.0f  %8.1f %8.1f %8.1f %10.3f  %5.1f %%\n", cost->name, figures[0].value,
-           figures[1].value, figures[2].value, figures[3].value, figures[4].value, figures[5].value, figures[6].value,
-           figures[7].value * 100);
+    printf("%-20s %6.0f %9.0f  %9.0f  %8.1f %8.1f %8.1f %10.3f  %5.1f %%\n", cost->name, values[0].value,
+           values[1].value, values[2].value, values[3].value, values[4].value, values[5].value, values[6].value,
+           values[7].value * 100);
     bench_report_row(report, "decode");
     bench_report_text(report, "part", "class_cost");
     bench_report_text(report, "class", cost->name);
-    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++)
-        bench_report_number(report, figures[i].name, figures[i].value);
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+        bench_report_number(report, values[i].name, values[i].value);
 }
 
 void class_costs_tell(bench_report *report, const class_costs *costs, uint32_t num_runs)
@@ -89,5 +89,5 @@ void class_costs_tell(bench_report *report, const class_costs *costs, uint32_t n
     for (size_t i = 0; i < costs->num_classes; i++)
         tell_class(report, &costs->classes[i], all_ns, num_runs);
     if (costs->num_unsorted)
-        printf("%" PRIu64 " clips are of yet other classes\n", costs->num_unsorted / num_runs);
+        printf("%" PRIu64 " clips are in other classes\n", costs->num_unsorted / num_runs);
 }

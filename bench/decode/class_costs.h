@@ -1,4 +1,4 @@
-/* Where the decode stage's time goes, by codec and size: sums of what it says each item has cost. */
+/* How the decode stage spends its time, by codec and size: sums of the costs that it reports for each item. */
 #ifndef BENCH_CLASS_COSTS_H
 #define BENCH_CLASS_COSTS_H
 
@@ -8,12 +8,12 @@
 
 enum { MAX_COST_CLASSES = 40 };
 
-/* In the order of their names. A plain struct, so that a run can hand it on; all-0 is empty. */
+/* Sorted by name. A plain struct, so that a run can return it; all zero = empty. */
 typedef struct class_costs {
     size_t num_classes;
-    uint64_t num_unsorted; /* clips for whose class there was no room */
+    uint64_t num_unsorted; /* clips whose class did not fit into the table */
     struct class_cost {
-        char name[64]; /* "h264 <= 360p", "hevc > 1080p": of the smaller side */
+        char name[64]; /* "h264 <= 360p", "hevc > 1080p": by the smaller side */
         uint64_t num_clips;
         weir_item_cost sums;
     } classes[MAX_COST_CLASSES];
@@ -22,7 +22,7 @@ typedef struct class_costs {
 void class_costs_add(class_costs *costs, const weir_item_cost *cost);
 void class_costs_add_all(class_costs *costs, const class_costs *more);
 
-/* A table, of the sums of that many runs, and a row for each class. */
+/* Prints a table of the sums of num_runs runs, and adds one row for each class to the report. */
 void class_costs_tell(bench_report *report, const class_costs *costs, uint32_t num_runs);
 
 #endif

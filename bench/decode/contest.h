@@ -1,5 +1,8 @@
-/* Several ways to do the same job, run in turn: round r runs each of them once, there and back, each run in a process of its
-   own, so that what else the machine does meets all alike. A ratio is one of two runs of the same round. */
+/*
+ * Compares several ways to do the same job. Runs are interleaved: each round runs each of them once, in alternating
+ * order, each run in a separate process, so that background load affects all alike. A ratio compares two runs of the
+ * same round.
+ */
 #ifndef BENCH_CONTEST_H
 #define BENCH_CONTEST_H
 
@@ -7,8 +10,8 @@
 
 enum { MAX_RUNS = 1000 };
 
-/* What one run came to. The work fills the first three, and the others only if it knows better than the process's own
-   usage. A larger struct may begin with this one. */
+/* The result of one run. The work sets the first three fields, and the others only if it has better values than
+   the resource usage of the process. A larger struct may begin with this one. */
 typedef struct contest_result {
     double clips, frames, failures;
     double wall_s, cpu_s, peak_bytes;
@@ -16,7 +19,7 @@ typedef struct contest_result {
 
 typedef struct contest_entry {
     const char *name;
-    bench_work *work; /* NULL = it does not take part */
+    bench_work *work; /* NULL = not included */
     const void *argument;
 } contest_entry;
 
@@ -25,13 +28,13 @@ typedef struct contest {
     const contest_entry *entries;
     size_t num_entries;
     uint32_t num_rounds;
-    size_t result_bytes; /* of the struct that the works fill (0 = a contest_result) */
-    void (*see)(void *self, size_t entry, const void *run); /* each result (NULL = nobody looks) */
+    size_t result_bytes;                                    /* size of the result struct (0 = a contest_result) */
+    void (*see)(void *self, size_t entry, const void *run); /* called for each result (NULL = not called) */
     void *self;
-    contest_result *results; /* [num_rounds][num_entries], made by contest_run(); to be freed */
+    contest_result *results; /* [num_rounds][num_entries], allocated by contest_run(); the caller frees it */
 } contest;
 
-/* 0, or -1 after a line on stderr. */
+/* Returns 0, or -1 after an error message on stderr. */
 int contest_run(contest *self);
 
 typedef double contest_metric(const contest_result *result);
@@ -40,10 +43,10 @@ contest_metric contest_clips_per_s, contest_clips_per_cpu_s, contest_cpu_s, cont
 
 #define CONTEST_NONE SIZE_MAX
 
-/* Over all rounds: an entry's metric, or its ratio to that of the entry `over` in the same round. */
+/* Over all rounds: the metric of an entry, or its ratio to that of the entry `over` in the same round. */
 bench_spread contest_spread(const contest *self, size_t entry, contest_metric *metric, size_t over);
 
-/* An entry's result in the last round. */
+/* The result of an entry in the last round. */
 const contest_result *contest_last(const contest *self, size_t entry);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * weir-bench decode: a folder of videos through the decode stage, beside a bare loop over FFmpeg's libraries; what the
- * stage's options save and cost; and beside other libraries. Each part has a file of its own.
+ * weir-bench decode: a folder of videos through the decode stage, compared with a bare loop over the FFmpeg libraries
+ * and with other libraries; and the costs of the stage's options. Each part is a separate file.
  */
 #include "decode_bench.h"
 
@@ -20,7 +20,7 @@
 #include "bench.h"
 #include "contest.h"
 
-/* Where one concurrency has to do: the largest of the list that the CPUs can run at once. */
+/* The concurrency for parts that use only one: the largest of the list that is not above the number of CPUs. */
 static uint32_t main_concurrency(const decode_settings *settings)
 {
     const bench_list *list = &settings->concurrency;
@@ -63,13 +63,13 @@ static const option_row folder_rows[] = {
     { ROW("concurrency", concurrency, bench_counts), .argument = "LIST",
       .help = "files processed concurrently (default 1,2,4,10; for peers 2)" },
     { ROW("runs", runs, option_count32), .argument = "N", .max = MAX_RUNS,
-      .help = "runs of each, in turn (default 5)" },
+      .help = "runs of each configuration, interleaved (default 5)" },
     { ROW("width", width, option_count32), .argument = "N", .max = INT16_MAX,
       .help = "width of the result in pixels (default 128)" },
     { ROW("height", height, option_count32), .argument = "N", .max = INT16_MAX,
       .help = "height of the result in pixels (default 128)" },
     { ROW("python", python, option_file), .argument = "FILE",
-      .help = "Python with the peers (default build/peers/bin/python, or python3)" },
+      .help = "Python interpreter with the peers (default build/peers/bin/python, or python3)" },
     { ROW("script", script, option_file), .argument = "FILE",
       .help = "program that runs the peers (default: the one that comes with weir-bench)" },
     { 0 },
@@ -79,14 +79,15 @@ static const option_row decode_rows[] = {
     { ROW("threads", threads, option_count32), .argument = "N",
       .help = "threads of weir's pool (default: the CPUs this process may use)" },
     { ROW("scaler", scaler, option_choice), .argument = "NAME", .choices = scaler_names,
-      .help = "weir's: exact, like the bare loop's (the default), zimg, fast or default" },
-    { ROW("verify", verify, option_flag), .help = "also compare the pixels; costs both the same CPU time" },
-    { ROW("price-list", price_list, option_flag), .help = "also what each lossy or fast option saves and costs" },
-    { ROW("peers", peers, option_flag), .help = "also what weir-bench peers does" },
+      .help = "weir's scaler: exact (by default, like the bare loop), zimg, fast or default" },
+    { ROW("verify", verify, option_flag), .help = "also compare the pixels; adds the same CPU time to both" },
+    { ROW("price-list", price_list, option_flag),
+      .help = "also the saved CPU time and the loss of each lossy or fast option" },
+    { ROW("peers", peers, option_flag), .help = "also run weir-bench peers" },
     { 0 },
 };
 
-/* In the repository, or where it was installed: beside the program, in ../share. */
+/* In the repository, or in the installation: next to the program, in ../share. */
 static const char *default_script(void)
 {
     static const char in_repository[] = "bench/peers/decode.py";
@@ -126,15 +127,15 @@ static int run_on_files(decode_settings *settings, const char *fitted,
     if (bench_files_find(&settings->files, settings->dataset_dir, settings->glob) != 0)
         return 2;
     printf("%zu files below %s to %" PRIu32 "×%" PRIu32 " rgb24, %s; medians (smallest..largest) of %" PRIu32
-           " runs in turn%s\n\n",
+           " interleaved runs%s\n\n",
            settings->files.num_paths, settings->dataset_dir, settings->width, settings->height, fitted,
            settings->runs, settings->verify ? ", pixels compared" : "");
     bench_report *report = bench_report_new();
     bench_report_machine(report, "ffmpeg", av_version_info());
-    bench_others start = bench_others_now();
+    bench_background_load start = bench_background_load_now();
     int rc = run(report, settings);
     if (rc == 0)
-        bench_tell_others(NULL, &start); /* the report is past its machine */
+        bench_report_background_load(NULL, &start); /* NULL: the machine data of the report is already written */
     if (bench_report_end(report, settings->json_path) != 0)
         rc = -1;
     bench_files_free(&settings->files);

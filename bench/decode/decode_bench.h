@@ -1,4 +1,4 @@
-/* What the parts of the decode bench share: each is a file with one function, called by decode_bench.c. */
+/* Shared by the parts of the decode bench. Each part is a file with one function, called by decode_bench.c. */
 #ifndef BENCH_DECODE_H
 #define BENCH_DECODE_H
 
@@ -11,9 +11,9 @@
 typedef struct decode_settings {
     const char *dataset_dir;
     const char *glob;
-    bench_files files; /* that are there */
+    bench_files files; /* found files */
     bench_list concurrency;
-    uint32_t threads; /* of weir's pool (0 = the CPUs it may use) */
+    uint32_t threads; /* of weir's pool (0 = the CPU budget) */
     uint32_t runs;
     uint32_t width;
     uint32_t height;
@@ -21,17 +21,17 @@ typedef struct decode_settings {
     bool verify;
     bool price_list;
     bool peers;
-    const char *python; /* with the peers */
-    const char *script; /* that runs them */
+    const char *python; /* Python interpreter with the peers */
+    const char *script; /* script that runs the peers */
     const char *json_path;
 } decode_settings;
 
-/* The parts print a table and add its rows to the report. 0, or -1 after a line on stderr. */
+/* Each part prints a table and adds its rows to the report. Returns 0, or -1 after an error message on stderr. */
 
-/* weir's pipeline compared with the bare loop, at each concurrency; then where weir's time has gone. */
+/* weir's pipeline compared with the bare loop, at each concurrency; then the time of weir by phase. */
 int decode_beside_bare(bench_report *report, const decode_settings *settings);
 
-/* What each lossy or fast option of the stage saves in CPU time, and what it costs in fidelity. */
+/* The CPU time saved by each lossy or fast option of the stage, and the loss of accuracy. */
 int decode_price_list(bench_report *report, const decode_settings *settings, uint32_t concurrency);
 
 /* weir compared with Python libraries: all frames, the first 16, 16 spread over the file. */

@@ -1,4 +1,4 @@
-/* Clip by clip: the reference's pictures are made, then the stage decodes the clip once for each option. */
+/* For each clip: makes the reference pictures, then the stage decodes the clip once for each option. */
 #include "fidelity.h"
 
 #include <math.h>
@@ -66,7 +66,7 @@ static void picture_free(bicubic_picture *picture)
     free(picture->yuv420p);
 }
 
-/* How many pictures there are of the clip; 0 = it cannot be read, or is of another kind; -1 = out of memory. */
+/* The number of reference pictures of the clip; 0 = unreadable or other pixel format; -1 = out of memory. */
 static int make_references(const fidelity_job *job, const char *path, const bicubic_picture *pictures)
 {
     clip_reader reader = { .packet = av_packet_alloc(), .frame = av_frame_alloc() };
@@ -89,7 +89,7 @@ static int make_references(const fidelity_job *job, const char *path, const bicu
 typedef struct clip_comparison {
     const bicubic_picture *pictures;
     uint32_t num_pictures;
-    bool is_whole; /* the stage has found it so */
+    bool is_whole; /* according to the stage */
     double squares, num_bytes;
 } clip_comparison;
 
@@ -139,7 +139,7 @@ static int compare(const fidelity_job *job, char *path, const weir_video_config 
 
 /* ---- all of it ---------------------------------------------------------------------------------------------- */
 
-/* Of an option, over all clips. */
+/* Sums of one option over all clips. */
 typedef struct sums {
     double squares, num_bytes, worst; /* worst: mean square of a clip */
 } sums;
@@ -174,19 +174,19 @@ int fidelity_measure(const void *argument, void *result)
 {
     const fidelity_job *job = argument;
     const bench_files *files = job->files;
-    fidelity_result *told = result;
+    fidelity_result *out = result;
     sums all[MAX_FIDELITIES] = { 0 };
     bicubic_picture pictures[FIDELITY_PICTURES] = { 0 };
     size_t num_clips = files->num_paths < FIDELITY_CLIPS ? files->num_paths : FIDELITY_CLIPS;
     int rc = 0;
-    *told = (fidelity_result){ 0 };
+    *out = (fidelity_result){ 0 };
     av_log_set_level(AV_LOG_QUIET);
     for (size_t i = 0; i < FIDELITY_PICTURES && rc == 0; i++)
         rc = picture_init(&pictures[i], job->width, job->height) ? 0 : -1;
     for (size_t i = 0; i < num_clips && rc == 0; i++)
-        rc = measure_clip(job, files->paths[i * files->num_paths / num_clips], pictures, told, all);
+        rc = measure_clip(job, files->paths[i * files->num_paths / num_clips], pictures, out, all);
     for (size_t i = 0; i < job->num_videos; i++)
-        told->of[i] = (fidelity){
+        out->of[i] = (fidelity){
             .psnr_db = all[i].num_bytes > 0 ? decibel(all[i].squares / all[i].num_bytes) : NAN,
             .worst_clip_db = all[i].num_bytes > 0 ? decibel(all[i].worst) : NAN,
         };

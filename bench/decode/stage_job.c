@@ -41,7 +41,8 @@ void stage_job_count_frames(void *self, const weir_item *item)
 
 int stage_job_run(const stage_job *job, contest_result *result)
 {
-    weir_log_set_function(drop_log, NULL); /* the bare loop says nothing of broken files, either; both count them */
+    /* like the bare loop, which does not report broken files; both count them */
+    weir_log_set_function(drop_log, NULL);
     weir_pipeline *pipeline = build(job);
     if (!pipeline)
         return -1;

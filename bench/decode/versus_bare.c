@@ -1,6 +1,6 @@
 /*
- * Run by run in turn, so that what else the machine does meets both alike. The figure that counts is clips per CPU-second;
- * clips/s also tells how well the threads are kept busy, but depends on who else is there.
+ * Runs are interleaved, so that background load affects both alike. The main result is clips per CPU-second; clips/s
+ * also shows how busy the threads are, but depends on other programs.
  */
 #include <inttypes.h>
 #include <stddef.h>
@@ -19,21 +19,21 @@
 
 enum { BARE, WEIR, NUM_ENTRIES };
 
-/* What one run is given. */
+/* The input of one run. */
 typedef struct decode_job {
     const decode_settings *settings;
     uint32_t concurrency;
 } decode_job;
 
-/* What one run brings back. */
+/* The result of one run. */
 typedef struct decode_result {
     contest_result sums;
     bool hashes;
-    uint64_t hash;     /* the sum of the clips' hashes, if wanted */
+    uint64_t hash;     /* sum of the hashes of the clips, if requested */
     class_costs costs; /* weir's */
 } decode_result;
 
-/* What all runs of one concurrency came to. */
+/* The results of all runs at one concurrency. */
 typedef struct decode_outcome {
     decode_result last[NUM_ENTRIES];
     class_costs *costs;
@@ -60,7 +60,7 @@ static int run_bare(const void *argument, void *result)
     return rc;
 }
 
-/* Looks at each result of weir; self: the decode_result. */
+/* Called for each result of weir; self is the decode_result. */
 static void see_item(void *self, const weir_item *item)
 {
     decode_result *result = self;
@@ -81,7 +81,7 @@ static int run_weir(const void *argument, void *result)
     weir_video_config video = { .width = settings->width,
                                 .height = settings->height,
                                 .scaler = (weir_scaler_kind)settings->scaler,
-                                .no_autorotate = true }; /* as the bare loop */
+                                .no_autorotate = true }; /* like the bare loop */
     *brought = (decode_result){ .hashes = settings->verify };
     return stage_job_run(&(stage_job){ .root = settings->dataset_dir,
                                        .glob = settings->glob,
@@ -94,7 +94,7 @@ static int run_weir(const void *argument, void *result)
                          &brought->sums);
 }
 
-/* Did both do the same job? self: the decode_outcome. */
+/* Checks that both did the same work; self is the decode_outcome. */
 static void see_run(void *self, size_t entry, const void *run)
 {
     decode_outcome *outcome = self;
@@ -116,7 +116,7 @@ static void see_run(void *self, size_t entry, const void *run)
     outcome->is_same = false;
 }
 
-/* A line of the table and a row of the report. */
+/* Prints a line of the table and adds a row to the report. */
 static void tell(bench_report *report, const decode_job *job, const contest *all, size_t entry)
 {
     const decode_settings *settings = job->settings;
@@ -186,7 +186,7 @@ int decode_beside_bare(bench_report *report, const decode_settings *settings)
     for (size_t i = 0; i < concurrency->num_values && rc == 0; i++)
         rc = run_concurrency(report, settings, concurrency->values[i], i == 0 ? &first : &rest);
     if (rc == 0) {
-        printf("\nwhere weir's time goes, at concurrency %" PRIu32
+        printf("\ntime of weir by phase, at concurrency %" PRIu32
                ": µs to open a clip; µs per frame; wall time of the thread that does it\n",
                concurrency->values[0]);
         class_costs_tell(report, &first, settings->runs);

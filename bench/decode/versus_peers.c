@@ -1,7 +1,7 @@
 /*
- * The same decoding job done by weir and by the Python libraries that bench/peers/setup has installed, run by run in turn.
- * Each run is a process of its own. All tell their own time: without start-up, imports and the first clip, which each
- * has decoded once before.
+ * Runs the same decoding job with weir and with the Python libraries installed by bench/peers/setup. The runs are
+ * interleaved, each in a separate process. Each process reports its own time without start-up, imports and the first
+ * clip, which it has decoded once before.
  */
 #include <errno.h>
 #include <limits.h>
@@ -38,7 +38,7 @@ static const peer_job jobs[NUM_JOBS] = {
 
 typedef struct peer_contender {
     const char *name;
-    const char *module; /* that must be there; NULL = weir itself */
+    const char *module; /* required module; NULL = weir itself */
     weir_scaler_kind scaler;
 } peer_contender;
 
@@ -58,7 +58,7 @@ typedef struct peer_run {
     const peer_job *job;
     const peer_contender *contender;
     uint32_t concurrency;
-    const char *list_path; /* a path a line */
+    const char *list_path; /* one path per line */
 } peer_run;
 
 /* ---- runs --------------------------------------------------------------------------------------------------- */
@@ -68,7 +68,7 @@ static int run_weir(const void *argument, void *result)
     const peer_run *run = argument;
     const decode_settings *settings = run->settings;
     const bench_files first = { .paths = settings->files.paths, .num_paths = 1 };
-    contest_result *told = result, unused = { 0 };
+    contest_result *out = result, unused = { 0 };
     struct rusage used;
     weir_video_config video = { .width = settings->width,
                                 .height = settings->height,
@@ -80,19 +80,19 @@ static int run_weir(const void *argument, void *result)
                       .config = &video,
                       .concurrency = run->concurrency,
                       .threads = run->concurrency };
-    *told = (contest_result){ 0 };
+    *out = (contest_result){ 0 };
     int rc = stage_job_run(&job, &unused);
     job.root = settings->dataset_dir;
     job.glob = settings->glob;
     job.see = stage_job_count_frames;
-    job.self = &told->frames;
+    job.self = &out->frames;
     double wall_s = bench_seconds(CLOCK_MONOTONIC), cpu_s = bench_seconds(CLOCK_PROCESS_CPUTIME_ID);
     if (rc == 0)
-        rc = stage_job_run(&job, told);
-    told->wall_s = bench_seconds(CLOCK_MONOTONIC) - wall_s;
-    told->cpu_s = bench_seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu_s;
+        rc = stage_job_run(&job, out);
+    out->wall_s = bench_seconds(CLOCK_MONOTONIC) - wall_s;
+    out->cpu_s = bench_seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu_s;
     getrusage(RUSAGE_SELF, &used);
-    told->peak_bytes = (double)used.ru_maxrss * 1024;
+    out->peak_bytes = (double)used.ru_maxrss * 1024;
     return rc;
 }
 
@@ -100,7 +100,7 @@ static int run_weir(const void *argument, void *result)
 static int run_peer(const void *argument, void *result)
 {
     const peer_run *run = argument;
-    contest_result *told = result;
+    contest_result *out = result;
     char command[4096];
     snprintf(command, sizeof command, "'%s' '%s' %s %s %u %u %u '%s' 2>/dev/null", run->settings->python,
              run->settings->script, run->contender->name, run->job->name, run->concurrency, run->settings->width,
@@ -108,8 +108,8 @@ static int run_peer(const void *argument, void *result)
     FILE *output = popen(command, "r"); /* NOLINT: the user's own paths */
     if (!output)
         return -1;
-    int fields = fscanf(output, "%lf %lf %lf %lf %lf %lf", &told->clips, &told->frames, &told->failures,
-                        &told->wall_s, &told->cpu_s, &told->peak_bytes);
+    int fields = fscanf(output, "%lf %lf %lf %lf %lf %lf", &out->clips, &out->frames, &out->failures, &out->wall_s,
+                        &out->cpu_s, &out->peak_bytes);
     return pclose(output) == 0 && fields == 6 ? 0 : -1;
 }
 
@@ -124,7 +124,7 @@ static bool is_there(const decode_settings *settings, const peer_contender *cont
 
 /* ---- tables ------------------------------------------------------------------------------------------------- */
 
-/* Returns weir's clips per CPU-second over this one's. */
+/* Returns weir's clips per CPU-second divided by those of this contender. */
 static bench_spread tell(bench_report *report, const peer_run *run, const contest *all, size_t entry)
 {
     const contest_result *last = contest_last(all, entry), *weir = contest_last(all, 0);
@@ -151,7 +151,7 @@ static bench_spread tell(bench_report *report, const peer_run *run, const contes
     return inverse;
 }
 
-/* A ratio of speeds says little where the work was not the same: another stream of the file, or frames left out. */
+/* Speeds are not comparable if the work was different: another stream of the file, or missing frames. */
 static void tell_difference(const char *name, const contest_result *own, const contest_result *weir)
 {
     if (own->clips != weir->clips)
@@ -160,7 +160,7 @@ static void tell_difference(const char *name, const contest_result *own, const c
         printf("  not the same work: %s decoded %.0f frames, weir %.0f\n", name, own->frames, weir->frames);
 }
 
-/* A line for each, and which other library is the best of them. */
+/* Prints a line for each, and the best of the other libraries. */
 static void tell_job(bench_report *report, const peer_run *run, const contest *all)
 {
     const char *best = NULL;
@@ -182,7 +182,7 @@ static void tell_job(bench_report *report, const peer_run *run, const contest *a
                run->concurrency, best, least.median, least.min, least.max);
 }
 
-/* All contenders that are there do one job. */
+/* Runs one job with all available contenders. */
 static int run_job(bench_report *report, const peer_run *like, const bool *there)
 {
     peer_run runs[NUM_CONTENDERS];

@@ -1,6 +1,6 @@
 /*
- * weir-bench engine: what it costs to pass an item on. Four parts: the hops of a line of stages; other shapes of
- * pipelines; how the speed grows with the threads, beside the work alone on plain threads; and other libraries.
+ * weir-bench engine: the cost of passing an item on. Four parts: the hops of a chain of stages; other shapes of
+ * pipelines; scaling with the number of threads, compared with the work on plain threads; and other libraries.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ typedef struct engine_settings {
     const char *json_path;
 } engine_settings;
 
-/* What is to be run and shown. */
+/* The cases to run and the lines to show. */
 typedef struct engine_plan {
     const engine_settings *settings;
     engine_rounds rounds;
@@ -44,18 +44,18 @@ typedef struct engine_plan {
 
 /* ---- the plan ----------------------------------------------------------------------------------------------- */
 
-/* A line of the plan before its size of queue is known. */
+/* A line of the plan without a queue size. */
 typedef struct line_plan {
     const char *part;
     const char *title; /* the number of threads is added */
-    unsigned figures;
+    unsigned metrics;
     unsigned hidden; /* of these, in the report only */
     engine_case self;
     const engine_case *base; /* NULL = none */
     const char *base_name;
 } line_plan;
 
-#define FIGURE(figure) (1u << FIGURE_##figure)
+#define METRIC(metric) (1u << METRIC_##metric)
 
 static bool holds(const bench_list *list, uint32_t value)
 {
@@ -91,11 +91,11 @@ static size_t add_one_thread(engine_plan *plan, engine_case of)
     return add_case(plan, &of);
 }
 
-/* The cases that the line's figures need, at one size of queue. */
+/* The cases needed by the metrics of the line, at one queue size. */
 static engine_cell add_cell(engine_plan *plan, const line_plan *line, uint32_t queue_items)
 {
     const engine_settings *settings = plan->settings;
-    unsigned roles = engine_roles(line->figures);
+    unsigned roles = engine_roles(line->metrics);
     engine_cell cell;
     engine_case self = line->self;
     self.job.queue_items = queue_items;
@@ -134,8 +134,8 @@ static void add_line(engine_plan *plan, const line_plan *wanted, uint32_t thread
     *line = (engine_line){
         .part = wanted->part,
         .op_us = wanted->self.op_us,
-        .figures = wanted->figures,
-        .shown = wanted->figures & ~wanted->hidden,
+        .metrics = wanted->metrics,
+        .shown = wanted->metrics & ~wanted->hidden,
         .base_name = wanted->base_name,
     };
     snprintf(line->title, sizeof line->title, "%s%s%" PRIu32 " thread%s", wanted->title, *wanted->title ? ", " : "",
@@ -161,32 +161,32 @@ static engine_case weir_case(const engine_settings *settings, uint32_t num_stage
 
 static void add_hops(engine_plan *plan, uint32_t op_us, uint32_t threads)
 {
-    static const unsigned plain = FIGURE(ITEM) | FIGURE(HOP) | FIGURE(STAGE) | FIGURE(CPU);
+    static const unsigned plain = METRIC(ITEM) | METRIC(HOP) | METRIC(STAGE) | METRIC(CPU);
     line_plan line = {
         .part = "hops",
         .title = "",
-        .figures = plain | FIGURE(STATISTICS) | FIGURE(SPEED),
-        .hidden = FIGURE(CPU),
+        .metrics = plain | METRIC(STATISTICS) | METRIC(SPEED),
+        .hidden = METRIC(CPU),
         .self = weir_case(plan->settings, plan->settings->num_stages, 1, threads),
     };
     line.self.op_us = op_us;
     add_line(plan, &line, threads);
     if (plan->settings->stats == (STATS_ON | STATS_OFF)) {
         line.self.job.no_statistics = true;
-        line.figures = line.hidden = plain;
+        line.metrics = line.hidden = plain;
         add_line(plan, &line, threads);
     }
 }
 
-/* A line for a shape, beside what it is compared with, which has a line, too. */
+/* Adds a line for a shape and one for its baseline. */
 static void add_shape(engine_plan *plan, const char *title, engine_case self, const char *base_title,
                       engine_case base, const char *base_name)
 {
-    line_plan line = { .part = "shapes", .title = base_title, .figures = FIGURE(ITEM) | FIGURE(CPU), .self = base };
-    line.hidden = FIGURE(CPU);
+    line_plan line = { .part = "shapes", .title = base_title, .metrics = METRIC(ITEM) | METRIC(CPU), .self = base };
+    line.hidden = METRIC(CPU);
     add_line(plan, &line, base.job.threads);
     line.title = title;
-    line.figures |= FIGURE(ITEM_TO_BASE);
+    line.metrics |= METRIC(ITEM_TO_BASE);
     line.self = self;
     line.base = &base;
     line.base_name = base_name;
@@ -219,12 +219,12 @@ static void add_scaling(engine_plan *plan, uint32_t op_us, uint32_t threads)
         .job = { .num_stages = 1, .threads = threads },
     };
     line_plan line = { .part = "scaling", .title = "plain", .self = plain };
-    line.figures = FIGURE(ITEM) | FIGURE(CPU) | FIGURE(SPEED);
-    line.hidden = FIGURE(CPU);
+    line.metrics = METRIC(ITEM) | METRIC(CPU) | METRIC(SPEED);
+    line.hidden = METRIC(CPU);
     add_line(plan, &line, threads);
 
     line.title = "weir";
-    line.figures |= FIGURE(STATISTICS) | FIGURE(SHARE_OF_BASE);
+    line.metrics |= METRIC(STATISTICS) | METRIC(SHARE_OF_BASE);
     line.self = weir_case(plan->settings, 1, concurrency, threads);
     line.self.op_us = op_us;
     line.base = &plain;
@@ -237,11 +237,11 @@ static void add_peers(engine_plan *plan, uint32_t threads)
     uint32_t num_stages = plan->settings->num_stages;
     engine_case weir = weir_case(plan->settings, num_stages, 1, threads);
     line_plan line = { .part = "peers", .title = "weir", .self = weir };
-    line.figures = FIGURE(ITEM) | FIGURE(STAGE) | FIGURE(CPU);
-    line.hidden = FIGURE(CPU);
+    line.metrics = METRIC(ITEM) | METRIC(STAGE) | METRIC(CPU);
+    line.hidden = METRIC(CPU);
     add_line(plan, &line, threads);
 
-    line.figures |= FIGURE(ITEM_TO_BASE) | FIGURE(STAGE_TO_BASE);
+    line.metrics |= METRIC(ITEM_TO_BASE) | METRIC(STAGE_TO_BASE);
     line.base = &weir;
     line.base_name = "weir";
     for (const bench_peer *peer = bench_peers; peer->name; peer++) {
@@ -280,17 +280,17 @@ static void explain(const engine_plan *plan)
     uint32_t num_stages = plan->settings->num_stages;
     uint32_t num_fewer = num_stages > 1;
     printf("engine: source, stages, sink and a consumer; %zu configurations, medians (min..max) of %" PRIu32
-           " runs of each, in turn\n\n",
+           " interleaved runs of each\n\n",
            plan->rounds.num_cases, plan->settings->runs);
-    printf("  ns/item        from the source's first item to the consumer's last, over the items\n");
+    printf("  ns/item        time from the first item of the source to the last of the consumer, per item\n");
     printf("  ns/hop         ns/item with %" PRIu32 " stages over %" PRIu32
            ", the queues that an operation's result goes through\n",
            num_stages, num_stages + 1);
-    printf("  ns/stage       what one more stage adds: (ns/item with %" PRIu32 " - ns/item with %" PRIu32
-           ") / %" PRIu32 "\n",
+    printf("  ns/stage       cost of one more stage: (ns/item with %" PRIu32 " - ns/item with %" PRIu32 ") / %" PRIu32
+           "\n",
            num_stages, num_fewer, num_stages - num_fewer);
-    printf("  stats on/off   time with all statistics over time with none\n");
-    printf("  speed/…, item/…, stage/…   of this line over that of the other, run by run\n");
+    printf("  stats on/off   time with all statistics / time without\n");
+    printf("  speed/…, item/…, stage/…   relative to the other line, run by run\n");
 }
 
 static void explain_peers(void)
@@ -301,7 +301,7 @@ static void explain_peers(void)
             printf("  %-18s%s%s%s%s\n", peer->name, peer->what, peer->version ? " (" : "",
                    peer->version ? peer->version : "", peer->version ? ")" : "");
         else
-            printf("  %-18snot built: it wants %s, and no sanitizer\n", peer->name, peer->library);
+            printf("  %-18snot built: needs %s, and a build without sanitizers\n", peer->name, peer->library);
     }
 }
 
@@ -320,12 +320,12 @@ static int run_plan(engine_plan *plan)
     explain(plan);
     if (settings->peers || !(settings->hops || settings->shapes || settings->scaling))
         explain_peers();
-    bench_others start = bench_others_now();
+    bench_background_load start = bench_background_load_now();
     if (rounds_run(&plan->rounds) != 0)
         return 1;
     bench_report *report = bench_report_new();
     report_machine(report, plan);
-    bench_tell_others(report, &start);
+    bench_report_background_load(report, &start);
     engine_tell(report, &plan->rounds, plan->lines, plan->num_lines, &settings->queues);
     return bench_report_end(report, settings->json_path) == 0 ? 0 : 1;
 }
@@ -356,14 +356,15 @@ static const option_row rows[] = {
     { ROW("stats", stats, stats_kind), .argument = "on,off", .help = "statistics: on, off or both (default both)" },
     { ROW("stages", num_stages, option_count32), .argument = "N", .help = "stages in hops and peers (default 3)" },
     { ROW("items", num_items, option_count32), .argument = "N",
-      .help = "items of a run (default: as many as --run-ms needs)" },
+      .help = "items per run (default: chosen by --run-ms)" },
     { ROW("run-ms", run_ms, option_count32), .argument = "N", .help = "approximate length of a run (default 100)" },
-    { ROW("runs", runs, option_count32), .argument = "N", .help = "runs of each configuration, in turn (default 5)" },
-    { ROW("hops", hops, option_flag), .help = "only this part, or those named: a line of stages" },
+    { ROW("runs", runs, option_count32), .argument = "N",
+      .help = "runs of each configuration, interleaved (default 5)" },
+    { ROW("hops", hops, option_flag), .help = "run only the named parts; this one: a chain of stages" },
     { ROW("peers", peers, option_flag), .help = "other libraries compared with weir" },
     { ROW("shapes", shapes, option_flag), .help = "branches, order, pending tasks" },
     { ROW("scaling", scaling, option_flag), .help = "speed with more threads" },
-    { ROW("quick", quick, option_flag), .help = "fewer and shorter runs, to see whether it works" },
+    { ROW("quick", quick, option_flag), .help = "fewer and shorter runs, to check that it works" },
     { 0 },
 };
 

@@ -1,11 +1,11 @@
-/* The figures, each by its formula, and how they are printed. */
+/* The formulas of the metrics, and how they are printed. */
 #include "engine_table.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Of the cases of one cell, in one round. Those that the formula needs are there. */
+/* One metric of the cases of one cell, in one round. The cases that the formula needs exist. */
 typedef struct cell_round {
     const engine_case *cases[NUM_ROLES];
     const engine_sample *samples[NUM_ROLES];
@@ -62,47 +62,47 @@ static double share_of_base(const cell_round *round)
     return round->samples[ROLE_BASE]->ns_per_item / item_ns(round);
 }
 
-typedef struct figure_kind {
+typedef struct metric_kind {
     const char *name;  /* in the report */
-    const char *label; /* in the table; the base's name follows where it needs one */
-    unsigned roles;    /* that it needs, besides ROLE_SELF */
+    const char *label; /* in the table; followed by the name of the base if the metric needs one */
+    unsigned roles;    /* required roles besides ROLE_SELF */
     double (*compute)(const cell_round *round);
-} figure_kind;
+} metric_kind;
 
 #define ROLE(role) (1u << ROLE_##role)
 
-static const figure_kind figure_kinds[NUM_FIGURES] = {
-    [FIGURE_ITEM] = { "ns_per_item", "ns/item", 0, item_ns },
-    [FIGURE_HOP] = { "ns_per_hop", "ns/hop", 0, hop_ns },
-    [FIGURE_STAGE] = { "ns_per_stage", "ns/stage", ROLE(FEWER), stage_ns },
-    [FIGURE_CPU] = { "cpu_ns_per_item", "CPU ns/item", 0, cpu_ns },
-    [FIGURE_STATISTICS] = { "stats_on_to_off", "stats on/off", ROLE(UNMEASURED), over_unmeasured },
-    [FIGURE_SPEED] = { "speed_to_one_thread", "speed/1 thread", ROLE(ONE_THREAD), speed },
-    [FIGURE_ITEM_TO_BASE] = { "item_to_base", "item/", ROLE(BASE), item_to_base },
-    [FIGURE_STAGE_TO_BASE] = { "stage_to_base", "stage/", ROLE(FEWER) | ROLE(BASE) | ROLE(BASE_FEWER),
+static const metric_kind metric_kinds[NUM_METRICS] = {
+    [METRIC_ITEM] = { "ns_per_item", "ns/item", 0, item_ns },
+    [METRIC_HOP] = { "ns_per_hop", "ns/hop", 0, hop_ns },
+    [METRIC_STAGE] = { "ns_per_stage", "ns/stage", ROLE(FEWER), stage_ns },
+    [METRIC_CPU] = { "cpu_ns_per_item", "CPU ns/item", 0, cpu_ns },
+    [METRIC_STATISTICS] = { "stats_on_to_off", "stats on/off", ROLE(UNMEASURED), over_unmeasured },
+    [METRIC_SPEED] = { "speed_to_one_thread", "speed/1 thread", ROLE(ONE_THREAD), speed },
+    [METRIC_ITEM_TO_BASE] = { "item_to_base", "item/", ROLE(BASE), item_to_base },
+    [METRIC_STAGE_TO_BASE] = { "stage_to_base", "stage/", ROLE(FEWER) | ROLE(BASE) | ROLE(BASE_FEWER),
                                stage_to_base },
-    [FIGURE_SHARE_OF_BASE] = { "speed_to_base", "speed/", ROLE(BASE), share_of_base },
+    [METRIC_SHARE_OF_BASE] = { "speed_to_base", "speed/", ROLE(BASE), share_of_base },
 };
 
-unsigned engine_roles(unsigned figures)
+unsigned engine_roles(unsigned metrics)
 {
     unsigned roles = ROLE(SELF);
-    for (engine_figure figure = 0; figure < NUM_FIGURES; figure++)
-        roles |= figures & 1u << figure ? figure_kinds[figure].roles : 0;
+    for (engine_metric metric = 0; metric < NUM_METRICS; metric++)
+        roles |= metrics & 1u << metric ? metric_kinds[metric].roles : 0;
     return roles;
 }
 
-static bool has_figure(const engine_cell *cell, engine_figure figure)
+static bool has_metric(const engine_cell *cell, engine_metric metric)
 {
     for (engine_role role = 0; role < NUM_ROLES; role++) {
-        if (figure_kinds[figure].roles & 1u << role && cell->cases[role] == NO_CASE)
+        if (metric_kinds[metric].roles & 1u << role && cell->cases[role] == NO_CASE)
             return false;
     }
     return true;
 }
 
-/* False if memory is out. */
-static bool compute(const engine_rounds *rounds, const engine_cell *cell, engine_figure figure, bench_spread *spread)
+/* False = out of memory. */
+static bool compute(const engine_rounds *rounds, const engine_cell *cell, engine_metric metric, bench_spread *spread)
 {
     double *values = calloc(rounds->num_rounds, sizeof *values);
     if (!values)
@@ -115,7 +115,7 @@ static bool compute(const engine_rounds *rounds, const engine_cell *cell, engine
             round.cases[role] = &rounds->cases[cell->cases[role]];
             round.samples[role] = &round.cases[role]->samples[i];
         }
-        values[i] = figure_kinds[figure].compute(&round);
+        values[i] = metric_kinds[metric].compute(&round);
     }
     *spread = bench_spread_of(values, rounds->num_rounds);
     free(values);
@@ -126,7 +126,7 @@ static bool compute(const engine_rounds *rounds, const engine_cell *cell, engine
 
 enum { TITLE_COLUMNS = 32, LABEL_COLUMNS = 20, CELL_COLUMNS = 23 };
 
-/* printf's widths count bytes. */
+/* The widths of printf count bytes. */
 static void print_padded(const char *text, int columns)
 {
     for (; *text; text++) {
@@ -174,15 +174,15 @@ static void print_head(const engine_line *line, const bench_list *queues)
     putchar('\n');
 }
 
-static void print_figure(const engine_rounds *rounds, const engine_line *line, engine_figure figure, size_t num_cells)
+static void print_metric(const engine_rounds *rounds, const engine_line *line, engine_metric metric, size_t num_cells)
 {
-    const figure_kind *kind = &figure_kinds[figure];
+    const metric_kind *kind = &metric_kinds[metric];
     char label[64];
     snprintf(label, sizeof label, "%s%s", kind->label, kind->roles & ROLE(BASE) ? line->base_name : "");
     print_padded(label, LABEL_COLUMNS);
     for (size_t i = 0; i < num_cells; i++) {
         bench_spread spread;
-        if (compute(rounds, &line->cells[i], figure, &spread))
+        if (compute(rounds, &line->cells[i], metric, &spread))
             print_cell(spread);
     }
     putchar('\n');
@@ -191,11 +191,11 @@ static void print_figure(const engine_rounds *rounds, const engine_line *line, e
 static void print_line(const engine_rounds *rounds, const engine_line *line, size_t num_cells)
 {
     const char *title = line->title;
-    for (engine_figure figure = 0; figure < NUM_FIGURES; figure++) {
-        if (!(line->shown & 1u << figure) || !has_figure(&line->cells[0], figure))
+    for (engine_metric metric = 0; metric < NUM_METRICS; metric++) {
+        if (!(line->shown & 1u << metric) || !has_metric(&line->cells[0], metric))
             continue;
         print_padded(title, TITLE_COLUMNS);
-        print_figure(rounds, line, figure, num_cells);
+        print_metric(rounds, line, metric, num_cells);
         title = "";
     }
 }
@@ -235,10 +235,10 @@ static void report_cell(bench_report *report, const engine_rounds *rounds, const
         bench_report_text(report, "base", line->base_name);
         bench_report_number(report, "base_threads", rounds->cases[cell->cases[ROLE_BASE]].job.threads);
     }
-    for (engine_figure figure = 0; figure < NUM_FIGURES; figure++) {
+    for (engine_metric metric = 0; metric < NUM_METRICS; metric++) {
         bench_spread spread;
-        if (line->figures & 1u << figure && has_figure(cell, figure) && compute(rounds, cell, figure, &spread))
-            bench_report_spread(report, figure_kinds[figure].name, spread);
+        if (line->metrics & 1u << metric && has_metric(cell, metric) && compute(rounds, cell, metric, &spread))
+            bench_report_spread(report, metric_kinds[metric].name, spread);
     }
 }
 

@@ -1,8 +1,8 @@
 /*
- * Weir's pipelines for the engine bench. Every stage hands its item on, after some work where the job asks for it.
+ * weir's pipelines for the engine bench. Every stage passes its item on, after some work if the job asks for it.
  *
- * Pending operations leave their task with the completer, a thread that completes whatever it finds, all at once, as an
- * event loop would. Its lock is never held while the engine is called.
+ * Pending operations pass their task to the completer, a thread that completes all pending tasks at once, like an
+ * event loop. Its lock is never held while it calls the engine.
  */
 #include "engine_weir.h"
 
@@ -17,7 +17,7 @@
 
 typedef struct pending_task {
     weir_task *task;
-    weir_item *in; /* the task's */
+    weir_item *in; /* input of the task */
 } pending_task;
 
 typedef struct completer {
@@ -30,12 +30,12 @@ typedef struct completer {
     /* guarded by lock */
     pthread_mutex_t lock;
     pthread_cond_t work; /* num_tasks > 0 or quit; with lock */
-    pending_task *tasks; /* room for one of each slot; swapped with batch */
+    pending_task *tasks; /* room for one task per slot; swapped with batch */
     uint32_t num_tasks;
     bool quit;
 } completer;
 
-/* What the operations are given as their options. */
+/* The config of the operations. */
 typedef struct weir_run {
     const engine_job *job;
     engine_result *result;
@@ -51,7 +51,7 @@ static void complete(const pending_task *pending)
     weir_task_complete(pending->task, WEIR_OK, &out);
 }
 
-/* Moves what is there into the batch; waits until there is something. 0 = nothing will come any more. */
+/* Moves the pending tasks to the batch; waits until there is one. 0 = no more will come. */
 static uint32_t take_batch(completer *self)
 {
     pthread_mutex_lock(&self->lock);
@@ -97,7 +97,7 @@ static int completer_start(completer *self, const engine_job *job)
     if (self->tasks && self->batch && pthread_create(&self->thread, NULL, completer_main, self) == 0)
         return 0;
 
-    fprintf(stderr, "weir-bench: no thread to complete pending tasks\n");
+    fprintf(stderr, "weir-bench: cannot start the thread that completes pending tasks\n");
     pthread_cond_destroy(&self->work);
     pthread_mutex_destroy(&self->lock);
     free(self->tasks);
@@ -105,7 +105,7 @@ static int completer_start(completer *self, const engine_job *job)
     return -1;
 }
 
-/* Nothing is pending any more. */
+/* Ends the completer when no task is pending. */
 static void completer_end(completer *self)
 {
     pthread_mutex_lock(&self->lock);
@@ -222,7 +222,7 @@ static void add_route(weir_builder *builder, const weir_run *run)
     weir_builder_join(builder, &options);
 }
 
-/* An observer that wants the laps, so that they are taken. */
+/* An observer of laps, so that laps are taken. */
 static void see_stage(void *self, const weir_stage_lap *lap)
 {
     (void)self;
@@ -274,7 +274,7 @@ static int drain(weir_pipeline *pipeline, const engine_job *job, engine_result *
     result->end_ns = weir_clock_ns();
     if (rc == WEIR_EOF && num_items == job->num_items)
         return 0;
-    fprintf(stderr, "weir-bench: %" PRIu64 " of %" PRIu64 " items came, then %s\n", num_items, job->num_items,
+    fprintf(stderr, "weir-bench: %" PRIu64 " of %" PRIu64 "  items arrived, then %s\n", num_items, job->num_items,
             weir_status_name(rc));
     return -1;
 }

@@ -1,4 +1,4 @@
-/* A job of the engine bench, done by weir. */
+/* Runs a job of the engine bench with weir. */
 #ifndef BENCH_ENGINE_WEIR_H
 #define BENCH_ENGINE_WEIR_H
 

@@ -1,7 +1,8 @@
 /*
- * weir-bench size: what a pipeline takes before it has any item: bytes of the heap for each slot, stage and pipeline,
- * descriptors, and the time to build and free it. Slots and stages are differences between pipelines of one and of many, so
- * what they have in common is not in them. Workers' own state, which operations ask for, is not counted: pass_op has none.
+ * weir-bench size: the cost of a pipeline without items: heap bytes of each slot, stage and pipeline, descriptors,
+ * and the time to build and free it. The values of slots and stages are differences between pipelines with one and
+ * with many, so common parts are not included. Worker state, which operations ask for, is not counted: pass_op has
+ * none.
  */
 #include <dirent.h>
 #include <malloc.h>

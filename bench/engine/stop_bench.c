@@ -1,7 +1,7 @@
 /*
- * weir-bench stop: how long it takes from weir_pipeline_stop() until weir_pipeline_free() has returned, that is, until every thread has
- * been joined and every item released, with all slots of a stage in one state. The operations do what op.h asks of long
- * ones: they ask weir_task_should_stop() about every millisecond.
+ * weir-bench stop: the time from weir_pipeline_stop() until weir_pipeline_free() has returned, that is, until every
+ * thread is joined and every item released, with all slots of a stage in one state. The operations follow the rule of
+ * op.h for long operations: they check weir_task_should_stop() about every millisecond.
  */
 #include <inttypes.h>
 #include <stddef.h>
@@ -25,17 +25,17 @@ typedef struct stop_settings {
     uint32_t slots;
     uint32_t runs;
     const char *json_path;
-    uint64_t spins_per_ask; /* about a millisecond of a CPU's time */
+    uint64_t spins_per_ask; /* about one millisecond of CPU time */
 } stop_settings;
 
-/* A state for all slots to be in. */
+/* One state, for all slots. */
 typedef struct stop_state {
     const char *name;
     const char *what;
     const weir_op *source;
     const weir_op *stage;
-    bool own_threads; /* the stage has one for each slot */
-    size_t count;     /* which number in its snapshot tells that a slot is in this state */
+    bool own_threads; /* the stage has one private thread for each slot */
+    size_t count;     /* offset of the number of slots in this state in the snapshot */
 } stop_state;
 
 static void sleep_ns(int64_t duration_ns)
@@ -45,7 +45,7 @@ static void sleep_ns(int64_t duration_ns)
 
 /* ---- operations --------------------------------------------------------------------------------------------- */
 
-/* An item that has something to release. */
+/* Makes an item with data to release. */
 static int make_item(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     (void)worker;
@@ -108,13 +108,13 @@ static const weir_op hand_on_op = { .name = "slots", .run = hand_on };
 static const weir_op pending_op = { .name = "slots", .run = stay_pending, .cancel = cancel_pending };
 
 static const stop_state states[] = {
-    { "computing", "tasks that compute, each on a thread of its own", &endless_source, &compute_op, true,
+    { "computing", "tasks that compute, each on a private thread", &endless_source, &compute_op, true,
       offsetof(weir_stage_snapshot, running) },
-    { "sleeping", "tasks that sleep, each on a thread of its own", &endless_source, &sleep_op, true,
+    { "sleeping", "tasks that sleep, each on a private thread", &endless_source, &sleep_op, true,
       offsetof(weir_stage_snapshot, running) },
-    { "put", "results that wait for room", &endless_source, &hand_on_op, false,
+    { "put", "results waiting for room", &endless_source, &hand_on_op, false,
       offsetof(weir_stage_snapshot, waiting_out) },
-    { "get", "slots that wait for input", &silent_source, &hand_on_op, false,
+    { "get", "slots waiting for input", &silent_source, &hand_on_op, false,
       offsetof(weir_stage_snapshot, waiting_in) },
     { "pending", "pending tasks, completed when they are cancelled", &endless_source, &pending_op, false,
       offsetof(weir_stage_snapshot, pending) },
@@ -140,7 +140,7 @@ static weir_pipeline *build(const stop_settings *settings, const stop_state *sta
     return pipeline;
 }
 
-/* How many slots of the stage are in the state, and the source at work if it is to wait; 0 if memory is out. */
+/* The number of slots of the stage in the state; also waits for the source if required; 0 if out of memory. */
 static uint32_t count_slots(weir_pipeline *pipeline, const stop_state *state)
 {
     weir_snapshot *snapshot;
@@ -191,10 +191,10 @@ static int run_all(const stop_settings *settings, double *took_ms)
     return rc;
 }
 
-static int tell(const stop_settings *settings, const bench_others *start, double *took_ms)
+static int tell(const stop_settings *settings, const bench_background_load *start, double *took_ms)
 {
     bench_report *report = bench_report_new();
-    bench_tell_others(report, start);
+    bench_report_background_load(report, start);
     printf("\n%-12s%10s%10s%10s  %s\n", "state", "median ms", "min ms", "max ms", "what is stopped");
     for (int i = 0; i < NUM_STATES; i++) {
         bench_spread spread = bench_spread_of(&took_ms[(uint32_t)i * settings->runs], settings->runs);
@@ -222,7 +222,7 @@ int bench_stop(int argc, char **argv)
           .argument = "N",
           .kind = &option_count32,
           .offset = offsetof(stop_settings, runs),
-          .help = "runs in each state, in turn (default 100)" },
+          .help = "runs in each state, interleaved (default 100)" },
         { 0 },
     };
     bench_parsed parsed =
@@ -237,9 +237,9 @@ int bench_stop(int argc, char **argv)
         return 1;
     }
     printf("stop: %" PRIu32 " slots, from weir_pipeline_stop() until weir_pipeline_free() has returned, %" PRIu32
-           " runs in each state, in turn\n",
+           " runs in each state, interleaved\n",
            settings.slots, settings.runs);
-    bench_others start = bench_others_now();
+    bench_background_load start = bench_background_load_now();
     int rc = run_all(&settings, took_ms) == 0 ? tell(&settings, &start, took_ms) : 1;
     free(took_ms);
     return rc;

@@ -1,4 +1,4 @@
-/* From Linux's /proc/stat; elsewhere it is unknown. */
+/* Reads /proc/stat of Linux; elsewhere the load is unknown. */
 #include "background_load.h"
 
 #include <stdio.h>
@@ -24,27 +24,27 @@ static double used_s(int who)
            (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
 }
 
-bench_others bench_others_now(void)
+bench_background_load bench_background_load_now(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (bench_others){
+    return (bench_background_load){
         .idle_s = idle_s(),
         .own_s = used_s(RUSAGE_SELF) + used_s(RUSAGE_CHILDREN),
         .wall_s = (double)now.tv_sec + (double)now.tv_nsec * 1e-9,
     };
 }
 
-void bench_tell_others(bench_report *report, const bench_others *start)
+void bench_report_background_load(bench_report *report, const bench_background_load *start)
 {
-    bench_others now = bench_others_now();
+    bench_background_load now = bench_background_load_now();
     double all_s = (now.wall_s - start->wall_s) * (double)sysconf(_SC_NPROCESSORS_ONLN);
     if (start->idle_s < 0 || now.idle_s < 0 || all_s <= 0)
         return;
     double share = 1 - (now.idle_s - start->idle_s + now.own_s - start->own_s) / all_s;
     if (share < 0)
-        share = 0; /* the clocks differ in their ticks */
-    printf("\nothers had %.0f %% of the CPUs' time meanwhile%s\n", share * 100,
+        share = 0; /* rounding: the clocks have different ticks */
+    printf("\nother programs used %.0f %% of the CPU time meanwhile%s\n", share * 100,
            share > 0.05 ? ": repeat this on a quiet machine" : "");
     bench_report_number(report, "others_cpu_share", share);
 }

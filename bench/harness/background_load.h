@@ -1,19 +1,19 @@
-/* How much of the machine others have used meanwhile: figures of speed are worth little where it is much. */
+/* The CPU share used by other programs: speeds measured under a high background load are not meaningful. */
 #ifndef BENCH_OTHERS_H
 #define BENCH_OTHERS_H
 
 #include "report.h"
 
-typedef struct bench_others {
-    double idle_s; /* of all CPUs together, since the start of the machine; negative = unknown */
-    double own_s;  /* CPU time of this process and its children that have ended */
+typedef struct bench_background_load {
+    double idle_s; /* sum over all CPUs since boot; negative = unknown */
+    double own_s;  /* CPU time of this process and its ended children */
     double wall_s;
-} bench_others;
+} bench_background_load;
 
-bench_others bench_others_now(void);
+bench_background_load bench_background_load_now(void);
 
-/* Prints which share of all CPUs' time was neither idle nor this process's, nor its children's, since then, and adds it to
-   the report's machine. Says nothing where the system does not tell. */
-void bench_tell_others(bench_report *report, const bench_others *start);
+/* Prints the share of the CPU time since then that was used neither by this process nor by its children, and adds
+   it to the machine data of the report. Prints nothing if the system does not provide it. */
+void bench_report_background_load(bench_report *report, const bench_background_load *start);
 
 #endif

@@ -1,4 +1,4 @@
-/* The folder is listed as the stage's own source lists it. */
+/* Lists the folder with the source stage of weir. */
 #include "files.h"
 
 #include <stdio.h>
@@ -44,7 +44,7 @@ static int check(const char *root, const char *glob)
     weir_directory_config directory = { .root = root, .glob = glob };
     int rc = weir_directory_count(&directory, 1, &num_files, &error);
     if (rc == WEIR_OK && num_files == 0)
-        rc = weir_error_set(&error, WEIR_ENOTFOUND, 0, "no file named like %s below %s", glob, root);
+        rc = weir_error_set(&error, WEIR_ENOTFOUND, 0, "no file matches %s below %s", glob, root);
     if (rc != WEIR_OK)
         fprintf(stderr, "weir-bench: %s\n", error.message);
     return rc == WEIR_OK ? 0 : -1;

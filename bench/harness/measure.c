@@ -1,4 +1,4 @@
-/* The child leaves its result in shared memory; the parent asks the kernel what the child has used. */
+/* The child writes its result to shared memory; the parent gets the resource usage of the child from the kernel. */
 #include "measure.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ static int fail(const char *what)
     return -1;
 }
 
-/* What the child leaves to its parent. */
+/* The result that the child passes to its parent. */
 typedef struct left_behind {
     double wall_s;
     _Alignas(max_align_t) unsigned char result[];
@@ -44,7 +44,7 @@ int bench_measure(bench_work *work, const void *argument, void *result, size_t r
     size_t size_bytes = sizeof(left_behind) + result_bytes;
     left_behind *left = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (left == MAP_FAILED)
-        return fail("no shared memory");
+        return fail("cannot allocate shared memory");
     fflush(NULL);
     pid_t child = fork();
     if (child == 0)
@@ -54,7 +54,7 @@ int bench_measure(bench_work *work, const void *argument, void *result, size_t r
     while (child > 0 && rc == 0 && wait4(child, &status, 0, &used) < 0)
         rc = errno == EINTR ? 0 : -1;
     if (child < 0 || rc != 0)
-        rc = fail(child < 0 ? "no process" : "wait4");
+        rc = fail(child < 0 ? "cannot start a process" : "wait4");
     else if (status != 0) {
         fprintf(stderr, "weir-bench: the run failed (wait status %d)\n", status);
         rc = -1;

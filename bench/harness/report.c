@@ -1,4 +1,4 @@
-/* The report grows as text in memory; states: machine → rows. */
+/* The report is text that grows in memory; states: machine → rows. */
 #include "report.h"
 
 #include <errno.h>
@@ -13,11 +13,11 @@
 #include <weir/version.h>
 
 struct bench_report {
-    FILE *stream; /* onto text */
+    FILE *stream; /* writes to text */
     char *text;
     size_t text_bytes;
     bool in_rows;
-    bool has_member; /* the object that is open is not empty */
+    bool has_member; /* the open object is not empty */
 };
 
 static void put_string(bench_report *report, const char *text)
@@ -71,7 +71,7 @@ void bench_report_spread(bench_report *report, const char *name, bench_spread sp
     bench_report_number(report, full_name, spread.max);
 }
 
-/* The CPU's name as Linux tells it; "unknown" elsewhere. */
+/* The name of the CPU, from Linux; "unknown" elsewhere. */
 static void put_cpu_name(bench_report *report)
 {
     char line[256];

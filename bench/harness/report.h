@@ -1,5 +1,5 @@
 /*
- * What a bench found, for programs to read: {"machine": {…}, "rows": [{"bench": "decode", …}, …]}.
+ * The results of a bench as JSON: {"machine": {…}, "rows": [{"bench": "decode", …}, …]}.
  *
  *     bench_report *report = bench_report_new();
  *     bench_report_row(report, "engine");
@@ -12,24 +12,24 @@
 
 #include "measure.h"
 
-/* Every call accepts a NULL report, which is what is made when memory is out. */
+/* Every function accepts a NULL report; bench_report_new() returns NULL if out of memory. */
 typedef struct bench_report bench_report;
 
 bench_report *bench_report_new(void);
 
-/* A figure about the machine or what was built, in "machine"; before the first row. The CPU, how many of them may be
-   used, the kernel, the compiler and weir's version are there already. */
+/* Adds a value to "machine"; before the first row. The CPU, the number of usable CPUs, the kernel, the compiler
+   and the version of weir are always there. */
 void bench_report_machine(bench_report *report, const char *name, const char *text);
 
-/* Begins a row; the values that follow are its. */
+/* Begins a row; the values that follow belong to it. */
 void bench_report_row(bench_report *report, const char *bench);
 void bench_report_text(bench_report *report, const char *name, const char *text);
 void bench_report_number(bench_report *report, const char *name, double value);
 
-/* The median by this name, the extremes with _min and _max behind it. */
+/* The median under this name, the extremes under this name plus _min and _max. */
 void bench_report_spread(bench_report *report, const char *name, bench_spread spread);
 
-/* Writes the file (path NULL = not wanted) and frees the report. 0, or -1 after a line on stderr. */
+/* Writes the file (path NULL = none) and frees the report. Returns 0, or -1 after an error message on stderr. */
 int bench_report_end(bench_report *report, const char *path);
 
 #endif

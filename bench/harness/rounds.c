@@ -1,4 +1,4 @@
-/* Each run is a process of its own; see measure.h. */
+/* Each run is a separate process; see measure.h. */
 #include "rounds.h"
 
 #include <stdio.h>
@@ -79,7 +79,7 @@ static void show_progress(uint32_t round, uint32_t num_rounds, size_t done, size
     if (done == all)
         fputs("\r\033[K", stderr);
     else if (round == 0)
-        fprintf(stderr, "\r\033[Khow many items: %zu of %zu", done + 1, all);
+        fprintf(stderr, "\r\033[Kcalibrating: %zu of %zu", done + 1, all);
     else
         fprintf(stderr, "\r\033[Kround %u of %u: run %zu of %zu", round, num_rounds, done + 1, all);
     fflush(stderr);
@@ -93,7 +93,7 @@ static uint64_t scale(uint64_t num_items, double factor)
     return scaled < MOST_ITEMS ? (uint64_t)scaled : MOST_ITEMS;
 }
 
-/* As many items as take about run_ms; found by runs that grow until they are long enough to tell. */
+/* The number of items that takes about run_ms, found by runs that grow until they are long enough to measure. */
 static int find_num_items(const engine_rounds *rounds, engine_case *c)
 {
     double wanted_ns = rounds->run_ms * 1e6;
@@ -124,7 +124,7 @@ static int prepare(engine_rounds *rounds)
     return rc;
 }
 
-/* By operation, then by queue, then as added: what is compared stands near each other. */
+/* By operation, then by queue, then in the order of addition: compared runs are close to each other. */
 static int compare_cases(const void *a, const void *b)
 {
     const engine_case *left = *(engine_case *const *)a, *right = *(engine_case *const *)b;
@@ -135,7 +135,7 @@ static int compare_cases(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* There and back, in turn. */
+/* Alternates between forward and reverse order. */
 static int run_round(const engine_rounds *rounds, engine_case *const *order, uint32_t round)
 {
     size_t num_cases = rounds->num_cases;

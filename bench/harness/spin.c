@@ -1,4 +1,4 @@
-/* Each turn is a multiplication that needs the result of the one before. */
+/* Each iteration is a multiplication that depends on the previous one. */
 #include "spin.h"
 
 #include <weir/clock.h>
@@ -15,7 +15,7 @@ void bench_spin(uint64_t turns)
 double bench_spins_per_us(void)
 {
     static const uint64_t turns = 50000;
-    int64_t shortest_ns = INT64_MAX; /* of many short rounds: some of them have had a CPU for themselves throughout */
+    int64_t shortest_ns = INT64_MAX; /* shortest of many short rounds: in some of them no other thread used the CPU */
     for (int round = 0; round < 200; round++) {
         int64_t start_ns = weir_clock_ns();
         bench_spin(turns);

@@ -1,4 +1,4 @@
-/* Work of a known length: so many turns of a computation, without a look at the clock. */
+/* Work of a known length: a number of loop iterations, without reading the clock. */
 #ifndef BENCH_SPIN_H
 #define BENCH_SPIN_H
 
@@ -8,10 +8,10 @@
 extern "C" {
 #endif
 
-/* Computes for this many turns; none of them can be left out or overlap with the next. Any thread. */
+/* Runs this many iterations; none can be optimised away or overlap with the next. Any thread. */
 void bench_spin(uint64_t turns);
 
-/* How many turns a CPU of this machine does in a microsecond, when nobody else uses it. Takes some milliseconds. */
+/* The number of iterations per microsecond of an otherwise idle CPU. Takes some milliseconds. */
 double bench_spins_per_us(void);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /*
- * The pipeline as one writes it by hand: a bounded queue behind the source and behind each stage, a thread for the source
- * and for each stage; the caller consumes. No statistics, no stop, no failures. NULL is the end of the stream.
+ * A hand-written pipeline: a bounded output queue for the source and for each stage, one thread for the source and
+ * for each stage; the caller consumes. No statistics, no stop, no failures. NULL is the end of the stream.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -25,7 +25,7 @@ typedef struct mutex_queue {
     uint32_t depth;
 } mutex_queue;
 
-/* A thread: takes from `in` (NULL: makes the items), puts into `out`. */
+/* One thread: takes items from `in` (NULL: makes the items), and puts them into `out`. */
 typedef struct queue_worker {
     const engine_job *job;
     engine_result *result;
@@ -103,11 +103,12 @@ static int start(queue_worker *worker)
     return pthread_create(&worker->thread, NULL, worker->in ? stage_main : source_main, worker);
 }
 
-/* The source last, so that nothing flows, and nothing hangs, if a thread could not be had: an end is put in its place. */
+/* Starts the source last. If a thread cannot be started, its queue gets an end of stream instead, so no items flow
+   and nothing hangs. */
 static int run_threads(queue_worker *workers, const engine_job *job, engine_result *result)
 {
     uint32_t num_workers = job->num_stages + 1;
-    uint32_t first = num_workers; /* this one and all behind it run */
+    uint32_t first = num_workers; /* this thread and all downstream of it run */
     while (first > 0 && start(&workers[first - 1]) == 0)
         first--;
     if (first > 0)
@@ -121,7 +122,7 @@ static int run_threads(queue_worker *workers, const engine_job *job, engine_resu
         pthread_join(workers[i].thread, NULL);
     if (num_items == job->num_items)
         return 0;
-    fprintf(stderr, "weir-bench: mutex_queue: %" PRIu64 " of %" PRIu64 " items came\n", num_items, job->num_items);
+    fprintf(stderr, "weir-bench: mutex_queue: %" PRIu64 " of %" PRIu64 " items arrived\n", num_items, job->num_items);
     return -1;
 }
 

@@ -1,4 +1,4 @@
-/* The table of the peers; CMake tells which libraries are there. */
+/* The table of peers; CMake defines which libraries are available. */
 #include "peers.h"
 
 #include <stddef.h>
@@ -18,17 +18,17 @@ const bench_peer bench_peers[] = {
     },
     {
         .name = "tbb_flow_limiter",
-        .what = "oneTBB's flow graph behind a limiter_node, items limited as a whole",
+        .what = "oneTBB's flow graph after a limiter_node, total number of items limited",
         TBB(bench_run_tbb_flow_limiter),
     },
     {
         .name = "tbb_pipeline",
-        .what = "oneTBB's parallel_pipeline, items limited as a whole",
+        .what = "oneTBB's parallel_pipeline, total number of items limited",
         TBB(bench_run_tbb_pipeline),
     },
     {
         .name = "tbb_flow",
-        .what = "oneTBB's flow graph without any limit",
+        .what = "oneTBB's flow graph without a limit",
         TBB(bench_run_tbb_flow),
     },
     { .name = NULL },

@@ -1,6 +1,6 @@
 /*
- * What the engine bench compares weir with. Each does the same job: a source, stages that hand on what they get, a
- * consumer; items are pointers or numbers. To add one: its file here, its line in peers.c's table.
+ * The libraries that the engine bench compares with weir. Each runs the same job: a source, stages that pass on their
+ * input, a consumer; items are pointers or numbers. To add one, add its file here and a line to the table in peers.c.
  */
 #ifndef BENCH_PEERS_H
 #define BENCH_PEERS_H
@@ -13,18 +13,18 @@ extern "C" {
 
 typedef struct bench_peer {
     const char *name;
-    const char *what;    /* for the reader of the table */
-    const char *library; /* that it needs, and Debian's packages with it; NULL = none */
+    const char *what;    /* description for the table */
+    const char *library; /* required library, with its Debian packages; NULL = none */
     const char *version; /* of the library as built with, NULL = none */
-    engine_run *run;     /* NULL = not built: the library was not there */
-    bool own_threads;    /* one for the source and one for each stage, whatever the job says */
+    engine_run *run;     /* NULL = not built: the library is missing */
+    bool own_threads;    /* one for the source and one for each stage; ignores the number of threads of the job */
 } bench_peer;
 
 /* Ends with a NULL name. */
 extern const bench_peer bench_peers[];
 
-/* No peer, but what is left when the pipeline is taken away: threads that take items from a common counter and do the
-   work of all their stages. */
+/* Not a peer, but the work without a pipeline: threads that take items from a common counter and do the work of
+   all their stages. */
 engine_run bench_run_plain_threads;
 
 engine_run bench_run_mutex_queue;

@@ -1,4 +1,4 @@
-/* The work alone, on as many threads. */
+/* The work without a pipeline, on the same number of threads. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -39,6 +39,6 @@ int bench_run_plain_threads(const engine_job *job, engine_result *result)
     free(threads);
     if (num_threads == job->threads)
         return 0;
-    fprintf(stderr, "weir-bench: %u of %u plain threads could be started\n", num_threads, job->threads);
+    fprintf(stderr, "weir-bench: only %u of %u plain threads could be started\n", num_threads, job->threads);
     return -1;
 }

@@ -1,6 +1,7 @@
 /*
- * oneTBB: its flow graph, with a limiter and without, and its parallel_pipeline. Stages take one item at a time, as
- * weir's with one slot. Where items are limited, it is to as many as weir's queues together hold.
+ * oneTBB: its flow graph, with and without a limiter, and its parallel_pipeline. Stages take one item at a time, like
+ * stages of weir with one slot. Where the number of items is limited, the limit is the total capacity of weir's
+ * queues.
  */
 #include <cstdint>
 #include <cstdio>
@@ -121,7 +122,7 @@ std::uint64_t run_pipeline(const engine_job &job, engine_result &result)
     return num_items;
 }
 
-/* The calling thread is one of the job's. */
+/* The calling thread is one of the threads of the job. */
 template <typename Run> int run_with_threads(const char *name, const engine_job *job, engine_result *result, Run run)
 {
     try {
@@ -132,7 +133,7 @@ template <typename Run> int run_with_threads(const char *name, const engine_job 
         result->end_ns = weir_clock_ns();
         if (num_items == job->num_items)
             return 0;
-        std::fprintf(stderr, "weir-bench: %s: %llu of %llu items came\n", name,
+        std::fprintf(stderr, "weir-bench: %s: %llu of %llu items arrived\n", name,
                      static_cast<unsigned long long>(num_items), static_cast<unsigned long long>(job->num_items));
     } catch (const std::exception &error) {
         std::fprintf(stderr, "weir-bench: %s: %s\n", name, error.what());

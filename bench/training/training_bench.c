@@ -1,6 +1,7 @@
 /*
- * What a training loop asks of weir beyond decoding: drawing numbers of 10^9 items, converting bytes to floats beside
- * memcpy, and, of an index that is named, opening clips for a few frames with its tables and without, and batches end to end.
+ * The cost of what a training loop needs besides decoding: drawing from 10^9 items, and converting bytes to floats
+ * compared with memcpy. With an index also: opening clips for a few frames with and without its tables, and batches
+ * end to end.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,7 +32,7 @@ static void print_spread(const char *what, double *values, const char *unit)
     printf("  %-44s %10.2f %-6s (%.2f to %.2f)\n", what, spread.median, unit, spread.min, spread.max);
 }
 
-/* ---- the sampler --------------------------------------------------------------------------------------------------- */
+/* ---- the sampler ----------------------------------------------------------------------------- */
 
 static void measure_sampler(const char *what, weir_sampler_config config)
 {
@@ -49,7 +50,7 @@ static void measure_sampler(const char *what, weir_sampler_config config)
             sum += weir_sampler_at(sampler, i);
         ns[round] = elapsed_since(start) / NUM_DRAWS * 1e9;
     }
-    (void)sum; /* so that nothing is left out */
+    (void)sum; /* so that the compiler keeps the loop */
     weir_sampler_free(sampler);
     print_spread(what, ns, "ns");
 }
@@ -65,7 +66,7 @@ static void measure_samplers(void)
     measure_sampler("with replacement", (weir_sampler_config){ .num_items = count, .replacement = true });
 }
 
-/* ---- converting ---------------------------------------------------------------------------------------------------- */
+/* ---- converting ----------------------------------------------------------------------------- */
 
 static int measure_conversions(void)
 {
@@ -102,13 +103,13 @@ static int measure_conversions(void)
     return 0;
 }
 
-/* ---- clips of an index --------------------------------------------------------------------------------------------- */
+/* ---- clips of an index ----------------------------------------------------------------------------- */
 
 typedef struct clip_job {
     weir_dataset *dataset;
     bool without_table;
     uint64_t num_clips;
-    const weir_collate_config *collate; /* NULL = clips by themselves */
+    const weir_collate_config *collate; /* NULL = single clips */
 } clip_job;
 
 typedef struct clip_result {
@@ -165,7 +166,7 @@ static int read_clips(const void *argument, void *to)
     return status == WEIR_EOF && result->num_clips > 0 ? 0 : -1;
 }
 
-/* In this process, round by round; CPU time is of the process. */
+/* In this process, round by round; CPU time is that of the process. */
 static int measure_clips(const char *what, const clip_job *job)
 {
     double rates[ROUNDS];
@@ -193,7 +194,8 @@ static int measure_index(const char *path)
     const weir_collate_config floats = { .num_items = BATCH,
                                          .layout = WEIR_COLLATE_TIME_SECOND,
                                          .dtype = WEIR_DTYPE_FLOAT32 };
-    printf("%d frames in a row, from anywhere, at %d x %d; clips per CPU-second:\n", NUM_FRAMES, SIZE, SIZE);
+    printf("%d consecutive frames, from a random position, at %d x %d; clips per CPU-second:\n", NUM_FRAMES, SIZE,
+           SIZE);
     int status = measure_clips("clip is read first", &(clip_job){ dataset, true, num_clips, NULL });
     if (status == 0)
         status = measure_clips("with the index's table", &(clip_job){ dataset, false, num_clips, NULL });
@@ -210,9 +212,10 @@ int bench_training(int argc, char **argv)
 {
     if (argc > 2 || (argc == 2 && argv[1][0] == '-')) {
         bool is_help = argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
-        fprintf(is_help ? stdout : stderr, "usage: weir-bench training [INDEX]\n\nThe sampler and conversions; of an "
-                                           "index (weir index makes it) also "
-                                           "opening clips, and batches.\n");
+        fprintf(is_help ? stdout : stderr,
+                "usage: weir-bench training [INDEX]\n\nThe sampler and conversions; with an "
+                "index (made by weir index) also "
+                "opening clips, and batches.\n");
         return is_help ? 0 : 2;
     }
     measure_samplers();

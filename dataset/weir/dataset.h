@@ -1,7 +1,8 @@
 /*
- * The index of a dataset: one SQLite file that knows each clip's size, codec, dimensions, duration, frames, label, and what
- * is broken and why. weir_dataset_build() makes it and brings it up to date; `weir index` is that as a program. A dataset that is open gives
- * weir_sampler_source its items, with which clips are opened for selected frames without reading them first.
+ * The index of a dataset: one SQLite file with each clip's size, codec, dimensions, duration, frames and label, and
+ * with the broken files and the reasons. weir_dataset_build() creates and updates it, as `weir index` does. An open
+ * dataset supplies the items of weir_sampler_source; with them, selected frames of a clip are decoded without reading
+ * the whole clip first.
  *
  *     weir_dataset_open("clips.weir", NULL, &dataset, &error);
  *     weir_sampler_source_config source = {
@@ -9,8 +10,8 @@
  *         .items = weir_dataset_items(dataset),
  *     };
  *
- * Clips are numbered in the byte order of their paths, broken ones left out: the same files have the same numbers on every
- * machine. The tables, for plain SQL, are in docs/scale.md.
+ * Clips are numbered in the byte order of their paths, without broken ones: the same files have the same numbers on
+ * every machine. The tables, for plain SQL, are in docs/scale.md.
  */
 #ifndef WEIR_DATASET_H
 #define WEIR_DATASET_H
@@ -31,31 +32,31 @@ extern "C" {
 
 /* ---- building -------------------------------------------------------------------------------------------------- */
 
-/* How far a build is, and what came of it. */
+/* The progress and the result of a build. */
 typedef struct weir_dataset_progress {
     uint64_t num_found;              /* files so far */
-    uint64_t num_total;              /* that will be found; 0 = not known yet */
-    uint64_t num_unchanged;          /* of these, as the index has them: not read again */
+    uint64_t num_total;              /* number of files; 0 = not known yet */
+    uint64_t num_unchanged;          /* of these, same as in the index: not read again */
     uint64_t num_indexed;            /* of these, new or changed: read */
     uint64_t num_broken;             /* of those read, unusable */
-    uint64_t num_removed;            /* files that are gone, and left the index */
-    uint64_t num_unreadable_folders; /* above 0: nothing was removed, as the listing is not complete */
+    uint64_t num_removed;            /* files that no longer exist, removed from the index */
+    uint64_t num_unreadable_folders; /* above 0: nothing was removed, as the listing is incomplete */
     uint64_t reserved[8];
 } weir_dataset_progress;
 
-/* Setting this struct to all-0, but for where the clips are, is equivalent to defaults. Borrowed during the call. */
+/* Setting all fields except root or paths to 0 is equivalent to defaults. Borrowed during the call. */
 typedef struct weir_dataset_build_options {
     const char *root;         /* a folder; paths are kept relative to it (NULL = paths) */
-    const char *glob;         /* of root: which names (NULL = "*.mp4") */
+    const char *glob;         /* a pattern for the file names below root (NULL = "*.mp4") */
     const char *const *paths; /* files or URLs (NULL = root) */
     const char *const
         *labels; /* of each path; an element may be NULL (NULL = as for root: the folder that a file is in) */
     size_t num_paths;
     weir_probe_check check; /* how much is decoded to find broken files (default: nothing) */
-    bool no_packets;        /* smaller, but clips are read before frames are chosen; see weir_probe_config */
+    bool no_packets;        /* a smaller index, but clips must be read to select frames; see weir_probe_config */
     uint32_t concurrency;   /* files at a time (0 = the CPU budget) */
-    /* Told now and then, and at the end, on the calling thread. False: stop; what has been read is kept, and the next build
-       goes on from there. (NULL = not told) */
+    /* Called regularly, and at the end, on the calling thread. Return false to stop; what has been read is kept, and
+       the next build continues from there. (NULL = not called) */
     bool (*progress)(void *self, const weir_dataset_progress *progress);
     void *self;
     uint64_t reserved[8]; /* 0 */
@@ -65,12 +66,12 @@ WEIR_API int weir_dataset_build_sized(const char *path, const weir_dataset_build
                                       size_t options_size, weir_dataset_progress *result, weir_error *error);
 
 /*
- * Makes or updates the index at `path`: files whose size and modification time are those of the index are not read again.
- * What was read is written once a second; a build that was stopped or killed goes on where it was. *result (may be NULL) is
- * filled in any case.
- * WEIR_OK; WEIR_ESTOPPED; or the failure with *error (may be NULL) filled: WEIR_ENOTFOUND (no such folder), WEIR_EINVAL, WEIR_EDATA
- * (`path` is another kind of file; it is left as it is), WEIR_EUNSUPPORTED (an index of a newer version), WEIR_EACCESS, WEIR_EBUSY,
- * WEIR_EIO, WEIR_ENOMEM.
+ * Makes or updates the index at `path`: files whose size and modification time are those of the index are not read
+ * again. Results are written once a second; after a stop or a kill the next build continues from there. *result (may
+ * be NULL) is filled in any case.
+ * WEIR_OK; WEIR_ESTOPPED; or the failure with *error (may be NULL) filled: WEIR_ENOTFOUND (no such folder),
+ * WEIR_EINVAL, WEIR_EDATA (`path` is another kind of file, which is not changed), WEIR_EUNSUPPORTED (an index of a
+ * newer version), WEIR_EACCESS, WEIR_EBUSY, WEIR_EIO, WEIR_ENOMEM.
  */
 static inline int weir_dataset_build(const char *path, const weir_dataset_build_options *options,
                                      weir_dataset_progress *result, weir_error *error)
@@ -80,18 +81,19 @@ static inline int weir_dataset_build(const char *path, const weir_dataset_build_
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
-/* One thread at a time for each. */
+/* An open index. One thread at a time for each. */
 typedef struct weir_dataset weir_dataset;
 
 /* Setting this struct to all-0 is equivalent to defaults. Borrowed during the call. */
 typedef struct weir_dataset_options {
     const char *
-        where; /* an SQL condition on the columns of `clip`: only these, numbered anew from 0; takes 8 bytes per clip:
+        where; /* an SQL condition on the columns of `clip`; the matching clips are renumbered from 0; 8 bytes per clip:
                           "duration > 2 AND label <> 'sneezing'" (NULL = all) */
-    const char *const *classes; /* only these, and class i is the i-th of them (NULL = all labels, in byte order) */
+    const char *const
+        *classes; /* only these labels; class i is the i-th of them (NULL = all labels, in byte order) */
     size_t num_classes;
     const char *root;     /* the folder of the clips (NULL = where it was when the index was built) */
-    bool ignore_mtime;    /* a copy without modification times: only sizes tell whether files have changed */
+    bool ignore_mtime;    /* for a copy without modification times: compare only sizes to detect changed files */
     uint64_t reserved[8]; /* 0 */
 } weir_dataset_options;
 
@@ -99,9 +101,9 @@ WEIR_API int weir_dataset_open_sized(const char *path, const weir_dataset_option
                                      weir_dataset **dataset, weir_error *error);
 
 /*
- * WEIR_OK, or *dataset is NULL and *error (may be NULL) is filled: WEIR_ENOTFOUND (no such file, no clip that fulfils the
- * conditions, a class without clips, no such root), WEIR_EINVAL (a condition that is no SQL), WEIR_EDATA (no index, or one whose build did not
- * end), WEIR_EUNSUPPORTED, WEIR_EACCESS, WEIR_EIO, WEIR_ENOMEM. options may be NULL.
+ * WEIR_OK, or *dataset is NULL and *error (may be NULL) is filled: WEIR_ENOTFOUND (no such file, no clip matches the
+ * condition, a class without clips, no such root), WEIR_EINVAL (a condition that is not valid SQL), WEIR_EDATA (not
+ * an index, or an incomplete one), WEIR_EUNSUPPORTED, WEIR_EACCESS, WEIR_EIO, WEIR_ENOMEM. options may be NULL.
  */
 static inline int weir_dataset_open(const char *path, const weir_dataset_options *options, weir_dataset **dataset,
                                     weir_error *error)
@@ -112,36 +114,36 @@ static inline int weir_dataset_open(const char *path, const weir_dataset_options
 /* NULL is fine. */
 WEIR_API void weir_dataset_close(weir_dataset *dataset);
 
-/* How many clips there are; broken ones do not count. NULL is 0. */
+/* The number of clips, without broken ones. NULL is 0. */
 WEIR_API uint64_t weir_dataset_count(const weir_dataset *dataset);
 
-/* A number for all that is in it (paths, sizes, conditions): another one means other items. NULL is 0. */
+/* A hash of the contents (paths, sizes, conditions): a different value means different items. NULL is 0. */
 WEIR_API uint64_t weir_dataset_fingerprint(const weir_dataset *dataset);
 
-/* For weir_sampler_source_config.items: the dataset is used on the source's thread then, and by nobody else. */
+/* For weir_sampler_source_config.items: from then on only the source's thread may use the dataset. */
 WEIR_API weir_sampler_items weir_dataset_items(weir_dataset *dataset);
 
-/* Labels of the clips, and their ids; NULL if there are none. Lives as long as the dataset. */
+/* The classes: the clips' labels. The name is NULL if there is no such class; it lives as long as the dataset. */
 WEIR_API uint32_t weir_dataset_num_classes(const weir_dataset *dataset);
 WEIR_API const char *weir_dataset_class_name(const weir_dataset *dataset, uint32_t class_id);
 
-/* For weir_sampler_config.classes: the class of each clip, 4 bytes per clip. To be freed. WEIR_OK; WEIR_ENOTFOUND with *error
-   (may be NULL) filled: a clip has no label; or what opening gives. */
+/* For weir_sampler_config.classes: the class of each clip, 4 bytes per clip. The caller frees it. WEIR_OK;
+   WEIR_ENOTFOUND with *error (may be NULL) filled: a clip has no label; or the statuses of weir_dataset_open(). */
 WEIR_API int weir_dataset_read_classes(weir_dataset *dataset, uint32_t **classes, weir_error *error);
 
-/* For weir_sampler_config.costs: pixels to decode of each clip, 8 bytes per clip. To be freed. */
+/* For weir_sampler_config.costs: the number of pixels of each clip, 8 bytes per clip. The caller frees it. */
 WEIR_API int weir_dataset_read_costs(weir_dataset *dataset, double **costs, weir_error *error);
 
 /* ---- questions --------------------------------------------------------------------------------------------------- */
 
-/* What a row is about. */
+/* What to query, and the columns of a row. */
 typedef enum weir_dataset_question {
-    WEIR_DATASET_SUMMARY = 0, /* one row: what there is in all */
+    WEIR_DATASET_SUMMARY = 0, /* one row of totals */
     WEIR_DATASET_CLASSES,     /* label, clips, broken, frames, duration */
     WEIR_DATASET_CODECS,      /* codec, width, height, clips, frames, duration */
     WEIR_DATASET_DURATIONS,   /* from, to (s; powers of two), clips, duration */
-    WEIR_DATASET_BROKEN,      /* path, size_bytes, status, message; damaged files that can be used, too */
-    WEIR_DATASET_CLIPS,       /* path and all that is known */
+    WEIR_DATASET_BROKEN,      /* path, size_bytes, status, message; includes damaged files that can be used */
+    WEIR_DATASET_CLIPS,       /* path and all other columns */
 } weir_dataset_question;
 
 /* One cell of an answer. */
@@ -154,9 +156,10 @@ typedef struct weir_dataset_cell {
 } weir_dataset_cell;
 
 /*
- * Tells `row` each row of the answer, in constant memory; cells are valid during the call. Also of an index that is being
- * built. where: as in weir_dataset_options; NULL = all. WEIR_OK, what opening gives, or what `row` returned if that was not
- * WEIR_OK.
+ * Calls `row` for each row of the answer, in constant memory; cells are valid during the call. The index may be
+ * incomplete.
+ * where: as in weir_dataset_options; NULL = all. WEIR_OK, a status of weir_dataset_open(), or the first status from
+ * `row` other than WEIR_OK.
  */
 WEIR_API int weir_dataset_ask(const char *path, weir_dataset_question question, const char *where,
                               int (*row)(void *self, const weir_dataset_cell *cells, size_t num_cells), void *self,

@@ -1,4 +1,4 @@
-/* Several items as one, and back. */
+/* Combines several items into one, and splits them again. */
 #ifndef WEIR_BATCH_H
 #define WEIR_BATCH_H
 
@@ -14,39 +14,40 @@
 extern "C" {
 #endif
 
-/* The data of an aggregate's result. It owns its items: whoever takes one out leaves an empty one behind. */
+/* The data of a result of weir_aggregate. It owns its items; to take one out, move it and leave an empty item
+   behind. */
 typedef struct weir_batch {
     size_t num_items;
     weir_item *items;     /* with their own seq and label */
-    size_t num_taken;     /* of these, how many weir_disaggregate has handed on */
+    size_t num_taken;     /* number of items that weir_disaggregate has passed on */
     uint64_t reserved[4]; /* 0 */
 } weir_batch;
 
 /* The type of items whose data is a weir_batch. */
 #define WEIR_TYPE_BATCH "weir.batch"
 
-/* The release function of such a result; releases the items. NULL is fine. Any thread. */
+/* Frees the batch and releases its items. NULL is accepted. Any thread. */
 WEIR_API void weir_batch_free(weir_batch *batch);
 
-/* The same for weir_item.release; self is not used. */
+/* The same as a weir_item.release function; self is not used. */
 WEIR_API void weir_batch_release(void *data, void *self);
 
 typedef struct weir_aggregate_config {
-    size_t num_items; /* of a batch; at least 1 */
+    size_t num_items; /* items per batch; at least 1 */
     bool drop_last;   /* an incomplete batch at the end, or at the end of an epoch, is released instead of handed on;
                          its items count as skipped */
     uint64_t reserved[4]; /* 0 */
 } weir_aggregate_config;
 
 /*
- * Collects num_items items into one weir_batch, whose size is the sum of theirs, with the label and seq of its last one.
- * No batch crosses the end of an epoch. With a concurrency above 1 each slot collects batches of its own: which items
- * share a batch depends on timing, and the incomplete ones at the end come in the order of their seq. For another
- * way of collecting write an operation that returns WEIR_KEPT and has a flush function.
+ * Collects num_items items into one weir_batch, whose size is the sum of theirs, with the label and seq of its last
+ * item. No batch crosses the end of an epoch. With a concurrency above 1 each slot collects separate batches: which
+ * items share a batch depends on timing, and the incomplete batches at the end come in the order of their seq. For
+ * other ways to collect items, write an operation that returns WEIR_KEPT and has a flush function.
  */
 extern WEIR_API const weir_op weir_aggregate;
 
-/* Hands on the items of a weir_batch one by one, each with its own label. */
+/* Passes on the items of a weir_batch one by one, each with its own label. */
 extern WEIR_API const weir_op weir_disaggregate;
 
 #ifdef __cplusplus

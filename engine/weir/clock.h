@@ -13,7 +13,7 @@ extern "C" {
 #define WEIR_MICROSECOND INT64_C(1000)
 #define WEIR_MILLISECOND INT64_C(1000000)
 #define WEIR_SECOND      INT64_C(1000000000)
-#define WEIR_FOREVER     INT64_C(-1) /* a timeout that never ends */
+#define WEIR_FOREVER     INT64_C(-1) /* no timeout */
 
 /* Monotonic time. Any thread. */
 WEIR_API int64_t weir_clock_ns(void);

@@ -1,4 +1,4 @@
-/* What the shared libraries show: everything else in them is hidden. */
+/* Marks the symbols that the shared libraries export; all others are hidden. */
 #ifndef WEIR_EXPORT_H
 #define WEIR_EXPORT_H
 

@@ -1,12 +1,12 @@
 /*
  * A log-linear histogram of durations in nanoseconds.
  *
- * Each power of two is divided into 64 equal buckets (values below 64 ns have a bucket each), and a quantile is
- * answered with its bucket's middle: the relative error is at most 1/128 = 0.8 %. The buckets are the same in every
- * histogram, so adding two of them is exact: laps, stages, ranks and runs can be merged in any order. This is the
- * layout of HdrHistogram (Gil Tene, hdrhistogram.org) with 7 significant bits.
+ * Each power of two is divided into 64 equal buckets (values below 64 ns have a bucket each), and a quantile is the
+ * middle of its bucket: the relative error is at most 1/128 = 0.8 %. The buckets are the same in every histogram, so
+ * adding two of them is exact: laps, stages, ranks and runs can be merged in any order. This is the layout of
+ * HdrHistogram (Gil Tene, hdrhistogram.org) with 7 significant bits.
  *
- * No function here locks: one thread at a time for each histogram.
+ * No function here locks: use each histogram on one thread at a time.
  */
 #ifndef WEIR_HISTOGRAM_H
 #define WEIR_HISTOGRAM_H
@@ -23,17 +23,17 @@ extern "C" {
 /* 64 buckets of 1 ns, then 64 for each power of two up to 2^47 ns (39 hours); longer spans fall into the last one. */
 #define WEIR_HISTOGRAM_BUCKETS 2688
 
-/* A bucket stops here: ten million items a second for a year and nine months. */
+/* The largest count of a bucket; it then stops: enough for ten million items per second for 21 months. */
 #define WEIR_HISTOGRAM_MAX_COUNT ((UINT64_C(1) << 49) - 1)
 
 typedef struct weir_histogram {
-    uint64_t count; /* of all buckets together */
+    uint64_t count; /* sum of all buckets */
     uint32_t first; /* no bucket below is used */
     uint32_t last;  /* no bucket above is used */
     uint64_t buckets[WEIR_HISTOGRAM_BUCKETS];
 } weir_histogram;
 
-/* Makes it empty. An all-zero struct is empty, too. Touches only the buckets that were used. */
+/* Empties it. A zeroed struct is empty, too. Touches only the buckets that were used. */
 WEIR_API void weir_histogram_clear(weir_histogram *histogram);
 
 /* Adds one duration; negative ones count as 0. */
@@ -43,25 +43,25 @@ WEIR_API void weir_histogram_record(weir_histogram *histogram, int64_t duration_
 WEIR_API void weir_histogram_add(weir_histogram *to, const weir_histogram *from);
 
 /*
- * The duration, in nanoseconds, below or at which the share `quantile` (0 to 1) of all recorded ones lies: the
- * smallest value whose rank is at least ceil(quantile × count). 0 when empty.
+ * The quantile (0 to 1) of the recorded durations in nanoseconds: the smallest value whose rank is at least
+ * ceil(quantile × count). 0 when empty.
  */
 WEIR_API int64_t weir_histogram_quantile_ns(const weir_histogram *histogram, double quantile);
 
-/* Which durations bucket `index` holds: from *low_ns to *high_ns, both included. */
+/* The range of durations in bucket `index`: from *low_ns to *high_ns, both included. */
 WEIR_API void weir_histogram_bucket_range(uint32_t index, int64_t *low_ns, int64_t *high_ns);
 
 /*
- * The stored form: a byte of version (1), then for each used bucket, in order, its distance from the one before (the
- * first: from 0) and its count, both as LEB128 varints. The same bytes on every machine.
- * Returns how many bytes that is; writes them only if `capacity` is enough.
+ * Encodes the histogram for storage: one version byte (1), then for each used bucket, in order, its distance from the
+ * previous used bucket (the first: from 0) and its count, both as LEB128 varints. The bytes are the same on every
+ * machine. Returns the size in bytes; writes them only if `capacity` is large enough.
  */
 WEIR_API size_t weir_histogram_encode(const weir_histogram *histogram, void *bytes, size_t capacity);
 
-/* Adds a stored form to `to`. WEIR_EDATA if the bytes are none; then `to` is unchanged. */
+/* Adds an encoded histogram to `to`. WEIR_EDATA if the bytes are not a valid encoding; then `to` is unchanged. */
 WEIR_API int weir_histogram_add_encoded(weir_histogram *to, const void *bytes, size_t size_bytes);
 
-/* The longest stored form. */
+/* The largest encoded size. */
 #define WEIR_HISTOGRAM_ENCODED_MAX (1 + WEIR_HISTOGRAM_BUCKETS * 9)
 
 #ifdef __cplusplus

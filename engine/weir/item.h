@@ -1,4 +1,4 @@
-/* What flows: one value on its way, with what is known about it. */
+/* Item: one value that moves through the pipeline, with its metadata. */
 #ifndef WEIR_ITEM_H
 #define WEIR_ITEM_H
 
@@ -11,44 +11,45 @@
 extern "C" {
 #endif
 
-/* The type of items whose data is a text that ends with NUL: a path, a URL. */
+/* The type of items whose data is a NUL-terminated text: a path, a URL. */
 #define WEIR_TYPE_TEXT "text"
 
-/* In weir_op.makes: each item brings its own type. */
+/* In weir_op.makes: each item carries its own type. */
 #define WEIR_TYPE_ANY "*"
 
 /*
- * One owner at a time: moved, never shared. An operation sets data, size_bytes, release, release_self and, where it
- * knows a better one, label; the rest is the engine's. All-zero is an empty item.
+ * Has one owner at a time: it is moved, never shared. An operation sets data, size_bytes, release, release_self and,
+ * if it knows a better one, label; the engine sets the rest. A zeroed struct is an empty item.
  */
 typedef struct weir_item {
     void *data;
     size_t size_bytes;                       /* counts against queue_bytes; 0 = not counted */
     void (*release)(void *data, void *self); /* frees data; NULL = nothing to free; runs on any thread */
-    void *release_self;                      /* handed to release */
-    const char *type;                        /* what data is, see weir_op.makes: a static text, NULL = not declared */
+    void *release_self;                      /* passed to release */
+    const char *type;                        /* type of data, see weir_op.makes: a static text, NULL = not declared */
     const char *label;                       /* what a person calls it (a path, a URL); "" = nothing. The engine
                                                   makes its own copy when the operation returns, and what is made of
-                                                  the item inherits it. Items that the engine hands out never have NULL */
+                                                  the item inherits it. Items from the engine never have NULL */
     uint64_t seq;                   /* number in the order of its source and epoch, from 0; set by the engine */
     uint64_t epoch;                 /* of its source, from 0; set by the engine */
     uint32_t source;                /* number of its source in the order of building, from 0; set by the engine */
     uint32_t reserved;              /* 0 */
-    uint64_t order_number;          /* the engine's: its place in the order that a join restores */
-    struct weir_label *label_owner; /* the engine's; operations leave it alone */
+    uint64_t order_number;          /* internal: its position in the order that a join restores */
+    struct weir_label *label_owner; /* internal: do not change */
 } weir_item;
 
 /* A release function that calls free(data). */
 WEIR_API void weir_release_free(void *data, void *self);
 
-/* Releases the data and forgets it; the item is empty afterwards. An empty one is left alone. Any thread. */
+/* Releases the data; the item is empty afterwards. Does nothing to an empty item. Any thread. */
 WEIR_API void weir_item_release(weir_item *item);
 
-/* Moves data, size, release and type from `in` to `out`; `in` keeps seq and label. For operations that pass data on. */
+/* Moves data, size, release and type from `in` to `out`; `in` keeps seq and label. For operations that pass their
+   input on. */
 WEIR_API void weir_item_move(weir_item *out, weir_item *in);
 
-/* The same, and gives `to` the seq, source, epoch and label, too: for operations that keep an item beyond their task
-   (WEIR_KEPT). Release `to` with weir_item_release(). */
+/* The same, and also copies seq, source, epoch and label to `to`: for operations that keep an item beyond their
+   task (WEIR_KEPT). Release `to` with weir_item_release(). */
 WEIR_API void weir_item_keep(weir_item *to, weir_item *in);
 
 #ifdef __cplusplus

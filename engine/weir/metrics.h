@@ -1,22 +1,22 @@
 /*
- * The metrics of a lap: one table for each thing that is measured. A row makes the field of the C struct, the column of
- * the database and the line of every export; see docs/architecture.md for how to add one.
+ * The metrics of a lap: one table for each measured subject. One row defines the field of the C struct, the database
+ * column and the line in every export; see docs/architecture.md for how to add one.
  *
  * X(field, name, kind, unit, meaning)
  *     field    the member of the struct; durations are nanoseconds
  *     name     the column of the database and the key of exports; durations are seconds there
- *     kind     how values of several laps, slots, stages or ranks become one (see below)
+ *     kind     how values of several laps, slots, stages or ranks are combined (see below)
  *     unit     the unit of `name`
  *     meaning  for help texts, tables and documentation
  *
  * Kinds:
  *     COUNT      uint64_t; added
- *     SUM        int64_t; added. Negative = not known, which makes every sum with it unknown
+ *     SUM        int64_t; added. Negative = not known; a sum with an unknown value is unknown
  *     LEVEL      double; a level times the nanoseconds it lasted; added. Over `elapsed` it is the mean level
- *     MIN, MAX   int64_t; the least or largest. INT64_MAX, respectively 0 = no value
+ *     MIN, MAX   int64_t; smallest or largest. INT64_MAX (MIN) or 0 (MAX) = no value
  *     HISTOGRAM  const weir_histogram *; merged. NULL = not known
  *
- * Sums and counts are stored; means, rates and percentiles are derived where they are shown.
+ * Only sums and counts are stored; means, rates and percentiles are derived by stats/measures.c.
  */
 #ifndef WEIR_METRICS_H
 #define WEIR_METRICS_H
@@ -32,9 +32,10 @@ extern "C" {
 #endif
 
 /*
- * One stage, source, merge, route or sink. A slot is in exactly one state at a time, so that
- * busy + wait_in + wait_thread + wait_turn + wait_out = slots × elapsed. A span that is still open counts up to the lap's
- * end. Merges and the sink run no operation: they have no tasks, and are never busy.
+ * One stage, source, merge, route or sink. A slot is in exactly one state at a time, so that busy + wait_in +
+ * wait_thread + wait_turn + wait_out = slots × elapsed. A span that is still open counts up to the end of the lap.
+ * Merges and the sink run no operation: they have no tasks and are never busy. The wait_in of a source is the
+ * time after its end.
  */
 #define WEIR_TASK_METRICS(X) \
     X(num_tasks, "num_tasks", COUNT, "tasks", "tasks that ended, the failed ones included") \
@@ -73,9 +74,9 @@ extern "C" {
     X(get_times, "get_histogram", HISTOGRAM, "s", "waits for items")
 
 /*
- * The threads of one pool. The first two are the engine's, the others what the kernel counts for each thread; a figure
- * that this system does not give is not known. Busy time that is neither CPU time nor run-queue delay was spent blocked:
- * on a disk, a lock, a timer or the codec's own threads.
+ * The threads of one pool. The engine measures the first two, the kernel counts the others for each thread; a value
+ * that this system does not provide is not known. Busy time that is neither CPU time nor run-queue delay was spent
+ * blocked: on a disk, a lock, a timer or the codec's own threads.
  */
 #define WEIR_POOL_METRICS(X) \
     X(busy_ns, "busy_time", SUM, "s", "thread time running tasks") \
@@ -131,10 +132,11 @@ WEIR_API const weir_metric_table *weir_task_metric_table(void);
 WEIR_API const weir_metric_table *weir_queue_metric_table(void);
 WEIR_API const weir_metric_table *weir_pool_metric_table(void);
 
-/* Makes the struct at `values` hold nothing: no count, no sum, no least or largest value, no histogram. Any thread. */
+/* Resets the struct at `values`: no count, no sum, no smallest or largest value, no histogram. Any thread. */
 WEIR_API void weir_metrics_clear(const weir_metric_table *table, void *values);
 
-/* Adds every value of `from` to `to`, each by its kind; histograms are left alone (weir_histogram_add()). Any thread. */
+/* Adds every value of `from` to `to` according to its kind; histograms are left unchanged (see
+   weir_histogram_add()). Any thread. */
 WEIR_API void weir_metrics_add(const weir_metric_table *table, void *to, const void *from);
 
 #ifdef __cplusplus

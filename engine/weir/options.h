@@ -1,4 +1,4 @@
-/* How structs of options can gain fields without breaking programs that were compiled before. */
+/* How option structs can gain fields without breaking compiled programs. */
 #ifndef WEIR_OPTIONS_H
 #define WEIR_OPTIONS_H
 
@@ -12,10 +12,11 @@ extern "C" {
 #endif
 
 /*
- * A function that takes a struct of options is an inline wrapper, which hands the struct's size in the program's headers
- * to a function `…_sized` of the library. That one calls this: *own, of own_size bytes, becomes the program's struct; what
- * the program does not know of is 0, its default. given may be NULL: all is 0. Any thread.
- * WEIR_OK, or WEIR_EUNSUPPORTED with *error (may be NULL) filled: the program was compiled with newer headers and sets what this library does not know.
+ * A function with an options struct is an inline wrapper that passes the size of the struct in the program's headers
+ * to a library function `…_sized`, which calls this function. It copies the struct of the program to *own (own_size
+ * bytes); fields that the program does not know are 0, their default. given may be NULL: all fields are 0. Any
+ * thread. WEIR_OK, or WEIR_EUNSUPPORTED with *error (may be NULL) set if the program was compiled with newer headers
+ * and sets a field that this library does not know.
  */
 WEIR_API int weir_options_copy(void *own, size_t own_size, const void *given, size_t given_size, weir_error *error);
 

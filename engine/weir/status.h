@@ -13,7 +13,7 @@ extern "C" {
 /* X(name, value, text). Values never change meaning between versions. */
 #define WEIR_STATUS_TABLE(X) \
     X(OK, 0, "success") \
-    X(SKIP, 1, "nothing to hand on") \
+    X(SKIP, 1, "no result") \
     X(MORE, 2, "more to come from the same input") \
     X(PENDING, 3, "the result comes later") \
     X(EOF, 4, "end of stream") \
@@ -34,7 +34,7 @@ extern "C" {
     X(ESYSTEM, -13, "the system refused a resource") \
     X(EDATABASE, -14, "database error") \
     X(EBUSY, -15, "in use") \
-    X(EEXCEPTION, -16, "an exception of C++")
+    X(EEXCEPTION, -16, "C++ exception")
 
 typedef enum weir_status {
 #define WEIR_STATUS_ENUM(name, value, text) WEIR_##name = (value),
@@ -42,33 +42,33 @@ typedef enum weir_status {
 #undef WEIR_STATUS_ENUM
 } weir_status;
 
-/* "WEIR_EINVAL", or "WEIR_?" for a number that is none of ours. Any thread; static text. */
+/* "WEIR_EINVAL", or "WEIR_?" for an unknown number. Any thread; static text. */
 WEIR_API const char *weir_status_name(int status);
 
 /* "invalid argument". Any thread; static text. */
 WEIR_API const char *weir_status_text(int status);
 
-/* What went wrong, for a person and for a program. All-zero means no error. Filled by value: nothing to free. */
+/* What went wrong, for people and for programs. A zeroed struct means no error. Passed by value: nothing to free. */
 typedef struct weir_error {
     int status;        /* weir_status, negative */
-    int library_code;  /* the library's own code as it gave it (AVERROR, UV_, SQLITE_, -errno); 0 = none */
+    int library_code;  /* native code of the library (AVERROR, UV_, SQLITE_, -errno); 0 = none */
     char stage[128];   /* the stage's name in the statistics; "" = none */
-    char label[1024];  /* the item's label, its end if it is longer; "" = none */
+    char label[1024];  /* the item's label, its last part if it is too long; "" = none */
     char message[512]; /* what happened and what to do, one line, no newline */
     char reserved[56];
 } weir_error;
 
 /*
- * Fills *error (which may be NULL) unless it already holds an error: the first one counts.
- * Returns status, so that a function can say `return weir_error_set(…)`.
+ * Sets *error (may be NULL) unless it already holds an error: the first one is kept. Returns status, so that a
+ * function can end with `return weir_error_set(…)`.
  */
 WEIR_API int weir_error_set(weir_error *error, int status, int library_code, const char *format, ...)
     WEIR_PRINTF(4, 5);
 
 /*
- * Writes the error as one line for a person: "0:1:decode: a.mp4: no video in it (WEIR_EDATA)", without what is empty,
- * and nothing if there is no error. Cut at size bytes, with its NUL; WEIR_ERROR_LINE are enough for any. Any thread.
- * Returns the length of the whole line, or WEIR_EINVAL if a pointer is NULL.
+ * Formats the error as one readable line: "0:1:decode: a.mp4: no video in it (WEIR_EDATA)". Empty parts are left out;
+ * no error gives an empty line. Truncated to size bytes including the NUL; WEIR_ERROR_LINE bytes are always enough.
+ * Any thread. Returns the length of the complete line, or WEIR_EINVAL if a pointer is NULL.
  */
 WEIR_API int weir_error_format(const weir_error *error, char *line, size_t size);
 #define WEIR_ERROR_LINE 1792

@@ -10,9 +10,9 @@
  *     for (weir::item &item : p)
  *         std::cout << item.get<int>() << '\n';
  *
- * Functions given to the builder run on the pipeline's threads, several at once where a stage has several slots. An
- * exception that leaves one fails the task (an observer's is logged); it never crosses C. Where the caller makes a
- * mistake, or the pipeline fails, weir::error is thrown.
+ * Functions given to the builder run on the pipeline's threads, several at once if a stage has several slots. An
+ * exception thrown by one fails the task (one thrown by an observer is logged); it never passes through C code. Wrong
+ * use and a failure of the pipeline throw weir::error.
  */
 #ifndef WEIR_WEIR_HPP
 #define WEIR_WEIR_HPP
@@ -41,7 +41,8 @@ namespace weir
 
 /* ---- errors ----------------------------------------------------------------------------------------------------- */
 
-/* what() is the whole line of weir_error_format(); thrown inside an operation, it is the task's failure as it is. */
+/* what() is the line made by weir_error_format(). If an operation throws it, the task fails with exactly this
+   error. */
 class error : public std::runtime_error
 {
   public:
@@ -95,7 +96,7 @@ class error : public std::runtime_error
 namespace detail
 {
 
-/* A function may not be told in words: then its status says it. */
+/* Not every function sets *why; the status text is then the message. */
 inline void check(int status, const weir_error *why = nullptr)
 {
     if (status == WEIR_OK)
@@ -105,7 +106,7 @@ inline void check(int status, const weir_error *why = nullptr)
     throw error(status, weir_status_text(status));
 }
 
-/* Inside a catch block: what the exception is, as a status, a code and a text. */
+/* Inside a catch block: converts the current exception to a status, a code and a text. */
 template <typename Tell> int tell_exception(Tell tell) noexcept
 {
     try {
@@ -133,7 +134,7 @@ inline int fail_task(weir_task *task) noexcept
 
 /* ---- items ------------------------------------------------------------------------------------------------------ */
 
-/* One item and its data, which are released with it. Can be moved, not copied. Empty where there is none. */
+/* Owns one item and its data. Can be moved, not copied. May be empty. */
 class item
 {
   public:
@@ -161,7 +162,7 @@ class item
         weir_item_release(&raw_);
     }
 
-    /* An item that holds a C++ value. Its type is WEIR_TYPE_ANY's: none; see builder::pipe() for declaring one. */
+    /* Makes an item that holds a C++ value. It has no declared type; see builder::pipe() for how to declare one. */
     template <typename T> static item of(T value, std::size_t size_bytes = 0)
     {
         item made;
@@ -171,7 +172,7 @@ class item
         return made;
     }
 
-    /* Takes over what C code has made; *raw is empty afterwards. */
+    /* Takes ownership of an item made by C code; *raw is empty afterwards. */
     static item adopt(weir_item *raw) noexcept
     {
         item made;
@@ -185,7 +186,7 @@ class item
         return raw_.data != nullptr;
     }
 
-    /* The data as what it is; nobody checks that but for weir_item.type. */
+    /* The data as a T. Not checked: only weir_item.type says what it is. */
     template <typename T> T &get() const noexcept
     {
         return *static_cast<T *>(raw_.data);
@@ -196,7 +197,7 @@ class item
         return own_label_ ? own_label_->c_str() : raw_.label ? raw_.label : "";
     }
 
-    /* What operations hand on gets this label. */
+    /* Sets the label of the item that the operation returns. */
     item &&label(std::string text) &&
     {
         own_label_ = std::move(text);
@@ -224,7 +225,7 @@ class item
         return &raw_;
     }
 
-    /* For operations: moves it to *out, which is empty, and its label to the task. */
+    /* For operations: moves the item to *out, which is empty, and its label to the task. */
     int hand_on(weir_item *out, weir_task *task) noexcept
     {
         if (own_label_ && weir_task_set_label(task, own_label_->c_str()) != WEIR_OK)
@@ -238,7 +239,7 @@ class item
     std::optional<std::string> own_label_;
 };
 
-/* What an operation may ask of its task; valid while it runs. */
+/* What an operation can query about its task; valid while the task runs. */
 class task
 {
   public:
@@ -278,9 +279,10 @@ class task
     weir_task *raw_;
 };
 
-/* ---- what lives as long as the pipeline --------------------------------------------------------------------------- */
+/* ---- objects that live as long as the pipeline
+   -------------------------------------------------------------------- */
 
-/* Functions that hear of a run; those that are empty are left out. See weir_observer. */
+/* Functions that observe a run; empty ones are not called. See weir_observer. */
 struct observer {
     std::function<void(const weir_run_info &)> run_start;
     std::function<void(const weir_stage_lap &)> stage_lap;
@@ -315,7 +317,8 @@ template <typename T> T *keep(keeper &all, T value)
     return &static_cast<held<T> *>(all.back().get())->value;
 }
 
-/* An operation made of a function: source functions take nothing or a task, stages an item and perhaps a task. */
+/* An operation made from a function: source functions take nothing or a task, stage functions an item and
+   optionally a task. */
 struct operation {
     std::string name, takes, makes;
     weir_op table = {};
@@ -373,7 +376,7 @@ struct task_hook {
             static_cast<task_hook *>(self)->end(task(raw), *end);
             return WEIR_OK;
         } catch (...) {
-            if (end->status < 0) /* its own reason counts */
+            if (end->status < 0) /* it has set its own reason */
                 return WEIR_EEXCEPTION;
             return fail_task(raw);
         }
@@ -426,7 +429,7 @@ template <typename Told> void tell(const std::function<void(const Told &)> &func
         function(*told);
     } catch (...) {
         tell_exception([](int, int, const char *text) {
-            weir_log(WEIR_LOG_ERROR, "an observer has thrown an exception: %s", text);
+            weir_log(WEIR_LOG_ERROR, "an observer threw an exception: %s", text);
             return 0;
         });
     }
@@ -455,7 +458,7 @@ inline weir_observer table_of(observer *kept) noexcept
 
 /* ---- options ---------------------------------------------------------------------------------------------------- */
 
-/* weir_stage_options, with calls that can be chained. */
+/* weir_stage_options with chainable setters. */
 class stage_options
 {
   public:
@@ -521,7 +524,7 @@ class stage_options
         return *this;
     }
 
-    weir_stage_options raw = {}; /* for everything that has no call here */
+    weir_stage_options raw = {}; /* for options without a setter */
 
   private:
     friend class builder;
@@ -530,7 +533,7 @@ class stage_options
     std::vector<detail::stage_hook> stage_hooks_;
 };
 
-/* weir_pipeline_options, likewise. */
+/* weir_pipeline_options with chainable setters. */
 class pipeline_options
 {
   public:
@@ -552,7 +555,7 @@ class pipeline_options
         return observers_.push_back(std::move(functions)), *this;
     }
 
-    /* One of the library's, as weir_console_observer(). */
+    /* Adds a C observer, such as weir_console_observer(). */
     pipeline_options &observe(const weir_observer &table)
     {
         return tables_.push_back(table), *this;
@@ -566,7 +569,7 @@ class pipeline_options
     std::vector<weir_observer> tables_;
 };
 
-/* ---- the pipeline ------------------------------------------------------------------------------------------------- */
+/* ---- the pipeline ------------------------------------------------------------------------------------------------ */
 
 class pipeline
 {
@@ -575,13 +578,13 @@ class pipeline
 
     pipeline &operator=(pipeline &&other) noexcept
     {
-        raw_ = std::move(other.raw_); /* freed before what its functions need */
+        raw_ = std::move(other.raw_); /* freed before the objects that its functions use */
         keeper_ = std::move(other.keeper_);
         return *this;
     }
 
-    /* The next item. WEIR_OK (`next` is set), WEIR_EPOCH, WEIR_EOF, WEIR_ETIMEDOUT or WEIR_ESTOPPED; throws if the pipeline
-       has failed. A negative timeout waits for ever. */
+    /* Gets the next item. WEIR_OK (`next` is set), WEIR_EPOCH, WEIR_EOF, WEIR_ETIMEDOUT or WEIR_ESTOPPED; throws
+       if the pipeline has failed. A negative timeout waits without limit. */
     int next(item &next, std::chrono::nanoseconds timeout = std::chrono::nanoseconds(-1))
     {
         weir_item got = {};
@@ -617,7 +620,7 @@ class pipeline
         return account;
     }
 
-    /* The first failure of a stage, if it had one. */
+    /* The first failure of a stage, if any. */
     std::optional<error> stage_error(const char *stage)
     {
         weir_error why = {};
@@ -625,7 +628,7 @@ class pipeline
         if (status == WEIR_OK)
             return std::nullopt;
         if (!why.stage[0])
-            detail::check(status, &why); /* there is no such stage */
+            detail::check(status, &why); /* no stage of that name */
         return error(why);
     }
 
@@ -634,8 +637,8 @@ class pipeline
         return raw_.get();
     }
 
-    /* for (weir::item &item : pipeline): up to the end or a stop, over the ends of epochs; throws if it fails. An item lives
-       until the next one, unless it is moved away. */
+    /* for (weir::item &item : pipeline): iterates until the end or a stop, across the ends of epochs; throws if
+       the pipeline fails. An item is valid until the next one, unless it is moved out. */
     class iterator
     {
       public:
@@ -719,7 +722,7 @@ class pipeline
     std::unique_ptr<weir_pipeline, free_pipeline> raw_;
 };
 
-/* See weir_builder. Mistakes are thrown by build(). Used up by it. */
+/* See weir_builder. build() throws the first error and leaves the builder empty. */
 class builder
 {
   public:
@@ -727,8 +730,8 @@ class builder
     {
     }
 
-    /* A function without arguments, or with a task, that returns the next item, or an empty one at the end. With epochs it is
-       called again. */
+    /* A function without arguments, or with a task, that returns the next item, or an empty one at the end. With
+       epochs it is then called again. */
     template <typename Function> builder &source(std::string name, Function function, stage_options options = {})
     {
         detail::operation *op = new_operation(std::move(name), options);
@@ -744,7 +747,8 @@ class builder
         return *this;
     }
 
-    /* A function of an item, or of an item and a task, that returns what it makes of it, or an empty item to skip it. */
+    /* A function of an item, or of an item and a task, that returns the result, or an empty item to skip the
+       input. */
     template <typename Function> builder &pipe(std::string name, Function function, stage_options options = {})
     {
         detail::operation *op = new_operation(std::move(name), options);
@@ -758,7 +762,7 @@ class builder
         return *this;
     }
 
-    /* The library's operations, and others in C. */
+    /* Operations of the library and others written in C. */
     template <typename Config> builder &source(const weir_op &op, const Config &config, stage_options options = {})
     {
         weir_builder_source(raw_.get(), &op, &config, convert(options));

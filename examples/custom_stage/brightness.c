@@ -9,7 +9,8 @@ static int init_config(void *config, weir_error *error)
 {
     const brightness_config *own = config;
     if (own->least < 0 || own->least > 255)
-        return weir_error_set(error, WEIR_EINVAL, 0, "the least brightness is %g, not from 0 to 255", own->least);
+        return weir_error_set(error, WEIR_EINVAL, 0, "the minimum brightness is %g, not between 0 and 255",
+                              own->least);
     return WEIR_OK;
 }
 
@@ -27,7 +28,7 @@ static int measure(void *worker, weir_item *in, weir_item *out, weir_task *task)
         const uint8_t *pixels = frames->data + i * frames->frame_bytes;
         for (size_t byte = 0; byte < frames->frame_bytes; byte++)
             sum += pixels[byte];
-        if (weir_task_should_stop(task)) /* nobody wants the result any more */
+        if (weir_task_should_stop(task)) /* the result is no longer needed */
             return WEIR_ESTOPPED;
     }
     double mean = sum / ((double)frames->num_frames * (double)frames->frame_bytes);
@@ -41,7 +42,7 @@ static int measure(void *worker, weir_item *in, weir_item *out, weir_task *task)
     out->data = result;
     out->size_bytes = sizeof *result;
     out->release = weir_release_free;
-    return WEIR_OK; /* `in` is released by the engine, the label goes on to `out` */
+    return WEIR_OK; /* the engine releases `in` and moves its label to `out` */
 }
 
 const weir_op brightness_stage = {

@@ -4,7 +4,7 @@
 
 #include <weir/op.h>
 
-/* What it makes of a video: an item whose data is a brightness. */
+/* The data of the output items. */
 typedef struct brightness {
     uint32_t num_frames;
     double mean; /* 0 to 255, of all frames */

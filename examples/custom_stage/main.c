@@ -1,4 +1,4 @@
-/* brightness DIR [LEAST]: the mean brightness of every video below a folder, of those that are not darker than LEAST. */
+/* brightness DIR [LEAST]: prints the mean brightness of every video below a folder that is not darker than LEAST. */
 #include <stdio.h>
 #include <stdlib.h>
 

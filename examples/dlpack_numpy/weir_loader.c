@@ -1,6 +1,7 @@
 /*
- * weir_loader: a pipeline as a shared library with four functions, for a program in another language. Each clip comes out
- * as a DLPack tensor, whose memory is that of the frames: nothing is copied. weir_loader.py loads it into NumPy.
+ * weir_loader: a pipeline as a shared library with four functions, for programs in other languages. Each clip is
+ * returned as a DLPack tensor that uses the memory of the frames: nothing is copied. weir_loader.py converts it to a
+ * NumPy array.
  */
 #include <stdlib.h>
 
@@ -18,8 +19,8 @@ LOADER_API int weir_loader_next(weir_loader *loader, struct DLManagedTensor **te
 LOADER_API const char *weir_loader_error(const weir_loader *loader);
 LOADER_API void weir_loader_close(weir_loader *loader);
 
-/* Of each *.mp4 below the folder num_frames frames, spread evenly, of size x size pixels. NULL = out of memory; what else
-   may be wrong, weir_loader_next() reports. */
+/* Decodes num_frames evenly spaced frames of each *.mp4 below the folder, at size x size pixels. NULL = out of memory;
+   weir_loader_next() reports all other errors. */
 weir_loader *weir_loader_open(const char *folder, uint32_t num_frames, uint32_t size)
 {
     weir_loader *loader = calloc(1, sizeof *loader);
@@ -40,7 +41,7 @@ weir_loader *weir_loader_open(const char *folder, uint32_t num_frames, uint32_t 
     return loader;
 }
 
-/* 1 = *tensor is the next clip, to be freed by its deleter; 0 = there are no more; -1 = see weir_loader_error(). */
+/* 1 = *tensor is the next clip, to be freed by its deleter; 0 = no more clips; -1 = see weir_loader_error(). */
 int weir_loader_next(weir_loader *loader, struct DLManagedTensor **tensor)
 {
     weir_item item;

@@ -1,4 +1,4 @@
-"""Clips decoded by weir as NumPy arrays, without a copy. Python's own ctypes and NumPy 1.23 are all it needs.
+"""Clips decoded by weir as NumPy arrays, without a copy. It needs only Python's ctypes and NumPy 1.23.
 
     python3 weir_loader.py weir_loader.so DIR
 """
@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Tensor:
-    """A DLPack tensor on the CPU, for numpy.from_dlpack() (torch.from_dlpack() and jax.dlpack.from_dlpack() take it, too)."""
+    """A DLPack tensor on the CPU, for numpy.from_dlpack(); also for torch.from_dlpack() and others."""
 
     _new = ctypes.pythonapi.PyCapsule_New
     _new.restype = ctypes.py_object
@@ -23,7 +23,7 @@ class Tensor:
         if not self.pointer:
             raise BufferError("the tensor has been taken already")
         pointer, self.pointer = self.pointer, None
-        return self._new(pointer, b"dltensor", None)  # who takes the capsule calls the tensor's deleter
+        return self._new(pointer, b"dltensor", None)  # the consumer of the capsule calls the tensor's deleter
 
     def __dlpack_device__(self):
         return (1, 0)  # kDLCPU
@@ -42,7 +42,7 @@ def clips(library, folder, num_frames=8, size=64):
     loader = weir.weir_loader_open(folder.encode(), num_frames, size)
     tensor = ctypes.c_void_p()
     try:
-        # ctypes releases the interpreter's lock during the call: other Python threads go on.
+        # ctypes releases the interpreter's lock during the call: other Python threads can run.
         while (status := weir.weir_loader_next(loader, ctypes.byref(tensor))) == 1:
             yield np.from_dlpack(Tensor(tensor.value))
         if status < 0:

@@ -1,4 +1,4 @@
-/* The audio decode stage: decoder and resampler joined for one file after the other. A worker belongs to one slot. */
+/* The audio decode stage: runs the decoder and the resampler for each file. A worker belongs to one slot. */
 #include <weir/audio.h>
 
 #include <inttypes.h>
@@ -14,7 +14,7 @@ typedef struct audio_worker {
     weir_decoder decoder;
     weir_resampler resampler;
     weir_ffmpeg_log log;
-    weir_task *task; /* the one that runs */
+    weir_task *task; /* the running one */
 } audio_worker;
 
 static int audio_config_init(void *config, weir_error *error)
@@ -50,7 +50,7 @@ static bool task_should_stop(void *self)
 
 static int audio_worker_init(void *self, const void *config, weir_task *task)
 {
-    enum { PROBE_MAX_PIXELS = 1 << 26 }; /* of a video stream beside it */
+    enum { PROBE_MAX_PIXELS = 1 << 26 }; /* of a video stream in the same file */
     audio_worker *worker = self;
     const weir_audio_config *audio = config;
     worker->decoder = (weir_decoder){
@@ -133,7 +133,7 @@ static int decode_file(audio_worker *worker, const char *path, weir_audio **audi
     if (rc == WEIR_EOF)
         rc = resampler->audio
                  ? weir_resampler_end(resampler, audio, error)
-                 : weir_decoder_fail_empty(decoder, "no samples in it: the audio stream is empty or cut off", error);
+                 : weir_decoder_fail_empty(decoder, "no samples: the audio stream is empty or truncated", error);
     if (rc == WEIR_OK) {
         (*audio)->num_errors = decoder->num_errors;
         (*audio)->cost = decoder->cost;

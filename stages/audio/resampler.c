@@ -1,6 +1,6 @@
 /*
- * Planar samples lie channel by channel with room behind each; growing moves the channels apart, the end moves them
- * together. The room grows by half each time.
+ * Planar samples are stored channel by channel, with free space after each channel; growing moves the channels apart,
+ * the end moves them together. The capacity grows by half each time.
  */
 #include "resampler.h"
 
@@ -39,16 +39,16 @@ void weir_resampler_abort(weir_resampler *resampler)
     resampler->audio = NULL;
 }
 
-/* ---- room --------------------------------------------------------------------------------------------------- */
+/* ---- capacity --- ------------------------------------------------------------------------------------------------ */
 
-/* The channels of a planar result stand `from` samples apart and shall stand `to` apart. */
+/* Changes the distance of a planar result's channels from `from` to `to` samples. */
 static void move_channels(weir_audio *audio, uint64_t from, uint64_t to)
 {
     size_t used_bytes = (size_t)audio->num_samples * sizeof *audio->data;
     if (!audio->planar)
         return;
     for (uint32_t i = 1; i < audio->channels; i++) {
-        uint32_t channel = to > from ? audio->channels - i : i; /* none is written over before it is moved */
+        uint32_t channel = to > from ? audio->channels - i : i; /* no channel is overwritten before it is moved */
         memmove(audio->data + channel * to, audio->data + channel * from, used_bytes);
     }
 }
@@ -56,11 +56,12 @@ static void move_channels(weir_audio *audio, uint64_t from, uint64_t to)
 static int fail_limit(const weir_resampler *resampler, weir_error *error)
 {
     return weir_error_set(error, WEIR_ELIMIT, 0,
-                          "the samples are over the limit of %" PRIu64 " bytes: raise max_bytes, or ask for less",
+                          "the samples are over the limit of %" PRIu64
+                          " bytes: raise max_bytes, or reduce sample_rate or channels",
                           resampler->max_bytes);
 }
 
-/* Room for so many samples more. */
+/* Makes room for more samples. */
 static int reserve(weir_resampler *resampler, uint64_t num_samples, weir_error *error)
 {
     enum { MIN_SAMPLES = 1 << 14 };
@@ -79,7 +80,7 @@ static int reserve(weir_resampler *resampler, uint64_t num_samples, weir_error *
     float *data = realloc(audio->data, (size_t)(room * sample_bytes));
     if (!data)
         return weir_error_set(error, WEIR_ENOMEM, 0,
-                              "out of memory: %" PRIu64 " bytes for the samples are not to be had",
+                              "out of memory: cannot allocate %" PRIu64 " bytes for the samples",
                               room * sample_bytes);
     audio->data = data;
     move_channels(audio, resampler->max_samples, room);
@@ -89,7 +90,7 @@ static int reserve(weir_resampler *resampler, uint64_t num_samples, weir_error *
 
 /* ---- conversion --------------------------------------------------------------------------------------------- */
 
-/* Converts what comes in, which is nothing at the end, to the end of the result. */
+/* Converts the input (none at the end) and appends it to the result. */
 static int convert(weir_resampler *resampler, const AVFrame *frame, weir_error *error)
 {
     weir_audio *audio = resampler->audio;
@@ -114,7 +115,7 @@ static int convert(weir_resampler *resampler, const AVFrame *frame, weir_error *
     return WEIR_OK;
 }
 
-/* The frame's channels; where nothing tells which they are, as FFmpeg takes that many. */
+/* The frame's channel layout; if it is unknown, FFmpeg's default for that number of channels. */
 static int layout_of(const AVFrame *frame, AVChannelLayout *layout)
 {
     if (frame->ch_layout.order == AV_CHANNEL_ORDER_UNSPEC) {
@@ -142,7 +143,7 @@ static int open_swr(weir_resampler *resampler, const AVFrame *frame, weir_error 
     av_channel_layout_uninit(&to);
     resampler->source_rate = frame->sample_rate;
     resampler->source_format = frame->format;
-    return rc < 0 ? weir_ffmpeg_error(error, rc, "cannot make these channels, or this rate, of the file's") : WEIR_OK;
+    return rc < 0 ? weir_ffmpeg_error(error, rc, "cannot convert the file's channels or sample rate") : WEIR_OK;
 }
 
 static bool is_like_before(const weir_resampler *resampler, const AVFrame *frame)
@@ -170,7 +171,7 @@ int weir_resampler_begin(weir_resampler *resampler, const weir_audio_config *con
     audio->channels = config->channels ? config->channels : audio->source_channels;
     audio->planar = config->planar;
     if (audio->channels == 0 || audio->sample_rate == 0)
-        return weir_error_set(error, WEIR_EDATA, 0, "the samples have no channel, or no rate");
+        return weir_error_set(error, WEIR_EDATA, 0, "the samples have no channels or no sample rate");
     if (audio->channels > WEIR_RESAMPLER_MAX_CHANNELS)
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "%" PRIu32 " channels are too many: at most %d",
                               audio->channels, WEIR_RESAMPLER_MAX_CHANNELS);

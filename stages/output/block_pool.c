@@ -3,12 +3,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Batches that a consumer holds at once are few. */
+/* Consumers hold few batches at a time. */
 enum { MAX_FREE = 8, ALIGNMENT = 64 };
 
 struct weir_block_pool {
     weir_collate_config config; /* for its memory; immutable after init */
-    atomic_size_t references;   /* the stage's, and one for each block that is out */
+    atomic_size_t references;   /* the stage's, and one for each block in use */
     _Atomic(weir_block *) free[MAX_FREE];
 };
 

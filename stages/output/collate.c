@@ -1,8 +1,8 @@
 /*
- * A slot keeps the clips of its batch until the batch is complete: only then its shape is known. Then each picture is
- * written once, from the decoder's memory to its place in the tensor: converting is the copy. For the bytes to be decoded into
- * their place, the tensor's shape would have to be known before the first clip is; what that would save is a memcpy of the
- * bytes, under 1 % of decoding them (docs/scale.md).
+ * A slot keeps the clips of its batch until the batch is complete, because its shape is known only then. Then each
+ * picture is written once, from the decoder's memory to the tensor: the conversion is the copy. Decoding directly
+ * into the tensor would need the shape before the first clip, and would save only a memcpy, less than 1 % of the
+ * decoding (docs/scale.md).
  */
 #include <weir/collate.h>
 
@@ -19,7 +19,7 @@
 #include "tensor.h"
 #include "window.h"
 
-/* A clip that waits, and what is taken of it. */
+/* A pending clip, and its crop window. */
 typedef struct collate_clip {
     weir_item item;
     weir_window window;
@@ -31,7 +31,7 @@ typedef struct collate_worker {
     size_t num_clips, max_clips;
     uint32_t num_frames, width, height, channels; /* the largest of the clips */
 
-    /* room for one picture at a time */
+    /* buffers for one picture */
     uint8_t *resized, *row;
     size_t resized_bytes, row_bytes;
 } collate_worker;
@@ -43,7 +43,7 @@ typedef struct collate_job {
     weir_collated *batch;
     uint32_t num_frames, width, height, channels;
     size_t value_bytes;
-    weir_conversion conversions[4]; /* of each channel, and of all in turn */
+    weir_conversion conversions[4]; /* of each channel, and of all interleaved */
 } collate_job;
 
 /* ---- batches ----------------------------------------------------------------------------------------------------- */
@@ -59,7 +59,7 @@ size_t weir_dtype_bytes(weir_dtype dtype)
     return dtype == WEIR_DTYPE_UINT8 ? 1 : dtype == WEIR_DTYPE_FLOAT32 ? 4 : 2;
 }
 
-/* Tensors that were handed on (DLPack) own the batch, too. */
+/* DLPack tensors also own the batch. */
 typedef struct shared_batch {
     weir_collated batch;
     atomic_uint num_owners;
@@ -128,7 +128,7 @@ static weir_collated *batch_new(const collate_job *job)
 
 /* ---- filling ----------------------------------------------------------------------------------------------------- */
 
-/* One picture on its way: rows of interleaved or of planar bytes. */
+/* A picture to convert: rows of interleaved or planar bytes. */
 typedef struct picture {
     const uint8_t *data;
     size_t row_stride, plane_stride; /* plane_stride 0 = interleaved */
@@ -180,7 +180,7 @@ static void mirror(uint8_t *row, uint32_t width, uint32_t pixel_bytes)
         }
 }
 
-/* Where in the tensor that value is. */
+/* The index of that value in the tensor. */
 static uint8_t *address(const collate_job *job, size_t clip, size_t frame, size_t channel, size_t row)
 {
     size_t n = job->num_frames, h = job->height, w = job->width, c = job->channels;
@@ -193,7 +193,7 @@ static uint8_t *address(const collate_job *job, size_t clip, size_t frame, size_
     return (uint8_t *)job->batch->data + value * job->value_bytes;
 }
 
-/* Rows that neither turn nor change places: as few conversions as possible. */
+/* Rows that need neither flip nor transposition: as few conversions as possible. */
 static void write_straight(const collate_job *job, size_t clip, uint32_t frame, const picture *from)
 {
     bool planar = from->plane_stride > 0;
@@ -209,7 +209,7 @@ static void write_straight(const collate_job *job, size_t clip, uint32_t frame, 
     }
 }
 
-/* A row in worker->row, of the tensor's kind: planes one after the other, or interleaved. */
+/* Writes a row to worker->row, in the tensor's layout: planes one after the other, or interleaved. */
 static void fetch_row(const collate_job *job, const picture *from, uint32_t y, bool to_planar, bool is_flipped)
 {
     uint8_t *row = job->worker->row;
@@ -240,7 +240,7 @@ static void write_rows(const collate_job *job, size_t clip, uint32_t frame, cons
     }
 }
 
-/* Black, as the values around it are: in the frames behind the last one, and right of and below smaller pictures. */
+/* Fills the padding with (normalised) black: after the last frame, and right of and below smaller pictures. */
 static void write_padding(const collate_job *job, size_t clip, uint32_t frame, uint32_t width, uint32_t height)
 {
     bool to_planar = job->batch->layout != WEIR_COLLATE_NHWC && job->channels > 1;
@@ -305,7 +305,7 @@ static int describe_clip(weir_collated *batch, size_t at, const collate_job *job
     return batch->names[at] ? WEIR_OK : WEIR_ENOMEM;
 }
 
-/* Room for the largest row, and for a picture that is resized. */
+/* Allocates the largest row, and a resized picture. */
 static int make_room(collate_worker *worker, const collate_job *job)
 {
     size_t row_bytes = 0;
@@ -335,7 +335,7 @@ static void drop_clips(collate_worker *worker)
     worker->num_frames = worker->width = worker->height = worker->channels = 0;
 }
 
-/* The clips become a batch in `out`; there is at least one. */
+/* Makes a batch in `out` of the clips; there is at least one. */
 static int hand_on(collate_worker *worker, weir_item *out, weir_task *task)
 {
     collate_job job = {
@@ -356,7 +356,7 @@ static int hand_on(collate_worker *worker, weir_item *out, weir_task *task)
         rc = describe_clip(job.batch, i, &job);
         if (rc == WEIR_OK)
             rc = write_clip(&job, i);
-        weir_frames_free(worker->clips[i].item.data); /* the label is still to be read */
+        weir_frames_free(worker->clips[i].item.data); /* the label is still needed */
         worker->clips[i].item.data = NULL;
     }
     size_t num_clips = worker->num_clips;
@@ -370,18 +370,18 @@ static int hand_on(collate_worker *worker, weir_item *out, weir_task *task)
     return WEIR_OK;
 }
 
-/* ---- the operation ------------------------------------------------------------------------------------------------- */
+/* ---- the operation ---------------------------------------------------------------------------------------------- */
 
 static int collate_config_init(void *self, weir_error *error)
 {
     weir_collate_config *config = self;
     if (config->num_items == 0 && config->max_frames == 0 && config->max_bytes == 0)
         return weir_error_set(error, WEIR_EINVAL, 0,
-                              "num_items, max_frames and max_bytes are 0: nothing ends a batch");
+                              "set num_items, max_frames or max_bytes: nothing limits a batch");
     if ((unsigned)config->dtype > WEIR_DTYPE_FLOAT32 || (unsigned)config->layout > WEIR_COLLATE_TIME_SECOND)
-        return weir_error_set(error, WEIR_EINVAL, 0, "dtype or layout is not one of the enumeration");
+        return weir_error_set(error, WEIR_EINVAL, 0, "dtype or layout is not a value of its enum");
     if (!config->memory.allocate != !config->memory.release)
-        return weir_error_set(error, WEIR_EINVAL, 0, "memory.allocate and memory.release go together");
+        return weir_error_set(error, WEIR_EINVAL, 0, "set both memory.allocate and memory.release, or neither");
     int rc = weir_window_check(config, error);
     if (rc != WEIR_OK)
         return rc;
@@ -400,7 +400,7 @@ static uint32_t larger(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* Is the batch complete before this clip joins it? */
+/* Would this clip exceed the limits of the batch? */
 static bool would_overflow(const collate_worker *worker, const weir_collate_config *config, uint32_t num_frames,
                            uint32_t width, uint32_t height)
 {

@@ -1,6 +1,7 @@
 /*
- * Each value is rounded to float after the product and after the sum, never fused (see -ffp-contract in CMakeLists.txt), and
- * to nearest, ties to even, where it becomes narrower: so vectors and plain loops give the same bits.
+ * Each value is rounded to float after the product and after the sum, never fused (see -ffp-contract in
+ * CMakeLists.txt), and narrowed with rounding to nearest, ties to even: so vectors and plain loops give the same
+ * bits.
  */
 #include "convert.h"
 
@@ -32,7 +33,7 @@ static uint16_t to_bfloat16(float value)
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-/* Subnormal, too large and all between; values are never NaN. */
+/* Handles subnormal and too large values; values are never NaN. */
 static uint16_t to_float16(float value)
 {
     uint32_t bits;
@@ -41,7 +42,7 @@ static uint16_t to_float16(float value)
     bits &= 0x7fffffff;
     if (bits >= 0x477ff000) /* 65520, halfway beyond the largest */
         return (uint16_t)(sign | 0x7c00);
-    if (bits < 0x38800000) { /* 2^-14: the sum's own rounding is the one that is wanted */
+    if (bits < 0x38800000) { /* 2^-14: the addition rounds correctly */
         float magnitude;
         memcpy(&magnitude, &bits, sizeof bits);
         magnitude += 0.5F;
@@ -94,7 +95,7 @@ static inline AVX2 __m128i eight_bfloat16(__m256 values)
     return _mm_packus_epi32(_mm256_castsi256_si128(bits), _mm256_extracti128_si256(bits, 1));
 }
 
-/* Whole periods only; returns how many values that were. */
+/* Whole periods only; returns the number of values converted. */
 static AVX2 size_t convert_vectors(const weir_conversion *conversion, void *to, const uint8_t *from,
                                    size_t num_values)
 {

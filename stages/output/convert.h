@@ -1,4 +1,4 @@
-/* Bytes to normalised floats, as fast as memory takes them. Internal. Any thread. */
+/* Converts bytes to normalised floats, at memory speed. Internal. Any thread. */
 #ifndef WEIR_STAGES_CONVERT_H
 #define WEIR_STAGES_CONVERT_H
 
@@ -7,7 +7,8 @@
 
 #include <weir/collate.h>
 
-/* Value i becomes value × scale[i % PERIOD] + bias[i % PERIOD]: a multiple of one and of three channels, and of a vector. */
+/* Value i becomes value × scale[i % PERIOD] + bias[i % PERIOD]. The period is a multiple of 1, 3 and the vector
+   length. */
 enum { WEIR_CONVERT_PERIOD = 24 };
 
 typedef struct weir_conversion {
@@ -16,13 +17,13 @@ typedef struct weir_conversion {
     float bias[WEIR_CONVERT_PERIOD];
 } weir_conversion;
 
-/* For values of one channel, or (channel -1) of three in turn. */
+/* For values of one channel, or (channel -1) of three interleaved channels. */
 weir_conversion weir_conversion_make(weir_dtype dtype, const double mean[3], const double std[3], int channel);
 
 /* The same values on every CPU, with vectors or without. */
 void weir_convert(const weir_conversion *conversion, void *to, const uint8_t *from, size_t num_values);
 
-/* Without vectors: what the others are tested against. */
+/* Without vectors: the reference for tests. */
 void weir_convert_plain(const weir_conversion *conversion, void *to, const uint8_t *from, size_t num_values);
 
 #endif

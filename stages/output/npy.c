@@ -1,6 +1,6 @@
 /*
- * NumPy's format 1.0: a header of text, padded so that the data begins at a multiple of 64 bytes, then the data. The
- * number of frames is known last, so the header's place is kept free and written at the end.
+ * NumPy's format 1.0: a text header, padded so that the data starts at a multiple of 64 bytes, then the data. The
+ * number of frames is known only at the end, so the header is written last, into reserved space.
  */
 #include <weir/npy.h>
 
@@ -14,12 +14,12 @@
 #include "replacement.h"
 #include "tensor.h"
 
-/* Room for four numbers of 64 bits, whatever they are. */
+/* Enough for any four 64-bit numbers. */
 enum { HEADER_BYTES = 192, PREFIX_BYTES = 10 };
 
 struct weir_npy {
-    weir_replacement place;
-    weir_tensor shape; /* of what was added first, with the frames of all in shape[0]; num_dims 0 = nothing yet */
+    weir_replacement output;
+    weir_tensor shape; /* of the first frames, with the total number in shape[0]; num_dims 0 = no frames yet */
     char path[];
 };
 
@@ -40,13 +40,13 @@ static weir_npy *npy_new(const char *path)
     return npy;
 }
 
-/* A folder would only show at the end, and a device that may be replaced, as /dev/null by root, would be. */
+/* A folder would fail only at the end, and root could replace a device such as /dev/null. */
 static int check_place(const char *path, weir_error *error)
 {
     struct stat there;
     if (stat(path, &there) != 0 || S_ISREG(there.st_mode))
         return WEIR_OK;
-    return weir_error_set(error, WEIR_EINVAL, 0, "cannot write %s: there is a %s of that name", path,
+    return weir_error_set(error, WEIR_EINVAL, 0, "cannot write %s: a %s has that name", path,
                           S_ISDIR(there.st_mode) ? "folder" : "device or pipe");
 }
 
@@ -61,14 +61,14 @@ int weir_npy_open(weir_npy **to, const char *path, weir_error *error)
     weir_npy *npy = npy_new(path);
     if (!npy)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    int failure = weir_replacement_open(&npy->place, path);
+    int failure = weir_replacement_open(&npy->output, path);
     if (failure) {
         free(npy);
         return fail_write(failure, path, error);
     }
-    if (!npy->place.path_before) { /* it has become a pipe in between */
+    if (!npy->output.path_before) { /* it became a pipe after the check */
         weir_npy_abort(npy);
-        return weir_error_set(error, WEIR_EINVAL, 0, "cannot write %s: there is a device or pipe of that name", path);
+        return weir_error_set(error, WEIR_EINVAL, 0, "cannot write %s: a device or pipe has that name", path);
     }
     *to = npy;
     return WEIR_OK;
@@ -76,12 +76,12 @@ int weir_npy_open(weir_npy **to, const char *path, weir_error *error)
 
 const char *weir_npy_part(const weir_npy *npy)
 {
-    return npy ? npy->place.path_before : NULL;
+    return npy ? npy->output.path_before : NULL;
 }
 
 static int write_all(weir_npy *npy, const void *bytes, size_t num_bytes, weir_error *error)
 {
-    if (num_bytes == 0 || fwrite(bytes, num_bytes, 1, npy->place.file) == 1)
+    if (num_bytes == 0 || fwrite(bytes, num_bytes, 1, npy->output.file) == 1)
         return WEIR_OK;
     return fail_write(errno, npy->path, error);
 }
@@ -127,8 +127,8 @@ static int npy_add(weir_npy *npy, const weir_tensor *tensor, weir_error *error)
             return rc;
     }
     if (!is_alike(&npy->shape, tensor))
-        return weir_error_set(error, WEIR_EINVAL, 0, "these frames are of another size or kind than the others in %s",
-                              npy->path);
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "these frames differ in size or pixel format from the others in %s", npy->path);
     npy->shape.shape[0] += tensor->shape[0];
     return write_all(npy, tensor->data, weir_tensor_bytes(tensor, 0), error);
 }
@@ -148,11 +148,11 @@ int weir_npy_close(weir_npy *npy, weir_error *error)
     int rc = WEIR_OK;
     if (npy->shape.num_dims == 0)
         rc = weir_error_set(error, WEIR_EINVAL, 0, "nothing to write to %s", npy->path);
-    if (rc == WEIR_OK && fseek(npy->place.file, 0, SEEK_SET) != 0)
+    if (rc == WEIR_OK && fseek(npy->output.file, 0, SEEK_SET) != 0)
         rc = fail_write(errno, npy->path, error);
     if (rc == WEIR_OK)
         rc = write_header(npy, error);
-    int failure = weir_replacement_close(&npy->place, rc == WEIR_OK);
+    int failure = weir_replacement_close(&npy->output, rc == WEIR_OK);
     if (rc == WEIR_OK && failure)
         rc = fail_write(failure, npy->path, error);
     free(npy);
@@ -163,7 +163,7 @@ void weir_npy_abort(weir_npy *npy)
 {
     if (!npy)
         return;
-    (void)weir_replacement_close(&npy->place, false);
+    (void)weir_replacement_close(&npy->output, false);
     free(npy);
 }
 

@@ -1,6 +1,6 @@
 /*
- * The format: the length of the header in 8 bytes, little endian; the header, JSON that is padded with spaces to a multiple
- * of 8; the tensors, one after the other.
+ * The format: the length of the header in 8 bytes, little endian; the header, JSON padded with spaces to a multiple
+ * of 8 bytes; the tensors, one after the other.
  */
 #include <weir/safetensors.h>
 
@@ -38,7 +38,7 @@ static void put_byte(FILE *to, unsigned byte)
     putc((int)byte, to);
 }
 
-/* A JSON text in a JSON text: what is escaped is escaped again. */
+/* A JSON string inside a JSON string: escapes are escaped again. */
 static void put_names(FILE *to, const weir_collated *batch)
 {
     fputs("\"names\":\"[", to);
@@ -92,11 +92,11 @@ static int write_all(const named_tensor *tensors, size_t num_tensors, const weir
 {
     size_t length;
     uint8_t prefix[LENGTH_BYTES];
-    weir_replacement place;
+    weir_replacement output;
     char *header = make_header(tensors, num_tensors, batch, &length);
     if (!header)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    int failure = weir_replacement_open(&place, path);
+    int failure = weir_replacement_open(&output, path);
     if (failure) {
         free(header);
         return fail_write(failure, path, error);
@@ -104,11 +104,12 @@ static int write_all(const named_tensor *tensors, size_t num_tensors, const weir
     for (int i = 0; i < LENGTH_BYTES; i++)
         prefix[i] = (uint8_t)((uint64_t)length >> 8 * i);
     errno = EIO;
-    bool is_written = fwrite(prefix, sizeof prefix, 1, place.file) == 1 && fwrite(header, length, 1, place.file) == 1;
+    bool is_written =
+        fwrite(prefix, sizeof prefix, 1, output.file) == 1 && fwrite(header, length, 1, output.file) == 1;
     for (size_t i = 0; is_written && i < num_tensors; i++)
-        is_written = tensors[i].num_bytes == 0 || fwrite(tensors[i].data, tensors[i].num_bytes, 1, place.file) == 1;
+        is_written = tensors[i].num_bytes == 0 || fwrite(tensors[i].data, tensors[i].num_bytes, 1, output.file) == 1;
     int written = is_written ? 0 : errno;
-    failure = weir_replacement_close(&place, is_written);
+    failure = weir_replacement_close(&output, is_written);
     free(header);
     return written || failure ? fail_write(written ? written : failure, path, error) : WEIR_OK;
 }

@@ -9,7 +9,7 @@ weir_tensor weir_frames_tensor(const weir_frames *frames)
     int64_t height = frames->height;
     int64_t width = frames->width;
     int64_t channels = frames->channels;
-    if (frames->pixel == WEIR_PIXEL_YUV420P) { /* planes of two sizes: only their bytes can be counted */
+    if (frames->pixel == WEIR_PIXEL_YUV420P) { /* planes of two sizes: the shape is only a number of bytes */
         tensor.num_dims = 2;
         tensor.shape[0] = num_frames;
         tensor.shape[1] = (int64_t)frames->frame_bytes;

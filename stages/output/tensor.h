@@ -1,4 +1,4 @@
-/* A result's data as a dense array, for those who hand it on: the .npy writer and DLPack. Internal. */
+/* A result's data as a dense array, for the .npy writer and DLPack. Internal. */
 #ifndef WEIR_STAGES_TENSOR_H
 #define WEIR_STAGES_TENSOR_H
 
@@ -11,10 +11,10 @@
 
 enum { WEIR_TENSOR_MAX_DIMS = 5 };
 
-/* Rows first, without gaps; shape[0] counts the frames of a video. */
+/* Row-major and contiguous; shape[0] is the number of frames of a video. */
 typedef struct weir_tensor {
     void *data;
-    char kind;         /* as NumPy has it: 'u' unsigned, 'f' floating point */
+    char kind;         /* as in NumPy: 'u' unsigned, 'f' floating point */
     uint8_t num_bytes; /* of a value */
     int num_dims;
     int64_t shape[WEIR_TENSOR_MAX_DIMS];
@@ -27,13 +27,13 @@ weir_tensor weir_frames_tensor(const weir_frames *frames);
 /* [samples][channels] or, if planar, [channels][samples]. Borrows the data. */
 weir_tensor weir_audio_tensor(const weir_audio *audio);
 
-/* A batch, of its own shape; floats of 16 bits that NumPy does not know (bfloat16) have the kind 'b'. Borrows the data. */
+/* A batch, in its shape; bfloat16, which NumPy does not support, has the kind 'b'. Borrows the data. */
 weir_tensor weir_collated_tensor(const weir_collated *batch);
 
-/* Another owner, who calls weir_collated_free(), too. */
+/* Adds an owner, who must also call weir_collated_free(). */
 void weir_collated_hold(weir_collated *batch);
 
-/* Of all values from shape[dim] on: dim 0 is everything, dim 1 one frame. */
+/* The size of the dimensions from dim on: dim 0 is everything, dim 1 one frame. */
 size_t weir_tensor_bytes(const weir_tensor *tensor, int dim);
 
 #endif

@@ -1,4 +1,4 @@
-/* Arithmetic that every machine rounds alike: products, quotients and square roots, no other functions. */
+/* Uses only products, quotients and square roots, which all machines round in the same way. */
 #include "window.h"
 
 #include <inttypes.h>
@@ -16,13 +16,14 @@ int weir_window_check(weir_collate_config *config, weir_error *error)
     config->min_aspect = config->min_aspect > 0 ? config->min_aspect : 3.0 / 4;
     config->max_aspect = config->max_aspect > 0 ? config->max_aspect : 4.0 / 3;
     if ((config->crop_width == 0) != (config->crop_height == 0))
-        return weir_error_set(error, WEIR_EINVAL, 0, "crop_width and crop_height go together");
+        return weir_error_set(error, WEIR_EINVAL, 0, "set both crop_width and crop_height, or neither");
     if ((unsigned)config->crop > WEIR_CROP_RESIZED || (config->crop && !config->crop_width))
         return weir_error_set(error, WEIR_EINVAL, 0, "crop %d needs crop_width and crop_height", (int)config->crop);
     if (!(config->flip >= 0 && config->flip <= 1))
-        return weir_error_set(error, WEIR_EINVAL, 0, "flip is a probability, 0 to 1, not %g", config->flip);
+        return weir_error_set(error, WEIR_EINVAL, 0, "flip is %g; it must be a probability, 0 to 1", config->flip);
     if (config->max_area > 1 || config->min_area > config->max_area || config->min_aspect > config->max_aspect)
-        return weir_error_set(error, WEIR_EINVAL, 0, "areas are shares up to 1, and no minimum is above its maximum");
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "areas must be at most 1, and no minimum may be above its maximum");
     return WEIR_OK;
 }
 
@@ -31,7 +32,7 @@ static double draw_between(uint64_t *state, double low, double high)
     return low + (high - low) * ((double)(weir_random_next(state) >> 11) / 9007199254740992.0);
 }
 
-/* Width to height, wide as often as high. */
+/* A random aspect (width / height), symmetric around 1. */
 static double draw_aspect(const weir_collate_config *config, uint64_t *state)
 {
     bool is_wide = weir_random_next(state) >> 63;
@@ -40,13 +41,13 @@ static double draw_aspect(const weir_collate_config *config, uint64_t *state)
     return 1 / draw_between(state, 1 / config->max_aspect, 1 / config->min_aspect);
 }
 
-static void place(weir_window *window, uint32_t width, uint32_t height, uint64_t *state)
+static void set_position(weir_window *window, uint32_t width, uint32_t height, uint64_t *state)
 {
     window->x = (uint32_t)weir_random_below(state, width - window->width + 1);
     window->y = (uint32_t)weir_random_below(state, height - window->height + 1);
 }
 
-/* As large as fits with the crop's aspect, in the middle: where no draw fits. */
+/* The largest centred window with the crop's aspect, if no random window fits. */
 static void cover(const weir_collate_config *config, uint32_t width, uint32_t height, weir_window *window)
 {
     uint64_t fitted = (uint64_t)height * config->crop_width / config->crop_height;
@@ -71,7 +72,7 @@ static void draw_resized(const weir_collate_config *config, uint32_t width, uint
         if (wanted_width >= 1 && wanted_width <= width && wanted_height >= 1 && wanted_height <= height) {
             window->width = (uint32_t)wanted_width;
             window->height = (uint32_t)wanted_height;
-            place(window, width, height, state);
+            set_position(window, width, height, state);
             return;
         }
     }
@@ -97,14 +98,14 @@ int weir_window_draw(const weir_collate_config *config, uint32_t width, uint32_t
     window->width = config->crop_width;
     window->height = config->crop_height;
     if (config->crop == WEIR_CROP_RANDOM)
-        place(window, width, height, &state);
+        set_position(window, width, height, &state);
     else
         *window = (weir_window){ (width - window->width) / 2, (height - window->height) / 2, window->width,
                                  window->height, window->is_flipped };
     return WEIR_OK;
 }
 
-/* ---- resizing ------------------------------------------------------------------------------------------------------ */
+/* ---- resizing --------------------------------------------------------------------------------------------------- */
 
 void weir_taps_free(weir_taps *taps)
 {
@@ -113,7 +114,7 @@ void weir_taps_free(weir_taps *taps)
     *taps = (weir_taps){ 0 };
 }
 
-/* The weights around `centre`, rounded so that what is missing goes to the largest. */
+/* The weights around `centre`; the rounding error is added to the largest. */
 static void fill_taps(const weir_taps *taps, uint32_t output, double centre, double reach)
 {
     int16_t *weights = taps->weights + (size_t)output * taps->num_taps;

@@ -1,4 +1,4 @@
-/* The part of each picture of a clip that goes into a batch, and how it is brought to its size. Internal. */
+/* The crop window of a clip's pictures, and the resize to the batch's size. Internal. */
 #ifndef WEIR_STAGES_WINDOW_H
 #define WEIR_STAGES_WINDOW_H
 
@@ -12,22 +12,24 @@ typedef struct weir_window {
     bool is_flipped;
 } weir_window;
 
-/* What all-0 stands for. WEIR_OK, or WEIR_EINVAL with *error filled. */
+/* Checks the options and fills in defaults. WEIR_OK, or WEIR_EINVAL with *error filled. */
 int weir_window_check(weir_collate_config *config, weir_error *error);
 
-/* Of a clip with pictures of that size. WEIR_OK, or WEIR_EINVAL with *error filled: they are smaller than the crop. Any thread. */
+/* For a clip with pictures of that size. WEIR_OK, or WEIR_EINVAL with *error filled: they are smaller than the crop.
+   Any thread. */
 int weir_window_draw(const weir_collate_config *config, uint32_t width, uint32_t height, uint64_t epoch, uint64_t id,
                      weir_window *window, weir_error *error);
 
-/* One direction of a resize: for each output pixel a run of input pixels with weights. */
+/* One direction of a resize: for each output pixel, consecutive input pixels with weights. */
 typedef struct weir_taps {
     uint32_t num_outputs;
     uint32_t num_taps; /* of each output */
     uint32_t *starts;
-    int16_t *weights; /* in 2^-14; of one output they add up to 1 */
+    int16_t *weights; /* in units of 2^-14; those of one output add up to 1 */
 } weir_taps;
 
-/* A triangle filter over `length` pixels, widened for smaller outputs. WEIR_OK or WEIR_ENOMEM; afterwards weir_taps_free(). */
+/* A triangle filter over `length` pixels, widened for smaller outputs. WEIR_OK or WEIR_ENOMEM; afterwards
+   weir_taps_free(). */
 int weir_taps_make(weir_taps *taps, uint32_t length, uint32_t num_outputs);
 void weir_taps_free(weir_taps *taps);
 

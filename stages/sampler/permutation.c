@@ -1,20 +1,20 @@
 /*
- * A Feistel network over a grid of rows and columns that is just large enough: each round shifts a place along one of its
- * coordinates, by a hash of the other. The few places of the grid beyond count, fewer than there are rows, are walked
- * through until one within comes.
+ * A Feistel network over the smallest sufficient grid of rows and columns: each round shifts a place along one
+ * coordinate, by a hash of the other. Places of the grid beyond count, fewer than the number of rows, are mapped
+ * again until the result is below count (cycle walking).
  *
- * The smaller the grid, the more rounds it takes until all permutations are equally frequent. By chi-squared per degree
- * of freedom over 2^18 keys, which is to be 1: of 5 elements 193 after 6 rounds, 4.4 after 12, 1.02 after 22; of pairs of
- * 100 elements 10 after 4 rounds, 1.1 after 6, 1.00 after 8. A round takes 3 ns.
+ * The smaller the grid, the more rounds are needed until all permutations are equally frequent. Chi-squared per
+ * degree of freedom over 2^18 keys (ideal: 1): for 5 elements 193 after 6 rounds, 4.4 after 12, 1.02 after 22; for
+ * pairs of 100 elements 10 after 4 rounds, 1.1 after 6, 1.00 after 8. A round takes 3 ns.
  */
 #include <weir/sampler.h>
 
 #include "random.h"
 
-/* From here on 8 rounds are enough. */
+/* From this size on 8 rounds are enough. */
 static const uint64_t large_count = 1024;
 
-/* 0 … range - 1 from `half` and a key; range is at most 2^32. */
+/* A hash of `half` and a key in 0 … range - 1; range is at most 2^32. */
 static uint64_t scatter(uint64_t half, uint64_t key, uint64_t range)
 {
     uint64_t hash = (half ^ key) * UINT64_C(0xbf58476d1ce4e5b9);

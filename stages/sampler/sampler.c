@@ -1,7 +1,7 @@
 /*
- * Two steps, each a function of numbers: the rank's position in its share to a position of the epoch (share), and that to
- * an item (draw). Only weights without replacement and costs need what is made when an epoch begins. What a checkpoint
- * leaves of an epoch can be dealt out anew between the two.
+ * Two steps, each a pure function: from the rank's position in its share to a position of the epoch (share), and from
+ * that to an item (draw). Only weights without replacement and costs need data that is computed at the start of an
+ * epoch.
  */
 #include <weir/sampler.h>
 
@@ -12,12 +12,12 @@
 
 #include "random.h"
 
-/* What the seed decides; each has numbers of its own. */
+/* Independent random streams, all derived from the seed. */
 enum { FOR_ORDER = 1, FOR_WINDOWS, FOR_DRAWS, FOR_CLASSES };
 
 static const uint64_t max_items = UINT64_C(1) << 62;
 
-/* Weights are compared as integers: rounded alike everywhere. */
+/* Weights are compared as integers, so that all machines agree. */
 static const double weight_unit = UINT64_C(1) << 31;
 
 typedef struct class_list {
@@ -27,13 +27,13 @@ typedef struct class_list {
 
 struct weir_sampler {
     /* immutable after init */
-    weir_sampler_config config; /* weights and classes are those below; costs are the copy */
+    weir_sampler_config config; /* weights and classes: see below; costs: a copy */
     uint32_t *weights;          /* (NULL = none) */
-    uint64_t *sums;             /* with replacement: of the weights up to each item and with it */
+    uint64_t *sums;             /* with replacement: cumulative weights */
     class_list *classes;        /* (NULL = not balanced) */
-    uint64_t *members;          /* class by class */
+    uint64_t *members;          /* sorted by class */
     uint64_t num_samples;       /* of an epoch */
-    uint64_t num_rounds;        /* of one position for each rank, a last one that is not full included */
+    uint64_t num_rounds;        /* of one position per rank, an incomplete last round included */
     uint64_t count;             /* of this rank */
 
     /* of the epoch */
@@ -43,7 +43,7 @@ struct weir_sampler {
     uint64_t *drawn; /* weights without replacement: the items in order */
     uint64_t *own;   /* costs: this rank's positions */
 
-    /* the permutation used last; neighbouring positions share it */
+    /* the last permutation: neighbouring positions share it */
     weir_permutation permutation;
     uint64_t permutation_key;
 };
@@ -79,7 +79,7 @@ static uint64_t draw_weighted(const weir_sampler *sampler, uint64_t *state)
     return low;
 }
 
-/* Each run of num_classes positions has all classes, in an order of its own. */
+/* Every num_classes positions have all classes, in a separate random order. */
 static uint64_t draw_balanced(weir_sampler *sampler, uint64_t position)
 {
     uint32_t num_classes = sampler->config.num_classes;
@@ -153,7 +153,8 @@ static int compare_arrivals(const void *a, const void *b)
     return left->item < right->item ? -1 : left->item > right->item;
 }
 
-/* -log2(u / 2^64) with 24 bits behind the point; above 0. By squaring: no two maths libraries round logarithms alike. */
+/* -log2(u / 2^64) with 24 fractional bits; above 0. By squaring, because maths libraries round logarithms
+   differently. */
 static uint64_t minus_log2(uint64_t u)
 {
     enum { BITS = 24 };
@@ -170,8 +171,8 @@ static uint64_t minus_log2(uint64_t u)
     return ((uint64_t)(num_zeros + 1) << BITS) - fraction;
 }
 
-/* Efraimidis and Spirakis 2006: if each item arrives after a time that is exponentially distributed, with its weight as
-   the rate, the order of arrival is that of drawing without replacement. */
+/* Efraimidis and Spirakis 2006: if each item arrives after an exponentially distributed time, with its weight as the
+   rate, the order of arrival is a weighted draw without replacement. */
 static int draw_arrivals(weir_sampler *sampler)
 {
     uint64_t num_items = sampler->config.num_items;
@@ -195,7 +196,7 @@ static int draw_arrivals(weir_sampler *sampler)
 
 /* ---- the share: from positions of this rank to those of the epoch ------------------------------------------------ */
 
-/* The rank that has had least takes the most expensive of the next positions, and so on. */
+/* Of the next positions, the rank with the lowest cost so far gets the most expensive one, and so on. */
 typedef struct load {
     double cost;
     uint64_t which; /* rank or position */
@@ -232,8 +233,8 @@ static int deal_by_cost(weir_sampler *sampler)
             round[i] = (load){ .cost = -sampler->config.costs[draw(sampler, position)], .which = position };
         }
         qsort(round, length, sizeof *round, compare_loads);
-        /* Of a last round that is not full, the ranks in front have one more, however they are loaded: their number is
-           fixed. */
+        /* In an incomplete last round the first ranks get one more position, whatever their cost: the count of a rank
+           is fixed. */
         if (length == size)
             qsort(ranks, size, sizeof *ranks, compare_loads);
         for (uint32_t i = 0, next = 0; i < size; i++) {
@@ -278,15 +279,15 @@ static int check(const weir_sampler_config *config, weir_error *error)
     if (config->num_items == 0)
         return refuse(error, "there are no items to choose from");
     if (config->num_items > max_items || config->num_samples > max_items)
-        return refuse(error, "num_items and num_samples are 2^62 at most");
+        return refuse(error, "num_items and num_samples must be at most 2^62");
     if ((unsigned)config->order > WEIR_SAMPLER_WINDOWS || (unsigned)config->share > WEIR_SHARE_DROP)
-        return refuse(error, "order or share is not one of the enumeration");
+        return refuse(error, "order or share is not a value of its enum");
     if (config->order == WEIR_SAMPLER_WINDOWS ? config->window_items == 0 : config->window_items != 0)
-        return refuse(error, "window_items goes together with WEIR_SAMPLER_WINDOWS, and is at least 1");
+        return refuse(error, "WEIR_SAMPLER_WINDOWS needs window_items of at least 1; other orders need 0");
     if (config->order == WEIR_SAMPLER_WINDOWS && (is_random || config->costs))
-        return refuse(error, "windows do not go together with weights, classes, replacement or costs");
+        return refuse(error, "windows cannot be combined with weights, classes, replacement or costs");
     if (config->weights && config->classes)
-        return refuse(error, "weights and classes do not go together");
+        return refuse(error, "weights and classes cannot be combined");
     if (config->classes && config->num_classes == 0)
         return refuse(error, "num_classes is 0");
     for (uint64_t i = 0; config->costs && i < config->num_items; i++)
@@ -301,13 +302,12 @@ static int find_world(weir_world *world, weir_error *error)
     if (world->size == 0 && world->rank == 0)
         return weir_world_find(world, NULL, error);
     if (world->rank >= world->size)
-        return weir_error_set(error, WEIR_EINVAL, 0,
-                              "sampler: there is no rank %" PRIu32 " in a world of size %" PRIu32, world->rank,
-                              world->size);
+        return weir_error_set(error, WEIR_EINVAL, 0, "sampler: rank %" PRIu32 " is not below the world size %" PRIu32,
+                              world->rank, world->size);
     return WEIR_OK;
 }
 
-/* In units of 2^-31 of the largest; what is above 0 stays above 0. */
+/* In units of 2^-31 of the largest weight; weights above 0 stay above 0. */
 static int take_weights(weir_sampler *sampler, const double *weights, uint64_t *num_drawable, weir_error *error)
 {
     uint64_t num_items = sampler->config.num_items;

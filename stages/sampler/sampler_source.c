@@ -1,14 +1,15 @@
-/* The sampler as a source. A source has one slot, so the sampler has one user at a time; a worker lives for one epoch. */
+/* The sampler as a source. A source has one slot, so the sampler has one user at a time; a worker exists for one
+   epoch. */
 #include <weir/sampler.h>
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What a source keeps from epoch to epoch. */
+/* State that a source keeps between epochs. */
 typedef struct sampler_state {
     weir_sampler *sampler;
-    uint64_t num_epochs; /* begun */
+    uint64_t num_epochs; /* started */
 } sampler_state;
 
 typedef struct sampler_worker {

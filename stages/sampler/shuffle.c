@@ -7,8 +7,8 @@
 typedef struct shuffle_worker {
     weir_item *items;
     size_t num_items;
-    weir_item given; /* its label is read by the engine when run() has returned */
-    uint64_t state;  /* of the draws when it empties */
+    weir_item given; /* kept because the engine reads its label after run() */
+    uint64_t state;  /* of the random draws at the end */
 } shuffle_worker;
 
 static int check_shuffle(void *config, weir_error *error)

@@ -9,13 +9,13 @@
 typedef struct launcher {
     const char *name;
     const char *rank, *size; /* variables */
-    bool rank_alone_is_none; /* the rank's variable without the size's says nothing */
+    bool rank_alone_is_none; /* the rank without the size is ignored */
 } launcher;
 
 /*
- * torchrun is itself started by the others, so it comes first; mpirun within a Slurm allocation passes Slurm's variables
- * on. Programs other than torchrun may set RANK or WORLD_SIZE alone for ends of their own, but then the two do not agree
- * with each other, and to guess would be to read the wrong share: that is refused.
+ * torchrun may be started by the other launchers, so it comes first; mpirun in a Slurm allocation passes on Slurm's
+ * variables. Other programs may set only RANK or only WORLD_SIZE for other purposes; this is refused, because a guess
+ * could read the wrong share.
  */
 static const launcher launchers[] = {
     { "torchrun", "RANK", "WORLD_SIZE", false },
@@ -33,7 +33,7 @@ static int read_number(const char *variable, uint32_t *number, weir_error *error
     errno = 0;
     unsigned long long value = text ? strtoull(text, &end, 10) : 0;
     if (!text || *text < '0' || *text > '9' || *end || errno || value > UINT32_MAX)
-        return weir_error_set(error, WEIR_EINVAL, 0, "the environment variable %s is \"%s\", which is no number",
+        return weir_error_set(error, WEIR_EINVAL, 0, "the environment variable %s is \"%s\", which is not a number",
                               variable, text ? text : "");
     *number = (uint32_t)value;
     return WEIR_OK;
@@ -50,11 +50,10 @@ static int read_pair(const launcher *from, weir_world *world, weir_error *error)
     if (rc == WEIR_OK)
         rc = read_number(from->size, &world->size, error);
     if (rc == WEIR_OK && world->size == 0)
-        rc = weir_error_set(error, WEIR_EINVAL, 0, "the environment says %s=0: there is at least one process",
-                            from->size);
+        rc = weir_error_set(error, WEIR_EINVAL, 0, "the environment has %s=0: it must be at least 1", from->size);
     if (rc == WEIR_OK && world->rank >= world->size)
         rc = weir_error_set(error, WEIR_EINVAL, 0,
-                            "the environment says %s=%" PRIu32 " and %s=%" PRIu32 ": ranks are 0 to %" PRIu32,
+                            "the environment has %s=%" PRIu32 " and %s=%" PRIu32 ": ranks are 0 to %" PRIu32,
                             from->rank, world->rank, from->size, world->size, world->size - 1);
     return rc;
 }

@@ -1,4 +1,4 @@
-/* Compilers do not find these shuffles at -O2, so the one that is on the way of every picture is written out. */
+/* Compilers do not generate these shuffles at -O2, so the one that every picture needs is written with intrinsics. */
 #include "pixel_rows.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -14,7 +14,7 @@ enum { VECTOR = 16 };
 #endif
 
 #if HAVE_X86
-/* Where byte i of the first, second and third 16 bytes of packed pixels comes from; the others are 0 there. */
+/* The source of byte i of the first, second and third 16 bytes of packed pixels; bytes of other planes are 0. */
 #define O -1
 static const int8_t joins[3][3][VECTOR] = {
     { { 0, O, O, 1, O, O, 2, O, O, 3, O, O, 4, O, O, 5 },
@@ -29,7 +29,7 @@ static const int8_t joins[3][3][VECTOR] = {
 };
 #undef O
 
-/* How many pixels it did, from the start. */
+/* Returns the number of pixels converted, from the start. */
 __attribute__((target("ssse3"))) static int join_vectors(const uint8_t *red, const uint8_t *green,
                                                          const uint8_t *blue, uint8_t *packed, int num_pixels)
 {

@@ -1,6 +1,6 @@
 /*
- * The C loops define what the others give. The AVX2 loops take whole vectors, the last one overlapping the one before,
- * so that nothing beside a row is read or written; rows shorter than a vector are left to C.
+ * The C loops define the results. The AVX2 loops use whole vectors, of which the last overlaps the one before, so that
+ * nothing outside a row is read or written; rows shorter than a vector use the C loops.
  */
 #include "scale_kernels.h"
 
@@ -32,13 +32,13 @@ static uint8_t to_byte(int16_t sample)
     return (uint8_t)(value < 0 ? 0 : value > UINT8_MAX ? UINT8_MAX : value);
 }
 
-/* What cutting off the lower halves has taken from the sum, on average. */
+/* The average loss from truncating the lower halves. */
 static int16_t lost_halves(const weir_row_sum *sum)
 {
     return (int16_t)((2 * sum->num_positive - sum->num_taps + 1) / 2);
 }
 
-/* Samples of 16 bits by weights of 14, the upper half of it: a sample with 6 bits behind the point. */
+/* 16-bit samples times 14-bit weights, upper half: a sample with 6 fractional bits. */
 static int16_t sum_row_samples(const weir_row_sum *sum, int x, int depth)
 {
     int total = lost_halves(sum);
@@ -110,10 +110,10 @@ const weir_kernels weir_kernels_c = {
 #if HAVE_AVX2
 #define AVX2 __attribute__((target("avx2")))
 
-/* There are more rows than the CPU follows by itself: what is wanted next is fetched in time. */
+/* There are more rows than the hardware prefetcher tracks, so data is prefetched here. */
 enum { BYTES = 32, WORDS = 16, AHEAD_BYTES = 192 };
 
-/* Where the last vector begins, so that it ends with the row; for x beyond it. */
+/* x, or the last position at which a vector fits into the row. */
 static int last_start(int x, int vector, int width)
 {
     return x + vector <= width ? x : width - vector;
@@ -129,8 +129,8 @@ AVX2 static void store_words(int16_t *to, __m256i words)
     _mm256_storeu_si256((__m256i *)to, words);
 }
 
-/* The products' upper halves: samples from rows[t] + at bytes on. Even and odd samples are words of their own; 64 of
-   them at once hide what the loop itself costs. */
+/* The products' upper halves, for samples from rows[t] + at bytes. Even and odd samples are in separate words; 64 at
+   a time amortise the loop overhead. */
 typedef struct sums_8 {
     __m256i even[2];
     __m256i odd[2];
@@ -215,7 +215,7 @@ AVX2 static inline __m256i sum_taps(const int16_t *in, const int16_t *weights, i
     return sum;
 }
 
-/* Neighbouring parts added: those of a in the even places, those of b in the odd. As hadd, with half the shuffles. */
+/* Adds neighbouring parts: those of a to even positions, those of b to odd ones. Like hadd, with half the shuffles. */
 AVX2 static inline __m256i add_pairs(__m256i a, __m256i b)
 {
     __m256i straight = _mm256_blend_epi32(a, b, 0xaa);
@@ -230,7 +230,7 @@ AVX2 static inline __m256i add_quads(__m256i ab, __m256i cd)
     return _mm256_add_epi32(straight, crossed);
 }
 
-/* Four results' parts to their sums, each still in a lower and an upper half. */
+/* Adds the parts of four results; each sum is still split into a lower and an upper half. */
 AVX2 static inline __m256i sum_four(const int16_t *in, const int32_t *starts, const int16_t *weights, int num_taps)
 {
     __m256i a = sum_taps(in + starts[0], weights, num_taps);
@@ -280,7 +280,7 @@ AVX2 static void sum_columns_avx2(int16_t *out, const int16_t *in, const int32_t
         __m256i sum;
         if (num_taps < WEIR_TAP_GROUP)
             sum = sum_eight_halves(in, starts + x, at);
-        else if (num_taps == WEIR_TAP_GROUP) /* so that the compiler sees it */
+        else if (num_taps == WEIR_TAP_GROUP) /* a constant for the compiler */
             sum = sum_eight(in, starts + x, at, WEIR_TAP_GROUP);
         else
             sum = sum_eight(in, starts + x, at, num_taps);

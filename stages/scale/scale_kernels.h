@@ -1,8 +1,8 @@
 /*
  * The inner loops of the fast scaler, in C and for AVX2. Internal. Any thread. Both give the same bytes.
  *
- * Samples between the loops are 16 bits with 6 of them behind the point, weights 16 bits with 14 behind it: a picture's
- * values may overshoot by their own range without overflow, and what is rounded away is below a hundredth of a value.
+ * Samples between the loops have 16 bits, 6 of them fractional; weights have 16 bits, 14 of them fractional. Values may
+ * overshoot by their full range without overflow, and the rounding error is below a hundredth of a value.
  */
 #ifndef WEIR_STAGES_KERNELS_H
 #define WEIR_STAGES_KERNELS_H
@@ -11,27 +11,27 @@
 
 enum { WEIR_SAMPLE_BITS = 6, WEIR_WEIGHT_BITS = 14 };
 
-/* Horizontal weights come in groups of so many, the unused ones 0; or in half a group, if that is enough. As many
-   samples behind a row must be readable. */
+/* Horizontal weights are padded with 0 to groups of this many, or to half a group if that is enough. This many
+   samples after a row must be readable. */
 enum { WEIR_TAP_GROUP = 16 };
 
 /* The rows of a vertical sum: those with weights above 0 first, then those below. */
 typedef struct weir_row_sum {
     const void **rows;
-    const uint32_t *weights; /* without their sign, twice: in the upper and in the lower half */
+    const uint32_t *weights; /* absolute values, in the upper and again in the lower half */
     int num_positive;
     int num_taps;
 } weir_row_sum;
 
-/* A factor: the whole number nearest to it, and what is missing, with 15 bits behind the point. */
+/* A factor: the nearest integer, and the remainder with 15 fractional bits. */
 typedef struct weir_factor {
     int16_t whole;
     int16_t part;
 } weir_factor;
 
-/* What makes RGB of YUV. */
+/* Converts YUV to RGB. */
 typedef struct weir_colour_matrix {
-    int16_t luma_offset; /* taken off first, 6 bits behind the point; of chroma it is 128 */
+    int16_t luma_offset; /* subtracted first, 6 fractional bits; for chroma it is 128 */
     weir_factor luma;
     weir_factor red_v;
     weir_factor green_u;
@@ -54,7 +54,7 @@ typedef struct weir_kernels {
 
 extern const weir_kernels weir_kernels_c;
 
-/* The best for this CPU; weir_kernels_c if there is none better. */
+/* The fastest for this CPU. */
 const weir_kernels *weir_kernels_best(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* Fitting, placing, padding, and the choice of who scales. */
+/* Fitting, placing, padding, and the choice of the scaler. */
 #include "scaler.h"
 
 #include <libavutil/mathematics.h>
@@ -29,7 +29,7 @@ weir_fit weir_scaler_fit(weir_resize resize, int source_width, int source_height
         fit.height = FFMAX(kept_height, height);
         break;
     }
-    /* FFmpeg's pad filter rounds a half down, its crop filter to the even side. */
+    /* FFmpeg's pad filter rounds a half down, its crop filter to even. */
     fit.x = fit.width <= width ? (width - fit.width) / 2 : -(int)lrint((fit.width - width) / 2.0);
     fit.y = fit.height <= height ? (height - fit.height) / 2 : -(int)lrint((fit.height - height) / 2.0);
     return fit;
@@ -76,7 +76,7 @@ bool weir_format_is_plain(int format)
 bool weir_scaling_is_full_range(const weir_scaling *scaling)
 {
     if (!weir_format_is_yuv(scaling->source_format) && !is_gray(scaling->source_format))
-        return false; /* RGB is made BT.601 of limited range */
+        return false; /* RGB is converted to BT.601 of limited range */
     switch (scaling->source_format) {
     case AV_PIX_FMT_YUVJ411P:
     case AV_PIX_FMT_YUVJ420P:
@@ -115,7 +115,7 @@ typedef struct plane {
     int pixel_bytes;
     int width;
     int height;
-    int shift; /* chroma: log2 of how many pixels of the picture each way make one of the plane's */
+    int shift; /* chroma: log2 of the subsampling in each direction */
     uint8_t black;
 } plane;
 
@@ -146,7 +146,7 @@ static plane plane_of(const weir_scaler *scaler, uint8_t *out, int index)
     return p;
 }
 
-/* Where in the result the window goes. */
+/* The position of the window in the result. */
 static weir_planes window_of(const weir_scaler *scaler, uint8_t *out)
 {
     weir_planes planes = { 0 };
@@ -160,7 +160,7 @@ static weir_planes window_of(const weir_scaler *scaler, uint8_t *out)
     return planes;
 }
 
-/* Blackens of one plane what the picture leaves free. */
+/* Blackens the part of a plane outside of the picture. */
 static void pad_plane(const plane *p, const weir_fit *fit)
 {
     int x = fit->x >> p->shift;
@@ -179,7 +179,7 @@ static void pad_plane(const plane *p, const weir_fit *fit)
     }
 }
 
-/* After scaling, as swscale may have written a little beyond the picture. */
+/* After scaling, as swscale may write slightly beyond the picture. */
 static void pad(const weir_scaler *scaler, uint8_t *out)
 {
     for (int i = 0; i < num_planes(scaler); i++) {
@@ -188,7 +188,7 @@ static void pad(const weir_scaler *scaler, uint8_t *out)
     }
 }
 
-/* ---- who scales --------------------------------------------------------------------------------------------- */
+/* ---- choice ------------------------------------------------------------------------------------------------ */
 
 static const weir_scaler_op *const ops[] = {
     &weir_scaler_exact,
@@ -210,22 +210,21 @@ static const weir_scaler_op *op_of(weir_scaler_kind kind)
 int weir_scaler_check(const weir_video_config *video, weir_error *error)
 {
     if ((unsigned)video->pixel > WEIR_PIXEL_YUV420P)
-        return weir_error_set(error, WEIR_EINVAL, 0, "pixel %d is none of WEIR_PIXEL_…", (int)video->pixel);
+        return weir_error_set(error, WEIR_EINVAL, 0, "pixel %d is invalid; use WEIR_PIXEL_…", (int)video->pixel);
     if ((unsigned)video->layout > WEIR_LAYOUT_NCHW)
-        return weir_error_set(error, WEIR_EINVAL, 0, "layout %d is none of WEIR_LAYOUT_…", (int)video->layout);
+        return weir_error_set(error, WEIR_EINVAL, 0, "layout %d is invalid; use WEIR_LAYOUT_…", (int)video->layout);
     if ((unsigned)video->scaler > WEIR_SCALER_FAST)
-        return weir_error_set(error, WEIR_EINVAL, 0, "scaler %d is none of WEIR_SCALER_…", (int)video->scaler);
+        return weir_error_set(error, WEIR_EINVAL, 0, "scaler %d is invalid; use WEIR_SCALER_…", (int)video->scaler);
     if (video->scaler != WEIR_SCALER_DEFAULT && !op_of(video->scaler))
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
-                              "this build of weir is without zimg: build it where zimg is installed (Debian: "
+                              "weir was built without zimg: install it and build weir again (Debian: "
                               "libzimg-dev), or choose another scaler");
     return WEIR_OK;
 }
 
 /*
- * The cheapest that is at least as faithful as FFmpeg's own, measured on x86-64: ours for pictures that become smaller, or
- * else zimg; and swscale where there is nothing to scale, as it has loops of its own for that, or where neither is at
- * hand.
+ * The fastest that is at least as accurate as FFmpeg's own, measured on x86-64: ours for downscaling, otherwise zimg;
+ * and swscale where nothing is scaled, as it has special loops for that, or where neither of the others is available.
  */
 static weir_scaler_kind default_kind(const weir_scaling *scaling)
 {
@@ -278,7 +277,7 @@ void weir_scaler_reset(weir_scaler *scaler)
 static weir_fit fit_of(const weir_scaler *scaler, const AVFrame *in)
 {
     weir_fit fit = weir_scaler_fit(scaler->resize, in->width, in->height, scaler->width, scaler->height);
-    if (scaler->pixel == WEIR_PIXEL_YUV420P) { /* a chroma sample is not to be cut in two */
+    if (scaler->pixel == WEIR_PIXEL_YUV420P) { /* a chroma sample must not be split */
         fit.x = fit.x >= 0 ? fit.x & ~1 : -(-fit.x & ~1);
         fit.y = fit.y >= 0 ? fit.y & ~1 : -(-fit.y & ~1);
     }
@@ -304,7 +303,7 @@ static weir_scaling scaling_of(const weir_scaler *scaler, const AVFrame *in, con
     };
 }
 
-/* Makes ready for pictures like this one, if the last one was not. */
+/* Prepares for pictures like this one, if the last one was different. */
 static int prepare(weir_scaler *scaler, const AVFrame *in, weir_error *error)
 {
     weir_fit fit = fit_of(scaler, in);

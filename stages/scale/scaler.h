@@ -1,9 +1,9 @@
 /*
- * The scaler: a decoded picture in, a picture of the result's size, pixel format and layout out, fitted as asked, in
- * memory of the caller's. Internal. One thread at a time for each scaler.
+ * The scaler: the input is a decoded picture, the output a picture with the result's size, pixel format and layout,
+ * fitted as configured, in the caller's memory. Internal. One thread at a time for each scaler.
  *
- * Several implementations stand behind it, each a table in a file of its own (scaler_exact.c, …); which one scales is
- * chosen per kind of picture, as one may not know what another does.
+ * There are several implementations, each a table in a separate file (scaler_exact.c, …). The implementation is
+ * chosen for each kind of picture, as not all support the same formats.
  */
 #ifndef WEIR_STAGES_SCALER_H
 #define WEIR_STAGES_SCALER_H
@@ -16,10 +16,10 @@
 #include <weir/status.h>
 #include <weir/video.h>
 
-/* This many bytes behind a picture must be the caller's, too: swscale writes whole vectors. */
+/* The caller must provide this many bytes after a picture: swscale writes whole vectors. */
 enum { WEIR_SCALER_SLACK_BYTES = 64 };
 
-/* Where the scaled picture stands in the result: at x, y, or, if it is larger (crop), from -x, -y on. */
+/* The position of the scaled picture in the result: at x, y; both are negative if it is larger (crop). */
 typedef struct weir_fit {
     int width;
     int height;
@@ -27,8 +27,8 @@ typedef struct weir_fit {
     int y;
 } weir_fit;
 
-/* What a kind of pictures needs of an implementation: the whole of the source is scaled to width × height, and the
-   window of that is written. No pointers and no gaps in it: two are the same if their bytes are. */
+/* The task of an implementation for one kind of picture: scale the whole source to width × height, and write the
+   window of that. No pointers and no padding: two are equal if their bytes are. */
 typedef struct weir_scaling {
     int source_width;
     int source_height;
@@ -45,17 +45,17 @@ typedef struct weir_scaling {
     weir_layout layout;
 } weir_scaling;
 
-/* Where to write: red, green and blue, or Y, U and V, or the one plane that holds all. */
+/* The output planes: red, green and blue, or Y, U and V, or one plane for all. */
 typedef struct weir_planes {
     uint8_t *data[3];
     int stride[3]; /* bytes from row to row */
 } weir_planes;
 
-/* One way to scale. The state belongs to one scaler. */
+/* An implementation. The state belongs to one scaler. */
 typedef struct weir_scaler_op {
     weir_scaler_kind kind;
-    bool (*knows)(const weir_scaling *scaling); /* can it do that? */
-    /* Makes the state for pictures of that kind; after a failure, with *error filled, there is none. */
+    bool (*knows)(const weir_scaling *scaling); /* is it supported? */
+    /* Creates the state for pictures of that kind; none after a failure, with *error filled. */
     int (*open)(void **state, const weir_scaling *scaling, weir_error *error);
     /* May write up to WEIR_SCALER_SLACK_BYTES beyond the end of a row of packed pixels. */
     int (*run)(void *state, const AVFrame *in, const weir_planes *out, weir_error *error);
@@ -64,7 +64,7 @@ typedef struct weir_scaler_op {
 
 extern const weir_scaler_op weir_scaler_exact;
 extern const weir_scaler_op weir_scaler_fast;
-extern const weir_scaler_op weir_scaler_zimg; /* only where zimg was there to build with */
+extern const weir_scaler_op weir_scaler_zimg; /* only in builds with zimg */
 
 typedef struct weir_scaler {
     /* immutable after weir_scaler_set() */
@@ -75,29 +75,29 @@ typedef struct weir_scaler {
     weir_layout layout;
     weir_scaler_kind kind;
 
-    /* for pictures like the last one; made anew when another kind comes */
+    /* for pictures like the last one; recreated for another kind */
     const weir_scaler_op *op; /* NULL = none yet */
     void *state;
     weir_scaling scaling;
     weir_fit fit;
 } weir_scaler;
 
-/* Are the options that concern the scaler possible, in this build? WEIR_OK, or the failure with *error filled. */
+/* Checks the scaler's options, for this build. WEIR_OK, or the failure with *error filled. */
 int weir_scaler_check(const weir_video_config *video, weir_error *error);
 
-/* How a picture of that size is fitted. The result is at least one pixel each way. */
+/* How a picture of that size is fitted. Both sides are at least one pixel. */
 weir_fit weir_scaler_fit(weir_resize resize, int source_width, int source_height, int width, int height);
 
-/* The bytes of one picture of the result: its planes one behind the other. */
+/* The bytes of one picture of the result, all planes together. */
 size_t weir_scaler_picture_bytes(weir_pixel pixel, uint32_t width, uint32_t height);
 
-/* What is to be made of the pictures that follow, as configured. *scaler is all-zero before the first time. */
+/* Sets the output for the following pictures, as configured. *scaler must be all-zero the first time. */
 void weir_scaler_set(weir_scaler *scaler, const weir_video_config *video, int width, int height);
 
 /* `out` has weir_scaler_picture_bytes() and the slack. WEIR_OK, or the failure with *error filled. */
 int weir_scaler_run(weir_scaler *scaler, const AVFrame *in, uint8_t *out, weir_error *error);
 
-/* Notes in the result what the last picture was made by and of. */
+/* Stores in the result the last picture's scaler and colour properties. */
 void weir_scaler_describe(const weir_scaler *scaler, weir_frames *frames);
 
 /* Frees what the scaler holds. It can be used again. */
@@ -105,14 +105,14 @@ void weir_scaler_reset(weir_scaler *scaler);
 
 /* ---- for the implementations ---- */
 
-/* Does the frame's format or tag say that its values use all of 0 to 255? Unspecified is as FFmpeg takes it: only
-   gray and the yuvj formats do. */
+/* Do the frame's values use the full range of 0 to 255, by its format or tag? If unspecified, as in FFmpeg, only gray
+   and the yuvj formats do. */
 bool weir_scaling_is_full_range(const weir_scaling *scaling);
 
-/* Has this format luma and chroma, and no colours of its own? */
+/* Is this a format with luma and chroma? */
 bool weir_format_is_yuv(int format);
 
-/* Is each component a plane of its own, of whole bytes in the CPU's order, 8 to 16 bits, nothing but colour? */
+/* Is each component a separate plane of whole bytes in native order, 8 to 16 bits, without alpha? */
 bool weir_format_is_plain(int format);
 
 #endif

@@ -1,13 +1,13 @@
 /*
  * swscale, set up as FFmpeg's scale filter sets it up (libavfilter/vf_scale.c), so that the bytes are the same: colour
- * matrix and ranges. What that filter does has changed with FFmpeg's versions; so does this. Chroma siting is left
- * alone: for whole pictures the filter sets what is swscale's default.
+ * matrix and ranges. The filter differs between FFmpeg's versions; so does this code. Chroma siting is not
+ * set: for whole pictures the filter uses swscale's default.
  *
- * What it makes is, byte for byte, what the filter chain
+ * The output is, byte for byte, that of the filter chain
  *     pad:     scale=W:H:flags=bicubic:force_original_aspect_ratio=decrease,pad=W:H:(ow-iw)/2:(oh-ih)/2,format=rgb24
  *     stretch: scale=W:H:flags=bicubic,format=rgb24
  *     crop:    scale=W:H:flags=bicubic:force_original_aspect_ratio=increase,crop=W:H,format=rgb24
- * makes of it, with the FFmpeg that weir is built with.
+ * with the FFmpeg that weir is built with.
  */
 #include "scaler.h"
 
@@ -24,7 +24,7 @@
 typedef struct exact {
     weir_scaling scaling;
     struct SwsContext *sws;
-    /* The whole picture, where swscale cannot write to the result itself; all NULL = it can. */
+    /* A temporary picture, if swscale cannot write to the result directly; all NULL = it can. */
     uint8_t *spare[4];
     int spare_stride[4];
 } exact;
@@ -32,7 +32,7 @@ typedef struct exact {
 static bool exact_knows(const weir_scaling *scaling)
 {
     (void)scaling;
-    return true; /* or nobody does; swscale will say so */
+    return true; /* or no scaler does; swscale will report that */
 }
 
 static enum AVPixelFormat result_format(const weir_scaling *scaling)
@@ -45,7 +45,7 @@ static enum AVPixelFormat result_format(const weir_scaling *scaling)
     return AV_PIX_FMT_RGB24;
 }
 
-/* Can swscale write rows of that many pixels to the result itself? Only if a row is whole vectors. */
+/* Can swscale write rows of that many pixels directly to the result? Only if a row is whole vectors. */
 static bool can_write_directly(const weir_scaling *scaling, const weir_planes *out)
 {
     enum { VECTOR_PIXELS = 16 };
@@ -65,7 +65,7 @@ static const int *matrix_of(int colorspace)
 #endif
 }
 
-/* Colour matrix and range: the picture's own where it tells them. YUV planes keep both. */
+/* Colour matrix and range: those of the picture if specified. YUV planes keep both. */
 static void set_colours(const exact *self)
 {
     const weir_scaling *scaling = &self->scaling;
@@ -111,7 +111,7 @@ static int set_up(const exact *self, weir_error *error)
     av_opt_set_int(sws, "dsth", scaling->height, 0);
     av_opt_set_int(sws, "dst_format", result_format(scaling), 0);
     av_opt_set_int(sws, "sws_flags", SWS_BICUBIC, 0);
-    if (scaling->pixel == WEIR_PIXEL_YUV420P) { /* known before, so that nothing is set up for converting ranges */
+    if (scaling->pixel == WEIR_PIXEL_YUV420P) { /* set early, so that no range conversion is set up */
         av_opt_set_int(sws, "src_range", weir_scaling_is_full_range(scaling), 0);
         av_opt_set_int(sws, "dst_range", weir_scaling_is_full_range(scaling), 0);
     }
@@ -139,7 +139,7 @@ static int exact_open(void **state, const weir_scaling *scaling, weir_error *err
     return WEIR_OK;
 }
 
-/* Rows as long as FFmpeg's own frames have them: some of swscale's loops go by the row's length. */
+/* Rows as long as in FFmpeg's frames: some of swscale's loops depend on the row's length. */
 static int make_spare(exact *self, weir_error *error)
 {
     enum { ROW_PIXELS = 64 };
@@ -153,7 +153,7 @@ static int make_spare(exact *self, weir_error *error)
     return WEIR_OK;
 }
 
-/* Hands on the part of the spare picture that the result shows. */
+/* Copies the visible part of the temporary picture to the result. */
 static void copy_window(const exact *self, const weir_planes *out)
 {
     const weir_scaling *scaling = &self->scaling;
@@ -175,7 +175,7 @@ static void copy_window(const exact *self, const weir_planes *out)
     }
 }
 
-/* Is the result what the decoder gave? */
+/* Is the result identical to the decoded picture? */
 static bool is_plain_copy(const weir_scaling *scaling)
 {
     bool is_same_size = scaling->width == scaling->source_width && scaling->height == scaling->source_height;

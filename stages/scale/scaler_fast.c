@@ -1,10 +1,10 @@
 /*
- * Our own: the same bicubic kernel in 16-bit arithmetic, one result row at a time, so that all that is between the
- * source and the result stays in the CPU's cache: columns first, over the rows of the source that the result row needs,
- * then rows, then colours.
+ * weir's own scaler: the same bicubic kernel in 16-bit arithmetic, one result row at a time, so that all intermediate
+ * data stays in the CPU's cache: first the vertical sums over the source rows, then the horizontal sums, then the
+ * colours.
  *
- * Each plane is scaled straight to the size it has in the result, chroma siting as swscale has it in FFmpeg's hands
- * (in the middle); samples beyond the edge are those at the edge.
+ * Each plane is scaled directly to its size in the result, with the chroma siting that FFmpeg uses for swscale
+ * (centred); samples beyond the edge repeat the edge.
  */
 #include "scaler.h"
 
@@ -17,7 +17,7 @@
 #include "pixel_rows.h"
 #include "scale_kernels.h"
 
-/* Beyond this, weights of 14 bits are too coarse; 4:2:0 planes of the result may halve once more what is full there. */
+/* Beyond this ratio, weights of 14 bits are too coarse; 4:2:0 results may halve full-size chroma once more. */
 enum { MAX_RATIO = 64, MAX_TAPS = 4 * 2 * MAX_RATIO + WEIR_TAP_GROUP };
 
 /* How one side of a plane is scaled. */
@@ -27,13 +27,13 @@ typedef struct axis {
     int16_t *weights; /* [result samples][num_taps] */
 } axis;
 
-/* The same, as the vertical sums want it. */
+/* The same, in the form for vertical sums. */
 typedef struct row_axis {
     int max_taps;
     int *num_taps; /* of each result row */
     int *num_positive;
     int32_t *rows;     /* [result rows][max_taps], within the picture: with weights above 0 first, then below */
-    uint32_t *weights; /* as weir_row_sum has them */
+    uint32_t *weights; /* as in weir_row_sum */
 } row_axis;
 
 typedef struct fast_plane {
@@ -44,7 +44,7 @@ typedef struct fast_plane {
     int source_height;
     int width; /* of the window */
     int height;
-    int16_t *column_sums; /* one row as wide as the source, and a group of zeros behind it */
+    int16_t *column_sums; /* one row as wide as the source, followed by a group of zeros */
     int16_t *row;         /* one row of the result */
 } fast_plane;
 
@@ -54,7 +54,7 @@ typedef struct fast {
     int num_planes; /* that are scaled */
     int depth;
     fast_plane planes[3];
-    const void **row_pointers; /* of the source, as many as the most taps */
+    const void **row_pointers; /* of the source; the maximum number of taps */
     uint8_t *colours;          /* three rows */
     bool is_rgb;               /* the source */
     weir_colour_matrix matrix;
@@ -75,7 +75,7 @@ static double kernel(double x)
 static void weigh(int16_t *weights, int num_taps, int start, double centre, double widening)
 {
     double sum = 0;
-    double rest = 0; /* what rounding has kept back so far */
+    double rest = 0; /* the rounding error so far */
     for (int t = 0; t < num_taps; t++)
         sum += kernel((start + t - centre) / widening);
     for (int t = 0; t < num_taps; t++) {
@@ -85,7 +85,7 @@ static void weigh(int16_t *weights, int num_taps, int start, double centre, doub
     }
 }
 
-/* Moves the weights of samples beyond the edges to those at the edges, and the start into the row. */
+/* Adds the weights of samples beyond the edges to those at the edges, and moves the start into the row. */
 static void fold(int16_t *weights, int num_taps, int32_t *start, int source_size)
 {
     int folded[MAX_TAPS] = { 0 };
@@ -112,8 +112,8 @@ static void free_row_axis(row_axis *a)
     free(a->weights);
 }
 
-/* `per` source samples make one of the result, whose samples are `size` of them from `offset` on; weights are rounded
-   up to whole groups. */
+/* `per` source samples correspond to one result sample; the result is `size` samples from `offset` on. The number of
+   weights is rounded up to whole groups. */
 static int make_axis(axis *a, double per, int offset, int size, int group)
 {
     double widening = fmax(per, 1);
@@ -139,7 +139,7 @@ static int make_column_axis(axis *a, double per, int offset, int size, int sourc
     return rc;
 }
 
-/* Sorts the taps of one result row by the sign of their weight; those without weight are left out. */
+/* Sorts the taps of one result row by the sign of their weight; zero weights are removed. */
 static void sort_taps(row_axis *a, const axis *from, int row, int source_size)
 {
     const int16_t *weights = from->weights + (ptrdiff_t)row * from->num_taps;
@@ -176,7 +176,7 @@ static int make_row_axis(row_axis *a, double per, int offset, int size, int sour
     return rc;
 }
 
-/* ---- what it can do ----------------------------------------------------------------------------------------- */
+/* ---- support ------------------------------------------------------------------------------------------------ */
 
 static bool fast_knows(const weir_scaling *scaling)
 {
@@ -239,7 +239,7 @@ static void set_matrix(fast *self)
     matrix->green_u = factor_of(-2 * (1 - blue) * blue / green * chroma);
     matrix->green_v = factor_of(-2 * (1 - red) * red / green * chroma);
     matrix->blue_u = factor_of(2 * (1 - blue) * chroma);
-    if (self->is_rgb || self->scaling.pixel == WEIR_PIXEL_YUV420P) { /* as they are */
+    if (self->is_rgb || self->scaling.pixel == WEIR_PIXEL_YUV420P) { /* unchanged */
         matrix->luma_offset = 0;
         matrix->luma = factor_of(1);
     }
@@ -320,7 +320,7 @@ static int fast_open(void **state, const weir_scaling *scaling, weir_error *erro
 
 /* ---- running ------------------------------------------------------------------------------------------------ */
 
-/* One row of the plane as the result has it, in plane->row. */
+/* Computes one row of the plane in the result's size, in plane->row. */
 static void scale_row(const fast *self, const fast_plane *plane, const AVFrame *in, int y)
 {
     const row_axis *vertical = &plane->y;

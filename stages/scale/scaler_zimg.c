@@ -1,10 +1,11 @@
 /*
- * zimg (https://github.com/sekrit-twc/zimg), with the kernel and the chroma siting that swscale has in FFmpeg's hands, so
- * that the pictures are the same but for rounding, which zimg does better and in less time.
+ * zimg (https://github.com/sekrit-twc/zimg), with the kernel and the chroma siting that FFmpeg uses for swscale, so
+ * that the pictures differ only in rounding, in which zimg is more accurate and faster.
  *
- * zimg works on planes, a few rows at a time: the rows it has finished are in `rows`, which stays in the CPU's cache,
- * when the pack callback hands them on to the result. The unpack callback is used for pictures that are not as zimg
- * wants them (aligned, and of whole chroma samples): it copies their rows into such.
+ * zimg works on planes, a few rows at a time. Finished rows are in `rows`, which stays in the CPU's cache; the pack
+ * callback copies them to the result. The unpack callback is used for pictures that are not aligned, or have
+ * incomplete chroma
+ * samples: it copies their rows to aligned ones.
  */
 #include "scaler.h"
 
@@ -15,10 +16,10 @@
 
 #include "pixel_rows.h"
 
-/* What zimg wants of pointers and strides, for the widest vectors it may use. */
+/* Alignment of pointers and strides for zimg's widest vectors. */
 enum { ALIGNMENT = 64 };
 
-/* Some rows of each plane, as zimg counts them: row i is row i & mask. */
+/* A ring of rows for each plane, as in zimg: row i is at i & mask. */
 typedef struct ring {
     uint8_t *data[3]; /* one block, at data[0]; NULL = none yet */
     ptrdiff_t stride[3];
@@ -36,16 +37,16 @@ typedef struct zimg {
     int result_shift;    /* of the chroma planes */
     int num_result_planes;
     ring rows;   /* of the result */
-    ring source; /* only where the unpack callback is wanted */
+    ring source; /* only with the unpack callback */
 
     /* during a run */
     const AVFrame *in;
     const weir_planes *out;
 } zimg;
 
-/* ---- what it can do ----------------------------------------------------------------------------------------- */
+/* ---- support ------------------------------------------------------------------------------------------------ */
 
-/* zimg's number for the matrix swscale would take; BT.601 if it is unspecified or unknown. */
+/* zimg's number for the matrix that swscale would use; BT.601 if it is unspecified or unknown. */
 static zimg_matrix_coefficients_e matrix_of(int colorspace)
 {
     switch (colorspace) {
@@ -145,8 +146,8 @@ static int fail_zimg(weir_error *error, const char *what)
 }
 
 /*
- * zimg 3.0's AVX-512 reads before a row that it begins in the middle of; and where rows shrink to less than half of their
- * width, but not much less, some of the columns it makes are wrong. Chroma may shrink more than luma does.
+ * zimg 3.0's AVX-512 code reads before the start of a row for some offsets; and if rows shrink to slightly less than
+ * half of their width, some of its columns are wrong. Chroma may shrink more than luma.
  */
 static bool has_sound_avx512(const zimg *self)
 {
@@ -239,7 +240,7 @@ static int zimg_open(void **state, const weir_scaling *scaling, weir_error *erro
 
 /* ---- running ------------------------------------------------------------------------------------------------ */
 
-/* Which of FFmpeg's planes is our i-th: its planar RGB is green, blue, red. */
+/* FFmpeg's plane for our i-th: its planar RGB is green, blue, red. */
 static int plane_of(const zimg *self, int i)
 {
     return av_pix_fmt_desc_get(self->scaling.source_format)->comp[i].plane;
@@ -250,7 +251,7 @@ static uint8_t *ring_row(const ring *r, int plane, unsigned row)
     return r->data[plane] + (ptrdiff_t)(row & r->mask) * r->stride[plane];
 }
 
-/* One row of one plane of the source, its last sample repeated to the aligned width, the last row again below. */
+/* Copies one row of a source plane; the last sample fills the aligned width, the last row repeats below. */
 static void unpack_row(const zimg *self, int plane, unsigned row)
 {
     const weir_scaling *scaling = &self->scaling;

@@ -1,10 +1,10 @@
-/* Files in memory. Struct, name and, where they are ours, the bytes lie in one block. */
+/* Files in memory. The struct, the name and, if not wrapped, the bytes are in one block. */
 #include <weir/bytes.h>
 
 #include <stdlib.h>
 #include <string.h>
 
-/* With room for so many bytes of a file, at *data. */
+/* With room for num_bytes of a file, at *data. */
 static weir_bytes *bytes_alloc(size_t size_bytes, const char *name, uint8_t **data)
 {
     size_t name_bytes = name ? strlen(name) + 1 : 0;
@@ -39,7 +39,7 @@ weir_bytes *weir_bytes_wrap(const void *data, size_t size_bytes, const char *nam
     uint8_t *behind;
     weir_bytes *bytes = bytes_alloc(0, name, &behind);
     if (bytes) {
-        bytes->data = (uint8_t *)data; /* ours never write to it */
+        bytes->data = (uint8_t *)data; /* weir never writes to it */
         bytes->size_bytes = size_bytes;
         bytes->release = release;
         bytes->owner = owner;

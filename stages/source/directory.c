@@ -1,4 +1,4 @@
-/* The directory source: the walk as an operation. One slot, so the worker has one user at a time. */
+/* The directory source: the walk as an operation. It has one slot, so the worker has one user at a time. */
 #include <weir/directory.h>
 
 #include <weir/log.h>
@@ -10,9 +10,9 @@
 
 typedef struct directory_worker {
     weir_walk *walk;
-    weir_directory_counts *counts; /* the program's, or our own */
+    weir_directory_counts *counts; /* the config's, or our own */
     weir_directory_counts own_counts;
-    weir_task *task; /* the one that runs */
+    weir_task *task; /* the running one */
 } directory_worker;
 
 static void directory_config_free(void *config)
@@ -44,7 +44,8 @@ static void note_unreadable(void *self, const char *path, int errno_code)
     directory_worker *worker = self;
     worker->counts->unreadable_folders++;
     weir_log(WEIR_LOG_ERROR, "cannot read folder %s: %s", path, strerror(errno_code));
-    (void)weir_task_event(worker->task, "unreadable_folder", path); /* out of memory: it is counted and logged */
+    /* may fail: the folder is counted and logged anyway */
+    (void)weir_task_event(worker->task, "unreadable_folder", path);
 }
 
 static bool should_stop(void *self)

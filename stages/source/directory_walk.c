@@ -1,10 +1,10 @@
 /*
- * The walk: depth first, a folder's contents as soon as its name is met. What is held is a stack of the folders from
- * the root to here: each with its open listing or, where the order matters, with its sorted names.
+ * The walk is depth first. It keeps a stack of the folders from the root to the current one: each with its open
+ * listing or, with `sorted`, its sorted names.
  *
- * Invariants: `path` is the path of the innermost level, plus, during a step, the name of its entry. Each folder (device
- * and inode) is entered once in the whole walk: that ends link loops, and folders that link to each other, of which there are
- * exponentially many ways to each file, are listed once.
+ * Invariants: `path` is the path of the innermost level, plus, during a step, the name of its entry. Each folder
+ * (device and inode) is entered once in the whole walk. That ends link loops, and avoids the exponentially many paths
+ * that exist where folders link to each other.
  */
 #include "directory_walk.h"
 
@@ -28,10 +28,10 @@ typedef struct walk_entry {
     unsigned char type; /* DT_… */
 } walk_entry;
 
-/* A folder on the way from the root to here. */
+/* A folder between the root and the current entry. */
 typedef struct walk_level {
     DIR *listing;      /* NULL when sorted */
-    size_t path_bytes; /* of the folder's own path */
+    size_t path_bytes; /* of the folder's path */
 
     /* sorted only */
     walk_entry *entries;
@@ -54,7 +54,7 @@ struct weir_walk {
     size_t num_levels;
     size_t max_levels;
     bool started;
-    int root_errno; /* why the root could not be entered */
+    int root_errno; /* why the root could not be opened */
 
     walk_folder *entered; /* a hash table, at most half full */
     size_t max_entered;   /* a power of two */
@@ -91,7 +91,7 @@ int weir_walk_check(const weir_directory_config *config, weir_error *error)
     }
 }
 
-/* Makes `path` the first `keep_bytes` of itself and `name`. */
+/* Sets `path` to its first `keep_bytes` plus `name`. */
 static int set_path(weir_walk *walk, size_t keep_bytes, const char *name)
 {
     size_t name_bytes = strlen(name);
@@ -142,7 +142,7 @@ static bool is_stopped(const weir_walk *walk)
 
 /* ---- folders that have been entered --------------------------------------------------------------------------- */
 
-/* Where the folder is in the table, or belongs. */
+/* The folder's slot in the table, used or free. */
 static walk_folder *find_place(walk_folder *table, size_t max_entered, dev_t device, ino_t inode)
 {
     uint64_t hash = ((uint64_t)inode + (uint64_t)device * 0x9e3779b97f4a7c15u) * 0x9e3779b97f4a7c15u;
@@ -169,7 +169,7 @@ static int grow_table(weir_walk *walk)
     return WEIR_OK;
 }
 
-/* WEIR_OK: it is new, and noted. WEIR_SKIP: it has been entered before. Or WEIR_ENOMEM. */
+/* WEIR_OK: it is new, and was added. WEIR_SKIP: it has been entered before. Or WEIR_ENOMEM. */
 static int note_entered(weir_walk *walk, const struct stat *folder)
 {
     if (walk->num_folders >= walk->max_entered / 2 && grow_table(walk) != WEIR_OK)
@@ -215,7 +215,7 @@ static bool is_self_or_parent(const char *name)
     return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
 }
 
-/* Reads on in the listing of the innermost level: WEIR_OK or WEIR_EOF. `entry` is valid until the next call. */
+/* The next entry of the innermost listing: WEIR_OK or WEIR_EOF. `entry` is valid until the next call. */
 static int read_listing(weir_walk *walk, walk_level *level, walk_entry *entry)
 {
     for (;;) {
@@ -240,7 +240,7 @@ static int compare_entries(const void *a, const void *b)
     return strcmp(((const walk_entry *)a)->name, ((const walk_entry *)b)->name);
 }
 
-/* Could an entry of this type and name be handed on or entered? What could not is not worth remembering. */
+/* Can an entry of this type and name be a result or a folder to enter? Others need not be kept. */
 static bool is_of_interest(const weir_walk *walk, const walk_entry *entry)
 {
     bool may_be_folder = entry->type == DT_DIR || entry->type == DT_LNK || entry->type == DT_UNKNOWN;
@@ -294,15 +294,14 @@ static int list_folder(weir_walk *walk, DIR *listing)
     return walk->config->sorted ? sort_listing(walk, level) : WEIR_OK;
 }
 
-/* Enters the folder at `path`, if it can be read and has not been entered before. WEIR_OK in any case but for
-   WEIR_ENOMEM. */
+/* Enters the folder at `path`, if it can be read and has not been entered before. WEIR_OK or WEIR_ENOMEM. */
 static int enter_folder(weir_walk *walk)
 {
     struct stat folder;
     DIR *listing = NULL;
     int fd = open_folder(walk->path);
     bool is_open = fd >= 0 && fstat(fd, &folder) == 0;
-    listing = is_open ? fdopendir(fd) : NULL; /* owns the descriptor from here on */
+    listing = is_open ? fdopendir(fd) : NULL; /* owns the descriptor now */
     if (!listing) {
         report_unreadable(walk, errno);
         if (fd >= 0)
@@ -316,8 +315,8 @@ static int enter_folder(weir_walk *walk)
     return rc == WEIR_SKIP ? WEIR_OK : rc;
 }
 
-/* What the entry at `path` is, links followed: DT_REG, DT_DIR or DT_UNKNOWN for all else. A link to nowhere counts as
-   a file: whoever opens it finds out, and says so. */
+/* The type of the entry at `path`, links followed: DT_REG, DT_DIR or DT_UNKNOWN for all else. A broken link counts as a
+   file: the stage that opens it reports the failure. */
 static unsigned char resolve_type(weir_walk *walk, unsigned char type)
 {
     if (type == DT_REG || type == DT_DIR)
@@ -327,14 +326,14 @@ static unsigned char resolve_type(weir_walk *walk, unsigned char type)
 
     struct stat target;
     if (stat(walk->path, &target) < 0) {
-        if (type == DT_UNKNOWN && errno != ENOENT) /* some file systems do not tell types; it may be a folder */
+        if (type == DT_UNKNOWN && errno != ENOENT) /* some file systems do not return types; it may be a folder */
             report_unreadable(walk, errno);
         return type == DT_LNK ? DT_REG : DT_UNKNOWN;
     }
     return S_ISREG(target.st_mode) ? DT_REG : S_ISDIR(target.st_mode) ? DT_DIR : DT_UNKNOWN;
 }
 
-/* Takes the next entry of the innermost level. The caller frees a sorted one's name. */
+/* The next entry of the innermost level. With `sorted` the caller frees its name. */
 static int take_entry(weir_walk *walk, walk_level *level, walk_entry *entry)
 {
     if (level->listing)
@@ -345,7 +344,7 @@ static int take_entry(weir_walk *walk, walk_level *level, walk_entry *entry)
     return WEIR_OK;
 }
 
-/* One entry of the innermost level: WEIR_OK (`path` is a file that matches), WEIR_SKIP (go on) or WEIR_ENOMEM. */
+/* One entry of the innermost level: WEIR_OK (`path` is a file that matches), WEIR_SKIP (continue) or WEIR_ENOMEM. */
 static int step(weir_walk *walk)
 {
     walk_level *level = &walk->levels[walk->num_levels - 1];

@@ -1,6 +1,6 @@
 /*
- * The walk through the folders below a root, one file a call. Internal; the directory source and
- * weir_directory_count() are made of it. One thread at a time for each walk.
+ * Walks through the folders below a root, one file per call. Internal; the directory source and
+ * weir_directory_count() use it. One thread at a time for each walk.
  */
 #ifndef WEIR_STAGES_WALK_H
 #define WEIR_STAGES_WALK_H
@@ -9,12 +9,12 @@
 
 typedef struct weir_walk weir_walk;
 
-/* Who is told what a walk meets; NULL functions are not called. */
+/* Callbacks of a walk; each may be NULL. */
 typedef struct weir_walk_listener {
     void *self;
-    /* a folder could not be read, or not to its end; errno's number; the path is valid during the call only */
+    /* a folder could not be read completely; errno_code is that of the failure; the path is valid during the call */
     void (*unreadable)(void *self, const char *path, int errno_code);
-    bool (*should_stop)(void *self); /* asked at each entry */
+    bool (*should_stop)(void *self); /* called at each entry */
 } weir_walk_listener;
 
 /* Is config->root a folder that can be read? WEIR_OK, or the failure with *error filled. */
@@ -23,8 +23,8 @@ int weir_walk_check(const weir_directory_config *config, weir_error *error);
 /* Borrows config's strings until weir_walk_close(); the listener (may be NULL) is copied. NULL = out of memory. */
 weir_walk *weir_walk_open(const weir_directory_config *config, const weir_walk_listener *listener);
 
-/* The next path, valid until the next call, or the end: WEIR_OK, WEIR_EOF, WEIR_ESTOPPED, WEIR_ENOMEM, or WEIR_EIO: the root
-   cannot be read (weir_walk_root_errno()). */
+/* The next path, valid until the next call, or the end: WEIR_OK, WEIR_EOF, WEIR_ESTOPPED, WEIR_ENOMEM, or WEIR_EIO:
+   the root cannot be read (see weir_walk_root_errno()). */
 int weir_walk_next(weir_walk *walk, const char **path);
 int weir_walk_root_errno(const weir_walk *walk);
 

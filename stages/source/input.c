@@ -1,6 +1,7 @@
 /*
- * Opening paths, URLs and memory. Two ways lead to a container: the strict one, where we open, look what format it is, and let
- * FFmpeg read from what we have opened; and FFmpeg's own, where references to other files are allowed.
+ * Opening paths, URLs and memory. There are two ways to open a container. The strict way: weir opens the file, checks
+ * its format, and lets FFmpeg read from the open file. FFmpeg's own way: used where references to other files are
+ * allowed.
  */
 #include "input.h"
 
@@ -18,14 +19,14 @@
 
 enum { AVIO_BUFFER_BYTES = 32 << 10 };
 
-/* A playlist that names itself, or thousands of others, opens them while it is opened; one that never ends, later. */
+/* A playlist that refers to itself, or to thousands of others, opens them while it is opened; an endless one, later. */
 enum { MAX_OPENED_BY_HEADER = 256, MAX_OPENED = 16384 };
 
-/* What is opened without being asked for: none of these reads local files or other programs' descriptors. */
+/* Protocols allowed by default: none of these reads local files or inherited descriptors. */
 static const char network_protocols[] = "http,https,httpproxy,tls,tcp,ftp,sftp";
 
-/* Formats that open what they name past AVFormatContext.io_open; those with AVFMT_NOFILE, such as image2, rtsp and sap, open
-   even themselves. The others of this kind are told by name, so that they fail with a clear message. */
+/* Formats that open other files without AVFormatContext.io_open; those with AVFMT_NOFILE, such as image2, rtsp and
+   sap, even open the file itself. The others are listed by name, so that they fail with a clear message. */
 static const char reference_formats[] =
     "hls,applehttp,dash,webm_dash_manifest,concat,imf,sdp,rtp,rtsp,sap,vobsub,avisynth,vapoursynth,image2,"
     "image2_alias_pix,image2_brender_pix,lavfi,dvdvideo";
@@ -55,7 +56,7 @@ const char *weir_input_choose(weir_input *input, const weir_item *item)
 int weir_input_check_allow(unsigned allow, weir_error *error)
 {
     if (allow & ~(unsigned)(WEIR_ALLOW_PIPES | WEIR_ALLOW_REFERENCES))
-        return weir_error_set(error, WEIR_EINVAL, 0, "allow %#x has flags that are none of WEIR_ALLOW_…", allow);
+        return weir_error_set(error, WEIR_EINVAL, 0, "allow %#x has unknown flags; use WEIR_ALLOW_…", allow);
     return WEIR_OK;
 }
 
@@ -73,7 +74,7 @@ void weir_input_take_entry(weir_item *item, weir_entry **entry, size_t *memory_b
     *entry = entry_of(item);
     if (!*entry)
         return;
-    free((*entry)->packets); /* has done its work */
+    free((*entry)->packets); /* no longer needed */
     (*entry)->packets = NULL;
     (*entry)->packets_bytes = 0;
     *memory_bytes += weir_entry_memory(*entry);
@@ -86,7 +87,7 @@ int weir_input_check(const weir_item *item, const weir_entry **known, weir_error
     const weir_entry *entry = entry_of(item);
     struct stat file;
     *known = entry;
-    if (!entry || entry->size_bytes < 0 || stat(entry->path, &file) != 0) /* opening will tell why */
+    if (!entry || entry->size_bytes < 0 || stat(entry->path, &file) != 0) /* opening will report why */
         return WEIR_OK;
     int64_t mtime_ns = file.st_mtim.tv_sec * WEIR_SECOND + file.st_mtim.tv_nsec;
     if (file.st_size == entry->size_bytes && (entry->mtime_ns == 0 || mtime_ns == entry->mtime_ns))
@@ -133,7 +134,7 @@ static int64_t memory_seek(void *self, int64_t offset, int whence)
 
 /* ---- paths ---------------------------------------------------------------------------------------------------- */
 
-/* The protocol that a URL begins with, or "". */
+/* The protocol of a URL, or "". */
 static void get_protocol(const char *path, char *protocol, size_t size_bytes)
 {
     size_t length = 0;
@@ -143,7 +144,7 @@ static void get_protocol(const char *path, char *protocol, size_t size_bytes)
     snprintf(protocol, size_bytes, "%.*s", is_url ? (int)FFMIN(length, size_bytes - 1) : 0, path);
 }
 
-/* "pipe:", "pipe:3", "fd:": which descriptor is meant; -1 = it is none of these. */
+/* The descriptor in "pipe:", "pipe:3" or "fd:"; -1 = the path is not one of these. */
 static int descriptor_of(const char *path, const char *protocol)
 {
     bool is_pipe = strcmp(protocol, "pipe") == 0 || strcmp(protocol, "fd") == 0;
@@ -159,19 +160,19 @@ static int fail_open(int averror, weir_error *error)
 
 static int fail_protocol(const weir_input *input, const char *path, const char *protocol, weir_error *error)
 {
-    const char *name = avio_find_protocol_name(path); /* which takes what it does not know for a file */
+    const char *name = avio_find_protocol_name(path); /* returns "file" for an unknown protocol */
     bool is_known = (name && strcmp(name, "file") != 0) || av_find_input_format(protocol); /* as rtsp */
     bool is_url = strncmp(path + strlen(protocol), "://", 3) == 0;
     if (is_known && !(input->allow & WEIR_ALLOW_REFERENCES))
         return weir_error_set(error, WEIR_EUNSUPPORTED, AVERROR_PROTOCOL_NOT_FOUND,
-                              "the protocol %s is not opened unless WEIR_ALLOW_REFERENCES is set", protocol);
+                              "protocol %s is refused unless WEIR_ALLOW_REFERENCES is set", protocol);
     if (is_url)
-        return weir_error_set(error, WEIR_EUNSUPPORTED, AVERROR_PROTOCOL_NOT_FOUND, "cannot open: no protocol %s",
-                              protocol);
+        return weir_error_set(error, WEIR_EUNSUPPORTED, AVERROR_PROTOCOL_NOT_FOUND,
+                              "cannot open: unknown protocol %s", protocol);
     return weir_ffmpeg_error(error, AVERROR(ENOENT), "cannot open");
 }
 
-/* The local file of that path in input->file. WEIR_SKIP: it is a URL. */
+/* Opens a local file in input->file. WEIR_SKIP: the path is a URL. */
 static int open_path(weir_input *input, const char *path, AVIOInterruptCB interrupt, weir_error *error)
 {
     char protocol[32];
@@ -181,13 +182,13 @@ static int open_path(weir_input *input, const char *path, AVIOInterruptCB interr
         return WEIR_OK;
     int rc = weir_local_file_open(&input->file, &input->host, path, -1, allows_pipes, interrupt, &failure);
     get_protocol(path, protocol, sizeof protocol);
-    if (!input->file.is_open && protocol[0]) { /* a colon is a letter of names, too */
+    if (!input->file.is_open && protocol[0]) { /* a file name may contain a colon */
         int descriptor = descriptor_of(path, protocol);
         bool is_file = strcmp(protocol, "file") == 0;
         if (descriptor < 0 && !is_file)
             return WEIR_SKIP;
         if (descriptor >= 0 && !allows_pipes)
-            return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "%s is read where WEIR_ALLOW_PIPES is set", path);
+            return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "%s is refused unless WEIR_ALLOW_PIPES is set", path);
         failure = (weir_error){ 0 };
         rc = weir_local_file_open(&input->file, &input->host, is_file ? path + strlen("file:") : NULL, descriptor,
                                   allows_pipes, interrupt, &failure);
@@ -195,7 +196,7 @@ static int open_path(weir_input *input, const char *path, AVIOInterruptCB interr
     return rc == WEIR_OK ? rc : weir_error_set(error, rc, failure.library_code, "%s", failure.message);
 }
 
-/* The same from the descriptor that was kept, or kept from now on. */
+/* The same, but reuses the kept descriptor, or keeps it from now on. */
 static int open_local(weir_input *input, const char *path, AVIOInterruptCB interrupt, weir_error *error)
 {
     if (input->kept.is_open) {
@@ -215,7 +216,7 @@ static int open_local(weir_input *input, const char *path, AVIOInterruptCB inter
     return rc;
 }
 
-/* FFmpeg goes by the name where there is nothing in it, and misses what that kind of file begins with. */
+/* For an empty file FFmpeg guesses the format from the name, and then complains about a missing header. */
 static int check_empty(weir_local_file *file, weir_error *error)
 {
     if (file->is_pipe || weir_local_file_seek(file, 0, AVSEEK_SIZE) != 0)
@@ -225,7 +226,7 @@ static int check_empty(weir_local_file *file, weir_error *error)
 
 /* ---- URLs ----------------------------------------------------------------------------------------------------- */
 
-/* FFmpeg's own word for the longest wait of one read or write, which its protocols pass down to each other. */
+/* FFmpeg's option for the timeout of one read or write, which its protocols pass on to each other. */
 static int set_timeout(const weir_input *input, AVDictionary **options)
 {
     enum { NS_PER_US = 1000 };
@@ -252,7 +253,7 @@ static int open_url(weir_input *input, const char *path, AVIOInterruptCB interru
         return fail_protocol(input, path, protocol, error);
     int rc = set_timeout(input, &options);
     if (rc >= 0)
-        rc = av_dict_set(&options, "protocol_whitelist", network_protocols, 0); /* for redirections, too */
+        rc = av_dict_set(&options, "protocol_whitelist", network_protocols, 0); /* also for redirections */
     if (rc >= 0)
         rc = avio_open2(&input->avio, path, AVIO_FLAG_READ, &interrupt, &options);
     av_dict_free(&options);
@@ -289,7 +290,7 @@ static int make_avio(weir_input *input, weir_error *error)
     return fail_memory(error);
 }
 
-/* Whatever it is, into input->avio. */
+/* Opens a path, URL or memory as input->avio. */
 static int open_bytes(weir_input *input, const char *path, AVIOInterruptCB interrupt, weir_error *error)
 {
     if (input->bytes && input->bytes->size_bytes == 0)
@@ -336,18 +337,18 @@ void weir_input_free(weir_input *input)
 
 /* ---- the strict way ------------------------------------------------------------------------------------------- */
 
-/* What a file refers to is nothing to us. */
+/* References to other files are refused. */
 static int refuse_other_file(AVFormatContext *format, AVIOContext **avio, const char *url, int flags,
                              AVDictionary **options)
 {
     (void)flags;
     (void)options;
-    av_log(format, AV_LOG_ERROR, "the file refers to another one, which is not opened: %s\n", url);
+    av_log(format, AV_LOG_ERROR, "the file refers to another file, which is not opened: %s\n", url);
     *avio = NULL;
     return AVERROR(EPERM);
 }
 
-/* The name's ending is a hint to what it is; the rest of it could be a pattern. */
+/* Only the extension is a hint to the format; the rest of the name could be a pattern. */
 static void get_hint(const char *path, char *hint, size_t size_bytes)
 {
     const char *dot = strrchr(path, '.');
@@ -369,7 +370,7 @@ static int choose_format(const weir_input *input, AVFormatContext *format, const
 {
     int rc = av_probe_input_buffer2(input->avio, kind, hint, format, 0, 0);
     if (rc >= 0 &&
-        strcmp((*kind)->name, "image2") == 0) { /* by the name's ending; it would open the name as a pattern */
+        strcmp((*kind)->name, "image2") == 0) { /* chosen by the extension; it would open the name as a pattern */
         *kind = av_find_input_format("image2pipe");
         rc = *kind ? rc : AVERROR_DEMUXER_NOT_FOUND;
     }
@@ -377,13 +378,12 @@ static int choose_format(const weir_input *input, AVFormatContext *format, const
         return input->is_url ? fail_url(input, rc, error) : fail_open(rc, error);
     bool is_stored = !input->is_url && !input->file.is_pipe;
     if (strcmp((*kind)->name, "mjpeg") == 0 && is_stored && !av_match_ext(hint, "mjpg,mjpeg")) {
-        const AVInputFormat *picture =
-            av_find_input_format("jpeg_pipe"); /* and behind it a map of its light, or the like */
+        const AVInputFormat *picture = av_find_input_format("jpeg_pipe"); /* followed by a gain map or similar */
         *kind = picture ? picture : *kind;
     }
     if (is_reference_format(*kind))
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
-                              "a list of other files (%s), which are opened only where WEIR_ALLOW_REFERENCES is set",
+                              "a list of other files (%s) is refused unless WEIR_ALLOW_REFERENCES is set",
                               (*kind)->name);
     return WEIR_OK;
 }
@@ -398,12 +398,12 @@ static int open_strictly(weir_input *input, const char *path, AVFormatContext **
     if (rc != WEIR_OK)
         return rc;
     (*format)->pb = input->avio;
-    (*format)->flags |= AVFMT_FLAG_CUSTOM_IO; /* it stays ours */
+    (*format)->flags |= AVFMT_FLAG_CUSTOM_IO; /* FFmpeg must not close it */
     get_hint(path, hint, sizeof hint);
     rc = choose_format(input, *format, hint, &kind, error);
     if (rc != WEIR_OK)
         return rc;
-    int averror = avformat_open_input(format, hint, kind, NULL); /* frees it if it fails */
+    int averror = avformat_open_input(format, hint, kind, NULL); /* frees `format` on failure */
     if (averror < 0)
         return input->is_url ? fail_url(input, averror, error) : fail_open(averror, error);
     return WEIR_OK;
@@ -411,7 +411,7 @@ static int open_strictly(weir_input *input, const char *path, AVFormatContext **
 
 /* ---- FFmpeg's own way ----------------------------------------------------------------------------------------- */
 
-/* As a path FFmpeg gets "file:" in front, as it may have a colon in it. */
+/* A path gets the prefix "file:", as it may contain a colon. */
 static int set_url(weir_input *input, const char *path, bool is_local, weir_error *error)
 {
     size_t needed = strlen("file:") + strlen(path) + 1;
@@ -427,7 +427,7 @@ static int set_url(weir_input *input, const char *path, bool is_local, weir_erro
     return WEIR_OK;
 }
 
-/* A local file is opened by what we have checked, not once more by its name, which may mean a pipe by then. */
+/* Uses the descriptor that was checked: the name may refer to a pipe by now. */
 static int try_other_file(weir_input *input, AVFormatContext *format, AVIOContext **avio, const char *url, int flags,
                           AVDictionary **options)
 {
@@ -476,10 +476,10 @@ int weir_input_verdict(const weir_input *input, weir_error *error)
     unsigned max_opened = input->is_open ? MAX_OPENED : MAX_OPENED_BY_HEADER;
     if (input->num_opened <= max_opened)
         return WEIR_OK;
-    return weir_error_set(error, WEIR_ELIMIT, 0, "it is a list of more than %u other files", max_opened);
+    return weir_error_set(error, WEIR_ELIMIT, 0, "the list has more than %u other files", max_opened);
 }
 
-/* WEIR_SKIP: it is a pipe, which can only be read. */
+/* WEIR_SKIP: it is a pipe, which cannot be reopened. */
 static int open_freely(weir_input *input, const char *path, AVFormatContext **format, weir_error *error)
 {
     AVDictionary *options = NULL;
@@ -487,10 +487,10 @@ static int open_freely(weir_input *input, const char *path, AVFormatContext **fo
     int rc = open_path(input, path, (*format)->interrupt_callback, &failure);
     bool is_pipe = rc == WEIR_OK && input->file.is_pipe;
     bool is_local = rc != WEIR_SKIP;
-    if (is_pipe) /* and stays open: who writes to it would notice the end */
+    if (is_pipe) /* stays open: closing it would end the writer */
         return WEIR_SKIP;
     weir_local_file_close(&input->file);
-    if (rc < 0 && rc != WEIR_ENOTFOUND) /* a pattern is no name */
+    if (rc < 0 && rc != WEIR_ENOTFOUND) /* a pattern is not a name */
         return weir_error_set(error, rc, failure.library_code, "%s", failure.message);
     rc = set_url(input, path, is_local, error);
     if (rc != WEIR_OK)
@@ -500,7 +500,7 @@ static int open_freely(weir_input *input, const char *path, AVFormatContext **fo
     (*format)->opaque = input;
     int averror = is_local ? 0 : set_timeout(input, &options);
     if (averror >= 0)
-        averror = avformat_open_input(format, input->url, NULL, &options); /* frees it, too */
+        averror = avformat_open_input(format, input->url, NULL, &options); /* also frees `format` on failure */
     av_dict_free(&options);
     rc = weir_input_verdict(input, error);
     return rc == WEIR_OK && averror < 0 ? fail_url(input, averror, error) : rc;
@@ -532,7 +532,7 @@ static int fail_too_large(uint64_t max_bytes, weir_error *error)
     return weir_error_set(error, WEIR_ELIMIT, 0, "the file is over the limit of %" PRIu64 " bytes", max_bytes);
 }
 
-/* Room for the bytes that are there already, and more. */
+/* Grows the buffer, with the bytes so far. */
 static int grow(weir_bytes **bytes, size_t used_bytes, size_t size_bytes, weir_error *error)
 {
     weir_bytes *grown = weir_bytes_new(size_bytes, NULL);
@@ -545,7 +545,7 @@ static int grow(weir_bytes **bytes, size_t used_bytes, size_t size_bytes, weir_e
     return WEIR_OK;
 }
 
-/* What a server says of the size may be wrong, or nothing; one byte more than that shows the end. */
+/* The server's size may be wrong or missing; one extra byte detects the end. */
 static int read_all(AVIOContext *avio, uint64_t max_bytes, weir_bytes **bytes, weir_error *error)
 {
     enum { UNKNOWN_BYTES = 1 << 20 };

@@ -1,10 +1,10 @@
 /*
- * The one entrance for bytes: a path, a URL or memory, opened as an FFmpeg container. Internal. One thread at a time for each
- * input.
+ * Opens a path, a URL or memory as an FFmpeg container; all input goes through here. Internal. One thread at a time
+ * for each input.
  *
- * FFmpeg opens nothing by itself, unless WEIR_ALLOW_REFERENCES is set: local files are read by us (see local_file.h), URLs of
- * network protocols by FFmpeg's, the container's format is checked before it is opened, and what a container wants to open
- * beside itself is refused.
+ * FFmpeg opens no local files unless WEIR_ALLOW_REFERENCES is set: weir reads them (see local_file.h), FFmpeg reads
+ * only URLs of network protocols. The container's format is checked before it is opened, and containers may not open
+ * other files.
  */
 #ifndef WEIR_STAGES_INPUT_H
 #define WEIR_STAGES_INPUT_H
@@ -29,12 +29,12 @@
 #define WEIR_INPUT_PIPE_BYTES (UINT64_C(4) << 30)
 
 typedef struct weir_input {
-    /* of the next file to open, and not to be changed while it is */
+    /* of the next file to open; must not change while it is open */
     const weir_bytes *bytes; /* NULL = the path is opened */
-    int64_t timeout_ns;      /* without any data from a URL; ≤ 0 = wait for ever */
+    int64_t timeout_ns;      /* limit of the time without data from a URL; ≤ 0 = none */
     unsigned allow;          /* WEIR_ALLOW_… */
-    bool is_read_again;      /* it may be opened a second time: what comes out of a pipe is kept */
-    uint64_t max_pipe_bytes; /* so much of it (0 = WEIR_INPUT_PIPE_BYTES) */
+    bool is_read_again;      /* it may be opened again: the data of a pipe is kept */
+    uint64_t max_pipe_bytes; /* limit of that (0 = WEIR_INPUT_PIPE_BYTES) */
     weir_local_host host;    /* with its io_thread set */
 
     /* kept from file to file */
@@ -48,49 +48,49 @@ typedef struct weir_input {
     AVIOContext *avio;
     bool is_url;         /* avio is FFmpeg's */
     bool is_open;        /* the container's header has been read */
-    unsigned num_failed; /* files that the container wanted to open beside itself, and could not */
-    unsigned num_opened; /* with these; by this: */
+    unsigned num_failed; /* other files that the container tried to open and could not */
+    unsigned num_opened; /* all other files, failed ones included; opened by: */
     int (*open_by_ffmpeg)(AVFormatContext *, AVIOContext **, const char *, int, AVDictionary **);
 } weir_input;
 
-/* Of an item that is a path, a weir_entry or a weir_bytes: sets input->bytes, and returns what to open and to call it by; lives as
-   long as the data. */
+/* For an item that is a path, a weir_entry or a weir_bytes: sets input->bytes, and returns the path or name, which is
+   valid as long as the data. */
 const char *weir_input_choose(weir_input *input, const weir_item *item);
 
 /* Are the flags of WEIR_ALLOW_…? */
 int weir_input_check_allow(unsigned allow, weir_error *error);
 
-/* What hangs on the item's data is moved to *sidecars, and its size added to *memory_bytes. */
+/* Moves the other files of the item's sample to *sidecars, and adds their size to *memory_bytes. */
 void weir_input_take_sidecars(const weir_item *item, weir_bytes **sidecars, size_t *memory_bytes);
 
-/* The same for an item that is an entry itself: it is moved to *entry (NULL = it is none). */
+/* Moves an item that is a weir_entry to *entry (NULL = it is not one), and adds its size to *memory_bytes. */
 void weir_input_take_entry(weir_item *item, weir_entry **entry, size_t *memory_bytes);
 
-/* The item's entry, if it is one (else *entry is NULL). Is the file still the one that was indexed? WEIR_OK, or WEIR_EDATA
-   with *error filled. */
+/* The item's entry, if it is one (else *entry is NULL). Is the file still the one that was indexed? WEIR_OK, or
+   WEIR_EDATA with *error filled. */
 int weir_input_check(const weir_item *item, const weir_entry **entry, weir_error *error);
 
 /*
- * Opens the container; `interrupt` is asked inside blocking I/O. WEIR_OK, or the failure with *error filled; *format is
- * NULL then. Close the format first, then weir_input_close(), whatever the result.
+ * Opens the container; `interrupt` is called during blocking I/O. WEIR_OK, or the failure with *error filled; *format
+ * is NULL then. Close the format first, then weir_input_close(), whatever the result.
  */
 int weir_input_open(weir_input *input, const char *path, AVIOInterruptCB interrupt, AVFormatContext **format,
                     weir_error *error);
 
-/* Reads all of a path or URL into memory. Neither changes input->bytes nor needs a close. WEIR_OK with *bytes to be freed,
-   or the failure with *error filled: WEIR_ELIMIT if it is larger than max_bytes. */
+/* Reads a whole path or URL into memory. Does not change input->bytes and needs no close. WEIR_OK, and the caller frees
+   *bytes; or the failure with *error filled: WEIR_ELIMIT if it is larger than max_bytes. */
 int weir_input_load(weir_input *input, const char *path, uint64_t max_bytes, AVIOInterruptCB interrupt,
                     weir_bytes **bytes, weir_error *error);
 
-/* Is this FFmpeg's word for the end of a file whose size a server of HTTP/1.0 has not told? */
+/* Is this FFmpeg's error at the end of a file whose size an HTTP/1.0 server did not send? */
 bool weir_input_is_end(const weir_input *input, int averror);
 
-/* WEIR_OK; or WEIR_ELIMIT with *error filled if the container wanted to open too many other files, whatever it made of that. */
+/* WEIR_OK; or WEIR_ELIMIT with *error filled if the container tried to open too many other files. */
 int weir_input_verdict(const weir_input *input, weir_error *error);
 
 void weir_input_close(weir_input *input);
 
-/* The file is not opened again. */
+/* Frees what was kept for opening the file again. */
 void weir_input_forget(weir_input *input);
 
 void weir_input_free(weir_input *input);

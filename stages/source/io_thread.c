@@ -1,4 +1,4 @@
-/* One request at a time. The two sides share one block, which the last of them to leave frees. */
+/* One request at a time. The caller and the thread share one block; the last of them to leave frees it. */
 #include "io_thread.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 #include <weir/clock.h>
 
-/* Blocks are read that are larger than what is asked for, as long as the reading goes on from one to the next. */
+/* Sequential reads are read ahead in larger blocks. */
 enum {
     FIRST_BYTES = 32 << 10,
     BLOCK_BYTES = 256 << 10,
@@ -28,7 +28,7 @@ enum {
 
 typedef enum request { REQUEST_NONE = 0, REQUEST_OPEN, REQUEST_READ, REQUEST_END } request;
 
-/* Threads of the process that are left behind, and still wait for the kernel. */
+/* Abandoned threads of the process that still wait for the kernel. */
 static atomic_uint num_left;
 
 struct weir_io_thread {
@@ -38,7 +38,7 @@ struct weir_io_thread {
 
     /* guarded by lock */
     request request;
-    bool is_left; /* nobody waits for the answer */
+    bool is_left; /* the caller no longer waits for the answer */
 
     /* the thread's while there is a request, the caller's otherwise */
     char *path;
@@ -111,7 +111,7 @@ static void *io_main(void *argument)
     return NULL;
 }
 
-/* Without the program's signals; detached, as it may have to be left. */
+/* Blocks the program's signals; detached, as it may have to be abandoned. */
 static int start_thread(weir_io_thread *io)
 {
     pthread_attr_t attributes;
@@ -161,7 +161,7 @@ static void wait_a_little_locked(weir_io_thread *io)
     pthread_cond_timedwait(&io->answered, &io->lock, &until);
 }
 
-/* Waits for the answer, or leaves the thread behind. The caller's question runs without the lock. */
+/* Waits for the answer, or abandons the thread. The interrupt callback runs without the lock. */
 static int ask(weir_io_thread **leave, request what, AVIOInterruptCB interrupt)
 {
     weir_io_thread *io = *leave;
@@ -182,7 +182,7 @@ static int ask(weir_io_thread **leave, request what, AVIOInterruptCB interrupt)
     if (is_left)
         atomic_fetch_add(&num_left, 1);
     int result = is_left ? AVERROR_EXIT : io->result;
-    pthread_mutex_unlock(&io->lock); /* left, it is freed by its thread */
+    pthread_mutex_unlock(&io->lock); /* an abandoned block is freed by its thread */
     if (is_left)
         *leave = NULL;
     return result;
@@ -203,7 +203,7 @@ int weir_io_thread_open(weir_io_thread **io, const char *path, int flags, struct
     int fd = ask(io, REQUEST_OPEN, interrupt);
     if (fd >= 0) {
         *info = self->info;
-        self->result = 0; /* no bytes are in the block yet */
+        self->result = 0; /* the block is empty */
     }
     return fd;
 }
@@ -241,7 +241,7 @@ void weir_io_thread_end(weir_io_thread *io)
     pthread_mutex_unlock(&io->lock);
 }
 
-/* ---- where a file lies --------------------------------------------------------------------------------------- */
+/* ---- which file systems --------------------------------------------------------------------------------------- */
 
 static bool is_remote_kind(const char *kind)
 {
@@ -269,7 +269,7 @@ static void unescape(char *text)
     *to = '\0';
 }
 
-/* The points where such file systems are mounted, each with a line's end behind it. */
+/* The mount points of such file systems, each followed by a newline. */
 static struct {
     pthread_mutex_t lock;
 
@@ -304,7 +304,7 @@ static void read_points_locked(void)
     remote.read_ns = weir_clock_ns();
 }
 
-/* Does the path lie below one of them? "/" is none, as all would. */
+/* Is the path below one of them? "/" does not count: it would match every path. */
 static bool is_below_points_locked(const char *path)
 {
     for (const char *point = remote.points; point && *point; point = strchr(point, '\n') + 1) {

@@ -1,4 +1,4 @@
-/* The list source. One slot, so the worker has one user at a time. */
+/* The list source. It has one slot, so the worker has one user at a time. */
 #include <weir/list.h>
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static void list_config_free(void *config)
     free((void *)list->paths);
 }
 
-/* Copies the array and the strings behind it into one block. */
+/* Copies the array and its strings into one block. */
 static int list_config_init(void *config, weir_error *error)
 {
     weir_list_config *list = config;

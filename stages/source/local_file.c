@@ -14,7 +14,7 @@
 
 #include "ffmpeg_log.h"
 
-/* How often a wait for a pipe looks whether it is still wanted. */
+/* How often a wait for a pipe checks for an interrupt. */
 enum { ASK_INTERVAL_MS = 50 };
 
 static bool is_interrupted(const weir_local_file *file)
@@ -30,11 +30,11 @@ static int check_kind(weir_local_file *file, const struct stat *info, bool allow
     file->size_bytes = info->st_size;
     if (file->is_pipe && !allows_pipes)
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
-                              "this is no regular file: pipes and devices are read where WEIR_ALLOW_PIPES is set");
+                              "not a regular file: pipes and devices are refused unless WEIR_ALLOW_PIPES is set");
     return WEIR_OK;
 }
 
-/* The descriptor, or FFmpeg's error. Without O_NONBLOCK a pipe's open would wait for somebody who writes. */
+/* The descriptor, or FFmpeg's error. Without O_NONBLOCK the open of a pipe would wait for a writer. */
 static int open_directly(const char *path, int descriptor, int flags, struct stat *info)
 {
     int fd = path ? open(path, flags) : fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
@@ -47,7 +47,7 @@ static int open_directly(const char *path, int descriptor, int flags, struct sta
     return AVERROR(code);
 }
 
-/* Has it a thread to read on, where it needs one? */
+/* Starts the separate thread, where one is needed. */
 static int choose_thread(weir_local_file *file, weir_local_host *host, const char *path, weir_error *error)
 {
     bool is_needed = host && path && host->io_thread >= 0 && (host->io_thread > 0 || weir_io_is_remote(path));
@@ -56,8 +56,9 @@ static int choose_thread(weir_local_file *file, weir_local_host *host, const cha
     host->io = host->io ? host->io : weir_io_thread_start();
     file->host = host;
     return host->io ? WEIR_OK
-                    : weir_error_set(error, WEIR_ESYSTEM, 0,
-                                     "no thread to read it on: out of memory, or too many reads hang in the kernel");
+                    : weir_error_set(
+                          error, WEIR_ESYSTEM, 0,
+                          "cannot start a thread to read it: out of memory, or too many reads hang in the kernel");
 }
 
 int weir_local_file_open(weir_local_file *file, weir_local_host *host, const char *path, int descriptor,
@@ -73,7 +74,7 @@ int weir_local_file_open(weir_local_file *file, weir_local_host *host, const cha
                           : open_directly(path, descriptor, FLAGS, &info);
     file->is_open = file->fd >= 0;
     if (file->fd == AVERROR(ENXIO)) /* a socket */
-        return weir_error_set(error, WEIR_EUNSUPPORTED, -ENXIO, "this is no regular file");
+        return weir_error_set(error, WEIR_EUNSUPPORTED, -ENXIO, "not a regular file");
     if (!file->is_open)
         return weir_ffmpeg_error(error, file->fd, "cannot open");
     return check_kind(file, &info, allows_pipes, error);
@@ -92,7 +93,7 @@ void weir_local_file_close(weir_local_file *file)
     file->is_open = false;
 }
 
-/* A descriptor that others share is never made non-blocking, so it is read only when there is something. */
+/* A shared descriptor must not be made non-blocking, so it is read only when data is available. */
 static ssize_t read_pipe(weir_local_file *file, uint8_t *to, size_t max_bytes)
 {
     struct pollfd readable = { .fd = file->fd, .events = POLLIN };
@@ -119,7 +120,7 @@ static ssize_t take_head(weir_local_file *file, uint8_t *to, size_t max_bytes)
 
 bool weir_local_file_wants_seeking(weir_local_file *file)
 {
-    static const char type[] = "ftyp"; /* behind the box's size */
+    static const char type[] = "ftyp"; /* follows the box's size */
     ssize_t got = 1;
     while (got > 0 && file->num_head < (int)sizeof file->head) {
         got = read_pipe(file, file->head + file->num_head, sizeof file->head - (size_t)file->num_head);
@@ -142,7 +143,7 @@ static ssize_t read_some(weir_local_file *file, uint8_t *to, size_t max_bytes)
     return got;
 }
 
-/* A thread that was left behind has taken the descriptor with it. */
+/* An abandoned thread owns the descriptor. */
 static int read_on_thread(weir_local_file *file, uint8_t *to, int max_bytes)
 {
     weir_io_thread **io = &file->host->io;
@@ -165,7 +166,7 @@ int weir_local_file_read(void *self, uint8_t *to, int max_bytes)
     return got == 0 ? AVERROR_EOF : (int)got;
 }
 
-/* A disk's size is not in its status. */
+/* stat() has no size of a block device. */
 static int64_t size_of(const weir_local_file *file)
 {
     int64_t size_bytes = file->host ? file->size_bytes : lseek(file->fd, 0, SEEK_END);
@@ -189,7 +190,7 @@ int64_t weir_local_file_seek(void *self, int64_t offset, int whence)
     return file->position;
 }
 
-/* ---- what comes out of a pipe, to be read more than once ----------------------------------------------------------- */
+/* ---- pipes that are read more than once ----------------------------------------------------------- */
 
 static int open_nameless(void)
 {
@@ -198,7 +199,7 @@ static int open_nameless(void)
     int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT))
         return fd;
-    FILE *file = tmpfile(); /* the file system knows no O_TMPFILE */
+    FILE *file = tmpfile(); /* the file system does not support O_TMPFILE */
     if (!file)
         return -1;
     fd = fcntl(fileno(file), F_DUPFD_CLOEXEC, 3);
@@ -220,7 +221,7 @@ static int write_all(int fd, const uint8_t *bytes, size_t num_bytes)
 
 static int copy_pipe(weir_local_file *file, int to, uint64_t max_bytes, weir_error *error)
 {
-    static const char *const what = "cannot keep what comes out of the pipe in a temporary file";
+    static const char *const what = "cannot write the data of the pipe to a temporary file";
     uint8_t block[32 << 10];
     uint64_t num_bytes = 0;
     int got;
@@ -228,8 +229,7 @@ static int copy_pipe(weir_local_file *file, int to, uint64_t max_bytes, weir_err
         num_bytes += (uint64_t)got;
         if (num_bytes > max_bytes)
             return weir_error_set(error, WEIR_ELIMIT, 0,
-                                  "more than %" PRIu64 " bytes come out of the pipe: raise max_pipe_bytes",
-                                  max_bytes);
+                                  "the pipe has more than %" PRIu64 " bytes: raise max_pipe_bytes", max_bytes);
         int rc = write_all(to, block, (size_t)got);
         if (rc < 0)
             return weir_ffmpeg_error(error, rc, what);
@@ -241,8 +241,7 @@ int weir_local_file_keep(weir_local_file *file, uint64_t max_bytes, weir_error *
 {
     int fd = open_nameless();
     if (fd < 0)
-        return weir_ffmpeg_error(error, AVERROR(errno),
-                                 "cannot make a temporary file for what comes out of the pipe");
+        return weir_ffmpeg_error(error, AVERROR(errno), "cannot create a temporary file for the data of the pipe");
     int rc = copy_pipe(file, fd, max_bytes, error);
     if (rc != WEIR_OK) {
         close(fd);

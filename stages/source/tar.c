@@ -1,7 +1,7 @@
 /*
- * The tar stage. The archive is read ahead by one header, so that the last file is known to be the last. States of a
- * worker: no archive → a header is there, or the archive's end, or a failure that waits until what came before it has been
- * handed on → no archive.
+ * The tar stage. The archive is read ahead by one header, to know which file is the last one. States of a worker: no
+ * archive → a header has been read, or the end, or a failure, which is reported after the files before it → no
+ * archive.
  */
 #include <weir/tar.h>
 
@@ -25,23 +25,23 @@
 enum { BLOCK_BYTES = 256 << 10, STEP_BYTES = 1 << 20 };
 
 typedef struct tar_worker {
-    weir_task *task; /* the one that runs */
+    weir_task *task; /* the running one */
 
     /* of the open archive */
-    weir_item input;         /* its path; kept here between the items that come out of it */
+    weir_item input;         /* its path; kept until the archive's last item */
     struct archive *archive; /* NULL = none */
     weir_local_host host;
     weir_local_file file;
     int64_t file_bytes;
-    uint8_t *block;              /* of it, as libarchive reads it; kept from archive to archive */
-    struct archive_entry *entry; /* of the header that is there; the archive's */
-    const char *name;            /* its name; the entry's */
-    int64_t entry_end;           /* where its data ends at the earliest; 0 = unknown */
+    uint8_t *block;              /* libarchive's read buffer; kept from archive to archive */
+    struct archive_entry *entry; /* the current header; owned by the archive */
+    const char *name;            /* its name; owned by the entry */
+    int64_t entry_end;           /* lower bound of the end of its data; 0 = unknown */
     uint64_t num_items;          /* so far */
     uint64_t num_too_large;      /* files left out */
-    int status;                  /* WEIR_OK: the header is there. WEIR_EOF: no more. Or why it ended */
+    int status;                  /* WEIR_OK: there is a header. WEIR_EOF: no more. Or the failure */
     weir_error error;
-    weir_error limit; /* what is said of the files left out */
+    weir_error limit; /* about the skipped files */
 
     char *label;
     size_t max_label_bytes;
@@ -119,8 +119,8 @@ static int is_interrupted(void *self)
     return weir_task_should_stop(worker->task);
 }
 
-/* libarchive's read and skip. What it passes over of a compressed archive it unpacks, however much that is: so stop is asked
-   about here. */
+/* libarchive's read and skip. Skipping in a compressed archive unpacks all the data, which may take long: so a stop is
+   checked here. */
 static la_ssize_t read_block(struct archive *archive, void *self, const void **block)
 {
     tar_worker *worker = self;
@@ -144,7 +144,7 @@ static la_int64_t skip_bytes(struct archive *archive, void *self, la_int64_t num
     return skipped > 0 && weir_local_file_seek(&worker->file, skipped, SEEK_CUR) >= 0 ? skipped : 0;
 }
 
-/* Only what our own process can unpack: for a filter it was built without, libarchive would run a program. */
+/* Only built-in filters: for the others libarchive would run an external program. */
 static int open_archive(tar_worker *worker, const char *path)
 {
     AVIOInterruptCB interrupt = { .callback = is_interrupted, .opaque = worker };
@@ -170,21 +170,21 @@ static int open_archive(tar_worker *worker, const char *path)
     return archive_read_open1(worker->archive) == ARCHIVE_OK ? WEIR_OK : fail_archive(worker, "cannot open");
 }
 
-/* Passing over a file may lead beyond the end of what is there, and libarchive takes that for the archive's end. */
+/* A skip may seek beyond the end of a truncated archive, which libarchive reports as a normal end. */
 static int check_end(tar_worker *worker)
 {
     bool is_plain = archive_filter_code(worker->archive, 0) == ARCHIVE_FILTER_NONE;
     if (!is_plain || worker->entry_end <= worker->file_bytes)
         return WEIR_EOF;
     return weir_error_set(&worker->error, WEIR_EDATA, 0,
-                          "damaged, after %" PRIu64 " item(s): the archive is cut off within its last file",
+                          "damaged, after %" PRIu64 " item(s): the archive is truncated within its last file",
                           worker->num_items);
 }
 
 static const char *name_of(struct archive_entry *entry)
 {
     const char *name = archive_entry_pathname_utf8(entry);
-    name = name ? name : archive_entry_pathname(entry); /* NULL if the locale has no such letters */
+    name = name ? name : archive_entry_pathname(entry); /* NULL if the locale lacks the characters */
     return name ? name : "(a name that cannot be read)";
 }
 
@@ -199,7 +199,7 @@ static bool matches(const weir_tar_config *tar, const char *name)
     return !tar->glob || fnmatch(tar->glob, last_part(name), FNM_EXTMATCH) == 0;
 }
 
-/* Bytes of the name that are the sample's; 0 = it belongs to none. */
+/* Length of the sample's name; 0 = the file belongs to no sample. */
 static size_t key_bytes(const char *name)
 {
     const char *last = last_part(name);
@@ -214,7 +214,7 @@ static bool is_wanted(const weir_tar_config *tar, struct archive_entry *entry, c
     return tar->samples ? key_bytes(name) > 0 : matches(tar, name);
 }
 
-/* To the next header of a file that is wanted. Sets and returns worker->status. */
+/* Advances to the next header of a file to be read. Sets and returns worker->status. */
 static int next_header(tar_worker *worker, const weir_tar_config *tar)
 {
     for (;;) {
@@ -228,8 +228,7 @@ static int next_header(tar_worker *worker, const weir_tar_config *tar)
             return worker->status = fail_archive(worker, worker->entry ? "damaged" : "cannot read");
         worker->entry = entry;
         worker->name = name_of(entry);
-        bool has_holes =
-            archive_entry_sparse_count(entry) > 0; /* then it is smaller in the archive than its size says */
+        bool has_holes = archive_entry_sparse_count(entry) > 0; /* then its data is smaller than its size */
         worker->entry_end = has_holes ? 0 : archive_read_header_position(worker->archive) + archive_entry_size(entry);
         if (is_wanted(tar, entry, worker->name))
             return worker->status = WEIR_OK;
@@ -258,8 +257,8 @@ static int read_data(tar_worker *worker, weir_bytes *file)
 }
 
 /*
- * The file of the current header, if there is room for it in an item that has held_bytes already. WEIR_OK; WEIR_SKIP: it
- * is too large, which is noted; or the failure.
+ * Reads the file of the current header, if it fits into an item that already has held_bytes. WEIR_OK; WEIR_SKIP: it
+ * is too large, which is recorded; or the failure.
  */
 static int read_file(tar_worker *worker, const weir_tar_config *tar, uint64_t held_bytes, weir_bytes **file)
 {
@@ -267,8 +266,8 @@ static int read_file(tar_worker *worker, const weir_tar_config *tar, uint64_t he
     if (size_bytes < 0 || (uint64_t)size_bytes > tar->max_bytes - held_bytes) {
         if (worker->num_too_large++ == 0)
             weir_error_set(&worker->limit, WEIR_ELIMIT, 0,
-                           "%.200s is left out, and maybe more: with %" PRId64
-                           " bytes it is over the limit of %" PRIu64 " for an item; raise max_bytes",
+                           "%.200s was skipped, and maybe others: with %" PRId64
+                           " bytes it is over the limit of %" PRIu64 " per item; raise max_bytes",
                            worker->name, size_bytes, tar->max_bytes);
         return WEIR_SKIP;
     }
@@ -283,7 +282,7 @@ static int read_file(tar_worker *worker, const weir_tar_config *tar, uint64_t he
     return rc;
 }
 
-/* Puts a file into its sample: what matches to the front, if nothing there does. */
+/* Adds a file to its sample: a match goes first, if the first file does not match. */
 static void add_to_sample(const weir_tar_config *tar, weir_bytes **sample, bool *has_match, weir_bytes *file)
 {
     weir_bytes **place = sample;
@@ -298,7 +297,7 @@ static void add_to_sample(const weir_tar_config *tar, weir_bytes **sample, bool 
     *place = file;
 }
 
-/* All files of the sample that the current header belongs to; *sample is NULL if none of them is an item. */
+/* All files of the current header's sample; *sample is NULL if none of them matches. */
 static int read_sample(tar_worker *worker, const weir_tar_config *tar, weir_bytes **sample)
 {
     size_t num_bytes = key_bytes(worker->name);
@@ -318,7 +317,7 @@ static int read_sample(tar_worker *worker, const weir_tar_config *tar, weir_byte
             next_header(worker, tar);
     }
     free(key);
-    if (rc < 0 || worker->status < 0 || !has_match) { /* what may not be whole is not handed on */
+    if (rc < 0 || worker->status < 0 || !has_match) { /* a sample that may be incomplete is not delivered */
         weir_bytes_free(*sample);
         *sample = NULL;
     }
@@ -335,7 +334,7 @@ static int read_single(tar_worker *worker, const weir_tar_config *tar, weir_byte
     return rc < 0 ? rc : WEIR_OK;
 }
 
-/* The next item, or NULL at the end. What ends the archive is in worker->status then. */
+/* The next item, or NULL at the end; then worker->status is the result of the archive. */
 static weir_bytes *next_item(tar_worker *worker, const weir_tar_config *tar)
 {
     weir_bytes *bytes = NULL;
@@ -371,7 +370,7 @@ static int set_item(tar_worker *worker, weir_bytes *bytes, const char *path, wei
     return WEIR_OK;
 }
 
-/* How the archive's task ends once all is handed on. */
+/* The result of the archive's task, after its last item. */
 static int end_status(tar_worker *worker, bool has_item, const weir_tar_config *tar)
 {
     if (worker->status < 0)
@@ -386,7 +385,7 @@ static int end_status(tar_worker *worker, bool has_item, const weir_tar_config *
     return has_item ? WEIR_OK : WEIR_SKIP;
 }
 
-/* A new archive: its path moves to the worker, so that a later call of the same task is known by its empty input. */
+/* A new archive: its path moves to the worker, so the input is empty in later calls of the same task. */
 static void begin_archive(tar_worker *worker, const weir_tar_config *tar, weir_item *in)
 {
     close_archive(worker);
@@ -409,7 +408,7 @@ static int tar_run(void *self, weir_item *in, weir_item *out, weir_task *task)
     int rc = bytes ? set_item(worker, bytes, worker->input.data, out) : WEIR_OK;
     bool has_more = worker->status != WEIR_EOF || worker->num_too_large > 0;
     if (rc == WEIR_OK && bytes && has_more)
-        return WEIR_MORE; /* also if it is a failure, which waits until this one is handed on */
+        return WEIR_MORE; /* also before a failure, which is reported after this item */
     if (rc == WEIR_OK)
         rc = end_status(worker, bytes, tar);
     if (rc < 0)

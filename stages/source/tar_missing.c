@@ -1,4 +1,4 @@
-/* The tar stage where libarchive was not there to build with: it says so. */
+/* The tar stage of a build without libarchive: it reports that. */
 #include <weir/tar.h>
 
 static int tar_config_init(void *config, weir_error *error)

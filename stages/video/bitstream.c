@@ -1,6 +1,6 @@
 /*
- * Headers of H.264, HEVC, VP8, VP9, MPEG-2 and MPEG-4 pictures, as far as random access needs them. Where a header says
- * less than certainty, the answer is the careful one: not clean, not disposable.
+ * Headers of H.264, HEVC, VP8, VP9, MPEG-2 and MPEG-4 pictures, as far as random access needs them. Where a header is
+ * ambiguous, the answer is the safe one: not clean, not disposable.
  */
 #include "bitstream.h"
 
@@ -33,11 +33,11 @@ bool weir_bitstream_is_known(enum AVCodecID codec)
 typedef struct walk {
     const uint8_t *at;
     const uint8_t *end;
-    unsigned length_bytes; /* in front of each unit; 0 = start codes are between them */
-    bool is_broken;        /* the lengths do not add up: damage, not a packet without a picture */
+    unsigned length_bytes; /* of the length before each unit; 0 = units are separated by start codes */
+    bool is_broken;        /* the lengths do not add up: damage */
 } walk;
 
-/* Behind the next 00 00 01, or the end. */
+/* The byte after the next 00 00 01, or the end. */
 static const uint8_t *behind_start_code(const uint8_t *at, const uint8_t *end)
 {
     while (end - at >= 3) {
@@ -55,7 +55,7 @@ static bool next_unit(walk *units, const uint8_t **unit, size_t *size_bytes)
 {
     if (units->length_bytes == 0) {
         *unit = behind_start_code(units->at, units->end);
-        *size_bytes = (size_t)(units->end - *unit); /* at most: headers are all that is read */
+        *size_bytes = (size_t)(units->end - *unit); /* an upper bound: only headers are read */
         units->at = *unit;
         return *size_bytes > 0;
     }
@@ -86,11 +86,11 @@ static walk walk_of(const AVCodecParameters *codec, const AVPacket *packet, int 
 
 /* ---- H.264 --------------------------------------------------------------------------------------------------- */
 
-/* The bytes of a unit as they were before 00 00 03 was made of 00 00 wherever a start code might have come about. */
+/* The bytes of a unit without the emulation prevention bytes (the 03 of 00 00 03). */
 typedef struct payload {
     const uint8_t *at;
     const uint8_t *end;
-    unsigned num_zeros; /* in a row, up to here */
+    unsigned num_zeros; /* consecutive, up to here */
 } payload;
 
 static bool next_byte(payload *bytes, uint8_t *byte)
@@ -106,7 +106,7 @@ static bool next_byte(payload *bytes, uint8_t *byte)
     return true;
 }
 
-/* A message's type or size: 255 for each byte of that value, and the one behind them. */
+/* A message's type or size: the sum of all bytes 255 and the byte after them. */
 static bool next_number(payload *bytes, size_t *number)
 {
     uint8_t byte = UINT8_MAX;
@@ -117,8 +117,8 @@ static bool next_number(payload *bytes, size_t *number)
     return true;
 }
 
-/* Does this SEI unit promise exact pictures from here on in output order (recovery_frame_cnt = 0, exact_match_flag)? Where
-   the units have no lengths, those behind it are not part of it. */
+/* Does this SEI unit guarantee exact pictures from here in output order (recovery_frame_cnt = 0, exact_match_flag)?
+   Without unit lengths, the data after it belongs to other units. */
 static bool promises_recovery(const uint8_t *unit, size_t size_bytes)
 {
     enum { RECOVERY_POINT = 6, COUNT_IS_0_AND_EXACT = 0xc0, START_CODE_BYTES = 3 };
@@ -155,7 +155,7 @@ static weir_packet_kind look_at_h264(walk units)
         }
     }
     kind.is_disposable &= has_slice;
-    kind.is_unclear = !has_slice && !units.is_broken; /* damage hides the frame that was in it */
+    kind.is_unclear = !has_slice && !units.is_broken; /* with damage, assume one frame */
     return kind;
 }
 
@@ -205,7 +205,7 @@ static weir_packet_kind look_at_mpeg2(walk units)
         num_pictures++;
     }
     kind.is_disposable &= num_pictures > 0;
-    kind.is_unclear = num_pictures < 1 || num_pictures > 2; /* two: its fields */
+    kind.is_unclear = num_pictures < 1 || num_pictures > 2; /* two: the fields of one frame */
     return kind;
 }
 
@@ -224,7 +224,7 @@ static weir_packet_kind look_at_mpeg4(walk units, int size)
         kind.is_disposable = type == FIRST_IS_B;
         num_pictures++;
     }
-    /* A very short one may be a picture that is not coded and gives no frame. */
+    /* A very short packet may be a picture that is not coded and gives no frame. */
     kind.is_unclear = num_pictures != 1 || size < MIN_CODED_BYTES;
     return kind;
 }
@@ -238,7 +238,7 @@ static weir_packet_kind look_at_vp8(const AVPacket *packet)
     return (weir_packet_kind){ .is_clean = !(packet->data[0] & 1), .is_hidden = !(packet->data[0] & 0x10) };
 }
 
-/* One frame of a VP9 packet: counts it if it is shown; says whether it is a keyframe. */
+/* One frame of a VP9 packet: counts it if it is shown; returns whether it is a keyframe. */
 static bool look_at_vp9_frame(uint8_t header, unsigned *num_shown)
 {
     unsigned profile = (header >> 5 & 1u) | (header >> 3 & 2u);
@@ -290,6 +290,6 @@ weir_packet_kind weir_bitstream_look(const AVCodecParameters *codec, const AVPac
     case AV_CODEC_ID_VP8: return look_at_vp8(packet);
     case AV_CODEC_ID_VP9: return look_at_vp9(packet);
     case AV_CODEC_ID_AV1: return (weir_packet_kind){ .is_clean = packet->flags & AV_PKT_FLAG_KEY };
-    default: return (weir_packet_kind){ .is_clean = true, .is_disposable = true }; /* each frame stands alone */
+    default: return (weir_packet_kind){ .is_clean = true, .is_disposable = true }; /* frames are independent */
     }
 }

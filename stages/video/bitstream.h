@@ -1,4 +1,4 @@
-/* What a packet's own bytes tell about it, without decoding it. Internal. Pure; whatever the bytes are. */
+/* Properties of a packet from its bytes, without decoding. Internal. Pure; safe for any bytes. */
 #ifndef WEIR_STAGES_BITSTREAM_H
 #define WEIR_STAGES_BITSTREAM_H
 
@@ -7,15 +7,15 @@
 #include <libavcodec/avcodec.h>
 
 typedef struct weir_packet_kind {
-    bool is_clean; /* a decoder that begins here gives this frame, and all that are shown after it, bit by bit as one
-                           that began earlier */
-    bool is_disposable; /* no other frame needs it to be decoded, if layer is the highest there is */
-    bool is_hidden;     /* it is decoded, but not shown */
-    bool is_unclear;    /* it cannot be told how many frames are in it */
-    unsigned layer;     /* temporal layer, of those there may be; 0 = the lowest */
+    bool is_clean; /* a decoder that starts here outputs this frame, and all shown after it, bit by bit as one that
+                           started earlier */
+    bool is_disposable; /* no other frame depends on it, if `layer` is the highest one */
+    bool is_hidden;     /* decoded, but not shown */
+    bool is_unclear;    /* its number of frames is unknown */
+    unsigned layer;     /* temporal layer; 0 = the lowest */
 } weir_packet_kind;
 
-/* Is the codec one of those that this file knows? Then a packet is one frame, unless it is hidden or unclear. */
+/* Is the codec supported here? Then a packet is one frame, unless it is hidden or unclear. */
 bool weir_bitstream_is_known(enum AVCodecID codec);
 
 weir_packet_kind weir_bitstream_look(const AVCodecParameters *codec, const AVPacket *packet);

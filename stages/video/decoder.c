@@ -1,6 +1,6 @@
 /*
- * Demux and decode. States of an open file: reading packets → draining (all packets are in, or no more can be read) →
- * end. Damage never changes the state but for a read error, which ends the reading.
+ * Demux and decode. States of an open file: reading packets → draining (all packets are sent, or no more can be read) →
+ * end. Of all damage only a read error changes the state: it ends the reading.
  */
 #include "decoder.h"
 
@@ -12,7 +12,7 @@
 
 #include "ffmpeg_log.h"
 
-/* Reading again after AVERROR(EAGAIN), and decode errors after the last packet: more in a row is no progress. */
+/* Limit for consecutive AVERROR(EAGAIN), and for decode errors after the last packet. */
 enum { MAX_READ_RETRIES = 1000, MAX_DRAIN_ERRORS = 64 };
 
 int weir_decoder_init(weir_decoder *decoder)
@@ -70,7 +70,7 @@ static int fail_stopped(weir_error *error)
     return weir_error_set(error, WEIR_ESTOPPED, AVERROR_EXIT, "stopped");
 }
 
-/* A picture without a container around it: whatever is to be known of it, its decoder finds. */
+/* A picture without a container: only its decoder knows its parameters. */
 static bool is_still_image(const AVFormatContext *format)
 {
     const char *name = format->iformat->name;
@@ -94,9 +94,10 @@ static bool container_is(const AVFormatContext *format, const char *name)
 }
 
 /*
- * Does the stream's header tell how far its frames are reordered, without a look at the packets? Without that the
- * H.264 decoder guesses, and gives the first frames out of order. HEVC's parameter sets tell, VP8, VP9 and AV1 need not
- * know. H.264 in MP4: the demuxer has worked it out from the timestamps (video_delay), or the profile has no B-frames.
+ * Does the stream's header contain the reorder delay, so that no packets have to be read? Without it the H.264
+ * decoder guesses, and outputs the first frames out of order. HEVC's parameter sets have it; VP8, VP9 and AV1 do not
+ * need it. For H.264 in MP4 the demuxer computed it from the timestamps (video_delay), or the profile has no
+ * B-frames.
  */
 static bool reordering_is_known(const AVFormatContext *format, const AVCodecParameters *parameters)
 {
@@ -113,16 +114,15 @@ static bool reordering_is_known(const AVFormatContext *format, const AVCodecPara
     }
 }
 
-/* Matroska's header may turn out not to be enough, and then the file is opened again: see times_are_known(). */
+/* Matroska's header may not be sufficient; then the file is opened again: see times_are_known(). */
 static bool can_reopen(const AVFormatContext *format)
 {
     return format->pb && (format->pb->seekable & AVIO_SEEKABLE_NORMAL);
 }
 
 /*
- * Does the container's header hold all that the probe (avformat_find_stream_info) would find? The probe decodes frames
- * to fill in what containers without a full header lack; where there is one stream of our kind, fully described, its result
- * is the same without.
+ * Does the container's header have everything that the probe (avformat_find_stream_info) would find? The probe decodes
+ * frames to find what an incomplete header lacks; with one fully described stream of our media type it is not needed.
  */
 static bool header_is_complete(const weir_decoder *decoder)
 {
@@ -145,8 +145,8 @@ static bool header_is_complete(const weir_decoder *decoder)
     return only && only->width > 0 && only->height > 0 && reordering_is_known(format, only);
 }
 
-/* The probe decodes, too, so it has a limit, with room for what decoders add for alignment; and as it is not counted, its
-   memory has one. Streams that turn up later, as in MPEG-TS, have none while they are probed. */
+/* The probe decodes, so it gets a pixel limit, with room for the decoders' alignment, and a memory limit, as its
+   memory is not counted. Streams that are found later, as in MPEG-TS, have no limit while they are probed. */
 static int64_t probe_max_pixels(const weir_decoder *decoder, const AVStream *stream)
 {
     int64_t aligned = 2 * decoder->max_pixels + (1 << 16);
@@ -173,7 +173,7 @@ static int probe(weir_decoder *decoder, weir_error *error)
 {
     weir_ffmpeg_log_step();
     int rc = find_stream_info(decoder);
-    return rc < 0 ? weir_ffmpeg_error(error, rc, "cannot find out what is in it") : WEIR_OK;
+    return rc < 0 ? weir_ffmpeg_error(error, rc, "cannot detect its streams") : WEIR_OK;
 }
 
 /* ---- the stream ---------------------------------------------------------------------------------------------- */
@@ -206,34 +206,34 @@ static int fail_no_stream(const weir_decoder *decoder, weir_error *error)
     const AVFormatContext *format = decoder->format;
     const char *wanted = av_get_media_type_string(decoder->media);
     if (format->nb_streams == 0)
-        return weir_error_set(error, WEIR_EDATA, AVERROR_STREAM_NOT_FOUND, "no stream in it at all");
+        return weir_error_set(error, WEIR_EDATA, AVERROR_STREAM_NOT_FOUND, "it has no streams");
     unsigned num_covers = 0;
     for (unsigned i = 0; i < format->nb_streams; i++)
         num_covers += is_cover(format->streams[i]);
     if (num_covers > 0 && decoder->media == AVMEDIA_TYPE_VIDEO)
         return weir_error_set(error, WEIR_EUNSUPPORTED, AVERROR_STREAM_NOT_FOUND,
-                              "no video in it, only a cover picture");
+                              "it has no video, only a cover picture");
     const char *kind = av_get_media_type_string(format->streams[0]->codecpar->codec_type);
     return weir_error_set(error, WEIR_EUNSUPPORTED, AVERROR_STREAM_NOT_FOUND,
-                          "no %s in it: %u stream(s), the first is %s", wanted, format->nb_streams,
+                          "it has no %s: %u stream(s), the first is %s", wanted, format->nb_streams,
                           kind ? kind : "unknown");
 }
 
-/* A file is not known by the codec's name alone: where FFmpeg has none, there is a tag of four letters. */
+/* Where FFmpeg has no name for the codec, the message has its four-character tag. */
 static int fail_no_decoder(const weir_decoder *decoder, const AVStream *stream, weir_error *error)
 {
     const AVCodecParameters *parameters = stream->codecpar;
     const char *kind = av_get_media_type_string(decoder->media);
     if (parameters->codec_id != AV_CODEC_ID_NONE)
         return weir_error_set(error, WEIR_EUNSUPPORTED, AVERROR_DECODER_NOT_FOUND,
-                              "its %s is %s, which this FFmpeg has no decoder for", kind,
+                              "its %s is %s, and this FFmpeg has no decoder for it", kind,
                               avcodec_get_name(parameters->codec_id));
     return weir_error_set(error, WEIR_EUNSUPPORTED, AVERROR_DECODER_NOT_FOUND,
-                          "its %s is of a codec that this FFmpeg does not know, \"%s\"", kind,
+                          "its %s has a codec that this FFmpeg does not support, \"%s\"", kind,
                           av_fourcc2str(parameters->codec_tag));
 }
 
-/* The stream of that number; -1 = there are not so many. */
+/* The stream with that number; -1 = there are fewer. */
 static int find_numbered(const weir_decoder *decoder)
 {
     uint32_t number = 0;
@@ -245,7 +245,8 @@ static int find_numbered(const weir_decoder *decoder)
     return -1;
 }
 
-/* FFmpeg prefers what has more bytes of streams that are alike, which may be the mask of a picture; the first one is meant. */
+/* Of similar streams FFmpeg prefers the one with more bytes, which may be a picture's mask; the first one is the
+   picture. */
 static int find_first_like(const weir_decoder *decoder, int best)
 {
     AVFormatContext *format = decoder->format;
@@ -281,7 +282,7 @@ static int choose_stream(weir_decoder *decoder, const AVCodec **codec, weir_erro
     int index = decoder->stream_number ? find_numbered(decoder) : find_best(decoder, error);
     if (index == -1 && decoder->stream_number)
         return weir_error_set(error, WEIR_ENOTFOUND, AVERROR_STREAM_NOT_FOUND,
-                              "there is no %s stream %" PRIu32 " in it, but %u",
+                              "there is no %s stream %" PRIu32 ": it has %u",
                               av_get_media_type_string(decoder->media), decoder->stream_number,
                               count_streams(decoder, format->nb_streams));
     if (index < 0)
@@ -330,15 +331,15 @@ static int check_size(const weir_decoder *decoder, weir_error *error)
     return weir_frame_memory_check(&decoder->memory, parameters, error);
 }
 
-/* With rows and columns that decoders add for alignment, which FFmpeg counts, too. */
+/* With the rows and columns that decoders add for alignment: FFmpeg's limit includes them. */
 static int64_t with_alignment(int64_t width, int64_t height)
 {
     enum { ALIGNMENT = 128 };
     return (width + ALIGNMENT) * (height + ALIGNMENT);
 }
 
-/* The decoder's own limit, for pictures that turn out larger than announced, or of which nothing is announced; those that are
-   over our limit are found when they come. Decoders of other libraries take memory that is not counted. */
+/* The decoder's own limit, for pictures larger than the header says, or without a size in the header; pictures over our
+   limit are rejected after decoding. The memory of external decoder libraries is not counted. */
 static int64_t codec_max_pixels(const weir_decoder *decoder, const AVCodec *codec)
 {
     enum { MAX_SIDE = 1 << 16 };
@@ -361,7 +362,7 @@ static int open_codec(weir_decoder *decoder, const AVCodec *codec, weir_error *e
         return weir_ffmpeg_error(error, rc, "cannot use the stream's parameters");
 
     decoder->codec->pkt_timebase = decoder->stream->time_base;
-    decoder->codec->thread_count = 1; /* slots are the concurrency: a second thread costs a fifth more CPU a frame */
+    decoder->codec->thread_count = 1; /* slots provide concurrency; a second thread costs 20 % more CPU per frame */
     decoder->codec->max_pixels = codec_max_pixels(decoder, codec);
     if (weir_frame_memory_attach(&decoder->memory, decoder->codec) != WEIR_OK)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
@@ -370,7 +371,7 @@ static int open_codec(weir_decoder *decoder, const AVCodec *codec, weir_error *e
     return rc < 0 ? weir_ffmpeg_error(error, rc, "cannot open the decoder") : WEIR_OK;
 }
 
-/* What the file is. A server need not tell its size. */
+/* Facts about the file. Some servers do not send its size. */
 static void note_source(weir_decoder *decoder)
 {
     const AVCodecParameters *parameters = decoder->stream->codecpar;
@@ -382,15 +383,16 @@ static void note_source(weir_decoder *decoder)
     snprintf(cost->codec, sizeof cost->codec, "%s", avcodec_get_name(parameters->codec_id));
 }
 
-/* Counts damage that costs a packet or a frame, but not the file. Memory that is out is not damage. */
+/* Counts damage that loses a packet or a frame, but not the file. Out of memory is not damage. */
 static int note_damage(weir_decoder *decoder, int averror, weir_error *error)
 {
     if (averror == AVERROR(ENOMEM))
         return weir_ffmpeg_error(error, averror, "cannot decode");
     if (is_stopped(decoder) || averror == AVERROR_EXIT)
         return fail_stopped(error);
-    if (averror == AVERROR(ETIMEDOUT)) /* nor is a server that has fallen silent */
-        return weir_ffmpeg_error(error, averror, "no more data comes; if it needs longer, raise io_timeout_ns");
+    if (averror == AVERROR(ETIMEDOUT)) /* a server that stops sending is not damage either */
+        return weir_ffmpeg_error(error, averror,
+                                 "the server stopped sending; if it needs longer, raise io_timeout_ns");
     decoder->num_errors++;
     if (decoder->first_averror)
         return WEIR_OK;
@@ -399,7 +401,7 @@ static int note_damage(weir_decoder *decoder, int averror, weir_error *error)
     return WEIR_OK;
 }
 
-/* Demuxers take a read error for the end of the file, or say so. */
+/* Some demuxers report a read error as the end of the file. */
 static int read_any_packet(weir_decoder *decoder)
 {
     const AVIOContext *avio = decoder->format->pb;
@@ -410,7 +412,7 @@ static int read_any_packet(weir_decoder *decoder)
     return weir_input_is_end(&decoder->input, rc) ? AVERROR_EOF : rc;
 }
 
-/* The next packet of our stream in decoder->packet: 0 or FFmpeg's error. An empty one would be taken for the end. */
+/* The next packet of our stream in decoder->packet: 0 or FFmpeg's error. Empty packets would start the draining. */
 static int read_packet(weir_decoder *decoder)
 {
     int num_retries = 0;
@@ -431,16 +433,16 @@ static int read_packet(weir_decoder *decoder)
 }
 
 /*
- * Is the first packet's time the container's? Matroska has no times below zero. Where a muxer has written some all the
- * same, the probe works them out from those that follow; without it the demuxer counts up from zero, and then again.
+ * Is the first packet's time the container's? Matroska does not allow negative times. If a muxer wrote some anyway, the
+ * probe derives them from later packets; without the probe the demuxer counts from zero twice.
  */
 static bool times_are_known(weir_decoder *decoder)
 {
     const AVStream *stream = decoder->stream;
     if (!container_is(decoder->format, "matroska") || stream->codecpar->codec_id == AV_CODEC_ID_HEVC)
-        return true; /* HEVC's are then missing, which is seen where they are wanted */
+        return true; /* HEVC's are missing, which is handled where they are used */
     if (read_packet(decoder) < 0)
-        return true; /* and will fail where it can be told */
+        return true; /* the failure is reported when reading */
     return weir_decoder_unread(decoder, NULL) == WEIR_OK && stream->start_time != AV_NOPTS_VALUE;
 }
 
@@ -490,7 +492,7 @@ int weir_decoder_read(weir_decoder *decoder, weir_error *error)
     int verdict = weir_input_verdict(&decoder->input, error);
     if (verdict != WEIR_OK)
         return verdict;
-    if (rc == AVERROR_EOF && decoder->input.num_failed > 0) { /* FFmpeg goes on without them, and says nothing */
+    if (rc == AVERROR_EOF && decoder->input.num_failed > 0) { /* FFmpeg continues without them and reports no error */
         decoder->num_errors += decoder->input.num_failed - 1;
         decoder->input.num_failed = 0;
         rc = AVERROR(ENOENT);

@@ -1,6 +1,6 @@
 /*
- * The decoder: a file in, the frames of its best video (or audio) stream out, in presentation order. Internal. It knows
- * nothing of pipelines; one thread at a time for each decoder.
+ * The decoder: the input is a file, the output the frames of its best video (or audio) stream, in presentation order.
+ * Internal. It does not depend on pipelines. One thread at a time for each decoder.
  */
 #ifndef WEIR_STAGES_DECODER_H
 #define WEIR_STAGES_DECODER_H
@@ -23,7 +23,7 @@ typedef struct weir_decoder {
     void *self;
     int64_t max_pixels;
     enum AVMediaType media;   /* which kind of stream (0 = video) */
-    uint32_t stream_number;   /* the n-th of that kind, from 1 on (0 = the best) */
+    uint32_t stream_number;   /* the n-th of that kind, from 1 (0 = the best) */
     weir_frame_memory memory; /* with its limits set */
 
     /* of the next file to open: its bytes, its timeout; set by the caller */
@@ -37,36 +37,37 @@ typedef struct weir_decoder {
     AVFormatContext *format;
     AVCodecContext *codec;
     AVStream *stream;
-    AVPacket *first;           /* has been read, and is still to come; NULL = none */
-    bool is_still;             /* the container is one picture; what follows it in the file is none of it */
-    bool draining;             /* all packets are in */
+    AVPacket *first;           /* already read, to be returned next; NULL = none */
+    bool is_still;             /* the container is one picture; following data is ignored */
+    bool draining;             /* all packets have been sent */
     unsigned num_drain_errors; /* since then */
     uint64_t num_packets;      /* read */
     uint64_t num_errors;       /* packets that could not be read or decoded */
     int first_averror;         /* the first of these; 0 = none */
-    char first_reason[160];    /* and what FFmpeg's log says of it; "" = nothing */
+    char first_reason[160];    /* its first line in FFmpeg's log; "" = none */
 
-    /* Adds up, also over several openings, until the caller sets it to zero: times of opening, reading and decoding, and
-       what is known of the file. */
+    /* Accumulates, also over several openings, until the caller sets it to zero: times of opening, reading and
+       decoding, and facts about the file. */
     weir_item_cost cost;
 } weir_decoder;
 
-/* *decoder is all-zero but for what is immutable. WEIR_OK or WEIR_ENOMEM. After any result weir_decoder_free(). */
+/* *decoder must be all-zero except its immutable fields. WEIR_OK or WEIR_ENOMEM. After any result
+   weir_decoder_free(). */
 int weir_decoder_init(weir_decoder *decoder);
 
 /* A path or URL, or what decoder->input.bytes holds. WEIR_OK, or the failure with *error filled. Afterwards
    weir_decoder_close(), whatever the result. */
 int weir_decoder_open(weir_decoder *decoder, const char *path, weir_error *error);
 
-/* WEIR_OK: decoder->frame is the next one, until the next call. WEIR_EOF: there are no more. Or a failure, with *error
-   filled: only what ends the whole file (memory, stop); damage is counted in num_errors and passed over. */
+/* WEIR_OK: decoder->frame is the next one, valid until the next call. WEIR_EOF: no more. Or a failure with *error
+   filled: only for what ends the whole file (memory, stop); damage is counted in num_errors and skipped. */
 int weir_decoder_next(weir_decoder *decoder, weir_error *error);
 
 /*
- * The steps that weir_decoder_next() is made of, for those who choose the packets themselves. Damage is counted, as there.
- * read: the next packet of the stream is in decoder->packet; WEIR_EOF = there is none.
- * unread: that packet will come again.
- * send: a packet (NULL = there are no more) for the codec, after weir_decoder_receive() has asked for it.
+ * The steps of weir_decoder_next(), for callers that select packets themselves. Damage is counted in the same way.
+ * read: the next packet of the stream is in decoder->packet; WEIR_EOF = no more.
+ * unread: the next read returns that packet again.
+ * send: a packet (NULL = the end) for the codec, after weir_decoder_receive() returned WEIR_MORE.
  * receive: WEIR_OK (decoder->frame is set), WEIR_MORE (needs a packet) or WEIR_EOF.
  */
 int weir_decoder_read(weir_decoder *decoder, weir_error *error);
@@ -74,33 +75,33 @@ int weir_decoder_unread(weir_decoder *decoder, weir_error *error);
 int weir_decoder_send(weir_decoder *decoder, const AVPacket *packet, weir_error *error);
 int weir_decoder_receive(weir_decoder *decoder, weir_error *error);
 
-/* Goes to the last packet that decoding can begin with at or before that time, in the stream's time base, by the container's
-   own account. False: that cannot be done; where the reading goes on is then not known. */
+/* Seeks to the last packet at or before that time, in the stream's time base, that the container marks as a start for
+   decoding. False: seeking failed, and the position is undefined. */
 bool weir_decoder_seek(weir_decoder *decoder, int64_t time);
 
-/* Forgets the packets sent so far; the next one may be any that decoding can begin with. */
+/* Discards the packets sent so far; the next one must be a start for decoding. */
 void weir_decoder_flush(weir_decoder *decoder);
 
-/* A new codec, as after weir_decoder_open(); the reading goes on where it is. WEIR_OK, or the failure with *error filled,
-   after which only weir_decoder_close() is possible. */
+/* Replaces the codec, as after weir_decoder_open(); the read position stays. WEIR_OK, or the failure with *error
+   filled, after which only weir_decoder_close() may be called. */
 int weir_decoder_restart(weir_decoder *decoder, weir_error *error);
 
-/* Can the packets' dts be relied on? Matroska has none; FFmpeg guesses them, and for codecs that reorder frames not well. */
+/* Are the packets' dts reliable? Matroska has none; FFmpeg's guesses are wrong for codecs that reorder frames. */
 bool weir_decoder_has_dts(const weir_decoder *decoder);
 
-/* How many frames the header lists, without those that an edit list leaves out; 0 = it lists none. */
+/* The header's number of frames, without those that an edit list removes; 0 = unknown. */
 uint64_t weir_decoder_count_frames(const weir_decoder *decoder);
 
-/* The same, or as many as the duration has room for; 0 = unknown. A guess: not to be trusted. */
+/* The same, or an estimate from the duration; 0 = unknown. Not reliable. */
 uint64_t weir_decoder_estimate_frames(const weir_decoder *decoder);
 
-/* Which one of its kind the stream is, from 1 on. */
+/* The stream's number among those of its kind, from 1. */
 uint32_t weir_decoder_stream_number(const weir_decoder *decoder);
 
-/* Nothing has come out: fills *error with the reason, which is "empty" if nothing tells another. Returns the status. */
+/* For a file without output: fills *error with the reason, or with `empty` if none is known. Returns the status. */
 int weir_decoder_fail_empty(const weir_decoder *decoder, const char *empty, weir_error *error);
 
-/* Leaves the file; the decoder is ready for the next. */
+/* Closes the file; the decoder is ready for the next. */
 void weir_decoder_close(weir_decoder *decoder);
 
 void weir_decoder_free(weir_decoder *decoder);

@@ -1,6 +1,6 @@
 /*
- * FFmpeg's log arrives at one callback for the whole process. Which file a line is about is known from the thread it
- * comes on: `current` is that thread's catcher, and only that thread touches it.
+ * FFmpeg's log has one callback for the whole process. The calling thread shows which file a line is about: `current`
+ * is that thread's capture, and only that thread uses it.
  */
 #include "ffmpeg_log.h"
 
@@ -16,12 +16,12 @@
 
 #include <weir/log.h>
 
-/* So that a file with a thousand broken packets does not drown the log. */
+/* A file with a thousand broken packets must not flood the log. */
 enum { MAX_LINES_PER_FILE = 10 };
 
 static _Thread_local weir_ffmpeg_log *current;
 
-/* FFmpeg tells sizes that are over the limit by its log only. */
+/* FFmpeg reports sizes over the limit only in its log. */
 static void note_size(weir_ffmpeg_log *log)
 {
     const char *size = strstr(log->line, "icture size ");
@@ -42,19 +42,19 @@ static void emit_line(weir_ffmpeg_log *log)
     if (log->num_lines < MAX_LINES_PER_FILE)
         weir_log(WEIR_LOG_DEBUG, "%s: %s", log->label, log->line);
     else if (log->num_lines == MAX_LINES_PER_FILE)
-        weir_log(WEIR_LOG_DEBUG, "%s: FFmpeg says more about this file, which is not shown", log->label);
+        weir_log(WEIR_LOG_DEBUG, "%s: further FFmpeg messages about this file are not shown", log->label);
     log->num_lines++;
     log->line_bytes = 0;
     log->line_is_error = false;
 }
 
-/* Puts "h264: " in front of what the object `source` says. */
+/* Prefixes a line of the object `source` with "h264: ". */
 static void begin_line(weir_ffmpeg_log *log, void *source)
 {
     const AVClass *class = source ? *(const AVClass **)source : NULL;
     const char *name = class && class->item_name ? class->item_name(source) : NULL;
     log->line[0] = '\0';
-    if (!name || strcmp(name, "NULL") == 0) /* FFmpeg's own word for an object that is not open yet */
+    if (!name || strcmp(name, "NULL") == 0) /* FFmpeg's name for an object that is not open yet */
         return;
     int written = snprintf(log->line, sizeof log->line, "%s: ", name);
     log->line_bytes = written < 0 ? 0 : (size_t)written;
@@ -78,7 +78,7 @@ static void catch_line(weir_ffmpeg_log *log, void *source, int level, const char
     int written = vsnprintf(room ? log->line + log->line_bytes : NULL, room, format, arguments);
     log->line_bytes += written < 0 ? 0 : (size_t)written;
 
-    /* FFmpeg's lines are not always ended where they begin, nor always ended. One that is full counts as ended. */
+    /* A line may arrive in several calls, and its newline may be missing. A full buffer ends the line. */
     size_t end = strnlen(log->line, sizeof log->line);
     bool is_full = log->line_bytes >= sizeof log->line;
     bool has_newline = end > 0 && log->line[end - 1] == '\n';
@@ -152,7 +152,7 @@ static int status_of_errno(int code)
     case EAGAIN: return WEIR_ESYSTEM;
     case ENOSYS:
     case EISDIR: return WEIR_EUNSUPPORTED;
-    /* FFmpeg's demuxers and decoders say so of values in the file. */
+    /* FFmpeg's demuxers and decoders return this for bad values in the file. */
     case EINVAL:
     case ERANGE:
     case EDOM: return WEIR_EDATA;
@@ -177,7 +177,7 @@ int weir_ffmpeg_status(int averror)
     case AVERROR_HTTP_SERVER_ERROR: return WEIR_EIO;
     default: break;
     }
-    /* FFmpeg's own codes are four letters, far beyond every errno. */
+    /* FFmpeg's own codes are four characters, far above every errno. */
     return averror > -4096 ? status_of_errno(AVUNERROR(averror)) : WEIR_EDATA;
 }
 

@@ -1,4 +1,4 @@
-/* FFmpeg's errors and FFmpeg's log, in our words. Internal. */
+/* Converts FFmpeg's errors and log messages to ours. Internal. */
 #ifndef WEIR_STAGES_FFMPEG_H
 #define WEIR_STAGES_FFMPEG_H
 
@@ -8,43 +8,43 @@
 #include <weir/status.h>
 
 /*
- * Catches what FFmpeg logs on one thread about one file. Lines go to weir_log(), a limited number of them, at level
- * debug. Of each step the first line that FFmpeg itself calls an error is kept, because it often says more than the code that
- * follows ("moov atom not found"). This struct belongs to the thread between begin and end.
+ * Captures what FFmpeg logs on one thread about one file. Lines go to weir_log() at level debug, up to a limit. For
+ * each step the first line of FFmpeg's level error is kept, because it is often more specific than the error code
+ * ("moov atom not found"). This struct belongs to the thread between begin and end.
  */
 typedef struct weir_ffmpeg_log {
     const char *label;
     unsigned num_lines;
-    unsigned num_errors;   /* lines that FFmpeg calls errors */
+    unsigned num_errors;   /* lines of FFmpeg's level error */
     char first_error[160]; /* since the last weir_ffmpeg_log_step(); "" = none */
-    int too_wide;          /* the last picture of the file that was over max_pixels; 0 = none was */
+    int too_wide;          /* the last picture of the file over max_pixels; 0 = none */
     int too_high;
-    char line[512]; /* begun, its newline has not come yet */
+    char line[512]; /* an incomplete line */
     size_t line_bytes;
     bool line_is_error;
 } weir_ffmpeg_log;
 
-/* Takes FFmpeg's log over for the process, once. Threads that catch nothing keep FFmpeg's own behaviour. */
+/* Installs the log callback for the process, once. Threads without a capture keep FFmpeg's default behaviour. */
 void weir_ffmpeg_log_install(void);
 
-/* From here to the end, what FFmpeg logs on this thread is about `label`. Not nested. */
+/* Between begin and end, FFmpeg's messages on this thread are about `label`. Not nested. */
 void weir_ffmpeg_log_begin(weir_ffmpeg_log *log, const char *label);
 void weir_ffmpeg_log_end(void);
 
-/* Here a step begins whose failure would be told. Nothing if this thread catches nothing, as the following. */
+/* Starts a step: its first error line is kept. This and the following do nothing on a thread without a capture. */
 void weir_ffmpeg_log_step(void);
 
 /* The step's first error; "" = none. */
 const char *weir_ffmpeg_log_reason(void);
 
-/* What this thread catches; NULL = nothing. */
+/* This thread's capture; NULL = none. */
 const weir_ffmpeg_log *weir_ffmpeg_log_current(void);
 
-/* Our status for FFmpeg's code, which is negative. */
+/* Our status for FFmpeg's (negative) code. */
 int weir_ffmpeg_status(int averror);
 
-/* Fills *error with "what: FFmpeg's text (the reason)", where the reason may be ""; the second one takes the step's. Both
-   return our status. */
+/* Fills *error with "what: FFmpeg's text (the reason)", where the reason may be ""; the second one takes the step's.
+   Both return our status. */
 int weir_ffmpeg_error_because(weir_error *error, int averror, const char *what, const char *reason);
 int weir_ffmpeg_error(weir_error *error, int averror, const char *what);
 

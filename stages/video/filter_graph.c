@@ -1,4 +1,4 @@
-/* Put and get are as libavfilter has them; this adds the graph and our errors. */
+/* Put and get work as in libavfilter; this file adds the graph and our errors. */
 #include "filter_graph.h"
 
 #include <inttypes.h>
@@ -30,11 +30,11 @@ int weir_filter_check(const char *description, weir_error *error)
     weir_ffmpeg_log_end();
     if (rc < 0)
         status = weir_error_set(error, rc == AVERROR(ENOMEM) ? WEIR_ENOMEM : WEIR_EINVAL, rc,
-                                "filter \"%s\" is none that this FFmpeg knows (%s): see `ffmpeg -filters`",
+                                "filter \"%s\" is not supported by this FFmpeg (%s): see `ffmpeg -filters`",
                                 description, log.first_error);
     else if (!is_single(inputs) || !is_single(outputs))
         status =
-            weir_error_set(error, WEIR_EINVAL, 0, "filter \"%s\" has to have one input and one output", description);
+            weir_error_set(error, WEIR_EINVAL, 0, "filter \"%s\" must have one input and one output", description);
     avfilter_inout_free(&inputs);
     avfilter_inout_free(&outputs);
     avfilter_graph_free(&graph);
@@ -73,7 +73,7 @@ static int make_source(weir_filter *filter, const AVFrame *frame)
     return rc;
 }
 
-/* The description's filters between source and sink. */
+/* Adds the description's filters between source and sink. */
 static int connect(weir_filter *filter)
 {
     AVFilterInOut *inputs = NULL;
@@ -120,7 +120,7 @@ static int prepare(weir_filter *filter, const AVFrame *frame, AVRational time_ba
     int rc = make_source(filter, frame);
     if (rc >= 0)
         rc = connect(filter);
-    return rc < 0 ? weir_ffmpeg_error(error, rc, "the filter does not take this kind of picture") : WEIR_OK;
+    return rc < 0 ? weir_ffmpeg_error(error, rc, "the filter does not accept this kind of picture") : WEIR_OK;
 }
 
 int weir_filter_put(weir_filter *filter, const AVFrame *frame, int64_t pts, AVRational time_base, weir_error *error)
@@ -141,7 +141,7 @@ int weir_filter_put(weir_filter *filter, const AVFrame *frame, int64_t pts, AVRa
     if (rc >= 0)
         rc = av_buffersrc_add_frame_flags(filter->source, frame ? filter->in : NULL, AV_BUFFERSRC_FLAG_PUSH);
     av_frame_unref(filter->in);
-    return rc < 0 ? weir_ffmpeg_error(error, rc, "the filter fails") : WEIR_OK;
+    return rc < 0 ? weir_ffmpeg_error(error, rc, "the filter failed") : WEIR_OK;
 }
 
 int weir_filter_get(weir_filter *filter, const AVFrame **frame, weir_error *error)
@@ -155,7 +155,7 @@ int weir_filter_get(weir_filter *filter, const AVFrame **frame, weir_error *erro
     if (rc == AVERROR_EOF)
         return WEIR_EOF;
     if (rc < 0)
-        return weir_ffmpeg_error(error, rc, "the filter fails");
+        return weir_ffmpeg_error(error, rc, "the filter failed");
     if (filter->out->pts != AV_NOPTS_VALUE)
         filter->out->pts =
             av_rescale_q(filter->out->pts, av_buffersink_get_time_base(filter->sink), filter->time_base);
@@ -167,11 +167,10 @@ int weir_filter_get(weir_filter *filter, const AVFrame **frame, weir_error *erro
 
 int weir_filter_check(const char *description, weir_error *error)
 {
-    return weir_error_set(
-        error, WEIR_EUNSUPPORTED, 0,
-        "filter \"%s\": this build of weir is without libavfilter: build it where that is installed "
-        "(Debian: libavfilter-dev)",
-        description);
+    return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                          "filter \"%s\": weir was built without libavfilter: install it and build weir again "
+                          "(Debian: libavfilter-dev)",
+                          description);
 }
 
 int weir_filter_put(weir_filter *filter, const AVFrame *frame, int64_t pts, AVRational time_base, weir_error *error)

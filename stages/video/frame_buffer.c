@@ -1,7 +1,7 @@
 /*
- * The result grows by half each time, by realloc(): for blocks of this size the C library moves pages, not bytes.
- * Memory that is reserved and not written to costs nothing, so the guess of the header is taken, within bounds: it may
- * be a lie.
+ * The result grows by half each time, by realloc(): for blocks of this size the C library remaps pages instead of
+ * copying. Reserved memory costs nothing until it is written, so the header's frame count is used as the first size,
+ * within bounds: it may be wrong.
  */
 #include "frame_buffer.h"
 
@@ -37,7 +37,7 @@ bool weir_frames_cost(const weir_item *out, weir_item_cost *cost)
     if (!out || !cost || !out->data)
         return false;
     const weir_frames *frames = out->data;
-    if (!out->type || strcmp(out->type, WEIR_TYPE_FRAMES) != 0) /* another stage's */
+    if (!out->type || strcmp(out->type, WEIR_TYPE_FRAMES) != 0) /* of another stage */
         return false;
     *cost = frames->cost;
     return true;
@@ -48,7 +48,7 @@ static size_t data_bytes(const weir_frames_builder *builder, size_t num_frames)
     return num_frames * builder->frame_bytes + WEIR_SCALER_SLACK_BYTES;
 }
 
-/* Makes room for exactly num_frames. After a failure the frames so far are still there. */
+/* Makes room for exactly num_frames. After a failure the frames so far are kept. */
 static int resize(weir_frames_builder *builder, size_t num_frames)
 {
     weir_frames *frames = builder->frames;
@@ -66,7 +66,7 @@ static int resize(weir_frames_builder *builder, size_t num_frames)
 
 static int fail_memory(const weir_frames_builder *builder, size_t num_frames, weir_error *error)
 {
-    return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory: %zu bytes for %zu frames are not to be had",
+    return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory: cannot allocate %zu bytes for %zu frames",
                           data_bytes(builder, num_frames), num_frames);
 }
 
@@ -150,7 +150,7 @@ void weir_frames_commit(weir_frames_builder *builder, int64_t pts)
     frames->pts[frames->num_frames++] = pts;
 }
 
-/* Each cycle of places is turned by one, with one spare frame. */
+/* Rotates each cycle of the permutation, with one spare frame. */
 int weir_frames_arrange(weir_frames_builder *builder, size_t *from)
 {
     weir_frames *frames = builder->frames;
@@ -181,7 +181,7 @@ weir_frames *weir_frames_end(weir_frames_builder *builder)
 {
     weir_frames *frames = builder->frames;
     if (frames->num_frames < builder->max_frames)
-        (void)resize(builder, frames->num_frames); /* if it cannot shrink, it stays as large as it is */
+        (void)resize(builder, frames->num_frames); /* a failure to shrink is harmless */
     frames->memory_bytes =
         sizeof *frames + data_bytes(builder, builder->max_frames) + builder->max_frames * sizeof *frames->pts;
     builder->frames = NULL;

@@ -1,4 +1,4 @@
-/* A weir_frames while it grows. Internal. One thread at a time. */
+/* Builds a weir_frames frame by frame. Internal. One thread at a time. */
 #ifndef WEIR_STAGES_FRAMES_H
 #define WEIR_STAGES_FRAMES_H
 
@@ -6,9 +6,9 @@
 #include <weir/video.h>
 
 typedef struct weir_frames_builder {
-    weir_frames *frames; /* NULL = none begun */
+    weir_frames *frames; /* NULL = not begun */
     size_t frame_bytes;
-    size_t max_frames; /* there is room for */
+    size_t max_frames; /* capacity */
     uint64_t max_bytes;
 } weir_frames_builder;
 
@@ -17,18 +17,19 @@ typedef struct weir_frames_builder {
 int weir_frames_begin(weir_frames_builder *builder, const weir_video_config *video, uint32_t width, uint32_t height,
                       uint64_t expected_frames, weir_error *error);
 
-/* Room for one more frame, in *data, with WEIR_SCALER_SLACK_BYTES behind it; it counts from weir_frames_commit() on. */
+/* Memory for one more frame, in *data, followed by WEIR_SCALER_SLACK_BYTES; weir_frames_commit() adds it to the
+   result. */
 int weir_frames_next(weir_frames_builder *builder, uint8_t **data, weir_error *error);
 void weir_frames_commit(weir_frames_builder *builder, int64_t pts);
 
-/* Brings all frames into another order: from[i], each once, is which of them belongs to place i; it is used up. WEIR_OK or
+/* Reorders the frames: frame from[i] moves to position i. `from` is a permutation, and is overwritten. WEIR_OK or
    WEIR_ENOMEM. */
 int weir_frames_arrange(weir_frames_builder *builder, size_t *from);
 
-/* Gives back what was not used; the result is the caller's. */
+/* Frees unused memory; the caller owns the result. */
 weir_frames *weir_frames_end(weir_frames_builder *builder);
 
-/* Throws the result away, if one was begun. */
+/* Frees the result, if one was begun. */
 void weir_frames_abort(weir_frames_builder *builder);
 
 #endif

@@ -1,10 +1,10 @@
-/* With a filter all goes through it; without, a frame is handed on as it is, or turned, and never copied. */
+/* With a filter all frames go through it; without one a frame is passed on as it is, or rotated, and never copied. */
 #include "frame_filter.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-int weir_pictures_config_init(weir_video_config *video, weir_error *error)
+int weir_frame_filter_config_init(weir_video_config *video, weir_error *error)
 {
     if (!video->filter || !video->filter[0]) {
         video->filter = NULL;
@@ -17,73 +17,74 @@ int weir_pictures_config_init(weir_video_config *video, weir_error *error)
     return video->filter ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 }
 
-void weir_pictures_config_free(weir_video_config *video)
+void weir_frame_filter_config_free(weir_video_config *video)
 {
     free((char *)video->filter);
     video->filter = NULL;
 }
 
-void weir_pictures_init(weir_pictures *pictures, const weir_video_config *video)
+void weir_frame_filter_init(weir_frame_filter *frame_filter, const weir_video_config *video)
 {
-    *pictures = (weir_pictures){ .is_coded = video->no_autorotate, .filter.description = video->filter };
+    *frame_filter = (weir_frame_filter){ .is_coded = video->no_autorotate, .filter.description = video->filter };
 }
 
-int weir_pictures_put(weir_pictures *pictures, const AVStream *stream, const AVFrame *frame, int64_t pts,
-                      unsigned num_times, weir_error *error)
+int weir_frame_filter_put(weir_frame_filter *frame_filter, const AVStream *stream, const AVFrame *frame, int64_t pts,
+                          unsigned num_times, weir_error *error)
 {
-    pictures->is_ended = !frame;
-    pictures->is_again = false;
-    if (!frame && pictures->filter.description)
-        return weir_filter_put(&pictures->filter, NULL, AV_NOPTS_VALUE, stream->time_base, error);
-    pictures->next = frame;
-    pictures->next_pts = pts;
-    pictures->time_base = stream->time_base;
-    pictures->num_times = frame ? num_times : 0;
-    pictures->num_left = pictures->num_times;
-    if (!frame || pictures->is_coded)
+    frame_filter->is_ended = !frame;
+    frame_filter->is_again = false;
+    if (!frame && frame_filter->filter.description)
+        return weir_filter_put(&frame_filter->filter, NULL, AV_NOPTS_VALUE, stream->time_base, error);
+    frame_filter->next = frame;
+    frame_filter->next_pts = pts;
+    frame_filter->time_base = stream->time_base;
+    frame_filter->num_times = frame ? num_times : 0;
+    frame_filter->num_left = frame_filter->num_times;
+    if (!frame || frame_filter->is_coded)
         return WEIR_OK;
-    return weir_upright_run(&pictures->upright, stream, frame, &pictures->next, error);
+    return weir_rotator_run(&frame_filter->rotator, stream, frame, &frame_filter->next, error);
 }
 
-/* A picture goes in only when the filter asks for one, so that it never holds more than it needs. */
-static int get_filtered(weir_pictures *pictures, const AVFrame **frame, int64_t *pts, weir_error *error)
+/* A picture is put in only when the filter needs one, so that the filter holds as few as possible. */
+static int get_filtered(weir_frame_filter *frame_filter, const AVFrame **frame, int64_t *pts, weir_error *error)
 {
-    int rc = weir_filter_get(&pictures->filter, frame, error);
-    while (rc == WEIR_SKIP && pictures->num_left > 0) {
-        pictures->num_left--;
-        rc = weir_filter_put(&pictures->filter, pictures->next, pictures->next_pts, pictures->time_base, error);
+    int rc = weir_filter_get(&frame_filter->filter, frame, error);
+    while (rc == WEIR_SKIP && frame_filter->num_left > 0) {
+        frame_filter->num_left--;
+        rc = weir_filter_put(&frame_filter->filter, frame_filter->next, frame_filter->next_pts,
+                             frame_filter->time_base, error);
         if (rc == WEIR_OK)
-            rc = weir_filter_get(&pictures->filter, frame, error);
+            rc = weir_filter_get(&frame_filter->filter, frame, error);
     }
     if (rc == WEIR_OK)
         *pts = (*frame)->pts;
-    return rc == WEIR_SKIP && pictures->is_ended ? WEIR_EOF : rc;
+    return rc == WEIR_SKIP && frame_filter->is_ended ? WEIR_EOF : rc;
 }
 
-int weir_pictures_get(weir_pictures *pictures, const AVFrame **frame, int64_t *pts, weir_error *error)
+int weir_frame_filter_get(weir_frame_filter *frame_filter, const AVFrame **frame, int64_t *pts, weir_error *error)
 {
-    if (pictures->filter.description)
-        return get_filtered(pictures, frame, pts, error);
-    if (pictures->num_left == 0)
-        return pictures->is_ended ? WEIR_EOF : WEIR_SKIP;
-    pictures->is_again = pictures->num_left < pictures->num_times;
-    pictures->num_left--;
-    *frame = pictures->next;
-    *pts = pictures->next_pts;
+    if (frame_filter->filter.description)
+        return get_filtered(frame_filter, frame, pts, error);
+    if (frame_filter->num_left == 0)
+        return frame_filter->is_ended ? WEIR_EOF : WEIR_SKIP;
+    frame_filter->is_again = frame_filter->num_left < frame_filter->num_times;
+    frame_filter->num_left--;
+    *frame = frame_filter->next;
+    *pts = frame_filter->next_pts;
     return WEIR_OK;
 }
 
-void weir_pictures_reset(weir_pictures *pictures)
+void weir_frame_filter_reset(weir_frame_filter *frame_filter)
 {
-    weir_filter_reset(&pictures->filter);
-    pictures->next = NULL;
-    pictures->num_left = 0;
-    pictures->is_again = false;
-    pictures->is_ended = false;
+    weir_filter_reset(&frame_filter->filter);
+    frame_filter->next = NULL;
+    frame_filter->num_left = 0;
+    frame_filter->is_again = false;
+    frame_filter->is_ended = false;
 }
 
-void weir_pictures_free(weir_pictures *pictures)
+void weir_frame_filter_free(weir_frame_filter *frame_filter)
 {
-    weir_pictures_reset(pictures);
-    weir_upright_free(&pictures->upright);
+    weir_frame_filter_reset(frame_filter);
+    weir_rotator_free(&frame_filter->rotator);
 }

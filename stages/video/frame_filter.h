@@ -1,6 +1,6 @@
 /*
- * What is between the decoder and the scaler: pictures are turned upright, and go through the user's filter, if there is
- * one. Internal. One thread at a time for each.
+ * The step between the decoder and the scaler: rotates pictures and applies the user's filter, if any. Internal. One
+ * thread at a time for each.
  */
 #ifndef WEIR_STAGES_PICTURES_H
 #define WEIR_STAGES_PICTURES_H
@@ -16,42 +16,41 @@
 #include "filter_graph.h"
 #include "rotate.h"
 
-typedef struct weir_pictures {
-    /* immutable after init; all-zero hands on what it gets */
-    bool is_coded;      /* they stay as they are coded */
+typedef struct weir_frame_filter {
+    /* immutable after init; all-zero rotates, without a filter */
+    bool is_coded;      /* no rotation */
     weir_filter filter; /* its description may be NULL */
 
-    weir_upright upright;
-    const AVFrame *next; /* what has been put in, upright, */
-    int64_t next_pts;    /* its time, */
+    weir_rotator rotator;
+    const AVFrame *next; /* the input, rotated */
+    int64_t next_pts;    /* its time */
     AVRational time_base;
-    unsigned num_times; /* how often it is there */
-    unsigned num_left;  /* and how often it has still to come, or to go through the filter */
-    bool is_again;      /* the picture that came last is the one before, once more */
-    bool is_ended;      /* nothing more is put in */
-} weir_pictures;
+    unsigned num_times; /* how often it occurs */
+    unsigned num_left;  /* of these, how many are still to be output or filtered */
+    bool is_again;      /* the last output is the same picture as the one before */
+    bool is_ended;      /* the input has ended */
+} weir_frame_filter;
 
-/* Checks the options that concern this, and makes the strings the config's own. WEIR_OK, or the failure with *error
+/* Checks the options of this step, and copies their strings. WEIR_OK, or the failure with *error filled. */
+int weir_frame_filter_config_init(weir_video_config *video, weir_error *error);
+void weir_frame_filter_config_free(weir_video_config *video);
+
+/* As configured; the configuration must outlive it. */
+void weir_frame_filter_init(weir_frame_filter *frame_filter, const weir_video_config *video);
+
+/* Puts in a decoded frame of the stream, which must stay valid until the next one, its time, and how often it occurs;
+   NULL marks the end. Only after weir_frame_filter_get() returned WEIR_SKIP. WEIR_OK, or the failure with *error
    filled. */
-int weir_pictures_config_init(weir_video_config *video, weir_error *error);
-void weir_pictures_config_free(weir_video_config *video);
+int weir_frame_filter_put(weir_frame_filter *frame_filter, const AVStream *stream, const AVFrame *frame, int64_t pts,
+                          unsigned num_times, weir_error *error);
 
-/* What the configuration asks for; it lives as long as the pictures. */
-void weir_pictures_init(weir_pictures *pictures, const weir_video_config *video);
+/* WEIR_OK: *frame is the next picture, valid until the next call, and *pts its time; is_again shows whether it is the
+   same as the last one. WEIR_SKIP: needs an input. WEIR_EOF: no more. Or a failure with *error filled. */
+int weir_frame_filter_get(weir_frame_filter *frame_filter, const AVFrame **frame, int64_t *pts, weir_error *error);
 
-/* Puts in a decoded frame of the stream, which lives until the next one is, its time, and how often it is there; or, NULL,
-   the news that there are no more. Only after weir_pictures_get() said WEIR_SKIP. WEIR_OK, or the failure with *error
-   filled. */
-int weir_pictures_put(weir_pictures *pictures, const AVStream *stream, const AVFrame *frame, int64_t pts,
-                      unsigned num_times, weir_error *error);
+/* Prepares for the next file. */
+void weir_frame_filter_reset(weir_frame_filter *frame_filter);
 
-/* WEIR_OK: *frame is the next picture, until the next call, and *pts its time; is_again tells whether it is the same as the
-   last. WEIR_SKIP: one has to be put in first. WEIR_EOF: there are no more. Or a failure with *error filled. */
-int weir_pictures_get(weir_pictures *pictures, const AVFrame **frame, int64_t *pts, weir_error *error);
-
-/* Ready for the next file. */
-void weir_pictures_reset(weir_pictures *pictures);
-
-void weir_pictures_free(weir_pictures *pictures);
+void weir_frame_filter_free(weir_frame_filter *frame_filter);
 
 #endif

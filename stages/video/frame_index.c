@@ -1,6 +1,6 @@
 /*
- * The order of presentation is the order of the timestamps, if each frame has one of its own and a packet is a frame. An
- * index that cannot be sure of that says so, and the reader counts decoded frames instead.
+ * The presentation order is the order of the timestamps if all timestamps differ and each packet is one frame. An
+ * index that cannot guarantee this is marked as not trusted, and the reader counts decoded frames instead.
  */
 #include "frame_index.h"
 
@@ -44,7 +44,7 @@ int weir_index_add(weir_index *index, const AVStream *stream, const AVPacket *pa
         .start = kind.is_clean || at == 0 ? at : index->packets[at - 1].start,
     };
     if (kind.is_unclear)
-        index->distrust = "it is not clear how many frames a packet holds";
+        index->distrust = "the number of frames in a packet is unknown";
     return WEIR_OK;
 }
 
@@ -62,7 +62,7 @@ static int compare_dated(const void *a, const void *b)
     return left->packet < right->packet ? -1 : 1;
 }
 
-/* Only what is in the highest temporal layer can be left out: lower ones may be needed by higher ones. */
+/* Only packets of the highest temporal layer can be skipped: higher layers may need lower ones. */
 static void keep_lower_layers(weir_index *index)
 {
     unsigned highest = 0;
@@ -74,7 +74,7 @@ static void keep_lower_layers(weir_index *index)
     }
 }
 
-/* Can times be calculated with, without an overflow? */
+/* Is arithmetic with these times free of overflows? */
 static bool is_reasonable(int64_t first, int64_t last, AVRational time_base)
 {
     const int64_t max = INT64_MAX / 4;
@@ -84,12 +84,12 @@ static bool is_reasonable(int64_t first, int64_t last, AVRational time_base)
     return length_ns >= 0 && length_ns < max;
 }
 
-/* Why the order of timestamps is not, or not surely, the order of the frames that a decoder gives. */
+/* Why the order of timestamps may not be the decoder's output order. */
 static const char *find_distrust(const weir_index *index, const AVStream *stream, const dated *frames)
 {
     enum { START = WEIR_PACKET_KEY | WEIR_PACKET_CLEAN };
     if (!weir_bitstream_is_known(stream->codecpar->codec_id))
-        return "the codec is none whose packets are understood";
+        return "the codec's packets cannot be parsed";
     if (index->num_packets == 0 || index->num_frames == 0)
         return "there are no frames";
     if ((index->packets[0].flags & START) != START)
@@ -99,7 +99,7 @@ static const char *find_distrust(const weir_index *index, const AVStream *stream
     if (frames[0].pts < index->packets[0].pts)
         return "frames are shown before the first keyframe";
     if (!is_reasonable(frames[0].pts, frames[index->num_frames - 1].pts, stream->time_base))
-        return "timestamps are out of all reason";
+        return "timestamps are out of range";
     for (size_t i = 1; i < index->num_frames; i++) {
         if (frames[i].pts == frames[i - 1].pts)
             return "two frames have the same timestamp";
@@ -154,12 +154,12 @@ size_t weir_index_start_of(const weir_index *index, size_t frame)
     for (unsigned step = 0; start > 0 && step < MAX_STEPS; step++) {
         if (packets[start].pts != AV_NOPTS_VALUE && packets[start].pts <= pts)
             return start;
-        start = packets[start - 1].start; /* what is shown before a keyframe may need frames from before it */
+        start = packets[start - 1].start; /* frames shown before a keyframe may need earlier frames */
     }
     return 0;
 }
 
-/* How long the last frame is shown: as its packet says, or as long as the one before. */
+/* The duration of the last frame: from its packet, or that of the frame before. */
 static int64_t last_duration(const weir_index *index)
 {
     const weir_packet_entry *last = &index->packets[index->frames[index->num_frames - 1]];

@@ -16,9 +16,9 @@
 enum {
     WEIR_PACKET_KEY = 1,        /* marked as a keyframe */
     WEIR_PACKET_CLEAN = 2,      /* decoding can begin here */
-    WEIR_PACKET_SHOWN = 4,      /* a frame comes of it */
-    WEIR_PACKET_DISPOSABLE = 8, /* no other needs it */
-    WEIR_PACKET_WANTED = 16,    /* the reader's */
+    WEIR_PACKET_SHOWN = 4,      /* gives a frame */
+    WEIR_PACKET_DISPOSABLE = 8, /* no other packet depends on it */
+    WEIR_PACKET_WANTED = 16,    /* set by the reader */
 };
 
 typedef struct weir_packet_entry {
@@ -26,7 +26,7 @@ typedef struct weir_packet_entry {
     int64_t dts;
     int32_t size_bytes;
     int32_t duration; /* 0 = unknown */
-    uint32_t start;   /* the last clean packet up to here; 0 if there is none */
+    uint32_t start;   /* the last clean packet up to here; 0 if none */
     uint8_t flags;    /* WEIR_PACKET_… */
     uint8_t layer;
 } weir_packet_entry;
@@ -34,12 +34,12 @@ typedef struct weir_packet_entry {
 typedef struct weir_index {
     weir_packet_entry *packets; /* in decode order */
     size_t num_packets;
-    size_t max_packets; /* there is room for */
+    size_t max_packets; /* capacity */
 
     /* after weir_index_end() */
-    uint32_t *frames; /* in presentation order: which packet each one is */
+    uint32_t *frames; /* in presentation order: the packet of each frame */
     size_t num_frames;
-    const char *distrust; /* why frames cannot be told from packets; NULL = they can */
+    const char *distrust; /* why the index is not trusted; NULL = it is */
 } weir_index;
 
 /* The next packet of the stream, in decode order. WEIR_OK or WEIR_ENOMEM. */
@@ -48,10 +48,10 @@ int weir_index_add(weir_index *index, const AVStream *stream, const AVPacket *pa
 /* All packets are in. WEIR_OK or WEIR_ENOMEM. */
 int weir_index_end(weir_index *index, const AVStream *stream);
 
-/* Which frame has that pts. False = none. Only of an index that can be trusted. */
+/* The frame with that pts. False = none. Only for a trusted index. */
 bool weir_index_find(const weir_index *index, int64_t pts, size_t *frame);
 
-/* The packet from which on all is to be decoded that this frame needs. Only of an index that can be trusted. */
+/* The packet where decoding must start for this frame. Only for a trusted index. */
 size_t weir_index_start_of(const weir_index *index, size_t frame);
 
 /* WEIR_OK or WEIR_ENOMEM. */

@@ -1,7 +1,7 @@
 /*
- * Each frame's buffer goes through AVCodecContext.get_buffer2. What it takes is noted in AVFrame.opaque_ref, which every reference
- * to the frame shares, so that it is given back when the last one goes. Beside its pixels a frame costs what the codec notes for
- * each block of them (motion vectors, kinds of blocks).
+ * Each frame's buffer is allocated by AVCodecContext.get_buffer2. Its size is stored in AVFrame.opaque_ref, which all
+ * references to the frame share, so it is subtracted when the last reference is freed. Besides its pixels a frame needs
+ * memory for the codec's data per block (motion vectors, block types).
  */
 #include "frame_memory.h"
 
@@ -15,10 +15,10 @@
 #include <libavutil/imgutils.h>
 #include <libavutil/samplefmt.h>
 
-/* Of all decoders of the process. */
+/* Of all decoders in the process. */
 static atomic_uint_fast64_t all_bytes;
 
-/* What a frame takes. */
+/* The memory of a frame. */
 typedef struct frame_cost {
     uint64_t bytes;
     AVBufferRef *account;
@@ -26,9 +26,9 @@ typedef struct frame_cost {
 
 typedef atomic_uint_fast64_t account;
 
-/* ---- a guess ------------------------------------------------------------------------------------------------- */
+/* ---- estimate --- ---------------------------------------------------------------------------------------------- */
 
-/* Of version 2 or 1; UINT64_MAX = there is none. */
+/* The limit of cgroup version 2 or 1; UINT64_MAX = none. */
 static uint64_t cgroup_limit(void)
 {
     static const char *const paths[] = { "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes" };
@@ -58,7 +58,7 @@ static bool is_predicted(enum AVCodecID codec)
     return descriptor && !(descriptor->props & AV_CODEC_PROP_INTRA_ONLY);
 }
 
-/* How many frames H.264 keeps at a level, from the most macroblocks it may keep (table A-1). */
+/* The maximum number of reference frames of an H.264 level, from its limit in macroblocks (table A-1). */
 static unsigned h264_frames(int level, int64_t pixels)
 {
     static const struct {
@@ -75,7 +75,7 @@ static unsigned h264_frames(int level, int64_t pixels)
     return frames < 1 ? 1 : frames > 16 ? 16 : (unsigned)frames;
 }
 
-/* Frames that are there at once at least, the one in work included. */
+/* The minimum number of frames in memory, the current one included. */
 static unsigned num_frames_of(enum AVCodecID codec, int level, int64_t pixels)
 {
     switch (codec) {
@@ -87,7 +87,7 @@ static unsigned num_frames_of(enum AVCodecID codec, int level, int64_t pixels)
     }
 }
 
-/* Of a picture of unknown format 4:2:0, in 8 bits or, by the profile, more. */
+/* Of a picture; an unknown format counts as 4:2:0, with 8 bits or, depending on the profile, more. */
 static double bytes_of_pixel(const AVCodecParameters *parameters)
 {
     enum { H264_HIGH_10 = 110, HEVC_MAIN_10 = 2, VP9_10_BIT = 2, INTRA_FLAG = 1 << 11 };
@@ -99,13 +99,13 @@ static double bytes_of_pixel(const AVCodecParameters *parameters)
     return known_bytes > 0 ? known_bytes / (64.0 * 64.0) : is_deep ? 3 : 1.5;
 }
 
-/* What the codec keeps for a pixel beside the frame; measured on pictures of 4096×4096 and 8192×8192. */
+/* The codec's bytes per pixel besides the frame; measured on pictures of 4096×4096 and 8192×8192. */
 static double notes_of_pixel(enum AVCodecID codec)
 {
     switch (codec) {
     case AV_CODEC_ID_JPEG2000: return 15; /* coefficients */
     case AV_CODEC_ID_EXR: return 12;
-    default: return is_predicted(codec) ? 0.75 : 0; /* H.264 takes 0.61, HEVC's tables are made for 0.75 */
+    default: return is_predicted(codec) ? 0.75 : 0; /* H.264 needs 0.61, HEVC 0.75 */
     }
 }
 
@@ -128,7 +128,7 @@ int weir_frame_memory_check(const weir_frame_memory *memory, const AVCodecParame
         return WEIR_OK;
     return weir_error_set(
         error, WEIR_ELIMIT, 0,
-        "to decode %s of %d×%d takes about %.0f MB (%u frames at once), over the limit of %.0f MB: raise "
+        "decoding %s of %d×%d needs about %.0f MB (%u frames at once), over the limit of %.0f MB: raise "
         "max_decoder_bytes",
         avcodec_get_name(parameters->codec_id), parameters->width, parameters->height, megabytes(bytes), num_frames,
         megabytes((double)memory->max_bytes));
@@ -141,7 +141,7 @@ int64_t weir_frame_memory_max_pixels(const weir_frame_memory *memory, enum AVCod
     return pixels < INT_MAX ? (int64_t)pixels : INT_MAX;
 }
 
-/* ---- the account --------------------------------------------------------------------------------------------- */
+/* ---- accounting --- ------------------------------------------------------------------------------------------ */
 
 static void give_back(void *opaque, uint8_t *data)
 {
@@ -153,7 +153,7 @@ static void give_back(void *opaque, uint8_t *data)
     free(cost);
 }
 
-/* What the default allocator will take for it. */
+/* The size that the default allocator will use. */
 static uint64_t bytes_of_frame(AVCodecContext *codec, const AVFrame *frame)
 {
     enum { ALIGNMENT = 64 };
@@ -167,7 +167,7 @@ static uint64_t bytes_of_frame(AVCodecContext *codec, const AVFrame *frame)
     return (bytes > 0 ? (uint64_t)bytes : 0) + (uint64_t)notes;
 }
 
-/* Books the bytes, or notes that they are too many. */
+/* Adds the bytes to the account, or records that they exceed a limit. */
 static bool take(weir_frame_memory *memory, uint64_t bytes)
 {
     account *own = (account *)memory->account->data;
@@ -230,7 +230,7 @@ int weir_frame_memory_verdict(const weir_frame_memory *memory, weir_error *error
     if (memory->bytes_wanted == 0)
         return WEIR_OK;
     double max_bytes = (double)(memory->is_over_all ? memory->max_all_bytes : limit_of(memory));
-    return weir_error_set(error, WEIR_ELIMIT, 0, "%s take %.0f MB, over the limit of %.0f MB: raise %s",
+    return weir_error_set(error, WEIR_ELIMIT, 0, "%s need %.0f MB, over the limit of %.0f MB: raise %s",
                           memory->is_over_all ? "the frames of all decoders together" : "the decoder's frames",
                           megabytes((double)memory->bytes_wanted), megabytes(max_bytes),
                           memory->is_over_all ? "max_all_decoder_bytes, or lower the concurrency"

@@ -1,17 +1,16 @@
 /*
- * Which way a file is read is decided when it is opened. All frames need no index and are read plainly. For the first few
- * the packets are read that they are certain to be in, so that none is decoded that they do not need; where the dts do
- * not tell which those are, or it would be too much to keep, they are read plainly, too.
+ * How a file is read is decided when it is opened. To read all frames no index is needed (plain). For the first few
+ * frames, packets are read until they certainly contain these frames, so that nothing else is decoded; if the dts do
+ * not show when that is, or the packets exceed the cache, the reading is plain, too.
  *
- * Else all packets are read once and indexed, and kept if they are not too many. If the index can be trusted, decoding
- * goes in runs: from a packet that is a clean start to the last packet that the run's targets need, without those that
- * no other frame needs. A new run begins where starting anew costs less than decoding on, that is, where a clean start
- * lies behind all that has been sent. If the index cannot be trusted, everything is decoded twice: once to count, once
- * to choose.
+ * Otherwise all packets are read once and indexed, and cached if they are not too many. If the index is trusted,
+ * decoding goes in runs: from a clean start to the last packet that the run's targets need, without disposable
+ * packets. A new run starts where that costs less than decoding on: where there is a clean start after all packets
+ * sent so far. If the index is not trusted, everything is decoded twice: once to count, once to select.
  *
- * A frame that should have come and did not, without an error, proves the index wrong; and where packets are damaged, decoders
- * make up what is missing from frames before the run, or from ones that were left out. Then, as a last resort, the file is
- * decoded from its beginning without leaving anything out, which gives what decoding all of it gives.
+ * A target that is missing without an error shows that the index is wrong; and if packets are damaged, decoders
+ * conceal the damage with frames from before the run, or with skipped ones. Then, as a last resort, the file is
+ * decoded from its beginning without skipping anything, which gives the same frames as decoding all.
  */
 #include "frame_reader.h"
 
@@ -26,17 +25,17 @@
 
 static const AVRational nanoseconds = { 1, (int)WEIR_SECOND };
 
-/* At least this many packets may be indexed, whatever the limit on frames is. */
+/* At least this many packets may be indexed, even if the limit on frames is lower. */
 static const uint64_t min_limit_packets = UINT64_C(1) << 22;
 
-/* More of the first frames than that are read plainly: what is decoded too much is nothing then. */
+/* More first frames than this are read plainly: the few extra decoded frames cost little then. */
 static const uint32_t max_first_frames = 1024;
 
-/* The first frames that come, in the order of decoding. */
+/* The first frames, in decode order. */
 typedef struct first_frames {
     uint32_t count;
     uint32_t num_shown;
-    int64_t last_pts; /* the latest of them */
+    int64_t last_pts; /* the highest pts of these */
 } first_frames;
 
 static int fail_memory(weir_error *error)
@@ -64,13 +63,13 @@ static void drop_cache(weir_frame_reader *reader)
     reader->max_cached = 0;
 }
 
-/* What is kept with that packet, too. */
+/* The size of the cache with that packet. */
 static size_t cached_bytes_with(const weir_frame_reader *reader, const AVPacket *packet)
 {
     return reader->cached_bytes + (size_t)packet->size + sizeof *packet;
 }
 
-/* Keeps decoder->packet, or gives up keeping if that is too much; then reading again will do. */
+/* Caches decoder->packet, or drops the cache if it gets too large; then the file is read again. */
 static void keep_packet(weir_frame_reader *reader)
 {
     AVPacket *packet = reader->decoder->packet;
@@ -99,7 +98,7 @@ static void keep_packet(weir_frame_reader *reader)
     }
 }
 
-/* decoder->packet into the index and the cache. */
+/* Adds decoder->packet to the index and the cache. */
 static int add_packet(weir_frame_reader *reader, weir_error *error)
 {
     weir_decoder *decoder = reader->decoder;
@@ -116,8 +115,8 @@ static int add_packet(weir_frame_reader *reader, weir_error *error)
 }
 
 /*
- * Are the first frames among the packets read so far? A packet is not shown before it is decoded, so none that follows one
- * with a dts like that is shown before the `count` that came first. Goes on from where it was before.
+ * Are the first frames among the packets read so far? A frame is not shown before it is decoded: after a packet whose
+ * dts is above their highest pts, no packet is shown before them. Continues from the previous call.
  */
 static bool has_first(const weir_frame_reader *reader, first_frames *first)
 {
@@ -144,7 +143,7 @@ static int scan(weir_frame_reader *reader, weir_error *error)
     return rc == WEIR_EOF ? end_scan(reader, error) : rc;
 }
 
-/* Are few frames wanted, and would the packets tell which those are? */
+/* Are few first frames requested, and do the packets show which they are? */
 static bool can_look_ahead(const weir_frame_reader *reader)
 {
     uint32_t count = reader->sampling->count;
@@ -153,7 +152,7 @@ static bool can_look_ahead(const weir_frame_reader *reader)
            weir_decoder_has_dts(reader->decoder);
 }
 
-/* May decoder->packet be looked at, too? No further than packets are kept: some sources cannot be read twice. */
+/* May decoder->packet be indexed? Only while packets are cached: some sources cannot be read twice. */
 static bool may_look_on(const weir_frame_reader *reader, uint32_t count)
 {
     enum { MAX_FURTHER = 64 };
@@ -161,8 +160,8 @@ static bool may_look_on(const weir_frame_reader *reader, uint32_t count)
            cached_bytes_with(reader, reader->decoder->packet) <= reader->max_cached_bytes;
 }
 
-/* Reads so many packets into the index that the first `count` frames are among them; or else it is not trusted, and what
-   there is of it is in the cache. */
+/* Reads packets into the index until the first `count` frames are among them. If that fails, the index is not
+   trusted, and the packets read so far are in the cache. */
 static int look_ahead(weir_frame_reader *reader, uint32_t count, weir_error *error)
 {
     weir_decoder *decoder = reader->decoder;
@@ -171,7 +170,7 @@ static int look_ahead(weir_frame_reader *reader, uint32_t count, weir_error *err
     int rc = WEIR_OK;
     while (rc == WEIR_OK && !is_enough && (rc = weir_decoder_read(decoder, error)) == WEIR_OK) {
         if (!may_look_on(reader, count)) {
-            reader->index.distrust = "it is not clear which frames are the first";
+            reader->index.distrust = "the first frames cannot be determined";
             rc = weir_decoder_unread(decoder, error);
             break;
         }
@@ -184,7 +183,7 @@ static int look_ahead(weir_frame_reader *reader, uint32_t count, weir_error *err
     return end_scan(reader, error);
 }
 
-/* To the beginning of the file, whatever its container is able to: with the codec's state new, too. */
+/* Goes to the beginning of the file, with a new codec state; if the container cannot seek, reopens the file. */
 static int reopen(weir_frame_reader *reader, weir_error *error)
 {
     weir_decoder *decoder = reader->decoder;
@@ -198,7 +197,7 @@ static int reopen(weir_frame_reader *reader, weir_error *error)
     return rc;
 }
 
-/* Is the packet in decoder->packet that one? */
+/* Is decoder->packet packet `at`? */
 static bool is_packet(const weir_frame_reader *reader, size_t at)
 {
     const AVPacket *packet = reader->decoder->packet;
@@ -206,8 +205,8 @@ static bool is_packet(const weir_frame_reader *reader, size_t at)
     return entry->pts == packet->pts && entry->size_bytes == packet->size;
 }
 
-/* After a seek: where are we? The first packet that can be told tells it, and is in decoder->packet. WEIR_EOF: nowhere
-   before packet `at`. */
+/* Finds the position after a seek, by the first packet that is recognised; it is in decoder->packet. WEIR_EOF: the
+   position is not before packet `at`. */
 static int find_place(weir_frame_reader *reader, size_t at, weir_error *error)
 {
     enum { MAX_TRIES = 256 };
@@ -231,9 +230,9 @@ static int find_place(weir_frame_reader *reader, size_t at, weir_error *error)
 }
 
 /*
- * Goes to packet `at` or before it; that packet is in decoder->packet. WEIR_EOF: that cannot be done by seeking. What comes
- * first after a seek may be cut differently than before (MPEG-TS), so that it is not recognised; then a second seek goes
- * somewhat further back.
+ * Seeks to packet `at` or before it; that packet is in decoder->packet. WEIR_EOF: seeking does not work. The first
+ * packets after a seek may be split differently (MPEG-TS) and are not recognised; then a second seek goes further
+ * back.
  */
 static int seek(weir_frame_reader *reader, size_t at, weir_error *error)
 {
@@ -247,11 +246,11 @@ static int seek(weir_frame_reader *reader, size_t at, weir_error *error)
         if (weir_decoder_seek(decoder, time))
             rc = find_place(reader, at, error);
     }
-    decoder->num_errors = num_errors; /* what the scan has counted is not counted twice */
+    decoder->num_errors = num_errors; /* do not count the errors of the scan twice */
     return rc;
 }
 
-/* Would seeking save enough? */
+/* Does seeking save enough? */
 static bool is_far(const weir_frame_reader *reader, size_t at)
 {
     int64_t bytes = 0;
@@ -260,7 +259,7 @@ static bool is_far(const weir_frame_reader *reader, size_t at)
     return bytes >= reader->far_bytes;
 }
 
-/* Reads on up to packet `at`, which is in decoder->packet then. */
+/* Reads up to packet `at`, which is then in decoder->packet. */
 static int read_on(weir_frame_reader *reader, size_t at, weir_error *error)
 {
     while (reader->file_packet <= at) {
@@ -275,10 +274,10 @@ static int read_on(weir_frame_reader *reader, size_t at, weir_error *error)
 
 static int fail_changed(weir_error *error)
 {
-    return weir_error_set(error, WEIR_EDATA, 0, "the file is not the same when it is read again");
+    return weir_error_set(error, WEIR_EDATA, 0, "the file changed between two reads");
 }
 
-/* Goes to packet `at`, which is in decoder->packet then, before a run: the codec may be another one afterwards. */
+/* Goes to packet `at` before a run; it is then in decoder->packet. This may replace the codec. */
 static int go_to(weir_frame_reader *reader, size_t at, weir_error *error)
 {
     int rc = WEIR_EOF;
@@ -298,7 +297,7 @@ static int go_to(weir_frame_reader *reader, size_t at, weir_error *error)
     return rc == WEIR_EOF || (rc == WEIR_OK && !is_packet(reader, at)) ? fail_changed(error) : rc;
 }
 
-/* Packet `at` into decoder->packet, unless it is there. */
+/* Reads packet `at` into decoder->packet, unless it is there. */
 static int fetch(weir_frame_reader *reader, size_t at, weir_error *error)
 {
     int rc = read_on(reader, at, error);
@@ -318,7 +317,7 @@ static int send(weir_frame_reader *reader, size_t at, weir_error *error)
 
 /* ---- counting ------------------------------------------------------------------------------------------------ */
 
-/* The next frame of all, from packet run_packet on. */
+/* The next of all frames, from packet run_packet on. */
 static int next_of_all(weir_frame_reader *reader, weir_error *error)
 {
     weir_decoder *decoder = reader->decoder;
@@ -357,8 +356,7 @@ static int64_t duration_of(const AVFrame *frame)
 #endif
 }
 
-/* A frame's time from the first one's; of those that have none, or one that makes no sense, the time where the frame
-   before it is over. */
+/* A frame's time, relative to the first frame; if it is missing or invalid, the end of the frame before. */
 static int64_t time_of(const AVFrame *frame, AVRational time_base, int64_t first_pts, int64_t expected_ns)
 {
     int64_t pts = frame->best_effort_timestamp;
@@ -368,7 +366,7 @@ static int64_t time_of(const AVFrame *frame, AVRational time_base, int64_t first
     return time_ns >= 0 && time_ns < INT64_MAX / 4 ? time_ns : expected_ns;
 }
 
-/* How long a frame is shown, if nothing but itself tells. */
+/* A frame's duration, from the frame itself. */
 static int64_t shown_ns(const weir_decoder *decoder)
 {
     const AVRational rate = decoder->stream->avg_frame_rate;
@@ -380,7 +378,7 @@ static int64_t shown_ns(const weir_decoder *decoder)
                                         : max_ns / 25000;
 }
 
-/* Decodes everything for the sake of the timeline. */
+/* Decodes everything to build the timeline. */
 static int count_frames(weir_frame_reader *reader, weir_timeline *timeline, weir_error *error)
 {
     weir_decoder *decoder = reader->decoder;
@@ -420,8 +418,9 @@ static size_t packet_of(const weir_frame_reader *reader, size_t target)
 }
 
 /*
- * Behind a start that is no IDR picture FFmpeg's H.264 decoder holds frames for corrupt until a whole one has gone out, and
- * when it is drained before that, it gives none. The index knows better, so they are to come.
+ * After a start that is not an IDR picture FFmpeg's H.264 decoder considers frames corrupt until a complete one was
+ * output, and if it is drained before, it outputs none. The index knows that they are complete, so they are
+ * requested.
  */
 static void show_unsure(AVCodecContext *codec)
 {
@@ -429,7 +428,7 @@ static void show_unsure(AVCodecContext *codec)
         codec->flags |= AV_CODEC_FLAG_OUTPUT_CORRUPT;
 }
 
-/* What tells of damage: packets that cannot be decoded, and what FFmpeg's log calls errors. */
+/* Signs of damage: packets that cannot be decoded, and errors in FFmpeg's log. */
 static uint64_t count_trouble(const weir_frame_reader *reader)
 {
     const weir_ffmpeg_log *log = weir_ffmpeg_log_current();
@@ -457,7 +456,7 @@ static int begin_run(weir_frame_reader *reader, weir_error *error)
     return rc;
 }
 
-/* For when the index has turned out to be wrong, or the file to be damaged. Errors of the runs before will come again. */
+/* Used if the index is wrong, or the file damaged. Errors of earlier runs will be counted again. */
 static int begin_last_resort(weir_frame_reader *reader, weir_error *error)
 {
     reader->decoder->num_errors = reader->scan_errors;
@@ -469,14 +468,14 @@ static int begin_last_resort(weir_frame_reader *reader, weir_error *error)
     return start_over(reader, error);
 }
 
-/* Is it sent only for its own sake, and not wanted? */
+/* Is it disposable, and not wanted? */
 static bool can_skip(const weir_frame_reader *reader, size_t at)
 {
     unsigned flags = reader->index.packets[at].flags;
     return !reader->is_last_resort && (flags & WEIR_PACKET_DISPOSABLE) && !(flags & WEIR_PACKET_WANTED);
 }
 
-/* Is it shown before the run's start, so that it may lack what it needs? */
+/* Is it shown before the run's start, so that its references may be missing? */
 static bool is_leading(const weir_frame_reader *reader, size_t at)
 {
     int64_t start_pts = reader->index.packets[reader->run_start].pts;
@@ -505,7 +504,7 @@ static int feed_run(weir_frame_reader *reader, weir_error *error)
     return rc;
 }
 
-/* Which target is the frame that has come? None: run_end. */
+/* The target of the current frame; run_end if none. */
 static size_t find_target(const weir_frame_reader *reader)
 {
     size_t frame;
@@ -517,7 +516,7 @@ static size_t find_target(const weir_frame_reader *reader)
     return target < reader->run_end && reader->targets[target].frame == frame ? target : reader->run_end;
 }
 
-/* The targets up to that one will not come in this run. WEIR_MORE: another run may bring them. */
+/* The targets up to that one are missing in this run. WEIR_MORE: another run may find them. */
 static int pass_over(weir_frame_reader *reader, size_t target, weir_error *error)
 {
     if (!reader->is_last_resort) {
@@ -529,7 +528,7 @@ static int pass_over(weir_frame_reader *reader, size_t target, weir_error *error
     return WEIR_OK;
 }
 
-/* All that the run can give has come, and not all targets were in it. */
+/* The run has ended without all of its targets. */
 static int end_run(weir_frame_reader *reader, weir_error *error)
 {
     int rc = pass_over(reader, reader->run_end, error);
@@ -539,14 +538,14 @@ static int end_run(weir_frame_reader *reader, weir_error *error)
     return WEIR_MORE;
 }
 
-/* Is what the run gives not what decoding everything would give? */
+/* May the run's frames differ from those of decoding everything? */
 static bool is_doubtful(const weir_frame_reader *reader)
 {
     return !reader->is_last_resort &&
            (count_trouble(reader) > reader->run_trouble || reader->decoder->frame->decode_error_flags);
 }
 
-/* Takes the frame that has come, or not (WEIR_MORE). */
+/* Accepts the current frame, or skips it (WEIR_MORE). */
 static int take_frame(weir_frame_reader *reader, weir_error *error)
 {
     if (is_doubtful(reader)) {
@@ -589,7 +588,7 @@ static int compare_targets(const void *a, const void *b)
     const weir_target *right = b;
     if (left->frame != right->frame)
         return left->frame < right->frame ? -1 : 1;
-    return left->place < right->place ? -1 : 1;
+    return left->position < right->position ? -1 : 1;
 }
 
 static int set_targets(weir_frame_reader *reader, const weir_selection *selection, weir_error *error)
@@ -600,7 +599,7 @@ static int set_targets(weir_frame_reader *reader, const weir_selection *selectio
     reader->num_targets = selection->num_indices;
     reader->is_in_order = true;
     for (size_t i = 0; i < selection->num_indices; i++) {
-        reader->targets[i] = (weir_target){ .frame = selection->indices[i], .place = i };
+        reader->targets[i] = (weir_target){ .frame = selection->indices[i], .position = i };
         reader->is_in_order &= i == 0 || selection->indices[i] >= selection->indices[i - 1];
     }
     if (!reader->is_in_order)
@@ -610,7 +609,7 @@ static int set_targets(weir_frame_reader *reader, const weir_selection *selectio
     return WEIR_OK;
 }
 
-/* Chooses frames, by the index if it can be trusted, else by decoding everything once. */
+/* Selects frames with the index if it is trusted, otherwise by decoding everything once. */
 static int choose(weir_frame_reader *reader, uint64_t seq, weir_error *error)
 {
     weir_decoder *decoder = reader->decoder;
@@ -627,7 +626,7 @@ static int choose(weir_frame_reader *reader, uint64_t seq, weir_error *error)
     if (rc == WEIR_OK)
         rc = check_duration(reader, timeline.end_ns, error);
     if (rc == WEIR_OK && timeline.num_frames > 0) {
-        decoder->num_errors = num_errors; /* those of the counting come again */
+        decoder->num_errors = num_errors; /* the errors of the counting pass are counted again */
         rc =
             weir_select_frames(reader->sampling, &timeline, reader->seed, seq, reader->max_frames, &selection, error);
         if (rc == WEIR_OK)
@@ -638,7 +637,7 @@ static int choose(weir_frame_reader *reader, uint64_t seq, weir_error *error)
     return rc;
 }
 
-/* The index without reading the file. WEIR_EDATA: the table is of no use. */
+/* Makes the index without reading the file. WEIR_EDATA: the table cannot be used. */
 static int use_table(weir_frame_reader *reader, weir_error *error)
 {
     int rc = weir_packet_table_unpack(reader->table, reader->table_bytes, reader->decoder->stream, &reader->index);
@@ -666,7 +665,7 @@ int weir_frame_reader_open(weir_frame_reader *reader, const char *path, uint64_t
     return rc;
 }
 
-/* The next frame, from the packets in the cache first. */
+/* The next frame; cached packets are used first. */
 static int decode_plain(weir_frame_reader *reader, weir_error *error)
 {
     weir_decoder *decoder = reader->decoder;
@@ -726,7 +725,7 @@ int64_t weir_frame_reader_pts(const weir_frame_reader *reader)
 }
 
 typedef struct placed {
-    size_t place;
+    size_t position;
     size_t number;
 } placed;
 
@@ -734,7 +733,7 @@ static int compare_placed(const void *a, const void *b)
 {
     const placed *left = a;
     const placed *right = b;
-    return left->place < right->place ? -1 : left->place > right->place;
+    return left->position < right->position ? -1 : left->position > right->position;
 }
 
 int weir_frame_reader_order(const weir_frame_reader *reader, size_t num_frames, size_t **order)
@@ -747,7 +746,7 @@ int weir_frame_reader_order(const weir_frame_reader *reader, size_t num_frames, 
     size_t num_placed = 0;
     for (size_t i = 0; frames && *order && i < reader->num_targets && num_placed < num_frames; i++) {
         if (reader->targets[i].has_come) {
-            frames[num_placed] = (placed){ .place = reader->targets[i].place, .number = num_placed };
+            frames[num_placed] = (placed){ .position = reader->targets[i].position, .number = num_placed };
             num_placed++;
         }
     }

@@ -1,6 +1,6 @@
 /*
- * Each kind of sample is one function that appends numbers to a list; the list grows as needed and knows its limit. All
- * arithmetic is in integers, so that every machine chooses the same frames.
+ * Each kind of sampling is one function that appends numbers to a list; the list grows as needed, up to its limit. All
+ * arithmetic is in integers, so that every machine selects the same frames.
  */
 #include "frame_selection.h"
 
@@ -38,7 +38,7 @@ static int check_lists(const weir_sampling *sampling, weir_error *error)
 {
     bool is_list = sampling->what == WEIR_SAMPLE_INDICES || sampling->what == WEIR_SAMPLE_TIMES;
     if (is_list && (sampling->start_ns || sampling->end_ns || sampling->count))
-        return refuse(error, "explicit indices or times leave no room for a window or a count");
+        return refuse(error, "explicit indices or times cannot be combined with a window or a count");
     if (sampling->what == WEIR_SAMPLE_INDICES && (!sampling->indices || !sampling->num_indices))
         return refuse(error, "no indices are given");
     if (sampling->what == WEIR_SAMPLE_TIMES && (!sampling->times_ns || !sampling->num_times))
@@ -54,27 +54,28 @@ static int check(const weir_sampling *sampling, weir_error *error)
 {
     bool is_random = sampling->what == WEIR_SAMPLE_RANDOM;
     if ((unsigned)sampling->what > WEIR_SAMPLE_KEYFRAMES)
-        return weir_error_set(error, WEIR_EINVAL, 0, "sampling: %d is none of WEIR_SAMPLE_…", (int)sampling->what);
+        return weir_error_set(error, WEIR_EINVAL, 0, "sampling: kind %d is invalid; use WEIR_SAMPLE_…",
+                              (int)sampling->what);
     if (sampling->start_ns < 0 || sampling->end_ns < 0)
-        return refuse(error, "the window begins or ends before 0");
+        return refuse(error, "the window starts or ends before 0");
     if (sampling->end_ns && sampling->end_ns <= sampling->start_ns)
-        return refuse(error, "the window ends before it begins");
+        return refuse(error, "the window ends before it starts");
     if ((is_random || sampling->what == WEIR_SAMPLE_UNIFORM) && sampling->count == 0)
-        return refuse(error, "count is 0: say how many frames");
+        return refuse(error, "count is 0: set the number of frames");
     if (sampling->what == WEIR_SAMPLE_EVERY && sampling->every == 0)
-        return refuse(error, "every is 0: at least 1");
+        return refuse(error, "every is 0: it must be at least 1");
     if (sampling->what == WEIR_SAMPLE_RATE && sampling->rate_num == 0)
-        return refuse(error, "rate_num is 0: say how many frames a second");
+        return refuse(error, "rate_num is 0: set the number of frames per second");
     if (sampling->rate_num > INT32_MAX || sampling->rate_den > INT32_MAX)
         return refuse(error, "the rate's numbers are too large");
     if (sampling->stretch_ns < 0 || (sampling->stretch_ns && sampling->stretch_frames))
-        return refuse(error, "the stretch is given in frames or in time, not in both");
+        return refuse(error, "set either stretch_frames or stretch_ns, not both");
     if ((sampling->stretch_ns || sampling->stretch_frames) && !is_random)
-        return refuse(error, "only random frames have a stretch");
+        return refuse(error, "only random frames can have stretch_frames or stretch_ns");
     return check_lists(sampling, error);
 }
 
-/* A copy, or NULL: of nothing, or for want of memory. */
+/* A copy. NULL = the list is empty, or out of memory. */
 static int64_t *copy(const int64_t *values, size_t num_values)
 {
     int64_t *copied = num_values ? calloc(num_values, sizeof *copied) : NULL;
@@ -121,7 +122,7 @@ bool weir_sampling_is_rising(const weir_sampling *sampling)
     size_t num_values = sampling->what == WEIR_SAMPLE_INDICES ? sampling->num_indices
                         : sampling->what == WEIR_SAMPLE_TIMES ? sampling->num_times
                                                               : 0;
-    for (size_t i = 1; values && i < num_values; i++) { /* without values it is refused later */
+    for (size_t i = 1; values && i < num_values; i++) { /* NULL values are refused later */
         bool is_from_end = values[i] < 0;
         if (values[i] < values[i - 1] || is_from_end != (values[i - 1] < 0))
             return false;
@@ -157,7 +158,7 @@ void weir_timeline_reset(weir_timeline *timeline)
     *timeline = (weir_timeline){ 0 };
 }
 
-/* How many frames begin before this time; those that begin at it count only if `at` says so. */
+/* The number of frames that start before this time, or at it if `at` is true. */
 static uint64_t count_before(const weir_timeline *timeline, int64_t time_ns, bool at)
 {
     int64_t bound_ns =
@@ -190,7 +191,7 @@ static int append(list *chosen, uint64_t index)
 {
     if (chosen->num >= chosen->limit)
         return weir_error_set(chosen->error, WEIR_ELIMIT, 0,
-                              "more frames are asked for than the limit of %" PRIu64 ": raise max_frames",
+                              "more frames are requested than the limit of %" PRIu64 ": raise max_frames",
                               chosen->limit);
     if (chosen->num == chosen->max) {
         size_t max = chosen->max ? chosen->max * 2 : 64;
@@ -256,7 +257,7 @@ static int take_at_rate(list *chosen, const weir_sampling *sampling, const weir_
     return rc;
 }
 
-/* Where the stretch lies. */
+/* The position of the random section. */
 static range draw_stretch(const weir_sampling *sampling, const weir_timeline *timeline, range window, uint64_t *state)
 {
     uint64_t num_frames = window.end - window.begin;
@@ -278,7 +279,7 @@ static range draw_stretch(const weir_sampling *sampling, const weir_timeline *ti
     return stretch;
 }
 
-/* Selection sampling (Knuth, The Art of Computer Programming 3.4.2, S): each set of `count` is as likely. */
+/* Selection sampling (Knuth, The Art of Computer Programming 3.4.2, S): all sets of `count` are equally likely. */
 static int take_random(list *chosen, range stretch, uint32_t count, uint64_t *state)
 {
     uint64_t wanted = count;
@@ -303,7 +304,7 @@ static int take_indices(list *chosen, const weir_sampling *sampling, const weir_
         int64_t index = sampling->indices[i];
         if (index >= num_frames || index < -num_frames)
             return weir_error_set(chosen->error, WEIR_ENOTFOUND, 0,
-                                  "frame %" PRId64 " was asked for; there are %" PRId64, index, num_frames);
+                                  "frame %" PRId64 " was requested; the video has %" PRId64, index, num_frames);
         rc = append(chosen, (uint64_t)(index < 0 ? index + num_frames : index));
     }
     return rc;
@@ -316,7 +317,7 @@ static int take_times(list *chosen, const weir_sampling *sampling, const weir_ti
         int64_t time_ns = sampling->times_ns[i];
         if (time_ns >= timeline->end_ns)
             return weir_error_set(chosen->error, WEIR_ENOTFOUND, 0,
-                                  "the frame at %.9f s was asked for; the video ends at %.9f s",
+                                  "the frame at %.9f s was requested; the video ends at %.9f s",
                                   (double)time_ns / NS_PER_SECOND, (double)timeline->end_ns / NS_PER_SECOND);
         rc = append(chosen, count_before(timeline, time_ns, true) - 1);
     }
@@ -352,7 +353,7 @@ int weir_select_frames(const weir_sampling *sampling, const weir_timeline *timel
     int rc = timeline->num_frames ? take(&chosen, sampling, timeline, &state) : WEIR_OK;
     if (rc == WEIR_OK && chosen.num == 0)
         rc = weir_error_set(error, WEIR_ENOTFOUND, 0,
-                            "none of the frames that were asked for: the video has %zu, and ends at %.3f s",
+                            "no frame matches the sampling: the video has %zu frames and ends at %.3f s",
                             timeline->num_frames, (double)timeline->end_ns / NS_PER_SECOND);
     if (rc != WEIR_OK) {
         free(chosen.indices);

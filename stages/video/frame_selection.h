@@ -1,5 +1,5 @@
-/* From what is wanted (weir_sampling) and what there is (a timeline) to the numbers of the frames. Internal. Pure: no file,
-   no FFmpeg; the same arguments give the same numbers. */
+/* Computes the numbers of the selected frames from a weir_sampling and a timeline. Internal. Pure: no file, no
+   FFmpeg; the same arguments give the same numbers. */
 #ifndef WEIR_STAGES_SELECTION_H
 #define WEIR_STAGES_SELECTION_H
 
@@ -12,11 +12,11 @@
 
 /* The frames of one video, in presentation order. */
 typedef struct weir_timeline {
-    int64_t *times_ns; /* of each, from the first one on: not falling */
+    int64_t *times_ns; /* of each, relative to the first; never decreasing */
     bool *is_key;
     size_t num_frames;
-    size_t max_frames; /* there is room for */
-    int64_t end_ns;    /* when the last one is over */
+    size_t max_frames; /* capacity */
+    int64_t end_ns;    /* the end of the last frame */
 } weir_timeline;
 
 /* The frames' numbers, in the order of the result. */
@@ -25,19 +25,19 @@ typedef struct weir_selection {
     size_t num_indices;
 } weir_selection;
 
-/* Checks the options and makes copies of its lists. WEIR_OK, or the failure with *error filled and nothing to free. */
+/* Checks the options and copies the lists. WEIR_OK, or the failure with *error filled and nothing to free. */
 int weir_sampling_init(weir_sampling *sampling, weir_error *error);
 void weir_sampling_free(weir_sampling *sampling);
 
-/* Does it take the frames from the first one on, without gaps? Then no timeline is needed. */
+/* Does it select all frames from the first one, without gaps? Then no timeline is needed. */
 bool weir_sampling_is_plain(const weir_sampling *sampling);
 
 /* WEIR_OK or WEIR_ENOMEM. */
 int weir_timeline_add(weir_timeline *timeline, int64_t time_ns, bool is_key);
 void weir_timeline_reset(weir_timeline *timeline);
 
-/* The numbers, at least one. WEIR_OK; WEIR_ENOTFOUND (none such), WEIR_ELIMIT (more than max_frames) or WEIR_ENOMEM with
-   *error filled. *selection is to be freed after success only. */
+/* The numbers, at least one. WEIR_OK; WEIR_ENOTFOUND (none such), WEIR_ELIMIT (more than max_frames) or WEIR_ENOMEM
+   with *error filled. *selection is to be freed after success only. */
 int weir_select_frames(const weir_sampling *sampling, const weir_timeline *timeline, uint64_t seed, uint64_t seq,
                        uint64_t max_frames, weir_selection *selection, weir_error *error);
 void weir_selection_free(weir_selection *selection);

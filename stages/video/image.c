@@ -1,6 +1,6 @@
 /*
- * The still image stage: the file in memory, then decoder, scaler and result, as for a video of one frame. From memory,
- * because FFmpeg takes a path that ends in ".jpg" for a pattern of many names.
+ * The still image stage: loads the file into memory, then decodes and scales it like a video of one frame. It decodes
+ * from memory, because FFmpeg treats a path that ends in ".jpg" as a pattern of many names.
  */
 #include <weir/image.h>
 
@@ -18,13 +18,13 @@
 
 typedef struct image_worker {
     weir_decoder decoder;
-    weir_upright upright;
+    weir_rotator rotator;
     weir_scaler scaler;
     weir_ffmpeg_log log;
-    weir_task *task; /* the one that runs */
+    weir_task *task; /* the running one */
 } image_worker;
 
-/* What the code shared with the video stage goes by. */
+/* The config for the code shared with the video stage. */
 static weir_video_config video_config_of(const weir_image_config *image)
 {
     return (weir_video_config){
@@ -88,17 +88,17 @@ static void image_worker_free(void *self)
 {
     image_worker *worker = self;
     weir_scaler_reset(&worker->scaler);
-    weir_upright_free(&worker->upright);
+    weir_rotator_free(&worker->rotator);
     weir_decoder_free(&worker->decoder);
 }
 
-/* The decoders of still pictures patch up what is cut off, and say so in FFmpeg's log only. */
+/* Decoders of still pictures conceal truncated data, and report that only in FFmpeg's log. */
 static bool is_damaged(const image_worker *worker)
 {
     return weir_video_is_corrupt(worker->decoder.frame) || worker->log.num_errors > 0;
 }
 
-/* The picture is decoded: scales it into a result. */
+/* Scales the decoded picture into a result. */
 static int make_result(image_worker *worker, const weir_video_config *video, weir_frames **frames, weir_error *error)
 {
     weir_decoder *decoder = &worker->decoder;
@@ -107,7 +107,7 @@ static int make_result(image_worker *worker, const weir_video_config *video, wei
     uint8_t *data;
     int64_t start_ns = weir_clock_ns();
     int rc = video->no_autorotate ? WEIR_OK
-                                  : weir_upright_run(&worker->upright, decoder->stream, picture, &picture, error);
+                                  : weir_rotator_run(&worker->rotator, decoder->stream, picture, &picture, error);
     if (rc != WEIR_OK)
         return rc;
 
@@ -130,7 +130,7 @@ static int make_result(image_worker *worker, const weir_video_config *video, wei
     builder.frames->num_errors = decoder->num_errors;
     decoder->cost.scale_ns = weir_clock_ns() - start_ns;
     decoder->cost.num_frames = 1;
-    decoder->cost.width = builder.frames->source_width; /* not known before it is decoded */
+    decoder->cost.width = builder.frames->source_width; /* known only after decoding */
     decoder->cost.height = builder.frames->source_height;
     decoder->cost.num_errors = decoder->num_errors + builder.frames->num_corrupt_frames;
     builder.frames->cost = decoder->cost;
@@ -156,7 +156,7 @@ static int decode_picture(image_worker *worker, const char *path, weir_frames **
     if (rc == WEIR_OK)
         rc = weir_decoder_next(decoder, error);
     if (rc == WEIR_EOF)
-        rc = weir_decoder_fail_empty(decoder, "no picture in it: the file is cut off", error);
+        rc = weir_decoder_fail_empty(decoder, "no picture: the file is truncated", error);
     if (rc == WEIR_OK)
         rc = make_result(worker, &video, frames, error);
     weir_decoder_close(decoder);

@@ -1,13 +1,12 @@
 /*
- * All numbers are of variable length, 7 bits in a byte. Times are in units of what divides all of them, so that most
- * differences fit into a byte; a packet that comes as long after the one before, and lasts as long, as that did (STEADY)
- * needs neither.
+ * All numbers have variable length, 7 bits per byte. The unit of times is their greatest common divisor, so that most
+ * differences fit into a byte; a packet with the same distance and duration as the one before (STEADY) stores neither.
  *
  *   version, time base (two), unit, number of packets, then for each packet:
- *   flags; unless NO_DTS and unless STEADY: how much more the dts advances than last time; unless NO_PTS: pts - dts (of
+ *   flags; unless NO_DTS or STEADY: the change of the dts increment; unless NO_PTS: pts - dts (of
  *   packets without a dts: pts - the last dts); unless STEADY: duration; size
  *
- * A checksum of all that ends it: frames chosen by a wrong table would be wrong frames.
+ * It ends with a checksum: a wrong table would select wrong frames.
  */
 #include "packet_table.h"
 
@@ -24,9 +23,9 @@ enum {
 enum { KEPT = WEIR_PACKET_KEY | WEIR_PACKET_CLEAN | WEIR_PACKET_SHOWN | WEIR_PACKET_DISPOSABLE };
 enum { NO_DTS = 32, NO_PTS = 64, STEADY = 128 };
 
-/* The state that both ways share. */
+/* The state of packing and unpacking. */
 typedef struct course {
-    int64_t dts, advance, duration; /* of the packet before */
+    int64_t dts, advance, duration; /* of the previous packet */
 } course;
 
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */
@@ -68,7 +67,7 @@ static int64_t get_signed(input *in)
     return (int64_t)(number >> 1) ^ -(int64_t)(number & 1);
 }
 
-/* Damaged tables may hold any number: sums wrap around. */
+/* Damaged tables may contain any number: sums wrap around. */
 static int64_t add(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a + (uint64_t)b);
@@ -172,7 +171,7 @@ int weir_packet_table_pack(const weir_index *index, AVRational time_base, uint8_
     return WEIR_OK;
 }
 
-/* ---- unpacking ---------------------------------------------------------------------------------------------------- */
+/* ---- unpacking -------------------------------------------------------------------------------------------------- */
 
 static void unpack_packet(input *in, weir_packet_entry *packet, int64_t unit, course *before)
 {

@@ -1,5 +1,5 @@
 /*
- * A file's index (frame_index.h) as bytes, for keeping: 4 to 5 per packet. Internal. Any thread.
+ * A file's index (frame_index.h) as bytes, to be stored: 4 to 5 per packet. Internal. Any thread.
  */
 #ifndef WEIR_STAGES_PACKET_TABLE_H
 #define WEIR_STAGES_PACKET_TABLE_H
@@ -9,7 +9,7 @@
 
 #include "frame_index.h"
 
-/* Of an index after weir_index_end() that can be trusted. *table is to be freed. WEIR_OK or WEIR_ENOMEM. */
+/* From a trusted index, after weir_index_end(). The caller frees *table. WEIR_OK or WEIR_ENOMEM. */
 int weir_packet_table_pack(const weir_index *index, AVRational time_base, uint8_t **table, size_t *num_bytes);
 
 /* Into an empty index, weir_index_end() included. WEIR_OK; WEIR_EDATA (damaged, of another version, or of a stream with

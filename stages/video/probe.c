@@ -1,4 +1,4 @@
-/* The probe stage: the packets of a file into an index, and that into a table. A worker belongs to one slot. */
+/* The probe stage: makes an index of a file's packets, and a table of the index. A worker belongs to one slot. */
 #include <weir/probe.h>
 
 #include <inttypes.h>
@@ -17,7 +17,7 @@ static const AVRational nanoseconds = { 1, (int)WEIR_SECOND };
 typedef struct probe_worker {
     weir_decoder decoder;
     weir_ffmpeg_log log;
-    weir_task *task; /* the one that runs */
+    weir_task *task; /* the running one */
 } probe_worker;
 
 void weir_probe_result_free(weir_probe_result *result)
@@ -75,7 +75,7 @@ static void probe_worker_free(void *self)
     weir_decoder_free(&worker->decoder);
 }
 
-/* Before the file is opened: if it changes meanwhile, the next look will notice. */
+/* Before the file is opened: if it changes meanwhile, the next build detects that. */
 static void note_file(const char *path, const weir_bytes *bytes, weir_probe_result *result)
 {
     struct stat file;
@@ -132,7 +132,7 @@ static int read_packets(weir_decoder *decoder, bool with_packets, weir_probe_res
     if (rc == WEIR_OK)
         rc = describe(decoder, &index, with_packets, result);
     if (rc == WEIR_OK && index.num_packets == 0)
-        rc = weir_error_set(error, WEIR_EDATA, 0, "the video stream is empty or cut off");
+        rc = weir_error_set(error, WEIR_EDATA, 0, "the video stream is empty or truncated");
     else if (rc == WEIR_ENOMEM)
         rc = weir_error_set(error, rc, 0, "out of memory");
     weir_index_reset(&index);

@@ -1,4 +1,4 @@
-/* Samples are moved in tiles, so that a column of one picture, which is a row of the other, stays in the cache. */
+/* Samples are copied in tiles: a column of one picture is a row of the other, and has to stay in the cache. */
 #include "rotate.h"
 
 #include <libavutil/display.h>
@@ -14,7 +14,7 @@ enum { TILE = 32 };
 
 weir_turn weir_turn_of(const int32_t *matrix)
 {
-    double angle = -round(av_display_rotation_get(matrix)); /* clockwise; NaN = the matrix is none */
+    double angle = -round(av_display_rotation_get(matrix)); /* clockwise; NaN = not a rotation matrix */
     angle -= 360 * floor(angle / 360 + 0.9 / 360);
     if (fabs(angle - 90) < 1)
         return (weir_turn){ .transposed = true, .mirrored_y = matrix[3] <= 0 };
@@ -25,7 +25,7 @@ weir_turn weir_turn_of(const int32_t *matrix)
     return (weir_turn){ .mirrored_y = fabs(angle) < 1 && matrix[4] < 0 };
 }
 
-/* The picture's own matrix, or else the stream's; NULL = there is none. */
+/* The picture's matrix, or else the stream's; NULL = none. */
 static const int32_t *find_matrix(const AVStream *stream, const AVFrame *in)
 {
     const AVFrameSideData *own = av_frame_get_side_data(in, AV_FRAME_DATA_DISPLAYMATRIX);
@@ -44,11 +44,11 @@ static const int32_t *find_matrix(const AVStream *stream, const AVFrame *in)
 #endif
 }
 
-/* ---- turning ------------------------------------------------------------------------------------------------ */
+/* ---- rotating ----------------------------------------------------------------------------------------------- */
 
-/* A plane of the coded picture as the upright one goes over it: steps in bytes. */
+/* How to read a plane of the coded picture in the order of the rotated one: steps in bytes. */
 typedef struct walk {
-    const uint8_t *start; /* of the sample that comes to stand at 0, 0 */
+    const uint8_t *start; /* the sample for position 0, 0 */
     ptrdiff_t step_x;
     ptrdiff_t step_y;
     size_t sample_bytes;
@@ -85,7 +85,7 @@ static void move_run(uint8_t *to, const uint8_t *from, const walk *w, int num_sa
         memcpy(to + (size_t)x * w->sample_bytes, from + x * w->step_x, w->sample_bytes);
 }
 
-/* width and height are those of the upright plane. */
+/* width and height are those of the rotated plane. */
 static void turn_plane(uint8_t *to, ptrdiff_t to_stride, const walk *w, int width, int height)
 {
     for (int top = 0; top < height; top += TILE) {
@@ -120,7 +120,7 @@ static void turn_planes(AVFrame *out, const AVFrame *in, weir_turn turn)
 
 /* ---- formats ------------------------------------------------------------------------------------------------ */
 
-/* One sample after the other, and as many chroma samples across as down. */
+/* Whole samples, and the same chroma subsampling in both directions. */
 static bool can_be_turned(int format)
 {
     const AVPixFmtDescriptor *descriptor = av_pix_fmt_desc_get(format);
@@ -151,37 +151,37 @@ static int make_frame(AVFrame **frame, const AVFrame *like, int format, int widt
     (*frame)->height = height;
     int rc = av_frame_get_buffer(*frame, 0);
     if (rc < 0)
-        return weir_ffmpeg_error(error, rc, "cannot turn a picture");
+        return weir_ffmpeg_error(error, rc, "cannot rotate a picture");
     (*frame)->colorspace = like->colorspace;
     (*frame)->color_range = like->color_range;
     return WEIR_OK;
 }
 
-/* The picture in a format that can be turned, its colours and their range as they are. */
-static int convert(weir_upright *upright, const AVFrame *in, weir_error *error)
+/* The picture in a format that can be rotated, with the same colours and range. */
+static int convert(weir_rotator *rotator, const AVFrame *in, weir_error *error)
 {
     int format = turnable_format(in->format);
-    int rc = make_frame(&upright->converted, in, format, in->width, in->height, error);
+    int rc = make_frame(&rotator->converted, in, format, in->width, in->height, error);
     if (rc != WEIR_OK)
         return rc;
     struct SwsContext *sws = sws_getContext(in->width, in->height, in->format, in->width, in->height, format,
                                             SWS_BICUBIC, NULL, NULL, NULL);
     if (!sws)
-        return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "cannot turn pictures of format %s",
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "cannot rotate pictures of format %s",
                               av_get_pix_fmt_name(in->format));
     if (weir_format_is_yuv(format)) {
         const int *matrix = sws_getCoefficients(SWS_CS_DEFAULT);
         sws_setColorspaceDetails(sws, matrix, 0, matrix, 0, 0, 1 << 16, 1 << 16);
     }
-    sws_scale(sws, (const uint8_t *const *)in->data, in->linesize, 0, in->height, upright->converted->data,
-              upright->converted->linesize);
+    sws_scale(sws, (const uint8_t *const *)in->data, in->linesize, 0, in->height, rotator->converted->data,
+              rotator->converted->linesize);
     sws_freeContext(sws);
-    upright->converted->colorspace = in->colorspace;
-    upright->converted->color_range = in->color_range;
+    rotator->converted->colorspace = in->colorspace;
+    rotator->converted->color_range = in->color_range;
     return WEIR_OK;
 }
 
-int weir_upright_run(weir_upright *upright, const AVStream *stream, const AVFrame *in, const AVFrame **out,
+int weir_rotator_run(weir_rotator *rotator, const AVStream *stream, const AVFrame *in, const AVFrame **out,
                      weir_error *error)
 {
     const int32_t *matrix = find_matrix(stream, in);
@@ -192,30 +192,30 @@ int weir_upright_run(weir_upright *upright, const AVStream *stream, const AVFram
 
     const AVFrame *from = in;
     if (!can_be_turned(in->format)) {
-        int rc = convert(upright, in, error);
+        int rc = convert(rotator, in, error);
         if (rc != WEIR_OK)
             return rc;
-        from = upright->converted;
+        from = rotator->converted;
     }
     int width = turn.transposed ? in->height : in->width;
     int height = turn.transposed ? in->width : in->height;
-    int rc = make_frame(&upright->turned, in, from->format, width, height, error);
+    int rc = make_frame(&rotator->turned, in, from->format, width, height, error);
     if (rc != WEIR_OK)
         return rc;
-    upright->turned->colorspace = in->colorspace;
-    upright->turned->color_range = in->color_range;
-    upright->turned->flags = in->flags;
-    upright->turned->decode_error_flags = in->decode_error_flags;
-    turn_planes(upright->turned, from, turn);
-    upright->turned->sample_aspect_ratio = in->sample_aspect_ratio;
+    rotator->turned->colorspace = in->colorspace;
+    rotator->turned->color_range = in->color_range;
+    rotator->turned->flags = in->flags;
+    rotator->turned->decode_error_flags = in->decode_error_flags;
+    turn_planes(rotator->turned, from, turn);
+    rotator->turned->sample_aspect_ratio = in->sample_aspect_ratio;
     if (turn.transposed)
-        upright->turned->sample_aspect_ratio = av_inv_q(in->sample_aspect_ratio);
-    *out = upright->turned;
+        rotator->turned->sample_aspect_ratio = av_inv_q(in->sample_aspect_ratio);
+    *out = rotator->turned;
     return WEIR_OK;
 }
 
-void weir_upright_free(weir_upright *upright)
+void weir_rotator_free(weir_rotator *rotator)
 {
-    av_frame_free(&upright->turned);
-    av_frame_free(&upright->converted);
+    av_frame_free(&rotator->turned);
+    av_frame_free(&rotator->converted);
 }

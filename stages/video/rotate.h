@@ -1,7 +1,7 @@
 /*
- * Rotation: phones store pictures as the sensor has them, and beside them how to hold them upright (the display matrix).
- * Applied as the ffmpeg program does it by itself: quarter turns and mirrors, to the whole picture before it is scaled.
- * Internal. One thread at a time for each weir_upright.
+ * Rotation: phones store pictures in the sensor's orientation, with a display matrix that describes the rotation. It is
+ * applied as in the ffmpeg program: quarter turns and mirrors, to the whole picture before it is scaled.
+ * Internal. One thread at a time for each weir_rotator.
  */
 #ifndef WEIR_STAGES_UPRIGHT_H
 #define WEIR_STAGES_UPRIGHT_H
@@ -14,28 +14,28 @@
 
 #include <weir/status.h>
 
-/* Where the sample at x, y of the upright picture is in the coded one: at y, x if transposed; counted from the other end
-   if mirrored. */
+/* Where the sample at x, y of the rotated picture is in the coded one: at y, x if transposed; counted from the other
+   end if mirrored. */
 typedef struct weir_turn {
     bool transposed;
     bool mirrored_x; /* the coded picture's columns count from the right */
     bool mirrored_y; /* its rows count from the bottom */
 } weir_turn;
 
-/* All-zero is a new one. */
-typedef struct weir_upright {
+/* All-zero is the initial state. */
+typedef struct weir_rotator {
     AVFrame *turned;
-    AVFrame *converted; /* where the format cannot be turned */
-} weir_upright;
+    AVFrame *converted; /* if the format cannot be rotated directly */
+} weir_rotator;
 
-/* What a display matrix asks for (all false: nothing, or an angle that is no quarter turn). */
+/* The rotation of a display matrix (all false: none, or an angle that is not a quarter turn). */
 weir_turn weir_turn_of(const int32_t *matrix);
 
-/* *out is the upright picture: `in` itself, or one that lives until the next call. WEIR_OK, or the failure with *error
-   filled. */
-int weir_upright_run(weir_upright *upright, const AVStream *stream, const AVFrame *in, const AVFrame **out,
+/* *out is the rotated picture: `in` itself, or one that is valid until the next call. WEIR_OK, or the failure with
+   *error filled. */
+int weir_rotator_run(weir_rotator *rotator, const AVStream *stream, const AVFrame *in, const AVFrame **out,
                      weir_error *error);
 
-void weir_upright_free(weir_upright *upright);
+void weir_rotator_free(weir_rotator *rotator);
 
 #endif

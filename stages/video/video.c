@@ -1,7 +1,7 @@
 /*
- * The video decode stage: reader, pictures, scaler and result joined for one file after the other. What comes out of the
- * reader are frames, as they were coded; what comes out of pictures, and is scaled, need not be as many. A worker belongs
- * to one slot, so everything in it has one user at a time.
+ * The video decode stage: for each file it runs the reader, the frame filter, the scaler and the result builder. The
+ * reader outputs decoded frames; the frame filter outputs pictures to scale, which may be more or fewer. A worker
+ * belongs to one slot, so everything in it has one user at a time.
  */
 #include <weir/video.h>
 
@@ -20,32 +20,32 @@
 #include "scaler.h"
 #include "video_stage.h"
 
-/* Where frames are chosen. Of packets that are kept: a minute of video of these days. To read over a megabyte costs less
-   than most containers' seeking. */
+/* For selected frames. The packet cache holds about a minute of typical video. Reading a megabyte costs less than a
+   seek in most containers. */
 enum { MAX_CACHED_BYTES = 16 << 20, FAR_BYTES = 1 << 20 };
 
 typedef struct video_worker {
     weir_decoder decoder;
     weir_frame_reader reader;
-    weir_pictures pictures;
+    weir_frame_filter frame_filter;
     weir_scaler scaler;
     weir_ffmpeg_log log;
-    weir_task *task; /* the one that runs */
+    weir_task *task; /* the running one */
 
-    /* of the item that is in work; between the pieces of it, too */
+    /* of the current item; kept between its chunks */
     weir_item input;
-    const char *path;        /* what to open and to call it by */
-    uint64_t num_frames;     /* that the reader has given, each as often as it was asked for */
-    uint64_t num_corrupt;    /* pictures that had to be patched up */
-    uint64_t num_log_errors; /* lines that FFmpeg calls errors, in earlier pieces */
-    int source_width;        /* of the first of them */
+    const char *path;        /* to open, and for messages */
+    uint64_t num_frames;     /* from the reader, repeats included */
+    uint64_t num_corrupt;    /* pictures with concealed errors */
+    uint64_t num_log_errors; /* FFmpeg's error lines, in earlier chunks */
+    int source_width;        /* of the first frame */
     int source_height;
-    const AVFrame *picture; /* the next one of a result; NULL = it has to be got */
+    const AVFrame *picture; /* the next one of a result; NULL = none yet */
     int64_t pts;            /* its time */
-    uint64_t num_pictures;  /* so far, with this one */
-    int width;              /* of the results' pictures; 0 = none yet */
+    uint64_t num_pictures;  /* so far, this one included */
+    int width;              /* of the results; 0 = unknown yet */
     int height;
-    uint64_t num_done; /* pictures in the pieces so far */
+    uint64_t num_done; /* pictures in the chunks so far */
 } video_worker;
 
 static int video_config_init(void *config, weir_error *error)
@@ -89,7 +89,7 @@ static int video_worker_init(void *self, const void *config, weir_task *task)
         weir_decoder_free(&worker->decoder);
         return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
     }
-    weir_pictures_init(&worker->pictures, video);
+    weir_frame_filter_init(&worker->frame_filter, video);
     worker->reader = (weir_frame_reader){
         .decoder = &worker->decoder,
         .sampling = &video->sampling,
@@ -104,7 +104,7 @@ static int video_worker_init(void *self, const void *config, weir_task *task)
 
 static void end_item(video_worker *worker)
 {
-    weir_pictures_reset(&worker->pictures);
+    weir_frame_filter_reset(&worker->frame_filter);
     weir_frame_reader_close(&worker->reader);
     weir_input_forget(&worker->decoder.input);
     weir_item_release(&worker->input);
@@ -124,7 +124,7 @@ static void video_worker_free(void *self)
     video_worker *worker = self;
     end_item(worker);
     weir_scaler_reset(&worker->scaler);
-    weir_pictures_free(&worker->pictures);
+    weir_frame_filter_free(&worker->frame_filter);
     weir_decoder_free(&worker->decoder);
 }
 
@@ -145,7 +145,7 @@ static uint64_t expected_frames(const video_worker *worker, const weir_video_con
     return video->piece_frames && video->piece_frames < num_frames ? video->piece_frames : num_frames;
 }
 
-/* The first picture is there: its size may be the result's, and much else is known from here on. */
+/* Called with the first picture, which determines the size of the result and the facts about the file. */
 static int begin_result(video_worker *worker, const weir_video_config *video, weir_frames_builder *builder,
                         weir_error *error)
 {
@@ -166,13 +166,13 @@ bool weir_video_is_corrupt(const AVFrame *frame)
     return (frame->flags & AV_FRAME_FLAG_CORRUPT) || frame->decode_error_flags;
 }
 
-/* Makes the result's next frame of the picture; of one that is there again, the frame before is copied. */
+/* Appends the picture to the result; a repeated picture is copied from the previous frame. */
 static int make_frame(video_worker *worker, const weir_frames_builder *builder, uint8_t *data, weir_error *error)
 {
     bool is_first = builder->frames->num_frames == 0;
     int64_t start_ns = weir_clock_ns();
     int rc = WEIR_OK;
-    if (is_first || !worker->pictures.is_again)
+    if (is_first || !worker->frame_filter.is_again)
         rc = weir_scaler_run(&worker->scaler, worker->picture, data, error);
     else
         memcpy(data, data - builder->frame_bytes, builder->frame_bytes);
@@ -203,7 +203,7 @@ static int add_picture(video_worker *worker, const weir_video_config *video, wei
     return WEIR_OK;
 }
 
-/* How many frames there should be, now that all have come: those asked for or, where all are, as many as the header counts. */
+/* The expected number of frames, known at the end: the selected ones or, if all, the number in the header. */
 static uint64_t count_expected(const video_worker *worker, const weir_video_config *video)
 {
     uint64_t counted = weir_decoder_count_frames(&worker->decoder);
@@ -213,7 +213,8 @@ static uint64_t count_expected(const video_worker *worker, const weir_video_conf
     return count && count < counted ? count : counted;
 }
 
-/* Of the frames so far or, at the end, of all. A header counts what is not shown, too: without damage it is not believed. */
+/* Of the frames so far or, at the end, of all. A header also counts hidden frames: it is used only if there is
+   damage. */
 static uint64_t count_missing(const video_worker *worker, const weir_video_config *video, bool is_end)
 {
     bool is_damaged =
@@ -233,7 +234,7 @@ static int check_strictly(const video_worker *worker, const weir_video_config *v
         return weir_ffmpeg_error(error, decoder->first_averror, what);
     }
     if (has_frame && weir_video_is_corrupt(decoder->frame))
-        return weir_error_set(error, WEIR_EDATA, 0, "damage is not tolerated: a frame had to be patched up");
+        return weir_error_set(error, WEIR_EDATA, 0, "damage is not tolerated: errors in a frame were concealed");
     uint64_t num_missing = count_missing(worker, video, !has_frame);
     if (num_missing > 0)
         return weir_error_set(error, WEIR_EDATA, 0, "damage is not tolerated: %" PRIu64 " frame(s) are missing",
@@ -241,7 +242,7 @@ static int check_strictly(const video_worker *worker, const weir_video_config *v
     return WEIR_OK;
 }
 
-/* The reader's next frame is put into pictures; or, at its end, that there are no more. */
+/* Passes the reader's next frame, or its end, to the frame filter. */
 static int put_frame(video_worker *worker, const weir_video_config *video, weir_error *error)
 {
     weir_frame_reader *reader = &worker->reader;
@@ -252,7 +253,7 @@ static int put_frame(video_worker *worker, const weir_video_config *video, weir_
         rc = strict == WEIR_OK ? rc : strict;
     }
     if (rc == WEIR_EOF)
-        return weir_pictures_put(&worker->pictures, worker->decoder.stream, NULL, AV_NOPTS_VALUE, 0, error);
+        return weir_frame_filter_put(&worker->frame_filter, worker->decoder.stream, NULL, AV_NOPTS_VALUE, 0, error);
     if (rc != WEIR_OK)
         return rc;
 
@@ -262,32 +263,32 @@ static int put_frame(video_worker *worker, const weir_video_config *video, weir_
     }
     worker->num_frames += reader->num_repeats;
     int64_t start_ns = weir_clock_ns();
-    rc = weir_pictures_put(&worker->pictures, worker->decoder.stream, frame, weir_frame_reader_pts(reader),
-                           reader->num_repeats, error);
+    rc = weir_frame_filter_put(&worker->frame_filter, worker->decoder.stream, frame, weir_frame_reader_pts(reader),
+                               reader->num_repeats, error);
     worker->decoder.cost.scale_ns += weir_clock_ns() - start_ns;
     return rc;
 }
 
-/* A filter may make pictures without end, and out of nothing: the reader would not notice. */
+/* A filter may output pictures without end and without input: the reader's limit does not apply. */
 static int check_picture(video_worker *worker, const weir_video_config *video, weir_error *error)
 {
     if (video->filter && task_should_stop(worker))
         return weir_error_set(error, WEIR_ESTOPPED, AVERROR_EXIT, "stopped");
     if (worker->num_pictures >= video->max_frames)
         return weir_error_set(error, WEIR_ELIMIT, 0,
-                              "the filter makes more frames than the limit of %" PRIu64 ": raise max_frames",
+                              "the filter outputs more frames than the limit of %" PRIu64 ": raise max_frames",
                               video->max_frames);
     worker->num_pictures++;
     return WEIR_OK;
 }
 
-/* The next picture, and its time. WEIR_EOF: there are no more. */
+/* The next picture, and its time. WEIR_EOF: no more. */
 static int next_picture(video_worker *worker, const weir_video_config *video, weir_error *error)
 {
     for (;;) {
         const AVFrame *picture;
         int64_t start_ns = weir_clock_ns();
-        int rc = weir_pictures_get(&worker->pictures, &picture, &worker->pts, error);
+        int rc = weir_frame_filter_get(&worker->frame_filter, &picture, &worker->pts, error);
         worker->decoder.cost.scale_ns += weir_clock_ns() - start_ns;
         if (rc == WEIR_OK)
             rc = check_picture(worker, video, error);
@@ -299,25 +300,24 @@ static int next_picture(video_worker *worker, const weir_video_config *video, we
     }
 }
 
-/* All that came has come. Is it enough of what was asked for? */
+/* At the end of the item: are there enough of the requested frames? */
 static int check_share(const video_worker *worker, const weir_video_config *video, weir_error *error)
 {
-    uint64_t expected =
-        worker->pictures.is_ended ? count_expected(worker, video) : worker->num_frames + worker->reader.num_missing;
+    uint64_t expected = worker->frame_filter.is_ended ? count_expected(worker, video)
+                                                      : worker->num_frames + worker->reader.num_missing;
     if (worker->num_frames == 0)
-        return weir_decoder_fail_empty(&worker->decoder, "no frame in it: the video stream is empty or cut off",
-                                       error);
+        return weir_decoder_fail_empty(&worker->decoder, "no frame: the video stream is empty or truncated", error);
     if ((double)worker->num_frames < video->min_share * (double)expected)
         return weir_error_set(error, WEIR_EDATA, worker->decoder.first_averror,
                               "only %" PRIu64 " of %" PRIu64 " frames could be decoded, min_share is %g",
                               worker->num_frames, expected, video->min_share);
     if (worker->num_pictures == 0)
-        return weir_error_set(error, WEIR_EDATA, 0, "the filter \"%s\" leaves none of %" PRIu64 " frames",
-                              video->filter, worker->num_frames);
+        return weir_error_set(error, WEIR_EDATA, 0, "the filter \"%s\" dropped all %" PRIu64 " frames", video->filter,
+                              worker->num_frames);
     return WEIR_OK;
 }
 
-/* The next piece into the builder. WEIR_OK: it is the last one. WEIR_MORE: it is not. */
+/* Builds the next chunk. WEIR_OK: it is the last one. WEIR_MORE: it is not. */
 static int fill_piece(video_worker *worker, const weir_video_config *video, weir_frames_builder *builder,
                       weir_error *error)
 {
@@ -334,7 +334,7 @@ static int fill_piece(video_worker *worker, const weir_video_config *video, weir
     }
 }
 
-/* Brings the frames into the order that was asked for. */
+/* Puts the frames into the requested order. */
 static int arrange(const video_worker *worker, weir_frames_builder *builder, weir_error *error)
 {
     size_t *from;
@@ -345,7 +345,7 @@ static int arrange(const video_worker *worker, weir_frames_builder *builder, wei
     return rc == WEIR_OK ? WEIR_OK : weir_error_set(error, rc, 0, "out of memory");
 }
 
-/* One piece, or the whole. WEIR_OK: the item is done. WEIR_MORE: there are more pieces. */
+/* One chunk, or the whole video. WEIR_OK: the item is done. WEIR_MORE: there are more chunks. */
 static int make_piece(video_worker *worker, const weir_video_config *video, weir_frames **frames, weir_error *error)
 {
     weir_frames_builder builder = { 0 };
@@ -358,7 +358,7 @@ static int make_piece(video_worker *worker, const weir_video_config *video, weir
     }
     weir_frames *piece = weir_frames_end(&builder);
     piece->num_errors = worker->decoder.num_errors;
-    piece->num_missing_frames = count_missing(worker, video, rc == WEIR_OK && worker->pictures.is_ended);
+    piece->num_missing_frames = count_missing(worker, video, rc == WEIR_OK && worker->frame_filter.is_ended);
     piece->first_frame = worker->num_done;
     piece->is_last_piece = rc == WEIR_OK;
     worker->num_done += piece->num_frames;
@@ -386,7 +386,7 @@ static void hand_on(video_worker *worker, weir_frames *frames, weir_item *out)
     *out = (weir_item){ .data = frames, .release = weir_frames_release, .size_bytes = frames->memory_bytes };
 }
 
-/* What is drawn for an entry does not depend on which rank has it, and when. */
+/* The random frames of an entry must not depend on the rank or the time. */
 static int open_item(video_worker *worker, weir_error *error)
 {
     const weir_entry *entry;

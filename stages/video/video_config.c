@@ -1,4 +1,4 @@
-/* The decode stage's options: what is possible together, and what 0 stands for. */
+/* The decode stage's options: which can be combined, and what 0 means. */
 #include "video_stage.h"
 
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include "frame_selection.h"
 #include "scaler.h"
 
-/* Beyond this swscale cannot count, and nobody wants it. */
+/* swscale's limit. */
 enum { MAX_SIDE_PIXELS = INT16_MAX };
 
 static int pixels_init(weir_video_config *video, weir_error *error)
@@ -51,10 +51,9 @@ static int sampling_init(weir_video_config *video, weir_error *error)
     if (video->max_duration_ns < 0)
         return weir_error_set(error, WEIR_EINVAL, 0, "max_duration_ns is negative; use 0 for any");
     if (video->piece_frames && !weir_sampling_is_rising(&video->sampling))
-        return weir_error_set(
-            error, WEIR_EINVAL, 0,
-            "indices or times are handed on in pieces only if they rise, and do not count some from "
-            "the start and some from the end");
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "piece_frames needs indices or times that increase, and that do not count some from "
+                              "the start and some from the end");
     if (video->max_frames == 0)
         video->max_frames = UINT64_C(1) << 22;
     if (video->max_duration_ns == 0)
@@ -68,10 +67,10 @@ static int filter_init(weir_video_config *video, weir_error *error)
     if (has_filter && !weir_sampling_is_rising(&video->sampling))
         return weir_error_set(
             error, WEIR_EINVAL, 0,
-            "filter \"%s\" gets frames in presentation order: indices or times have to rise, and not "
-            "to count some from the start and some from the end",
+            "filter \"%s\" gets frames in presentation order: indices or times must increase, and not "
+            "count some from the start and some from the end",
             video->filter);
-    return weir_pictures_config_init(video, error);
+    return weir_frame_filter_config_init(video, error);
 }
 
 int weir_video_config_check(weir_video_config *video, weir_error *error)
@@ -93,5 +92,5 @@ int weir_video_config_check(weir_video_config *video, weir_error *error)
 void weir_video_config_free(weir_video_config *video)
 {
     weir_sampling_free(&video->sampling);
-    weir_pictures_config_free(video);
+    weir_frame_filter_config_free(video);
 }

@@ -1,12 +1,12 @@
 /*
- * The audio decode stage: a path comes in, the samples of the file's best audio stream go out, as one contiguous array of
- * float, at the rate and with the channels that were asked for.
+ * The audio decode stage: the input is a path, the output is the samples of the file's best audio stream, as one
+ * contiguous array of float, with the requested sample rate and channels.
  *
- * In: an item whose data is a path or a URL (a char *) a weir_entry *, which has one, or the file itself (a weir_bytes *). Out: an
+ * In: an item whose data is a path or a URL (a char *), a weir_entry *, or the file itself (a weir_bytes *). Out: an
  * item whose data is a weir_audio * (freed with weir_audio_free()) and whose size_bytes is all the memory it takes.
  *
- * Failures are those of weir_video_decode, with audio in the place of video. Damage within a file is counted in the result
- * as long as samples come out. Gaps in the timestamps are not filled.
+ * Failures are those of weir_video_decode, with audio instead of video. Damage within a file is counted in the result
+ * if some samples can be decoded. Gaps in the timestamps are not filled.
  */
 #ifndef WEIR_AUDIO_H
 #define WEIR_AUDIO_H
@@ -32,8 +32,8 @@ typedef struct weir_audio_config {
         channels; /* of the result, mixed as FFmpeg does: 1 = mono, 2 = stereo, … (0 = those of the first samples) */
     bool planar;  /* channel by channel: [channels][samples] (default: sample by sample, [samples][channels]) */
 
-    uint32_t allow;  /* as in weir_video_config, as the following */
-    uint32_t stream; /* the n-th audio stream, counted from 1 on (0 = the best) */
+    uint32_t allow;  /* this and the following are as in weir_video_config */
+    uint32_t stream; /* the n-th audio stream, counted from 1 (0 = the best) */
     int32_t io_thread;
     int64_t io_timeout_ns;
     uint64_t max_decoder_bytes;
@@ -55,12 +55,12 @@ typedef struct weir_audio {
     int64_t start_ns; /* the first sample's time; INT64_MIN = unknown */
 
     char codec[32];              /* FFmpeg's name of it: "aac" */
-    uint32_t stream;             /* which audio stream of the file it was, counted from 1 on */
-    uint32_t stream_index;       /* and which one of all its streams, from 0 on, as FFmpeg counts */
+    uint32_t stream;             /* which audio stream of the file, counted from 1 */
+    uint32_t stream_index;       /* FFmpeg's number of that stream, counted from 0 */
     uint32_t source_sample_rate; /* of the first samples as they were coded */
     uint32_t source_channels;
-    uint64_t num_errors;  /* packets that could not be read or decoded. 0 = the file is whole */
-    size_t memory_bytes;  /* all that this result takes */
+    uint64_t num_errors;  /* packets that could not be read or decoded; 0 = no damage */
+    size_t memory_bytes;  /* of the whole result */
     weir_entry *entry;    /* as in weir_frames */
     weir_bytes *sidecars; /* as in weir_frames */
     weir_item_cost cost;  /* resampling counts as scaling */

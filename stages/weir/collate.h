@@ -1,19 +1,19 @@
 /*
- * The collate stage: decoded clips come in, batches for a model go out: one contiguous tensor [B, …] of uint8, or of
- * floats that are scaled and normalised, with labels, ids and a mask.
+ * The collate stage: the input is decoded clips, the output batches for a model: one contiguous tensor [B, …] of
+ * uint8, or of scaled and normalised floats, with labels, ids and a mask.
  *
- * In: items of weir_video_decode or weir_image_decode, in RGB or gray. Out: an item whose data is a weir_collated * (freed with
- * weir_collated_free()), with the label and number of its last item. No batch crosses the end of an epoch. With a
- * concurrency above 1 each slot collects batches of its own.
+ * In: items of weir_video_decode or weir_image_decode, in RGB or gray. Out: an item whose data is a weir_collated *
+ * (freed with weir_collated_free()), with the label and number of its last item. No batch crosses the end of an
+ * epoch. With a concurrency above 1 each slot collects separate batches.
  *
- * Clips of different length, or size, are padded with zeros (before normalising: with what black becomes) at their end,
- * right and bottom up to the largest in the batch; mask and sizes tell what is real. A crop makes sizes equal.
+ * Clips of different length or size are padded with black (0 before normalising) at their end, right and bottom, up
+ * to the largest in the batch; mask and sizes describe the part without padding. A crop makes sizes equal.
  *
- * Random crops and flips are the same for all frames of a clip, and are decided by the seed and the clip's epoch and id
- * alone: not by the rank, the batch or the number of threads.
+ * Random crops and flips are the same for all frames of a clip. They depend only on the seed and the clip's epoch and
+ * id, not on the rank, the batch or the number of threads.
  *
- * A task fails, and its clip is dropped: WEIR_EUNSUPPORTED (YUV420P), WEIR_EINVAL (another number of channels than the
- * batch has, or frames smaller than the crop), WEIR_ENOMEM.
+ * A task fails, and its clip is dropped: WEIR_EUNSUPPORTED (YUV420P), WEIR_EINVAL (another number of channels than
+ * the batch has, or frames smaller than the crop), WEIR_ENOMEM.
  */
 #ifndef WEIR_COLLATE_H
 #define WEIR_COLLATE_H
@@ -37,8 +37,8 @@ typedef enum weir_dtype {
     WEIR_DTYPE_FLOAT32,
 } weir_dtype;
 
-/* B clips, N frames, height, width, C channels. It need not be the frames' own (weir_video_config.layout), but those are
-   converted fastest whose channels are in the same place: NHWC to NHWC, NCHW to the others. */
+/* B clips, N frames, height, width, C channels. It may differ from the frames' layout (weir_video_config.layout), but
+   conversion is fastest if the channels are in the same place: NHWC to NHWC, NCHW to the others. */
 typedef enum weir_collate_layout {
     WEIR_COLLATE_NHWC = 0,    /* [B, N, H, W, C] */
     WEIR_COLLATE_NCHW,        /* [B, N, C, H, W]: time first */
@@ -47,13 +47,13 @@ typedef enum weir_collate_layout {
 
 typedef enum weir_crop {
     WEIR_CROP_CENTER = 0,
-    WEIR_CROP_RANDOM, /* a place drawn at random */
-    WEIR_CROP_RESIZED, /* a place and size drawn at random, resized (a triangle filter, widened for smaller pictures) */
+    WEIR_CROP_RANDOM,  /* a random position */
+    WEIR_CROP_RESIZED, /* a random position and size, then resized (a triangle filter, widened when downscaling) */
 } weir_crop;
 
-/* Setting this struct to all-0, but for what ends a batch, is equivalent to defaults. */
+/* Setting all fields except the limits of a batch to 0 is equivalent to defaults. */
 typedef struct weir_collate_config {
-    /* What ends a batch; at least one of them. A clip that is over the budget by itself is a batch of its own. */
+    /* The limits of a batch; at least one must be set. A clip that alone exceeds them becomes a batch of one. */
     size_t num_items;    /* clips (0 = any number) */
     uint64_t max_frames; /* B × N, padding included (0 = any number) */
     uint64_t max_bytes;  /* of the tensor, padding included (0 = any number) */
@@ -61,32 +61,33 @@ typedef struct weir_collate_config {
 
     weir_dtype dtype;
     weir_collate_layout layout;
-    double mean[3]; /* floats are (value / 255 - mean) / std for each channel; of gray the first counts */
+    double mean[3]; /* floats are (value / 255 - mean) / std for each channel; gray uses the first */
     double std[3];  /* (0 = 1) */
 
-    /* what every clip is cut to */
-    uint32_t crop_width, crop_height; /* in pixels; both or none (0 = not cropped) */
+    /* the crop of every clip */
+    uint32_t crop_width, crop_height; /* in pixels; set both or neither (0 = no crop) */
     weir_crop crop;
     double min_area, max_area;     /* RESIZED: the share of the picture's area (0 = 0.08 and 1) */
     double min_aspect, max_aspect; /* RESIZED: width to height (0 = 3/4 and 4/3) */
     double flip;                   /* the probability of a mirror image, left to right (0 = never) */
     uint64_t seed;
 
-    /* Where tensors lie: pinned or shared memory, say. Called on any thread; blocks are used again (up to 8 wait for that)
-       and given back at the end, the last one when its batch is freed. All-0 = malloc, at multiples of 64 bytes. */
+    /* The allocator for tensors, for example for pinned or shared memory. Called on any thread. Up to 8 free blocks
+       are kept for reuse; all are released at the end, the last one when its batch is freed. All-0 = malloc, 64-byte
+       aligned. */
     struct {
         void *self;                                      /* outlives the last batch */
         void *(*allocate)(void *self, size_t num_bytes); /* NULL = out of memory */
         void (*release)(void *self, void *data, size_t num_bytes);
     } memory;
 
-    void *made;            /* the stage's own; NULL */
+    void *made;            /* private to the stage; NULL */
     uint64_t reserved[16]; /* 0 */
 } weir_collate_config;
 
 /* A batch. Made by the stage only; one owner at a time; freed with all it holds by weir_collated_free(). */
 typedef struct weir_collated {
-    void *data; /* contiguous, rows first */
+    void *data; /* contiguous, row-major */
     size_t data_bytes;
     weir_dtype dtype;
     weir_collate_layout layout;
@@ -100,7 +101,7 @@ typedef struct weir_collated {
     char **names;     /* [B] the items' labels */
     uint64_t epoch;   /* of the last item */
 
-    struct weir_block *block; /* the stage's own */
+    struct weir_block *block; /* private to the stage */
     uint64_t reserved[8];     /* 0 */
 } weir_collated;
 
@@ -113,7 +114,7 @@ WEIR_API void weir_collated_free(weir_collated *batch);
 /* The same for weir_item.release; self is not used. */
 WEIR_API void weir_collated_release(void *data, void *self);
 
-/* "F32": the name that .safetensors has for it; static text. */
+/* Its name in .safetensors, such as "F32"; a static string. */
 WEIR_API const char *weir_dtype_name(weir_dtype dtype);
 
 /* Bytes of one value. */

@@ -1,6 +1,6 @@
 /*
- * Frames to PyTorch, NumPy, JAX, CuPy and whoever else reads DLPack (dlpack.h), without a copy: their array lies in the
- * memory of the frames, which live until it is given back.
+ * Frames to PyTorch, NumPy, JAX, CuPy and all other libraries that read DLPack (dlpack.h), without a copy: the array
+ * uses the memory of the frames, which are freed when the array is.
  */
 #ifndef WEIR_DLPACK_H
 #define WEIR_DLPACK_H
@@ -22,18 +22,18 @@ struct DLManagedTensor; /* <dlpack/dlpack.h> */
 WEIR_API bool weir_has_dlpack(void);
 
 /*
- * The frames as a tensor on the CPU, of their own shape ([N, height, width, 3] of uint8 unless the decode stage was told
- * otherwise), rows first and without gaps. Any thread.
+ * The frames as a tensor on the CPU, in their own shape ([N, height, width, 3] of uint8 by default), row-major and
+ * contiguous. Any thread.
  *
- * WEIR_OK: *tensor is set and owns the frames (transfer full); whoever has it calls its deleter, once, on any thread.
- * WEIR_ENOMEM, WEIR_EUNSUPPORTED (built without dlpack.h): *error (may be NULL) is filled, *tensor is NULL and the frames
- * stay the caller's.
+ * WEIR_OK: *tensor is set and owns the frames (transfer full); its owner calls its deleter, once, on any thread.
+ * WEIR_ENOMEM, WEIR_EUNSUPPORTED (built without dlpack.h): *error (may be NULL) is filled, *tensor is NULL and the
+ * frames stay the caller's.
  */
 WEIR_API int weir_frames_to_dlpack(weir_frames *frames, struct DLManagedTensor **tensor, weir_error *error);
 
 /* Which tensor of a batch. */
 typedef enum weir_collated_part {
-    WEIR_COLLATED_FRAMES = 0, /* its data, of its own shape and type */
+    WEIR_COLLATED_FRAMES = 0, /* its data, in its shape and type */
     WEIR_COLLATED_LABELS,     /* int64, [B] */
     WEIR_COLLATED_IDS,        /* int64, [B] */
     WEIR_COLLATED_SIZES,      /* int32, [B, 3] */
@@ -41,10 +41,10 @@ typedef enum weir_collated_part {
 } weir_collated_part;
 
 /*
- * One tensor of a batch, without a copy. The batch stays the caller's, who may free it at once: the memory lives until the
- * last of its tensors is given back, too. Any thread, one at a time for each batch.
- * WEIR_OK, or *tensor is NULL and *error (may be NULL) is filled: WEIR_EINVAL, WEIR_ENOMEM, WEIR_EUNSUPPORTED (built without
- * dlpack.h).
+ * One tensor of a batch, without a copy. The batch stays the caller's, who may free it at once: the memory is freed
+ * when the batch and all its tensors are. Any thread, one at a time for each batch.
+ * WEIR_OK, or *tensor is NULL and *error (may be NULL) is filled: WEIR_EINVAL, WEIR_ENOMEM, WEIR_EUNSUPPORTED (built
+ * without dlpack.h).
  */
 WEIR_API int weir_collated_to_dlpack(weir_collated *batch, weir_collated_part part, struct DLManagedTensor **tensor,
                                      weir_error *error);

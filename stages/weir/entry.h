@@ -1,4 +1,4 @@
-/* A dataset's item on its way to a decode stage: a path, and what the dataset knows about it. */
+/* An item of a dataset, as the input of a decode stage: a path, and what the dataset knows about the file. */
 #ifndef WEIR_ENTRY_H
 #define WEIR_ENTRY_H
 
@@ -13,8 +13,7 @@ extern "C" {
 
 /*
  * The data of weir_sampler_source's items. One owner at a time; freed with all it holds by weir_entry_free(). A decode
- * stage opens the path and hands the entry on in its result (weir_frames.entry), so that
- * a batch has its ids and labels.
+ * stage opens the path and passes the entry on in its result (weir_frames.entry), so that a batch has ids and labels.
  */
 typedef struct weir_entry {
     char *path;       /* allocated */
@@ -22,12 +21,12 @@ typedef struct weir_entry {
     uint64_t epoch;   /* in which it was drawn */
     int64_t class_id; /* -1 = unknown */
 
-    /* What the file was when it was indexed: a decode stage fails with WEIR_EDATA if it is not the same any more. */
+    /* The file when it was indexed: a decode stage fails with WEIR_EDATA if it has changed since. */
     int64_t size_bytes; /* -1 = unknown */
     int64_t mtime_ns;   /* since 1970; 0 = unknown */
 
     uint8_t
-        *packets; /* the file's packet table, as weir_probe makes it: frames are then chosen without reading the whole
+        *packets; /* the file's packet table, as weir_probe makes it: frames can be selected without reading the whole
                          file first. Allocated; NULL = unknown */
     size_t packets_bytes;
     uint64_t reserved[8]; /* 0 */
@@ -36,10 +35,10 @@ typedef struct weir_entry {
 /* The type of items whose data is a weir_entry. */
 #define WEIR_TYPE_ENTRY "weir.entry"
 
-/* All-0 but for class_id and size_bytes, which are unknown. NULL = out of memory. Any thread. */
+/* All-0, except class_id and size_bytes, which are unknown. NULL = out of memory. Any thread. */
 WEIR_API weir_entry *weir_entry_new(void);
 
-/* All the memory it takes. NULL is 0. Any thread. */
+/* Its memory in bytes. NULL is 0. Any thread. */
 WEIR_API size_t weir_entry_memory(const weir_entry *entry);
 
 /* NULL is fine. Any thread. */

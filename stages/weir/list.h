@@ -18,7 +18,7 @@ extern "C" {
 
 /* The array and its strings are copied. */
 typedef struct weir_list_config {
-    const char *const *paths; /* none of them NULL */
+    const char *const *paths; /* must not contain NULL */
     size_t num_paths;         /* (0 = the pipeline ends at once) */
     uint64_t reserved[4];     /* 0 */
 } weir_list_config;

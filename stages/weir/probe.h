@@ -1,10 +1,11 @@
 /*
- * The probe stage: a path comes in, what an index keeps of a video goes out: codec, size, duration, frames, keyframes, and
- * a table of its packets, with which frames are later chosen without reading the file first (weir_entry.packets).
+ * The probe stage: the input is a path, the output is what an index stores about a video: codec, size, duration,
+ * frames, keyframes, and a table of its packets. With the table, frames can later be selected without reading the
+ * file first (weir_entry.packets).
  *
- * In: as for weir_video_decode. Out: an item whose data is a weir_probe_result * (freed with weir_probe_result_free()). A file that
- * cannot be used is a result, too, whose error says why; a task fails only for want of memory, and when it is stopped.
- * All packets are read, and none is decoded unless check says so.
+ * In: as for weir_video_decode. Out: an item whose data is a weir_probe_result * (freed with
+ * weir_probe_result_free()). A file that cannot be used gives a result whose error has the reason; a task fails only
+ * if memory runs out or the pipeline stops. All packets are read; none is decoded unless `check` asks for it.
  */
 #ifndef WEIR_PROBE_H
 #define WEIR_PROBE_H
@@ -22,17 +23,17 @@
 extern "C" {
 #endif
 
-/* How much is decoded to find out whether a file is whole. */
+/* How much is decoded to detect damage. */
 typedef enum weir_probe_check {
-    WEIR_PROBE_PACKETS = 0, /* nothing: what cannot be opened or read is noticed */
-    WEIR_PROBE_FIRST,       /* the first frame: codecs that are missing, and broken headers, too */
+    WEIR_PROBE_PACKETS = 0, /* nothing: detects files that cannot be opened or read */
+    WEIR_PROBE_FIRST,       /* the first frame: also detects missing codecs and broken headers */
     WEIR_PROBE_ALL,         /* all frames */
 } weir_probe_check;
 
 /* Setting this struct to all-0 is equivalent to defaults. */
 typedef struct weir_probe_config {
     weir_probe_check check;
-    bool no_packets;       /* without the table of packets, which takes 4 to 5 bytes per frame */
+    bool no_packets;       /* no table of packets, which has 4 to 5 bytes per frame */
     int64_t io_timeout_ns; /* as in weir_video_config */
     uint64_t max_pixels;   /* as in weir_video_config */
     uint64_t reserved[8];  /* 0 */
@@ -40,8 +41,8 @@ typedef struct weir_probe_config {
 
 /* One owner at a time; freed with all it holds by weir_probe_result_free(). */
 typedef struct weir_probe_result {
-    weir_error error;    /* why the file cannot be used; status 0 = it can. Then what follows is what is known */
-    uint64_t num_errors; /* packets that could not be read or decoded, in a file that can be used */
+    weir_error error;    /* why the file cannot be used; status 0 = it can, and the following fields are set */
+    uint64_t num_errors; /* packets that could not be read or decoded, in a usable file */
 
     int64_t size_bytes; /* of the file when it was probed; -1 = unknown (a URL) */
     int64_t mtime_ns;   /* since 1970 */
@@ -52,7 +53,7 @@ typedef struct weir_probe_result {
     uint64_t num_frames; /* that are shown */
     uint64_t num_keyframes;
 
-    uint8_t *packets; /* the table; NULL = none: the order of the frames cannot be told from the packets */
+    uint8_t *packets; /* the table; NULL = none: the packets do not show the order of the frames */
     size_t packets_bytes;
     uint64_t reserved[8]; /* 0 */
 } weir_probe_result;

@@ -1,15 +1,15 @@
 /*
- * The sampler: which items of a dataset come, in which order, and on which rank. It deals in numbers, 0 to num_items - 1;
- * what an item is, the source's config says.
+ * The sampler decides which items of a dataset are used, in which order, and on which rank. It works with item
+ * numbers, 0 to num_items - 1; the source's config maps them to items.
  *
- * The order is a function of (seed, epoch, num_items) and the options alone, in integer arithmetic: the same on every
- * machine, in every build, with any number of threads. tests/test_sampler.c pins it. Orders as listed, shuffled, in
- * windows or with replacement take no memory per item.
+ * The order depends only on (seed, epoch, num_items) and the options, in integer arithmetic: it is the same on every
+ * machine, in every build, with any number of threads (checked by tests/test_sampler.c). Orders as listed, shuffled,
+ * in windows or with replacement need no memory per item.
  *
- * An epoch is a list of num_samples positions; rank r of w takes the positions r, r + w, r + 2w, …, so that at any moment
- * all ranks are about the same way into the epoch. With windows a rank takes a range of positions in a row instead, so
- * that it has its windows to itself. The same (epoch, position) gives the same item again: that is all a checkpoint has to
- * know about a rank.
+ * An epoch is a list of num_samples positions; rank r of w gets the positions r, r + w, r + 2w, …, so that all ranks
+ * advance through the epoch together. With windows a rank gets a contiguous range of positions instead, so that
+ * windows are not shared between ranks. The same (epoch, position) always gives the same item: a checkpoint stores
+ * only these two per rank.
  */
 #ifndef WEIR_SAMPLER_H
 #define WEIR_SAMPLER_H
@@ -27,8 +27,8 @@
 extern "C" {
 #endif
 
-/* A permutation of 0 … count - 1, decided by a key: a Feistel network. Nothing is stored per element. By value; its
-   fields are its own. */
+/* A permutation of 0 … count - 1, determined by a key: a Feistel network. Nothing is stored per element. Passed by
+   value; the fields are private. */
 enum { WEIR_PERMUTATION_MAX_ROUNDS = 24 };
 typedef struct weir_permutation {
     uint64_t count;
@@ -40,28 +40,27 @@ typedef struct weir_permutation {
 /* count: up to 2^62. Any thread; so are the next two. */
 WEIR_API weir_permutation weir_permutation_make(uint64_t count, uint64_t key);
 
-/* What stands at that place; 0 for places from count on. */
+/* The number at that place; 0 for places ≥ count. */
 WEIR_API uint64_t weir_permutation_at(const weir_permutation *permutation, uint64_t place);
 
-/* Where that number stands; 0 for numbers from count on. */
+/* The place of that number; 0 for numbers ≥ count. */
 WEIR_API uint64_t weir_permutation_find(const weir_permutation *permutation, uint64_t number);
 
 typedef enum weir_sampler_order {
     WEIR_SAMPLER_LISTED = 0, /* 0, 1, 2, … */
-    WEIR_SAMPLER_SHUFFLED,   /* another permutation in each epoch */
-    WEIR_SAMPLER_WINDOWS, /* shuffled windows of window_items neighbours each, shuffled within: for archives and slow
-                                disks, where neighbours are read at less cost */
+    WEIR_SAMPLER_SHUFFLED,   /* a different permutation in each epoch */
+    WEIR_SAMPLER_WINDOWS, /* windows of window_items neighbours, shuffled, and shuffled within: for archives and slow
+                                disks, where reading neighbours is cheaper */
 } weir_sampler_order;
 
-/* What becomes of the positions that do not divide evenly among the ranks. */
+/* How positions that do not divide evenly among the ranks are handled. */
 typedef enum weir_sampler_share {
-    WEIR_SHARE_EXACT = 0, /* each position on one rank; ranks differ by one at most */
-    WEIR_SHARE_PAD,       /* equal counts: the first positions once more at the end */
+    WEIR_SHARE_EXACT = 0, /* each position on one rank; counts differ by at most one */
+    WEIR_SHARE_PAD,       /* equal counts: the first positions are repeated at the end */
     WEIR_SHARE_DROP,      /* equal counts: the last positions are left out */
 } weir_sampler_share;
 
-/* Setting this struct to all-0, but for num_items, is equivalent to defaults. Arrays have num_items elements and are
-   copied. */
+/* Setting all fields except num_items to 0 is equivalent to defaults. Arrays have num_items elements and are copied. */
 typedef struct weir_sampler_config {
     uint64_t num_items; /* of the dataset, up to 2^62; at least 1 */
     uint64_t seed;
@@ -69,26 +68,25 @@ typedef struct weir_sampler_config {
     weir_sampler_order order; /* (default WEIR_SAMPLER_LISTED) */
     uint64_t window_items;    /* WINDOWS: at least 1 */
 
-    bool replacement; /* each position draws anew: items come more than once, and others not at all */
+    bool replacement; /* each position draws from all items: some items repeat, others do not occur */
     const double
-        *weights; /* how likely an item is drawn, beside the others: at least 0, not all 0. Without replacement
-                              items with a higher weight tend to come earlier, and those of 0 do not come at all. The
-                              order is always random; 24 bytes per item (NULL = all the same) */
-    const uint32_t *classes; /* balanced: each run of num_classes positions has one item of each class, drawn from a
-                                shuffled list of the class that starts again when it has ended. Not together with
+        *weights; /* relative probability of each item: at least 0, not all 0. Without replacement, items with
+                              a higher weight tend to come earlier, and items of weight 0 do not occur. The order is
+                              always random; 24 bytes per item (NULL = equal weights) */
+    const uint32_t
+        *classes;         /* class of each item, to balance: every num_classes positions have one item of each class,
+                                from the shuffled list of the class, which restarts at its end. Not together with
                                 weights; 16 bytes per item (NULL = not balanced) */
-    uint32_t num_classes;    /* of these: classes are 0 to num_classes - 1, and each has an item */
-    uint64_t num_samples;    /* positions of an epoch, on all ranks together (0 = as many as there are items, without
-                                those of weight 0). If there are more than items, the items are gone through again, in
-                                another permutation */
-
-    weir_world world;         /* which share is this process's (size 0 = as the launcher's environment says; see
+    uint32_t num_classes; /* classes are 0 to num_classes - 1; each must have an item */
+    uint64_t num_samples; /* positions of an epoch, on all ranks together (0 = the number of items with a weight above
+                                0). If it is larger than the number of items, the items repeat, in another
+                                permutation */
+    weir_world world;     /* this process's rank (size 0 = from the launcher's environment; see
                                  weir_world_find()) */
     weir_sampler_share share; /* (default WEIR_SHARE_EXACT) */
-    const double
-        *costs; /* what each item is expected to take, in any unit, at least 0: of every `world.size` positions in
-                            a row each rank still gets one, but chosen so that ranks have had the same cost up to there.
-                            16 bytes per item. Not with WINDOWS (NULL = dealt out in turns) */
+    const double *costs; /* the expected cost of each item, in any unit, at least 0. Each rank still gets one of every
+                            `world.size` consecutive positions, but chosen so that the costs so far are balanced.
+                            16 bytes per item. Not with WINDOWS (NULL = round robin) */
     uint64_t reserved[8]; /* 0 */
 } weir_sampler_config;
 
@@ -96,22 +94,23 @@ typedef struct weir_sampler_config {
 typedef struct weir_sampler weir_sampler;
 
 /*
- * Checks and copies. WEIR_OK; or *sampler is NULL and *error (may be NULL) is filled: WEIR_EINVAL (an option that makes no
- * sense, a class without items, a rank beyond the world), WEIR_ENOMEM. It begins with epoch 0.
+ * Checks and copies. WEIR_OK; or *sampler is NULL and *error (may be NULL) is filled: WEIR_EINVAL (an invalid
+ * option, a class without items, a rank not below the size), WEIR_ENOMEM. It begins with epoch 0.
  */
 WEIR_API int weir_sampler_new(const weir_sampler_config *config, weir_sampler **sampler, weir_error *error);
 
-/* Goes to an epoch. At once, but for weights without replacement (sorts) and costs (goes through the epoch once). WEIR_OK,
-   WEIR_EINVAL (NULL) or WEIR_ENOMEM; then only weir_sampler_free() makes sense. */
+/* Starts an epoch. Takes constant time, except with weights without replacement (a sort) and with costs (one pass
+   over the epoch). WEIR_OK, WEIR_EINVAL (NULL) or WEIR_ENOMEM; after a failure only weir_sampler_free() may be
+   called. */
 WEIR_API int weir_sampler_begin(weir_sampler *sampler, uint64_t epoch);
 
-/* How many items this rank has in an epoch; the same in each epoch. */
+/* The number of items of this rank in an epoch; it is the same for all epochs. */
 WEIR_API uint64_t weir_sampler_count(const weir_sampler *sampler);
 
-/* The item at place `position` of this rank's share of the epoch; 0 for positions from the count on. Any order of calls. */
+/* The item at `position` of this rank's share of the epoch; 0 for positions ≥ the count. Positions in any order. */
 WEIR_API uint64_t weir_sampler_at(weir_sampler *sampler, uint64_t position);
 
-/* As the environment or the config says; see weir_sampler_config.world. */
+/* From the environment or the config; see weir_sampler_config.world. */
 WEIR_API weir_world weir_sampler_world(const weir_sampler *sampler);
 
 /* NULL is fine. */
@@ -119,29 +118,29 @@ WEIR_API void weir_sampler_free(weir_sampler *sampler);
 
 /* ---- the source ------------------------------------------------------------------------------------------------ */
 
-/* What makes items of numbers: a list of paths, an index (weir_index_items()), or anything else. */
+/* Maps numbers to items: from an index (weir_dataset_items()), or anything else. */
 typedef struct weir_sampler_items {
     void *self; /* must outlive the pipeline */
-    /* Fills entry->path (allocated, freed by weir_entry_free()) and what else is known; number and epoch are set.
-       WEIR_OK, or the failure with *error filled, which is the source's. On the source's thread. */
+    /* Fills entry->path (allocated, freed by weir_entry_free()) and all other fields that are known; number and epoch
+       are already set. WEIR_OK, or the failure with *error filled, which fails the source. On the source's thread. */
     int (*fill)(void *self, weir_entry *entry, weir_error *error);
 } weir_sampler_items;
 
-/* Setting this struct to all-0, but for the items, is equivalent to defaults. */
+/* Setting all fields except the items to 0 is equivalent to defaults. */
 typedef struct weir_sampler_source_config {
-    weir_sampler_config sampler; /* num_items: of paths, or of what `items` knows */
-    const char *const *paths;    /* copied; NULL = items */
+    weir_sampler_config sampler; /* num_items: the number of paths, or of `items` */
+    const char *const *paths;    /* copied; NULL = use items */
     weir_sampler_items items;
-    uint64_t first_epoch;    /* number of the first epoch that the pipeline goes through */
-    uint64_t first_position; /* of this rank in that epoch: those before it are left out */
-    void *made;              /* the source's own; NULL */
+    uint64_t first_epoch;    /* number of the pipeline's first epoch */
+    uint64_t first_position; /* of this rank in that epoch: earlier ones are skipped */
+    void *made;              /* private to the source; NULL */
     uint64_t reserved[16];   /* 0 */
 } weir_sampler_source_config;
 
 /*
- * Each item's data is a weir_entry *, its label the path, its number
- * (weir_item.seq) the position in this rank's share, less first_position. weir_builder_source() refuses what weir_sampler_new() refuses.
- * weir_stage_options.epochs says through how many epochs the pipeline goes.
+ * Each item's data is a weir_entry *, its label the path, its number (weir_item.seq) the position in this rank's
+ * share, minus first_position. weir_builder_source() refuses what weir_sampler_new() refuses.
+ * weir_stage_options.epochs sets the number of epochs.
  */
 extern WEIR_API const weir_op weir_sampler_source;
 

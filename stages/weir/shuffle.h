@@ -1,12 +1,12 @@
 /*
- * The shuffle buffer: for streams whose length and order nobody knows beforehand. It holds num_items items; for each that
- * comes in, a random one of those it holds goes out. At the end of an epoch, and of the stream, the rest follows, in random
- * order; no item crosses it. Where the items are known beforehand, weir_sampler_source shuffles all of them, without a
- * buffer.
+ * The shuffle buffer, for streams whose length and order are not known in advance. It holds num_items items; for each
+ * input it outputs a random one of those it holds. At the end of an epoch or of the stream it outputs the rest in
+ * random order; no item crosses the end of an epoch. If the items are known in advance, use weir_sampler_source,
+ * which shuffles all of them without a buffer.
  *
- * Items keep their data, type and label. Which one goes out is decided by the seed and the epoch and number of the one that
- * comes in: with inputs in order (WEIR_ORDER_INPUT before it) and a concurrency of 1 runs repeat exactly. With a higher
- * one each slot has a buffer of its own.
+ * Items keep their data, type and label. The choice depends on the seed, and on the epoch and number of the input
+ * item: with inputs in order (WEIR_ORDER_INPUT upstream) and a concurrency of 1, runs are reproducible. With a higher
+ * concurrency each slot has a separate buffer.
  */
 #ifndef WEIR_SHUFFLE_H
 #define WEIR_SHUFFLE_H
@@ -22,7 +22,7 @@ extern "C" {
 #endif
 
 typedef struct weir_shuffle_config {
-    size_t num_items; /* that it holds; at least 1, which changes nothing about the order */
+    size_t num_items; /* size of the buffer; at least 1, which keeps the order */
     uint64_t seed;
     uint64_t reserved[4]; /* 0 */
 } weir_shuffle_config;

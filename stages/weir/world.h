@@ -1,4 +1,5 @@
-/* Which of several processes this one is, as the launcher says: mpirun, srun, torchrun. No library of theirs is needed. */
+/* This process's rank, from the environment of the launcher (mpirun, srun, torchrun). None of their libraries is
+   needed. */
 #ifndef WEIR_WORLD_H
 #define WEIR_WORLD_H
 
@@ -13,7 +14,7 @@ extern "C" {
 
 typedef struct weir_world {
     uint32_t rank; /* below size */
-    uint32_t size; /* how many processes there are */
+    uint32_t size; /* the number of processes */
 } weir_world;
 
 /*
@@ -22,12 +23,12 @@ typedef struct weir_world {
  *   Open MPI             OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE
  *   MVAPICH2             MV2_COMM_WORLD_RANK, MV2_COMM_WORLD_SIZE
  *   PMI (MPICH, Intel)   PMI_RANK, PMI_SIZE
- *   srun                 SLURM_PROCID, SLURM_STEP_NUM_TASKS: the latter is not there in a batch script itself
- *   PMIx                 PMIX_RANK, PMIX_SIZE: PMIx itself sets no size, so a launcher of no other kind has to
+ *   srun                 SLURM_PROCID, SLURM_STEP_NUM_TASKS: the batch script itself does not have the latter
+ *   PMIx                 PMIX_RANK, PMIX_SIZE: PMIx does not set the size; a launcher not listed above has to set it
  * Without any of these it is rank 0 of 1. *launcher (may be NULL) is its name as above, "" = none; static text.
  *
- * WEIR_OK, or WEIR_EINVAL with *error (may be NULL) filled: one of a pair is missing, is not a number, the size is 0, or the
- * rank is not below it. Reads the environment: not while another thread changes it.
+ * WEIR_OK, or WEIR_EINVAL with *error (may be NULL) filled: one variable of a pair is missing or not a number, the
+ * size is 0, or the rank is not below the size. Reads the environment, so no other thread may change it meanwhile.
  */
 WEIR_API int weir_world_find(weir_world *world, const char **launcher, weir_error *error);
 

@@ -14,7 +14,7 @@
 #include "schema.h"
 
 enum {
-    BUSY_TIMEOUT_MS = 250, /* SQLite's own waiting for a lock, per statement */
+    BUSY_TIMEOUT_MS = 250, /* how long SQLite itself waits for a lock, per statement */
     READER_BUSY_TIMEOUT_MS = 10000,
     OPEN_RETRY_MS = 20,
 };
@@ -48,8 +48,8 @@ const char *weir_database_hint(int code)
     case SQLITE_CANTOPEN: return "; make it and its folder writable, or give another path";
     case SQLITE_FULL: return "; free some room there, or give another path";
     case SQLITE_NOTADB: return "; give the path of a database that weir has made";
-    case SQLITE_CORRUPT: return "; weir check may tell more, and sqlite3's .recover save what is left";
-    case SQLITE_ERROR: return "; weir check tells what is wrong with it"; /* a table or a column is not there */
+    case SQLITE_CORRUPT: return "; weir check may show more, and sqlite3's .recover can save what is left";
+    case SQLITE_ERROR: return "; weir check shows what is wrong with it"; /* a table or a column is missing */
     default: return "";
     }
 }
@@ -60,14 +60,14 @@ int weir_database_error(weir_error *error, sqlite3 *db, int code, const char *wh
     int primary = code & 0xff;
     const char *system_text =
         system_code && (primary == SQLITE_CANTOPEN || primary == SQLITE_IOERR) ? strerror(system_code) : "";
-    /* The connection knows more ("no such table: run") than the code, but only about its last call. */
+    /* The connection has more detail ("no such table: run") than the code, but only for its last call. */
     const char *text = db && sqlite3_extended_errcode(db) == code ? sqlite3_errmsg(db) : sqlite3_errstr(code);
     return weir_error_set(error, weir_database_status(code), code, "%s database %s: %s%s%s%s", what,
                           weir_path_for_message(path).text, text, *system_text ? ": " : "", system_text,
                           weir_database_hint(code));
 }
 
-/* `name` is what SQLite is told, `path` what a person is. */
+/* `name` is for SQLite, `path` for messages. */
 static int open_connection(const char *name, int flags, sqlite3 **db, const char *path, weir_error *error)
 {
     if (!sqlite3_threadsafe())
@@ -80,7 +80,7 @@ static int open_connection(const char *name, int flags, sqlite3 **db, const char
     return WEIR_OK;
 }
 
-/* Opens `path` as a file, whatever it looks like: SQLite gives names such as ":memory:" and "file:…" a meaning. */
+/* Opens `path` as a file, even if it is a special name for SQLite, such as ":memory:" or "file:…". */
 static int open_file(const char *path, int flags, sqlite3 **db, weir_error *error)
 {
     char *name = sqlite3_mprintf("%s%s", *path == '/' ? "" : "./", path);
@@ -94,7 +94,7 @@ static int open_file(const char *path, int flags, sqlite3 **db, weir_error *erro
 void weir_database_close(sqlite3 *db)
 {
     int code = sqlite3_close(db);
-    (void)code; /* SQLITE_BUSY would be a statement that we forgot: a leak, which the tests' sanitizer finds */
+    (void)code; /* SQLITE_BUSY means an unfinalized statement: a leak, which the tests' sanitizer reports */
 }
 
 static int query_int(sqlite3 *db, const char *sql, int *value)
@@ -134,7 +134,7 @@ static int identify_within(sqlite3 *db, identity *found)
     return code;
 }
 
-/* In one transaction: another process may be making the schema. */
+/* In one transaction: another process may be creating the schema. */
 static int identify(sqlite3 *db, identity *found)
 {
     int code = sqlite3_exec(db, "BEGIN", NULL, NULL, NULL);
@@ -150,30 +150,32 @@ static bool is_empty(const identity *found)
     return found->application == 0 && found->version == 0 && found->num_tables == 0;
 }
 
-/* A database of SPDL's own says nothing of itself. */
+/* SPDL's databases do not identify themselves. */
 static bool is_spdl(const identity *found)
 {
     return found->application == 0 && found->version == 0 && found->num_spdl == 3;
 }
 
-/* Whether it is ours, of a schema that we can read; an older one is. */
+/* Checks that it is a weir database with a schema that this version can read; older ones are fine. */
 static int check_identity(const identity *found, const char *path, weir_error *error)
 {
     const weir_path_text text = weir_path_for_message(path);
     if (found->application != WEIR_SCHEMA_APPLICATION)
-        return weir_error_set(error, WEIR_EDATA, 0, "database %s is another program's; give another path", text.text);
+        return weir_error_set(error, WEIR_EDATA, 0, "database %s belongs to another program; give another path",
+                              text.text);
     if (found->version > WEIR_SCHEMA_VERSION)
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
                               "database %s has schema %d, and this weir knows up to %d; use a newer weir, or give "
                               "another path",
                               text.text, found->version, WEIR_SCHEMA_VERSION);
     if (found->version < WEIR_SCHEMA_OLDEST)
-        return weir_error_set(error, WEIR_EDATA, 0, "database %s has schema %d, which never was; give another path",
-                              text.text, found->version);
+        return weir_error_set(error, WEIR_EDATA, 0,
+                              "database %s has schema %d, which does not exist; give another path", text.text,
+                              found->version);
     return WEIR_OK;
 }
 
-/* Brings the schema up to ours, step by step, from nothing or from an older one. */
+/* Upgrades the schema step by step, from none or from an older one. */
 static int upgrade(sqlite3 *db, const identity *found)
 {
     int code = SQLITE_OK;
@@ -190,7 +192,7 @@ static int upgrade(sqlite3 *db, const identity *found)
     return code == SQLITE_OK ? weir_lap_tables_complete(db) : code;
 }
 
-/* Another process may be at the same: who comes second finds it done. */
+/* Another process may be doing the same: the second one finds it done. */
 static int make_schema(sqlite3 *db)
 {
     int code = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
@@ -209,7 +211,7 @@ static int make_schema(sqlite3 *db)
 
 static int adopt(sqlite3 *db, const identity *found)
 {
-    /* With NORMAL a commit survives the death of the process; only the loss of power may cost the last ones. */
+    /* With NORMAL a commit survives the end of the process; only a power failure can lose the last ones. */
     int code = sqlite3_exec(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL", NULL, NULL, NULL);
     bool is_complete = false;
     if (code == SQLITE_OK && found->version == WEIR_SCHEMA_VERSION)
@@ -219,7 +221,7 @@ static int adopt(sqlite3 *db, const identity *found)
     return code;
 }
 
-/* One try at making the open database ours. *code is SQLite's, or SQLITE_OK where the status says it all. */
+/* One attempt to create or upgrade the schema. *code is SQLite's, or SQLITE_OK if the status is enough. */
 static int prepare_writer(sqlite3 *db, const char *path, int *code, weir_error *error)
 {
     identity found = { 0 };
@@ -249,7 +251,7 @@ static int prepare_writer_until(sqlite3 *db, const char *path, int64_t deadline_
             return status;
         if ((code & 0xff) != SQLITE_BUSY || weir_clock_ns() >= deadline_ns)
             return weir_database_error(error, db, code, "cannot write to", path);
-        uv_sleep(OPEN_RETRY_MS); /* a lock wakes nobody */
+        uv_sleep(OPEN_RETRY_MS); /* a lock has no notification */
     }
 }
 
@@ -275,9 +277,8 @@ fail:
 }
 
 /*
- * A database in WAL mode wants files beside it, which cannot be made in a folder that cannot be written to. Without
- * a log there is nothing in them, and nobody who can write is at work: then SQLite may be told that the file is all
- * there is, and that it stays as it is.
+ * A database in WAL mode needs more files in its folder, which cannot be created in a read-only folder. If there is
+ * no log, these files would be empty and no writer is active. Then the file can be opened as immutable.
  */
 static int reopen_immutable(const char *path, sqlite3 **db, weir_error *error)
 {
@@ -289,8 +290,8 @@ static int reopen_immutable(const char *path, sqlite3 **db, weir_error *error)
         status = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     else if (stat(log_path, &log) == 0 && log.st_size > 0)
         status = weir_error_set(error, WEIR_EACCESS, 0,
-                                "cannot read database %s: what its log holds (the file that ends in -wal) cannot be "
-                                "read in a folder that cannot be written to; copy both files to another folder",
+                                "cannot read database %s: its log (the file that ends in -wal) cannot be read in a "
+                                "folder that cannot be written to; copy both files to another folder",
                                 weir_path_for_message(path).text);
     else {
         weir_database_close(*db);

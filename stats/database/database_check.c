@@ -1,7 +1,7 @@
 /*
- * Whether a database holds together. First the file (columns, pages, references), then run by run what its figures say
- * of each other, in one pass over each table. A lap that was told twice, lost, or written by something else shows in
- * one of these.
+ * Checks that a database is consistent. First the file (columns, pages, references), then the metrics of each run, in
+ * one pass over each table. One of these checks finds a lap that was recorded twice, lost, or written by another
+ * program.
  */
 #include <weir/maintain.h>
 
@@ -20,21 +20,21 @@
 #include "string_table.h"
 
 enum {
-    TOLD_OF_A_KIND = 5, /* faults of one kind in one run that are told one by one */
+    MAX_REPORTED = 5, /* faults of one kind in one run that are reported one by one */
     MAX_INTEGRITY_LINES = 20,
 };
 
-/* What slot times may differ by: they are added up in nanoseconds, and stored as doubles. */
+/* Tolerance of slot times: they are summed in nanoseconds and stored as doubles. */
 #define SHARE_TOLERANCE 0.01
 #define TIME_TOLERANCE  0.002
 
 /*
- * What a lap's timestamp may be off by: the clock of the wall is set now and then, by a little where NTP does it, and
- * others than the engine may have recorded. A lap that is missing or told twice shows as its whole length.
+ * Tolerance of a lap's timestamp: the wall clock may be adjusted, by a little if NTP does it, and other programs than
+ * the engine may have recorded. A missing or duplicate lap shows as its whole length.
  */
 #define CLOCK_TOLERANCE 0.25
 
-/* What is checked of a run. */
+/* The checks of a run. */
 typedef enum run_check {
     CHECK_HISTOGRAMS,
     CHECK_LAPS,
@@ -46,13 +46,13 @@ typedef enum run_check {
 
 static const char *const check_names[NUM_CHECKS] = { "histograms", "laps", "slots", "failures", "queues" };
 
-/* A stage or a queue of the run, as far as its laps have been seen. */
+/* A stage or a queue of the run, with the laps read so far. */
 typedef struct series {
     int32_t name; /* number of the text; -1 = none */
     int64_t num_laps;
     int64_t end_unix_ns;    /* of the last lap */
     int64_t concurrency;    /* of a stage; 0 = not known */
-    int64_t num_failures;   /* that the laps count */
+    int64_t num_failures;   /* counted by the laps */
     int64_t num_records;    /* of failures */
     int64_t num_put, taken; /* of a queue */
 } series;
@@ -60,11 +60,11 @@ typedef struct series {
 typedef struct checking {
     weir_reader *reader;
     bool quick;
-    weir_finding_function *tell;
+    weir_finding_function *report;
     void *self;
     weir_error *error;
 
-    /* of the run that is looked at */
+    /* of the run that is being checked */
     weir_run_record run;
     weir_string_table *names;
     series *all; /* by the number of the name */
@@ -73,12 +73,12 @@ typedef struct checking {
     int64_t num_faults[NUM_CHECKS];
 } checking;
 
-/* -- telling */
+/* -- reporting */
 
 static void tell_text(const checking *c, weir_finding_level level, const char *check, int64_t run_id,
                       const char *text)
 {
-    c->tell(c->self, &(weir_finding){ level, check, run_id, text });
+    c->report(c->self, &(weir_finding){ level, check, run_id, text });
 }
 
 static void tell_v(const checking *c, weir_finding_level level, const char *check, int64_t run_id, const char *format,
@@ -89,11 +89,11 @@ static void tell_v(const checking *c, weir_finding_level level, const char *chec
     tell_text(c, level, check, run_id, text);
 }
 
-static void tell(const checking *c, weir_finding_level level, const char *check, int64_t run_id, const char *format,
-                 ...) WEIR_PRINTF(5, 6);
+static void report(const checking *c, weir_finding_level level, const char *check, int64_t run_id, const char *format,
+                   ...) WEIR_PRINTF(5, 6);
 
-static void tell(const checking *c, weir_finding_level level, const char *check, int64_t run_id, const char *format,
-                 ...)
+static void report(const checking *c, weir_finding_level level, const char *check, int64_t run_id, const char *format,
+                   ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -103,10 +103,10 @@ static void tell(const checking *c, weir_finding_level level, const char *check,
 
 static void fault(checking *c, run_check check, const char *format, ...) WEIR_PRINTF(3, 4);
 
-/* Of the run; the first few of a kind are told, the others counted. */
+/* A fault of the run; the first few of a kind are reported, the others counted. */
 static void fault(checking *c, run_check check, const char *format, ...)
 {
-    if (++c->num_faults[check] > TOLD_OF_A_KIND)
+    if (++c->num_faults[check] > MAX_REPORTED)
         return;
     va_list arguments;
     va_start(arguments, format);
@@ -116,7 +116,7 @@ static void fault(checking *c, run_check check, const char *format, ...)
 
 /* -- the file */
 
-/* Of schema 1: what later ones add is never missed, for it comes with the schema. */
+/* Columns of schema 1: later schemas always have the columns that they add. */
 static const char *const wanted_columns[][2] = {
     { "run", "run_id node_id rank pid started ended status threads command version entries_lost" },
     { "stage", "run_id name kind concurrency queue_items queue_bytes output_order" },
@@ -130,7 +130,7 @@ static const char item_columns[] =
     "id timestamp run_id name seq label elapsed codec width height num_frames size_bytes "
     "open_time demux_time decode_time scale_time chosen"; /* of schema 3 */
 
-/* Counts the columns of a list that a table lacks, and tells each. */
+/* Counts the columns of a list that a table lacks, and reports each. */
 static int check_columns(checking *c, const char *table, const char *columns, int64_t *num_lacking)
 {
     int code = SQLITE_OK;
@@ -143,13 +143,13 @@ static int check_columns(checking *c, const char *table, const char *columns, in
         code = weir_table_has_column(c->reader->db, table, column, &has_it);
         if (!has_it) {
             ++*num_lacking;
-            tell(c, WEIR_FINDING_FAULT, "schema", 0, "table %s has no column %s", table, column);
+            report(c, WEIR_FINDING_FAULT, "schema", 0, "table %s has no column %s", table, column);
         }
     }
     return code == SQLITE_OK ? WEIR_OK : weir_reader_error(c->reader, code, c->error);
 }
 
-/* Of schema 4 on: all columns but those of metrics that are new. */
+/* From schema 4 on: all columns except those of new metrics. */
 static int check_lap_tables(checking *c, int64_t *num_lacking)
 {
     int status = WEIR_OK;
@@ -176,10 +176,10 @@ static int check_schema(checking *c, int64_t *num_lacking)
     if (status != WEIR_OK || *num_lacking)
         return status;
     if (c->reader->schema < WEIR_SCHEMA_VERSION)
-        tell(c, WEIR_FINDING_NOTE, "schema", 0, "schema %d, older than %d: weir check --migrate brings it up to date",
-             c->reader->schema, WEIR_SCHEMA_VERSION);
+        report(c, WEIR_FINDING_NOTE, "schema", 0, "schema %d, older than %d: weir check --migrate upgrades it",
+               c->reader->schema, WEIR_SCHEMA_VERSION);
     else
-        tell(c, WEIR_FINDING_OK, "schema", 0, "schema %d, all tables and columns", c->reader->schema);
+        report(c, WEIR_FINDING_OK, "schema", 0, "schema %d, all tables and columns", c->reader->schema);
     return WEIR_OK;
 }
 
@@ -216,15 +216,15 @@ static int check_integrity(checking *c)
     snprintf(sql, sizeof sql, "PRAGMA %s(%d)", c->quick ? "quick_check" : "integrity_check", MAX_INTEGRITY_LINES);
     int status = for_each_row(c, sql, 0, integrity_line, &num_faults);
     if (status == WEIR_OK && num_faults == 0)
-        tell(c, WEIR_FINDING_OK, "integrity", 0, "the file is intact%s", c->quick ? " (quick check)" : "");
+        report(c, WEIR_FINDING_OK, "integrity", 0, "the file is intact%s", c->quick ? " (quick check)" : "");
     return status;
 }
 
 static int reference_line(checking *c, sqlite3_stmt *row, int64_t *num_faults)
 {
-    if (++*num_faults <= TOLD_OF_A_KIND)
-        tell(c, WEIR_FINDING_FAULT, "references", 0, "row %lld of %s belongs to a run that is not there",
-             sqlite3_column_int64(row, 1), weir_column_text(row, 0));
+    if (++*num_faults <= MAX_REPORTED)
+        report(c, WEIR_FINDING_FAULT, "references", 0, "row %lld of %s belongs to a run that does not exist",
+               sqlite3_column_int64(row, 1), weir_column_text(row, 0));
     return WEIR_OK;
 }
 
@@ -232,15 +232,15 @@ static int check_references(checking *c)
 {
     int64_t num_faults = 0;
     int status = for_each_row(c, "PRAGMA foreign_key_check", 0, reference_line, &num_faults);
-    if (status == WEIR_OK && num_faults > TOLD_OF_A_KIND)
-        tell(c, WEIR_FINDING_FAULT, "references", 0, "and %" PRId64 " more of this kind",
-             num_faults - TOLD_OF_A_KIND);
+    if (status == WEIR_OK && num_faults > MAX_REPORTED)
+        report(c, WEIR_FINDING_FAULT, "references", 0, "and %" PRId64 " more of this kind",
+               num_faults - MAX_REPORTED);
     if (status == WEIR_OK && num_faults == 0)
-        tell(c, WEIR_FINDING_OK, "references", 0, "every row belongs to a run");
+        report(c, WEIR_FINDING_OK, "references", 0, "every row belongs to a run");
     return status;
 }
 
-/* -- a run: what is known of each name */
+/* -- a run: the series of each name */
 
 static int find_series(checking *c, const char *name, series **found)
 {
@@ -248,7 +248,7 @@ static int find_series(checking *c, const char *name, series **found)
     int32_t number = weir_string_table_number(c->names, name);
     if (number < 0)
         return weir_reader_out_of_memory(c->error);
-    if ((size_t)number >= c->num_series) { /* numbers come one after the other */
+    if ((size_t)number >= c->num_series) { /* numbers are consecutive */
         series *all = weir_array_grow(c->all, c->num_series, sizeof *all);
         if (!all)
             return weir_reader_out_of_memory(c->error);
@@ -295,7 +295,7 @@ static double seconds(int64_t ns)
     return (double)ns / 1e9;
 }
 
-/* A lap begins where the one before it ended, and ends behind it. */
+/* A lap starts where the previous one ended, and ends later. */
 static void check_lap_times(checking *c, series *s, const weir_lap_record *lap)
 {
     double apart = seconds(lap->end_unix_ns - lap->elapsed_ns - s->end_unix_ns), elapsed = seconds(lap->elapsed_ns);
@@ -304,11 +304,11 @@ static void check_lap_times(checking *c, series *s, const weir_lap_record *lap)
     if (!is_first && (fabs(apart) > CLOCK_TOLERANCE + SHARE_TOLERANCE * elapsed || !is_behind))
         fault(c, CHECK_LAPS,
               "row %" PRId64 " of %s: %.3f s are %s between it and the lap of %s before it, or the clock was set",
-              lap->id, weir_lap_tables[lap->subject].name, fabs(apart), apart > 0 ? "missing" : "told twice",
+              lap->id, weir_lap_tables[lap->subject].name, fabs(apart), apart > 0 ? "missing" : "recorded twice",
               weir_string_table_at(c->names, s->name));
 }
 
-/* Each time is known to its bucket, and so is the mean; the last bucket has no end. */
+/* Each time is known to the width of its bucket, and so is the mean; the last bucket has no upper edge. */
 static bool is_mean_of(const weir_histogram *times, double mean)
 {
     double least = 0, most = 0, slack = 1e-9 + 1e-6 * mean;
@@ -324,7 +324,7 @@ static bool is_mean_of(const weir_histogram *times, double mean)
            (mean >= least / (double)times->count - slack && mean <= most / (double)times->count + slack);
 }
 
-/* The number of times that a histogram has to hold. */
+/* The number of times that a histogram must hold. */
 static int64_t wanted_count(const weir_lap_record *lap, const weir_metric_histogram *histogram)
 {
     if (lap->subject != WEIR_SUBJECT_QUEUE)
@@ -359,13 +359,13 @@ static void check_histograms(checking *c, weir_lap_record *lap)
 static void check_slots(checking *c, const series *stage, const weir_lap_record *lap)
 {
     int64_t slots_ns = weir_slots_ns(&lap->metrics.task);
-    double told = seconds(slots_ns), wanted = (double)stage->concurrency * seconds(lap->elapsed_ns);
+    double recorded = seconds(slots_ns), wanted = (double)stage->concurrency * seconds(lap->elapsed_ns);
     if (slots_ns >= 0 && stage->concurrency && !c->concurrency_changed &&
-        fabs(told - wanted) > SHARE_TOLERANCE * wanted + TIME_TOLERANCE * (double)stage->concurrency)
+        fabs(recorded - wanted) > SHARE_TOLERANCE * wanted + TIME_TOLERANCE * (double)stage->concurrency)
         fault(c, CHECK_SLOTS,
               "row %" PRId64 " of %s: busy and waiting times add up to %.3f s, and %" PRId64
               " slots of %s have %.3f s",
-              lap->id, weir_lap_tables[lap->subject].name, told, stage->concurrency, lap->name, wanted);
+              lap->id, weir_lap_tables[lap->subject].name, recorded, stage->concurrency, lap->name, wanted);
 }
 
 static void check_queue(checking *c, series *queue, const weir_lap_record *lap)
@@ -437,9 +437,9 @@ static void tell_run(checking *c)
     for (size_t i = 0; i < c->num_series; i++)
         check_sums(c, &c->all[i]);
     for (int i = 0; i < NUM_CHECKS; i++) {
-        if (c->num_faults[i] > TOLD_OF_A_KIND)
-            tell(c, WEIR_FINDING_FAULT, check_names[i], run->run_id, "and %" PRId64 " more of this kind",
-                 c->num_faults[i] - TOLD_OF_A_KIND);
+        if (c->num_faults[i] > MAX_REPORTED)
+            report(c, WEIR_FINDING_FAULT, check_names[i], run->run_id, "and %" PRId64 " more of this kind",
+                   c->num_faults[i] - MAX_REPORTED);
         if (c->num_faults[i] == 0)
             tell_text(c, WEIR_FINDING_OK, check_names[i], run->run_id, holds[i]);
     }
@@ -449,15 +449,15 @@ static void tell_end(const checking *c)
 {
     const weir_run_record *run = &c->run;
     if (!run->threads)
-        tell(c, WEIR_FINDING_NOTE, "run", run->run_id, "never started");
+        report(c, WEIR_FINDING_NOTE, "run", run->run_id, "never started");
     else if (!run->has_ended)
-        tell(c, WEIR_FINDING_NOTE, "run", run->run_id,
-             "has not ended: it is running, or was killed; failures and items are not compared");
+        report(c, WEIR_FINDING_NOTE, "run", run->run_id,
+               "has not ended: it is running, or was killed; failures and items are not compared");
     else
-        tell(c, WEIR_FINDING_OK, "run", run->run_id, "ended with %s", weir_status_name(run->status));
+        report(c, WEIR_FINDING_OK, "run", run->run_id, "ended with %s", weir_status_name(run->status));
     if (run->entries_lost)
-        tell(c, WEIR_FINDING_FAULT, "run", run->run_id,
-             "%" PRId64 " entries could not be written: its figures lack them", run->entries_lost);
+        report(c, WEIR_FINDING_FAULT, "run", run->run_id,
+               "%" PRId64 " entries could not be written: its metrics lack them", run->entries_lost);
 }
 
 static int check_run(checking *c)
@@ -496,7 +496,7 @@ static int check_runs(checking *c)
     }
     weir_query_end(query);
     if (status == WEIR_EOF && num_runs == 0)
-        tell(c, WEIR_FINDING_NOTE, "run", 0, "there is no run");
+        report(c, WEIR_FINDING_NOTE, "run", 0, "no runs");
     return status == WEIR_EOF ? WEIR_OK : status;
 }
 
@@ -505,11 +505,11 @@ int weir_database_check(weir_reader *reader, bool quick, weir_finding_function *
 {
     if (!reader || !finding)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    checking c = { .reader = reader, .quick = quick, .tell = finding, .self = self, .error = error };
+    checking c = { .reader = reader, .quick = quick, .report = finding, .self = self, .error = error };
     int64_t num_lacking = 0;
     if (reader->is_spdl)
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
-                              "database %s is SPDL's own, which holds too little to check",
+                              "database %s was recorded by SPDL, which stores too little to check",
                               weir_path_for_message(reader->path).text);
     int status = weir_reader_hold(reader, error);
     if (status != WEIR_OK)

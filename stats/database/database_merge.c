@@ -1,7 +1,7 @@
 /*
- * Runs from one database into another: a connection each, rows over one by one, so that either may be anywhere and in
- * use. What is copied is found in the schemas: every table with a run_id, every column that both have, but for its own
- * id, which is new.
+ * Copies runs from one database into another. Each has its own connection and rows are copied one by one, so that
+ * either may be anywhere and in use. The schemas say what is copied: every table with a run_id, and every column that
+ * both have, except the row's id, which is new.
  */
 #include <weir/maintain.h>
 
@@ -49,7 +49,7 @@ static int write_failed(merging *m, int code)
 
 /* -- what is copied */
 
-/* The columns that both tables have, but for `without`; "" if there are none. To be freed with sqlite3_free(). */
+/* The columns that both tables have, except `without`; "" if none. Free with sqlite3_free(). */
 static char *common_columns(merging *m, const char *table, const char *without)
 {
     sqlite3_stmt *from = NULL, *to = NULL;
@@ -73,7 +73,7 @@ static char *common_columns(merging *m, const char *table, const char *without)
     return columns ? columns : sqlite3_mprintf("");
 }
 
-/* Prepares a statement from a format; the text is made with sqlite3_mprintf(). */
+/* Prepares a statement from a format; the text comes from sqlite3_mprintf(). */
 static int prepare(sqlite3 *db, char *sql, sqlite3_stmt **statement)
 {
     int code = sql ? sqlite3_prepare_v2(db, sql, -1, statement, NULL) : SQLITE_NOMEM;
@@ -106,7 +106,7 @@ static int prepare_table(merging *m, table_copy *table)
     return code == SQLITE_OK ? WEIR_OK : write_failed(m, code);
 }
 
-/* Every table with a run_id that both have, `run` left out. */
+/* Every table with a run_id that both have, except `run`. */
 static int find_tables(merging *m)
 {
     static const char sql[] = "SELECT s.name FROM sqlite_schema s, pragma_table_info(s.name) c "
@@ -156,7 +156,7 @@ static int count_rows(sqlite3_stmt *count, int64_t run_id, int64_t *rows)
     return code == SQLITE_ROW ? SQLITE_OK : code;
 }
 
-/* Whether the source has more of the run than the target: more rows, or its end. */
+/* Whether the source has more of the run than the target: more rows, or the run's end. */
 static int compare_run(merging *m, int64_t from_id, bool from_ended, int64_t to_id, bool to_ended, bool *has_more)
 {
     *has_more = from_ended && !to_ended;
@@ -216,7 +216,7 @@ static int copy_run(merging *m, sqlite3_stmt *run, int64_t from_id)
     return status;
 }
 
-/* *to_id is the same run's at the target, 0 = it is not there. */
+/* *to_id is the run's id at the target, 0 = not there. */
 static int find_run(merging *m, sqlite3_stmt *run, int64_t *to_id, bool *has_ended)
 {
     for (int i = 1; i <= 5; i++)
@@ -247,7 +247,7 @@ static int merge_run(merging *m, sqlite3_stmt *run)
     }
     if (to_id) {
         sqlite3_bind_int64(m->remove_run, 1, to_id);
-        status = execute(m, m->remove_run); /* its rows go with it: foreign keys are on */
+        status = execute(m, m->remove_run); /* its rows are deleted too: foreign keys are on */
     }
     if (status == WEIR_OK)
         status = copy_run(m, run, from_id);

@@ -48,7 +48,7 @@ static int fail_with(int system_code, const char *what, const char *path, weir_e
                           weir_path_for_message(path).text, strerror(system_code));
 }
 
-/* Refuses what SQLite would hang on, or take for its own. */
+/* Refuses files on which SQLite would hang, or which it would overwrite. */
 static int check_kind(const char *path, weir_error *error)
 {
     if (!path || !*path)
@@ -59,8 +59,8 @@ static int check_kind(const char *path, weir_error *error)
     const weir_path_text text = weir_path_for_message(path);
     if (!S_ISREG(info.st_mode))
         return weir_error_set(error, WEIR_EINVAL, 0, "cannot open database %s: it is %s; give the path of a file",
-                              text.text, S_ISDIR(info.st_mode) ? "a folder" : "no regular file");
-    if (info.st_size == 1) /* SQLite takes a file of one byte for an empty one, and writes over it */
+                              text.text, S_ISDIR(info.st_mode) ? "a folder" : "not a regular file");
+    if (info.st_size == 1) /* SQLite treats a file of one byte as empty, and overwrites it */
         return weir_error_set(error, WEIR_EDATA, 0,
                               "cannot open database %s: file is not a database; give another path", text.text);
     return WEIR_OK;
@@ -78,7 +78,7 @@ static int make_folder(const char *folder)
     return S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
 }
 
-/* Makes the folders above `path`, whose text it changes, and checks that the last one can be written to. */
+/* Creates the parent folders of `path`, whose text it changes, and checks that the last one is writable. */
 static int prepare_folders(char *path)
 {
     int failure = 0;

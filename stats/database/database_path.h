@@ -1,23 +1,23 @@
-/* The path of a database: what can be known of it before SQLite opens it, and how it is named in messages. */
+/* The path of a database: checks before SQLite opens it, and its form in messages. */
 #ifndef WEIR_PATH_H
 #define WEIR_PATH_H
 
 #include <weir/status.h>
 
-/* A path for a message: its end if it is long, without control characters. */
+/* A path for a message: only its end if it is long, without control characters. */
 typedef struct weir_path_text {
     char text[320];
 } weir_path_text;
 
 weir_path_text weir_path_for_message(const char *path);
 
-/* Makes the folders above it that are missing, and checks that a file can be written there. */
+/* Creates missing parent folders, and checks that a file can be written there. */
 int weir_path_prepare_writing(const char *path, weir_error *error);
 
 /* Checks that there is a file that can be read. */
 int weir_path_prepare_reading(const char *path, weir_error *error);
 
-/* The path as a URI for SQLite, "file:…?query", whatever is in it; to be freed. NULL = out of memory. */
+/* The path as a URI for SQLite, "file:…?query", for any path; the caller frees it. NULL = out of memory. */
 char *weir_path_as_uri(const char *path, const char *query);
 
 #endif

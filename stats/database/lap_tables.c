@@ -26,13 +26,13 @@ const weir_lap_table weir_lap_tables[WEIR_NUM_SUBJECTS] = {
     [WEIR_SUBJECT_POOL] = { "pool_stats", spdl_none, "num_threads", NULL },
 };
 
-/* What all lap tables have behind SPDL's columns, unless it is among those. */
+/* The columns of all lap tables after SPDL's, unless they are among SPDL's. */
 static const char *const common[] = { "run_id",    "elapsed",        "phase",     "first_step",
                                       "last_step", "suspended_time", "num_joined" };
 
 /*
- * How older schemas, and SPDL, store what is a sum now; `needs` are the columns that the expression is made of. In these
- * schemas the time of waiting for a turn was part of waiting for room.
+ * How older schemas, and SPDL, store what is now a sum; `needs` are the columns that the expression uses. In these
+ * schemas the time of waiting for a turn is part of waiting for room.
  */
 static const struct {
     const char *metric, *expression, *needs;
@@ -68,7 +68,7 @@ static const char *type_of(weir_subject subject, const char *column, bool is_spd
         return "INTEGER NOT NULL REFERENCES run(run_id) ON DELETE CASCADE";
     if (strcmp(column, "name") == 0)
         return "TEXT NOT NULL";
-    if (strcmp(column, "phase") == 0) /* '' = ended before the first mark, or there were none */
+    if (strcmp(column, "phase") == 0) /* '' = ended before the first mark, or no marks */
         return "TEXT NOT NULL DEFAULT ''";
     if (strcmp(column, "kind") == 0)
         return "TEXT NOT NULL DEFAULT ''";

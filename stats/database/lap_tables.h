@@ -1,7 +1,7 @@
 /*
- * The tables of laps: one for each subject. Their columns are made from the table of metrics: SPDL's columns first, in its
- * order, then ours. A database that lacks a column (an older schema, or a metric that is new) gets it when it is opened
- * for writing, and is read as if the metric were not known.
+ * The tables of laps: one for each subject. Their columns are generated from the table of metrics: SPDL's columns
+ * first, in its order, then ours. If a database lacks a column (an older schema, or a new metric), the column is
+ * added when the database is opened for writing; for reading, the metric is not known.
  */
 #ifndef WEIR_LAP_TABLES_H
 #define WEIR_LAP_TABLES_H
@@ -15,7 +15,7 @@
 typedef struct weir_lap_table {
     const char *name;        /* "task_stats" */
     const char *const *spdl; /* SPDL's columns, which come first; NULL ends the list */
-    const char *own;         /* the column that only this table has: "kind", "capacity", …; NULL = none */
+    const char *own;         /* a column that only this table has: "kind", "capacity", …; NULL = none */
     const char *longest;     /* the column of a lap's longest time; NULL = none */
 } weir_lap_table;
 
@@ -37,22 +37,22 @@ enum {
     WEIR_LAP_METRICS,
 };
 
-/* Makes the tables that are missing, with their indexes, and adds the columns that are. Returns a SQLITE_ code. */
+/* Creates missing tables, with their indexes, and adds missing columns. Returns a SQLITE_ code. */
 int weir_lap_tables_complete(sqlite3 *db);
 
-/* Whether there is nothing to do for it. Returns a SQLITE_ code. */
+/* Whether it would have nothing to do. Returns a SQLITE_ code. */
 int weir_lap_tables_are_complete(sqlite3 *db, bool *are_complete);
 
 /* Whether a table has a column. Returns a SQLITE_ code. */
 int weir_table_has_column(sqlite3 *db, const char *table, const char *column, bool *has_it);
 
 /*
- * The expressions that a lap is read with, for a table called t; to be freed with sqlite3_free(). NULL = the database has
- * no such table, or there is no memory (*code says which).
+ * The expressions that read a lap, for a table named t; free with sqlite3_free(). NULL = the database has no such
+ * table, or out of memory (*code says which).
  */
 char *weir_lap_table_expressions(sqlite3 *db, weir_subject subject, int *code);
 
-/* The names of the columns that a table of this subject has to have, in the order of the table; NULL ends the list. */
+/* The columns that a table of this subject must have, in the order of the table; NULL ends the list. */
 enum { WEIR_MAX_LAP_COLUMNS = 64 };
 size_t weir_lap_table_columns(weir_subject subject, const char *columns[WEIR_MAX_LAP_COLUMNS]);
 

@@ -1,4 +1,4 @@
-/* Bringing older databases up to our schema. */
+/* Upgrading older databases to the current schema. */
 #include <weir/maintain.h>
 
 #include <weir/clock.h>
@@ -26,7 +26,7 @@ int weir_database_migrate(const char *path, int *from, weir_error *error)
 {
     if (!path || !from)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    /* Looked at first, as a reader does: a writer would make what is not there. */
+    /* Opened as a reader first: a writer would create a missing database. */
     weir_reader *reader;
     int status = weir_reader_open(path, &reader, error);
     if (status != WEIR_OK)
@@ -35,7 +35,7 @@ int weir_database_migrate(const char *path, int *from, weir_error *error)
     bool is_spdl = reader->is_spdl;
     weir_reader_close(reader);
     if (is_spdl)
-        return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "database %s is SPDL's own, which stays as it is",
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "database %s was recorded by SPDL and cannot be upgraded",
                               weir_path_for_message(path).text);
     if (*from == WEIR_SCHEMA_VERSION)
         return WEIR_OK;

@@ -1,7 +1,8 @@
 /*
- * The tables, but for those of laps (lap_tables.c). Those with SPDL's names begin with SPDL's columns, with its meaning,
- * type and order, so that its scripts read our file; ours stand to the right. Times and timestamps are in seconds. If you
- * change a line here, raise WEIR_SCHEMA_VERSION and say in weir_schema_upgrades how older databases get there.
+ * The tables, except those of laps (lap_tables.c). Tables with SPDL's names start with SPDL's columns, with the same
+ * meaning, type and order, so that SPDL's scripts can read the file; other columns follow. Times and timestamps are
+ * in seconds. If you change a line here, raise WEIR_SCHEMA_VERSION and say in weir_schema_upgrades how older
+ * databases get there.
  *
  *   4  sums of laps, flow_stats, pool_stats (lap_tables.c); machine of run
  *   3  item_stats
@@ -63,7 +64,7 @@
     " message TEXT NOT NULL," \
     " elapsed REAL NOT NULL);"
 
-/* What single items cost. All of them, or for each lap of a stage the slowest ones and a sample of the others. */
+/* The cost of single items: all of them, or for each lap of a stage the slowest and a sample of the others. */
 #define ITEM_STATS \
     "CREATE TABLE item_stats (" \
     " id INTEGER PRIMARY KEY," \
@@ -102,7 +103,7 @@ const char weir_schema_create[] = RUN STAGE EVENT_STATS TASK_FAILURES ITEM_STATS
 const char weir_schema_machine[] = "ALTER TABLE run ADD COLUMN " MACHINE;
 
 const char *const weir_schema_upgrades[WEIR_SCHEMA_VERSION] = {
-    [1] = "PRAGMA user_version = 2;", /* what is only a new column is added afterwards, see database.c */
+    [1] = "PRAGMA user_version = 2;", /* new columns are added afterwards, see database.c */
     [2] = ITEM_STATS ITEM_INDEX "PRAGMA user_version = 3;",
     [3] = "PRAGMA user_version = 4;",
 };

@@ -16,7 +16,7 @@
 
 struct weir_event_file {
     int fd;
-    off_t size_bytes; /* up to here everything is whole records */
+    off_t size_bytes; /* end of the last complete record */
     double wall_time;
     int64_t step;
 
@@ -47,7 +47,7 @@ static uint32_t crc32c(const uint32_t table[256], const uint8_t *bytes, size_t s
     return ~crc;
 }
 
-/* As TFRecord stores it: a checksum of bytes that hold checksums would be weak. */
+/* Masked, as in TFRecord: a CRC of data that contains CRCs would be weak. */
 static uint32_t masked_crc32c(const weir_event_file *file, const uint8_t *bytes, size_t size_bytes)
 {
     uint32_t crc = crc32c(file->crc_table, bytes, size_bytes);
@@ -62,7 +62,7 @@ static void put_little_endian(uint8_t *to, uint64_t value, int size_bytes)
 
 enum { HEAD_BYTES = 12, TAIL_BYTES = 4 };
 
-/* Room for a record of so many bytes behind those that are pending; NULL = out of memory. */
+/* Room for a record of this size after the pending ones; NULL = out of memory. */
 static uint8_t *make_room(weir_event_file *file, size_t size_bytes)
 {
     size_t needed = file->pending_bytes + HEAD_BYTES + size_bytes + TAIL_BYTES;
@@ -91,7 +91,7 @@ static void put_event(weir_event_file *file, const Weir__Tensorboard__Event *eve
     file->pending_bytes += HEAD_BYTES + size_bytes + TAIL_BYTES;
 }
 
-/* To be freed; NULL = out of memory. */
+/* Freed by the caller; NULL = out of memory. */
 static char *escaped(const char *text)
 {
     size_t size = 4 * strlen(text) + 1;
@@ -103,17 +103,17 @@ static char *escaped(const char *text)
 
 /* -- summaries */
 
-/* The values of one event; they, their tags and what they point to are the summary's. */
+/* The values of one event. The summary owns them, their tags and what they point to. */
 enum { MAX_VALUES = 64 };
 
 typedef struct summary {
     weir_event_file *file;
-    char *group; /* what tags begin with, in clean UTF-8 */
+    char *group; /* prefix of the tags, valid UTF-8 */
     Weir__Tensorboard__Summary__Value values[MAX_VALUES];
     size_t num_values;
 } summary;
 
-/* group may be NULL: tags are whole then. */
+/* group may be NULL: then tags have no prefix. */
 static void begin_summary(summary *s, weir_event_file *file, const char *group)
 {
     s->file = file;
@@ -150,7 +150,7 @@ static void add_scalar(summary *s, const char *figure, double number)
     value->simple_value = (float)number;
 }
 
-/* A bucket for each of ours that is used, and an empty one before it where there is a gap. */
+/* A bucket for each non-empty one, and an empty one before it if there is a gap. */
 static void fill_histogram(Weir__Tensorboard__HistogramProto *histo, const weir_histogram *times)
 {
     int64_t low_ns, high_ns, covered_ns = -1;
@@ -183,7 +183,7 @@ static void free_histogram(Weir__Tensorboard__HistogramProto *histo)
     free(histo);
 }
 
-/* The longest there can be, and zeroed; NULL = out of memory. */
+/* The largest possible one, zeroed; NULL = out of memory. */
 static Weir__Tensorboard__HistogramProto *new_histogram(const weir_histogram *times)
 {
     size_t room = 2 * ((size_t)times->last - times->first + 1);
@@ -199,7 +199,7 @@ static Weir__Tensorboard__HistogramProto *new_histogram(const weir_histogram *ti
     return NULL;
 }
 
-/* Nothing is added for an empty one. */
+/* Adds nothing for an empty one. */
 static void add_histogram(summary *s, const char *figure, const weir_histogram *times, double sum)
 {
     if (times->count == 0)
@@ -217,7 +217,7 @@ static void add_histogram(summary *s, const char *figure, const weir_histogram *
     value->histo = histo;
 }
 
-/* Puts the event and frees what hangs on the summary. */
+/* Writes the event and frees what the summary owns. */
 static void end_summary(summary *s)
 {
     Weir__Tensorboard__Summary__Value *pointers[MAX_VALUES];
@@ -244,7 +244,7 @@ static void end_summary(summary *s)
 
 /* -- laps */
 
-/* A lap without successes has no times, which is not the same as short ones: what is not known is left out. */
+/* A lap without successes has no times, which differs from short times: unknown values are omitted. */
 void weir_event_file_lap(weir_event_file *file, const weir_lap_record *lap)
 {
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
@@ -307,7 +307,7 @@ void weir_event_file_text(weir_event_file *file, const char *tag, const char *te
 
 static void put_text(weir_event_file *file, const char *tag, const char *format, ...) WEIR_PRINTF(3, 4);
 
-/* The text in one line and, indented, as Markdown takes what is not to be marked up. */
+/* One line of text, indented so that Markdown shows it unchanged. */
 static void put_text(weir_event_file *file, const char *tag, const char *format, ...)
 {
     va_list arguments;
@@ -382,7 +382,7 @@ int weir_event_file_flush(weir_event_file *file)
     if (!failure)
         file->size_bytes += (off_t)file->pending_bytes;
     else if (ftruncate(file->fd, file->size_bytes) != 0) {
-        /* Half a record stays; readers wait for its rest, which the next flush writes over it. */
+        /* A partial record may stay in the file; readers wait for the rest, and the next flush overwrites it. */
     }
     file->pending_bytes = 0;
     if (!failure && file->lacks_memory)

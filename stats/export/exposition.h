@@ -1,5 +1,5 @@
 /*
- * What there is to tell a monitoring system: runs, the sums of their stages and queues, and sums by key of their events and
+ * The data for a monitoring system: runs, the sums of their stages and queues, and sums by key of their events and
  * phases. Filled from a database (openmetrics_export.c) or lap by lap (openmetrics_observer.c), written by
  * openmetrics.c. One thread at a time.
  */
@@ -24,7 +24,7 @@ typedef struct weir_key_sums {
     size_t count;
 } weir_key_sums;
 
-/* Names come from users and may be without number; beyond this many the rest is added up as WEIR_OTHERS. */
+/* Names come from users, so their number is limited: beyond it, the rest is summed as WEIR_OTHERS. */
 enum { WEIR_MAX_KEY_SUMS = 500 };
 #define WEIR_OTHERS "(others)"
 
@@ -32,7 +32,7 @@ enum { WEIR_MAX_KEY_SUMS = 500 };
 int weir_key_sums_add(weir_key_sums *key_sums, int64_t run_id, const char *name, const char *category, double amount);
 void weir_key_sums_free(weir_key_sums *key_sums);
 
-/* Is given what the sums of a stage or queue were at a point in time. */
+/* Called with the sums of a stage or queue at a point in time. */
 typedef void weir_lap_visitor(void *self, int64_t unix_ns, const weir_total *total);
 
 typedef struct weir_exposition {
@@ -42,13 +42,13 @@ typedef struct weir_exposition {
     weir_key_sums events;      /* by name and category: how often */
     weir_key_sums phases;      /* by name: seconds */
 
-    /* Not NULL: history is written, that is each stage and queue as it was after each lap, with the time, and nothing
-       of the runs. Walks over the laps of that total, in the order of time. */
+    /* If not NULL, history is written: the sums of each stage and queue after each lap, with the time, and nothing
+       about the runs. Visits the laps of that total, in the order of time. */
     void (*walk)(void *walker, const weir_total *of, weir_lap_visitor *visit, void *visitor);
     void *walker;
 } weir_exposition;
 
-/* Writes all of it as OpenMetrics text. What goes wrong is in ferror(out). */
+/* Writes all of it as OpenMetrics text. Write errors are in ferror(out). */
 void weir_exposition_write(FILE *out, const weir_exposition *exposition);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * OpenMetrics text, of the kind that readers of the older Prometheus format (promtool, node_exporter's textfile
- * collector) understand the same way. The two differ in how a counter is declared: `# TYPE x counter` here,
- * `# TYPE x_total counter` there, and each is an error in the other. So our counters end with _total, as both want it,
- * and have no line of TYPE; histograms, summaries and gauges are the same in both.
+ * OpenMetrics text that readers of the older Prometheus format (promtool, node_exporter's textfile collector) also
+ * accept. The two formats declare counters differently: `# TYPE x counter` in OpenMetrics, `# TYPE x_total counter`
+ * in the older one, and each is an error in the other. So counters here end with _total, as both require, and have no
+ * TYPE line; histograms, summaries and gauges are the same in both.
  */
 #include "exposition.h"
 
@@ -111,17 +111,17 @@ static void put_label(FILE *out, bool is_first, const char *key, const char *val
         else if (*value == '"' || *value == '\\')
             fprintf(out, "\\%c", *value);
         else
-            fprintf(out, "\\\\x%02x", (unsigned char)*value); /* so that different names stay different */
+            fprintf(out, "\\\\x%02x", (unsigned char)*value); /* keeps different names different */
     }
     fputc('"', out);
 }
 
-/* Who a sample is about. */
+/* What a sample describes. */
 typedef struct subject {
     const weir_run_record *run;
     const char *key, *value;               /* "stage" and its name, …; NULL = the run itself */
     const char *second_key, *second_value; /* NULL = none */
-    int64_t unix_ns;                       /* when it was so; 0 = now, which is not written */
+    int64_t unix_ns;                       /* its time; 0 = now, which is not written */
 } subject;
 
 static void put_sample(FILE *out, const char *name, const char *suffix, const subject *of, const char *last_key,
@@ -169,9 +169,9 @@ static void put_histogram(FILE *out, const char *name, const subject *of, const 
     put_sample(out, name, "_count", of, NULL, NULL, (double)times->count);
 }
 
-/* -- families: what is told of every stage, queue and pool; made from the table of metrics */
+/* -- families of stages, queues and pools, generated from the table of metrics */
 
-/* Stages and flow nodes share their families, and are told apart by the label `kind`. */
+/* Stages and flow nodes share their families; the label `kind` distinguishes them. */
 static const struct group {
     const char *prefix, *label;
     weir_subject subjects[2];
@@ -252,7 +252,7 @@ static int compare_runs(const void *key, const void *element)
     return wanted < there ? -1 : wanted > there;
 }
 
-/* False if the run is not among those told of. */
+/* False if the run is not among the exported ones. */
 static bool make_subject(const weir_exposition *all, int64_t run_id, const char *key, const char *value, subject *of)
 {
     *of = (subject){ .key = key, .value = value };
@@ -271,7 +271,7 @@ static void put_past(void *self, int64_t unix_ns, const weir_total *total)
 {
     struct history *history = self;
     if (unix_ns <= history->of.unix_ns)
-        return; /* readers refuse what is not after the last one */
+        return; /* readers refuse samples that are not after the last one */
     history->of.unix_ns = unix_ns;
     history->f->put(history->out, history->f, &history->of, total);
 }
@@ -323,9 +323,7 @@ static void put_histogram_families(FILE *out, const weir_exposition *all, const 
                                    const weir_metric_histogram *histogram)
 {
     family times = { .type = "histogram", .help = histogram->metric->meaning, .put = put_times };
-    family percentiles = { .type = "gauge",
-                           .help = "Time that so many percent did not exceed, within 1 %.",
-                           .put = put_percentiles };
+    family percentiles = { .type = "gauge", .help = "Percentiles of the time, within 1 %.", .put = put_percentiles };
     times.histogram = percentiles.histogram = *histogram;
     snprintf(times.name, sizeof times.name, "%s_%s_seconds", g->prefix, histogram->name);
     put_totals(out, all, g, &times);
@@ -352,7 +350,7 @@ static void put_group(FILE *out, const weir_exposition *all, const struct group 
     put_totals(out, all, g, &f);
 }
 
-/* -- families: what is told of every run */
+/* -- families of runs */
 
 static void put_run_infos(FILE *out, const weir_exposition *all)
 {
@@ -368,7 +366,7 @@ static void put_run_infos(FILE *out, const weir_exposition *all)
 
 typedef struct run_figure {
     const char *name, *type, *help;
-    bool of_ended; /* only runs that have ended have it */
+    bool of_ended; /* only for runs that have ended */
     double (*value)(const weir_run_record *run);
 } run_figure;
 
@@ -403,7 +401,7 @@ static const run_figure run_figures[] = {
       "When the run ended, in Unix time; a run without it is running, or was killed.", true, run_ended },
     { "weir_run_status", "gauge", "How the run ended: 0 all delivered, -3 failed, -4 stopped.", true, run_status },
     { "weir_run_threads", "gauge", "Threads of the run.", false, run_threads },
-    { "weir_run_entries_lost_total", NULL, "Entries that could not be recorded; the figures lack them.", false,
+    { "weir_run_entries_lost_total", NULL, "Entries that could not be recorded; the metrics lack them.", false,
       run_entries_lost },
 };
 
@@ -453,7 +451,7 @@ static void put_all(FILE *out, const weir_exposition *all)
 
 void weir_exposition_write(FILE *out, const weir_exposition *exposition)
 {
-    /* The program around us may have asked for a locale that writes 0,5. */
+    /* The program may have set a locale that writes 0,5. */
     locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
     locale_t before = plain ? uselocale(plain) : (locale_t)0;
     put_all(out, exposition);

@@ -1,4 +1,4 @@
-/* OpenMetrics text of what a database holds: sums, or how they came about lap by lap. */
+/* OpenMetrics text from a database: final sums, or the sums after each lap. */
 #include <weir/openmetrics.h>
 
 #include <errno.h>
@@ -8,9 +8,9 @@
 #include "array.h"
 #include "exposition.h"
 
-/* All that is told, and who owns its texts. */
+/* The exported data, and what owns its texts. */
 struct contents {
-    weir_run_record *runs; /* with texts of their own */
+    weir_run_record *runs; /* with copies of their texts */
     size_t num_runs;
     weir_totals totals;
     weir_key_sums events, phases;
@@ -74,7 +74,7 @@ static int take_phase(struct contents *contents, const weir_record *record)
                              (double)(phase->end_unix_ns - phase->start_unix_ns) / 1e9);
 }
 
-/* Gives every record of a kind to `take`. */
+/* Calls `take` for every record of a kind. */
 static int read_kind(weir_reader *reader, weir_record_kind kind, const weir_filter *filter,
                      int (*take)(struct contents *contents, const weir_record *record), struct contents *contents,
                      weir_error *error)
@@ -114,12 +114,12 @@ static int read_contents(weir_reader *reader, const weir_filter *filter, struct 
 struct walker {
     weir_reader *reader;
     const weir_filter *filter;
-    weir_histogram *histograms; /* of the sums under way */
-    int status;                 /* of the first failure: nothing is read after it */
+    weir_histogram *histograms; /* of the current sums */
+    int status;                 /* the first failure: nothing is read after it */
     weir_error *error;
 };
 
-/* All laps of one stage or queue. A name is a pattern, too, and may mean others: these are left out. */
+/* All laps of one stage or queue. A name is also a pattern that may match others, which are skipped. */
 static int walk_laps(struct walker *walker, weir_query *query, const weir_total *of, weir_lap_visitor *visit,
                      void *visitor)
 {

@@ -1,6 +1,6 @@
 /*
- * Live OpenMetrics: an observer that adds up laps and replaces a file after each. Everything happens on the thread of the
- * pipeline's observers, but for opening and closing, which come before and after: no locks.
+ * Live OpenMetrics: an observer that sums laps and replaces a file after each. It needs no locks: everything runs on
+ * the thread of the pipeline's observers, except opening and closing, which happen before and after.
  */
 #include <weir/openmetrics.h>
 
@@ -33,7 +33,7 @@ struct weir_openmetrics_file {
     atomic_flag is_attached;
 
     weir_error failure; /* of the last attempt to write; all-0 = it succeeded */
-    bool is_short;      /* there was no memory for some of it */
+    bool is_short;      /* some metrics are missing for lack of memory */
 };
 
 static double seconds(int64_t ns)
@@ -68,7 +68,7 @@ static int replace(weir_openmetrics_file *file)
                                                                            : WEIR_EIO;
     weir_error_set(&file->failure, status, -failure, "cannot write the metrics to %s: %s%s",
                    weir_path_for_message(file->path).text, strerror(failure),
-                   status == WEIR_ENOTFOUND ? "; make the folder first" : "");
+                   status == WEIR_ENOTFOUND ? "; create the folder first" : "");
     if (!failed_before && file->has_run)
         weir_log(WEIR_LOG_ERROR, "%s", file->failure.message);
     return status;
@@ -79,7 +79,7 @@ static int replace(weir_openmetrics_file *file)
 static void lack_memory(weir_openmetrics_file *file)
 {
     if (!file->is_short)
-        weir_log(WEIR_LOG_ERROR, "out of memory: the metrics in %s lack something",
+        weir_log(WEIR_LOG_ERROR, "out of memory: the metrics in %s are incomplete",
                  weir_path_for_message(file->path).text);
     file->is_short = true;
 }
@@ -104,7 +104,7 @@ static void free_totals(weir_totals *totals)
     *totals = (weir_totals){ .texts = NULL };
 }
 
-/* False = out of memory; free_total() is to be called in either case. */
+/* False = out of memory. Call free_total() in either case. */
 static bool init_total(weir_total *total, const weir_lap_record *lap)
 {
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
@@ -311,7 +311,7 @@ int weir_openmetrics_close(weir_openmetrics_file *file, weir_error *error)
     if (status != WEIR_OK)
         weir_error_set(error, status, file->failure.library_code, "%s", file->failure.message);
     else if (file->is_short)
-        status = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory: the metrics in %s lack something",
+        status = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory: the metrics in %s are incomplete",
                                 weir_path_for_message(file->path).text);
     free_file(file);
     return status;

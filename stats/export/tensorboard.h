@@ -1,4 +1,4 @@
-/* What the live log and the export of TensorBoard's event files share. */
+/* Shared by the live log and the export of TensorBoard event files. */
 #ifndef WEIR_TENSORBOARD_FILES_H
 #define WEIR_TENSORBOARD_FILES_H
 
@@ -7,16 +7,16 @@
 #include <weir/status.h>
 
 /*
- * "FOLDER/events.out.tfevents.<started>.<node>.<pid>.<number>.weir", to be freed; NULL = out of memory. TensorBoard reads
- * files with tfevents in their name, in the order of their names.
+ * "FOLDER/events.out.tfevents.<started>.<node>.<pid>.<number>.weir", freed by the caller; NULL = out of memory.
+ * TensorBoard reads files with tfevents in their name, in the order of their names.
  */
 char *weir_tensorboard_path(const char *folder, int64_t started_unix_ns, const char *node_id, int64_t pid,
                             unsigned number);
 
-/* Makes a folder and those above it, where they are missing. Returns 0 or an errno. */
+/* Creates a folder and its parents if missing. Returns 0 or an errno. */
 int weir_tensorboard_make_folder(const char *folder);
 
-/* Says that `folder` cannot be written, for an errno; returns the status. */
+/* Reports that `folder` cannot be written, for an errno; returns the status. */
 int weir_tensorboard_error(weir_error *error, int failure, const char *folder);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * TensorBoard's event files of what a database holds: for each run, its laps, events and failures in the order of time,
- * as a live log would have written them.
+ * TensorBoard event files from a database: for each run, its laps, events and failures in the order of time, as a
+ * live log would have written them.
  */
 #include <weir/tensorboard.h>
 
@@ -15,7 +15,7 @@
 #include "event_file.h"
 #include "tensorboard.h"
 
-/* In the order in which they come where they are of the same time. */
+/* In the order used for records with the same time. */
 static const weir_record_kind stream_kinds[] = { WEIR_RECORD_EVENT, WEIR_RECORD_FAILURE, WEIR_RECORD_TASK,
                                                  WEIR_RECORD_FLOW,  WEIR_RECORD_QUEUE,   WEIR_RECORD_POOL };
 enum { NUM_STREAMS = sizeof stream_kinds / sizeof stream_kinds[0] };
@@ -26,7 +26,7 @@ typedef struct stream {
     int64_t unix_ns;
 } stream;
 
-/* One run under way. */
+/* The export of one run. */
 struct run_export {
     weir_reader *reader;
     const weir_run_record *run;
@@ -35,7 +35,7 @@ struct run_export {
     const char *folder;
 
     int64_t num_laps;    /* begun */
-    int64_t lap_unix_ns; /* the end of the last one of them */
+    int64_t lap_unix_ns; /* the end of the last of them */
 };
 
 /* -- streams */
@@ -91,7 +91,7 @@ static stream *earliest(struct run_export *export)
 
 /* -- records */
 
-/* All subjects of a lap have the same time. */
+/* The records of one lap, which all have the same time. */
 static void put_lap(struct run_export *export, const weir_lap_record *lap)
 {
     bool begins = export->num_laps == 0 || lap->end_unix_ns != export->lap_unix_ns;
@@ -140,10 +140,10 @@ static char *run_folder(const char *log_dir, const weir_run_record *run)
     return asprintf(&folder, "%s/run-%" PRId64 "%s", log_dir, run->run_id, rank) < 0 ? NULL : folder;
 }
 
-/* Writes to a file that TensorBoard does not read, and gives it its name when it is complete. */
+/* Writes to a file with a name that TensorBoard ignores, and renames it when it is complete. */
 static int write_file(struct run_export *export, const char *path, const char *path_before, weir_error *error)
 {
-    unlink(path_before); /* of a process that had the same number and was killed */
+    unlink(path_before); /* left by a killed process with the same id */
     int failure = weir_event_file_open(path_before, export->run->started_unix_ns, &export->file);
     if (failure)
         return weir_tensorboard_error(error, failure, export->folder);
@@ -183,7 +183,7 @@ static bool is_narrow(const weir_filter *f)
            f->until_phase;
 }
 
-/* A run that has nothing of what is wanted gets no file. */
+/* A run without matching records gets no file. */
 static int export_run(weir_reader *reader, const weir_run_record *run, const weir_filter *filter, const char *log_dir,
                       weir_error *error)
 {

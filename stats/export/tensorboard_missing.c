@@ -1,4 +1,4 @@
-/* In place of the other files for TensorBoard in a build without protobuf-c: says so. */
+/* Replaces the other TensorBoard files in a build without protobuf-c: every call reports that. */
 #include <weir/tensorboard.h>
 
 #include <stddef.h>
@@ -6,7 +6,7 @@
 static int say_missing(weir_error *error)
 {
     return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
-                          "this weir was built without TensorBoard's event files: install protobuf-c (Debian: "
+                          "this weir was built without support for TensorBoard: install protobuf-c (Debian: "
                           "protobuf-c-compiler, libprotobuf-c-dev) and build it again");
 }
 
@@ -33,7 +33,7 @@ int weir_tensorboard_open_sized(const char *log_dir, const weir_tensorboard_opti
 weir_observer weir_tensorboard_observer(weir_tensorboard_log *log)
 {
     (void)log;
-    return (weir_observer){ 0 }; /* there is no log to ask for it */
+    return (weir_observer){ 0 }; /* no log can exist */
 }
 
 int weir_tensorboard_close(weir_tensorboard_log *log, weir_error *error)

@@ -1,6 +1,6 @@
 /*
- * Live TensorBoard: an observer that writes laps to an event file. Everything happens on the thread of the pipeline's
- * observers, but for opening and closing, which come before and after: no locks.
+ * Live TensorBoard: an observer that writes laps to an event file. It needs no locks: everything runs on the thread
+ * of the pipeline's observers, except opening and closing, which happen before and after.
  */
 #include <weir/tensorboard.h>
 
@@ -31,7 +31,7 @@ struct weir_tensorboard_log {
     int64_t lap; /* from 0 on */
 
     weir_error failure; /* the first one */
-    bool failed_last;   /* the last flush did */
+    bool failed_last;   /* the last flush failed */
 };
 
 static void flush(weir_tensorboard_log *log)
@@ -47,7 +47,7 @@ static void flush(weir_tensorboard_log *log)
     log->failed_last = failure != 0;
 }
 
-/* Failures and events come in any number within a lap. */
+/* A lap can have any number of failures and events, so these are flushed within it. */
 static void flush_if_many(weir_tensorboard_log *log)
 {
     enum { MANY_BYTES = 1 << 18 };
@@ -195,7 +195,7 @@ static weir_tensorboard_log *new_log(const char *folder, const weir_tensorboard_
     return NULL;
 }
 
-/* A name that is not taken. Returns 0 or an errno. */
+/* Finds an unused name. Returns 0 or an errno. */
 static int open_file(weir_tensorboard_log *log)
 {
     int64_t now_unix_ns = weir_clock_unix_ns();

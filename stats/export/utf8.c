@@ -7,7 +7,7 @@ static bool continues(unsigned char byte)
     return (byte & 0xc0) == 0x80;
 }
 
-/* The second byte's range excludes overlong forms, surrogates and what is beyond U+10FFFF. */
+/* The second byte's range excludes overlong forms, surrogates and code points above U+10FFFF. */
 static bool second_fits(unsigned char first, unsigned char second)
 {
     switch (first) {

@@ -1,10 +1,10 @@
-/* Text from outside, where only UTF-8 is allowed. */
+/* External text in formats that only allow UTF-8. */
 #ifndef WEIR_UTF8_H
 #define WEIR_UTF8_H
 
 #include <stddef.h>
 
-/* How many bytes the character at `text` takes, which is NUL-terminated; 0 = what stands there is no UTF-8. */
+/* The number of bytes of the character at `text`, which is NUL-terminated; 0 = not valid UTF-8. */
 size_t weir_utf8_length(const char *text);
 
 #endif

@@ -1,14 +1,14 @@
-/* See docs/reading-the-figures.md, which reads the metrics in the same way. */
+/* See docs/reading-the-metrics.md, which explains the method. */
 #include <weir/bottleneck.h>
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Slots that are taken for most of the time: the others have little to give them or to take from them. */
+/* From this share on, the stage's slots are busy most of the time, so the stage is the bottleneck. */
 #define TAKEN_SHARE 0.6
 
-/* Slots that wait for a thread so long, for each second that they are busy, would only wait more if there were more. */
+/* If slots wait for a thread this long per busy second, more slots would only wait more. */
 #define STARVED_RATIO 0.25
 
 static double value_of(const weir_total *total, const char *measure)
@@ -29,10 +29,10 @@ const weir_total *weir_totals_sink_queue(const weir_totals *totals)
                 strcmp(queues->all[j].key.name + length, "_queue") == 0)
                 return &queues->all[j];
     }
-    return queues->count ? &queues->all[queues->count - 1] : NULL; /* older databases know no sinks: the last one */
+    return queues->count ? &queues->all[queues->count - 1] : NULL; /* older databases have no sinks: the last queue */
 }
 
-/* The stage whose slots are taken most; NULL = none is known. */
+/* The stage whose slots are busiest; NULL = not known. */
 static const weir_total *find_most_taken(const weir_total_list *stages, double *share)
 {
     const weir_total *most = NULL;
@@ -47,7 +47,7 @@ static const weir_total *find_most_taken(const weir_total_list *stages, double *
     return most;
 }
 
-/* The source whose slots wait for threads, so that it only seems to be slow; NULL = none. */
+/* The source whose slots wait for threads, so that it only appears to be slow; NULL = none. */
 static const weir_total *find_starved_source(const weir_total_list *flow)
 {
     for (size_t i = 0; i < flow->count; i++) {
@@ -67,7 +67,7 @@ static weir_bottleneck without_stages(const weir_total *sink)
     return (weir_bottleneck){ .kind = occupied > 0.5 ? WEIR_BOTTLENECK_SINK : WEIR_BOTTLENECK_SOURCE, .share = NAN };
 }
 
-/* All stages have time: what is upstream or downstream of them is the limit. */
+/* No stage is busy: the bottleneck is upstream or downstream of the stages. */
 static weir_bottleneck outside_stages(const weir_totals *totals, const weir_total *sink)
 {
     const weir_total_list *stages = &totals->of[WEIR_SUBJECT_STAGE];

@@ -74,7 +74,7 @@ void weir_reader_close(weir_reader *reader)
 {
     if (!reader)
         return;
-    weir_database_close(reader->db); /* ends what is held */
+    weir_database_close(reader->db); /* ends a hold */
     free(reader->path);
     free(reader->node_id);
     free(reader->command);
@@ -96,7 +96,7 @@ int weir_reader_hold(weir_reader *reader, weir_error *error)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     if (reader->num_held++)
         return WEIR_OK;
-    /* BEGIN alone does not choose the moment: the first read does. */
+    /* The snapshot is taken by the first read, not by BEGIN. */
     int code = sqlite3_exec(reader->db, "BEGIN; SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL);
     if (code == SQLITE_OK)
         return WEIR_OK;
@@ -159,7 +159,7 @@ static int no_such_run(const weir_reader *reader, int64_t run_id, weir_error *er
     return weir_error_set(error, WEIR_ENOTFOUND, 0, "database %s holds no run %" PRId64, text.text, run_id);
 }
 
-/* Replaces *kept by a copy of *text, and has *text point to it. */
+/* Replaces *kept by a copy of *text, and sets *text to it. */
 static bool keep(char **kept, const char **text)
 {
     free(*kept);
@@ -181,7 +181,7 @@ int weir_reader_find_run(weir_reader *reader, int64_t run_id, weir_run_record *r
 {
     if (!reader || !run)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    char sql[500]; /* merged runs have numbers in the order of merging, which need not be that of their starts */
+    char sql[500]; /* merged runs are numbered in the order of merging, not of their starts */
     snprintf(sql, sizeof sql,
              "SELECT %s FROM run t WHERE ?1 = %d OR t.run_id = ?1 ORDER BY t.started DESC, t.run_id DESC LIMIT 1",
              weir_run_columns(reader), (int)WEIR_LAST_RUN);

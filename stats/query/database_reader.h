@@ -1,4 +1,4 @@
-/* An open database, as the queries share it. One thread at a time. */
+/* An open database, shared by the queries. One thread at a time. */
 #ifndef WEIR_READER_H
 #define WEIR_READER_H
 
@@ -14,34 +14,34 @@ struct weir_reader {
     char *path;
     int schema;   /* its version */
     int num_held; /* holds that have not been released */
-    bool is_spdl; /* a database of SPDL's own; what it has is seen through views */
+    bool is_spdl; /* a database recorded by SPDL, which is read through views */
 
-    /* what weir_reader_find_run() gave last */
+    /* the last result of weir_reader_find_run() */
     char *node_id;
     char *command;
     char *version;
     char *machine;
 };
 
-/* Says that reading failed with a SQLITE_ code; returns the status. */
+/* Reports that reading failed with a SQLITE_ code; returns the status. */
 int weir_reader_error(const weir_reader *reader, int code, weir_error *error);
 
-/* WEIR_ENOMEM, and says so. */
+/* Reports WEIR_ENOMEM. */
 int weir_reader_out_of_memory(weir_error *error);
 
-/* A text column; "" where it is NULL. Blobs are text that is no UTF-8. */
+/* A text column; "" if it is NULL. Blobs are text that is not valid UTF-8. */
 const char *weir_column_text(sqlite3_stmt *row, int column);
 
-/* A column of seconds, in nanoseconds; 0 where it is NULL. */
+/* A column of seconds, in nanoseconds; 0 if it is NULL. */
 int64_t weir_column_ns(sqlite3_stmt *row, int column);
 
-/* A column of nanoseconds that may be unknown: -1 where it is NULL. */
+/* A column of nanoseconds that may be unknown: -1 if it is NULL. */
 int64_t weir_column_known_ns(sqlite3_stmt *row, int column);
 
 /* Replaces WEIR_LAST_RUN by its number, and checks that another one exists. */
 int weir_reader_resolve_run(weir_reader *reader, int64_t *run_id, weir_error *error);
 
-/* A run by itself, in these columns of `run`; that of the machine is missing in older schemas. */
+/* A single run, in these columns of `run`; older schemas lack the column `machine`. */
 const char *weir_run_columns(const weir_reader *reader);
 void weir_reader_read_run(sqlite3_stmt *row, weir_run_record *run);
 

@@ -26,7 +26,7 @@ int weir_lap_select(weir_reader *reader, weir_subject subject, const weir_filter
     return status;
 }
 
-/* The value of a column in the metric's field; NULL is what is not known, or none. */
+/* Sets the metric's field from a column; NULL = not known, or none. */
 static void read_metric(const weir_metric *metric, sqlite3_stmt *row, int column, void *metrics)
 {
     char *at = (char *)metrics + metric->offset;
@@ -84,7 +84,7 @@ int weir_lap_find_phase(weir_marks *marks, weir_lap_record *lap, weir_error *err
 
 /* -- histograms */
 
-/* Reads one varint behind *at and moves on; false if there is none. */
+/* Reads one varint at *at and advances; false if there is none. */
 static bool read_varint(const uint8_t *bytes, size_t size_bytes, size_t *at, uint64_t *value)
 {
     *value = 0;
@@ -98,8 +98,8 @@ static bool read_varint(const uint8_t *bytes, size_t size_bytes, size_t *at, uin
 }
 
 /*
- * weir_histogram_add_encoded() in one pass instead of two, since most of the time goes to it: bytes that turn out to be
- * invalid may have been added in part, which does not matter, because then nothing is shown.
+ * weir_histogram_add_encoded() in one pass instead of two, because most of the time is spent here. If the bytes are
+ * invalid, a part may have been added; this does not matter, because the result is then discarded.
  */
 static bool add_stored(weir_histogram *to, const uint8_t *bytes, size_t size_bytes)
 {

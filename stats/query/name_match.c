@@ -9,7 +9,7 @@ bool weir_glob_matches(const char *pattern, const char *text)
     return strcmp(pattern, text) == 0 || sqlite3_strglob(pattern, text) == 0;
 }
 
-/* Behind the numbers: "0:1:decode" is "decode". */
+/* Skips the numbers: "0:1:decode" is "decode". */
 static const char *without_numbers(const char *name)
 {
     const char *rest = name;
@@ -18,7 +18,7 @@ static const char *without_numbers(const char *name)
     return rest > name && rest[-1] == ':' && *rest ? rest : name;
 }
 
-/* Ends it before "_queue", if it ends so. */
+/* Removes the suffix "_queue", if present. */
 static void cut_queue(char *name)
 {
     static const char queue[] = "_queue";
@@ -27,7 +27,7 @@ static void cut_queue(char *name)
         name[length - tail] = '\0';
 }
 
-/* Ends it before "[10]", if it ends so. */
+/* Removes the suffix "[10]", if present. */
 static void cut_bracket(char *name)
 {
     char *bracket = strrchr(name, '[');
@@ -52,7 +52,7 @@ bool weir_name_matches(const char *pattern, const char *name)
     return weir_glob_matches(pattern, part);
 }
 
-/* -- in SQL: laps come in rounds of a few names, so what was found out about a name is kept for the next rows */
+/* -- in SQL: laps repeat a few names, so the result for a name is cached for the next rows */
 
 enum { NUM_KEPT = 64 };
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 /*
- * What laps that follow each other may seem to be apart: the clock of the wall is read a little after a lap was cut, and
- * on a busy machine not at once. A lap that is missing between them shows as its whole length.
+ * Tolerance for the gap between consecutive laps: the wall clock is read shortly after a lap ended, or later on a
+ * busy machine. A missing lap shows as a gap of its whole length.
  */
 #define LEAST_GAP_S 1e-3
 #define MOST_GAP_S  0.25
@@ -43,7 +43,7 @@ static int next_run(weir_phase_spans *spans, weir_error *error)
 {
     int code = spans->runs ? sqlite3_step(spans->runs) : SQLITE_DONE;
     if (code == SQLITE_DONE) {
-        sqlite3_finalize(spans->runs); /* another step would begin anew */
+        sqlite3_finalize(spans->runs); /* another step would restart it */
         spans->runs = NULL;
         return WEIR_EOF;
     }
@@ -61,7 +61,7 @@ static int next_run(weir_phase_spans *spans, weir_error *error)
     return status;
 }
 
-/* What a lap's phase is to whoever asks. */
+/* The phase of a lap as queries see it. */
 static const char *phase_of(const weir_phase_spans *spans, sqlite3_stmt *lap)
 {
     const char *phase = weir_column_text(lap, 3);
@@ -82,7 +82,7 @@ static void extend(weir_phase_spans *spans, sqlite3_stmt *lap)
     span->place.last_step = sqlite3_column_int64(lap, 5);
 }
 
-/* Makes the lap the beginning of what is pending. */
+/* Starts the pending span with the lap. */
 static int begin_span(weir_phase_spans *spans, sqlite3_stmt *lap, weir_error *error)
 {
     char *phase = strdup(phase_of(spans, lap));
@@ -107,7 +107,7 @@ static bool continues(const weir_phase_spans *spans, sqlite3_stmt *lap)
     return strcmp(pending->place.phase, phase_of(spans, lap)) == 0 && start - spans->end < gap;
 }
 
-/* Hands out what is pending. */
+/* Returns the pending span. */
 static void give(weir_phase_spans *spans, weir_phase_record *span)
 {
     free(spans->phase);
@@ -117,7 +117,7 @@ static void give(weir_phase_spans *spans, weir_phase_record *span)
     spans->pending.num_laps = 0;
 }
 
-/* Takes one lap. True if *span was given. */
+/* Adds one lap. True if *span was set. */
 static bool take_lap(weir_phase_spans *spans, sqlite3_stmt *lap, weir_phase_record *span, int *status,
                      weir_error *error)
 {
@@ -139,7 +139,7 @@ static bool take_lap(weir_phase_spans *spans, sqlite3_stmt *lap, weir_phase_reco
     return given;
 }
 
-/* The end of a run's laps. True if *span was given. */
+/* Ends a run's laps. True if *span was set. */
 static bool end_run(weir_phase_spans *spans, weir_phase_record *span)
 {
     sqlite3_finalize(spans->laps);

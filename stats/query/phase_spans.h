@@ -9,21 +9,22 @@ typedef struct weir_phase_spans {
     weir_filter filter; /* of the laps; the caller's strings */
     sqlite3_stmt *runs; /* NULL = no more */
     int64_t run_id;
-    sqlite3_stmt *laps;        /* of the run; NULL = the next one's turn */
-    char *name;                /* of the queue whose laps are taken: every queue has the same */
+    sqlite3_stmt *laps;        /* of the run; NULL = start the next run */
+    char *name;                /* of the queue whose laps are used: all queues have the same laps */
     bool is_marked;            /* the run */
     weir_phase_record pending; /* num_laps 0 = none; its phase is next_phase */
-    double last_elapsed, end;  /* of the lap taken last, in seconds */
+    double last_elapsed, end;  /* of the last lap, in seconds */
     char *next_phase;
-    char *phase; /* of what weir_phase_spans_next() gave last */
+    char *phase; /* of the last result of weir_phase_spans_next() */
     weir_marks marks;
 } weir_phase_spans;
 
-/* The filter's order is that of time; its name and limit do not count. After any result weir_phase_spans_end(). */
+/* Spans are in the order of time; the filter's name and limit are ignored. Call weir_phase_spans_end() after any
+   result. */
 int weir_phase_spans_begin(weir_phase_spans *spans, weir_reader *reader, const weir_filter *filter,
                            weir_error *error);
 
-/* WEIR_OK, WEIR_EOF or what failed. Its phase is valid until the next call. */
+/* WEIR_OK, WEIR_EOF or a failure. The span's phase is valid until the next call. */
 int weir_phase_spans_next(weir_phase_spans *spans, weir_phase_record *span, weir_error *error);
 void weir_phase_spans_end(weir_phase_spans *spans);
 

@@ -1,4 +1,4 @@
-/* Records one by one: for each kind, what is selected and how a row is read. */
+/* Single records: for each kind, the columns and how a row is read. */
 #include <weir/query.h>
 
 #include <stdlib.h>
@@ -98,7 +98,7 @@ static int read_failure(weir_query *query, sqlite3_stmt *row, weir_error *error)
     return WEIR_OK;
 }
 
-/* In the database 0 is what is not known. */
+/* In the database, 0 means not known. */
 static int64_t count_or_unknown(sqlite3_stmt *row, int column)
 {
     int64_t count = sqlite3_column_int64(row, column);
@@ -135,7 +135,7 @@ static int read_item(weir_query *query, sqlite3_stmt *row, weir_error *error)
     return WEIR_OK;
 }
 
-/* -- what there is */
+/* -- runs, stages and nodes */
 
 static int read_run(weir_query *query, sqlite3_stmt *row, weir_error *error)
 {
@@ -174,7 +174,7 @@ static int read_node(weir_query *query, sqlite3_stmt *row, weir_error *error)
 
 /* -- the kinds */
 
-/* Kinds whose columns are only known when the database has been looked at have none here. */
+/* Kinds whose columns depend on the database have none here. */
 static const record_kind kinds[] = {
     [WEIR_RECORD_TASK] = { { .kind = WEIR_ROWS_LAPS }, read_lap },
     [WEIR_RECORD_FLOW] = { { .kind = WEIR_ROWS_LAPS }, read_lap },
@@ -212,13 +212,13 @@ static const record_kind kinds[] = {
     [WEIR_RECORD_PHASE] = { { .kind = WEIR_ROWS_LAPS }, NULL },
 };
 
-/* The columns of item_stats that a record is made of; those that the table lacks are NULL. */
+/* The columns of item_stats for a record; columns that the table lacks are NULL. */
 static const char *const item_columns[] = { "id",        "run_id",     "timestamp",   "elapsed",
                                             "name",      "seq",        "label",       "codec",
                                             "width",     "height",     "num_frames",  "size_bytes",
                                             "open_time", "demux_time", "decode_time", "scale_time" };
 
-/* "t.id, t.run_id, …", or *columns is NULL: there is no such table. Returns a SQLITE_ code. */
+/* "t.id, t.run_id, …", or *columns is NULL: no such table. Returns a SQLITE_ code. */
 static int find_item_columns(weir_reader *reader, char **columns)
 {
     sqlite3_str *text = sqlite3_str_new(reader->db);
@@ -312,7 +312,7 @@ static int next_row(weir_query *query, weir_error *error)
         return query->kind->read(query, query->statement, error);
     if (code != SQLITE_DONE)
         return weir_reader_error(query->reader, code, error);
-    sqlite3_finalize(query->statement); /* another step would begin anew */
+    sqlite3_finalize(query->statement); /* another step would restart it */
     query->statement = NULL;
     return WEIR_EOF;
 }

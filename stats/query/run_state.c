@@ -1,4 +1,4 @@
-/* Whether a run goes on: its process is looked for, which works on the node that it ran on. */
+/* The state of a run: checks whether its process exists, which is only possible on the run's node. */
 #include <weir/query.h>
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* There is no such process, or only its exit status, which nobody has collected. */
+/* The process does not exist, or is a zombie. */
 static bool is_dead(int64_t pid)
 {
     char path[64];

@@ -1,7 +1,7 @@
 /*
- * task_stats of SPDL has no length of its laps: it is the distance to the lap before, of the same name, but no longer than
- * the longest lap of a queue (several runs may be in one file). In the place of what was put in stands what was taken
- * out.
+ * SPDL's task_stats has no lap length. It is estimated as the time since the previous lap of the same name, limited
+ * to the longest lap of a queue (a file may hold several runs). The number of items put in is not stored either; the
+ * number taken out is used.
  */
 #include "spdl_views.h"
 

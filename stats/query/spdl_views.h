@@ -1,12 +1,12 @@
-/* Databases of SPDL's own: task_stats, queue_stats and event_stats, with SPDL's columns only. */
+/* Databases recorded by SPDL: task_stats, queue_stats and event_stats, with SPDL's columns only. */
 #ifndef WEIR_SPDL_VIEWS_H
 #define WEIR_SPDL_VIEWS_H
 
 #include <sqlite3.h>
 
 /*
- * Makes temporary views, over the tables of the same names, that look like one run of ours: what SPDL does not store is
- * NULL. Returns a SQLITE_ code.
+ * Creates temporary views, over the tables of the same names, that look like one run of weir: values that SPDL does
+ * not store are NULL. Returns a SQLITE_ code.
  */
 int weir_spdl_make_views(sqlite3 *db);
 

@@ -1,10 +1,10 @@
 /*
- * Which way through the database: one run in the order of its ids, by the index by run; from a point in time on, and
- * several runs in the order of time, by the index by time; everything in no order, by the table itself. A unary + keeps
- * SQLite from choosing another index.
+ * Which index is used: one run in the order of its ids uses the index by run; a range of time, or several runs in the
+ * order of time, uses the index by time; everything unordered reads the table. A unary + keeps SQLite from choosing
+ * another index.
  *
- * Conditions of phase and step on rows that are points in time, and from_phase and until_phase, are first made into
- * spans of time, which the statement has in its WITH.
+ * Conditions of phase and step on rows that are points in time, and from_phase and until_phase, are first converted
+ * to spans of time, which the statement has in its WITH.
  */
 #include "sql_select.h"
 
@@ -16,7 +16,8 @@
 #include "schema.h"
 
 /*
- * Timestamps are stored as seconds in a double, good for a quarter of a microsecond: what overlaps by less does not.
+ * Timestamps are stored as seconds in a double, exact to a quarter of a microsecond: a shorter overlap does not
+ * count.
  */
 #define TOUCHING_S 1e-6
 
@@ -31,13 +32,13 @@ typedef struct spans {
     size_t count;
 } spans;
 
-/* All the steps of building one statement. */
+/* The state of building one statement. */
 typedef struct selecting {
     weir_reader *reader;
     const weir_sql_selection *selection;
     const weir_filter *filter;
     sqlite3_str *sql;
-    spans phases;  /* that a point's phase and step allow */
+    spans phases;  /* the spans that match a point's phase and step */
     spans windows; /* between two phases */
     weir_error *error;
 } selecting;
@@ -54,7 +55,7 @@ static void put_source(sqlite3_str *sql, const weir_reader *reader, const char *
         sqlite3_str_appendf(sql, " FROM %s t", table);
 }
 
-/* Whether rows are found by the index by time. */
+/* Whether rows are found with the index by time. */
 static bool by_time(const selecting *s)
 {
     return s->selection->kind <= WEIR_ROWS_POINTS && s->filter->start_unix_ns != 0;
@@ -108,7 +109,7 @@ static void put_place(selecting *s)
     if (!filter->phase)
         return;
     if (strcmp(filter->phase, "startup") == 0)
-        /* What had ended before the first mark is start-up, too, if a mark followed. */
+        /* Laps that ended before the first mark also belong to startup, if a mark followed. */
         sqlite3_str_appendall(s->sql,
                               " AND (t.phase = :phase OR (t.phase = '' AND EXISTS (SELECT 1 FROM queue_stats q"
                               " WHERE q.run_id = t.run_id AND q.id = (SELECT max(l.id) FROM queue_stats l"
@@ -117,7 +118,7 @@ static void put_place(selecting *s)
         sqlite3_str_appendall(s->sql, " AND t.phase = :phase");
 }
 
-/* Rows that overlap with one of the spans. */
+/* Rows that overlap one of the spans. */
 static void put_spans(selecting *s, const char *table)
 {
     sqlite3_str_appendf(s->sql,
@@ -260,7 +261,7 @@ static weir_filter runs_of(const weir_filter *filter)
     };
 }
 
-/* Each span of laps that fulfils the conditions of phase and step. */
+/* Each span of laps that matches the phase and step. */
 static int find_phases(selecting *s)
 {
     weir_filter filter = runs_of(s->filter);
@@ -277,7 +278,7 @@ static int find_phases(selecting *s)
     return status == WEIR_EOF ? WEIR_OK : status;
 }
 
-/* Takes one more span into the window of its run, which is open until until_phase begins. */
+/* Adds a span to the window of its run, which is open until until_phase starts. */
 static int add_to_windows(selecting *s, const weir_phase_record *one)
 {
     const double open = 1e300;
@@ -307,7 +308,7 @@ static int find_windows(selecting *s)
     while (status == WEIR_OK && (status = weir_phase_spans_next(&found, &one, s->error)) == WEIR_OK)
         status = add_to_windows(s, &one);
     weir_phase_spans_end(&found);
-    /* Rows of one moment with the beginning or the end of a lap may differ from it in the last digit. */
+    /* The time of a row at the start or end of a lap may differ from it in the last digit. */
     for (size_t i = 0; i < s->windows.count && s->selection->kind == WEIR_ROWS_LAPS; i++) {
         s->windows.all[i].start += TOUCHING_S;
         s->windows.all[i].end -= TOUCHING_S;

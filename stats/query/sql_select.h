@@ -1,16 +1,16 @@
 /*
- * From a filter to SQL: one SELECT over one table, called t, whose conditions are what the filter says. Values are
- * bound, never pasted, but for numbers of our own.
+ * From a filter to SQL: one SELECT from one table, called t, with the filter's conditions. Values are bound, never
+ * inserted as text, except for internal numbers.
  */
 #ifndef WEIR_SELECT_H
 #define WEIR_SELECT_H
 
 #include "database_reader.h"
 
-/* What kind of rows a table has: how conditions of time and place apply to them. */
+/* What kind of rows a table has: how conditions of time, phase and step apply to them. */
 typedef enum weir_row_kind {
-    WEIR_ROWS_LAPS,   /* a span, of a name, in a place */
-    WEIR_ROWS_POINTS, /* a point in time, of a name; its place is that of the lap around it */
+    WEIR_ROWS_LAPS,   /* a span, with a name, phase and steps */
+    WEIR_ROWS_POINTS, /* a point in time, with a name; phase and steps are those of the lap at that time */
     WEIR_ROWS_RUNS,   /* a row of `run` */
     WEIR_ROWS_NODES,  /* rows of `run`, by node */
     WEIR_ROWS_STAGES, /* a row of `stage` */
@@ -21,8 +21,8 @@ typedef struct weir_sql_selection {
     const char *table;       /* "task_stats" */
     const char *columns;     /* "t.id, t.name, …" */
     const char *name_column; /* that weir_filter.name is about; NULL = none */
-    const char *length;      /* what longest_first goes by; NULL = nothing */
-    bool unordered;          /* order and limit of the filter do not count */
+    const char *length;      /* sort key of longest_first; NULL = none */
+    bool unordered;          /* ignore the filter's order and limit */
 } weir_sql_selection;
 
 /*
@@ -32,7 +32,7 @@ typedef struct weir_sql_selection {
 int weir_select(weir_reader *reader, const weir_sql_selection *selection, const weir_filter *filter,
                 sqlite3_stmt **statement, weir_error *error);
 
-/* Whether a run has any mark of step or phase: what tells start-up from no marks at all. */
+/* Whether a run has any mark of step or phase: distinguishes startup from a run without marks. */
 typedef struct weir_marks {
     weir_reader *reader;
     sqlite3_stmt *statement;

@@ -1,4 +1,4 @@
-/* The summary as text: SPDL's lines first, worded as SPDL has them; what is derived comes from measures.c. */
+/* The summary as text: SPDL's lines first, with SPDL's wording; derived metrics come from measures.c. */
 #include <weir/summary.h>
 
 #include <errno.h>
@@ -49,7 +49,7 @@ static void put_name(FILE *out, const char *what, const weir_total *total)
     fputc('\n', out);
 }
 
-/* Four decimals, as SPDL; more where these would show a time as 0. */
+/* Four decimals, as in SPDL; more if these would show a time as 0. */
 static void put_seconds(FILE *out, const char *what, double seconds)
 {
     int decimals = 4;
@@ -62,7 +62,7 @@ static void put_seconds(FILE *out, const char *what, double seconds)
     fprintf(out, "    %s: %.*fs\n", what, decimals > 4 ? decimals : 4, seconds);
 }
 
-/* "    Task time min / p50 / …: …", without what is not known */
+/* "    Task time min / p50 / …: …", without unknown values */
 static void put_times(FILE *out, const char *what, const weir_total *total, const char *const measures[5])
 {
     static const char *const words[] = { "min", "p50", "p90", "p99", "max" };
@@ -220,17 +220,17 @@ static void put_block(FILE *out, const char *heading, const weir_total_list *lis
         put(out, &list->all[i]);
 }
 
-/* -- what is said of the runs */
+/* -- notes on the runs */
 
-/* Of all runs that the filter means. */
+/* Of all runs that match the filter. */
 typedef struct run_notes {
     int64_t num_runs;
     int64_t num_open; /* that have not ended */
     weir_run_record last;
     weir_run_state state;   /* of the last */
-    int64_t num_lossy;      /* that lack entries */
-    int64_t num_lost;       /* entries, of all of them */
-    int64_t num_unreadable; /* folders that a directory source could not read, or not to the end */
+    int64_t num_lossy;      /* that lost entries */
+    int64_t num_lost;       /* lost entries of all runs */
+    int64_t num_unreadable; /* folders that a directory source could not read completely */
 } run_notes;
 
 static void note_run(run_notes *notes, const weir_run_record *run)
@@ -270,7 +270,7 @@ static int note_runs(weir_reader *reader, const weir_filter *filter, run_notes *
     return status == WEIR_EOF ? count_unreadable_folders(reader, filter, notes, error) : status;
 }
 
-/* The end of what was recorded, and the longest time that any laps were suspended. */
+/* The end of the records, and the longest time that any lap was suspended. */
 static void find_extent(const weir_totals *totals, int64_t *end_unix_ns, int64_t *suspended_ns)
 {
     *end_unix_ns = *suspended_ns = 0;
@@ -334,13 +334,13 @@ static void put_notes(FILE *out, weir_reader *reader, const weir_totals *totals,
     if (suspended_ns > 0) {
         fputs("The process was suspended for ", out);
         put_duration(out, suspended_ns);
-        fputs(": times that were open then are too long.\n", out);
+        fputs(": times measured across it are too long.\n", out);
     }
     if (notes->num_unreadable)
         fprintf(out, "%" PRId64 " folder%s could not be read: the list of files is not complete.\n",
                 notes->num_unreadable, notes->num_unreadable == 1 ? "" : "s");
     if (notes->num_lossy)
-        fprintf(out, "%" PRId64 " entries could not be written: the figures above lack them.\n", notes->num_lost);
+        fprintf(out, "%" PRId64 " entries could not be written: the metrics above lack them.\n", notes->num_lost);
 }
 
 static int check_written(FILE *out, weir_error *error)
@@ -397,7 +397,7 @@ int weir_summary_write(FILE *out, weir_reader *reader, const weir_filter *filter
     return status;
 }
 
-/* 0 is the last one here. */
+/* 0 means the last run here. */
 static weir_filter filter_of(int64_t run_id)
 {
     return (weir_filter){ .run_id = run_id ? run_id : WEIR_LAST_RUN };

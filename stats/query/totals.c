@@ -1,6 +1,6 @@
 /*
- * Sums over groups of laps, in one pass over each table: what is added is in the table of metrics. Groups are found by a
- * hash of small numbers: names, nodes and phases are texts that have been given one.
+ * Sums over groups of laps, in one pass over each table. The table of metrics says how each metric is added. Groups
+ * are found by a hash of small numbers: names, nodes and phases are numbered texts.
  */
 #include <weir/query.h>
 
@@ -19,14 +19,14 @@
 enum { MAX_GROUPS = 100000 };
 
 #define DEFAULT_BIN_NS INT64_C(60000000000)
-/* A lap that ends with its bin is in it, also if its timestamp is above by the last digit. */
+/* A lap that ends with its bin belongs to it, even if its timestamp is larger in the last digit. */
 #define TOUCHING_NS 1000
 
-/* What tells groups apart; all-zero before it is filled, so that it can be compared as bytes. */
+/* The identity of a group; zeroed before it is filled, so that it can be compared as bytes. */
 typedef struct group_id {
     int64_t run_id, bin_step, bin;
     int32_t name, node, phase; /* numbers of texts */
-    int32_t kind;              /* of the subject: sources and sinks are not added up */
+    int32_t kind;              /* of the subject: sources and sinks are not added together */
 } group_id;
 
 typedef struct group {
@@ -35,7 +35,7 @@ typedef struct group {
     weir_total total;
 } group;
 
-/* What a pass over a table knows. */
+/* The state of a pass over a table. */
 typedef struct pass {
     weir_reader *reader;
     const weir_filter *filter; /* resolved */
@@ -45,7 +45,7 @@ typedef struct pass {
     weir_string_table *texts;
     weir_marks marks;
     sqlite3_stmt *node_of_run; /* NULL = not needed yet */
-    int64_t node_run_id;       /* whose node is known; 0 = none's */
+    int64_t node_run_id;       /* the run whose node is known; 0 = none */
     int32_t node;
     weir_error *error;
 } pass;
@@ -55,7 +55,7 @@ static bool is_by(const pass *p, weir_group_by what)
     return p->grouping.by & what;
 }
 
-/* -- what a lap is grouped by */
+/* -- the group of a lap */
 
 static int number_of(pass *p, const char *text, int32_t *number)
 {
@@ -121,7 +121,7 @@ static int identify(pass *p, weir_lap_record *lap, group_id *id)
     return status;
 }
 
-/* A new group says what it is grouped by; what it covers grows with each lap. */
+/* Sets the keys of a new group; its range grows with each lap. */
 static group *new_group(const pass *p, const group_id *id)
 {
     group *g = calloc(1, sizeof *g);
@@ -144,7 +144,7 @@ static group *new_group(const pass *p, const group_id *id)
     return g;
 }
 
-/* The group with that id, which is made if there is none. */
+/* Finds or adds the group with this id. */
 static int find_group(pass *p, const group_id *id, group **found)
 {
     HASH_FIND(hh, p->groups, id, sizeof *id, *found);
@@ -152,7 +152,7 @@ static int find_group(pass *p, const group_id *id, group **found)
         return WEIR_OK;
     if (HASH_COUNT(p->groups) >= MAX_GROUPS)
         return weir_error_set(p->error, WEIR_ELIMIT, 0,
-                              "more than %d groups; group by less, by wider bins, or look at a part", MAX_GROUPS);
+                              "more than %d groups; use fewer keys, wider bins, or a filter", MAX_GROUPS);
     *found = new_group(p, id);
     if (*found) {
         HASH_ADD(hh, p->groups, id, sizeof *id, *found);
@@ -188,7 +188,7 @@ weir_total weir_total_of_lap(const weir_lap_record *lap)
     };
 }
 
-/* What a group covers. */
+/* Extends the range that a group covers. */
 static void cover(weir_group_key *key, const weir_group_key *more)
 {
     if (key->num_laps == 0 || more->start_unix_ns < key->start_unix_ns)
@@ -205,7 +205,7 @@ static void cover(weir_group_key *key, const weir_group_key *more)
         key->last_step = more->last_step;
 }
 
-/* All but histograms. */
+/* Adds everything except histograms. */
 static void add_sums(weir_total *to, const weir_total *from)
 {
     if (to->key.num_laps == 0 || from->key.end_unix_ns >= to->key.end_unix_ns) /* the latest so far */
@@ -228,7 +228,7 @@ void weir_total_add(weir_total *to, const weir_total *from)
         const weir_histogram *times = *weir_metric_histogram_at(histograms[i].metric, &metrics);
         const weir_histogram **sum = weir_metric_histogram_at(histograms[i].metric, &to->metrics);
         if (*sum && times)
-            weir_histogram_add((weir_histogram *)(uintptr_t)*sum, times); /* it is ours */
+            weir_histogram_add((weir_histogram *)(uintptr_t)*sum, times); /* owned by the total */
     }
 }
 
@@ -242,7 +242,7 @@ static int make_histograms(pass *p, weir_total *total, weir_histogram *times[WEI
             *at = calloc(1, sizeof **at);
         if (!*at)
             return weir_reader_out_of_memory(p->error);
-        times[i] = (weir_histogram *)(uintptr_t)*at; /* it is ours */
+        times[i] = (weir_histogram *)(uintptr_t)*at; /* owned by the total */
     }
     return WEIR_OK;
 }
@@ -301,7 +301,7 @@ static int order_of(int64_t a, int64_t b)
     return (a > b) - (a < b);
 }
 
-/* "0:10:decode" comes behind "0:2:…"; names without numbers come as they came. */
+/* "0:10:decode" sorts after "0:2:…"; names without numbers keep their order. */
 static int order_of_names(const group *a, const group *b)
 {
     const char *p = a->total.key.name, *q = b->total.key.name;
@@ -355,7 +355,7 @@ static void free_histograms(weir_total *total)
         free((void *)(uintptr_t)*weir_metric_histogram_at(histograms[i].metric, &total->metrics));
 }
 
-/* Of totals that were not taken their histograms, too. */
+/* Also frees the histograms of totals that were not moved to a list. */
 static void free_groups(pass *p, bool were_taken)
 {
     group *g, *next;
@@ -395,7 +395,7 @@ int weir_totals_read(weir_reader *reader, const weir_filter *filter, const weir_
     if (!p.texts)
         return weir_reader_out_of_memory(error);
 
-    /* So that all of it is of one moment, also while a writer is at work. */
+    /* So that everything is read from one snapshot, even if a writer is active. */
     int status = weir_reader_hold(reader, error);
     if (status == WEIR_OK) {
         status = weir_reader_resolve_run(reader, &resolved.run_id, error);

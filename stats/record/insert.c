@@ -35,7 +35,7 @@ static const char *const statement_texts[WEIR_INSERT_STATEMENTS] = {
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 };
 
-/* Fills a statement from left to right; its first failure is kept and later values are left out. */
+/* Binds a statement's values from left to right; keeps the first failure and skips later values. */
 typedef struct binder {
     sqlite3_stmt *statement;
     int column;
@@ -85,8 +85,8 @@ static bool is_utf8(const char *text)
 }
 
 /*
- * Text, or, where it is not valid UTF-8 (file names are any bytes), a blob of the same bytes: nothing of the name is
- * lost, and readers that must decode text (Python's sqlite3) do not trip over the row.
+ * Text, or, if it is not valid UTF-8 (file names can be any bytes), a blob of the same bytes: the name is kept
+ * exactly, and readers that must decode text (Python's sqlite3) can read the row.
  */
 static void bind_text(binder *b, const char *text)
 {
@@ -103,7 +103,7 @@ static void bind_null(binder *b)
         b->code = sqlite3_bind_null(b->statement, ++b->column);
 }
 
-/* Runs what has been bound. */
+/* Executes the statement with the bound values. */
 static int execute(binder *b)
 {
     int code = b->code;
@@ -151,7 +151,7 @@ int weir_insert_remove_run(weir_insert *rows, const weir_run *run)
 int weir_insert_set_lost(weir_insert *rows, const weir_run *run)
 {
     binder b = bind_to(rows, WEIR_INSERT_LOST);
-    bind_int(&b, run->told_lost);
+    bind_int(&b, run->lost_to_write);
     bind_int(&b, run->run_id);
     return execute(&b);
 }
@@ -181,7 +181,7 @@ static int insert_run_start(weir_insert *rows, int64_t run_id, const weir_run_in
     return code;
 }
 
-/* -- laps: a column of the table at a time, as far as its value is known here */
+/* -- laps: one column at a time, if its value is known */
 
 static const char *const lap_columns[] = { "timestamp",  "name",      "elapsed",        "run_id",
                                            "phase",      "kind",      "capacity",       "num_threads",
@@ -225,7 +225,7 @@ static void bind_lap_column(binder *b, int column, const weir_lap_record *lap)
     }
 }
 
-/* Whether there is a value for the column; it becomes the next one of the statement. */
+/* Adds the column to the statement if there is a value for it. Returns whether it did. */
 static bool plan_column(weir_lap_insert *insert, weir_subject subject, const char *column, bool takes_null)
 {
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
@@ -249,7 +249,7 @@ static bool plan_column(weir_lap_insert *insert, weir_subject subject, const cha
     return is_known;
 }
 
-/* The table may have been made by an older library, with columns that are derived ones now, or by a newer one. */
+/* The table may come from an older library, with columns that are now derived, or from a newer one. */
 static int prepare_laps(weir_insert *rows, weir_subject subject)
 {
     weir_lap_insert *insert = &rows->laps[subject];
@@ -278,7 +278,7 @@ static int prepare_laps(weir_insert *rows, weir_subject subject)
     return code;
 }
 
-/* What is not known is NULL, or 0 where the column takes none. */
+/* Unknown values are NULL, or 0 if the column is NOT NULL. */
 static void bind_measure(binder *b, const weir_measure *measure, bool takes_null, const weir_lap_record *lap)
 {
     double value = weir_measure_value(measure, &lap->metrics, lap->elapsed_ns);

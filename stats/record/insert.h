@@ -10,7 +10,7 @@
 #include "lap_tables.h"
 #include "record.h"
 
-/* What `run` says of the process; the same for each of its runs. */
+/* The process columns of `run`; the same for each of its runs. */
 typedef struct weir_run_identity {
     char *node_id;
     char *command;
@@ -23,10 +23,10 @@ typedef struct weir_run {
     struct weir_run *next; /* the run before it; immutable */
 
     /* writer thread only */
-    int64_t run_id;       /* 0 = has no row */
-    bool committed;       /* the row is there for good */
-    int64_t told_lost;    /* entries lost that the row is to say with the next commit */
-    int64_t written_lost; /* entries lost that the row says */
+    int64_t run_id;        /* 0 = no row yet */
+    bool committed;        /* the row is committed */
+    int64_t lost_to_write; /* lost entries, to be written to the row with the next commit */
+    int64_t written_lost;  /* lost entries that the row has */
 
     /* guarded by the writer's lock */
     int64_t visible_id; /* run_id once it is committed */
@@ -49,7 +49,7 @@ enum {
     WEIR_INSERT_STATEMENTS,
 };
 
-/* What goes into the columns of one table of laps: each column of it whose value is known. */
+/* The columns of one lap table for which there are values. */
 typedef struct weir_lap_insert {
     sqlite3_stmt *statement;
     struct {
@@ -72,7 +72,7 @@ typedef struct weir_insert {
 
 /* Every function returns a SQLITE_ code; SQLITE_OK is success. */
 
-/* Prepares all statements; on failure, too, weir_insert_finalize() is to be called. */
+/* Prepares all statements; call weir_insert_finalize() even on failure. */
 int weir_insert_prepare(weir_insert *rows, sqlite3 *db, const weir_run_identity *identity);
 void weir_insert_finalize(weir_insert *rows);
 
@@ -85,10 +85,10 @@ int weir_insert_ensure_run(weir_insert *rows, weir_run *run, int64_t start_unix_
 /* Removes the row of a run that never started. */
 int weir_insert_remove_run(weir_insert *rows, const weir_run *run);
 
-/* Sets how many entries of the run were lost: told_lost. */
+/* Sets how many entries of the run were lost: lost_to_write. */
 int weir_insert_set_lost(weir_insert *rows, const weir_run *run);
 
-/* Inserts one entry; makes the run's row if it has none. */
+/* Inserts one entry; inserts the run's row first if it has none. */
 int weir_insert_insert(weir_insert *rows, const weir_entry *entry);
 
 #endif

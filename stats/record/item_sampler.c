@@ -1,4 +1,4 @@
-/* Choosing items. See items.h. */
+/* Sampling items. See item_sampler.h. */
 #include "item_sampler.h"
 
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static uint64_t random_below_locked(weir_item_sampler *items, uint64_t limit)
     return ((items->random * UINT64_C(0x2545f4914f6cdd1d)) >> 33) % limit;
 }
 
-/* The place among the slowest that is the item's; num_slowest = it is not slow enough, or has none behind the others. */
+/* The item's index among the slowest; num_slowest = not slow enough. */
 static uint32_t slow_place_locked(const weir_item_sampler *items, int64_t elapsed_ns)
 {
     uint32_t fastest = 0;
@@ -68,8 +68,8 @@ static uint32_t slow_place_locked(const weir_item_sampler *items, int64_t elapse
     return items->slowest[fastest]->item.elapsed_ns < elapsed_ns ? fastest : items->num_slowest;
 }
 
-/* The place in the sample that is the item's; num_sampled = none, or behind the others. Each item of a lap has the same
-   chance to stay. */
+/* The item's index in the sample (reservoir sampling); num_sampled = not in the sample. Each item of a lap is kept
+   with the same probability. */
 static uint32_t sample_place_locked(weir_item_sampler *items)
 {
     items->num_seen++;
@@ -79,7 +79,7 @@ static uint32_t sample_place_locked(weir_item_sampler *items)
     return place < items->num_sampled ? (uint32_t)place : items->num_sampled;
 }
 
-/* Puts a copy of the item into that place, unless it is beyond the last one. */
+/* Stores a copy of the item at this index, unless it is past the end. */
 static void put_locked(weir_entry **entries, uint32_t *num_entries, uint32_t max_entries, uint32_t place,
                        const weir_item_entry *item, int64_t unix_ns)
 {
@@ -128,7 +128,7 @@ int weir_item_sampler_end(void *self, void *state, weir_task *task, const weir_t
     return WEIR_OK;
 }
 
-/* ---- handing on --------------------------------------------------------------------------------------------- */
+/* ---- passing on --------------------------------------------------------------------------------------------- */
 
 /* Moves the entries of that stage out of the array, into the list. */
 static void take_out_locked(weir_entry **entries, uint32_t *num_entries, const char *stage, weir_entry **list)

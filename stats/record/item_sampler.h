@@ -1,9 +1,9 @@
 /*
- * What single items cost: collected by a task hook on the tasks' threads, chosen, and handed to the writer at the end of
- * each lap of their stage, so that few rows say which files are slow.
+ * Samples the cost of single items: a task hook collects them on the tasks' threads; the slowest and a sample are
+ * passed to the writer at the end of each lap of their stage. So a few rows show which files are slow.
  *
- * A collector has one lock; nothing but malloc and free is called under it. Entries are handed to the buffer with no lock
- * held.
+ * A sampler has one lock; nothing but malloc and free is called under it. Entries are passed to the buffer with no
+ * lock held.
  */
 #ifndef WEIR_ITEM_SAMPLER_H
 #define WEIR_ITEM_SAMPLER_H
@@ -21,26 +21,26 @@ typedef struct weir_item_sampler {
     /* immutable after init */
     weir_sqlite_writer *writer;
     weir_sqlite_items options;
-    struct weir_item_sampler *next; /* the writer's other ones */
+    struct weir_item_sampler *next; /* the writer's other samplers */
     uv_mutex_t lock;
 
-    /* guarded by lock: of the lap that runs */
+    /* guarded by lock: of the current lap */
     weir_entry **slowest; /* options.num_slowest places, in no order; only those of the lap are set */
     uint32_t num_slowest;
     weir_entry **sample; /* options.num_sampled places */
     uint32_t num_sampled;
-    uint64_t num_seen; /* items that could have come into the sample */
+    uint64_t num_seen; /* items considered for the sample */
     uint64_t random;
 } weir_item_sampler;
 
-/* NULL = out of memory, or no lock is to be had. */
+/* NULL = out of memory, or a lock cannot be created. */
 weir_item_sampler *weir_item_sampler_new(weir_sqlite_writer *writer, const weir_sqlite_items *options);
 void weir_item_sampler_free(weir_item_sampler *items);
 
 /* The end of a task hook; self is the weir_item_sampler. */
 int weir_item_sampler_end(void *self, void *state, weir_task *task, const weir_task_end *end);
 
-/* Hands what was chosen of that stage (NULL = of all) to the writer's buffer. */
+/* Passes the selected items of that stage (NULL = all stages) to the writer's buffer. */
 void weir_item_sampler_flush(weir_item_sampler *items, const char *stage);
 
 #endif

@@ -13,7 +13,7 @@ char *weir_host_name(void)
     return strdup(uv_os_gethostname(name, &size) == 0 ? name : "");
 }
 
-/* Writes one argument to the shell's taste, and a space before all but the first. */
+/* Writes one argument quoted for the shell, with a space before all but the first. */
 static void put_argument(FILE *out, const char *argument, int is_first)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-+=:,@%";

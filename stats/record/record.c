@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Makes an entry with room for `extra_bytes` behind it, at *room. */
+/* Creates an entry with room for `extra_bytes` after it, at *room. */
 static weir_entry *new_entry(weir_entry_kind kind, int64_t unix_ns, size_t extra_bytes, char **room)
 {
     weir_entry *entry = malloc(sizeof *entry + extra_bytes);
@@ -21,7 +21,7 @@ static size_t text_bytes(const char *text)
     return text ? strlen(text) + 1 : 1;
 }
 
-/* Copies *text to *room, and has both point to what follows. */
+/* Copies *text to *room, sets *text to the copy and advances *room. */
 static void keep_text(const char **text, char **room)
 {
     size_t size = text_bytes(*text);
@@ -34,7 +34,7 @@ static void keep_text(const char **text, char **room)
 
 static weir_lap_record record_of(weir_subject subject, const weir_lap *lap, const char *name, const char *kind)
 {
-    bool has_place = lap->place.phase; /* without a phase it says nothing of steps */
+    bool has_place = lap->place.phase; /* without a phase there are no steps */
     return (weir_lap_record){
         .subject = subject,
         .end_unix_ns = lap->end_unix_ns,
@@ -74,7 +74,7 @@ weir_lap_record weir_record_of_pool_lap(const weir_pool_lap *lap)
     return record;
 }
 
-/* Observers may be driven by others than the engine: NULL counts as an empty histogram. */
+/* Not only the engine may call observers: NULL counts as an empty histogram. */
 static const weir_histogram *times_of(const weir_metric_histogram *histogram, const weir_lap_record *lap)
 {
     static const weir_histogram no_times;
@@ -129,7 +129,7 @@ weir_entry *weir_entry_of_run_start(const weir_run_info *info)
     if (!entry)
         return NULL;
     entry->run_start = *info;
-    /* The structs first: they need their alignment, which the entry's end has. */
+    /* The structs come first: the end of the entry is aligned for them. */
     weir_stage_info *stages = (weir_stage_info *)(void *)room;
     room += info->num_stages * sizeof *stages;
     for (uint32_t i = 0; i < info->num_stages; i++) {

@@ -1,6 +1,5 @@
 /*
- * What an observer call told, kept until it is written: a copy in one piece of memory, with histograms in their stored
- * form.
+ * The data of an observer call, kept until it is written: a copy in one allocation, with encoded histograms.
  */
 #ifndef WEIR_RECORD_ENTRY_H
 #define WEIR_RECORD_ENTRY_H
@@ -32,7 +31,7 @@ typedef struct weir_lap_entry {
     weir_stored_histogram histograms[WEIR_MAX_HISTOGRAMS];
 } weir_lap_entry;
 
-/* What one item cost. */
+/* The cost of one item. */
 typedef struct weir_item_entry {
     const char *name; /* of the stage */
     uint64_t seq;
@@ -43,11 +42,11 @@ typedef struct weir_item_entry {
 } weir_item_entry;
 
 typedef struct weir_entry {
-    struct weir_entry *next; /* in the buffer, later in the batch */
-    struct weir_run *run;    /* which it belongs to; see insert.h */
+    struct weir_entry *next; /* in the buffer, then in the batch */
+    struct weir_run *run;    /* the run that it belongs to; see insert.h */
     int64_t arrived_ns;      /* weir_clock_ns() */
     int64_t unix_ns;         /* when it happened */
-    bool refused;            /* the database will never take it: do not try again */
+    bool refused;            /* the database will never accept it: do not retry */
     weir_entry_kind kind;
     union {
         weir_run_info run_start;
@@ -59,12 +58,13 @@ typedef struct weir_entry {
     };
 } weir_entry;
 
-/* What the engine tells of a lap, as the record that a database would give; texts and histograms are the engine's. */
+/* Converts the engine's report of a lap to the record that a query would return; texts and histograms belong to the
+   engine. */
 weir_lap_record weir_record_of_stage_lap(const weir_stage_lap *lap);
 weir_lap_record weir_record_of_queue_lap(const weir_queue_lap *lap);
 weir_lap_record weir_record_of_pool_lap(const weir_pool_lap *lap);
 
-/* Each copies what it is given; NULL = out of memory. Free with free(). */
+/* Each copies its arguments; NULL = out of memory. Free with free(). */
 weir_entry *weir_entry_of_run_start(const weir_run_info *info);
 weir_entry *weir_entry_of_lap(const weir_lap_record *lap);
 weir_entry *weir_entry_of_failure(const weir_failure *failure);
@@ -72,7 +72,7 @@ weir_entry *weir_entry_of_event(const weir_event *event);
 weir_entry *weir_entry_of_item(const weir_item_entry *item, int64_t unix_ns);
 weir_entry *weir_entry_of_run_end(const weir_run_end *end);
 
-/* The start and the end of a run: what the other entries hang on. */
+/* The start and the end of a run, which the other entries depend on. */
 bool weir_entry_is_boundary(const weir_entry *entry);
 
 #endif

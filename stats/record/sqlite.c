@@ -1,4 +1,4 @@
-/* Opening and closing the writer, and asking it. See writer.h. */
+/* Opening, closing and querying the writer. See writer.h. */
 #include <weir/sqlite.h>
 
 #include <assert.h>
@@ -35,7 +35,7 @@ static void set_options(weir_sqlite_writer *writer, const weir_sqlite_options *o
     writer->end = &writer->first;
 }
 
-/* Everything of the writer that needs memory only. */
+/* Allocates everything that only needs memory. */
 static bool set_strings(weir_sqlite_writer *writer, const char *path, const weir_sqlite_options *options)
 {
     writer->path = strdup(path);
@@ -44,7 +44,7 @@ static bool set_strings(weir_sqlite_writer *writer, const char *path, const weir
     writer->identity.command = options->command ? strdup(options->command) : weir_command_line();
     writer->identity.machine = weir_machine_text();
     return writer->path && writer->identity.node_id && writer->identity.command && writer->identity.machine &&
-           weir_buffer_add_run_locked(writer); /* nobody else is there yet */
+           weir_buffer_add_run_locked(writer); /* no other thread exists yet */
 }
 
 static void free_memory(weir_sqlite_writer *writer)
@@ -66,7 +66,7 @@ static void free_memory(weir_sqlite_writer *writer)
     free(writer);
 }
 
-/* The first run gets its row here: so it is known now whether the database can be written, and the run has its id. */
+/* The first run gets its row here: this tests that the database is writable, and gives the run its id. */
 static int insert_first_run(weir_sqlite_writer *writer)
 {
     weir_run *run = writer->runs;
@@ -96,7 +96,7 @@ static int open_database(weir_sqlite_writer *writer, weir_error *error)
     if (code == SQLITE_OK)
         code = insert_first_run(writer);
     while ((code & 0xff) == SQLITE_BUSY && weir_clock_ns() < deadline_ns) {
-        uv_sleep(OPEN_RETRY_MS); /* a lock wakes nobody */
+        uv_sleep(OPEN_RETRY_MS); /* a lock has no notification */
         code = insert_first_run(writer);
     }
     if (code == SQLITE_OK)
@@ -161,7 +161,7 @@ int weir_sqlite_open_sized(const char *path, const weir_sqlite_options *given, s
     }
     code = make_lock(writer);
     if (code != 0) {
-        status = weir_error_set(error, WEIR_ESYSTEM, code, "cannot make a lock: %s", uv_strerror(code));
+        status = weir_error_set(error, WEIR_ESYSTEM, code, "cannot create a lock: %s", uv_strerror(code));
         goto fail_memory;
     }
     status = open_database(writer, error);
@@ -261,7 +261,7 @@ int weir_sqlite_close(weir_sqlite_writer *writer, weir_error *error)
     weir_writer_stop(writer);
     assert(!writer->first && !writer->batch && writer->buffered == 0);
     if (writer->num_seen == 0)
-        weir_insert_remove_run(&writer->rows, writer->runs); /* no pipeline ever ran */
+        weir_insert_remove_run(&writer->rows, writer->runs); /* no pipeline has run */
     int status = report_losses(writer, error);
     close_database(writer);
     destroy_lock(writer);

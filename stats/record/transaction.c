@@ -2,7 +2,7 @@
 
 #include <weir/clock.h>
 
-/* Errors that lie in the row, not in the database. */
+/* Errors of the row, not of the database. */
 static bool lies_in_row(int code)
 {
     switch (code & 0xff) {
@@ -31,7 +31,7 @@ static int tell_losses(weir_insert *rows, weir_run *runs)
 {
     int code = SQLITE_OK;
     for (weir_run *run = runs; run && code == SQLITE_OK; run = run->next) {
-        if (run->told_lost == run->written_lost)
+        if (run->lost_to_write == run->written_lost)
             continue;
         code = weir_insert_ensure_run(rows, run, weir_clock_unix_ns());
         if (code == SQLITE_OK)
@@ -45,14 +45,14 @@ static void settle_runs(weir_run *runs, bool committed)
     for (weir_run *run = runs; run; run = run->next) {
         if (committed) {
             run->committed = run->run_id != 0;
-            run->written_lost = run->told_lost;
+            run->written_lost = run->lost_to_write;
         } else if (!run->committed) {
-            run->run_id = 0; /* the row went with the transaction */
+            run->run_id = 0; /* the row was rolled back */
         }
     }
 }
 
-/* A file that was removed or replaced would take our rows and keep them from everybody. */
+/* Rows written to a file that was removed or replaced would be lost. */
 static int check_file(sqlite3 *db)
 {
     int moved = 0;
@@ -73,7 +73,7 @@ int weir_transaction_write(weir_insert *rows, weir_entry *entries, weir_run *run
         code = tell_losses(rows, runs);
     if (code == SQLITE_OK)
         code = weir_insert_run(rows, WEIR_INSERT_COMMIT);
-    if (code != SQLITE_OK && !sqlite3_get_autocommit(rows->db)) /* some errors have rolled back already */
+    if (code != SQLITE_OK && !sqlite3_get_autocommit(rows->db)) /* some errors roll back automatically */
         weir_insert_run(rows, WEIR_INSERT_ROLLBACK);
     settle_runs(runs, code == SQLITE_OK);
     return code;

@@ -12,17 +12,17 @@
 #include "database.h"
 #include "transaction.h"
 
-enum { MAX_BATCH = 1024 }; /* keeps transactions short: others write to the same file */
+enum { MAX_BATCH = 1024 }; /* keeps transactions short: other processes may write to the same file */
 
 static const int64_t first_delay_ns = 10 * WEIR_MILLISECOND;
 static const int64_t last_delay_ns = WEIR_SECOND;
 static const int64_t last_delay_closing_ns = 100 * WEIR_MILLISECOND;
-static const int64_t quiet_outage_ns = WEIR_SECOND; /* two writers that meet are no news */
+static const int64_t quiet_outage_ns = WEIR_SECOND; /* short conflicts between two writers are not logged */
 
-/* How long until there is something to write: 0 = now, WEIR_FOREVER = not before something comes. */
+/* Time until there is something to write: 0 = now, WEIR_FOREVER = not before an entry arrives. */
 static int64_t due_in_ns(const weir_sqlite_writer *writer)
 {
-    if (writer->buffered == 0 && !writer->losses_untold)
+    if (writer->buffered == 0 && !writer->losses_unwritten)
         return WEIR_FOREVER;
 
     int64_t due_ns = writer->retry_at_ns;
@@ -71,15 +71,15 @@ static void fill_batch_locked(weir_sqlite_writer *writer, uint32_t max_entries)
         writer->end = &writer->first;
 }
 
-/* What each run has lost up to now is told with the next batch. */
+/* Writes the number of entries lost so far by each run with the next batch. */
 static void collect_losses_locked(weir_sqlite_writer *writer)
 {
-    writer->losses_untold = false;
+    writer->losses_unwritten = false;
     for (weir_run *run = writer->runs; run; run = run->next)
-        run->told_lost = run->lost;
+        run->lost_to_write = run->lost;
 }
 
-/* The batch has been written, but for what was refused; returns how much that is. */
+/* Frees the written batch; returns how many entries were refused. */
 static uint32_t settle_locked(weir_sqlite_writer *writer)
 {
     static const weir_problem refusal = { SQLITE_CONSTRAINT, "refused" };
@@ -96,9 +96,9 @@ static uint32_t settle_locked(weir_sqlite_writer *writer)
         writer->num_settled++;
         free(entry);
     }
-    writer->waited_in_vain = false;
+    writer->wait_timed_out = false;
     writer->retry_at_ns = 0;
-    writer->close_deadline_ns = weir_clock_ns() + writer->retry_limit_ns; /* slow is not stuck */
+    writer->close_deadline_ns = weir_clock_ns() + writer->retry_limit_ns; /* progress extends the deadline */
     writer->problem = (weir_problem){ SQLITE_OK, "" };
     uv_cond_broadcast(&writer->settled);
     return num_refused;
@@ -107,7 +107,7 @@ static uint32_t settle_locked(weir_sqlite_writer *writer)
 static void tell_recovery(weir_sqlite_writer *writer, int64_t num_lost)
 {
     if (writer->outage_told)
-        weir_log(WEIR_LOG_INFO, "database %s takes entries again after %.1f s; %" PRId64 " were given up",
+        weir_log(WEIR_LOG_INFO, "database %s accepts entries again after %.1f s; %" PRId64 " entries were dropped",
                  writer->path_text.text, (double)(weir_clock_ns() - writer->outage_since_ns) / (double)WEIR_SECOND,
                  num_lost);
     writer->outage_since_ns = 0;
@@ -135,7 +135,7 @@ static weir_problem problem_of(sqlite3 *db, int code)
     return result;
 }
 
-/* Moves what the log holds into the database, so that the log's room can be used again. */
+/* Moves what the log holds into the database, so that the log's space can be reused. */
 static void reclaim_room(weir_sqlite_writer *writer)
 {
     sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
@@ -148,11 +148,11 @@ static void plan_retry_locked(weir_sqlite_writer *writer, const weir_problem *pr
     if (writer->delay_ns > longest_ns)
         writer->delay_ns = longest_ns;
     writer->retry_at_ns = weir_clock_ns() + writer->delay_ns;
-    writer->losses_untold = true; /* the batch was to tell them */
+    writer->losses_unwritten = true; /* the batch should have written them */
     writer->problem = *problem;
 }
 
-/* Writes one batch, or fails to. With the lock held before and after, not in between. */
+/* Tries to write one batch. The lock is held before and after, but not in between. */
 static void flush(weir_sqlite_writer *writer)
 {
     fill_batch_locked(writer, MAX_BATCH);
@@ -179,7 +179,7 @@ static void flush(weir_sqlite_writer *writer)
     uv_mutex_unlock(&writer->lock);
     tell_recovery(writer, num_lost);
     if (num_refused)
-        weir_log(WEIR_LOG_ERROR, "database %s refused %" PRIu32 " entries: they are given up", writer->path_text.text,
+        weir_log(WEIR_LOG_ERROR, "database %s refused %" PRIu32 " entries, which are dropped", writer->path_text.text,
                  num_refused);
     uv_mutex_lock(&writer->lock);
 }
@@ -202,7 +202,7 @@ static void drop_batch_locked(weir_sqlite_writer *writer, bool boundaries_too)
     uv_cond_broadcast(&writer->settled);
 }
 
-/* No time will mend these. */
+/* Retrying does not help with these. */
 static bool is_hopeless(int code)
 {
     switch (code & 0xff) {
@@ -223,8 +223,8 @@ static bool out_of_patience_locked(const weir_sqlite_writer *writer)
 }
 
 /*
- * The end of patience when closing: everything goes but the starts and ends of runs and the numbers of what was lost,
- * which are tried once more by themselves. With the lock held before and after, not in between.
+ * Called when closing has timed out: drops everything except the starts and ends of runs and the numbers of lost
+ * entries, which are tried once more. The lock is held before and after, but not in between.
  */
 static void give_up(weir_sqlite_writer *writer)
 {
@@ -244,7 +244,7 @@ static void give_up(weir_sqlite_writer *writer)
         drop_batch_locked(writer, true);
     int64_t num_lost = writer->num_lost;
     uv_mutex_unlock(&writer->lock);
-    weir_log(WEIR_LOG_ERROR, "database %s: %s: %" PRId64 " entries are given up%s", writer->path_text.text,
+    weir_log(WEIR_LOG_ERROR, "database %s: %s: %" PRId64 " entries are dropped%s", writer->path_text.text,
              reason.text, num_lost, weir_database_hint(reason.code));
     uv_mutex_lock(&writer->lock);
 }
@@ -263,7 +263,7 @@ static void run_writer(void *self)
     uv_mutex_unlock(&writer->lock);
 }
 
-/* Signals are for the program's own threads. */
+/* Signals are left to the program's own threads. */
 int weir_writer_start(weir_sqlite_writer *writer)
 {
     sigset_t all, before;
@@ -280,7 +280,7 @@ void weir_writer_stop(weir_sqlite_writer *writer)
     writer->closing = true;
     writer->close_deadline_ns = weir_clock_ns() + writer->retry_limit_ns;
     if (writer->retry_at_ns)
-        writer->retry_at_ns = weir_clock_ns(); /* at once */
+        writer->retry_at_ns = weir_clock_ns(); /* immediately */
     uv_cond_signal(&writer->wake);
     uv_mutex_unlock(&writer->lock);
     uv_thread_join(&writer->thread);

@@ -1,4 +1,4 @@
-/* The buffer: what observer calls do. See writer.h. */
+/* The buffer: the side of the observer calls. See writer.h. */
 #include "writer.h"
 
 #include <stdlib.h>
@@ -25,11 +25,11 @@ void weir_buffer_count_lost_locked(weir_sqlite_writer *writer, weir_run *run, in
         return;
     run->lost += count;
     writer->num_lost += count;
-    writer->losses_untold = true;
+    writer->losses_unwritten = true;
     writer->loss_reason = *reason;
 }
 
-/* Waits on `condition` until deadline_ns at the latest; false if that has passed. */
+/* Waits on `condition` until deadline_ns; false if that has passed. */
 static bool wait_until_locked(weir_sqlite_writer *writer, uv_cond_t *condition, int64_t deadline_ns)
 {
     int64_t left_ns = deadline_ns - weir_clock_ns();
@@ -59,10 +59,10 @@ bool weir_buffer_flush_locked(weir_sqlite_writer *writer)
 static bool make_room_locked(weir_sqlite_writer *writer)
 {
     int64_t deadline_ns = weir_clock_ns() + writer->retry_limit_ns;
-    while (writer->buffered >= writer->capacity && !writer->waited_in_vain) {
+    while (writer->buffered >= writer->capacity && !writer->wait_timed_out) {
         want_flush_locked(writer);
         if (!wait_until_locked(writer, &writer->settled, deadline_ns))
-            writer->waited_in_vain = true;
+            writer->wait_timed_out = true;
     }
     return writer->buffered < writer->capacity;
 }
@@ -80,7 +80,7 @@ static void append_locked(weir_sqlite_writer *writer, weir_entry *entry)
         uv_cond_signal(&writer->wake);
 }
 
-/* True if the entry was taken over; otherwise *reason says why not. */
+/* True if the entry was accepted; otherwise *reason says why not. */
 static bool take_locked(weir_sqlite_writer *writer, weir_entry *entry, weir_problem *reason)
 {
     writer->num_seen++;
@@ -98,26 +98,26 @@ static bool take_locked(weir_sqlite_writer *writer, weir_entry *entry, weir_prob
     return false;
 }
 
-/* Takes the entry over; NULL is one that found no memory. */
+/* Takes ownership of the entry; NULL = it could not be allocated. */
 static void take(weir_sqlite_writer *writer, weir_entry *entry)
 {
     weir_problem reason;
     uv_mutex_lock(&writer->lock);
-    bool known = writer->waited_in_vain;
+    bool known = writer->wait_timed_out;
     bool taken = take_locked(writer, entry, &reason);
     uv_mutex_unlock(&writer->lock);
 
     if (taken)
         return;
     free(entry);
-    if (!known) /* told once for each time that the database takes nothing */
-        weir_log(WEIR_LOG_ERROR, "database %s: %s: entries are given up%s", writer->path_text.text, reason.text,
+    if (!known) /* logged once per outage of the database */
+        weir_log(WEIR_LOG_ERROR, "database %s: %s: entries are dropped%s", writer->path_text.text, reason.text,
                  weir_database_hint(reason.code));
 }
 
 void weir_buffer_offer(weir_sqlite_writer *writer, weir_entry *entry)
 {
-    static const weir_problem full = { SQLITE_FULL, "more items came than could be written" };
+    static const weir_problem full = { SQLITE_FULL, "items came faster than they could be written" };
     static const weir_problem no_memory = { SQLITE_NOMEM, "out of memory" };
     uv_mutex_lock(&writer->lock);
     writer->num_seen++;
@@ -131,7 +131,8 @@ void weir_buffer_offer(weir_sqlite_writer *writer, weir_entry *entry)
         free(entry);
 }
 
-/* What the collectors have of a stage (NULL = of all). They are added before a pipeline is built, so the list stands. */
+/* Flushes the samplers of a stage (NULL = all stages). Samplers are added before a pipeline is built, so the list
+   does not change. */
 static void flush_items(weir_sqlite_writer *writer, const char *stage)
 {
     uv_mutex_lock(&writer->lock);
@@ -167,7 +168,7 @@ static void on_run_start(void *self, const weir_run_info *info)
     weir_sqlite_writer *writer = self;
     weir_entry *entry = weir_entry_of_run_start(info);
 
-    /* The first run has its row since open. Without memory for another one the entries go to the run before. */
+    /* The first run has its row since open. Without memory for another run, its entries go to the previous one. */
     uv_mutex_lock(&writer->lock);
     if (writer->run_started)
         weir_buffer_add_run_locked(writer);

@@ -1,7 +1,7 @@
 /*
- * What can be said of a lap, or of several added up: the stored metrics (weir/metrics.h) and what is derived from them,
- * each described once. Columns of tables, exports, comparisons and plots are made from these lists, so a metric that is
- * added to weir/metrics.h appears in all of them.
+ * The measures of a lap, or of the sum of several: the stored metrics (weir/metrics.h) and what is derived from them,
+ * each described once. Columns of tables, exports, comparisons and plots are generated from these lists, so a metric
+ * that is added to weir/metrics.h appears in all of them.
  */
 #ifndef WEIR_MEASURES_H
 #define WEIR_MEASURES_H
@@ -16,9 +16,9 @@
 extern "C" {
 #endif
 
-/* What a lap is of. */
+/* What a lap describes. */
 typedef enum weir_subject {
-    WEIR_SUBJECT_STAGE, /* a stage: what SPDL has in task_stats */
+    WEIR_SUBJECT_STAGE, /* a stage, as in SPDL's task_stats */
     WEIR_SUBJECT_FLOW,  /* a source, route, merge or sink; the same metrics as a stage */
     WEIR_SUBJECT_QUEUE,
     WEIR_SUBJECT_POOL, /* the threads of a pool */
@@ -36,23 +36,23 @@ typedef union weir_metrics {
 WEIR_API const weir_metric_table *weir_subject_metrics(weir_subject subject);
 
 /*
- * The value of a stored metric, in its unit (durations in seconds). NAN where it is not known or there is none, and for
+ * The value of a stored metric, in its unit (durations in seconds). NAN if it is not known or does not exist, and for
  * histograms.
  */
 WEIR_API double weir_metric_value(const weir_metric *metric, const weir_metrics *metrics);
 
-/* A histogram of metrics, with the sum of what it holds. */
+/* A histogram of metrics, and the metric that is the sum of its values. */
 typedef struct weir_metric_histogram {
     const weir_metric *metric;
     const char *name; /* "time", "put_time", "get_time" */
-    const char *sum;  /* the metric that is its sum */
+    const char *sum;  /* the name of the metric that is its sum */
 } weir_metric_histogram;
 
 /* The histograms of a subject; returns how many there are. */
 enum { WEIR_MAX_HISTOGRAMS = 2 };
 WEIR_API size_t weir_subject_histograms(weir_subject subject, weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS]);
 
-/* Where that histogram is in the metrics. */
+/* The address of that histogram in the metrics. */
 WEIR_API const weir_histogram **weir_metric_histogram_at(const weir_metric *metric, weir_metrics *metrics);
 
 typedef struct weir_measure {
@@ -65,19 +65,19 @@ typedef struct weir_measure {
     double (*derive)(const weir_metrics *metrics, int64_t elapsed_ns); /* of derived ones */
 } weir_measure;
 
-/* All measures of a subject but its histograms, in the order of tables; *count says how many. */
+/* All measures of a subject except its histograms, in the order of tables. *count is their number. */
 WEIR_API const weir_measure *weir_subject_measures(weir_subject subject, size_t *count);
 
-/* NULL = there is none of that name. */
+/* NULL = no measure of that name. */
 WEIR_API const weir_measure *weir_measure_find(weir_subject subject, const char *name);
 
 /*
- * Its value over elapsed_ns (of all laps together), in its unit; NAN where it is not known or nothing happened: the mean
- * time of no task, a share of no time.
+ * Its value over elapsed_ns (of all laps together), in its unit; NAN if it is not known, or nothing happened (the
+ * mean time of no tasks, a share of no time).
  */
 WEIR_API double weir_measure_value(const weir_measure *measure, const weir_metrics *metrics, int64_t elapsed_ns);
 
-/* The same by name; NAN if there is none of that name. */
+/* The same by name; NAN if no measure has that name. */
 WEIR_API double weir_measure_of(weir_subject subject, const char *name, const weir_metrics *metrics,
                                 int64_t elapsed_ns);
 

@@ -1,6 +1,6 @@
 /*
- * Looking into what runs have recorded: records one by one, or added up, of a database that nobody writes to any more
- * or that a run is writing to right now. Only ever read: no writer is needed and none is disturbed.
+ * Queries of recorded runs: single records, or aggregated, from a database that is complete or that a run is still
+ * writing to. Databases are only read: no writer is needed, and writers are not disturbed.
  *
  *     weir_reader_open("pipeline_stats.db", &reader, &error);
  *     weir_query_begin(reader, WEIR_RECORD_TASK, &(weir_filter){ .run_id = WEIR_LAST_RUN, .name = "decode" }, &query,
@@ -11,14 +11,14 @@
  *     weir_query_end(query);
  *     weir_reader_close(reader);
  *
- * All times are nanoseconds: durations end in _ns, points in time in _unix_ns. The database holds seconds in doubles, so
- * points in time are good to a quarter of a microsecond. Metrics are the structs of weir/metrics.h; weir/measures.h says
- * what is derived from them. A lap covers the time from end_unix_ns - elapsed_ns to end_unix_ns; sums add up exactly, and
- * means are weighted by what they are a mean of, however records are grouped.
+ * All times are nanoseconds: durations end in _ns, points in time in _unix_ns. The database holds seconds in doubles,
+ * so points in time are exact to a quarter of a microsecond. Metrics are the structs of weir/metrics.h;
+ * weir/measures.h lists what is derived from them. A lap covers the time from end_unix_ns - elapsed_ns to
+ * end_unix_ns; sums add up exactly, and means are weighted by what they are a mean of, for any grouping.
  *
- * A reader and its queries belong to one thread at a time. Results: WEIR_OK; WEIR_ENOTFOUND (no such file, no
- * such run); WEIR_EDATA (not a database of ours, or damaged); WEIR_EUNSUPPORTED (a newer schema); WEIR_EBUSY,
- * WEIR_EIO, WEIR_ENOMEM, … *error (may be NULL) says it in one line that names the path.
+ * A reader and its queries belong to one thread at a time. Results: WEIR_OK; WEIR_ENOTFOUND (no such file, no such
+ * run); WEIR_EDATA (not a weir database, or damaged); WEIR_EUNSUPPORTED (a newer schema); WEIR_EBUSY, WEIR_EIO,
+ * WEIR_ENOMEM, … *error (may be NULL) holds one line that names the path.
  */
 #ifndef WEIR_QUERY_H
 #define WEIR_QUERY_H
@@ -41,23 +41,23 @@ extern "C" {
 typedef struct weir_reader weir_reader;
 
 /*
- * Opens; on failure *reader is NULL. Databases of older schemas are read as they are, and so are SPDL's own databases:
- * what these lack is not known, see weir_reader_lacks().
+ * Opens; on failure *reader is NULL. Databases of older schemas are read as they are, and so are SPDL's own
+ * databases: values that these lack are not known, see weir_reader_lacks().
  */
 WEIR_API int weir_reader_open(const char *path, weir_reader **reader, weir_error *error);
 
 /* Its queries must have ended. NULL is fine. */
 WEIR_API void weir_reader_close(weir_reader *reader);
 
-/* As it was opened, for messages. */
+/* The path as it was opened, for messages. */
 WEIR_API const char *weir_reader_path(const weir_reader *reader);
 
-/* What the database does not hold, as a sentence without its full stop; NULL = nothing is missing. */
+/* What the database lacks, as a sentence without a full stop; NULL = nothing. */
 WEIR_API const char *weir_reader_lacks(const weir_reader *reader);
 
 /*
- * From hold to release all that is read is of one moment, also beside a writer (whose log cannot be tidied up
- * meanwhile: do not hold for hours). Without it each query and each aggregation is of one moment by itself.
+ * From hold to release, all reads see one snapshot, even if a writer is active. The writer's log cannot be cleaned up
+ * meanwhile, so do not hold for hours. Without a hold, each query and each aggregation sees its own snapshot.
  */
 WEIR_API int weir_reader_hold(weir_reader *reader, weir_error *error);
 WEIR_API void weir_reader_release(weir_reader *reader);
@@ -68,33 +68,34 @@ WEIR_API void weir_reader_release(weir_reader *reader);
 #define WEIR_LAST_RUN INT64_C(-1) /* the one that started last */
 
 /*
- * Setting this struct to all-0 is equivalent to everything, in the order of time. Conditions add up; those that a kind
- * of record has no field for are applied by time, where it lies in laps that fulfil them (a failure in a phase), or,
- * for runs, stages and nodes, left out. Strings are copied.
+ * A zeroed struct selects everything, in the order of time. A record must match all conditions. If a kind of record
+ * lacks the field of a condition, the condition is applied by time: the record must lie in a lap that matches (a
+ * failure in a phase). For runs, stages and nodes it is ignored. Strings are copied.
  */
 typedef struct weir_filter {
     int64_t run_id; /* WEIR_ALL_RUNS, WEIR_LAST_RUN or the run's number; WEIR_ENOTFOUND if there is none */
-    const char
-        *name; /* glob (* ? [a-z]) for a stage's, queue's or event's name (NULL = any). A name is compared whole,
-                         by itself, and without its numbers, its bracket and "_queue": "decode" is "0:1:decode[10]" and
-                         its queue, "decode*_queue" the queue alone */
+    /* glob (* ? [a-z]) for a stage's, queue's or event's name (NULL = any). A name is compared as a whole, and
+       without
+       its numbers, its bracket and "_queue": "decode" is "0:1:decode[10]" and its queue, "decode*_queue" only the
+       queue */
+    const char *name;
     const char *node_id; /* glob for the node (NULL = any) */
     bool by_rank;        /* only rank `rank` */
     int32_t rank;
-    int64_t start_unix_ns,
-        end_unix_ns;               /* records that overlap with this range, however little (0 = no limit). A point
-                                           in time belongs to it from the start on and before the end */
-    bool by_step;                  /* only records that overlap with steps first_step to last_step, both included */
+    /* records that overlap this range (0 = no limit). A point in time matches if it is at or after the start and
+       before the end */
+    int64_t start_unix_ns, end_unix_ns;
+    bool by_step;                  /* only records that overlap steps first_step to last_step, inclusive */
     int64_t first_step, last_step; /* INT64_MAX = to the end */
-    const char *phase;             /* only this phase, by its exact name (NULL = any). "startup" includes laps that
-                                      had ended before the first mark */
-    const char *from_phase;  /* in each run only from the beginning of its first from_phase on (NULL = of the run) */
-    const char *until_phase; /* and only up to the beginning of the first until_phase after that (NULL or none
-                                      there = the end) */
+    /* only this phase, by its exact name (NULL = any). "startup" includes laps that ended before the first mark */
+    const char *phase;
+    const char *from_phase; /* in each run, only from the start of its first from_phase (NULL = of the run) */
+    /* and only up to the start of the first until_phase after that (NULL or no such phase = the end) */
+    const char *until_phase;
     int64_t after_id;   /* only rows with a higher id, in the order of ids: to follow a run that is being written */
-    bool descending;    /* the latest first */
+    bool descending;    /* latest first */
     bool longest_first; /* laps of stages by max_time, failures and items by run_ns, instead of by time */
-    int64_t limit;      /* at most so many records (0 = all) */
+    int64_t limit;      /* at most this many records (0 = all) */
 } weir_filter;
 
 /* -- records -- */
@@ -106,16 +107,16 @@ typedef enum weir_record_kind {
     WEIR_RECORD_POOL,    /* a lap of a pool of threads */
     WEIR_RECORD_EVENT,   /* something that happened once */
     WEIR_RECORD_FAILURE, /* a failed task */
-    WEIR_RECORD_ITEM,    /* what one item cost, where item_stats holds it */
+    WEIR_RECORD_ITEM,    /* the cost of one item, if item_stats has it */
     WEIR_RECORD_RUN,     /* by run_id */
-    WEIR_RECORD_STAGE,   /* by run and place in the pipeline */
+    WEIR_RECORD_STAGE,   /* by run and position in the pipeline */
     WEIR_RECORD_NODE,    /* by name */
     WEIR_RECORD_PHASE,   /* consecutive laps of one phase of one run; by run and time */
 } weir_record_kind;
 
 /* Where the consumer was; see weir_lap_place. */
 typedef struct weir_record_place {
-    const char *phase;             /* "" = no marks were made */
+    const char *phase;             /* "" = the consumer made no marks */
     int64_t first_step, last_step; /* last < first = none */
 } weir_record_place;
 
@@ -148,7 +149,7 @@ typedef struct weir_failure_record {
     const char *message;
 } weir_failure_record;
 
-/* Numbers below 0 and empty texts are not known. */
+/* Numbers below 0 and empty texts mean unknown. */
 typedef struct weir_item_record {
     int64_t id, run_id;
     int64_t unix_ns, run_ns;
@@ -175,12 +176,12 @@ typedef struct weir_run_record {
     int64_t entries_lost;
 } weir_run_record;
 
-/* Whether a run goes on. */
+/* The state of a run. */
 typedef enum weir_run_state {
     WEIR_RUN_RUNNING,
-    WEIR_RUN_KILLED,   /* its process is gone and has not ended the run */
-    WEIR_RUN_OPEN,     /* running or killed: it was on another node, where its process cannot be seen */
-    WEIR_RUN_FINISHED, /* all was delivered */
+    WEIR_RUN_KILLED,   /* its process is gone, but the run has not ended */
+    WEIR_RUN_OPEN,     /* running or killed: it is on another node, where its process cannot be checked */
+    WEIR_RUN_FINISHED, /* everything was delivered */
     WEIR_RUN_STOPPED,
     WEIR_RUN_FAILED,
 } weir_run_state;
@@ -223,11 +224,12 @@ typedef struct weir_record {
 
 typedef struct weir_query weir_query;
 
-/* Begins to read; filter may be NULL. On failure *query is NULL. Memory does not depend on how many records there are. */
+/* Starts to read; filter may be NULL. On failure *query is NULL. Memory use does not depend on the number of
+   records. */
 WEIR_API int weir_query_begin(weir_reader *reader, weir_record_kind kind, const weir_filter *filter,
                               weir_query **query, weir_error *error);
 
-/* The next record, valid until the next call for this query. WEIR_EOF after the last one, again and again. */
+/* The next record, valid until the next call for this query. WEIR_EOF after the last one, also if called again. */
 WEIR_API int weir_query_next(weir_query *query, const weir_record **record, weir_error *error);
 
 /* NULL is fine. */
@@ -238,39 +240,39 @@ WEIR_API int weir_reader_find_run(weir_reader *reader, int64_t run_id, weir_run_
 
 /* -- sums -- */
 
-/* What records are added up by; together they may be as fine as one likes. Memory depends on how many groups there are
-   (10 to 30 kB for each). */
+/* The keys by which records are aggregated, in any combination. Memory use depends on the number of groups (10 to 30
+   kB each). */
 typedef enum weir_group_by {
     WEIR_BY_NAME = 1, /* stage or queue */
     WEIR_BY_RUN = 2,
     WEIR_BY_NODE = 4,
     WEIR_BY_PHASE = 8,
     WEIR_BY_JOB_PHASE = 16, /* "startup", "loop" (whatever its phases are called), "finish"; "" without marks */
-    WEIR_BY_STEP = 32,      /* bins of steps; a lap counts in that of its first step, one without any in none */
-    WEIR_BY_TIME = 64,      /* bins of time; a lap counts in that of its end */
+    WEIR_BY_STEP = 32, /* bins of steps; a lap counts in the bin of its first step, a lap without steps in none */
+    WEIR_BY_TIME = 64, /* bins of time; a lap counts in the bin of its end */
 } weir_group_by;
 
-/* Setting this struct to all-0 is equivalent to all in one. */
+/* A zeroed struct aggregates everything into one group. */
 typedef struct weir_grouping {
     uint32_t by;       /* weir_group_by, or-ed */
     int64_t bin_steps; /* (0 = 1) */
-    int64_t bin_ns;    /* (0 = a minute); bins begin at multiples of it, in Unix time */
+    int64_t bin_ns;    /* (0 = a minute); bins start at multiples of it, in Unix time */
 } weir_grouping;
 
-/* What a group's records have in common, as far as they are grouped by it, and what they cover. */
+/* The keys that a group's records share, and the range that they cover. */
 typedef struct weir_group_key {
     const char *name;                   /* "" = not grouped by it */
     const char *node_id;                /* "" = not grouped by it */
     const char *phase;                  /* "" = not grouped by it, or no marks */
     int64_t run_id;                     /* 0 = not grouped by it */
-    int64_t bin_step;                   /* where the bin begins; 0 = not grouped by it */
-    int64_t bin_unix_ns;                /* where the bin begins; 0 = not grouped by it */
+    int64_t bin_step;                   /* start of the bin; 0 = not grouped by it */
+    int64_t bin_unix_ns;                /* start of the bin; 0 = not grouped by it */
     int64_t first_step, last_step;      /* covered; last < first = none */
     int64_t start_unix_ns, end_unix_ns; /* covered */
     int64_t num_laps;                   /* records added */
 } weir_group_key;
 
-/* One group: what its laps add up to. */
+/* One group: the sum of its laps. */
 typedef struct weir_total {
     weir_group_key key;
     weir_subject subject;
@@ -286,25 +288,25 @@ typedef struct weir_total_list {
     size_t count;
 } weir_total_list;
 
-/* In the order of run, node, time, step and phase, and within that in the order of the pipeline. */
+/* Sorted by run, node, time, step and phase, then in the order of the pipeline. */
 typedef struct weir_totals {
     weir_total_list of[WEIR_NUM_SUBJECTS];
-    struct weir_string_table *texts; /* what the keys point to; not for the caller */
+    struct weir_string_table *texts; /* owns the keys' texts; private */
 } weir_totals;
 
 /*
- * Adds up, in one pass. filter and grouping may be NULL; the filter's order and limit do not count. That nothing
- * fulfils the filter is no error: there are no groups then. After success weir_totals_free() is to be called; what the
- * totals point to goes with it. WEIR_ELIMIT if there are more than 100,000 groups.
+ * Aggregates in one pass. filter and grouping may be NULL; the filter's order and limit are ignored. If nothing
+ * matches the filter, there are no groups, which is not an error. After success call weir_totals_free(), which also
+ * frees what the totals point to. WEIR_ELIMIT if there are more than 100,000 groups.
  */
 WEIR_API int weir_totals_read(weir_reader *reader, const weir_filter *filter, const weir_grouping *grouping,
                               weir_totals *totals, weir_error *error);
 WEIR_API void weir_totals_free(weir_totals *totals);
 
-/* A lap as the total of itself; its texts and histograms are the lap's. */
+/* A lap as a total; its texts and histograms belong to the lap. */
 WEIR_API weir_total weir_total_of_lap(const weir_lap_record *lap);
 
-/* Adds what `from` holds to `to`, which has histograms of its own where it has any. */
+/* Adds `from` to `to`. Histograms of `to` must be its own, not those of a lap. */
 WEIR_API void weir_total_add(weir_total *to, const weir_total *from);
 
 #ifdef __cplusplus

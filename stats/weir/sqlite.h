@@ -1,5 +1,5 @@
 /*
- * The SQLite writer: an observer that records runs in a database, on a thread of its own.
+ * The SQLite writer: an observer that records runs in a database, on a separate thread.
  *
  *     weir_sqlite_open("pipeline_stats.db", NULL, &writer, &error);
  *     weir_observer observer = weir_sqlite_observer(writer);
@@ -9,14 +9,14 @@
  *     run_id = weir_sqlite_run_id(writer);
  *     if (weir_sqlite_close(writer, &error) != WEIR_OK) …   says how many entries are missing
  *
- * An entry (a lap of a stage or a queue, a failure, an event) goes into a bounded buffer and from there, with all the
- * others that are waiting, into the database in one transaction: when a quarter of the buffer is used, or when the
- * oldest entry has waited for flush_interval_ns. Readers may follow the run meanwhile, and other writers may write to
- * the same file. After a crash everything up to the last flush is there.
+ * An entry (a lap of a stage or a queue, a failure, an event) goes into a bounded buffer. All buffered entries are
+ * written to the database in one transaction when a quarter of the buffer is used, or when the oldest entry has
+ * waited for flush_interval_ns. Meanwhile readers may follow the run, and other writers may write to the same file.
+ * After a crash, everything up to the last flush is kept.
  *
- * A database that is locked, full or failing is tried again and again while the buffer has room. What is given up in
- * the end is counted, logged, told by weir_sqlite_close(), and stored in the column `entries_lost` of `run` as soon
- * as anything can be written.
+ * If the database is locked, full or failing, writes are retried while the buffer has room. Entries that are dropped
+ * in the end are counted, logged, reported by weir_sqlite_close(), and stored in the column `entries_lost` of `run`
+ * as soon as anything can be written.
  */
 #ifndef WEIR_SQLITE_H
 #define WEIR_SQLITE_H
@@ -41,14 +41,15 @@ typedef struct weir_sqlite_writer weir_sqlite_writer;
 
 /* Setting this struct to all-0 is equivalent to defaults. Strings are copied. */
 typedef struct weir_sqlite_options {
-    uint32_t buffer_entries;   /* that may wait to be written (0 = 4096) */
-    int64_t flush_interval_ns; /* longest time an entry waits for company (0 = 1 s) */
-    int64_t retry_limit_ns; /* how long an observer call waits while the buffer is full, and weir_sqlite_close() for
-                                  the rest, before entries are given up (0 = 10 s). After one wait in vain no observer
-                                  call waits until the database has taken something */
-    const char *command;    /* for `run` (NULL = this process's command line, where the system tells it) */
-    const char *node_id;    /* for `run` (NULL = the host's name) */
-    int32_t rank;           /* for `run` */
+    uint32_t buffer_entries;   /* capacity of the buffer, in entries (0 = 4096) */
+    int64_t flush_interval_ns; /* longest time an entry waits to be batched (0 = 1 s) */
+    /* how long an observer call waits while the buffer is full, and weir_sqlite_close() for the rest, before
+       entries are dropped (0 = 10 s). After one wait has timed out, observer calls do not wait again until the
+       database has accepted something */
+    int64_t retry_limit_ns;
+    const char *command; /* for `run` (NULL = this process's command line, if the system reports it) */
+    const char *node_id; /* for `run` (NULL = the host's name) */
+    int32_t rank;        /* for `run` */
 } weir_sqlite_options;
 
 /* For the inline function below; see <weir/options.h>. */
@@ -56,10 +57,10 @@ WEIR_API int weir_sqlite_open_sized(const char *path, const weir_sqlite_options 
                                     weir_sqlite_writer **writer, weir_error *error);
 
 /*
- * Opens the database, makes the file and the folders of its path if missing, and starts the thread. An empty file is
- * adopted. Fails before anything has been changed if the file is not a database, another program's, of a newer schema
- * than this library knows, or cannot be written: *error (may be NULL) then says so in one line that names the path,
- * and *writer is NULL. options may be NULL.
+ * Opens the database, creates the file and the folders of its path if missing, and starts the thread. An empty file
+ * is used as it is. Fails, without changing anything, if the file is not a database, belongs to another program, has
+ * a newer schema than this library knows, or cannot be written. Then *error (may be NULL) holds one line that names
+ * the path, and *writer is NULL. options may be NULL.
  */
 static inline int weir_sqlite_open(const char *path, const weir_sqlite_options *options, weir_sqlite_writer **writer,
                                    weir_error *error)
@@ -68,19 +69,20 @@ static inline int weir_sqlite_open(const char *path, const weir_sqlite_options *
 }
 
 /*
- * The observer to give to a pipeline; valid until weir_sqlite_close(). All-zero for NULL. One pipeline at a time: attaching a second one fails
- * with WEIR_EBUSY; each one that starts is a run of its own.
+ * The observer to give to a pipeline; valid until weir_sqlite_close(). All-zero for NULL. One pipeline at a time:
+ * attaching a second one fails with WEIR_EBUSY; each pipeline that starts is a separate run.
  */
 WEIR_API weir_observer weir_sqlite_observer(weir_sqlite_writer *writer);
 
 /* Which items are recorded in the table item_stats. Setting this struct to all-0 is equivalent to defaults. */
 typedef struct weir_sqlite_items {
-    weir_item_cost_function *cost_of; /* what is known of an item beyond its stage, label and time: weir_frames_cost()
+    weir_item_cost_function
+        *cost_of;         /* returns what is known of an item besides its stage, label and time: weir_frames_cost()
                                          or weir_audio_cost() for decode stages (NULL = nothing). Runs on the tasks'
                                          threads */
-    uint32_t num_slowest;             /* of each lap, the ones that took longest (0 = 10) */
-    uint32_t num_sampled;             /* of each lap, so many others, each item with the same chance (0 = 10) */
-    bool all;                         /* every item, as it ends */
+    uint32_t num_slowest; /* slowest items recorded per lap (0 = 10) */
+    uint32_t num_sampled; /* other items recorded per lap, a uniform random sample (0 = 10) */
+    bool all;             /* every item, as it ends */
 } weir_sqlite_items;
 
 /* For the inline function below; see <weir/options.h>. */
@@ -88,11 +90,11 @@ WEIR_API int weir_sqlite_item_hook_sized(weir_sqlite_writer *writer, const weir_
                                          size_t options_size, weir_task_hook *hook, weir_error *error);
 
 /*
- * A task hook that records what single items cost, of tasks that succeeded (failed ones are in task_failures): put it
- * among the task_hooks of a stage. The slowest and the sample are of all stages that share the hook, so give each its own.
- * Valid until weir_sqlite_close(); make it before the pipeline is built. A task never waits for the database: items that
- * find the buffer full are counted as lost. options may be NULL. WEIR_OK, or WEIR_EINVAL or WEIR_ENOMEM with *error (may
- * be NULL) filled.
+ * A task hook that records the cost of single items, for tasks that succeeded (failed ones are in task_failures). Add
+ * it to the task_hooks of a stage. Stages that share a hook also share its slowest items and its sample, so give each
+ * stage its own. Valid until weir_sqlite_close(); create it before the pipeline is built. A task never waits for the
+ * database: if the buffer is full, items are counted as lost. options may be NULL. WEIR_OK, or WEIR_EINVAL or
+ * WEIR_ENOMEM with *error (may be NULL) filled.
  */
 static inline int weir_sqlite_item_hook(weir_sqlite_writer *writer, const weir_sqlite_items *options,
                                         weir_task_hook *hook, weir_error *error)
@@ -101,25 +103,24 @@ static inline int weir_sqlite_item_hook(weir_sqlite_writer *writer, const weir_s
 }
 
 /*
- * The id of the run: of the one that started last, if the writer has served several; that of the first is known from
- * the beginning. Waits, up to the retry limit, where the run's row has yet to be written; 0 if that failed. Any
- * thread.
+ * The id of the run, or of the last one started if the writer has served several. The id of the first run is known
+ * immediately. Otherwise waits, up to the retry limit, until the run's row is written; 0 if that failed. Any thread.
  */
 WEIR_API int64_t weir_sqlite_run_id(weir_sqlite_writer *writer);
 
 /*
- * Writes what has been observed up to now and returns when it is in the database: WEIR_OK; or, after the retry limit,
- * the status that says what is in the way (WEIR_EBUSY, WEIR_EIO, …), the entries staying in the buffer. Any thread.
+ * Writes what has been observed so far, and returns WEIR_OK when it is in the database. After the retry limit it
+ * returns the reason (WEIR_EBUSY, WEIR_EIO, …), and the entries stay in the buffer. Any thread.
  */
 WEIR_API int weir_sqlite_flush(weir_sqlite_writer *writer, weir_error *error);
 
 /*
- * Writes what is left, joins the thread and frees the writer, whatever the result. A database that takes nothing is
- * waited for no longer than the retry limit (and the system call under way). Call it when the pipeline has been
- * freed. NULL is fine.
+ * Writes the rest, joins the thread and frees the writer, even on failure. If the database does not accept writes, it
+ * waits no longer than the retry limit (plus the current system call). Call it after the pipeline has been freed.
+ * NULL is fine.
  *
  * WEIR_OK: the database holds everything that was observed. Otherwise *error (may be NULL) says how many entries had
- * to be given up, and why.
+ * to be dropped, and why.
  */
 WEIR_API int weir_sqlite_close(weir_sqlite_writer *writer, weir_error *error);
 

@@ -16,30 +16,30 @@ extern "C" {
 
 /*
  * Prints the summary of one run (0 = the last one in the database), from "PIPELINE PERFORMANCE SUMMARY" between its
- * two rules to the rule below "Database: PATH". The database is only read; a writer may be at work in it.
+ * two rules to the rule below "Database: PATH". The database is only read; a writer may be using it.
  *
  * When something is missing, a line between "Database: PATH" and the last rule says so: the run has not ended (it is
  * running, or was killed), or entries could not be written.
  *
- * WEIR_OK; WEIR_ENOTFOUND (no such file, no such run); WEIR_EDATA (not a database of ours, or damaged); WEIR_EIO and
- * others; *error (may be NULL) names the path. Nothing is printed unless the run could be read whole.
+ * WEIR_OK; WEIR_ENOTFOUND (no such file, no such run); WEIR_EDATA (not a weir database, or damaged); WEIR_EIO and
+ * others; *error (may be NULL) names the path. Nothing is printed unless the whole run could be read.
  */
 WEIR_API int weir_summary_print(FILE *out, const char *db_path, int64_t run_id, weir_error *error);
 
 /*
- * The same of whatever the filter means (NULL = all): of several runs the figures are added up by name, and the lines
- * at the end say how many of them have not ended.
+ * The same for all records that match the filter (NULL = all). The metrics of several runs are aggregated by name,
+ * and the lines at the end say how many runs have not ended.
  */
 WEIR_API int weir_summary_write(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error);
 
-/* The same, where the totals (WEIR_BY_NAME, of that filter) have been read already. */
+/* The same, if the totals (WEIR_BY_NAME, with that filter) have already been read. */
 WEIR_API int weir_summary_write_totals(FILE *out, weir_reader *reader, const weir_filter *filter,
                                        const weir_totals *totals, weir_error *error);
 
 /*
- * Prints the failures of one run (0 = the last one): their number, then the first at_most of them, each in a line
- * with label, reason, stage and codes, and how many more there are. Prints nothing if there were none. It belongs
- * below the summary's last rule, so that the summary is in one piece.
+ * Prints the failures of one run (0 = the last one): their number, then the first at_most of them, one per line with
+ * label, reason, stage and codes, and how many more there are. Prints nothing if there were none. Print it after the
+ * summary's last rule, so that the summary is not interrupted.
  *
  * Control characters in labels and messages are printed as \n, \x1b, …; all other bytes as they are.
  * Results as above.

@@ -1,6 +1,6 @@
 /*
- * The figures of runs for TensorBoard, as event files in a folder: of what a database holds, or live, lap by lap, while
- * TensorBoard looks on:
+ * The metrics of runs for TensorBoard, as event files in a folder: from a database, or live, lap by lap, while
+ * TensorBoard reads them:
  *
  *     weir_tensorboard_open("logs/loader", NULL, &log, &error);
  *     weir_observer observer = weir_tensorboard_observer(log);
@@ -9,11 +9,11 @@
  *     weir_pipeline_free(p);
  *     weir_tensorboard_close(log, &error);
  *
- * Both hold the same: scalars and histograms named "<stage or queue>/<figure>" for each lap; what the run was, its
- * events and its failures as text. A step of TensorBoard's is a lap, counted from 0; "consumer/step" has the steps that
+ * Both hold the same: scalars and histograms named "<stage or queue>/<metric>" for each lap; the description, events
+ * and failures of the run as text. A TensorBoard step is a lap, counted from 0; "consumer/step" has the steps that
  * the consumer marked.
  *
- * In a build without protobuf-c both fail with WEIR_EUNSUPPORTED, and say so.
+ * In a build without protobuf-c both fail with WEIR_EUNSUPPORTED.
  */
 #ifndef WEIR_TENSORBOARD_H
 #define WEIR_TENSORBOARD_H
@@ -32,10 +32,10 @@ extern "C" {
 #endif
 
 /*
- * Writes all that fulfils the filter (may be NULL) below the folder `log_dir`, which is made if missing: an event file in
- * a folder for each run, "run-3" or, of ranks above 0, "run-3-rank-1". Done again, it replaces the files that it wrote.
- * WEIR_OK; WEIR_ENOTFOUND if there is no run; WEIR_EIO and others; *error (may be NULL) names the path. Memory does not
- * depend on how much there is.
+ * Writes all records that match the filter (may be NULL) below the folder `log_dir`, which is created if missing: an
+ * event file in a folder for each run, "run-3" or, for ranks above 0, "run-3-rank-1". Calling it again replaces the
+ * files that it wrote. WEIR_OK; WEIR_ENOTFOUND if there is no run; WEIR_EIO and others; *error (may be NULL) names
+ * the path. Memory use does not depend on the amount of data.
  */
 WEIR_API int weir_tensorboard_export(weir_reader *reader, const weir_filter *filter, const char *log_dir,
                                      weir_error *error);
@@ -48,7 +48,7 @@ typedef struct weir_tensorboard_log weir_tensorboard_log;
 typedef struct weir_tensorboard_options {
     const char *node_id; /* in the file's name and the run's text (NULL = the host's name) */
     int32_t rank;        /* in the run's text */
-    const char *command; /* in the run's text (NULL = this process's command line, where the system tells it) */
+    const char *command; /* in the run's text (NULL = this process's command line, if the system reports it) */
 } weir_tensorboard_options;
 
 /* For the inline function below; see <weir/options.h>. */
@@ -56,8 +56,8 @@ WEIR_API int weir_tensorboard_open_sized(const char *log_dir, const weir_tensorb
                                          size_t options_size, weir_tensorboard_log **log, weir_error *error);
 
 /*
- * Makes the folder, with those above it, and an event file in it, with a name of its own. On failure *log is NULL, and
- * *error (may be NULL) says in one line that names the path what is in the way. options may be NULL.
+ * Creates the folder, its parents, and an event file with a unique name in it. On failure *log is NULL, and *error
+ * (may be NULL) holds one line that names the path and the problem. options may be NULL.
  */
 static inline int weir_tensorboard_open(const char *log_dir, const weir_tensorboard_options *options,
                                         weir_tensorboard_log **log, weir_error *error)
@@ -66,17 +66,17 @@ static inline int weir_tensorboard_open(const char *log_dir, const weir_tensorbo
 }
 
 /*
- * The observer to give to a pipeline; valid until weir_tensorboard_close(). All-zero for NULL. One pipeline at a time: attaching a second one fails
- * with WEIR_EBUSY; their laps are counted on in the same file.
+ * The observer to give to a pipeline; valid until weir_tensorboard_close(). All-zero for NULL. One pipeline at a
+ * time: attaching a second one fails with WEIR_EBUSY; later pipelines continue the lap count in the same file.
  *
- * A lap is written as a whole when it has ended. One that cannot be written is given up; that is logged, once until it
- * works again, and the run goes on.
+ * A lap is written as a whole when it has ended. A lap that cannot be written is dropped; that is logged once until
+ * writing works again, and the run continues.
  */
 WEIR_API weir_observer weir_tensorboard_observer(weir_tensorboard_log *log);
 
 /*
- * Writes what is left, closes and frees. Call it when the pipeline has been freed. WEIR_OK, or WEIR_EIO, WEIR_ENOMEM,
- * with *error (may be NULL), if anything had to be given up. NULL is fine.
+ * Writes the rest, closes and frees. Call it after the pipeline has been freed. WEIR_OK; or WEIR_EIO or WEIR_ENOMEM,
+ * with *error (may be NULL) filled, if anything had to be dropped. NULL is fine.
  */
 WEIR_API int weir_tensorboard_close(weir_tensorboard_log *log, weir_error *error);
 

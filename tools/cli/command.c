@@ -1,4 +1,4 @@
-/* What all subcommands do in the same way: reading their options, opening databases, telling what went wrong. */
+/* Shared by all subcommands: reading options, opening databases, reporting errors. */
 #include "command.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ size_t tool_option_sets(const tool_command *command, tool_shared *shared, option
 static void say(const tool_call *call, const char *format, va_list arguments)
 {
     char text[MAX_MESSAGE];
-    fflush(stdout); /* what was printed before comes first, also where both go to one place */
+    fflush(stdout); /* keeps the order if stdout and stderr are the same file */
     fprintf(stderr, "weir%s%s: ", *call->command->name ? " " : "", call->command->name);
     vsnprintf(text, sizeof text, format, arguments);
     weir_text_escape_to(stderr, text); /* it may name files */
@@ -79,7 +79,7 @@ int tool_fail_early(const tool_call *call, const weir_error *error)
 
 /* -- databases */
 
-/* The start of the run and the end of what was recorded of it, or of all runs. */
+/* The start of the run, or of all runs, and the end of its records. */
 static int find_range(weir_reader *reader, const weir_filter *filter, int64_t *start, int64_t *end, weir_error *error)
 {
     weir_query *query;
@@ -145,14 +145,14 @@ int tool_open(const tool_call *call, const char *path, weir_reader **reader, wei
     weir_error error = { 0 };
     int status = weir_reader_open(path, reader, &error);
     if (status == WEIR_ENOTFOUND)
-        return tool_refuse(call, "%s", error.message); /* the argument is wrong, not the run */
+        return tool_refuse(call, "%s", error.message); /* a wrong argument, not a failed run */
     if (status == WEIR_OK)
         status = weir_reader_hold(*reader, &error);
     if (status == WEIR_OK && filter)
         status = make_filter(call, *reader, filter, &error);
     if (status == WEIR_OK && filter && filter->end_unix_ns != 0 && filter->end_unix_ns <= filter->start_unix_ns) {
         weir_reader_close(*reader);
-        return tool_refuse(call, "--until: the end of the range is not after its beginning");
+        return tool_refuse(call, "--until: the end of the range must be after its start");
     }
     if (status == WEIR_OK)
         return TOOL_DONE;

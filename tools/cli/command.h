@@ -1,6 +1,6 @@
 /*
- * A subcommand of `weir`: one table describes it. Dispatch, --help, the man page and the shell completion are derived from
- * it. A new subcommand is a file with such a table, a line in command_table.c and one in CMakeLists.txt.
+ * A subcommand of `weir` is described by one table. Dispatch, --help, the man page and the shell completion are derived
+ * from it. A new subcommand is a file with such a table, a line in command_table.c and one in CMakeLists.txt.
  */
 #ifndef TOOLS_TOOL_H
 #define TOOLS_TOOL_H
@@ -59,7 +59,7 @@ typedef struct tool_call {
     const struct tool_command *command;
     const char *program; /* how the user called `weir` */
     tool_shared shared;
-    char **words; /* the arguments that are not options: as many as the command's min_words to max_words */
+    char **words; /* the arguments that are not options: min_words to max_words of the command */
     int num_words;
 } tool_call;
 
@@ -67,16 +67,15 @@ typedef struct tool_command {
     const char *name;
     const char *words; /* as the usage shows them: "DB", "OUT.db IN.db..." */
     int min_words;
-    int max_words;        /* 0 = as min_words; -1 = any number */
-    const char *summary;  /* half a line, no full stop: "the metrics of a run as text" */
-    const char *help;     /* paragraphs, with an empty line between them; a paragraph that begins with a space is kept
-                              as it is, others are filled */
-    const char *examples; /* lines: a command each, or "# what the next one does" */
-    unsigned shared;      /* TOOL_FILTER | … */
-    int64_t default_run;  /* without --run: WEIR_ALL_RUNS, WEIR_LAST_RUN */
-    const option_row *options;   /* its own, ends with a row without a name; NULL = none */
-    void *settings;              /* what the rows' offsets are in; holds the defaults */
-    option_set more;             /* a second set of its own; no rows = none */
+    int max_words;             /* 0 = as min_words; -1 = any number */
+    const char *summary;       /* half a line, no full stop: "the metrics of a run as text" */
+    const char *help;          /* paragraphs, separated by empty lines; one that begins with a space is not wrapped */
+    const char *examples;      /* one command per line, or "# what the next command does" */
+    unsigned shared;           /* TOOL_FILTER | … */
+    int64_t default_run;       /* without --run: WEIR_ALL_RUNS, WEIR_LAST_RUN */
+    const option_row *options; /* its own options; ends with a row without a name; NULL = none */
+    void *settings;            /* the struct that the rows' offsets refer to; holds the defaults */
+    option_set more;           /* a second set of own options; no rows = none */
     int (*run)(tool_call *call); /* returns TOOL_DONE, … */
 } tool_command;
 
@@ -92,34 +91,34 @@ size_t tool_option_sets(const tool_command *command, tool_shared *shared, option
 /* "weir summary: …" on stderr. Returns TOOL_REFUSED. */
 int tool_refuse(const tool_call *call, const char *format, ...) WEIR_PRINTF(2, 3);
 
-/* The same for an error of a database; returns the exit status for it. */
+/* Reports a database error; returns its exit status. */
 int tool_fail(const tool_call *call, const weir_error *error);
 
-/* The same while nothing has been done yet: a damaged database is then a wrong argument. */
+/* The same before any work was done: a damaged database is then a wrong argument. */
 int tool_fail_early(const tool_call *call, const weir_error *error);
 
-/* The same for "nothing …": a sentence. Returns TOOL_NOTHING. */
+/* Reports that there is nothing to show, as a sentence. Returns TOOL_NOTHING. */
 int tool_nothing(const tool_call *call, const char *format, ...) WEIR_PRINTF(2, 3);
 #define TOOL_NO_LAPS "no records match the filters; try a wider range, or another --run or --name"
 
 /*
- * Opens the database at `path`, holds it (everything read belongs to one moment), and makes a filter of the shared options:
- * relative times are resolved, a run that does not exist is refused. After TOOL_DONE *reader is to be closed.
- * filter may be NULL.
+ * Opens the database at `path`, holds it (everything read belongs to one moment), and makes a filter of the shared
+ * options: relative times are resolved, a run that does not exist is refused. After TOOL_DONE, close *reader. filter
+ * may be NULL.
  */
 int tool_open(const tool_call *call, const char *path, weir_reader **reader, weir_filter *filter);
 
 /* --json or --csv, or TABLE_TEXT. */
 table_format tool_format(const tool_call *call);
 
-/* Flushes stdout; TOOL_FAILED, and says so, if not all of it could be written. */
+/* Flushes stdout. Reports a failed write and returns TOOL_FAILED. */
 int tool_finish(const tool_call *call);
 
 /* -- help, man page, completion */
 
-/* help.c: the texts that --help and the man page have in common; paragraphs, as in tool_command.help. */
+/* help.c: texts that --help and the man page share; paragraphs, as in tool_command.help. */
 extern const char tool_description[];
-extern const char tool_choosing[]; /* of the options of TOOL_FILTER */
+extern const char tool_filter_help[]; /* about the options of TOOL_FILTER */
 extern const char tool_files[];
 
 typedef struct tool_exit_status {

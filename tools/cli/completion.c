@@ -38,7 +38,7 @@ static void put_pattern(const tool_command *command, const option_row *row)
     fputs(") ", stdout);
 }
 
-/* What follows an option: one of its choices, a file, a folder, or what only the user knows. */
+/* Completes the value of an option: one of its choices, a file or a folder; nothing for other values. */
 static void put_values(const tool_command *command, const option_row *row)
 {
     if (!row->argument)

@@ -137,7 +137,7 @@ const option_row tool_filter_rows[] = {
     { .name = "steps",
       .argument = "A:B",
       .kind = &steps_kind,
-      .help = "only laps that overlap these steps; A: or :B leaves one end open, A alone is one step" },
+      .help = "only laps that overlap these steps; A: and :B are open ranges, A alone is one step" },
     { .name = "phase",
       .argument = "NAME",
       .kind = &option_text,
@@ -147,12 +147,12 @@ const option_row tool_filter_rows[] = {
       .argument = "NAME",
       .kind = &option_text,
       .offset = AT(from_phase),
-      .help = "only from the beginning of this phase on" },
+      .help = "only from the start of this phase" },
     { .name = "until-phase",
       .argument = "NAME",
       .kind = &option_text,
       .offset = AT(until_phase),
-      .help = "only up to the beginning of this phase" },
+      .help = "only up to the start of this phase" },
     { .name = "node",
       .argument = "GLOB",
       .kind = &option_text,
@@ -172,6 +172,6 @@ const option_row tool_format_rows[] = {
 };
 
 const option_row tool_help_rows[] = {
-    { .name = "help", .letter = 'h', .kind = &option_flag, .offset = AT(help), .help = "print this and exit" },
+    { .name = "help", .letter = 'h', .kind = &option_flag, .offset = AT(help), .help = "print this help and exit" },
     { 0 },
 };

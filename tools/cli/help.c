@@ -8,23 +8,19 @@
 
 const char tool_description[] =
     "Decodes datasets in a pipeline that records its own statistics (weir record), and shows what runs have "
-    "recorded: "
-    "runs that have ended, that are going on, or that were killed. Databases are only read, except by record, by "
-    "merge, which adds to its first argument, and by check --migrate.\n\n"
+    "recorded, whether they have ended, are still running or were killed. Only three commands write to databases: "
+    "record, merge (its first argument) and check --migrate.\n\n"
     "Metrics have the names of the database's columns. A task is one run of a stage's operation on one item. A "
-    "stage's slots are busy, or they wait: for input, for a thread, or for room in the queue behind them. A queue "
-    "has "
-    "the name of the stage that fills it. A lap is one interval of the statistics, --log-interval of weir record.";
+    "stage's slots are busy, or they wait for input, for a thread, or for room in the next queue. A queue is named "
+    "after the stage that fills it. A lap is one interval of the statistics (--log-interval of weir record).";
 
-const char tool_choosing[] =
-    "Filters are combined: a record has to match all of them. Laps are not divided: one that overlaps a range of "
-    "time "
-    "or of steps belongs to it. Failures, events and items have a time, and the phase and step of the lap around it.";
+const char tool_filter_help[] =
+    "Filters are combined: a record must match all of them. Laps are not split: a lap that overlaps a range of time "
+    "or steps belongs to it. Failures, events and items have a time, and the phase and step of the lap at that time.";
 
-const char tool_files[] =
-    "A database is an SQLite file. While a run writes to it, or after one was killed, the latest records are in two "
-    "files beside it (-wal, -shm): copy all three. Tables: task_stats, queue_stats, event_stats, task_failures, "
-    "item_stats, run, stage.";
+const char tool_files[] = "A database is an SQLite file. While a run writes to it, or after a run was killed, the "
+                          "latest records are in two more files (-wal, -shm): copy all three. Tables: task_stats, "
+                          "queue_stats, event_stats, task_failures, item_stats, run, stage.";
 
 const tool_exit_status tool_exit_statuses[] = {
     { TOOL_DONE, "done" },

@@ -7,7 +7,7 @@
 #include "command.h"
 #include "filter_options.h"
 
-/* Text for roff: backslashes, and dashes that are to be copied from the page. */
+/* Text for roff: escapes backslashes, and dashes so that they can be copied from the page. */
 static void put_escaped(const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
@@ -20,7 +20,7 @@ static void put_escaped(const char *text, size_t length)
     }
 }
 
-/* The same as a line by itself, which must not look like a request. */
+/* The same as a separate line, which must not look like a request. */
 static void put_line(const char *text, size_t length)
 {
     if (length && (*text == '.' || *text == '\''))
@@ -98,7 +98,7 @@ static void put_shared(const tool_command *command)
 {
     unsigned shared = command->shared;
     if (shared & TOOL_FILTER)
-        puts(".PP\nTakes the options that choose what is looked at (see \\fBChoosing\\fR below).");
+        puts(".PP\nAccepts the filter options (see \\fBFilters\\fR below).");
     else if (shared & TOOL_RUN)
         put_rows(tool_run_rows);
     if (shared & TOOL_FORMAT)
@@ -130,8 +130,8 @@ void tool_print_manual(void)
     puts(".SH SUBCOMMANDS");
     for (size_t i = 0; tool_commands[i]; i++)
         put_command(tool_commands[i]);
-    puts(".SH CHOOSING");
-    put_paragraphs(tool_choosing);
+    puts(".SH FILTERS");
+    put_paragraphs(tool_filter_help);
     put_rows(tool_filter_rows);
     puts(".SH EXIT STATUS");
     for (size_t i = 0; tool_exit_statuses[i].meaning; i++) {

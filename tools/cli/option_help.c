@@ -5,7 +5,7 @@
 
 enum { WIDTH = 80, HELP_COLUMN = 30 };
 
-/* Columns that `length` bytes of UTF-8 take: all but continuation bytes. */
+/* Terminal columns of `length` bytes of UTF-8: all but continuation bytes. */
 static size_t columns_of(const char *text, size_t length)
 {
     size_t columns = 0;

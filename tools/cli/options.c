@@ -148,9 +148,9 @@ static bool parse_duration(const option_row *row, const char *text, void *value)
 }
 
 const option_kind option_flag = { parse_flag, "", NULL };
-const option_kind option_text = { parse_text, "a text that is not empty", NULL };
-const option_kind option_file = { parse_text, "the name of a file", "file" };
-const option_kind option_folder = { parse_text, "the name of a folder", "folder" };
+const option_kind option_text = { parse_text, "a non-empty text", NULL };
+const option_kind option_file = { parse_text, "a file name", "file" };
+const option_kind option_folder = { parse_text, "a folder name", "folder" };
 const option_kind option_choice = { parse_choice, NULL, NULL };
 const option_kind option_count = { parse_count, NULL, NULL };
 const option_kind option_count32 = { parse_count32, NULL, NULL };
@@ -172,7 +172,7 @@ static size_t smallest(size_t a, size_t b, size_t c)
     return least < c ? least : c;
 }
 
-/* How many letters have to be added, left out or changed. */
+/* The edit distance: letters added, removed or changed. */
 static size_t count_edits(const char *a, const char *b)
 {
     size_t row[MAX_SIMILAR_BYTES + 1];
@@ -221,7 +221,7 @@ static bool matches(const char *name, const char *text, size_t length, bool is_e
     return name && strncmp(name, text, length) == 0 && (!is_exact || name[length] == '\0');
 }
 
-/* Counts the rows that the name fits; *found is the last of them. */
+/* Counts the rows that match the name; *found is the last of them. */
 static size_t find_name(const option_set *sets, size_t num_sets, const char *text, size_t length, bool is_exact,
                         option_found *found)
 {
@@ -263,11 +263,11 @@ static bool refuse_unknown(const option_set *sets, size_t num_sets, const char *
                  similar);
     else
         snprintf(problem, OPTION_PROBLEM_BYTES, "--%.*s: %s (see --help)", (int)length, text,
-                 is_ambiguous ? "ambiguous: several options begin like this" : "no such option");
+                 is_ambiguous ? "ambiguous: several options start like this" : "no such option");
     return false;
 }
 
-/* An exact name, or the only one that begins like this. */
+/* An exact name, or the only one with this prefix. */
 static bool find_long(const option_set *sets, size_t num_sets, const char *text, size_t length, option_found *found,
                       char *problem)
 {

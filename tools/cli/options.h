@@ -30,7 +30,7 @@ typedef struct option_row {
     const char *name;     /* without the two dashes */
     const char *alias;    /* another name for the same option, NULL = none */
     char letter;          /* short form, 0 = none */
-    const char *argument; /* what the help calls its value, NULL = it takes none */
+    const char *argument; /* the value's name in the help, NULL = takes no value */
     const option_kind *kind;
     size_t offset;              /* of the value in the settings */
     const char *const *choices; /* for option_choice: the words, NULL at the end */
@@ -65,14 +65,13 @@ typedef struct option_set {
 enum { OPTION_PROBLEM_BYTES = 256 };
 
 /*
- * Reads the command line; argv[0] is skipped. Options and words may come in any order, "--" ends the options. An option
- * may be shortened as long as it is unambiguous. If one is given twice, the last one counts. Returns the number of words,
- * which are then at the end of argv; or -1, and *problem says what is wrong.
+ * Reads the command line; argv[0] is skipped. Options and words may come in any order, "--" ends the options. An
+ * option may be shortened as long as it is unambiguous. If one is given twice, the last value counts. Returns the
+ * number of words, which are then at the end of argv; or -1 with *problem set.
  */
 int options_parse(const option_set *sets, size_t num_sets, int argc, char **argv, char problem[OPTION_PROBLEM_BYTES]);
 
-/* The word most similar to `text` among `count` of them (NULL entries are skipped), for "did you mean"; NULL = none is
-   similar. */
+/* The most similar of `count` words (NULL entries are skipped), for "did you mean"; NULL = none is similar. */
 const char *option_most_similar(const char *text, const char *const *words, size_t count);
 
 #endif

@@ -35,12 +35,12 @@ int output_make_folder(const tool_call *call, const char *path)
     int failure = errno;
     if (failure == EEXIST && stat(path, &info) == 0)
         failure = S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
-    return failure ? tool_refuse(call, "cannot make the folder %s: %s", path, strerror(failure)) : TOOL_DONE;
+    return failure ? tool_refuse(call, "cannot create the folder %s: %s", path, strerror(failure)) : TOOL_DONE;
 }
 
-const char *output_default_path(const char *db_path, const char *ending, char *path, size_t size)
+const char *output_default_path(const char *db_path, const char *extension, char *path, size_t size)
 {
     const char *slash = strrchr(db_path, '/'), *name = slash ? slash + 1 : db_path, *dot = strrchr(name, '.');
-    snprintf(path, size, "%.*s%s", (int)(dot && dot > name ? dot - name : (ptrdiff_t)strlen(name)), name, ending);
+    snprintf(path, size, "%.*s%s", (int)(dot && dot > name ? dot - name : (ptrdiff_t)strlen(name)), name, extension);
     return path;
 }

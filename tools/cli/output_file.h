@@ -1,4 +1,4 @@
-/* Where a subcommand writes what it makes: stdout, or a file that is replaced as a whole when it is complete. */
+/* The output of a subcommand: stdout, or a file that is replaced as a whole when it is complete. */
 #ifndef TOOLS_OUTPUT_H
 #define TOOLS_OUTPUT_H
 
@@ -14,19 +14,20 @@ typedef struct output {
     weir_replacement replacement;
 } output;
 
-/* path NULL or "-": stdout; it lives until output_close(). TOOL_DONE; or it has said what is wrong, and nothing is to be closed. */
+/* path NULL or "-": stdout; it lives until output_close(). Returns TOOL_DONE, or reports the error; then do not
+   close it. */
 int output_open(const tool_call *call, const char *path, output *out);
 
 /*
- * Writes what is left and, if `keep`, puts the file in its place; otherwise removes it, and an older one stays as it was.
- * Returns TOOL_DONE, or says what is wrong and returns TOOL_FAILED.
+ * Writes the rest. With `keep` the file replaces an older one; without, it is removed and an older one stays. Returns
+ * TOOL_DONE, or reports the error and returns TOOL_FAILED.
  */
 int output_close(const tool_call *call, output *out, bool keep);
 
-/* Makes a folder unless it is there (but not those above it). TOOL_DONE, or it has said what is wrong. */
+/* Creates a folder unless it exists, but not its parents. Returns TOOL_DONE, or reports the error. */
 int output_make_folder(const tool_call *call, const char *path);
 
-/* Where a command writes without -o: the name of the database with another ending, in the current folder. */
-const char *output_default_path(const char *db_path, const char *ending, char *path, size_t size);
+/* The output path without -o: the name of the database with another extension, in the current folder. */
+const char *output_default_path(const char *db_path, const char *extension, char *path, size_t size);
 
 #endif

@@ -37,7 +37,7 @@ void path_list_free(path_list *list)
     *list = (path_list){ 0 };
 }
 
-/* ---- what all forms share ----------------------------------------------------------------------------------------- */
+/* ---- shared by all formats ------------------------------------------------------------------------------------- */
 
 typedef struct reading {
     const path_list_names *names;
@@ -89,7 +89,7 @@ static char *read_text(const char *file, char problem[512])
     return NULL;
 }
 
-/* ---- a path in each line ------------------------------------------------------------------------------------------- */
+/* ---- a path in each line --------------------------------------------------------------------------------------- */
 
 static bool read_lines(reading *from)
 {
@@ -102,11 +102,11 @@ static bool read_lines(reading *from)
     return true;
 }
 
-/* ---- CSV (RFC 4180) ------------------------------------------------------------------------------------------------ */
+/* ---- CSV (RFC 4180) -------------------------------------------------------------------------------------------- */
 
 enum { MAX_COLUMNS = 256 };
 
-/* The next cell, ended in place. *is_last: the row ends with it. NULL: its quotes are not closed. */
+/* The next cell, terminated in place. *is_last: it is the last of its row. NULL: a quote is not closed. */
 static char *next_cell(reading *from, char separator, bool *is_last)
 {
     char *start = from->next;
@@ -166,8 +166,7 @@ static bool read_csv(reading *from, char separator)
     int path = num_names > 0 ? find_column(cells, num_names, from->names->path) : -1;
     int label = num_names > 0 ? find_column(cells, num_names, from->names->label) : -1;
     if (path < 0) {
-        snprintf(what, sizeof what, "there is no column \"%s\": name the right one with --path-column",
-                 from->names->path);
+        snprintf(what, sizeof what, "no column \"%s\"; name the right one with --path-column", from->names->path);
         return refuse(from, what);
     }
     while (*from->next) {
@@ -177,16 +176,16 @@ static bool read_csv(reading *from, char separator)
         if (num_cells == 1 && !*cells[0])
             continue;
         if (num_cells <= path)
-            return refuse(from, "there is no path in it");
+            return refuse(from, "no path in it");
         if (!add(from, cells[path], label >= 0 && label < num_cells && *cells[label] ? cells[label] : NULL))
             return false;
     }
     return true;
 }
 
-/* ---- JSON: SQLite reads it ------------------------------------------------------------------------------------------ */
+/* ---- JSON: SQLite reads it ------------------------------------------------------------------------------------- */
 
-/* An array of objects or texts. */
+/* An array of objects or strings. */
 static bool read_array(const reading *from, sqlite3_stmt *each, const char *json)
 {
     int code;
@@ -199,7 +198,7 @@ static bool read_array(const reading *from, sqlite3_stmt *each, const char *json
             return false;
     }
     sqlite3_reset(each);
-    return code == SQLITE_DONE || refuse(from, "this is no JSON array of objects or texts");
+    return code == SQLITE_DONE || refuse(from, "not a JSON array of objects or strings");
 }
 
 static bool read_json_lines(reading *from, sqlite3_stmt *each)
@@ -251,7 +250,7 @@ bool path_list_read(const char *file, const path_list_names *names, path_list *l
                                                        : read_lines(&from);
     from.line = 0;
     if (is_read && list->num_paths == 0)
-        is_read = refuse(&from, "there is no path in it");
+        is_read = refuse(&from, "no path in it");
     free(text);
     return is_read;
 }

@@ -1,4 +1,4 @@
-/* Lists of clips with their labels, as people keep them: a path in each line, CSV with a line of names, JSON. */
+/* Lists of clips with their labels: one path per line, CSV with a header line, or JSON. */
 #ifndef TOOLS_PATH_LIST_H
 #define TOOLS_PATH_LIST_H
 
@@ -11,14 +11,14 @@ typedef struct path_list {
     size_t num_paths, max_paths;
 } path_list;
 
-/* Which column, or key, is what. */
+/* The names of the columns, or keys. */
 typedef struct path_list_names {
     const char *path, *label;
 } path_list_names;
 
 /*
- * Reads a file: .csv, .tsv, .json (an array of objects or of texts), .jsonl; any other is a path in each line. Paths that are
- * neither absolute nor URLs are relative to the file's folder. False: *problem says what is wrong; free it in any case.
+ * Reads a file: .csv, .tsv, .json (an array of objects or strings), .jsonl; any other has one path per line. Relative
+ * paths are relative to the file's folder. False: *problem says why. Free the list in any case.
  */
 bool path_list_read(const char *file, const path_list_names *names, path_list *list, char problem[512]);
 

@@ -93,7 +93,7 @@ static int run_itself(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    signal(SIGXFSZ, SIG_IGN); /* a file over the limit (ulimit -f) is a write that fails, and that is told */
+    signal(SIGXFSZ, SIG_IGN); /* writing beyond `ulimit -f` then fails with an error, which is reported */
     if (argc < 2 || argv[1][0] == '-' || strcmp(argv[1], "help") == 0) {
         static const char *const known[] = { "--version", "--manual", "--completion", "--help", "-h", "help" };
         for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)

@@ -1,4 +1,4 @@
-/* weir check: whether a database is intact and its figures agree with each other. */
+/* weir check: checks that a database is intact and its metrics are consistent. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -18,16 +18,16 @@ static const option_row rows[] = {
     { .name = "migrate",
       .kind = &option_flag,
       .offset = AT(migrate),
-      .help = "first bring a database of an older schema up to date, in place" },
+      .help = "first upgrade a database with an older schema, in place" },
     { .name = "quick",
       .kind = &option_flag,
       .offset = AT(quick),
-      .help = "do not compare every index with its table; much faster on large files" },
+      .help = "do not compare indexes with their tables; much faster on large files" },
     { .name = "verbose",
       .letter = 'v',
       .kind = &option_flag,
       .offset = AT(verbose),
-      .help = "tell of each run what holds, too" },
+      .help = "also list the checks that passed for each run" },
     { 0 },
 };
 
@@ -40,7 +40,7 @@ static const table_column columns[] = {
 
 typedef struct findings {
     table *t;
-    bool all; /* also what holds of single runs */
+    bool all; /* also passed checks of single runs */
     int64_t num_faults;
 } findings;
 
@@ -87,7 +87,7 @@ static int check(const tool_call *call, weir_reader *reader)
     if (format == TABLE_TEXT && found.num_faults)
         printf("\n%" PRId64 " %s\n", found.num_faults, found.num_faults == 1 ? "fault" : "faults");
     else if (format == TABLE_TEXT)
-        puts("\nNo fault was found.");
+        puts("\nNo faults found.");
     int exit_status = tool_finish(call);
     return exit_status == TOOL_DONE && found.num_faults ? TOOL_FAILED : exit_status;
 }
@@ -110,17 +110,16 @@ const tool_command tool_check = {
     .name = "check",
     .words = "DB",
     .min_words = 1,
-    .summary = "whether a database is intact and its figures add up",
-    .help =
-        "Checks the schema, the file, and that every row belongs to a run. Then, for each run, that its figures "
-        "agree with each other: histograms with the numbers of tasks and items and with their mean times, busy and "
-        "waiting times with slots × time, each lap with the one before it, failed tasks with their records, what was "
-        "put into a queue with what was taken out. Entries that the writer had to give up are a fault, for the "
-        "figures lack them; a run that has not ended is a note.\n\n"
-        "Nothing is repaired. --migrate brings a database of an older schema up to date, which loses nothing; "
-        "without it older ones are read as they are. SQLite's own tools can save what is left of a damaged file: "
-        "sqlite3 DB .recover.\n\n"
-        "Exit status 1 says that there are faults.",
+    .summary = "check that a database is intact and consistent",
+    .help = "Checks the schema, the file, and that every row belongs to a run. Then checks that the metrics of each "
+            "run are consistent: histograms with the counts and mean times of tasks and items, busy and waiting "
+            "times with slots × time, each lap with the previous one, failed tasks with their records, items put "
+            "into a queue with items taken out. Entries that the writer had to drop are a fault, because the metrics "
+            "lack them; a run that has not ended is a note.\n\n"
+            "Nothing is repaired. --migrate upgrades a database with an older schema without loss of data; without "
+            "it, older databases are read as they are. SQLite's own tools can recover data from a damaged file: "
+            "sqlite3 DB .recover.\n\n"
+            "Exit status 1 means that there are faults.",
     .examples = "weir check pipeline_stats.db\n"
                 "weir check old.db --migrate\n",
     .shared = TOOL_FORMAT,

@@ -1,12 +1,12 @@
 /*
- * weir compare: two recordings side by side, and where their difference comes from.
+ * weir compare: compares two recordings and explains the difference.
  *
- * What limits a pipeline is read as docs/reading-the-figures.md says: the stage whose slots are hardly ever free, or, if
- * all have time, who is before or behind them. A stage that is the limit delivers
+ * The bottleneck is found as docs/reading-the-metrics.md describes: the stage whose slots are almost always busy, or,
+ * if no stage is, what is upstream or downstream of the stages. A stage that is the bottleneck delivers
  *
- *     slots × share of the time they are busy / time a task
+ *     slots × busy share / time per task
  *
- * so its part in the difference is the sum of the logarithms of these three.
+ * items per second, so the logarithm of the difference is the sum of the differences of the three logarithms.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -24,7 +24,7 @@
 #include "metric_table.h"
 
 static struct settings {
-    int64_t run_b; /* 0 = as --run says */
+    int64_t run_b; /* 0 = as --run */
     bool all;
 } settings;
 
@@ -50,15 +50,15 @@ static const option_row rows[] = {
       .argument = "N|last",
       .kind = &run_b_kind,
       .offset = AT(run_b),
-      .help = "another run for B than for A, so that both may be in one database" },
+      .help = "the run of B, if it is another one than --run; A and B may then be the same database" },
     { .name = "all",
       .kind = &option_flag,
       .offset = AT(all),
-      .help = "as text, too, show the figures that do not clearly differ" },
+      .help = "also show the metrics that do not clearly differ (without --json or --csv they are left out)" },
     { 0 },
 };
 
-/* -- what limits */
+/* -- bottlenecks */
 
 /* Rounded as it is printed; avoids printing "-0.0". */
 static double tenths(double figure)
@@ -66,7 +66,7 @@ static double tenths(double figure)
     return round(10 * figure) / 10 + 0.0;
 }
 
-/* What the laps of one side add up to, in the form that the bottleneck is read from. */
+/* The totals of one side, as weir_bottleneck_find() takes them. */
 typedef struct side_totals {
     weir_totals totals;
     weir_bottleneck bottleneck;
@@ -117,7 +117,7 @@ static const comparison_pair *find_sink(const lap_comparison *c, const side_tota
     return sink ? find_named(c, 0, sink->key.name) : NULL;
 }
 
-/* -- where the difference comes from: of each stage, in logarithms */
+/* -- causes of the difference: for each stage, in logarithms */
 
 typedef struct effect {
     const comparison_pair *stage;
@@ -125,13 +125,13 @@ typedef struct effect {
     double whole;
 } effect;
 
-/* Slots × seconds over seconds: how many there were on the average. */
+/* The average number of slots: slots × seconds / seconds. */
 static double slots_of(const comparison_side *side)
 {
     return (double)weir_slots_ns(&side->all.metrics.task) / (double)side->all.elapsed_ns;
 }
 
-/* Of all tasks: failed ones keep the slots busy, too. */
+/* Of all tasks: failed ones also keep slots busy. */
 static double time_per_task(const comparison_side *side)
 {
     return (double)side->all.metrics.task.busy_ns / 1e9 / (double)side->all.metrics.task.num_tasks;
@@ -166,17 +166,17 @@ static void say_throughput(FILE *out, const lap_comparison *c, const side_totals
     comparison_difference d = comparison_compare_named(sink, "items_per_s");
     char change[64], low[64], high[64];
     if (isnan(d.change)) {
-        fprintf(out, "B delivers %.2f items a second, A %.2f.\n", d.b, d.a);
+        fprintf(out, "B delivers %.2f items per second, A %.2f.\n", d.b, d.a);
         return;
     }
     describe_change(d.change, change, sizeof change, "more", "fewer");
-    fprintf(out, "B delivers %s items a second than A (%.2f, not %.2f", change, d.b, d.a);
+    fprintf(out, "B delivers %s items per second than A (%.2f instead of %.2f", change, d.b, d.a);
     if (d.verdict == VERDICT_UNKNOWN)
-        fputs("; there are too few laps to say how sure that is).\n", out);
+        fputs("; too few laps for a confidence interval).\n", out);
     else {
         describe_change(d.low, low, sizeof low, "more", "fewer");
         describe_change(d.high, high, sizeof high, "more", "fewer");
-        fprintf(out, "; with 95%% certainty between %s and %s)%s.\n", low, high,
+        fprintf(out, "; 95%% confidence interval: %s to %s)%s.\n", low, high,
                 d.verdict == VERDICT_SAME ? ": no clear difference" : "");
     }
 }
@@ -193,37 +193,37 @@ static void say_limits(FILE *out, const side_totals sides[2])
     fputs(".\n", out);
 }
 
-/* The one of the three that explains most, of a stage that limits both. */
+/* The largest of the three causes, for a stage that is the bottleneck of both. */
 static void say_cause(FILE *out, const effect *e)
 {
     const comparison_side *a = &e->stage->sides[0], *b = &e->stage->sides[1];
     char before[WEIR_FIGURE_BYTES], after[WEIR_FIGURE_BYTES];
-    fputs("Most of what differs at ", out);
+    fputs("The largest change at ", out);
     weir_text_escape_to(out, e->stage->key);
     if (fabs(e->task) >= fabs(e->slots) && fabs(e->task) >= fabs(e->busy)) {
         double cpu = log(comparison_value(e->stage, 0, "cpu_time_per_task") /
                          comparison_value(e->stage, 1, "cpu_time_per_task"));
         weir_text_format_time(before, time_per_task(a));
         weir_text_format_time(after, time_per_task(b));
-        fprintf(out, " is the time of its tasks: %s, not %s", after, before);
+        fprintf(out, " is the time per task: %s instead of %s", after, before);
         if (isfinite(cpu) && fabs(cpu) < 0.25 * fabs(e->task))
-            fputs(", at the same CPU time: they wait, for a CPU or a disk, they do not compute", out);
+            fputs(", with the same CPU time: the tasks wait for a CPU or a disk", out);
     } else if (fabs(e->slots) >= fabs(e->busy))
-        fprintf(out, " is the number of its slots: %.0f, not %.0f", slots_of(b), slots_of(a));
+        fprintf(out, " is the number of its slots: %.0f instead of %.0f", slots_of(b), slots_of(a));
     else
-        fprintf(out, " is how busy its slots are: %.0f%% of their time, not %.0f%%",
+        fprintf(out, " is the busy share of its slots: %.0f%% instead of %.0f%%",
                 100 * comparison_value(e->stage, 1, "busy_share"), 100 * comparison_value(e->stage, 0, "busy_share"));
     fputs(".\n", out);
 }
 
-/* The bottleneck of the slower of the two is what makes it slower. */
+/* The slower run is slower because of its bottleneck. */
 static void say_why(FILE *out, const lap_comparison *c, const side_totals sides[2])
 {
     static const char *const what[] = {
         [WEIR_BOTTLENECK_THREADS] = "too few threads for its slots",
-        [WEIR_BOTTLENECK_SOURCE] = "its source: the stages have time",
-        [WEIR_BOTTLENECK_SINK] = "its consumer: the stages have time",
-        [WEIR_BOTTLENECK_ORDER] = "an item that holds up those behind it",
+        [WEIR_BOTTLENECK_SOURCE] = "its source: the stages wait",
+        [WEIR_BOTTLENECK_SINK] = "its consumer: the stages wait",
+        [WEIR_BOTTLENECK_ORDER] = "an item that holds up later ones",
     };
     const comparison_pair *sink = find_sink(c, sides);
     comparison_difference d = { .verdict = VERDICT_UNKNOWN };
@@ -242,11 +242,11 @@ static void say_why(FILE *out, const lap_comparison *c, const side_totals sides[
         if (isfinite(e.whole))
             say_cause(out, &e);
     } else if (is_in_stage && stage) {
-        fprintf(out, "What makes %c the slower one is ", "AB"[slower]);
+        fprintf(out, "%c is slower because of ", "AB"[slower]);
         weir_text_escape_to(out, stage->sides[slower].name);
         fprintf(out, ", which %c does not have.\n", "BA"[slower]);
     } else if (l->kind > WEIR_BOTTLENECK_STAGE)
-        fprintf(out, "What makes %c the slower one is %s.\n", "AB"[slower], what[l->kind]);
+        fprintf(out, "%c is slower because of %s.\n", "AB"[slower], what[l->kind]);
 }
 
 /* -- tables */
@@ -348,12 +348,9 @@ static size_t put_figures(const tool_call *call, const lap_comparison *c)
 }
 
 static const table_column effect_columns[] = {
-    { "name", "stage", TABLE_WORDS },
-    { "slots", "slots", TABLE_WORDS },
-    { "busy", "how busy they are", TABLE_WORDS },
-    { "task", "time a task", TABLE_WORDS },
-    { "whole", "together", TABLE_WORDS },
-    { "limits", "limits", TABLE_WORDS },
+    { "name", "stage", TABLE_WORDS },      { "slots", "slots", TABLE_WORDS },
+    { "busy", "busy share", TABLE_WORDS }, { "task", "time per task", TABLE_WORDS },
+    { "whole", "together", TABLE_WORDS },  { "limits", "limits", TABLE_WORDS },
 };
 
 static const table_column json_effect_columns[] = {
@@ -407,8 +404,8 @@ static void put_text(const tool_call *call, const lap_comparison *c, const side_
     putchar('\n');
     size_t num_left_out = put_figures(call, c);
     if (num_left_out)
-        printf("(%zu more figures do not clearly differ; --all shows them)\n", num_left_out);
-    puts("\nWhat each stage could deliver, by what differs (slots × share of the time busy / time a task):");
+        printf("(%zu more metrics do not clearly differ; --all shows them)\n", num_left_out);
+    puts("\nChange of what each stage could deliver, by cause (slots × busy share / time per task):");
     put_effects(true, c, sides);
 }
 
@@ -441,7 +438,7 @@ static void put_json(const tool_call *call, const lap_comparison *c, const side_
     puts("}");
 }
 
-/* Whose database lacks what; in text form only. */
+/* Says what each database lacks; with text output only. */
 static void say_lacks(const tool_call *call, const weir_reader *reader, int side)
 {
     if (weir_reader_lacks(reader))
@@ -508,19 +505,18 @@ const tool_command tool_compare = {
     .name = "compare",
     .words = "A.db B.db",
     .min_words = 2,
-    .summary = "two runs side by side, and where their difference comes from",
+    .summary = "compare two runs and explain the difference",
     .help =
-        "Compares the last run of B with the last run of A (or those that --run and --run-b say): throughput, times "
-        "and waits of each stage and queue. Stages are the same if their names are, but for the number of slots and, "
-        "where one pipeline has more stages than the other, for their place.\n\n"
-        "change is B against A, in percent of A, or, for shares, in points. The range holds the true change with 95 "
-        "% certainty, as far as the laps tell: from how much the figure differs from lap to lap (a jackknife over up "
-        "to 64 batches of laps, Student's t with Welch's degrees of freedom). It knows nothing of what differs "
-        "between one run and the next, such as other work on the machine: several runs of each, with --run all, do. "
-        "With fewer than four laps there is no range. better, worse and different stand where the range does not "
-        "hold 0.\n\n"
-        "What limits each run is read from where its slots spend their time. The last table says how much more or "
-        "less each stage could deliver, and from what: only that of a stage that limits shows in the throughput.",
+        "Compares the last run of B with the last run of A (or the runs given by --run and --run-b): throughput, and "
+        "the times and waits of each stage and queue. Stages are matched by name, without the number of slots and, "
+        "if one pipeline has more stages than the other, without their position.\n\n"
+        "change is B relative to A, in percent of A, or in points for shares. The range is a 95 % confidence "
+        "interval, computed from the variation between laps (a jackknife over up to 64 batches of laps, Student's t "
+        "with Welch's degrees of freedom). It does not include the variation between runs, for example from other "
+        "work on the machine: to include it, record several runs of each and use --run all. With fewer than four "
+        "laps there is no range. better, worse and different mean that the range does not contain 0.\n\n"
+        "The bottleneck of each run is found from where its slots spend their time. The last table shows how much "
+        "more or less each stage could deliver, and why. Only the change at the bottleneck affects the throughput.",
     .examples = "weir compare before.db after.db\n"
                 "weir compare runs.db runs.db --run 3 --run-b 4\n"
                 "weir compare before.db after.db --since +1m --name decode --json\n",

@@ -1,4 +1,4 @@
-/* weir export: what was recorded, for the tools that others use. */
+/* weir export: writes records in formats that other tools read. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,22 +33,22 @@ static const option_row rows[] = {
       .argument = "FILE|DIR",
       .kind = &option_file,
       .offset = offsetof(struct settings, output),
-      .help = "where to write: a file (default: stdout), for tensorboard and for csv with all tables a folder" },
+      .help = "output file (default: stdout); for tensorboard, and for csv with all tables, a folder" },
     { .name = "table",
       .argument = "TABLE",
       .kind = &option_choice,
       .offset = offsetof(struct settings, table),
       .choices = record_table_names,
-      .help = "csv and json: only that table, one of runs, nodes, stages, phases, tasks, flow, queues, pools, "
-              "events, failures, items" },
+      .help = "csv and json: only one table: runs, nodes, stages, phases, tasks, flow, queues, pools, events, "
+              "failures, items" },
     { .name = "laps",
       .kind = &option_flag,
       .offset = offsetof(struct settings, laps),
-      .help = "openmetrics: not only the sums, but what they were after each lap, with its time" },
+      .help = "openmetrics: the sums after each lap, with timestamps, instead of the final sums only" },
     { 0 },
 };
 
-/* One export under way. */
+/* One export in progress. */
 struct job {
     const tool_call *call;
     weir_reader *reader;
@@ -89,7 +89,7 @@ static int write_openmetrics(const struct job *job, FILE *out, weir_error *error
                          : weir_openmetrics_export(job->reader, job->filter, out, error);
 }
 
-/* Opens the output, has it written, and leaves nothing half written. */
+/* Opens the output and writes it; removes it if that fails. */
 static int write_file(const struct job *job, const char *path,
                       int (*write)(const struct job *job, FILE *out, weir_error *error))
 {
@@ -135,7 +135,7 @@ static int has_any(const struct job *job, weir_record_kind kind, bool *found, we
     return status == WEIR_EOF ? WEIR_OK : status;
 }
 
-/* A run without records is something, but not where conditions say which records. */
+/* A run without records can be exported, unless filters select records. */
 static int check_something(const struct job *job)
 {
     static const weir_record_kind kinds[] = { WEIR_RECORD_RUN, WEIR_RECORD_TASK, WEIR_RECORD_QUEUE, WEIR_RECORD_EVENT,
@@ -151,7 +151,7 @@ static int check_something(const struct job *job)
     if (found)
         return TOOL_DONE;
     return tool_nothing(job->call, "%s: %s", weir_reader_path(job->reader),
-                        narrow ? "no records match the filters" : "there is no such run in it");
+                        narrow ? "no records match the filters" : "no such run");
 }
 
 static int check_settings(const tool_call *call)
@@ -161,11 +161,11 @@ static int check_settings(const tool_call *call)
     if (settings.table >= 0 && settings.format != CSV && settings.format != JSON)
         return tool_refuse(call, "--table: only for csv and json");
     if (settings.laps && settings.format != OPENMETRICS)
-        return tool_refuse(call, "--laps: only for openmetrics; the other formats have every lap");
+        return tool_refuse(call, "--laps: only for openmetrics; the other formats always have every lap");
     if (settings.format == CSV && settings.table < 0 && !settings.output)
-        return tool_refuse(call, "csv is a file for each table: name a folder with -o, or one table with --table");
+        return tool_refuse(call, "csv writes one file per table: name a folder with -o, or one table with --table");
     if (settings.format == TENSORBOARD && !settings.output)
-        return tool_refuse(call, "tensorboard reads a folder: name one with -o");
+        return tool_refuse(call, "tensorboard needs a folder: name one with -o");
     return TOOL_DONE;
 }
 
@@ -209,28 +209,29 @@ const tool_command tool_export = {
     .name = "export",
     .words = "DB --format FORMAT",
     .min_words = 1,
-    .summary = "what was recorded, in the formats of other tools",
+    .summary = "export records for Prometheus, TensorBoard and others",
     .help =
-        "Writes what was recorded in a form that other tools read.\n\n"
-        "openmetrics: sums and histograms of each stage and queue as OpenMetrics text, for Prometheus and what reads "
-        "its formats; promtool check metrics accepts it. With --laps it is history, for promtool tsdb "
-        "create-blocks-from openmetrics. Programs can also keep such a file up to date while they run: see "
-        "weir/openmetrics.h.\n\n"
-        "tensorboard: an event file for each run, in a folder of its own below DIR, with scalars and histograms of "
+        "Writes records in formats that other tools read.\n\n"
+        "openmetrics: sums and histograms of each stage and queue as OpenMetrics text, for Prometheus and compatible "
+        "tools; promtool check metrics accepts it. --laps exports the history, for promtool tsdb create-blocks-from "
+        "openmetrics. Programs can also keep such a file up to date while they run: see weir/openmetrics.h.\n\n"
+        "tensorboard: an event file for each run, in a separate folder below DIR, with scalars and histograms of "
         "each stage and queue by lap, events and failures as text. Programs can also write them while they run: see "
         "weir/tensorboard.h.\n\n"
-        "csv and json: every record. JSON is an object with an array for each table; CSV is a file for each, or one "
-        "table alone. Times are in seconds, points in time in Unix seconds, sizes in bytes, shares from 0 to 1.\n\n"
-        "A file is replaced as a whole when it is complete. The database may be written to meanwhile: what is "
-        "exported is of one moment.",
-    .examples =
-        "weir export pipeline_stats.db --format openmetrics --run last -o weir.prom\n"
-        "weir export pipeline_stats.db --format openmetrics --laps -o weir.om && promtool tsdb create-blocks-from "
-        "openmetrics weir.om data\n"
-        "weir export pipeline_stats.db --format tensorboard -o logs && tensorboard --logdir logs\n"
-        "weir export pipeline_stats.db --format csv -o tables\n"
-        "weir export pipeline_stats.db --format csv --table failures --since -1h\n"
-        "weir export pipeline_stats.db --format json | jq '.runs[].command'\n",
+        "csv and json: every record. JSON is an object with an array for each table; CSV has one file per table, or "
+        "a single table. Times are in seconds, points in time in Unix seconds, sizes in bytes, shares from 0 to "
+        "1.\n\n"
+        "A file is replaced as a whole when it is complete. A run may write to the database at the same time: the "
+        "export is a consistent snapshot.",
+    .examples = "weir export pipeline_stats.db --format openmetrics --run last -o weir.prom\n"
+                "weir export pipeline_stats.db --format openmetrics --laps -o weir.om\n"
+                "promtool tsdb "
+                "create-blocks-from openmetrics weir.om data\n"
+                "weir export pipeline_stats.db --format tensorboard -o logs\n"
+                "tensorboard --logdir logs\n"
+                "weir export pipeline_stats.db --format csv -o tables\n"
+                "weir export pipeline_stats.db --format csv --table failures --since -1h\n"
+                "weir export pipeline_stats.db --format json | jq '.runs[].command'\n",
     .shared = TOOL_FILTER,
     .default_run = WEIR_ALL_RUNS,
     .options = rows,

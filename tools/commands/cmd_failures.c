@@ -1,4 +1,4 @@
-/* weir failures: what failed, grouped by reason and by folder, or as a bare list for a script. */
+/* weir failures: failures grouped by reason and folder, or a plain list for scripts. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static const option_row rows[] = {
     { .name = "list",
       .kind = &option_flag,
       .offset = AT(list),
-      .help = "print the failed items' labels and nothing else, one in a line" },
+      .help = "print only the labels of the failed items, one per line" },
     { .name = "null",
       .letter = '0',
       .kind = &option_flag,
@@ -32,7 +32,7 @@ static const option_row rows[] = {
       .argument = "N",
       .kind = &option_count,
       .offset = AT(top),
-      .help = "at most N reasons and N folders, the most frequent ones (default: as text 20, else all)" },
+      .help = "at most N reasons and N folders, the most frequent ones (default: 20 as text, else all)" },
     { 0 },
 };
 
@@ -44,8 +44,8 @@ typedef struct grouping {
 } grouping;
 
 /*
- * What failures of one reason have in common: status, code, and the message without what differs from item to item:
- * the label, and numbers. To be freed; NULL = out of memory.
+ * The common part of failures with one reason: status, code, and the message without the label and numbers, which
+ * differ from item to item. The caller frees it; NULL = out of memory.
  */
 static char *reason_of(const weir_failure_record *failure)
 {
@@ -71,7 +71,7 @@ static char *reason_of(const weir_failure_record *failure)
     return NULL;
 }
 
-/* "/data/clips" of "/data/clips/a.mp4"; "" for a label without a folder. To be freed; NULL = out of memory. */
+/* "/data/clips" of "/data/clips/a.mp4"; "" for a label without a folder. Freed by the caller; NULL: no memory. */
 static char *folder_of(const char *label)
 {
     const char *slash = strrchr(label, '/');
@@ -223,7 +223,7 @@ static void put_csv(const grouping *groups)
     table_end(t);
 }
 
-/* What a person is spared; scripts get all. */
+/* Only text output leaves rows out by default; scripts get all. */
 static void say_rest(const key_count *t)
 {
     if (num_shown(t) < t->count)
@@ -319,7 +319,7 @@ static int run(tool_call *call)
     weir_error error = { 0 };
     int64_t count = 0;
     if (settings.null && (!settings.list || tool_format(call) != TABLE_TEXT))
-        return tool_refuse(call, "--null: goes together with --list, without --json and --csv");
+        return tool_refuse(call, "--null: only with --list, and not with --json or --csv");
     int exit_status = tool_open(call, call->words[0], &reader, &filter);
     if (exit_status != TOOL_DONE)
         return exit_status;
@@ -335,14 +335,13 @@ const tool_command tool_failures = {
     .name = "failures",
     .words = "DB",
     .min_words = 1,
-    .summary = "what failed, by reason and by folder",
-    .help =
-        "Groups the failed tasks by reason (our status, the library's own code, and the message, without the "
-        "numbers and the label in it) and by the folder of the label, the most frequent first, each with its first "
-        "message or label as an example. Without --run it is the last run.\n\n"
-        "--list prints the labels alone, in the order in which they failed, for a script. weir query --list "
-        "failures has every column of every failure.\n\n"
-        "Exit status 3 says that nothing failed.",
+    .summary = "print failures by reason and by folder",
+    .help = "Groups the failed tasks by reason (weir's status, the library's own code, and the message without "
+            "numbers and label) and by the folder of the label, the most frequent first, each with its first message "
+            "or label as an example. The default is the last run.\n\n"
+            "--list prints only the labels, in the order in which they failed, for scripts. weir query --list "
+            "failures has every column of every failure.\n\n"
+            "Exit status 3 means that nothing failed.",
     .examples = "weir failures pipeline_stats.db\n"
                 "# move what could not be decoded out of the way\n"
                 "weir failures pipeline_stats.db --list --null | xargs -0 mv -t broken/\n"

@@ -1,4 +1,4 @@
-/* weir fleet: the ranks of a job side by side, who is slower than the others, since when, and by what. */
+/* weir fleet: compares the ranks of a job: which are slow, since when, and why. */
 #include <dirent.h>
 #include <inttypes.h>
 #include <math.h>
@@ -20,11 +20,11 @@ static const option_row rows[] = {
       .argument = "PERCENT",
       .kind = &option_real,
       .offset = offsetof(struct settings, slower),
-      .help = "a rank is a straggler if it is that much slower than the median (default 10)" },
+      .help = "a rank is a straggler if it is this much slower than the median (default 10)" },
     { 0 },
 };
 
-/* Where the time of an item goes; each is seconds of slots for each delivered item. */
+/* Where the time of an item goes, in slot seconds per delivered item. */
 typedef enum part { PART_CPU, PART_BLOCKED, PART_THREAD, PART_CONSUMER, NUM_PARTS } part;
 
 static const char *const reasons[NUM_PARTS] = {
@@ -41,16 +41,16 @@ typedef struct rank_row {
     char node[NAME_BYTES], database[4096];
     int32_t rank;
     int64_t run_id;
-    double started, ended; /* ended: of the last lap, where it has not ended */
+    double started, ended; /* ended: the end of the last lap if the run has not ended */
     bool has_ended;
     int64_t num_items, num_failures;
     double rate, readiness; /* readiness: share of the time in which a result was there for the consumer */
     double parts[NUM_PARTS];
     double bin_items[NUM_BINS];
     double slower;       /* than the median, 0.1 = by a tenth; below 0 = faster */
-    double slower_since; /* Unix time; 0 = it is not */
+    double slower_since; /* Unix time; 0 = not slower */
     const char *reason;  /* NULL = none */
-    bool is_silent;      /* not ended, and nothing was heard of it for long */
+    bool is_silent;      /* has not ended, but has recorded nothing for a long time */
 } rank_row;
 
 typedef struct fleet {
@@ -60,14 +60,14 @@ typedef struct fleet {
     double median_rate;
 } fleet;
 
-/* ---- reading ------------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------------------------- */
 
 static double seconds(int64_t ns)
 {
     return ns > 0 ? (double)ns / 1e9 : 0;
 }
 
-/* The row of that rank, a new one if it is not there; NULL = out of memory. */
+/* Finds or adds the row of a rank; NULL = out of memory. */
 static rank_row *row_of(fleet *f, const weir_run_record *run)
 {
     for (size_t i = 0; i < f->num_ranks; i++)
@@ -118,7 +118,7 @@ static bool ends_with(const char *text, const char *end)
     return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
-/* The sink's queue is where results wait for the consumer. */
+/* Results wait for the consumer in the sink's queue. */
 static void add_totals(rank_row *row, const weir_totals *totals)
 {
     const weir_total_list *stages = &totals->of[WEIR_SUBJECT_STAGE];
@@ -186,7 +186,7 @@ static int for_each_rank(fleet *f, const char *database, weir_reader *reader, bo
     return status;
 }
 
-/* ---- which databases -------------------------------------------------------------------------------------------------- */
+/* ---- which databases ------------------------------------------------------------------------------------------- */
 
 typedef struct word_list {
     char **words;
@@ -230,7 +230,7 @@ static int find_databases(const tool_call *call, word_list *list)
                 break;
         closedir(folder);
         if (list->num_words == before)
-            return tool_refuse(call, "there is no *.db in the folder %s", word);
+            return tool_refuse(call, "no *.db file in the folder %s", word);
     }
     qsort(list->words, list->num_words, sizeof *list->words, compare_words);
     return TOOL_DONE;
@@ -255,7 +255,7 @@ static int read_all(const tool_call *call, const word_list *list, fleet *f, step
     return TOOL_DONE;
 }
 
-/* ---- comparing -------------------------------------------------------------------------------------------------------- */
+/* ---- comparing ------------------------------------------------------------------------------------------------- */
 
 static int compare_numbers(const void *a, const void *b)
 {
@@ -271,7 +271,7 @@ static double median(double *numbers, size_t count)
     return count % 2 ? numbers[count / 2] : (numbers[count / 2 - 1] + numbers[count / 2]) / 2;
 }
 
-/* Of the value at `offset` in each rank. */
+/* The median of the value at `offset` in each rank. */
 static double median_of(const fleet *f, double *room, size_t offset)
 {
     for (size_t i = 0; i < f->num_ranks; i++)
@@ -291,7 +291,8 @@ static void find_reason(const fleet *f, rank_row *row, double *room)
     }
 }
 
-/* From which bin on has it been slower in all of them? Bins in which it, or most, had ended do not count. */
+/* The first bin from which on the rank was slower in every bin. Bins in which it, or most ranks, had ended do not
+   count. */
 static void find_since(const fleet *f, rank_row *row, double *room)
 {
     double width = (f->end - f->start) / NUM_BINS;
@@ -331,7 +332,7 @@ static int compare_ranks(const void *a, const void *b)
     return left->rank < right->rank ? -1 : left->rank > right->rank;
 }
 
-/* ---- printing --------------------------------------------------------------------------------------------------------- */
+/* ---- printing -------------------------------------------------------------------------------------------------- */
 
 static const table_column columns[] = {
     { "rank", "rank", TABLE_COUNT },       { "node", "node", TABLE_WORDS },
@@ -381,8 +382,8 @@ static void put_sentences(const fleet *f)
     for (size_t i = 0; i < f->num_ranks; i++) {
         const rank_row *row = &f->ranks[i];
         if (row->is_silent)
-            printf("rank %d is silent: nothing was heard of it for the last %.0f s, and it has not ended\n",
-                   row->rank, f->end - row->ended);
+            printf("rank %d is silent: it has not ended, but has recorded nothing for the last %.0f s\n", row->rank,
+                   f->end - row->ended);
         if (row->reason)
             printf("rank %d is %.0f %% slower: %s\n", row->rank, 100 * row->slower, row->reason);
     }
@@ -390,7 +391,7 @@ static void put_sentences(const fleet *f)
         if (f->ranks[at].rank == rank)
             at++;
         else
-            printf("rank %d is missing: no database has a run of it\n", rank);
+            printf("rank %d is missing: no database has a run with this rank\n", rank);
     }
 }
 
@@ -444,16 +445,14 @@ const tool_command tool_fleet = {
     .words = "DB...|DIR",
     .min_words = 1,
     .max_words = -1,
-    .summary = "the ranks of a job side by side: who is slow, since when, by what",
-    .help =
-        "Of each rank it takes the last run, from as many databases as there are, one for each rank or all in one; a "
-        "folder stands for all *.db in it. It works while the job runs, too.\n\n"
-        "slower: than the median rank. ready: the share of the time in which a result was there for the consumer; "
-        "near 100 % "
-        "the rank waits for its consumer, near 0 % the consumer for the rank.\n\n"
-        "A straggler's line names what takes it more time for an item than the median rank: CPU time, waiting while "
-        "tasks run (disk, network), waiting for a thread, or results that nobody takes. A rank that has not "
-        "ended, and has recorded nothing for 15 % of the job's time, is silent: it may have died.",
+    .summary = "compare the ranks of a job: which are slow, since when, why",
+    .help = "Reads the last run of each rank, from one database per rank or one for all; a folder stands for all "
+            "*.db files in it. It also works while the job is running.\n\n"
+            "slower: compared with the median rank. ready: the share of the time in which a result was available to "
+            "the consumer; near 100 % the rank waits for its consumer, near 0 % the consumer waits for the rank.\n\n"
+            "For each straggler, a line names what takes more time per item than on the median rank: CPU time, "
+            "waiting while tasks run (disk, network), waiting for a thread, or waiting for the consumer. A rank that "
+            "has not ended but has recorded nothing for 15 % of the job's time is silent: it may have died.",
     .examples = "weir fleet rank*.db\n"
                 "weir fleet /shared/job-17 --slower 5\n"
                 "weir fleet /shared/job-17 --json\n",

@@ -1,4 +1,4 @@
-/* weir frames: what the decode stage makes of one file: as an array, pictures, raw video, a description. */
+/* weir frames: decodes one file to an array, pictures or raw video, or describes it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@
 #include "frame_output.h"
 #include "video_options.h"
 
-/* Frames in a piece. As few as cost nothing, so that pictures of any size take little memory: scaling a frame that is
-   repeated again in each piece is all there is to be saved with more. */
+/* Frames per chunk. Few, so that large pictures need little memory too. Larger chunks would only save scaling a
+   repeated frame once more in each chunk. */
 enum { PIECE_FRAMES = 8, FORMAT_BY_NAME = FRAME_FORMAT_PNG + 1 };
 
 static const char *const format_names[] = { "npy", "raw", "png", NULL }; /* as frame_format */
@@ -33,20 +33,19 @@ static struct settings {
 
 static const option_row rows[] = {
     { ROW("output", output, option_file), .letter = 'o', .argument = "OUT",
-      .help =
-          "write the frames: OUT.npy as a NumPy array, OUT.png or OUT-%04d.png as pictures, OUT.raw as raw video; "
-          "- is stdout. An older file with that name is replaced" },
+      .help = "write the frames: OUT.npy as a NumPy array, OUT.png or OUT-%04d.png as pictures, OUT.raw as raw "
+              "video; - is stdout. An older file with that name is replaced" },
     { ROW("format", format, option_choice), .argument = "NAME", .choices = format_names,
       .help = "format of the output, whatever its name: npy, png or raw (the default for stdout)" },
     { ROW("info", info, option_flag),
-      .help = "print what the file is, what was damaged and what the work cost (default without -o)" },
+      .help = "print a description of the file, its damage and the decoding times (default without -o)" },
     { ROW("list", list, option_flag), .help = "with --info: also print the time of each frame" },
     { 0 },
 };
 
 /* ---- what is printed ---------------------------------------------------------------------------------------- */
 
-/* The description, while the frames come in pieces. */
+/* The description, updated with each chunk. */
 typedef struct report {
     const tool_call *call;
     const char *path;
@@ -137,7 +136,7 @@ static void put_frames(report *r, const weir_frames *frames)
     }
 }
 
-/* Where the time went, as it is named in item_stats. */
+/* Where the time went, with the names of item_stats. */
 typedef struct phase {
     const char *title;
     const char *name;
@@ -227,7 +226,7 @@ static void count(report *r, const weir_frames *frames)
     r->cost = frames->cost;
 }
 
-/* All that comes out of the pipeline, into the output and the report; either may be NULL. */
+/* Passes all results of the pipeline to the output and the report; either may be NULL. */
 static int take_frames(weir_pipeline *pipeline, frame_output *output, report *r, weir_error *error)
 {
     weir_item item;
@@ -311,12 +310,12 @@ static int run(tool_call *call)
         video_configure(&settings.video, &video, problem) ? TOOL_DONE : tool_refuse(call, "%s", problem);
     if (exit_status == TOOL_DONE)
         exit_status = check_output(call);
-    video.allow = WEIR_ALLOW_PIPES; /* whoever types /dev/stdin means it */
+    video.allow = WEIR_ALLOW_PIPES; /* reading /dev/stdin was asked for */
     if (exit_status == TOOL_DONE) {
         settings.info |= !settings.output;
-        settings.list |= call->shared.csv; /* there is nothing else in it */
+        settings.list |= call->shared.csv; /* CSV holds nothing else */
         video.piece_frames = weir_sampling_is_rising(&video.sampling) ? PIECE_FRAMES : 0;
-        video.allow |= WEIR_ALLOW_PIPES;    /* who types /dev/stdin means it */
+        video.allow |= WEIR_ALLOW_PIPES;    /* reading /dev/stdin was asked for */
         weir_log_set_level(WEIR_LOG_ERROR); /* the failure is reported below */
         int rc = work(&video, &r, &error);
         exit_status = rc == WEIR_OK ? tool_finish(call) : fail_file(call, &error);
@@ -329,43 +328,39 @@ const tool_command tool_frames = {
     .name = "frames",
     .words = "FILE",
     .min_words = 1,
-    .summary = "decode one video: to an array, pictures or raw video, or describe it",
-    .help =
-        "Decodes one file, URL or pipe (/dev/stdin), as a pipeline with the same options would. The output OUT.npy "
-        "is a file that "
-        "numpy.load() reads: uint8, of the shape [frames, height, width, channels], or [frames, channels, height, "
-        "width] with --layout nchw; yuv420p, whose planes differ in size, is [frames, bytes]. OUT.png is one "
-        "picture; "
-        "with %d or %04d in its name there is one for each frame, numbered from 0. Raw video, to OUT.raw, OUT.rgb, "
-        "OUT.yuv or stdout, is the bytes of the frames and nothing else.\n\n"
-        "With --info, or without -o, it prints what the file is, what was damaged or missing, and how the time was "
-        "spent; with --list also each frame's timestamp and time. As --json it is one object; --csv is the list "
-        "alone.\n\n"
-        "All frames are taken, unless one of --at, --frames, --every, --rate, --count, --random and --keyframes "
-        "chooses among them. --window goes with all but the first two of these, --first with --every, --rate and "
-        "--keyframes; both also work without any of them. Only what is needed for the chosen frames is decoded. "
-        "Without --width and --height the frames have the file's size.\n\n"
-        "Frames are numbered from 0, in the order in which they are shown. Times are in seconds or have a unit "
-        "(250ms, 1.5m, 2h); --at takes hours:minutes:seconds as well. They count from the first frame, which has "
-        "time 0 whatever its timestamp; what --list prints are the file's own timestamps. A time or number beyond "
-        "the end is an error.\n\n"
-        "Long videos take hardly more memory than short ones: frames are written as they are decoded. Only the "
-        "frames "
-        "of a list that jumps back (--at 5,1) are kept until the last one is decoded.",
+    .summary = "decode a video to an array, pictures or raw video, or describe it",
+    .help = "Decodes one file, URL or pipe (/dev/stdin), as a pipeline with the same options would. The output "
+            "OUT.npy is a file that numpy.load() reads: uint8, of the shape [frames, height, width, channels], or "
+            "[frames, channels, height, width] with --layout nchw; yuv420p, whose planes differ in size, is [frames, "
+            "bytes]. OUT.png is one picture; with %d or %04d in its name there is one for each frame, numbered from "
+            "0. Raw video, to OUT.raw, OUT.rgb, OUT.yuv or stdout, is the bytes of the frames and nothing else.\n\n"
+            "--info (the default without -o) prints a description of the file, damaged and missing frames, and where "
+            "the time went; --list adds each frame's timestamp and time. As --json it is one object; --csv is the "
+            "list alone.\n\n"
+            "All frames are decoded, unless one of --at, --frames, --every, --rate, --count, --random and "
+            "--keyframes selects some. --window can be combined with all of these except --at and --frames, and "
+            "--first with --every, --rate and --keyframes; both also work alone. Only what the selected frames need "
+            "is decoded. Without --width and --height the frames have the file's size.\n\n"
+            "Frames are numbered from 0, in presentation order. Times are in seconds or have a unit (250ms, 1.5m, "
+            "2h); --at also accepts hours:minutes:seconds. They count from the first frame, which has time 0 "
+            "whatever its timestamp; what --list prints are the file's own timestamps. A time or number beyond the "
+            "end is an error.\n\n"
+            "Frames are written as they are decoded, so long videos need hardly more memory than short ones. Only "
+            "the frames of a list that jumps back (--at 5,1) are kept until the last one is decoded.",
     .examples = "weir frames clip.mp4\n"
                 "weir frames clip.mp4 --width 128 --height 128 -o clip.npy\n"
-                "# 16 frames for a training step, from all over the clip or from two seconds of it\n"
-                "weir frames clip.mp4 --count 16 --width 224 --height 224 --resize crop -o clip.npy\n"
+                "# 16 frames for a training step, from the whole clip or from two seconds of it\n"
+                "weir frames clip.mp4 --count 16 --width 224 --height 224 -o clip.npy\n"
                 "weir frames clip.mp4 --random 16 --stretch 2s --seed 7 -o clip.npy\n"
                 "# what is shown there? one picture a minute, and one moment\n"
                 "weir frames film.mkv --rate 1/60 --width 160 -o minute-%04d.png\n"
                 "weir frames film.mkv --at 0:01:03.2 -o moment.png\n"
                 "weir frames film.mkv --window 10m:11m --every 5 --list\n"
                 "# raw video for another program\n"
-                "weir frames clip.mp4 --width 320 --height 240 -o - | ffplay -f rawvideo -pixel_format rgb24 "
+                "weir frames clip.mp4 --width 320 --height 240 -o - |\n  ffplay -f rawvideo -pixel_format rgb24 "
                 "-video_size 320x240 -\n"
                 "# is the scaler worth it?\n"
-                "weir frames clip.mp4 --width 224 --height 224 --resize crop --scaler exact -o exact.npy --info\n",
+                "weir frames clip.mp4 --width 224 --height 224 --scaler exact -o x.npy --info\n",
     .shared = TOOL_FORMAT,
     .options = rows,
     .settings = &settings,

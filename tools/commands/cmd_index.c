@@ -1,4 +1,4 @@
-/* weir index: makes the index of a dataset, brings it up to date, and answers questions about it. */
+/* weir index: builds or updates the index of a dataset, and queries it. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -31,8 +31,7 @@ static const option_row rows[] = {
       .argument = "FILE",
       .kind = &option_file,
       .offset = AT(db_path),
-      .help =
-          "where the index is, or is made (default: the folder's or list's name with .weir, in the current folder)" },
+      .help = "path of the index (default: the folder's or list's name with .weir, in the current folder)" },
     { .name = "glob",
       .argument = "PATTERN",
       .kind = &option_text,
@@ -43,43 +42,43 @@ static const option_row rows[] = {
       .kind = &option_choice,
       .choices = checks,
       .offset = AT(check),
-      .help = "how broken files are found: by reading all packets (the default), or by decoding the first frame, or "
-              "all frames, too" },
+      .help =
+          "how to find broken files: read all packets (the default), or also decode the first frame, or all frames" },
     { .name = "no-packets",
       .kind = &option_flag,
       .offset = AT(no_packets),
-      .help = "leave the tables of packets out: the index is smaller, and frames are found by reading the file" },
+      .help = "omit the tables of packets: the index is smaller, but finding a frame requires reading the file" },
     { .name = "concurrency",
       .argument = "N",
       .kind = &option_count,
       .offset = AT(concurrency),
-      .help = "files at a time (default: the CPU budget)" },
+      .help = "files processed concurrently (default: the CPUs this process may use)" },
     { .name = "path-column",
       .argument = "NAME",
       .kind = &option_text,
       .offset = AT(path_column),
-      .help = "of a CSV or JSON list: the column with the path (default \"path\")" },
+      .help = "column (CSV) or key (JSON) of the path in a list (default \"path\")" },
     { .name = "label-column",
       .argument = "NAME",
       .kind = &option_text,
       .offset = AT(label_column),
-      .help = "of a CSV or JSON list: the column with the label (default \"label\")" },
+      .help = "column (CSV) or key (JSON) of the label in a list (default \"label\")" },
     { .name = "list",
       .argument = "WHAT",
       .kind = &option_choice,
       .choices = lists,
       .offset = AT(list),
-      .help = "what to tell of an index: the summary (the default), classes, codecs, durations, broken files or all "
-              "clips" },
+      .help = "what to print from an index: the summary (the default), classes, codecs, durations, broken files or "
+              "all clips" },
     { .name = "where",
       .argument = "SQL",
       .kind = &option_text,
       .offset = AT(where),
-      .help = "tell only of clips that fulfil this condition: \"duration > 10 AND label = 'run'\"" },
+      .help = "only clips that match this condition: \"duration > 10 AND label = 'run'\"" },
     { 0 },
 };
 
-/* ---- building ------------------------------------------------------------------------------------------------------ */
+/* ---- building -------------------------------------------------------------------------------------------------- */
 
 static volatile sig_atomic_t is_interrupted;
 
@@ -142,7 +141,7 @@ static int build(const tool_call *call, const char *db_path, weir_dataset_build_
     if (status == WEIR_OK || status == WEIR_ESTOPPED)
         tell_result(db_path, &progress);
     if (status == WEIR_ESTOPPED) {
-        tool_refuse(call, "stopped: the same command goes on where it was");
+        tool_refuse(call, "stopped: run the same command again to continue");
         return TOOL_FAILED;
     }
     if (status == WEIR_OK && progress.num_unreadable_folders > 0) {
@@ -156,7 +155,7 @@ static int build(const tool_call *call, const char *db_path, weir_dataset_build_
     return status == WEIR_ENOTFOUND || status == WEIR_EDATA ? TOOL_REFUSED : exit_status;
 }
 
-/* ---- questions ----------------------------------------------------------------------------------------------------- */
+/* ---- questions ------------------------------------------------------------------------------------------------- */
 
 enum { MAX_COLUMNS = 16 };
 
@@ -225,11 +224,11 @@ static int ask(const tool_call *call, const char *db_path)
     if (status != WEIR_OK)
         return tool_fail_early(call, &error);
     if (is_empty)
-        return tool_nothing(call, "no clip of %s fulfils that", db_path);
+        return tool_nothing(call, "no clip of %s matches --where", db_path);
     return tool_finish(call);
 }
 
-/* ---- which of the two ------------------------------------------------------------------------------------------------ */
+/* ---- which of the two ------------------------------------------------------------------------------------------ */
 
 static bool is_sqlite(const char *path)
 {
@@ -300,9 +299,9 @@ static int run(tool_call *call)
     if (call->num_words == 1 && is_there && !is_folder && is_sqlite(first))
         return ask(call, first);
     if (settings.list || settings.where)
-        return tool_refuse(call, "--list and --where ask an index, and %s is none", first);
+        return tool_refuse(call, "--list and --where need an index, and %s is not one", first);
     if (!is_there && !strstr(first, "://"))
-        return tool_refuse(call, "there is no %s", first);
+        return tool_refuse(call, "%s does not exist", first);
     if (is_folder && call->num_words > 1)
         return tool_refuse(call, "one folder at a time: %s and %s", first, call->words[1]);
     name_index(first, name);
@@ -318,21 +317,16 @@ const tool_command tool_index = {
     .words = "DIR|LIST|FILE...|INDEX",
     .min_words = 1,
     .max_words = -1,
-    .summary = "an index of a dataset: sizes, durations, labels, what is broken",
-    .help =
-        "Of a folder, a list or files and URLs it makes an index, or brings it up to date: what has not changed, by "
-        "size "
-        "and modification time, is not read again, and what is gone is removed. It may be stopped, or killed, and "
-        "goes "
-        "on where it was. A clip's label is the folder that it is in, or what the list says.\n\n"
-        "A list is a .csv or .tsv file with a line of names, a .json or .jsonl file, or a .txt file with a path in "
-        "each "
-        "line. Paths in it are relative to its folder.\n\n"
-        "Of an index it tells what is in it: sizes in bytes, durations in seconds. For more, the index is a SQLite "
-        "file "
-        "with the table clip.\n\n"
-        "The training example shows how a pipeline draws its clips from an index, and opens them for single frames "
-        "without reading them first.",
+    .summary = "index a dataset: sizes, durations, labels, broken files",
+    .help = "Given a folder, a list, or files and URLs, it builds an index or updates it: files with the same size "
+            "and modification time are not read again, and files that are gone are removed. It can be stopped or "
+            "killed at any time; the next run continues. A clip's label is its folder, or the label in the list.\n\n"
+            "A list is a .csv or .tsv file with a header line, a .json or .jsonl file, or a .txt file with one path "
+            "per line. Paths in it are relative to its folder.\n\n"
+            "Given an index, it prints the contents: sizes in bytes, durations in seconds. The index is an SQLite "
+            "file with the table clip, for other queries.\n\n"
+            "The training example shows how a pipeline takes clips from an index, and seeks to single frames without "
+            "reading the whole file.",
     .examples = "weir index /data/kinetics/train -o train.weir\n"
                 "weir index train.csv --label-column class\n"
                 "weir index train.weir --list classes\n"

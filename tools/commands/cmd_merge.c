@@ -1,4 +1,4 @@
-/* weir merge: the runs of several ranks or nodes in one database. */
+/* weir merge: copies the runs of several ranks or nodes into one database. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -12,7 +12,7 @@ static const table_column columns[] = {
     { "skipped", "never started", TABLE_COUNT },
 };
 
-/* Every database is opened once before anything is written: a wrong name is told while nothing has happened. */
+/* Opens every database before anything is written, so that a wrong name changes nothing. */
 static int check_words(const tool_call *call)
 {
     for (int i = 0; i < call->num_words; i++) {
@@ -59,15 +59,14 @@ const tool_command tool_merge = {
     .words = "OUT.db IN.db...",
     .min_words = 2,
     .max_words = -1,
-    .summary = "the runs of several databases in one",
+    .summary = "merge the runs of several databases into one",
     .help =
-        "Copies the runs of each further database into the first one, which is made if it is missing, and may hold "
-        "runs already. A run is known by node, rank, process, start and command line: one that is there already is "
-        "left as it is, or, if it went on since it was copied, replaced. So the same command may be given again "
-        "and again, also while the runs go on, and nothing counts twice.\n\n"
-        "Runs get new numbers. Each database is copied as a whole or not at all; those before one that failed stay. "
-        "A "
-        "first database of an older schema is brought up to date, as by weir check --migrate.",
+        "Copies the runs of the other databases into the first one, which is created if missing and may already hold "
+        "runs. A run is identified by node, rank, process, start and command line. If it is already there, it is "
+        "left as it is, or replaced if it has new records. So the same command can be repeated, even while the runs "
+        "are going on, and nothing counts twice.\n\n"
+        "Runs get new numbers. Each database is copied as a whole or not at all; if one fails, the databases before "
+        "it stay copied. If the first database has an older schema, it is upgraded, as by weir check --migrate.",
     .examples = "weir merge job.db rank0.db rank1.db rank2.db\n"
                 "weir query job.db --by run,node\n"
                 "weir summary job.db --run all\n",

@@ -1,4 +1,4 @@
-/* weir plot: pictures of a run, drawn by gnuplot. */
+/* weir plot: draws plots of a run with gnuplot. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -50,28 +50,27 @@ static const option_row rows[] = {
       .argument = "DIR|FILE",
       .kind = &option_file,
       .offset = offsetof(struct settings, output),
-      .help =
-          "one file that ends in .png, .svg or .pdf, or a folder for tasks.png and queues.png (default: DB's name "
-          "with .png, in this folder)" },
+      .help = "one file that ends in .png, .svg or .pdf, or a folder for tasks.png and queues.png (default: DB's "
+              "name with .png, in this folder)" },
     { .name = "axis",
       .argument = "KIND",
       .kind = &option_choice,
       .offset = offsetof(struct settings, axis),
       .choices = axis_words,
-      .help = "what stands at the time axis: relative, the time since the start (default), or clock, local time" },
+      .help = "time axis: relative, the time since the start (default), or clock, local time" },
     { .name = "counts",
       .kind = &option_flag,
       .offset = offsetof(struct settings, counts),
-      .help = "draw the number of tasks and items in each lap instead of rates" },
+      .help = "plot the number of tasks and items in each lap instead of rates" },
     { .name = "terminal",
       .kind = &option_flag,
       .offset = offsetof(struct settings, terminal),
-      .help = "draw in the terminal, with characters" },
+      .help = "draw in the terminal, as text" },
     { .name = "dpi",
       .argument = "N",
       .kind = &option_count,
       .offset = offsetof(struct settings, dpi),
-      .help = "pixels an inch, for .png (default 110)" },
+      .help = "pixels per inch, for .png (default 110)" },
     { .name = "figsize",
       .argument = "WxH",
       .kind = &option_size,
@@ -91,13 +90,13 @@ static int draw(const tool_call *call, const drawing_plan *drawing, const series
 
 /* ---- what to draw ------------------------------------------------------------------------------------------- */
 
-static bool ends_in(const char *text, const char *ending)
+static bool ends_in(const char *text, const char *suffix)
 {
-    size_t length = strlen(text), tail = strlen(ending);
-    return length > tail && strcmp(text + length - tail, ending) == 0;
+    size_t length = strlen(text), tail = strlen(suffix);
+    return length > tail && strcmp(text + length - tail, suffix) == 0;
 }
 
-/* A folder of that name would be a surprise. */
+/* Without this check, a folder of that name would be created. */
 static bool is_other_picture(const char *path)
 {
     static const char *const endings[] = { ".jpg", ".jpeg", ".gif", ".eps", ".ps", ".webp",
@@ -142,7 +141,7 @@ static int draw_in_folder(const tool_call *call, drawing_plan *drawing, const se
 {
     static const char *const names[] = { "tasks.png", "queues.png" };
     if (mkdir(settings.output, 0777) != 0 && errno != EEXIST)
-        return tool_refuse(call, "cannot make the folder %s: %s", settings.output, strerror(errno));
+        return tool_refuse(call, "cannot create the folder %s: %s", settings.output, strerror(errno));
     int exit_status = TOOL_DONE;
     for (int i = 0; i < 2 && exit_status == TOOL_DONE; i++) {
         if ((i == 0 ? set->num_tasks : set->num_queues) == 0)
@@ -195,7 +194,7 @@ static void format_title(char *title, size_t size, const char *path, const serie
         snprintf(runs, sizeof runs, "%" PRId64 " runs, ", set->num_runs);
     else if (set->num_tasks + set->num_queues)
         snprintf(runs, sizeof runs, "run %" PRId64 ", ", (set->num_queues ? set->queues : set->tasks)->run_id);
-    snprintf(title, size, "%s: %sfrom %s%s", path, runs, when, set->binned ? ", several laps in one" : "");
+    snprintf(title, size, "%s: %sfrom %s%s", path, runs, when, set->binned ? ", several laps per point" : "");
 }
 
 static int run(tool_call *call)
@@ -237,17 +236,15 @@ const tool_command tool_plot = {
     .name = "plot",
     .words = "DB",
     .min_words = 1,
-    .summary = "pictures of a run, drawn by gnuplot",
+    .summary = "plot a run with gnuplot",
     .help =
-        "Draws how a run went, lap by lap: for the stages, tasks and failures per second, task times (average, "
-        "p50, p90, p99 and maximum), and what the slots did; for the queues, items per second, occupancy, level up "
-        "to "
-        "the capacity, and waits. All stages are in one picture, "
-        "each with a colour and a symbol of its own. Phases are shaded; events are dotted lines in "
-        "the colours of the legend, and two of them that are called NAME_start and NAME_stop are a hatched span. A "
-        "last lap that is much shorter than the others is drawn as one with the lap before.\n\n"
-        "Of runs with more than 600 laps, several are drawn as one, with exact sums and percentiles. Waits that are "
-        "shorter than the axis goes down stand at its foot, with those of no time at all.\n\n"
+        "Plots a run lap by lap: for the stages, tasks and failures per second, task times (average, p50, p90, p99 "
+        "and maximum), and what the slots did; for the queues, items per second, occupancy, level up to the "
+        "capacity, and waits. All stages are in one plot, each with its own colour and symbol. Phases are shaded. "
+        "Events are dotted lines in the colours of the legend; a pair of events named NAME_start and NAME_stop is a "
+        "hatched span. A last lap that is much shorter than the others is joined with the previous lap.\n\n"
+        "If a run has more than 600 laps, several laps are drawn as one, with exact sums and percentiles. Waits that "
+        "are too short for the logarithmic axis, or zero, are drawn at its bottom.\n\n"
         "gnuplot does the drawing and must be installed (Debian and Ubuntu: gnuplot-nox).",
     .examples = "weir plot pipeline_stats.db\n"
                 "weir plot pipeline_stats.db --axis clock --counts -o run.pdf\n"

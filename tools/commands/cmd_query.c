@@ -1,6 +1,6 @@
 /*
- * weir query: the figures added up by whatever one likes, sorted and cut; the laps themselves; and what there is at
- * all. Groups are held in memory to be sorted, laps go by one at a time, but for the best few where they are sorted.
+ * weir query: metrics aggregated by any keys, sorted and limited; single laps; lists of records. Groups are kept in
+ * memory for sorting. Laps are read one at a time; if they are sorted, only the first --top rows are kept.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "metric_table.h"
 #include "record_table.h"
 
-/* What --by may say, or-ed by its commas. */
+/* The keys of --by, or-ed. */
 enum {
     BY_STAGE = 1,
     BY_QUEUE = 2,
@@ -85,44 +85,41 @@ static const option_row rows[] = {
       .offset = AT(by),
       .choices = by_words,
       .help = "keys to aggregate by: stage, flow (sources, routes, merges, sinks), queue, pool, lap, step, phase, "
-              "job-phase, "
-              "node, run, time (default stage)" },
-    { .name = "queues", .kind = &option_flag, .offset = AT(queues), .help = "the metrics of queues, not of stages" },
+              "job-phase, node, run, time (default stage)" },
+    { .name = "queues", .kind = &option_flag, .offset = AT(queues), .help = "show queues instead of stages" },
     { .name = "bin",
       .argument = "SPAN",
       .kind = &option_span,
       .offset = AT(bin_s),
-      .help = "by time: the width of a bin, as 10m or 1h (default 1m)" },
+      .help = "with --by time: width of a bin, such as 10m or 1h (default 1m)" },
     { .name = "step-bin",
       .argument = "N",
       .kind = &option_count,
       .offset = AT(bin_steps),
-      .help = "by step: how many steps make a bin; a lap counts in that of its first step (default 1)" },
+      .help = "with --by step: steps per bin; a lap counts in the bin of its first step (default 1)" },
     { .name = "sort",
       .argument = "KEY",
       .kind = &option_choice,
       .offset = AT(sort),
       .choices = sort_words,
-      .help =
-          "largest first: avg, p50, p90, p99, max, count, total, failures, rate or busy; of queues, the longer one "
-          "of put and get time, and for busy the occupancy (default none: in the order of what is added up by)" },
+      .help = "largest first: avg, p50, p90, p99, max, count, total, failures, rate or busy; for queues, times are "
+              "the longer of put and get time, and busy is the occupancy (default none: in the order of the keys)" },
     { .name = "reverse",
       .kind = &option_flag,
       .offset = AT(reverse),
-      .help = "smallest first; unsorted, the last first" },
+      .help = "smallest first; without --sort, last first" },
     { .name = "top", .argument = "N", .kind = &option_count, .offset = AT(top), .help = "only the first N rows" },
     { .name = "list",
       .argument = "WHAT",
       .kind = &option_choice,
       .offset = AT(list),
       .choices = record_table_names,
-      .help =
-          "instead, list the records themselves: runs, nodes, stages, phases, tasks, flow, queues, pools, events, "
-          "failures or items" },
+      .help = "instead, list the records themselves: runs, nodes, stages, phases, tasks, flow, queues, pools, "
+              "events, failures or items" },
     { 0 },
 };
 
-/* -- what a row is sorted by: the largest of these measures */
+/* -- sort keys: the largest of these measures */
 
 static const char *const sort_measures[][2][2] = {
     [SORT_NONE] = { { NULL } },
@@ -144,16 +141,16 @@ static double sort_value(const weir_total *total)
     double largest = 0;
     for (int i = 0; i < 2 && names[i]; i++)
         largest = fmax(largest, weir_measure_of(total->subject, names[i], &total->metrics, total->elapsed_ns));
-    return largest; /* fmax() leaves out what is not known */
+    return largest; /* fmax() ignores unknown values (NAN) */
 }
 
 /* A row that waits to be printed. */
 typedef struct kept_row {
     double sort_value;
-    size_t number; /* in the order in which they came */
+    size_t number; /* in input order */
     weir_total total;
     double share;
-    char *name, *phase; /* of a lap that is kept: our own copies */
+    char *name, *phase; /* of a lap that is kept: copies */
     weir_histogram *times[WEIR_MAX_HISTOGRAMS];
 } kept_row;
 
@@ -226,7 +223,7 @@ static int compare_wholes(const void *left, const void *right)
     return order ? order : strcmp(p->name, q->name);
 }
 
-/* Which part of the time of its stage or queue (by run, of that run) each row is. False = out of memory. */
+/* Each row's share of the time of its stage or queue (with --by run, of that run). False = out of memory. */
 static bool find_shares(kept_row *all, size_t count)
 {
     kept_row **sorted = calloc(count + 1, sizeof *sorted);
@@ -307,7 +304,7 @@ static kept_row row_of_lap(const weir_record *record, size_t number)
     return (kept_row){ .number = number, .total = total, .sort_value = sort_value(&total) };
 }
 
-/* The best rows so far; the last one to be printed is at [0], as in a heap. */
+/* A heap of the rows to print so far; the one to print last is at [0]. */
 typedef struct best_rows {
     kept_row *all;
     size_t count, room;
@@ -343,7 +340,7 @@ static void forget(kept_row *row)
         free(row->times[i]);
 }
 
-/* What a record points to is gone with the next one: a row that is kept has its own. */
+/* A record's pointers are valid until the next record, so a row that is kept has copies. */
 static bool keep_contents(kept_row *row)
 {
     weir_group_key *key = &row->total.key;
@@ -453,14 +450,14 @@ static int check_settings(const tool_call *call)
     if (settings.list >= 0 && (by || settings.sort))
         return tool_refuse(call, "--list: cannot be combined with --by or --sort");
     if (settings.list >= 0 && settings.queues)
-        return tool_refuse(call, "--list: cannot be combined with --queues; --list queues has their laps");
+        return tool_refuse(call, "--list: cannot be combined with --queues; --list queues lists their laps");
     if (settings.bin_s > 0 && !(by & BY_TIME))
-        return tool_refuse(call, "--bin: goes together with --by time");
+        return tool_refuse(call, "--bin: only with --by time");
     if (settings.bin_steps > 0 && !(by & BY_STEP))
-        return tool_refuse(call, "--step-bin: goes together with --by step");
+        return tool_refuse(call, "--step-bin: only with --by step");
     const unsigned subjects = BY_STAGE | BY_QUEUE | BY_FLOW | BY_POOL, named = by & subjects;
     if ((by & BY_LAP) && (by & ~(BY_LAP | subjects)))
-        return tool_refuse(call, "--by: laps are not aggregated; lap goes with stage, flow, queue or pool only");
+        return tool_refuse(call, "--by: lap can only be combined with stage, flow, queue or pool");
     if ((by & phases) == phases)
         return tool_refuse(call, "--by: phase or job-phase, not both");
     if (named & (named - 1))
@@ -522,37 +519,36 @@ static int run(tool_call *call)
     exit_status = tool_finish(call);
     if (exit_status != TOOL_DONE || count)
         return exit_status;
-    return tool_nothing(call, settings.by & BY_STEP ? "no lap that matches the filters has a step; programs mark "
-                                                      "steps with weir_pipeline_mark_step()"
-                                                    : TOOL_NO_LAPS);
+    return tool_nothing(
+        call, settings.by & BY_STEP
+                  ? "no lap that matches the filters has a step; programs mark steps with weir_pipeline_mark_step()"
+                  : TOOL_NO_LAPS);
 }
 
 const tool_command tool_query = {
     .name = "query",
     .words = "DB",
     .min_words = 1,
-    .summary = "metrics by stage, queue, lap, step, phase, node, run or time",
-    .help =
-        "Aggregates metrics by the --by keys and prints a row for each group. There is always one for each stage "
-        "(or, with --by queue, flow or pool, for each of these). Without --run it is the last run; by run or node, "
-        "and for the lists of runs and nodes, all of them.\n\n"
-        "By step and by phase needs a program that marks them (weir_pipeline_mark_step, weir_pipeline_mark_phase). "
-        "job-phase is "
-        "startup, loop or finish, whatever the phases of the loop are called; share is that phase's part of the "
-        "time. By lap nothing is aggregated: each lap is a row, in the order of time; sorted, it is the first ten of "
-        "them, or --top.\n\n"
-        "Columns: failed tasks are among the tasks; average, p50, p90, p99 and max are of those that succeeded. "
-        "busy, input, thread, turn and room are the shares of the slot time in which tasks ran, or slots waited for "
-        "input, for a thread, for earlier results (output in input order) and for room downstream; CPU is the share "
-        "of the busy time that was CPU time. put is how long items waited for room in the queue, get how long the "
-        "consumer waited for an item, each with its p90 and p99; occupied is the share of the time in which the "
-        "queue was not empty. --json and --csv have all metrics.",
+    .summary = "print metrics by stage, queue, lap, step, phase, node, run or time",
+    .help = "Aggregates metrics by the --by keys and prints a row for each group. Each stage (or, with --by queue, "
+            "flow or pool, each of these) always has a separate row. The default is the last run; with --by run or "
+            "node, and for the lists of runs and nodes, all runs.\n\n"
+            "--by step and --by phase need a program that marks them (weir_pipeline_mark_step, "
+            "weir_pipeline_mark_phase). job-phase is startup, loop or finish, whatever the program calls the phases "
+            "of the loop; share is the phase's share of the time. With --by lap, nothing is aggregated: each lap is "
+            "a row, in the order of time; sorted, it is the first ten of them, or --top.\n\n"
+            "Columns: tasks include failed tasks; average, p50, p90, p99 and max are of successful tasks only. busy, "
+            "input, thread, turn and room are the shares of the slot time in which tasks ran, or slots waited for "
+            "input, for a thread, for earlier results (output in input order), and for room downstream; CPU is CPU "
+            "time as a share of busy time. put is how long items waited for room in the queue, get how long the "
+            "consumer waited for an item, each with its p90 and p99; occupied is the share of the time in which the "
+            "queue was not empty. --json and --csv have all metrics.",
     .examples = "weir query pipeline_stats.db --by stage\n"
                 "# the ten minutes with the slowest decodes\n"
-                "weir query pipeline_stats.db --name decode --by time --bin 10m --sort p99 --top 10\n"
-                "# what starting up and finishing cost\n"
+                "weir query run.db --name decode --by time --bin 10m --sort p99 --top 10\n"
+                "# the cost of startup and finish\n"
                 "weir query pipeline_stats.db --by job-phase --queues --name sink\n"
-                "# every rank of a job in one line\n"
+                "# one line per rank of a job\n"
                 "weir query job.db --by run,node --name decode --sort avg\n"
                 "weir query pipeline_stats.db --by lap --name decode --steps 1000:2000 --csv\n"
                 "weir query pipeline_stats.db --list nodes\n",

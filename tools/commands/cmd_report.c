@@ -1,4 +1,4 @@
-/* weir report: a run as one HTML file that opens without a network. */
+/* weir report: a run as a single HTML file that needs no network. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static const option_row rows[] = {
       .argument = "N",
       .kind = &option_count,
       .offset = offsetof(struct settings, top),
-      .help = "how many of the slowest items and of the failures (default 20)" },
+      .help = "at most N slowest items and N failures (default 20)" },
     { 0 },
 };
 
@@ -71,14 +71,14 @@ static void put_base64(FILE *out, FILE *in)
     }
 }
 
-/* -- pictures: drawn to a file of our own, which goes into the page as a whole */
+/* -- plots: drawn to a temporary file, which is embedded in the page */
 
 static void put_picture(FILE *out, drawing_plan *plan, const series_set *set, const char *alternative)
 {
     char path[] = "/tmp/weir-report-XXXXXX", problem[200];
     int fd = mkstemp(path);
     if (fd < 0) {
-        put_paragraph(out, "", "no picture: a temporary file cannot be made");
+        put_paragraph(out, "", "no plot: cannot create a temporary file");
         return;
     }
     close(fd);
@@ -256,7 +256,8 @@ static int write_page(FILE *out, weir_reader *reader, const weir_filter *filter,
     int status = weir_totals_read(reader, filter, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, error);
     if (status != WEIR_OK)
         return status;
-    status = weir_reader_find_run(reader, run_id, &run, error); /* its texts last until the reader is asked again */
+    status = weir_reader_find_run(reader, run_id, &run,
+                                  error); /* its texts are valid until the next call for the reader */
     if (status == WEIR_OK) {
         put_head(out, reader, &run, &totals);
         put_machine(out, &run);
@@ -303,13 +304,12 @@ const tool_command tool_report = {
     .name = "report",
     .words = "DB",
     .min_words = 1,
-    .summary = "a run as one HTML file",
-    .help =
-        "Writes a page with all of a run: the bottleneck, the metrics of stages, queues, sources and thread pools, "
-        "plots, the slowest items, failures, events, settings, the machine and the summary. It is one file that "
-        "opens in any browser, without a network.\n\n"
-        "gnuplot draws the plots and must be installed (Debian and Ubuntu: gnuplot-nox); without it the page says "
-        "so in their place.",
+    .summary = "write a run as one HTML file",
+    .help = "Writes a page with everything about a run: the bottleneck, the metrics of stages, queues, sources and "
+            "thread pools, plots, the slowest items, failures, events, settings, the machine and the summary. It is "
+            "one file that opens in any browser, without a network.\n\n"
+            "gnuplot draws the plots and must be installed (Debian and Ubuntu: gnuplot-nox); without it the page "
+            "says so in their place.",
     .examples = "weir report pipeline_stats.db\n"
                 "weir report pipeline_stats.db --run 3 --since +1m -o run.html\n",
     .shared = TOOL_FILTER,

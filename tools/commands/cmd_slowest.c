@@ -1,6 +1,6 @@
 /*
- * weir slowest: the items that took longest. item_stats knows them all, or a sample; without it, failures are known one
- * by one, and of the successes only how long the longest of each lap took.
+ * weir slowest: the items that took longest. item_stats holds all items or a sample. Without it, failures are known
+ * one by one, but of the successful items only the longest time of each lap.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,25 +26,29 @@ static const char *const kind_words[] = { "all", "items", "failures", "laps", NU
 #define AT(field) offsetof(struct settings, field)
 
 static const option_row rows[] = {
-    { .name = "top", .argument = "N", .kind = &option_count, .offset = AT(top), .help = "how many (default 10)" },
+    { .name = "top",
+      .argument = "N",
+      .kind = &option_count,
+      .offset = AT(top),
+      .help = "print at most N rows (default 10)" },
     { .name = "of",
       .argument = "WHAT",
       .kind = &option_choice,
       .offset = AT(kind),
       .choices = kind_words,
-      .help = "items (of item_stats), failures, laps (by their longest task), or all (the default): items and "
-              "failures, and laps only where there are no items" },
+      .help = "items (from item_stats), failures, laps (by their longest task), or all (the default): items and "
+              "failures, and laps only if there are no items" },
     { .name = "sort",
       .argument = "KEY",
       .kind = &option_choice,
       .offset = AT(sort),
       .choices = sort_words,
-      .help = "what comes first: the longest time (default), the longest open, demux, decode or scale time, the most "
-              "bytes or frames, or the longest time per-frame; all but time are of items only" },
+      .help = "sort by total time (default), open, demux, decode or scale time, bytes, frames, or time per-frame, "
+              "largest first; all but time work for items only" },
     { 0 },
 };
 
-/* -- one table for all: what is not known stays empty */
+/* -- one table for all kinds; unknown values are empty */
 
 static const table_column columns[] = {
     { "elapsed", "time", TABLE_TIME },      { "kind", "of", TABLE_WORDS },
@@ -57,13 +61,13 @@ static const table_column columns[] = {
     { "scale_time", "scale", TABLE_TIME },  { "label", "label", TABLE_WORDS },
 };
 
-/* All-zero and NULL is not known; counts and times below 0, too. */
+/* Zero, NULL, and counts and times below 0 mean unknown. */
 typedef struct slow {
     int64_t run_ns, unix_ns;
     const char *kind;
     int64_t run_id, seq;
     const char *name, *label;
-    const weir_item_record *item; /* NULL = it is none */
+    const weir_item_record *item; /* NULL = not an item */
 } slow;
 
 static void put_known(table *t, const weir_item_record *item, int64_t count)
@@ -98,7 +102,7 @@ static void put_row(table *t, const slow *row)
     table_words(t, row->label);
 }
 
-/* -- what they have in common: codec and size, and how usual these are among all items that were recorded */
+/* -- formats: codec and size, and how common these are among all recorded items */
 
 static int count_format(key_count *formats, const weir_item_record *item, weir_error *error)
 {
@@ -146,7 +150,7 @@ static void put_formats(key_count *shown, const key_count *all)
     };
     double num_shown = (double)count_of(shown, NULL), num_all = (double)count_of(all, NULL);
     key_count_sort(shown);
-    puts("\nHow usual these items' formats are:");
+    puts("\nHow common these formats are among all recorded items:");
     table *t = table_begin(stdout, TABLE_TEXT, format_columns, sizeof format_columns / sizeof format_columns[0]);
     for (size_t i = 0; i < shown->count; i++) {
         int64_t of_all = count_of(all, shown->entries[i].key);
@@ -159,7 +163,7 @@ static void put_formats(key_count *shown, const key_count *all)
     table_end(t);
 }
 
-/* Only as text: scripts have the columns, and weir query --list items. */
+/* Only in text output: scripts can use the columns, and weir query --list items. */
 static int tell_formats(key_count *shown, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
     key_count all = { .count = 0 };
@@ -170,7 +174,7 @@ static int tell_formats(key_count *shown, weir_reader *reader, const weir_filter
     return status;
 }
 
-/* -- the candidates: one list of each kind, the longest first, merged as they come */
+/* -- the candidates: one list per kind, the longest first, merged while reading */
 
 typedef struct list {
     weir_query *query;
@@ -232,7 +236,7 @@ static int begin_lists(list lists[NUM_LISTS], weir_reader *reader, const weir_fi
     return status;
 }
 
-/* The one whose row took longest; NULL = none has any left. A lap without a success has nothing to tell. */
+/* The candidate whose row took longest; NULL = none left. Laps without a success are skipped. */
 static list *longest(list lists[NUM_LISTS])
 {
     list *best = NULL;
@@ -256,7 +260,7 @@ static int put_longest(table *t, list lists[NUM_LISTS], key_count *formats, weir
     return status;
 }
 
-/* -- another order than that of time: every item is looked at, and the first ones are kept */
+/* -- orders other than time: reads every item, and keeps the first ones */
 
 static double sort_value(const weir_item_record *item)
 {
@@ -274,7 +278,7 @@ static double sort_value(const weir_item_record *item)
 
 typedef struct kept_item {
     double value;
-    weir_item_record item; /* with texts of its own */
+    weir_item_record item; /* with copies of its texts */
 } kept_item;
 
 static void forget(kept_item *kept)
@@ -284,13 +288,13 @@ static void forget(kept_item *kept)
     free((void *)(uintptr_t)kept->item.codec);
 }
 
-/* Puts the item behind all that come before it. False = out of memory. */
+/* Inserts the item in sort order. False = out of memory. */
 static bool keep(kept_item *all, size_t *count, size_t most, const weir_item_record *item)
 {
     kept_item kept = { sort_value(item), *item };
     size_t at = *count;
     if (kept.value < 0 || (at == most && (most == 0 || kept.value <= all[most - 1].value)))
-        return true; /* not known, or not among the first */
+        return true; /* unknown, or not among the first */
     kept.item.name = strdup(item->name);
     kept.item.label = strdup(item->label);
     kept.item.codec = strdup(item->codec);
@@ -364,7 +368,7 @@ static int run(tool_call *call)
     size_t count = 0;
     bool has_items;
     if (settings.sort != SORT_TIME && settings.kind != KIND_ALL && settings.kind != KIND_ITEMS)
-        return tool_refuse(call, "--sort: only items can be sorted by anything but time");
+        return tool_refuse(call, "--sort: failures and laps can only be sorted by time");
     int exit_status = tool_open(call, call->words[0], &reader, &filter);
     if (exit_status != TOOL_DONE)
         return exit_status;
@@ -376,13 +380,12 @@ static int run(tool_call *call)
     if (exit_status != TOOL_DONE)
         return exit_status;
     if (count == 0)
-        return tool_nothing(call,
-                            settings.kind == KIND_ITEMS || settings.sort != SORT_TIME
-                                ? "no items were recorded (item_stats); --of laps or --of failures may know more"
-                                : TOOL_NO_LAPS);
+        return tool_nothing(call, settings.kind == KIND_ITEMS || settings.sort != SORT_TIME
+                                      ? "no items were recorded (item_stats); try --of laps or --of failures"
+                                      : TOOL_NO_LAPS);
     if (!has_items && settings.kind == KIND_ALL && tool_format(call) == TABLE_TEXT)
-        puts("\nOf tasks that succeeded only the longest of each lap is known:\n"
-             "this run has not recorded its items (item_stats).");
+        puts("\nOf tasks that succeeded only the longest of each lap is known:\n this run has not recorded its items "
+             "(item_stats).");
     return tool_finish(call);
 }
 
@@ -390,15 +393,14 @@ const tool_command tool_slowest = {
     .name = "slowest",
     .words = "DB",
     .min_words = 1,
-    .summary = "the items that took longest",
-    .help =
-        "Prints the items that took longest, with codec, size and frames where they are known. Items are known one "
-        "by one where the run has recorded them (item_stats); failed ones always. Without item_stats, laps stand in "
-        "for the items that succeeded: each with the time of its longest task, and no label.\n\n"
-        "open, demux, decode and scale are where an item's time went, as far as its stage says. Under the table "
-        "stands how usual the codecs and sizes in it are among all items that were recorded: whether slow files are, "
-        "say, those in 4K.\n\n"
-        "Without --run it is the last run.",
+    .summary = "print the items that took longest",
+    .help = "Prints the items that took longest, with codec, size and frames if these are known. Failed items are "
+            "always recorded; others only if the run recorded them (item_stats). Without item_stats, laps are shown "
+            "instead of the items that succeeded: each with the time of its longest task, and no label.\n\n"
+            "open, demux, decode and scale show where an item's time went, if its stage reports it. A second table "
+            "shows how common these codecs and sizes are among all recorded items: whether, for example, slow files "
+            "are mostly 4K.\n\n"
+            "The default is the last run.",
     .examples = "weir slowest pipeline_stats.db --top 20\n"
                 "weir slowest pipeline_stats.db --sort per-frame\n"
                 "weir slowest pipeline_stats.db --of failures --json\n",

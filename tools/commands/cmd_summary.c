@@ -1,4 +1,4 @@
-/* weir summary: the text that performance_analysis ends with, of any part of what was recorded. */
+/* weir summary: the summary that weir record prints, for any selection of records. */
 #include <weir/summary.h>
 
 #include "command_table.h"
@@ -63,19 +63,18 @@ const tool_command tool_summary = {
     .name = "summary",
     .words = "DB",
     .min_words = 1,
-    .summary = "the metrics of a run, as text",
-    .help =
-        "Prints the metrics of a run, stage by stage and queue by queue, then sources, routes, merges, sinks and "
-        "thread pools, and whether the run is running, killed, finished, stopped or failed. Without --run it is "
-        "the last run.\n\n"
-        "Means are weighted by what they are means of, and percentiles come from the histograms of all laps "
-        "together, also over several runs, ranks and nodes. Slot time says what the stage's slots did: a "
-        "stage that is mostly busy is the bottleneck; mostly waiting for input, it is upstream; mostly waiting for "
-        "room, it is downstream; mostly waiting for a thread, the pool is too small.\n\n"
-        "With --json it is one object with runs, stages, flow, queues and pools, with --csv one table in which the "
-        "column kind says what a row is of.",
+    .summary = "print the metrics of a run",
+    .help = "Prints the metrics of a run, stage by stage and queue by queue, then sources, routes, merges, sinks and "
+            "thread pools, and whether the run is running, killed, finished, stopped or failed. The default is the "
+            "last run.\n\n"
+            "Means are weighted by what they are means of, and percentiles come from the merged histograms of all "
+            "laps, also over several runs, ranks and nodes. Slot time shows what a stage's slots did: a stage that "
+            "is mostly busy is the bottleneck. If it mostly waits for input, the bottleneck is upstream; for room, "
+            "downstream; for a thread, the pool is too small.\n\n"
+            "--json prints one object with runs, stages, flow, queues and pools; --csv prints one table, in which "
+            "the column kind says what each row describes.",
     .examples = "weir summary pipeline_stats.db\n"
-                "# the decoders of all runs together, but for their first ten minutes\n"
+                "# the decoders of all runs together, without the first ten minutes\n"
                 "weir summary pipeline_stats.db --run all --name decode --since +10m\n"
                 "weir summary pipeline_stats.db --json | jq '.stages[] | {name, p99_time}'\n",
     .shared = TOOL_FILTER | TOOL_FORMAT,

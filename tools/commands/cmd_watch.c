@@ -1,4 +1,4 @@
-/* weir watch: a run as it stands, again and again. */
+/* weir watch: shows the current state of a run, live. */
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,16 +24,16 @@ static const option_row rows[] = {
     { .name = "once",
       .kind = &option_flag,
       .offset = offsetof(struct settings, once),
-      .help = "print one frame and end, for scripts" },
+      .help = "print the state once and exit, for scripts" },
     { .name = "interval",
       .argument = "SPAN",
       .kind = &option_span,
       .offset = offsetof(struct settings, interval_s),
-      .help = "time between two frames (default 1s)" },
+      .help = "time between two updates (default 1s)" },
     { 0 },
 };
 
-/* Opens the database anew, so that what is read is of this moment. Returns the exit status. */
+/* Opens the database again, so that the data is current. Returns the exit status. */
 static int write_frame(const tool_call *call, FILE *out, int width)
 {
     weir_reader *reader;
@@ -65,13 +65,13 @@ static void show(const char *text)
         mvaddnstr(row, 0, line, (int)length);
         line += length + (line[length] == '\n');
     }
-    mvaddstr(LINES - 1, 0, "q ends");
+    mvaddstr(LINES - 1, 0, "q quits");
     refresh();
 }
 
 /*
- * Until the next frame, also of a run that has ended: another may begin. Where a frame takes long to read, of a database
- * with millions of laps, no more than a tenth of the time goes into reading.
+ * Waits for the next frame, even if the run has ended: another run may start. If reading a frame takes long (a
+ * database with millions of laps), at most a tenth of the time is spent reading.
  */
 static int pause_ms(int64_t took_ns)
 {
@@ -80,7 +80,7 @@ static int pause_ms(int64_t took_ns)
     return pause_s < 1e6 ? (int)(1000 * pause_s) : 1000000000;
 }
 
-/* Until the user has had enough. */
+/* Runs until the user quits. */
 static int show_frames(const tool_call *call)
 {
     for (;;) {
@@ -107,8 +107,8 @@ static int show_frames(const tool_call *call)
 static int watch(const tool_call *call)
 {
     if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
-        return tool_refuse(call, "this is no terminal: use --once");
-    FILE *nowhere = fopen("/dev/null", "w"); /* what is wrong with the database is said before the screen is taken */
+        return tool_refuse(call, "stdout is not a terminal: use --once");
+    FILE *nowhere = fopen("/dev/null", "w"); /* reports database errors before the screen is taken over */
     int exit_status = nowhere ? write_frame(call, nowhere, 80) : TOOL_FAILED;
     if (nowhere)
         fclose(nowhere);
@@ -116,8 +116,7 @@ static int watch(const tool_call *call)
         return exit_status;
     setlocale(LC_ALL, "");
     if (!newterm(NULL, stdout, stdin))
-        return tool_refuse(call, "this terminal (TERM=%s) is not known: use --once",
-                           getenv("TERM") ? getenv("TERM") : "");
+        return tool_refuse(call, "unknown terminal (TERM=%s): use --once", getenv("TERM") ? getenv("TERM") : "");
     cbreak();
     noecho();
     curs_set(0);
@@ -143,14 +142,13 @@ const tool_command tool_watch = {
     .name = "watch",
     .words = "DB",
     .min_words = 1,
-    .summary = "a run as it stands, live",
+    .summary = "show the state of a run, live",
     .help =
-        "Shows each stage and queue of a run: its totals, the metrics of its latest lap, and a bar for each of the "
-        "laps before. They are as fresh as the last lap, whose length the program sets (performance_analysis: "
-        "--log-interval). If the program has said "
-        "how many items it expects (an event \"expected_items\"), the time left is estimated. Where another run "
-        "begins in the same database, it is shown from then on, without --run.\n\n"
-        "q ends it.",
+        "Shows each stage and queue of a run: its totals, the metrics of its latest lap, and a bar for each earlier "
+        "lap. The data is updated after each lap, whose length the program sets (--log-interval of weir record). If "
+        "the program has recorded how many items it expects (an event \"expected_items\"), the remaining time is "
+        "estimated. Without --run, the display switches to a new run when one starts in the same database.\n\n"
+        "Press q to quit.",
     .examples = "weir watch pipeline_stats.db\n"
                 "weir watch pipeline_stats.db --once\n",
     .shared = TOOL_RUN,

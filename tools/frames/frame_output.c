@@ -20,23 +20,23 @@ struct frame_output {
     bool is_stdout;
     uint64_t num_frames; /* that were added */
     weir_npy *npy;
-    char *npy_path;        /* where npy goes; for stdout, a file in a folder of its own */
+    char *npy_path;        /* path of the npy file; for stdout, in a temporary folder */
     weir_replacement file; /* raw, and the picture that is being written; file.file NULL = none */
 };
 
-/* -- what is not complete */
+/* -- incomplete files */
 
 /* Also read by the signal handler. NULL = nothing to remove. */
 static char *volatile part_path, *volatile part_folder;
 
-/* Somebody interrupts us: half an array is of no use. */
+/* Removes an incomplete array when the program is interrupted. */
 static void remove_part_on_signal(int number)
 {
     if (part_path)
         unlink(part_path);
     if (part_folder)
         rmdir(part_folder);
-    raise(number); /* its default action is back (SA_RESETHAND), and comes when this handler ends */
+    raise(number); /* the default action is restored (SA_RESETHAND) and runs when this handler returns */
 }
 
 static void forget_part(void)
@@ -46,7 +46,7 @@ static void forget_part(void)
     free(path);
 }
 
-/* Signals wait until it is known what there is to remove. */
+/* Signals are blocked until the path to remove is set. */
 static void hold_signals(sigset_t *before)
 {
     sigset_t held;
@@ -57,7 +57,7 @@ static void hold_signals(sigset_t *before)
     pthread_sigmask(SIG_BLOCK, &held, before);
 }
 
-/* path NULL: there is nothing. */
+/* path NULL: nothing to remove. */
 static int release_signals(const sigset_t *mask, const char *path, weir_error *error)
 {
     static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
@@ -113,7 +113,7 @@ static int add_raw(frame_output *output, const weir_frames *frames, weir_error *
 
 /* -- pictures */
 
-/* The path for the frame's number, to be freed; *has_number = the path has a place for it. */
+/* The path for the frame's number, to be freed; *has_number = the path has a %d for it. */
 static char *picture_path(const char *pattern, uint64_t number, bool *has_number)
 {
     char *path = NULL;
@@ -158,7 +158,8 @@ static int add_picture(frame_output *output, const weir_frames *frames, uint32_t
     if (rc == WEIR_OK)
         rc = png_picture_write(frames, index, output->file.file, error);
     if (rc == WEIR_OK && has_number)
-        rc = close_file(output, path, true, error); /* a single one waits: it may turn out not to be the only frame */
+        rc = close_file(output, path, true,
+                        error); /* a single picture is not completed yet: there may be more frames */
     free(path);
     return rc;
 }
@@ -173,7 +174,7 @@ static int add_pictures(frame_output *output, const weir_frames *frames, weir_er
 
 /* -- npy */
 
-/* A path in a new folder, which is ours alone. */
+/* A path in a new private folder. */
 static char *temporary_path(void)
 {
     const char *folder = getenv("TMPDIR");
@@ -189,7 +190,7 @@ static char *temporary_path(void)
     return path;
 }
 
-/* The array's size stands at its start, so it is complete before any of it goes to stdout. */
+/* The header holds the array's size, so the array must be complete before it is written to stdout. */
 static int open_npy(frame_output *output, weir_error *error)
 {
     sigset_t mask;

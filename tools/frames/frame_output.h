@@ -1,6 +1,6 @@
 /*
- * Where `weir frames` writes: a .npy file, raw frames, or PNG pictures; to a file or to stdout. Files get their name when
- * they are complete.
+ * Where `weir frames` writes: a .npy file, raw frames, or PNG pictures; to a file or to stdout. Files are renamed
+ * into place when they are complete.
  */
 #ifndef FRAMES_FRAME_OUTPUT_H
 #define FRAMES_FRAME_OUTPUT_H
@@ -16,20 +16,20 @@ typedef enum frame_format {
 
 typedef struct frame_output frame_output;
 
-/* The format that a file's name means; stdout ("-") is raw. */
+/* The format for a file's extension; stdout ("-") is raw. */
 frame_format frame_format_of(const char *path);
 
-/* path "-": stdout. For PNG the first %d or %04d in the path becomes the frame's number; without one there may be one
-   frame only. WEIR_OK, or the failure with *error filled and *output NULL. One output at a time. */
+/* path "-": stdout. For PNG the first %d or %04d in the path becomes the frame's number; without one, only one frame
+   is allowed. WEIR_OK, or the failure with *error filled and *output NULL. One output at a time. */
 int frame_output_open(const char *path, frame_format format, frame_output **output, weir_error *error);
 
-/* Writes the frames. WEIR_OK, or the failure with *error filled; then only frame_output_abort() makes sense. */
+/* Writes the frames. WEIR_OK, or the failure with *error filled; then call only frame_output_abort(). */
 int frame_output_add(frame_output *output, const weir_frames *frames, weir_error *error);
 
-/* Completes and frees the output, whatever the result. WEIR_OK, or the failure with *error filled. */
+/* Completes the output and frees it, even on failure. WEIR_OK, or the failure with *error filled. */
 int frame_output_close(frame_output *output, weir_error *error);
 
-/* Removes what is not complete. Pictures that are complete stay. NULL is fine. */
+/* Removes incomplete files and frees the output. Complete pictures stay. NULL is fine. */
 void frame_output_abort(frame_output *output);
 
 #endif

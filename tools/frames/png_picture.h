@@ -1,4 +1,4 @@
-/* One picture as PNG, by FFmpeg's encoder. */
+/* Writes one picture as PNG with FFmpeg's encoder. */
 #ifndef FRAMES_PNG_PICTURE_H
 #define FRAMES_PNG_PICTURE_H
 
@@ -7,8 +7,8 @@
 #include <weir/status.h>
 #include <weir/video.h>
 
-/* Writes frame `index` of rgb24 (nhwc) or gray8 frames. WEIR_OK, or the failure with *error filled; what could not be written
-   is told by ferror(file). */
+/* Writes frame `index` of rgb24 (nhwc) or gray8 frames. WEIR_OK, or the failure with *error filled; write errors are
+   in ferror(file). */
 int png_picture_write(const weir_frames *frames, uint32_t index, FILE *file, weir_error *error);
 
 #endif

@@ -52,7 +52,7 @@ static int open_list(const record_settings *settings, record_inputs *inputs)
     return RECORD_DONE;
 }
 
-/* Ends the lines with NUL and stores them; returns how many are not empty. */
+/* Terminates each line with NUL and stores it; returns the number of non-empty lines. */
 static size_t split_lines(char *text, const char **lines)
 {
     size_t count = 0;
@@ -78,7 +78,7 @@ static size_t count_lines(const char *text)
 
 /* -- all of it */
 
-/* With --audio and --images, the endings that are common. */
+/* With --audio and --images: the usual extensions. */
 static const char *default_glob(const record_settings *settings)
 {
     if (settings->images)
@@ -127,7 +127,7 @@ static int check_folders(const record_settings *settings, const record_inputs *i
         return RECORD_DONE;
     if (inputs->num_folders == 0)
         return record_refuse(settings, "--list: %s: no path in it", settings->list_path);
-    return record_refuse(settings, "%s%s: no file in it, or in its folders, is named %s (see --glob)",
+    return record_refuse(settings, "%s%s: no file in it, or in its subfolders, matches %s (see --glob)",
                          settings->input_option, inputs->folders[0].root, inputs->folders[0].glob);
 }
 

@@ -1,4 +1,4 @@
-/* Where the paths come from: folders that are listed, and paths and URLs that were named. */
+/* Where the paths come from: folders that are listed, and given paths and URLs. */
 #ifndef RECORD_INPUTS_H
 #define RECORD_INPUTS_H
 
@@ -15,8 +15,8 @@ typedef struct record_inputs {
     char *list; /* the text of --list, which paths points into */
 } record_inputs;
 
-/* The name of the problem is on stderr if it fails. 0, or the exit status 2: an input is missing, is neither a file, a
-   folder nor a URL, or there is no file to decode. `inputs` is to be freed in any case. */
+/* Returns 0, or reports the error on stderr and returns the exit status 2: an input is missing, is not a file,
+   folder or URL, or there is no file to decode. Free `inputs` in any case. */
 int record_inputs_open(const record_settings *settings, record_inputs *inputs);
 
 /* How many files there are; this takes as long as listing the folders. */

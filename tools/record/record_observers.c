@@ -17,7 +17,7 @@ static void collect(const record_settings *settings, record_observers *own)
         own->observers[own->num_observers++] = weir_console_observer();
 }
 
-/* The database comes last: the others leave nothing behind if it is refused. */
+/* The database is opened last: if it is refused, the others leave no files. */
 int record_observers_open(const record_settings *settings, record_observers *observers)
 {
     weir_error error = { 0 };

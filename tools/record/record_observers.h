@@ -1,4 +1,4 @@
-/* Where the statistics of a recording go: the database, and other formats if they were asked for. */
+/* Where the statistics of a recording are written: the database, and other formats if requested. */
 #ifndef RECORD_OBSERVERS_H
 #define RECORD_OBSERVERS_H
 
@@ -17,7 +17,7 @@ typedef struct record_observers {
     weir_task_hook items; /* records the cost of files in the database */
 } record_observers;
 
-/* RECORD_DONE; or RECORD_REFUSED after a line on stderr. To be closed in any case. */
+/* RECORD_DONE; or RECORD_REFUSED after a line on stderr. Close in any case. */
 int record_observers_open(const record_settings *settings, record_observers *observers);
 
 /* Closes all of them. RECORD_DONE, or RECORD_FAILED after a line on stderr that says what is missing. */

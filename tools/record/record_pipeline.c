@@ -8,7 +8,7 @@
 
 enum { DEFAULT_SIDE = 128 }; /* pixels */
 
-/* -- what the options ask for */
+/* -- checking the options */
 
 static const char *find_contradiction(const record_settings *settings)
 {
@@ -39,7 +39,7 @@ int record_pipeline_check(const record_settings *settings)
 
 static weir_video_config describe_video(const record_settings *settings)
 {
-    char problem[OPTION_PROBLEM_BYTES]; /* none: it has been checked */
+    char problem[OPTION_PROBLEM_BYTES]; /* not used: the options have been checked */
     weir_video_config video = { 0 };
     video_configure(&settings->video, &video, problem);
     if (settings->video.resize != VIDEO_RESIZE_NONE) {
@@ -85,11 +85,11 @@ static void pipe_decode(const record_settings *settings, weir_builder *builder, 
     }
 }
 
-/* -- what comes before it */
+/* -- upstream of it */
 
 static void add_sources(const record_settings *settings, const record_inputs *inputs, weir_builder *builder)
 {
-    /* Listing waits for the disk: with a thread of its own it does not wait for the decoders as well. */
+    /* Listing waits for the disk. With a separate thread it does not also wait for the decoders. */
     weir_stage_options options = {
         .threads = 1,
         .queue_items = settings->source_queue_items,

@@ -4,10 +4,11 @@
 #include "record_inputs.h"
 #include "record_observers.h"
 
-/* Checks what the options ask for, without starting anything. RECORD_DONE, or RECORD_REFUSED after a line on stderr. */
+/* Checks the options, without starting anything. RECORD_DONE, or RECORD_REFUSED after a line on stderr. */
 int record_pipeline_check(const record_settings *settings);
 
-/* Builds and starts the pipeline: sources, the tar stage if wanted, "decode", sink. RECORD_DONE; or RECORD_REFUSED after a
+/* Builds and starts the pipeline: sources, the tar stage if wanted, "decode", sink. RECORD_DONE; or RECORD_REFUSED
+   after a
    line on stderr. */
 int record_pipeline_build(const record_settings *settings, const record_inputs *inputs,
                           const record_observers *observers, weir_pipeline **pipeline);

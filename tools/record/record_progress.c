@@ -13,7 +13,7 @@ static struct {
     int64_t start_ns;
     int64_t drawn_ns;
     uint32_t epochs;
-    atomic_uint_fast64_t total; /* files there are; 0 = not known yet */
+    atomic_uint_fast64_t total; /* number of files; 0 = not known yet */
     bool is_total_recorded;
 } progress;
 
@@ -44,7 +44,7 @@ static void draw(weir_pipeline *pipeline, int64_t now_ns)
     weir_account account;
     if (weir_pipeline_account(pipeline, "decode", &account) != WEIR_OK)
         return;
-    /* Files, not pieces of them. A piece that waits for room is in flight, and so is its file. */
+    /* Counts files, not chunks. While a chunk waits for room, its file counts as in flight. */
     uint64_t done = account.taken > account.in_flight ? account.taken - account.in_flight : 0;
     uint64_t total = atomic_load(&progress.total);
     double per_second = (double)done / ((double)(now_ns - progress.start_ns) / (double)WEIR_SECOND);

@@ -57,7 +57,7 @@ static void print_snapshot(weir_pipeline *pipeline)
     weir_snapshot_free(snapshot);
 }
 
-/* Waits for a result, until the progress line has to be drawn again, or for SIGUSR1, which it answers. */
+/* Waits for a result, for SIGUSR1 (which it handles), or until the progress line must be redrawn. */
 static void wait_for_results(weir_pipeline *pipeline, int results_fd, int usr1_fd)
 {
     struct signalfd_siginfo signal;
@@ -67,7 +67,7 @@ static void wait_for_results(weir_pipeline *pipeline, int results_fd, int usr1_f
         print_snapshot(pipeline);
 }
 
-/* Takes results until there are no more; returns what weir_pipeline_next() ended with. Your program would use them here. */
+/* Takes all results; returns the last status of weir_pipeline_next(). Your program would use the results here. */
 static int drain(weir_pipeline *pipeline, int usr1_fd)
 {
     int results_fd;
@@ -82,7 +82,7 @@ static int drain(weir_pipeline *pipeline, int usr1_fd)
     }
     record_progress_end();
     if (status == WEIR_ESTOPPED)
-        weir_log(WEIR_LOG_WARNING, "stopped; everything up to now is recorded");
+        weir_log(WEIR_LOG_WARNING, "stopped; everything so far is recorded");
     return status;
 }
 
@@ -140,7 +140,7 @@ static int report(const record_settings *settings, int64_t run_id)
     return RECORD_DONE;
 }
 
-/* As the shell needs it. */
+/* Quotes for the shell. */
 static void print_path(const char *path)
 {
     static const char harmless[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-:=@%,";
@@ -165,15 +165,15 @@ static void print_hints(const record_settings *settings, uint64_t num_failures)
 {
     fflush(stdout);
     fputs("\nNext:\n", stderr);
-    print_hint(settings, "slowest", "", "the files that took longest, and what they spent the time on");
+    print_hint(settings, "slowest", "", "the slowest files, and where their time went");
     if (num_failures > 0)
-        print_hint(settings, "failures", "", "what failed, by reason and by folder");
+        print_hint(settings, "failures", "", "failures by reason and by folder");
     print_hint(settings, "plot", " -o run.png", "the run over time");
 }
 
-/* -- from begin to end */
+/* -- the whole run */
 
-/* Runs, closes the database whatever the result, and reports from it. */
+/* Runs, closes the database in any case, and prints the report from it. */
 static int record(const record_settings *settings, const record_inputs *inputs, int usr1_fd)
 {
     record_observers observers;
@@ -195,15 +195,15 @@ static int record(const record_settings *settings, const record_inputs *inputs, 
 
 int record_run(const record_settings *settings)
 {
-    static record_inputs inputs; /* the files may be counted until the process ends */
+    static record_inputs inputs; /* static: the counting thread may use it until the process ends */
     int exit_status = record_pipeline_check(settings);
     if (exit_status == RECORD_DONE)
         exit_status = record_inputs_open(settings, &inputs);
     if (exit_status != RECORD_DONE)
         return exit_status;
 
-    signal(SIGXFSZ, SIG_IGN); /* a file over the limit (ulimit -f) is a write that fails, and that is told */
-    /* Before any thread is started: they all inherit that SIGUSR1 is not for them. */
+    signal(SIGXFSZ, SIG_IGN); /* writing beyond `ulimit -f` then fails with an error, which is reported */
+    /* Before any thread is started: all threads inherit the blocked SIGUSR1. */
     sigset_t usr1;
     sigemptyset(&usr1);
     sigaddset(&usr1, SIGUSR1);

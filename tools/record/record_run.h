@@ -18,7 +18,7 @@ enum {
 /* Paragraphs for help texts: signals, exit statuses. */
 extern const char record_signals_help[];
 
-/* Runs from begin to end, once per process. Returns the exit status. Frees nothing of the settings. */
+/* Does the whole run, once per process. Returns the exit status. Does not free the settings. */
 int record_run(const record_settings *settings);
 
 /* One line on stderr, after the program's name. Returns RECORD_REFUSED. */

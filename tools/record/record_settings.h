@@ -1,4 +1,4 @@
-/* What a recording is told: inputs, decoding, the pipeline, and where the statistics go. */
+/* The settings of a recording: inputs, decoding, the pipeline, and where the statistics are written. */
 #ifndef RECORD_SETTINGS_H
 #define RECORD_SETTINGS_H
 
@@ -17,7 +17,7 @@ typedef struct record_settings {
 
     /* which files */
     const char *list_path; /* of a file with a path or a URL in each line, "-" = stdin; NULL = none */
-    const char *glob;      /* NULL = the default of the kind of file */
+    const char *glob;      /* NULL = the default for the type of file */
     bool sorted;
     bool tar; /* the inputs are tar archives, or folders of them */
     const char *tar_glob;
@@ -50,14 +50,14 @@ typedef struct record_settings {
     bool verbose;
 } record_settings;
 
-/* Everything but `program`, `weir`, `input_option` and the inputs. */
+/* The defaults of everything except `program`, `weir`, `input_option` and the inputs. */
 #define RECORD_DEFAULTS \
     { \
         .tar_glob = "*.tar*", .piece_frames = 512, .concurrency = 10, .db_path = "pipeline_stats.db", \
         .log_interval_ns = 60 * WEIR_SECOND, \
     }
 
-/* All options but those of record_settings.video (see video_rows); the offsets are those of record_settings. */
+/* All options except those of record_settings.video (see video_rows); the offsets are those of record_settings. */
 extern const option_row record_rows[];
 
 /* "7" is a number of failures, "5%" a share of the tasks: a weir_max_failures. */

@@ -9,10 +9,10 @@
 
 /* -- times */
 
-/* What int64_t counts in ns, and a double to the ns or nearly so, ends beyond it. */
+/* Nanoseconds beyond this do not fit int64_t, or lose precision in a double. */
 static const double max_seconds = 1e9;
 
-/* "1:02:03.5": hours, minutes, seconds, all three, so that it is never taken for a range. */
+/* "1:02:03.5": hours, minutes, seconds, all three are required, so that it is never read as a range. */
 static bool parse_clock(const char *text, double *seconds)
 {
     uint64_t hours, minutes;
@@ -54,7 +54,7 @@ static bool parse_index(const char *text, int64_t *index)
     if (!option_parse_number(text + is_negative, INT64_MAX, &number))
         return false;
     *index = is_negative ? -(int64_t)number : (int64_t)number;
-    return !is_negative || number > 0; /* -0 might mean the first frame or the one behind the last */
+    return !is_negative || number > 0; /* -0 is ambiguous: the first frame, or the one after the last */
 }
 
 static bool parse_values(char *text, bool (*parse)(const char *text, int64_t *value), sampling_list *list)
@@ -152,7 +152,7 @@ static bool parse_stretch(const option_row *row, const char *text, void *value)
     size_t length = strlen(text);
     *stretch = (sampling_length){ 0 };
     if (length == 0 || length >= sizeof number || strchr("0123456789.", text[length - 1]))
-        return false; /* a number alone might mean either */
+        return false; /* a number without a unit is ambiguous */
     if (text[length - 1] != 'f')
         return parse_time(text, &stretch->ns) && stretch->ns > 0;
     snprintf(number, sizeof number, "%.*s", (int)length - 1, text);
@@ -178,13 +178,13 @@ const option_kind sampling_stretch = { parse_stretch,
                                        "a number of frames, such as 32f, or a time span, such as 2s or 500ms", NULL };
 const option_kind sampling_seed = { parse_seed, "a whole number", NULL };
 
-/* -- all together */
+/* -- all options together */
 
 typedef struct way {
     const char *option;
     bool given;
     weir_sample what;
-    bool has_window; /* --window goes with it … */
+    bool has_window; /* can be combined with --window … */
     bool has_first;  /* … and --first */
 } way;
 
@@ -194,7 +194,7 @@ static bool refuse(char problem[OPTION_PROBLEM_BYTES], const char *option, const
     return false;
 }
 
-/* Which of the ways of choosing it is; false if it is more than one. */
+/* Finds the selected way of choosing frames; false if there is more than one. */
 static bool find_way(const sampling_settings *settings, way *found, char problem[OPTION_PROBLEM_BYTES])
 {
     const way ways[] = {

@@ -26,7 +26,7 @@ typedef struct sampling_range {
 } sampling_range;
 
 typedef struct sampling_length {
-    uint32_t frames; /* one of both */
+    uint32_t frames; /* one of the two */
     int64_t ns;
 } sampling_length;
 
@@ -58,7 +58,7 @@ extern const option_kind sampling_window;  /* sampling_range */
 extern const option_kind sampling_stretch; /* sampling_length */
 extern const option_kind sampling_seed;    /* sampling_number */
 
-/* Fills *sampling, whose lists belong to the settings. Or returns false: the options contradict each other, and *problem says
+/* Fills *sampling, whose lists belong to the settings. False: the options contradict each other, and *problem says
    why. */
 bool sampling_choose(const sampling_settings *settings, weir_sampling *sampling, char problem[OPTION_PROBLEM_BYTES]);
 

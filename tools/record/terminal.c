@@ -1,4 +1,4 @@
-/* Every change of the screen is made under the lock. */
+/* The screen is only changed with the lock held. */
 #include "terminal.h"
 
 #include <pthread.h>
@@ -17,7 +17,7 @@ enum { MAX_STATUS = 256, MAX_LINE = 4 * 4096 };
 static bool has_status; /* immutable after start */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char shown[MAX_STATUS]; /* guarded by lock: the status line as it stands on the screen */
+static char shown[MAX_STATUS]; /* guarded by lock: the status line on the screen */
 
 static const char *const level_names[] = { "error", "warning", "info", "debug" };
 

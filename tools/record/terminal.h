@@ -1,6 +1,7 @@
 /*
- * stderr shared by the log and a status line: the line stands at the bottom of a terminal, is taken away for each line of
- * the log and put back below it. Where stderr is no terminal there is no status line, and the log is plain.
+ * stderr shared by the log and a status line: the status line is at the bottom of the terminal; it is erased before
+ * each line of the log and redrawn below it. If stderr is not a terminal, there is no status line and the log is
+ * plain.
  */
 #ifndef RECORD_TERMINAL_H
 #define RECORD_TERMINAL_H
@@ -9,13 +10,13 @@
 
 #include <weir/log.h>
 
-/* Takes weir's log over. with_status: a status line is wanted, where it is possible. */
+/* Takes over weir's log. with_status: show a status line if possible. */
 void terminal_start(bool with_status);
 
 /* True if terminal_show() shows anything. */
 bool terminal_has_status(void);
 
-/* Replaces the status line; "" takes it away. ASCII, cut at the terminal's width. Any thread. */
+/* Replaces the status line; "" removes it. ASCII, truncated to the terminal's width. Any thread. */
 void terminal_show(const char *status);
 
 /* Writes lines above the status line. They end with a newline. Any thread. */

@@ -19,7 +19,7 @@ const option_row video_rows[] = {
     { ROW("rate", sampling.rate, sampling_rate), .argument = "R",
       .help = "R frames a second (5, 29.97, 30000/1001), repeated or left out as needed" },
     { ROW("count", sampling.count, option_count), .argument = "N",
-      .help = "N frames spread evenly: the middles of N equal parts" },
+      .help = "N evenly spaced frames: the middles of N equal parts" },
     { ROW("random", sampling.random, option_count), .argument = "N",
       .help = "N different random frames, in order; the same ones for the same --seed" },
     { ROW("keyframes", sampling.keyframes, option_flag), .help = "only the keyframes" },
@@ -28,7 +28,8 @@ const option_row video_rows[] = {
     { ROW("first", sampling.first, option_count), .argument = "N",
       .help = "at most the first N of the chosen frames" },
     { ROW("stretch", sampling.stretch, sampling_stretch), .argument = "LENGTH",
-      .help = "with --random: all frames from one random stretch of that many frames (32f) or that length (2s)" },
+      .help =
+          "with --random: take all frames from one random stretch of this many frames (32f) or this length (2s)" },
     { ROW("seed", sampling.seed, sampling_seed), .argument = "S", .help = "with --random: random seed (default 0)" },
     { ROW("width", width, option_count32), .argument = "W", .max = VIDEO_MAX_SIDE,
       .help = "width of the result in pixels" },
@@ -45,7 +46,7 @@ const option_row video_rows[] = {
     { ROW("filter", filter, option_text), .argument = "DESC",
       .help = "FFmpeg filters to apply before scaling: hflip,crop=in_w/2" },
     { ROW("no-autorotate", no_autorotate, option_flag),
-      .help = "ignore the file's rotation; leave pictures as they are coded" },
+      .help = "ignore the file's rotation: return pictures as they are coded" },
     { ROW("strict", strict, option_flag),
       .help = "fail on any damage, instead of counting it and returning what can be decoded" },
     { ROW("min-share", min_share, option_real), .argument = "SHARE",
@@ -69,7 +70,7 @@ const option_row video_rows[] = {
     { 0 },
 };
 
-/* NULL = nothing is wrong. */
+/* Returns the problem; NULL = none. */
 static const char *find_contradiction(const video_settings *settings)
 {
     if (settings->resize == VIDEO_RESIZE_NONE && (settings->width || settings->height))

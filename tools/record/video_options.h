@@ -28,10 +28,10 @@ typedef struct video_settings {
     int64_t io_timeout_ns;
 } video_settings;
 
-/* Which frames; what the pictures are like; what is refused. The offsets are those of video_settings. */
+/* Options for sampling, for the pictures, and for limits. The offsets are those of video_settings. */
 extern const option_row video_rows[];
 
-/* The words of these options, in the order of the enums; NULL at the end. */
+/* The choices of these options, in the order of the enums; NULL at the end. */
 extern const char *const video_resize_names[];
 extern const char *const video_pixel_names[];
 extern const char *const video_layout_names[];
@@ -40,11 +40,11 @@ extern const char *const video_scaler_names[];
 /* Largest width and height. */
 enum { VIDEO_MAX_SIDE = INT16_MAX };
 
-/* Fills *config, which keeps pointing to the settings. Or returns false: the options contradict each other, and
-   *problem says why. */
+/* Fills *config, which keeps pointing to the settings. False: the options contradict each other, and *problem says
+   why. */
 bool video_configure(const video_settings *settings, weir_video_config *config, char problem[OPTION_PROBLEM_BYTES]);
 
-/* Frees what the options have allocated. */
+/* Frees memory that the options allocated. */
 void video_settings_free(video_settings *settings);
 
 #endif

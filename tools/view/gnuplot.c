@@ -1,6 +1,6 @@
 /*
- * The panels of a figure stand one above the other and share the time below them; what each line style means stands
- * above its panel, and what each colour means at the right, once for all.
+ * The panels of a figure are stacked and share the time axis at the bottom. The line styles are explained above each
+ * panel, the colours once at the right.
  */
 #include "gnuplot.h"
 
@@ -9,8 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-/* Colours that people with any kind of colour vision tell apart (Okabe and Ito, 2008); in grey prints, and where there
-   are more curves than colours, the symbols do. */
+/* Colours for all kinds of colour vision (Okabe and Ito, 2008); symbols distinguish curves in grey prints, and if
+   there are more curves than colours. */
 static const char *const colours[] = { "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000" };
 static const int symbols[] = { 7, 5, 9, 11, 13, 6, 4, 8, 10, 12 }; /* gnuplot's: filled and empty ● ■ ▲ ▼ ◆ */
 static const char *const tints[] = { "#e9edf2", "#f7ecd9", "#e2f0e4", "#f3e3ee", "#dcebf5", "#dcdcdc" };
@@ -20,24 +20,24 @@ enum {
     NUM_TINTS = sizeof tints / sizeof tints[0] - 1, /* the last is for all others */
     NUM_PANELS = 5,
     MAX_CURVES = 5,       /* of a panel, for each series */
-    MAX_MARKS = 150,      /* events, and phases, across the figure: more would hide the curves */
+    MAX_MARKS = 150,      /* events, and phases, in the figure: more would hide the curves */
     MAX_EVENT_KINDS = 6,  /* events that have a colour and a line in the legend; all others share the last colour */
-    MAX_TEXT = 32,        /* characters of a name beside the figure */
-    MAX_EVENT_TEXT = 20,  /* characters of an event's, which stands upright in a panel */
+    MAX_TEXT = 32,        /* characters of a name next to the figure */
+    MAX_EVENT_TEXT = 20,  /* characters of an event's name, which is vertical in a panel */
     SYMBOLS_ON_CURVE = 12 /* about */
 };
 
 typedef enum scale { SCALE_LINEAR, SCALE_TIME, SCALE_SHARE, SCALE_LEVEL } scale;
 
 typedef struct curve {
-    const char *title; /* NULL = it is the only one of its panel */
+    const char *title; /* NULL = the only curve of its panel */
     int figure;
     const char *dash;
     double width;
     double paleness; /* 0 = the colour of the series, 1 = white */
 } curve;
 
-/* gnuplot's, on and off in widths of the line; its own dots are too thin to be followed across a figure. */
+/* gnuplot dash patterns: on and off, in line widths. Its built-in dots are too thin to follow across a figure. */
 #define SOLID    "1"
 #define DASHES   "2"
 #define DOT_DASH "4"
@@ -45,9 +45,9 @@ typedef struct curve {
 
 typedef struct panel {
     const char *title;
-    const char *count_title; /* where counts are drawn instead of rates; NULL = the same */
+    const char *count_title; /* title with counts instead of rates; NULL = the same */
     scale scale;
-    curve curves[MAX_CURVES]; /* the first bears the symbols */
+    curve curves[MAX_CURVES]; /* the first one has the symbols */
     int num_curves;
 } panel;
 
@@ -90,7 +90,7 @@ static const panel queue_panels[NUM_PANELS] = {
     { "get time: the consumer waits for an item", NULL, SCALE_TIME, { { NULL, QUEUE_GET, SOLID, 2, 0 } }, 1 },
 };
 
-/* One of the two figures, and where it is: inches in the picture; in the terminal nothing has a place. */
+/* One of the two figures, and its position in inches; not used in the terminal. */
 typedef struct figure {
     const panel *panels;
     const series *lines;
@@ -107,7 +107,7 @@ typedef struct drawing {
     double unit_s; /* of the time axis */
     double local_origin_s;
     const char *unit;
-    const char *names[NUM_TINTS]; /* of phases: one tint for each */
+    const char *names[NUM_TINTS]; /* of phases: one tint each */
     size_t num_names;
     const char *events[MAX_EVENT_KINDS]; /* the names of events: one colour for each */
     size_t num_events;
@@ -115,7 +115,7 @@ typedef struct drawing {
 
 /* ---- text and data ------------------------------------------------------------------------------------------ */
 
-/* As gnuplot's string in single quotes: nothing in it is special but the quote. At most so many characters. */
+/* Writes a gnuplot string in single quotes, in which only the quote is special. At most max_characters. */
 static void put_string(FILE *out, const char *text, size_t max_characters)
 {
     size_t count = 0, all = 0;
@@ -136,7 +136,7 @@ static void put_string(FILE *out, const char *text, size_t max_characters)
     fputc('\'', out);
 }
 
-/* Any path, also one with control characters: in double quotes gnuplot takes octal numbers. */
+/* Writes any path, even with control characters: gnuplot accepts octal escapes in double quotes. */
 static void put_path(FILE *out, const char *path)
 {
     fputc('"', out);
@@ -159,7 +159,7 @@ static void put_row(const drawing *d, const figure *f, double time_s, const seri
     fprintf(d->out, "%.12g", at(d, time_s));
     for (int i = 0; i < NUM_PANELS; i++)
         for (int j = 0; j < f->panels[i].num_curves; j++) {
-            double value = point->figures[f->panels[i].curves[j].figure];
+            double value = point->values[f->panels[i].curves[j].figure];
             if (isfinite(value))
                 fprintf(d->out, " %.6g", f->panels[i].scale == SCALE_SHARE ? 100 * value : value);
             else
@@ -169,9 +169,9 @@ static void put_row(const drawing *d, const figure *f, double time_s, const seri
 }
 
 /*
- * Each lap as a step from its beginning to its end; and apart from them the places of the symbols: the middle of some
- * laps, others for each line, so that lines that lie on each other can be told apart. The columns are the panels' curves, one
- * after the other.
+ * Draws each lap as a step from its start to its end. Symbols are in a separate block, in the middle of some laps;
+ * each line uses other laps, so that lines that overlap can be distinguished. The columns are the curves of all
+ * panels in order.
  */
 static void put_blocks(const drawing *d, const figure *f)
 {
@@ -200,7 +200,7 @@ static int first_column(const figure *f, int row)
 
 /* ---- axes --------------------------------------------------------------------------------------------------- */
 
-/* A lap that a mark has cut short, to a thousandth of the others maybe, says little, and is not to set the scale. */
+/* A lap that a mark has cut very short is not representative, and must not determine the scale. */
 static bool counts(const figure *f, size_t line, size_t point)
 {
     const series *s = &f->lines[line];
@@ -210,7 +210,7 @@ static bool counts(const figure *f, size_t line, size_t point)
     return s->points[point].end - s->points[point].start >= longest / 10;
 }
 
-/* Of the values above 0, high being 0 if there are none; least is also of those that are 0. */
+/* The range of the values above 0 (high is 0 if there are none); least includes zeros. */
 typedef struct range {
     double low, high, least;
 } range;
@@ -221,7 +221,7 @@ static range range_of(const figure *f, const panel *p)
     for (size_t i = 0; i < f->num_lines; i++)
         for (size_t j = 0; j < f->lines[i].num_points; j++)
             for (int k = 0; k < p->num_curves && counts(f, i, j); k++) {
-                double value = f->lines[i].points[j].figures[p->curves[k].figure];
+                double value = f->lines[i].points[j].values[p->curves[k].figure];
                 if (!isfinite(value))
                     continue;
                 r.least = fmin(r.least, value);
@@ -259,8 +259,8 @@ static void put_time(FILE *out, double seconds)
 }
 
 /*
- * A logarithmic axis of spans of time, over five decades at most; returns its foot, apart from all else, where no time
- * at all is drawn, and what is shorter than that.
+ * A logarithmic axis of durations, over at most five decades. Returns its bottom value, at which zero and shorter
+ * durations are drawn.
  */
 static double put_time_axis(FILE *out, range values)
 {
@@ -294,7 +294,7 @@ static double put_time_axis(FILE *out, range values)
     return foot;
 }
 
-/* From 0 on, with two to five numbers at it. */
+/* A linear axis from 0, with two to five labels. */
 static void put_linear_axis(FILE *out, double high)
 {
     double power, top = high > 0 ? high : 1, digit = step_below(top / 5.001, &power);
@@ -309,7 +309,7 @@ static double largest_capacity(const figure *f)
     return (double)largest;
 }
 
-/* Returns the least that can be drawn. */
+/* Returns the smallest value that can be drawn. */
 static double put_axis(const drawing *d, const figure *f, const panel *p)
 {
     range values = range_of(f, p);
@@ -344,9 +344,9 @@ static void choose_unit(drawing *d)
         }
 }
 
-/* ---- what happened meanwhile -------------------------------------------------------------------------------- */
+/* ---- events and phases -------------------------------------------------------------------------------- */
 
-/* What a phase's colour is: the number of its name among those known, NUM_TINTS being any later one. */
+/* The tint of a phase: the index of its name among the known names; NUM_TINTS = any later one. */
 static size_t tint_of(const drawing *d, const char *phase)
 {
     size_t tint = 0;
@@ -365,7 +365,7 @@ static void name_phases(drawing *d)
 static const char *const event_colours[MAX_EVENT_KINDS + 1] = { "#8a2be2", "#c71585", "#2f4f4f", "#8b4513",
                                                                 "#4682b4", "#556b2f", "#808080" };
 
-/* The number of an event's name among those known; MAX_EVENT_KINDS = any later one. */
+/* The index of an event's name among the known names; MAX_EVENT_KINDS = any later one. */
 static size_t event_kind_of(const drawing *d, const char *name)
 {
     size_t kind = 0;
@@ -387,7 +387,7 @@ static void put_span(const drawing *d, size_t tag, const series_mark *mark, cons
             tag, at(d, mark->start), at(d, mark->end), fill);
 }
 
-/* Where a phase begins: in grey prints all tints are one. */
+/* Marks the start of a phase: in grey prints all tints look alike. */
 static void put_edge(const drawing *d, size_t tag, double at_s)
 {
     fprintf(
@@ -405,7 +405,7 @@ static void put_label(const drawing *d, size_t tag, const char *text, double at_
     fprintf(d->out, " at first %.12g, %s textcolor rgb '#404040' front\n", at(d, at_s), how);
 }
 
-/* Leaves out what is not in view, and what is too close behind another to be seen beside it. */
+/* Skips marks that are out of view, or too close to the previous one to be distinguished. */
 static bool is_shown(const drawing *d, const series_mark *mark, double *shown_until)
 {
     double narrow = d->set->end / MAX_MARKS;
@@ -416,13 +416,13 @@ static bool is_shown(const drawing *d, const series_mark *mark, double *shown_un
     return true;
 }
 
-/* Names stand where they have room; what each tint means is told at the right, too. */
+/* Names are drawn if they fit; the legend at the right also explains the tints. */
 static void put_phases(const drawing *d, double width_in, bool named)
 {
     const double character_in = 0.085;
     const series_set *set = d->set;
     double shown_until = -INFINITY;
-    size_t num_edges = set->num_events + 1; /* events have the arrows before */
+    size_t num_edges = set->num_events + 1; /* events use the arrows before */
     for (size_t i = 0; i < set->num_phases; i++) {
         const series_mark *phase = &set->phases[i];
         if (!is_shown(d, phase, &shown_until))
@@ -444,7 +444,7 @@ static void put_events(const drawing *d, double width_in, bool named)
     double shown_until = -INFINITY, named_until = -INFINITY;
     for (size_t i = 0; i < set->num_events; i++) {
         const series_mark *event = &set->events[i];
-        size_t tag = set->num_phases + i + 1; /* behind those of phases: they are drawn in this order */
+        size_t tag = set->num_phases + i + 1; /* after those of phases: objects are drawn in this order */
         if (!is_shown(d, event, &shown_until))
             continue;
         if (event->end > event->start)
@@ -507,7 +507,7 @@ static void put_style(const drawing *d, const curve *c)
             colour, c->dash, c->title);
 }
 
-/* What the line styles mean, in black: it holds for all colours. */
+/* Explains the line styles, in black because they apply to all colours. */
 static void put_styles(const drawing *d, const panel *p)
 {
     for (int i = 0; i < p->num_curves && p->curves[i].title; i++)
@@ -615,13 +615,13 @@ static void put_panel(const drawing *d, const figure *f, int row)
     put_curves(d, f, row, foot);
 }
 
-/* What the colours and symbols mean, and the tints, beside the panels: an empty plot's key. */
+/* The legend of colours, symbols and tints, next to the panels: the key of an empty plot. */
 static void put_legend(const drawing *d, const figure *f)
 {
     const drawing_plan *plan = d->plan;
     fprintf(d->out,
             "unset object\nunset label\nunset arrow\nunset xlabel\nunset border\nunset tics\nunset logscale y\n"
-            "set tmargin at screen 1\nset bmargin at screen 0\n" /* names that had no room in it would be left out */
+            "set tmargin at screen 1\nset bmargin at screen 0\n" /* gnuplot omits names that do not fit */
             "set yrange [0:1]\nset key at screen %.5f, screen %.5f left top vertical Left reverse samplen 2.5\nplot ",
             (f->right_in + beside_in) / plan->width_in, (plan->height_in - top_in - title_in) / plan->height_in);
     for (size_t i = 0; i < f->num_lines; i++) {
@@ -652,7 +652,7 @@ static void put_figure(const drawing *d, const figure *f)
         put_legend(d, f);
 }
 
-/* How much room the names beside the panels need; no more than two fifths of the figure. */
+/* The width of the names next to the panels; at most two fifths of the figure. */
 static double legend_width_in(const drawing *d, const figure *f, double figure_in)
 {
     const double sample_in = 0.6, character_in = 0.08, margin_in = 0.12;
@@ -687,8 +687,8 @@ static void put_figures(const drawing *d)
 }
 
 /*
- * Text has room in figures of that size. Smaller ones are laid out as if they were as large, and drawn with smaller
- * letters; returns how much smaller.
+ * Text fits into figures of this size. Smaller figures are laid out as if they had it, and drawn with smaller
+ * letters; returns the scale.
  */
 static double enlarge(drawing_plan *plan)
 {
@@ -744,7 +744,7 @@ static void put_settings(const drawing *d)
     if (d->plan->clock)
         fprintf(d->out, "set xtics time\nset format x '%s' time\n", clock_format(d));
     if (d->plan->medium == DRAWING_TERMINAL) {
-        fputs("set border 15 back\n" /* a curve at 0 or 100 % lies on it, and counts for more */
+        fputs("set border 15 back\n" /* at the back, because curves at 0 or 100 % are drawn on it */
               "set key outside bottom center horizontal samplen 2 width 2\n",
               d->out);
         return;

@@ -1,4 +1,4 @@
-/* Draws series with gnuplot: writes the commands and the data that gnuplot reads. */
+/* Draws series with gnuplot: writes gnuplot's commands and data. */
 #ifndef TOOLS_DRAWING_H
 #define TOOLS_DRAWING_H
 
@@ -13,8 +13,8 @@ typedef struct drawing_plan {
     drawing_medium medium;
     const char *path; /* of the picture; not for DRAWING_TERMINAL */
     const char *title;
-    bool clock;         /* the time of day below the panels instead of the time since the start */
-    bool tasks, queues; /* which figures; both are put side by side, in the terminal one below the other */
+    bool clock;         /* the time axis shows the time of day instead of the time since the start */
+    bool tasks, queues; /* which figures; both are placed side by side, in the terminal one below the other */
     double width_in, height_in;
     double dpi;
     int columns, rows; /* DRAWING_TERMINAL: characters for each panel */

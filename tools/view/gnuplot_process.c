@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The child: gnuplot with the pipe's end as its input. What cannot be run ends with 127. */
+/* The child: gnuplot with the pipe's end as its input. Exits with 127 if gnuplot cannot be run. */
 static void become_gnuplot(int input)
 {
     if (dup2(input, STDIN_FILENO) >= 0)
@@ -23,8 +23,8 @@ static bool wait_for_gnuplot(pid_t pid, char *problem, size_t size)
         return true;
     snprintf(problem, size, "%s",
              WIFEXITED(how) && WEXITSTATUS(how) == 127
-                 ? "gnuplot is not installed, and draws the pictures (Debian and Ubuntu: apt install gnuplot-nox)"
-                 : "gnuplot failed (its own words are above)");
+                 ? "gnuplot is not installed; plots need it (Debian and Ubuntu: apt install gnuplot-nox)"
+                 : "gnuplot failed (see its messages above)");
     return false;
 }
 
@@ -32,7 +32,7 @@ bool gnuplot_run(const drawing_plan *plan, const series_set *set, char *problem,
 {
     int ends[2];
     if (pipe(ends) != 0) {
-        snprintf(problem, size, "cannot make a pipe: %s", strerror(errno));
+        snprintf(problem, size, "cannot create a pipe: %s", strerror(errno));
         return false;
     }
     fflush(stdout);
@@ -48,7 +48,7 @@ bool gnuplot_run(const drawing_plan *plan, const series_set *set, char *problem,
         close(ends[1]);
         return false;
     }
-    signal(SIGPIPE, SIG_IGN); /* its exit status says what went wrong */
+    signal(SIGPIPE, SIG_IGN); /* its exit status reports the error */
     drawing_write(gnuplot, plan, set);
     fclose(gnuplot);
     return wait_for_gnuplot(pid, problem, size);

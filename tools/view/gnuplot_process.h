@@ -6,7 +6,7 @@
 
 #include "gnuplot.h"
 
-/* True if the picture was drawn; otherwise `problem` says why not. */
+/* True if the plot was drawn; otherwise `problem` says why not. */
 bool gnuplot_run(const drawing_plan *plan, const series_set *set, char *problem, size_t size);
 
 #endif

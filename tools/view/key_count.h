@@ -1,4 +1,4 @@
-/* Counts things by a text, with one of them as an example. */
+/* Counts occurrences by key, with an example for each. */
 #ifndef TOOLS_KEY_COUNT_H
 #define TOOLS_KEY_COUNT_H
 
@@ -8,7 +8,7 @@
 
 typedef struct key_count_entry {
     const char *key;
-    char *example; /* of the first that was counted; NULL = none was given */
+    char *example; /* of the first occurrence; NULL = none was given */
     char *second;  /* another text of the first */
     int64_t count;
     int status, library_code; /* of the first */
@@ -23,10 +23,10 @@ typedef struct key_count {
 
 #define KEY_COUNT_OTHERS "(others)"
 
-/* Counts one; *is_new says that the entry is, and wants its example. NULL = out of memory. */
+/* Counts one occurrence. *is_new: the entry is new and needs its example. NULL = out of memory. */
 key_count_entry *key_count_add(key_count *t, const char *key, bool *is_new);
 
-/* The largest first; those of the same count by key. Nothing may be added afterwards. */
+/* Sorts by count, largest first, then by key. Nothing may be added afterwards. */
 void key_count_sort(key_count *t);
 void key_count_free(key_count *t);
 

@@ -7,14 +7,14 @@
 
 #include "array.h"
 
-enum { FEWEST_BATCHES = 4 /* below that, laps say nothing of how sure a figure is */ };
+enum { FEWEST_BATCHES = 4 /* with fewer, no confidence interval can be computed */ };
 
-/* A quantile is a bucket's middle, and the truth is anywhere in it: 1/128 of the value to either side. */
+/* A quantile is the middle of a bucket; the true value can be anywhere in it: ±1/128 of the value. */
 #define BUCKET_VARIANCE (1.0 / 128 / 128 / 3)
 
 /* -- names */
 
-/* "0:1:decode[10]_queue" and "0:1:decode[4]_queue" are the same queue; to be freed. NULL = out of memory. */
+/* "0:1:decode[10]_queue" and "0:1:decode[4]_queue" are the same queue; the caller frees it. NULL = out of memory. */
 static char *key_of(const char *name)
 {
     char *key = strdup(name);
@@ -48,11 +48,11 @@ static comparison_pair *find_pair(lap_comparison *c, const char *name, weir_subj
     return &grown[c->num_pairs++];
 }
 
-/* -- batches. Only stages have histograms: those of queues would take too much memory */
+/* -- batches. Only stages keep histograms: those of queues would need too much memory */
 
 static weir_histogram *times_of(const batch *b)
 {
-    return (weir_histogram *)(uintptr_t)b->metrics.task.run_times; /* ours to change */
+    return (weir_histogram *)(uintptr_t)b->metrics.task.run_times; /* owned by the batch */
 }
 
 static bool has_times(weir_subject subject)
@@ -75,7 +75,7 @@ static void free_times(weir_subject subject, batch *b)
         free(times_of(b));
 }
 
-/* All are in use: two by two become one. */
+/* All batches are in use: merges them in pairs. */
 static void halve(weir_subject subject, comparison_side *side)
 {
     for (size_t i = 0; i < COMPARISON_BATCHES / 2; i++) {
@@ -145,7 +145,7 @@ static int add_lap(lap_comparison *c, int side, const weir_lap_record *lap, weir
     return WEIR_OK;
 }
 
-/* The stages first, in the order of the pipeline, so that the pairs are in it, too. */
+/* Reads the stages first, so that the pairs are in the order of the pipeline. */
 static int add_stages(lap_comparison *c, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
     weir_query *query;
@@ -182,7 +182,7 @@ static void add_up(weir_subject subject, comparison_side *side)
         add_batch(subject, &side->all, &side->batches[i]);
 }
 
-/* -- stages that have another place in the other pipeline, because it has more of them or fewer */
+/* -- stages whose position differs between the pipelines, because one has more stages */
 
 /* "decode" of "0:1:decode" */
 static const char *name_in(const char *key)
@@ -200,7 +200,7 @@ static bool is_only_of(const comparison_pair *pair, int side)
     return pair->sides[side].name && !pair->sides[!side].name;
 }
 
-/* The one that only that side has, of the same name but for its place; NULL where there are several, or none. */
+/* The pair that only this side has, with the same name except for its position; NULL if there are none or several. */
 static comparison_pair *find_only(const lap_comparison *c, int side, const comparison_pair *like)
 {
     comparison_pair *found = NULL;
@@ -216,7 +216,7 @@ static comparison_pair *find_only(const lap_comparison *c, int side, const compa
     return found;
 }
 
-/* Has the pair of A's side only, which must not be used any more, become part of B's. */
+/* Moves A's side of a pair into B's pair; A's pair must not be used afterwards. */
 static void join(lap_comparison *c, comparison_pair *a, comparison_pair *b)
 {
     size_t behind = c->num_pairs - (size_t)(a - c->pairs) - 1;
@@ -228,7 +228,7 @@ static void join(lap_comparison *c, comparison_pair *a, comparison_pair *b)
     c->num_pairs--;
 }
 
-/* What only B has comes last, so that what is joined with it stays in the order of both pipelines. */
+/* Pairs that only B has are last, so joined pairs stay in the order of both pipelines. */
 static void join_moved(lap_comparison *c)
 {
     for (size_t i = 0; i < c->num_pairs;) {
@@ -292,7 +292,7 @@ double comparison_value(const comparison_pair *pair, int side, const char *name)
     return pair->sides[side].name && measure ? value_of(&pair->sides[side].all, measure) : NAN;
 }
 
-/* -- how sure */
+/* -- confidence */
 
 static void subtract(const weir_metric_table *table, void *from, const void *what)
 {
@@ -306,12 +306,12 @@ static void subtract(const weir_metric_table *table, void *from, const void *wha
                 *(int64_t *)left -= *(const int64_t *)right;
             break;
         case WEIR_METRIC_LEVEL: *(double *)left -= *(const double *)right; break;
-        default: break; /* least, largest: no measure that is compared has any */
+        default: break; /* minimum, maximum: not used by any compared measure */
         }
     }
 }
 
-/* What is left of all without one batch. The histogram is the caller's. */
+/* The totals without one batch. The histogram is the caller's. */
 static void without(weir_subject subject, batch *rest, const batch *all, const batch *one, weir_histogram *times)
 {
     *rest = *all;
@@ -327,9 +327,9 @@ static void without(weir_subject subject, batch *rest, const batch *all, const b
 }
 
 typedef struct estimate {
-    double value;       /* as it is compared: a logarithm, or itself */
+    double value;       /* the compared value: a logarithm, or the value itself */
     double error;       /* standard error; NAN = not known */
-    double num_batches; /* that had anything to say */
+    double num_batches; /* batches that have a value */
 } estimate;
 
 static double as_compared(double value, bool as_log)
@@ -360,7 +360,8 @@ static estimate estimate_of(const comparison_pair *pair, int which, const weir_m
     return e;
 }
 
-/* Student's t, two-sided 95 %, for any degrees of freedom from 1 on (Fisher and Cornish's expansion; a table below 4). */
+/* Student's t, two-sided 95 %, for any degrees of freedom from 1 on (Fisher and Cornish's expansion; a table below
+   4). */
 static double t_of(double df)
 {
     static const double few[] = { 12.706, 4.303, 3.182, 2.776 };
@@ -378,7 +379,7 @@ static double margin_of(const estimate *a, const estimate *b)
 {
     double va = a->error * a->error, vb = b->error * b->error, v = va + vb;
     if (!isfinite(v) || v == 0)
-        return v; /* not known, or no doubt at all */
+        return v; /* unknown, or no uncertainty */
     double df = v * v / (va * va / (a->num_batches - 1) + vb * vb / (b->num_batches - 1));
     return t_of(df) * sqrt(v);
 }

@@ -1,10 +1,11 @@
 /*
- * Two recordings side by side: each measure of each stage, queue and pool, how far it differs, and how sure that is.
+ * Two recordings side by side: for each measure of each stage, queue and pool, the difference and its confidence
+ * interval.
  *
- * How sure comes from the laps: they are put together into at most 64 batches, so that laps that resemble their
- * neighbours do not count as so many witnesses, and each measure is taken again without each batch (the jackknife, Quenouille
- * and Tukey). Two measures differ by as much as their difference plus and minus Student's t times its error, with Welch's
- * degrees of freedom. Measures that are compared as ratios are handled as logarithms.
+ * The confidence interval is computed from the laps. They are merged into at most 64 batches, because neighbouring
+ * laps are not independent, and each measure is computed again without each batch (the jackknife, Quenouille and
+ * Tukey). The interval is the difference plus and minus Student's t times its standard error, with Welch's degrees of
+ * freedom. Measures that are compared as ratios use logarithms.
  */
 #ifndef TOOLS_LAP_COMPARISON_H
 #define TOOLS_LAP_COMPARISON_H
@@ -24,7 +25,7 @@ typedef struct batch {
 
 /* The laps of one stage or queue in one database. */
 typedef struct comparison_side {
-    char *name; /* NULL = it is not there */
+    char *name; /* NULL = this side does not have it */
     batch batches[COMPARISON_BATCHES];
     size_t num_batches;
     size_t laps_per_batch;
@@ -32,19 +33,19 @@ typedef struct comparison_side {
 } comparison_side;
 
 typedef struct comparison_pair {
-    char *key; /* the name without its bracket, and without its place where the sides differ in that */
+    char *key; /* the name without its bracket, and without its position if that differs between the sides */
     weir_subject subject;
     char kind[16]; /* as of weir_lap_record */
     comparison_side sides[2];
 } comparison_pair;
 
-/* In the order of A's pipeline, then what only B has. All-zero is empty. */
+/* In the order of A's pipeline, then pairs that only B has. All-zero is empty. */
 typedef struct lap_comparison {
     comparison_pair *pairs;
     size_t num_pairs;
 } lap_comparison;
 
-/* Adds the laps of side 0, or then those of side 1; also after a failure comparison_free() is to be called. */
+/* Adds the laps of side 0, then those of side 1. Call comparison_free() even after a failure. */
 int comparison_read(lap_comparison *c, int side, weir_reader *reader, const weir_filter *filter, weir_error *error);
 void comparison_free(lap_comparison *c);
 
@@ -56,14 +57,15 @@ typedef enum comparison_verdict {
     VERDICT_WORSE
 } comparison_verdict;
 
-/* The difference of one measure: for shares in points (0.05 = 5 points more), for all others relative to A (0.05 = 5 %). */
+/* The difference of one measure: for shares in points (0.05 = 5 points more), for all others relative to A (0.05 = 5
+   %). */
 typedef struct comparison_difference {
-    double a, b;                /* NAN = there is none */
-    double change, low, high;   /* 95 %; NAN = not known */
-    comparison_verdict verdict; /* better and worse where more is clearly one of them */
+    double a, b;                /* NAN = no value */
+    double change, low, high;   /* 95 % interval; NAN = not known */
+    comparison_verdict verdict; /* better or worse only if the measure has a preferred direction */
 } comparison_difference;
 
-/* Whether a measure is compared: rates, times and shares are, since sums depend on how long a run was. */
+/* Whether a measure is compared: rates, times and shares are; sums are not, as they depend on the run's length. */
 bool comparison_has(const weir_measure *measure);
 bool comparison_is_share(const weir_measure *measure);
 
@@ -72,7 +74,7 @@ comparison_difference comparison_compare(const comparison_pair *pair, const weir
 /* The same by name. */
 comparison_difference comparison_compare_named(const comparison_pair *pair, const char *measure);
 
-/* A measure of all laps of one side; NAN = there is none. */
+/* A measure of all laps of one side; NAN = no value. */
 double comparison_value(const comparison_pair *pair, int side, const char *measure);
 
 #endif

@@ -125,7 +125,7 @@ static void put_keys(table *t, const metric_keys *keys, const weir_total *total,
         table_count(t, total->capacity);
 }
 
-/* The longest of no time is none. */
+/* Without tasks there is no longest time. */
 static double known_value(const weir_measure *measure, const weir_metrics *metrics, int64_t elapsed_ns)
 {
     double value = weir_measure_value(measure, metrics, elapsed_ns);

@@ -1,4 +1,4 @@
-/* Totals and laps as rows of tables: what they are grouped by first, then all measures of their subject. */
+/* Totals and laps as rows of tables: the group keys first, then all measures of their subject. */
 #ifndef TOOLS_METRIC_TABLE_H
 #define TOOLS_METRIC_TABLE_H
 
@@ -16,20 +16,20 @@ enum { METRIC_MAX_COLUMNS = 160 };
 /* The column of a measure. */
 table_column metric_column(const weir_measure *measure);
 
-/* Begins such a table; the columns are filled in, and must outlive it. */
+/* Begins such a table. Fills in the columns, which must outlive the table. */
 table *metric_table_begin(FILE *out, table_format format, table_column columns[METRIC_MAX_COLUMNS],
                           weir_subject subject, const metric_keys *keys);
 
-/* One row. share: of the time of all groups of that name; for keys with a share. */
+/* One row. share: of the time of all groups with this name; only for keys with a share. */
 void metric_put_row(table *t, const metric_keys *keys, const weir_total *total, double share);
 
-/* The cells of the measures alone. */
+/* Only the cells of the measures. */
 void metric_put_measures(table *t, weir_subject subject, const weir_metrics *metrics, int64_t elapsed_ns);
 
-/* All subjects in one table, for CSV: the first column says which; measures of one name share a column. */
+/* All subjects in one table, for CSV: the first column is the subject; measures with the same name share a column. */
 void metric_put_all(FILE *out, const weir_totals *totals);
 
-/* A table of one subject; nothing as text where there is none. */
+/* A table of one subject; as text, nothing is printed if it is empty. */
 void metric_put_list(FILE *out, table_format format, weir_subject subject, const weir_total_list *list);
 
 /* "stage", "node", "queue", "pool"; as a key of JSON "stages", … */

@@ -10,17 +10,17 @@
 
 enum {
     MAX_POINTS = 300,  /* of a curve: more would be narrower than a pixel or two */
-    MIN_POINTS = 20,   /* of a curve, however many there are */
+    MIN_POINTS = 20,   /* of a curve, for any number of curves */
     MAX_BINS = 1 << 13 /* of all curves together; each takes 10 to 30 kB while they are read */
 };
 
 static int no_memory(weir_error *error)
 {
-    return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the figures to draw");
+    return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory for the plot");
 }
 
-/* The measures that are drawn, in rates and as counts. */
-static const char *const task_measures[2][SERIES_MAX_FIGURES] = {
+/* The measures that are drawn, as rates and as counts. */
+static const char *const task_measures[2][SERIES_MAX_VALUES] = {
     { "tasks_per_s", "successes_per_s", "failures_per_s", "ave_time", "p50_time", "p90_time", "p99_time", "max_time",
       "busy_share", "cpu_slot_share", "wait_in_share", "wait_thread_share", "wait_turn_share", "wait_out_share" },
     { "num_tasks", "num_successes", "num_failures", "ave_time", "p50_time", "p90_time", "p99_time", "max_time",
@@ -71,13 +71,13 @@ static void fill_point(const series_set *set, series_point *point, const weir_to
 {
     bool is_queue = total->subject == WEIR_SUBJECT_QUEUE;
     const char *const *names = is_queue ? queue_measures[set->counts] : task_measures[set->counts];
-    size_t count = is_queue ? NUM_QUEUE_FIGURES : SERIES_MAX_FIGURES;
+    size_t count = is_queue ? NUM_QUEUE_FIGURES : SERIES_MAX_VALUES;
     *point = (series_point){ .start = since_origin(set, total->key.start_unix_ns),
                              .end = since_origin(set, total->key.end_unix_ns) };
     for (size_t i = 0; i < count; i++)
-        point->figures[i] = weir_measure_of(total->subject, names[i], &total->metrics, total->elapsed_ns);
-    if (!is_queue && isnan(point->figures[TASK_AVE]))
-        point->figures[TASK_MAX] = NAN;
+        point->values[i] = weir_measure_of(total->subject, names[i], &total->metrics, total->elapsed_ns);
+    if (!is_queue && isnan(point->values[TASK_AVE]))
+        point->values[TASK_MAX] = NAN;
 }
 
 static series *line_of(series_set *set, const weir_total *total)
@@ -112,18 +112,18 @@ static int add_mark(series_mark **marks, size_t *num_marks, const series_mark *m
     return grown[(*num_marks)++].text ? WEIR_OK : no_memory(error);
 }
 
-/* "gc" of "gc_start"; 0 = it has no such ending. */
-static size_t stem_of(const char *name, const char *ending)
+/* "gc" of "gc_start"; 0 = it has no such suffix. */
+static size_t stem_of(const char *name, const char *suffix)
 {
-    size_t length = strlen(name), tail = strlen(ending);
-    return length > tail && strcmp(name + length - tail, ending) == 0 ? length - tail : 0;
+    size_t length = strlen(name), tail = strlen(suffix);
+    return length > tail && strcmp(name + length - tail, suffix) == 0 ? length - tail : 0;
 }
 
-/* Ends the span that has begun with NAME_start. */
+/* Ends the span that began with NAME_start. */
 static bool end_span(series_set *set, const weir_event_record *event)
 {
     size_t stem = stem_of(event->name, "_stop");
-    for (size_t i = set->num_events; stem && i-- > 0;) { /* the latest first: it is not far back */
+    for (size_t i = set->num_events; stem && i-- > 0;) { /* the latest first, which is usually the match */
         series_mark *mark = &set->events[i];
         if (mark->run_id == event->run_id && mark->start == mark->end && stem_of(mark->text, "_start") == stem &&
             strncmp(mark->text, event->name, stem) == 0) {
@@ -138,7 +138,7 @@ static bool end_span(series_set *set, const weir_event_record *event)
 static int add_event(series_set *set, const weir_event_record *event, weir_error *error)
 {
     if (strcmp(event->name, "phase") == 0 || strcmp(event->name, "expected_items") == 0)
-        return WEIR_OK; /* the one is shown as a span, the other is not what happened then */
+        return WEIR_OK; /* the pair becomes a span, so the stop event is not added */
     if (end_span(set, event))
         return WEIR_OK;
     double at = since_origin(set, event->unix_ns);
@@ -181,7 +181,7 @@ static int read_kind(weir_reader *reader, weir_record_kind kind, const weir_filt
     return status == WEIR_EOF ? WEIR_OK : status;
 }
 
-/* What there is to draw, before any of it is read. */
+/* Counts what will be drawn, before reading it. */
 typedef struct extent {
     int64_t start_unix_ns, end_unix_ns;
     int64_t max_laps; /* of a curve */
@@ -251,7 +251,8 @@ static int read_bins(weir_reader *reader, const weir_filter *filter, series_set 
     return status;
 }
 
-/* The last lap of a run is shorter than the others, and its rates are mostly chance: it becomes one with the lap before. */
+/* The last lap of a run is shorter than the others, and its rates are mostly noise: it is joined with the previous
+   lap. */
 static int replace_last_two(series_set *set, const weir_total *total, weir_error *error)
 {
     series *line = line_of(set, total);
@@ -300,7 +301,7 @@ int series_read(weir_reader *reader, const weir_filter *filter, unsigned how, se
 {
     *set = (series_set){ .counts = how & SERIES_COUNTS };
     weir_filter own = *filter;
-    own.name = NULL; /* it is of stages and queues, not of what happened meanwhile */
+    own.name = NULL; /* names of stages and queues must not filter events and phases */
     int status = read_laps(reader, filter, set, error);
     if (status == WEIR_OK && how & SERIES_JOIN_SHORT && !set->binned)
         status = join_short_last_lap(reader, filter, set, error);

@@ -1,4 +1,4 @@
-/* What a plot shows: lap by lap figures of each stage and queue, events and phases, read from a database. */
+/* The data of a plot: metrics of each stage and queue lap by lap, events and phases, read from a database. */
 #ifndef TOOLS_SERIES_H
 #define TOOLS_SERIES_H
 
@@ -13,7 +13,7 @@ typedef enum series_task_figure {
     TASK_RATE, /* per second, or the number in each lap: all that ended, those that succeeded, those that failed */
     TASK_SUCCESSES,
     TASK_FAILURES,
-    TASK_AVE, /* seconds a task */
+    TASK_AVE, /* seconds per task */
     TASK_P50,
     TASK_P90,
     TASK_P99,
@@ -24,10 +24,10 @@ typedef enum series_task_figure {
     TASK_WAIT_THREAD,
     TASK_WAIT_TURN,
     TASK_WAIT_OUT,
-    SERIES_MAX_FIGURES
+    SERIES_MAX_VALUES
 } series_task_figure;
 
-/* And of a queue. */
+/* What is drawn of a queue. */
 typedef enum series_queue_figure {
     QUEUE_RATE,     /* per second, or the number in each lap */
     QUEUE_OCCUPIED, /* share of the time not empty */
@@ -37,15 +37,15 @@ typedef enum series_queue_figure {
     NUM_QUEUE_FIGURES
 } series_queue_figure;
 
-/* One lap, or several in one, in figures a person compares. NAN where there is nothing to show. */
+/* One lap, or several merged laps, as comparable values. NAN = no value. */
 typedef struct series_point {
     double start, end; /* seconds since the origin */
-    double figures[SERIES_MAX_FIGURES];
+    double values[SERIES_MAX_VALUES];
 } series_point;
 
 /* A stage's or a queue's laps, in the order of time. */
 typedef struct series {
-    char *name; /* with the run in front of it where there are several */
+    char *name; /* with the run as a prefix if there are several */
     int64_t run_id;
     int64_t capacity; /* of a queue */
     series_point *points;
@@ -53,7 +53,7 @@ typedef struct series {
 } series;
 
 typedef struct series_mark {
-    double start, end; /* the same for what happened at one moment */
+    double start, end; /* equal for a point in time */
     int64_t run_id;
     char *text;
 } series_mark;
@@ -62,11 +62,11 @@ typedef struct series_set {
     int64_t origin_unix_ns; /* when 0 is */
     bool counts;            /* numbers in each lap instead of rates */
     double end;             /* of the last lap, since the origin */
-    bool binned;            /* there were so many laps that each point stands for several */
+    bool binned;            /* each point is several merged laps */
     int64_t num_runs;
     series *tasks, *queues;
     size_t num_tasks, num_queues;
-    series_mark *events; /* moments; or spans, of two events that are called NAME_start and NAME_stop */
+    series_mark *events; /* points in time; or spans, from pairs of events named NAME_start and NAME_stop */
     series_mark *phases;
     size_t num_events, num_phases;
 } series_set;
@@ -74,10 +74,10 @@ typedef struct series_set {
 /* How to read, or-ed. */
 enum {
     SERIES_COUNTS = 1,     /* numbers in each lap instead of rates */
-    SERIES_JOIN_SHORT = 2, /* a last lap that is shorter than half of the one before becomes one with it */
+    SERIES_JOIN_SHORT = 2, /* a last lap shorter than half of the previous one is joined with it */
 };
 
-/* WEIR_OK, also if there is nothing; series_free() afterwards, whatever the result. */
+/* WEIR_OK, even if there is nothing. Call series_free() afterwards in any case. */
 int series_read(weir_reader *reader, const weir_filter *filter, unsigned how, series_set *set, weir_error *error);
 void series_free(series_set *set);
 

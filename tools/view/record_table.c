@@ -259,7 +259,7 @@ static const kind_table kind_tables[] = {
 
 _Static_assert(sizeof kind_tables / sizeof kind_tables[0] + 1 ==
                    sizeof record_table_names / sizeof record_table_names[0],
-               "a table for each name");
+               "one table per name");
 
 int record_table_find(const char *name)
 {

@@ -12,12 +12,12 @@
 extern const char *const record_table_names[];
 enum { RECORD_TABLE_RUNS, RECORD_TABLE_NODES };
 
-/* The place of a name among them. */
+/* The index of a name among them. */
 int record_table_find(const char *name);
 
 /*
- * Writes one of them, known by its place above, and counts its rows (num_rows may be NULL). WEIR_OK, or
- * *error. What goes wrong with `out` is in ferror(out).
+ * Writes one of them, given by its index, and counts its rows (num_rows may be NULL). WEIR_OK, or a failure with
+ * *error filled. Write errors are in ferror(out).
  */
 int record_table(FILE *out, table_format format, int which, weir_reader *reader, const weir_filter *filter,
                  int64_t *num_rows, weir_error *error);

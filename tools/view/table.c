@@ -15,7 +15,7 @@
 enum {
     SCREENFUL = 200, /* rows that are aligned together */
     GAP = 2,
-    SHORTEST_WORDS = 24, /* words are not cut below that, unless the terminal is that narrow */
+    SHORTEST_WORDS = 24, /* words are not cut shorter, unless the terminal is too narrow */
 };
 
 struct table {
@@ -30,7 +30,7 @@ struct table {
     char **cells; /* of the rows that are not written yet, row by row; NULL = nothing */
     size_t num_cells;
     size_t *widths;
-    bool *hidden; /* columns without anything in any row; known only of a table that fits the screen */
+    bool *hidden; /* columns that are empty in all rows; only known if the table fits the screen */
     size_t num_keys;
     size_t limit; /* columns of the terminal; 0 = none */
     bool coloured;
@@ -55,7 +55,7 @@ static void json_character(FILE *out, unsigned char c)
         fputc(c, out);
 }
 
-/* How many bytes stand for themselves. */
+/* How many bytes need no escape. */
 static size_t plain_length(const unsigned char *text)
 {
     size_t length = 0;
@@ -81,7 +81,7 @@ void json_string(FILE *out, const char *text)
     fputc('"', out);
 }
 
-/* Digits from the right to the left, ending before `end`. Returns where they begin. */
+/* Writes digits from right to left, ending before `end`. Returns their start. */
 static char *put_digits(char *end, uint64_t number, int min_digits)
 {
     for (; number || min_digits > 0; number /= 10, min_digits--)
@@ -90,8 +90,8 @@ static char *put_digits(char *end, uint64_t number, int min_digits)
 }
 
 /*
- * Numbers that have so many decimals and no more, as most that are stored do: a whole number over a power of ten, both of
- * which a double holds, is the double nearest to it.
+ * Numbers with only this many decimals, as most stored numbers are: an integer divided by a power of ten, if a double
+ * holds both exactly, is the nearest double.
  */
 static bool format_decimal(char text[40], double number, int decimals, double unit)
 {
@@ -115,7 +115,7 @@ static bool format_decimal(char text[40], double number, int decimals, double un
     return true;
 }
 
-/* A form that reads back as the same number, the shortest but for few; "" if there is none. */
+/* A decimal form that reads back as the same number, almost always the shortest; "" if there is none. */
 static void format_number(char text[40], double number)
 {
     text[0] = '\0';
@@ -161,7 +161,7 @@ static void csv_titles(table *t)
     fputs("\r\n", t->out);
 }
 
-/* To be freed; NULL = out of memory. */
+/* The caller frees it; NULL = out of memory. */
 static char *in_one_line(const char *text)
 {
     size_t size = 4 * strlen(text) + 1;
@@ -210,7 +210,7 @@ static void html_cell(table *t, const char *text)
     fputs("</td>", t->out);
 }
 
-/* What stands before a cell. */
+/* Writes what precedes a cell. */
 static void open_cell(table *t)
 {
     if (t->format == TABLE_CSV) {
@@ -226,7 +226,7 @@ static void open_cell(table *t)
 
 /* -- text */
 
-/* How many columns of a terminal it takes: one for each character. */
+/* Its width in terminal columns: one per character. */
 static size_t width_of(const char *text)
 {
     size_t width = 0;
@@ -251,7 +251,7 @@ static bool is_shown(const table *t, size_t column)
     return t->columns[column].title && !t->hidden[column];
 }
 
-/* Behind `count` characters. */
+/* The position after `count` characters. */
 static const char *skip_characters(const char *text, size_t count)
 {
     for (; *text; text++)
@@ -260,7 +260,7 @@ static const char *skip_characters(const char *text, size_t count)
     return text;
 }
 
-/* A cell that is too wide keeps its beginning; a path its end. */
+/* A cell that is too wide keeps its start; a path keeps its end. */
 static void put_cut(FILE *out, const char *cell, size_t width)
 {
     size_t whole = width_of(cell);
@@ -338,7 +338,7 @@ static size_t width_of_columns(const table *t, const section *s)
     return width > GAP ? width - GAP : 0;
 }
 
-/* Shortens the widest words until all columns fit, or no words are longer than that. */
+/* Shortens the widest words until all columns fit, or no words are longer than SHORTEST_WORDS. */
 static void shorten_words(table *t, const section *s, size_t shortest)
 {
     for (size_t width; (width = width_of_columns(t, s)) > t->limit;) {
@@ -385,7 +385,7 @@ static void write_sections(table *t)
     if (t->limit) {
         shorten_words(t, &all, SHORTEST_WORDS);
         if (width_of_columns(t, &all) > t->limit)
-            t->titled = false; /* each section has its own */
+            t->titled = false; /* each section has its own titles */
     }
     for (section s = { 0, 0 }; s.first < t->num_columns; s.first = s.end) {
         fill_section(t, &s);
@@ -515,14 +515,14 @@ static void next_cell(table *t)
         fputs(t->format == TABLE_JSON ? "}" : t->format == TABLE_CSV ? "\r\n" : "</tr>\n", t->out);
 }
 
-/* Takes the cell, which becomes the table's. */
+/* Takes ownership of the cell. */
 static void add_cell(table *t, char *cell)
 {
     lacks_rows |= !cell;
     t->cells[t->num_cells++] = cell;
 }
 
-/* A cell as a person reads it. */
+/* A cell of text output. */
 static void put_figure(table *t, const char *figure)
 {
     if (t->format == TABLE_TEXT)
@@ -589,7 +589,7 @@ void table_count(table *t, int64_t count)
     next_cell(t);
 }
 
-/* Seconds are stored in doubles, which are good for less than a microsecond of Unix time: its noise is left out. */
+/* Seconds are stored as doubles, which hold Unix time to less than a microsecond: digits beyond that are omitted. */
 void table_when(table *t, int64_t unix_ns)
 {
     double seconds = round((double)unix_ns / 1e3) / 1e6;

@@ -1,6 +1,6 @@
 /*
  * Tables in four forms: text for a person (aligned, few digits, units), HTML with the same cells, JSON (an array of
- * objects) and CSV (RFC 4180, with a line of names), the last two with full precision in the base unit: seconds, bytes,
+ * objects) and CSV (RFC 4180, with a header line), the last two with full precision in the base unit: seconds, bytes,
  * shares from 0 to 1, Unix time.
  *
  *     static const table_column columns[] = {
@@ -10,8 +10,9 @@
  *     table_words(t, "decode[10]");  table_number(t, 12);  table_number(t, 0.31);
  *     table_end(t);
  *
- * Rows come out as they are filled, in constant memory; as text by the screenful, so that columns are aligned. Text that
- * is wider than the terminal is shortened, or the columns are divided into sections that each begin with the key columns.
+ * Rows are written as they are filled, in constant memory; as text, one screenful at a time, so that columns are
+ * aligned. Text that is wider than the terminal is shortened, or the columns are divided into sections that each
+ * begin with the key columns.
  */
 #ifndef TOOLS_TABLE_H
 #define TOOLS_TABLE_H
@@ -53,36 +54,37 @@ void table_set_keys(table *t, size_t num_keys);
 /* The next cell of the row; a row ends with its last cell. Text is copied. */
 void table_words(table *t, const char *text);
 void table_count(table *t, int64_t count);
-void table_number(table *t, double number); /* not a number, or infinite: nothing */
-void table_when(table *t, int64_t unix_ns); /* a point in time; 0 = nothing */
-void table_duration(table *t, int64_t ns);  /* below 0: nothing */
+void table_number(table *t, double number); /* NAN or infinite: an empty cell */
+void table_when(table *t, int64_t unix_ns); /* a point in time; 0 = an empty cell */
+void table_duration(table *t, int64_t ns);  /* below 0: an empty cell */
 void table_truth(table *t, bool truth);
 void table_nothing(table *t); /* "", null */
 
-/* Rows up to now. */
+/* Rows so far. */
 size_t table_rows(const table *t);
 
-/* Writes what is left and frees it. A table without a row is "[]", or the line of names, or nothing. NULL is fine. */
+/* Writes the remaining rows and frees the table. A table without rows is "[]", or the header line, or nothing. NULL
+   is fine. */
 void table_end(table *t);
 
-/* The same for a table that is all of the output: JSON ends with its line. */
+/* The same for a table that is the whole output: JSON ends with a newline. */
 void table_end_alone(table *t);
 
-/* Whether any table of this process was out of memory, and lacks rows or is not there. */
+/* Whether any table of this process ran out of memory, and lacks rows or is missing. */
 bool table_lacks_rows(void);
 
-/* -- pieces, for output of another form */
+/* -- pieces, for other output formats */
 
-/* Text as a JSON string, with its quotes. Bytes that are no UTF-8 become \udc80 to \udcff, as Python has them. */
+/* Text as a JSON string, with its quotes. Bytes that are not UTF-8 become \udc80 to \udcff, as in Python. */
 void json_string(FILE *out, const char *text);
 
-/* In a form that reads back as the same number; null if there is none. */
+/* A number in a form that reads back as the same number; null if there is none. */
 void json_number(FILE *out, double number);
 
-/* Text with what HTML gives a meaning replaced, and control characters as \n, \x1b, … */
+/* Text escaped for HTML, with control characters as \n, \x1b, … */
 void html_text(FILE *out, const char *text);
 
-/* One cell of CSV, quoted where it must be. */
+/* One cell of CSV, quoted if needed. */
 void csv_text(FILE *out, const char *text);
 
 #endif

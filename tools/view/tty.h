@@ -1,10 +1,10 @@
-/* What the standard output is: how wide, and whether it shows colours. */
+/* Properties of standard output: its width, and whether it shows colours. */
 #ifndef TOOLS_TTY_H
 #define TOOLS_TTY_H
 
 #include <stdbool.h>
 
-/* Columns of the terminal, or of COLUMNS; 0 = no terminal, lines may be of any length. */
+/* Columns of the terminal, or of COLUMNS; 0 = not a terminal, lines can have any length. */
 int tty_width(void);
 
 /* A terminal, and neither NO_COLOR nor TERM=dumb is set. */

@@ -12,16 +12,16 @@
 #include "format.h"
 #include "plot_series.h"
 
-enum { SPARKS = 24 /* laps that a sparkline shows */ };
+enum { SPARKS = 24 /* laps in a sparkline */ };
 
-/* What a frame is made of. */
+/* The data of a frame. */
 typedef struct frame {
-    weir_run_record run; /* texts are not kept */
+    weir_run_record run; /* its texts are not kept */
     weir_run_state state;
     weir_totals totals;       /* of the whole run, by name */
     series_set recent;        /* the latest laps */
-    int64_t last_lap_unix_ns; /* when the latest lap ended; 0 = none has */
-    int64_t expected;         /* items that the program said it would deliver; 0 = it did not */
+    int64_t last_lap_unix_ns; /* when the latest lap ended; 0 = none */
+    int64_t expected;         /* items that the program expects to deliver; 0 = unknown */
     char *last_failure;       /* NULL = none */
     int64_t now_unix_ns;
     int width;
@@ -29,7 +29,7 @@ typedef struct frame {
 
 /* ---- reading ------------------------------------------------------------------------------------------------ */
 
-/* The first record of a kind. The query is to be ended, whatever the result. */
+/* The first record of a kind. End the query in any case. */
 static int first_record(weir_reader *reader, weir_record_kind kind, const weir_filter *filter, weir_query **query,
                         const weir_record **record, weir_error *error)
 {
@@ -37,13 +37,13 @@ static int first_record(weir_reader *reader, weir_record_kind kind, const weir_f
     return status == WEIR_OK ? weir_query_next(*query, record, error) : status;
 }
 
-/* WEIR_EOF is as good as WEIR_OK: there was none. */
+/* WEIR_EOF counts as WEIR_OK: there was no record. */
 static int ok_if_none(int status)
 {
     return status == WEIR_EOF ? WEIR_OK : status;
 }
 
-/* How long laps are, on the average: the last one of a run may be much shorter. */
+/* The average length of laps: the last lap of a run may be much shorter. */
 static int64_t lap_length_ns(const frame *f)
 {
     const weir_total_list *queues = &f->totals.of[WEIR_SUBJECT_QUEUE];
@@ -91,7 +91,7 @@ static int read_last_failure(weir_reader *reader, const weir_filter *filter, fra
     if (status == WEIR_OK &&
         asprintf(&f->last_failure, "%s: %s", record->failure.label, record->failure.message) < 0) {
         f->last_failure = NULL;
-        status = weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the frame");
+        status = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory for the frame");
     }
     weir_query_end(query);
     return ok_if_none(status);
@@ -136,16 +136,16 @@ static const series *find_line(const series *lines, size_t num_lines, const char
     return NULL;
 }
 
-/* Each of the latest laps as a bar, the highest of them at full height. */
+/* Draws each of the latest laps as a bar, the largest at full height. */
 static void put_sparks(FILE *out, const series *line, int rate, int most)
 {
     static const char *const bars[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
     size_t room = (size_t)most, first = line && line->num_points > room ? line->num_points - room : 0;
     double highest = 0;
     for (size_t i = first; line && i < line->num_points; i++)
-        highest = fmax(highest, line->points[i].figures[rate]);
+        highest = fmax(highest, line->points[i].values[rate]);
     for (size_t i = first; line && i < line->num_points; i++) {
-        double height = highest > 0 ? fmax(0, line->points[i].figures[rate]) / highest : 0;
+        double height = highest > 0 ? fmax(0, line->points[i].values[rate]) / highest : 0;
         fputs(bars[(int)fmin(7, floor(8 * height))], out);
     }
 }
@@ -179,7 +179,7 @@ static double or_zero(double value)
     return isfinite(value) ? value : 0;
 }
 
-/* Names are cut where the line is narrow. */
+/* Names are truncated if the line is narrow. */
 static int name_width(const frame *f)
 {
     return f->width < 100 ? 18 : 24;
@@ -204,7 +204,7 @@ static void put_head(FILE *out, const frame *f, const char *path)
         fputs("after ", out);
     put_span(out, seconds(until - f->run.started_unix_ns));
     if (is_gone(f))
-        fprintf(out, "  (killed: its process %" PRId64 " is not there any more)", f->run.pid);
+        fprintf(out, "  (killed: its process %" PRId64 " no longer exists)", f->run.pid);
     else if (!f->run.has_ended && f->last_lap_unix_ns > 0)
         fprintf(out, "  (the metrics are %.0f s old)", fmax(0, seconds(f->now_unix_ns - f->last_lap_unix_ns)));
     else if (!f->run.has_ended)
@@ -212,7 +212,7 @@ static void put_head(FILE *out, const frame *f, const char *path)
     fputs("\n\n", out);
 }
 
-/* Bars get what is left of the line. */
+/* Bars use the rest of the line. */
 static void end_line(FILE *out, const frame *f, int used, const series *line, series_task_figure rate)
 {
     int room = f->width - used - 2;
@@ -221,7 +221,7 @@ static void end_line(FILE *out, const frame *f, int used, const series *line, se
     fputc('\n', out);
 }
 
-/* At 80 columns there is no room for all of them. */
+/* 80 columns do not have room for all of them. */
 static bool is_narrow(const frame *f)
 {
     return f->width < 100;
@@ -239,13 +239,13 @@ static void put_stages(FILE *out, const frame *f)
         const series_point *p = latest(line);
         char average[WEIR_FIGURE_BYTES], p99[WEIR_FIGURE_BYTES];
         fprintf(out, "%-*.*s %9" PRIu64 " %7" PRIu64 " %9.1f %9s", name_width(f), name_width(f), t->key.name,
-                t->metrics.task.num_tasks, t->metrics.task.num_failures, p ? or_zero(p->figures[TASK_RATE]) : 0,
-                time_text(average, p ? p->figures[TASK_AVE] : NAN));
+                t->metrics.task.num_tasks, t->metrics.task.num_failures, p ? or_zero(p->values[TASK_RATE]) : 0,
+                time_text(average, p ? p->values[TASK_AVE] : NAN));
         if (!is_narrow(f))
-            fprintf(out, " %9s", time_text(p99, p ? p->figures[TASK_P99] : NAN));
-        fprintf(out, " %4.0f%% %4.0f%% %4.0f%% %4.0f%%", p ? percent(p->figures[TASK_BUSY]) : 0,
-                p ? percent(p->figures[TASK_WAIT_IN]) : 0, p ? percent(p->figures[TASK_WAIT_THREAD]) : 0,
-                p ? percent(p->figures[TASK_WAIT_OUT]) + percent(p->figures[TASK_WAIT_TURN]) : 0);
+            fprintf(out, " %9s", time_text(p99, p ? p->values[TASK_P99] : NAN));
+        fprintf(out, " %4.0f%% %4.0f%% %4.0f%% %4.0f%%", p ? percent(p->values[TASK_BUSY]) : 0,
+                p ? percent(p->values[TASK_WAIT_IN]) : 0, p ? percent(p->values[TASK_WAIT_THREAD]) : 0,
+                p ? percent(p->values[TASK_WAIT_OUT]) + percent(p->values[TASK_WAIT_TURN]) : 0);
         end_line(out, f, name_width(f) + (is_narrow(f) ? 62 : 72), line, TASK_RATE);
     }
 }
@@ -262,14 +262,14 @@ static void put_queues(FILE *out, const frame *f)
         const series_point *p = latest(line);
         char put[WEIR_FIGURE_BYTES], get[WEIR_FIGURE_BYTES];
         fprintf(out, "%-*.*s %9" PRIu64 " %9.1f %8.0f%% %4.1f/%-4" PRId64 " %9s %9s", name_width(f), name_width(f),
-                t->key.name, t->metrics.queue.num_items, p ? or_zero(p->figures[QUEUE_RATE]) : 0,
-                p ? percent(p->figures[QUEUE_OCCUPIED]) : 0, p ? or_zero(p->figures[QUEUE_DEPTH]) : 0, t->capacity,
-                time_text(put, p ? p->figures[QUEUE_PUT] : NAN), time_text(get, p ? p->figures[QUEUE_GET] : NAN));
+                t->key.name, t->metrics.queue.num_items, p ? or_zero(p->values[QUEUE_RATE]) : 0,
+                p ? percent(p->values[QUEUE_OCCUPIED]) : 0, p ? or_zero(p->values[QUEUE_DEPTH]) : 0, t->capacity,
+                time_text(put, p ? p->values[QUEUE_PUT] : NAN), time_text(get, p ? p->values[QUEUE_GET] : NAN));
         end_line(out, f, name_width(f) + 60, line, (series_task_figure)QUEUE_RATE);
     }
 }
 
-/* Failed, or skipped on the way. */
+/* Failed or skipped items. */
 static void count_lost(const frame *f, weir_subject subject, int64_t *failures, int64_t *skipped)
 {
     for (size_t i = 0; i < f->totals.of[subject].count; i++) {
@@ -308,13 +308,13 @@ static void put_foot(FILE *out, const frame *f)
         return;
     fprintf(out, "done: %" PRId64 " of %" PRId64, done, f->expected);
     if (done > 0 && elapsed > 0 && f->expected >= done) {
-        fputs(", the rest in about ", out);
+        fputs(", remaining time about ", out);
         put_span(out, (double)(f->expected - done) * elapsed / (double)done);
     }
     fputc('\n', out);
 }
 
-/* Copies, but cuts each line after `width` characters. */
+/* Copies, and truncates each line to `width` characters. */
 static void put_cut(FILE *out, const char *text, int width)
 {
     int column = 0;
@@ -344,7 +344,7 @@ int frame_write(FILE *out, weir_reader *reader, const weir_filter *filter, int64
         fclose(lines);
         put_cut(out, text, width);
     } else if (status == WEIR_OK) {
-        status = weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the frame");
+        status = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory for the frame");
     }
     free(text);
     free_frame(&f);

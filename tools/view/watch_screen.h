@@ -1,4 +1,4 @@
-/* One frame of `weir watch`: a run as it stands, as lines of text. */
+/* One frame of `weir watch`: the current state of a run, as lines of text. */
 #ifndef TOOLS_FRAME_H
 #define TOOLS_FRAME_H
 
@@ -7,7 +7,7 @@
 #include <weir/query.h>
 
 /*
- * Writes the frame of the run that the filter names; lines are not longer than `width` characters. now: Unix time.
+ * Writes the frame of the run that the filter selects; lines have at most `width` characters. now: Unix time.
  * WEIR_OK; WEIR_ENOTFOUND if there is no such run.
  */
 int frame_write(FILE *out, weir_reader *reader, const weir_filter *filter, int64_t now_unix_ns, int width,

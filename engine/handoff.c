@@ -1,12 +1,13 @@
 /*
- * The hand-over: how results are put, inputs taken, and the ends of epochs and streams passed on. state.h has the
- * states and the invariants. All with the lock held.
+ * The hand-off: how results are put into queues, inputs taken out, and the ends of epochs and streams passed on.
+ * state.h describes the states and the invariants. All functions need the lock.
  *
- * The functions call each other upstream: an item taken makes room, room lets a waiting slot put its result, that slot
- * takes its next input, which makes room before it. Each link of the chain is one node further upstream; ends travel
- * downstream in the same way. So the depth is bounded by the length of the pipeline.
+ * The functions call each other upstream: taking an item makes room, room lets a blocked slot put its result, that
+ * slot takes its next input, which makes room further upstream. Each step of this chain is one node further upstream;
+ * ends of epochs and streams travel downstream in the same way. So the depth of the recursion is bounded by the
+ * length of the pipeline.
  */
-#include "handover.h"
+#include "handoff.h"
 
 #include "cancel.h"
 #include "consumer_phase.h"
@@ -33,14 +34,14 @@ static void join_turns(weir_slot *slot)
     slot->has_turn = true;
 }
 
-/* The first in the order may put; when it is through, the next one. A loop, because any number may wait. */
+/* The first slot in the order may put; when it has put, the next one may. A loop, because any number may wait. */
 static void move_turns(weir_node *node)
 {
     weir_slot *offered = NULL;
     node->moving_turns = true;
     while (node->turn_first && node->turn_first != offered && node->turn_first->state == SLOT_TURN) {
         offered = node->turn_first;
-        weir_handover_offer_locked(offered);
+        weir_handoff_offer_locked(offered);
     }
     node->moving_turns = false;
 }
@@ -76,7 +77,7 @@ static void give(weir_slot *slot, const weir_item *item)
         weir_slot_enter_locked(slot, SLOT_RUNNING);
         slot->out = *item;
         slot->has_out = true;
-        weir_handover_offer_locked(slot);
+        weir_handoff_offer_locked(slot);
         return;
     }
     if (node->order == WEIR_ORDER_INPUT)
@@ -90,7 +91,7 @@ static void give(weir_slot *slot, const weir_item *item)
     weir_slot_make_ready_locked(slot);
 }
 
-static void tell_consumer(weir_pipeline *pipeline)
+static void notify_consumer(weir_pipeline *pipeline)
 {
     if (pipeline->sink->depth <= 1)
         pipeline->consumable_ns = pipeline->now_ns;
@@ -103,9 +104,9 @@ static void put_epoch_end(weir_slot *slot, weir_queue *queue)
     queue_push_locked(queue, &slot->out, pipeline->next_arrival++, pipeline->now_ns);
     slot->out = (weir_item){ 0 };
     if (queue->consumer)
-        weir_handover_resume_locked(queue->consumer); /* a merge may have waited for this input's turn */
+        weir_handoff_resume_locked(queue->consumer); /* a merge may have waited for this input's turn */
     else
-        tell_consumer(pipeline);
+        notify_consumer(pipeline);
 }
 
 static void put_item(weir_slot *slot, weir_queue *queue)
@@ -125,13 +126,13 @@ static void put_item(weir_slot *slot, weir_queue *queue)
     } else {
         queue_push_locked(queue, &item, pipeline->next_arrival++, pipeline->now_ns);
         if (!consumer)
-            tell_consumer(pipeline);
+            notify_consumer(pipeline);
         else if (consumer->num_ins > 1 && consumer->order == WEIR_ORDER_INPUT)
-            weir_handover_resume_locked(consumer);
+            weir_handoff_resume_locked(consumer);
     }
 }
 
-/* The slot's result goes to a slot that waits for it, or into the queue, which has room. */
+/* Moves the result of the slot to a slot that waits for it, or into the queue, which has room. */
 static void put(weir_slot *slot)
 {
     weir_queue *queue = &slot->node->outs[slot->out_index];
@@ -146,15 +147,15 @@ static void epoch_end_was_put(weir_slot *lifecycle)
     weir_node *node = lifecycle->node;
     if (++lifecycle->out_index < node->num_outs) {
         lifecycle->out = epoch_end();
-        weir_handover_offer_locked(lifecycle);
+        weir_handoff_offer_locked(lifecycle);
         return;
     }
     weir_slot_enter_locked(lifecycle, SLOT_IDLE);
     node->passing_epoch = false;
-    weir_handover_resume_locked(node);
+    weir_handoff_resume_locked(node);
 }
 
-/* What follows when a result has been put: the rest of the same input, or the next one. */
+/* Continues after a result has been put: with the rest of the same input, or the next input. */
 static void go_on(weir_slot *slot)
 {
     if (slot->is_lifecycle)
@@ -162,10 +163,10 @@ static void go_on(weir_slot *slot)
     else if (slot->more)
         weir_slot_make_ready_locked(slot);
     else
-        weir_handover_next_input_locked(slot);
+        weir_handoff_next_input_locked(slot);
 }
 
-void weir_handover_offer_locked(weir_slot *slot)
+void weir_handoff_offer_locked(weir_slot *slot)
 {
     weir_queue *queue = &slot->node->outs[slot->out_index];
     bool its_turn = is_its_turn(slot);
@@ -181,7 +182,7 @@ void weir_handover_offer_locked(weir_slot *slot)
 
 /* ---- taking ------------------------------------------------------------------------------------------------- */
 
-/* The queue may have room: lets those who wait for it put. */
+/* The queue may have room: lets blocked slots put their results. */
 static void let_in(weir_queue *queue)
 {
     while (queue->blocked.first && queue_has_room_locked(queue)) {
@@ -205,21 +206,22 @@ static void retire(weir_slot *slot)
 {
     weir_slot_enter_locked(slot, SLOT_RETIRED);
     slot->node->num_slots--;
-    weir_handover_check_end_locked(slot->node);
+    weir_handoff_check_end_locked(slot->node);
 }
 
 static void source_next(weir_slot *slot)
 {
     if (slot->node->exhausted || slot->node->cancelled) {
         weir_slot_enter_idle_locked(slot);
-        weir_handover_check_end_locked(slot->node);
+        weir_handoff_check_end_locked(slot->node);
     } else {
         reset_task(slot);
         weir_slot_make_ready_locked(slot);
     }
 }
 
-/* The slot of a node without an operation: passes on what there is and finds room. A loop, because it may be much. */
+/* For the slot of a node without an operation: passes on all available items while there is room. A loop, because
+   there may be many. */
 static void pass_items(weir_slot *slot)
 {
     weir_node *node = slot->node;
@@ -233,10 +235,10 @@ static void pass_items(weir_slot *slot)
     if (slot->has_out)
         return;
     weir_slot_enter_idle_locked(slot);
-    weir_handover_check_end_locked(node);
+    weir_handoff_check_end_locked(node);
 }
 
-void weir_handover_next_input_locked(weir_slot *slot)
+void weir_handoff_next_input_locked(weir_slot *slot)
 {
     weir_node *node = slot->node;
     if (!node->op) {
@@ -258,27 +260,27 @@ void weir_handover_next_input_locked(weir_slot *slot)
         take(slot, in, 0);
     } else {
         weir_slot_enter_idle_locked(slot);
-        weir_handover_check_end_locked(node);
+        weir_handoff_check_end_locked(node);
     }
 }
 
-void weir_handover_resume_locked(weir_node *node)
+void weir_handoff_resume_locked(weir_node *node)
 {
     weir_queue *in;
     while (node->num_ins && node->idle && (in = weir_merge_choose_locked(node))) {
         weir_slot *slot = weir_slot_take_idle_locked(node);
         take(slot, in, node->pipeline->now_ns - slot->entered_ns);
     }
-    weir_handover_check_end_locked(node);
+    weir_handoff_check_end_locked(node);
 }
 
-void weir_handover_item_gone_locked(weir_node *node)
+void weir_handoff_item_gone_locked(weir_node *node)
 {
     for (weir_node *join = node->ordered_join; join; join = join->ordered_join)
-        weir_handover_resume_locked(join);
+        weir_handoff_resume_locked(join);
 }
 
-int weir_handover_deliver_locked(weir_pipeline *pipeline, weir_item *item, int64_t waited_ns)
+int weir_handoff_deliver_locked(weir_pipeline *pipeline, weir_item *item, int64_t waited_ns)
 {
     weir_queue *queue = pipeline->sink;
     int status = WEIR_OK;
@@ -292,11 +294,11 @@ int weir_handover_deliver_locked(weir_pipeline *pipeline, weir_item *item, int64
     let_in(queue);
     if (queue->depth == 0 && !queue->closed && !pipeline->stopped)
         set_consumable_locked(pipeline, false);
-    weir_handover_check_over_locked(pipeline);
+    weir_handoff_check_over_locked(pipeline);
     return status;
 }
 
-/* ---- ends of epochs and of streams --------------------------------------------------------------------------------------------------- */
+/* ---- ends of epochs and of streams -------------------------------------------------------------------------- */
 
 typedef enum epoch_or_end { NEITHER, EPOCH_REACHED, END_REACHED } epoch_or_end;
 
@@ -329,8 +331,8 @@ static void unlink_idle(weir_node *node, weir_slot *slot)
     node->num_idle--;
 }
 
-/* One slot after the other hands on what it has kept, so that the results come in the order of their numbers. True = one is
-   at it. */
+/* Flushes one slot after the other, so that the results come in the order of their numbers. True = a flush is in
+   progress. */
 static bool start_flush(weir_node *node)
 {
     weir_slot *first = NULL;
@@ -362,7 +364,7 @@ static void pass_epoch(weir_node *node)
     }
     node->lifecycle.out = epoch_end();
     node->lifecycle.out_index = 0;
-    weir_handover_offer_locked(&node->lifecycle);
+    weir_handoff_offer_locked(&node->lifecycle);
     for (uint32_t i = 0; i < node->num_ins; i++)
         let_in(node->ins[i]);
 }
@@ -378,11 +380,11 @@ static void finish(weir_node *node)
         weir_queue *queue = &node->outs[i];
         queue->closed = true;
         if (!queue->consumer)
-            tell_consumer(pipeline);
+            notify_consumer(pipeline);
         else
-            weir_handover_resume_locked(queue->consumer); /* a merge may have waited for this input's turn */
+            weir_handoff_resume_locked(queue->consumer); /* a merge may have waited for this input's turn */
     }
-    weir_handover_check_over_locked(pipeline);
+    weir_handoff_check_over_locked(pipeline);
 }
 
 static void end_node(weir_node *node)
@@ -395,7 +397,7 @@ static void end_node(weir_node *node)
     }
 }
 
-/* True = the node has gone on to it, and may have come to the next one. */
+/* True = the node has passed it on, and may have reached the next end. */
 static bool pass_epoch_or_end(weir_node *node)
 {
     if (node->state != NODE_OPEN || node->num_idle < node->num_slots || node->passing_epoch)
@@ -411,7 +413,7 @@ static bool pass_epoch_or_end(weir_node *node)
 }
 
 /* A loop, because any number of epochs without an item may wait. */
-void weir_handover_check_end_locked(weir_node *node)
+void weir_handoff_check_end_locked(weir_node *node)
 {
     if (node->passing_epoch_or_end)
         return; /* the loop goes on */
@@ -421,7 +423,7 @@ void weir_handover_check_end_locked(weir_node *node)
     node->passing_epoch_or_end = false;
 }
 
-void weir_handover_check_over_locked(weir_pipeline *pipeline)
+void weir_handoff_check_over_locked(weir_pipeline *pipeline)
 {
     if (pipeline->over || pipeline->live_nodes || (pipeline->sink->depth && !pipeline->stopped))
         return;
@@ -429,7 +431,7 @@ void weir_handover_check_over_locked(weir_pipeline *pipeline)
     pipeline->wake_service = true;
 }
 
-void weir_handover_lifecycle_ended_locked(weir_node *node)
+void weir_handoff_lifecycle_ended_locked(weir_node *node)
 {
     weir_slot *lifecycle = &node->lifecycle;
     bool starting = node->state == NODE_STARTING;
@@ -440,13 +442,13 @@ void weir_handover_lifecycle_ended_locked(weir_node *node)
         weir_cancel_by_failure_locked(node, &lifecycle->error);
     if (starting) {
         weir_slots_open_gate_locked(node);
-        weir_handover_check_end_locked(node);
+        weir_handoff_check_end_locked(node);
     } else {
         finish(node);
     }
 }
 
-void weir_handover_prepare(weir_pipeline *pipeline, int64_t now_ns)
+void weir_handoff_prepare(weir_pipeline *pipeline, int64_t now_ns)
 {
     pipeline->now_ns = now_ns;
     for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
@@ -461,7 +463,7 @@ void weir_handover_prepare(weir_pipeline *pipeline, int64_t now_ns)
     }
 }
 
-void weir_handover_start_locked(weir_pipeline *pipeline)
+void weir_handoff_start_locked(weir_pipeline *pipeline)
 {
     for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
         weir_node *node = pipeline->nodes[i];
@@ -471,5 +473,5 @@ void weir_handover_start_locked(weir_pipeline *pipeline)
     }
     for (uint32_t i = 0; i < pipeline->num_nodes; i++)
         if (pipeline->nodes[i]->num_ins == 0)
-            weir_handover_next_input_locked(weir_slot_take_idle_locked(pipeline->nodes[i]));
+            weir_handoff_next_input_locked(weir_slot_take_idle_locked(pipeline->nodes[i]));
 }
