@@ -147,7 +147,7 @@ static void brightness_measures_and_leaves_out_the_dark(void **state)
     program_free(&program);
     run(&program, "BRIGHTNESS", clips_path("clips"), "300", NULL);
     assert_int_equal(program.status, 2);
-    assert_non_null(strstr(program.err, "the least brightness is 300"));
+    assert_non_null(strstr(program.err, "the minimum brightness is 300"));
     program_free(&program);
 }
 
