@@ -10,7 +10,9 @@
  *
  *     WEIR_SEED=N  only that one pipeline; a failing run prints its seed
  *     WEIR_RUNS=N  how many
+ *     WEIR_SOAK=1  every ten pipelines, while there is none: "soak", resident KiB, descriptors, threads to stderr
  */
+#include <dirent.h>
 #include <sched.h>
 #include <signal.h>
 #include <time.h>
@@ -545,6 +547,29 @@ static void run_model(uint64_t seed)
     ledger_close(&m.ledger);
 }
 
+static long count_files(const char *folder)
+{
+    long count = 0;
+    DIR *open = opendir(folder);
+    while (open && readdir(open))
+        count++;
+    if (open)
+        closedir(open);
+    return count;
+}
+
+static void tell_what_is_held(void)
+{
+    long pages = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (file && fscanf(file, "%ld %ld", &pages, &resident) != 2)
+        resident = 0;
+    if (file)
+        fclose(file);
+    fprintf(stderr, "soak %ld %ld %ld\n", resident * (sysconf(_SC_PAGESIZE) / 1024), count_files("/proc/self/fd"),
+            count_files("/proc/self/task"));
+}
+
 static void whatever_happens_nothing_is_lost_and_it_ends(void **state)
 {
     (void)state;
@@ -557,8 +582,12 @@ static void whatever_happens_nothing_is_lost_and_it_ends(void **state)
     uint64_t num_runs = runs ? strtoull(runs, NULL, 10) : DEFAULT_RUNS;
     print_message("WEIR_SEED=%llu and the %llu after it\n", (unsigned long long)first,
                   (unsigned long long)num_runs - 1);
-    for (uint64_t i = 0; i < num_runs; i++)
+    bool soaks = getenv("WEIR_SOAK");
+    for (uint64_t i = 0; i < num_runs; i++) {
         run_model(first + i);
+        if (soaks && i % 10 == 9)
+            tell_what_is_held();
+    }
 }
 
 int main(void)
