@@ -1,7 +1,7 @@
 /* weir_pipeline_next(): the consumer takes results. */
 #include "handoff.h"
 #include "lock.h"
-#include "spin.h"
+#include "spin_wait.h"
 #include "wake.h"
 
 static void sleep_consumer_locked(weir_pipeline *pipeline, int64_t deadline_ns)

@@ -6,7 +6,7 @@
 #include "lock.h"
 
 #include "poll_fd.h"
-#include "spin.h"
+#include "spin_wait.h"
 #include "wake.h"
 
 enum { MAX_SPINS = 32, LONGEST_PAUSE = 32 /* times cpu_relax(): about a microsecond */ };

@@ -14,7 +14,7 @@
 #include "label.h"
 #include "lock.h"
 #include "slots.h"
-#include "spin.h"
+#include "spin_wait.h"
 #include "task_end.h"
 #include "task_run.h"
 #include "thread.h"

@@ -84,7 +84,7 @@ static inline int weir_dataset_build(const char *path, const weir_dataset_build_
 /* An open index. One thread at a time for each. */
 typedef struct weir_dataset weir_dataset;
 
-/* Setting this struct to all-0 is equivalent to defaults. Borrowed during the call. */
+/* Setting this struct to all-zero is equivalent to defaults. Borrowed during the call. */
 typedef struct weir_dataset_options {
     const char *
         where; /* an SQL condition on the columns of `clip`; the matching clips are renumbered from 0; 8 bytes per clip:

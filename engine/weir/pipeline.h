@@ -77,7 +77,7 @@ typedef struct weir_stage_options {
     uint64_t queue_bytes; /* capacity of the output queue, in bytes; may be exceeded by one item (0 = unlimited) */
     uint32_t threads;     /* private threads, for operations that block (0 = use the pipeline's pool) */
     weir_order output_order;
-    weir_max_failures max_failures; /* (all-0 = the pipeline's) */
+    weir_max_failures max_failures; /* (all-zero = the pipeline's) */
     const weir_stage_hook *stage_hooks;
     size_t num_stage_hooks;
     const weir_task_hook *task_hooks; /* inside the pipeline's */

@@ -10,7 +10,7 @@ typedef struct brightness {
     double mean; /* 0 to 255, of all frames */
 } brightness;
 
-/* Setting this struct to all-0 selects the defaults. */
+/* Setting this struct to all-zero selects the defaults. */
 typedef struct brightness_config {
     double least; /* darker videos are skipped (0 = none) */
 } brightness_config;

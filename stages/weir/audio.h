@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-/* Setting this struct to all-0 is equivalent to defaults. */
+/* Setting this struct to all-zero is equivalent to defaults. */
 typedef struct weir_audio_config {
     uint32_t sample_rate; /* of the result, in Hz; resampled as FFmpeg does (0 = that of the first samples) */
     uint32_t

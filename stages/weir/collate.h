@@ -73,7 +73,7 @@ typedef struct weir_collate_config {
     uint64_t seed;
 
     /* The allocator for tensors, for example for pinned or shared memory. Called on any thread. Up to 8 free blocks
-       are kept for reuse; all are released at the end, the last one when its batch is freed. All-0 = malloc, 64-byte
+       are kept for reuse; all are released at the end, the last one when its batch is freed. All-zero = malloc, 64-byte
        aligned. */
     struct {
         void *self;                                      /* outlives the last batch */

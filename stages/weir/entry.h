@@ -35,7 +35,7 @@ typedef struct weir_entry {
 /* The type of items whose data is a weir_entry. */
 #define WEIR_TYPE_ENTRY "weir.entry"
 
-/* All-0, except class_id and size_bytes, which are unknown. NULL = out of memory. Any thread. */
+/* All-zero, except class_id and size_bytes, which are unknown. NULL = out of memory. Any thread. */
 WEIR_API weir_entry *weir_entry_new(void);
 
 /* Its memory in bytes. NULL is 0. Any thread. */

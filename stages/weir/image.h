@@ -24,7 +24,7 @@
 extern "C" {
 #endif
 
-/* Setting this struct to all-0 is equivalent to defaults. All fields except max_file_bytes are as in
+/* Setting this struct to all-zero is equivalent to defaults. All fields except max_file_bytes are as in
    weir_video_config. */
 typedef struct weir_image_config {
     uint32_t width;  /* (0 = that of the picture) */

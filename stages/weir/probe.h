@@ -30,7 +30,7 @@ typedef enum weir_probe_check {
     WEIR_PROBE_ALL,         /* all frames */
 } weir_probe_check;
 
-/* Setting this struct to all-0 is equivalent to defaults. */
+/* Setting this struct to all-zero is equivalent to defaults. */
 typedef struct weir_probe_config {
     weir_probe_check check;
     bool no_packets;       /* no table of packets, which has 4 to 5 bytes per frame */

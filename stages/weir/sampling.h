@@ -36,7 +36,7 @@ typedef enum weir_sample {
     WEIR_SAMPLE_KEYFRAMES, /* those that the container or the stream marks as keyframes */
 } weir_sample;
 
-/* Setting this struct to all-0 selects all frames. Fields that a kind does not use must be 0. */
+/* Setting this struct to all-zero selects all frames. Fields that a kind does not use must be 0. */
 typedef struct weir_sampling {
     weir_sample what; /* (default WEIR_SAMPLE_ALL) */
 

@@ -29,7 +29,7 @@
 extern "C" {
 #endif
 
-/* Setting this struct to all-0 is equivalent to defaults. Strings are copied. */
+/* Setting this struct to all-zero is equivalent to defaults. Strings are copied. */
 typedef struct weir_tar_config {
     const char
         *glob; /* a pattern for the files to output, as in fnmatch(3): "*.mp4" (NULL = all). Only the last part of

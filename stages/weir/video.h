@@ -87,7 +87,7 @@ typedef enum weir_damage {
     WEIR_DAMAGE_STRICT,
 } weir_damage;
 
-/* Setting this struct to all-0 is equivalent to defaults. */
+/* Setting this struct to all-zero is equivalent to defaults. */
 typedef struct weir_video_config {
     uint32_t width;     /* of the result, in pixels (0 = that of the first frame) */
     uint32_t height;    /* (0 = that of the first frame) */

@@ -32,7 +32,7 @@ struct weir_openmetrics_file {
     weir_totals totals;
     atomic_flag is_attached;
 
-    weir_error failure; /* of the last attempt to write; all-0 = it succeeded */
+    weir_error failure; /* of the last attempt to write; all-zero = it succeeded */
     bool is_short;      /* some metrics are missing for lack of memory */
 };
 

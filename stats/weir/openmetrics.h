@@ -50,7 +50,7 @@ WEIR_API int weir_openmetrics_export_laps(weir_reader *reader, const weir_filter
 
 typedef struct weir_openmetrics_file weir_openmetrics_file;
 
-/* Setting this struct to all-0 is equivalent to defaults. Strings are copied. */
+/* Setting this struct to all-zero is equivalent to defaults. Strings are copied. */
 typedef struct weir_openmetrics_options {
     const char *node_id; /* label `node` (NULL = the host's name) */
     int32_t rank;        /* label `rank`: must be different for each process with a file in the same folder */

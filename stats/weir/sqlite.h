@@ -39,7 +39,7 @@ extern "C" {
 
 typedef struct weir_sqlite_writer weir_sqlite_writer;
 
-/* Setting this struct to all-0 is equivalent to defaults. Strings are copied. */
+/* Setting this struct to all-zero is equivalent to defaults. Strings are copied. */
 typedef struct weir_sqlite_options {
     uint32_t buffer_entries;   /* capacity of the buffer, in entries (0 = 4096) */
     int64_t flush_interval_ns; /* longest time an entry waits to be batched (0 = 1 s) */
@@ -74,7 +74,7 @@ static inline int weir_sqlite_open(const char *path, const weir_sqlite_options *
  */
 WEIR_API weir_observer weir_sqlite_observer(weir_sqlite_writer *writer);
 
-/* Which items are recorded in the table item_stats. Setting this struct to all-0 is equivalent to defaults. */
+/* Which items are recorded in the table item_stats. Setting this struct to all-zero is equivalent to defaults. */
 typedef struct weir_sqlite_items {
     weir_item_cost_function
         *cost_of;         /* returns what is known of an item besides its stage, label and time: weir_frames_cost()

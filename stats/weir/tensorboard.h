@@ -44,7 +44,7 @@ WEIR_API int weir_tensorboard_export(weir_reader *reader, const weir_filter *fil
 
 typedef struct weir_tensorboard_log weir_tensorboard_log;
 
-/* Setting this struct to all-0 is equivalent to defaults. Strings are copied. */
+/* Setting this struct to all-zero is equivalent to defaults. Strings are copied. */
 typedef struct weir_tensorboard_options {
     const char *node_id; /* in the file's name and the run's text (NULL = the host's name) */
     int32_t rank;        /* in the run's text */

@@ -9,7 +9,7 @@
 
 enum { VIDEO_RESIZE_NONE = WEIR_RESIZE_CROP + 1 };
 
-/* Setting this struct to all-0 selects the defaults of weir_video_config. */
+/* Setting this struct to all-zero selects the defaults of weir_video_config. */
 typedef struct video_settings {
     uint32_t width, height; /* 0 = not given */
     int resize;             /* weir_resize, or VIDEO_RESIZE_NONE */

@@ -1,4 +1,4 @@
-#include "spin.h"
+#include "spin_wait.h"
 
 #include <sched.h>
 
