@@ -132,6 +132,8 @@ static void begin_step(weir_worker *worker, weir_slot *slot)
     enum { COMPUTED_STEPS = 16 };
     if (slot->is_short_step && worker->ended_ns && ++worker->num_computed % COMPUTED_STEPS != 0) {
         slot->begin_ns = worker->ended_ns + worker->handoff_ns;
+        if (slot->begin_ns < slot->entered_ns)
+            slot->begin_ns = slot->entered_ns; /* busy time is never less than run time */
         return;
     }
     slot->begin_ns = weir_clock_ns();
