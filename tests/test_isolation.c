@@ -95,11 +95,11 @@ static void laps_that_wait_too_long_are_joined(void **state)
     weir_builder *builder = builder_with(&numbers);
     weir_builder_pipe(builder, &pass_op, NULL, NULL);
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 200 });
-    int64_t start_ns = weir_clock_ns();
     weir_pipeline *pipeline =
         build(builder, &(weir_pipeline_options){
                            .observers = &observer, .num_observers = 1, .stats_interval_ns = WEIR_MILLISECOND });
     gate_await_waiting(&held.gate, 1);
+    int64_t start_ns = weir_clock_ns();
     while (weir_clock_ns() - start_ns < 200 * WEIR_MILLISECOND) /* many laps end */
         sched_yield();
     gate_open(&source_gate);
