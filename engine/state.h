@@ -49,10 +49,10 @@
  * Invariants, whenever the lock is free:
  *   1. If a queue has an item, its consumer has no idle slot that could take it.
  *   2. If a queue has room, no slot of its producer waits for room.
- *   3. A slot is in exactly one list that fits its state, and time_ns of its node includes all its time up to
- *   since_ns. 4. For each node, taken + created = handed_on + skipped + failed + dropped + merged + the items in its
- *   slots. 5. If a slot is ready and a thread of its pool sleeps, then a thread of that pool will take the lock soon:
- *   one that was woken or spins, one in a short step, or the pool's guard (see wake.c).
+ *   3. A slot is in exactly one list that fits its state, and time_ns of its node includes all its time up to since_ns.
+ *   4. For each node, taken + created = handed_on + skipped + failed + dropped + merged + the items in its slots.
+ *   5. If a slot is ready and a thread of its pool sleeps, then a thread of that pool will take the lock soon: one that
+ *      was woken or spins, one in a short step, or the pool's guard (see wake.c).
  */
 #ifndef WEIR_STATE_H
 #define WEIR_STATE_H
