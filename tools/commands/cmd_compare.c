@@ -43,17 +43,12 @@ static bool parse_run_b(const option_row *row, const char *text, void *value)
 
 static const option_kind run_b_kind = { parse_run_b, "the number of a run, or last", NULL };
 
-#define AT(field) offsetof(struct settings, field)
+#define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
 
 static const option_row rows[] = {
-    { .name = "run-b",
-      .argument = "N|last",
-      .kind = &run_b_kind,
-      .offset = AT(run_b),
+    { ROW("run-b", run_b, run_b_kind), .argument = "N|last",
       .help = "the run of B, if it is another one than --run; A and B may then be the same database" },
-    { .name = "all",
-      .kind = &option_flag,
-      .offset = AT(all),
+    { ROW("all", all, option_flag),
       .help = "also show the metrics that do not clearly differ (without --json or --csv they are left out)" },
     { 0 },
 };

@@ -20,30 +20,17 @@ static struct settings {
     const char *output;
 } settings = { .format = -1, .table = -1 };
 
+#define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
+
 static const option_row rows[] = {
-    { .name = "format",
-      .letter = 'f',
-      .argument = "FORMAT",
-      .kind = &option_choice,
-      .offset = offsetof(struct settings, format),
-      .choices = format_names,
+    { ROW("format", format, option_choice), .letter = 'f', .argument = "FORMAT", .choices = format_names,
       .help = "openmetrics, tensorboard, csv or json (required)" },
-    { .name = "output",
-      .letter = 'o',
-      .argument = "FILE|DIR",
-      .kind = &option_file,
-      .offset = offsetof(struct settings, output),
+    { ROW("output", output, option_file), .letter = 'o', .argument = "FILE|DIR",
       .help = "output file (default: stdout); for tensorboard, and for csv with all tables, a folder" },
-    { .name = "table",
-      .argument = "TABLE",
-      .kind = &option_choice,
-      .offset = offsetof(struct settings, table),
-      .choices = record_table_names,
+    { ROW("table", table, option_choice), .argument = "TABLE", .choices = record_table_names,
       .help = "csv and json: only one table: runs, nodes, stages, phases, tasks, flow, queues, pools, events, "
               "failures, items" },
-    { .name = "laps",
-      .kind = &option_flag,
-      .offset = offsetof(struct settings, laps),
+    { ROW("laps", laps, option_flag),
       .help = "openmetrics: the sums after each lap, with timestamps, instead of the final sums only" },
     { 0 },
 };

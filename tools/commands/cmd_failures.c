@@ -16,22 +16,13 @@ static struct settings {
     int64_t top; /* 0 = all */
 } settings;
 
-#define AT(field) offsetof(struct settings, field)
+#define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
 
 static const option_row rows[] = {
-    { .name = "list",
-      .kind = &option_flag,
-      .offset = AT(list),
-      .help = "print only the labels of the failed items, one per line" },
-    { .name = "null",
-      .letter = '0',
-      .kind = &option_flag,
-      .offset = AT(null),
+    { ROW("list", list, option_flag), .help = "print only the labels of the failed items, one per line" },
+    { ROW("null", null, option_flag), .letter = '0',
       .help = "with --list: end each label with a NUL instead of a newline, for xargs -0" },
-    { .name = "top",
-      .argument = "N",
-      .kind = &option_count,
-      .offset = AT(top),
+    { ROW("top", top, option_count), .argument = "N",
       .help = "at most N reasons and N folders, the most frequent ones (default: 20 as text, else all)" },
     { 0 },
 };

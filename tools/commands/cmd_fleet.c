@@ -15,11 +15,10 @@ static struct settings {
     double slower; /* percent */
 } settings = { .slower = 10 };
 
+#define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
+
 static const option_row rows[] = {
-    { .name = "slower",
-      .argument = "PERCENT",
-      .kind = &option_real,
-      .offset = offsetof(struct settings, slower),
+    { ROW("slower", slower, option_real), .argument = "PERCENT",
       .help = "a rank is a straggler if it is this much slower than the median (default 10)" },
     { 0 },
 };

@@ -76,44 +76,23 @@ static const option_kind by_kind = {
     parse_by, "stage, flow, queue, pool, lap, step, phase, job-phase, node, run or time, or several with commas", NULL
 };
 
-#define AT(field) offsetof(struct settings, field)
+#define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
 
 static const option_row rows[] = {
-    { .name = "by",
-      .argument = "KEY,...",
-      .kind = &by_kind,
-      .offset = AT(by),
-      .choices = by_words,
+    { ROW("by", by, by_kind), .argument = "KEY,...", .choices = by_words,
       .help = "keys to aggregate by: stage, flow (sources, routes, merges, sinks), queue, pool, lap, step, phase, "
               "job-phase, node, run, time (default stage)" },
-    { .name = "queues", .kind = &option_flag, .offset = AT(queues), .help = "show queues instead of stages" },
-    { .name = "bin",
-      .argument = "SPAN",
-      .kind = &option_span,
-      .offset = AT(bin_s),
+    { ROW("queues", queues, option_flag), .help = "show queues instead of stages" },
+    { ROW("bin", bin_s, option_span), .argument = "SPAN",
       .help = "with --by time: width of a bin, such as 10m or 1h (default 1m)" },
-    { .name = "step-bin",
-      .argument = "N",
-      .kind = &option_count,
-      .offset = AT(bin_steps),
+    { ROW("step-bin", bin_steps, option_count), .argument = "N",
       .help = "with --by step: steps per bin; a lap counts in the bin of its first step (default 1)" },
-    { .name = "sort",
-      .argument = "KEY",
-      .kind = &option_choice,
-      .offset = AT(sort),
-      .choices = sort_words,
+    { ROW("sort", sort, option_choice), .argument = "KEY", .choices = sort_words,
       .help = "largest first: avg, p50, p90, p99, max, count, total, failures, rate or busy; for queues, times are "
               "the longer of put and get time, and busy is the occupancy (default none: in the order of the keys)" },
-    { .name = "reverse",
-      .kind = &option_flag,
-      .offset = AT(reverse),
-      .help = "smallest first; without --sort, last first" },
-    { .name = "top", .argument = "N", .kind = &option_count, .offset = AT(top), .help = "only the first N rows" },
-    { .name = "list",
-      .argument = "WHAT",
-      .kind = &option_choice,
-      .offset = AT(list),
-      .choices = record_table_names,
+    { ROW("reverse", reverse, option_flag), .help = "smallest first; without --sort, last first" },
+    { ROW("top", top, option_count), .argument = "N", .help = "only the first N rows" },
+    { ROW("list", list, option_choice), .argument = "WHAT", .choices = record_table_names,
       .help = "instead, list the records themselves: runs, nodes, stages, phases, tasks, flow, queues, pools, "
               "events, failures or items" },
     { 0 },

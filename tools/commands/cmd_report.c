@@ -19,18 +19,12 @@ static struct settings {
     int64_t top;
 } settings = { .top = 20 };
 
+#define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
+
 static const option_row rows[] = {
-    { .name = "output",
-      .letter = 'o',
-      .argument = "FILE",
-      .kind = &option_file,
-      .offset = offsetof(struct settings, output),
+    { ROW("output", output, option_file), .letter = 'o', .argument = "FILE",
       .help = "the file to write, - is stdout (default: DB's name with .html, in this folder)" },
-    { .name = "top",
-      .argument = "N",
-      .kind = &option_count,
-      .offset = offsetof(struct settings, top),
-      .help = "at most N slowest items and N failures (default 20)" },
+    { ROW("top", top, option_count), .argument = "N", .help = "at most N slowest items and N failures (default 20)" },
     { 0 },
 };
 

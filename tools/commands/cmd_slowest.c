@@ -23,26 +23,14 @@ static const char *const sort_words[] = { "time",  "open",   "demux",     "decod
 enum { KIND_ALL, KIND_ITEMS, KIND_FAILURES, KIND_LAPS };
 static const char *const kind_words[] = { "all", "items", "failures", "laps", NULL };
 
-#define AT(field) offsetof(struct settings, field)
+#define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
 
 static const option_row rows[] = {
-    { .name = "top",
-      .argument = "N",
-      .kind = &option_count,
-      .offset = AT(top),
-      .help = "print at most N rows (default 10)" },
-    { .name = "of",
-      .argument = "WHAT",
-      .kind = &option_choice,
-      .offset = AT(kind),
-      .choices = kind_words,
+    { ROW("top", top, option_count), .argument = "N", .help = "print at most N rows (default 10)" },
+    { ROW("of", kind, option_choice), .argument = "WHAT", .choices = kind_words,
       .help = "items (from item_stats), failures, laps (by their longest task), or all (the default): items and "
               "failures, and laps only if there are no items" },
-    { .name = "sort",
-      .argument = "KEY",
-      .kind = &option_choice,
-      .offset = AT(sort),
-      .choices = sort_words,
+    { ROW("sort", sort, option_choice), .argument = "KEY", .choices = sort_words,
       .help = "sort by total time (default), open, demux, decode or scale time, bytes, frames, or time per-frame, "
               "largest first; all but time work for items only" },
     { 0 },

@@ -20,16 +20,11 @@ static struct settings {
     double interval_s;
 } settings = { .interval_s = 1 };
 
+#define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
+
 static const option_row rows[] = {
-    { .name = "once",
-      .kind = &option_flag,
-      .offset = offsetof(struct settings, once),
-      .help = "print the state once and exit, for scripts" },
-    { .name = "interval",
-      .argument = "SPAN",
-      .kind = &option_span,
-      .offset = offsetof(struct settings, interval_s),
-      .help = "time between two updates (default 1s)" },
+    { ROW("once", once, option_flag), .help = "print the state once and exit, for scripts" },
+    { ROW("interval", interval_s, option_span), .argument = "SPAN", .help = "time between two updates (default 1s)" },
     { 0 },
 };
 
