@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "each_record.h"
 #include "event_file.h"
 #include "tensorboard.h"
 
@@ -183,39 +184,33 @@ static bool is_narrow(const weir_filter *f)
            f->until_phase;
 }
 
+/* All runs. */
+struct log_export {
+    weir_reader *reader;
+    const weir_filter *filter;
+    const char *log_dir;
+    bool has_runs;
+};
+
 /* A run without matching records gets no file. */
-static int export_run(weir_reader *reader, const weir_run_record *run, const weir_filter *filter, const char *log_dir,
-                      weir_error *error)
+static int export_run(void *self, const weir_record *record, weir_error *error)
 {
-    struct run_export export = { .reader = reader, .run = run };
-    weir_filter of_run = *filter;
-    of_run.run_id = run->run_id;
+    struct log_export *all = self;
+    struct run_export export = { .reader = all->reader, .run = &record->run };
+    weir_filter of_run = *all->filter;
+    of_run.run_id = record->run.run_id;
     of_run.descending = of_run.longest_first = false;
     of_run.limit = of_run.after_id = 0;
+    all->has_runs = true;
 
-    char *folder = run_folder(log_dir, run);
-    int status = folder ? begin_streams(&export, &of_run, error) : weir_tensorboard_error(error, ENOMEM, log_dir);
-    if (status == WEIR_OK && (earliest(&export) || !is_narrow(filter)))
+    char *folder = run_folder(all->log_dir, &record->run);
+    int status =
+        folder ? begin_streams(&export, &of_run, error) : weir_tensorboard_error(error, ENOMEM, all->log_dir);
+    if (status == WEIR_OK && (earliest(&export) || !is_narrow(all->filter)))
         status = write_folder(&export, folder, error);
     end_streams(&export);
     free(folder);
     return status;
-}
-
-static int export_runs(weir_reader *reader, const weir_filter *filter, const char *log_dir, weir_error *error)
-{
-    weir_query *query;
-    const weir_record *record;
-    int64_t num_runs = 0;
-    int status = weir_query_begin(reader, WEIR_RECORD_RUN, filter, &query, error);
-    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK) {
-        status = export_run(reader, &record->run, filter, log_dir, error);
-        num_runs++;
-    }
-    weir_query_end(query);
-    if (status == WEIR_EOF && num_runs == 0)
-        return weir_error_set(error, WEIR_ENOTFOUND, 0, "no run in %s matches the filters", weir_reader_path(reader));
-    return status == WEIR_EOF ? WEIR_OK : status;
 }
 
 int weir_tensorboard_export(weir_reader *reader, const weir_filter *filter, const char *log_dir, weir_error *error)
@@ -228,7 +223,11 @@ int weir_tensorboard_export(weir_reader *reader, const weir_filter *filter, cons
     int status = weir_reader_hold(reader, error);
     if (status != WEIR_OK)
         return status;
-    status = export_runs(reader, filter ? filter : &everything, log_dir, error);
+    struct log_export all = { .reader = reader, .filter = filter ? filter : &everything, .log_dir = log_dir };
+    status = weir_each_record(reader, WEIR_RECORD_RUN, all.filter, export_run, &all, error);
+    if (status == WEIR_OK && !all.has_runs)
+        status =
+            weir_error_set(error, WEIR_ENOTFOUND, 0, "no run in %s matches the filters", weir_reader_path(reader));
     weir_reader_release(reader);
     return status;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "command_table.h"
+#include "each_record.h"
 #include "format.h"
 #include "key_count.h"
 
@@ -98,26 +99,13 @@ static bool add_folder(key_count *folders, const weir_failure_record *failure)
     return entry->example;
 }
 
-static int group(const weir_failure_record *failure, void *to, weir_error *error)
+static int group(void *self, const weir_record *record, weir_error *error)
 {
-    grouping *groups = to;
+    grouping *groups = self;
     groups->count++;
-    if (add_reason(&groups->reasons, failure) && add_folder(&groups->folders, failure))
+    if (add_reason(&groups->reasons, &record->failure) && add_folder(&groups->folders, &record->failure))
         return WEIR_OK;
     return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-}
-
-static int for_each_failure(weir_reader *reader, const weir_filter *filter,
-                            int (*each)(const weir_failure_record *failure, void *to, weir_error *error), void *to,
-                            weir_error *error)
-{
-    weir_query *query;
-    const weir_record *record;
-    int status = weir_query_begin(reader, WEIR_RECORD_FAILURE, filter, &query, error);
-    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
-        status = each(&record->failure, to, error);
-    weir_query_end(query);
-    return status == WEIR_EOF ? WEIR_OK : status;
 }
 
 /* -- printing */
@@ -250,41 +238,36 @@ static void put_groups(const tool_call *call, grouping *groups)
 
 /* -- the list */
 
-static int put_label(const weir_failure_record *failure, void *to, weir_error *error)
-{
-    (void)error;
-    int64_t *count = to;
-    if (!*failure->label)
-        return WEIR_OK; /* nothing that a script could use */
-    ++*count;
-    fputs(failure->label, stdout);
-    fputc(settings.null ? '\0' : '\n', stdout);
-    return WEIR_OK;
-}
-
 static const table_column list_columns[] = { { "label", "label", TABLE_WORDS } };
 
-typedef struct label_table {
-    table *t;
-} label_table;
+typedef struct label_list {
+    table *t; /* NULL = plain text */
+    int64_t *count;
+} label_list;
 
-static int put_label_cell(const weir_failure_record *failure, void *to, weir_error *error)
+static int put_label(void *self, const weir_record *record, weir_error *error)
 {
     (void)error;
-    if (*failure->label)
-        table_words(((label_table *)to)->t, failure->label);
+    label_list *list = self;
+    const char *label = record->failure.label;
+    if (!*label)
+        return WEIR_OK; /* nothing that a script could use */
+    ++*list->count;
+    if (list->t)
+        table_words(list->t, label);
+    else
+        printf("%s%c", label, settings.null ? '\0' : '\n');
     return WEIR_OK;
 }
 
 static int put_list(const tool_call *call, weir_reader *reader, const weir_filter *filter, int64_t *count,
                     weir_error *error)
 {
-    if (tool_format(call) == TABLE_TEXT)
-        return for_each_failure(reader, filter, put_label, count, error);
-    label_table labels = { table_begin(stdout, tool_format(call), list_columns, 1) };
-    int status = for_each_failure(reader, filter, put_label_cell, &labels, error);
-    *count = (int64_t)table_rows(labels.t);
-    table_end_alone(labels.t);
+    label_list list = { .count = count };
+    if (tool_format(call) != TABLE_TEXT)
+        list.t = table_begin(stdout, tool_format(call), list_columns, 1);
+    int status = weir_each_record(reader, WEIR_RECORD_FAILURE, filter, put_label, &list, error);
+    table_end_alone(list.t);
     return status;
 }
 
@@ -294,7 +277,7 @@ static int answer(const tool_call *call, weir_reader *reader, const weir_filter 
     if (settings.list)
         return put_list(call, reader, filter, count, error);
     grouping groups = { .count = 0 };
-    int status = for_each_failure(reader, filter, group, &groups, error);
+    int status = weir_each_record(reader, WEIR_RECORD_FAILURE, filter, group, &groups, error);
     if (status == WEIR_OK)
         put_groups(call, &groups);
     *count = groups.count;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "command_table.h"
+#include "each_record.h"
 #include "metric_table.h"
 #include "record_table.h"
 
@@ -277,39 +278,13 @@ static int query_groups(const tool_call *call, weir_reader *reader, const weir_f
 
 /* -- laps */
 
-static kept_row row_of_lap(const weir_record *record, size_t number)
-{
-    weir_total total = weir_total_of_lap(&record->lap);
-    return (kept_row){ .number = number, .total = total, .sort_value = sort_value(&total) };
-}
-
-/* A heap of the rows to print so far; the one to print last is at [0]. */
-typedef struct best_rows {
+/* The laps that are printed: at once, or, if they are sorted, the first `room` of them so far, and as many more. */
+typedef struct lap_list {
+    printing *p;
     kept_row *all;
-    size_t count, room;
-} best_rows;
-
-static void sink(best_rows *best, size_t i)
-{
-    for (size_t child; (child = 2 * i + 1) < best->count; i = child) {
-        if (child + 1 < best->count && compare_rows(&best->all[child], &best->all[child + 1]) < 0)
-            child++;
-        if (compare_rows(&best->all[i], &best->all[child]) >= 0)
-            return;
-        kept_row other = best->all[i];
-        best->all[i] = best->all[child];
-        best->all[child] = other;
-    }
-}
-
-static void rise(best_rows *best, size_t i)
-{
-    for (size_t parent; i > 0 && compare_rows(&best->all[parent = (i - 1) / 2], &best->all[i]) < 0; i = parent) {
-        kept_row other = best->all[i];
-        best->all[i] = best->all[parent];
-        best->all[parent] = other;
-    }
-}
+    size_t count, room; /* room 0 = not sorted */
+    int64_t num_laps;
+} lap_list;
 
 static void forget(kept_row *row)
 {
@@ -319,14 +294,12 @@ static void forget(kept_row *row)
         free(row->times[i]);
 }
 
-/* A record's pointers are valid until the next record, so a row that is kept has copies. */
+/* A record's pointers are valid until the next record, so a row that is kept has copies. False = out of memory. */
 static bool keep_contents(kept_row *row)
 {
     weir_group_key *key = &row->total.key;
-    row->name = strdup(key->name);
-    row->phase = strdup(key->phase);
-    key->name = row->name;
-    key->phase = row->phase;
+    key->name = row->name = strdup(key->name);
+    key->phase = row->phase = strdup(key->phase);
     bool is_complete = row->name && row->phase;
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
     size_t count = weir_subject_histograms(row->total.subject, histograms);
@@ -343,80 +316,57 @@ static bool keep_contents(kept_row *row)
     return is_complete;
 }
 
-/* False = out of memory. */
-static bool keep_if_best(best_rows *best, kept_row *row)
+static void drop_last(lap_list *laps)
 {
-    if (best->count == best->room && compare_rows(row, &best->all[0]) >= 0)
-        return true;
-    if (!keep_contents(row)) {
-        forget(row);
-        return false;
-    }
-    if (best->count < best->room) {
-        best->all[best->count] = *row;
-        rise(best, best->count++);
-        return true;
-    }
-    forget(&best->all[0]);
-    best->all[0] = *row;
-    sink(best, 0);
-    return true;
+    qsort(laps->all, laps->count, sizeof *laps->all, compare_rows);
+    while (laps->count > laps->room)
+        forget(&laps->all[--laps->count]);
 }
 
-enum { DEFAULT_BEST = 10 };
-
-static bool begin_best(best_rows *best)
+static int add_lap(void *self, const weir_record *record, weir_error *error)
 {
-    best->room = settings.sort == SORT_NONE ? 0 : settings.top ? (size_t)settings.top : DEFAULT_BEST;
-    best->all = best->room < SIZE_MAX / sizeof *best->all ? calloc(best->room + 1, sizeof *best->all) : NULL;
-    return best->all;
-}
-
-static void end_best(best_rows *best, printing *p)
-{
-    qsort(best->all, best->count, sizeof *best->all, compare_rows);
-    for (size_t i = 0; i < best->count; i++) {
-        print_row(p, &best->all[i]);
-        forget(&best->all[i]);
+    lap_list *laps = self;
+    weir_total total = weir_total_of_lap(&record->lap);
+    kept_row row = { .number = (size_t)laps->num_laps++, .total = total, .sort_value = sort_value(&total) };
+    if (!laps->room) {
+        print_row(laps->p, &row);
+        return WEIR_OK;
     }
-    free(best->all);
+    if (laps->count == 2 * laps->room)
+        drop_last(laps);
+    bool is_complete = keep_contents(&row);
+    laps->all[laps->count++] = row;
+    return is_complete ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 }
 
-static int pass_laps(weir_reader *reader, const weir_filter *filter, weir_subject subject, printing *p,
-                     best_rows *best, int64_t *count, weir_error *error)
-{
-    weir_query *query;
-    const weir_record *record;
-    int status = weir_query_begin(reader, (weir_record_kind)subject, filter, &query, error);
-    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK) {
-        kept_row row = row_of_lap(record, (size_t)(*count)++);
-        if (!best->room)
-            print_row(p, &row);
-        else if (!keep_if_best(best, &row))
-            status = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    }
-    weir_query_end(query);
-    return status == WEIR_EOF ? WEIR_OK : status;
-}
+enum { DEFAULT_TOP = 10 };
 
 static int query_laps(const tool_call *call, weir_reader *reader, const weir_filter *filter, weir_subject subject,
                       int64_t *count, weir_error *error)
 {
     printing p;
-    best_rows best = { .room = 0 };
+    lap_list laps = { .p = &p };
     metric_keys keys = keys_of(BY_LAP, subject);
     weir_filter cut = *filter;
     if (settings.sort == SORT_NONE) {
         cut.descending = settings.reverse;
         cut.limit = settings.top;
-    }
-    if (!begin_best(&best) || !begin_printing(&p, call, &keys, subject)) {
-        free(best.all);
+    } else
+        laps.room = settings.top ? (size_t)settings.top : DEFAULT_TOP;
+    laps.all = calloc(2 * laps.room + 1, sizeof *laps.all);
+    if (!laps.all || !begin_printing(&p, call, &keys, subject)) {
+        free(laps.all);
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     }
-    int status = pass_laps(reader, &cut, subject, &p, &best, count, error);
-    end_best(&best, &p);
+    int status = weir_each_record(reader, (weir_record_kind)subject, &cut, add_lap, &laps, error);
+    drop_last(&laps);
+    for (size_t i = 0; i < laps.count; i++) {
+        print_row(&p, &laps.all[i]);
+        forget(&laps.all[i]);
+    }
+    free(laps.all);
     table_end_alone(p.t);
+    *count = laps.num_laps;
     return status;
 }
 

@@ -9,6 +9,7 @@
 #include <weir/summary.h>
 
 #include "command_table.h"
+#include "each_record.h"
 #include "gnuplot_process.h"
 #include "metric_table.h"
 #include "output_file.h"
@@ -125,24 +126,11 @@ static void put_metrics(FILE *out, const weir_totals *totals)
         }
 }
 
-static int has_records(weir_reader *reader, weir_record_kind kind, const weir_filter *filter, bool *found,
-                       weir_error *error)
-{
-    weir_query *query;
-    const weir_record *record;
-    int status = weir_query_begin(reader, kind, filter, &query, error);
-    if (status == WEIR_OK)
-        status = weir_query_next(query, &record, error);
-    *found = status == WEIR_OK;
-    weir_query_end(query);
-    return status == WEIR_EOF ? WEIR_OK : status;
-}
-
 static int put_records(FILE *out, weir_reader *reader, int which, weir_record_kind kind, const weir_filter *filter,
                        const char *heading, weir_error *error)
 {
     bool found = false;
-    int status = has_records(reader, kind, filter, &found, error);
+    int status = weir_has_records(reader, kind, filter, &found, error);
     if (status != WEIR_OK || !found)
         return status;
     put_heading(out, heading);

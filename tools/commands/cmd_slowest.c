@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "command_table.h"
+#include "each_record.h"
 #include "key_count.h"
 
 static struct settings {
@@ -106,18 +107,9 @@ static int count_format(key_count *formats, const weir_item_record *item, weir_e
     return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 }
 
-static int count_all_formats(key_count *formats, weir_reader *reader, const weir_filter *filter, weir_error *error)
+static int count_record(void *self, const weir_record *record, weir_error *error)
 {
-    weir_filter all = *filter;
-    weir_query *query;
-    const weir_record *record;
-    all.longest_first = false;
-    all.limit = 0;
-    int status = weir_query_begin(reader, WEIR_RECORD_ITEM, &all, &query, error);
-    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
-        status = count_format(formats, &record->item, error);
-    weir_query_end(query);
-    return status == WEIR_EOF ? WEIR_OK : status;
+    return count_format(self, &record->item, error);
 }
 
 static int64_t count_of(const key_count *formats, const char *format)
@@ -155,7 +147,10 @@ static void put_formats(key_count *shown, const key_count *all)
 static int tell_formats(key_count *shown, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
     key_count all = { .count = 0 };
-    int status = count_all_formats(&all, reader, filter, error);
+    weir_filter whole = *filter;
+    whole.longest_first = false;
+    whole.limit = 0;
+    int status = weir_each_record(reader, WEIR_RECORD_ITEM, &whole, count_record, &all, error);
     if (status == WEIR_OK && all.count > 1)
         put_formats(shown, &all);
     key_count_free(&all);
@@ -269,6 +264,12 @@ typedef struct kept_item {
     weir_item_record item; /* with copies of its texts */
 } kept_item;
 
+/* The first items in sort order. */
+typedef struct first_items {
+    kept_item *all;
+    size_t count, most;
+} first_items;
+
 static void forget(kept_item *kept)
 {
     free((void *)(uintptr_t)kept->item.name);
@@ -276,49 +277,46 @@ static void forget(kept_item *kept)
     free((void *)(uintptr_t)kept->item.codec);
 }
 
-/* Inserts the item in sort order. False = out of memory. */
-static bool keep(kept_item *all, size_t *count, size_t most, const weir_item_record *item)
+static int keep(void *self, const weir_record *record, weir_error *error)
 {
+    first_items *first = self;
+    const weir_item_record *item = &record->item;
     kept_item kept = { sort_value(item), *item };
-    size_t at = *count;
-    if (kept.value < 0 || (at == most && (most == 0 || kept.value <= all[most - 1].value)))
-        return true; /* unknown, or not among the first */
+    size_t at = first->count;
+    if (kept.value < 0 || (at == first->most && kept.value <= first->all[at - 1].value))
+        return WEIR_OK; /* unknown, or not among the first */
     kept.item.name = strdup(item->name);
     kept.item.label = strdup(item->label);
     kept.item.codec = strdup(item->codec);
-    if (at == most)
-        forget(&all[--at]);
-    for (; at > 0 && all[at - 1].value < kept.value; at--)
-        all[at] = all[at - 1];
-    all[at] = kept;
-    *count += *count < most;
-    return kept.item.name && kept.item.label && kept.item.codec;
+    if (at == first->most)
+        forget(&first->all[--at]);
+    for (; at > 0 && first->all[at - 1].value < kept.value; at--)
+        first->all[at] = first->all[at - 1];
+    first->all[at] = kept;
+    first->count += first->count < first->most;
+    bool is_complete = kept.item.name && kept.item.label && kept.item.codec;
+    return is_complete ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 }
 
 static int put_sorted(const tool_call *call, weir_reader *reader, const weir_filter *filter, size_t *count,
                       weir_error *error)
 {
-    weir_query *query;
-    const weir_record *record;
-    kept_item *all = calloc((size_t)settings.top, sizeof *all);
-    int status = all ? weir_query_begin(reader, WEIR_RECORD_ITEM, filter, &query, error) : WEIR_ENOMEM;
-    bool is_complete = all;
-    while (status == WEIR_OK && is_complete && (status = weir_query_next(query, &record, error)) == WEIR_OK)
-        is_complete = keep(all, count, (size_t)settings.top, &record->item);
-    if (all)
-        weir_query_end(query);
+    first_items first = { .all = calloc((size_t)settings.top, sizeof *first.all), .most = (size_t)settings.top };
+    if (!first.all)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    int status = weir_each_record(reader, WEIR_RECORD_ITEM, filter, keep, &first, error);
     table *t = table_begin(stdout, tool_format(call), columns, sizeof columns / sizeof columns[0]);
-    for (size_t i = 0; i < *count; i++) {
-        const weir_item_record *item = &all[i].item;
-        put_row(t, &(slow){ item->run_ns, item->unix_ns, "item", item->run_id, item->seq, item->name, item->label,
-                            item });
-        forget(&all[i]);
+    for (size_t i = 0; i < first.count; i++) {
+        const weir_item_record *item = &first.all[i].item;
+        if (status == WEIR_OK)
+            put_row(t, &(slow){ item->run_ns, item->unix_ns, "item", item->run_id, item->seq, item->name, item->label,
+                                item });
+        forget(&first.all[i]);
     }
     table_end_alone(t);
-    free(all);
-    if (!is_complete)
-        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    return status == WEIR_EOF ? WEIR_OK : status;
+    free(first.all);
+    *count = first.count;
+    return status;
 }
 
 static int answer(const tool_call *call, weir_reader *reader, weir_filter *filter, size_t *count, bool *has_items,

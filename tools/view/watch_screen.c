@@ -9,6 +9,7 @@
 #include <weir/clock.h>
 #include <weir/escape.h>
 
+#include "each_record.h"
 #include "format.h"
 #include "plot_series.h"
 
@@ -29,20 +30,6 @@ typedef struct frame {
 
 /* ---- reading ------------------------------------------------------------------------------------------------ */
 
-/* The first record of a kind. End the query in any case. */
-static int first_record(weir_reader *reader, weir_record_kind kind, const weir_filter *filter, weir_query **query,
-                        const weir_record **record, weir_error *error)
-{
-    int status = weir_query_begin(reader, kind, filter, query, error);
-    return status == WEIR_OK ? weir_query_next(*query, record, error) : status;
-}
-
-/* WEIR_EOF counts as WEIR_OK: there was no record. */
-static int ok_if_none(int status)
-{
-    return status == WEIR_EOF ? WEIR_OK : status;
-}
-
 /* The average length of laps: the last lap of a run may be much shorter. */
 static int64_t lap_length_ns(const frame *f)
 {
@@ -51,50 +38,35 @@ static int64_t lap_length_ns(const frame *f)
     return length_ns > 10 * WEIR_MILLISECOND ? length_ns : 10 * WEIR_MILLISECOND;
 }
 
-static int read_recent(weir_reader *reader, const weir_filter *filter, frame *f, weir_error *error)
+/* The latest lap, the expected number of items, or the latest failure. */
+static int note_latest(void *self, const weir_record *record, weir_error *error)
 {
-    weir_filter latest = *filter;
-    weir_query *query;
-    const weir_record *record;
-    latest.descending = true;
-    latest.limit = 1;
-    int status = first_record(reader, WEIR_RECORD_QUEUE, &latest, &query, &record, error);
-    if (status == WEIR_OK)
+    frame *f = self;
+    if (record->kind == WEIR_RECORD_QUEUE)
         f->last_lap_unix_ns = record->lap.end_unix_ns;
-    weir_query_end(query);
-    if (status != WEIR_OK)
-        return ok_if_none(status);
+    else if (record->kind == WEIR_RECORD_EVENT)
+        f->expected = strtoll(record->event.detail, NULL, 10);
+    else if (asprintf(&f->last_failure, "%s: %s", record->failure.label, record->failure.message) < 0) {
+        f->last_failure = NULL;
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory for the frame");
+    }
+    return WEIR_OK;
+}
 
-    weir_filter recent = *filter;
+static int read_latest(weir_reader *reader, frame *f, weir_record_kind kind, const char *name, weir_error *error)
+{
+    weir_filter latest = { .run_id = f->run.run_id, .name = name, .descending = true, .limit = 1 };
+    return weir_each_record(reader, kind, &latest, note_latest, f, error);
+}
+
+static int read_recent(weir_reader *reader, frame *f, weir_error *error)
+{
+    int status = read_latest(reader, f, WEIR_RECORD_QUEUE, NULL, error);
+    if (status != WEIR_OK || f->last_lap_unix_ns == 0)
+        return status;
+    weir_filter recent = { .run_id = f->run.run_id };
     recent.start_unix_ns = f->last_lap_unix_ns - (int64_t)((SPARKS + 0.5) * (double)lap_length_ns(f));
     return series_read(reader, &recent, 0, &f->recent, error);
-}
-
-static int read_expected(weir_reader *reader, const weir_filter *filter, frame *f, weir_error *error)
-{
-    weir_filter events = { .run_id = filter->run_id, .name = "expected_items", .descending = true, .limit = 1 };
-    weir_query *query;
-    const weir_record *record;
-    int status = first_record(reader, WEIR_RECORD_EVENT, &events, &query, &record, error);
-    if (status == WEIR_OK)
-        f->expected = strtoll(record->event.detail, NULL, 10);
-    weir_query_end(query);
-    return ok_if_none(status);
-}
-
-static int read_last_failure(weir_reader *reader, const weir_filter *filter, frame *f, weir_error *error)
-{
-    weir_filter failures = { .run_id = filter->run_id, .descending = true, .limit = 1 };
-    weir_query *query;
-    const weir_record *record;
-    int status = first_record(reader, WEIR_RECORD_FAILURE, &failures, &query, &record, error);
-    if (status == WEIR_OK &&
-        asprintf(&f->last_failure, "%s: %s", record->failure.label, record->failure.message) < 0) {
-        f->last_failure = NULL;
-        status = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory for the frame");
-    }
-    weir_query_end(query);
-    return ok_if_none(status);
 }
 
 static int read_frame(weir_reader *reader, const weir_filter *filter, frame *f, weir_error *error)
@@ -108,10 +80,10 @@ static int read_frame(weir_reader *reader, const weir_filter *filter, frame *f, 
     if (status == WEIR_OK)
         status = weir_totals_read(reader, &own, &(weir_grouping){ .by = WEIR_BY_NAME }, &f->totals, error);
     if (status == WEIR_OK)
-        status = read_recent(reader, &own, f, error);
+        status = read_recent(reader, f, error);
     if (status == WEIR_OK)
-        status = read_expected(reader, &own, f, error);
-    return status == WEIR_OK ? read_last_failure(reader, &own, f, error) : status;
+        status = read_latest(reader, f, WEIR_RECORD_EVENT, "expected_items", error);
+    return status == WEIR_OK ? read_latest(reader, f, WEIR_RECORD_FAILURE, NULL, error) : status;
 }
 
 static void free_frame(frame *f)
