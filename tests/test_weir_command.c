@@ -486,7 +486,7 @@ static void compare_finds_the_difference_and_how_sure_it_is(void **state)
     for (size_t i = 0; i < 4; i++) {
         char sql[300];
         snprintf(sql, sizeof sql,
-                 "SELECT j.value ->> 'verdict' FROM json_each(?1, '$.figures') j WHERE j.value ->> 'figure' = '%s'",
+                 "SELECT j.value ->> 'verdict' FROM json_each(?1, '$.metrics') j WHERE j.value ->> 'metric' = '%s'",
                  wanted[i][0]);
         char *verdict = in_output(sql);
         assert_string_equal(verdict, wanted[i][1]);
@@ -494,7 +494,7 @@ static void compare_finds_the_difference_and_how_sure_it_is(void **state)
     }
     char *holds =
         in_output("SELECT j.value ->> 'low' BETWEEN -0.21 AND -0.197 AND j.value ->> 'high' BETWEEN -0.196 AND -0.18 "
-                  "FROM json_each(?1, '$.figures') j WHERE j.value ->> 'figure' = 'tasks_per_s'");
+                  "FROM json_each(?1, '$.metrics') j WHERE j.value ->> 'metric' = 'tasks_per_s'");
     assert_string_equal(holds, "1");
     free(holds);
     expect("weir compare a.db b.db", DONE);

@@ -73,9 +73,9 @@ static int take_phase(void *self, const weir_record *record, weir_error *error)
 {
     struct contents *contents = self;
     const weir_phase_record *phase = &record->phase;
-    if (!phase->place.phase[0])
+    if (!phase->position.phase[0])
         return WEIR_OK;
-    int status = weir_key_sums_add(&contents->phases, phase->run_id, phase->place.phase, "",
+    int status = weir_key_sums_add(&contents->phases, phase->run_id, phase->position.phase, "",
                                    (double)(phase->end_unix_ns - phase->start_unix_ns) / 1e9);
     return status == WEIR_OK ? status : out_of_memory(error);
 }

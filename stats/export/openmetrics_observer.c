@@ -195,8 +195,8 @@ static void on_pool_lap(void *self, const weir_pool_lap *lap)
 static void on_lap_end(void *self, const weir_lap *lap)
 {
     weir_openmetrics_file *file = self;
-    if (lap->place.phase && lap->place.phase[0] &&
-        weir_key_sums_add(&file->all.phases, 0, lap->place.phase, "", seconds(lap->elapsed_ns)) != WEIR_OK)
+    if (lap->position.phase && lap->position.phase[0] &&
+        weir_key_sums_add(&file->all.phases, 0, lap->position.phase, "", seconds(lap->elapsed_ns)) != WEIR_OK)
         lack_memory(file);
     replace(file);
 }

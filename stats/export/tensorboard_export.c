@@ -99,8 +99,8 @@ static void put_lap(struct run_export *export, const weir_lap_record *lap)
     export->num_laps += begins;
     export->lap_unix_ns = lap->end_unix_ns;
     weir_event_file_at(export->file, lap->end_unix_ns, export->num_laps - 1);
-    if (begins && lap->place.last_step >= lap->place.first_step)
-        weir_event_file_scalar(export->file, "consumer/step", (double)lap->place.last_step);
+    if (begins && lap->position.last_step >= lap->position.first_step)
+        weir_event_file_scalar(export->file, "consumer/step", (double)lap->position.last_step);
     weir_event_file_lap(export->file, lap);
 }
 

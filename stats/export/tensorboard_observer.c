@@ -99,9 +99,9 @@ static void on_pool_lap(void *self, const weir_pool_lap *lap)
 static void on_lap_end(void *self, const weir_lap *lap)
 {
     weir_tensorboard_log *log = self;
-    const weir_lap_place *place = &lap->place;
-    if (place->last_step >= place->first_step && place->phase && place->phase[0])
-        weir_event_file_scalar(log->file, "consumer/step", (double)place->last_step);
+    const weir_lap_position *position = &lap->position;
+    if (position->last_step >= position->first_step && position->phase && position->phase[0])
+        weir_event_file_scalar(log->file, "consumer/step", (double)position->last_step);
     log->lap++;
     flush(log);
 }

@@ -82,7 +82,7 @@ static void put_times(FILE *out, const char *what, const weir_total *total, cons
     between = ": ";
     for (int i = 0; i < 5; i++)
         if (!isnan(values[i])) {
-            char figure[WEIR_FIGURE_BYTES];
+            char figure[WEIR_FORMAT_BYTES];
             weir_text_format_time(figure, values[i]);
             fprintf(out, "%s%s", between, figure);
             between = " / ";
@@ -157,7 +157,7 @@ static void put_level(FILE *out, const weir_total *total)
     fprintf(out, "    Level: average %.1f, highest %" PRId64 " of %" PRId64 " items", value_of(total, "ave_depth"),
             m->max_depth, total->capacity);
     if (m->max_bytes) {
-        char average[WEIR_FIGURE_BYTES], highest[WEIR_FIGURE_BYTES];
+        char average[WEIR_FORMAT_BYTES], highest[WEIR_FORMAT_BYTES];
         weir_text_format_bytes(average, value_of(total, "ave_bytes"));
         weir_text_format_bytes(highest, (double)m->max_bytes);
         fprintf(out, "; average %s, highest %s", average, highest);

@@ -149,10 +149,10 @@ static int add_event(series_set *set, const weir_event_record *event, weir_error
 
 static int add_phase(series_set *set, const weir_phase_record *phase, weir_error *error)
 {
-    if (!phase->place.phase[0])
+    if (!phase->position.phase[0])
         return WEIR_OK;
     series_mark mark = { since_origin(set, phase->start_unix_ns), since_origin(set, phase->end_unix_ns),
-                         phase->run_id, (char *)(uintptr_t)phase->place.phase };
+                         phase->run_id, (char *)(uintptr_t)phase->position.phase };
     return add_mark(&set->phases, &set->num_phases, &mark, error);
 }
 

@@ -4,19 +4,19 @@
 
 #include "metric_table.h"
 
-static void place(table *t, const weir_record_place *where)
+static void put_position(table *t, const weir_record_position *position)
 {
-    table_words(t, where->phase);
-    if (where->last_step < where->first_step) {
+    table_words(t, position->phase);
+    if (position->last_step < position->first_step) {
         table_nothing(t);
         table_nothing(t);
         return;
     }
-    table_count(t, where->first_step);
-    table_count(t, where->last_step);
+    table_count(t, position->first_step);
+    table_count(t, position->last_step);
 }
 
-#define PLACE_COLUMNS \
+#define POSITION_COLUMNS \
     { "phase", "phase", TABLE_WORDS }, { "first_step", "from step", TABLE_COUNT }, \
     { \
         "last_step", "to step", TABLE_COUNT \
@@ -68,7 +68,7 @@ static const size_t stage_fields[] = { AT(stage.run_id),      AT(stage.name),   
                                        AT(stage.queue_bytes), AT(stage.output_order) };
 
 static const table_column phase_columns[] = {
-    { "run_id", "run", TABLE_COUNT },     PLACE_COLUMNS,
+    { "run_id", "run", TABLE_COUNT },     POSITION_COLUMNS,
     { "start_time", "from", TABLE_WHEN }, { "end_time", "to", TABLE_WHEN },
     { "num_laps", "laps", TABLE_COUNT },
 };
@@ -77,7 +77,7 @@ static void put_phase(table *t, const weir_record *record)
 {
     const weir_phase_record *phase = &record->phase;
     table_count(t, phase->run_id);
-    place(t, &phase->place);
+    put_position(t, &phase->position);
     table_when(t, phase->start_unix_ns);
     table_when(t, phase->end_unix_ns);
     table_count(t, phase->num_laps);
@@ -91,7 +91,7 @@ static const table_column lap_columns[] = {
     { "elapsed", "lap", TABLE_TIME },
     { "name", "name", TABLE_WORDS },
     { "kind", NULL, TABLE_WORDS },
-    PLACE_COLUMNS,
+    POSITION_COLUMNS,
     { "suspended", NULL, TABLE_TIME },
     { "num_joined", NULL, TABLE_COUNT },
     { "capacity", "capacity", TABLE_COUNT },
@@ -106,7 +106,7 @@ static void put_lap(table *t, const weir_record *record)
     table_duration(t, lap->elapsed_ns);
     table_words(t, lap->name);
     table_words(t, lap->kind);
-    place(t, &lap->place);
+    put_position(t, &lap->position);
     table_duration(t, lap->suspended_ns);
     table_count(t, lap->num_joined);
     if (lap->capacity)
@@ -217,10 +217,10 @@ _Static_assert(sizeof kind_tables / sizeof kind_tables[0] + 1 ==
 
 int record_table_find(const char *name)
 {
-    int place = 0;
-    while (record_table_names[place] && strcmp(record_table_names[place], name) != 0)
-        place++;
-    return place;
+    int index = 0;
+    while (record_table_names[index] && strcmp(record_table_names[index], name) != 0)
+        index++;
+    return index;
 }
 
 static size_t fill_columns(table_column columns[METRIC_MAX_COLUMNS], const kind_table *wanted)

@@ -424,27 +424,27 @@ static void write_rows(table *t, bool is_last)
     t->num_cells = 0;
 }
 
-static void format_when(char figure[WEIR_FIGURE_BYTES], double unix_time)
+static void format_when(char figure[WEIR_FORMAT_BYTES], double unix_time)
 {
     time_t whole = (time_t)unix_time;
     struct tm local;
     if (!(fabs(unix_time) < 1e12) || !localtime_r(&whole, &local) ||
-        !strftime(figure, WEIR_FIGURE_BYTES, "%Y-%m-%d %H:%M:%S", &local))
-        snprintf(figure, WEIR_FIGURE_BYTES, "%.0f", unix_time);
+        !strftime(figure, WEIR_FORMAT_BYTES, "%Y-%m-%d %H:%M:%S", &local))
+        snprintf(figure, WEIR_FORMAT_BYTES, "%.0f", unix_time);
 }
 
-static void format_figure(char figure[WEIR_FIGURE_BYTES], table_kind kind, double number)
+static void format_figure(char figure[WEIR_FORMAT_BYTES], table_kind kind, double number)
 {
     switch (kind) {
     case TABLE_TIME: weir_text_format_time(figure, number); break;
     case TABLE_BYTES: weir_text_format_bytes(figure, number); break;
-    case TABLE_SHARE: snprintf(figure, WEIR_FIGURE_BYTES, "%.1f%%", 100 * number); break;
+    case TABLE_SHARE: snprintf(figure, WEIR_FORMAT_BYTES, "%.1f%%", 100 * number); break;
     case TABLE_WHEN: format_when(figure, number); break;
-    case TABLE_TRUTH: snprintf(figure, WEIR_FIGURE_BYTES, "%s", number != 0 ? "yes" : "no"); break;
-    case TABLE_COUNT: snprintf(figure, WEIR_FIGURE_BYTES, "%.0f", number); break;
+    case TABLE_TRUTH: snprintf(figure, WEIR_FORMAT_BYTES, "%s", number != 0 ? "yes" : "no"); break;
+    case TABLE_COUNT: snprintf(figure, WEIR_FORMAT_BYTES, "%.0f", number); break;
     case TABLE_REAL:
     case TABLE_VERDICT:
-    case TABLE_WORDS: snprintf(figure, WEIR_FIGURE_BYTES, fabs(number) < 1e12 ? "%.2f" : "%.3g", number); break;
+    case TABLE_WORDS: snprintf(figure, WEIR_FORMAT_BYTES, fabs(number) < 1e12 ? "%.2f" : "%.3g", number); break;
     }
 }
 

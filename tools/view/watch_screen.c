@@ -133,7 +133,7 @@ static void put_span(FILE *out, double seconds)
     fprintf(out, "%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
-static const char *time_text(char figure[WEIR_FIGURE_BYTES], double seconds)
+static const char *time_text(char figure[WEIR_FORMAT_BYTES], double seconds)
 {
     if (!isfinite(seconds))
         return "-";
@@ -209,7 +209,7 @@ static void put_stages(FILE *out, const frame *f)
         const weir_total *t = &stages->all[i];
         const series *line = find_line(f->recent.tasks, f->recent.num_tasks, t->key.name);
         const series_point *p = latest(line);
-        char average[WEIR_FIGURE_BYTES], p99[WEIR_FIGURE_BYTES];
+        char average[WEIR_FORMAT_BYTES], p99[WEIR_FORMAT_BYTES];
         fprintf(out, "%-*.*s %9" PRIu64 " %7" PRIu64 " %9.1f %9s", name_width(f), name_width(f), t->key.name,
                 t->metrics.task.num_tasks, t->metrics.task.num_failures, p ? or_zero(p->values[TASK_RATE]) : 0,
                 time_text(average, p ? p->values[TASK_AVE] : NAN));
@@ -232,7 +232,7 @@ static void put_queues(FILE *out, const frame *f)
         const weir_total *t = &queues->all[i];
         const series *line = find_line(f->recent.queues, f->recent.num_queues, t->key.name);
         const series_point *p = latest(line);
-        char put[WEIR_FIGURE_BYTES], get[WEIR_FIGURE_BYTES];
+        char put[WEIR_FORMAT_BYTES], get[WEIR_FORMAT_BYTES];
         fprintf(out, "%-*.*s %9" PRIu64 " %9.1f %8.0f%% %4.1f/%-4" PRId64 " %9s %9s", name_width(f), name_width(f),
                 t->key.name, t->metrics.queue.num_items, p ? or_zero(p->values[QUEUE_RATE]) : 0,
                 p ? percent(p->values[QUEUE_OCCUPIED]) : 0, p ? or_zero(p->values[QUEUE_DEPTH]) : 0, t->capacity,
