@@ -404,18 +404,6 @@ static void put_text(const tool_call *call, const lap_comparison *c, const side_
     put_effects(true, c, sides);
 }
 
-static void put_json_limit(const weir_bottleneck *b)
-{
-    printf("{\"kind\": \"%s\", \"stage\": ", weir_bottleneck_word(b->kind));
-    if (b->name)
-        json_string(stdout, b->name);
-    else
-        fputs("null", stdout);
-    fputs(", \"share\": ", stdout);
-    json_number(stdout, b->share);
-    putchar('}');
-}
-
 static void put_json(const tool_call *call, const lap_comparison *c, const side_totals sides[2])
 {
     fputs("{\"a\": ", stdout);
@@ -423,9 +411,9 @@ static void put_json(const tool_call *call, const lap_comparison *c, const side_
     fputs(", \"b\": ", stdout);
     json_string(stdout, call->words[1]);
     fputs(", \"limit_a\": ", stdout);
-    put_json_limit(&sides[0].bottleneck);
+    metric_put_bottleneck(stdout, &sides[0].bottleneck);
     fputs(", \"limit_b\": ", stdout);
-    put_json_limit(&sides[1].bottleneck);
+    metric_put_bottleneck(stdout, &sides[1].bottleneck);
     fputs(", \"metrics\": ", stdout);
     put_metrics(call, c);
     fputs(", \"effects\": ", stdout);

@@ -81,6 +81,14 @@ void json_string(FILE *out, const char *text)
     fputc('"', out);
 }
 
+void json_string_or_null(FILE *out, const char *text)
+{
+    if (text)
+        json_string(out, text);
+    else
+        fputs("null", out);
+}
+
 /* Writes digits from right to left, ending before `end`. Returns their start. */
 static char *put_digits(char *end, uint64_t number, int min_digits)
 {

@@ -11,6 +11,7 @@
 
 #include "each_record.h"
 #include "format.h"
+#include "metric_table.h"
 #include "plot_series.h"
 
 enum { SPARKS = 24 /* laps in a sparkline */ };
@@ -164,17 +165,22 @@ static double percent(double share)
 
 /* ---- the lines ---------------------------------------------------------------------------------------------- */
 
-static void put_head(FILE *out, const frame *f, const char *path)
+/* The end of the run, or until when it is known to go on. */
+static int64_t until_unix_ns(const frame *f)
 {
     int64_t last_sign = f->last_lap_unix_ns > 0 ? f->last_lap_unix_ns : f->run.started_unix_ns;
-    int64_t until = f->run.has_ended ? f->run.ended_unix_ns : is_gone(f) ? last_sign : f->now_unix_ns;
+    return f->run.has_ended ? f->run.ended_unix_ns : is_gone(f) ? last_sign : f->now_unix_ns;
+}
+
+static void put_head(FILE *out, const frame *f, const char *path)
+{
     fprintf(out, "%s  run %" PRId64 "  %s ", path, f->run.run_id,
             f->run.has_ended ? weir_run_state_name(f->state)
             : is_gone(f)     ? "recorded for"
                              : "running for");
     if (f->run.has_ended)
         fputs("after ", out);
-    put_span(out, seconds(until - f->run.started_unix_ns));
+    put_span(out, seconds(until_unix_ns(f) - f->run.started_unix_ns));
     if (is_gone(f))
         fprintf(out, "  (killed: its process %" PRId64 " no longer exists)", f->run.pid);
     else if (!f->run.has_ended && f->last_lap_unix_ns > 0)
@@ -241,13 +247,26 @@ static void put_queues(FILE *out, const frame *f)
     }
 }
 
-/* Failed or skipped items. */
-static void count_lost(const frame *f, weir_subject subject, int64_t *failures, int64_t *skipped)
+/* How far the run is. */
+typedef struct progress {
+    int64_t failures, done; /* items; done: delivered, skipped or failed */
+    double remaining_s;     /* NAN = not known */
+} progress;
+
+static progress progress_of(const frame *f)
 {
-    for (size_t i = 0; i < f->totals.of[subject].count; i++) {
-        *failures += (int64_t)f->totals.of[subject].all[i].metrics.task.num_failures;
-        *skipped += (int64_t)f->totals.of[subject].all[i].metrics.task.num_skipped;
+    const weir_total_list *stages = &f->totals.of[WEIR_SUBJECT_STAGE];
+    const weir_total *sink = weir_totals_sink_queue(&f->totals);
+    double elapsed = seconds(f->last_lap_unix_ns - f->run.started_unix_ns);
+    progress p = { .done = sink ? (int64_t)sink->metrics.queue.num_items : 0, .remaining_s = NAN };
+    for (size_t i = 0; i < stages->count; i++) {
+        p.failures += (int64_t)stages->all[i].metrics.task.num_failures;
+        p.done += (int64_t)stages->all[i].metrics.task.num_skipped;
     }
+    p.done += p.failures;
+    if (p.done > 0 && elapsed > 0 && f->expected >= p.done && !f->run.has_ended && !is_gone(f))
+        p.remaining_s = (double)(f->expected - p.done) * elapsed / (double)p.done;
+    return p;
 }
 
 static void put_bottleneck(FILE *out, const frame *f)
@@ -264,27 +283,77 @@ static void put_bottleneck(FILE *out, const frame *f)
 
 static void put_foot(FILE *out, const frame *f)
 {
-    int64_t failures = 0, skipped = 0;
-    count_lost(f, WEIR_SUBJECT_STAGE, &failures, &skipped);
+    progress p = progress_of(f);
     put_bottleneck(out, f);
-    fprintf(out, "\nfailures: %" PRId64 "\n", failures);
+    fprintf(out, "\nfailures: %" PRId64 "\n", p.failures);
     if (f->last_failure) {
         fputs("  the last: ", out);
         weir_text_escape_to(out, f->last_failure);
         fputc('\n', out);
     }
-    const weir_total *sink = weir_totals_sink_queue(&f->totals);
-    double elapsed = seconds(f->last_lap_unix_ns - f->run.started_unix_ns);
-    int64_t done = (sink ? (int64_t)sink->metrics.queue.num_items : 0) + failures + skipped;
     if (f->expected <= 0 || f->run.has_ended || is_gone(f))
         return;
-    fprintf(out, "done: %" PRId64 " of %" PRId64, done, f->expected);
-    if (done > 0 && elapsed > 0 && f->expected >= done) {
+    fprintf(out, "done: %" PRId64 " of %" PRId64, p.done, f->expected);
+    if (isfinite(p.remaining_s)) {
         fputs(", remaining time about ", out);
-        put_span(out, (double)(f->expected - done) * elapsed / (double)done);
+        put_span(out, p.remaining_s);
     }
     fputc('\n', out);
 }
+
+/* ---- JSON --------------------------------------------------------------------------------------------------- */
+
+static void put_totals_json(FILE *out, const weir_totals *totals)
+{
+    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++) {
+        fprintf(out, "%s\"%s\": ", subject ? ", " : "", metric_subject_key(subject));
+        metric_put_list(out, TABLE_JSON, subject, &totals->of[subject]);
+    }
+}
+
+static void put_json(FILE *out, const frame *f, const weir_totals *last_lap, const char *path)
+{
+    progress p = progress_of(f);
+    weir_bottleneck bottleneck = weir_bottleneck_find(&f->totals);
+    fputs("{\"database\": ", out);
+    json_string(out, path);
+    fprintf(out, ", \"run_id\": %" PRId64 ", \"state\": \"%s\", \"elapsed\": ", f->run.run_id,
+            weir_run_state_name(f->state));
+    json_number(out, seconds(until_unix_ns(f) - f->run.started_unix_ns));
+    fputs(", \"last_lap_time\": ", out);
+    json_number(out, f->last_lap_unix_ns ? seconds(f->last_lap_unix_ns) : NAN);
+    fprintf(out, ", \"failures\": %" PRId64 ", \"last_failure\": ", p.failures);
+    json_string_or_null(out, f->last_failure);
+    fprintf(out, ", \"done\": %" PRId64 ", \"expected\": ", p.done);
+    json_number(out, f->expected > 0 ? (double)f->expected : NAN);
+    fputs(", \"remaining\": ", out);
+    json_number(out, p.remaining_s);
+    fputs(", \"bottleneck\": ", out);
+    metric_put_bottleneck(out, &bottleneck);
+    fputs(", ", out);
+    put_totals_json(out, &f->totals);
+    fputs(", \"last_lap\": {", out);
+    put_totals_json(out, last_lap);
+    fputs("}}\n", out);
+}
+
+int frame_write_json(FILE *out, weir_reader *reader, const weir_filter *filter, int64_t now_unix_ns,
+                     weir_error *error)
+{
+    frame f = { .now_unix_ns = now_unix_ns };
+    weir_totals last_lap = { .texts = NULL };
+    int status = read_frame(reader, filter, &f, error);
+    weir_filter latest = { .run_id = f.run.run_id, .start_unix_ns = f.last_lap_unix_ns - WEIR_MICROSECOND * 2 };
+    if (status == WEIR_OK && f.last_lap_unix_ns)
+        status = weir_totals_read(reader, &latest, &(weir_grouping){ .by = WEIR_BY_NAME }, &last_lap, error);
+    if (status == WEIR_OK)
+        put_json(out, &f, &last_lap, weir_reader_path(reader));
+    weir_totals_free(&last_lap);
+    free_frame(&f);
+    return status;
+}
+
+/* ---- the frame ---------------------------------------------------------------------------------------------- */
 
 /* Copies, and truncates each line to `width` characters. */
 static void put_cut(FILE *out, const char *text, int width)
