@@ -143,56 +143,54 @@ weir_record_entry *weir_record_entry_of_run_start(const weir_run_info *info)
     return entry;
 }
 
-weir_record_entry *weir_record_entry_of_failure(const weir_failure *failure)
+/* Where an entry has a text. */
+#define TEXT(field) offsetof(weir_record_entry, field)
+
+static const char **text_at(const weir_record_entry *entry, size_t offset)
 {
+    return (const char **)((uintptr_t)entry + offset);
+}
+
+/* Copies an entry with the texts at these offsets. */
+static weir_record_entry *copy_entry(const weir_record_entry *from, const size_t *texts, size_t num_texts)
+{
+    size_t extra_bytes = 0;
     char *room;
-    weir_record_entry *entry =
-        new_entry(WEIR_ENTRY_FAILURE, failure->unix_ns,
-                  text_bytes(failure->name) + text_bytes(failure->label) + text_bytes(failure->message), &room);
+    for (size_t i = 0; i < num_texts; i++)
+        extra_bytes += text_bytes(*text_at(from, texts[i]));
+    weir_record_entry *entry = new_entry(from->kind, from->unix_ns, extra_bytes, &room);
     if (!entry)
         return NULL;
-    entry->failure = *failure;
-    keep_text(&entry->failure.name, &room);
-    keep_text(&entry->failure.label, &room);
-    keep_text(&entry->failure.message, &room);
+    *entry = *from;
+    for (size_t i = 0; i < num_texts; i++)
+        keep_text(text_at(entry, texts[i]), &room);
     return entry;
+}
+
+weir_record_entry *weir_record_entry_of_failure(const weir_failure *failure)
+{
+    static const size_t texts[] = { TEXT(failure.name), TEXT(failure.label), TEXT(failure.message) };
+    weir_record_entry from = { .kind = WEIR_ENTRY_FAILURE, .unix_ns = failure->unix_ns, .failure = *failure };
+    return copy_entry(&from, texts, 3);
 }
 
 weir_record_entry *weir_record_entry_of_event(const weir_event *event)
 {
-    char *room;
-    weir_record_entry *entry =
-        new_entry(WEIR_ENTRY_EVENT, event->unix_ns,
-                  text_bytes(event->name) + text_bytes(event->category) + text_bytes(event->detail), &room);
-    if (!entry)
-        return NULL;
-    entry->event = *event;
-    keep_text(&entry->event.name, &room);
-    keep_text(&entry->event.category, &room);
-    keep_text(&entry->event.detail, &room);
-    return entry;
+    static const size_t texts[] = { TEXT(event.name), TEXT(event.category), TEXT(event.detail) };
+    weir_record_entry from = { .kind = WEIR_ENTRY_EVENT, .unix_ns = event->unix_ns, .event = *event };
+    return copy_entry(&from, texts, 3);
 }
 
 weir_record_entry *weir_record_entry_of_item(const weir_item_entry *item, int64_t unix_ns)
 {
-    char *room;
-    weir_record_entry *entry =
-        new_entry(WEIR_ENTRY_ITEM, unix_ns, text_bytes(item->name) + text_bytes(item->label), &room);
-    if (!entry)
-        return NULL;
-    entry->item = *item;
-    keep_text(&entry->item.name, &room);
-    keep_text(&entry->item.label, &room);
-    return entry;
+    static const size_t texts[] = { TEXT(item.name), TEXT(item.label) };
+    return copy_entry(&(weir_record_entry){ .kind = WEIR_ENTRY_ITEM, .unix_ns = unix_ns, .item = *item }, texts, 2);
 }
 
 weir_record_entry *weir_record_entry_of_run_end(const weir_run_end *end)
 {
-    char *room;
-    weir_record_entry *entry = new_entry(WEIR_ENTRY_RUN_END, end->end_unix_ns, 0, &room);
-    if (entry)
-        entry->run_end = *end;
-    return entry;
+    weir_record_entry from = { .kind = WEIR_ENTRY_RUN_END, .unix_ns = end->end_unix_ns, .run_end = *end };
+    return copy_entry(&from, NULL, 0);
 }
 
 bool weir_record_entry_is_boundary(const weir_record_entry *entry)

@@ -178,3 +178,21 @@ int tool_finish(const tool_call *call)
     tool_refuse(call, "cannot print: %s", strerror(errno ? errno : EIO));
     return TOOL_FAILED;
 }
+
+int tool_answer(const tool_call *call)
+{
+    weir_reader *reader;
+    weir_filter filter;
+    weir_error error = { 0 };
+    int exit_status = call->command->check ? call->command->check(call) : TOOL_DONE;
+    if (exit_status == TOOL_DONE)
+        exit_status = tool_open(call, call->words[0], &reader, &filter);
+    if (exit_status != TOOL_DONE)
+        return exit_status;
+    int status = call->command->answer(call, reader, &filter, &error);
+    weir_reader_close(reader);
+    if (status != WEIR_OK && status != WEIR_ENOTFOUND)
+        return tool_fail(call, &error);
+    exit_status = tool_finish(call);
+    return status == WEIR_ENOTFOUND && exit_status == TOOL_DONE ? tool_fail(call, &error) : exit_status;
+}

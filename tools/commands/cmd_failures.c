@@ -271,38 +271,28 @@ static int put_list(const tool_call *call, weir_reader *reader, const weir_filte
     return status;
 }
 
-static int answer(const tool_call *call, weir_reader *reader, const weir_filter *filter, int64_t *count,
-                  weir_error *error)
+static int check_settings(const tool_call *call)
 {
-    if (settings.list)
-        return put_list(call, reader, filter, count, error);
+    if (settings.null && (!settings.list || tool_format(call) != TABLE_TEXT))
+        return tool_refuse(call, "--null: only with --list, and not with --json or --csv");
+    return TOOL_DONE;
+}
+
+static int answer(const tool_call *call, weir_reader *reader, weir_filter *filter, weir_error *error)
+{
     grouping groups = { .count = 0 };
-    int status = weir_each_record(reader, WEIR_RECORD_FAILURE, filter, group, &groups, error);
-    if (status == WEIR_OK)
+    int status;
+    if (settings.list)
+        status = put_list(call, reader, filter, &groups.count, error);
+    else
+        status = weir_each_record(reader, WEIR_RECORD_FAILURE, filter, group, &groups, error);
+    if (status == WEIR_OK && !settings.list)
         put_groups(call, &groups);
-    *count = groups.count;
+    if (status == WEIR_OK && groups.count == 0)
+        status = weir_error_set(error, WEIR_ENOTFOUND, 0, "no failures match the filters");
     key_count_free(&groups.reasons);
     key_count_free(&groups.folders);
     return status;
-}
-
-static int run(tool_call *call)
-{
-    weir_reader *reader;
-    weir_filter filter;
-    weir_error error = { 0 };
-    int64_t count = 0;
-    if (settings.null && (!settings.list || tool_format(call) != TABLE_TEXT))
-        return tool_refuse(call, "--null: only with --list, and not with --json or --csv");
-    int exit_status = tool_open(call, call->words[0], &reader, &filter);
-    if (exit_status != TOOL_DONE)
-        return exit_status;
-    int status = answer(call, reader, &filter, &count, &error);
-    weir_reader_close(reader);
-    if (status != WEIR_OK)
-        return tool_fail(call, &error);
-    exit_status = tool_finish(call);
-    return exit_status == TOOL_DONE && count == 0 ? tool_nothing(call, "no failures match the filters") : exit_status;
 }
 
 const tool_command tool_failures = {
@@ -324,5 +314,6 @@ const tool_command tool_failures = {
     .default_run = WEIR_LAST_RUN,
     .options = rows,
     .settings = &settings,
-    .run = run,
+    .check = check_settings,
+    .answer = answer,
 };

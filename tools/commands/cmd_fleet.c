@@ -446,13 +446,14 @@ const tool_command tool_fleet = {
     .min_words = 1,
     .max_words = -1,
     .summary = "compare the ranks of a job: which are slow, since when, why",
-    .help = "Reads the last run of each rank, from one database per rank or one for all; a folder stands for all "
-            "*.db files in it. It also works while the job is running.\n\n"
-            "slower: compared with the median rank. ready: the share of the time in which a result was available to "
-            "the consumer; near 100 % the rank waits for its consumer, near 0 % the consumer waits for the rank.\n\n"
-            "For each straggler, a line names what takes more time per item than on the median rank: CPU time, "
-            "waiting while tasks run (disk, network), waiting for a thread, or waiting for the consumer. A rank that "
-            "has not ended but has recorded nothing for 15 % of the job's time is silent: it may have died.",
+    .help = "Compares the last run of each rank. The ranks can have a database each, or share one; a folder stands "
+            "for all *.db files in it. The job may still be running.\n\n"
+            "slower is relative to the median rank. ready is the share of the time in which a result was available "
+            "to the consumer: near 100 % the pipeline waits for the consumer, near 0 % the consumer waits for the "
+            "pipeline.\n\n"
+            "For each straggler, a line says what takes more time per item than on the median rank: CPU time, "
+            "blocking in tasks (disk, network), waiting for a thread, or waiting for the consumer. A rank is silent "
+            "if it has not ended and has recorded nothing for 15 % of the job's duration; its process may be gone.",
     .examples = "weir fleet rank*.db\n"
                 "weir fleet /shared/job-17 --slower 5\n"
                 "weir fleet /shared/job-17 --json\n",

@@ -288,14 +288,15 @@ const tool_command tool_index = {
     .min_words = 1,
     .max_words = -1,
     .summary = "index a dataset: sizes, durations, labels, broken files",
-    .help = "Given a folder, a list, or files and URLs, it builds an index or updates it: files with the same size "
-            "and modification time are not read again, and files that are gone are removed. It can be stopped or "
-            "killed at any time; the next run continues. A clip's label is its folder, or the label in the list.\n\n"
+    .help = "Given a folder, a list, or files and URLs, weir index builds or updates an index. Files with unchanged "
+            "size and modification time are not read again; files that no longer exist are removed from the index. "
+            "It can be stopped or killed at any time; the next call continues. The label of a clip is its folder's "
+            "name, or its label in the list.\n\n"
             "A list is a .csv or .tsv file with a header line, a .json or .jsonl file, or a .txt file with one path "
-            "per line. Paths in it are relative to its folder.\n\n"
-            "Given an index, it prints the contents: sizes in bytes, durations in seconds. The index is an SQLite "
-            "file with the table clip, for other queries.\n\n"
-            "The training example shows how a pipeline takes clips from an index, and seeks to single frames without "
+            "per line. Relative paths are relative to the folder of the list.\n\n"
+            "Given an index, it prints the contents, with sizes in bytes and durations in seconds. The index is an "
+            "SQLite file; for other queries, use its table clip.\n\n"
+            "examples/training.c shows how a pipeline reads clips from an index, and seeks to single frames without "
             "reading the whole file.",
     .examples = "weir index /data/kinetics/train -o train.weir\n"
                 "weir index train.csv --label-column class\n"

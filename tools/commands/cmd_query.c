@@ -415,43 +415,27 @@ static weir_subject subject_of(unsigned by)
                                             : WEIR_SUBJECT_STAGE;
 }
 
-static int answer(const tool_call *call, weir_reader *reader, weir_filter *filter, int64_t *count, weir_error *error)
+static int answer(const tool_call *call, weir_reader *reader, weir_filter *filter, weir_error *error)
 {
+    int status;
+    int64_t count = 0;
     weir_subject subject = subject_of(settings.by);
     bool tells_runs =
         settings.by & (BY_RUN | BY_NODE) || settings.list == RECORD_TABLE_RUNS || settings.list == RECORD_TABLE_NODES;
     if (tells_runs && !call->shared.run_given)
         filter->run_id = WEIR_ALL_RUNS;
     if (settings.list >= 0)
-        return query_records(call, reader, filter, count, error);
-    if (settings.by & BY_LAP)
-        return query_laps(call, reader, filter, subject, count, error);
-    return query_groups(call, reader, filter, settings.by, subject, count, error);
-}
-
-static int run(tool_call *call)
-{
-    weir_reader *reader;
-    weir_filter filter;
-    weir_error error = { 0 };
-    int64_t count = 0;
-    int exit_status = check_settings(call);
-    if (exit_status != TOOL_DONE)
-        return exit_status;
-    exit_status = tool_open(call, call->words[0], &reader, &filter);
-    if (exit_status != TOOL_DONE)
-        return exit_status;
-    int status = answer(call, reader, &filter, &count, &error);
-    weir_reader_close(reader);
-    if (status != WEIR_OK)
-        return tool_fail(call, &error);
-    exit_status = tool_finish(call);
-    if (exit_status != TOOL_DONE || count)
-        return exit_status;
-    return tool_nothing(
-        call, settings.by & BY_STEP
-                  ? "no lap that matches the filters has a step; programs mark steps with weir_pipeline_mark_step()"
-                  : TOOL_NO_LAPS);
+        status = query_records(call, reader, filter, &count, error);
+    else if (settings.by & BY_LAP)
+        status = query_laps(call, reader, filter, subject, &count, error);
+    else
+        status = query_groups(call, reader, filter, settings.by, subject, &count, error);
+    if (status != WEIR_OK || count)
+        return status;
+    return weir_error_set(error, WEIR_ENOTFOUND, 0, "%s",
+                          settings.by & BY_STEP ? "no lap that matches the filters has a step; programs mark steps "
+                                                  "with weir_pipeline_mark_step()"
+                                                : TOOL_NO_LAPS);
 }
 
 const tool_command tool_query = {
@@ -485,5 +469,6 @@ const tool_command tool_query = {
     .default_run = WEIR_LAST_RUN,
     .options = rows,
     .settings = &settings,
-    .run = run,
+    .check = check_settings,
+    .answer = answer,
 };

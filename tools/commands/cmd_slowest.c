@@ -298,7 +298,7 @@ static int keep(void *self, const weir_record *record, weir_error *error)
     return is_complete ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 }
 
-static int put_sorted(const tool_call *call, weir_reader *reader, const weir_filter *filter, size_t *count,
+static int put_sorted(const tool_call *call, weir_reader *reader, weir_filter *filter, size_t *count,
                       weir_error *error)
 {
     first_items first = { .all = calloc((size_t)settings.top, sizeof *first.all), .most = (size_t)settings.top };
@@ -319,60 +319,49 @@ static int put_sorted(const tool_call *call, weir_reader *reader, const weir_fil
     return status;
 }
 
-static int answer(const tool_call *call, weir_reader *reader, weir_filter *filter, size_t *count, bool *has_items,
-                  weir_error *error)
+static int put_by_time(const tool_call *call, weir_reader *reader, weir_filter *filter, size_t *count,
+                       weir_error *error)
 {
-    *has_items = settings.sort != SORT_TIME;
-    if (settings.sort != SORT_TIME)
-        return put_sorted(call, reader, filter, count, error);
-
     list lists[NUM_LISTS] = { { .query = NULL } };
     key_count formats = { .count = 0 };
     filter->longest_first = true;
     filter->limit = settings.top;
     int status = begin_lists(lists, reader, filter, error);
-    *has_items = lists[0].has_row;
+    bool has_items = lists[0].has_row, as_text = tool_format(call) == TABLE_TEXT;
     if (status == WEIR_OK) {
         table *t = table_begin(stdout, tool_format(call), columns, sizeof columns / sizeof columns[0]);
         status = put_longest(t, lists, &formats, error);
         *count = table_rows(t);
         table_end_alone(t);
     }
-    if (status == WEIR_OK && formats.count && tool_format(call) == TABLE_TEXT)
+    if (status == WEIR_OK && formats.count && as_text)
         status = tell_formats(&formats, reader, filter, error);
+    if (status == WEIR_OK && *count && !has_items && settings.kind == KIND_ALL && as_text)
+        puts("\nOf tasks that succeeded only the longest of each lap is known:\n this run has not recorded its items "
+             "(item_stats).");
     key_count_free(&formats);
     for (int i = 0; i < NUM_LISTS; i++)
         weir_query_end(lists[i].query);
     return status;
 }
 
-static int run(tool_call *call)
+static int check_settings(const tool_call *call)
 {
-    weir_reader *reader;
-    weir_filter filter;
-    weir_error error = { 0 };
-    size_t count = 0;
-    bool has_items;
     if (settings.sort != SORT_TIME && settings.kind != KIND_ALL && settings.kind != KIND_ITEMS)
         return tool_refuse(call, "--sort: failures and laps can only be sorted by time");
-    int exit_status = tool_open(call, call->words[0], &reader, &filter);
-    if (exit_status != TOOL_DONE)
-        return exit_status;
-    int status = answer(call, reader, &filter, &count, &has_items, &error);
-    weir_reader_close(reader);
-    if (status != WEIR_OK)
-        return tool_fail(call, &error);
-    exit_status = tool_finish(call);
-    if (exit_status != TOOL_DONE)
-        return exit_status;
-    if (count == 0)
-        return tool_nothing(call, settings.kind == KIND_ITEMS || settings.sort != SORT_TIME
-                                      ? "no items were recorded (item_stats); try --of laps or --of failures"
-                                      : TOOL_NO_LAPS);
-    if (!has_items && settings.kind == KIND_ALL && tool_format(call) == TABLE_TEXT)
-        puts("\nOf tasks that succeeded only the longest of each lap is known:\n this run has not recorded its items "
-             "(item_stats).");
-    return tool_finish(call);
+    return TOOL_DONE;
+}
+
+static int answer(const tool_call *call, weir_reader *reader, weir_filter *filter, weir_error *error)
+{
+    size_t count = 0;
+    int status = (settings.sort == SORT_TIME ? put_by_time : put_sorted)(call, reader, filter, &count, error);
+    if (status != WEIR_OK || count)
+        return status;
+    return weir_error_set(error, WEIR_ENOTFOUND, 0, "%s",
+                          settings.kind == KIND_ITEMS || settings.sort != SORT_TIME
+                              ? "no items were recorded (item_stats); try --of laps or --of failures"
+                              : TOOL_NO_LAPS);
 }
 
 const tool_command tool_slowest = {
@@ -394,5 +383,6 @@ const tool_command tool_slowest = {
     .default_run = WEIR_LAST_RUN,
     .options = rows,
     .settings = &settings,
-    .run = run,
+    .check = check_settings,
+    .answer = answer,
 };

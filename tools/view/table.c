@@ -307,13 +307,15 @@ static bool is_in(const table *t, const section *s, size_t column)
     return is_shown(t, column) && ((column >= s->first && column < s->end) || is_key(t, column));
 }
 
-static void write_line(table *t, const section *s, char *const *cells, bool is_title)
+/* A row, or, if cells is NULL, the titles. */
+static void write_line(table *t, const section *s, char *const *cells)
 {
+    bool is_title = !cells;
     size_t waiting = 0; /* spaces that are only written if something follows */
     for (size_t i = 0; i < t->num_columns; i++) {
         if (!is_in(t, s, i))
             continue;
-        const char *cell = cells[i] ? cells[i] : "";
+        const char *cell = is_title ? t->columns[i].title : cells[i] ? cells[i] : "";
         size_t width = width_of(cell), space = t->widths[i] > width ? t->widths[i] - width : 0;
         if (*cell) {
             bool is_marked = t->coloured && (is_title || t->columns[i].kind == TABLE_VERDICT);
@@ -376,15 +378,10 @@ static void fill_section(table *t, section *s)
 
 static void write_section(table *t, const section *s, bool with_titles)
 {
-    char **titles = calloc(t->num_columns, sizeof *titles);
-    lacks_rows |= !titles;
-    for (size_t i = 0; titles && i < t->num_columns; i++)
-        titles[i] = (char *)(uintptr_t)t->columns[i].title; /* read only */
-    if (titles && with_titles)
-        write_line(t, s, titles, true);
+    if (with_titles)
+        write_line(t, s, NULL);
     for (size_t i = 0; i < t->num_cells; i += t->num_columns)
-        write_line(t, s, t->cells + i, false);
-    free(titles);
+        write_line(t, s, t->cells + i);
 }
 
 static void write_sections(table *t)
@@ -523,20 +520,26 @@ static void next_cell(table *t)
         fputs(t->format == TABLE_JSON ? "}" : t->format == TABLE_CSV ? "\r\n" : "</tr>\n", t->out);
 }
 
-/* Takes ownership of the cell. */
+/* Takes ownership of the cell of text output. */
 static void add_cell(table *t, char *cell)
 {
     lacks_rows |= !cell;
     t->cells[t->num_cells++] = cell;
 }
 
-/* A cell of text output. */
-static void put_figure(table *t, const char *figure)
+/* A cell that needs no escapes; NULL = nothing. */
+static void put_plain(table *t, const char *text)
 {
-    if (t->format == TABLE_TEXT)
-        add_cell(t, strdup(figure));
+    if (t->format == TABLE_HTML)
+        html_cell(t, text ? text : "");
+    else if (t->format != TABLE_TEXT) {
+        open_cell(t);
+        fputs(text ? text : t->format == TABLE_JSON ? "null" : "", t->out);
+    } else if (text)
+        add_cell(t, strdup(text));
     else
-        html_cell(t, figure);
+        t->cells[t->num_cells++] = NULL;
+    next_cell(t);
 }
 
 static bool is_for_people(const table *t)
@@ -561,40 +564,26 @@ void table_words(table *t, const char *text)
 
 void table_number(table *t, double number)
 {
+    char text[40] = "";
     if (!t)
         return;
-    if (!isfinite(number)) {
-        table_nothing(t);
-        return;
-    }
-    char figure[40];
-    if (is_for_people(t)) {
-        format_figure(figure, t->columns[t->column].kind, number);
-        put_figure(t, figure);
-    } else {
-        open_cell(t);
-        format_number(figure, number);
-        fputs(figure, t->out);
-    }
-    next_cell(t);
+    if (isfinite(number) && is_for_people(t))
+        format_figure(text, t->columns[t->column].kind, number);
+    else
+        format_number(text, number);
+    put_plain(t, *text ? text : NULL);
 }
 
 void table_count(table *t, int64_t count)
 {
+    char text[40];
     if (!t)
         return;
-    if (is_for_people(t)) {
-        char figure[40];
-        if (t->columns[t->column].kind == TABLE_COUNT)
-            snprintf(figure, sizeof figure, "%" PRId64, count);
-        else
-            format_figure(figure, t->columns[t->column].kind, (double)count);
-        put_figure(t, figure);
-    } else {
-        open_cell(t);
-        fprintf(t->out, "%" PRId64, count);
-    }
-    next_cell(t);
+    if (is_for_people(t) && t->columns[t->column].kind != TABLE_COUNT)
+        format_figure(text, t->columns[t->column].kind, (double)count);
+    else
+        snprintf(text, sizeof text, "%" PRId64, count);
+    put_plain(t, text);
 }
 
 /* Seconds are stored as doubles, which hold Unix time to less than a microsecond: digits beyond that are omitted. */
@@ -611,29 +600,16 @@ void table_duration(table *t, int64_t ns)
 
 void table_truth(table *t, bool truth)
 {
-    if (!t)
-        return;
-    if (t->format == TABLE_JSON) {
-        open_cell(t);
-        fputs(truth ? "true" : "false", t->out);
-        next_cell(t);
-    } else
+    if (t && t->format == TABLE_JSON)
+        put_plain(t, truth ? "true" : "false");
+    else
         table_count(t, truth);
 }
 
 void table_nothing(table *t)
 {
-    if (!t)
-        return;
-    if (t->format == TABLE_TEXT)
-        t->cells[t->num_cells++] = NULL;
-    else if (t->format == TABLE_HTML)
-        html_cell(t, "");
-    else {
-        open_cell(t);
-        fputs(t->format == TABLE_JSON ? "null" : "", t->out);
-    }
-    next_cell(t);
+    if (t)
+        put_plain(t, NULL);
 }
 
 size_t table_rows(const table *t)
