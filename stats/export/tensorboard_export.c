@@ -41,20 +41,11 @@ struct run_export {
 
 /* -- streams */
 
-static int64_t time_of(const weir_record *record)
-{
-    switch (record->kind) {
-    case WEIR_RECORD_EVENT: return record->event.unix_ns;
-    case WEIR_RECORD_FAILURE: return record->failure.unix_ns;
-    default: return record->lap.end_unix_ns;
-    }
-}
-
 static int advance(stream *s, weir_error *error)
 {
     int status = weir_query_next(s->query, &s->record, error);
     if (status == WEIR_OK)
-        s->unix_ns = time_of(s->record);
+        s->unix_ns = weir_event_file_time_of(s->record);
     else
         s->record = NULL;
     return status == WEIR_EOF ? WEIR_OK : status;
@@ -92,29 +83,18 @@ static stream *earliest(struct run_export *export)
 
 /* -- records */
 
-/* The records of one lap, which all have the same time. */
-static void put_lap(struct run_export *export, const weir_lap_record *lap)
-{
-    bool begins = export->num_laps == 0 || lap->end_unix_ns != export->lap_unix_ns;
-    export->num_laps += begins;
-    export->lap_unix_ns = lap->end_unix_ns;
-    weir_event_file_at(export->file, lap->end_unix_ns, export->num_laps - 1);
-    if (begins && lap->position.last_step >= lap->position.first_step)
-        weir_event_file_scalar(export->file, "consumer/step", (double)lap->position.last_step);
-    weir_event_file_lap(export->file, lap);
-}
-
+/* The records of one lap all have the same time. */
 static void put_record(struct run_export *export, const weir_record *record)
 {
-    if (record->kind != WEIR_RECORD_EVENT && record->kind != WEIR_RECORD_FAILURE) {
-        put_lap(export, &record->lap);
-        return;
-    }
-    weir_event_file_at(export->file, time_of(record), export->num_laps);
-    if (record->kind == WEIR_RECORD_EVENT)
-        weir_event_file_event(export->file, &record->event);
-    else
-        weir_event_file_failure(export->file, &record->failure);
+    const weir_lap_record *lap = &record->lap;
+    bool is_lap = record->kind != WEIR_RECORD_EVENT && record->kind != WEIR_RECORD_FAILURE;
+    bool begins = is_lap && (export->num_laps == 0 || lap->end_unix_ns != export->lap_unix_ns);
+    export->num_laps += begins;
+    if (is_lap)
+        export->lap_unix_ns = lap->end_unix_ns;
+    weir_event_file_record(export->file, record, export->num_laps - is_lap);
+    if (begins && lap->position.last_step >= lap->position.first_step)
+        weir_event_file_scalar(export->file, "consumer/step", (double)lap->position.last_step);
 }
 
 static int put_records(struct run_export *export, weir_error *error)
@@ -148,8 +128,7 @@ static int write_file(struct run_export *export, const char *path, const char *p
     int failure = weir_event_file_open(path_before, export->run->started_unix_ns, &export->file);
     if (failure)
         return weir_tensorboard_error(error, failure, export->folder);
-    weir_event_file_at(export->file, export->run->started_unix_ns, 0);
-    weir_event_file_run(export->file, export->run);
+    weir_event_file_record(export->file, &(weir_record){ .kind = WEIR_RECORD_RUN, .run = *export->run }, 0);
     int status = put_records(export, error);
     failure = weir_event_file_close(export->file);
     if (status == WEIR_OK && !failure && rename(path_before, path) != 0)
