@@ -13,6 +13,7 @@
 #include "database_path.h"
 #include "exposition.h"
 #include "live_export.h"
+#include "owned_total.h"
 #include "replacement.h"
 
 struct weir_openmetrics_file {
@@ -74,68 +75,35 @@ static void lack_memory(weir_openmetrics_file *file)
     file->is_short = true;
 }
 
-static void free_total(weir_total *total)
-{
-    weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
-    size_t count = weir_subject_histograms(total->subject, histograms);
-    for (size_t i = 0; i < count; i++)
-        free((void *)(uintptr_t)*weir_metric_histogram_at(histograms[i].metric, &total->metrics));
-    free((void *)(uintptr_t)total->key.name);
-    free((void *)(uintptr_t)total->kind);
-}
-
 static void free_totals(weir_totals *totals)
 {
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++) {
         for (size_t i = 0; i < totals->of[subject].count; i++)
-            free_total(&totals->of[subject].all[i]);
+            weir_total_forget(&totals->of[subject].all[i]);
         free(totals->of[subject].all);
     }
     *totals = (weir_totals){ .texts = NULL };
 }
 
-/* False = out of memory. Call free_total() in either case. */
-static bool init_total(weir_total *total, const weir_lap_record *lap)
-{
-    weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
-    size_t count = weir_subject_histograms(lap->subject, histograms);
-    *total = (weir_total){ .subject = lap->subject,
-                           .key = { .name = strdup(lap->name), .last_step = -1 },
-                           .kind = strdup(lap->kind) };
-    weir_metrics_clear(weir_subject_metrics(lap->subject), &total->metrics);
-    bool is_complete = total->key.name && total->kind;
-    for (size_t i = 0; i < count; i++) {
-        const weir_histogram **at = weir_metric_histogram_at(histograms[i].metric, &total->metrics);
-        *at = calloc(1, sizeof **at);
-        is_complete &= *at != NULL;
-    }
-    return is_complete;
-}
-
-/* NULL = out of memory. */
-static weir_total *find_total(weir_total_list *list, const weir_lap_record *lap)
-{
-    for (size_t i = 0; i < list->count; i++)
-        if (strcmp(list->all[i].key.name, lap->name) == 0)
-            return &list->all[i];
-    weir_total *all = weir_array_grow(list->all, list->count, sizeof *all);
-    if (!all)
-        return NULL;
-    list->all = all;
-    if (init_total(&all[list->count], lap))
-        return &all[list->count++];
-    free_total(&all[list->count]);
-    return NULL;
-}
-
 static void add_lap(weir_openmetrics_file *file, const weir_lap_record *lap)
 {
-    weir_total *total = find_total(&file->totals.of[lap->subject], lap);
+    weir_total_list *list = &file->totals.of[lap->subject];
     weir_total one = weir_total_of_lap(lap);
-    if (total)
-        weir_total_add(total, &one);
-    else
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->all[i].key.name, lap->name) == 0) {
+            weir_total_add(&list->all[i], &one);
+            return;
+        }
+    weir_total *all = weir_array_grow(list->all, list->count, sizeof *all);
+    if (all)
+        list->all = all;
+    if (all && weir_total_keep(&one))
+        all[list->count++] = one;
+    else {
+        if (all)
+            weir_total_forget(&one);
         lack_memory(file);
+    }
 }
 
 /* -- the observer */

@@ -9,6 +9,7 @@
 #include "command_table.h"
 #include "each_record.h"
 #include "metric_table.h"
+#include "owned_total.h"
 #include "record_table.h"
 
 /* The keys of --by, or-ed. */
@@ -130,8 +131,6 @@ typedef struct kept_row {
     size_t number; /* in input order */
     weir_total total;
     double share;
-    char *name, *phase; /* of a lap that is kept: copies */
-    weir_histogram *times[WEIR_MAX_HISTOGRAMS];
 } kept_row;
 
 /* Which of two rows is printed first. */
@@ -286,41 +285,11 @@ typedef struct lap_list {
     int64_t num_laps;
 } lap_list;
 
-static void forget(kept_row *row)
-{
-    free(row->name);
-    free(row->phase);
-    for (size_t i = 0; i < WEIR_MAX_HISTOGRAMS; i++)
-        free(row->times[i]);
-}
-
-/* A record's pointers are valid until the next record, so a row that is kept has copies. False = out of memory. */
-static bool keep_contents(kept_row *row)
-{
-    weir_group_key *key = &row->total.key;
-    key->name = row->name = strdup(key->name);
-    key->phase = row->phase = strdup(key->phase);
-    bool is_complete = row->name && row->phase;
-    weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
-    size_t count = weir_subject_histograms(row->total.subject, histograms);
-    for (size_t i = 0; i < count; i++) {
-        const weir_histogram **at = weir_metric_histogram_at(histograms[i].metric, &row->total.metrics);
-        if (!*at)
-            continue;
-        row->times[i] = malloc(sizeof **at);
-        is_complete &= row->times[i] != NULL;
-        if (row->times[i])
-            *row->times[i] = **at;
-        *at = row->times[i];
-    }
-    return is_complete;
-}
-
 static void drop_last(lap_list *laps)
 {
     qsort(laps->all, laps->count, sizeof *laps->all, compare_rows);
     while (laps->count > laps->room)
-        forget(&laps->all[--laps->count]);
+        weir_total_forget(&laps->all[--laps->count].total);
 }
 
 static int add_lap(void *self, const weir_record *record, weir_error *error)
@@ -334,7 +303,7 @@ static int add_lap(void *self, const weir_record *record, weir_error *error)
     }
     if (laps->count == 2 * laps->room)
         drop_last(laps);
-    bool is_complete = keep_contents(&row);
+    bool is_complete = weir_total_keep(&row.total); /* a record is valid until the next one */
     laps->all[laps->count++] = row;
     return is_complete ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 }
@@ -362,7 +331,7 @@ static int query_laps(const tool_call *call, weir_reader *reader, const weir_fil
     drop_last(&laps);
     for (size_t i = 0; i < laps.count; i++) {
         print_row(&p, &laps.all[i]);
-        forget(&laps.all[i]);
+        weir_total_forget(&laps.all[i].total);
     }
     free(laps.all);
     table_end_alone(p.t);
