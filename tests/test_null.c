@@ -295,7 +295,7 @@ static void models_refuse_null(void **state)
     REFUSED(weir_model_set(NULL, "threads", "1", NULL));
     assert_true(isnan(weir_model_get(NULL, NULL)));
     weir_model_reset(NULL);
-    REFUSED(weir_model_predict_sized(NULL, NULL, 0, &prediction, NULL));
+    REFUSED(weir_model_predict(NULL, NULL, &prediction, NULL));
     weir_prediction_free(NULL);
     weir_prediction_describe_limit(NULL, NULL, 0);
     assert_int_equal(weir_model_new(&model, NULL), WEIR_OK);
@@ -303,7 +303,7 @@ static void models_refuse_null(void **state)
     REFUSED(weir_model_set(model, NULL, "1", NULL));
     REFUSED(weir_model_set(model, "threads", NULL, NULL));
     assert_true(isnan(weir_model_get(model, NULL)));
-    REFUSED(weir_model_predict_sized(model, NULL, 0, NULL, NULL));
+    REFUSED(weir_model_predict(model, NULL, NULL, NULL));
     weir_model_free(model);
 }
 #endif
