@@ -199,6 +199,15 @@ static void every_option_of_the_pipeline_is_taken(void **state)
     assert_int_equal(query("SELECT rank FROM run"), 3);
 }
 
+static void child_processes_decode_the_same(void **state)
+{
+    (void)state;
+    expect_files("@videos --count 3 --isolate --isolate-memory 4G --deadline 1h", 2);
+    assert_int_equal(query("SELECT sum(num_frames) FROM item_stats"), 6);
+    expect_files("@mixed --images --isolate", 2);
+    expect_files("@videos --audio --isolate", 2);
+}
+
 static void the_default_size_gives_way_to_resize_none(void **state)
 {
     (void)state;
@@ -281,6 +290,7 @@ static void mistakes_are_refused_in_one_line_before_any_work(void **state)
         { "@videos --scaler quick", "--scaler: \"quick\" is not default, exact, zimg or fast" },
         { "@videos --audio --images", "only one of them" },
         { "@videos --channels 2", "only with --audio" },
+        { "@videos --isolate-memory 1G", "only with --isolate" },
         { "@videos --images --count 3", "only for videos" },
         { "@videos --resize none --width 9", "--resize none: not with --width" },
         { "@videos --count 3 --every 2", "one way" },
@@ -304,6 +314,7 @@ int main(void)
         TEST(archives_are_read),
         TEST(frames_are_sampled_as_in_weir_frames),
         TEST(every_option_of_the_pipeline_is_taken),
+        TEST(child_processes_decode_the_same),
         TEST(the_default_size_gives_way_to_resize_none),
         TEST(a_listing_that_is_not_complete_fails_the_run),
         TEST(the_end_names_the_next_commands),

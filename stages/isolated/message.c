@@ -1,0 +1,199 @@
+#include "message.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* A larger body goes through shared memory. */
+enum { MAX_INLINE_BYTES = 32 << 10, MAX_FDS = 2 };
+
+static const size_t max_body_bytes = (size_t)1 << 30;
+static const uint32_t no_text = UINT32_MAX;
+
+/* -- the body */
+
+void isolated_put(isolated_message *message, const void *part, size_t size_bytes)
+{
+    size_t used = (size_t)message->head.body_bytes;
+    if (message->is_bad || size_bytes > max_body_bytes - used) {
+        message->is_bad = true;
+        return;
+    }
+    if (used + size_bytes > message->room) {
+        size_t room = 2 * (used + size_bytes);
+        char *body = realloc(message->body, room);
+        if (!body) {
+            message->is_bad = true;
+            return;
+        }
+        message->body = body;
+        message->room = room;
+    }
+    if (size_bytes > 0)
+        memcpy(message->body + used, part, size_bytes);
+    message->head.body_bytes = used + size_bytes;
+}
+
+void isolated_put_text(isolated_message *message, const char *text)
+{
+    size_t length = text ? strlen(text) + 1 : 0;
+    uint32_t prefix = text ? (uint32_t)length : no_text;
+    isolated_put(message, &prefix, sizeof prefix);
+    isolated_put(message, text, length < max_body_bytes ? length : max_body_bytes);
+}
+
+bool isolated_get(isolated_message *message, void *part, size_t size_bytes)
+{
+    if (message->is_bad || size_bytes > message->head.body_bytes - message->position) {
+        memset(part, 0, size_bytes);
+        message->is_bad = true;
+        return false;
+    }
+    if (size_bytes > 0)
+        memcpy(part, message->body + message->position, size_bytes);
+    message->position += size_bytes;
+    return true;
+}
+
+const char *isolated_get_text(isolated_message *message)
+{
+    uint32_t length;
+    if (!isolated_get(message, &length, sizeof length) || length == no_text)
+        return NULL;
+    const char *text = message->body + message->position;
+    if (length == 0 || length > message->head.body_bytes - message->position || text[length - 1] != '\0') {
+        message->is_bad = true;
+        return NULL;
+    }
+    message->position += length;
+    return text;
+}
+
+/* -- sending */
+
+bool isolated_send(int fd, const isolated_message *message)
+{
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(MAX_FDS * sizeof(int))];
+    } control = { 0 };
+    size_t body_bytes = (size_t)message->head.body_bytes;
+    bool is_inline = body_bytes <= MAX_INLINE_BYTES;
+    isolated_head head = message->head;
+    struct iovec parts[] = { { &head, sizeof head }, { message->body, is_inline ? body_bytes : 0 } };
+    struct msghdr packet = { .msg_iov = parts, .msg_iovlen = 2 };
+    weir_shared_data *body = NULL;
+    int fds[MAX_FDS];
+    unsigned num_fds = 0;
+    errno = ENOMEM;
+    if (message->is_bad)
+        return false;
+    if (!is_inline) {
+        body = weir_shared_data_new(body_bytes);
+        if (!body)
+            return false;
+        memcpy(body->data, message->body, body_bytes);
+        fds[num_fds++] = body->fd;
+    }
+    if (message->data) {
+        head.data_bytes = message->data->size_bytes;
+        fds[num_fds++] = message->data->fd;
+    }
+    if (num_fds > 0) {
+        packet.msg_control = &control;
+        packet.msg_controllen = CMSG_SPACE(num_fds * sizeof(int));
+        control.header.cmsg_level = SOL_SOCKET;
+        control.header.cmsg_type = SCM_RIGHTS;
+        control.header.cmsg_len = CMSG_LEN(num_fds * sizeof(int));
+        memcpy(CMSG_DATA(&control.header), fds, num_fds * sizeof(int));
+    }
+    ssize_t sent;
+    do
+        sent = sendmsg(fd, &packet, MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);
+    int failure = errno;
+    weir_shared_data_release(body);
+    errno = failure;
+    return sent >= 0;
+}
+
+/* -- receiving */
+
+/* The descriptors that came with the packet; returns their number. */
+static unsigned take_fds(struct msghdr *packet, int fds[MAX_FDS])
+{
+    struct cmsghdr *control = CMSG_FIRSTHDR(packet);
+    if (!control || control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS)
+        return 0;
+    size_t num_fds = (control->cmsg_len - CMSG_LEN(0)) / sizeof(int); /* the buffer has no room for more */
+    memcpy(fds, CMSG_DATA(control), num_fds * sizeof(int));
+    return (unsigned)num_fds;
+}
+
+static bool take_body(isolated_message *message, const char *inline_body, size_t inline_bytes, int fd)
+{
+    size_t body_bytes = (size_t)message->head.body_bytes;
+    weir_shared_data *shared = NULL;
+    if (body_bytes > max_body_bytes || (fd < 0 && body_bytes != inline_bytes))
+        return false;
+    if (fd >= 0 && !(shared = weir_shared_data_receive(fd, body_bytes)))
+        return false;
+    message->body = malloc(body_bytes + 1);
+    if (message->body)
+        memcpy(message->body, shared ? shared->data : inline_body, body_bytes);
+    weir_shared_data_release(shared);
+    return message->body != NULL;
+}
+
+bool isolated_receive(int fd, isolated_message *message)
+{
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(MAX_FDS * sizeof(int))];
+    } control = { 0 };
+    char inline_body[MAX_INLINE_BYTES];
+    *message = (isolated_message){ 0 };
+    struct iovec parts[] = { { &message->head, sizeof message->head }, { inline_body, sizeof inline_body } };
+    struct msghdr packet = {
+        .msg_iov = parts, .msg_iovlen = 2, .msg_control = &control, .msg_controllen = sizeof control
+    };
+    ssize_t got;
+    do
+        got = recvmsg(fd, &packet, MSG_CMSG_CLOEXEC);
+    while (got < 0 && errno == EINTR);
+    if (got <= 0) {
+        errno = got == 0 || errno == ECONNRESET ? EPIPE : errno;
+        return false;
+    }
+
+    int fds[MAX_FDS];
+    unsigned num_fds = take_fds(&packet, fds);
+    bool is_inline = message->head.body_bytes <= MAX_INLINE_BYTES;
+    bool has_data = message->head.data_bytes > 0;
+    bool is_good = (size_t)got >= sizeof message->head && !(packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) &&
+                   num_fds == (unsigned)!is_inline + (unsigned)has_data;
+    unsigned num_used = 0;
+    if (is_good)
+        is_good =
+            take_body(message, inline_body, (size_t)got - sizeof message->head, is_inline ? -1 : fds[num_used++]);
+    if (is_good && has_data) {
+        message->data = weir_shared_data_receive(fds[num_used++], (size_t)message->head.data_bytes);
+        is_good = message->data != NULL;
+    }
+    while (num_used < num_fds)
+        close(fds[num_used++]);
+    errno = EPROTO;
+    return is_good;
+}
+
+void isolated_message_free(isolated_message *message)
+{
+    free(message->body);
+    if (!message->data_is_borrowed)
+        weir_shared_data_release(message->data);
+    *message = (isolated_message){ 0 };
+}
