@@ -212,7 +212,8 @@ static outcome run_texts(const char *const *texts, size_t num_texts, int64_t dea
     seen.num_failures = recorder.num_failures;
     seen.failures = calloc(recorder.num_failures + 1, sizeof *seen.failures);
     assert_non_null(seen.failures);
-    memcpy(seen.failures, recorder.failures, recorder.num_failures * sizeof *seen.failures);
+    for (uint64_t i = 0; i < recorder.num_failures; i++)
+        seen.failures[i] = recorder.failures[i];
     recorder_free(&recorder);
     assert_nothing_is_left();
     return seen;

@@ -34,7 +34,8 @@ typedef struct isolated_setup {
 
 typedef struct isolated_worker {
     isolated_process process;
-    bool is_midway; /* the child has more results of the last item */
+    bool is_midway;                               /* the child has more results of the last item */
+    weir_shared_data *blocks[WEIR_SHARED_BLOCKS]; /* of this child; the items that use them hold them, too */
 } isolated_worker;
 
 /* -- config */
@@ -124,15 +125,30 @@ static void isolated_config_free(void *self)
 
 /* -- the child */
 
+static void drop_blocks(isolated_worker *worker)
+{
+    for (int i = 0; i < WEIR_SHARED_BLOCKS; i++) {
+        weir_shared_data_drop(worker->blocks[i]);
+        worker->blocks[i] = NULL;
+    }
+}
+
+static void end_child(isolated_worker *worker)
+{
+    isolated_process_end(&worker->process);
+    drop_blocks(worker);
+}
+
 static int fail_lost(isolated_worker *worker, weir_task *task, int failure)
 {
     const weir_isolated_config *config = weir_task_config(task);
     char text[256];
     if (failure == EPIPE || failure == ECONNRESET) {
         int status = isolated_process_tell_end(&worker->process, config->worker, text, sizeof text);
+        drop_blocks(worker);
         return weir_task_fail(task, status, 0, "%s", text);
     }
-    isolated_process_end(&worker->process);
+    end_child(worker);
     return weir_task_fail(task, failure == ENOMEM ? WEIR_ENOMEM : WEIR_ESYSTEM, -failure,
                           "the connection to the process that decodes: %s", strerror(failure));
 }
@@ -152,12 +168,12 @@ static int await_message(isolated_worker *worker, weir_task *task, isolated_mess
         *message = (isolated_message){ 0 };
         int num_ready = poll(&readable, 1, ASK_INTERVAL_MS);
         if (weir_task_should_stop(task)) {
-            isolated_process_end(&worker->process);
+            end_child(worker);
             return weir_task_fail(task, WEIR_ESTOPPED, 0, "stopped: the process that decodes was killed");
         }
         if (num_ready <= 0)
             continue;
-        if (!isolated_receive(worker->process.fd, message))
+        if (!isolated_receive(worker->process.fd, worker->blocks, message))
             return fail_lost(worker, task, errno);
         if (message->head.kind != ISOLATED_LOG)
             return WEIR_OK;
@@ -187,7 +203,7 @@ static int start_child(isolated_worker *worker, weir_task *task)
                                                                 : fail_lost(worker, task, errno);
     if (rc == WEIR_OK && answer.head.kind != ISOLATED_READY) {
         rc = pass_on_failure(&answer, task);
-        isolated_process_end(&worker->process);
+        end_child(worker);
     }
     isolated_message_free(&answer);
     return rc;
@@ -204,7 +220,7 @@ static int begin_item(isolated_worker *worker, const weir_item *in, weir_task *t
     };
     int rc = WEIR_OK;
     if (worker->is_midway)
-        isolated_process_end(&worker->process);
+        end_child(worker);
     isolated_put_text(&request, weir_task_label(task));
     bool is_sent = false;
     if (!isolated_put_item(&request, in))
@@ -212,7 +228,7 @@ static int begin_item(isolated_worker *worker, const weir_item *in, weir_task *t
     if (rc == WEIR_OK && worker->process.pid) {
         is_sent = isolated_send(worker->process.fd, &request);
         if (!is_sent)
-            isolated_process_end(&worker->process);
+            end_child(worker);
     }
     if (rc == WEIR_OK && !is_sent)
         rc = start_child(worker, task);
@@ -274,7 +290,7 @@ static int isolated_run(void *self, weir_item *in, weir_item *out, weir_task *ta
 static void isolated_worker_free(void *self)
 {
     isolated_worker *worker = self;
-    isolated_process_end(&worker->process);
+    end_child(worker);
 }
 
 const weir_op weir_isolated = {

@@ -30,8 +30,8 @@ static weir_op outer;        /* it, with run_inner(); the same */
 
 /* Of the request; written by the source before it returns the item, read in the item's task. The parent sends the next
    request only when that task has sent its last answer. */
-static uint64_t seq, epoch;
-static uint32_t source;
+static _Atomic uint64_t seq, epoch;
+static _Atomic uint32_t source;
 
 static bool is_answered;              /* the task has sent its last result; its thread only */
 static _Thread_local bool is_in_task; /* the operation logs, and not the engine */
@@ -68,7 +68,7 @@ static int receive_run(void *worker, weir_item *in, weir_item *out, weir_task *t
     (void)in;
     isolated_message request;
     for (;;) {
-        if (!isolated_receive(ISOLATED_FD, &request))
+        if (!isolated_receive(ISOLATED_FD, NULL, &request))
             _exit(errno == EPIPE ? 0 : 1);
         const char *label = isolated_get_text(&request);
         bool is_whole = label && weir_task_set_label(task, label) == WEIR_OK && isolated_get_item(&request, out);
@@ -265,7 +265,7 @@ int weir_isolated_serve(int argc, char *const argv[], const weir_op *const *ops,
     if (!is_child(argc, argv) || (!ops && num_ops > 0))
         return WEIR_EINVAL;
     prepare_process();
-    if (!isolated_receive(ISOLATED_FD, &message))
+    if (!isolated_receive(ISOLATED_FD, NULL, &message))
         _exit(1);
     int rc = configure(&message, ops, num_ops, &pipeline, &error);
     isolated_message_free(&message);

@@ -99,9 +99,14 @@ bool isolated_send(int fd, const isolated_message *message)
         memcpy(body->data, message->body, body_bytes);
         fds[num_fds++] = body->fd;
     }
-    if (message->data) {
-        head.data_bytes = message->data->size_bytes;
-        fds[num_fds++] = message->data->fd;
+    weir_shared_data *data = message->data;
+    if (data) {
+        head.data_bytes = data->size_bytes;
+        head.data_room = data->room_bytes;
+        head.data_number = data->number;
+        head.is_data_known = data->is_known;
+        if (!data->is_known)
+            fds[num_fds++] = data->fd;
     }
     if (num_fds > 0) {
         packet.msg_control = &control;
@@ -117,6 +122,10 @@ bool isolated_send(int fd, const isolated_message *message)
     while (sent < 0 && errno == EINTR);
     int failure = errno;
     weir_shared_data_release(body);
+    if (sent >= 0 && data) {
+        data->is_sent = true;
+        data->is_known = data->number >= 0;
+    }
     errno = failure;
     return sent >= 0;
 }
@@ -149,7 +158,29 @@ static bool take_body(isolated_message *message, const char *inline_body, size_t
     return message->body != NULL;
 }
 
-bool isolated_receive(int fd, isolated_message *message)
+/* `fd` is -1 for a block that was received before. */
+static bool take_data(isolated_message *message, weir_shared_data **blocks, int fd)
+{
+    const isolated_head *head = &message->head;
+    bool is_reused = blocks && head->data_number >= 0 && head->data_number < WEIR_SHARED_BLOCKS;
+    weir_shared_data *data = fd >= 0     ? weir_shared_data_receive(fd, (size_t)head->data_room)
+                             : is_reused ? blocks[head->data_number]
+                                         : NULL;
+    if (!data || head->data_bytes > data->room_bytes) {
+        if (fd >= 0)
+            weir_shared_data_drop(data);
+        return false;
+    }
+    if (fd >= 0 && is_reused) {
+        weir_shared_data_drop(blocks[head->data_number]);
+        blocks[head->data_number] = data;
+    }
+    data->size_bytes = (size_t)head->data_bytes;
+    message->data = is_reused ? weir_shared_data_hold(data) : data;
+    return true;
+}
+
+bool isolated_receive(int fd, weir_shared_data **blocks, isolated_message *message)
 {
     union {
         struct cmsghdr header;
@@ -174,16 +205,15 @@ bool isolated_receive(int fd, isolated_message *message)
     unsigned num_fds = take_fds(&packet, fds);
     bool is_inline = message->head.body_bytes <= MAX_INLINE_BYTES;
     bool has_data = message->head.data_bytes > 0;
+    bool has_fd = has_data && !message->head.is_data_known;
     bool is_good = (size_t)got >= sizeof message->head && !(packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) &&
-                   num_fds == (unsigned)!is_inline + (unsigned)has_data;
+                   num_fds == (unsigned)!is_inline + (unsigned)has_fd;
     unsigned num_used = 0;
     if (is_good)
         is_good =
             take_body(message, inline_body, (size_t)got - sizeof message->head, is_inline ? -1 : fds[num_used++]);
-    if (is_good && has_data) {
-        message->data = weir_shared_data_receive(fds[num_used++], (size_t)message->head.data_bytes);
-        is_good = message->data != NULL;
-    }
+    if (is_good && has_data)
+        is_good = take_data(message, blocks, has_fd ? fds[num_used++] : -1);
     while (num_used < num_fds)
         close(fds[num_used++]);
     errno = EPROTO;

@@ -40,6 +40,9 @@ typedef struct isolated_head {
     uint64_t max_memory_bytes; /* CONFIG */
     uint64_t body_bytes;
     uint64_t data_bytes;
+    uint64_t data_room;     /* of the block that holds the data */
+    int32_t data_number;    /* of that block; -1 = it will not be sent again */
+    uint32_t is_data_known; /* the descriptor of the block was sent before */
 } isolated_head;
 
 typedef struct isolated_message {
@@ -66,12 +69,14 @@ const char *isolated_get_text(isolated_message *message);
 bool isolated_put_item(isolated_message *message, const weir_item *item);
 bool isolated_get_item(isolated_message *message, weir_item *item);
 
-/* Sends it. False, with errno set: EPIPE or ECONNRESET if the other side is gone, ENOMEM also if is_bad. */
+/* Sends it; the receiver then releases the data. False, with errno set: EPIPE or ECONNRESET if the other side is gone,
+   ENOMEM also if is_bad. */
 bool isolated_send(int fd, const isolated_message *message);
 
 /* Waits for a message and receives it; free it in any case. False, with errno set: EPIPE if the other side is gone,
-   EPROTO if the message makes no sense. */
-bool isolated_receive(int fd, isolated_message *message);
+   EPROTO if the message makes no sense. `blocks` are those that this sender has sent, WEIR_SHARED_BLOCKS of them (NULL =
+   it reuses none); the caller drops them. */
+bool isolated_receive(int fd, weir_shared_data **blocks, isolated_message *message);
 
 void isolated_message_free(isolated_message *message);
 

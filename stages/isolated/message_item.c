@@ -23,7 +23,7 @@ typedef struct item_kind {
 /* Samples that are not in shared memory yet, as operations of users may make them, are copied. */
 static bool put_data(isolated_message *message, const void *data, size_t size_bytes, weir_shared_data *shared)
 {
-    message->data = shared && shared->fd >= 0 ? shared : size_bytes ? weir_shared_data_new(size_bytes) : NULL;
+    message->data = shared ? shared : size_bytes ? weir_shared_data_new(size_bytes) : NULL;
     message->data_is_borrowed = message->data == shared;
     if (message->data && !message->data_is_borrowed)
         memcpy(message->data->data, data, size_bytes);
