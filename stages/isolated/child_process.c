@@ -28,7 +28,7 @@ static int set_signals(posix_spawnattr_t *attributes)
     return posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 }
 
-int isolated_process_start(isolated_process *process, const char *program)
+int weir_isolated_process_start(isolated_process *process, const char *program)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -99,7 +99,7 @@ static int kill_and_wait(isolated_process *process)
     return ended > 0 ? status : 0;
 }
 
-void isolated_process_end(isolated_process *process)
+void weir_isolated_process_end(isolated_process *process)
 {
     if (process->pid)
         kill_and_wait(process);
@@ -123,7 +123,7 @@ static const char *name_of_signal(int number, char text[32])
 }
 
 /* It has closed its socket, so it is at its end already: our SIGKILL does not change how it ended. */
-int isolated_process_tell_end(isolated_process *process, const char *program, char *text, size_t text_bytes)
+int weir_isolated_process_tell_end(isolated_process *process, const char *program, char *text, size_t text_bytes)
 {
     char number[32];
     int status = kill_and_wait(process);

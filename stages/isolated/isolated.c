@@ -40,22 +40,26 @@ typedef struct isolated_worker {
 
 /* -- config */
 
-/* weir-worker lies in a folder beside the library, or where it was installed if the library is part of a program. */
+/* weir-worker lies in a folder beside the library; or, if the library is part of a program, near that or where it was
+   installed. */
 static char *find_worker(const char *given)
 {
+    static const char *const places[] = { WEIR_WORKER, "../" WEIR_LIBDIR "/" WEIR_WORKER };
     static const char inside;
     Dl_info info;
-    char *beside = NULL;
     const char *path = given ? given : secure_getenv("WEIR_WORKER");
     if (path)
         return strdup(path);
-    if (dladdr(&inside, &info) && strchr(info.dli_fname, '/')) {
-        int length = (int)(strrchr(info.dli_fname, '/') - info.dli_fname);
-        if (asprintf(&beside, "%.*s/" WEIR_WORKER_BESIDE, length, info.dli_fname) >= 0 && access(beside, X_OK) == 0)
-            return beside;
-        free(beside);
+    const char *slash = dladdr(&inside, &info) ? strrchr(info.dli_fname, '/') : NULL;
+    for (size_t i = 0; slash && i < sizeof places / sizeof places[0]; i++) {
+        char *near;
+        if (asprintf(&near, "%.*s/%s", (int)(slash - info.dli_fname), info.dli_fname, places[i]) < 0)
+            return NULL;
+        if (access(near, X_OK) == 0)
+            return near;
+        free(near);
     }
-    return strdup(WEIR_WORKER_INSTALLED);
+    return strdup(WEIR_INSTALLED_LIBDIR "/" WEIR_WORKER);
 }
 
 static int check_op(const weir_op *op, const void *config, weir_error *error)
@@ -83,7 +87,7 @@ static int check_op(const weir_op *op, const void *config, weir_error *error)
 
 static void setup_free(isolated_setup *setup)
 {
-    isolated_message_free(&setup->message);
+    weir_isolated_message_free(&setup->message);
     free(setup->worker);
     free(setup);
 }
@@ -101,9 +105,9 @@ static int isolated_config_init(void *self, weir_error *error)
     setup->message.head.kind = ISOLATED_CONFIG;
     setup->message.head.status = (int)weir_log_get_level();
     setup->message.head.max_memory_bytes = config->max_memory_bytes;
-    isolated_put_text(&setup->message, WEIR_VERSION);
-    isolated_put_text(&setup->message, config->op->name);
-    isolated_put_config(&setup->message, config->op, config->config);
+    weir_isolated_put_text(&setup->message, WEIR_VERSION);
+    weir_isolated_put_text(&setup->message, config->op->name);
+    weir_isolated_put_config(&setup->message, config->op, config->config);
     if (!setup->worker || setup->message.is_bad)
         rc = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     else if (access(setup->worker, X_OK) != 0)
@@ -135,7 +139,7 @@ static void drop_blocks(isolated_worker *worker)
 
 static void end_child(isolated_worker *worker)
 {
-    isolated_process_end(&worker->process);
+    weir_isolated_process_end(&worker->process);
     drop_blocks(worker);
 }
 
@@ -144,7 +148,7 @@ static int fail_lost(isolated_worker *worker, weir_task *task, int failure)
     const weir_isolated_config *config = weir_task_config(task);
     char text[256];
     if (failure == EPIPE || failure == ECONNRESET) {
-        int status = isolated_process_tell_end(&worker->process, config->worker, text, sizeof text);
+        int status = weir_isolated_process_tell_end(&worker->process, config->worker, text, sizeof text);
         drop_blocks(worker);
         return weir_task_fail(task, status, 0, "%s", text);
     }
@@ -155,7 +159,7 @@ static int fail_lost(isolated_worker *worker, weir_task *task, int failure)
 
 static void pass_on_log(isolated_message *message)
 {
-    const char *text = isolated_get_text(message);
+    const char *text = weir_isolated_get_text(message);
     if (text)
         weir_log((weir_log_level)message->head.status, "%s", text);
 }
@@ -173,19 +177,19 @@ static int await_message(isolated_worker *worker, weir_task *task, isolated_mess
         }
         if (num_ready <= 0)
             continue;
-        if (!isolated_receive(worker->process.fd, worker->blocks, message))
+        if (!weir_isolated_receive(worker->process.fd, worker->blocks, message))
             return fail_lost(worker, task, errno);
         if (message->head.kind != ISOLATED_LOG)
             return WEIR_OK;
         pass_on_log(message);
-        isolated_message_free(message);
+        weir_isolated_message_free(message);
     }
 }
 
 /* A failure that the child has reported. */
 static int pass_on_failure(isolated_message *message, weir_task *task)
 {
-    const char *text = isolated_get_text(message);
+    const char *text = weir_isolated_get_text(message);
     int status = message->head.status < 0 ? message->head.status : WEIR_ESYSTEM;
     return weir_task_fail(task, status, message->head.library_code, "%s", text ? text : "failed");
 }
@@ -195,17 +199,17 @@ static int start_child(isolated_worker *worker, weir_task *task)
     const weir_isolated_config *config = weir_task_config(task);
     const isolated_setup *setup = config->config;
     isolated_message answer = { 0 };
-    int failure = isolated_process_start(&worker->process, config->worker);
+    int failure = weir_isolated_process_start(&worker->process, config->worker);
     if (failure)
         return weir_task_fail(task, WEIR_ESYSTEM, -failure, "cannot start %s: %s", config->worker, strerror(failure));
     worker->is_midway = false;
-    int rc = isolated_send(worker->process.fd, &setup->message) ? await_message(worker, task, &answer)
-                                                                : fail_lost(worker, task, errno);
+    int rc = weir_isolated_send(worker->process.fd, &setup->message) ? await_message(worker, task, &answer)
+                                                                     : fail_lost(worker, task, errno);
     if (rc == WEIR_OK && answer.head.kind != ISOLATED_READY) {
         rc = pass_on_failure(&answer, task);
         end_child(worker);
     }
-    isolated_message_free(&answer);
+    weir_isolated_message_free(&answer);
     return rc;
 }
 
@@ -221,20 +225,20 @@ static int begin_item(isolated_worker *worker, const weir_item *in, weir_task *t
     int rc = WEIR_OK;
     if (worker->is_midway)
         end_child(worker);
-    isolated_put_text(&request, weir_task_label(task));
+    weir_isolated_put_text(&request, weir_task_label(task));
     bool is_sent = false;
-    if (!isolated_put_item(&request, in))
+    if (!weir_isolated_put_item(&request, in))
         rc = weir_task_fail(task, WEIR_ENOMEM, -errno, "cannot pass the item to a process: %s", strerror(errno));
     if (rc == WEIR_OK && worker->process.pid) {
-        is_sent = isolated_send(worker->process.fd, &request);
+        is_sent = weir_isolated_send(worker->process.fd, &request);
         if (!is_sent)
             end_child(worker);
     }
     if (rc == WEIR_OK && !is_sent)
         rc = start_child(worker, task);
-    if (rc == WEIR_OK && !is_sent && !isolated_send(worker->process.fd, &request))
+    if (rc == WEIR_OK && !is_sent && !weir_isolated_send(worker->process.fd, &request))
         rc = fail_lost(worker, task, errno);
-    isolated_message_free(&request);
+    weir_isolated_message_free(&request);
     return rc;
 }
 
@@ -260,7 +264,7 @@ static int take_result(isolated_worker *worker, isolated_message *answer, weir_i
                        weir_task *task)
 {
     bool is_more = answer->head.status == WEIR_MORE;
-    if (!isolated_get_item(answer, out))
+    if (!weir_isolated_get_item(answer, out))
         return fail_lost(worker, task, errno);
     join_input(in, out);
     worker->is_midway = is_more;
@@ -283,7 +287,7 @@ static int isolated_run(void *self, weir_item *in, weir_item *out, weir_task *ta
         default: rc = fail_lost(worker, task, EPROTO); break;
         }
     }
-    isolated_message_free(&answer);
+    weir_isolated_message_free(&answer);
     return rc;
 }
 

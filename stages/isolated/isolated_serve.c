@@ -38,18 +38,18 @@ static _Thread_local bool is_in_task; /* the operation logs, and not the engine 
 
 static void answer(const isolated_message *message)
 {
-    if (!isolated_send(ISOLATED_FD, message) && (errno == EPIPE || errno == ECONNRESET))
+    if (!weir_isolated_send(ISOLATED_FD, message) && (errno == EPIPE || errno == ECONNRESET))
         _exit(0); /* the parent has ended */
 }
 
 static void answer_text(isolated_kind kind, int status, int library_code, const char *text)
 {
     isolated_message message = { .head = { .kind = kind, .status = status, .library_code = library_code } };
-    isolated_put_text(&message, text);
+    weir_isolated_put_text(&message, text);
     if (message.is_bad) /* no memory for it */
         message = (isolated_message){ .head = message.head };
     answer(&message);
-    isolated_message_free(&message);
+    weir_isolated_message_free(&message);
 }
 
 /* Failures are logged by the parent, as those of its own tasks. */
@@ -68,14 +68,14 @@ static int receive_run(void *worker, weir_item *in, weir_item *out, weir_task *t
     (void)in;
     isolated_message request;
     for (;;) {
-        if (!isolated_receive(ISOLATED_FD, NULL, &request))
+        if (!weir_isolated_receive(ISOLATED_FD, NULL, &request))
             _exit(errno == EPIPE ? 0 : 1);
-        const char *label = isolated_get_text(&request);
-        bool is_whole = label && weir_task_set_label(task, label) == WEIR_OK && isolated_get_item(&request, out);
+        const char *label = weir_isolated_get_text(&request);
+        bool is_whole = label && weir_task_set_label(task, label) == WEIR_OK && weir_isolated_get_item(&request, out);
         seq = request.head.seq;
         epoch = request.head.epoch;
         source = request.head.source;
-        isolated_message_free(&request);
+        weir_isolated_message_free(&request);
         if (is_whole)
             return WEIR_OK;
         answer_text(ISOLATED_FAILURE, WEIR_ENOMEM, 0, "out of memory in the process that decodes");
@@ -93,11 +93,11 @@ static int send_result(weir_item *result, int status, weir_task *task)
     isolated_message message = { .head = { .kind = ISOLATED_RESULT, .status = status } };
     if (!result->type && inner->makes && !strchr(inner->makes, ' '))
         result->type = inner->makes;
-    bool is_put = isolated_put_item(&message, result);
+    bool is_put = weir_isolated_put_item(&message, result);
     int failure = errno;
     if (is_put)
         answer(&message);
-    isolated_message_free(&message);
+    weir_isolated_message_free(&message);
     if (is_put)
         return status;
     return weir_task_fail(task, failure == ENOTSUP ? WEIR_EUNSUPPORTED : WEIR_ENOMEM, -failure,
@@ -227,25 +227,25 @@ static const weir_op *find_op(const char *name, const weir_op *const *ops, size_
     for (size_t i = 0; name && i < num_ops; i++)
         if (strcmp(ops[i]->name, name) == 0)
             return ops[i];
-    for (size_t i = 0; name && isolated_own_ops[i]; i++)
-        if (strcmp(isolated_own_ops[i]->name, name) == 0)
-            return isolated_own_ops[i];
+    for (size_t i = 0; name && weir_isolated_own_ops[i]; i++)
+        if (strcmp(weir_isolated_own_ops[i]->name, name) == 0)
+            return weir_isolated_own_ops[i];
     return NULL;
 }
 
 static int configure(isolated_message *message, const weir_op *const *ops, size_t num_ops, weir_pipeline **pipeline,
                      weir_error *error)
 {
-    const char *version = isolated_get_text(message);
+    const char *version = weir_isolated_get_text(message);
     if (message->head.kind != ISOLATED_CONFIG || !version || strcmp(version, WEIR_VERSION) != 0)
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "the program has weir %s, but its worker program %s",
                               version ? version : "?", WEIR_VERSION);
-    const char *name = isolated_get_text(message);
+    const char *name = weir_isolated_get_text(message);
     inner = find_op(name, ops, num_ops);
     if (!inner)
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "the worker program has no operation \"%s\"",
                               name ? name : "?");
-    void *config = isolated_get_config(message, inner);
+    void *config = weir_isolated_get_config(message, inner);
     if (!config)
         return weir_error_set(error, WEIR_EINVAL, 0, "the worker program has another config of \"%s\"", name);
     weir_log_set_function(send_log, NULL);
@@ -265,10 +265,10 @@ int weir_isolated_serve(int argc, char *const argv[], const weir_op *const *ops,
     if (!is_child(argc, argv) || (!ops && num_ops > 0))
         return WEIR_EINVAL;
     prepare_process();
-    if (!isolated_receive(ISOLATED_FD, NULL, &message))
+    if (!weir_isolated_receive(ISOLATED_FD, NULL, &message))
         _exit(1);
     int rc = configure(&message, ops, num_ops, &pipeline, &error);
-    isolated_message_free(&message);
+    weir_isolated_message_free(&message);
     answer_text(rc == WEIR_OK ? ISOLATED_READY : ISOLATED_FAILURE, error.status, error.library_code, error.message);
     while (rc == WEIR_OK && (rc = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK)
         weir_item_release(&item);

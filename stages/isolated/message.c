@@ -16,7 +16,7 @@ static const uint32_t no_text = UINT32_MAX;
 
 /* -- the body */
 
-void isolated_put(isolated_message *message, const void *part, size_t size_bytes)
+void weir_isolated_put(isolated_message *message, const void *part, size_t size_bytes)
 {
     size_t used = (size_t)message->head.body_bytes;
     if (message->is_bad || size_bytes > max_body_bytes - used) {
@@ -38,15 +38,15 @@ void isolated_put(isolated_message *message, const void *part, size_t size_bytes
     message->head.body_bytes = used + size_bytes;
 }
 
-void isolated_put_text(isolated_message *message, const char *text)
+void weir_isolated_put_text(isolated_message *message, const char *text)
 {
     size_t length = text ? strlen(text) + 1 : 0;
     uint32_t prefix = text ? (uint32_t)length : no_text;
-    isolated_put(message, &prefix, sizeof prefix);
-    isolated_put(message, text, length < max_body_bytes ? length : max_body_bytes);
+    weir_isolated_put(message, &prefix, sizeof prefix);
+    weir_isolated_put(message, text, length < max_body_bytes ? length : max_body_bytes);
 }
 
-bool isolated_get(isolated_message *message, void *part, size_t size_bytes)
+bool weir_isolated_get(isolated_message *message, void *part, size_t size_bytes)
 {
     if (message->is_bad || size_bytes > message->head.body_bytes - message->position) {
         memset(part, 0, size_bytes);
@@ -59,10 +59,10 @@ bool isolated_get(isolated_message *message, void *part, size_t size_bytes)
     return true;
 }
 
-const char *isolated_get_text(isolated_message *message)
+const char *weir_isolated_get_text(isolated_message *message)
 {
     uint32_t length;
-    if (!isolated_get(message, &length, sizeof length) || length == no_text)
+    if (!weir_isolated_get(message, &length, sizeof length) || length == no_text)
         return NULL;
     const char *text = message->body + message->position;
     if (length == 0 || length > message->head.body_bytes - message->position || text[length - 1] != '\0') {
@@ -75,7 +75,7 @@ const char *isolated_get_text(isolated_message *message)
 
 /* -- sending */
 
-bool isolated_send(int fd, const isolated_message *message)
+bool weir_isolated_send(int fd, const isolated_message *message)
 {
     union {
         struct cmsghdr header;
@@ -180,7 +180,7 @@ static bool take_data(isolated_message *message, weir_shared_data **blocks, int 
     return true;
 }
 
-bool isolated_receive(int fd, weir_shared_data **blocks, isolated_message *message)
+bool weir_isolated_receive(int fd, weir_shared_data **blocks, isolated_message *message)
 {
     union {
         struct cmsghdr header;
@@ -220,7 +220,7 @@ bool isolated_receive(int fd, weir_shared_data **blocks, isolated_message *messa
     return is_good;
 }
 
-void isolated_message_free(isolated_message *message)
+void weir_isolated_message_free(isolated_message *message)
 {
     free(message->body);
     if (!message->data_is_borrowed)
