@@ -247,6 +247,29 @@ static void a_listing_that_is_not_complete_fails_the_run(void **state)
     program_free(&program);
 }
 
+/* The log goes to a pipe that nobody reads. */
+static void a_closed_stderr_does_not_end_the_run(void **state)
+{
+    (void)state;
+    int ends[2];
+    struct program program;
+    char *argv[] = { (char *)(uintptr_t)program_path("WEIR_TOOL"),
+                     (char *)(uintptr_t) "record",
+                     (char *)(uintptr_t) "--db-path",
+                     (char *)(uintptr_t)db_path,
+                     (char *)(uintptr_t) "--verbose",
+                     (char *)(uintptr_t)clips_path("videos"),
+                     NULL };
+    assert_int_equal(pipe(ends), 0);
+    close(ends[0]);
+    program_start(&program, clips_path("."), argv, ends[1]);
+    close(ends[1]);
+    program_wait(&program, clips_path("."), 60);
+    assert_int_equal(program.status, 0);
+    program_free(&program);
+    assert_int_equal(query("SELECT count(*) FROM run WHERE ended IS NOT NULL"), 1);
+}
+
 static void the_end_names_the_next_commands(void **state)
 {
     (void)state;
@@ -317,6 +340,7 @@ int main(void)
         TEST(child_processes_decode_the_same),
         TEST(the_default_size_gives_way_to_resize_none),
         TEST(a_listing_that_is_not_complete_fails_the_run),
+        TEST(a_closed_stderr_does_not_end_the_run),
         TEST(the_end_names_the_next_commands),
         TEST(mistakes_are_refused_in_one_line_before_any_work),
     };

@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <weir/escape.h>
+
 weir_path_text weir_path_for_message(const char *path)
 {
     weir_path_text result = { "" };
@@ -24,10 +26,8 @@ weir_path_text weir_path_for_message(const char *path)
         while (((unsigned char)*path & 0xc0) == 0x80) /* not in the middle of a character */
             path++;
     }
-    strcat(result.text, path);
-    for (char *c = result.text; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            *c = '?';
+    size_t used = strlen(result.text);
+    weir_text_escape(path, result.text + used, sizeof result.text - used);
     return result;
 }
 
