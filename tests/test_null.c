@@ -147,6 +147,7 @@ static void the_stages_refuse_null(void **state)
     weir_bytes_free(weir_bytes_new(1, NULL));
     assert_false(weir_sampling_is_rising(NULL));
     REFUSED(weir_directory_count(NULL, 1, &count, NULL));
+    REFUSED(weir_isolated_serve(2, NULL, NULL, 0));
     REFUSED(weir_directory_count(&(weir_directory_config){ .root = "." }, 1, NULL, NULL));
     REFUSED(weir_npy_open(NULL, "a", NULL));
     REFUSED(weir_npy_open(&npy, NULL, NULL));

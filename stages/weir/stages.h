@@ -9,6 +9,7 @@
 #include <weir/dlpack.h>
 #include <weir/entry.h>
 #include <weir/image.h>
+#include <weir/isolated.h>
 #include <weir/list.h>
 #include <weir/npy.h>
 #include <weir/probe.h>

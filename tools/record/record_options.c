@@ -67,6 +67,11 @@ const option_row record_rows[] = {
     { ROW("epochs", epochs, option_count32), .argument = "N", .help = "go through the files N times (default 1)" },
     { ROW("deadline", deadline_ns, option_duration), .argument = "SPAN",
       .help = "a file that takes longer than SPAN fails (default: no limit)" },
+    { ROW("isolate", isolate, option_flag),
+      .help = "decode in child processes, one per concurrent file: a file that crashes the decoder, or that "
+              "--deadline cannot stop otherwise, is one failure" },
+    { ROW("isolate-memory", isolate_memory, option_bytes), .argument = "SIZE",
+      .help = "with --isolate: address space of each child, beyond that of the program itself (default: no limit)" },
     { ROW("max-failures", max_failures, record_max_failures), .argument = "N|P%",
       .help = "stop the run after more failures than N files, or P percent of them (default: never)" },
 

@@ -16,6 +16,8 @@ static const char *find_contradiction(const record_settings *settings)
         return "--audio and --images: only one of them";
     if (!settings->audio && (settings->sample_rate || settings->channels || settings->planar))
         return "--sample-rate, --channels, --planar: only with --audio";
+    if (settings->isolate_memory && !settings->isolate)
+        return "--isolate-memory: only with --isolate";
     if (settings->rank > INT32_MAX)
         return "--rank: at most 2147483647";
     return NULL;
@@ -50,6 +52,16 @@ static weir_video_config describe_video(const record_settings *settings)
     return video;
 }
 
+static void pipe_op(const record_settings *settings, weir_builder *builder, const weir_op *op, const void *config,
+                    const weir_stage_options *options)
+{
+    weir_isolated_config isolated = { .op = op, .config = config, .max_memory_bytes = settings->isolate_memory };
+    if (settings->isolate)
+        weir_builder_pipe(builder, &weir_isolated, &isolated, options);
+    else
+        weir_builder_pipe(builder, op, config, options);
+}
+
 static void pipe_decode(const record_settings *settings, weir_builder *builder, const weir_stage_options *options)
 {
     weir_video_config video = describe_video(settings);
@@ -67,7 +79,7 @@ static void pipe_decode(const record_settings *settings, weir_builder *builder, 
             .max_decoder_bytes = video.max_decoder_bytes,
             .io_timeout_ns = video.io_timeout_ns,
         };
-        weir_builder_pipe(builder, &weir_image_decode, &image, options);
+        pipe_op(settings, builder, &weir_image_decode, &image, options);
     } else if (settings->audio) {
         weir_audio_config audio = {
             .sample_rate = settings->sample_rate,
@@ -79,9 +91,9 @@ static void pipe_decode(const record_settings *settings, weir_builder *builder, 
             .allow = video.allow,
             .io_timeout_ns = video.io_timeout_ns,
         };
-        weir_builder_pipe(builder, &weir_audio_decode, &audio, options);
+        pipe_op(settings, builder, &weir_audio_decode, &audio, options);
     } else {
-        weir_builder_pipe(builder, &weir_video_decode, &video, options);
+        pipe_op(settings, builder, &weir_video_decode, &video, options);
     }
 }
 

@@ -203,6 +203,7 @@ int record_run(const record_settings *settings)
         return exit_status;
 
     signal(SIGXFSZ, SIG_IGN); /* writing beyond `ulimit -f` then fails with an error, which is reported */
+    signal(SIGPIPE, SIG_IGN); /* a run does not end because nobody reads its log */
     /* Before any thread is started: all threads inherit the blocked SIGUSR1. */
     sigset_t usr1;
     sigemptyset(&usr1);

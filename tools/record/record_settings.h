@@ -37,6 +37,8 @@ typedef struct record_settings {
     int output_order; /* weir_order */
     uint32_t epochs;
     int64_t deadline_ns;
+    bool isolate; /* decode in child processes */
+    uint64_t isolate_memory;
     weir_max_failures max_failures;
 
     /* the statistics */
