@@ -32,6 +32,10 @@ int record_pipeline_check(const record_settings *settings)
         return record_refuse(settings, "%s", problem);
     if ((settings->audio || settings->images) && (video.sampling.what != WEIR_SAMPLE_ALL || video.filter))
         return record_refuse(settings, "sampling options and --filter: only for videos");
+    if ((settings->audio || settings->images) && (video.loop_filter || video.fast_decode))
+        return record_refuse(settings, "--loop-filter and --fast-decode: only for videos");
+    if (settings->audio && video.lowres)
+        return record_refuse(settings, "--lowres: only for videos and pictures");
     return RECORD_DONE;
 }
 
@@ -66,6 +70,7 @@ static void pipe_decode(const record_settings *settings, weir_builder *builder, 
             .max_file_bytes = video.max_bytes,
             .max_decoder_bytes = video.max_decoder_bytes,
             .io_timeout_ns = video.io_timeout_ns,
+            .lowres = video.lowres,
         };
         weir_builder_pipe(builder, &weir_image_decode, &image, options);
     } else if (settings->audio) {
