@@ -136,6 +136,15 @@ static void the_stages_refuse_null(void **state)
     weir_item_cost cost;
     assert_false(weir_frames_cost(NULL, &cost));
     assert_false(weir_audio_cost(NULL, &cost));
+    weir_item item;
+    weir_headspace_result result;
+    char text[8] = "unset";
+    weir_headspace_free(NULL);
+    REFUSED(weir_headspace_new(NULL, NULL, NULL));
+    REFUSED(weir_headspace_next(NULL, NULL, &item, 0));
+    REFUSED(weir_headspace_report(NULL, &result));
+    weir_headspace_describe(NULL, text, sizeof text);
+    assert_string_equal(text, "");
     weir_frames_free(NULL);
     weir_frames_release(NULL, NULL);
     weir_audio_free(NULL);

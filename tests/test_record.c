@@ -267,6 +267,26 @@ static void the_end_names_the_next_commands(void **state)
     remove(clips_path("videos/broken.mp4"));
 }
 
+static void headspace_says_what_loading_costs_a_step(void **state)
+{
+    (void)state;
+    struct program program;
+    record(&program, "@videos --headspace 1ms --epochs 100");
+    assert_int_equal(program.status, 0);
+    assert_non_null(strstr(program.out, "Headspace: loading costs you "));
+    assert_non_null(strstr(program.out, "(50 steps each)"));
+    program_free(&program);
+    assert_int_equal(query("SELECT count(*) FROM event_stats WHERE event_name = 'headspace' AND detail LIKE "
+                           "'loading costs you %'"),
+                     1);
+
+    remove_database(NULL);
+    record(&program, "@videos --headspace 1ms");
+    assert_int_equal(program.status, 1);
+    assert_non_null(strstr(program.err, "--headspace: what loading costs is not known yet"));
+    program_free(&program);
+}
+
 static void mistakes_are_refused_in_one_line_before_any_work(void **state)
 {
     (void)state;
@@ -310,6 +330,7 @@ int main(void)
         TEST(the_default_size_gives_way_to_resize_none),
         TEST(a_listing_that_is_not_complete_fails_the_run),
         TEST(the_end_names_the_next_commands),
+        TEST(headspace_says_what_loading_costs_a_step),
         TEST(mistakes_are_refused_in_one_line_before_any_work),
     };
     return cmocka_run_group_tests(tests, set_up, clips_tear_down);

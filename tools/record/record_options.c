@@ -69,6 +69,9 @@ const option_row record_rows[] = {
       .help = "a file that takes longer than SPAN fails (default: no limit)" },
     { ROW("max-failures", max_failures, record_max_failures), .argument = "N|P%",
       .help = "stop the run after more failures than N files, or P percent of them (default: never)" },
+    { ROW("headspace", headspace_step_ns, option_duration), .argument = "SPAN",
+      .help = "measure what loading costs a training loop that takes SPAN for each result: first with this pipeline, "
+              "then with results that are there at once; then stop" },
 
     /* the statistics */
     { ROW("db-path", db_path, option_file), .argument = "FILE",
