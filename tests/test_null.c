@@ -284,6 +284,13 @@ static void the_statistics_refuse_null(void **state)
     REFUSED(weir_database_merge("a", "b", NULL, NULL));
     REFUSED(weir_database_migrate(NULL, &from, NULL));
     REFUSED(weir_database_migrate("a", NULL, NULL));
+    weir_profile_report *profile;
+    weir_profile_free(NULL);
+    REFUSED(weir_profile(NULL, 1, NULL, &profile, NULL));
+    REFUSED(weir_profile(&(weir_profile_stage){ 0 }, 1, NULL, &profile, NULL));
+    REFUSED(weir_profile(&(weir_profile_stage){ 0 }, 1, NULL, NULL, NULL));
+    REFUSED(weir_profile_record(NULL, "x.db", NULL));
+    REFUSED(weir_profile_record(&(weir_profile_report){ 0 }, NULL, NULL));
 }
 #endif
 

@@ -92,7 +92,7 @@ static bool is_running(weir_headspace *headspace, weir_pipeline *pipeline)
     weir_snapshot *snapshot;
     if (weir_pipeline_snapshot(pipeline, &snapshot) != WEIR_OK)
         return true;
-    bool runs = strcmp(snapshot->state, "stopping") != 0 && strcmp(snapshot->state, "failed") != 0;
+    bool runs = strcmp(snapshot->state, "running") == 0;
     headspace->stands_still = snapshot->num_tasks == 0;
     weir_snapshot_free(snapshot);
     return runs;

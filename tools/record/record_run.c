@@ -18,6 +18,7 @@
 #include <weir/summary.h>
 
 #include "record_pipeline.h"
+#include "record_profile.h"
 #include "record_progress.h"
 #include "terminal.h"
 
@@ -264,6 +265,8 @@ int record_run(const record_settings *settings)
     if (exit_status != RECORD_DONE)
         return exit_status;
 
+    if (settings->profile)
+        return record_profile(settings, &inputs);
     signal(SIGXFSZ, SIG_IGN); /* writing beyond `ulimit -f` then fails with an error, which is reported */
     /* Before any thread is started: all threads inherit the blocked SIGUSR1. */
     sigset_t usr1;

@@ -38,6 +38,8 @@ typedef struct record_settings {
     uint32_t epochs;
     int64_t deadline_ns;
     weir_max_failures max_failures;
+    bool profile;              /* measure each stage alone instead */
+    bool json;                 /* the profile as JSON */
     int64_t headspace_step_ns; /* measure what loading costs a consumer whose steps take this long; 0 = do not */
 
     /* the statistics */
