@@ -54,6 +54,7 @@ static void the_engine_refuses_null(void **state)
     REFUSED(weir_pipeline_account(p, NULL, NULL));
     REFUSED(weir_pipeline_set_concurrency(NULL, "src", 1));
     REFUSED(weir_pipeline_set_concurrency(p, NULL, 1));
+    REFUSED(weir_pipeline_set_threads(NULL, NULL, 1));
     REFUSED(weir_pipeline_describe(NULL, &text));
     REFUSED(weir_pipeline_describe(p, NULL));
     REFUSED(weir_pipeline_snapshot(NULL, &snapshot));
@@ -136,6 +137,15 @@ static void the_stages_refuse_null(void **state)
     weir_item_cost cost;
     assert_false(weir_frames_cost(NULL, &cost));
     assert_false(weir_audio_cost(NULL, &cost));
+    weir_item item;
+    weir_headspace_result result;
+    char text[8] = "unset";
+    weir_headspace_free(NULL);
+    REFUSED(weir_headspace_new(NULL, NULL, NULL));
+    REFUSED(weir_headspace_next(NULL, NULL, &item, 0));
+    REFUSED(weir_headspace_report(NULL, &result));
+    weir_headspace_describe(NULL, text, sizeof text);
+    assert_string_equal(text, "");
     weir_frames_free(NULL);
     weir_frames_release(NULL, NULL);
     weir_audio_free(NULL);
@@ -276,6 +286,13 @@ static void the_statistics_refuse_null(void **state)
     REFUSED(weir_database_merge("a", "b", NULL, NULL));
     REFUSED(weir_database_migrate(NULL, &from, NULL));
     REFUSED(weir_database_migrate("a", NULL, NULL));
+    weir_profile_report *profile;
+    weir_profile_free(NULL);
+    REFUSED(weir_profile(NULL, 1, NULL, &profile, NULL));
+    REFUSED(weir_profile(&(weir_profile_stage){ 0 }, 1, NULL, &profile, NULL));
+    REFUSED(weir_profile(&(weir_profile_stage){ 0 }, 1, NULL, NULL, NULL));
+    REFUSED(weir_profile_record(NULL, "x.db", NULL));
+    REFUSED(weir_profile_record(&(weir_profile_report){ 0 }, NULL, NULL));
 }
 
 static void models_refuse_null(void **state)

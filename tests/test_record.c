@@ -299,6 +299,40 @@ static void the_end_names_the_next_commands(void **state)
     remove(clips_path("videos/broken.mp4"));
 }
 
+static void headspace_says_what_loading_costs_a_step(void **state)
+{
+    (void)state;
+    struct program program;
+    record(&program, "@videos --headspace 1ms --epochs 100");
+    assert_int_equal(program.status, 0);
+    assert_non_null(strstr(program.out, "Headspace: loading costs you "));
+    assert_non_null(strstr(program.out, "(50 steps each)"));
+    program_free(&program);
+    assert_int_equal(query("SELECT count(*) FROM event_stats WHERE event_name = 'headspace' AND detail LIKE "
+                           "'loading costs you %'"),
+                     1);
+
+    remove_database(NULL);
+    record(&program, "@videos --headspace 1ms");
+    assert_int_equal(program.status, 1);
+    assert_non_null(strstr(program.err, "--headspace: what loading costs is not known yet"));
+    program_free(&program);
+}
+
+static void a_profile_measures_each_stage_alone(void **state)
+{
+    (void)state;
+    struct program program;
+    record(&program, "@videos --profile --json --width 16 --height 16");
+    assert_int_equal(program.status, 0);
+    assert_non_null(strstr(program.out, "\"stage\": \"directory\", \"concurrency\": 1, \"is_best\": true"));
+    assert_non_null(strstr(program.out, "\"stage\": \"decode\", \"concurrency\": 2"));
+    assert_non_null(strstr(program.err, "decode, 1 slot: "));
+    program_free(&program);
+    assert_true(query("SELECT count(*) FROM profile_stats WHERE name = 'decode' AND num_tasks > 0") >= 2);
+    assert_int_equal(query("SELECT sum(is_best) FROM profile_stats JOIN run USING (run_id)"), 2);
+}
+
 static void mistakes_are_refused_in_one_line_before_any_work(void **state)
 {
     (void)state;
@@ -315,6 +349,12 @@ static void mistakes_are_refused_in_one_line_before_any_work(void **state)
         { "@videos --channels 2", "only with --audio" },
         { "@videos --isolate-memory 1G", "only with --isolate" },
         { "@videos --images --count 3", "only for videos" },
+        { "@videos --images --loop-filter none", "--loop-filter and --fast-decode: only for videos" },
+        { "@videos --audio --lowres 1", "--lowres: only for" },
+        { "@videos --lowres 4", "--lowres" },
+        { "@videos --json", "--json: only with --profile" },
+        { "@videos --profile --headspace 1s", "--profile: not with --headspace" },
+        { "@videos --profile --db-path /proc/no/such.db", "--db-path: " },
         { "@videos --resize none --width 9", "--resize none: not with --width" },
         { "@videos --count 3 --every 2", "one way" },
         { "@videos --db-path /proc/no/such.db", "--db-path: " },
@@ -342,6 +382,8 @@ int main(void)
         TEST(a_listing_that_is_not_complete_fails_the_run),
         TEST(a_closed_stderr_does_not_end_the_run),
         TEST(the_end_names_the_next_commands),
+        TEST(headspace_says_what_loading_costs_a_step),
+        TEST(a_profile_measures_each_stage_alone),
         TEST(mistakes_are_refused_in_one_line_before_any_work),
     };
     return cmocka_run_group_tests(tests, set_up, clips_tear_down);

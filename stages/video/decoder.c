@@ -365,6 +365,9 @@ static int open_codec(weir_decoder *decoder, const AVCodec *codec, weir_error *e
     decoder->codec->pkt_timebase = decoder->stream->time_base;
     decoder->codec->thread_count = 1; /* slots provide concurrency; a second thread costs 20 % more CPU per frame */
     decoder->codec->max_pixels = codec_max_pixels(decoder, codec);
+    decoder->codec->skip_loop_filter = decoder->skip_loop_filter;
+    decoder->codec->flags2 |= decoder->flags2;
+    decoder->codec->lowres = FFMIN(decoder->lowres, codec->max_lowres);
     if (weir_frame_memory_attach(&decoder->memory, decoder->codec) != WEIR_OK)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     weir_ffmpeg_log_step();

@@ -74,6 +74,14 @@ const option_row record_rows[] = {
       .help = "with --isolate: address space of each child, beyond that of the program itself (default: no limit)" },
     { ROW("max-failures", max_failures, record_max_failures), .argument = "N|P%",
       .help = "stop the run after more failures than N files, or P percent of them (default: never)" },
+    { ROW("headspace", headspace_step_ns, option_duration), .argument = "SPAN",
+      .help = "measure what loading costs a training loop that takes SPAN for each result: first with this pipeline, "
+              "then with results that are there at once; then stop" },
+    { ROW("profile", profile, option_flag),
+      .help =
+          "instead: measure each stage alone with 1, 2, 4, 8, ... slots, fed from recorded inputs, until more do not "
+          "pay; the table is also recorded (profile_stats)" },
+    { ROW("json", json, option_flag), .help = "with --profile: print the table as JSON" },
 
     /* the statistics */
     { ROW("db-path", db_path, option_file), .argument = "FILE",
