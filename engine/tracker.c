@@ -230,9 +230,9 @@ static int add_set(weir_tracker *tracker, tracked_source *source, uint64_t epoch
 static int make_room(weir_tracker *tracker, done_set *set, uint64_t seq)
 {
     uv_mutex_lock(&tracker->lock);
-    uint64_t needed = seq / 64 - set->low / 64 + 1;
+    uint64_t needed = seq < set->low ? 0 : seq / 64 - set->low / 64 + 1;
     uv_mutex_unlock(&tracker->lock);
-    if (seq < set->low || needed <= set->num_words)
+    if (needed <= set->num_words)
         return WEIR_OK;
     uint64_t num_words = set->num_words;
     while (num_words < needed)

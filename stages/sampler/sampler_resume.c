@@ -95,8 +95,7 @@ static int check_ranks(const saved *all, size_t num, const weir_world *world, bo
     *deals = num > 1 || size != world->size;
     for (size_t i = 1; i < num; i++)
         for (size_t j = 0; j < i; j++)
-            if (all[i].world.size != size || all[i].world.rank == all[j].world.rank ||
-                strcmp(all[i].dealt, all[j].dealt) != 0)
+            if (all[i].world.size != size || all[i].world.rank == all[j].world.rank)
                 return weir_error_set(error, WEIR_EINVAL, 0,
                                       "the checkpoints are not of different ranks of one run: see those of rank %" PRIu32
                                       " of %" PRIu32 " and rank %" PRIu32 " of %" PRIu32,
@@ -116,24 +115,40 @@ static int check_ranks(const saved *all, size_t num, const weir_world *world, bo
 
 /* ---- dealing ------------------------------------------------------------------------------------------------------ */
 
-static int read_dealing(const weir_sampler *sampler, const saved *from, uint64_t epoch, weir_dealing *to)
+/* The line of this epoch; length 0 = there is none. */
+static const char *find_line(const saved *from, uint64_t epoch, size_t *length)
 {
-    int status = WEIR_OK;
-    *to = (weir_dealing){ .epoch = epoch, .num_ranks = from->world.size };
-    for (const char *at = from->dealt, *end; *at && status == WEIR_OK; at = end + 1) {
-        weir_dealing dealing;
-        end = strchr(at, '\n');
-        char *line = strndup(at, (size_t)(end - at));
-        status = line ? weir_dealing_read(&dealing, line) : WEIR_ENOMEM;
-        free(line);
-        if (status == WEIR_OK && dealing.epoch == epoch) {
-            weir_dealing_free(to);
-            *to = dealing;
-        } else if (status == WEIR_OK) {
-            weir_dealing_free(&dealing);
-        }
+    for (const char *at = from->dealt; *at; at += *length + 1) {
+        char *end;
+        *length = strcspn(at, "\n");
+        if (strncmp(at, "dealt ", 6) == 0 && strtoull(at + 6, &end, 10) == epoch)
+            return at;
     }
-    to->total = weir_sampler_total(sampler, to->num_ranks);
+    *length = 0;
+    return from->dealt;
+}
+
+/* How the ranks had divided the epoch. Those that have completed it do not say. */
+static int read_dealing(const weir_sampler *sampler, const saved *all, size_t num, uint64_t epoch, weir_dealing *to)
+{
+    const char *line = "";
+    size_t length = 0;
+    int status = WEIR_OK;
+    *to = (weir_dealing){ .epoch = epoch, .num_ranks = all[0].world.size };
+    for (size_t i = 0; i < num; i++) {
+        size_t own_length;
+        const char *own = find_line(&all[i], epoch, &own_length);
+        if (length && own_length && (length != own_length || memcmp(line, own, length) != 0))
+            return WEIR_EDATA;
+        line = own_length ? own : line;
+        length = own_length ? own_length : length;
+    }
+    if (length) {
+        char *copy = strndup(line, length);
+        status = copy ? weir_dealing_read(to, copy) : WEIR_ENOMEM;
+        free(copy);
+    }
+    to->total = weir_sampler_total(sampler, to->num_ranks ? to->num_ranks : 1);
     return status == WEIR_OK && to->from > to->total ? WEIR_EDATA : status;
 }
 
@@ -145,7 +160,7 @@ static int make_dealings(const weir_sampler *sampler, const saved *all, bool dea
 {
     int status = WEIR_OK;
     for (uint64_t epoch = first; epoch < end && status == WEIR_OK; epoch++) {
-        status = read_dealing(sampler, &all[0], epoch, &old[*num]);
+        status = read_dealing(sampler, all, num_checkpoints, epoch, &old[*num]);
         if (status == WEIR_OK && deals) {
             status = weir_dealing_again(&to[*num], &old[*num], ranks, checkpoints, num_checkpoints, source);
         } else {
