@@ -251,9 +251,12 @@ uint64_t weir_checkpoint_epoch(const weir_checkpoint *checkpoint)
 uint64_t weir_checkpoint_last_epoch(const weir_checkpoint *checkpoint, size_t source)
 {
     uint64_t last = weir_checkpoint_epoch(checkpoint);
-    for (size_t i = 0; checkpoint && source < checkpoint->num_sources && i < checkpoint->sources[source].num_sets; i++)
-        if (checkpoint->sources[source].sets[i].epoch > last)
-            last = checkpoint->sources[source].sets[i].epoch;
+    const weir_done_source *from =
+        checkpoint && source < checkpoint->num_sources ? &checkpoint->sources[source] : NULL;
+    for (size_t i = 0; from && i < from->num_sets; i++)
+        last = from->sets[i].epoch > last ? from->sets[i].epoch : last;
+    for (size_t i = 0; from && i < from->num_pieces; i++)
+        last = from->pieces[i].epoch > last ? from->pieces[i].epoch : last;
     return last;
 }
 

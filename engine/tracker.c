@@ -150,6 +150,7 @@ static void mark_free_locked(weir_tracker *tracker, uint32_t handle)
 {
     weir_mark *mark = mark_at(tracker, handle);
     mark->generation = (uint8_t)(mark->generation % 255 + 1);
+    mark->pieces = 0;
     mark->next = tracker->free;
     tracker->free = handle_of(handle & INDEX_MASK, mark);
 }

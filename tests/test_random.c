@@ -697,8 +697,10 @@ static void run_resumed_model(uint64_t seed)
     status = WEIR_OK;
     for (uint32_t run = 1; status != WEIR_EOF; run++)
         status = run_once_more(&m, seed, run, &resumed);
-    qsort(all.values, all.num_values, sizeof *all.values, compare_values);
-    qsort(resumed.values, resumed.num_values, sizeof *resumed.values, compare_values);
+    if (all.values)
+        qsort(all.values, all.num_values, sizeof *all.values, compare_values);
+    if (resumed.values)
+        qsort(resumed.values, resumed.num_values, sizeof *resumed.values, compare_values);
     check(&m, all.num_values == resumed.num_values, "resumed runs deliver more or fewer results");
     for (size_t i = 0; i < all.num_values; i++)
         check(&m, all.values[i] == resumed.values[i], "resumed runs deliver other results");

@@ -119,13 +119,24 @@ static int check_ranks(const saved *all, size_t num, const weir_world *world, bo
 static const char *find_line(const saved *from, uint64_t epoch, size_t *length)
 {
     for (const char *at = from->dealt; *at; at += *length + 1) {
-        char *end;
+        uint64_t number;
         *length = strcspn(at, "\n");
-        if (strncmp(at, "dealt ", 6) == 0 && strtoull(at + 6, &end, 10) == epoch)
+        if (sscanf(at, "dealt %" SCNu64, &number) == 1 && number == epoch)
             return at;
     }
     *length = 0;
     return from->dealt;
+}
+
+static uint64_t last_epoch(const saved *from, const weir_checkpoint *checkpoint, size_t source)
+{
+    uint64_t last = weir_checkpoint_last_epoch(checkpoint, source);
+    for (const char *at = from->dealt; *at; at += strcspn(at, "\n") + 1) {
+        uint64_t epoch = 0;
+        if (sscanf(at, "dealt %" SCNu64, &epoch) == 1 && epoch > last)
+            last = epoch;
+    }
+    return last;
 }
 
 /* How the ranks had divided the epoch. Those that have completed it do not say. */
@@ -182,7 +193,7 @@ static int deal(weir_sampler *sampler, const saved *all, bool deals, const weir_
     weir_world *ranks = calloc(num_checkpoints, sizeof *ranks);
     for (size_t i = 0; ranks && i < num_checkpoints; i++) {
         uint64_t epoch = weir_checkpoint_epoch(checkpoints[i]);
-        uint64_t last = weir_checkpoint_last_epoch(checkpoints[i], source);
+        uint64_t last = last_epoch(&all[i], checkpoints[i], source);
         first = epoch < first ? epoch : first;
         end = last + 1 > end ? last + 1 : end;
         ranks[i] = all[i].world;
