@@ -200,7 +200,8 @@ static void run_rank(const rank_job *job, int in, int out)
         must("write", (int)write(out, &byte, 1), 1);
     }
     must("end", status, WEIR_EOF);
-    _exit(0);
+    weir_pipeline_free(pipeline);
+    _exit(sqlite3_close(db));
 }
 
 /* ---- the test ----------------------------------------------------------------------------------------------------- */
