@@ -1,6 +1,5 @@
 /* Items and their labels. A label is a reference-counted text, shared by all items made from one item. */
 #include "label.h"
-#include "tracker.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -50,11 +49,7 @@ void weir_item_release(weir_item *item)
 {
     if (!item)
         return;
-    if (item->release && item->data)
-        item->release(item->data, item->release_self);
-    if (item->marks)
-        weir_marks_released(item);
-    weir_label_release(item->label_owner);
+    item_drop(item);
     *item = (weir_item){ .label = "" };
 }
 

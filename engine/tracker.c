@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "checkpoint_parsed.h"
+#include "label.h"
 
 enum {
     MARKS_PER_CHUNK = 4096,
@@ -577,7 +578,7 @@ int weir_tracker_made(weir_slot *slot, int status)
                  : status == WEIR_MORE    ? made_one_of_several(tracker, slot)
                                           : made_last(tracker, slot);
     if (result != WEIR_OK)
-        weir_item_release(&slot->out);
+        item_drop(&slot->out);
     slot->passed_over = result == WEIR_SKIP && status == WEIR_MORE;
     if (result < 0)
         return weir_task_fail(slot, result, 0, "no memory for the checkpoint of another item");

@@ -55,8 +55,4 @@ int weir_tracker_made(weir_slot *slot, int status);
 void weir_tracker_delivered(weir_tracker *tracker, weir_item *item);
 void weir_tracker_epoch_delivered(weir_tracker *tracker);
 
-/* For an item with marks: weir_item_release(), weir_item_move(), weir_item_keep(). */
-void weir_marks_released(weir_item *item);
-void weir_marks_move(weir_item *to, weir_item *from, bool is_kept);
-
 #endif
