@@ -1,6 +1,7 @@
 #include "slots.h"
 
 #include "thread_cpu.h"
+#include "trace_ring.h"
 #include "wake.h"
 
 void weir_list_append(weir_slot_list *list, weir_slot *slot)
@@ -38,6 +39,7 @@ void weir_slot_enter_locked(weir_slot *slot, slot_state state)
     int64_t now_ns = slot->node->pipeline->now_ns;
     if (!slot->is_lifecycle)
         count_time(slot, now_ns);
+    trace_state_locked(slot, state);
     slot->since_ns = slot->entered_ns = now_ns;
     slot->state = state;
 }
@@ -125,6 +127,7 @@ static void number_item(weir_slot *slot)
     slot->in.source = slot->node->source_index;
     slot->in.epoch = slot->node->epochs_ended;
     slot->in.seq = slot->node->next_seq;
+    slot->trace_item = weir_trace_item(slot->in.source, slot->in.epoch, slot->in.seq);
 }
 
 static void begin_task(weir_slot *slot)
