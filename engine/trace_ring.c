@@ -55,7 +55,7 @@ void weir_trace_task_locked(weir_slot *slot, bool dropped)
     trace_add_locked(pipeline, &(weir_trace_record){
                                    .time_ns = pipeline->now_ns,
                                    .item = slot->trace_item,
-                                   .value = slot->run_ns,
+                                   .value = (int64_t)slot->out.size_bytes,
                                    .number = slot->trace_number | flags,
                                    .node = (uint16_t)slot->node->index,
                                    .detail = (int8_t)slot->status,
@@ -226,6 +226,14 @@ static size_t resolve_texts(weir_trace_rings *rings, size_t num_records)
     return num_spent;
 }
 
+static void tell(weir_pipeline *pipeline, const weir_trace_batch *batch)
+{
+    pipeline->trace->told_ns = weir_clock_ns();
+    for (size_t i = 0; i < pipeline->num_observers; i++)
+        if (pipeline->observers[i].trace)
+            pipeline->observers[i].trace(pipeline->observers[i].self, batch);
+}
+
 static void deliver_ring(weir_pipeline *pipeline, weir_trace_ring *ring, uint64_t tail, uint64_t num_dropped)
 {
     weir_trace_rings *rings = pipeline->trace;
@@ -233,9 +241,8 @@ static void deliver_ring(weir_pipeline *pipeline, weir_trace_ring *ring, uint64_
         size_t num_records = take_batch(rings, ring, tail);
         size_t num_spent = resolve_texts(rings, num_records);
         weir_trace_batch batch = { rings->batch, num_records, num_dropped };
-        for (size_t i = 0; (num_records || num_dropped) && i < pipeline->num_observers; i++)
-            if (pipeline->observers[i].trace)
-                pipeline->observers[i].trace(pipeline->observers[i].self, &batch);
+        if (num_records || num_dropped)
+            tell(pipeline, &batch);
         num_dropped = 0;
         while (num_spent > 0)
             weir_label_release(rings->spent[--num_spent]);
@@ -272,6 +279,8 @@ void weir_trace_deliver(weir_pipeline *pipeline)
                      atomic_exchange_explicit(&rings->users.num_lost, 0, memory_order_relaxed));
         deliver_ring(pipeline, &rings->engine, tail, 0);
     } while (begin_again(pipeline));
+    if (weir_trace_is_on(pipeline) && weir_clock_ns() - rings->told_ns >= WEIR_SECOND)
+        tell(pipeline, &(weir_trace_batch){ .num_records = 0 });
 }
 
 /* ---- beginning and end --------------------------------------------------------------------------------------- */

@@ -29,6 +29,7 @@ typedef struct weir_trace_rings {
     weir_trace_ring engine; /* written with pipeline->lock */
     weir_trace_ring users;
     bool lost;                 /* guarded by pipeline->lock: `engine` was full; nothing is added until it is empty */
+    int64_t told_ns;           /* observer thread: when the observers were last called */
     weir_trace_record *batch;  /* observer thread: what the observers get */
     struct weir_label **spent; /* observer thread: references of the batch, released after it */
 } weir_trace_rings;

@@ -35,12 +35,13 @@ typedef enum weir_trace_kind {
     WEIR_TRACE_OFF = 2,   /* recording ends: everything that is open now ends now */
     WEIR_TRACE_STATE = 3, /* a slot enters detail (weir_trace_state). value: when its previous state began, if that is
                              later than the record that said so (see WEIR_TRACE_RUNNING), else 0 */
-    WEIR_TRACE_TASK = 4,  /* a task made a result (WEIR_MORE) or ended. detail: its status; value: run time so far */
-    WEIR_TRACE_PUT = 5,   /* an item was put into queue `node`. number: its items, value: its bytes, from now on */
-    WEIR_TRACE_GET = 6,   /* an item was taken from queue `node`; number and value as above. detail: 1 = dropped */
-    WEIR_TRACE_PASS = 7,  /* an item went through queue `node` at once: the consumer was waiting for it */
-    WEIR_TRACE_LEVEL = 8, /* the level of queue `node`; number and value as above */
-    WEIR_TRACE_LABEL = 9, /* the label of an item, before the item is put. value: (intptr_t) of its text */
+    WEIR_TRACE_TASK =
+        4, /* a task made a result (WEIR_MORE) or ended. detail: its status; value: bytes of its result */
+    WEIR_TRACE_PUT = 5,      /* an item was put into queue `node`. number: its items, value: its bytes, from now on */
+    WEIR_TRACE_GET = 6,      /* an item was taken from queue `node`; number and value as above. detail: 1 = dropped */
+    WEIR_TRACE_PASS = 7,     /* an item went through queue `node` at once: the consumer was waiting for it */
+    WEIR_TRACE_LEVEL = 8,    /* the level of queue `node`; number and value as above */
+    WEIR_TRACE_LABEL = 9,    /* the label of an item, before the item is put. value: (intptr_t) of its text */
     WEIR_TRACE_EPOCH = 10,   /* the end of an epoch was put into queue `node` */
     WEIR_TRACE_DELIVER = 11, /* the consumer got an item. value: when it asked for it */
     WEIR_TRACE_STEP = 12,    /* weir_pipeline_mark_step(). value: the step */
@@ -106,7 +107,8 @@ static inline uint32_t weir_trace_source(uint64_t item)
     return (uint32_t)(item >> 56);
 }
 
-/* Records for an observer. Texts that records point to are valid during the call only. */
+/* Records for an observer, at least once a second while recording is on, then perhaps none. Texts that records point
+   to are valid during the call only. */
 typedef struct weir_trace_batch {
     const weir_trace_record *records;
     size_t num_records;
