@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { NUM_LABELS = 1 << 14 };
 
@@ -44,7 +43,7 @@ void weir_trace_event_begin(weir_trace_events *events, char phase, int64_t track
     put_key_int(out, "\",\"pid\":", events->pid);
     put_key_int(out, ",\"tid\":", track);
     PUT_LITERAL(out, ",\"ts\":");
-    weir_trace_put_us(out, at_ns - events->start_ns);
+    weir_trace_put_us(out, at_ns - events->base_ns);
     PUT_LITERAL(out, ",\"cat\":\"");
     weir_trace_puts(out, category);
     PUT_LITERAL(out, "\",\"name\":");
@@ -84,8 +83,7 @@ void weir_trace_name_track(weir_trace_events *events, int64_t track, const char 
     size_t start = events->head->length;
     put_metadata(events, track, "thread_name", "name", name, 0);
     put_metadata(events, track, "thread_sort_index", "sort_index", NULL, track);
-    if (events->out != events->head)
-        weir_trace_put(events->out, events->head->data + start, events->head->length - start);
+    weir_trace_put(events->body, events->head->data + start, events->head->length - start);
 }
 
 void weir_trace_counter(weir_trace_events *events, int64_t at_ns, const char *name, const char *value_name,
@@ -276,8 +274,11 @@ static void put_flow_of_task(weir_trace_events *events, uint16_t node, const wei
     bool goes_on = slot->outcome == WEIR_OK || slot->outcome == WEIR_MORE;
     bool begins = events->is_source[node] || slot->number & WEIR_TRACE_FLUSH;
     if (goes_on || !begins)
-        put_flow(events, !goes_on ? 'f' : begins ? 's' : 't', weir_trace_track_of(node, slot->number), begin_ns,
-                 slot->item);
+        put_flow(events,
+                 !goes_on ? 'f'
+                 : begins ? 's'
+                          : 't',
+                 weir_trace_track_of(node, slot->number), begin_ns, slot->item);
 }
 
 /* The state of the slot ends. began_ns: when a running slot really began, if it is later than it was taken. */
@@ -290,14 +291,14 @@ static void end_state(weir_trace_events *events, uint16_t node, weir_trace_slot 
     int64_t begin_ns = slot->since_ns;
     if (slot->state == WEIR_TRACE_RUNNING) {
         weir_trace_slot ready = *slot;
-        begin_ns = began_ns > begin_ns ? began_ns : begin_ns;
+        begin_ns = began_ns > end_ns ? end_ns : began_ns > begin_ns ? began_ns : begin_ns;
         ready.state = WEIR_TRACE_WAITING_THREAD;
         ready.has_outcome = false;
         if (begin_ns > slot->ready_ns)
             put_span(events, node, &ready, slot->ready_ns, begin_ns, false);
     }
     if (end_ns > begin_ns || (slot->state == WEIR_TRACE_RUNNING && slot->has_outcome))
-        put_span(events, node, slot, begin_ns, end_ns > begin_ns ? end_ns : begin_ns, open);
+        put_span(events, node, slot, begin_ns, end_ns, open);
     if (slot->state == WEIR_TRACE_RUNNING && !open)
         put_flow_of_task(events, node, slot, begin_ns);
 }
@@ -350,10 +351,32 @@ static void end_all(weir_trace_events *events, int64_t now_ns, bool open)
 
 /* ---- the others ---------------------------------------------------------------------------------------------- */
 
+static void put_level(weir_trace_events *events, struct trace_queue *queue, int64_t at_ns, uint32_t num_items,
+                      int64_t num_bytes)
+{
+    char name[192];
+    queue->num_items = num_items;
+    weir_trace_counter(events, at_ns, queue->name, "items", num_items);
+    if (!num_bytes && !queue->has_bytes)
+        return;
+    queue->has_bytes = true;
+    snprintf(name, sizeof name, "%s bytes", queue->name);
+    weir_trace_counter(events, at_ns, name, "bytes", (double)num_bytes);
+}
+
+/* The levels are not known from now on. */
+static void end_levels(weir_trace_events *events, int64_t now_ns)
+{
+    for (uint32_t i = 0; i < events->num_queues; i++)
+        if (events->queues[i].num_items)
+            put_level(events, &events->queues[i], now_ns, 0, 0);
+}
+
 static void on_on(weir_trace_events *events, const weir_trace_record *record)
 {
     char detail[96];
     end_all(events, events->last_ns, false);
+    end_levels(events, events->last_ns);
     if (record->value == 0)
         return;
     snprintf(detail, sizeof detail, "%lld records: they came faster than they were written",
@@ -365,14 +388,7 @@ static void on_on(weir_trace_events *events, const weir_trace_record *record)
 
 static void on_level(weir_trace_events *events, const weir_trace_record *record)
 {
-    const char *name = events->queue_names[record->node];
-    weir_trace_counter(events, record->time_ns, name, "items", record->number);
-    if (!record->value && !events->had_bytes[record->node])
-        return;
-    char bytes[192];
-    snprintf(bytes, sizeof bytes, "%s bytes", name);
-    events->had_bytes[record->node] = true;
-    weir_trace_counter(events, record->time_ns, bytes, "bytes", (double)record->value);
+    put_level(events, &events->queues[record->node], record->time_ns, record->number, record->value);
 }
 
 static void on_deliver(weir_trace_events *events, const weir_trace_record *record)
@@ -381,6 +397,7 @@ static void on_deliver(weir_trace_events *events, const weir_trace_record *recor
     if (!events->consumer_named)
         weir_trace_name_track(events, track, "consumer");
     events->consumer_named = true;
+    events->epoch = weir_trace_epoch(record->item);
     weir_trace_event_begin(events, 'X', track, record->value, "next", "consumer");
     put_duration(events, record->time_ns > record->value ? record->time_ns - record->value : 0);
     PUT_LITERAL(events->out, ",\"args\":{");
@@ -434,6 +451,7 @@ static void on_phase(weir_trace_events *events, const weir_trace_record *record)
 static void on_off(weir_trace_events *events, const weir_trace_record *record)
 {
     end_all(events, record->time_ns, false);
+    end_levels(events, record->time_ns);
     put_step(events, record->time_ns);
     put_phase(events, record->time_ns);
     events->step_ns = events->phase_ns = record->time_ns;
@@ -451,7 +469,7 @@ void weir_trace_events_add(weir_trace_events *events, const weir_trace_record *r
     case WEIR_TRACE_LEVEL: on_level(events, record); break;
     case WEIR_TRACE_LABEL: learn_label(events, record->item, (const char *)(intptr_t)record->value); break;
     case WEIR_TRACE_EPOCH:
-        put_instant(events, record->time_ns, "end of an epoch", "epoch", events->queue_names[record->node]);
+        put_instant(events, record->time_ns, "end of an epoch", "epoch", events->queues[record->node].name);
         break;
     case WEIR_TRACE_DELIVER: on_deliver(events, record); break;
     case WEIR_TRACE_STEP: on_step(events, record); break;
@@ -513,26 +531,24 @@ static int copy_names(weir_trace_events *events, const weir_run_info *info)
         all = all && events->stage_names[i] && events->short_names[i];
     }
     for (uint32_t i = 0; i < info->num_queues; i++)
-        all &= (events->queue_names[i] = strdup(info->queues[i].name)) != NULL;
+        all &= (events->queues[i].name = strdup(info->queues[i].name)) != NULL;
     return all ? 0 : ENOMEM;
 }
 
 int weir_trace_events_begin(weir_trace_events *events, const weir_run_info *info)
 {
-    events->pid = getpid();
     events->start_ns = events->last_ns = info->start_ns;
     events->start_unix_ns = info->start_unix_ns;
     events->num_nodes = info->num_stages;
     events->num_queues = info->num_queues;
     events->stage_names = calloc(info->num_stages + 1, sizeof *events->stage_names);
     events->short_names = calloc(info->num_stages + 1, sizeof *events->short_names);
-    events->queue_names = calloc(info->num_queues + 1, sizeof *events->queue_names);
+    events->queues = calloc(info->num_queues + 1, sizeof *events->queues);
     events->is_source = calloc(info->num_stages + 1, sizeof *events->is_source);
     events->nodes = calloc(info->num_stages + 1, sizeof *events->nodes);
-    events->had_bytes = calloc(info->num_queues + 1, sizeof *events->had_bytes);
     events->labels = calloc(NUM_LABELS, sizeof *events->labels);
-    bool all = events->stage_names && events->short_names && events->queue_names && events->is_source &&
-               events->nodes && events->had_bytes && events->labels;
+    bool all = events->stage_names && events->short_names && events->queues && events->is_source && events->nodes &&
+               events->labels;
     if (!all || copy_names(events, info) != 0)
         return ENOMEM;
     weir_trace_name_track(events, TRACE_TRACK_RUN, "run");
@@ -554,10 +570,13 @@ void weir_trace_events_free(weir_trace_events *events)
         free(events->labels[i].text);
     free_texts(events->stage_names, events->num_nodes);
     free_texts(events->short_names, events->num_nodes);
-    free_texts(events->queue_names, events->num_queues);
+    for (uint32_t i = 0; events->queues && i < events->num_queues; i++)
+        free(events->queues[i].name);
+    free(events->queues);
     free(events->is_source);
     free(events->nodes);
-    free(events->had_bytes);
     free(events->labels);
-    *events = (weir_trace_events){ .out = events->out, .head = events->head, .no_flows = events->no_flows };
+    *events = (weir_trace_events){
+        .out = events->out, .body = events->body, .head = events->head, .no_flows = events->no_flows
+    };
 }

@@ -1,7 +1,7 @@
 /*
  * Turns the raw record of a run into events of Chrome's trace format, one in each line: a track for each slot, one for
  * the consumer, steps and phases, a counter for each queue. One thread at a time. Times in the events are microseconds
- * since the start of the run.
+ * since base_ns.
  */
 #ifndef WEIR_TRACE_EVENTS_H
 #define WEIR_TRACE_EVENTS_H
@@ -32,32 +32,39 @@ typedef struct weir_trace_node {
 
 typedef struct weir_trace_events {
     weir_trace_text *out;  /* events go here, each with ",\n" at its end */
-    weir_trace_text *head; /* names of tracks go here, too */
+    weir_trace_text *body; /* names of tracks go here … */
+    weir_trace_text *head; /* … and here: each file begins with those so far */
     bool muted;            /* nothing goes to `out`, except names; what is open is still followed */
     bool no_flows;         /* no arrows */
     int64_t pid;
+    int64_t base_ns; /* weir_clock_ns() where the file's time is 0 */
 
     /* of the run */
     int64_t start_ns, start_unix_ns;
-    char **stage_names, **short_names, **queue_names;
+    char **stage_names, **short_names;
     bool *is_source;
     uint32_t num_nodes, num_queues;
     weir_trace_node *nodes;
-    uint64_t *had_bytes;
+    struct trace_queue {
+        char *name;
+        uint32_t num_items;
+        bool has_bytes; /* ever */
+    } * queues;
     struct trace_label {
         uint64_t item;
         char *text;
-    } *labels; /* of the items that had one most recently */
+    } * labels; /* of the items that had one most recently */
     bool consumer_named, steps_named, phases_named;
     int64_t last_ns; /* of the last record */
     int64_t step, step_ns, phase_ns;
+    uint32_t epoch; /* of the last item that the consumer got */
     char phase[64];
     bool in_step;
     uint64_t num_lost; /* records */
     size_t event_start;
 } weir_trace_events;
 
-/* 0 or ENOMEM. The names are copied. */
+/* For a run; `out`, `body`, `head`, `pid` and `base_ns` are set. 0 or ENOMEM. The names are copied. */
 int weir_trace_events_begin(weir_trace_events *events, const weir_run_info *info);
 void weir_trace_events_free(weir_trace_events *events);
 

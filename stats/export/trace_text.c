@@ -82,8 +82,8 @@ void weir_trace_put_json(weir_trace_text *text, const char *string)
     weir_trace_put(text, "\"", 1);
     while (*string) {
         size_t plain = 0, length;
-        while (string[plain] && string[plain] != '"' && string[plain] != '\\' && (unsigned char)string[plain] >= ' ' &&
-               (length = weir_utf8_length(string + plain)) > 0)
+        while (string[plain] && string[plain] != '"' && string[plain] != '\\' &&
+               (unsigned char)string[plain] >= ' ' && (length = weir_utf8_length(string + plain)) > 0)
             plain += length;
         weir_trace_put(text, string, plain);
         string += plain;
