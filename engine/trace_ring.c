@@ -111,13 +111,13 @@ void weir_trace_phase_locked(weir_pipeline *pipeline, struct weir_label *label, 
                                                          .kind = WEIR_TRACE_PHASE });
 }
 
-void weir_trace_deliver_locked(weir_pipeline *pipeline, const weir_item *item, int64_t asked_ns)
+void weir_trace_deliver_locked(weir_pipeline *pipeline, const weir_item *item, int64_t waited_ns)
 {
     if (weir_trace_is_on(pipeline))
         trace_add_locked(pipeline, &(weir_trace_record){
                                        .time_ns = pipeline->now_ns,
                                        .item = weir_trace_item(item->source, item->epoch, item->seq),
-                                       .value = asked_ns,
+                                       .value = waited_ns,
                                        .kind = WEIR_TRACE_DELIVER,
                                    });
 }

@@ -128,8 +128,8 @@ void weir_trace_mark_locked(weir_pipeline *pipeline, weir_trace_kind kind, int64
 /* A phase begins. label: its name; NULL = `fixed`, a static text. */
 void weir_trace_phase_locked(weir_pipeline *pipeline, struct weir_label *label, const char *fixed);
 
-/* The consumer got an item that it had asked for since asked_ns. */
-void weir_trace_deliver_locked(weir_pipeline *pipeline, const weir_item *item, int64_t asked_ns);
+/* The consumer got an item that it had waited for. */
+void weir_trace_deliver_locked(weir_pipeline *pipeline, const weir_item *item, int64_t waited_ns);
 
 /* ---- the observer thread ------------------------------------------------------------------------------------- */
 
