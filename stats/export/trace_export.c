@@ -70,7 +70,7 @@ static void put_item(trace_export *export, const weir_item_record *item)
 
 static void put_phase(trace_export *export, const weir_phase_record *phase)
 {
-    const char *name = phase->place.phase;
+    const char *name = phase->position.phase;
     if (!name || !*name)
         return;
     weir_trace_event_begin(&export->events, 'X', TRACE_TRACK_PHASES, phase->start_unix_ns, name, "phase");
