@@ -404,32 +404,29 @@ static int remember_pieces(weir_tracker *tracker, tracked_source *source, uint32
 
 static int made_item(weir_tracker *tracker, weir_slot *slot)
 {
-    const weir_node *node = slot->node;
-    tracked_source *source = &tracker->sources[node->source_index];
-    uint64_t epoch = slot->in.epoch, seq = slot->in.seq;
-    done_set *set;
-    int status = add_set(tracker, source, epoch, &set);
-    if (status != WEIR_OK)
-        return status;
+    tracked_source *source = &tracker->sources[slot->node->source_index];
+    weir_mark root = {
+        .refs = 1, .source = slot->node->source_index, .epoch = slot->in.epoch, .seq = slot->in.seq, .path = UINT64_MAX
+    };
     uv_mutex_lock(&tracker->lock);
-    bool was_done = is_done(set, seq);
-    uv_mutex_unlock(&tracker->lock);
-    if (was_done) {
-        slot->in.seq++;
-        return WEIR_SKIP;
+    done_set *set = find_set(source, root.epoch);
+    bool was_done = set && is_done(set, root.seq);
+    while (!was_done && (!set || !has_room(set, root.seq) || !tracker->free)) {
+        uv_mutex_unlock(&tracker->lock);
+        int status = add_set(tracker, source, root.epoch, &set);
+        if (status == WEIR_OK)
+            status = make_room(tracker, set, root.seq);
+        if (status == WEIR_OK)
+            status = lock_with_free_marks(tracker);
+        if (status != WEIR_OK)
+            return status;
     }
-    status = make_room(tracker, set, seq);
-    if (status == WEIR_OK)
-        status = lock_with_free_marks(tracker);
-    if (status != WEIR_OK)
-        return status;
-    slot->out.marks = mark_new_locked(tracker, (weir_mark){ .refs = 1,
-                                                            .source = node->source_index,
-                                                            .epoch = epoch,
-                                                            .seq = seq,
-                                                            .path = UINT64_MAX });
+    slot->out.marks = was_done ? 0 : mark_new_locked(tracker, root);
     uv_mutex_unlock(&tracker->lock);
-    return remember_pieces(tracker, source, slot->out.marks, epoch, seq);
+    slot->in.seq += was_done;
+    return was_done             ? WEIR_SKIP
+           : source->num_pieces ? remember_pieces(tracker, source, slot->out.marks, root.epoch, root.seq)
+                                : WEIR_OK;
 }
 
 /* The epoch has no more items. */

@@ -23,6 +23,7 @@ typedef struct engine_settings {
     bench_list queues;
     bench_list ops_us;
     unsigned stats; /* STATS_ON | STATS_OFF */
+    bool checkpoints;
     uint32_t num_stages;
     uint32_t num_items;
     uint32_t run_ms;
@@ -155,7 +156,8 @@ static engine_case weir_case(const engine_settings *settings, uint32_t num_stage
         .job = { .num_stages = num_stages,
                  .concurrency = concurrency,
                  .threads = threads,
-                 .no_statistics = !(settings->stats & STATS_ON) },
+                 .no_statistics = !(settings->stats & STATS_ON),
+                 .checkpoints = settings->checkpoints },
     };
 }
 
@@ -354,6 +356,7 @@ static const option_row rows[] = {
     { ROW("op-us", ops_us, bench_numbers), .argument = "LIST",
       .help = "work of an operation in microseconds (default 0,1,10,100)" },
     { ROW("stats", stats, stats_kind), .argument = "on,off", .help = "statistics: on, off or both (default both)" },
+    { ROW("checkpoints", checkpoints, option_flag), .help = "track which items are done" },
     { ROW("stages", num_stages, option_count32), .argument = "N", .help = "stages in hops and peers (default 3)" },
     { ROW("items", num_items, option_count32), .argument = "N",
       .help = "items per run (default: chosen by --run-ms)" },

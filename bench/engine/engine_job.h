@@ -29,6 +29,7 @@ typedef struct engine_job {
     engine_shape shape;
     bool in_order; /* output_order = input */
     bool no_statistics;
+    bool checkpoints; /* track which items are done */
 } engine_job;
 
 typedef struct engine_result {

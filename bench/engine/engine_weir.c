@@ -255,6 +255,7 @@ static weir_pipeline *build(const weir_run *run)
                            .observers = &observer,
                            .num_observers = 1,
                            .no_statistics = job->no_statistics,
+                           .checkpoints = job->checkpoints ? WEIR_CHECKPOINTS_DELIVERED : WEIR_CHECKPOINTS_OFF,
                        },
                        &pipeline, &error);
     if (!pipeline)
