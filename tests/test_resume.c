@@ -93,9 +93,10 @@ static int build(const rank_job *job, const char *const *texts, size_t num_texts
     };
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &weir_sampler_source, &source, &(weir_stage_options){ .epochs = NUM_EPOCHS });
-    weir_builder_pipe(builder, &work_op, NULL,
-                      &(weir_stage_options){ .concurrency = 1 + (uint32_t)(job->seed / 2 % 5),
-                                             .output_order = job->seed % 3 ? WEIR_ORDER_COMPLETION : WEIR_ORDER_INPUT });
+    weir_builder_pipe(
+        builder, &work_op, NULL,
+        &(weir_stage_options){ .concurrency = 1 + (uint32_t)(job->seed / 2 % 5),
+                               .output_order = job->seed % 3 ? WEIR_ORDER_COMPLETION : WEIR_ORDER_INPUT });
     weir_builder_pipe(builder, &weir_shuffle, &(weir_shuffle_config){ .num_items = 5 }, NULL);
     weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = BATCH }, NULL);
     weir_builder_sink(builder, NULL);
@@ -379,14 +380,13 @@ static weir_sampler_config config_of(uint32_t which)
     return config;
 }
 
-static int start_sampler(const weir_sampler_config *config, uint64_t dataset, const char *const *texts, size_t num_texts,
-                         weir_pipeline **pipeline, weir_error *error)
+static int start_sampler(const weir_sampler_config *config, uint64_t dataset, const char *const *texts,
+                         size_t num_texts, weir_pipeline **pipeline, weir_error *error)
 {
     weir_sampler_source_config source = { .sampler = *config, .items = { .fill = fill }, .dataset = dataset };
-    weir_pipeline_options options = { .threads = 1,
-                                      .checkpoints = WEIR_CHECKPOINTS_DONE,
-                                      .resume = texts,
-                                      .num_resume = num_texts };
+    weir_pipeline_options options = {
+        .threads = 1, .checkpoints = WEIR_CHECKPOINTS_DONE, .resume = texts, .num_resume = num_texts
+    };
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &weir_sampler_source, &source, &(weir_stage_options){ .epochs = NUM_EPOCHS });
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 16 });
