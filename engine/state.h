@@ -279,6 +279,7 @@ struct weir_node {
 /* One thread of a pool. */
 typedef struct weir_worker {
     weir_pool *pool;
+    uint32_t index;
     uv_thread_t thread;
     bool started;
 
@@ -312,9 +313,7 @@ struct weir_pool {
     weir_pipeline *pipeline;
     weir_node *owner; /* the stage with these private threads; NULL = the pipeline's pool */
     char *name;       /* as in the statistics */
-    uint32_t num_workers;
-    weir_worker *workers;
-    bool work_made;
+    bool work_made, parked_made;
 
     /* guarded by pipeline->lock */
     uint64_t *ready_nodes; /* one bit for each node with a ready slot; bit 0 is the node nearest the sink */
@@ -329,8 +328,16 @@ struct weir_pool {
     int64_t spin_ns;          /* how long it spins; adapted to what was useful recently */
     int64_t picked_ns;        /* when a slot was last picked */
     bool quit;
-    weir_pool_metrics lap; /* since the last lap */
-    uv_cond_t work;        /* there is work for one more thread, or quit; with lock */
+    weir_worker **workers; /* each exists until the pool is freed */
+    uint32_t num_made;     /* in `workers` */
+    bool resizing;         /* weir_pool_resize() runs */
+    int64_t threads_since_ns;
+    weir_pool_metrics lap; /* since the last lap; idle_ns is the time of all threads up to threads_since_ns */
+    uv_cond_t work;        /* there is work for one more thread, quit, or it is surplus; with lock */
+    uv_cond_t parked;      /* the thread is not surplus any more, quit, or resizing has ended; with lock */
+
+    /* written with lock, read by any thread */
+    atomic_uint num_workers; /* threads wanted; those with a higher index are surplus, and park */
 
     /* written with lock, read by the spinning thread without; in a separate cache line */
     char padding[CACHE_LINE];

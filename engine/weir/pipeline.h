@@ -336,6 +336,15 @@ WEIR_API int weir_pipeline_account(weir_pipeline *pipeline, const char *stage, w
  */
 WEIR_API int weir_pipeline_set_concurrency(weir_pipeline *pipeline, const char *stage, uint32_t concurrency);
 
+/*
+ * Changes the number of threads of the pipeline's pool (stage NULL) or of a stage with private threads. New threads are
+ * started at once; surplus ones sleep, as soon as their current step has ended, until they are needed again or the
+ * pipeline is freed. An event "threads" records the change. Any thread. WEIR_OK; WEIR_ENOTFOUND; WEIR_EINVAL if threads
+ * is 0 or above 65536; WEIR_EUNSUPPORTED for a stage without private threads; WEIR_EBUSY while another call changes the
+ * same threads; WEIR_ESTOPPED; WEIR_ENOMEM or WEIR_ESYSTEM if not all could be started: those that could be run.
+ */
+WEIR_API int weir_pipeline_set_threads(weir_pipeline *pipeline, const char *stage, uint32_t threads);
+
 /* Describes the graph as text; the caller frees *description with free(). WEIR_OK or WEIR_ENOMEM. Any thread. */
 WEIR_API int weir_pipeline_describe(weir_pipeline *pipeline, char **description);
 
@@ -393,7 +402,7 @@ WEIR_API int weir_pipeline_event(weir_pipeline *pipeline, const char *name, cons
 /*
  * Marks the position of the consumer, which the following laps report: the start of step `step` (an increasing
  * number), or of a phase of any name, such as "train" or "eval" (up to 63 bytes), which lasts until the next phase
- * mark. Without phase marks, "startup", "loop" and "finish" are set automatically (see weir_lap_place). A program
+ * mark. Without phase marks, "startup", "loop" and "finish" are set automatically (see weir_lap_position). A program
  * that marks phases itself also marks "finish" if it wants one. Any thread. WEIR_OK, or WEIR_EINVAL for a phase that
  * is NULL, empty or too long.
  */

@@ -22,8 +22,8 @@ static const char *const statement_texts[WEIR_INSERT_STATEMENTS] = {
     [WEIR_INSERT_END_RUN] = "UPDATE run SET ended = ?, status = ? WHERE run_id = ?",
     [WEIR_INSERT_LOST] = "UPDATE run SET entries_lost = ? WHERE run_id = ?",
     [WEIR_INSERT_STAGE] =
-        "INSERT INTO stage (run_id, name, kind, concurrency, queue_items, queue_bytes, output_order) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO stage (run_id, name, kind, concurrency, queue_items, queue_bytes, output_order, threads, "
+        "inputs, merge_order) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [WEIR_INSERT_TASK_FAILURE] =
         "INSERT INTO task_failures (timestamp, run_id, name, seq, label, status, library_code, "
         "message, elapsed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -166,6 +166,9 @@ static int insert_stage(weir_insert *rows, int64_t run_id, const weir_stage_info
     bind_int(&b, stage->queue_items);
     bind_count(&b, stage->queue_bytes);
     bind_text(&b, stage->output_order);
+    bind_count(&b, stage->threads);
+    bind_text(&b, stage->inputs);
+    bind_text(&b, stage->merge_order);
     return execute(&b);
 }
 
@@ -205,13 +208,13 @@ enum {
 
 static void bind_lap_column(binder *b, int column, const weir_lap_record *lap)
 {
-    bool has_steps = lap->place.last_step >= lap->place.first_step;
+    bool has_steps = lap->position.last_step >= lap->position.first_step;
     switch (column) {
     case LAP_END: bind_seconds(b, lap->end_unix_ns); break;
     case LAP_NAME: bind_text(b, lap->name); break;
     case LAP_ELAPSED: bind_seconds(b, lap->elapsed_ns); break;
     case LAP_RUN: bind_int(b, lap->run_id); break;
-    case LAP_PHASE: bind_text(b, lap->place.phase); break;
+    case LAP_PHASE: bind_text(b, lap->position.phase); break;
     case LAP_KIND: bind_text(b, lap->kind); break;
     case LAP_CAPACITY:
     case LAP_THREADS: bind_int(b, lap->capacity); break;
@@ -219,7 +222,7 @@ static void bind_lap_column(binder *b, int column, const weir_lap_record *lap)
     case LAP_JOINED: bind_int(b, lap->num_joined); break;
     default:
         if (has_steps)
-            bind_int(b, column == LAP_FIRST_STEP ? lap->place.first_step : lap->place.last_step);
+            bind_int(b, column == LAP_FIRST_STEP ? lap->position.first_step : lap->position.last_step);
         else
             bind_null(b); /* a range without any step in it */
     }
@@ -373,7 +376,7 @@ static int insert_run_end(weir_insert *rows, int64_t run_id, const weir_run_end 
     return execute(&b);
 }
 
-int weir_insert_insert(weir_insert *rows, const weir_entry *entry)
+int weir_insert_insert(weir_insert *rows, const weir_record_entry *entry)
 {
     int code = weir_insert_ensure_run(rows, entry->run, entry->unix_ns);
     if (code != SQLITE_OK)

@@ -9,6 +9,7 @@
 #include <weir/summary.h>
 
 #include "command_table.h"
+#include "each_record.h"
 #include "gnuplot_process.h"
 #include "metric_table.h"
 #include "output_file.h"
@@ -19,18 +20,12 @@ static struct settings {
     int64_t top;
 } settings = { .top = 20 };
 
+#define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
+
 static const option_row rows[] = {
-    { .name = "output",
-      .letter = 'o',
-      .argument = "FILE",
-      .kind = &option_file,
-      .offset = offsetof(struct settings, output),
+    { ROW("output", output, option_file), .letter = 'o', .argument = "FILE",
       .help = "the file to write, - is stdout (default: DB's name with .html, in this folder)" },
-    { .name = "top",
-      .argument = "N",
-      .kind = &option_count,
-      .offset = offsetof(struct settings, top),
-      .help = "at most N slowest items and N failures (default 20)" },
+    { ROW("top", top, option_count), .argument = "N", .help = "at most N slowest items and N failures (default 20)" },
     { 0 },
 };
 
@@ -73,25 +68,24 @@ static void put_base64(FILE *out, FILE *in)
 
 /* -- plots: drawn to a temporary file, which is embedded in the page */
 
-static void put_picture(FILE *out, drawing_plan *plan, const series_set *set, const char *alternative)
+static void put_picture(FILE *out, const drawing_plan *plan, const series_set *set, const char *alternative)
 {
-    char path[] = "/tmp/weir-report-XXXXXX", problem[200];
-    int fd = mkstemp(path);
-    if (fd < 0) {
-        put_paragraph(out, "", "no plot: cannot create a temporary file");
-        return;
+    char problem[200] = "no plot: cannot create a temporary file";
+    FILE *picture = tmpfile();
+    bool is_drawn = picture && gnuplot_run(plan, set, picture, problem, sizeof problem);
+    if (is_drawn && (ferror(picture) || fseek(picture, 0, SEEK_SET) != 0)) {
+        snprintf(problem, sizeof problem, "no plot: cannot write a temporary file");
+        is_drawn = false;
     }
-    close(fd);
-    plan->path = path;
-    FILE *in = gnuplot_run(plan, set, problem, sizeof problem) ? fopen(path, "rb") : NULL;
-    if (in) {
+    if (is_drawn) {
         fputs("<img src=\"data:image/svg+xml;base64,", out);
-        put_base64(out, in);
+        put_base64(out, picture);
         fprintf(out, "\" alt=\"%s\">\n", alternative);
-        fclose(in);
-    } else
+    } else {
         put_paragraph(out, "", problem);
-    unlink(path);
+    }
+    if (picture)
+        fclose(picture);
 }
 
 static int put_pictures(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error)
@@ -131,24 +125,11 @@ static void put_metrics(FILE *out, const weir_totals *totals)
         }
 }
 
-static int has_records(weir_reader *reader, weir_record_kind kind, const weir_filter *filter, bool *found,
-                       weir_error *error)
-{
-    weir_query *query;
-    const weir_record *record;
-    int status = weir_query_begin(reader, kind, filter, &query, error);
-    if (status == WEIR_OK)
-        status = weir_query_next(query, &record, error);
-    *found = status == WEIR_OK;
-    weir_query_end(query);
-    return status == WEIR_EOF ? WEIR_OK : status;
-}
-
 static int put_records(FILE *out, weir_reader *reader, int which, weir_record_kind kind, const weir_filter *filter,
                        const char *heading, weir_error *error)
 {
     bool found = false;
-    int status = has_records(reader, kind, filter, &found, error);
+    int status = weir_has_records(reader, kind, filter, &found, error);
     if (status != WEIR_OK || !found)
         return status;
     put_heading(out, heading);
