@@ -548,7 +548,7 @@ static const weir_stage_info made_up[] = {
 static void tell_lap(weir_observer observer, double tasks, double time_s, double cpu_s, int64_t source_ended_ns)
 {
     static weir_histogram times;
-    weir_lap lap = { .elapsed_ns = WEIR_SECOND, .num_joined = 1, .place.phase = "" };
+    weir_lap lap = { .elapsed_ns = WEIR_SECOND, .num_joined = 1, .position.phase = "" };
     weir_stage_lap stage = { .lap = &lap, .name = "0:0:src", .kind = "source" };
     weir_queue_lap queue = { .lap = &lap };
     weir_pool_lap pool = { .lap = &lap, .name = "0:pool", .num_threads = 4 };
