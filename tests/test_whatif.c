@@ -45,7 +45,8 @@ static weir_prediction *predict(weir_model *model)
 {
     weir_error error = { 0 };
     weir_prediction *prediction;
-    if (weir_model_predict(model, NULL, &prediction, &error) != WEIR_OK)
+    weir_predict_options options = { .num_items = 20000, .resamples = 8 };
+    if (weir_model_predict(model, &options, &prediction, &error) != WEIR_OK)
         fail_msg("%s", error.message);
     return prediction;
 }
@@ -201,10 +202,10 @@ static void tasks_share_the_cpus(void **state)
     set(model, "cpus", "64");
     set(model, "threads", "64");
     set(model, "work.concurrency", "256");
-    assert_throughput(model, 6400, 0.001);
+    assert_throughput(model, 6400, 0.005);
     weir_prediction *prediction = predict(model);
     assert_true(prediction->beyond_measured);
-    assert_near(prediction->cpus, 64, 0.001);
+    assert_near(prediction->cpus, 64, 0.005);
     weir_prediction_free(prediction);
     weir_model_free(model);
 }
@@ -273,7 +274,7 @@ static void rare_long_tasks_keep_their_share(void **state)
     for (int i = 0; i < 100000; i++)
         weir_histogram_record(&times, i % 50000 == 0 ? 10 * WEIR_SECOND : WEIR_MILLISECOND);
     weir_model *model = one_stage((weir_model_node){ .time_s = 0.0014, .times = &times }, 1, 1);
-    assert_throughput(model, 1 / 0.0014, 0.02);
+    assert_throughput(model, 1 / 0.0014, 0.05);
     weir_model_free(model);
 }
 

@@ -19,7 +19,7 @@ typedef struct whatif_settings {
     uint32_t pipelines;
     double seconds;
     int64_t seed;
-    bool patterns_only;
+    bool patterns_only, wait_only;
     const char *json_path;
 } whatif_settings;
 
@@ -31,6 +31,8 @@ static const option_row rows[] = {
     { ROW("seconds", seconds, option_span), .argument = "S", .help = "length of each run (default 2)" },
     { ROW("seed", seed, option_number), .argument = "N", .help = "number of the first pipeline (default 1)" },
     { ROW("patterns-only", patterns_only, option_flag), .help = "only the patterns of examples/simulate" },
+    { ROW("wait-only", wait_only, option_flag),
+      .help = "random pipelines whose tasks do not compute: for machines that are not quiet" },
     { 0 },
 };
 
@@ -150,6 +152,8 @@ int bench_whatif(int argc, char **argv)
         summarize("patterns", &patterns);
     for (uint32_t i = 0; rc == 0 && i < settings.pipelines && !settings.patterns_only; i++) {
         plan_random(plan, (uint64_t)settings.seed + i);
+        for (size_t j = 0; settings.wait_only && j < plan->num_parts; j++)
+            plan->parts[j].work.compute_s = 0;
         rc = run_plan(report, plan, settings.seconds, &random);
     }
     if (rc == 0 && random.count)

@@ -170,7 +170,7 @@ static int find_background(weir_model *model, uint64_t seed, weir_error *error)
     return status;
 }
 
-static int prepare(weir_model *model, uint64_t seed, weir_error *error)
+static int prepare(weir_model *model, uint64_t seed, uint64_t num_items, weir_error *error)
 {
     int status = WEIR_OK;
     if (!model->knows_background && weir_model_num_laps(model) > 0)
@@ -178,8 +178,8 @@ static int prepare(weir_model *model, uint64_t seed, weir_error *error)
     if (status != WEIR_OK || !isnan(model->baseline))
         return status;
     sim_result result = { .nodes = calloc(model->num_nodes, sizeof *result.nodes) };
-    simulation s = { model, &model->recorded, items_for(&model->recorded, model->num_nodes, MAIN_STEPS), seed,
-                     MAX_DECK };
+    uint64_t chosen = num_items ? num_items : items_for(&model->recorded, model->num_nodes, MAIN_STEPS);
+    simulation s = { model, &model->recorded, chosen, seed, MAX_DECK };
     status = result.nodes ? simulate(&s, &result, error) : model_no_memory(error);
     if (status == WEIR_OK)
         model->baseline = result.throughput;
@@ -493,7 +493,7 @@ static int predict(weir_model *model, const weir_predict_options *options, predi
 {
     weir_prediction *p = &parts->prediction;
     sim_result result = { .nodes = calloc(model->num_nodes, sizeof *result.nodes) };
-    int status = result.nodes ? prepare(model, options->seed, error) : model_no_memory(error);
+    int status = result.nodes ? prepare(model, options->seed, options->num_items, error) : model_no_memory(error);
     p->num_items = options->num_items ? options->num_items : items_for(&model->shown, model->num_nodes, MAIN_STEPS);
     if (status == WEIR_OK)
         status =
