@@ -22,7 +22,7 @@
 
 #include "lap_replay.h"
 
-enum { MAX_KNOBS = 32, MAX_LAPS = 3, MAX_PLANS = 6, PREDICTED_ITEMS = 400 };
+enum { MAX_KNOBS = 32, MAX_LAPS = 3, MAX_PLANS = 6, MAX_PATIENCE = 32, PREDICTED_ITEMS = 400 };
 
 #define SPARE     0.95 /* of the budget, for changes */
 #define ENOUGH    0.99 /* of the highest prediction: more is not worth more slots */
@@ -61,6 +61,9 @@ struct weir_tuner {
     bool is_probe;          /* the change is not planned, only a try */
     double predicted;       /* of the goal */
     double best_rate;       /* of knob.best; 0 = not measured */
+    unsigned patience;      /* so many laps in a row must differ before it begins again; doubles each time */
+    double noise;           /* relative difference of neighbouring laps with the same settings: moving average */
+    double lap_rate;        /* of the lap before; 0 = other settings */
     unsigned num_strange;   /* laps at rest with another throughput, in a row */
     uint64_t memory_before; /* the last change of slots */
     int64_t slots_added;
@@ -313,6 +316,20 @@ static bool plan(weir_tuner *tuner, forecast *now, forecast *then)
 
 /* ---- states ------------------------------------------------------------------------------------------------- */
 
+/* What a change must bring to be told from noise. */
+static double least_gain(const weir_tuner *tuner)
+{
+    return fmax(tuner->options.min_gain, tuner->noise / sqrt(fmax(tuner->num_laps, 1)));
+}
+
+static void note_noise(weir_tuner *tuner, double rate)
+{
+    double mean = (rate + tuner->lap_rate) / 2;
+    if (tuner->lap_rate > 0 && mean > 0)
+        tuner->noise += (fabs(rate - tuner->lap_rate) / mean - tuner->noise) / 4;
+    tuner->lap_rate = rate;
+}
+
 /* The next change on the way to the goal: threads first. False = it is reached. */
 static bool go_on(weir_tuner *tuner, const char *reason)
 {
@@ -384,7 +401,7 @@ static void look_for_more(weir_tuner *tuner, double elapsed_s)
 static void arrive(weir_tuner *tuner, double elapsed_s)
 {
     double rate = tuner->items / tuner->elapsed_s;
-    if (rate >= tuner->best_rate * (1 + tuner->options.min_gain)) {
+    if (rate >= tuner->best_rate * (1 + least_gain(tuner))) {
         tell(tuner, WEIR_TUNER_KEPT, NULL, 0, "kept: %.4g/s instead of %.4g/s", rate, tuner->best_rate);
         for (size_t i = 0; i < tuner->num_knobs; i++)
             tuner->knobs[i].best = tuner->knobs[i].value;
@@ -421,7 +438,8 @@ static void begin_again(weir_tuner *tuner)
 
 static bool is_other_load(const weir_tuner *tuner, double rate)
 {
-    return tuner->best_rate > 0 && fabs(rate - tuner->best_rate) > NEW_LOAD * tuner->best_rate;
+    return tuner->best_rate > 0 &&
+           fabs(rate - tuner->best_rate) > fmax(NEW_LOAD, 2 * tuner->noise) * tuner->best_rate;
 }
 
 static void restart(weir_tuner *tuner, double rate)
@@ -440,8 +458,10 @@ static void restart(weir_tuner *tuner, double rate)
 static void watch(weir_tuner *tuner, double rate)
 {
     tuner->num_strange = is_other_load(tuner, rate) ? tuner->num_strange + 1 : 0;
-    if (tuner->num_strange >= 2)
-        restart(tuner, rate);
+    if (tuner->num_strange < tuner->patience)
+        return;
+    tuner->patience = tuner->patience < MAX_PATIENCE ? 2 * tuner->patience : tuner->patience;
+    restart(tuner, rate);
 }
 
 /* ---- the budget --------------------------------------------------------------------------------------------- */
@@ -502,14 +522,26 @@ static bool keep_budget(weir_tuner *tuner, double elapsed_s)
     return false;
 }
 
+/* More changes of the plan will follow: what has been reached so far need not be known exactly. */
+static bool is_on_the_way(const weir_tuner *tuner)
+{
+    for (size_t i = 0; i < tuner->num_knobs; i++)
+        if (tuner->knobs[i].goal != tuner->knobs[i].value && !tuner->knobs[i].is_fixed)
+            return true;
+    return false;
+}
+
 static void decide(weir_tuner *tuner, double elapsed_s)
 {
     bool skipped = tuner->skips;
     if (keep_budget(tuner, elapsed_s))
         return;
     tuner->skips = false;
-    if (skipped)
+    if (skipped) {
+        tuner->lap_rate = 0;
         return;
+    }
+    note_noise(tuner, (double)tuner->lap_items / elapsed_s);
     if (tuner->state == TUNER_RESTING) {
         start_measuring(tuner);
         watch(tuner, (double)tuner->lap_items / elapsed_s);
@@ -518,7 +550,8 @@ static void decide(weir_tuner *tuner, double elapsed_s)
     tuner->items += (double)tuner->lap_items;
     tuner->elapsed_s += elapsed_s;
     tuner->num_laps++;
-    if (tuner->items < tuner->options.min_items && tuner->num_laps < MAX_LAPS)
+    bool is_rough = tuner->items < tuner->options.min_items || tuner->noise > NEW_LOAD / 2;
+    if (is_rough && tuner->num_laps < MAX_LAPS && (tuner->state != TUNER_GOING || !is_on_the_way(tuner)))
         return;
     if (tuner->state == TUNER_GOING) {
         if (!go_on(tuner, "the next change of the plan"))
@@ -574,6 +607,8 @@ static void on_run_start(void *self, const weir_run_info *info)
     tuner->predicted = NAN;
     tuner->best_rate = 0;
     tuner->num_plans = 0;
+    tuner->patience = 2;
+    tuner->noise = tuner->lap_rate = 0;
     start_measuring(tuner);
 }
 
