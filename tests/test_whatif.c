@@ -5,6 +5,7 @@
 #include "support.h"
 
 #include <math.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <weir/sqlite.h>
@@ -523,7 +524,7 @@ static const weir_stage_info made_up[] = {
 static void tell_lap(weir_observer observer, double tasks, double time_s, double cpu_s, int64_t source_ended_ns)
 {
     static weir_histogram times;
-    weir_lap lap = { .elapsed_ns = WEIR_SECOND, .num_joined = 1, .place.phase = "" };
+    weir_lap lap = { .elapsed_ns = WEIR_SECOND, .num_joined = 1, .position.phase = "" };
     weir_stage_lap stage = { .lap = &lap, .name = "0:0:src", .kind = "source" };
     weir_queue_lap queue = { .lap = &lap };
     weir_pool_lap pool = { .lap = &lap, .name = "0:pool", .num_threads = 4 };
@@ -698,6 +699,22 @@ static void assert_same_node(const weir_model_node *a, const weir_model_node *b)
     assert_true(a->skip_share == b->skip_share);
 }
 
+/* Runs weir whatif; its output on both channels must have this text. */
+static void check_command(const char *path, const char *arguments, int wanted_status, const char *wanted)
+{
+    char command[1024], output[16384];
+    const char *program = getenv("WEIR_TOOL");
+    if (!program)
+        fail_msg("WEIR_TOOL is not set: run this test with ctest");
+    snprintf(command, sizeof command, "'%s' whatif '%s' %s 2>&1", program, path, arguments);
+    FILE *out = popen(command, "r");
+    assert_non_null(out);
+    output[fread(output, 1, sizeof output - 1, out)] = '\0';
+    int status = pclose(out);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != wanted_status || !strstr(output, wanted))
+        fail_msg("%s: status %d, and no \"%s\" in:\n%s", command, status, wanted, output);
+}
+
 static void a_recorded_run_gives_the_same_model_as_a_live_one(void **state)
 {
     (void)state;
@@ -732,6 +749,12 @@ static void a_recorded_run_gives_the_same_model_as_a_live_one(void **state)
     weir_prediction_free(prediction);
     weir_model_free(read);
     weir_model_free(live);
+    check_command(path, "--set pass.concurrency=8 --threads 4 --cpus 16", 0, "This is a prediction for more threads");
+    check_command(path, "--set pass.time=0.5x --json", 0, "{\"is_prediction\": true, \"throughput\": ");
+    check_command(path, "--csv", 0, "0:6:aggregate,stage,1,");
+    check_command(path, "--set pass.concurency=8", 2, "weir whatif: pass.concurency: no such setting");
+    check_command(path, "--set threads", 2, "a setting and its value, such as decode.concurrency=8");
+    check_command(path, "--run 7", 3, "");
     char command[128];
     snprintf(command, sizeof command, "rm -r %s", folder);
     assert_int_equal(system(command), 0);

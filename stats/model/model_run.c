@@ -412,6 +412,22 @@ static int read_laps(weir_reader *reader, const weir_filter *filter, weir_model 
     return status;
 }
 
+/* Databases of older schemas have no laps of sources. */
+static int check_sources(const weir_model *model, int64_t run_id, weir_error *error)
+{
+    model_lap *whole = model_sum(model, true);
+    int status = whole ? WEIR_OK : model_no_memory(error);
+    for (size_t i = 0; i < model->num_nodes && status == WEIR_OK; i++) {
+        const weir_model_node *node = &model->recorded.nodes[i];
+        if (strcmp(node->kind, "source") == 0 && whole->tasks[i].num_tasks == 0)
+            status = weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                                    "run %" PRId64 " has no task of the source %s to learn from; record it again",
+                                    run_id, node->name);
+    }
+    free(whole);
+    return status;
+}
+
 /* "Linux 6.1 x86_64, 16 CPUs (…), 64.0 GB" */
 static double cpus_of(const char *machine)
 {
@@ -437,6 +453,10 @@ int weir_model_read(weir_reader *reader, const weir_filter *filter, weir_model *
     own.run_id = status == WEIR_OK ? run.run_id : 0;
     if (status == WEIR_OK)
         status = read_stages(reader, &own, &info, error);
+    if (status == WEIR_OK && (info.num_stages == 0 || strcmp(info.stages[0].kind, "source") != 0))
+        status = weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                                "run %" PRId64 " of %s does not say which sources it had; record it again",
+                                own.run_id, weir_reader_path(reader));
     if (status == WEIR_OK)
         status = weir_model_new(made, error);
     if (status == WEIR_OK)
@@ -445,6 +465,8 @@ int weir_model_read(weir_reader *reader, const weir_filter *filter, weir_model *
         status = read_laps(reader, &own, *made, error);
     if (status == WEIR_OK && weir_model_num_laps(*made) == 0)
         status = weir_error_set(error, WEIR_ENOTFOUND, 0, "no lap of run %" PRId64 " matches", own.run_id);
+    if (status == WEIR_OK)
+        status = check_sources(*made, own.run_id, error);
     free_infos((weir_stage_info *)(uintptr_t)info.stages, info.num_stages);
     if (status == WEIR_OK) {
         (*made)->recorded.cpus = cpus;
