@@ -176,7 +176,7 @@ static void run_lap(simulated *own)
                      .end_unix_ns = (int64_t)(own->lap + 2) * WEIR_SECOND,
                      .elapsed_ns = WEIR_SECOND,
                      .num_joined = 1,
-                     .place = { "loop", 0, -1 } };
+                     .position = { "loop", 0, -1 } };
     weir_pool_metrics pool = { 0 }, own_pool = { 0 };
     uint64_t num_items = (uint64_t)llround(p->throughput);
     own->lap++;

@@ -119,13 +119,15 @@ static int give_lap(lap_cursor *cursor, const weir_observer *observer, uint64_t 
     *found = first != NULL;
     if (!first)
         return WEIR_OK;
-    snprintf(phase, sizeof phase, "%s", first->place.phase ? first->place.phase : "");
+    snprintf(phase, sizeof phase, "%s", first->position.phase ? first->position.phase : "");
     weir_lap lap = {
         .number = number,
         .end_unix_ns = first->end_unix_ns,
         .elapsed_ns = first->elapsed_ns,
         .num_joined = (uint32_t)first->num_joined,
-        .place = { .phase = phase, .first_step = first->place.first_step, .last_step = first->place.last_step },
+        .position = { .phase = phase,
+                      .first_step = first->position.first_step,
+                      .last_step = first->position.last_step },
     };
     for (int i = 0; i < WEIR_NUM_SUBJECTS; i++)
         while (status == WEIR_OK && cursor->next[i] && cursor->next[i]->end_unix_ns <= lap.end_unix_ns + same_ns) {

@@ -22,7 +22,7 @@
 
 #include "lap_replay.h"
 
-enum { MAX_KNOBS = 32, MAX_LAPS = 3, MAX_PLANS = 6, MAX_PATIENCE = 32, PREDICTED_ITEMS = 400 };
+enum { MAX_KNOBS = 32, MAX_LAPS = 3, MAX_PLANS = 6, MAX_PATIENCE = 32, LAPS_AT_REST = 8, PREDICTED_ITEMS = 400 };
 
 #define SPARE     0.95 /* of the budget, for changes */
 #define ENOUGH    0.99 /* of the highest prediction: more is not worth more slots */
@@ -64,6 +64,7 @@ struct weir_tuner {
     unsigned patience;      /* so many laps in a row must differ before it begins again; doubles each time */
     double noise;           /* relative difference of neighbouring laps with the same settings: moving average */
     double lap_rate;        /* of the lap before; 0 = other settings */
+    unsigned num_rested;    /* laps at rest */
     unsigned num_strange;   /* laps at rest with another throughput, in a row */
     uint64_t memory_before; /* the last change of slots */
     int64_t slots_added;
@@ -378,22 +379,27 @@ static void rest(weir_tuner *tuner)
 {
     tell(tuner, WEIR_TUNER_RESTED, NULL, 0, "rests at %.4g/s: nothing promises more", tuner->best_rate);
     tuner->state = TUNER_RESTING;
-    tuner->num_strange = 0;
+    tuner->num_strange = tuner->num_rested = 0;
+}
+
+/* False = the model does not promise more. */
+static bool go_where_planned(weir_tuner *tuner)
+{
+    forecast now = { .rate = NAN }, then = { .rate = NAN };
+    char reason[300];
+    if (tuner->num_plans == MAX_PLANS || !plan(tuner, &now, &then))
+        return false;
+    tuner->num_plans++;
+    tuner->is_probe = false;
+    tuner->predicted = then.rate;
+    snprintf(reason, sizeof reason, "the limit is %s", now.limit);
+    return go_on(tuner, reason);
 }
 
 static void look_for_more(weir_tuner *tuner, double elapsed_s)
 {
-    forecast now = { .rate = NAN }, then = { .rate = NAN };
-    char reason[300];
     tuner->is_probe = false;
-    if (tuner->num_plans < MAX_PLANS && plan(tuner, &now, &then)) {
-        tuner->num_plans++;
-        tuner->predicted = then.rate;
-        snprintf(reason, sizeof reason, "the limit is %s", now.limit);
-        if (go_on(tuner, reason))
-            return;
-    }
-    if (!probe(tuner, elapsed_s))
+    if (!go_where_planned(tuner) && !probe(tuner, elapsed_s))
         rest(tuner);
 }
 
@@ -544,7 +550,11 @@ static void decide(weir_tuner *tuner, double elapsed_s)
     note_noise(tuner, (double)tuner->lap_items / elapsed_s);
     if (tuner->state == TUNER_RESTING) {
         start_measuring(tuner);
-        watch(tuner, (double)tuner->lap_items / elapsed_s);
+        tuner->items = (double)tuner->lap_items;
+        tuner->elapsed_s = elapsed_s;
+        watch(tuner, tuner->items / elapsed_s);
+        if (tuner->state == TUNER_RESTING && ++tuner->num_rested % LAPS_AT_REST == 0)
+            go_where_planned(tuner); /* the model has seen more since */
         return;
     }
     tuner->items += (double)tuner->lap_items;
@@ -651,7 +661,7 @@ static void on_lap_end(void *self, const weir_lap *lap)
     bool decides = atomic_load(&tuner->pipeline) || tuner->is_replay || tuner->options.decided;
     tuner->model.lap_end(tuner->model.self, lap);
     tuner->lap_number = lap->number;
-    if (decides && elapsed_s > 0 && strcmp(lap->place.phase ? lap->place.phase : "", "finish") != 0)
+    if (decides && elapsed_s > 0 && strcmp(lap->position.phase ? lap->position.phase : "", "finish") != 0)
         decide(tuner, elapsed_s);
     for (size_t i = 0; i < tuner->num_knobs; i++)
         tuner->knobs[i].busy_s = tuner->knobs[i].wait_thread_s = 0;
