@@ -553,8 +553,9 @@ static void decide(weir_tuner *tuner, double elapsed_s)
         tuner->items = (double)tuner->lap_items;
         tuner->elapsed_s = elapsed_s;
         watch(tuner, tuner->items / elapsed_s);
-        if (tuner->state == TUNER_RESTING && ++tuner->num_rested % LAPS_AT_REST == 0)
-            go_where_planned(tuner); /* the model has seen more since */
+        bool is_time = ++tuner->num_rested >= LAPS_AT_REST && !(tuner->num_rested & (tuner->num_rested - 1));
+        if (tuner->state == TUNER_RESTING && is_time) /* 8, 16, 32, …: the model has seen more since */
+            go_where_planned(tuner);
         return;
     }
     tuner->items += (double)tuner->lap_items;
