@@ -199,6 +199,15 @@ static void every_option_of_the_pipeline_is_taken(void **state)
     assert_int_equal(query("SELECT rank FROM run"), 3);
 }
 
+static void child_processes_decode_the_same(void **state)
+{
+    (void)state;
+    expect_files("@videos --count 3 --isolate --isolate-memory 4G --deadline 1h", 2);
+    assert_int_equal(query("SELECT sum(num_frames) FROM item_stats"), 6);
+    expect_files("@mixed --images --isolate", 2);
+    expect_files("@videos --audio --isolate", 2);
+}
+
 static void the_default_size_gives_way_to_resize_none(void **state)
 {
     (void)state;
@@ -236,6 +245,29 @@ static void a_listing_that_is_not_complete_fails_the_run(void **state)
     assert_non_null(strstr(program.err, "1 folder could not be read"));
     assert_non_null(strstr(program.out, "1 folder could not be read"));
     program_free(&program);
+}
+
+/* The log goes to a pipe that nobody reads. */
+static void a_closed_stderr_does_not_end_the_run(void **state)
+{
+    (void)state;
+    int ends[2];
+    struct program program;
+    char *argv[] = { (char *)(uintptr_t)program_path("WEIR_TOOL"),
+                     (char *)(uintptr_t) "record",
+                     (char *)(uintptr_t) "--db-path",
+                     (char *)(uintptr_t)db_path,
+                     (char *)(uintptr_t) "--verbose",
+                     (char *)(uintptr_t)clips_path("videos"),
+                     NULL };
+    assert_int_equal(pipe(ends), 0);
+    close(ends[0]);
+    program_start(&program, clips_path("."), argv, ends[1]);
+    close(ends[1]);
+    program_wait(&program, clips_path("."), 60);
+    assert_int_equal(program.status, 0);
+    program_free(&program);
+    assert_int_equal(query("SELECT count(*) FROM run WHERE ended IS NOT NULL"), 1);
 }
 
 static void the_end_names_the_next_commands(void **state)
@@ -322,6 +354,7 @@ static void mistakes_are_refused_in_one_line_before_any_work(void **state)
         { "@videos --scaler quick", "--scaler: \"quick\" is not default, exact, zimg or fast" },
         { "@videos --audio --images", "only one of them" },
         { "@videos --channels 2", "only with --audio" },
+        { "@videos --isolate-memory 1G", "only with --isolate" },
         { "@videos --images --count 3", "only for videos" },
         { "@videos --images --loop-filter none", "--loop-filter and --fast-decode: only for videos" },
         { "@videos --audio --lowres 1", "--lowres: only for" },
@@ -355,8 +388,10 @@ int main(void)
         TEST(archives_are_read),
         TEST(frames_are_sampled_as_in_weir_frames),
         TEST(every_option_of_the_pipeline_is_taken),
+        TEST(child_processes_decode_the_same),
         TEST(the_default_size_gives_way_to_resize_none),
         TEST(a_listing_that_is_not_complete_fails_the_run),
+        TEST(a_closed_stderr_does_not_end_the_run),
         TEST(the_end_names_the_next_commands),
         TEST(headspace_says_what_loading_costs_a_step),
         TEST(a_tuned_run_decodes_all_files),

@@ -570,6 +570,22 @@ static void sizes_over_a_limit_fail(void **state)
     assert_fails(path, &config, WEIR_ELIMIT, "raise max_bytes");
 }
 
+/* FFmpeg checks its limit with the rows and columns that a decoder adds. */
+static void what_a_decoder_adds_does_not_count_as_size(void **state)
+{
+    (void)state;
+    static const char *const names[][2] = {
+        { "padded.mp4", "-f lavfi -i testsrc2=s=130x98:d=0.2 -c:v mpeg4" },
+        { "padded.mpg", "-f lavfi -i testsrc2=s=32x32:d=0.2 -c:v mpeg2video" },
+    };
+    for (size_t i = 0; i < 2; i++) {
+        uint64_t size = i == 0 ? 130 * 98 : 32 * 32;
+        const char *path = clips_make(names[i][0], names[i][1]);
+        weir_frames_free(decode_whole(path, &(weir_video_config){ .max_pixels = size }));
+        assert_fails(path, &(weir_video_config){ .max_pixels = size - 1 }, WEIR_ELIMIT, "raise max_pixels");
+    }
+}
+
 static void assert_refused(const weir_video_config *config, const char *text)
 {
     weir_pipeline *pipeline;
@@ -736,6 +752,7 @@ int main(void)
         cmocka_unit_test(a_truncated_file_with_its_index_gives_what_is_there),
         cmocka_unit_test(broken_packets_are_counted_and_passed_over),
         cmocka_unit_test(sizes_over_a_limit_fail),
+        cmocka_unit_test(what_a_decoder_adds_does_not_count_as_size),
         cmocka_unit_test(impossible_options_are_refused),
         cmocka_unit_test(a_colon_in_a_name_is_no_protocol),
         cmocka_unit_test(ffmpegs_log_names_the_file_and_does_not_flood),

@@ -24,6 +24,7 @@ typedef struct option_cost {
     const weir_op *op;
     weir_video_config video;
     weir_audio_config audio;    /* if op is the audio operation */
+    bool is_isolated;           /* in child processes */
     char filter[96];            /* storage for video.filter */
     bool is_decoders;           /* a decoder's option: its pictures are compared after the default scaler, because the
                                    exact one's rounding would hide the loss */
@@ -119,6 +120,13 @@ static void add_audio(cost_table *table)
     own->fidelity = MAX_FIDELITIES;
 }
 
+static void add_isolated(cost_table *table)
+{
+    option_cost *own = add(table, "process", "isolated");
+    own->is_isolated = true;
+    own->fidelity = MAX_FIDELITIES; /* the same frames */
+}
+
 static const void *config_of(const option_cost *own)
 {
     return own->op == &weir_video_decode ? (const void *)&own->video : (const void *)&own->audio;
@@ -164,17 +172,18 @@ typedef struct cost_run {
 static int run_cost(const void *argument, void *result)
 {
     const cost_run *run = argument;
+    const option_cost *own = run->option_cost;
+    weir_isolated_config isolated = { .op = own->op, .config = config_of(own) };
     contest_result *sums = result;
     *sums = (contest_result){ 0 };
-    return stage_job_run(
-        &(stage_job){ .files = &run->table->settings->files,
-                      .op = run->option_cost->op,
-                      .config = config_of(run->option_cost),
-                      .concurrency = run->table->concurrency,
-                      .threads = run->table->settings->threads,
-                      .see = run->option_cost->op == &weir_video_decode ? stage_job_count_frames : NULL,
-                      .self = &sums->frames },
-        sums);
+    return stage_job_run(&(stage_job){ .files = &run->table->settings->files,
+                                       .op = own->is_isolated ? &weir_isolated : own->op,
+                                       .config = own->is_isolated ? &isolated : config_of(own),
+                                       .concurrency = run->table->concurrency,
+                                       .threads = run->table->settings->threads,
+                                       .see = own->op == &weir_video_decode ? stage_job_count_frames : NULL,
+                                       .self = &sums->frames },
+                         sums);
 }
 
 static int run_rounds(cost_table *table)
@@ -337,6 +346,7 @@ int decode_option_costs(bench_report *report, const decode_settings *settings, u
     add_cheap_decoding(table);
     add_frames(table);
     add_audio(table);
+    add_isolated(table);
     drop_missing(table);
     int rc = run_fidelity(table);
     if (rc == 0)

@@ -26,6 +26,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include <weir/checkpoint.h>
 #include <weir/clock.h>
 #include <weir/export.h>
 #include <weir/item.h>
@@ -33,6 +34,7 @@
 #include <weir/op.h>
 #include <weir/options.h>
 #include <weir/status.h>
+#include <weir/trace.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -126,6 +128,16 @@ typedef struct weir_pipeline_options {
     /* Measure nothing, to find out what measuring costs. No clock is read around steps, so there are no laps, and the
        pool wakes a thread for every step, even for short ones (default: false). */
     bool no_statistics;
+    /* Track which items are done, for weir_pipeline_checkpoint(): see <weir/checkpoint.h> (default: off). */
+    weir_checkpoints checkpoints;
+    /* Continue from these texts, not copied: the checkpoint of this pipeline, or those of all ranks, in any order, whose
+       rest is divided among the ranks there are now (NULL = from the start). */
+    const char *const *resume;
+    size_t num_resume;
+    /* The raw record (see weir_observer.trace) does not begin by itself, but with weir_pipeline_trace() (default: it
+       begins at the start if an observer wants it). */
+    bool trace_off;
+    uint32_t trace_records; /* records that fit between two looks of the observer thread, 32 bytes each (0 = 65536) */
 } weir_pipeline_options;
 
 /*

@@ -331,10 +331,11 @@ static int check_size(const weir_decoder *decoder, weir_error *error)
     return weir_frame_memory_check(&decoder->memory, parameters, error);
 }
 
-/* With the rows and columns that decoders add for alignment: FFmpeg's limit includes them. */
+/* With the rows and columns that decoders add for alignment: FFmpeg's limit includes them. MPEG-2 and MPEG-4 add the
+   most: 248 rows to 32. */
 static int64_t with_alignment(int64_t width, int64_t height)
 {
-    enum { ALIGNMENT = 128 };
+    enum { ALIGNMENT = 256 };
     return (width + ALIGNMENT) * (height + ALIGNMENT);
 }
 

@@ -11,6 +11,7 @@
 #include <weir/entry.h>
 #include <weir/headspace.h>
 #include <weir/image.h>
+#include <weir/isolated.h>
 #include <weir/list.h>
 #include <weir/npy.h>
 #include <weir/probe.h>

@@ -196,8 +196,9 @@ typedef struct weir_frames {
     /* Requested frames that were lost to damage, so far. If all frames are requested, it is known with the last chunk
        only, and only if the container counts its frames. */
     uint64_t num_missing_frames;
-    uint64_t first_frame; /* number of the item's frames in earlier chunks */
-    bool is_last_piece;   /* the item is complete; always true without chunks */
+    uint64_t first_frame;            /* number of the item's frames in earlier chunks */
+    bool is_last_piece;              /* the item is complete; always true without chunks */
+    struct weir_shared_data *shared; /* internal: do not change */
 } weir_frames;
 
 /* The type of items whose data is a weir_frames. */

@@ -24,8 +24,12 @@ static const char *find_contradiction(const record_settings *settings)
         return "--tune: not with --headspace, which compares steps with one setting";
     if (settings->profile && settings->tune)
         return "--profile: not with --tune";
+    if (settings->isolate_memory && !settings->isolate)
+        return "--isolate-memory: only with --isolate";
     if (settings->json && !settings->profile)
         return "--json: only with --profile";
+    if (settings->profile && settings->isolate)
+        return "--profile: not with --isolate";
     if (settings->profile && (settings->headspace_step_ns || settings->openmetrics_path || settings->tensorboard_dir))
         return "--profile: not with --headspace, --openmetrics or --tensorboard";
     if (settings->rank > INT32_MAX)
@@ -162,7 +166,11 @@ int record_pipeline_build(const record_settings *settings, const record_inputs *
     add_sources(settings, inputs, builder);
     record_decode config;
     const weir_op *op = describe_decode(settings, &config);
-    weir_builder_pipe(builder, op, &config, &decode);
+    weir_isolated_config isolated = { .op = op, .config = &config, .max_memory_bytes = settings->isolate_memory };
+    if (settings->isolate)
+        weir_builder_pipe(builder, &weir_isolated, &isolated, &decode);
+    else
+        weir_builder_pipe(builder, op, &config, &decode);
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = settings->sink_queue_items });
 
     weir_error error = { 0 };

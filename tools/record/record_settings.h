@@ -37,6 +37,8 @@ typedef struct record_settings {
     int output_order; /* weir_order */
     uint32_t epochs;
     int64_t deadline_ns;
+    bool isolate; /* decode in child processes */
+    uint64_t isolate_memory;
     weir_max_failures max_failures;
     bool tune;                 /* change slots and threads while it runs */
     double cpu_share;          /* of the CPUs, for the tuner; 0 = all */
@@ -52,6 +54,9 @@ typedef struct record_settings {
     bool all_items;
     const char *openmetrics_path;
     const char *tensorboard_dir;
+    const char *trace_path;
+    uint64_t trace_bytes;
+    int64_t trace_last_ns; /* only when something happens, this much of the past */
     bool quiet;
     bool verbose;
 } record_settings;
@@ -60,6 +65,7 @@ typedef struct record_settings {
 #define RECORD_DEFAULTS \
     { \
         .tar_glob = "*.tar*", .piece_frames = 512, .concurrency = 10, .db_path = "pipeline_stats.db", \
+        .trace_bytes = 256 << 20, \
     }
 
 /* All options except those of record_settings.video (see video_rows); the offsets are those of record_settings. */
