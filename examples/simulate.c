@@ -2,7 +2,9 @@
  * Pipelines with a known bottleneck, to show their metrics: docs/reading-the-metrics.md explains each of them.
  * Nothing is decoded; stages wait like disks and networks, or compute like decoders.
  *
- *     simulate --pattern source|decode|sink|threads|slow-file [--seconds 3] [--db-path simulated.db]
+ *     simulate --pattern source|decode|sink|threads|slow-file [--seconds 3] [--tune] [--db-path simulated.db]
+ *
+ * With --tune they begin with one slot and one thread, and the tuner finds the rest (docs/tuning.md).
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -123,7 +125,7 @@ static int decode(void *worker, weir_item *in, weir_item *out, weir_task *task)
 static const weir_op list_op = { .name = "list", .config_size = sizeof(source_config), .run = list_files };
 static const weir_op decode_op = { .name = "decode", .config_size = sizeof(work_load), .run = decode };
 
-static int simulate(const pattern *chosen, double seconds, const char *db_path, weir_error *error)
+static int simulate(const pattern *chosen, double seconds, const char *db_path, weir_tuner *tuner, weir_error *error)
 {
     weir_sqlite_writer *writer;
     weir_pipeline *pipeline;
@@ -142,17 +144,20 @@ static int simulate(const pattern *chosen, double seconds, const char *db_path, 
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &list_op, &source, &(weir_stage_options){ .threads = 1 });
     weir_builder_pipe(builder, &decode_op, &chosen->decode,
-                      &(weir_stage_options){ .concurrency = chosen->concurrency,
+                      &(weir_stage_options){ .concurrency = tuner ? 1 : chosen->concurrency,
                                              .output_order = chosen->order,
                                              .task_hooks = &items,
                                              .num_task_hooks = 1 });
     weir_builder_sink(builder, NULL);
-    weir_observer observer = weir_sqlite_observer(writer);
-    weir_pipeline_options options = {
-        .threads = chosen->threads, .stats_interval_ns = WEIR_SECOND / 10, .observers = &observer, .num_observers = 1
-    };
+    weir_observer observers[] = { weir_sqlite_observer(writer), weir_tuner_observer(tuner) };
+    weir_pipeline_options options = { .threads = tuner ? 1 : chosen->threads,
+                                      .stats_interval_ns = WEIR_SECOND / 10,
+                                      .observers = observers,
+                                      .num_observers = tuner ? 2 : 1 };
     status = weir_builder_build(builder, &options, &pipeline, error);
     if (status == WEIR_OK) {
+        if (tuner)
+            weir_tuner_attach(tuner, pipeline);
         weir_item item;
         while ((status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK) {
             do_work(&chosen->sink, item.seq);
@@ -172,6 +177,7 @@ typedef struct simulate_settings {
     const char *pattern_name;
     double seconds;
     const char *db_path;
+    bool tune;
     bool help;
 } simulate_settings;
 
@@ -182,6 +188,7 @@ static const option_row rows[] = {
     { ROW("seconds", seconds, option_span), .argument = "S", .help = "how long the source lasts (default 3)" },
     { ROW("db-path", db_path, option_file), .argument = "FILE",
       .help = "database to record in (default simulated.db)" },
+    { ROW("tune", tune, option_flag), .help = "begin with one slot and one thread, and let the tuner change them" },
     { ROW("help", help, option_flag), .letter = 'h', .help = "print this and exit" },
     { 0 },
 };
@@ -231,7 +238,12 @@ int main(int argc, char **argv)
     if (settings.seconds > MAX_SECONDS)
         return refuse("--seconds: at most 3600", "");
     weir_error error = { 0 };
-    if (simulate(chosen, settings.seconds, settings.db_path, &error) != WEIR_OK) {
+    weir_tuner *tuner = NULL;
+    int status = settings.tune ? weir_tuner_new(NULL, &tuner, &error) : WEIR_OK;
+    if (status == WEIR_OK)
+        status = simulate(chosen, settings.seconds, settings.db_path, tuner, &error);
+    weir_tuner_free(tuner);
+    if (status != WEIR_OK) {
         fprintf(stderr, "simulate: %s\n", error.message);
         return 1;
     }

@@ -40,13 +40,16 @@ typedef struct record_settings {
     bool isolate; /* decode in child processes */
     uint64_t isolate_memory;
     weir_max_failures max_failures;
+    bool tune;                 /* change slots and threads while it runs */
+    double cpu_share;          /* of the CPUs, for the tuner; 0 = all */
+    uint64_t memory_bytes;     /* the same of memory; 0 = no limit */
     bool profile;              /* measure each stage alone instead */
     bool json;                 /* the profile as JSON */
     int64_t headspace_step_ns; /* measure what loading costs a consumer whose steps take this long; 0 = do not */
 
     /* the statistics */
     const char *db_path;
-    int64_t log_interval_ns;
+    int64_t log_interval_ns; /* 0 = 60 s; with the tuner 5 s */
     int64_t rank;
     bool all_items;
     const char *openmetrics_path;
@@ -62,7 +65,7 @@ typedef struct record_settings {
 #define RECORD_DEFAULTS \
     { \
         .tar_glob = "*.tar*", .piece_frames = 512, .concurrency = 10, .db_path = "pipeline_stats.db", \
-        .log_interval_ns = 60 * WEIR_SECOND, .trace_bytes = 256 << 20, \
+        .trace_bytes = 256 << 20, \
     }
 
 /* All options except those of record_settings.video (see video_rows); the offsets are those of record_settings. */
