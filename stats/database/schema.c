@@ -4,7 +4,7 @@
  * in seconds. If you change a line here, raise WEIR_SCHEMA_VERSION and say in weir_schema_upgrades how older
  * databases get there.
  *
- *   5  process_stats, machine_stats (lap_tables.c)
+ *   5  process_stats, machine_stats (lap_tables.c); threads, inputs and merge_order of stage
  *   4  sums of laps, flow_stats, pool_stats (lap_tables.c); machine of run
  *   3  item_stats
  *   2  phase, first_step and last_step in task_stats and queue_stats
@@ -31,6 +31,12 @@
     " entries_lost INTEGER NOT NULL DEFAULT 0," \
     " " MACHINE ");"
 
+/* How a node is connected: private threads, the queues it takes from, how a merge chooses among them. */
+#define STAGE_THREADS "threads INTEGER NOT NULL DEFAULT 0"
+#define STAGE_INPUTS "inputs TEXT NOT NULL DEFAULT ''"
+#define STAGE_MERGE_ORDER "merge_order TEXT NOT NULL DEFAULT ''"
+#define STAGE_WIRING STAGE_THREADS ", " STAGE_INPUTS ", " STAGE_MERGE_ORDER
+
 /* In the order of the pipeline, by rowid. */
 #define STAGE \
     "CREATE TABLE stage (" \
@@ -41,6 +47,7 @@
     " queue_items INTEGER NOT NULL," \
     " queue_bytes INTEGER NOT NULL," \
     " output_order TEXT NOT NULL," \
+    " " STAGE_WIRING ", " \
     " PRIMARY KEY (run_id, name));"
 
 #define EVENT_STATS \
@@ -107,5 +114,8 @@ const char *const weir_schema_upgrades[WEIR_SCHEMA_VERSION] = {
     [1] = "PRAGMA user_version = 2;", /* new columns are added afterwards, see database.c */
     [2] = ITEM_STATS ITEM_INDEX "PRAGMA user_version = 3;",
     [3] = "PRAGMA user_version = 4;",
-    [4] = "PRAGMA user_version = 5;",
+    [4] = "ALTER TABLE stage ADD COLUMN " STAGE_THREADS ";"
+          "ALTER TABLE stage ADD COLUMN " STAGE_INPUTS ";"
+          "ALTER TABLE stage ADD COLUMN " STAGE_MERGE_ORDER ";"
+          "PRAGMA user_version = 5;",
 };
