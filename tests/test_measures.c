@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <weir/bottleneck.h>
+#include <weir/verdict.h>
 #include <weir/log.h>
 #include <weir/maintain.h>
 
@@ -252,7 +252,7 @@ static void a_run_is_running_killed_or_ended(void **state)
     assert_string_equal(weir_run_state_name(weir_run_state_of(&run)), "failed");
 }
 
-/* -- bottlenecks */
+/* -- the sink */
 
 static weir_total total_of(weir_subject subject, const char *name, const char *kind, int64_t busy, int64_t in,
                            int64_t thread, int64_t out)
@@ -264,23 +264,6 @@ static weir_total total_of(weir_subject subject, const char *name, const char *k
     total.metrics.task.wait_thread_ns = thread * WEIR_SECOND;
     total.metrics.task.wait_out_ns = out * WEIR_SECOND;
     return total;
-}
-
-static weir_bottleneck bottleneck_of(weir_total source, weir_total stage)
-{
-    weir_totals totals = { .of[WEIR_SUBJECT_STAGE] = { &stage, 1 }, .of[WEIR_SUBJECT_FLOW] = { &source, 1 } };
-    return weir_bottleneck_find(&totals);
-}
-
-static void a_source_that_waits_for_threads_is_not_called_slow(void **state)
-{
-    (void)state;
-    weir_total stage = total_of(WEIR_SUBJECT_STAGE, "0:1:decode", "stage", 3, 6, 1, 0);
-    weir_bottleneck slow = bottleneck_of(total_of(WEIR_SUBJECT_FLOW, "0:0:src", "source", 9, 0, 1, 0), stage);
-    assert_int_equal(slow.kind, WEIR_BOTTLENECK_SOURCE);
-    weir_bottleneck starved = bottleneck_of(total_of(WEIR_SUBJECT_FLOW, "0:0:src", "source", 4, 0, 6, 0), stage);
-    assert_int_equal(starved.kind, WEIR_BOTTLENECK_THREADS);
-    assert_string_equal(starved.name, "0:0:src");
 }
 
 /* The queues behind a route come before the sink's, whichever name is last. */
@@ -306,7 +289,6 @@ int main(void)
         TEST(a_metric_that_a_database_lacks_is_unknown_until_a_writer_adds_it),
         TEST(sums_of_older_schemas_are_made_from_their_means),
         TEST(a_run_is_running_killed_or_ended),
-        TEST(a_source_that_waits_for_threads_is_not_called_slow),
         TEST(the_sinks_queue_is_found_by_the_sink),
     };
     weir_log_set_level(WEIR_LOG_ERROR);

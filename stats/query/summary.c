@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-#include <weir/bottleneck.h>
 #include <weir/clock.h>
 #include <weir/escape.h>
+#include <weir/verdict.h>
 
 #include "format.h"
 
@@ -365,19 +365,24 @@ static void put_state(FILE *out, const run_notes *notes, int64_t recorded_unix_n
     fputc('\n', out);
 }
 
-static void put_bottleneck(FILE *out, const weir_totals *totals)
+/* Nothing if the data cannot tell. */
+static int put_limit(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
-    char text[400];
-    weir_bottleneck bottleneck = weir_bottleneck_find(totals);
-    if (bottleneck.kind == WEIR_BOTTLENECK_UNKNOWN)
-        return;
-    weir_bottleneck_describe(&bottleneck, text, sizeof text);
-    fputs("Bottleneck: ", out);
-    weir_text_escape_to(out, text);
-    fputc('\n', out);
+    weir_verdict *verdict;
+    int status = weir_verdict_read(reader, filter, &verdict, error);
+    if (status != WEIR_OK)
+        return status;
+    if (verdict->kind != WEIR_VERDICT_UNKNOWN) {
+        fputs("Limit: ", out);
+        weir_text_escape_to(out, verdict->sentence);
+        fprintf(out, " (%s; weir explain tells why)\n", weir_verdict_certainty(verdict));
+    }
+    weir_verdict_free(verdict);
+    return WEIR_OK;
 }
 
-static void put_notes(FILE *out, weir_reader *reader, const weir_totals *totals, const run_notes *notes)
+static int put_notes(FILE *out, weir_reader *reader, const weir_filter *filter, const weir_totals *totals,
+                     const run_notes *notes, weir_error *error)
 {
     int64_t recorded_unix_ns, suspended_ns;
     find_extent(totals, &recorded_unix_ns, &suspended_ns);
@@ -387,7 +392,7 @@ static void put_notes(FILE *out, weir_reader *reader, const weir_totals *totals,
         put_state(out, notes, recorded_unix_ns);
     else
         fprintf(out, "%" PRId64 " runs, %" PRId64 " of them have not ended\n", notes->num_runs, notes->num_open);
-    put_bottleneck(out, totals);
+    int status = put_limit(out, reader, filter, error);
     if (suspended_ns > 0) {
         fputs("The process was suspended for ", out);
         put_duration(out, suspended_ns);
@@ -398,6 +403,7 @@ static void put_notes(FILE *out, weir_reader *reader, const weir_totals *totals,
                 notes->num_unreadable, notes->num_unreadable == 1 ? "" : "s");
     if (notes->num_lossy)
         fprintf(out, "%" PRId64 " entries could not be written: the metrics above lack them.\n", notes->num_lost);
+    return status;
 }
 
 static int check_written(FILE *out, weir_error *error)
@@ -408,7 +414,8 @@ static int check_written(FILE *out, weir_error *error)
     return WEIR_OK;
 }
 
-static void put_summary(FILE *out, weir_reader *reader, const weir_totals *totals, const run_notes *notes)
+static int put_summary(FILE *out, weir_reader *reader, const weir_filter *filter, const weir_totals *totals,
+                       const run_notes *notes, weir_error *error)
 {
     put_rule(out, '=');
     fputs("PIPELINE PERFORMANCE SUMMARY\n", out);
@@ -422,8 +429,9 @@ static void put_summary(FILE *out, weir_reader *reader, const weir_totals *total
     fputc('\n', out);
     put_rule(out, '=');
     fprintf(out, "Database: %s\n", weir_reader_path(reader));
-    put_notes(out, reader, totals, notes);
+    int status = put_notes(out, reader, filter, totals, notes, error);
     put_rule(out, '=');
+    return status;
 }
 
 int weir_summary_write_totals(FILE *out, weir_reader *reader, const weir_filter *filter, const weir_totals *totals,
@@ -435,8 +443,8 @@ int weir_summary_write_totals(FILE *out, weir_reader *reader, const weir_filter 
     int status = note_runs(reader, filter, &notes, error);
     if (status != WEIR_OK)
         return status;
-    put_summary(out, reader, totals, &notes);
-    return check_written(out, error);
+    status = put_summary(out, reader, filter, totals, &notes, error);
+    return status == WEIR_OK ? check_written(out, error) : status;
 }
 
 int weir_summary_write(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error)
