@@ -340,6 +340,14 @@ static bool is_serial(judgement *j, const node_view *n, cause *found)
     return true;
 }
 
+/* At most what the consumer's thread used: it computes only when it does not wait for an item. */
+static double consumer_cpus(const judgement *j)
+{
+    if (!j->sink || j->sink->elapsed_ns <= 0)
+        return 0;
+    return 1 - fmin(1, (double)j->sink->metrics.queue.get_ns / (double)j->sink->elapsed_ns);
+}
+
 static cause why_blocked(judgement *j, const node_view *n)
 {
     const system_view *s = &j->system;
@@ -352,9 +360,10 @@ static cause why_blocked(judgement *j, const node_view *n)
                      100 * s->memory_pressure, s->major_faults);
         return (cause){ WEIR_VERDICT_MEMORY, 0.85, WEIR_VERDICT_UNKNOWN };
     }
-    if (!n->is_source && s->outside >= 0.5 * blocked && s->outside >= 0.3) {
-        add_evidence(j, "%.2f CPUs are used by threads that are not the pipeline's, while %.1f of its tasks wait",
-                     s->outside, blocked);
+    double own = s->outside - consumer_cpus(j);
+    if (!n->is_source && own >= 0.3 && own >= 0.5 * s->process) {
+        add_evidence(j, "%.2f CPUs are used by threads that are not the pipeline's, while %.1f of its tasks wait", own,
+                     blocked);
         return (cause){ WEIR_VERDICT_OWN_THREADS, 0.8, WEIR_VERDICT_UNKNOWN };
     }
     bool waits_for_disk = s->io_pressure >= DISK_PRESSURE || s->disk_idle >= 0.2;
