@@ -39,7 +39,9 @@ typedef struct weir_lap_taker {
     int64_t unix_offset_ns;           /* wall clock minus monotonic clock */
     int64_t suspended_ns;             /* in the current part */
     int64_t asleep_ns;                /* CLOCK_BOOTTIME minus CLOCK_MONOTONIC: how long the machine has slept */
-    weir_thread_kernel_stats service; /* of this thread, when it last waited */
+    int64_t noted_ns;                 /* suspensions until then are counted */
+    int64_t service_read_ns;          /* when `service` was read */
+    weir_thread_kernel_stats service; /* of the service thread */
     thread_reading *readings;         /* one for each thread of all pools */
     uint32_t num_readings;
     weir_machine_sources machine_sources;
@@ -81,28 +83,47 @@ static int64_t explained_ns(const weir_thread_kernel_stats *now, const weir_thre
     return now->run_delay_ns < 0 ? 0 : now->run_delay_ns + now->cpu_ns - before->run_delay_ns - before->cpu_ns;
 }
 
+/* Later readings of the thread's statistics explain only what has happened since, and reading them takes 20 us. */
+static void refresh_service_stats(weir_lap_taker *laps, int64_t now_ns)
+{
+    if (now_ns - laps->service_read_ns < WEIR_HEARTBEAT_NS)
+        return;
+    weir_kernel_stats_of_thread(0, &laps->service);
+    laps->service_read_ns = now_ns;
+}
+
 /*
  * A late thread has worked, has waited for a CPU (the kernel counts this as run-queue delay), or could not run at all
  * because its process was stopped. If the kernel does not count run-queue delay, a thread that is late by a whole
- * heartbeat was stopped.
+ * heartbeat was stopped. Each call continues where the one before ended, so that no time is missed or counted twice.
  */
+static void note_progress_until(weir_lap_taker *laps, int64_t due_ns, int64_t now_ns)
+{
+    int64_t late_ns = now_ns - (due_ns > laps->noted_ns ? due_ns : laps->noted_ns);
+    laps->noted_ns = now_ns;
+    if (late_ns >= WEIR_HEARTBEAT_NS) {
+        weir_thread_kernel_stats now;
+        weir_kernel_stats_of_thread(0, &now);
+        int64_t known_ns = explained_ns(&now, &laps->service);
+        if (known_ns < late_ns / 2)
+            laps->suspended_ns += late_ns - known_ns;
+    }
+    refresh_service_stats(laps, now_ns);
+}
+
+void weir_laps_note_start(weir_pipeline *pipeline)
+{
+    pipeline->laps->noted_ns = weir_clock_ns();
+}
+
 void weir_laps_note_progress(weir_pipeline *pipeline, int64_t due_ns)
 {
     weir_lap_taker *laps = pipeline->laps;
-    int64_t late_ns = weir_clock_ns() - due_ns;
     int64_t asleep_ns = machine_asleep_ns();
     if (asleep_ns - laps->asleep_ns > WEIR_HEARTBEAT_NS)
         laps->suspended_ns += asleep_ns - laps->asleep_ns;
     laps->asleep_ns = asleep_ns;
-
-    if (late_ns < WEIR_HEARTBEAT_NS)
-        return;
-    weir_thread_kernel_stats now;
-    weir_kernel_stats_of_thread(0, &now);
-    int64_t known_ns = explained_ns(&now, &laps->service);
-    laps->service = now;
-    if (known_ns < late_ns / 2)
-        laps->suspended_ns += late_ns - known_ns;
+    note_progress_until(laps, due_ns, weir_clock_ns());
 }
 
 /* ---- one part of a lap -------------------------------------------------------------------------------------- */
@@ -272,6 +293,7 @@ static void take_part(weir_pipeline *pipeline, weir_taken_lap *record, weir_live
     take_all_locked(pipeline, record, times);
     weir_phase_lap_ended_locked(pipeline, &record->phase);
     weir_engine_unlock(pipeline);
+    note_progress_until(laps, 0, end_ns);
 
     record->lap = (weir_lap){
         .end_unix_ns = weir_laps_unix_at_ns(pipeline, end_ns),

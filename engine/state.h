@@ -422,7 +422,6 @@ struct weir_pipeline {
     /* owned by the service thread */
     uv_thread_t service_thread;
     bool service_started;
-    int64_t service_began_ns;
     struct weir_lap_taker *laps;
     bool stop_reported, failure_reported;
     uv_thread_t *callers; /* of MAX_CALLERS */

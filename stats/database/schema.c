@@ -12,6 +12,8 @@
  */
 #include "schema.h"
 
+#include <stddef.h>
+
 #define RUN_REFERENCE "run_id INTEGER NOT NULL REFERENCES run(run_id) ON DELETE CASCADE"
 
 #define MACHINE "machine TEXT NOT NULL DEFAULT ''" /* system, CPUs, memory */
@@ -32,10 +34,10 @@
     " " MACHINE ");"
 
 /* How a node is connected: private threads, the queues it takes from, how a merge chooses among them. */
-#define STAGE_THREADS "threads INTEGER NOT NULL DEFAULT 0"
-#define STAGE_INPUTS "inputs TEXT NOT NULL DEFAULT ''"
+#define STAGE_THREADS     "threads INTEGER NOT NULL DEFAULT 0"
+#define STAGE_INPUTS      "inputs TEXT NOT NULL DEFAULT ''"
 #define STAGE_MERGE_ORDER "merge_order TEXT NOT NULL DEFAULT ''"
-#define STAGE_WIRING STAGE_THREADS ", " STAGE_INPUTS ", " STAGE_MERGE_ORDER
+#define STAGE_WIRING      STAGE_THREADS ", " STAGE_INPUTS ", " STAGE_MERGE_ORDER
 
 /* In the order of the pipeline, by rowid. */
 #define STAGE \
@@ -108,14 +110,19 @@ _Static_assert(WEIR_SCHEMA_APPLICATION == 2003134834 && WEIR_SCHEMA_VERSION == 5
 
 const char weir_schema_create[] = RUN STAGE EVENT_STATS TASK_FAILURES ITEM_STATS INDEXES ITEM_INDEX IDENTITY;
 
-const char weir_schema_machine[] = "ALTER TABLE run ADD COLUMN " MACHINE;
+#define ADD(table, column) "ALTER TABLE " table " ADD COLUMN " column
+
+const weir_late_column weir_schema_late_columns[] = {
+    { "run", "machine", ADD("run", MACHINE) },
+    { "stage", "threads", ADD("stage", STAGE_THREADS) },
+    { "stage", "inputs", ADD("stage", STAGE_INPUTS) },
+    { "stage", "merge_order", ADD("stage", STAGE_MERGE_ORDER) },
+    { NULL, NULL, NULL },
+};
 
 const char *const weir_schema_upgrades[WEIR_SCHEMA_VERSION] = {
     [1] = "PRAGMA user_version = 2;", /* new columns are added afterwards, see database.c */
     [2] = ITEM_STATS ITEM_INDEX "PRAGMA user_version = 3;",
     [3] = "PRAGMA user_version = 4;",
-    [4] = "ALTER TABLE stage ADD COLUMN " STAGE_THREADS ";"
-          "ALTER TABLE stage ADD COLUMN " STAGE_INPUTS ";"
-          "ALTER TABLE stage ADD COLUMN " STAGE_MERGE_ORDER ";"
-          "PRAGMA user_version = 5;",
+    [4] = "PRAGMA user_version = 5;",
 };

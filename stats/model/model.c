@@ -157,7 +157,6 @@ int weir_model_add(weir_model *model, const weir_model_node *node, weir_error *e
         return model_no_memory(error);
     }
     model->num_nodes++;
-    model->num_settings = 0; /* they name the pipeline by the number of nodes */
     model->baseline = NAN;
     model_show(model);
     return WEIR_OK;

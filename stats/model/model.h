@@ -35,7 +35,7 @@ typedef enum model_key {
 
 /* A setting that differs from what was recorded. */
 typedef struct model_setting {
-    size_t node; /* num_nodes = the pipeline */
+    size_t node; /* SIZE_MAX = the pipeline */
     model_key key;
     double value;
     bool is_factor; /* of the recorded value */

@@ -153,7 +153,7 @@ static int find_setting(const weir_model *model, const char *name, const setting
     char stage[256] = "";
     const char *dot = strrchr(name, '.');
     *row = find_row(dot ? of_stage : of_pipeline, dot ? dot + 1 : name);
-    *node = model->num_nodes;
+    *node = SIZE_MAX;
     if (!*row)
         return weir_error_set(error, WEIR_EINVAL, 0,
                               "%s: no such setting; there are threads, cpus, background, and STAGE.concurrency, "
@@ -176,7 +176,7 @@ static int find_setting(const weir_model *model, const char *name, const setting
 /* What the engine would refuse, or what would have no effect. */
 static const char *mistake_in(const weir_model *model, const model_setting *setting)
 {
-    if (setting->node == model->num_nodes)
+    if (setting->node >= model->num_nodes)
         return NULL;
     const weir_model_node *node = &model->shown.nodes[setting->node];
     bool is_stage = strcmp(node->kind, "stage") == 0 || strcmp(node->kind, "route") == 0;

@@ -385,7 +385,7 @@ static void set_limit(weir_prediction *p, weir_limit_kind kind, const char *name
 
 static void limit_by_node(const weir_prediction *p, const weir_predicted_node *node, weir_prediction *to)
 {
-    double taken = node->busy_share + node->wait_thread_share + node->wait_turn_share;
+    double taken = node->busy_share + node->wait_turn_share;
     bool is_order = node->wait_turn_share > node->busy_share;
     weir_limit_kind kind = strcmp(node->kind, "source") == 0 ? WEIR_LIMIT_SOURCE
                            : is_order                        ? WEIR_LIMIT_ORDER

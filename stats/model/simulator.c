@@ -40,10 +40,10 @@ struct sim_slot {
     double since;
     sim_slot *next, *turn_before, *turn_after;
     uint64_t order;
-    bool has_turn, has_out, begun, completing;
-    uint32_t out;                     /* the queue of its result, of the node's */
-    uint64_t num_results, num_steps;  /* that its task has still to make */
-    double delay_s, cpu_s, pending_s; /* of each step */
+    bool has_turn, has_out, begun, completing, is_late;
+    uint32_t out;                             /* the queue of its result, of the node's */
+    uint64_t num_results, num_steps;          /* that its task has still to make */
+    double delay_s, cpu_s, late_s, pending_s; /* of each step */
     double cpu_since;
     double credit; /* of batches and pieces: the part of a result that its inputs have made so far */
 };
@@ -516,7 +516,10 @@ static void begin_task(sim_run *run, sim_slot *slot)
     length /= (double)slot->num_steps;
     slot->cpu_s = length * model->cpu_s;
     slot->pending_s = length * model->pending_s;
-    slot->delay_s = length * (model->time_s - model->cpu_s - model->pending_s);
+    /* Tasks do not all compute at the same time of their lives: the delay comes before and after. */
+    double delay_s = length * (model->time_s - model->cpu_s - model->pending_s);
+    slot->delay_s = model->cpu_s > 0 ? delay_s * next_share(run) : delay_s;
+    slot->late_s = delay_s - slot->delay_s;
     if (slot->num_results > 1)
         count_around(run, node, slot->order, (int)slot->num_results - 1);
     if (node->is_source)
@@ -615,6 +618,11 @@ static void cpu_part_ended(sim_run *run, sim_slot *slot)
     if (slot->node) {
         slot->node->cpu_done_s += slot->cpu_s;
         slot->node->cpu_wait_s += run->now - slot->cpu_since - slot->cpu_s;
+        if (slot->late_s > 0) {
+            slot->is_late = true;
+            event_push(&run->delays, run->now + slot->late_s, slot);
+            return;
+        }
         step_ended(run, slot);
         return;
     }
@@ -636,7 +644,10 @@ static bool next_event(sim_run *run)
         sim_slot *slot = event_pop(&run->delays);
         if (slot->state == SIM_PENDING && slot->node)
             make_ready(run, slot);
-        else
+        else if (slot->is_late) {
+            slot->is_late = false;
+            step_ended(run, slot);
+        } else
             start_cpu(run, slot);
     } else {
         advance(run, until_work > 0 ? until_work : 0);
