@@ -478,7 +478,8 @@ static void compare_finds_the_difference_and_how_sure_it_is(void **state)
     }
     expect("weir compare a.db b.db --json", DONE);
     assert_is_json();
-    assert_json("$.limit_a.kind", "stage");
+    assert_json("$.limit_a.kind", "slots");
+    assert_json("$.limit_moved", "0");
     assert_json("$.limit_b.stage", "0:1:decode[10]");
     static const char *const wanted[][2] = {
         { "tasks_per_s", "worse" }, { "ave_time", "worse" }, { "p99_time", "worse" }, { "busy_share", "same" }
@@ -518,8 +519,8 @@ static void compare_tells_too_few_threads_from_a_slow_stage(void **state)
     execute(in_folder("a.db"), "UPDATE task_stats SET busy_time = 0.51 * 10 * elapsed, "
                                "wait_thread_time = 0.49 * 10 * elapsed, wait_in_time = 0, wait_out_time = 0");
     expect("weir compare a.db a.db", DONE);
-    assert_has(out,
-               "The bottleneck of A is the threads (the slots of 0:1:decode[10] wait for one for 49% of their time)");
+    assert_has(out, "Limit of A: The threads: slots of 0:1:decode[10] have work but wait for a thread to run it.");
+    assert_has(out, "The limit is the same.");
     assert_lacks(out, "-0.0%");
 }
 
@@ -1217,7 +1218,8 @@ static void a_report_is_one_file_that_needs_nothing_else(void **state)
     assert_has(out, "job.html\n"); /* the default of -o */
     expect("cat job.html", DONE);
     assert_has(out, "<!DOCTYPE html>");
-    assert_has(out, "The bottleneck is ");
+    assert_has(out, "<h2>What limits it</h2>");
+    assert_has(out, "Limit: ");
     assert_has(out, "0:1:decode[10]");
     assert_has(out, "PIPELINE PERFORMANCE SUMMARY");
     assert_has(out, "📊 Task Statistics:");

@@ -362,8 +362,8 @@ static cause why_blocked(judgement *j, const node_view *n)
     }
     double own = s->outside - consumer_cpus(j);
     if (!n->is_source && own >= 0.3 && own >= 0.5 * s->process) {
-        add_evidence(j, "%.2f CPUs are used by threads that are not the pipeline's, while %.1f of its tasks wait", own,
-                     blocked);
+        add_evidence(j, "%.2f CPUs are used by threads that are not the pipeline's, while %.1f of its tasks wait",
+                     own, blocked);
         return (cause){ WEIR_VERDICT_OWN_THREADS, 0.8, WEIR_VERDICT_UNKNOWN };
     }
     bool waits_for_disk = s->io_pressure >= DISK_PRESSURE || s->disk_idle >= 0.2;

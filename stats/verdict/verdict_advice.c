@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,10 +17,20 @@
 /* The text of an advice. */
 enum { TEXT_CHANGE, TEXT_OPTIONS, TEXT_CODE, TEXT_NEXT };
 
+/* What is needed of a node. The model's own struct is only valid until the model is changed. */
+typedef struct model_part {
+    char name[VERDICT_TEXT_BYTES];
+    bool is_source, is_sink;
+    bool ordered;
+    uint32_t slots, threads, queue_items;
+    uint64_t queue_bytes;
+    double time_s, cpu_s;
+} model_part;
+
 typedef struct advising {
     full_verdict *verdict;
     weir_model *model;            /* NULL = cannot be made of these records */
-    const weir_model_node *node;  /* that limits; NULL = none */
+    const model_part *node;       /* that limits; NULL = none */
     double base_cpus, base_bytes; /* predicted for the recorded settings */
     weir_error *error;
 } advising;
@@ -158,7 +169,7 @@ static int propose_slots(advising *a, bool with_threads)
 {
     char name[VERDICT_TEXT_BYTES];
     proposal p = { .num_sets = 0 };
-    uint32_t slots = a->node->concurrency ? a->node->concurrency : 1, more = 2 * slots;
+    uint32_t slots = a->node->slots, more = 2 * slots;
     double threads = setting_of(a, "", "threads");
     uint32_t wanted = more > 2 * (uint32_t)threads ? more : 2 * (uint32_t)threads;
     if (with_threads && (a->node->threads || isnan(threads)))
@@ -205,7 +216,7 @@ static int propose_own_threads(advising *a)
 {
     char name[VERDICT_TEXT_BYTES];
     proposal p = { .num_sets = 0 };
-    uint32_t slots = a->node->concurrency ? a->node->concurrency : 1;
+    uint32_t slots = a->node->slots;
     if (a->node->threads)
         return WEIR_OK;
     set(&p, a->node->name, "threads", "%u", slots);
@@ -219,7 +230,7 @@ static int propose_completion(advising *a)
 {
     char name[VERDICT_TEXT_BYTES];
     proposal p = { .num_sets = 0 };
-    if (a->node->output_order != WEIR_ORDER_INPUT)
+    if (!a->node->ordered)
         return WEIR_OK;
     set(&p, a->node->name, "output_order", "completion");
     write_to(p.change, "results of %s in the order of completion", short_name(a->node->name, name, sizeof name));
@@ -228,26 +239,25 @@ static int propose_completion(advising *a)
     return propose(a, &p);
 }
 
-static int propose_queue(advising *a, const weir_model_node *node)
+static int propose_queue(advising *a, const model_part *node)
 {
     char name[VERDICT_TEXT_BYTES];
     proposal p = { .num_sets = 0 };
-    bool is_sink = strcmp(node->kind, "sink") == 0, is_source = strcmp(node->kind, "source") == 0;
-    uint32_t items = node->queue_items ? node->queue_items : 2;
+    uint32_t items = node->queue_items;
     uint32_t more = items < 8 ? 32 : 4 * items;
     set(&p, node->name, "queue_items", "%u", more);
     if (node->queue_bytes)
         set(&p, node->name, "queue_bytes", "%.0f", 4 * (double)node->queue_bytes);
     write_to(p.change, "a queue of %u items%s after %s instead of %u", more,
              node->queue_bytes ? " and four times the bytes" : "", short_name(node->name, name, sizeof name), items);
-    write_to(p.options, "--%squeue-items %u", is_sink ? "sink-" : is_source ? "source-" : "", more);
-    if (!is_sink && !is_source && !is_decode(node->name))
+    write_to(p.options, "--%squeue-items %u", node->is_sink ? "sink-" : node->is_source ? "source-" : "", more);
+    if (!node->is_sink && !node->is_source && !is_decode(node->name))
         p.options[0] = '\0';
     write_to(p.code, ".queue_items = %u in the options of %s", more, name);
     return propose(a, &p);
 }
 
-static int propose_cheaper(advising *a, const weir_model_node *node, const char *what, const char *factor,
+static int propose_cheaper(advising *a, const model_part *node, const char *what, const char *factor,
                            const char *change, const char *options)
 {
     char name[VERDICT_TEXT_BYTES];
@@ -295,10 +305,27 @@ static int propose_for_stage(advising *a, weir_verdict_kind kind)
         status = propose_cheaper(a, a->node, "cpu_time", "0.7x",
                                  "30 % less CPU time per item (fewer or smaller frames, a faster scaler)",
                                  "--scaler fast");
-    if (status == WEIR_OK && cpu_s < 0.7 * time_s)
+    if (status == WEIR_OK && cpu_s < 0.7 * time_s && !is_serial)
         status = propose_cheaper(a, a->node, "wait_time", "0.5x",
                                  "half the waiting per item (faster storage, a cache, a nearer server)", "");
     return status;
+}
+
+static model_part part_of(const weir_model_node *node)
+{
+    model_part part = {
+        .is_source = strcmp(node->kind, "source") == 0,
+        .is_sink = strcmp(node->kind, "sink") == 0,
+        .ordered = node->output_order == WEIR_ORDER_INPUT,
+        .slots = node->concurrency ? node->concurrency : 1,
+        .threads = node->threads,
+        .queue_items = node->queue_items ? node->queue_items : 2,
+        .queue_bytes = node->queue_bytes,
+        .time_s = node->time_s,
+        .cpu_s = node->cpu_s,
+    };
+    snprintf(part.name, sizeof part.name, "%s", node->name);
+    return part;
 }
 
 static int propose_all(advising *a)
@@ -306,21 +333,20 @@ static int propose_all(advising *a)
     weir_verdict_kind kind = a->verdict->shown.kind;
     int status = WEIR_OK;
     for (size_t i = 0; i < weir_model_num_nodes(a->model) && status == WEIR_OK; i++) {
-        const weir_model_node *node = weir_model_node_at(a->model, i);
-        size_t length = strlen(node->name);
+        model_part node = part_of(weir_model_node_at(a->model, i));
         bool is_queue = (kind == WEIR_VERDICT_BURSTS || kind == WEIR_VERDICT_BYTES) &&
-                        strncmp(a->verdict->name, node->name, length) == 0;
+                        strncmp(a->verdict->name, node.name, strlen(node.name)) == 0;
         if (is_queue)
-            status = propose_queue(a, node);
-        else if (strcmp(node->kind, "sink") == 0 && (kind == WEIR_VERDICT_CONSUMER || kind == WEIR_VERDICT_NONE))
-            status = propose_cheaper(a, node, "time", "0.5x", "a consumer that takes half the time per item", "");
+            status = propose_queue(a, &node);
+        else if (node.is_sink && (kind == WEIR_VERDICT_CONSUMER || kind == WEIR_VERDICT_NONE))
+            status = propose_cheaper(a, &node, "time", "0.5x", "a consumer that takes half the time per item", "");
     }
-    if (status == WEIR_OK && a->node && strcmp(a->node->kind, "source") == 0)
+    if (status == WEIR_OK && a->node && a->node->is_source)
         status = propose_cheaper(a, a->node, "time", "0.5x",
                                  "half the time per item (list or fetch ahead, several sources and a merge)", "");
     else if (status == WEIR_OK && a->node)
         status = propose_for_stage(a, kind);
-    if (status == WEIR_OK && kind == WEIR_VERDICT_THREADS && a->node && strcmp(a->node->kind, "source") == 0)
+    if (status == WEIR_OK && kind == WEIR_VERDICT_THREADS && a->node && a->node->is_source)
         status = propose_threads(a);
     if (status == WEIR_OK && is_of_cpus(kind))
         status = propose_cpus(a);
@@ -391,9 +417,11 @@ int verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_filter
     bool is_missing = status == WEIR_EUNSUPPORTED || status == WEIR_ENOTFOUND || status == WEIR_EINVAL;
     if (status != WEIR_OK && !is_missing)
         return weir_error_set(error, why.status, why.library_code, "%s", why.message);
-    for (size_t i = 0; a.model && i < weir_model_num_nodes(a.model); i++)
-        if (strcmp(weir_model_node_at(a.model, i)->name, verdict->name) == 0)
-            a.node = weir_model_node_at(a.model, i);
+    model_part node;
+    for (size_t i = 0; a.model && i < weir_model_num_nodes(a.model) && !a.node; i++) {
+        node = part_of(weir_model_node_at(a.model, i));
+        a.node = strcmp(node.name, verdict->name) == 0 ? &node : NULL;
+    }
     if (status == WEIR_OK)
         status = predict_base(&a);
     if (status == WEIR_OK)

@@ -88,10 +88,10 @@ static void cut(const run_part *part, size_t *first, size_t *end)
         num_delivering += part->laps[i].num_delivered > 0;
     while (num_delivering && part->laps[start].num_delivered == 0)
         start++;
-    size_t tail = start;
-    while (tail < part->num_laps &&
-           (part->laps[tail].num_sources == 0 || part->laps[tail].num_ended < part->laps[tail].num_sources))
-        tail++;
+    size_t tail = part->num_laps;
+    while (tail > start && part->laps[tail - 1].num_sources > 0 &&
+           part->laps[tail - 1].num_ended >= part->laps[tail - 1].num_sources)
+        tail--;
     size_t from = start + 1; /* the lap of the first delivery is partly the start-up */
     while (from < tail && part->laps[from].suspended)
         from++;
