@@ -260,7 +260,8 @@ static const pipeline_case cases[] = {
       .kind = WEIR_VERDICT_ORDER,
       .name = "0:1:decode",
       .other = WEIR_VERDICT_UNKNOWN,
-      .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.4, .turn = 0.59, .cpu = 0.1, .giants = 0.02, .ordered = true),
+      .nodes = { IDLE_SOURCE,
+                 DECODE(.slots = 4, .busy = 0.4, .turn = 0.59, .cpu = 0.1, .giants = 0.02, .ordered = true),
                  EMPTY_SINK } },
     { .what = "uneven items in input order",
       .kind = WEIR_VERDICT_ORDER,
@@ -559,7 +560,7 @@ static void record_case_lap(weir_observer observer, const pipeline_case *c, int 
                      .end_unix_ns = NS(1000 + LAP_S * (number + 1)),
                      .elapsed_ns = NS(LAP_S),
                      .num_joined = 1,
-                     .place = { phase, c->trains ? number : 0, c->trains ? number : -1 } };
+                     .position = { phase, c->trains ? number : 0, c->trains ? number : -1 } };
     double cpus = 0;
     for (const node_case *n = c->nodes; n < c->nodes + MAX_NODES && n->name; n++) {
         record_node(observer, &lap, n, counts);

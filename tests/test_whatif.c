@@ -5,6 +5,7 @@
 #include "support.h"
 
 #include <math.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <weir/sqlite.h>
@@ -371,6 +372,30 @@ static void a_join_in_input_order_passes_over_items_that_vanish(void **state)
     weir_model_free(model);
 }
 
+/* The first branch has no stage; the second one gets 3 of 4 items. */
+static void a_branch_without_stages_keeps_its_share(void **state)
+{
+    (void)state;
+    weir_model *model = new_model(8, 8);
+    uint32_t source = add(model, SOURCE);
+    uint32_t route = add(model, (weir_model_node){ .name = "route",
+                                                   .kind = "route",
+                                                   .inputs = &source,
+                                                   .num_inputs = 1,
+                                                   .shares = (const double[]){ 1, 3 },
+                                                   .num_shares = 2 });
+    uint32_t work = add(model, STAGE(.name = "work", .inputs = &route, .num_inputs = 1,
+                                     .branches = (const uint32_t[]){ 1 }, .time_s = 0.003));
+    add(model, (weir_model_node){ .name = "join",
+                                  .kind = "merge",
+                                  .inputs = (const uint32_t[]){ route, work },
+                                  .branches = (const uint32_t[]){ 0, 0 },
+                                  .num_inputs = 2 });
+    add(model, SINK);
+    assert_throughput(model, 1000 / 3.0 / 0.75, 0.02);
+    weir_model_free(model);
+}
+
 /* Sources of 10 ms and 1 ms an item. */
 static void merges_take_from_their_inputs_as_their_order_says(void **state)
 {
@@ -523,7 +548,7 @@ static const weir_stage_info made_up[] = {
 static void tell_lap(weir_observer observer, double tasks, double time_s, double cpu_s, int64_t source_ended_ns)
 {
     static weir_histogram times;
-    weir_lap lap = { .elapsed_ns = WEIR_SECOND, .num_joined = 1, .place.phase = "" };
+    weir_lap lap = { .elapsed_ns = WEIR_SECOND, .num_joined = 1, .position.phase = "" };
     weir_stage_lap stage = { .lap = &lap, .name = "0:0:src", .kind = "source" };
     weir_queue_lap queue = { .lap = &lap };
     weir_pool_lap pool = { .lap = &lap, .name = "0:pool", .num_threads = 4 };
@@ -690,12 +715,30 @@ static void assert_same_node(const weir_model_node *a, const weir_model_node *b)
         assert_int_equal(a->inputs[i], b->inputs[i]);
         assert_int_equal(a->weights ? a->weights[i] : 0, b->weights ? b->weights[i] : 0);
     }
+    for (uint32_t i = 0; i < a->num_inputs; i++)
+        assert_int_equal(a->branches[i], b->branches[i]);
     assert_int_equal(a->num_shares, b->num_shares);
     for (uint32_t i = 0; i < a->num_shares; i++)
         assert_true(a->shares[i] == b->shares[i]);
     assert_true(fabs(a->time_s - b->time_s) <= 1e-6 * a->time_s);
     assert_true(fabs(a->results - b->results) <= 1e-9);
     assert_true(a->skip_share == b->skip_share);
+}
+
+/* Runs weir whatif; its output on both channels must have this text. */
+static void check_command(const char *path, const char *arguments, int wanted_status, const char *wanted)
+{
+    char command[1024], output[16384];
+    const char *program = getenv("WEIR_TOOL");
+    if (!program)
+        fail_msg("WEIR_TOOL is not set: run this test with ctest");
+    snprintf(command, sizeof command, "'%s' whatif '%s' %s 2>&1", program, path, arguments);
+    FILE *out = popen(command, "r");
+    assert_non_null(out);
+    output[fread(output, 1, sizeof output - 1, out)] = '\0';
+    int status = pclose(out);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != wanted_status || !strstr(output, wanted))
+        fail_msg("%s: status %d, and no \"%s\" in:\n%s", command, status, wanted, output);
 }
 
 static void a_recorded_run_gives_the_same_model_as_a_live_one(void **state)
@@ -720,6 +763,7 @@ static void a_recorded_run_gives_the_same_model_as_a_live_one(void **state)
     assert_int_equal(weir_model_num_nodes(read), 8);
     for (size_t i = 0; i < 8; i++)
         assert_same_node(weir_model_node_at(live, i), weir_model_node_at(read, i));
+    assert_int_equal(weir_model_node_at(read, 4)->branches[0], 1);
     const weir_model_node *merge = weir_model_node_at(read, 2), *route = weir_model_node_at(read, 3);
     assert_int_equal(merge->merge_order, WEIR_MERGE_WEIGHTED);
     assert_int_equal(merge->weights[0], 3);
@@ -732,6 +776,12 @@ static void a_recorded_run_gives_the_same_model_as_a_live_one(void **state)
     weir_prediction_free(prediction);
     weir_model_free(read);
     weir_model_free(live);
+    check_command(path, "--set pass.concurrency=8 --threads 4 --cpus 16", 0, "This is a prediction for more threads");
+    check_command(path, "--set pass.time=0.5x --json", 0, "{\"is_prediction\": true, \"throughput\": ");
+    check_command(path, "--csv", 0, "0:6:aggregate,stage,1,");
+    check_command(path, "--set pass.concurency=8", 2, "weir whatif: pass.concurency: no such setting");
+    check_command(path, "--set threads", 2, "a setting and its value, such as decode.concurrency=8");
+    check_command(path, "--run 7", 3, "");
     char command[128];
     snprintf(command, sizeof command, "rm -r %s", folder);
     assert_int_equal(system(command), 0);
@@ -754,6 +804,7 @@ int main(void)
         TEST(queues_are_bounded_in_items_and_in_bytes),
         TEST(the_slow_branch_of_a_route_sets_the_pace),
         TEST(a_join_in_input_order_passes_over_items_that_vanish),
+        TEST(a_branch_without_stages_keeps_its_share),
         TEST(merges_take_from_their_inputs_as_their_order_says),
         TEST(the_laws_of_queues_hold),
         TEST(the_same_seed_gives_the_same_prediction),

@@ -63,7 +63,6 @@ typedef struct tune_point {
 typedef struct tune_result {
     double throughput, noise; /* clips per second; its relative standard error */
     double cpus, peak_bytes, start_bytes;
-    double wall_s;
     double predicted[MAX_POINTS], predicted_cpus[MAX_POINTS]; /* for all points, from this run's model */
     bool is_measured;
 } tune_result;
@@ -122,43 +121,49 @@ static double cpu_seconds(const struct rusage *usage)
            (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1e6;
 }
 
-/* The first slots + 4 clips fill the pipeline. */
+/* The relative standard error of the speed, from equal parts of the results. */
+static double noise_of(const double *times_s, uint64_t first, uint64_t last)
+{
+    double sum = 0, squares = 0;
+    for (uint64_t i = 0; i < PARTS; i++) {
+        uint64_t from = first + (last - first) * i / PARTS, to = first + (last - first) * (i + 1) / PARTS;
+        double rate = (double)(to - from) / (times_s[to] - times_s[from]);
+        sum += rate / PARTS;
+        squares += rate * rate / PARTS;
+    }
+    return sqrt(fmax(squares - sum * sum, 0) / (PARTS - 1)) / sum;
+}
+
+/* The first clips fill the pipeline: they do not count. */
 static int consume(const tuning *t, weir_pipeline *pipeline, uint32_t num_first, tune_result *result)
 {
-    double starts_s[PARTS + 1], limit_s = t->settings.seconds, rates[PARTS], sum = 0, squares = 0;
-    uint64_t most = t->num_clips ? t->num_clips : UINT64_MAX, count = 0, part = 0, begun = 0;
+    enum { MOST_CLIPS = 1 << 20 };
+    double *times_s = calloc(MOST_CLIPS, sizeof *times_s), limit_s = t->settings.seconds;
+    uint64_t last = t->num_clips ? num_first + t->num_clips : MOST_CLIPS - 1, count = 0;
     struct rusage from = { 0 }, to;
     weir_item item;
     int status = WEIR_OK;
-    double first_s = 0, now_s = 0;
-    while (count < num_first + most && (status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK) {
+    while (times_s && count < last && (status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK) {
         weir_item_release(&item);
-        now_s = (double)weir_clock_ns() / 1e9;
-        if (++count == num_first) {
-            first_s = starts_s[0] = now_s;
+        times_s[count++] = (double)weir_clock_ns() / 1e9;
+        if (count == num_first)
             getrusage(RUSAGE_SELF, &from);
-        }
-        if (count <= num_first)
-            continue;
-        if (most == UINT64_MAX && now_s - first_s >= limit_s && count - num_first >= PARTS)
+        bool is_long = count > num_first + PARTS && times_s[count - 1] - times_s[num_first - 1] >= limit_s;
+        if (t->num_clips == 0 && is_long)
             break;
-        if (most < UINT64_MAX && (count - num_first) * PARTS / most > part) {
-            rates[part] = (double)(count - num_first - begun) / (now_s - starts_s[part]);
-            begun = count - num_first;
-            starts_s[++part] = now_s;
-        }
     }
     getrusage(RUSAGE_SELF, &to);
-    result->wall_s = now_s - first_s;
-    result->throughput = (double)(count - num_first) / result->wall_s;
-    result->cpus = (cpu_seconds(&to) - cpu_seconds(&from)) / result->wall_s;
-    result->peak_bytes = 1024.0 * (double)to.ru_maxrss;
-    for (uint64_t i = 0; i < part; i++) {
-        sum += rates[i];
-        squares += rates[i] * rates[i];
+    if (times_s && status == WEIR_OK && count > num_first) {
+        double wall_s = times_s[count - 1] - times_s[num_first - 1];
+        result->throughput = (double)(count - num_first) / wall_s;
+        result->noise = noise_of(times_s, num_first - 1, count - 1);
+        result->cpus = (cpu_seconds(&to) - cpu_seconds(&from)) / wall_s;
+        result->peak_bytes = 1024.0 * (double)to.ru_maxrss;
+    } else {
+        fprintf(stderr, "weir-bench: the run ended too early: %s\n", weir_status_name(status));
+        status = status == WEIR_OK ? WEIR_ENOMEM : status;
     }
-    double mean = part ? sum / (double)part : 0;
-    result->noise = part > 1 ? sqrt(fmax(squares / (double)part - mean * mean, 0) / (double)(part - 1)) / mean : 0.05;
+    free(times_s);
     return status == WEIR_OK ? 0 : -1;
 }
 
@@ -311,7 +316,7 @@ static size_t search(tuning *t)
         tell(t, point, predicted);
         noise = fmax(fmin(2 * t->results[point].noise, 0.05), 0.02);
         best = find_best(t, true, noise);
-        point = find_best(t, false, noise);
+        point = find_best(t, false, t->num_measured == 1 ? 0 : noise); /* at least two, to check the prediction */
         if (point < t->num_points)
             predicted = expected_throughput(t, point);
     } while (point < t->num_points && !t->results[point].is_measured && t->num_measured < most_runs);

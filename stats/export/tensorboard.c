@@ -26,31 +26,13 @@ char *weir_tensorboard_path(const char *folder, int64_t started_unix_ns, const c
     return path;
 }
 
-static int make_one(const char *folder)
-{
-    struct stat info;
-    if (mkdir(folder, 0777) == 0)
-        return 0;
-    int failure = errno;
-    if (stat(folder, &info) != 0)
-        return failure;
-    return S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
-}
-
 int weir_tensorboard_make_folder(const char *folder)
 {
-    char *copy = strdup(folder);
-    if (!copy)
+    char *path = NULL;
+    if (asprintf(&path, "%s/", folder) < 0)
         return ENOMEM;
-    int failure = 0;
-    for (char *slash = strchr(copy + 1, '/'); slash && !failure; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        failure = make_one(copy);
-        *slash = '/';
-    }
-    if (!failure)
-        failure = make_one(copy);
-    free(copy);
+    int failure = weir_path_make_parents(path);
+    free(path);
     return failure;
 }
 

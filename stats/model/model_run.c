@@ -45,15 +45,16 @@ static size_t find_queue(const weir_model *model, const char *name, size_t lengt
     return i;
 }
 
-/* The nodes that make what the queues in a list, separated by spaces, hold. Returns how many; -1 = a queue that does
+/* The nodes and branches that fill the queues in a list, separated by spaces. Returns how many; -1 = a queue that does
    not exist. */
-static int read_inputs(const weir_model *model, const char *list, uint32_t *inputs, uint32_t most)
+static int read_inputs(const weir_model *model, const char *list, uint32_t *inputs, uint32_t *branches, uint32_t most)
 {
     int count = 0;
     for (; list && *list; list += strspn(list, " ")) {
         size_t length = strcspn(list, " "), queue = find_queue(model, list, length);
         if (queue == model->num_queues || (uint32_t)count == most)
             return -1;
+        branches[count] = model->queues[queue].branch;
         inputs[count++] = (uint32_t)model->queues[queue].node;
         list += length;
     }
@@ -103,8 +104,8 @@ static uint32_t count_branches(const weir_run_info *info, uint32_t index)
 static int add_stage(weir_model *model, const weir_run_info *run, uint32_t index, weir_error *error)
 {
     const weir_stage_info *info = &run->stages[index];
-    uint32_t inputs[MAX_INPUTS], weights[MAX_INPUTS] = { 0 };
-    int num_inputs = read_inputs(model, info->inputs, inputs, MAX_INPUTS);
+    uint32_t inputs[MAX_INPUTS], branches[MAX_INPUTS], weights[MAX_INPUTS] = { 0 };
+    int num_inputs = read_inputs(model, info->inputs, inputs, branches, MAX_INPUTS);
     bool is_route = strcmp(info->kind, "route") == 0, is_merge = strcmp(info->kind, "merge") == 0;
     uint32_t num_branches = is_route ? count_branches(run, index) : 1;
     static const weir_histogram empty;
@@ -122,6 +123,7 @@ static int add_stage(weir_model *model, const weir_run_info *run, uint32_t index
                              .queue_bytes = info->queue_bytes,
                              .num_inputs = (uint32_t)num_inputs,
                              .inputs = inputs,
+                             .branches = branches,
                              .output_order =
                                  strcmp(info->output_order, "input") == 0 ? WEIR_ORDER_INPUT : WEIR_ORDER_COMPLETION,
                              .merge_order = read_merge_order(info->merge_order, weights, (uint32_t)num_inputs),
@@ -351,7 +353,7 @@ static int read_stages(weir_reader *reader, const weir_filter *filter, weir_run_
     return status == WEIR_EOF ? WEIR_OK : status;
 }
 
-/* Reads the four kinds of laps side by side, in the order of time. */
+/* Reads all kinds of laps side by side, in the order of time. */
 typedef struct lap_cursor {
     weir_query *queries[WEIR_NUM_SUBJECTS];
     const weir_lap_record *next[WEIR_NUM_SUBJECTS]; /* NULL = no more */
@@ -370,6 +372,8 @@ static void add_record(weir_model *model, const weir_lap_record *lap)
     switch (lap->subject) {
     case WEIR_SUBJECT_QUEUE: add_queue_lap(model, lap->name, &lap->metrics.queue); break;
     case WEIR_SUBJECT_POOL: add_pool_lap(model, lap->name, lap->capacity, &lap->metrics.pool); break;
+    case WEIR_SUBJECT_PROCESS:
+    case WEIR_SUBJECT_MACHINE: break; /* the pools tell what the model needs */
     default: add_task_lap(model, lap->name, &lap->metrics.task); break;
     }
 }
@@ -401,7 +405,7 @@ static int read_laps(weir_reader *reader, const weir_filter *filter, weir_model 
     lap_cursor cursor = { 0 };
     int status = WEIR_OK;
     for (int i = 0; i < WEIR_NUM_SUBJECTS && status == WEIR_OK; i++) {
-        status = weir_query_begin(reader, (weir_record_kind)i, filter, &cursor.queries[i], error);
+        status = weir_query_begin(reader, weir_record_kind_of((weir_subject)i), filter, &cursor.queries[i], error);
         if (status == WEIR_OK)
             status = move_on(&cursor, i, error);
     }
@@ -409,6 +413,22 @@ static int read_laps(weir_reader *reader, const weir_filter *filter, weir_model 
         status = read_lap(model, &cursor, &found, error);
     for (int i = 0; i < WEIR_NUM_SUBJECTS; i++)
         weir_query_end(cursor.queries[i]);
+    return status;
+}
+
+/* Databases of older schemas have no laps of sources. */
+static int check_sources(const weir_model *model, int64_t run_id, weir_error *error)
+{
+    model_lap *whole = model_sum(model, true);
+    int status = whole ? WEIR_OK : model_no_memory(error);
+    for (size_t i = 0; i < model->num_nodes && status == WEIR_OK; i++) {
+        const weir_model_node *node = &model->recorded.nodes[i];
+        if (strcmp(node->kind, "source") == 0 && whole->tasks[i].num_tasks == 0)
+            status = weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                                    "run %" PRId64 " has no task of the source %s to learn from; record it again",
+                                    run_id, node->name);
+    }
+    free(whole);
     return status;
 }
 
@@ -437,6 +457,10 @@ int weir_model_read(weir_reader *reader, const weir_filter *filter, weir_model *
     own.run_id = status == WEIR_OK ? run.run_id : 0;
     if (status == WEIR_OK)
         status = read_stages(reader, &own, &info, error);
+    if (status == WEIR_OK && (info.num_stages == 0 || strcmp(info.stages[0].kind, "source") != 0))
+        status = weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                                "run %" PRId64 " of %s does not say which sources it had; record it again",
+                                own.run_id, weir_reader_path(reader));
     if (status == WEIR_OK)
         status = weir_model_new(made, error);
     if (status == WEIR_OK)
@@ -445,6 +469,8 @@ int weir_model_read(weir_reader *reader, const weir_filter *filter, weir_model *
         status = read_laps(reader, &own, *made, error);
     if (status == WEIR_OK && weir_model_num_laps(*made) == 0)
         status = weir_error_set(error, WEIR_ENOTFOUND, 0, "no lap of run %" PRId64 " matches", own.run_id);
+    if (status == WEIR_OK)
+        status = check_sources(*made, own.run_id, error);
     free_infos((weir_stage_info *)(uintptr_t)info.stages, info.num_stages);
     if (status == WEIR_OK) {
         (*made)->recorded.cpus = cpus;

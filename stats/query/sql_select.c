@@ -47,8 +47,8 @@ typedef struct selecting {
 
 static void put_source(sqlite3_str *sql, const weir_reader *reader, const char *table)
 {
-    bool has_place = strcmp(table, "task_stats") == 0 || strcmp(table, "queue_stats") == 0;
-    if (reader->schema < WEIR_SCHEMA_WITH_PLACES && has_place)
+    bool has_position = strcmp(table, "task_stats") == 0 || strcmp(table, "queue_stats") == 0;
+    if (reader->schema < WEIR_SCHEMA_WITH_POSITIONS && has_position)
         sqlite3_str_appendf(sql, " FROM (SELECT *, '' AS phase, NULL AS first_step, NULL AS last_step FROM %s) t",
                             table);
     else
@@ -101,7 +101,7 @@ static void put_time(selecting *s)
         sqlite3_str_appendall(s->sql, is_point ? " AND t.timestamp < :end" : " AND t.timestamp - t.elapsed < :end");
 }
 
-static void put_place(selecting *s)
+static void put_position(selecting *s)
 {
     const weir_filter *filter = s->filter;
     if (filter->by_step)
@@ -130,7 +130,7 @@ static void put_spans(selecting *s, const char *table)
                         table);
 }
 
-static bool has_place_conditions(const weir_filter *filter)
+static bool has_position_conditions(const weir_filter *filter)
 {
     return filter->phase || filter->by_step;
 }
@@ -150,8 +150,8 @@ static void put_conditions(selecting *s)
         sqlite3_str_appendf(s->sql, " AND weir_name(:name, %s)", s->selection->name_column);
     put_time(s);
     if (is_lap)
-        put_place(s);
-    if (is_point && has_place_conditions(filter))
+        put_position(s);
+    if (is_point && has_position_conditions(filter))
         put_spans(s, "phases");
     if ((is_point || is_lap) && has_windows(filter))
         put_spans(s, "windows");
@@ -194,7 +194,7 @@ static void put_span_table(selecting *s, const char *table, const spans *of, boo
 static void put_statement(selecting *s)
 {
     bool is_first = true;
-    if (s->selection->kind == WEIR_ROWS_POINTS && has_place_conditions(s->filter))
+    if (s->selection->kind == WEIR_ROWS_POINTS && has_position_conditions(s->filter))
         put_span_table(s, "phases", &s->phases, &is_first);
     if (s->selection->kind <= WEIR_ROWS_POINTS && has_windows(s->filter))
         put_span_table(s, "windows", &s->windows, &is_first);
@@ -283,7 +283,7 @@ static int add_to_windows(selecting *s, const weir_phase_record *one)
 {
     const double open = 1e300;
     const weir_filter *filter = s->filter;
-    const char *phase = one->place.phase;
+    const char *phase = one->position.phase;
     bool is_begun = s->windows.count && s->windows.all[s->windows.count - 1].run_id == one->run_id;
     if (!is_begun) {
         if (filter->from_phase && strcmp(phase, filter->from_phase) != 0)
@@ -342,7 +342,7 @@ int weir_select(weir_reader *reader, const weir_sql_selection *selection, const 
     selecting s = { .reader = reader, .selection = selection, .filter = filter, .error = error };
     int status = WEIR_OK;
     *statement = NULL;
-    if (selection->kind == WEIR_ROWS_POINTS && has_place_conditions(filter))
+    if (selection->kind == WEIR_ROWS_POINTS && has_position_conditions(filter))
         status = find_phases(&s);
     if (status == WEIR_OK && selection->kind <= WEIR_ROWS_POINTS && has_windows(filter))
         status = find_windows(&s);
@@ -362,7 +362,7 @@ int weir_marks_of(weir_marks *marks, int64_t run_id, bool *is_marked, weir_error
         "AND phase <> ''";
     int code = SQLITE_DONE;
     *is_marked = marks->run_id == run_id && marks->is_marked;
-    if (marks->run_id == run_id || marks->reader->schema < WEIR_SCHEMA_WITH_PLACES)
+    if (marks->run_id == run_id || marks->reader->schema < WEIR_SCHEMA_WITH_POSITIONS)
         return WEIR_OK;
     if (!marks->statement)
         code = sqlite3_prepare_v2(marks->reader->db, sql, -1, &marks->statement, NULL);

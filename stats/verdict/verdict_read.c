@@ -55,7 +55,7 @@ static int note_lap(run_part *part, const weir_lap_record *lap, weir_error *erro
     if (!mark)
         return out_of_memory(error);
     mark->suspended |= (double)lap->suspended_ns > SUSPENDED_SHARE * (double)lap->elapsed_ns;
-    part->marks_steps |= lap->place.last_step >= lap->place.first_step;
+    part->marks_steps |= lap->position.last_step >= lap->position.first_step;
     if (is_sink_queue)
         mark->num_delivered += lap->metrics.queue.num_items;
     mark->num_sources += is_source;

@@ -16,7 +16,7 @@ static void put_line(FILE *out, const char *before, const char *text)
 
 static void put_cost(FILE *out, const weir_verdict_advice *a)
 {
-    char bytes[WEIR_FIGURE_BYTES];
+    char bytes[WEIR_FORMAT_BYTES];
     if (!isnan(a->more_cpus) && fabs(a->more_cpus) >= 0.05)
         fprintf(out, ", %.1f CPUs %s", fabs(a->more_cpus), a->more_cpus > 0 ? "more" : "less");
     if (!isnan(a->more_bytes) && fabs(a->more_bytes) >= 1e6) {

@@ -207,3 +207,18 @@ void metric_put_all(FILE *out, const weir_totals *totals)
             put_union_row(t, columns, count, &totals->of[subject].all[i]);
     table_end(t);
 }
+
+void metric_put_limit(FILE *out, const weir_verdict *v)
+{
+    if (!v) {
+        fputs("null", out);
+        return;
+    }
+    fprintf(out, "{\"kind\": \"%s\", \"stage\": ", weir_verdict_word(v->kind));
+    json_string_or_null(out, *v->name ? v->name : NULL);
+    fputs(", \"sentence\": ", out);
+    json_string(out, v->sentence);
+    fputs(", \"confidence\": ", out);
+    json_number(out, v->confidence);
+    putc('}', out);
+}

@@ -3,6 +3,7 @@
 #define TOOLS_METRIC_TABLE_H
 
 #include <weir/query.h>
+#include <weir/verdict.h>
 
 #include "table.h"
 
@@ -31,6 +32,9 @@ void metric_put_all(FILE *out, const weir_totals *totals);
 
 /* A table of one subject; as text, nothing is printed if it is empty. */
 void metric_put_list(FILE *out, table_format format, weir_subject subject, const weir_total_list *list);
+
+/* {"kind": "slots", "stage": "0:1:decode", "sentence": "…", "confidence": 0.93}; null if there is no verdict. */
+void metric_put_limit(FILE *out, const weir_verdict *verdict);
 
 /* "stage", "node", "queue", "pool"; as a key of JSON "stages", … */
 const char *metric_subject_name(weir_subject subject);
