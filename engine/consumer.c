@@ -2,6 +2,7 @@
 #include "handoff.h"
 #include "lock.h"
 #include "spin_wait.h"
+#include "tracker.h"
 #include "wake.h"
 
 static void sleep_consumer_locked(weir_pipeline *pipeline, int64_t deadline_ns)
@@ -92,5 +93,9 @@ int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout
         waited = true;
     }
     weir_engine_unlock(pipeline);
+    if (pipeline->tracker && status == WEIR_OK)
+        weir_tracker_delivered(pipeline->tracker, item);
+    else if (pipeline->tracker && status == WEIR_EPOCH)
+        weir_tracker_epoch_delivered(pipeline->tracker);
     return status;
 }

@@ -18,6 +18,7 @@
 #include "pool.h"
 #include "service.h"
 #include "signals.h"
+#include "tracker.h"
 
 /* ---- start and end ------------------------------------------------------------------------------------------ */
 
@@ -105,6 +106,7 @@ static void destroy(weir_pipeline *pipeline)
     weir_service_destroy(pipeline);
     weir_outbox_destroy(&pipeline->outbox);
     weir_failure_log_free(pipeline->failure_log);
+    weir_tracker_free(pipeline->tracker);
     for (uint32_t i = 0; i < pipeline->num_nodes; i++)
         weir_node_free(pipeline->nodes[i]);
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
@@ -168,6 +170,8 @@ int weir_pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipeli
         status = weir_observing_init(pipeline, options, error);
     if (status == WEIR_OK)
         status = place_nodes(pipeline, options, error);
+    if (status == WEIR_OK)
+        status = weir_tracker_new(pipeline, options, &pipeline->tracker, error);
     if (status == WEIR_OK)
         status = make_pools(pipeline, options->threads, error);
     if (status == WEIR_OK)
