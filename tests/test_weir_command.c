@@ -491,6 +491,26 @@ static void slowest_sorts_items_by_where_their_time_went(void **state)
     expect("weir slowest job.db --run 1 --sort open", NOTHING);
 }
 
+/* -- explain */
+
+static void explain_says_what_limits_and_what_would_help(void **state)
+{
+    (void)state;
+    expect("weir explain job.db", DONE);
+    assert_has(out, "Limit: The slots of 0:1:decode[10]: all of them are busy nearly all the time.\n");
+    assert_has(out, "Confidence: ");
+    assert_has(out, "Evidence:\n  * 0:1:decode[10]: 10.0 slots, 60 % of their time busy");
+    expect("weir explain job.db --json", DONE);
+    assert_is_json();
+    assert_json("$.kind", "slots");
+    assert_json("$.name", "0:1:decode[10]");
+    assert_json("$.other", "null");
+    expect("weir explain job.db --phase train --run all --json", DONE);
+    assert_json("$.certainty", "unsure"); /* few items */
+    expect("weir explain job.db --csv", REFUSED);
+    expect("weir explain job.db --since 2030-01-01", NOTHING);
+}
+
 /* -- compare, merge, check */
 
 static void compare_finds_the_difference_and_how_sure_it_is(void **state)
@@ -1433,6 +1453,7 @@ int main(void)
         TEST(failed_labels_are_listed_for_scripts),
         TEST(slowest_knows_items_failures_and_laps),
         TEST(slowest_sorts_items_by_where_their_time_went),
+        TEST(explain_says_what_limits_and_what_would_help),
         TEST(compare_finds_the_difference_and_how_sure_it_is),
         TEST(compare_tells_too_few_threads_from_a_slow_stage),
         TEST(compare_knows_stages_that_have_moved),
