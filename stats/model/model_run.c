@@ -353,7 +353,7 @@ static int read_stages(weir_reader *reader, const weir_filter *filter, weir_run_
     return status == WEIR_EOF ? WEIR_OK : status;
 }
 
-/* Reads the four kinds of laps side by side, in the order of time. */
+/* Reads all kinds of laps side by side, in the order of time. */
 typedef struct lap_cursor {
     weir_query *queries[WEIR_NUM_SUBJECTS];
     const weir_lap_record *next[WEIR_NUM_SUBJECTS]; /* NULL = no more */
@@ -372,6 +372,8 @@ static void add_record(weir_model *model, const weir_lap_record *lap)
     switch (lap->subject) {
     case WEIR_SUBJECT_QUEUE: add_queue_lap(model, lap->name, &lap->metrics.queue); break;
     case WEIR_SUBJECT_POOL: add_pool_lap(model, lap->name, lap->capacity, &lap->metrics.pool); break;
+    case WEIR_SUBJECT_PROCESS:
+    case WEIR_SUBJECT_MACHINE: break; /* the pools tell what the model needs */
     default: add_task_lap(model, lap->name, &lap->metrics.task); break;
     }
 }
@@ -403,7 +405,7 @@ static int read_laps(weir_reader *reader, const weir_filter *filter, weir_model 
     lap_cursor cursor = { 0 };
     int status = WEIR_OK;
     for (int i = 0; i < WEIR_NUM_SUBJECTS && status == WEIR_OK; i++) {
-        status = weir_query_begin(reader, (weir_record_kind)i, filter, &cursor.queries[i], error);
+        status = weir_query_begin(reader, weir_record_kind_of((weir_subject)i), filter, &cursor.queries[i], error);
         if (status == WEIR_OK)
             status = move_on(&cursor, i, error);
     }
