@@ -3,6 +3,7 @@
 #include "lock.h"
 #include "spin_wait.h"
 #include "trace_ring.h"
+#include "tracker.h"
 #include "wake.h"
 
 static void sleep_consumer_locked(weir_pipeline *pipeline, int64_t deadline_ns)
@@ -96,5 +97,9 @@ int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout
         waited = true;
     }
     weir_engine_unlock(pipeline);
+    if (pipeline->tracker && status == WEIR_OK)
+        weir_tracker_delivered(pipeline->tracker, item);
+    else if (pipeline->tracker && status == WEIR_EPOCH)
+        weir_tracker_epoch_delivered(pipeline->tracker);
     return status;
 }

@@ -19,6 +19,7 @@
 #include "service.h"
 #include "signals.h"
 #include "trace_ring.h"
+#include "tracker.h"
 
 /* ---- start and end ------------------------------------------------------------------------------------------ */
 
@@ -108,6 +109,7 @@ static void destroy(weir_pipeline *pipeline)
     weir_service_destroy(pipeline);
     weir_outbox_destroy(&pipeline->outbox);
     weir_failure_log_free(pipeline->failure_log);
+    weir_tracker_free(pipeline->tracker);
     for (uint32_t i = 0; i < pipeline->num_nodes; i++)
         weir_node_free(pipeline->nodes[i]);
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
@@ -175,6 +177,8 @@ int weir_pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipeli
         status = weir_observing_init(pipeline, options, error);
     if (status == WEIR_OK)
         status = place_nodes(pipeline, options, error);
+    if (status == WEIR_OK)
+        status = weir_tracker_new(pipeline, options, &pipeline->tracker, error);
     if (status == WEIR_OK)
         status = make_pools(pipeline, options->threads, error);
     if (status == WEIR_OK)

@@ -126,7 +126,7 @@ static void made_result(weir_slot *slot)
     slot->num_kept = 0;
     if (node->num_ins == 0) {
         node->account.taken++;
-        node->next_seq++;
+        node->next_seq = slot->in.seq + 1;
     }
     if (!last || slot->flushing)
         node->account.created++;
@@ -146,6 +146,8 @@ static void made_result(weir_slot *slot)
 static void made_nothing(weir_slot *slot)
 {
     weir_node *node = slot->node;
+    if (node->num_ins == 0)
+        node->next_seq = slot->in.seq; /* it may have passed over an item that is done */
     if (slot->flushing) {
         count_kept_as(slot, &node->account.skipped);
     } else {
@@ -154,6 +156,16 @@ static void made_nothing(weir_slot *slot)
         node->account.skipped += slot->has_in;
     }
     next(slot);
+}
+
+/* One of several results, which was done in an earlier run. */
+static void passed_over_result(weir_slot *slot)
+{
+    slot->node->account.created++;
+    slot->node->account.skipped++;
+    slot->more = true;
+    slot->num_pieces++;
+    weir_slot_make_ready_locked(slot);
 }
 
 static void kept_input(weir_slot *slot)
@@ -211,8 +223,12 @@ static void task_step_ended(weir_slot *slot)
         return;
     }
     switch (slot->status) {
-    case WEIR_OK:
-    case WEIR_MORE: made_result(slot); break;
+    case WEIR_MORE:
+        if (slot->passed_over) {
+            passed_over_result(slot);
+            break;
+        } /* fall through */
+    case WEIR_OK: made_result(slot); break;
     case WEIR_PENDING: became_pending(slot); break;
     case WEIR_SKIP: made_nothing(slot); break;
     case WEIR_KEPT: kept_input(slot); break;

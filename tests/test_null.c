@@ -54,6 +54,7 @@ static void the_engine_refuses_null(void **state)
     REFUSED(weir_pipeline_account(p, NULL, NULL));
     REFUSED(weir_pipeline_set_concurrency(NULL, "src", 1));
     REFUSED(weir_pipeline_set_concurrency(p, NULL, 1));
+    REFUSED(weir_pipeline_set_threads(NULL, NULL, 1));
     REFUSED(weir_pipeline_describe(NULL, &text));
     REFUSED(weir_pipeline_describe(p, NULL));
     REFUSED(weir_pipeline_snapshot(NULL, &snapshot));
@@ -62,6 +63,23 @@ static void the_engine_refuses_null(void **state)
     REFUSED(weir_pipeline_event(p, NULL, NULL, NULL));
     REFUSED(weir_pipeline_mark_step(NULL, 1));
     REFUSED(weir_pipeline_trace(NULL, true));
+    REFUSED(weir_pipeline_checkpoint(NULL, &text));
+    REFUSED(weir_pipeline_checkpoint(p, NULL));
+    REFUSED(weir_item_done(NULL, &item));
+    REFUSED(weir_item_done(p, NULL));
+    weir_checkpoint *checkpoint;
+    REFUSED(weir_checkpoint_read(NULL, &checkpoint, &error));
+    REFUSED(weir_checkpoint_read("", NULL, &error));
+    weir_checkpoint_free(NULL);
+    assert_int_equal(weir_checkpoint_epoch(NULL), 0);
+    assert_int_equal(weir_checkpoint_last_epoch(NULL, 0), 0);
+    assert_int_equal(weir_checkpoint_num_sources(NULL), 0);
+    assert_null(weir_checkpoint_source_name(NULL, 0));
+    assert_null(weir_checkpoint_source_text(NULL, 0));
+    assert_false(weir_checkpoint_is_done(NULL, 0, 0, 0));
+    assert_int_equal(weir_checkpoint_low(NULL, 0, 0), 0);
+    assert_int_equal(weir_checkpoint_end(NULL, 0, 0), 0);
+    assert_int_equal(weir_checkpoint_num_done(NULL, 0, 0), 0);
     REFUSED(weir_pipeline_mark_phase(NULL, "train"));
     REFUSED(weir_pipeline_mark_phase(p, NULL));
     weir_pipeline_free(NULL);
@@ -137,6 +155,15 @@ static void the_stages_refuse_null(void **state)
     weir_item_cost cost;
     assert_false(weir_frames_cost(NULL, &cost));
     assert_false(weir_audio_cost(NULL, &cost));
+    weir_item item;
+    weir_headspace_result result;
+    char text[8] = "unset";
+    weir_headspace_free(NULL);
+    REFUSED(weir_headspace_new(NULL, NULL, NULL));
+    REFUSED(weir_headspace_next(NULL, NULL, &item, 0));
+    REFUSED(weir_headspace_report(NULL, &result));
+    weir_headspace_describe(NULL, text, sizeof text);
+    assert_string_equal(text, "");
     weir_frames_free(NULL);
     weir_frames_release(NULL, NULL);
     weir_audio_free(NULL);
@@ -148,6 +175,7 @@ static void the_stages_refuse_null(void **state)
     weir_bytes_free(weir_bytes_new(1, NULL));
     assert_false(weir_sampling_is_rising(NULL));
     REFUSED(weir_directory_count(NULL, 1, &count, NULL));
+    REFUSED(weir_isolated_serve(2, NULL, NULL, 0));
     REFUSED(weir_directory_count(&(weir_directory_config){ .root = "." }, 1, NULL, NULL));
     REFUSED(weir_npy_open(NULL, "a", NULL));
     REFUSED(weir_npy_open(&npy, NULL, NULL));
@@ -287,6 +315,43 @@ static void the_statistics_refuse_null(void **state)
     REFUSED(weir_database_merge("a", "b", NULL, NULL));
     REFUSED(weir_database_migrate(NULL, &from, NULL));
     REFUSED(weir_database_migrate("a", NULL, NULL));
+    weir_profile_report *profile;
+    weir_profile_free(NULL);
+    REFUSED(weir_profile(NULL, 1, NULL, &profile, NULL));
+    REFUSED(weir_profile(&(weir_profile_stage){ 0 }, 1, NULL, &profile, NULL));
+    REFUSED(weir_profile(&(weir_profile_stage){ 0 }, 1, NULL, NULL, NULL));
+    REFUSED(weir_profile_record(NULL, "x.db", NULL));
+    REFUSED(weir_profile_record(&(weir_profile_report){ 0 }, NULL, NULL));
+}
+
+static void models_refuse_null(void **state)
+{
+    (void)state;
+    weir_model *model;
+    weir_prediction *prediction;
+    REFUSED(weir_model_new(NULL, NULL));
+    REFUSED(weir_model_read(NULL, NULL, &model, NULL));
+    REFUSED(weir_model_add(NULL, NULL, NULL));
+    assert_null(weir_model_observer(NULL).self);
+    weir_model_forget(NULL);
+    weir_model_free(NULL);
+    assert_int_equal(weir_model_num_nodes(NULL), 0);
+    assert_null(weir_model_node_at(NULL, 0));
+    assert_true(isnan(weir_model_measured(NULL)));
+    assert_int_equal(weir_model_num_laps(NULL), 0);
+    REFUSED(weir_model_set(NULL, "threads", "1", NULL));
+    assert_true(isnan(weir_model_get(NULL, NULL)));
+    weir_model_reset(NULL);
+    REFUSED(weir_model_predict(NULL, NULL, &prediction, NULL));
+    weir_prediction_free(NULL);
+    weir_prediction_describe_limit(NULL, NULL, 0);
+    assert_int_equal(weir_model_new(&model, NULL), WEIR_OK);
+    REFUSED(weir_model_add(model, NULL, NULL));
+    REFUSED(weir_model_set(model, NULL, "1", NULL));
+    REFUSED(weir_model_set(model, "threads", NULL, NULL));
+    assert_true(isnan(weir_model_get(model, NULL)));
+    REFUSED(weir_model_predict(model, NULL, NULL, NULL));
+    weir_model_free(model);
 }
 #endif
 
@@ -428,7 +493,7 @@ int main(void)
         TEST(the_stages_refuse_null),        TEST(sampling_and_batches_refuse_null),
 #endif
 #ifdef WEIR_SQLITE_H
-        TEST(the_statistics_refuse_null),
+        TEST(the_statistics_refuse_null),    TEST(models_refuse_null),
 #endif
 #ifdef WEIR_DATASET_H
         TEST(the_dataset_refuses_null),

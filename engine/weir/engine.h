@@ -3,6 +3,7 @@
 #define WEIR_ENGINE_H
 
 #include <weir/batch.h>
+#include <weir/checkpoint.h>
 #include <weir/clock.h>
 #include <weir/cost.h>
 #include <weir/escape.h>

@@ -4,12 +4,15 @@
  * in seconds. If you change a line here, raise WEIR_SCHEMA_VERSION and say in weir_schema_upgrades how older
  * databases get there.
  *
+ *   5  threads, inputs and merge_order of stage; profile_stats
  *   4  sums of laps, flow_stats, pool_stats (lap_tables.c); machine of run
  *   3  item_stats
  *   2  phase, first_step and last_step in task_stats and queue_stats
  *   1  the first
  */
 #include "schema.h"
+
+#include <stddef.h>
 
 #define RUN_REFERENCE "run_id INTEGER NOT NULL REFERENCES run(run_id) ON DELETE CASCADE"
 
@@ -30,6 +33,12 @@
     " entries_lost INTEGER NOT NULL DEFAULT 0," \
     " " MACHINE ");"
 
+/* How a node is connected: private threads, the queues it takes from, how a merge chooses among them. */
+#define STAGE_THREADS     "threads INTEGER NOT NULL DEFAULT 0"
+#define STAGE_INPUTS      "inputs TEXT NOT NULL DEFAULT ''"
+#define STAGE_MERGE_ORDER "merge_order TEXT NOT NULL DEFAULT ''"
+#define STAGE_WIRING      STAGE_THREADS ", " STAGE_INPUTS ", " STAGE_MERGE_ORDER
+
 /* In the order of the pipeline, by rowid. */
 #define STAGE \
     "CREATE TABLE stage (" \
@@ -40,6 +49,7 @@
     " queue_items INTEGER NOT NULL," \
     " queue_bytes INTEGER NOT NULL," \
     " output_order TEXT NOT NULL," \
+    " " STAGE_WIRING ", " \
     " PRIMARY KEY (run_id, name));"
 
 #define EVENT_STATS \
@@ -87,6 +97,21 @@
 
 #define ITEM_INDEX "CREATE INDEX item_stats_by_run ON item_stats(run_id);"
 
+/* One stage alone with one number of slots; see weir/profile.h. */
+#define PROFILE_STATS \
+    "CREATE TABLE profile_stats (" \
+    " id INTEGER PRIMARY KEY," \
+    " " RUN_REFERENCE "," \
+    " name TEXT NOT NULL," \
+    " concurrency INTEGER NOT NULL," \
+    " is_best INTEGER NOT NULL," \
+    " num_tasks INTEGER NOT NULL," \
+    " num_failures INTEGER NOT NULL," \
+    " elapsed REAL NOT NULL," \
+    " cpu_time REAL NOT NULL," \
+    " memory_bytes INTEGER NOT NULL);" \
+    "CREATE INDEX profile_stats_by_run ON profile_stats(run_id);"
+
 #define INDEXES \
     "CREATE INDEX event_stats_by_time ON event_stats(timestamp);" \
     "CREATE INDEX event_stats_by_run ON event_stats(run_id);" \
@@ -94,16 +119,26 @@
 
 #define IDENTITY \
     "PRAGMA application_id = 2003134834;" \
-    "PRAGMA user_version = 4;"
+    "PRAGMA user_version = 5;"
 
-_Static_assert(WEIR_SCHEMA_APPLICATION == 2003134834 && WEIR_SCHEMA_VERSION == 4, "IDENTITY says the same");
+_Static_assert(WEIR_SCHEMA_APPLICATION == 2003134834 && WEIR_SCHEMA_VERSION == 5, "IDENTITY says the same");
 
-const char weir_schema_create[] = RUN STAGE EVENT_STATS TASK_FAILURES ITEM_STATS INDEXES ITEM_INDEX IDENTITY;
+const char weir_schema_create[] =
+    RUN STAGE EVENT_STATS TASK_FAILURES ITEM_STATS PROFILE_STATS INDEXES ITEM_INDEX IDENTITY;
 
-const char weir_schema_machine[] = "ALTER TABLE run ADD COLUMN " MACHINE;
+#define ADD(table, column) "ALTER TABLE " table " ADD COLUMN " column
+
+const weir_late_column weir_schema_late_columns[] = {
+    { "run", "machine", ADD("run", MACHINE) },
+    { "stage", "threads", ADD("stage", STAGE_THREADS) },
+    { "stage", "inputs", ADD("stage", STAGE_INPUTS) },
+    { "stage", "merge_order", ADD("stage", STAGE_MERGE_ORDER) },
+    { NULL, NULL, NULL },
+};
 
 const char *const weir_schema_upgrades[WEIR_SCHEMA_VERSION] = {
     [1] = "PRAGMA user_version = 2;", /* new columns are added afterwards, see database.c */
     [2] = ITEM_STATS ITEM_INDEX "PRAGMA user_version = 3;",
     [3] = "PRAGMA user_version = 4;",
+    [4] = PROFILE_STATS "PRAGMA user_version = 5;",
 };

@@ -37,7 +37,12 @@ typedef struct record_settings {
     int output_order; /* weir_order */
     uint32_t epochs;
     int64_t deadline_ns;
+    bool isolate; /* decode in child processes */
+    uint64_t isolate_memory;
     weir_max_failures max_failures;
+    bool profile;              /* measure each stage alone instead */
+    bool json;                 /* the profile as JSON */
+    int64_t headspace_step_ns; /* measure what loading costs a consumer whose steps take this long; 0 = do not */
 
     /* the statistics */
     const char *db_path;
