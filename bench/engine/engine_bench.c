@@ -240,10 +240,10 @@ static void add_trace(engine_plan *plan, uint32_t op_us, uint32_t threads)
     base.op_us = op_us;
     for (engine_trace trace = ENGINE_NO_TRACE; trace <= most; trace++) {
         line_plan line = {
-            .part = "trace", .title = titles[trace], .metrics = METRIC(HOP) | METRIC(CPU), .self = base
+            .part = "trace", .title = titles[trace], .metrics = METRIC(ITEM) | METRIC(HOP) | METRIC(CPU), .self = base
         };
         line.self.job.trace = trace;
-        line.hidden = METRIC(CPU);
+        line.hidden = METRIC(ITEM) | METRIC(CPU);
         if (trace) {
             line.metrics |= METRIC(HOP_MORE);
             line.base = &base;
