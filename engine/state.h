@@ -385,10 +385,10 @@ struct weir_pipeline {
     int64_t start_unix_ns;
     weir_queue *sink; /* the sink's */
     uint32_t num_queues;
+    weir_tracker *tracker; /* has its own lock; NULL = no checkpoints */
     int64_t start_ns;
     struct weir_trace_rings *trace; /* the raw record; NULL = no observer wants it */
     atomic_bool traces;             /* it is recorded; written with lock, also read without */
-    weir_tracker *tracker; /* has its own lock; NULL = no checkpoints */
 
     uv_mutex_t lock;
 

@@ -372,7 +372,8 @@ static void add_batches(model *m)
     weir_aggregate_config config = { .num_items = 1 + below(&m->chance, 7), .drop_last = one_in(&m->chance, 3) };
     config.drop_last &= !m->is_resumed; /* which items would be dropped depends on the batches before */
     bool has_slots = m->is_resumed && one_in(&m->tuning, 2);
-    weir_builder_pipe(m->builder, &weir_aggregate, &config, &(weir_stage_options){ .concurrency = has_slots ? 3 : 1 });
+    weir_builder_pipe(m->builder, &weir_aggregate, &config,
+                      &(weir_stage_options){ .concurrency = has_slots ? 3 : 1 });
     m->keeps_order &= !has_slots;
     m->batched = m->regrouped = true;
     if (one_in(&m->chance, 2))
@@ -787,6 +788,7 @@ static int run_once_more(model *m, uint64_t seed, uint32_t run, store *to)
     to->num_values = to->num_committed;
     weir_pipeline_free(atomic_load(&m->pipeline));
     pending_end(&m->pending);
+    trace_end(m);
     recorder_free(&m->recorder);
     ledger_close(&m->ledger);
     return status;

@@ -24,6 +24,7 @@ typedef struct engine_settings {
     bench_list queues;
     bench_list ops_us;
     unsigned stats; /* STATS_ON | STATS_OFF */
+    bool checkpoints;
     uint32_t num_stages;
     uint32_t num_items;
     uint32_t run_ms;
@@ -151,7 +152,8 @@ static engine_case weir_case(const engine_settings *settings, uint32_t num_stage
         .job = { .num_stages = num_stages,
                  .concurrency = concurrency,
                  .threads = threads,
-                 .no_statistics = !(settings->stats & STATS_ON) },
+                 .no_statistics = !(settings->stats & STATS_ON),
+                 .checkpoints = settings->checkpoints },
     };
 }
 
@@ -179,7 +181,7 @@ static void add_shape(engine_plan *plan, const char *title, engine_case self, co
                       engine_case base, const char *base_name)
 {
     line_plan line = { .part = "shapes", .title = base_title, .metrics = METRIC(ITEM) | METRIC(CPU), .self = base };
-    line.hidden = METRIC(CPU);
+    line.hidden = METRIC(ITEM) | METRIC(CPU);
     add_line(plan, &line, base.job.threads);
     line.title = title;
     line.metrics |= METRIC(ITEM_TO_BASE);
@@ -216,7 +218,7 @@ static void add_scaling(engine_plan *plan, uint32_t op_us, uint32_t threads)
     };
     line_plan line = { .part = "scaling", .title = "plain", .self = plain };
     line.metrics = METRIC(ITEM) | METRIC(CPU) | METRIC(SPEED);
-    line.hidden = METRIC(CPU);
+    line.hidden = METRIC(ITEM) | METRIC(CPU);
     add_line(plan, &line, threads);
 
     line.title = "weir";
@@ -259,7 +261,7 @@ static void add_peers(engine_plan *plan, uint32_t threads)
     engine_case weir = weir_case(plan->settings, num_stages, 1, threads);
     line_plan line = { .part = "peers", .title = "weir", .self = weir };
     line.metrics = METRIC(ITEM) | METRIC(STAGE) | METRIC(CPU);
-    line.hidden = METRIC(CPU);
+    line.hidden = METRIC(ITEM) | METRIC(CPU);
     add_line(plan, &line, threads);
 
     line.metrics |= METRIC(ITEM_TO_BASE) | METRIC(STAGE_TO_BASE);
@@ -379,6 +381,7 @@ static const option_row rows[] = {
     { ROW("op-us", ops_us, bench_numbers), .argument = "LIST",
       .help = "work of an operation in microseconds (default 0,1,10,100)" },
     { ROW("stats", stats, stats_kind), .argument = "on,off", .help = "statistics: on, off or both (default both)" },
+    { ROW("checkpoints", checkpoints, option_flag), .help = "track which items are done" },
     { ROW("stages", num_stages, option_count32), .argument = "N", .help = "stages in hops and peers (default 3)" },
     { ROW("items", num_items, option_count32), .argument = "N",
       .help = "items per run (default: chosen by --run-ms)" },

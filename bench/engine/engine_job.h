@@ -38,6 +38,7 @@ typedef struct engine_job {
     bool in_order; /* output_order = input */
     bool no_statistics;
     engine_trace trace;
+    bool checkpoints; /* track which items are done */
 } engine_job;
 
 typedef struct engine_result {

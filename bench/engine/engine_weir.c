@@ -270,6 +270,7 @@ static weir_pipeline *build(const weir_run *run)
                            .num_observers = 2,
                            .no_statistics = job->no_statistics,
                            .trace_off = job->trace == ENGINE_TRACE_OFF,
+                           .checkpoints = job->checkpoints ? WEIR_CHECKPOINTS_DELIVERED : WEIR_CHECKPOINTS_OFF,
                        },
                        &pipeline, &error);
     if (!pipeline)

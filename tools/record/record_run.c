@@ -276,12 +276,14 @@ int record_run(const record_settings *settings)
         return record_profile(settings, &inputs);
     signal(SIGXFSZ, SIG_IGN); /* writing beyond `ulimit -f` then fails with an error, which is reported */
     signal(SIGPIPE, SIG_IGN); /* a run does not end because nobody reads its log */
-    /* Before any thread is started: all threads inherit the blocked SIGUSR1. */
-    sigset_t usr1;
-    sigemptyset(&usr1);
-    sigaddset(&usr1, SIGUSR1);
-    pthread_sigmask(SIG_BLOCK, &usr1, NULL);
-    int signal_fd = signalfd(-1, &usr1, SFD_CLOEXEC | SFD_NONBLOCK);
+    /* Before any thread is started: all threads inherit the blocked signals. */
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGUSR1);
+    if (settings->trace_path)
+        sigaddset(&signals, SIGUSR2);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    int signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signal_fd < 0)
         return record_refuse(settings, "cannot wait for SIGUSR1: %s", strerror(errno));
     terminal_start(!settings->quiet);
