@@ -89,7 +89,6 @@ struct model {
     test_pending pending;
     weir_observer observers[2];
     size_t num_observers;
-    bool is_traced;
     weir_builder *builder;
     _Atomic(weir_pipeline *) pipeline;
 
@@ -528,8 +527,7 @@ static void build_model(model *m)
     };
     m->num_observers = 0;
     m->observers[m->num_observers++] = m->recorder.observer;
-    if (m->is_traced)
-        trace_begin(m, &options);
+    trace_begin(m, &options);
     options.num_observers = m->num_observers;
     m->builder = weir_builder_new();
     m->keeps_order = true;
@@ -675,7 +673,6 @@ static void run_model(uint64_t seed)
     m.tuning.state = mix(seed + 1);
     m.meddled = one_in(&m.chance, 3);
     m.checkpoints = (weir_checkpoints)below(&m.tuning, 3);
-    m.is_traced = true;
     build_model(&m);
     m.pending.thread = thread_start(complete_tasks, &m);
     pthread_t meddler = m.meddled ? thread_start(meddle, &m) : m.pending.thread;
