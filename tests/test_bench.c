@@ -40,6 +40,10 @@ static void engine_runs_every_part_and_writes_a_row_for_each_configuration(void 
     assert_int_equal(bench_count_rows(json, "json_extract(row, '$.shape') = 'pending'"), 4);
     assert_int_equal(bench_count_rows(json, "json_extract(row, '$.output_order') = 'input'"), 4);
     assert_int_equal(bench_count_rows(json, "json_extract(row, '$.part') = 'scaling'"), 8);
+    /* the same without statistics off, but with the record off, on, and on with a file */
+    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.part') = 'trace' AND "
+                                            "json_type(row, '$.ns_per_hop_more') IN ('real', 'integer')"),
+                     8 * 3);
     free(json);
     program_free(&program);
 }
