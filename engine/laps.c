@@ -220,7 +220,8 @@ static void find_new_threads(weir_pipeline *pipeline)
     thread_reading *readings = calloc(num_threads, sizeof *readings), *before = laps->readings;
     if (!readings)
         return;
-    memcpy(readings, before, laps->num_readings * sizeof *readings);
+    if (before)
+        memcpy(readings, before, laps->num_readings * sizeof *readings);
     laps->readings = readings;
     free(before);
     weir_engine_lock(pipeline);
