@@ -168,16 +168,18 @@ static int read_head(text_reader *reader)
     if (!read_number(&line, 10, &version) || *line)
         return damaged(reader, "the version is not a number");
     if (version != 1)
-        return weir_error_set(reader->error, WEIR_EUNSUPPORTED, 0,
-                              "the checkpoint has format %" PRIu64
-                              ", but this library, version %s, reads only format 1: use a library of the version that "
-                              "wrote it",
-                              version, WEIR_VERSION);
+        return weir_error_set(
+            reader->error, WEIR_EUNSUPPORTED, 0,
+            "the checkpoint has format %" PRIu64
+            ", but this library, version %s, reads only format 1: use a library of the version that "
+            "wrote it",
+            version, WEIR_VERSION);
     line = next_line(reader);
     if (!line || strncmp(line, "epoch", 5) != 0)
         return damaged(reader, "expected \"epoch NUMBER\"");
     line += 5;
-    return read_spaced(&line, 10, &reader->to->epoch) && !*line ? WEIR_OK : damaged(reader, "expected \"epoch NUMBER\"");
+    return read_spaced(&line, 10, &reader->to->epoch) && !*line ? WEIR_OK
+                                                                : damaged(reader, "expected \"epoch NUMBER\"");
 }
 
 static int read_lines(text_reader *reader)
@@ -316,9 +318,10 @@ uint64_t weir_checkpoint_low(const weir_checkpoint *checkpoint, size_t source, u
 uint64_t weir_checkpoint_end(const weir_checkpoint *checkpoint, size_t source, uint64_t epoch)
 {
     const weir_done_set *set = find_set(checkpoint, source, epoch);
-    uint64_t end = set && set->num_runs ? set->runs[set->num_runs - 1].last + 1
-                                        : weir_checkpoint_low(checkpoint, source, epoch);
-    for (size_t i = 0; checkpoint && source < checkpoint->num_sources && i < checkpoint->sources[source].num_pieces; i++) {
+    uint64_t end =
+        set && set->num_runs ? set->runs[set->num_runs - 1].last + 1 : weir_checkpoint_low(checkpoint, source, epoch);
+    for (size_t i = 0; checkpoint && source < checkpoint->num_sources && i < checkpoint->sources[source].num_pieces;
+         i++) {
         const weir_done_piece *piece = &checkpoint->sources[source].pieces[i];
         if (piece->epoch == epoch && piece->seq >= end)
             end = piece->seq + 1;

@@ -19,6 +19,7 @@
 #include "queue.h"
 #include "taken_lap.h"
 #include "thread_cpu.h"
+#include "trace_ring.h"
 
 static const int64_t longest_part_ns = 60 * WEIR_SECOND;
 static const int64_t early_lap_ns = 1 * WEIR_SECOND; /* so that a killed run leaves at least this lap */
@@ -285,7 +286,7 @@ static void store(weir_taken_lap *lap, size_t index, const weir_live_histogram *
     weir_log(WEIR_LOG_ERROR, "out of memory: the percentiles of a lap are lost");
 }
 
-static void take_part(weir_pipeline *pipeline, weir_taken_lap *record, weir_live_histogram *times)
+static void take_part(weir_pipeline *pipeline, weir_taken_lap *record, weir_live_histogram *times, bool last)
 {
     weir_lap_taker *laps = pipeline->laps;
     find_new_threads(pipeline);
@@ -295,6 +296,9 @@ static void take_part(weir_pipeline *pipeline, weir_taken_lap *record, weir_live
     int64_t end_ns = pipeline->now_ns;
     take_all_locked(pipeline, record, times);
     weir_phase_lap_ended_locked(pipeline, &record->phase);
+    weir_trace_mark_locked(pipeline, WEIR_TRACE_LAP, 0);
+    if (last)
+        weir_trace_end_locked(pipeline); /* the record ends when the last lap does */
     weir_engine_unlock(pipeline);
     note_progress_until(laps, 0, end_ns);
 
@@ -348,14 +352,14 @@ static bool hand_over(weir_pipeline *pipeline)
 }
 
 /* Moves the recorded metrics to laps->parts. False = out of memory: nothing was moved, the lap continues. */
-static bool take(weir_pipeline *pipeline)
+static bool take(weir_pipeline *pipeline, bool last)
 {
     weir_lap_taker *laps = pipeline->laps;
     weir_taken_lap *part = weir_taken_lap_new(pipeline);
     weir_live_histogram *times = calloc(taken_lap_num_stored(pipeline), sizeof *times);
     bool taken = part && times;
     if (taken) {
-        take_part(pipeline, part, times);
+        take_part(pipeline, part, times, last);
         if (laps->parts)
             weir_taken_lap_join(laps->parts, part);
         else
@@ -372,7 +376,7 @@ void weir_laps_take(weir_pipeline *pipeline, bool now)
     int64_t now_ns = weir_clock_ns();
     if (!now && now_ns < weir_laps_due_ns(pipeline))
         return;
-    if (take(pipeline) && (now || now_ns >= pipeline->laps->due_ns))
+    if (take(pipeline, false) && (now || now_ns >= pipeline->laps->due_ns))
         hand_over(pipeline);
     plan_next(pipeline, now_ns);
 }
@@ -381,7 +385,7 @@ void weir_laps_take_last(weir_pipeline *pipeline)
 {
     enum { ATTEMPTS = 10 };
     for (int i = 0; i < ATTEMPTS; i++)
-        if (take(pipeline) && hand_over(pipeline))
+        if (take(pipeline, true) && hand_over(pipeline))
             return;
     weir_log(WEIR_LOG_ERROR, "out of memory: the last lap could not be reported to the observers");
 }

@@ -101,6 +101,7 @@ typedef struct weir_queued_item {
 typedef struct weir_queue {
     /* immutable after init */
     char *name;
+    uint32_t index; /* among all queues of the pipeline */
     uint32_t capacity;
     uint64_t capacity_bytes; /* UINT64_MAX = unlimited */
     weir_node *producer;
@@ -135,9 +136,10 @@ typedef struct weir_consumer_phase {
 struct weir_task {
     /* immutable after init */
     weir_node *node;
-    void *worker;      /* op->worker_size bytes */
-    char *hook_states; /* node->hook_bytes bytes, zeroed for each task */
-    bool is_lifecycle; /* the node's lifecycle slot: runs the stage hooks, puts the ends of epochs */
+    void *worker;          /* op->worker_size bytes */
+    char *hook_states;     /* node->hook_bytes bytes, zeroed for each task */
+    bool is_lifecycle;     /* the node's lifecycle slot: runs the stage hooks, puts the ends of epochs */
+    uint32_t trace_number; /* number among the slots of its node, as in weir_trace_record */
 
     /* guarded by lock */
     slot_state state;
@@ -147,6 +149,7 @@ struct weir_task {
     weir_slot *turn_before, *turn_after; /* with WEIR_ORDER_INPUT: in the order of its node's inputs */
     int64_t run_ns;                      /* run time of the task, without the current step */
     uint64_t order_number;               /* of the input */
+    uint64_t trace_item;                 /* the input, or the item to be made, as in weir_trace_record */
     struct weir_label *label;            /* of the input, for snapshots and stall warnings; NULL = none */
     bool has_turn;                       /* it is in the list of turns */
     int64_t warn_after_ns;               /* run time after which the task is next reported as stalled */
@@ -360,7 +363,8 @@ typedef struct weir_outbox {
     uint32_t num_laps;
     uint64_t dropped_failures, dropped_events; /* not reported yet */
     bool closed;                               /* no messages will be added */
-    uv_cond_t filled;                          /* first, or closed; with lock */
+    bool woken;                                /* the observer thread has something else to do */
+    uv_cond_t filled;                          /* first, closed or woken; with lock */
 } weir_outbox;
 
 struct weir_pipeline {
@@ -382,6 +386,9 @@ struct weir_pipeline {
     weir_queue *sink; /* the sink's */
     uint32_t num_queues;
     weir_tracker *tracker; /* has its own lock; NULL = no checkpoints */
+    int64_t start_ns;
+    struct weir_trace_rings *trace; /* the raw record; NULL = no observer wants it */
+    atomic_bool traces;             /* it is recorded; written with lock, also read without */
 
     uv_mutex_t lock;
 
@@ -447,6 +454,7 @@ struct weir_pipeline {
     uv_thread_t observer_thread;
     bool observer_started;
     weir_stage_info *stage_infos; /* one for each node */
+    weir_queue_info *queue_infos;
     struct delivery *delivery;
     int end_status; /* written by the service thread before the outbox is closed */
     int64_t end_unix_ns;

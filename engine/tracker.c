@@ -48,7 +48,7 @@ typedef struct done_set {
 /* Guarded by lock, except the first line. */
 typedef struct tracked_source {
     weir_node *node;
-    done_set *sets;       /* by epoch; only the source's thread adds one */
+    done_set *sets;          /* by epoch; only the source's thread adds one */
     weir_done_piece *pieces; /* done in an earlier run, of items that have not been made again */
     size_t num_pieces;
 } tracked_source;
@@ -65,7 +65,7 @@ struct weir_tracker {
     /* guarded by lock; a chunk does not change once it is there */
     weir_mark **chunks;
     uint32_t num_chunks;
-    uint32_t free; /* list of marks */
+    uint32_t free;         /* list of marks */
     uint64_t num_recorded; /* pieces in lists of roots */
     uint64_t epochs_delivered;
 };
@@ -194,7 +194,8 @@ static done_set *done_set_new(uint64_t epoch)
 {
     done_set *set = calloc(1, sizeof *set);
     if (set)
-        *set = (done_set){ .epoch = epoch, .total = UINT64_MAX, .num_words = 1, .words = calloc(1, sizeof *set->words) };
+        *set =
+            (done_set){ .epoch = epoch, .total = UINT64_MAX, .num_words = 1, .words = calloc(1, sizeof *set->words) };
     if (set && set->words)
         return set;
     free(set);
@@ -404,32 +405,31 @@ static int remember_pieces(weir_tracker *tracker, tracked_source *source, uint32
 
 static int made_item(weir_tracker *tracker, weir_slot *slot)
 {
-    const weir_node *node = slot->node;
-    tracked_source *source = &tracker->sources[node->source_index];
-    uint64_t epoch = slot->in.epoch, seq = slot->in.seq;
-    done_set *set;
-    int status = add_set(tracker, source, epoch, &set);
-    if (status != WEIR_OK)
-        return status;
+    tracked_source *source = &tracker->sources[slot->node->source_index];
+    weir_mark root = { .refs = 1,
+                       .source = slot->node->source_index,
+                       .epoch = slot->in.epoch,
+                       .seq = slot->in.seq,
+                       .path = UINT64_MAX };
     uv_mutex_lock(&tracker->lock);
-    bool was_done = is_done(set, seq);
-    uv_mutex_unlock(&tracker->lock);
-    if (was_done) {
-        slot->in.seq++;
-        return WEIR_SKIP;
+    done_set *set = find_set(source, root.epoch);
+    bool was_done = set && is_done(set, root.seq);
+    while (!was_done && (!set || !has_room(set, root.seq) || !tracker->free)) {
+        uv_mutex_unlock(&tracker->lock);
+        int status = add_set(tracker, source, root.epoch, &set);
+        if (status == WEIR_OK)
+            status = make_room(tracker, set, root.seq);
+        if (status == WEIR_OK)
+            status = lock_with_free_marks(tracker);
+        if (status != WEIR_OK)
+            return status;
     }
-    status = make_room(tracker, set, seq);
-    if (status == WEIR_OK)
-        status = lock_with_free_marks(tracker);
-    if (status != WEIR_OK)
-        return status;
-    slot->out.marks = mark_new_locked(tracker, (weir_mark){ .refs = 1,
-                                                            .source = node->source_index,
-                                                            .epoch = epoch,
-                                                            .seq = seq,
-                                                            .path = UINT64_MAX });
+    slot->out.marks = was_done ? 0 : mark_new_locked(tracker, root);
     uv_mutex_unlock(&tracker->lock);
-    return remember_pieces(tracker, source, slot->out.marks, epoch, seq);
+    slot->in.seq += was_done;
+    return was_done             ? WEIR_SKIP
+           : source->num_pieces ? remember_pieces(tracker, source, slot->out.marks, root.epoch, root.seq)
+                                : WEIR_OK;
 }
 
 /* The epoch has no more items. */
@@ -495,11 +495,8 @@ static int add_piece(weir_tracker *tracker, uint32_t parent, uint64_t path, uint
         status = WEIR_SKIP;
     } else {
         of->refs++;
-        *list = mark_new_locked(tracker, (weir_mark){ .refs = 1,
-                                                      .parent = parent,
-                                                      .root = of->root,
-                                                      .path = path,
-                                                      .next = *list });
+        *list = mark_new_locked(
+            tracker, (weir_mark){ .refs = 1, .parent = parent, .root = of->root, .path = path, .next = *list });
     }
     uv_mutex_unlock(&tracker->lock);
     return status;
@@ -835,16 +832,18 @@ static int resume_source(weir_tracker *tracker, uint32_t index, weir_checkpoint 
     const weir_done_source *from = index < given[0]->num_sources ? &given[0]->sources[index] : NULL;
     if (!from || given[0]->num_sources != tracker->num_sources || strcmp(from->name, source->node->short_name) != 0)
         return weir_error_set(error, WEIR_EINVAL, 0,
-                              "the checkpoint is of another pipeline: source %" PRIu32 " is \"%s\", here it is \"%s\"",
+                              "the checkpoint is of another pipeline: source %" PRIu32
+                              " is \"%s\", here it is \"%s\"",
                               index, from ? from->name : "", source->node->short_name);
-    int status = op->resume ? op->resume(source->node->config, (const weir_checkpoint *const *)given, num_given, index,
-                                         error)
-                            : WEIR_OK;
+    int status =
+        op->resume ? op->resume(source->node->config, (const weir_checkpoint *const *)given, num_given, index, error)
+                   : WEIR_OK;
     if (!op->renumber && num_given > 1)
-        return weir_error_set(error, WEIR_EINVAL, 0,
-                              "source \"%s\" can be resumed from one checkpoint, but there are %zu: only a sampler can "
-                              "divide its rest again",
-                              source->node->short_name, num_given);
+        return weir_error_set(
+            error, WEIR_EINVAL, 0,
+            "source \"%s\" can be resumed from one checkpoint, but there are %zu: only a sampler can "
+            "divide its rest again",
+            source->node->short_name, num_given);
     if (status < 0)
         return status;
     int loaded = status == WEIR_OK ? load_sets(tracker, source, from) : WEIR_OK;

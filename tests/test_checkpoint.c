@@ -298,7 +298,8 @@ static void an_end_of_an_epoch_is_told_once(void **state)
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 2 };
     char *text = NULL;
-    for (int step = 0, expected = 0; step < 9; step++) { /* 3 epochs: two items and an end each; one step in each run */
+    for (int step = 0, expected = 0; step < 9;
+         step++) { /* 3 epochs: two items and an end each; one step in each run */
         weir_builder *builder = weir_builder_new();
         weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .epochs = 3 });
         weir_builder_sink(builder, NULL);
@@ -335,10 +336,11 @@ static void a_text_can_be_read(void **state)
     (void)state;
     weir_checkpoint *checkpoint;
     weir_error error;
-    assert_int_equal(weir_checkpoint_read("weir checkpoint 1\nepoch 2\nsource 0 a b\n  first\n  second\n"
-                                          "done 2 10 12-14 20\ndone 3 0\npieces 2 30 0123456789abcdef 1\nsource 1 c\nend\n",
-                                          &checkpoint, &error),
-                     WEIR_OK);
+    assert_int_equal(
+        weir_checkpoint_read("weir checkpoint 1\nepoch 2\nsource 0 a b\n  first\n  second\n"
+                             "done 2 10 12-14 20\ndone 3 0\npieces 2 30 0123456789abcdef 1\nsource 1 c\nend\n",
+                             &checkpoint, &error),
+        WEIR_OK);
     assert_int_equal(weir_checkpoint_epoch(checkpoint), 2);
     assert_int_equal(weir_checkpoint_num_sources(checkpoint), 2);
     assert_string_equal(weir_checkpoint_source_name(checkpoint, 0), "a b");

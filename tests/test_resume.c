@@ -93,9 +93,10 @@ static int build(const rank_job *job, const char *const *texts, size_t num_texts
     };
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &weir_sampler_source, &source, &(weir_stage_options){ .epochs = NUM_EPOCHS });
-    weir_builder_pipe(builder, &work_op, NULL,
-                      &(weir_stage_options){ .concurrency = 1 + (uint32_t)(job->seed / 2 % 5),
-                                             .output_order = job->seed % 3 ? WEIR_ORDER_COMPLETION : WEIR_ORDER_INPUT });
+    weir_builder_pipe(
+        builder, &work_op, NULL,
+        &(weir_stage_options){ .concurrency = 1 + (uint32_t)(job->seed / 2 % 5),
+                               .output_order = job->seed % 3 ? WEIR_ORDER_COMPLETION : WEIR_ORDER_INPUT });
     weir_builder_pipe(builder, &weir_shuffle, &(weir_shuffle_config){ .num_items = 5 }, NULL);
     weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = BATCH }, NULL);
     weir_builder_sink(builder, NULL);
@@ -346,10 +347,169 @@ static void a_killed_job_has_each_result_once(void **state)
         killed += run_until_end(num_kills - killed);
 }
 
+/* ---- dividing again ------------------------------------------------------------------------------------------------ */
+
+enum { NUM_ITEMS = 53, MAX_WORLD = 7 };
+
+/* What was delivered, by epoch and item. */
+typedef struct tally {
+    unsigned counts[NUM_EPOCHS][NUM_ITEMS];
+} tally;
+
+static weir_sampler_config config_of(uint32_t which)
+{
+    static uint32_t classes[NUM_ITEMS];
+    static double costs[NUM_ITEMS], weights[NUM_ITEMS];
+    for (uint32_t i = 0; i < NUM_ITEMS; i++) {
+        classes[i] = i % 3;
+        costs[i] = 1 + i * i % 17;
+        weights[i] = 1 + i % 4;
+    }
+    weir_sampler_config config = { .num_items = NUM_ITEMS, .seed = 3 };
+    switch (which % 8) {
+    case 1: config.order = WEIR_SAMPLER_SHUFFLED; break;
+    case 2: config.order = WEIR_SAMPLER_WINDOWS, config.window_items = 6; break;
+    case 3: config.order = WEIR_SAMPLER_SHUFFLED, config.costs = costs; break;
+    case 4: config.weights = weights; break;
+    case 5: config.replacement = true; break;
+    case 6: config.classes = classes, config.num_classes = 3; break;
+    case 7: config.num_samples = 101; break;
+    default: break;
+    }
+    config.share = (weir_sampler_share)(which / 8 % 3);
+    return config;
+}
+
+static int start_sampler(const weir_sampler_config *config, uint64_t dataset, const char *const *texts,
+                         size_t num_texts, weir_pipeline **pipeline, weir_error *error)
+{
+    weir_sampler_source_config source = { .sampler = *config, .items = { .fill = fill }, .dataset = dataset };
+    weir_pipeline_options options = {
+        .threads = 1, .checkpoints = WEIR_CHECKPOINTS_DONE, .resume = texts, .num_resume = num_texts
+    };
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &weir_sampler_source, &source, &(weir_stage_options){ .epochs = NUM_EPOCHS });
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 16 });
+    return weir_builder_build(builder, &options, pipeline, error);
+}
+
+/* Takes up to that many items and acknowledges most of them. Returns the checkpoint. */
+static char *take_some(weir_pipeline *pipeline, uint32_t num_items, bool all, tally *to)
+{
+    weir_item item = { 0 };
+    int status = WEIR_OK;
+    char *text;
+    for (uint32_t i = 0; i < num_items && (status == WEIR_OK || status == WEIR_EPOCH); i++) {
+        status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER);
+        if (status == WEIR_OK && (all || below(5) > 0)) {
+            const weir_entry *entry = item.data;
+            to->counts[entry->epoch][entry->number]++;
+            assert_int_equal(weir_item_done(pipeline, &item), WEIR_OK);
+        }
+        weir_item_release(&item);
+    }
+    assert_int_equal(weir_pipeline_checkpoint(pipeline, &text), WEIR_OK);
+    weir_pipeline_free(pipeline);
+    return text;
+}
+
+/* All ranks of a world take items; their checkpoints replace *texts. */
+static void run_world(uint32_t which, uint32_t size, char **texts, size_t *num_texts, uint32_t num_items, tally *to)
+{
+    char *made[MAX_WORLD];
+    for (uint32_t rank = 0; rank < size; rank++) {
+        weir_sampler_config config = config_of(which);
+        weir_pipeline *pipeline;
+        weir_error error = { 0 };
+        config.world = (weir_world){ .rank = rank, .size = size };
+        if (start_sampler(&config, 1, (const char *const *)texts, *num_texts, &pipeline, &error) != WEIR_OK)
+            fail_msg("%s", error.message);
+        bool all = num_items == UINT32_MAX;
+        made[rank] = take_some(pipeline, all ? num_items : below(num_items), all, to);
+    }
+    while (*num_texts)
+        free(texts[--*num_texts]);
+    memcpy(texts, made, size * sizeof *made);
+    *num_texts = size;
+}
+
+static void each_order_can_be_divided_again(void **state)
+{
+    (void)state;
+    chance_state = (uint64_t)time(NULL);
+    print_message("seed %" PRIu64 "\n", chance_state);
+    for (uint32_t which = 0; which < 24; which++) {
+        static tally at_once, in_parts;
+        char *texts[MAX_WORLD];
+        size_t num_texts = 0;
+        uint32_t first = 1 + below(MAX_WORLD);
+        memset(&at_once, 0, sizeof at_once);
+        memset(&in_parts, 0, sizeof in_parts);
+        run_world(which, first, texts, &num_texts, UINT32_MAX, &at_once);
+        while (num_texts)
+            free(texts[--num_texts]);
+        /* Padding and dropping depend on the number of ranks when an epoch begins: compared are the epochs that have
+           begun. */
+        bool is_exact = which / 8 % 3 == WEIR_SHARE_EXACT;
+        run_world(which, first, texts, &num_texts, is_exact ? 60 : NUM_ITEMS / first / 2, &in_parts);
+        for (int change = 0; change < 4; change++)
+            run_world(which, 1 + below(MAX_WORLD), texts, &num_texts, 20, &in_parts);
+        run_world(which, 1 + below(MAX_WORLD), texts, &num_texts, UINT32_MAX, &in_parts);
+        while (num_texts)
+            free(texts[--num_texts]);
+        if (memcmp(&at_once, &in_parts, is_exact ? sizeof at_once : sizeof at_once.counts[0]) != 0)
+            fail_msg("configuration %u delivers other items when it is divided again", which);
+    }
+}
+
+static void refuse(const weir_sampler_config *config, uint64_t dataset, const char *const *texts, size_t num_texts,
+                   const char *message)
+{
+    weir_pipeline *pipeline;
+    weir_error error = { 0 };
+    assert_true(start_sampler(config, dataset, texts, num_texts, &pipeline, &error) < 0);
+    assert_null(pipeline);
+    if (!strstr(error.message, message) || strchr(error.message, '\n'))
+        fail_msg("%s", error.message);
+}
+
+static void a_checkpoint_of_something_else_is_refused(void **state)
+{
+    (void)state;
+    static tally unused;
+    char *texts[MAX_WORLD];
+    const char *chosen[MAX_WORLD];
+    size_t num_texts = 0;
+    run_world(1, 3, texts, &num_texts, 20, &unused);
+    memcpy(chosen, texts, sizeof chosen);
+    weir_sampler_config config = config_of(1);
+    config.world = (weir_world){ .rank = 1, .size = 3 };
+    refuse(&config, 2, chosen + 1, 1, "of another dataset: it has dataset=0000000000000001");
+    refuse(&config, 1, chosen, 1, "of rank 0, but this is rank 1 of 3");
+    refuse(&config, 1, chosen, 2, "2 of the checkpoints of 3 ranks are given");
+    chosen[2] = chosen[0];
+    refuse(&config, 1, chosen, 3, "not of different ranks");
+    config.seed = 4;
+    refuse(&config, 1, chosen + 1, 1, "it has seed=3, this sampler has seed=4");
+    config.seed = 3;
+    config.num_items = 54;
+    refuse(&config, 1, chosen + 1, 1, "it has items=53, this sampler has items=54");
+    config = config_of(3);
+    config.world = (weir_world){ .rank = 1, .size = 3 };
+    refuse(&config, 1, chosen + 1, 1, "it has arrays=");
+    config = config_of(1);
+    config.world = (weir_world){ .rank = 0, .size = 2 };
+    refuse(&config, 1, chosen, 1, "1 of the checkpoints of 3 ranks are given: to divide the rest among 2 ranks");
+    while (num_texts)
+        free(texts[--num_texts]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_killed_job_has_each_result_once),
+        cmocka_unit_test(each_order_can_be_divided_again),
+        cmocka_unit_test(a_checkpoint_of_something_else_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

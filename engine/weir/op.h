@@ -92,8 +92,8 @@ typedef struct weir_op {
      *           source does not make it any more
      */
     char *(*save)(const void *config, uint64_t epoch);
-    int (*resume)(void *config, const struct weir_checkpoint *const *checkpoints, size_t num_checkpoints, size_t source,
-                  weir_error *error);
+    int (*resume)(void *config, const struct weir_checkpoint *const *checkpoints, size_t num_checkpoints,
+                  size_t source, weir_error *error);
     uint64_t (*renumber)(const void *config, size_t checkpoint, uint64_t epoch, uint64_t seq);
 
     const void *reserved[3]; /* NULL */

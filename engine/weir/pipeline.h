@@ -34,6 +34,7 @@
 #include <weir/op.h>
 #include <weir/options.h>
 #include <weir/status.h>
+#include <weir/trace.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -133,6 +134,10 @@ typedef struct weir_pipeline_options {
        rest is divided among the ranks there are now (NULL = from the start). */
     const char *const *resume;
     size_t num_resume;
+    /* The raw record (see weir_observer.trace) does not begin by itself, but with weir_pipeline_trace() (default: it
+       begins at the start if an observer wants it). */
+    bool trace_off;
+    uint32_t trace_records; /* records that fit between two looks of the observer thread, 32 bytes each (0 = 65536) */
 } weir_pipeline_options;
 
 /*

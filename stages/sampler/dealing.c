@@ -74,7 +74,8 @@ int weir_dealing_again(weir_dealing *dealing, const weir_dealing *old, const wei
     }
     for (size_t i = 0; i < num_checkpoints && status == WEIR_OK; i++) {
         uint64_t count = weir_dealing_count(old, &ranks[i]);
-        for (uint64_t p = weir_checkpoint_low(checkpoints[i], source, old->epoch); p < count && status == WEIR_OK; p++) {
+        for (uint64_t p = weir_checkpoint_low(checkpoints[i], source, old->epoch); p < count && status == WEIR_OK;
+             p++) {
             uint64_t place = weir_dealing_place(old, &ranks[i], p);
             if (place >= dealing->from)
                 break;
@@ -97,11 +98,12 @@ char *weir_dealing_text(const weir_dealing *dealing)
     if (!file)
         return NULL;
     fprintf(file, "dealt %" PRIu64 " %" PRIu32 " %" PRIu64, dealing->epoch, dealing->num_ranks, dealing->from);
-    for (uint64_t i = 0, last; i < dealing->num_rest; i = last + 1) {
+    for (uint64_t i = 0, last, place = 0; i < dealing->num_rest; i = last + 1) {
         last = i;
         while (last + 1 < dealing->num_rest && dealing->rest[last + 1] == dealing->rest[last] + 1)
             last++;
-        fprintf(file, last > i ? " %" PRIu64 "-%" PRIu64 : " %" PRIu64, dealing->rest[i], dealing->rest[last]);
+        fprintf(file, last > i ? " %" PRIu64 "+%" PRIu64 : " %" PRIu64, dealing->rest[i] - place, last - i);
+        place = dealing->rest[last] + 1;
     }
     bool is_whole = !ferror(file);
     if (fclose(file) == 0 && is_whole)
@@ -112,21 +114,21 @@ char *weir_dealing_text(const weir_dealing *dealing)
 
 int weir_dealing_read(weir_dealing *dealing, const char *line)
 {
-    uint64_t capacity = 0, next = 0;
+    uint64_t capacity = 0, place = 0;
     int length = 0, status = WEIR_OK;
     *dealing = (weir_dealing){ 0 };
-    if (sscanf(line, "dealt %" SCNu64 " %" SCNu32 " %" SCNu64 "%n", &dealing->epoch, &dealing->num_ranks, &dealing->from,
-               &length) != 3 ||
+    if (sscanf(line, "dealt %" SCNu64 " %" SCNu32 " %" SCNu64 "%n", &dealing->epoch, &dealing->num_ranks,
+               &dealing->from, &length) != 3 ||
         dealing->num_ranks == 0)
         return WEIR_EDATA;
     for (line += length; *line && status == WEIR_OK; line += length) {
-        uint64_t first, last;
-        int num_read = sscanf(line, " %" SCNu64 "%n-%" SCNu64 "%n", &first, &length, &last, &length);
-        last = num_read == 2 ? last : first;
-        if (num_read < 1 || first < next || last < first || last >= dealing->from)
+        uint64_t gap = 0, more = 0;
+        int num_read = sscanf(line, " %" SCNu64 "%n+%" SCNu64 "%n", &gap, &length, &more, &length);
+        if (num_read < 1 || gap >= dealing->from - place || more >= dealing->from - place - gap)
             status = WEIR_EDATA;
-        for (next = first; status == WEIR_OK && next <= last; next++)
-            status = add_place(dealing, &capacity, next);
+        place += gap;
+        for (uint64_t i = 0; status == WEIR_OK && i <= more; i++)
+            status = add_place(dealing, &capacity, place++);
     }
     if (status != WEIR_OK)
         weir_dealing_free(dealing);

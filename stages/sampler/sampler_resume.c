@@ -3,7 +3,8 @@
  *
  *     items KEY=VALUE …                  what the items of an epoch depend on
  *     rank R of N
- *     dealt EPOCH N FROM A-B C …         for each epoch that was divided again, see dealing.h: it began on N ranks
+ *     dealt EPOCH N FROM A+B C …         for each epoch that was divided again, see dealing.h: it began on N ranks. The
+ *                                        rest: leave out A places, take 1 + B; leave out C, take 1; …
  */
 #include "sampler_resume.h"
 
@@ -96,14 +97,15 @@ static int check_ranks(const saved *all, size_t num, const weir_world *world, bo
     for (size_t i = 1; i < num; i++)
         for (size_t j = 0; j < i; j++)
             if (all[i].world.size != size || all[i].world.rank == all[j].world.rank)
-                return weir_error_set(error, WEIR_EINVAL, 0,
-                                      "the checkpoints are not of different ranks of one run: see those of rank %" PRIu32
-                                      " of %" PRIu32 " and rank %" PRIu32 " of %" PRIu32,
-                                      all[j].world.rank, all[j].world.size, all[i].world.rank, all[i].world.size);
+                return weir_error_set(
+                    error, WEIR_EINVAL, 0,
+                    "the checkpoints are not of different ranks of one run: see those of rank %" PRIu32 " of %" PRIu32
+                    " and rank %" PRIu32 " of %" PRIu32,
+                    all[j].world.rank, all[j].world.size, all[i].world.rank, all[i].world.size);
     if (*deals && num != size)
         return weir_error_set(error, WEIR_EINVAL, 0,
-                              "%zu of the checkpoints of %" PRIu32 " ranks are given: to divide the rest among %" PRIu32
-                              " ranks, all are needed",
+                              "%zu of the checkpoints of %" PRIu32
+                              " ranks are given: to divide the rest among %" PRIu32 " ranks, all are needed",
                               num, size, world->size);
     if (!*deals && all[0].world.rank != world->rank)
         return weir_error_set(error, WEIR_EINVAL, 0,
@@ -201,15 +203,15 @@ static int deal(weir_sampler *sampler, const saved *all, bool deals, const weir_
     size_t num = 0;
     weir_dealing *dealings = ranks ? calloc(end - first, sizeof *dealings) : NULL;
     weir_dealing *old = ranks ? calloc(end - first, sizeof *old) : NULL;
-    int status = dealings && old ? make_dealings(sampler, all, deals, checkpoints, num_checkpoints, source, ranks, first,
-                                                 end, dealings, old, &num)
+    int status = dealings && old ? make_dealings(sampler, all, deals, checkpoints, num_checkpoints, source, ranks,
+                                                 first, end, dealings, old, &num)
                                  : WEIR_ENOMEM;
     int dealt = weir_sampler_deal(sampler, dealings, old, num, ranks);
     return status == WEIR_OK ? dealt : status;
 }
 
-int weir_sampler_resume(weir_sampler *sampler, uint64_t dataset, const weir_checkpoint *const *checkpoints, size_t num,
-                        size_t source, weir_error *error)
+int weir_sampler_resume(weir_sampler *sampler, uint64_t dataset, const weir_checkpoint *const *checkpoints,
+                        size_t num, size_t source, weir_error *error)
 {
     weir_world world = weir_sampler_world(sampler);
     char *own = identity(sampler, dataset);
