@@ -42,8 +42,12 @@ typedef struct record_settings {
     /* the statistics */
     const char *db_path;
     int64_t log_interval_ns;
-    int64_t rank;
+    int64_t rank;    /* -1 = the launcher's, or 0 */
+    int64_t world;   /* 0 = the launcher's; or 1 if a rank is given */
+    int64_t wait_ns; /* how long rank 0 waits for a rank that records nothing; 0 = the default */
     bool all_items;
+    const char *resume_path; /* skip the files that are recorded here; NULL = none */
+    bool dry_run;            /* print the files instead of decoding them */
     const char *openmetrics_path;
     const char *tensorboard_dir;
     bool quiet;
@@ -54,7 +58,7 @@ typedef struct record_settings {
 #define RECORD_DEFAULTS \
     { \
         .tar_glob = "*.tar*", .piece_frames = 512, .concurrency = 10, .db_path = "pipeline_stats.db", \
-        .log_interval_ns = 60 * WEIR_SECOND, \
+        .log_interval_ns = 60 * WEIR_SECOND, .rank = -1, \
     }
 
 /* All options except those of record_settings.video (see video_rows); the offsets are those of record_settings. */
