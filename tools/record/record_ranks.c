@@ -127,7 +127,8 @@ typedef struct rank_view {
 
 typedef struct marked_run {
     const char *mark;
-    int64_t run_id;
+    int64_t since_unix_ns;
+    int64_t run_id; /* 0 = none */
 } marked_run;
 
 static int find_mark(void *self, const weir_record *record, weir_error *error)
@@ -136,6 +137,16 @@ static int find_mark(void *self, const weir_record *record, weir_error *error)
     (void)error;
     if (strcmp(record->event.detail, found->mark) == 0)
         found->run_id = record->event.run_id;
+    return WEIR_OK;
+}
+
+/* A process that was killed at once has a run, but no event. */
+static int find_open_run(void *self, const weir_record *record, weir_error *error)
+{
+    marked_run *found = self;
+    (void)error;
+    if (!record->run.has_ended && record->run.started_unix_ns >= found->since_unix_ns)
+        found->run_id = record->run.run_id;
     return WEIR_OK;
 }
 
@@ -152,10 +163,13 @@ static void read_view(const record_ranks *ranks, uint32_t rank, rank_view *view,
     bool has_job;
     weir_run_record run;
     make_mark(rank, ranks->world.size, mark, &has_job);
-    marked_run found = { .mark = mark };
+    marked_run found = { mark, ranks->since_unix_ns, 0 };
+    weir_filter runs = { .by_rank = true, .rank = (int32_t)rank };
     weir_filter events = { .name = "rank", .start_unix_ns = ranks->since_unix_ns };
-    if (weir_each_record(reader, WEIR_RECORD_EVENT, &events, find_mark, &found, NULL) != WEIR_OK || !found.run_id ||
-        weir_reader_find_run(reader, found.run_id, &run, NULL) != WEIR_OK)
+    int status = weir_each_record(reader, WEIR_RECORD_EVENT, &events, find_mark, &found, NULL);
+    if (status == WEIR_OK && !found.run_id)
+        status = weir_each_record(reader, WEIR_RECORD_RUN, &runs, find_open_run, &found, NULL);
+    if (status != WEIR_OK || !found.run_id || weir_reader_find_run(reader, found.run_id, &run, NULL) != WEIR_OK)
         return;
     view->run_id = run.run_id;
     view->started_unix_ns = run.started_unix_ns;
@@ -361,6 +375,9 @@ static int end_job(const record_settings *settings, const record_ranks *ranks, c
     sigaction(SIGTERM, &note, NULL);
     if (exit_status > RECORD_SIGNAL)
         was_interrupted = exit_status - RECORD_SIGNAL;
+    if (was_interrupted && !settings->quiet) /* the launcher may kill this process before the summary is complete */
+        fprintf(stderr, "%s: every rank has recorded its part; weir merge %s DB... joins them\n", settings->program,
+                ranks->job_path);
     look(ranks, 0, &views[0], 0);
     wait_for_ranks(settings, ranks, views);
     int job_status = merge(settings, ranks, views);
