@@ -206,9 +206,7 @@ static void rank_0_prints_one_summary_of_all(void **state)
     }
     assert_int_equal(query(db_path(""), "SELECT count(DISTINCT rank) FROM run"), NUM_RANKS);
     assert_int_equal(query(db_path(""), "SELECT count(DISTINCT label) FROM item_stats"), NUM_CLIPS);
-    assert_int_equal(query(db_path("1"), "SELECT count(*) FROM event_stats WHERE event_name = 'rank' AND detail LIKE "
-                                         "'1 of 3, job job%'"),
-                     1);
+    assert_int_equal(query(db_path(""), "SELECT count(*) FROM run WHERE world = 3 AND job LIKE 'job %'"), NUM_RANKS);
     for (int rank = 0; rank < NUM_RANKS; rank++)
         program_free(&ranks[rank]);
 }
@@ -240,7 +238,7 @@ static void a_killed_rank_is_named_and_its_files_can_be_resumed(void **state)
     close(server);
     expect_in(ranks[0].out, "2 runs, 1 of them have not ended\n");
     expect_in(ranks[0].err, "weir record: rank 0: rank 1 was killed (process ");
-    snprintf(text, sizeof text, "weir record: rank 0: 1 files of rank 1 are not finished:\n  %s", url);
+    snprintf(text, sizeof text, "weir record: rank 0: rank 1: 1 files are not finished:\n  %s", url);
     expect_in(ranks[0].err, text);
     expect_in(ranks[0].err, "run the same command with --resume ");
     program_free(&ranks[0]);
@@ -265,7 +263,7 @@ static void rank_0_does_not_wait_for_ever(void **state)
     struct program *program = wait_for(0, 1);
     expect_in(program->out, "Total tasks processed: 4\n");
     expect_in(program->err, "rank 1 has no run in its database (");
-    expect_in(program->err, "3 files of rank 1 are not finished:\n");
+    expect_in(program->err, "rank 1: 3 files are not finished:\n");
     program_free(program);
 }
 

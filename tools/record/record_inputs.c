@@ -39,11 +39,7 @@ static bool is_in_share(const record_share *share, const char *path, uint64_t nu
 
 static bool accept(void *self, const char *path, uint64_t number)
 {
-    record_listing *listing = self;
-    if (number == 0)
-        listing->num_found = listing->hash = 0; /* the next epoch */
-    listing->num_found++;
-    listing->hash = hash_of(listing->hash, path);
+    const record_listing *listing = self;
     return is_in_share(listing->share, path, number + listing->offset);
 }
 
@@ -78,17 +74,6 @@ void record_inputs_each(const record_inputs *inputs, const record_share *share, 
     for (size_t i = 0; i < inputs->num_all_paths; i++)
         if (is_in_share(share, inputs->all_paths[i], i))
             take(self, inputs->all_paths[i]);
-}
-
-uint64_t record_inputs_found(const record_inputs *inputs, uint64_t *hash)
-{
-    uint64_t num_found = inputs->path_listing.num_found;
-    *hash = inputs->path_listing.hash;
-    for (size_t i = 0; i < inputs->num_folders; i++) {
-        num_found += inputs->listings[i].num_found;
-        *hash = *hash * 31 + inputs->listings[i].hash;
-    }
-    return num_found;
 }
 
 /* -- --list */
@@ -215,10 +200,9 @@ static int select_share(const record_settings *settings, record_inputs *inputs)
     if (!inputs->all_paths)
         return record_refuse(settings, "out of memory");
     memcpy(inputs->all_paths, inputs->paths, inputs->num_paths * sizeof *inputs->paths);
-    inputs->path_listing.share = &inputs->share;
     inputs->num_paths = 0;
     for (size_t i = 0; i < inputs->num_all_paths; i++)
-        if (accept(&inputs->path_listing, inputs->all_paths[i], i))
+        if (is_in_share(&inputs->share, inputs->all_paths[i], i))
             inputs->paths[inputs->num_paths++] = inputs->all_paths[i];
     for (size_t i = 0; i < inputs->num_folders; i++) {
         inputs->folders[i].accept = accept;

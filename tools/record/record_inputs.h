@@ -21,8 +21,7 @@ typedef struct record_share {
 /* The share of one folder. One thread at a time for each. */
 typedef struct record_listing {
     const record_share *share;
-    uint64_t offset;          /* of the numbers, so that small folders do not all begin with rank 0 */
-    uint64_t num_found, hash; /* of all files, in this epoch; not only those of the share */
+    uint64_t offset; /* of the numbers, so that small folders do not all begin with rank 0 */
 } record_listing;
 
 typedef struct record_inputs {
@@ -30,7 +29,6 @@ typedef struct record_inputs {
     weir_directory_config *folders;
     weir_directory_counts *counts; /* of each folder, counted by its source */
     record_listing *listings;      /* of each folder, used by its source */
-    record_listing path_listing;           /* of the paths */
     size_t num_folders;
     const char **paths; /* files and URLs of the share */
     size_t num_paths;
@@ -48,9 +46,6 @@ int record_inputs_open(const record_settings *settings, record_inputs *inputs);
 typedef void record_file_function(void *self, const char *path);
 void record_inputs_each(const record_inputs *inputs, const record_share *share, record_file_function *take,
                         void *self);
-
-/* The number of all files, of all processes, and a hash of their paths and order, once the run has ended. */
-uint64_t record_inputs_found(const record_inputs *inputs, uint64_t *hash);
 
 /* How many files there are in the share; this takes as long as listing the folders. */
 uint64_t record_inputs_count(const record_inputs *inputs);

@@ -28,7 +28,9 @@ int record_observers_open(const record_settings *settings, record_observers *obs
     if (settings->tensorboard_dir &&
         weir_tensorboard_open(settings->tensorboard_dir, NULL, &observers->tensorboard, &error) != WEIR_OK)
         return record_refuse(settings, "--tensorboard: %s", error.message);
-    weir_sqlite_options options = { .rank = (int32_t)settings->rank };
+    weir_sqlite_options options = { .rank = (int32_t)settings->rank,
+                                    .world = (uint32_t)settings->world,
+                                    .job = settings->job };
     if (weir_sqlite_open(settings->db_path, &options, &observers->database, &error) != WEIR_OK)
         return record_refuse(settings, "--db-path: %s", error.message);
     weir_sqlite_items items = { .cost_of = settings->audio ? weir_audio_cost : weir_frames_cost,

@@ -29,17 +29,15 @@ static const char *const job_variables[][2] = {
     { "SLURM_JOB_ID", "SLURM_STEP_ID" },
 };
 
-static void make_mark(uint32_t rank, uint32_t size, char mark[256], bool *has_job)
+static void find_job(char job[200])
 {
-    const char *job = NULL, *part = NULL;
-    for (size_t i = 0; i < sizeof job_variables / sizeof job_variables[0] && !job; i++) {
-        job = getenv(job_variables[i][0]);
-        job = job && *job && strcmp(job, "none") != 0 ? job : NULL;
-        part = job_variables[i][1] ? getenv(job_variables[i][1]) : NULL;
+    *job = '\0';
+    for (size_t i = 0; i < sizeof job_variables / sizeof job_variables[0] && !*job; i++) {
+        const char *name = getenv(job_variables[i][0]);
+        const char *part = job_variables[i][1] ? getenv(job_variables[i][1]) : NULL;
+        if (name && strcmp(name, "none") != 0)
+            snprintf(job, 200, "%.160s%s%.30s", name, part ? "." : "", part ? part : "");
     }
-    *has_job = job;
-    snprintf(mark, 256, "%" PRIu32 " of %" PRIu32 "%s%.150s%s%.20s", rank, size, job ? ", job " : "", job ? job : "",
-             job && part ? "." : "", job && part ? part : "");
 }
 
 static int find_world(const record_settings *settings, weir_world *world)
@@ -63,14 +61,15 @@ int record_ranks_find(record_settings *settings, record_ranks *ranks)
     *ranks = (record_ranks){ .job_path = settings->db_path };
     int exit_status = find_world(settings, &ranks->world);
     settings->rank = ranks->world.rank;
+    settings->world = ranks->world.size;
+    settings->job = ranks->job;
     if (exit_status != RECORD_DONE || ranks->world.size == 1) {
         ranks->world.rank = 0; /* with --rank alone, the rank is only a label */
         return exit_status;
     }
     /* Ranks may start at slightly different times; without a job's name, an earlier job must not be taken for this. */
-    bool has_job;
-    make_mark(ranks->world.rank, ranks->world.size, ranks->mark, &has_job);
-    ranks->since_unix_ns = weir_clock_unix_ns() - (has_job ? 300 : 60) * WEIR_SECOND;
+    find_job(ranks->job);
+    ranks->since_unix_ns = weir_clock_unix_ns() - (*ranks->job ? 300 : 60) * WEIR_SECOND;
 
     char number[16];
     snprintf(number, sizeof number, "%" PRIu32, ranks->world.rank);
@@ -98,20 +97,6 @@ void record_ranks_free(record_ranks *ranks)
     free(ranks->tensorboard_dir);
 }
 
-void record_ranks_begin(const record_ranks *ranks, weir_pipeline *pipeline)
-{
-    if (ranks->world.size > 1)
-        weir_pipeline_event(pipeline, "rank", "pipeline", ranks->mark);
-}
-
-void record_ranks_listed(const record_inputs *inputs, weir_pipeline *pipeline)
-{
-    char detail[64];
-    uint64_t hash, num_found = record_inputs_found(inputs, &hash);
-    snprintf(detail, sizeof detail, "%" PRIu64 " files, %016" PRIx64, num_found, hash);
-    weir_pipeline_event(pipeline, "listed", "pipeline", detail);
-}
-
 /* -- the other ranks, as rank 0 sees them */
 
 typedef struct rank_view {
@@ -125,59 +110,17 @@ typedef struct rank_view {
     int64_t written_ns, changed_ns; /* when its database was last written (wall), and when we saw that */
 } rank_view;
 
-typedef struct marked_run {
-    const char *mark;
-    int64_t since_unix_ns;
-    int64_t run_id; /* 0 = none */
-} marked_run;
-
-static int find_mark(void *self, const weir_record *record, weir_error *error)
-{
-    marked_run *found = self;
-    (void)error;
-    if (strcmp(record->event.detail, found->mark) == 0)
-        found->run_id = record->event.run_id;
-    return WEIR_OK;
-}
-
-/* A process that was killed at once has a run, but no event. */
-static int find_open_run(void *self, const weir_record *record, weir_error *error)
-{
-    marked_run *found = self;
-    (void)error;
-    if (!record->run.has_ended && record->run.started_unix_ns >= found->since_unix_ns)
-        found->run_id = record->run.run_id;
-    return WEIR_OK;
-}
-
-static int keep_detail(void *text, const weir_record *record, weir_error *error)
-{
-    (void)error;
-    snprintf(text, sizeof((rank_view *)0)->listed, "%s", record->event.detail);
-    return WEIR_OK;
-}
-
 static void read_view(const record_ranks *ranks, uint32_t rank, rank_view *view, weir_reader *reader)
 {
-    char mark[256];
-    bool has_job;
     weir_run_record run;
-    make_mark(rank, ranks->world.size, mark, &has_job);
-    marked_run found = { mark, ranks->since_unix_ns, 0 };
-    weir_filter runs = { .by_rank = true, .rank = (int32_t)rank };
-    weir_filter events = { .name = "rank", .start_unix_ns = ranks->since_unix_ns };
-    int status = weir_each_record(reader, WEIR_RECORD_EVENT, &events, find_mark, &found, NULL);
-    if (status == WEIR_OK && !found.run_id)
-        status = weir_each_record(reader, WEIR_RECORD_RUN, &runs, find_open_run, &found, NULL);
-    if (status != WEIR_OK || !found.run_id || weir_reader_find_run(reader, found.run_id, &run, NULL) != WEIR_OK)
+    if (weir_reader_find_rank(reader, (int32_t)rank, ranks->world.size, ranks->job, ranks->since_unix_ns, &run,
+                              NULL) != WEIR_OK)
         return;
     view->run_id = run.run_id;
     view->started_unix_ns = run.started_unix_ns;
     view->state = weir_run_state_of(&run);
     view->is_settled = run.has_ended || view->state == WEIR_RUN_KILLED;
     snprintf(view->process, sizeof view->process, "process %" PRId64 " on %s", run.pid, run.node_id);
-    events = (weir_filter){ .name = "listed", .run_id = run.run_id };
-    weir_each_record(reader, WEIR_RECORD_EVENT, &events, keep_detail, view->listed, NULL);
 }
 
 /* The time of the last write to the database or its log: a sign of life, also from another node. */
@@ -288,6 +231,7 @@ static int summarize(const record_settings *settings, const record_ranks *ranks,
 }
 
 typedef struct unfinished {
+    const record_ended *before; /* the files that --resume has skipped */
     uint64_t count;
     bool prints;
 } unfinished;
@@ -295,7 +239,7 @@ typedef struct unfinished {
 static void take_unfinished(void *self, const char *path)
 {
     unfinished *files = self;
-    if (files->count++ >= MAX_LISTED || !files->prints)
+    if (record_ended_has(files->before, path) || files->count++ >= MAX_LISTED || !files->prints)
         return;
     fputs("  ", stderr);
     weir_text_escape_to(stderr, path);
@@ -318,46 +262,48 @@ static const char *fate_of(const rank_view *view)
     return "has not ended, but records nothing any more";
 }
 
-static void tell_unfinished(const record_settings *settings, const record_inputs *inputs, const record_share *share)
+/* Lists the files of the share that no rank has finished. True if there are any. `whose` begins the line. */
+static bool tell_unfinished(const record_settings *settings, const record_inputs *inputs, const record_share *share,
+                            const char *whose)
 {
-    unfinished files = { 0 };
+    unfinished files = { .before = &inputs->share.ended };
     record_inputs_each(inputs, share, take_unfinished, &files);
     if (files.count == 0)
-        return;
-    fprintf(stderr, "%s: %" PRIu64 " files of rank %" PRIu32 " are not finished:\n", settings->program, files.count,
-            share->world.rank);
-    files = (unfinished){ .prints = true };
+        return false;
+    fprintf(stderr, "%s: %s: %" PRIu64 " files are not finished:\n", settings->program, whose, files.count);
+    files = (unfinished){ .before = files.before, .prints = true };
     record_inputs_each(inputs, share, take_unfinished, &files);
     if (files.count > MAX_LISTED)
         fprintf(stderr, "  and %" PRIu64 " more\n", files.count - MAX_LISTED);
+    return true;
 }
 
 /* Names the ranks that did not finish, and their files. Returns the exit status. */
 static int tell_ranks(const record_settings *settings, const record_ranks *ranks, const record_inputs *inputs,
                       const rank_view *views, const record_ended *ended)
 {
+    bool can_list = !was_interrupted && !settings->tar; /* listing may take a while; archives have other names */
     int exit_status = RECORD_DONE;
     record_share share = { .by_path = inputs->share.by_path, .world = ranks->world, .ended = *ended };
     for (uint32_t rank = 0; rank < ranks->world.size; rank++) {
         const rank_view *view = &views[rank];
         const char *fate = fate_of(view);
-        if (fate && rank > 0)
-            fprintf(stderr, "%s: rank %" PRIu32 " %s (%s%s%s)\n", settings->program, rank, fate, view->process,
+        char whose[32];
+        if (!fate)
+            continue;
+        exit_status = RECORD_FAILED;
+        snprintf(whose, sizeof whose, "rank %" PRIu32, rank);
+        if (rank > 0)
+            fprintf(stderr, "%s: %s %s (%s%s%s)\n", settings->program, whose, fate, view->process,
                     *view->process ? ", " : "", view->path);
-        if (fate && !was_interrupted && !settings->tar) { /* listing may take a while */
-            share.world.rank = rank;
-            tell_unfinished(settings, inputs, &share);
-        }
-        if (fate) {
-            exit_status = RECORD_FAILED;
-        } else if (*view->listed && *views[0].listed && strcmp(view->listed, views[0].listed) != 0) {
-            fprintf(stderr,
-                    "%s: rank %" PRIu32 " listed other files than rank 0 (%s; %s): the folder has changed, or is not "
-                    "the same; some files may be missing, or decoded twice\n",
-                    settings->program, rank, view->listed, views[0].listed);
-            exit_status = RECORD_FAILED;
-        }
+        share.world.rank = rank;
+        if (can_list)
+            tell_unfinished(settings, inputs, &share, whose);
     }
+    share.world = (weir_world){ .size = 1 };
+    if (exit_status == RECORD_DONE && can_list &&
+        tell_unfinished(settings, inputs, &share, "the folder has changed, or ranks see another one"))
+        exit_status = RECORD_FAILED;
     if (exit_status != RECORD_DONE && !settings->quiet)
         fprintf(stderr,
                 "%s: to decode what is not finished, run the same command with --resume %s (--dry-run lists "

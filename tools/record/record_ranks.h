@@ -6,16 +6,14 @@
 #ifndef RECORD_RANKS_H
 #define RECORD_RANKS_H
 
-#include <weir/pipeline.h>
-
 #include "record_inputs.h"
 #include "record_settings.h"
 
 typedef struct record_ranks {
-    weir_world world;      /* size 1: this process decodes everything */
-    const char *job_path;  /* the database of the job, as given by the user */
-    char mark[256];        /* the detail of the event "rank" of this rank's run: its rank, the job */
-    int64_t since_unix_ns; /* runs that started before are of another job */
+    weir_world world;                                             /* size 1: this process decodes everything */
+    const char *job_path;                                         /* the database of the job, as given by the user */
+    char job[200];                                                /* what the launcher calls the job; "" = nothing */
+    int64_t since_unix_ns;                                        /* runs that started before are of another job */
     char *program, *db_path, *openmetrics_path, *tensorboard_dir; /* of this rank */
 } record_ranks;
 
@@ -23,12 +21,6 @@ typedef struct record_ranks {
    messages. RECORD_DONE, or RECORD_REFUSED after a line on stderr. Free in any case, after the last use of *settings. */
 int record_ranks_find(record_settings *settings, record_ranks *ranks);
 void record_ranks_free(record_ranks *ranks);
-
-/* Marks the run in the database as one of this job. */
-void record_ranks_begin(const record_ranks *ranks, weir_pipeline *pipeline);
-
-/* Records which files this rank found, to compare them with those of others, once the inputs have been listed. */
-void record_ranks_listed(const record_inputs *inputs, weir_pipeline *pipeline);
 
 /*
  * The end of the job, after this rank's database has been closed. On rank 0: waits for the others (only briefly after

@@ -99,7 +99,7 @@ static int tell_failure(const record_settings *settings, weir_pipeline *pipeline
 }
 
 /* Sets *account to that of the decode stage. */
-static int run_pipeline(const record_settings *settings, const record_ranks *ranks, const record_inputs *inputs,
+static int run_pipeline(const record_settings *settings, const record_inputs *inputs,
                         const record_observers *observers, int usr1_fd, weir_account *account)
 {
     weir_pipeline *pipeline;
@@ -109,10 +109,7 @@ static int run_pipeline(const record_settings *settings, const record_ranks *ran
 
     record_progress_start(settings->tar ? NULL : inputs, settings->epochs);
     weir_pipeline_stop_on_signals(pipeline);
-    record_ranks_begin(ranks, pipeline);
     int status = drain(pipeline, usr1_fd);
-    if (status == WEIR_EOF)
-        record_ranks_listed(inputs, pipeline);
     int signal_number = weir_pipeline_stop_signal(pipeline);
     if (signal_number)
         exit_status = RECORD_SIGNAL + signal_number;
@@ -183,7 +180,7 @@ static int record(const record_settings *settings, const record_ranks *ranks, co
     weir_account account = { 0 };
     int exit_status = record_observers_open(settings, &observers);
     if (exit_status == RECORD_DONE)
-        exit_status = run_pipeline(settings, ranks, inputs, &observers, usr1_fd, &account);
+        exit_status = run_pipeline(settings, inputs, &observers, usr1_fd, &account);
     bool was_run = exit_status != RECORD_REFUSED;
 
     int64_t run_id = was_run ? weir_sqlite_run_id(observers.database) : 0;

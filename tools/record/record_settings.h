@@ -44,6 +44,7 @@ typedef struct record_settings {
     int64_t log_interval_ns;
     int64_t rank;    /* -1 = the launcher's, or 0 */
     int64_t world;   /* 0 = the launcher's; or 1 if a rank is given */
+    const char *job; /* of the launcher; NULL = none */
     int64_t wait_ns; /* how long rank 0 waits for a rank that records nothing; 0 = the default */
     bool all_items;
     const char *resume_path; /* skip the files that are recorded here; NULL = none */
