@@ -36,6 +36,10 @@ const tool_command tool_record = {
         "tar archives and --glob names the files in them. The pattern *.@(mkv|webm) matches both extensions.\n\n"
         "All frames are decoded, unless one of --at, --frames, --every, --rate, --count, --random and --keyframes "
         "selects some; these options have the same meaning as in weir frames.\n\n"
+        "Under mpirun, srun and torchrun --no-python, each rank decodes its share and records in a database of its "
+        "own: pipeline_stats.rank3.db. Rank 0 waits for the others, merges their databases into pipeline_stats.db and "
+        "prints one summary. It names ranks that did not finish, and their files; --resume decodes these. See "
+        "docs/scale.md.\n\n"
         "Ctrl-C (or SIGTERM) stops the run, and the summary of what was done follows; a second one kills it. SIGUSR1 "
         "prints the current state of every slot, queue and task to stderr. The exit status is then 130 (143 for "
         "SIGTERM).",
@@ -46,6 +50,8 @@ const tool_command tool_record = {
                 "weir record pictures/ --images --width 224 --height 224 --resize crop\n"
                 "weir record shards/ --tar --glob '*.mp4'\n"
                 "weir record https://example.org/clip.mp4 --io-timeout 10s\n"
+                "mpirun -n 8 weir record videos/\n"
+                "weir record videos/ --resume pipeline_stats.db\n"
                 "find videos/ -name '*.mkv' | weir record --list - --max-failures 5%\n",
     .options = record_rows,
     .settings = &settings,
