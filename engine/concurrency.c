@@ -1,4 +1,5 @@
-/* Changes a stage's concurrency while it runs: adds slots, or retires them as soon as they are idle. */
+/* Changes a stage's concurrency while it runs: adds slots, or retires them as soon as they are idle. And a pool's number
+   of threads. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include "lock.h"
 #include "node.h"
 #include "pipeline_start.h"
+#include "pool.h"
 #include "slots.h"
 
 /* Slots to be added, and the array that will hold all slots. */
@@ -41,6 +43,7 @@ static void install_locked(weir_node *node, slot_addition *addition)
         memcpy(addition->slots, before, node->num_made * sizeof(weir_slot *));
     for (uint32_t i = node->num_made; i < addition->num_after; i++) {
         addition->slots[i]->state = SLOT_RETIRED;
+        addition->slots[i]->trace_number = i;
         addition->slots[i]->since_ns = node->pipeline->now_ns;
     }
     node->slots = addition->slots;
@@ -81,11 +84,12 @@ static bool try_set(weir_node *node, slot_addition *addition, uint32_t wanted, u
     return fits;
 }
 
-static void report_change(weir_node *node, uint32_t before, uint32_t wanted)
+static void report_change(weir_pipeline *pipeline, const char *event, const char *name, uint32_t before,
+                          uint32_t wanted)
 {
     char detail[64];
     snprintf(detail, sizeof detail, "%u -> %u", before, wanted);
-    weir_pipeline_event(node->pipeline, "concurrency", node->name, detail);
+    weir_pipeline_event(pipeline, event, name, detail);
 }
 
 int weir_pipeline_set_concurrency(weir_pipeline *pipeline, const char *stage, uint32_t concurrency)
@@ -110,8 +114,28 @@ int weir_pipeline_set_concurrency(weir_pipeline *pipeline, const char *stage, ui
         bool set = status == WEIR_OK && try_set(node, &addition, concurrency, &before);
         free_addition(&addition);
         if (set && before != concurrency)
-            report_change(node, before, concurrency);
+            report_change(pipeline, "concurrency", node->name, before, concurrency);
         if (set || status != WEIR_OK)
             return status;
     }
+}
+
+int weir_pipeline_set_threads(weir_pipeline *pipeline, const char *stage, uint32_t threads)
+{
+    if (!pipeline)
+        return WEIR_EINVAL;
+    weir_node *node = stage ? weir_pipeline_find(pipeline, stage) : NULL;
+    if (stage && !node)
+        return WEIR_ENOTFOUND;
+    if (stage && !node->threads)
+        return WEIR_EUNSUPPORTED;
+    if (threads == 0 || threads > NODE_MAX_SLOTS)
+        return WEIR_EINVAL;
+    weir_pool *pool = stage ? node->pool : pipeline->pools[0];
+    uint32_t before = threads;
+    int status = weir_pool_resize(pool, threads, &before);
+    uint32_t now = atomic_load(&pool->num_workers);
+    if (before != now && status != WEIR_EBUSY && status != WEIR_ESTOPPED)
+        report_change(pipeline, "threads", pool->name, before, now);
+    return status;
 }

@@ -2,6 +2,8 @@
 #include "handoff.h"
 #include "lock.h"
 #include "spin_wait.h"
+#include "trace_ring.h"
+#include "tracker.h"
 #include "wake.h"
 
 static void sleep_consumer_locked(weir_pipeline *pipeline, int64_t deadline_ns)
@@ -76,7 +78,10 @@ int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout
     engine_lock_at(pipeline, start_ns);
     for (;;) {
         if (!pipeline->stopped && pipeline->sink->depth) {
-            status = weir_handoff_deliver_locked(pipeline, item, waited_ns_locked(pipeline, start_ns, waited));
+            int64_t waited_ns = waited_ns_locked(pipeline, start_ns, waited);
+            status = weir_handoff_deliver_locked(pipeline, item, waited_ns);
+            if (status == WEIR_OK)
+                weir_trace_deliver_locked(pipeline, item, waited_ns);
             break;
         }
         if (pipeline->stopped || pipeline->sink->closed) {
@@ -92,5 +97,9 @@ int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout
         waited = true;
     }
     weir_engine_unlock(pipeline);
+    if (pipeline->tracker && status == WEIR_OK)
+        weir_tracker_delivered(pipeline->tracker, item);
+    else if (pipeline->tracker && status == WEIR_EPOCH)
+        weir_tracker_epoch_delivered(pipeline->tracker);
     return status;
 }

@@ -2,7 +2,9 @@
 
 #include <string.h>
 
+#include "label.h"
 #include "lock.h"
+#include "trace_ring.h"
 
 static void no_steps(weir_consumer_phase *phase)
 {
@@ -16,8 +18,10 @@ void weir_phase_init(weir_consumer_phase *phase)
     no_steps(phase);
 }
 
-static void change_phase_locked(weir_pipeline *pipeline, const char *phase, bool named)
+/* label: the same name; NULL = phase is a static text. */
+static void change_phase_locked(weir_pipeline *pipeline, const char *phase, struct weir_label *label)
 {
+    bool named = label != NULL;
     weir_consumer_phase *next = &pipeline->next_phase;
     if (strcmp(next->phase, phase) == 0 && next->phase_named == named)
         return;
@@ -25,6 +29,7 @@ static void change_phase_locked(weir_pipeline *pipeline, const char *phase, bool
     next->phase_named = named;
     pipeline->cut_lap = true;
     pipeline->wake_service = true;
+    weir_trace_phase_locked(pipeline, label, phase);
 }
 
 static void note_step(weir_consumer_phase *phase, int64_t step)
@@ -45,8 +50,9 @@ int weir_pipeline_mark_step(weir_pipeline *pipeline, int64_t step)
         memcpy(pipeline->phase.phase, "startup", sizeof "startup"); /* known only now: the first step was marked */
     pipeline->next_phase.steps_marked = true;
     if (first && !pipeline->next_phase.phase_named)
-        change_phase_locked(pipeline, "loop", false);
+        change_phase_locked(pipeline, "loop", NULL);
     note_step(pipeline->cut_lap ? &pipeline->next_phase : &pipeline->phase, step);
+    weir_trace_mark_locked(pipeline, WEIR_TRACE_STEP, step);
     weir_engine_unlock(pipeline);
     return WEIR_OK;
 }
@@ -55,16 +61,20 @@ int weir_pipeline_mark_phase(weir_pipeline *pipeline, const char *phase)
 {
     if (!pipeline || !phase || !phase[0] || strlen(phase) >= MAX_PHASE)
         return WEIR_EINVAL;
+    weir_item named = { 0 };
+    if (!weir_label_set(&named, phase))
+        return WEIR_ENOMEM;
     engine_lock_at(pipeline, weir_clock_ns());
-    change_phase_locked(pipeline, phase, true);
+    change_phase_locked(pipeline, phase, named.label_owner);
     weir_engine_unlock(pipeline);
+    weir_item_release(&named);
     return weir_pipeline_event(pipeline, "phase", "user", phase);
 }
 
 void weir_phase_sources_ended_locked(weir_pipeline *pipeline)
 {
     if (pipeline->next_phase.steps_marked && !pipeline->next_phase.phase_named)
-        change_phase_locked(pipeline, "finish", false);
+        change_phase_locked(pipeline, "finish", NULL);
 }
 
 void weir_phase_lap_ended_locked(weir_pipeline *pipeline, weir_consumer_phase *ended)

@@ -53,10 +53,10 @@ void weir_item_release(weir_item *item)
     *item = (weir_item){ .label = "" };
 }
 
-void weir_item_move(weir_item *out, weir_item *in)
+static void move(weir_item *out, weir_item *in, bool is_kept)
 {
-    if (!out || !in)
-        return;
+    if (in->marks)
+        weir_marks_move(out, in, is_kept);
     out->data = in->data;
     out->size_bytes = in->size_bytes;
     out->release = in->release;
@@ -65,6 +65,12 @@ void weir_item_move(weir_item *out, weir_item *in)
     in->data = NULL;
     in->size_bytes = 0;
     in->release = NULL;
+}
+
+void weir_item_move(weir_item *out, weir_item *in)
+{
+    if (out && in)
+        move(out, in, false);
 }
 
 static void inherit_origin(weir_item *to, const weir_item *in)
@@ -81,7 +87,7 @@ void weir_item_keep(weir_item *to, weir_item *in)
 {
     if (!to || !in)
         return;
-    weir_item_move(to, in);
+    move(to, in, true);
     inherit_origin(to, in);
 }
 

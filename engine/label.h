@@ -19,6 +19,10 @@ bool weir_label_inherit(weir_item *out, const weir_item *in);
 /* Sets the label of the item to a copy of the text. False = out of memory; the item is unchanged. */
 bool weir_label_set(weir_item *item, const char *text);
 
+/* For an item with marks (see tracker.h): weir_item_release(), weir_item_move(), weir_item_keep(). */
+void weir_marks_released(weir_item *item);
+void weir_marks_move(weir_item *to, weir_item *from, bool is_kept);
+
 /* The item's data and label have another owner now. It keeps its number, as gcc clears a whole item with `rep stos`,
    which is slow for 96 bytes. */
 static inline void item_forget(weir_item *item)
@@ -30,6 +34,7 @@ static inline void item_forget(weir_item *item)
     item->type = NULL;
     item->label = NULL;
     item->label_owner = NULL;
+    item->marks = 0;
 }
 
 /* Releases the item's data and label. It keeps its number. */
@@ -39,6 +44,8 @@ static inline void item_drop(weir_item *item)
         item->release(item->data, item->release_self);
     if (item->label_owner)
         weir_label_release(item->label_owner);
+    if (item->marks)
+        weir_marks_released(item);
     item_forget(item);
 }
 

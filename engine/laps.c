@@ -15,9 +15,11 @@
 #include "kernel_stats.h"
 #include "lock.h"
 #include "outbox.h"
+#include "pool.h"
 #include "queue.h"
 #include "taken_lap.h"
 #include "thread_cpu.h"
+#include "trace_ring.h"
 
 static const int64_t longest_part_ns = 60 * WEIR_SECOND;
 static const int64_t early_lap_ns = 1 * WEIR_SECOND; /* so that a killed run leaves at least this lap */
@@ -25,6 +27,7 @@ static const int64_t early_lap_ns = 1 * WEIR_SECOND; /* so that a killed run lea
 /* Kernel statistics of one thread. */
 typedef struct thread_reading {
     weir_worker *worker;
+    uint32_t pool; /* index of its pool */
     int64_t cpu_ns;
     weir_thread_kernel_stats now, before;
 } thread_reading;
@@ -41,8 +44,9 @@ typedef struct weir_lap_taker {
     int64_t noted_ns;                 /* suspensions until then are counted */
     int64_t service_read_ns;          /* when `service` was read */
     weir_thread_kernel_stats service; /* of the service thread */
-    thread_reading *readings;         /* one for each thread of all pools */
+    thread_reading *readings;         /* one for each thread of all pools, surplus ones too */
     uint32_t num_readings;
+    uint32_t *num_known; /* for each pool: of its threads, how many have a reading */
 } weir_lap_taker;
 
 /* ---- wall clock --------------------------------------------------------------------------------------------- */
@@ -197,9 +201,35 @@ static void take_all_locked(weir_pipeline *pipeline, weir_taken_lap *record, wei
     }
     for (uint32_t i = 0; i < pipeline->num_pools; i++) {
         weir_pool *pool = pipeline->pools[i];
+        weir_pool_settle_locked(pool);
         record->pools[i] = pool->lap;
         weir_metrics_clear(weir_pool_metric_table(), &pool->lap);
     }
+}
+
+/* Room for the threads that pools have got. Out of memory: they are read in the next lap. */
+static void find_new_threads(weir_pipeline *pipeline)
+{
+    weir_lap_taker *laps = pipeline->laps;
+    uint32_t num_threads = 0;
+    weir_engine_lock(pipeline);
+    for (uint32_t i = 0; i < pipeline->num_pools; i++)
+        num_threads += pipeline->pools[i]->num_made;
+    weir_engine_unlock(pipeline);
+    if (num_threads == laps->num_readings)
+        return;
+    thread_reading *readings = calloc(num_threads, sizeof *readings), *before = laps->readings;
+    if (!readings)
+        return;
+    memcpy(readings, before, laps->num_readings * sizeof *readings);
+    laps->readings = readings;
+    free(before);
+    weir_engine_lock(pipeline);
+    for (uint32_t i = 0; i < pipeline->num_pools; i++)
+        for (uint32_t *known = &laps->num_known[i];
+             *known < pipeline->pools[i]->num_made && laps->num_readings < num_threads; ++*known)
+            readings[laps->num_readings++] = (thread_reading){ pipeline->pools[i]->workers[*known], .pool = i };
+    weir_engine_unlock(pipeline);
 }
 
 static void read_threads(weir_lap_taker *laps)
@@ -235,14 +265,14 @@ static void add_thread(weir_pool_metrics *pool, const thread_reading *reading)
 
 static void fill_pools(const weir_lap_taker *laps, weir_taken_lap *record)
 {
-    const thread_reading *reading = laps->readings;
     for (uint32_t i = 0; i < record->pipeline->num_pools; i++) {
-        uint32_t num_workers = record->pipeline->pools[i]->num_workers;
         weir_pool_metrics *pool = &record->pools[i];
-        pool->idle_ns = num_workers * record->lap.elapsed_ns - pool->busy_ns;
-        for (uint32_t j = 0; j < num_workers; j++)
-            add_thread(pool, reading++);
+        pool->idle_ns -= pool->busy_ns;
+        if (pool->idle_ns < 0)
+            pool->idle_ns = 0; /* surplus threads were still busy */
     }
+    for (uint32_t i = 0; i < laps->num_readings; i++)
+        add_thread(&record->pools[laps->readings[i].pool], &laps->readings[i]);
 }
 
 /* A lap without its percentiles would not agree with its counts, so that one allocation that fails is not the end. */
@@ -255,15 +285,19 @@ static void store(weir_taken_lap *lap, size_t index, const weir_live_histogram *
     weir_log(WEIR_LOG_ERROR, "out of memory: the percentiles of a lap are lost");
 }
 
-static void take_part(weir_pipeline *pipeline, weir_taken_lap *record, weir_live_histogram *times)
+static void take_part(weir_pipeline *pipeline, weir_taken_lap *record, weir_live_histogram *times, bool last)
 {
     weir_lap_taker *laps = pipeline->laps;
+    find_new_threads(pipeline);
     read_threads(laps);
 
     engine_lock_at(pipeline, weir_clock_ns());
     int64_t end_ns = pipeline->now_ns;
     take_all_locked(pipeline, record, times);
     weir_phase_lap_ended_locked(pipeline, &record->phase);
+    weir_trace_mark_locked(pipeline, WEIR_TRACE_LAP, 0);
+    if (last)
+        weir_trace_end_locked(pipeline); /* the record ends when the last lap does */
     weir_engine_unlock(pipeline);
     note_progress_until(laps, 0, end_ns);
 
@@ -317,14 +351,14 @@ static bool hand_over(weir_pipeline *pipeline)
 }
 
 /* Moves the recorded metrics to laps->parts. False = out of memory: nothing was moved, the lap continues. */
-static bool take(weir_pipeline *pipeline)
+static bool take(weir_pipeline *pipeline, bool last)
 {
     weir_lap_taker *laps = pipeline->laps;
     weir_taken_lap *part = weir_taken_lap_new(pipeline);
     weir_live_histogram *times = calloc(taken_lap_num_stored(pipeline), sizeof *times);
     bool taken = part && times;
     if (taken) {
-        take_part(pipeline, part, times);
+        take_part(pipeline, part, times, last);
         if (laps->parts)
             weir_taken_lap_join(laps->parts, part);
         else
@@ -341,7 +375,7 @@ void weir_laps_take(weir_pipeline *pipeline, bool now)
     int64_t now_ns = weir_clock_ns();
     if (!now && now_ns < weir_laps_due_ns(pipeline))
         return;
-    if (take(pipeline) && (now || now_ns >= pipeline->laps->due_ns))
+    if (take(pipeline, false) && (now || now_ns >= pipeline->laps->due_ns))
         hand_over(pipeline);
     plan_next(pipeline, now_ns);
 }
@@ -350,17 +384,9 @@ void weir_laps_take_last(weir_pipeline *pipeline)
 {
     enum { ATTEMPTS = 10 };
     for (int i = 0; i < ATTEMPTS; i++)
-        if (take(pipeline) && hand_over(pipeline))
+        if (take(pipeline, true) && hand_over(pipeline))
             return;
     weir_log(WEIR_LOG_ERROR, "out of memory: the last lap could not be reported to the observers");
-}
-
-static void prepare_readings(weir_pipeline *pipeline)
-{
-    weir_lap_taker *laps = pipeline->laps;
-    for (uint32_t i = 0; i < pipeline->num_pools; i++)
-        for (uint32_t j = 0; j < pipeline->pools[i]->num_workers; j++)
-            laps->readings[laps->num_readings++].worker = &pipeline->pools[i]->workers[j];
 }
 
 int weir_laps_init(weir_pipeline *pipeline, int64_t start_ns)
@@ -368,13 +394,14 @@ int weir_laps_init(weir_pipeline *pipeline, int64_t start_ns)
     weir_lap_taker *laps = pipeline->laps = calloc(1, sizeof *laps);
     if (!laps)
         return WEIR_ENOMEM;
-    uint32_t num_threads = 0;
+    laps->num_known = calloc(pipeline->num_pools, sizeof *laps->num_known);
+    if (!laps->num_known)
+        return WEIR_ENOMEM;
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
-        num_threads += pipeline->pools[i]->num_workers;
-    laps->readings = calloc(num_threads, sizeof *laps->readings);
+        pipeline->pools[i]->threads_since_ns = start_ns;
+    find_new_threads(pipeline);
     if (!laps->readings)
         return WEIR_ENOMEM;
-    prepare_readings(pipeline);
 
     int64_t interval_ns = pipeline->stats_interval_ns;
     laps->start_ns = start_ns;
@@ -391,5 +418,6 @@ void weir_laps_destroy(weir_pipeline *pipeline)
         return;
     weir_taken_lap_free(pipeline->laps->parts);
     free(pipeline->laps->readings);
+    free(pipeline->laps->num_known);
     free(pipeline->laps);
 }

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -43,6 +44,11 @@ static bool guard_must_take_work_locked(const weir_pool *pool)
     return pool->num_ready > 0 && pool->pipeline->now_ns - pool->picked_ns >= GUARD_INTERVAL_NS;
 }
 
+static bool is_surplus_locked(const weir_worker *worker)
+{
+    return worker->index >= atomic_load_explicit(&worker->pool->num_workers, memory_order_relaxed);
+}
+
 /* Waits once, as the guard of the pool if it needs one. */
 static void sleep_once_locked(weir_pool *pool)
 {
@@ -67,7 +73,7 @@ static void sleep_for_work_locked(weir_worker *worker)
     weir_thread_cpu_sleeps(worker, weir_clock_ns());
     weir_engine_lock(pipeline);
     weir_thread_cpu_add_locked(worker);
-    if (has_work_locked(pool))
+    if (has_work_locked(pool) || is_surplus_locked(worker))
         return;
 
     weir_wake_all_locked(pipeline);
@@ -75,7 +81,7 @@ static void sleep_for_work_locked(weir_worker *worker)
     pipeline->num_awake--;
     do
         sleep_once_locked(pool);
-    while (!has_work_locked(pool) && !guard_must_take_work_locked(pool));
+    while (!has_work_locked(pool) && !guard_must_take_work_locked(pool) && !is_surplus_locked(worker));
     pipeline->num_awake++;
     pool->sleeping--;
 }
@@ -93,6 +99,23 @@ static void wait_for_work_locked(weir_worker *worker)
     if (!has_work_locked(pool))
         sleep_for_work_locked(worker);
     pool->spin_ns = weir_spin_adapt(pool->spin_ns, pool->pipeline->now_ns - start_ns);
+}
+
+/* Waits while the thread is surplus. It may have been woken for work, which another thread must take then. */
+static void park_locked(weir_worker *worker)
+{
+    weir_pool *pool = worker->pool;
+    weir_pipeline *pipeline = pool->pipeline;
+    weir_engine_unlock(pipeline);
+    weir_thread_cpu_sleeps(worker, weir_clock_ns());
+    weir_engine_lock(pipeline);
+    weir_thread_cpu_add_locked(worker);
+    weir_wake_all_locked(pipeline);
+    pipeline->num_awake--;
+    while (is_surplus_locked(worker) && !pool->quit)
+        uv_cond_wait(&pool->parked, &pipeline->lock);
+    pipeline->num_awake++;
+    engine_move_time_locked(pipeline, weir_clock_ns());
 }
 
 static void step_starts_locked(weir_worker *worker, weir_slot *slot)
@@ -150,6 +173,10 @@ static void run_worker(weir_worker *worker)
     engine_lock_at(pipeline, weir_clock_ns());
     pipeline->num_awake++;
     for (;;) {
+        if (is_surplus_locked(worker) && !pool->quit) {
+            park_locked(worker);
+            worker->ended_ns = 0;
+        }
         weir_slot *slot = weir_slot_pick_locked(pool);
         if (slot) {
             step_starts_locked(worker, slot);
@@ -182,26 +209,45 @@ static void worker_main(void *argument)
     run_worker(worker);
 }
 
-static int make_workers(weir_pool *pool, uint32_t num_workers)
+static void free_worker(weir_worker *worker)
+{
+    if (!worker)
+        return;
+    free(worker->touched);
+    free(worker->run_ns);
+    free(worker);
+}
+
+/* NULL = out of memory. */
+static weir_worker *make_worker(weir_pool *pool, uint32_t index)
 {
     uint32_t num_nodes = pool->pipeline->num_nodes;
-    pool->num_words = (num_nodes + 63) / 64;
+    weir_worker *worker = calloc(1, sizeof *worker);
+    if (!worker)
+        return NULL;
+    worker->pool = pool;
+    worker->index = index;
+    worker->run_ns = calloc(2 * num_nodes, sizeof *worker->run_ns);
+    worker->touched = calloc(num_nodes, sizeof *worker->touched);
+    if (!worker->run_ns || !worker->touched) {
+        free_worker(worker);
+        return NULL;
+    }
+    worker->shared_ns = worker->run_ns + num_nodes;
+    return worker;
+}
+
+static int make_workers(weir_pool *pool, uint32_t num_workers)
+{
+    pool->num_words = (pool->pipeline->num_nodes + 63) / 64;
     pool->ready_nodes = calloc(pool->num_words, sizeof *pool->ready_nodes);
-    pool->workers = calloc(num_workers, sizeof *pool->workers);
+    pool->workers = calloc(num_workers, sizeof(weir_worker *));
     if (!pool->ready_nodes || !pool->workers)
         return WEIR_ENOMEM;
-    for (; pool->num_workers < num_workers; pool->num_workers++) {
-        weir_worker *worker = &pool->workers[pool->num_workers];
-        worker->pool = pool;
-        worker->run_ns = calloc(2 * num_nodes, sizeof *worker->run_ns);
-        worker->touched = calloc(num_nodes, sizeof *worker->touched);
-        if (!worker->run_ns || !worker->touched) {
-            free(worker->run_ns);
-            free(worker->touched);
+    for (; pool->num_made < num_workers; pool->num_made++)
+        if (!(pool->workers[pool->num_made] = make_worker(pool, pool->num_made)))
             return WEIR_ENOMEM;
-        }
-        worker->shared_ns = worker->run_ns + num_nodes;
-    }
+    atomic_store(&pool->num_workers, num_workers);
     return WEIR_OK;
 }
 
@@ -224,22 +270,88 @@ int weir_pool_new(weir_pipeline *pipeline, weir_node *owner, uint32_t num_worker
     if (code != 0)
         return weir_error_set(error, WEIR_ESYSTEM, code, "cannot create a condition variable: %s", uv_strerror(code));
     pool->work_made = true;
+    code = uv_cond_init(&pool->parked);
+    if (code != 0)
+        return weir_error_set(error, WEIR_ESYSTEM, code, "cannot create a condition variable: %s", uv_strerror(code));
+    pool->parked_made = true;
     return WEIR_OK;
+}
+
+static int start_worker(weir_worker *worker)
+{
+    char name[32]; /* truncated */
+    const weir_node *owner = worker->pool->owner;
+    snprintf(name, sizeof name, "%.9s/%u", owner ? owner->short_name : "weir", worker->index);
+    int code = weir_thread_start(&worker->thread, name, worker_main, worker);
+    worker->started = code == 0;
+    return code;
 }
 
 int weir_pool_start(weir_pool *pool, weir_error *error)
 {
-    char name[32]; /* truncated */
-    for (uint32_t i = 0; i < pool->num_workers; i++) {
-        weir_worker *worker = &pool->workers[i];
-        snprintf(name, sizeof name, "%.9s/%u", pool->owner ? pool->owner->short_name : "weir", i);
-        int code = weir_thread_start(&worker->thread, name, worker_main, worker);
+    for (uint32_t i = 0; i < pool->num_made; i++) {
+        int code = start_worker(pool->workers[i]);
         if (code != 0)
             return weir_error_set(error, WEIR_ESYSTEM, code, "cannot start thread %u of %u: %s", i + 1,
-                                  pool->num_workers, uv_strerror(code));
-        worker->started = true;
+                                  pool->num_made, uv_strerror(code));
     }
     return WEIR_OK;
+}
+
+/* ---- changing their number ---------------------------------------------------------------------------------- */
+
+void weir_pool_settle_locked(weir_pool *pool)
+{
+    int64_t now_ns = pool->pipeline->now_ns;
+    pool->lap.idle_ns += atomic_load(&pool->num_workers) * (now_ns - pool->threads_since_ns);
+    pool->threads_since_ns = now_ns;
+}
+
+/* Adds one worker, with a thread that parks at once. `resizing` keeps other callers away. */
+static int add_worker(weir_pool *pool)
+{
+    uint32_t index = pool->num_made;
+    weir_worker **workers = calloc(index + 1, sizeof(weir_worker *)), **before = pool->workers;
+    weir_worker *worker = make_worker(pool, index);
+    int status = workers && worker ? WEIR_OK : WEIR_ENOMEM;
+    if (status == WEIR_OK && start_worker(worker) != 0)
+        status = WEIR_ESYSTEM;
+    if (status != WEIR_OK) {
+        free(workers);
+        free_worker(worker);
+        return status;
+    }
+    memcpy(workers, before, index * sizeof(weir_worker *));
+    workers[index] = worker;
+    weir_engine_lock(pool->pipeline);
+    pool->workers = workers;
+    pool->num_made++;
+    weir_engine_unlock(pool->pipeline);
+    free(before);
+    return WEIR_OK;
+}
+
+int weir_pool_resize(weir_pool *pool, uint32_t num_workers, uint32_t *before)
+{
+    weir_pipeline *pipeline = pool->pipeline;
+    weir_engine_lock(pipeline);
+    int status = pool->quit ? WEIR_ESTOPPED : pool->resizing ? WEIR_EBUSY : WEIR_OK;
+    pool->resizing = pool->resizing || status == WEIR_OK;
+    weir_engine_unlock(pipeline);
+    if (status != WEIR_OK)
+        return status;
+
+    while (pool->num_made < num_workers && status == WEIR_OK) /* nobody else changes it */
+        status = add_worker(pool);
+    engine_lock_at(pipeline, weir_clock_ns());
+    weir_pool_settle_locked(pool);
+    *before = atomic_load(&pool->num_workers);
+    atomic_store(&pool->num_workers, num_workers < pool->num_made ? num_workers : pool->num_made);
+    pool->resizing = false;
+    uv_cond_broadcast(&pool->parked);
+    uv_cond_broadcast(&pool->work);
+    weir_engine_unlock(pipeline);
+    return status;
 }
 
 void weir_pool_join(weir_pool *pool)
@@ -249,10 +361,14 @@ void weir_pool_join(weir_pool *pool)
     weir_engine_lock(pool->pipeline);
     pool->quit = true;
     uv_cond_broadcast(&pool->work);
+    if (pool->parked_made)
+        uv_cond_broadcast(&pool->parked);
+    while (pool->resizing)
+        uv_cond_wait(&pool->parked, &pool->pipeline->lock);
     weir_engine_unlock_last(pool->pipeline);
-    for (uint32_t i = 0; i < pool->num_workers; i++)
-        if (pool->workers[i].started)
-            uv_thread_join(&pool->workers[i].thread);
+    for (uint32_t i = 0; i < pool->num_made; i++)
+        if (pool->workers[i]->started)
+            uv_thread_join(&pool->workers[i]->thread);
 }
 
 void weir_pool_free(weir_pool *pool)
@@ -261,10 +377,10 @@ void weir_pool_free(weir_pool *pool)
         return;
     if (pool->work_made)
         uv_cond_destroy(&pool->work);
-    for (uint32_t i = 0; i < pool->num_workers; i++) {
-        free(pool->workers[i].touched);
-        free(pool->workers[i].run_ns);
-    }
+    if (pool->parked_made)
+        uv_cond_destroy(&pool->parked);
+    for (uint32_t i = 0; i < pool->num_made; i++)
+        free_worker(pool->workers[i]);
     free(pool->workers);
     free(pool->ready_nodes);
     free(pool->name);

@@ -12,6 +12,7 @@
 #include "lock.h"
 #include "outbox.h"
 #include "thread.h"
+#include "trace_ring.h"
 #include "watch.h"
 
 static void earlier(int64_t *due_ns, int64_t other_ns)
@@ -61,6 +62,7 @@ static void end_run(weir_pipeline *pipeline, bool cut_lap, bool stopped, bool fa
         weir_laps_take(pipeline, true); /* the last lap is of the phase that has just begun */
     if (pipeline->measures)
         weir_laps_take_last(pipeline);
+    weir_pipeline_trace(pipeline, false);
     release_leftovers(pipeline); /* the last lap waits neither for release functions nor for the log */
     weir_callers_join(pipeline);
     pipeline->end_status = failed ? WEIR_EFAILED : stopped ? WEIR_ESTOPPED : WEIR_OK;

@@ -39,7 +39,7 @@
  * deadlines and stalls; the only user code it calls are release functions, when the run is over. The observer thread
  * (observing.c) calls observers. Caller threads (callers.c), created on demand, call op->cancel and log stalls.
  *
- * Locks: pipeline->lock, outbox->lock, failure_log->lock. No thread holds two of them, and no operation, hook,
+ * Locks: pipeline->lock, outbox->lock, failure_log->lock, tracker->lock. No thread holds two of them, and no operation, hook,
  * release function, observer, log function, allocation or system call (except to wake threads) runs under one. The
  * pipeline's lock is held for tens of nanoseconds at a time, once for each step of a task, so that a whole hand-off
  * (result put, next input taken, room passed upstream) is atomic. Only a lap holds it longer: about 2 µs for each
@@ -73,6 +73,7 @@
 typedef struct weir_task weir_slot;
 typedef struct weir_node weir_node;
 typedef struct weir_pool weir_pool;
+typedef struct weir_tracker weir_tracker;
 
 typedef enum slot_state {
     SLOT_IDLE,
@@ -100,6 +101,7 @@ typedef struct weir_queued_item {
 typedef struct weir_queue {
     /* immutable after init */
     char *name;
+    uint32_t index; /* among all queues of the pipeline */
     uint32_t capacity;
     uint64_t capacity_bytes; /* UINT64_MAX = unlimited */
     weir_node *producer;
@@ -134,9 +136,10 @@ typedef struct weir_consumer_phase {
 struct weir_task {
     /* immutable after init */
     weir_node *node;
-    void *worker;      /* op->worker_size bytes */
-    char *hook_states; /* node->hook_bytes bytes, zeroed for each task */
-    bool is_lifecycle; /* the node's lifecycle slot: runs the stage hooks, puts the ends of epochs */
+    void *worker;          /* op->worker_size bytes */
+    char *hook_states;     /* node->hook_bytes bytes, zeroed for each task */
+    bool is_lifecycle;     /* the node's lifecycle slot: runs the stage hooks, puts the ends of epochs */
+    uint32_t trace_number; /* number among the slots of its node, as in weir_trace_record */
 
     /* guarded by lock */
     slot_state state;
@@ -146,6 +149,7 @@ struct weir_task {
     weir_slot *turn_before, *turn_after; /* with WEIR_ORDER_INPUT: in the order of its node's inputs */
     int64_t run_ns;                      /* run time of the task, without the current step */
     uint64_t order_number;               /* of the input */
+    uint64_t trace_item;                 /* the input, or the item to be made, as in weir_trace_record */
     struct weir_label *label;            /* of the input, for snapshots and stall warnings; NULL = none */
     bool has_turn;                       /* it is in the list of turns */
     int64_t warn_after_ns;               /* run time after which the task is next reported as stalled */
@@ -188,6 +192,14 @@ struct weir_task {
     weir_item kept; /* seq, source and epoch of the last input its worker has kept; results of a flush get them */
     uint32_t hooks_begun;
     weir_error error; /* why the task fails; status 0 = not set */
+
+    /* the same, with checkpoints only; see tracker.h */
+    uint32_t in_marks;       /* of the input */
+    uint32_t released_marks; /* of items that the operation has released in this task */
+    uint32_t carried_marks;  /* for the next result */
+    bool in_marks_back;      /* the input was released, and not kept for a later result */
+    bool out_is_piece;       /* the last result has a mark of its own */
+    bool passed_over;        /* WEIR_MORE, but the result was done in an earlier run */
 };
 
 struct weir_node {
@@ -270,6 +282,7 @@ struct weir_node {
 /* One thread of a pool. */
 typedef struct weir_worker {
     weir_pool *pool;
+    uint32_t index;
     uv_thread_t thread;
     bool started;
 
@@ -303,9 +316,7 @@ struct weir_pool {
     weir_pipeline *pipeline;
     weir_node *owner; /* the stage with these private threads; NULL = the pipeline's pool */
     char *name;       /* as in the statistics */
-    uint32_t num_workers;
-    weir_worker *workers;
-    bool work_made;
+    bool work_made, parked_made;
 
     /* guarded by pipeline->lock */
     uint64_t *ready_nodes; /* one bit for each node with a ready slot; bit 0 is the node nearest the sink */
@@ -320,8 +331,16 @@ struct weir_pool {
     int64_t spin_ns;          /* how long it spins; adapted to what was useful recently */
     int64_t picked_ns;        /* when a slot was last picked */
     bool quit;
-    weir_pool_metrics lap; /* since the last lap */
-    uv_cond_t work;        /* there is work for one more thread, or quit; with lock */
+    weir_worker **workers; /* each exists until the pool is freed */
+    uint32_t num_made;     /* in `workers` */
+    bool resizing;         /* weir_pool_resize() runs */
+    int64_t threads_since_ns;
+    weir_pool_metrics lap; /* since the last lap; idle_ns is the time of all threads up to threads_since_ns */
+    uv_cond_t work;        /* there is work for one more thread, quit, or it is surplus; with lock */
+    uv_cond_t parked;      /* the thread is not surplus any more, quit, or resizing has ended; with lock */
+
+    /* written with lock, read by any thread */
+    atomic_uint num_workers; /* threads wanted; those with a higher index are surplus, and park */
 
     /* written with lock, read by the spinning thread without; in a separate cache line */
     char padding[CACHE_LINE];
@@ -344,7 +363,8 @@ typedef struct weir_outbox {
     uint32_t num_laps;
     uint64_t dropped_failures, dropped_events; /* not reported yet */
     bool closed;                               /* no messages will be added */
-    uv_cond_t filled;                          /* first, or closed; with lock */
+    bool woken;                                /* the observer thread has something else to do */
+    uv_cond_t filled;                          /* first, closed or woken; with lock */
 } weir_outbox;
 
 struct weir_pipeline {
@@ -365,6 +385,10 @@ struct weir_pipeline {
     int64_t start_unix_ns;
     weir_queue *sink; /* the sink's */
     uint32_t num_queues;
+    weir_tracker *tracker; /* has its own lock; NULL = no checkpoints */
+    int64_t start_ns;
+    struct weir_trace_rings *trace; /* the raw record; NULL = no observer wants it */
+    atomic_bool traces;             /* it is recorded; written with lock, also read without */
 
     uv_mutex_t lock;
 
@@ -430,6 +454,7 @@ struct weir_pipeline {
     uv_thread_t observer_thread;
     bool observer_started;
     weir_stage_info *stage_infos; /* one for each node */
+    weir_queue_info *queue_infos;
     struct delivery *delivery;
     int end_status; /* written by the service thread before the outbox is closed */
     int64_t end_unix_ns;

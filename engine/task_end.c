@@ -6,6 +6,7 @@
 #include "cancel.h"
 #include "handoff.h"
 #include "slots.h"
+#include "trace_ring.h"
 
 static void count_success(weir_slot *slot)
 {
@@ -120,11 +121,12 @@ static void made_result(weir_slot *slot)
 {
     weir_node *node = slot->node;
     bool last = slot->status == WEIR_OK;
+    weir_trace_label_locked(slot);
     slot->has_out = true;
     slot->num_kept = 0;
     if (node->num_ins == 0) {
         node->account.taken++;
-        node->next_seq++;
+        node->next_seq = slot->in.seq + 1;
     }
     if (!last || slot->flushing)
         node->account.created++;
@@ -144,6 +146,8 @@ static void made_result(weir_slot *slot)
 static void made_nothing(weir_slot *slot)
 {
     weir_node *node = slot->node;
+    if (node->num_ins == 0)
+        node->next_seq = slot->in.seq; /* it may have passed over an item that is done */
     if (slot->flushing) {
         count_kept_as(slot, &node->account.skipped);
     } else {
@@ -152,6 +156,16 @@ static void made_nothing(weir_slot *slot)
         node->account.skipped += slot->has_in;
     }
     next(slot);
+}
+
+/* One of several results, which was done in an earlier run. */
+static void passed_over_result(weir_slot *slot)
+{
+    slot->node->account.created++;
+    slot->node->account.skipped++;
+    slot->more = true;
+    slot->num_pieces++;
+    weir_slot_make_ready_locked(slot);
 }
 
 static void kept_input(weir_slot *slot)
@@ -201,13 +215,20 @@ static void task_step_ended(weir_slot *slot)
     slot->run_ns += slot->step_run_ns;
     learn(node, slot->end_ns - slot->begin_ns);
 
-    if (slot->abandoned || (slot->status < 0 && node->cancelled)) {
+    bool dropped = slot->abandoned || (slot->status < 0 && node->cancelled);
+    if (slot->status != WEIR_PENDING)
+        weir_trace_task_locked(slot, dropped);
+    if (dropped) {
         drop(slot);
         return;
     }
     switch (slot->status) {
-    case WEIR_OK:
-    case WEIR_MORE: made_result(slot); break;
+    case WEIR_MORE:
+        if (slot->passed_over) {
+            passed_over_result(slot);
+            break;
+        } /* fall through */
+    case WEIR_OK: made_result(slot); break;
     case WEIR_PENDING: became_pending(slot); break;
     case WEIR_SKIP: made_nothing(slot); break;
     case WEIR_KEPT: kept_input(slot); break;

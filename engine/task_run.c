@@ -11,6 +11,7 @@
 #include "lock.h"
 #include "outbox.h"
 #include "thread_cpu.h"
+#include "tracker.h"
 #include "types.h"
 
 static int fail_by_default(weir_slot *slot, int status, const char *what)
@@ -229,6 +230,8 @@ static int run_to_result(weir_slot *slot)
         slot->out.type = slot->node->op->makes;
     if ((status == WEIR_OK || status == WEIR_MORE) && !slot->finishing && !weir_label_inherit(&slot->out, &slot->in))
         status = fail_by_default(slot, WEIR_ENOMEM, "no memory for the item's label");
+    if ((status == WEIR_OK || status == WEIR_MORE) && slot->node->pipeline->tracker)
+        status = weir_tracker_made(slot, status);
     if (status == WEIR_EOF && slot->node->epochs) {
         restart_source(slot);
         status = WEIR_EPOCH;
@@ -238,6 +241,9 @@ static int run_to_result(weir_slot *slot)
 
 static void run_task_step(weir_slot *slot)
 {
+    bool is_tracked = slot->node->pipeline->tracker;
+    if (is_tracked)
+        weir_tracker_step_begins(slot);
     int status = run_to_result(slot);
     int64_t op_end_ns = slot->end_ns;
     bool ended = status != WEIR_MORE && status != WEIR_PENDING;
@@ -255,6 +261,8 @@ static void run_task_step(weir_slot *slot)
         item_drop(&slot->out);
     if (ended)
         item_drop(&slot->in); /* the task of a source keeps the number of the next item */
+    if (is_tracked)
+        weir_tracker_step_ends(slot, status);
     if (calls || op_end_ns == slot->begin_ns)
         slot->end_ns = weir_clock_ns();
     slot->status = status;

@@ -3,22 +3,72 @@
  *
  *     weir index /data/clips -o clips.weir       # once, and after each change of the clips
  *     training clips.weir 7                      # the seed
- *     mpirun -n 8 training clips.weir 7          # or srun, or torchrun --no-python: each rank reads its share
+ *     mpirun -n 8 training clips.weir 7 run1     # or srun, or torchrun --no-python: each rank reads its share
  *
  * Each epoch has a different order of the clips. Of each clip, 16 consecutive frames from a random position are
  * decoded, cropped and mirrored at random, normalised, and collected in batches of 4 as [B, C, N, H, W]. All random
  * choices depend only on the seed, the epoch and the clip, so that runs are reproducible with any number of ranks and
- * threads. The sums are a placeholder for the training step.
+ * threads. The sums are a placeholder for the training step; STEP_MS=100 makes it take longer.
+ *
+ * With "run1", each rank stores its model and its checkpoint after each step, in the file run1.RANK. After a kill, the
+ * same command continues. With another number of ranks, give it all files:
+ *
+ *     mpirun -n 4 training clips.weir 7 run2 run1.*
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include <weir/weir.h>
 
-enum { NUM_FRAMES = 16, SIZE = 112, BATCH = 4, EPOCHS = 2 };
+enum { NUM_FRAMES = 16, SIZE = 112, BATCH = 4, EPOCHS = 3, MAX_BYTES = 1 << 20 };
 
-static int build(weir_dataset *dataset, uint64_t seed, weir_pipeline **pipeline, weir_error *error)
+/* What a rank stores: the checkpoint, and the model. Here, the model is only the list of steps. */
+typedef struct saved_state {
+    char path[4096], new_path[4096]; /* "" = nothing is stored */
+    char *texts[256];
+    size_t num_texts;
+    char model[MAX_BYTES];
+} saved_state;
+
+/* Reads a stored file: the checkpoint, and what follows, the model. False = there is no such file. */
+static bool load(saved_state *to, const char *path, bool is_own)
+{
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return false;
+    char *text = calloc(1, MAX_BYTES);
+    if (!text || fread(text, 1, MAX_BYTES - 1, file) == 0)
+        perror(path);
+    fclose(file);
+    char *end = text ? strstr(text, "\nend\n") : NULL;
+    if (end && is_own)
+        snprintf(to->model, sizeof to->model, "%s", end + 5);
+    if (end)
+        end[5] = '\0';
+    to->texts[to->num_texts++] = text;
+    return true;
+}
+
+/* The model and the checkpoint get into the file at the same moment, by renaming it. */
+static int store(const saved_state *from, weir_pipeline *pipeline)
+{
+    char *text;
+    if (!from->path[0])
+        return WEIR_OK;
+    int status = weir_pipeline_checkpoint(pipeline, &text);
+    FILE *file = status == WEIR_OK ? fopen(from->new_path, "w") : NULL;
+    bool is_written = file && fprintf(file, "%s%s", text, from->model) > 0;
+    is_written = file && fflush(file) == 0 && fsync(fileno(file)) == 0 && is_written;
+    is_written = file && fclose(file) == 0 && is_written && rename(from->new_path, from->path) == 0;
+    free(text);
+    return is_written ? WEIR_OK : WEIR_EIO;
+}
+
+static int build(weir_dataset *dataset, uint64_t seed, const saved_state *saved, weir_pipeline **pipeline,
+                 weir_error *error)
 {
     weir_sampler_source_config clips = {
         .sampler = { .num_items = weir_dataset_count(dataset),
@@ -26,6 +76,12 @@ static int build(weir_dataset *dataset, uint64_t seed, weir_pipeline **pipeline,
                      .seed = seed,
                      .share = WEIR_SHARE_PAD }, /* equal counts, so that no rank waits for the others for ever */
         .items = weir_dataset_items(dataset),
+        .dataset = weir_dataset_fingerprint(dataset), /* a checkpoint of other clips is refused */
+    };
+    weir_pipeline_options options = {
+        .checkpoints = WEIR_CHECKPOINTS_DELIVERED,
+        .resume = (const char *const *)saved->texts,
+        .num_resume = saved->num_texts,
     };
     weir_video_config decode = {
         .width = 171,
@@ -54,42 +110,73 @@ static int build(weir_dataset *dataset, uint64_t seed, weir_pipeline **pipeline,
                       &(weir_stage_options){ .concurrency = 4, .output_order = WEIR_ORDER_INPUT });
     weir_builder_pipe(builder, &weir_collate, &batches, NULL);
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 2 });
-    return weir_builder_build(builder, NULL, pipeline, error);
+    return weir_builder_build(builder, &options, pipeline, error);
 }
 
 /* weir_collated_to_dlpack() would pass the batch to PyTorch without a copy. */
-static void train(const weir_world *world, const weir_collated *batch)
+static void train(const weir_world *world, const weir_collated *batch, saved_state *saved)
 {
     const float *values = batch->data;
+    const char *step_ms = getenv("STEP_MS");
     double sum = 0;
     for (size_t i = 0; i < batch->data_bytes / sizeof *values; i++)
         sum += (double)values[i];
-    printf("rank %" PRIu32 "/%" PRIu32 ", epoch %" PRIu64 ": batch of %zu, clips", world->rank, world->size,
-           batch->epoch, batch->num_items);
+    size_t length = strlen(saved->model);
+    FILE *step = fmemopen(saved->model + length, sizeof saved->model - length, "w");
+    if (!step)
+        return;
+    fprintf(step, "rank %" PRIu32 "/%" PRIu32 ", epoch %" PRIu64 ": batch of %zu, clips", world->rank, world->size,
+            batch->epoch, batch->num_items);
     for (size_t i = 0; i < batch->num_items; i++)
-        printf(" %" PRId64 " (class %" PRId64 ")", batch->ids[i], batch->labels[i]);
-    printf(": sum %.1f\n", sum);
+        fprintf(step, " %" PRId64 " (class %" PRId64 ")", batch->ids[i], batch->labels[i]);
+    fprintf(step, ": sum %.1f\n", sum);
+    fclose(step);
+    fputs(saved->model + length, stdout);
+    fflush(stdout);
+    if (step_ms)
+        usleep((unsigned)atoi(step_ms) * 1000);
 }
 
-static int run(weir_dataset *dataset, uint64_t seed, weir_error *error)
+static int take_steps(weir_pipeline *pipeline, const weir_world *world, saved_state *saved)
 {
+    weir_item item = { 0 };
+    int status, stored = store(saved, pipeline);
+    while (stored == WEIR_OK &&
+           ((status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK || status == WEIR_EPOCH)) {
+        if (status == WEIR_OK) /* or all of this epoch has been delivered, and nothing of the next one */
+            train(world, item.data, saved);
+        weir_item_release(&item);
+        stored = store(saved, pipeline);
+    }
+    return stored == WEIR_OK ? status : stored;
+}
+
+static int run(weir_dataset *dataset, uint64_t seed, int num_names, char **names, weir_error *error)
+{
+    static saved_state saved;
     weir_world world;
     weir_pipeline *pipeline;
-    weir_item item;
     int status = weir_world_find(&world, NULL, error);
-    if (status == WEIR_OK)
-        status = build(dataset, seed, &pipeline, error);
-    if (status != WEIR_OK)
-        return status;
-    while ((status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK || status == WEIR_EPOCH) {
-        if (status == WEIR_EPOCH)
-            continue; /* all of this epoch has been delivered, and nothing of the next one */
-        train(&world, item.data);
-        weir_item_release(&item);
+    if (status == WEIR_OK && num_names) {
+        snprintf(saved.path, sizeof saved.path, "%s.%" PRIu32, names[0], world.rank);
+        snprintf(saved.new_path, sizeof saved.new_path, "%s-new.%" PRIu32, names[0], world.rank);
     }
-    if (status != WEIR_EOF)
-        weir_pipeline_error(pipeline, error);
-    weir_pipeline_free(pipeline);
+    if (status == WEIR_OK && !load(&saved, saved.path, true))
+        for (int i = 1; i < num_names && i < 256; i++)
+            if (!load(&saved, names[i], false))
+                status = weir_error_set(error, WEIR_ENOTFOUND, 0, "%s cannot be read", names[i]);
+    if (status == WEIR_OK)
+        status = build(dataset, seed, &saved, &pipeline, error);
+    if (status == WEIR_OK) {
+        status = take_steps(pipeline, &world, &saved);
+        if (status == WEIR_EIO)
+            weir_error_set(error, WEIR_EIO, 0, "%s cannot be written", saved.path);
+        else if (status != WEIR_EOF)
+            weir_pipeline_error(pipeline, error);
+        weir_pipeline_free(pipeline);
+    }
+    while (saved.num_texts)
+        free(saved.texts[--saved.num_texts]);
     return status;
 }
 
@@ -97,16 +184,16 @@ int main(int argc, char **argv)
 {
     weir_dataset *dataset;
     weir_error error = { 0 };
-    if (argc < 2 || argc > 3) {
-        fprintf(stderr, "usage: training INDEX [SEED]; weir index makes the index\n");
+    if (argc < 2) {
+        fprintf(stderr, "usage: training INDEX [SEED [SAVE [CHECKPOINT...]]]; weir index makes the index\n");
         return 2;
     }
     int status = weir_dataset_open(argv[1], NULL, &dataset, &error);
     if (status == WEIR_OK) {
-        status = run(dataset, argc > 2 ? strtoull(argv[2], NULL, 10) : 0, &error);
+        status = run(dataset, argc > 2 ? strtoull(argv[2], NULL, 10) : 0, argc > 3 ? argc - 3 : 0, argv + 3, &error);
         weir_dataset_close(dataset);
     }
     if (status != WEIR_EOF)
         fprintf(stderr, "training: %s\n", error.message);
-    return status == WEIR_EOF ? 0 : status == WEIR_EFAILED ? 1 : 2;
+    return status == WEIR_EOF ? 0 : status == WEIR_EFAILED || status == WEIR_EIO ? 1 : 2;
 }

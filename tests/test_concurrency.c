@@ -1,6 +1,8 @@
 /* Changing a stage's concurrency while it runs. */
 #include "support.h"
 
+#include <sched.h>
+
 static weir_pipeline *gated(const test_numbers *numbers, test_gate *gate, uint32_t concurrency,
                             const weir_pipeline_options *options)
 {
@@ -175,6 +177,138 @@ static void several_threads_may_change_it_while_items_flow(void **state)
     ledger_close(&ledger);
 }
 
+/* ---- threads ------------------------------------------------------------------------------------------------- */
+
+static void more_threads_run_more_slots_at_once(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_gate gate = GATE;
+    test_numbers numbers = { .ledger = &ledger, .count = 50 };
+    weir_pipeline *pipeline = gated(&numbers, &gate, 8, &(weir_pipeline_options){ .threads = 1 });
+    gate_await_waiting(&gate, 1);
+    assert_int_equal(weir_pipeline_set_threads(pipeline, NULL, 5), WEIR_OK);
+    gate_await_waiting(&gate, 5);
+    assert_int_equal(stage_now(pipeline, 1).running, 5);
+    assert_int_equal(weir_pipeline_set_threads(pipeline, NULL, 8), WEIR_OK);
+    gate_await_waiting(&gate, 8);
+    gate_open(&gate);
+    assert_int_equal(drain_all(pipeline), 50);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
+static void surplus_threads_end_their_step_then_rest_and_come_back(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_gate source_gate = GATE, gate = GATE;
+    test_numbers numbers = { .ledger = &ledger, .count = 60, .gate = &source_gate };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &gated_op, &gate,
+                      &(weir_stage_options){ .name = "work", .concurrency = 6, .threads = 6 });
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 1 });
+    gate_let(&source_gate, 6);
+    gate_await_waiting(&gate, 6);
+    assert_int_equal(weir_pipeline_set_threads(pipeline, "work", 2), WEIR_OK);
+    assert_int_equal(stage_now(pipeline, 1).running, 6); /* nothing is interrupted */
+    gate_let(&gate, 6);
+    for (int i = 0; i < 6; i++)
+        next_value(pipeline);
+    gate_open(&source_gate);
+    gate_await_waiting(&gate, 2);
+    while (stage_now(pipeline, 1).waiting_thread < 4) /* the other slots have inputs, but no thread */
+        sched_yield();
+    assert_int_equal(stage_now(pipeline, 1).running, 2);
+    assert_int_equal(weir_pipeline_set_threads(pipeline, "work", 4), WEIR_OK);
+    gate_await_waiting(&gate, 4);
+    gate_open(&gate);
+    assert_int_equal(drain_all(pipeline), 60 - 6);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
+static void thread_time_fits_across_a_change_and_an_event_tells_it(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_recorder recorder;
+    recorder_init(&recorder);
+    test_numbers numbers = { .ledger = &ledger, .count = 200 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .name = "work", .concurrency = 3 });
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 2,
+                                                                       .observers = &recorder.observer,
+                                                                       .num_observers = 1,
+                                                                       .stats_interval_ns = WEIR_MILLISECOND });
+    for (uint32_t i = 0; i < 40; i++) {
+        assert_int_equal(weir_pipeline_set_threads(pipeline, NULL, 1 + i * 7 % 5), WEIR_OK);
+        next_value(pipeline);
+    }
+    assert_int_equal(drain_all(pipeline), 160);
+    weir_pipeline_free(pipeline);
+    assert_int_equal(recorder_events_named(&recorder, "threads"), 40);
+    assert_string_equal(recorder.events[0].detail, "2 -> 1");
+    assert_string_equal(recorder.events[0].category, "0:pool");
+    recorder_free(&recorder);
+    ledger_close(&ledger);
+}
+
+static void threads_that_cannot_be_changed_are_refused(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    weir_pipeline *pipeline;
+    weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 1 });
+    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .name = "work" });
+    weir_builder_sink(builder, NULL);
+    pipeline = build(builder, NULL);
+    assert_int_equal(weir_pipeline_set_threads(pipeline, NULL, 0), WEIR_EINVAL);
+    assert_int_equal(weir_pipeline_set_threads(pipeline, NULL, 65537), WEIR_EINVAL);
+    assert_int_equal(weir_pipeline_set_threads(pipeline, "nobody", 2), WEIR_ENOTFOUND);
+    assert_int_equal(weir_pipeline_set_threads(pipeline, "work", 2), WEIR_EUNSUPPORTED);
+    assert_int_equal(drain_all(pipeline), 1);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
+static void *change_threads_often(void *argument)
+{
+    changer *changer_ = argument;
+    for (uint32_t i = 0; i < 100; i++) {
+        int status = weir_pipeline_set_threads(changer_->pipeline, NULL, 1 + (changer_->seed + i) * 2654435761u % 8);
+        REQUIRE(status == WEIR_OK || status == WEIR_EBUSY);
+    }
+    return NULL;
+}
+
+static void threads_may_be_changed_while_items_flow(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    weir_builder *builder = builder_with(&(test_numbers){ .ledger = &ledger, .count = 5000 });
+    weir_builder_pipe(builder, &pass_op, NULL,
+                      &(weir_stage_options){ .name = "work", .concurrency = 3, .output_order = WEIR_ORDER_INPUT });
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline =
+        build(builder, &(weir_pipeline_options){ .threads = 3, .stats_interval_ns = WEIR_MILLISECOND });
+    changer changers[3];
+    pthread_t threads[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        changers[i] = (changer){ .pipeline = pipeline, .seed = i * 77 };
+        threads[i] = thread_start(change_threads_often, &changers[i]);
+    }
+    for (uint64_t i = 0; i < 5000; i++)
+        assert_int_equal(next_value(pipeline), i);
+    for (uint32_t i = 0; i < 3; i++)
+        thread_join(threads[i]);
+    assert_int_equal(drain_all(pipeline), 0);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +318,11 @@ int main(void)
         TEST(the_figures_fit_across_a_change_and_an_event_tells_it),
         TEST(what_cannot_be_changed_is_refused),
         TEST(several_threads_may_change_it_while_items_flow),
+        TEST(more_threads_run_more_slots_at_once),
+        TEST(surplus_threads_end_their_step_then_rest_and_come_back),
+        TEST(thread_time_fits_across_a_change_and_an_event_tells_it),
+        TEST(threads_that_cannot_be_changed_are_refused),
+        TEST(threads_may_be_changed_while_items_flow),
     };
     return RUN_TESTS(tests);
 }

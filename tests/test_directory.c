@@ -356,6 +356,14 @@ static void unreadable_folders_are_counted_told_and_passed_over(void **state)
     weir_directory_counts counts;
     listing list;
     collect(&(weir_directory_config){ .root = root, .glob = "*.mp4", .counts = &counts }, &list);
+    uint64_t count;
+    weir_error error = { 0 };
+    weir_directory_config config = { .root = root, .glob = "*.mp4" };
+    assert_int_equal(weir_directory_count(&config, 1, &count, &error), WEIR_OK);
+    config.glob = "*.none"; /* it may be in the folder that cannot be read */
+    assert_int_equal(weir_directory_count(&config, 1, &count, &error), WEIR_EACCESS);
+    assert_non_null(strstr(error.message, "cannot read folder"));
+    assert_non_null(strstr(error.message, "unreadable/a/b: Permission denied"));
     clips_regain_root();
     assert_int_equal(chmod(clips_path("unreadable/a/b"), 0755), 0);
     assert_int_equal(list.num_paths, 4);

@@ -103,7 +103,9 @@ int fault_asprintf(char **text, const char *format, ...)
 
 FILE *fault_open_memstream(char **text, size_t *size)
 {
-    return one_fails() ? NULL : open_memstream(text, size);
+    FILE *stream = one_fails() ? NULL : open_memstream(text, size);
+    count_block(stream); /* its text, which is freed later */
+    return stream;
 }
 
 void fault_free(void *block)
@@ -393,7 +395,7 @@ static void look_into(weir_pipeline *pipeline)
     status = weir_pipeline_describe(pipeline, &description);
     ok_or_no_memory(status);
     assert_true((status == WEIR_OK) == (description != NULL));
-    free(description);
+    fault_free(description);
 }
 
 /* Is held at a gate, inspected and changed. */

@@ -91,6 +91,18 @@ static void pictures_are_ffmpegs_bytes(void **state)
     }
 }
 
+static void a_jpeg_can_be_decoded_smaller(void **state)
+{
+    (void)state;
+    weir_error error = { 0 };
+    weir_frames *frames =
+        decode_path(clips_make(pictures[0].name, pictures[0].arguments), &(weir_image_config){ .lowres = 2 }, &error);
+    assert_non_null(frames);
+    assert_int_equal(frames->width, 80);
+    assert_int_equal(frames->height, 60);
+    weir_frames_free(frames);
+}
+
 /* An EXIF block that says "turn by a quarter, clockwise", behind the first two bytes of a JPEG file. */
 static const uint8_t turned[] = { 0xff, 0xe1, 0,    34,   'E', 'x', 'i', 'f', 0, 0, 'M', 'M', 0, 42, 0, 0, 0, 8,
                                   0,    1,    0x01, 0x12, 0,   3,   0,   0,   0, 1, 0,   6,   0, 0,  0, 0, 0, 0 };
@@ -208,6 +220,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pictures_are_ffmpegs_bytes),
+        cmocka_unit_test(a_jpeg_can_be_decoded_smaller),
         cmocka_unit_test(a_cameras_orientation_is_applied),
         cmocka_unit_test(pictures_from_memory_are_those_from_the_file),
         cmocka_unit_test(what_is_no_picture_fails_and_says_why),

@@ -54,6 +54,7 @@ static void the_engine_refuses_null(void **state)
     REFUSED(weir_pipeline_account(p, NULL, NULL));
     REFUSED(weir_pipeline_set_concurrency(NULL, "src", 1));
     REFUSED(weir_pipeline_set_concurrency(p, NULL, 1));
+    REFUSED(weir_pipeline_set_threads(NULL, NULL, 1));
     REFUSED(weir_pipeline_describe(NULL, &text));
     REFUSED(weir_pipeline_describe(p, NULL));
     REFUSED(weir_pipeline_snapshot(NULL, &snapshot));
@@ -61,6 +62,24 @@ static void the_engine_refuses_null(void **state)
     REFUSED(weir_pipeline_event(NULL, "name", NULL, NULL));
     REFUSED(weir_pipeline_event(p, NULL, NULL, NULL));
     REFUSED(weir_pipeline_mark_step(NULL, 1));
+    REFUSED(weir_pipeline_checkpoint(NULL, &text));
+    REFUSED(weir_pipeline_checkpoint(p, NULL));
+    REFUSED(weir_item_done(NULL, &item));
+    REFUSED(weir_item_done(p, NULL));
+    weir_checkpoint *checkpoint;
+    REFUSED(weir_checkpoint_read(NULL, &checkpoint, &error));
+    REFUSED(weir_checkpoint_read("", NULL, &error));
+    weir_checkpoint_free(NULL);
+    assert_int_equal(weir_checkpoint_epoch(NULL), 0);
+    assert_int_equal(weir_checkpoint_last_epoch(NULL, 0), 0);
+    assert_int_equal(weir_checkpoint_num_sources(NULL), 0);
+    assert_null(weir_checkpoint_source_name(NULL, 0));
+    assert_null(weir_checkpoint_source_text(NULL, 0));
+    assert_false(weir_checkpoint_is_done(NULL, 0, 0, 0));
+    assert_int_equal(weir_checkpoint_low(NULL, 0, 0), 0);
+    assert_int_equal(weir_checkpoint_end(NULL, 0, 0), 0);
+    assert_int_equal(weir_checkpoint_num_done(NULL, 0, 0), 0);
+    REFUSED(weir_pipeline_trace(NULL, true));
     REFUSED(weir_pipeline_mark_phase(NULL, "train"));
     REFUSED(weir_pipeline_mark_phase(p, NULL));
     weir_pipeline_free(NULL);
@@ -136,6 +155,15 @@ static void the_stages_refuse_null(void **state)
     weir_item_cost cost;
     assert_false(weir_frames_cost(NULL, &cost));
     assert_false(weir_audio_cost(NULL, &cost));
+    weir_item item;
+    weir_headspace_result result;
+    char text[8] = "unset";
+    weir_headspace_free(NULL);
+    REFUSED(weir_headspace_new(NULL, NULL, NULL));
+    REFUSED(weir_headspace_next(NULL, NULL, &item, 0));
+    REFUSED(weir_headspace_report(NULL, &result));
+    weir_headspace_describe(NULL, text, sizeof text);
+    assert_string_equal(text, "");
     weir_frames_free(NULL);
     weir_frames_release(NULL, NULL);
     weir_audio_free(NULL);
@@ -147,6 +175,7 @@ static void the_stages_refuse_null(void **state)
     weir_bytes_free(weir_bytes_new(1, NULL));
     assert_false(weir_sampling_is_rising(NULL));
     REFUSED(weir_directory_count(NULL, 1, &count, NULL));
+    REFUSED(weir_isolated_serve(2, NULL, NULL, 0));
     REFUSED(weir_directory_count(&(weir_directory_config){ .root = "." }, 1, NULL, NULL));
     REFUSED(weir_npy_open(NULL, "a", NULL));
     REFUSED(weir_npy_open(&npy, NULL, NULL));
@@ -234,6 +263,17 @@ static void the_statistics_refuse_null(void **state)
     assert_int_equal(weir_tensorboard_close(NULL, NULL), WEIR_OK);
     assert_null(weir_tensorboard_observer(NULL).self);
     assert_int_not_equal(weir_tensorboard_export(NULL, NULL, "a", NULL), WEIR_OK);
+
+    weir_trace_file *trace;
+    assert_int_not_equal(weir_trace_open(NULL, NULL, &trace, NULL), WEIR_OK);
+    assert_int_not_equal(weir_trace_open("a", NULL, NULL, NULL), WEIR_OK);
+    assert_int_equal(weir_trace_close(NULL, NULL), WEIR_OK);
+    assert_null(weir_trace_observer(NULL).self);
+    weir_trace_request(NULL);
+    assert_int_not_equal(weir_trace_merge(NULL, &(const char *){ "a" }, 1, NULL), WEIR_OK);
+    assert_int_not_equal(weir_trace_merge("a", NULL, 1, NULL), WEIR_OK);
+    assert_int_not_equal(weir_trace_merge("a", &(const char *){ NULL }, 1, NULL), WEIR_OK);
+    assert_int_not_equal(weir_trace_export(NULL, NULL, stdout, NULL), WEIR_OK);
     REFUSED(weir_reader_open(NULL, &reader, NULL));
     REFUSED(weir_reader_open("a", NULL, NULL));
     weir_reader_close(NULL);
@@ -277,6 +317,13 @@ static void the_statistics_refuse_null(void **state)
     REFUSED(weir_database_merge("a", "b", NULL, NULL));
     REFUSED(weir_database_migrate(NULL, &from, NULL));
     REFUSED(weir_database_migrate("a", NULL, NULL));
+    weir_profile_report *profile;
+    weir_profile_free(NULL);
+    REFUSED(weir_profile(NULL, 1, NULL, &profile, NULL));
+    REFUSED(weir_profile(&(weir_profile_stage){ 0 }, 1, NULL, &profile, NULL));
+    REFUSED(weir_profile(&(weir_profile_stage){ 0 }, 1, NULL, NULL, NULL));
+    REFUSED(weir_profile_record(NULL, "x.db", NULL));
+    REFUSED(weir_profile_record(&(weir_profile_report){ 0 }, NULL, NULL));
 }
 
 static void models_refuse_null(void **state)

@@ -199,6 +199,15 @@ static void every_option_of_the_pipeline_is_taken(void **state)
     assert_int_equal(query("SELECT rank FROM run"), 3);
 }
 
+static void child_processes_decode_the_same(void **state)
+{
+    (void)state;
+    expect_files("@videos --count 3 --isolate --isolate-memory 4G --deadline 1h", 2);
+    assert_int_equal(query("SELECT sum(num_frames) FROM item_stats"), 6);
+    expect_files("@mixed --images --isolate", 2);
+    expect_files("@videos --audio --isolate", 2);
+}
+
 static void the_default_size_gives_way_to_resize_none(void **state)
 {
     (void)state;
@@ -238,6 +247,29 @@ static void a_listing_that_is_not_complete_fails_the_run(void **state)
     program_free(&program);
 }
 
+/* The log goes to a pipe that nobody reads. */
+static void a_closed_stderr_does_not_end_the_run(void **state)
+{
+    (void)state;
+    int ends[2];
+    struct program program;
+    char *argv[] = { (char *)(uintptr_t)program_path("WEIR_TOOL"),
+                     (char *)(uintptr_t) "record",
+                     (char *)(uintptr_t) "--db-path",
+                     (char *)(uintptr_t)db_path,
+                     (char *)(uintptr_t) "--verbose",
+                     (char *)(uintptr_t)clips_path("videos"),
+                     NULL };
+    assert_int_equal(pipe(ends), 0);
+    close(ends[0]);
+    program_start(&program, clips_path("."), argv, ends[1]);
+    close(ends[1]);
+    program_wait(&program, clips_path("."), 60);
+    assert_int_equal(program.status, 0);
+    program_free(&program);
+    assert_int_equal(query("SELECT count(*) FROM run WHERE ended IS NOT NULL"), 1);
+}
+
 static void the_end_names_the_next_commands(void **state)
 {
     (void)state;
@@ -267,6 +299,40 @@ static void the_end_names_the_next_commands(void **state)
     remove(clips_path("videos/broken.mp4"));
 }
 
+static void headspace_says_what_loading_costs_a_step(void **state)
+{
+    (void)state;
+    struct program program;
+    record(&program, "@videos --headspace 1ms --epochs 100");
+    assert_int_equal(program.status, 0);
+    assert_non_null(strstr(program.out, "Headspace: loading costs you "));
+    assert_non_null(strstr(program.out, "(50 steps each)"));
+    program_free(&program);
+    assert_int_equal(query("SELECT count(*) FROM event_stats WHERE event_name = 'headspace' AND detail LIKE "
+                           "'loading costs you %'"),
+                     1);
+
+    remove_database(NULL);
+    record(&program, "@videos --headspace 1ms");
+    assert_int_equal(program.status, 1);
+    assert_non_null(strstr(program.err, "--headspace: what loading costs is not known yet"));
+    program_free(&program);
+}
+
+static void a_profile_measures_each_stage_alone(void **state)
+{
+    (void)state;
+    struct program program;
+    record(&program, "@videos --profile --json --width 16 --height 16");
+    assert_int_equal(program.status, 0);
+    assert_non_null(strstr(program.out, "\"stage\": \"directory\", \"concurrency\": 1, \"is_best\": true"));
+    assert_non_null(strstr(program.out, "\"stage\": \"decode\", \"concurrency\": 2"));
+    assert_non_null(strstr(program.err, "decode, 1 slot: "));
+    program_free(&program);
+    assert_true(query("SELECT count(*) FROM profile_stats WHERE name = 'decode' AND num_tasks > 0") >= 2);
+    assert_int_equal(query("SELECT sum(is_best) FROM profile_stats JOIN run USING (run_id)"), 2);
+}
+
 static void mistakes_are_refused_in_one_line_before_any_work(void **state)
 {
     (void)state;
@@ -281,7 +347,14 @@ static void mistakes_are_refused_in_one_line_before_any_work(void **state)
         { "@videos --scaler quick", "--scaler: \"quick\" is not default, exact, zimg or fast" },
         { "@videos --audio --images", "only one of them" },
         { "@videos --channels 2", "only with --audio" },
+        { "@videos --isolate-memory 1G", "only with --isolate" },
         { "@videos --images --count 3", "only for videos" },
+        { "@videos --images --loop-filter none", "--loop-filter and --fast-decode: only for videos" },
+        { "@videos --audio --lowres 1", "--lowres: only for" },
+        { "@videos --lowres 4", "--lowres" },
+        { "@videos --json", "--json: only with --profile" },
+        { "@videos --profile --headspace 1s", "--profile: not with --headspace" },
+        { "@videos --profile --db-path /proc/no/such.db", "--db-path: " },
         { "@videos --resize none --width 9", "--resize none: not with --width" },
         { "@videos --count 3 --every 2", "one way" },
         { "@videos --db-path /proc/no/such.db", "--db-path: " },
@@ -304,9 +377,13 @@ int main(void)
         TEST(archives_are_read),
         TEST(frames_are_sampled_as_in_weir_frames),
         TEST(every_option_of_the_pipeline_is_taken),
+        TEST(child_processes_decode_the_same),
         TEST(the_default_size_gives_way_to_resize_none),
         TEST(a_listing_that_is_not_complete_fails_the_run),
+        TEST(a_closed_stderr_does_not_end_the_run),
         TEST(the_end_names_the_next_commands),
+        TEST(headspace_says_what_loading_costs_a_step),
+        TEST(a_profile_measures_each_stage_alone),
         TEST(mistakes_are_refused_in_one_line_before_any_work),
     };
     return cmocka_run_group_tests(tests, set_up, clips_tear_down);

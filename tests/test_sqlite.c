@@ -492,7 +492,7 @@ static void long_paths_are_named_by_their_end(void **state)
     weir_sqlite_writer *writer;
     weir_error error = { 0 };
     assert_int_not_equal(weir_sqlite_open(path, NULL, &writer, &error), WEIR_OK);
-    assert_non_null(strstr(error.message, "?/the-end.db"));
+    assert_non_null(strstr(error.message, "\\n/the-end.db"));
     assert_null(strchr(error.message, '\n'));
 }
 
@@ -855,6 +855,21 @@ static void a_database_that_was_removed_is_reported(void **state)
     assert_non_null(strstr(error.message, "4 of 5 entries"));
 }
 
+/* SQLite makes the file, and then fails to make the one that ends in -wal. */
+static void a_name_that_is_refused_leaves_no_file(void **state)
+{
+    (void)state;
+    char name[253];
+    weir_sqlite_writer *writer;
+    weir_error error = { 0 };
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    const char *path = in_folder(name);
+    assert_int_not_equal(weir_sqlite_open(path, NULL, &writer, &error), WEIR_OK);
+    assert_non_null(strstr(error.message, "File name too long"));
+    assert_int_not_equal(access(path, F_OK), 0);
+}
+
 /* From now on no file of this process may grow beyond this. */
 static void limit_files(rlim_t size_bytes)
 {
@@ -999,6 +1014,7 @@ int main(void)
         TEST(what_found_no_room_is_counted_told_and_stored),
         TEST(closing_gives_up_after_the_limit),
         TEST(a_database_that_was_removed_is_reported),
+        TEST(a_name_that_is_refused_leaves_no_file),
         TEST(a_full_disk_is_reported_and_the_rest_is_intact),
         TEST(a_full_disk_that_is_freed_costs_nothing),
         TEST(a_run_that_starts_on_a_full_disk_is_there_when_it_is_freed),

@@ -1,6 +1,8 @@
 /* The example of a training loop: an index, shares, epochs, and batches that the seed decides. */
 #include <inttypes.h>
+#include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -8,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -80,7 +83,7 @@ static void each_epoch_has_each_clip_once(void **state)
     struct program program;
     run(&program, clips_index, "1");
     assert_int_equal(program.status, 0);
-    for (int epoch = 0; epoch < 2; epoch++) {
+    for (int epoch = 0; epoch < 3; epoch++) {
         int counts[NUM_CLIPS] = { 0 };
         assert_int_equal(count_clips(program.out, epoch, counts), 2); /* a batch of 4 and one of 2 */
         for (int i = 0; i < NUM_CLIPS; i++)
@@ -92,7 +95,7 @@ static void each_epoch_has_each_clip_once(void **state)
 static void ranks_share_each_epoch(void **state)
 {
     (void)state;
-    int counts[2][NUM_CLIPS] = { 0 };
+    int counts[3][NUM_CLIPS] = { 0 };
     setenv("WORLD_SIZE", "4", 1);
     for (int rank = 0; rank < 4; rank++) {
         char text[8];
@@ -101,13 +104,13 @@ static void ranks_share_each_epoch(void **state)
         setenv("RANK", text, 1);
         run(&program, clips_index, "1");
         assert_int_equal(program.status, 0);
-        for (int epoch = 0; epoch < 2; epoch++)
+        for (int epoch = 0; epoch < 3; epoch++)
             assert_int_equal(count_clips(program.out, epoch, counts[epoch]), 1); /* two clips for each */
         program_free(&program);
     }
     unsetenv("RANK");
     unsetenv("WORLD_SIZE");
-    for (int epoch = 0; epoch < 2; epoch++)
+    for (int epoch = 0; epoch < 3; epoch++)
         for (int i = 0, sum = 0; i < NUM_CLIPS; i++) {
             assert_in_range(counts[epoch][i], 1, 2); /* padded to 8 */
             sum += counts[epoch][i];
@@ -127,6 +130,71 @@ static void the_seed_decides_all(void **state)
     program_free(&first);
     program_free(&again);
     program_free(&other);
+}
+
+static void run_saved(struct program *program, const char *index, char *save)
+{
+    char *argv[] = { (char *)(uintptr_t)program_path("TRAINING"), (char *)(uintptr_t)index, "1", save, NULL };
+    program_start(program, work, argv, -1);
+}
+
+/* Waits until the rank has stored a step. */
+static void await_step(const char *path)
+{
+    bool has_step = false;
+    while (!has_step) {
+        char *text = access(path, R_OK) == 0 ? read_file(path) : NULL;
+        has_step = text && strstr(text, "rank 0/1");
+        free(text);
+        sched_yield();
+    }
+}
+
+static void a_killed_run_goes_on_where_it_was(void **state)
+{
+    (void)state;
+    struct program program;
+    char *save = path_in(work, "save"), *path = path_in(work, "save.0");
+    for (int kills = 0; kills < 2; kills++) {
+        run_saved(&program, clips_index, save);
+        await_step(path);
+        kill(program.pid, SIGKILL); /* or it has just ended */
+        program_wait(&program, work, 60);
+        program_free(&program);
+    }
+    run_saved(&program, clips_index, save);
+    program_wait(&program, work, 60);
+    assert_int_equal(program.status, 0);
+    char *text = read_file(path);
+    for (int epoch = 0; epoch < 3; epoch++) {
+        int counts[NUM_CLIPS] = { 0 };
+        count_clips(text, epoch, counts);
+        for (int i = 0; i < NUM_CLIPS; i++)
+            assert_int_equal(counts[i], 1);
+    }
+    free(text);
+    program_free(&program);
+    free(path);
+    free(save);
+}
+
+static void a_checkpoint_of_other_clips_is_refused(void **state)
+{
+    (void)state;
+    struct program program;
+    char command[1024], *save = path_in(work, "save"), *other = path_in(work, "other.weir");
+    run_saved(&program, clips_index, save);
+    program_wait(&program, work, 60);
+    program_free(&program);
+    snprintf(command, sizeof command, "'%s' index '%s/c0' -o '%s'", program_path("WEIR_TOOL"), work, other);
+    assert_int_equal(system(command), 0); /* NOLINT: the test's own path */
+    run_saved(&program, other, save);
+    program_wait(&program, work, 60);
+    assert_int_equal(program.status, 2);
+    assert_non_null(strstr(program.err, "training: the checkpoint is of another dataset: it has dataset="));
+    program_free(&program);
+    free(other);
+    free(save);
 }
 
 static void bad_input_gets_one_line(void **state)
@@ -153,6 +221,8 @@ int main(void)
         cmocka_unit_test(each_epoch_has_each_clip_once),
         cmocka_unit_test(ranks_share_each_epoch),
         cmocka_unit_test(the_seed_decides_all),
+        cmocka_unit_test(a_killed_run_goes_on_where_it_was),
+        cmocka_unit_test(a_checkpoint_of_other_clips_is_refused),
         cmocka_unit_test(bad_input_gets_one_line),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

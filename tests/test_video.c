@@ -378,6 +378,67 @@ static void slots_do_not_disturb_each_other(void **state)
     weir_frames_free(alone[1]);
 }
 
+/* ---- cheaper decoding --------------------------------------------------------------------------------------- */
+
+static void cheaper_frames_are_those_of_ffmpeg_with_the_same_options(void **state)
+{
+    (void)state;
+    static const char b_frames[] =
+        "-f lavfi -i testsrc2=s=320x240:d=1 -c:v libx264 -preset veryfast -bf 2 -crf 35 -g 15 "
+        "-pix_fmt yuv420p";
+    static const char mpeg4[] = "-f lavfi -i testsrc2=s=320x240:d=0.5 -c:v mpeg4 -bf 2 -pix_fmt yuv420p";
+    static const struct {
+        const char *name, *arguments, *options;
+        weir_video_config config;
+    } kinds[] = {
+        { "filtered.mp4", b_frames, "-skip_loop_filter noref", { .loop_filter = WEIR_LOOP_FILTER_REFERENCES } },
+        { "filtered.mp4", b_frames, "-skip_loop_filter nokey", { .loop_filter = WEIR_LOOP_FILTER_KEYFRAMES } },
+        { "filtered.mp4", b_frames, "-skip_loop_filter all", { .loop_filter = WEIR_LOOP_FILTER_NONE } },
+        { "filtered.mp4", b_frames, "-flags2 +fast", { .fast_decode = true } },
+        { "filtered.mp4", b_frames, "", { .lowres = 1 } }, /* H.264 has none */
+        { "mpeg4.mp4", mpeg4, "-lowres 1", { .lowres = 1 } },
+        { "mpeg4.mp4", mpeg4, "-lowres 3", { .lowres = 3 } },
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        const char *path = clips_make(kinds[i].name, kinds[i].arguments);
+        char options[64];
+        size_t expected_bytes;
+        if (!path)
+            continue;
+        weir_video_config config = kinds[i].config;
+        config.width = 64, config.height = 48;
+        config.resize = WEIR_RESIZE_STRETCH;
+        config.scaler = WEIR_SCALER_EXACT;
+        weir_frames *whole = decode_whole(
+            path, &(weir_video_config){
+                      .width = 64, .height = 48, .resize = WEIR_RESIZE_STRETCH, .scaler = WEIR_SCALER_EXACT });
+        weir_frames *frames = decode_whole(path, &config);
+        snprintf(options, sizeof options, "-noautorotate %s", kinds[i].options);
+        uint8_t *expected =
+            clips_decode_with(options, path, "scale=64:48:flags=bicubic,format=rgb24", &expected_bytes);
+        if (data_bytes(frames) != expected_bytes || memcmp(frames->data, expected, expected_bytes) != 0)
+            fail_msg("%s %s: other bytes than ffmpeg's", path, kinds[i].options);
+        bool is_cheaper = i < 3 || i > 4;
+        assert_int_equal(memcmp(frames->data, whole->data, data_bytes(whole)) != 0, is_cheaper);
+        assert_int_equal(frames->num_errors + frames->num_corrupt_frames, 0);
+        free(expected);
+        weir_frames_free(frames);
+        weir_frames_free(whole);
+    }
+}
+
+static void lowres_makes_frames_without_a_size_smaller(void **state)
+{
+    (void)state;
+    const char *path =
+        clips_make("mpeg4.mp4", "-f lavfi -i testsrc2=s=320x240:d=0.5 -c:v mpeg4 -bf 2 -pix_fmt yuv420p");
+    weir_frames *frames = decode_whole(path, &(weir_video_config){ .lowres = 2 });
+    assert_int_equal(frames->width, 80);
+    assert_int_equal(frames->height, 60);
+    assert_int_equal(frames->source_width, 80);
+    weir_frames_free(frames);
+}
+
 /* ---- bad input ---------------------------------------------------------------------------------------------- */
 
 /* The file fails with this status and a message with this in it. Returns the library's code. */
@@ -509,6 +570,22 @@ static void sizes_over_a_limit_fail(void **state)
     assert_fails(path, &config, WEIR_ELIMIT, "raise max_bytes");
 }
 
+/* FFmpeg checks its limit with the rows and columns that a decoder adds. */
+static void what_a_decoder_adds_does_not_count_as_size(void **state)
+{
+    (void)state;
+    static const char *const names[][2] = {
+        { "padded.mp4", "-f lavfi -i testsrc2=s=130x98:d=0.2 -c:v mpeg4" },
+        { "padded.mpg", "-f lavfi -i testsrc2=s=32x32:d=0.2 -c:v mpeg2video" },
+    };
+    for (size_t i = 0; i < 2; i++) {
+        uint64_t size = i == 0 ? 130 * 98 : 32 * 32;
+        const char *path = clips_make(names[i][0], names[i][1]);
+        weir_frames_free(decode_whole(path, &(weir_video_config){ .max_pixels = size }));
+        assert_fails(path, &(weir_video_config){ .max_pixels = size - 1 }, WEIR_ELIMIT, "raise max_pixels");
+    }
+}
+
 static void assert_refused(const weir_video_config *config, const char *text)
 {
     weir_pipeline *pipeline;
@@ -527,6 +604,8 @@ static void impossible_options_are_refused(void **state)
     assert_refused(&(weir_video_config){ .width = 100000 }, "100000×0");
     assert_refused(&(weir_video_config){ .resize = (weir_resize)17 }, "resize 17");
     assert_refused(&(weir_video_config){ .pixel = (weir_pixel)17 }, "pixel 17");
+    assert_refused(&(weir_video_config){ .loop_filter = (weir_loop_filter)17 }, "loop_filter 17");
+    assert_refused(&(weir_video_config){ .lowres = 4 }, "lowres 4");
 }
 
 static void a_colon_in_a_name_is_no_protocol(void **state)
@@ -665,12 +744,15 @@ int main(void)
         cmocka_unit_test(the_result_tells_what_it_is),
         cmocka_unit_test(frames_that_the_header_does_not_count_are_all_there),
         cmocka_unit_test(slots_do_not_disturb_each_other),
+        cmocka_unit_test(cheaper_frames_are_those_of_ffmpeg_with_the_same_options),
+        cmocka_unit_test(lowres_makes_frames_without_a_size_smaller),
         cmocka_unit_test(what_is_no_video_fails_and_says_why),
         cmocka_unit_test(what_cannot_be_read_fails_and_says_why),
         cmocka_unit_test(a_truncated_file_without_its_index_fails),
         cmocka_unit_test(a_truncated_file_with_its_index_gives_what_is_there),
         cmocka_unit_test(broken_packets_are_counted_and_passed_over),
         cmocka_unit_test(sizes_over_a_limit_fail),
+        cmocka_unit_test(what_a_decoder_adds_does_not_count_as_size),
         cmocka_unit_test(impossible_options_are_refused),
         cmocka_unit_test(a_colon_in_a_name_is_no_protocol),
         cmocka_unit_test(ffmpegs_log_names_the_file_and_does_not_flood),

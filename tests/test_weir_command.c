@@ -1066,6 +1066,48 @@ static void output_that_cannot_be_written_is_a_failure(void **state)
     expect("weir failures job.db --json >/dev/full", FAILED);
 }
 
+static void a_plot_that_cannot_be_written_is_a_failure_and_leaves_nothing(void **state)
+{
+    (void)state;
+    skip_without_gnuplot();
+    if (access("/dev/full", W_OK) != 0)
+        skip();
+    expect("weir plot job.db --terminal >/dev/full", FAILED);
+    assert_has(err, "cannot print");
+    expect("(ulimit -f 200; weir plot job.db -o cut.png --figsize 60,60 --dpi 300)", FAILED);
+    assert_has(err, "cannot write cut.png: ");
+    expect("(ulimit -f 0; weir plot job.db -o cut.png)", FAILED);
+    expect("test ! -e cut.png", DONE);
+}
+
+static void a_merge_that_cannot_be_written_leaves_no_empty_database(void **state)
+{
+    (void)state;
+    expect("(ulimit -f 0; weir merge full.db job.db)", FAILED);
+    expect("test ! -e full.db", DONE);
+}
+
+static void readers_leave_no_files_beside_a_closed_database(void **state)
+{
+    (void)state;
+    expect("cp job.db alone.db && weir summary alone.db", DONE);
+    expect("weir query alone.db --by run && weir failures alone.db", DONE);
+    expect("ls alone.db*", DONE);
+    assert_string_equal(out, "alone.db\n");
+}
+
+/* Where schemas are trusted, SQLite calls the function, and refuses for another reason. */
+static void functions_in_the_schema_of_a_database_are_not_called(void **state)
+{
+    (void)state;
+    expect("cp job.db hostile.db", DONE);
+    execute(in_folder("hostile.db"),
+            "ALTER TABLE task_failures RENAME TO real_failures;"
+            "CREATE VIEW task_failures AS SELECT *, load_extension('nothing') FROM real_failures");
+    expect("weir failures hostile.db --run all", FAILED);
+    assert_has(err, "unsafe use of load_extension()");
+}
+
 /* While a writer runs: every answer shows one moment, and the writer is not delayed. */
 static void a_database_that_is_being_written_is_read(void **state)
 {
@@ -1419,6 +1461,10 @@ int main(void)
         TEST(wrong_options_are_refused_with_their_name),
         TEST(names_with_quotes_and_newlines_stay_in_their_place),
         TEST(output_that_cannot_be_written_is_a_failure),
+        TEST(a_plot_that_cannot_be_written_is_a_failure_and_leaves_nothing),
+        TEST(a_merge_that_cannot_be_written_leaves_no_empty_database),
+        TEST(readers_leave_no_files_beside_a_closed_database),
+        TEST(functions_in_the_schema_of_a_database_are_not_called),
         TEST(a_database_that_is_being_written_is_read),
         TEST(help_man_page_and_completion_agree),
         TEST(the_man_page_is_one),

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
@@ -66,17 +67,45 @@ static void picture_free(bicubic_picture *picture)
     free(picture->yuv420p);
 }
 
-/* The number of reference pictures of the clip; 0 = unreadable or other pixel format; -1 = out of memory. */
-static int make_references(const fidelity_job *job, const char *path, const bicubic_picture *pictures)
+static bool is_keyframe(const AVFrame *frame)
+{
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(58, 7, 100)
+    return frame->flags & AV_FRAME_FLAG_KEY;
+#else
+    return frame->key_frame;
+#endif
+}
+
+/* Marks which pictures since `start` are in the second half of the group of pictures that ends before `end`. */
+static void end_group(bool late[FIDELITY_PICTURES], uint32_t start, uint32_t end)
+{
+    for (uint32_t i = 0; i < FIDELITY_PICTURES; i++)
+        if (i * FIDELITY_EVERY >= start && i * FIDELITY_EVERY < end)
+            late[i] = (i * FIDELITY_EVERY - start) * 2 >= end - start;
+}
+
+/* The number of reference pictures of the clip; 0 = unreadable or other pixel format; -1 = out of memory. Reads on to
+   the keyframe after the last one, to know which pictures are in the second half of their group (`late`). */
+static int make_references(const fidelity_job *job, const char *path, const bicubic_picture *pictures,
+                           bool late[FIDELITY_PICTURES])
 {
     clip_reader reader = { .packet = av_packet_alloc(), .frame = av_frame_alloc() };
     int rc = reader.packet && reader.frame ? bare_open(path, &reader.format, &reader.codec, &reader.stream) : -1;
     int made = 0, num_pictures = 0;
-    for (uint32_t i = 0; rc == 0 && made == 0 && num_pictures < FIDELITY_PICTURES; i++) {
+    uint32_t number = 0, start = 0;
+    for (; rc == 0 && made == 0; number++) {
         rc = reader_next(&reader);
-        if (rc == 0 && i % FIDELITY_EVERY == 0)
+        bool begins = rc == 0 && is_keyframe(reader.frame);
+        if (begins && num_pictures == FIDELITY_PICTURES)
+            break;
+        if (begins) {
+            end_group(late, start, number);
+            start = number;
+        }
+        if (rc == 0 && number % FIDELITY_EVERY == 0 && num_pictures < FIDELITY_PICTURES)
             made = bicubic_make(reader.frame, job->width, job->height, &pictures[num_pictures++]);
     }
+    end_group(late, start, number);
     reader_close(&reader);
     if (made < 0)
         return -1;
@@ -89,8 +118,9 @@ static int make_references(const fidelity_job *job, const char *path, const bicu
 typedef struct clip_comparison {
     const bicubic_picture *pictures;
     uint32_t num_pictures;
-    bool is_whole; /* according to the stage */
-    double squares, num_bytes;
+    bool is_whole;                   /* according to the stage */
+    const bool *late;                /* for each picture */
+    double squares[2], num_bytes[2]; /* of pictures in the first, in the second half of their group */
 } clip_comparison;
 
 static const uint8_t *reference_of(const bicubic_picture *picture, weir_pixel pixel)
@@ -112,9 +142,11 @@ static void see_frames(void *self, const weir_item *item)
     for (uint32_t i = 0; own->is_whole && i < frames->num_frames; i++) {
         const uint8_t *a = frames->data + i * frames->frame_bytes;
         const uint8_t *b = reference_of(&own->pictures[i], frames->pixel);
+        double squares = 0;
         for (size_t byte = 0; byte < frames->frame_bytes; byte++)
-            own->squares += (a[byte] - b[byte]) * (a[byte] - b[byte]);
-        own->num_bytes += (double)frames->frame_bytes;
+            squares += (a[byte] - b[byte]) * (a[byte] - b[byte]);
+        own->squares[own->late[i]] += squares;
+        own->num_bytes[own->late[i]] += (double)frames->frame_bytes;
     }
 }
 
@@ -126,7 +158,8 @@ static int compare(const fidelity_job *job, char *path, const weir_video_config 
     video.sampling =
         (weir_sampling){ .what = WEIR_SAMPLE_EVERY, .every = FIDELITY_EVERY, .count = FIDELITY_PICTURES };
     clip->is_whole = false;
-    clip->squares = clip->num_bytes = 0;
+    memset(clip->squares, 0, sizeof clip->squares);
+    memset(clip->num_bytes, 0, sizeof clip->num_bytes);
     return stage_job_run(&(stage_job){ .files = &one,
                                        .op = &weir_video_decode,
                                        .config = &video,
@@ -141,14 +174,16 @@ static int compare(const fidelity_job *job, char *path, const weir_video_config 
 
 /* Sums of one option over all clips. */
 typedef struct sums {
-    double squares, num_bytes, worst; /* worst: mean square of a clip */
+    double squares[2], num_bytes[2]; /* as in clip_comparison */
+    double worst;                    /* mean square of a clip */
 } sums;
 
 static int measure_clip(const fidelity_job *job, char *path, const bicubic_picture *pictures, fidelity_result *result,
                         sums *all)
 {
-    int num_pictures = make_references(job, path, pictures);
-    clip_comparison clip = { .pictures = pictures, .num_pictures = (uint32_t)num_pictures };
+    bool late[FIDELITY_PICTURES] = { 0 };
+    int num_pictures = make_references(job, path, pictures, late);
+    clip_comparison clip = { .pictures = pictures, .num_pictures = (uint32_t)num_pictures, .late = late };
     int rc = num_pictures < 0 ? -1 : 0;
     for (size_t i = 0; i < job->num_videos && rc == 0 && num_pictures > 0; i++) {
         rc = compare(job, path, job->videos[i], &clip);
@@ -156,9 +191,12 @@ static int measure_clip(const fidelity_job *job, char *path, const bicubic_pictu
             return rc;
         if (!clip.is_whole)
             continue;
-        all[i].squares += clip.squares;
-        all[i].num_bytes += clip.num_bytes;
-        all[i].worst = fmax(all[i].worst, clip.squares / clip.num_bytes);
+        for (int half = 0; half < 2; half++) {
+            all[i].squares[half] += clip.squares[half];
+            all[i].num_bytes[half] += clip.num_bytes[half];
+        }
+        all[i].worst =
+            fmax(all[i].worst, (clip.squares[0] + clip.squares[1]) / (clip.num_bytes[0] + clip.num_bytes[1]));
     }
     result->num_clips += num_pictures > 0;
     result->num_pictures += (uint64_t)(num_pictures > 0 ? num_pictures : 0);
@@ -168,6 +206,19 @@ static int measure_clip(const fidelity_job *job, char *path, const bicubic_pictu
 static double decibel(double mean_square)
 {
     return mean_square == 0 ? INFINITY : 10 * log10(255.0 * 255.0 / mean_square);
+}
+
+static fidelity fidelity_of(const sums *own)
+{
+    double num_bytes = own->num_bytes[0] + own->num_bytes[1];
+    fidelity found = { NAN, NAN, NAN };
+    if (num_bytes > 0) {
+        found.psnr_db = decibel((own->squares[0] + own->squares[1]) / num_bytes);
+        found.worst_clip_db = decibel(own->worst);
+    }
+    if (own->num_bytes[0] > 0 && own->num_bytes[1] > 0)
+        found.drift_db = decibel(own->squares[0] / own->num_bytes[0]) - decibel(own->squares[1] / own->num_bytes[1]);
+    return found;
 }
 
 int fidelity_measure(const void *argument, void *result)
@@ -186,10 +237,7 @@ int fidelity_measure(const void *argument, void *result)
     for (size_t i = 0; i < num_clips && rc == 0; i++)
         rc = measure_clip(job, files->paths[i * files->num_paths / num_clips], pictures, out, all);
     for (size_t i = 0; i < job->num_videos; i++)
-        out->of[i] = (fidelity){
-            .psnr_db = all[i].num_bytes > 0 ? decibel(all[i].squares / all[i].num_bytes) : NAN,
-            .worst_clip_db = all[i].num_bytes > 0 ? decibel(all[i].worst) : NAN,
-        };
+        out->of[i] = fidelity_of(&all[i]);
     for (size_t i = 0; i < FIDELITY_PICTURES; i++)
         picture_free(&pictures[i]);
     return rc;

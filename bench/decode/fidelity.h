@@ -23,6 +23,8 @@ enum { FIDELITY_CLIPS = 64, FIDELITY_EVERY = 32, FIDELITY_PICTURES = 8 };
 typedef struct fidelity {
     double psnr_db;       /* over all pictures; INFINITY = identical bytes, NAN = no pictures */
     double worst_clip_db; /* of the clip with the lowest value */
+    double drift_db;      /* PSNR of pictures in the first half of their group of pictures (from one keyframe to the
+                             next, or to the end of the clip), minus PSNR in the second half; NAN = no pictures */
 } fidelity;
 
 /* A plain struct, so that a run can return it. */

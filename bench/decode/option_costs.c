@@ -16,15 +16,19 @@
 #include "fidelity.h"
 #include "stage_job.h"
 
-enum { MAX_COSTS = 24 };
+enum { MAX_COSTS = 32, DEFAULT_SCALER = 1 /* its row */ };
 
 typedef struct option_cost {
     const char *group;
     const char *name;
     const weir_op *op;
     weir_video_config video;
-    weir_audio_config audio; /* if op is the audio operation */
-    char filter[96];         /* storage for video.filter */
+    weir_audio_config audio;    /* if op is the audio operation */
+    bool is_isolated;           /* in child processes */
+    char filter[96];            /* storage for video.filter */
+    bool is_decoders;           /* a decoder's option: its pictures are compared after the default scaler, because the
+                                   exact one's rounding would hide the loss */
+    weir_video_config compared; /* with this */
     size_t fidelity; /* its index in the fidelity_result; MAX_FIDELITIES = it produces other frames, or none */
 } option_cost;
 
@@ -74,6 +78,19 @@ static void add_scalers(cost_table *table)
     add(table, "pixels", "yuv420p")->video.pixel = WEIR_PIXEL_YUV420P;
 }
 
+static void add_cheap_decoding(cost_table *table)
+{
+    size_t first = table->num_costs;
+    add(table, "decoder", "loop filter references")->video.loop_filter = WEIR_LOOP_FILTER_REFERENCES;
+    add(table, "decoder", "loop filter keyframes")->video.loop_filter = WEIR_LOOP_FILTER_KEYFRAMES;
+    add(table, "decoder", "loop filter none")->video.loop_filter = WEIR_LOOP_FILTER_NONE;
+    add(table, "decoder", "fast decode")->video.fast_decode = true;
+    add(table, "decoder", "lowres 1")->video.lowres = 1;
+    add(table, "decoder", "lowres 2")->video.lowres = 2;
+    for (size_t i = first; i < table->num_costs; i++)
+        table->costs[i].is_decoders = true;
+}
+
 static void add_frames(cost_table *table)
 {
     static const struct {
@@ -101,6 +118,13 @@ static void add_audio(cost_table *table)
     own->op = &weir_audio_decode;
     own->audio = (weir_audio_config){ .sample_rate = 16000, .channels = 1 };
     own->fidelity = MAX_FIDELITIES;
+}
+
+static void add_isolated(cost_table *table)
+{
+    option_cost *own = add(table, "process", "isolated");
+    own->is_isolated = true;
+    own->fidelity = MAX_FIDELITIES; /* the same frames */
 }
 
 static const void *config_of(const option_cost *own)
@@ -148,17 +172,18 @@ typedef struct cost_run {
 static int run_cost(const void *argument, void *result)
 {
     const cost_run *run = argument;
+    const option_cost *own = run->option_cost;
+    weir_isolated_config isolated = { .op = own->op, .config = config_of(own) };
     contest_result *sums = result;
     *sums = (contest_result){ 0 };
-    return stage_job_run(
-        &(stage_job){ .files = &run->table->settings->files,
-                      .op = run->option_cost->op,
-                      .config = config_of(run->option_cost),
-                      .concurrency = run->table->concurrency,
-                      .threads = run->table->settings->threads,
-                      .see = run->option_cost->op == &weir_video_decode ? stage_job_count_frames : NULL,
-                      .self = &sums->frames },
-        sums);
+    return stage_job_run(&(stage_job){ .files = &run->table->settings->files,
+                                       .op = own->is_isolated ? &weir_isolated : own->op,
+                                       .config = own->is_isolated ? &isolated : config_of(own),
+                                       .concurrency = run->table->concurrency,
+                                       .threads = run->table->settings->threads,
+                                       .see = own->op == &weir_video_decode ? stage_job_count_frames : NULL,
+                                       .self = &sums->frames },
+                         sums);
 }
 
 static int run_rounds(cost_table *table)
@@ -189,11 +214,13 @@ static int run_fidelity(cost_table *table)
         if (own->fidelity == MAX_FIDELITIES)
             continue;
         own->fidelity = job.num_videos;
-        job.videos[job.num_videos++] = &own->video;
+        own->compared = own->video;
+        if (own->is_decoders)
+            own->compared.scaler = WEIR_SCALER_DEFAULT;
+        job.videos[job.num_videos++] = &own->compared;
     }
     bench_usage unused;
-    int rc = bench_measure(fidelity_measure, &job, &table->fidelity, sizeof table->fidelity, &unused);
-    return rc;
+    return bench_measure(fidelity_measure, &job, &table->fidelity, sizeof table->fidelity, &unused);
 }
 
 /* ---- the table ---------------------------------------------------------------------------------------------- */
@@ -226,7 +253,8 @@ static cost_results figures_of(const cost_table *table, size_t index)
     if (place < MAX_FIDELITIES && table->fidelity.num_pictures > 0) {
         results.has_fidelity = true;
         results.pictures = table->fidelity.of[place];
-        results.lost_db = table->fidelity.of[0].psnr_db - results.pictures.psnr_db;
+        size_t whole = table->costs[index].is_decoders ? table->costs[DEFAULT_SCALER].fidelity : 0;
+        results.lost_db = table->fidelity.of[whole].psnr_db - results.pictures.psnr_db;
     }
     return results;
 }
@@ -240,6 +268,10 @@ static void print_cost(const option_cost *own, const cost_results *results)
         printf("  %6.1f  %6.1f  %6.1f", results->pictures.psnr_db, results->lost_db, results->pictures.worst_clip_db);
     else
         printf("  %6s  %6s  %6s", "-", "-", "-");
+    if (results->has_fidelity && own->is_decoders)
+        printf("  %6.1f", results->pictures.drift_db);
+    else
+        printf("  %6s", "-");
     if (own->op == &weir_video_decode)
         printf("  %5.1f %%\n", results->share * 100);
     else
@@ -262,6 +294,8 @@ static void report_cost(bench_report *report, const cost_table *table, const opt
         bench_report_number(report, "psnr_db", results->pictures.psnr_db);
         bench_report_number(report, "psnr_lost_db", results->lost_db);
         bench_report_number(report, "worst_clip_psnr_db", results->pictures.worst_clip_db);
+        if (own->is_decoders)
+            bench_report_number(report, "drift_db", results->pictures.drift_db);
     }
     if (own->op == &weir_video_decode) {
         bench_report_number(report, "frames", results->frames);
@@ -289,11 +323,14 @@ static void tell_all(bench_report *report, const cost_table *table)
            table->settings->width, table->settings->height, table->concurrency);
     printf("PSNR relative to bicubic in double precision (FFmpeg's kernel, rounded once): %" PRIu64
            " pictures of %" PRIu64 " clips; gray8 and yuv420p relative to its luma and "
-           "its planes; lost < 0: more accurate than unchanged\n\n",
+           "its planes; lost < 0: more accurate than unchanged\n"
+           "decoder: with the default scaler, and lost relative to it; drift: PSNR in the first half of the groups "
+           "of pictures (keyframe to keyframe) minus that in the second\n\n",
            compared->num_pictures, compared->num_clips);
-    printf("%-8s %-22s %8s  %-20s %8s  %6s  %6s  %6s  %7s\n", "", "option", "CPU ms", "CPU of unchanged's", "saved",
-           "PSNR", "lost", "worst", "frames");
-    printf("%-8s %-22s %8s  %-20s %8s  %6s  %6s  %6s  %7s\n", "", "", "a file", "", "", "dB", "dB", "clip", "");
+    printf("%-8s %-22s %8s  %-20s %8s  %6s  %6s  %6s  %6s  %7s\n", "", "option", "CPU ms", "CPU of unchanged's",
+           "saved", "PSNR", "lost", "worst", "drift", "frames");
+    printf("%-8s %-22s %8s  %-20s %8s  %6s  %6s  %6s  %6s  %7s\n", "", "", "a file", "", "", "dB", "dB", "clip", "dB",
+           "");
     for (size_t i = 0; i < table->num_costs; i++)
         show_cost(report, table, i);
 }
@@ -306,8 +343,10 @@ int decode_option_costs(bench_report *report, const decode_settings *settings, u
     table->settings = settings;
     table->concurrency = concurrency;
     add_scalers(table);
+    add_cheap_decoding(table);
     add_frames(table);
     add_audio(table);
+    add_isolated(table);
     drop_missing(table);
     int rc = run_fidelity(table);
     if (rc == 0)

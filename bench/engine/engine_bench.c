@@ -1,6 +1,6 @@
 /*
- * weir-bench engine: the cost of passing an item on. Four parts: the hops of a chain of stages; other shapes of
- * pipelines; scaling with the number of threads, compared with the work on plain threads; and other libraries.
+ * weir-bench engine: the cost of passing an item on. Five parts: the hops of a chain of stages; the raw record; other
+ * shapes of pipelines; scaling with the number of threads, compared with the work on plain threads; and other libraries.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,12 +24,13 @@ typedef struct engine_settings {
     bench_list queues;
     bench_list ops_us;
     unsigned stats; /* STATS_ON | STATS_OFF */
+    bool checkpoints;
     uint32_t num_stages;
     uint32_t num_items;
     uint32_t run_ms;
     uint32_t runs;
     bool quick;
-    bool hops, shapes, scaling, peers; /* none = all */
+    bool hops, shapes, scaling, peers, trace; /* none = all */
     const char *json_path;
 } engine_settings;
 
@@ -151,7 +152,8 @@ static engine_case weir_case(const engine_settings *settings, uint32_t num_stage
         .job = { .num_stages = num_stages,
                  .concurrency = concurrency,
                  .threads = threads,
-                 .no_statistics = !(settings->stats & STATS_ON) },
+                 .no_statistics = !(settings->stats & STATS_ON),
+                 .checkpoints = settings->checkpoints },
     };
 }
 
@@ -179,7 +181,7 @@ static void add_shape(engine_plan *plan, const char *title, engine_case self, co
                       engine_case base, const char *base_name)
 {
     line_plan line = { .part = "shapes", .title = base_title, .metrics = METRIC(ITEM) | METRIC(CPU), .self = base };
-    line.hidden = METRIC(CPU);
+    line.hidden = METRIC(ITEM) | METRIC(CPU);
     add_line(plan, &line, base.job.threads);
     line.title = title;
     line.metrics |= METRIC(ITEM_TO_BASE);
@@ -216,7 +218,7 @@ static void add_scaling(engine_plan *plan, uint32_t op_us, uint32_t threads)
     };
     line_plan line = { .part = "scaling", .title = "plain", .self = plain };
     line.metrics = METRIC(ITEM) | METRIC(CPU) | METRIC(SPEED);
-    line.hidden = METRIC(CPU);
+    line.hidden = METRIC(ITEM) | METRIC(CPU);
     add_line(plan, &line, threads);
 
     line.title = "weir";
@@ -228,13 +230,38 @@ static void add_scaling(engine_plan *plan, uint32_t op_us, uint32_t threads)
     add_line(plan, &line, threads);
 }
 
+/* The cost of the raw record. "none" is the line above each. */
+static void add_trace(engine_plan *plan, uint32_t op_us, uint32_t threads)
+{
+    static const char *const titles[] = { "no trace", "off", "on", "on, file" };
+    engine_trace most = ENGINE_TRACE_ON;
+#ifdef WEIR_BENCH_STATS
+    most = ENGINE_TRACE_FILE;
+#endif
+    engine_case base = weir_case(plan->settings, plan->settings->num_stages, 1, threads);
+    base.op_us = op_us;
+    for (engine_trace trace = ENGINE_NO_TRACE; trace <= most; trace++) {
+        line_plan line = {
+            .part = "trace", .title = titles[trace], .metrics = METRIC(ITEM) | METRIC(HOP) | METRIC(CPU), .self = base
+        };
+        line.self.job.trace = trace;
+        line.hidden = METRIC(ITEM) | METRIC(CPU);
+        if (trace) {
+            line.metrics |= METRIC(HOP_MORE);
+            line.base = &base;
+            line.base_name = "none";
+        }
+        add_line(plan, &line, threads);
+    }
+}
+
 static void add_peers(engine_plan *plan, uint32_t threads)
 {
     uint32_t num_stages = plan->settings->num_stages;
     engine_case weir = weir_case(plan->settings, num_stages, 1, threads);
     line_plan line = { .part = "peers", .title = "weir", .self = weir };
     line.metrics = METRIC(ITEM) | METRIC(STAGE) | METRIC(CPU);
-    line.hidden = METRIC(CPU);
+    line.hidden = METRIC(ITEM) | METRIC(CPU);
     add_line(plan, &line, threads);
 
     line.metrics |= METRIC(ITEM_TO_BASE) | METRIC(STAGE_TO_BASE);
@@ -254,10 +281,14 @@ static void make_plan(engine_plan *plan)
 {
     const engine_settings *settings = plan->settings;
     const bench_list *ops_us = &settings->ops_us, *threads = &settings->threads;
-    bool all = !settings->hops && !settings->shapes && !settings->scaling && !settings->peers;
+    bool all = !settings->hops && !settings->shapes && !settings->scaling && !settings->peers && !settings->trace;
     for (size_t op = 0; op < ops_us->num_values && (all || settings->hops); op++) {
         for (size_t i = 0; i < threads->num_values; i++)
             add_hops(plan, ops_us->values[op], threads->values[i]);
+    }
+    for (size_t op = 0; op < ops_us->num_values && (all || settings->trace); op++) {
+        for (size_t i = 0; i < threads->num_values; i++)
+            add_trace(plan, ops_us->values[op], threads->values[i]);
     }
     for (size_t i = 0; i < threads->num_values && (all || settings->peers); i++)
         add_peers(plan, threads->values[i]);
@@ -314,7 +345,7 @@ static int run_plan(engine_plan *plan)
 {
     const engine_settings *settings = plan->settings;
     explain(plan);
-    if (settings->peers || !(settings->hops || settings->shapes || settings->scaling))
+    if (settings->peers || !(settings->hops || settings->shapes || settings->scaling || settings->trace))
         explain_peers();
     bench_background_load start = bench_background_load_now();
     if (rounds_run(&plan->rounds) != 0)
@@ -350,6 +381,7 @@ static const option_row rows[] = {
     { ROW("op-us", ops_us, bench_numbers), .argument = "LIST",
       .help = "work of an operation in microseconds (default 0,1,10,100)" },
     { ROW("stats", stats, stats_kind), .argument = "on,off", .help = "statistics: on, off or both (default both)" },
+    { ROW("checkpoints", checkpoints, option_flag), .help = "track which items are done" },
     { ROW("stages", num_stages, option_count32), .argument = "N", .help = "stages in hops and peers (default 3)" },
     { ROW("items", num_items, option_count32), .argument = "N",
       .help = "items per run (default: chosen by --run-ms)" },
@@ -360,6 +392,7 @@ static const option_row rows[] = {
     { ROW("peers", peers, option_flag), .help = "other libraries compared with weir" },
     { ROW("shapes", shapes, option_flag), .help = "branches, order, pending tasks" },
     { ROW("scaling", scaling, option_flag), .help = "speed with more threads" },
+    { ROW("trace", trace, option_flag), .help = "the raw record: off, on, and on with a file" },
     { ROW("quick", quick, option_flag), .help = "fewer and shorter runs, to check that it works" },
     { 0 },
 };

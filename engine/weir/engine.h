@@ -3,6 +3,7 @@
 #define WEIR_ENGINE_H
 
 #include <weir/batch.h>
+#include <weir/checkpoint.h>
 #include <weir/clock.h>
 #include <weir/cost.h>
 #include <weir/escape.h>
@@ -15,6 +16,7 @@
 #include <weir/options.h>
 #include <weir/pipeline.h>
 #include <weir/status.h>
+#include <weir/trace.h>
 #include <weir/version.h>
 
 #endif

@@ -33,7 +33,7 @@ typedef struct weir_item {
     uint64_t seq;                   /* number in the order of its source and epoch, from 0; set by the engine */
     uint64_t epoch;                 /* of its source, from 0; set by the engine */
     uint32_t source;                /* number of its source in the order of building, from 0; set by the engine */
-    uint32_t reserved;              /* 0 */
+    uint32_t marks;                 /* internal, for checkpoints: do not change; 0 in new items */
     uint64_t order_number;          /* internal: its position in the order that a join restores */
     struct weir_label *label_owner; /* internal: do not change */
 } weir_item;
@@ -45,7 +45,7 @@ WEIR_API void weir_release_free(void *data, void *self);
 WEIR_API void weir_item_release(weir_item *item);
 
 /* Moves data, size, release and type from `in` to `out`; `in` keeps seq and label. For operations that pass their
-   input on. */
+   input on, or an item of their input. */
 WEIR_API void weir_item_move(weir_item *out, weir_item *in);
 
 /* The same, and also copies seq, source, epoch and label to `to`: for operations that keep an item beyond their

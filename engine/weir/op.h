@@ -17,6 +17,7 @@ extern "C" {
 /* One run of an operation on one item, as the operation sees it. Valid from the start of run() until the task has
    ended. */
 typedef struct weir_task weir_task;
+struct weir_checkpoint;
 
 /*
  * A kind of stage: a static const table, shared by all pipelines. Every function may be called on several threads at
@@ -79,7 +80,23 @@ typedef struct weir_op {
        and which may run concurrently. The task does not end before cancel has returned. */
     void (*cancel)(void *worker, weir_task *task);
 
-    const void *reserved[6]; /* NULL */
+    /*
+     * Sources whose items can be made in any order, for checkpoints (see <weir/checkpoint.h>); all or none.
+     * With resume, run() makes the item weir_task_seq(task) of the epoch weir_task_epoch(task), whichever that is.
+     *   save    What identifies the items, for resume: lines of text, to be freed with free(). epoch: earlier ones do
+     *           not matter any more. Any thread, also while run() runs. NULL = out of memory
+     *   resume  Called before the pipeline starts: the texts of these checkpoints (weir_checkpoint_source_text()) must
+     *           be of the same items. WEIR_OK: the items have the same numbers as in the only checkpoint. WEIR_SKIP:
+     *           the source numbers what is not done anew, from 0. Or negative with *error filled
+     *   renumber  After WEIR_SKIP: the new number of the item that has this number in that checkpoint; UINT64_MAX = this
+     *           source does not make it any more
+     */
+    char *(*save)(const void *config, uint64_t epoch);
+    int (*resume)(void *config, const struct weir_checkpoint *const *checkpoints, size_t num_checkpoints,
+                  size_t source, weir_error *error);
+    uint64_t (*renumber)(const void *config, size_t checkpoint, uint64_t epoch, uint64_t seq);
+
+    const void *reserved[3]; /* NULL */
 } weir_op;
 
 /* True if the task's result is no longer wanted (stop, failure, deadline). Cheap; any thread. Long operations

@@ -26,6 +26,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include <weir/checkpoint.h>
 #include <weir/clock.h>
 #include <weir/export.h>
 #include <weir/item.h>
@@ -33,6 +34,7 @@
 #include <weir/op.h>
 #include <weir/options.h>
 #include <weir/status.h>
+#include <weir/trace.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -126,6 +128,16 @@ typedef struct weir_pipeline_options {
     /* Measure nothing, to find out what measuring costs. No clock is read around steps, so there are no laps, and the
        pool wakes a thread for every step, even for short ones (default: false). */
     bool no_statistics;
+    /* Track which items are done, for weir_pipeline_checkpoint(): see <weir/checkpoint.h> (default: off). */
+    weir_checkpoints checkpoints;
+    /* Continue from these texts, not copied: the checkpoint of this pipeline, or those of all ranks, in any order, whose
+       rest is divided among the ranks there are now (NULL = from the start). */
+    const char *const *resume;
+    size_t num_resume;
+    /* The raw record (see weir_observer.trace) does not begin by itself, but with weir_pipeline_trace() (default: it
+       begins at the start if an observer wants it). */
+    bool trace_off;
+    uint32_t trace_records; /* records that fit between two looks of the observer thread, 32 bytes each (0 = 65536) */
 } weir_pipeline_options;
 
 /*
@@ -328,6 +340,15 @@ WEIR_API int weir_pipeline_account(weir_pipeline *pipeline, const char *stage, w
  * stages that keep items between tasks (flush); WEIR_ENOMEM.
  */
 WEIR_API int weir_pipeline_set_concurrency(weir_pipeline *pipeline, const char *stage, uint32_t concurrency);
+
+/*
+ * Changes the number of threads of the pipeline's pool (stage NULL) or of a stage with private threads. New threads are
+ * started at once; surplus ones sleep, as soon as their current step has ended, until they are needed again or the
+ * pipeline is freed. An event "threads" records the change. Any thread. WEIR_OK; WEIR_ENOTFOUND; WEIR_EINVAL if threads
+ * is 0 or above 65536; WEIR_EUNSUPPORTED for a stage without private threads; WEIR_EBUSY while another call changes the
+ * same threads; WEIR_ESTOPPED; WEIR_ENOMEM or WEIR_ESYSTEM if not all could be started: those that could be run.
+ */
+WEIR_API int weir_pipeline_set_threads(weir_pipeline *pipeline, const char *stage, uint32_t threads);
 
 /* Describes the graph as text; the caller frees *description with free(). WEIR_OK or WEIR_ENOMEM. Any thread. */
 WEIR_API int weir_pipeline_describe(weir_pipeline *pipeline, char **description);

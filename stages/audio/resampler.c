@@ -9,12 +9,13 @@
 #include <string.h>
 
 #include "ffmpeg_log.h"
+#include "shared_data.h"
 
 void weir_audio_free(weir_audio *audio)
 {
     if (!audio)
         return;
-    free(audio->data);
+    weir_shared_data_free(audio->data, audio->shared);
     weir_entry_free(audio->entry);
     weir_bytes_free(audio->sidecars);
     free(audio);
@@ -77,7 +78,7 @@ static int reserve(weir_resampler *resampler, uint64_t num_samples, weir_error *
     room = room < needed ? needed : room;
     room = room < limit_samples ? room : limit_samples;
 
-    float *data = realloc(audio->data, (size_t)(room * sample_bytes));
+    float *data = weir_shared_data_resize(audio->data, &audio->shared, (size_t)(room * sample_bytes));
     if (!data)
         return weir_error_set(error, WEIR_ENOMEM, 0,
                               "out of memory: cannot allocate %" PRIu64 " bytes for the samples",
@@ -200,7 +201,7 @@ int weir_resampler_end(weir_resampler *resampler, weir_audio **to, weir_error *e
     move_channels(audio, resampler->max_samples, audio->num_samples);
     size_t used_bytes = (size_t)(audio->num_samples * audio->channels) * sizeof *audio->data;
     size_t room_bytes = (size_t)(resampler->max_samples * audio->channels) * sizeof *audio->data;
-    float *shrunk = used_bytes ? realloc(audio->data, used_bytes) : NULL;
+    float *shrunk = used_bytes ? weir_shared_data_resize(audio->data, &audio->shared, used_bytes) : NULL;
     if (shrunk)
         audio->data = shrunk;
     audio->memory_bytes = sizeof *audio + (shrunk ? used_bytes : room_bytes);

@@ -356,8 +356,10 @@ static int hand_on(collate_worker *worker, weir_item *out, weir_task *task)
         rc = describe_clip(job.batch, i, &job);
         if (rc == WEIR_OK)
             rc = write_clip(&job, i);
-        weir_frames_free(worker->clips[i].item.data); /* the label is still needed */
-        worker->clips[i].item.data = NULL;
+        weir_item *clip = &worker->clips[i].item; /* its label is still needed */
+        if (clip->release)
+            clip->release(clip->data, clip->release_self);
+        clip->data = NULL;
     }
     size_t num_clips = worker->num_clips;
     drop_clips(worker);

@@ -7,10 +7,12 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "random.h"
+#include "sampler_resume.h"
 
 /* Independent random streams, all derived from the seed. */
 enum { FOR_ORDER = 1, FOR_WINDOWS, FOR_DRAWS, FOR_CLASSES };
@@ -33,15 +35,20 @@ struct weir_sampler {
     class_list *classes;        /* (NULL = not balanced) */
     uint64_t *members;          /* sorted by class */
     uint64_t num_samples;       /* of an epoch */
-    uint64_t num_rounds;        /* of one position per rank, an incomplete last round included */
     uint64_t count;             /* of this rank */
+    uint64_t arrays;            /* hash of weights, classes and costs */
+    weir_dealing *dealings;     /* of epochs that were resumed */
+    size_t num_dealings;
+    weir_dealing *old_dealings; /* the same epochs, as the checkpoints' ranks had them */
+    weir_world *old_ranks;      /* of each checkpoint */
 
     /* of the epoch */
     bool has_begun;
     uint64_t epoch;
     uint64_t seed;
     uint64_t *drawn; /* weights without replacement: the items in order */
-    uint64_t *own;   /* costs: this rank's positions */
+    uint64_t *own;   /* costs: this rank's positions, or those of all ranks, round by round, with a dealing */
+    const weir_dealing *dealing; /* NULL = it was not resumed */
 
     /* the last permutation: neighbouring positions share it */
     weir_permutation permutation;
@@ -216,14 +223,28 @@ static uint64_t wrapped(const weir_sampler *sampler, uint64_t position)
     return position % sampler->num_samples;
 }
 
+/* Rounds of one position per rank, an incomplete last round included. */
+static uint64_t num_rounds(const weir_sampler *sampler, uint32_t size)
+{
+    bool has_rest = sampler->num_samples % size && sampler->config.share != WEIR_SHARE_DROP;
+    return sampler->num_samples / size + has_rest;
+}
+
+static uint64_t count_of(const weir_sampler *sampler, const weir_world *world)
+{
+    uint64_t rest = sampler->num_samples % world->size;
+    bool lacks_one = sampler->config.share == WEIR_SHARE_EXACT && rest && world->rank >= rest;
+    return num_rounds(sampler, world->size) - lacks_one;
+}
+
 static int deal_by_cost(weir_sampler *sampler)
 {
-    uint32_t size = sampler->config.world.size;
+    uint32_t size = sampler->dealing ? sampler->dealing->num_ranks : sampler->config.world.size;
     load *ranks = calloc(size, sizeof *ranks);
     load *round = calloc(size, sizeof *round);
     for (uint32_t i = 0; ranks && i < size; i++)
         ranks[i].which = i;
-    for (uint64_t r = 0; ranks && round && r < sampler->num_rounds; r++) {
+    for (uint64_t r = 0; ranks && round && r < num_rounds(sampler, size); r++) {
         uint64_t first = r * size;
         uint64_t left = sampler->num_samples > first ? sampler->num_samples - first : 0;
         bool is_full = sampler->config.share != WEIR_SHARE_EXACT || left >= size;
@@ -241,7 +262,9 @@ static int deal_by_cost(weir_sampler *sampler)
             if (ranks[i].which >= length)
                 continue;
             ranks[i].cost -= round[next].cost;
-            if (ranks[i].which == sampler->config.world.rank)
+            if (sampler->dealing)
+                sampler->own[r * size + ranks[i].which] = round[next].which;
+            else if (ranks[i].which == sampler->config.world.rank)
                 sampler->own[r] = round[next].which;
             next++;
         }
@@ -252,18 +275,28 @@ static int deal_by_cost(weir_sampler *sampler)
     return rc;
 }
 
-static uint64_t share(const weir_sampler *sampler, uint64_t position)
+static uint64_t share_of(const weir_sampler *sampler, const weir_world *world, uint64_t position)
 {
     const weir_sampler_config *config = &sampler->config;
     if (sampler->own)
-        return sampler->own[position];
+        return sampler->own[sampler->dealing ? position * world->size + world->rank : position];
     if (config->order != WEIR_SAMPLER_WINDOWS)
-        return wrapped(sampler, position * config->world.size + config->world.rank);
+        return wrapped(sampler, position * world->size + world->rank);
     if (config->share != WEIR_SHARE_EXACT)
-        return wrapped(sampler, config->world.rank * sampler->count + position);
-    uint64_t rest = sampler->num_samples % config->world.size;
-    uint64_t each = sampler->num_samples / config->world.size;
-    return config->world.rank * each + (config->world.rank < rest ? config->world.rank : rest) + position;
+        return wrapped(sampler, world->rank * count_of(sampler, world) + position);
+    uint64_t rest = sampler->num_samples % world->size;
+    uint64_t each = sampler->num_samples / world->size;
+    return world->rank * each + (world->rank < rest ? world->rank : rest) + position;
+}
+
+static uint64_t share(const weir_sampler *sampler, uint64_t position)
+{
+    const weir_dealing *dealing = sampler->dealing;
+    if (!dealing)
+        return share_of(sampler, &sampler->config.world, position);
+    uint64_t place = weir_dealing_place(dealing, &sampler->config.world, position);
+    weir_world first = { .rank = (uint32_t)(place % dealing->num_ranks), .size = dealing->num_ranks };
+    return share_of(sampler, &first, place / dealing->num_ranks);
 }
 
 /* ---- making one ------------------------------------------------------------------------------------------------- */
@@ -380,20 +413,35 @@ static int take_costs(weir_sampler *sampler, const double *costs, weir_error *er
 
 static int count_share(weir_sampler *sampler, weir_error *error)
 {
-    const weir_sampler_config *config = &sampler->config;
-    uint32_t size = config->world.size;
-    uint64_t each = sampler->num_samples / size;
-    uint64_t rest = sampler->num_samples % size;
-    sampler->count = each;
-    if (rest && config->share != WEIR_SHARE_DROP)
-        sampler->count += config->share == WEIR_SHARE_PAD || config->world.rank < rest;
-    sampler->num_rounds = each + (rest && config->share != WEIR_SHARE_DROP);
-    if (each == 0 && config->share == WEIR_SHARE_DROP)
+    const weir_world *world = &sampler->config.world;
+    sampler->count = count_of(sampler, world);
+    if (num_rounds(sampler, world->size) == 0)
         return weir_error_set(error, WEIR_EINVAL, 0,
                               "sampler: %" PRIu64 " items on %" PRIu32
                               " ranks, dropping what does not divide, are none",
-                              sampler->num_samples, size);
+                              sampler->num_samples, world->size);
     return WEIR_OK;
+}
+
+/* FNV-1a */
+static uint64_t hash_bytes(uint64_t hash, const void *data, size_t size)
+{
+    const uint8_t *bytes = data;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static uint64_t hash_arrays(const weir_sampler_config *config)
+{
+    uint64_t hash = 0;
+    if (config->weights)
+        hash = hash_bytes(hash + 1, config->weights, config->num_items * sizeof *config->weights);
+    if (config->classes)
+        hash = hash_bytes(hash + 2, config->classes, config->num_items * sizeof *config->classes);
+    if (config->costs)
+        hash = hash_bytes(hash + 3, config->costs, config->num_items * sizeof *config->costs);
+    return hash;
 }
 
 static int make_room(weir_sampler *sampler, weir_error *error)
@@ -410,6 +458,7 @@ static int set_up(weir_sampler *sampler, const weir_sampler_config *config, weir
 {
     uint64_t num_drawable = config->num_items;
     sampler->config = *config;
+    sampler->arrays = hash_arrays(config);
     sampler->config.weights = NULL;
     sampler->config.classes = NULL;
     sampler->config.costs = NULL;
@@ -461,6 +510,10 @@ int weir_sampler_begin(weir_sampler *sampler, uint64_t epoch)
     if (sampler->has_begun && sampler->epoch == epoch)
         return WEIR_OK;
     sampler->seed = weir_random_seed(sampler->config.seed, epoch);
+    sampler->dealing = NULL;
+    for (size_t i = 0; i < sampler->num_dealings; i++)
+        if (sampler->dealings[i].epoch == epoch)
+            sampler->dealing = &sampler->dealings[i];
     int rc = sampler->drawn ? draw_arrivals(sampler) : WEIR_OK;
     if (rc == WEIR_OK && sampler->own)
         rc = deal_by_cost(sampler);
@@ -471,14 +524,84 @@ int weir_sampler_begin(weir_sampler *sampler, uint64_t epoch)
 
 uint64_t weir_sampler_count(const weir_sampler *sampler)
 {
-    return sampler ? sampler->count : 0;
+    if (!sampler)
+        return 0;
+    return sampler->dealing ? weir_dealing_count(sampler->dealing, &sampler->config.world) : sampler->count;
 }
 
 uint64_t weir_sampler_at(weir_sampler *sampler, uint64_t position)
 {
-    if (!sampler || position >= sampler->count)
+    if (!sampler || position >= weir_sampler_count(sampler))
         return 0;
     return draw(sampler, share(sampler, position));
+}
+
+/* ---- resuming --------------------------------------------------------------------------------------------------- */
+
+char *weir_sampler_identity(const weir_sampler *sampler)
+{
+    const weir_sampler_config *config = &sampler->config;
+    char *line;
+    int length = asprintf(&line,
+                          "items=%" PRIu64 " seed=%" PRIu64 " order=%d window=%" PRIu64
+                          " replacement=%d samples=%" PRIu64 " share=%d arrays=%016" PRIx64,
+                          config->num_items, config->seed, (int)config->order, config->window_items,
+                          config->replacement, sampler->num_samples, (int)config->share, sampler->arrays);
+    return length < 0 ? NULL : line;
+}
+
+uint64_t weir_sampler_total(const weir_sampler *sampler, uint32_t num_ranks)
+{
+    return sampler->config.share == WEIR_SHARE_EXACT ? sampler->num_samples
+                                                     : num_rounds(sampler, num_ranks) * num_ranks;
+}
+
+static void drop_dealings(weir_sampler *sampler)
+{
+    for (size_t i = 0; i < sampler->num_dealings; i++) {
+        weir_dealing_free(&sampler->dealings[i]);
+        weir_dealing_free(&sampler->old_dealings[i]);
+    }
+    free(sampler->dealings);
+    free(sampler->old_dealings);
+    free(sampler->old_ranks);
+}
+
+int weir_sampler_deal(weir_sampler *sampler, weir_dealing *dealings, weir_dealing *old, size_t num_dealings,
+                      weir_world *old_ranks)
+{
+    uint64_t num_own = sampler->count;
+    drop_dealings(sampler);
+    sampler->dealings = dealings;
+    sampler->old_dealings = old;
+    sampler->old_ranks = old_ranks;
+    sampler->num_dealings = num_dealings;
+    sampler->has_begun = false;
+    if (!sampler->own)
+        return WEIR_OK;
+    for (size_t i = 0; i < num_dealings; i++) {
+        uint64_t all = num_rounds(sampler, dealings[i].num_ranks) * dealings[i].num_ranks;
+        num_own = all > num_own ? all : num_own;
+    }
+    free(sampler->own);
+    sampler->own = malloc((num_own + 1) * sizeof *sampler->own);
+    return sampler->own ? WEIR_OK : WEIR_ENOMEM;
+}
+
+uint64_t weir_sampler_renumber(const weir_sampler *sampler, size_t checkpoint, uint64_t epoch, uint64_t position)
+{
+    for (size_t i = 0; i < sampler->num_dealings; i++)
+        if (sampler->dealings[i].epoch == epoch) {
+            uint64_t place = weir_dealing_place(&sampler->old_dealings[i], &sampler->old_ranks[checkpoint], position);
+            return weir_dealing_position(&sampler->dealings[i], &sampler->config.world, place);
+        }
+    return UINT64_MAX;
+}
+
+const weir_dealing *weir_sampler_dealings(const weir_sampler *sampler, size_t *num_dealings)
+{
+    *num_dealings = sampler->num_dealings;
+    return sampler->dealings;
 }
 
 weir_world weir_sampler_world(const weir_sampler *sampler)
@@ -497,5 +620,6 @@ void weir_sampler_free(weir_sampler *sampler)
     free((double *)(uintptr_t)sampler->config.costs);
     free(sampler->drawn);
     free(sampler->own);
+    drop_dealings(sampler);
     free(sampler);
 }

@@ -6,25 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* State that a source keeps between epochs. */
-typedef struct sampler_state {
-    weir_sampler *sampler;
-    uint64_t num_epochs; /* started */
-} sampler_state;
+#include "sampler_resume.h"
 
 typedef struct sampler_worker {
     weir_sampler *sampler;
     uint64_t epoch;
-    uint64_t position; /* of the next item */
+    uint64_t first_position;
 } sampler_worker;
 
 static void sampler_config_free(void *config)
 {
     weir_sampler_source_config *source = config;
-    sampler_state *state = source->made;
-    if (state)
-        weir_sampler_free(state->sampler);
-    free(state);
+    weir_sampler_free(source->made);
     for (uint64_t i = 0; source->paths && i < source->sampler.num_items; i++)
         free((char *)(uintptr_t)source->paths[i]);
     free((void *)(uintptr_t)source->paths);
@@ -48,22 +41,36 @@ static int copy_paths(weir_sampler_source_config *source, weir_error *error)
     return WEIR_OK;
 }
 
+/* The paths are part of what identifies the items. */
+static uint64_t hash_paths(const weir_sampler_source_config *source)
+{
+    uint64_t hash = source->dataset;
+    for (uint64_t i = 0; i < source->sampler.num_items; i++)
+        for (const char *letter = source->paths[i];; letter++) {
+            hash = (hash ^ (uint8_t)*letter) * UINT64_C(0x100000001b3); /* FNV-1a */
+            if (!*letter)
+                break;
+        }
+    return hash;
+}
+
 static int sampler_config_init(void *config, weir_error *error)
 {
     weir_sampler_source_config *source = config;
     if (!source->paths == !source->items.fill)
         return weir_error_set(error, WEIR_EINVAL, 0, "the sampler needs either paths or items.fill");
-    sampler_state *state = calloc(1, sizeof *state);
-    source->made = state;
-    int rc = state ? weir_sampler_new(&source->sampler, &state->sampler, error)
-                   : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    if (rc == WEIR_OK && source->first_position > weir_sampler_count(state->sampler))
+    weir_sampler *sampler;
+    int rc = weir_sampler_new(&source->sampler, &sampler, error);
+    source->made = sampler;
+    if (rc == WEIR_OK && source->first_position > weir_sampler_count(sampler))
         rc = weir_error_set(error, WEIR_EINVAL, 0,
                             "first_position is %" PRIu64 ", but this rank's share is %" PRIu64 " items",
-                            source->first_position, weir_sampler_count(state->sampler));
+                            source->first_position, weir_sampler_count(sampler));
     bool owns_paths = rc == WEIR_OK && source->paths;
     if (owns_paths)
         rc = copy_paths(source, error);
+    if (rc == WEIR_OK && owns_paths)
+        source->dataset = hash_paths(source);
     if (rc == WEIR_OK)
         return rc;
     if (!owns_paths)
@@ -76,16 +83,14 @@ static int sampler_worker_init(void *self, const void *config, weir_task *task)
 {
     sampler_worker *worker = self;
     const weir_sampler_source_config *source = config;
-    sampler_state *state = source->made;
+    uint64_t epoch = weir_task_epoch(task);
     *worker = (sampler_worker){
-        .sampler = state->sampler,
-        .epoch = source->first_epoch + state->num_epochs,
-        .position = state->num_epochs == 0 ? source->first_position : 0,
+        .sampler = source->made,
+        .epoch = source->first_epoch + epoch,
+        .first_position = epoch == 0 ? source->first_position : 0,
     };
-    int rc = weir_sampler_begin(worker->sampler, worker->epoch);
-    if (rc != WEIR_OK)
-        return weir_task_fail(task, rc, 0, "out of memory");
-    state->num_epochs++;
+    if (weir_sampler_begin(worker->sampler, worker->epoch) != WEIR_OK)
+        return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
     return WEIR_OK;
 }
 
@@ -101,21 +106,21 @@ static int sampler_run(void *self, weir_item *in, weir_item *out, weir_task *tas
 {
     (void)in;
     sampler_worker *worker = self;
-    if (worker->position == weir_sampler_count(worker->sampler))
+    uint64_t position = worker->first_position + weir_task_seq(task);
+    if (position >= weir_sampler_count(worker->sampler))
         return WEIR_EOF;
 
     weir_error error = { 0 };
     weir_entry *entry = weir_entry_new();
     if (!entry)
         return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
-    entry->number = weir_sampler_at(worker->sampler, worker->position);
+    entry->number = weir_sampler_at(worker->sampler, position);
     entry->epoch = worker->epoch;
     int rc = fill_entry(weir_task_config(task), entry, &error);
     if (rc != WEIR_OK) {
         weir_entry_free(entry);
         return weir_task_fail(task, rc, error.library_code, "%s", error.message);
     }
-    worker->position++;
     *out = (weir_item){
         .data = entry,
         .release = weir_entry_release,
@@ -123,6 +128,28 @@ static int sampler_run(void *self, weir_item *in, weir_item *out, weir_task *tas
         .label = entry->path,
     };
     return WEIR_OK;
+}
+
+static char *sampler_save(const void *config, uint64_t epoch)
+{
+    const weir_sampler_source_config *source = config;
+    return weir_sampler_save(source->made, source->dataset, epoch);
+}
+
+static int sampler_resume(void *config, const weir_checkpoint *const *checkpoints, size_t num_checkpoints,
+                          size_t source, weir_error *error)
+{
+    const weir_sampler_source_config *own = config;
+    if (own->first_epoch || own->first_position)
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "the sampler has first_epoch or first_position, but is resumed from a checkpoint");
+    return weir_sampler_resume(own->made, own->dataset, checkpoints, num_checkpoints, source, error);
+}
+
+static uint64_t sampler_renumber(const void *config, size_t checkpoint, uint64_t epoch, uint64_t seq)
+{
+    const weir_sampler_source_config *source = config;
+    return weir_sampler_renumber(source->made, checkpoint, epoch, seq);
 }
 
 const weir_op weir_sampler_source = {
@@ -134,4 +161,7 @@ const weir_op weir_sampler_source = {
     .worker_size = sizeof(sampler_worker),
     .worker_init = sampler_worker_init,
     .run = sampler_run,
+    .save = sampler_save,
+    .resume = sampler_resume,
+    .renumber = sampler_renumber,
 };

@@ -3,6 +3,8 @@
 
 #include <weir/log.h>
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,6 +126,21 @@ const weir_op weir_directory_source = {
     .worker_free = directory_worker_free,
 };
 
+/* The first folder that could not be read. */
+typedef struct unread_folder {
+    int errno_code; /* 0 = none */
+    char path[400];
+} unread_folder;
+
+static void keep_first(void *self, const char *path, int errno_code)
+{
+    unread_folder *unread = self;
+    if (unread->errno_code)
+        return;
+    unread->errno_code = errno_code;
+    snprintf(unread->path, sizeof unread->path, "%s", path);
+}
+
 int weir_directory_count(const weir_directory_config *config, uint64_t at_most, uint64_t *count, weir_error *error)
 {
     if (!config || !count)
@@ -132,7 +149,8 @@ int weir_directory_count(const weir_directory_config *config, uint64_t at_most, 
     int rc = weir_walk_check(config, error);
     if (rc != WEIR_OK)
         return rc;
-    weir_walk *walk = weir_walk_open(config, NULL);
+    unread_folder unread = { 0 };
+    weir_walk *walk = weir_walk_open(config, &(weir_walk_listener){ .self = &unread, .unreadable = keep_first });
     if (!walk)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 
@@ -143,5 +161,8 @@ int weir_directory_count(const weir_directory_config *config, uint64_t at_most, 
     weir_walk_close(walk);
     if (rc == WEIR_EIO)
         return weir_error_set(error, rc, 0, "cannot read folder %s", config->root);
+    if (rc == WEIR_EOF && *count == 0 && unread.errno_code)
+        return weir_error_set(error, unread.errno_code == EACCES ? WEIR_EACCESS : WEIR_EIO, -unread.errno_code,
+                              "cannot read folder %s: %s", unread.path, strerror(unread.errno_code));
     return rc == WEIR_ENOMEM ? weir_error_set(error, rc, 0, "out of memory") : WEIR_OK;
 }

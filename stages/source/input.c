@@ -69,17 +69,37 @@ void weir_input_take_sidecars(const weir_item *item, weir_bytes **sidecars, size
         bytes->next = NULL;
 }
 
+/* Without its packets, which are no longer needed. NULL = out of memory. */
+static weir_entry *copy_entry(const weir_entry *entry)
+{
+    weir_entry *copy = weir_entry_new();
+    if (!copy)
+        return NULL;
+    *copy = *entry;
+    copy->packets = NULL;
+    copy->packets_bytes = 0;
+    copy->path = entry->path ? strdup(entry->path) : NULL;
+    if (copy->path || !entry->path)
+        return copy;
+    free(copy);
+    return NULL;
+}
+
 void weir_input_take_entry(weir_item *item, weir_entry **entry, size_t *memory_bytes)
 {
-    *entry = entry_of(item);
-    if (!*entry)
-        return;
-    free((*entry)->packets); /* no longer needed */
-    (*entry)->packets = NULL;
-    (*entry)->packets_bytes = 0;
+    weir_entry *given = entry_of(item);
+    *entry = NULL;
+    if (given && item->release != weir_entry_release) { /* such as a replayed item, which has other holders */
+        *entry = copy_entry(given);
+    } else if (given) {
+        free(given->packets); /* no longer needed */
+        given->packets = NULL;
+        given->packets_bytes = 0;
+        *entry = given;
+        item->data = NULL;
+        item->release = NULL;
+    }
     *memory_bytes += weir_entry_memory(*entry);
-    item->data = NULL;
-    item->release = NULL;
 }
 
 int weir_input_check(const weir_item *item, const weir_entry **known, weir_error *error)

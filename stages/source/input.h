@@ -63,7 +63,8 @@ int weir_input_check_allow(unsigned allow, weir_error *error);
 /* Moves the other files of the item's sample to *sidecars, and adds their size to *memory_bytes. */
 void weir_input_take_sidecars(const weir_item *item, weir_bytes **sidecars, size_t *memory_bytes);
 
-/* Moves an item that is a weir_entry to *entry (NULL = it is not one), and adds its size to *memory_bytes. */
+/* Moves an item that is a weir_entry to *entry, or copies one that weir_entry_release() would not free (NULL = it is
+   none, or out of memory), and adds its size to *memory_bytes. */
 void weir_input_take_entry(weir_item *item, weir_entry **entry, size_t *memory_bytes);
 
 /* The item's entry, if it is one (else *entry is NULL). Is the file still the one that was indexed? WEIR_OK, or

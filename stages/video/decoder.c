@@ -331,10 +331,11 @@ static int check_size(const weir_decoder *decoder, weir_error *error)
     return weir_frame_memory_check(&decoder->memory, parameters, error);
 }
 
-/* With the rows and columns that decoders add for alignment: FFmpeg's limit includes them. */
+/* With the rows and columns that decoders add for alignment: FFmpeg's limit includes them. MPEG-2 and MPEG-4 add the
+   most: 248 rows to 32. */
 static int64_t with_alignment(int64_t width, int64_t height)
 {
-    enum { ALIGNMENT = 128 };
+    enum { ALIGNMENT = 256 };
     return (width + ALIGNMENT) * (height + ALIGNMENT);
 }
 
@@ -364,6 +365,9 @@ static int open_codec(weir_decoder *decoder, const AVCodec *codec, weir_error *e
     decoder->codec->pkt_timebase = decoder->stream->time_base;
     decoder->codec->thread_count = 1; /* slots provide concurrency; a second thread costs 20 % more CPU per frame */
     decoder->codec->max_pixels = codec_max_pixels(decoder, codec);
+    decoder->codec->skip_loop_filter = decoder->skip_loop_filter;
+    decoder->codec->flags2 |= decoder->flags2;
+    decoder->codec->lowres = FFMIN(decoder->lowres, codec->max_lowres);
     if (weir_frame_memory_attach(&decoder->memory, decoder->codec) != WEIR_OK)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     weir_ffmpeg_log_step();

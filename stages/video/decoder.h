@@ -25,6 +25,9 @@ typedef struct weir_decoder {
     enum AVMediaType media;   /* which kind of stream (0 = video) */
     uint32_t stream_number;   /* the n-th of that kind, from 1 (0 = the best) */
     weir_frame_memory memory; /* with its limits set */
+    enum AVDiscard skip_loop_filter;
+    int flags2;
+    int lowres; /* at most; see weir_video_config */
 
     /* of the next file to open: its bytes, its timeout; set by the caller */
     weir_input input;

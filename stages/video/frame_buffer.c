@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "scaler.h"
+#include "shared_data.h"
 
 enum { MIN_FRAMES = 16 };
 
@@ -19,7 +20,7 @@ void weir_frames_free(weir_frames *frames)
 {
     if (!frames)
         return;
-    free(frames->data);
+    weir_shared_data_free(frames->data, frames->shared);
     free(frames->pts);
     weir_entry_free(frames->entry);
     weir_bytes_free(frames->sidecars);
@@ -52,7 +53,7 @@ static size_t data_bytes(const weir_frames_builder *builder, size_t num_frames)
 static int resize(weir_frames_builder *builder, size_t num_frames)
 {
     weir_frames *frames = builder->frames;
-    uint8_t *data = realloc(frames->data, data_bytes(builder, num_frames));
+    uint8_t *data = weir_shared_data_resize(frames->data, &frames->shared, data_bytes(builder, num_frames));
     if (data)
         frames->data = data;
     int64_t *pts = realloc(frames->pts, num_frames * sizeof *pts);

@@ -41,6 +41,7 @@ static weir_video_config video_config_of(const weir_image_config *image)
         .allow = image->allow,
         .io_thread = image->io_thread,
         .io_timeout_ns = image->io_timeout_ns,
+        .lowres = image->lowres,
     };
 }
 

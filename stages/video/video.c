@@ -66,12 +66,21 @@ static bool task_should_stop(void *self)
 
 weir_decoder weir_video_decoder(const weir_video_config *video, bool (*should_stop)(void *self), void *self)
 {
+    static const enum AVDiscard unfiltered[] = {
+        [WEIR_LOOP_FILTER_ALL] = AVDISCARD_DEFAULT,
+        [WEIR_LOOP_FILTER_REFERENCES] = AVDISCARD_NONREF,
+        [WEIR_LOOP_FILTER_KEYFRAMES] = AVDISCARD_NONKEY,
+        [WEIR_LOOP_FILTER_NONE] = AVDISCARD_ALL,
+    };
     return (weir_decoder){
         .should_stop = should_stop,
         .self = self,
         .max_pixels = (int64_t)video->max_pixels,
         .stream_number = video->stream,
         .memory = { .max_bytes = video->max_decoder_bytes, .max_all_bytes = video->max_all_decoder_bytes },
+        .skip_loop_filter = unfiltered[video->loop_filter],
+        .flags2 = video->fast_decode ? AV_CODEC_FLAG2_FAST : 0,
+        .lowres = video->lowres,
         .input = { .timeout_ns = video->io_timeout_ns,
                    .allow = video->allow,
                    .is_read_again = !weir_sampling_is_plain(&video->sampling),

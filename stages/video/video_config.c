@@ -19,6 +19,12 @@ static int pixels_init(weir_video_config *video, weir_error *error)
                               video->height, MAX_SIDE_PIXELS);
     if ((unsigned)video->resize > WEIR_RESIZE_CROP)
         return weir_error_set(error, WEIR_EINVAL, 0, "resize %d is none of WEIR_RESIZE_…", (int)video->resize);
+    if ((unsigned)video->loop_filter > WEIR_LOOP_FILTER_NONE)
+        return weir_error_set(error, WEIR_EINVAL, 0, "loop_filter %d is none of WEIR_LOOP_FILTER_…",
+                              (int)video->loop_filter);
+    if (video->lowres > WEIR_MAX_LOWRES)
+        return weir_error_set(error, WEIR_EINVAL, 0, "lowres %d: at most %d, an eighth of the width and height",
+                              video->lowres, WEIR_MAX_LOWRES);
     int rc = weir_scaler_check(video, error);
     if (rc != WEIR_OK)
         return rc;

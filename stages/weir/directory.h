@@ -67,7 +67,8 @@ extern WEIR_API const weir_op weir_directory_source;
  * Counts the files that the source would find, up to at_most (1 = is there any?; UINT64_MAX = all). config->counts is
  * not changed; unreadable folders are skipped without a message, as the source will report them. Any thread. *count
  * is set in any case.
- * WEIR_OK, or what weir_directory_source refuses, with *error (may be NULL) filled.
+ * WEIR_OK; or, with *error (may be NULL) filled, what weir_directory_source refuses, or WEIR_EACCESS or WEIR_EIO if
+ * there is no file, but a folder that could not be read.
  */
 WEIR_API int weir_directory_count(const weir_directory_config *config, uint64_t at_most, uint64_t *count,
                                   weir_error *error);

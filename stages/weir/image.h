@@ -41,7 +41,8 @@ typedef struct weir_image_config {
     uint64_t max_all_decoder_bytes;
     int32_t io_thread;
     int64_t io_timeout_ns;
-    uint64_t reserved[8]; /* 0 */
+    uint8_t lowres;       /* JPEG, for example */
+    uint64_t reserved[7]; /* 0 */
 } weir_image_config;
 
 /* The stage. */

@@ -9,7 +9,7 @@
  * An epoch is a list of num_samples positions; rank r of w gets the positions r, r + w, r + 2w, …, so that all ranks
  * advance through the epoch together. With windows a rank gets a contiguous range of positions instead, so that
  * windows are not shared between ranks. The same (epoch, position) always gives the same item: a checkpoint stores
- * only these two per rank.
+ * only positions.
  */
 #ifndef WEIR_SAMPLER_H
 #define WEIR_SAMPLER_H
@@ -104,7 +104,7 @@ WEIR_API int weir_sampler_new(const weir_sampler_config *config, weir_sampler **
    called. */
 WEIR_API int weir_sampler_begin(weir_sampler *sampler, uint64_t epoch);
 
-/* The number of items of this rank in an epoch; it is the same for all epochs. */
+/* The number of items of this rank in the epoch; the same for all epochs that were not resumed. */
 WEIR_API uint64_t weir_sampler_count(const weir_sampler *sampler);
 
 /* The item at `position` of this rank's share of the epoch; 0 for positions ≥ the count. Positions in any order. */
@@ -134,13 +134,20 @@ typedef struct weir_sampler_source_config {
     uint64_t first_epoch;    /* number of the pipeline's first epoch */
     uint64_t first_position; /* of this rank in that epoch: earlier ones are skipped */
     void *made;              /* private to the source; NULL */
-    uint64_t reserved[16];   /* 0 */
+    uint64_t dataset;        /* identifies the items in checkpoints, such as weir_dataset_fingerprint(): a pipeline is
+                                not resumed with other items. Paths are always compared (0 = not compared) */
+    uint64_t reserved[15];   /* 0 */
 } weir_sampler_source_config;
 
 /*
  * Each item's data is a weir_entry *, its label the path, its number (weir_item.seq) the position in this rank's
  * share, minus first_position. weir_builder_source() refuses what weir_sampler_new() refuses.
  * weir_stage_options.epochs sets the number of epochs.
+ *
+ * With weir_pipeline_options.resume the source continues where the checkpoint was made. A single text is that of this
+ * rank. The texts of all ranks are divided among the ranks there are now, in any number: in epochs that had begun, each
+ * rank gets every `world.size`th of the items that are left, so counts differ by at most one, and positions are numbered
+ * anew. Epochs that had not begun are shared as usual.
  */
 extern WEIR_API const weir_op weir_sampler_source;
 

@@ -87,6 +87,20 @@ typedef enum weir_damage {
     WEIR_DAMAGE_STRICT,
 } weir_damage;
 
+/* Which frames the decoder does not smooth with the codec's loop filter (deblocking, SAO), which takes a fifth to a
+   third of the CPU time. Later frames are predicted from what was not filtered, so errors grow until the next keyframe,
+   except with WEIR_LOOP_FILTER_REFERENCES. `weir-bench decode --price-list` measures both. FFmpeg's own decoders of
+   H.264, HEVC, VP8, VP9 and some older codecs support it; others (libdav1d's AV1) filter all frames. */
+typedef enum weir_loop_filter {
+    WEIR_LOOP_FILTER_ALL = 0,    /* filters every frame, as the codec's standard says */
+    WEIR_LOOP_FILTER_REFERENCES, /* only frames that others are predicted from: errors do not spread */
+    WEIR_LOOP_FILTER_KEYFRAMES,  /* only keyframes */
+    WEIR_LOOP_FILTER_NONE,
+} weir_loop_filter;
+
+/* The largest weir_video_config.lowres. */
+#define WEIR_MAX_LOWRES 3
+
 /* Setting this struct to all-zero is equivalent to defaults. */
 typedef struct weir_video_config {
     uint32_t width;     /* of the result, in pixels (0 = that of the first frame) */
@@ -136,7 +150,13 @@ typedef struct weir_video_config {
     uint64_t max_frames;    /* of all results of one item (0 = 2^22); to select frames, at most this many packets are
                                read, or 2^22 if that is more */
     int64_t max_duration_ns; /* of the whole video (0 = any) */
-    uint64_t reserved[16];   /* 0 */
+    /* cheaper decoding that loses accuracy; by default pictures are what the codec's standard says */
+    weir_loop_filter loop_filter; /* (default WEIR_LOOP_FILTER_ALL) */
+    bool fast_decode; /* let the decoder take shortcuts that its standard does not allow (AV_CODEC_FLAG2_FAST) */
+    uint8_t lowres;   /* decode at 1/2 (1), 1/4 (2) or 1/8 (3) of the width and height, or the nearest that the codec
+                         supports: JPEG, MPEG-1, -2 and -4 do, H.264, HEVC, VP9 and AV1 do not and are decoded whole.
+                         The source's size is then that of the smaller picture, and width 0 and height 0 mean it */
+    uint64_t reserved[15]; /* 0 */
 } weir_video_config;
 
 /* A frame's pts if its time is unknown. */
@@ -176,8 +196,9 @@ typedef struct weir_frames {
     /* Requested frames that were lost to damage, so far. If all frames are requested, it is known with the last chunk
        only, and only if the container counts its frames. */
     uint64_t num_missing_frames;
-    uint64_t first_frame; /* number of the item's frames in earlier chunks */
-    bool is_last_piece;   /* the item is complete; always true without chunks */
+    uint64_t first_frame;            /* number of the item's frames in earlier chunks */
+    bool is_last_piece;              /* the item is complete; always true without chunks */
+    struct weir_shared_data *shared; /* internal: do not change */
 } weir_frames;
 
 /* The type of items whose data is a weir_frames. */

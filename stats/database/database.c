@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <uv.h>
 
@@ -77,6 +78,9 @@ static int open_connection(const char *name, int flags, sqlite3 **db, const char
     int code = sqlite3_open_v2(name, db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
     if (code != SQLITE_OK)
         return weir_database_error(error, *db, code, "cannot open", path);
+    /* The file may be hostile: its views, triggers and expressions must not do anything beyond it. */
+    sqlite3_db_config(*db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(*db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     return WEIR_OK;
 }
 
@@ -91,10 +95,34 @@ static int open_file(const char *path, int flags, sqlite3 **db, weir_error *erro
     return status;
 }
 
+static bool has_empty_log(const char *path)
+{
+    struct stat info;
+    char *log_path = sqlite3_mprintf("%s-wal", path);
+    bool is_empty = log_path && stat(log_path, &info) == 0 && info.st_size == 0;
+    sqlite3_free(log_path);
+    return is_empty;
+}
+
+/* A reader makes the files -wal and -shm, but may not remove them. A connection that may write does so when it is closed,
+   unless somebody else uses them. */
+static void remove_empty_log(const char *path)
+{
+    sqlite3 *db;
+    if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK)
+        sqlite3_exec(db, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL);
+    sqlite3_close(db);
+}
+
 void weir_database_close(sqlite3 *db)
 {
+    const char *name = db && sqlite3_db_readonly(db, "main") == 1 ? sqlite3_db_filename(db, "main") : NULL;
+    char *path = name ? sqlite3_mprintf("%s", name) : NULL;
     int code = sqlite3_close(db);
     (void)code; /* SQLITE_BUSY means an unfinalized statement: a leak, which the tests' sanitizer reports */
+    if (path && has_empty_log(path))
+        remove_empty_log(path);
+    sqlite3_free(path);
 }
 
 static int query_int(sqlite3 *db, const char *sql, int *value)
@@ -256,9 +284,19 @@ static int prepare_writer_until(sqlite3 *db, const char *path, int64_t deadline_
     }
 }
 
+/* What SQLite has created before it failed (the disk is full, the name is too long for -wal). */
+static void remove_created(const char *path, int status)
+{
+    struct stat info;
+    bool is_somebody_elses = status == WEIR_EBUSY;
+    if (!is_somebody_elses && stat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_size == 0)
+        unlink(path);
+}
+
 int weir_database_open_writer(const char *path, int64_t deadline_ns, sqlite3 **db, weir_error *error)
 {
     *db = NULL;
+    bool is_new = path && access(path, F_OK) != 0;
     int status = weir_path_prepare_writing(path, error);
     if (status == WEIR_OK)
         status = open_file(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, db, error);
@@ -274,6 +312,8 @@ int weir_database_open_writer(const char *path, int64_t deadline_ns, sqlite3 **d
 fail:
     weir_database_close(*db);
     *db = NULL;
+    if (is_new)
+        remove_created(path, status);
     return status;
 }
 

@@ -12,22 +12,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <weir/escape.h>
+
 weir_path_text weir_path_for_message(const char *path)
 {
     weir_path_text result = { "" };
     const size_t room = sizeof result.text - 1;
-    const char *ellipsis = "...";
-    size_t length = strlen(path);
-    if (length > room) {
-        strcpy(result.text, ellipsis);
-        path += length - (room - strlen(ellipsis));
-        while (((unsigned char)*path & 0xc0) == 0x80) /* not in the middle of a character */
-            path++;
+    if (weir_text_escape(path, NULL, 0) > room) {
+        strcpy(result.text, "...");
+        path += strlen(path) > room ? strlen(path) - room : 0;
+        while (strlen(result.text) + weir_text_escape(path, NULL, 0) > room || ((unsigned char)*path & 0xc0) == 0x80)
+            path++; /* to a whole character */
     }
-    strcat(result.text, path);
-    for (char *c = result.text; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            *c = '?';
+    size_t used = strlen(result.text);
+    weir_text_escape(path, result.text + used, sizeof result.text - used);
     return result;
 }
 

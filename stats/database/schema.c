@@ -4,7 +4,7 @@
  * in seconds. If you change a line here, raise WEIR_SCHEMA_VERSION and say in weir_schema_upgrades how older
  * databases get there.
  *
- *   5  threads, inputs and merge_order of stage; world and job of run
+ *   5  threads, inputs and merge_order of stage; profile_stats; world and job of run
  *   4  sums of laps, flow_stats, pool_stats (lap_tables.c); machine of run
  *   3  item_stats
  *   2  phase, first_step and last_step in task_stats and queue_stats
@@ -100,6 +100,21 @@
 
 #define ITEM_INDEX "CREATE INDEX item_stats_by_run ON item_stats(run_id);"
 
+/* One stage alone with one number of slots; see weir/profile.h. */
+#define PROFILE_STATS \
+    "CREATE TABLE profile_stats (" \
+    " id INTEGER PRIMARY KEY," \
+    " " RUN_REFERENCE "," \
+    " name TEXT NOT NULL," \
+    " concurrency INTEGER NOT NULL," \
+    " is_best INTEGER NOT NULL," \
+    " num_tasks INTEGER NOT NULL," \
+    " num_failures INTEGER NOT NULL," \
+    " elapsed REAL NOT NULL," \
+    " cpu_time REAL NOT NULL," \
+    " memory_bytes INTEGER NOT NULL);" \
+    "CREATE INDEX profile_stats_by_run ON profile_stats(run_id);"
+
 #define INDEXES \
     "CREATE INDEX event_stats_by_time ON event_stats(timestamp);" \
     "CREATE INDEX event_stats_by_run ON event_stats(run_id);" \
@@ -111,7 +126,8 @@
 
 _Static_assert(WEIR_SCHEMA_APPLICATION == 2003134834 && WEIR_SCHEMA_VERSION == 5, "IDENTITY says the same");
 
-const char weir_schema_create[] = RUN STAGE EVENT_STATS TASK_FAILURES ITEM_STATS INDEXES ITEM_INDEX IDENTITY;
+const char weir_schema_create[] =
+    RUN STAGE EVENT_STATS TASK_FAILURES ITEM_STATS PROFILE_STATS INDEXES ITEM_INDEX IDENTITY;
 
 #define ADD(table, column) "ALTER TABLE " table " ADD COLUMN " column
 
@@ -129,5 +145,5 @@ const char *const weir_schema_upgrades[WEIR_SCHEMA_VERSION] = {
     [1] = "PRAGMA user_version = 2;", /* new columns are added afterwards, see database.c */
     [2] = ITEM_STATS ITEM_INDEX "PRAGMA user_version = 3;",
     [3] = "PRAGMA user_version = 4;",
-    [4] = "PRAGMA user_version = 5;",
+    [4] = PROFILE_STATS "PRAGMA user_version = 5;",
 };

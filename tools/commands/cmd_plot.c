@@ -60,13 +60,19 @@ static const option_row rows[] = {
     { 0 },
 };
 
-static int draw(const tool_call *call, const drawing_plan *drawing, const series_set *set)
+/* To a file that is there whole or not at all; path NULL = stdout. */
+static int draw(const tool_call *call, const char *path, const drawing_plan *drawing, const series_set *set)
 {
     char problem[200];
-    if (gnuplot_run(drawing, set, problem, sizeof problem))
-        return TOOL_DONE;
-    tool_refuse(call, "%s", problem);
-    return TOOL_FAILED;
+    output out;
+    int exit_status = output_open(call, path, &out);
+    if (exit_status != TOOL_DONE)
+        return exit_status;
+    bool is_drawn = gnuplot_run(drawing, set, out.file, problem, sizeof problem);
+    if (!is_drawn)
+        tool_refuse(call, "%s", problem);
+    exit_status = output_close(call, &out, is_drawn);
+    return is_drawn ? exit_status : TOOL_FAILED;
 }
 
 /* ---- what to draw ------------------------------------------------------------------------------------------- */
@@ -96,7 +102,7 @@ static figure_size size_or(double width_in, double height_in)
     return settings.size.width_in > 0 ? settings.size : (figure_size){ width_in, height_in };
 }
 
-static int draw_file(const tool_call *call, drawing_plan *drawing, const series_set *set)
+static int draw_file(const tool_call *call, const char *path, drawing_plan *drawing, const series_set *set)
 {
     figure_size size = size_or(drawing->tasks && drawing->queues ? 24 : 12, 10);
     drawing->width_in = size.width_in;
@@ -105,34 +111,24 @@ static int draw_file(const tool_call *call, drawing_plan *drawing, const series_
     if (drawing->medium == DRAWING_PNG &&
         (size.width_in * drawing->dpi > 30000 || size.height_in * drawing->dpi > 30000))
         return tool_refuse(call, "the picture would be larger than 30000 pixels: lower --dpi or --figsize");
-    bool was_there = access(drawing->path, F_OK) == 0;
-    FILE *file = fopen(drawing->path, "ab");
-    if (!file)
-        return tool_refuse(call, "cannot write %s: %s", drawing->path, strerror(errno));
-    fclose(file);
-    int exit_status = draw(call, drawing, set);
+    int exit_status = draw(call, path, drawing, set);
     if (exit_status == TOOL_DONE)
-        printf("%s\n", drawing->path);
-    else if (!was_there)
-        unlink(drawing->path);
+        printf("%s\n", path);
     return exit_status;
 }
 
 static int draw_in_folder(const tool_call *call, drawing_plan *drawing, const series_set *set)
 {
     static const char *const names[] = { "tasks.png", "queues.png" };
-    if (mkdir(settings.output, 0777) != 0 && errno != EEXIST)
-        return tool_refuse(call, "cannot create the folder %s: %s", settings.output, strerror(errno));
-    int exit_status = TOOL_DONE;
+    int exit_status = output_make_folder(call, settings.output);
     for (int i = 0; i < 2 && exit_status == TOOL_DONE; i++) {
         if ((i == 0 ? set->num_tasks : set->num_queues) == 0)
             continue;
         char path[4096];
         snprintf(path, sizeof path, "%s/%s", settings.output, names[i]);
-        drawing->path = path;
         drawing->tasks = i == 0;
         drawing->queues = i == 1;
-        exit_status = draw_file(call, drawing, set);
+        exit_status = draw_file(call, path, drawing, set);
     }
     return exit_status;
 }
@@ -145,12 +141,12 @@ static int draw_in_terminal(const tool_call *call, drawing_plan *drawing, const 
     drawing->coloured = tty_has_colours();
     drawing->tasks = set->num_tasks > 0;
     drawing->queues = set->num_queues > 0;
-    return draw(call, drawing, set);
+    return draw(call, NULL, drawing, set);
 }
 
 static int draw_set(const tool_call *call, const char *title, const series_set *set)
 {
-    drawing_plan drawing = { .title = title, .path = settings.output, .clock = settings.axis == 1 };
+    drawing_plan drawing = { .title = title, .clock = settings.axis == 1 };
     if (settings.terminal)
         return draw_in_terminal(call, &drawing, set);
     drawing.medium = ends_in(settings.output, ".svg")   ? DRAWING_SVG
@@ -160,7 +156,7 @@ static int draw_set(const tool_call *call, const char *title, const series_set *
         return draw_in_folder(call, &drawing, set);
     drawing.tasks = set->num_tasks > 0;
     drawing.queues = set->num_queues > 0;
-    return draw_file(call, &drawing, set);
+    return draw_file(call, settings.output, &drawing, set);
 }
 
 static void format_title(char *title, size_t size, const char *path, const series_set *set)

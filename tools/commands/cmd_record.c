@@ -37,12 +37,14 @@ const tool_command tool_record = {
         "All frames are decoded, unless one of --at, --frames, --every, --rate, --count, --random and --keyframes "
         "selects some; these options have the same meaning as in weir frames.\n\n"
         "Under mpirun, srun and torchrun --no-python, each rank decodes its share and records in a database of its "
-        "own: pipeline_stats.rank3.db. Rank 0 waits for the others, merges their databases into pipeline_stats.db and "
+        "own: pipeline_stats.rank3.db. Rank 0 waits for the others, merges their databases into pipeline_stats.db "
+        "and "
         "prints one summary. It names ranks that did not finish, and their files; --resume decodes these. See "
         "docs/scale.md.\n\n"
         "Ctrl-C (or SIGTERM) stops the run, and the summary of what was done follows; a second one kills it. SIGUSR1 "
-        "prints the current state of every slot, queue and task to stderr. The exit status is then 130 (143 for "
-        "SIGTERM).",
+        "prints the current state of every slot, queue and task to stderr; with --trace-last, SIGUSR2 writes a "
+        "trace. "
+        "The exit status is then 130 (143 for SIGTERM).",
     .examples = "weir record videos/\n"
                 "weir record videos/ --concurrency 4 --log-interval 10 --db-path run.db\n"
                 "# for training: 16 frames of each video, 224x224, in PyTorch's layout\n"
@@ -52,6 +54,8 @@ const tool_command tool_record = {
                 "weir record https://example.org/clip.mp4 --io-timeout 10s\n"
                 "mpirun -n 8 weir record videos/\n"
                 "weir record videos/ --resume pipeline_stats.db\n"
+                "# for a run of days: a trace of the last minute whenever a file stalls or fails\n"
+                "weir record videos/ --trace 'trace-{run}.json.gz' --trace-last 1m\n"
                 "find videos/ -name '*.mkv' | weir record --list - --max-failures 5%\n",
     .options = record_rows,
     .settings = &settings,

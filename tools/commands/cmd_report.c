@@ -68,25 +68,24 @@ static void put_base64(FILE *out, FILE *in)
 
 /* -- plots: drawn to a temporary file, which is embedded in the page */
 
-static void put_picture(FILE *out, drawing_plan *plan, const series_set *set, const char *alternative)
+static void put_picture(FILE *out, const drawing_plan *plan, const series_set *set, const char *alternative)
 {
-    char path[] = "/tmp/weir-report-XXXXXX", problem[200];
-    int fd = mkstemp(path);
-    if (fd < 0) {
-        put_paragraph(out, "", "no plot: cannot create a temporary file");
-        return;
+    char problem[200] = "no plot: cannot create a temporary file";
+    FILE *picture = tmpfile();
+    bool is_drawn = picture && gnuplot_run(plan, set, picture, problem, sizeof problem);
+    if (is_drawn && (ferror(picture) || fseek(picture, 0, SEEK_SET) != 0)) {
+        snprintf(problem, sizeof problem, "no plot: cannot write a temporary file");
+        is_drawn = false;
     }
-    close(fd);
-    plan->path = path;
-    FILE *in = gnuplot_run(plan, set, problem, sizeof problem) ? fopen(path, "rb") : NULL;
-    if (in) {
+    if (is_drawn) {
         fputs("<img src=\"data:image/svg+xml;base64,", out);
-        put_base64(out, in);
+        put_base64(out, picture);
         fprintf(out, "\" alt=\"%s\">\n", alternative);
-        fclose(in);
-    } else
+    } else {
         put_paragraph(out, "", problem);
-    unlink(path);
+    }
+    if (picture)
+        fclose(picture);
 }
 
 static int put_pictures(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error)

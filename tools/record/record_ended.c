@@ -14,6 +14,9 @@ char *record_rank_path(const char *path, const char *rank)
     char *text = NULL;
     const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
     const char *dot = strrchr(name, '.');
+    if (dot && strcmp(dot, ".gz") == 0) /* "trace.json.gz" */
+        while (dot > name && *--dot != '.')
+            ;
     size_t length = dot && dot > name ? (size_t)(dot - path) : strlen(path);
     return asprintf(&text, "%.*s.rank%s%s", (int)length, path, rank, path + length) < 0 ? NULL : text;
 }

@@ -67,8 +67,21 @@ const option_row record_rows[] = {
     { ROW("epochs", epochs, option_count32), .argument = "N", .help = "go through the files N times (default 1)" },
     { ROW("deadline", deadline_ns, option_duration), .argument = "SPAN",
       .help = "a file that takes longer than SPAN fails (default: no limit)" },
+    { ROW("isolate", isolate, option_flag),
+      .help = "decode in child processes, one per concurrent file: a file that crashes the decoder, or that "
+              "--deadline cannot stop otherwise, is one failure" },
+    { ROW("isolate-memory", isolate_memory, option_bytes), .argument = "SIZE",
+      .help = "with --isolate: address space of each child, beyond that of the program itself (default: no limit)" },
     { ROW("max-failures", max_failures, record_max_failures), .argument = "N|P%",
       .help = "stop the run after more failures than N files, or P percent of them (default: never)" },
+    { ROW("headspace", headspace_step_ns, option_duration), .argument = "SPAN",
+      .help = "measure what loading costs a training loop that takes SPAN for each result: first with this pipeline, "
+              "then with results that are there at once; then stop" },
+    { ROW("profile", profile, option_flag),
+      .help =
+          "instead: measure each stage alone with 1, 2, 4, 8, ... slots, fed from recorded inputs, until more do not "
+          "pay; the table is also recorded (profile_stats)" },
+    { ROW("json", json, option_flag), .help = "with --profile: print the table as JSON" },
 
     /* the statistics */
     { ROW("db-path", db_path, option_file), .argument = "FILE",
@@ -92,6 +105,14 @@ const option_row record_rows[] = {
       .help = "also write the metrics to FILE after each lap, for Prometheus (a .prom file for node_exporter)" },
     { ROW("tensorboard", tensorboard_dir, option_folder), .argument = "DIR",
       .help = "also write the metrics of each lap to an event file in DIR, for TensorBoard" },
+    { ROW("trace", trace_path, option_file), .argument = "FILE",
+      .help =
+          "also write what every slot, queue and file did and when to FILE, for the Perfetto UI and weir trace; with "
+          ".gz at the end, compressed; {run}, {node}, {rank} in the name are replaced" },
+    { ROW("trace-size", trace_bytes, option_bytes), .argument = "BYTES",
+      .help = "keep about the last BYTES of the trace, such as 64M (default 256M)" },
+    { ROW("trace-last", trace_last_ns, option_duration), .argument = "DURATION",
+      .help = "write the trace only when a file stalls or fails, or on SIGUSR2: what happened in the last DURATION" },
     { ROW("quiet", quiet, option_flag), .letter = 'q',
       .help = "no progress line, no hints, no log messages except errors" },
     { ROW("verbose", verbose, option_flag), .letter = 'v', .help = "log the metrics of each lap" },

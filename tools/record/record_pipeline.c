@@ -16,8 +16,18 @@ static const char *find_contradiction(const record_settings *settings)
         return "--audio and --images: only one of them";
     if (!settings->audio && (settings->sample_rate || settings->channels || settings->planar))
         return "--sample-rate, --channels, --planar: only with --audio";
+    if (settings->isolate_memory && !settings->isolate)
+        return "--isolate-memory: only with --isolate";
+    if (settings->json && !settings->profile)
+        return "--json: only with --profile";
+    if (settings->profile && settings->isolate)
+        return "--profile: not with --isolate";
+    if (settings->profile && (settings->headspace_step_ns || settings->openmetrics_path || settings->tensorboard_dir))
+        return "--profile: not with --headspace, --openmetrics or --tensorboard";
     if (settings->rank > INT32_MAX)
         return "--rank: at most 2147483647";
+    if (settings->world > 1 && (settings->profile || settings->headspace_step_ns))
+        return "--profile and --headspace: not with several processes (--world 1 runs each of them alone)";
     if (settings->resume_path && (settings->tar || settings->epochs > 1))
         return "--resume: not with --tar or --epochs";
     return NULL;
@@ -34,10 +44,21 @@ int record_pipeline_check(const record_settings *settings)
         return record_refuse(settings, "%s", problem);
     if ((settings->audio || settings->images) && (video.sampling.what != WEIR_SAMPLE_ALL || video.filter))
         return record_refuse(settings, "sampling options and --filter: only for videos");
+    if ((settings->audio || settings->images) && (video.loop_filter || video.fast_decode))
+        return record_refuse(settings, "--loop-filter and --fast-decode: only for videos");
+    if (settings->audio && video.lowres)
+        return record_refuse(settings, "--lowres: only for videos and pictures");
     return RECORD_DONE;
 }
 
 /* -- the decode stage */
+
+/* One of them. */
+typedef union record_decode {
+    weir_video_config video;
+    weir_image_config image;
+    weir_audio_config audio;
+} record_decode;
 
 static weir_video_config describe_video(const record_settings *settings)
 {
@@ -52,11 +73,12 @@ static weir_video_config describe_video(const record_settings *settings)
     return video;
 }
 
-static void pipe_decode(const record_settings *settings, weir_builder *builder, const weir_stage_options *options)
+/* The decode operation, and its config in *config. */
+static const weir_op *describe_decode(const record_settings *settings, record_decode *config)
 {
     weir_video_config video = describe_video(settings);
     if (settings->images) {
-        weir_image_config image = {
+        config->image = (weir_image_config){
             .width = video.width,
             .height = video.height,
             .resize = video.resize,
@@ -68,10 +90,12 @@ static void pipe_decode(const record_settings *settings, weir_builder *builder, 
             .max_file_bytes = video.max_bytes,
             .max_decoder_bytes = video.max_decoder_bytes,
             .io_timeout_ns = video.io_timeout_ns,
+            .lowres = video.lowres,
         };
-        weir_builder_pipe(builder, &weir_image_decode, &image, options);
-    } else if (settings->audio) {
-        weir_audio_config audio = {
+        return &weir_image_decode;
+    }
+    if (settings->audio) {
+        config->audio = (weir_audio_config){
             .sample_rate = settings->sample_rate,
             .channels = settings->channels,
             .planar = settings->planar,
@@ -81,10 +105,10 @@ static void pipe_decode(const record_settings *settings, weir_builder *builder, 
             .allow = video.allow,
             .io_timeout_ns = video.io_timeout_ns,
         };
-        weir_builder_pipe(builder, &weir_audio_decode, &audio, options);
-    } else {
-        weir_builder_pipe(builder, &weir_video_decode, &video, options);
+        return &weir_audio_decode;
     }
+    config->video = video;
+    return &weir_video_decode;
 }
 
 /* -- upstream of it */
@@ -136,11 +160,42 @@ int record_pipeline_build(const record_settings *settings, const record_inputs *
     };
     weir_builder *builder = weir_builder_new();
     add_sources(settings, inputs, builder);
-    pipe_decode(settings, builder, &decode);
+    record_decode config;
+    const weir_op *op = describe_decode(settings, &config);
+    weir_isolated_config isolated = { .op = op, .config = &config, .max_memory_bytes = settings->isolate_memory };
+    if (settings->isolate)
+        weir_builder_pipe(builder, &weir_isolated, &isolated, &decode);
+    else
+        weir_builder_pipe(builder, op, &config, &decode);
     weir_builder_sink(builder, &(weir_stage_options){ .queue_items = settings->sink_queue_items });
 
     weir_error error = { 0 };
     if (weir_builder_build(builder, &options, pipeline, &error) != WEIR_OK)
         return record_refuse(settings, "%s%s%s", error.stage, error.stage[0] ? ": " : "", error.message);
     return RECORD_DONE;
+}
+
+int record_pipeline_profile(const record_settings *settings, const record_inputs *inputs,
+                            const weir_profile_options *options, weir_profile_report **report)
+{
+    weir_profile_stage stages[3];
+    size_t num_stages = 0;
+    weir_list_config list = { .paths = inputs->paths, .num_paths = inputs->num_paths };
+    weir_tar_config tar = { .glob = record_glob(settings) };
+    record_decode decode;
+    weir_error error = { 0 };
+    if (inputs->num_folders + (inputs->num_paths > 0) > 1)
+        return record_refuse(settings, "--profile: one folder, or files only");
+    if (inputs->num_paths > 0)
+        stages[num_stages++] = (weir_profile_stage){ .op = &weir_list_source, .config = &list };
+    else
+        stages[num_stages++] = (weir_profile_stage){ .op = &weir_directory_source, .config = &inputs->folders[0] };
+    if (settings->tar)
+        stages[num_stages++] = (weir_profile_stage){ .op = &weir_tar_read, .config = &tar };
+    const weir_op *op = describe_decode(settings, &decode);
+    stages[num_stages++] = (weir_profile_stage){ .op = op, .config = &decode, .name = "decode" };
+    if (weir_profile(stages, num_stages, options, report, &error) == WEIR_OK)
+        return RECORD_DONE;
+    record_refuse(settings, "--profile: %s", error.message);
+    return error.status == WEIR_EINVAL ? RECORD_REFUSED : RECORD_FAILED;
 }

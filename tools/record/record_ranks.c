@@ -76,14 +76,17 @@ int record_ranks_find(record_settings *settings, record_ranks *ranks)
     bool is_complete = asprintf(&ranks->program, "%s: rank %s", settings->program, number) >= 0;
     ranks->db_path = record_rank_path(settings->db_path, number);
     if (settings->openmetrics_path)
-        ranks->openmetrics_path = record_rank_path(settings->openmetrics_path, number);
+        is_complete &= (ranks->openmetrics_path = record_rank_path(settings->openmetrics_path, number)) != NULL;
+    if (settings->trace_path)
+        is_complete &= (ranks->trace_path = record_rank_path(settings->trace_path, number)) != NULL;
     if (settings->tensorboard_dir)
         is_complete &= asprintf(&ranks->tensorboard_dir, "%s/rank%s", settings->tensorboard_dir, number) >= 0;
-    if (!is_complete || !ranks->db_path || (settings->openmetrics_path && !ranks->openmetrics_path))
+    if (!is_complete || !ranks->db_path)
         return record_refuse(settings, "out of memory");
     settings->program = ranks->program;
     settings->db_path = ranks->db_path;
     settings->openmetrics_path = ranks->openmetrics_path;
+    settings->trace_path = ranks->trace_path;
     settings->tensorboard_dir = ranks->tensorboard_dir;
     settings->all_items = true; /* so that unfinished files are known */
     return RECORD_DONE;
@@ -94,6 +97,7 @@ void record_ranks_free(record_ranks *ranks)
     free(ranks->program);
     free(ranks->db_path);
     free(ranks->openmetrics_path);
+    free(ranks->trace_path);
     free(ranks->tensorboard_dir);
 }
 

@@ -9,22 +9,27 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <weir/escape.h>
+#include <weir/headspace.h>
 #include <weir/log.h>
 #include <weir/summary.h>
 
 #include "record_pipeline.h"
+#include "record_profile.h"
 #include "record_progress.h"
 #include "record_ranks.h"
 #include "terminal.h"
 
 enum { MAX_LISTED_FAILURES = 10, MAX_MESSAGE = 8192 };
 
-const char record_signals_help[] = "Ctrl-C (or SIGTERM) stops the run, and the summary of what was done follows; a "
-                                   "second one kills it. SIGUSR1 prints "
-                                   "the current state of every slot, queue and task to stderr.";
+const char record_signals_help[] =
+    "Ctrl-C (or SIGTERM) stops the run, and the summary of what was done follows; a "
+    "second one kills it. SIGUSR1 prints "
+    "the current state of every slot, queue and task to stderr; SIGUSR2 writes the trace "
+    "(see --trace-last).";
 
 int record_refuse(const record_settings *settings, const char *format, ...)
 {
@@ -38,6 +43,12 @@ int record_refuse(const record_settings *settings, const char *format, ...)
     fputc('\n', stderr);
     return RECORD_REFUSED;
 }
+
+/* What the database does not tell. */
+typedef struct record_outcome {
+    uint64_t num_files, num_failures;
+    weir_headspace_result headspace;
+} record_outcome;
 
 /* -- the run */
 
@@ -58,31 +69,63 @@ static void print_snapshot(weir_pipeline *pipeline)
     weir_snapshot_free(snapshot);
 }
 
-/* Waits for a result, for SIGUSR1 (which it handles), or until the progress line must be redrawn. */
-static void wait_for_results(weir_pipeline *pipeline, int results_fd, int usr1_fd)
+/* Waits for a result, for a signal (which it handles), or until the progress line must be redrawn. */
+static void wait_for_results(weir_pipeline *pipeline, int results_fd, int signal_fd, weir_trace_file *trace)
 {
     struct signalfd_siginfo signal;
-    struct pollfd fds[] = { { .fd = results_fd, .events = POLLIN }, { .fd = usr1_fd, .events = POLLIN } };
-    if (poll(fds, 2, record_progress_interval_ms()) > 0 && fds[1].revents &&
-        read(usr1_fd, &signal, sizeof signal) > 0)
+    struct pollfd fds[] = { { .fd = results_fd, .events = POLLIN }, { .fd = signal_fd, .events = POLLIN } };
+    if (poll(fds, 2, record_progress_interval_ms()) <= 0 || !fds[1].revents ||
+        read(signal_fd, &signal, sizeof signal) <= 0)
+        return;
+    if (signal.ssi_signo == SIGUSR1)
         print_snapshot(pipeline);
+    else
+        weir_trace_request(trace);
+}
+
+/* A training step. */
+static void use_result(weir_pipeline *pipeline, int64_t step_ns)
+{
+    static const int64_t slice_ns = 100 * WEIR_MILLISECOND; /* Ctrl-C ends a long step */
+    int64_t end_ns = weir_clock_ns() + step_ns;
+    for (int64_t rest_ns = step_ns; rest_ns > 0 && !weir_pipeline_stop_signal(pipeline);
+         rest_ns = end_ns - weir_clock_ns())
+        nanosleep(&(struct timespec){ .tv_nsec = rest_ns < slice_ns ? rest_ns : slice_ns }, NULL);
+}
+
+static bool is_complete(const weir_headspace *headspace)
+{
+    weir_headspace_result result = { 0 };
+    weir_headspace_report(headspace, &result);
+    return result.is_complete;
+}
+
+static int next_result(weir_headspace *headspace, weir_pipeline *pipeline, weir_item *item)
+{
+    return headspace ? weir_headspace_next(headspace, pipeline, item, 0) : weir_pipeline_next(pipeline, item, 0);
 }
 
 /* Takes all results; returns the last status of weir_pipeline_next(). Your program would use the results here. */
-static int drain(weir_pipeline *pipeline, int usr1_fd)
+static int drain(weir_pipeline *pipeline, int signal_fd, weir_trace_file *trace, int64_t step_ns,
+                 weir_headspace *headspace)
 {
     int results_fd;
     weir_item item;
     int status = weir_pipeline_poll_fd(pipeline, &results_fd);
+    bool is_measured = false;
     while (status == WEIR_OK || status == WEIR_EPOCH || status == WEIR_ETIMEDOUT) {
-        wait_for_results(pipeline, results_fd, usr1_fd);
-        status = weir_pipeline_next(pipeline, &item, 0);
-        if (status == WEIR_OK)
+        wait_for_results(pipeline, results_fd, signal_fd, trace);
+        status = next_result(headspace, pipeline, &item);
+        if (status == WEIR_OK) {
+            use_result(pipeline, step_ns);
             weir_item_release(&item);
+        }
+        if (headspace && !is_measured && (is_measured = is_complete(headspace)))
+            weir_pipeline_stop(pipeline);
         record_progress_update(pipeline);
     }
     record_progress_end();
-    if (status == WEIR_ESTOPPED)
+    if (status == WEIR_ESTOPPED && !is_measured)
         weir_log(WEIR_LOG_WARNING, "stopped; everything so far is recorded");
     return status;
 }
@@ -98,9 +141,21 @@ static int tell_failure(const record_settings *settings, weir_pipeline *pipeline
     return RECORD_FAILED;
 }
 
-/* Sets *account to that of the decode stage. */
+/* Drains the pipeline, with the measurement of the headspace if it is wanted. Returns as drain(). */
+static int use_pipeline(const record_settings *settings, weir_pipeline *pipeline, int signal_fd,
+                        weir_trace_file *trace, weir_headspace_result *headspace)
+{
+    weir_headspace *measuring = NULL;
+    if (settings->headspace_step_ns && weir_headspace_new(NULL, &measuring, NULL) != WEIR_OK)
+        weir_log(WEIR_LOG_ERROR, "out of memory: --headspace is not measured");
+    int status = drain(pipeline, signal_fd, trace, settings->headspace_step_ns, measuring);
+    weir_headspace_report(measuring, headspace);
+    weir_headspace_free(measuring);
+    return status;
+}
+
 static int run_pipeline(const record_settings *settings, const record_inputs *inputs,
-                        const record_observers *observers, int usr1_fd, weir_account *account)
+                        const record_observers *observers, int signal_fd, record_outcome *outcome)
 {
     weir_pipeline *pipeline;
     int exit_status = record_pipeline_build(settings, inputs, observers, &pipeline);
@@ -109,13 +164,17 @@ static int run_pipeline(const record_settings *settings, const record_inputs *in
 
     record_progress_start(settings->tar ? NULL : inputs, settings->epochs);
     weir_pipeline_stop_on_signals(pipeline);
-    int status = drain(pipeline, usr1_fd);
+    int status = use_pipeline(settings, pipeline, signal_fd, observers->trace, &outcome->headspace);
     int signal_number = weir_pipeline_stop_signal(pipeline);
     if (signal_number)
         exit_status = RECORD_SIGNAL + signal_number;
     if (status != WEIR_EOF && status != WEIR_ESTOPPED)
         exit_status = tell_failure(settings, pipeline, status);
-    weir_pipeline_account(pipeline, "decode", account);
+    weir_account account = { 0 };
+    weir_pipeline_account(pipeline, "decode", &account);
+    outcome->num_files = account.taken;
+    weir_pipeline_account(pipeline, NULL, &account);
+    outcome->num_failures = account.failed;
     weir_pipeline_free(pipeline);
     uint64_t num_unreadable = record_inputs_unreadable(inputs);
     if (num_unreadable > 0) {
@@ -137,6 +196,18 @@ static int report(const record_settings *settings, int64_t run_id)
         return RECORD_FAILED;
     }
     return RECORD_DONE;
+}
+
+static int report_headspace(const record_settings *settings, const weir_headspace_result *headspace)
+{
+    char text[256];
+    weir_headspace_describe(headspace, text, sizeof text);
+    if (headspace->is_complete) {
+        printf("\nHeadspace: %s\n", text);
+        return RECORD_DONE;
+    }
+    record_refuse(settings, "--headspace: %s; the run was too short (see --epochs)", text);
+    return RECORD_FAILED;
 }
 
 /* Quotes for the shell. */
@@ -174,24 +245,27 @@ static void print_hints(const record_settings *settings, uint64_t num_failures)
 
 /* Runs, closes the database in any case, and prints the report from it. */
 static int record(const record_settings *settings, const record_ranks *ranks, const record_inputs *inputs,
-                  int usr1_fd)
+                  int signal_fd)
 {
     record_observers observers;
-    weir_account account = { 0 };
+    record_outcome outcome = { 0 };
     int exit_status = record_observers_open(settings, &observers);
     if (exit_status == RECORD_DONE)
-        exit_status = run_pipeline(settings, inputs, &observers, usr1_fd, &account);
+        exit_status = run_pipeline(settings, inputs, &observers, signal_fd, &outcome);
     bool was_run = exit_status != RECORD_REFUSED;
 
     int64_t run_id = was_run ? weir_sqlite_run_id(observers.database) : 0;
     if (record_observers_close(settings, &observers) != RECORD_DONE)
         exit_status = was_run ? RECORD_FAILED : exit_status;
     if (was_run && ranks->world.size > 1)
-        return record_ranks_end(settings, ranks, inputs, exit_status, account.taken, account.failed);
+        return record_ranks_end(settings, ranks, inputs, exit_status, outcome.num_files, outcome.num_failures);
     if (was_run && report(settings, run_id) != RECORD_DONE)
         exit_status = RECORD_FAILED;
     else if (was_run && !settings->quiet)
-        print_hints(settings, account.failed);
+        print_hints(settings, outcome.num_failures);
+    if (was_run && settings->headspace_step_ns && report_headspace(settings, &outcome.headspace) != RECORD_DONE &&
+        exit_status == RECORD_DONE)
+        exit_status = RECORD_FAILED;
     return exit_status;
 }
 
@@ -238,20 +312,25 @@ static int run(const record_settings *settings, const record_ranks *ranks, recor
         return fflush(stdout) == 0 ? RECORD_DONE : (record_refuse(settings, "cannot print"), RECORD_FAILED);
     }
 
+    if (settings->profile)
+        return record_profile(settings, inputs);
     signal(SIGXFSZ, SIG_IGN); /* writing beyond `ulimit -f` then fails with an error, which is reported */
-    /* Before any thread is started: all threads inherit the blocked SIGUSR1. */
-    sigset_t usr1;
-    sigemptyset(&usr1);
-    sigaddset(&usr1, SIGUSR1);
-    pthread_sigmask(SIG_BLOCK, &usr1, NULL);
-    int usr1_fd = signalfd(-1, &usr1, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (usr1_fd < 0)
+    signal(SIGPIPE, SIG_IGN); /* a run does not end because nobody reads its log */
+    /* Before any thread is started: all threads inherit the blocked signals. */
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGUSR1);
+    if (settings->trace_path)
+        sigaddset(&signals, SIGUSR2);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    int signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (signal_fd < 0)
         return record_refuse(settings, "cannot wait for SIGUSR1: %s", strerror(errno));
     terminal_start(!settings->quiet && ranks->world.rank == 0);
     if (settings->quiet)
         weir_log_set_level(WEIR_LOG_ERROR);
-    exit_status = record(settings, ranks, inputs, usr1_fd);
-    close(usr1_fd);
+    exit_status = record(settings, ranks, inputs, signal_fd);
+    close(signal_fd);
     return exit_status;
 }
 

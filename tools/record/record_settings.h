@@ -37,7 +37,12 @@ typedef struct record_settings {
     int output_order; /* weir_order */
     uint32_t epochs;
     int64_t deadline_ns;
+    bool isolate; /* decode in child processes */
+    uint64_t isolate_memory;
     weir_max_failures max_failures;
+    bool profile;              /* measure each stage alone instead */
+    bool json;                 /* the profile as JSON */
+    int64_t headspace_step_ns; /* measure what loading costs a consumer whose steps take this long; 0 = do not */
 
     /* the statistics */
     const char *db_path;
@@ -51,6 +56,9 @@ typedef struct record_settings {
     bool dry_run;            /* print the files instead of decoding them */
     const char *openmetrics_path;
     const char *tensorboard_dir;
+    const char *trace_path;
+    uint64_t trace_bytes;
+    int64_t trace_last_ns; /* only when something happens, this much of the past */
     bool quiet;
     bool verbose;
 } record_settings;
@@ -59,7 +67,7 @@ typedef struct record_settings {
 #define RECORD_DEFAULTS \
     { \
         .tar_glob = "*.tar*", .piece_frames = 512, .concurrency = 10, .db_path = "pipeline_stats.db", \
-        .log_interval_ns = 60 * WEIR_SECOND, .rank = -1, \
+        .log_interval_ns = 60 * WEIR_SECOND, .rank = -1, .trace_bytes = 256 << 20, \
     }
 
 /* All options except those of record_settings.video (see video_rows); the offsets are those of record_settings. */

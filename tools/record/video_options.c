@@ -7,6 +7,9 @@ const char *const video_pixel_names[] = { "rgb24", "gray8", "yuv420p", NULL };  
 const char *const video_layout_names[] = { "nhwc", "nchw", NULL };                     /* as weir_layout */
 const char *const video_scaler_names[] = { "default", "exact", "zimg", "fast", NULL }; /* as weir_scaler_kind */
 
+static const char *const loop_filter_names[] = { "all", "references", "keyframes", "none",
+                                                 NULL }; /* weir_loop_filter */
+
 #define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(video_settings, what)
 
 const option_row video_rows[] = {
@@ -47,6 +50,14 @@ const option_row video_rows[] = {
       .help = "FFmpeg filters to apply before scaling: hflip,crop=in_w/2" },
     { ROW("no-autorotate", no_autorotate, option_flag),
       .help = "ignore the file's rotation: return pictures as they are coded" },
+    { ROW("loop-filter", loop_filter, option_choice), .argument = "FRAMES", .choices = loop_filter_names,
+      .help = "cheaper, less accurate: apply the codec's loop filter to all frames (the default), to references only "
+              "(no drift), to keyframes only, or to none" },
+    { ROW("fast-decode", fast_decode, option_flag),
+      .help = "cheaper, less accurate: allow shortcuts that the codec's standard does not" },
+    { ROW("lowres", lowres, option_count32), .argument = "N", .max = WEIR_MAX_LOWRES,
+      .help = "cheaper, less accurate: decode at 1/2 (1), 1/4 (2) or 1/8 (3) of the size, where the codec can (JPEG, "
+              "MPEG-1 to -4; not H.264, HEVC, VP9, AV1)" },
     { ROW("strict", strict, option_flag),
       .help = "fail on any damage, instead of counting it and returning what can be decoded" },
     { ROW("min-share", min_share, option_real), .argument = "SHARE",
@@ -114,6 +125,9 @@ bool video_configure(const video_settings *settings, weir_video_config *config, 
         .stream = settings->stream,
         .allow = settings->references ? WEIR_ALLOW_REFERENCES : 0,
         .io_timeout_ns = settings->io_timeout_ns,
+        .loop_filter = (weir_loop_filter)settings->loop_filter,
+        .fast_decode = settings->fast_decode,
+        .lowres = (uint8_t)settings->lowres,
     };
     return true;
 }

@@ -26,6 +26,9 @@ typedef struct video_settings {
     uint32_t stream;
     bool references;
     int64_t io_timeout_ns;
+    int loop_filter; /* weir_loop_filter */
+    bool fast_decode;
+    uint32_t lowres;
 } video_settings;
 
 /* Options for sampling, for the pictures, and for limits. The offsets are those of video_settings. */

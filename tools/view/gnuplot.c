@@ -136,18 +136,6 @@ static void put_string(FILE *out, const char *text, size_t max_characters)
     fputc('\'', out);
 }
 
-/* Writes any path, even with control characters: gnuplot accepts octal escapes in double quotes. */
-static void put_path(FILE *out, const char *path)
-{
-    fputc('"', out);
-    for (const unsigned char *c = (const unsigned char *)path; *c; c++)
-        if (*c < 0x20 || *c == '"' || *c == '\\' || *c == '`')
-            fprintf(out, "\\%03o", *c);
-        else
-            fputc(*c, out);
-    fputc('"', out);
-}
-
 /* A time since the origin on the axis: in its unit, or as local time of day in seconds of gnuplot's epoch. */
 static double at(const drawing *d, double time_s)
 {
@@ -730,11 +718,8 @@ static void put_terminal(const drawing *d, double shrunk)
     case DRAWING_TERMINAL:
         fprintf(d->out, "set terminal dumb noenhanced size %d,%d%s\n", plan->columns, plan->rows,
                 plan->coloured ? " ansi256" : "");
-        return;
+        break;
     }
-    fputs("set output ", d->out);
-    put_path(d->out, plan->path);
-    fputc('\n', d->out);
 }
 
 static void put_settings(const drawing *d)

@@ -11,7 +11,6 @@ typedef enum drawing_medium { DRAWING_PNG, DRAWING_SVG, DRAWING_PDF, DRAWING_TER
 
 typedef struct drawing_plan {
     drawing_medium medium;
-    const char *path; /* of the picture; not for DRAWING_TERMINAL */
     const char *title;
     bool clock;         /* the time axis shows the time of day instead of the time since the start */
     bool tasks, queues; /* which figures; both are placed side by side, in the terminal one below the other */

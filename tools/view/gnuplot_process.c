@@ -1,15 +1,18 @@
+/*
+ * gnuplot does not notice that it cannot write, for example to a full disk. So it writes to a pipe. Its commands come
+ * from a file, because it writes before it has read all of them.
+ */
 #include "gnuplot_process.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The child: gnuplot with the pipe's end as its input. Exits with 127 if gnuplot cannot be run. */
-static void become_gnuplot(int input)
+/* The child: exits with 127 if gnuplot cannot be run. */
+static void become_gnuplot(int input, int output)
 {
-    if (dup2(input, STDIN_FILENO) >= 0)
+    if (dup2(input, STDIN_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0)
         execlp("gnuplot", "gnuplot", "-", (char *)NULL);
     _exit(127);
 }
@@ -28,28 +31,45 @@ static bool wait_for_gnuplot(pid_t pid, char *problem, size_t size)
     return false;
 }
 
-bool gnuplot_run(const drawing_plan *plan, const series_set *set, char *problem, size_t size)
+static void copy(int from, FILE *to)
+{
+    char block[1 << 14];
+    ssize_t length;
+    while ((length = read(from, block, sizeof block)) > 0 || (length < 0 && errno == EINTR))
+        if (length > 0)
+            fwrite(block, 1, (size_t)length, to);
+}
+
+static bool run(FILE *commands, FILE *picture, char *problem, size_t size)
 {
     int ends[2];
     if (pipe(ends) != 0) {
         snprintf(problem, size, "cannot create a pipe: %s", strerror(errno));
         return false;
     }
-    fflush(stdout);
     pid_t pid = fork();
-    if (pid == 0) {
-        close(ends[1]);
-        become_gnuplot(ends[0]);
-    }
-    close(ends[0]);
-    FILE *gnuplot = pid > 0 ? fdopen(ends[1], "w") : NULL;
-    if (!gnuplot) {
+    if (pid == 0)
+        become_gnuplot(fileno(commands), ends[1]);
+    if (pid < 0)
         snprintf(problem, size, "cannot start gnuplot: %s", strerror(errno));
-        close(ends[1]);
-        return false;
+    close(ends[1]);
+    copy(ends[0], picture);
+    close(ends[0]);
+    return pid > 0 && wait_for_gnuplot(pid, problem, size);
+}
+
+bool gnuplot_run(const drawing_plan *plan, const series_set *set, FILE *picture, char *problem, size_t size)
+{
+    FILE *commands = tmpfile();
+    bool is_written = false;
+    if (commands) {
+        drawing_write(commands, plan, set);
+        is_written = fflush(commands) == 0 && !ferror(commands) && fseek(commands, 0, SEEK_SET) == 0;
     }
-    signal(SIGPIPE, SIG_IGN); /* its exit status reports the error */
-    drawing_write(gnuplot, plan, set);
-    fclose(gnuplot);
-    return wait_for_gnuplot(pid, problem, size);
+    if (!is_written)
+        snprintf(problem, size, "cannot write a temporary file: %s", strerror(errno ? errno : EIO));
+    bool is_drawn = is_written && fflush(picture) == 0 && run(commands, picture, problem, size);
+    if (commands)
+        fclose(commands);
+    return is_drawn;
 }

@@ -6,7 +6,7 @@
 
 #include "gnuplot.h"
 
-/* True if the plot was drawn; otherwise `problem` says why not. */
-bool gnuplot_run(const drawing_plan *plan, const series_set *set, char *problem, size_t size);
+/* True if the plot was drawn; otherwise `problem` says why not. Errors of the stream are for the caller to check. */
+bool gnuplot_run(const drawing_plan *plan, const series_set *set, FILE *picture, char *problem, size_t size);
 
 #endif

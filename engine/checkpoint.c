@@ -1,0 +1,339 @@
+/*
+ * The text of a checkpoint, line by line:
+ *
+ *     weir checkpoint 1
+ *     epoch E                          the resumed pipeline begins with this epoch
+ *     source NUMBER NAME
+ *       …                              what the source wrote itself, indented
+ *     done E LOW A-B C …               of this epoch: all items before LOW, A to B, C
+ *     pieces E SEQ PATH …              of this item: these results (a hexadecimal number for each)
+ *     end
+ */
+#include "checkpoint_parsed.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char first_line[] = "weir checkpoint ";
+
+typedef struct text_reader {
+    char *at; /* the next line */
+    uint64_t line;
+    weir_checkpoint *to;
+    weir_error *error;
+} text_reader;
+
+static int damaged(const text_reader *reader, const char *what)
+{
+    return weir_error_set(reader->error, WEIR_EDATA, 0, "checkpoint, line %" PRIu64 ": %s", reader->line, what);
+}
+
+static int no_memory(weir_error *error)
+{
+    return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for a checkpoint");
+}
+
+/* The next line without its end; NULL = none. */
+static char *next_line(text_reader *reader)
+{
+    char *line = reader->at;
+    char *end = line ? strchr(line, '\n') : NULL;
+    if (!end)
+        return NULL;
+    *end = '\0';
+    reader->at = end + 1;
+    reader->line++;
+    return line;
+}
+
+static bool read_number(char **at, int base, uint64_t *number)
+{
+    char *end = *at;
+    uint64_t value = 0;
+    for (;; end++) {
+        int digit = *end >= '0' && *end <= '9' ? *end - '0' : *end >= 'a' && *end <= 'f' ? *end - 'a' + 10 : base;
+        if (digit >= base)
+            break;
+        if (value > (UINT64_MAX - (uint64_t)digit) / (uint64_t)base)
+            return false;
+        value = value * (uint64_t)base + (uint64_t)digit;
+    }
+    bool is_read = end > *at;
+    *at = end;
+    *number = value;
+    return is_read;
+}
+
+static bool read_spaced(char **at, int base, uint64_t *number)
+{
+    return *(*at)++ == ' ' && read_number(at, base, number);
+}
+
+/* Makes room for one more element. */
+static int grow(void **array, size_t num, size_t size)
+{
+    if (num & (num - 1)) /* capacities are powers of 2 */
+        return WEIR_OK;
+    void *larger = realloc(*array, (num ? 2 * num : 1) * size);
+    if (!larger)
+        return WEIR_ENOMEM;
+    *array = larger;
+    return WEIR_OK;
+}
+
+static weir_done_source *last_source(const text_reader *reader)
+{
+    return reader->to->num_sources ? &reader->to->sources[reader->to->num_sources - 1] : NULL;
+}
+
+static int read_source(text_reader *reader, char *at)
+{
+    weir_checkpoint *to = reader->to;
+    uint64_t number;
+    if (!read_spaced(&at, 10, &number) || *at != ' ' || number != to->num_sources)
+        return damaged(reader, "expected \"source NUMBER NAME\"");
+    if (grow((void **)&to->sources, to->num_sources, sizeof *to->sources) != WEIR_OK)
+        return no_memory(reader->error);
+    weir_done_source *source = &to->sources[to->num_sources++];
+    *source = (weir_done_source){ .name = strdup(at + 1), .text = strdup("") };
+    return source->name && source->text ? WEIR_OK : no_memory(reader->error);
+}
+
+static int read_source_text(text_reader *reader, const char *line)
+{
+    weir_done_source *source = last_source(reader);
+    size_t old = strlen(source->text), more = strlen(line);
+    char *text = realloc(source->text, old + more + 2);
+    if (!text)
+        return no_memory(reader->error);
+    memcpy(text + old, line, more);
+    memcpy(text + old + more, "\n", 2);
+    source->text = text;
+    return WEIR_OK;
+}
+
+static int read_done(text_reader *reader, char *at)
+{
+    static const char expected[] = "expected \"done EPOCH LOW A-B C ...\" with increasing numbers";
+    weir_done_source *source = last_source(reader);
+    weir_done_set set = { 0 };
+    if (!read_spaced(&at, 10, &set.epoch) || !read_spaced(&at, 10, &set.low))
+        return damaged(reader, expected);
+    if (grow((void **)&source->sets, source->num_sets, sizeof *source->sets) != WEIR_OK)
+        return no_memory(reader->error);
+    weir_done_set *to = &source->sets[source->num_sets++];
+    *to = set;
+    for (uint64_t low = set.low; *at;) {
+        weir_done_run run;
+        bool is_read = read_spaced(&at, 10, &run.first);
+        run.last = run.first;
+        if (is_read && *at == '-') {
+            at++;
+            is_read = read_number(&at, 10, &run.last);
+        }
+        if (!is_read || run.first <= low || run.last < run.first || run.last >= UINT64_MAX - 1)
+            return damaged(reader, expected);
+        low = run.last + 1;
+        if (grow((void **)&to->runs, to->num_runs, sizeof *to->runs) != WEIR_OK)
+            return no_memory(reader->error);
+        to->runs[to->num_runs++] = run;
+    }
+    return WEIR_OK;
+}
+
+static int read_pieces(text_reader *reader, char *at)
+{
+    weir_done_source *source = last_source(reader);
+    weir_done_piece piece = { 0 };
+    if (!read_spaced(&at, 10, &piece.epoch) || !read_spaced(&at, 10, &piece.seq) || !*at)
+        return damaged(reader, "expected \"pieces EPOCH NUMBER PATH ...\"");
+    while (*at) {
+        if (!read_spaced(&at, 16, &piece.path))
+            return damaged(reader, "a path is not a hexadecimal number");
+        if (grow((void **)&source->pieces, source->num_pieces, sizeof *source->pieces) != WEIR_OK)
+            return no_memory(reader->error);
+        source->pieces[source->num_pieces++] = piece;
+    }
+    return WEIR_OK;
+}
+
+static int read_head(text_reader *reader)
+{
+    char *line = next_line(reader);
+    uint64_t version;
+    if (!line || strncmp(line, first_line, sizeof first_line - 1) != 0)
+        return weir_error_set(reader->error, WEIR_EDATA, 0, "the text is not a checkpoint of weir");
+    line += sizeof first_line - 1;
+    if (!read_number(&line, 10, &version) || *line)
+        return damaged(reader, "the version is not a number");
+    if (version != 1)
+        return weir_error_set(
+            reader->error, WEIR_EUNSUPPORTED, 0,
+            "the checkpoint has format %" PRIu64
+            ", but this library, version %s, reads only format 1: use a library of the version that "
+            "wrote it",
+            version, WEIR_VERSION);
+    line = next_line(reader);
+    if (!line || strncmp(line, "epoch", 5) != 0)
+        return damaged(reader, "expected \"epoch NUMBER\"");
+    line += 5;
+    return read_spaced(&line, 10, &reader->to->epoch) && !*line ? WEIR_OK
+                                                                : damaged(reader, "expected \"epoch NUMBER\"");
+}
+
+static int read_lines(text_reader *reader)
+{
+    int status = read_head(reader);
+    for (char *line = NULL; status == WEIR_OK;) {
+        line = next_line(reader);
+        if (!line)
+            return weir_error_set(reader->error, WEIR_EDATA, 0,
+                                  "the checkpoint is cut off after line %" PRIu64 ": its last line must be \"end\"",
+                                  reader->line);
+        if (strcmp(line, "end") == 0)
+            return *reader->at ? damaged(reader, "there is text after \"end\"") : WEIR_OK;
+        if (strncmp(line, "source", 6) == 0)
+            status = read_source(reader, line + 6);
+        else if (!last_source(reader))
+            status = damaged(reader, "expected \"source NUMBER NAME\"");
+        else if (strncmp(line, "  ", 2) == 0)
+            status = read_source_text(reader, line + 2);
+        else if (strncmp(line, "done", 4) == 0)
+            status = read_done(reader, line + 4);
+        else if (strncmp(line, "pieces", 6) == 0)
+            status = read_pieces(reader, line + 6);
+        else
+            status = damaged(reader, "unknown word");
+    }
+    return status;
+}
+
+int weir_checkpoint_read(const char *text, weir_checkpoint **checkpoint, weir_error *error)
+{
+    if (checkpoint)
+        *checkpoint = NULL;
+    if (!text || !checkpoint)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    char *copy = strdup(text);
+    text_reader reader = { .at = copy, .to = calloc(1, sizeof *reader.to), .error = error };
+    int status = copy && reader.to ? read_lines(&reader) : no_memory(error);
+    free(copy);
+    if (status == WEIR_OK)
+        *checkpoint = reader.to;
+    else
+        weir_checkpoint_free(reader.to);
+    return status;
+}
+
+void weir_checkpoint_free(weir_checkpoint *checkpoint)
+{
+    if (!checkpoint)
+        return;
+    for (size_t i = 0; i < checkpoint->num_sources; i++) {
+        weir_done_source *source = &checkpoint->sources[i];
+        for (size_t j = 0; j < source->num_sets; j++)
+            free(source->sets[j].runs);
+        free(source->sets);
+        free(source->pieces);
+        free(source->text);
+        free(source->name);
+    }
+    free(checkpoint->sources);
+    free(checkpoint);
+}
+
+/* ---- access ----------------------------------------------------------------------------------------------------- */
+
+uint64_t weir_checkpoint_epoch(const weir_checkpoint *checkpoint)
+{
+    return checkpoint ? checkpoint->epoch : 0;
+}
+
+uint64_t weir_checkpoint_last_epoch(const weir_checkpoint *checkpoint, size_t source)
+{
+    uint64_t last = weir_checkpoint_epoch(checkpoint);
+    const weir_done_source *from =
+        checkpoint && source < checkpoint->num_sources ? &checkpoint->sources[source] : NULL;
+    for (size_t i = 0; from && i < from->num_sets; i++)
+        last = from->sets[i].epoch > last ? from->sets[i].epoch : last;
+    for (size_t i = 0; from && i < from->num_pieces; i++)
+        last = from->pieces[i].epoch > last ? from->pieces[i].epoch : last;
+    return last;
+}
+
+size_t weir_checkpoint_num_sources(const weir_checkpoint *checkpoint)
+{
+    return checkpoint ? checkpoint->num_sources : 0;
+}
+
+const char *weir_checkpoint_source_name(const weir_checkpoint *checkpoint, size_t source)
+{
+    return checkpoint && source < checkpoint->num_sources ? checkpoint->sources[source].name : NULL;
+}
+
+const char *weir_checkpoint_source_text(const weir_checkpoint *checkpoint, size_t source)
+{
+    return checkpoint && source < checkpoint->num_sources ? checkpoint->sources[source].text : NULL;
+}
+
+static const weir_done_set *find_set(const weir_checkpoint *checkpoint, size_t source, uint64_t epoch)
+{
+    if (!checkpoint || source >= checkpoint->num_sources)
+        return NULL;
+    const weir_done_source *from = &checkpoint->sources[source];
+    for (size_t i = 0; i < from->num_sets; i++)
+        if (from->sets[i].epoch == epoch)
+            return &from->sets[i];
+    return NULL;
+}
+
+static bool is_complete(const weir_checkpoint *checkpoint, uint64_t epoch)
+{
+    return checkpoint && epoch < checkpoint->epoch;
+}
+
+bool weir_checkpoint_is_done(const weir_checkpoint *checkpoint, size_t source, uint64_t epoch, uint64_t seq)
+{
+    const weir_done_set *set = find_set(checkpoint, source, epoch);
+    if (!set || seq < set->low)
+        return set || is_complete(checkpoint, epoch);
+    size_t low = 0;
+    for (size_t high = set->num_runs; low < high;) {
+        size_t middle = low + (high - low) / 2;
+        if (set->runs[middle].last < seq)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < set->num_runs && set->runs[low].first <= seq;
+}
+
+uint64_t weir_checkpoint_low(const weir_checkpoint *checkpoint, size_t source, uint64_t epoch)
+{
+    const weir_done_set *set = find_set(checkpoint, source, epoch);
+    return set ? set->low : is_complete(checkpoint, epoch) ? UINT64_MAX : 0;
+}
+
+uint64_t weir_checkpoint_end(const weir_checkpoint *checkpoint, size_t source, uint64_t epoch)
+{
+    const weir_done_set *set = find_set(checkpoint, source, epoch);
+    uint64_t end =
+        set && set->num_runs ? set->runs[set->num_runs - 1].last + 1 : weir_checkpoint_low(checkpoint, source, epoch);
+    for (size_t i = 0; checkpoint && source < checkpoint->num_sources && i < checkpoint->sources[source].num_pieces;
+         i++) {
+        const weir_done_piece *piece = &checkpoint->sources[source].pieces[i];
+        if (piece->epoch == epoch && piece->seq >= end)
+            end = piece->seq + 1;
+    }
+    return end;
+}
+
+uint64_t weir_checkpoint_num_done(const weir_checkpoint *checkpoint, size_t source, uint64_t epoch)
+{
+    const weir_done_set *set = find_set(checkpoint, source, epoch);
+    uint64_t num_done = weir_checkpoint_low(checkpoint, source, epoch);
+    for (size_t i = 0; set && i < set->num_runs; i++)
+        num_done += set->runs[i].last - set->runs[i].first + 1;
+    return num_done;
+}

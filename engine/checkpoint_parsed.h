@@ -1,0 +1,38 @@
+/* A parsed checkpoint. */
+#ifndef WEIR_CHECKPOINT_PARSED_H
+#define WEIR_CHECKPOINT_PARSED_H
+
+#include <weir/checkpoint.h>
+#include <weir/version.h>
+
+typedef struct weir_done_run {
+    uint64_t first, last;
+} weir_done_run;
+
+typedef struct weir_done_set {
+    uint64_t epoch;
+    uint64_t low; /* all items before it are done */
+    weir_done_run *runs;
+    size_t num_runs;
+} weir_done_set;
+
+/* A result of an item that is not done. */
+typedef struct weir_done_piece {
+    uint64_t epoch, seq, path;
+} weir_done_piece;
+
+typedef struct weir_done_source {
+    char *name, *text;
+    weir_done_set *sets;
+    size_t num_sets;
+    weir_done_piece *pieces;
+    size_t num_pieces;
+} weir_done_source;
+
+struct weir_checkpoint {
+    uint64_t epoch;
+    weir_done_source *sources;
+    size_t num_sources;
+};
+
+#endif

@@ -1,0 +1,958 @@
+#include "tracker.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checkpoint_parsed.h"
+#include "label.h"
+
+enum {
+    MARKS_PER_CHUNK = 4096,
+    NUM_CHUNKS = 4096,
+    INDEX_BITS = 24,
+    INDEX_MASK = (1 << INDEX_BITS) - 1,
+};
+
+typedef struct weir_mark {
+    /* owned by the list that the mark is in */
+    uint32_t next; /* 0 = the last; also of the free list */
+
+    /* guarded by lock */
+    uint32_t refs;
+    uint32_t parent; /* 0 = a root */
+    uint32_t pieces; /* of a root: its done pieces */
+
+    /* immutable from the making of the mark to its end */
+    uint32_t root;
+    uint32_t source;
+    uint64_t epoch;
+    uint64_t seq;
+    uint64_t path; /* of a root: UINT64_MAX */
+
+    uint8_t generation; /* of the handle, so that a stale one is recognised */
+} weir_mark;
+
+/* A ring of bits, one for each item from `low` on. */
+typedef struct done_set {
+    uint64_t epoch;
+    uint64_t low;
+    uint64_t total; /* of items; UINT64_MAX = the source has not ended this epoch */
+    uint64_t *words;
+    uint64_t num_words; /* a power of 2 */
+    struct done_set *next;
+} done_set;
+
+/* Guarded by lock, except the first line. */
+typedef struct tracked_source {
+    weir_node *node;
+    done_set *sets;          /* by epoch; only the source's thread adds one */
+    weir_done_piece *pieces; /* done in an earlier run, of items that have not been made again */
+    size_t num_pieces;
+} tracked_source;
+
+struct weir_tracker {
+    /* immutable after init */
+    bool acknowledged; /* WEIR_CHECKPOINTS_DONE */
+    bool lock_made;
+    tracked_source *sources;
+    uint32_t num_sources;
+
+    uv_mutex_t lock;
+
+    /* guarded by lock; a chunk does not change once it is there */
+    weir_mark **chunks;
+    uint32_t num_chunks;
+    uint32_t free;         /* list of marks */
+    uint64_t num_recorded; /* pieces in lists of roots */
+    uint64_t epochs_delivered;
+};
+
+/* The slot whose step this thread runs. */
+static _Thread_local weir_slot *step_slot;
+
+/* ---- marks ---------------------------------------------------------------------------------------------------- */
+
+static weir_mark *mark_at(const weir_tracker *tracker, uint32_t handle)
+{
+    uint32_t index = handle & INDEX_MASK;
+    return &tracker->chunks[index / MARKS_PER_CHUNK][index % MARKS_PER_CHUNK];
+}
+
+static uint32_t handle_of(uint32_t index, const weir_mark *mark)
+{
+    return index | (uint32_t)mark->generation << INDEX_BITS;
+}
+
+/* The handle, or 0 if it is of another pipeline, or of an item that has ended. */
+static uint32_t checked(const weir_tracker *tracker, uint32_t handle)
+{
+    uint32_t index = handle & INDEX_MASK;
+    bool is_known = handle && tracker->chunks[index / MARKS_PER_CHUNK];
+    return is_known && mark_at(tracker, handle)->generation == handle >> INDEX_BITS ? handle : 0;
+}
+
+static uint32_t join(const weir_tracker *tracker, uint32_t list, uint32_t other)
+{
+    if (!list || !other)
+        return list ? list : other;
+    weir_mark *last = mark_at(tracker, list);
+    while (last->next)
+        last = mark_at(tracker, last->next);
+    last->next = other;
+    return list;
+}
+
+static void add_chunk_locked(weir_tracker *tracker, weir_mark *chunk)
+{
+    static atomic_uint num_made; /* consecutive pipelines have different generations */
+    uint8_t generation = (uint8_t)(atomic_fetch_add(&num_made, 41) % 255 + 1);
+    uint32_t first = tracker->num_chunks * MARKS_PER_CHUNK;
+    tracker->chunks[tracker->num_chunks++] = chunk;
+    for (uint32_t i = MARKS_PER_CHUNK; i-- > (first == 0);) { /* index 0 is none */
+        chunk[i].generation = generation;
+        chunk[i].next = tracker->free;
+        tracker->free = handle_of(first + i, &chunk[i]);
+    }
+}
+
+/* Allocates without the lock. WEIR_OK with the lock held, or WEIR_ENOMEM without. */
+static int lock_with_free_marks(weir_tracker *tracker)
+{
+    uv_mutex_lock(&tracker->lock);
+    if (tracker->free)
+        return WEIR_OK;
+    uv_mutex_unlock(&tracker->lock);
+    weir_mark *chunk = calloc(MARKS_PER_CHUNK, sizeof *chunk);
+    uv_mutex_lock(&tracker->lock);
+    if (chunk && tracker->num_chunks < NUM_CHUNKS) {
+        add_chunk_locked(tracker, chunk);
+        return WEIR_OK;
+    }
+    uv_mutex_unlock(&tracker->lock);
+    free(chunk);
+    return WEIR_ENOMEM;
+}
+
+static uint32_t mark_new_locked(weir_tracker *tracker, weir_mark values)
+{
+    uint32_t handle = tracker->free;
+    weir_mark *mark = mark_at(tracker, handle);
+    tracker->free = mark->next;
+    values.generation = mark->generation;
+    *mark = values;
+    mark->root = mark->parent ? mark->root : handle;
+    return handle;
+}
+
+static void mark_free_locked(weir_tracker *tracker, uint32_t handle)
+{
+    weir_mark *mark = mark_at(tracker, handle);
+    mark->generation = (uint8_t)(mark->generation % 255 + 1);
+    mark->pieces = 0;
+    mark->next = tracker->free;
+    tracker->free = handle_of(handle & INDEX_MASK, mark);
+}
+
+/* ---- done items ------------------------------------------------------------------------------------------------- */
+
+static uint64_t *word_of(const done_set *set, uint64_t seq)
+{
+    return &set->words[seq / 64 & (set->num_words - 1)];
+}
+
+static bool has_room(const done_set *set, uint64_t seq)
+{
+    return seq / 64 - set->low / 64 < set->num_words;
+}
+
+static bool is_done(const done_set *set, uint64_t seq)
+{
+    return seq < set->low || (has_room(set, seq) && *word_of(set, seq) >> seq % 64 & 1);
+}
+
+static void set_done(done_set *set, uint64_t seq)
+{
+    *word_of(set, seq) |= UINT64_C(1) << seq % 64;
+    while (*word_of(set, set->low) >> set->low % 64 & 1) {
+        *word_of(set, set->low) &= ~(UINT64_C(1) << set->low % 64);
+        set->low++;
+    }
+}
+
+static done_set *find_set(const tracked_source *source, uint64_t epoch)
+{
+    done_set *set = source->sets;
+    while (set && set->epoch != epoch)
+        set = set->next;
+    return set;
+}
+
+static done_set *done_set_new(uint64_t epoch)
+{
+    done_set *set = calloc(1, sizeof *set);
+    if (set)
+        *set =
+            (done_set){ .epoch = epoch, .total = UINT64_MAX, .num_words = 1, .words = calloc(1, sizeof *set->words) };
+    if (set && set->words)
+        return set;
+    free(set);
+    return NULL;
+}
+
+static void done_set_free(done_set *set)
+{
+    if (set)
+        free(set->words);
+    free(set);
+}
+
+/* Adds the set of the epoch, unless it is there. On the source's thread. */
+static int add_set(weir_tracker *tracker, tracked_source *source, uint64_t epoch, done_set **added)
+{
+    uv_mutex_lock(&tracker->lock);
+    *added = find_set(source, epoch);
+    uv_mutex_unlock(&tracker->lock);
+    if (*added)
+        return WEIR_OK;
+    *added = done_set_new(epoch);
+    if (!*added)
+        return WEIR_ENOMEM;
+    uv_mutex_lock(&tracker->lock);
+    done_set **end = &source->sets;
+    while (*end)
+        end = &(*end)->next;
+    *end = *added;
+    uv_mutex_unlock(&tracker->lock);
+    return WEIR_OK;
+}
+
+/* Only the source's thread adds room, before it makes the item. */
+static int make_room(weir_tracker *tracker, done_set *set, uint64_t seq)
+{
+    uv_mutex_lock(&tracker->lock);
+    uint64_t needed = seq < set->low ? 0 : seq / 64 - set->low / 64 + 1;
+    uv_mutex_unlock(&tracker->lock);
+    if (needed <= set->num_words)
+        return WEIR_OK;
+    uint64_t num_words = set->num_words;
+    while (num_words < needed)
+        num_words *= 2;
+    uint64_t *words = calloc(num_words, sizeof *words);
+    if (!words)
+        return WEIR_ENOMEM;
+    uv_mutex_lock(&tracker->lock);
+    uint64_t *old = set->words;
+    done_set larger = { .words = words, .num_words = num_words };
+    for (uint64_t i = 0; i < set->num_words; i++) {
+        uint64_t at = (set->low / 64 + i) * 64;
+        *word_of(&larger, at) = *word_of(set, at);
+    }
+    set->words = words;
+    set->num_words = num_words;
+    uv_mutex_unlock(&tracker->lock);
+    free(old);
+    return WEIR_OK;
+}
+
+/* ---- finishing ------------------------------------------------------------------------------------------------ */
+
+static void root_done_locked(weir_tracker *tracker, uint32_t handle)
+{
+    weir_mark *root = mark_at(tracker, handle);
+    for (uint32_t piece = root->pieces, next; piece; piece = next) {
+        next = mark_at(tracker, piece)->next;
+        mark_free_locked(tracker, piece);
+        tracker->num_recorded--;
+    }
+    done_set *set = find_set(&tracker->sources[root->source], root->epoch);
+    set_done(set, root->seq);
+    mark_free_locked(tracker, handle);
+}
+
+static void finish_locked(weir_tracker *tracker, uint32_t handle)
+{
+    while (handle) {
+        weir_mark *mark = mark_at(tracker, handle);
+        if (--mark->refs)
+            return;
+        if (!mark->parent) {
+            root_done_locked(tracker, handle);
+            return;
+        }
+        uint32_t parent = mark->parent;
+        if (mark->path) {
+            weir_mark *root = mark_at(tracker, mark->root);
+            mark->next = root->pieces;
+            root->pieces = handle;
+            tracker->num_recorded++;
+        } else {
+            mark_free_locked(tracker, handle);
+        }
+        handle = parent;
+    }
+}
+
+static void finish_list_locked(weir_tracker *tracker, uint32_t list)
+{
+    while (list) {
+        uint32_t next = mark_at(tracker, list)->next;
+        finish_locked(tracker, list);
+        list = next;
+    }
+}
+
+static void finish_list(weir_tracker *tracker, uint32_t list)
+{
+    if (!list)
+        return;
+    uv_mutex_lock(&tracker->lock);
+    finish_list_locked(tracker, list);
+    uv_mutex_unlock(&tracker->lock);
+}
+
+static weir_batch *batch_in(const weir_item *item)
+{
+    return item->release == weir_batch_release ? item->data : NULL;
+}
+
+/* The item itself, and the items of a batch. */
+static void finish_item_locked(weir_tracker *tracker, weir_item *item)
+{
+    weir_batch *batch = batch_in(item);
+    finish_list_locked(tracker, checked(tracker, item->marks));
+    item->marks = 0;
+    for (size_t i = 0; batch && i < batch->num_items; i++)
+        finish_item_locked(tracker, &batch->items[i]);
+}
+
+static void finish_item(weir_tracker *tracker, weir_item *item)
+{
+    uv_mutex_lock(&tracker->lock);
+    finish_item_locked(tracker, item);
+    uv_mutex_unlock(&tracker->lock);
+}
+
+void weir_tracker_delivered(weir_tracker *tracker, weir_item *item)
+{
+    if (!tracker->acknowledged)
+        finish_item(tracker, item);
+}
+
+void weir_tracker_epoch_delivered(weir_tracker *tracker)
+{
+    uv_mutex_lock(&tracker->lock);
+    tracker->epochs_delivered++;
+    uv_mutex_unlock(&tracker->lock);
+}
+
+int weir_item_done(weir_pipeline *pipeline, weir_item *item)
+{
+    if (!pipeline || !item)
+        return WEIR_EINVAL;
+    if (!pipeline->tracker || !pipeline->tracker->acknowledged)
+        return WEIR_EUNSUPPORTED;
+    finish_item(pipeline->tracker, item);
+    return WEIR_OK;
+}
+
+/* ---- moving ----------------------------------------------------------------------------------------------------- */
+
+void weir_marks_released(weir_item *item)
+{
+    weir_slot *slot = step_slot;
+    weir_tracker *tracker = slot ? slot->node->pipeline->tracker : NULL;
+    if (!tracker)
+        return; /* the consumer's item, or one that was dropped */
+    if (item->marks == slot->in_marks)
+        slot->in_marks_back = true;
+    else
+        slot->released_marks = join(tracker, checked(tracker, item->marks), slot->released_marks);
+}
+
+void weir_marks_move(weir_item *to, weir_item *from, bool is_kept)
+{
+    if (step_slot && from == &step_slot->in && !(is_kept && step_slot->node->op->flush))
+        return;
+    to->marks = from->marks;
+    from->marks = 0;
+}
+
+/* ---- sources ---------------------------------------------------------------------------------------------------- */
+
+/* Marks for the results of this item that are done since an earlier run. */
+static int remember_pieces(weir_tracker *tracker, tracked_source *source, uint32_t root, uint64_t epoch, uint64_t seq)
+{
+    for (size_t i = 0; i < source->num_pieces;) {
+        weir_done_piece *piece = &source->pieces[i];
+        if (piece->epoch != epoch || piece->seq != seq) {
+            i++;
+            continue;
+        }
+        if (lock_with_free_marks(tracker) != WEIR_OK)
+            return WEIR_ENOMEM;
+        weir_mark *from = mark_at(tracker, root);
+        weir_mark values = { .parent = root, .root = root, .path = piece->path, .next = from->pieces };
+        from->pieces = mark_new_locked(tracker, values);
+        tracker->num_recorded++;
+        *piece = source->pieces[--source->num_pieces];
+        uv_mutex_unlock(&tracker->lock);
+    }
+    return WEIR_OK;
+}
+
+static int made_item(weir_tracker *tracker, weir_slot *slot)
+{
+    tracked_source *source = &tracker->sources[slot->node->source_index];
+    weir_mark root = { .refs = 1,
+                       .source = slot->node->source_index,
+                       .epoch = slot->in.epoch,
+                       .seq = slot->in.seq,
+                       .path = UINT64_MAX };
+    uv_mutex_lock(&tracker->lock);
+    done_set *set = find_set(source, root.epoch);
+    bool was_done = set && is_done(set, root.seq);
+    while (!was_done && (!set || !has_room(set, root.seq) || !tracker->free)) {
+        uv_mutex_unlock(&tracker->lock);
+        int status = add_set(tracker, source, root.epoch, &set);
+        if (status == WEIR_OK)
+            status = make_room(tracker, set, root.seq);
+        if (status == WEIR_OK)
+            status = lock_with_free_marks(tracker);
+        if (status != WEIR_OK)
+            return status;
+    }
+    slot->out.marks = was_done ? 0 : mark_new_locked(tracker, root);
+    uv_mutex_unlock(&tracker->lock);
+    slot->in.seq += was_done;
+    return was_done             ? WEIR_SKIP
+           : source->num_pieces ? remember_pieces(tracker, source, slot->out.marks, root.epoch, root.seq)
+                                : WEIR_OK;
+}
+
+/* The epoch has no more items. */
+static void source_ended(weir_tracker *tracker, const weir_slot *slot)
+{
+    done_set *set;
+    if (add_set(tracker, &tracker->sources[slot->node->source_index], slot->in.epoch, &set) != WEIR_OK)
+        return; /* the epoch will not count as complete */
+    uv_mutex_lock(&tracker->lock);
+    set->total = slot->in.seq;
+    uv_mutex_unlock(&tracker->lock);
+}
+
+/* An indexed source makes the next item that is not done. */
+static void seek(weir_tracker *tracker, weir_slot *slot)
+{
+    uv_mutex_lock(&tracker->lock);
+    const done_set *set = find_set(&tracker->sources[slot->node->source_index], slot->in.epoch);
+    while (set && is_done(set, slot->in.seq))
+        slot->in.seq = slot->in.seq < set->low ? set->low : slot->in.seq + 1;
+    uv_mutex_unlock(&tracker->lock);
+}
+
+/* ---- steps ------------------------------------------------------------------------------------------------------ */
+
+void weir_tracker_step_begins(weir_slot *slot)
+{
+    step_slot = slot;
+    if (slot->node->num_ins == 0) {
+        if (slot->node->op->resume && !slot->finishing)
+            seek(slot->node->pipeline->tracker, slot);
+    } else if (!slot->begun) {
+        slot->in_marks = slot->in.marks;
+        slot->in_marks_back = false;
+    }
+}
+
+static uint64_t path_of(const weir_slot *slot, uint64_t parent)
+{
+    uint64_t path = parent ^ ((uint64_t)slot->node->index << 32 | slot->num_pieces);
+    path = (path ^ (path >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    path = (path ^ (path >> 27)) * UINT64_C(0x94d049bb133111eb);
+    path ^= path >> 31;
+    return path ? path : 1;
+}
+
+static bool is_recorded_locked(const weir_tracker *tracker, uint32_t root, uint64_t path)
+{
+    uint32_t piece = mark_at(tracker, root)->pieces;
+    while (piece && mark_at(tracker, piece)->path != path)
+        piece = mark_at(tracker, piece)->next;
+    return piece != 0;
+}
+
+/* Adds a piece of this mark to the list. */
+static int add_piece(weir_tracker *tracker, uint32_t parent, uint64_t path, uint32_t *list)
+{
+    int status = lock_with_free_marks(tracker);
+    if (status != WEIR_OK)
+        return status;
+    weir_mark *of = mark_at(tracker, parent);
+    if (path && is_recorded_locked(tracker, of->root, path)) {
+        status = WEIR_SKIP;
+    } else {
+        of->refs++;
+        *list = mark_new_locked(
+            tracker, (weir_mark){ .refs = 1, .parent = parent, .root = of->root, .path = path, .next = *list });
+    }
+    uv_mutex_unlock(&tracker->lock);
+    return status;
+}
+
+static int add_blind_pieces(weir_tracker *tracker, uint32_t parents, uint32_t *list)
+{
+    int status = WEIR_OK;
+    for (uint32_t parent = parents; parent && status == WEIR_OK; parent = mark_at(tracker, parent)->next)
+        status = add_piece(tracker, parent, 0, list);
+    return status;
+}
+
+/* Marks the result as a piece of the task's input. WEIR_SKIP: it is done. */
+static int make_piece(weir_tracker *tracker, weir_slot *slot)
+{
+    weir_batch *batch = batch_in(&slot->in);
+    int status = add_blind_pieces(tracker, slot->carried_marks, &slot->out.marks);
+    for (size_t i = 0; batch && i < batch->num_items && status == WEIR_OK; i++)
+        status = add_blind_pieces(tracker, checked(tracker, batch->items[i].marks), &slot->out.marks);
+    if (!slot->in_marks || status != WEIR_OK)
+        return status;
+    const weir_mark *in = mark_at(tracker, slot->in_marks);
+    bool is_alone = !slot->out.marks && !in->next && in->path;
+    return is_alone ? add_piece(tracker, slot->in_marks, path_of(slot, in->path), &slot->out.marks)
+                    : add_blind_pieces(tracker, slot->in_marks, &slot->out.marks);
+}
+
+/* What the result got by weir_item_move(). */
+static uint32_t moved_marks(weir_tracker *tracker, weir_slot *slot)
+{
+    uint32_t moved = checked(tracker, slot->out.marks);
+    slot->out.marks = 0;
+    if (moved != slot->in_marks)
+        return moved;
+    slot->in_marks_back = true;
+    return 0;
+}
+
+/* What the task still has when it ends. An operation without flush cannot keep its input. */
+static uint32_t own_marks(weir_tracker *tracker, weir_slot *slot)
+{
+    bool has_in = slot->in_marks_back || !slot->node->op->flush;
+    uint32_t own = join(tracker, slot->released_marks, slot->carried_marks);
+    own = has_in ? join(tracker, slot->in_marks, own) : own;
+    slot->in_marks = slot->released_marks = slot->carried_marks = 0;
+    return own;
+}
+
+static int made_one_of_several(weir_tracker *tracker, weir_slot *slot)
+{
+    uint32_t moved = moved_marks(tracker, slot);
+    uint32_t released = slot->released_marks;
+    slot->released_marks = 0;
+    if (slot->node->op->flush) {
+        moved = join(tracker, moved, released);
+    } else {
+        slot->carried_marks = join(tracker, released, slot->carried_marks); /* until the last result */
+    }
+    slot->out.marks = moved;
+    return moved ? WEIR_OK : make_piece(tracker, slot);
+}
+
+static int made_last(weir_tracker *tracker, weir_slot *slot)
+{
+    slot->out.marks = moved_marks(tracker, slot);
+    slot->out_is_piece = slot->num_pieces && slot->in_marks && !slot->out.marks && !slot->released_marks &&
+                         !slot->carried_marks && !slot->node->op->flush;
+    return slot->out_is_piece ? make_piece(tracker, slot) : WEIR_OK;
+}
+
+int weir_tracker_made(weir_slot *slot, int status)
+{
+    weir_tracker *tracker = slot->node->pipeline->tracker;
+    int result = slot->node->num_ins == 0 ? made_item(tracker, slot)
+                 : status == WEIR_MORE    ? made_one_of_several(tracker, slot)
+                                          : made_last(tracker, slot);
+    if (result != WEIR_OK)
+        item_drop(&slot->out);
+    slot->passed_over = result == WEIR_SKIP && status == WEIR_MORE;
+    if (result < 0)
+        return weir_task_fail(slot, result, 0, "no memory for the checkpoint of another item");
+    return result == WEIR_SKIP && status == WEIR_OK ? WEIR_SKIP : status;
+}
+
+/* Asked to stop, it has dropped its input. */
+static bool was_dropped(const weir_slot *slot, int status)
+{
+    return status < 0 && status != WEIR_ETIMEDOUT && atomic_load_explicit(&slot->should_stop, memory_order_relaxed);
+}
+
+static void task_step_ends(weir_tracker *tracker, weir_slot *slot, int status)
+{
+    if (status == WEIR_MORE || status == WEIR_PENDING)
+        return;
+    uint32_t own = own_marks(tracker, slot);
+    if (status == WEIR_KEPT)
+        slot->carried_marks = own;
+    else if (status == WEIR_OK && !slot->out_is_piece)
+        slot->out.marks = join(tracker, slot->out.marks, own);
+    else if (!was_dropped(slot, status))
+        finish_list(tracker, own); /* the input of pieces waits for them */
+}
+
+void weir_tracker_step_ends(weir_slot *slot, int status)
+{
+    weir_tracker *tracker = slot->node->pipeline->tracker;
+    if (slot->node->num_ins)
+        task_step_ends(tracker, slot, status);
+    else if (status == WEIR_EPOCH || status == WEIR_EOF)
+        source_ended(tracker, slot);
+    step_slot = NULL;
+}
+
+/* ---- the text --------------------------------------------------------------------------------------------------- */
+
+/* Text in memory that was allocated without the lock; `needed` counts what does not fit, too. */
+typedef struct text_room {
+    char *text;
+    size_t size, needed;
+} text_room;
+
+static void add_text(text_room *to, const char *format, ...)
+{
+    va_list arguments;
+    size_t left = to->needed < to->size ? to->size - to->needed : 0;
+    va_start(arguments, format);
+    int length = vsnprintf(left ? to->text + to->needed : NULL, left, format, arguments);
+    va_end(arguments);
+    to->needed += (size_t)length;
+}
+
+static bool is_complete(const done_set *set)
+{
+    return set->low >= set->total;
+}
+
+/* The epoch with which a resumed pipeline has to begin. */
+static uint64_t resume_epoch_locked(const weir_tracker *tracker)
+{
+    uint64_t epoch = tracker->epochs_delivered;
+    for (uint32_t i = 0; i < tracker->num_sources; i++)
+        for (const done_set *set = tracker->sources[i].sets; set && tracker->sources[i].node->epochs; set = set->next)
+            if (!is_complete(set) && set->epoch < epoch)
+                epoch = set->epoch;
+    return epoch;
+}
+
+/* Removes one set of an epoch that no checkpoint needs any more. NULL = there is none. */
+static done_set *take_old_locked(weir_tracker *tracker, uint64_t epoch)
+{
+    for (uint32_t i = 0; i < tracker->num_sources; i++) {
+        tracked_source *source = &tracker->sources[i];
+        done_set *set = source->sets;
+        if (!set || !source->node->epochs || set->epoch >= epoch)
+            continue;
+        source->sets = set->next;
+        return set;
+    }
+    return NULL;
+}
+
+static void add_set_text_locked(const done_set *set, text_room *to)
+{
+    uint64_t end = (set->low / 64 + set->num_words) * 64;
+    add_text(to, "done %" PRIu64 " %" PRIu64, set->epoch, set->low);
+    for (uint64_t first = set->low + 1, last; first < end; first = last + 1) {
+        last = first;
+        if (!is_done(set, first))
+            continue;
+        while (is_done(set, last + 1))
+            last++;
+        add_text(to, last > first ? " %" PRIu64 "-%" PRIu64 : " %" PRIu64, first, last);
+    }
+    add_text(to, "\n");
+}
+
+static void add_pieces_text_locked(const weir_tracker *tracker, uint32_t source, text_room *to)
+{
+    const tracked_source *from = &tracker->sources[source];
+    uint64_t num_left = tracker->num_recorded;
+    for (size_t i = 0; i < from->num_pieces; i++)
+        add_text(to, "pieces %" PRIu64 " %" PRIu64 " %" PRIx64 "\n", from->pieces[i].epoch, from->pieces[i].seq,
+                 from->pieces[i].path);
+    for (uint32_t i = 1; num_left && i < tracker->num_chunks * MARKS_PER_CHUNK; i++) {
+        const weir_mark *root = mark_at(tracker, i);
+        if (root->path != UINT64_MAX || !root->pieces)
+            continue;
+        if (root->source == source)
+            add_text(to, "pieces %" PRIu64 " %" PRIu64, root->epoch, root->seq);
+        for (uint32_t piece = root->pieces; piece; piece = mark_at(tracker, piece)->next, num_left--)
+            if (root->source == source)
+                add_text(to, " %" PRIx64, mark_at(tracker, piece)->path);
+        if (root->source == source)
+            add_text(to, "\n");
+    }
+}
+
+static void add_indented(text_room *to, const char *lines)
+{
+    while (lines && *lines) {
+        size_t length = strcspn(lines, "\n");
+        add_text(to, "  %.*s\n", (int)length, lines);
+        lines += length + (lines[length] == '\n');
+    }
+}
+
+static void write_locked(const weir_tracker *tracker, uint64_t epoch, char *const *saved, text_room *to)
+{
+    to->needed = 0;
+    add_text(to, "weir checkpoint 1\nepoch %" PRIu64 "\n", epoch);
+    for (uint32_t i = 0; i < tracker->num_sources; i++) {
+        add_text(to, "source %" PRIu32 " %s\n", i, tracker->sources[i].node->short_name);
+        add_indented(to, saved[i]);
+        for (const done_set *set = tracker->sources[i].sets; set; set = set->next)
+            add_set_text_locked(set, to);
+        add_pieces_text_locked(tracker, i, to);
+    }
+    add_text(to, "end\n");
+}
+
+/* What the sources write themselves. */
+static int save_sources(const weir_tracker *tracker, uint64_t epoch, char **saved)
+{
+    for (uint32_t i = 0; i < tracker->num_sources; i++) {
+        const weir_node *node = tracker->sources[i].node;
+        if (node->op->save && !(saved[i] = node->op->save(node->config, epoch)))
+            return WEIR_ENOMEM;
+    }
+    return WEIR_OK;
+}
+
+static uint64_t forget_old_epochs(weir_tracker *tracker)
+{
+    done_set *old;
+    uint64_t epoch;
+    do {
+        uv_mutex_lock(&tracker->lock);
+        epoch = resume_epoch_locked(tracker);
+        old = take_old_locked(tracker, epoch);
+        uv_mutex_unlock(&tracker->lock);
+        done_set_free(old);
+    } while (old);
+    return epoch;
+}
+
+/* Memory is allocated without the lock, until the text fits. */
+static int write_text(weir_tracker *tracker, uint64_t epoch, char *const *saved, char **text)
+{
+    text_room room = { 0 };
+    do {
+        room.size = room.needed + room.needed / 8 + 256;
+        free(room.text);
+        room.text = malloc(room.size);
+        if (!room.text)
+            return WEIR_ENOMEM;
+        uv_mutex_lock(&tracker->lock);
+        write_locked(tracker, epoch, saved, &room);
+        uv_mutex_unlock(&tracker->lock);
+    } while (room.needed >= room.size);
+    *text = room.text;
+    return WEIR_OK;
+}
+
+int weir_pipeline_checkpoint(weir_pipeline *pipeline, char **text)
+{
+    if (text)
+        *text = NULL;
+    if (!pipeline || !text)
+        return WEIR_EINVAL;
+    weir_tracker *tracker = pipeline->tracker;
+    if (!tracker)
+        return WEIR_EUNSUPPORTED;
+    uint64_t epoch = forget_old_epochs(tracker);
+    char **saved = calloc(tracker->num_sources, sizeof *saved);
+    int status = saved ? save_sources(tracker, epoch, saved) : WEIR_ENOMEM;
+    if (status == WEIR_OK)
+        status = write_text(tracker, epoch, saved, text);
+    for (uint32_t i = 0; saved && i < tracker->num_sources; i++)
+        free(saved[i]);
+    free(saved);
+    return status;
+}
+
+/* ---- start and end ---------------------------------------------------------------------------------------------- */
+
+static int no_memory(weir_error *error)
+{
+    return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for checkpoints");
+}
+
+static int load_sets(weir_tracker *tracker, tracked_source *source, const weir_done_source *from)
+{
+    for (size_t i = 0; i < from->num_sets; i++) {
+        const weir_done_set *given = &from->sets[i];
+        done_set *set;
+        if (add_set(tracker, source, given->epoch, &set) != WEIR_OK)
+            return WEIR_ENOMEM;
+        set->low = given->low;
+        if (given->num_runs && make_room(tracker, set, given->runs[given->num_runs - 1].last) != WEIR_OK)
+            return WEIR_ENOMEM;
+        for (size_t j = 0; j < given->num_runs; j++)
+            for (uint64_t seq = given->runs[j].first; seq <= given->runs[j].last; seq++)
+                set_done(set, seq);
+    }
+    return WEIR_OK;
+}
+
+/* is_new: the source has numbered its items anew. */
+static int load_pieces(tracked_source *source, const weir_done_source *from, size_t checkpoint, bool is_new)
+{
+    if (from->num_pieces == 0)
+        return WEIR_OK;
+    weir_done_piece *pieces = realloc(source->pieces, (source->num_pieces + from->num_pieces) * sizeof *pieces);
+    if (!pieces)
+        return WEIR_ENOMEM;
+    source->pieces = pieces;
+    for (size_t i = 0; i < from->num_pieces; i++) {
+        weir_done_piece piece = from->pieces[i];
+        if (is_new)
+            piece.seq = source->node->op->renumber(source->node->config, checkpoint, piece.epoch, piece.seq);
+        if (piece.seq != UINT64_MAX)
+            pieces[source->num_pieces++] = piece;
+    }
+    return WEIR_OK;
+}
+
+static int resume_source(weir_tracker *tracker, uint32_t index, weir_checkpoint *const *given, size_t num_given,
+                         weir_error *error)
+{
+    tracked_source *source = &tracker->sources[index];
+    const weir_op *op = source->node->op;
+    const weir_done_source *from = index < given[0]->num_sources ? &given[0]->sources[index] : NULL;
+    if (!from || given[0]->num_sources != tracker->num_sources || strcmp(from->name, source->node->short_name) != 0)
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "the checkpoint is of another pipeline: source %" PRIu32
+                              " is \"%s\", here it is \"%s\"",
+                              index, from ? from->name : "", source->node->short_name);
+    int status =
+        op->resume ? op->resume(source->node->config, (const weir_checkpoint *const *)given, num_given, index, error)
+                   : WEIR_OK;
+    if (!op->renumber && num_given > 1)
+        return weir_error_set(
+            error, WEIR_EINVAL, 0,
+            "source \"%s\" can be resumed from one checkpoint, but there are %zu: only a sampler can "
+            "divide its rest again",
+            source->node->short_name, num_given);
+    if (status < 0)
+        return status;
+    int loaded = status == WEIR_OK ? load_sets(tracker, source, from) : WEIR_OK;
+    for (size_t i = 0; i < num_given && loaded == WEIR_OK; i++)
+        loaded = index < given[i]->num_sources
+                     ? load_pieces(source, &given[i]->sources[index], i, status == WEIR_SKIP)
+                     : WEIR_OK;
+    return loaded == WEIR_OK ? WEIR_OK : no_memory(error);
+}
+
+static void set_epoch(weir_tracker *tracker, uint64_t epoch)
+{
+    tracker->epochs_delivered = epoch;
+    for (uint32_t i = 0; i < tracker->num_sources; i++) {
+        weir_node *node = tracker->sources[i].node;
+        if (node->epochs == 0)
+            continue;
+        node->epochs_ended = node->epochs == WEIR_ENDLESS || epoch < node->epochs ? epoch : node->epochs;
+        node->exhausted = node->epochs_ended == node->epochs;
+    }
+}
+
+static int resume(weir_tracker *tracker, weir_checkpoint *const *given, size_t num_given, weir_error *error)
+{
+    uint64_t epoch = UINT64_MAX;
+    int status = WEIR_OK;
+    for (size_t i = 0; i < num_given; i++)
+        epoch = given[i]->epoch < epoch ? given[i]->epoch : epoch;
+    for (uint32_t i = 0; i < tracker->num_sources && status == WEIR_OK; i++)
+        status = resume_source(tracker, i, given, num_given, error);
+    set_epoch(tracker, epoch);
+    return status;
+}
+
+static int resume_from_texts(weir_tracker *tracker, const weir_pipeline_options *options, weir_error *error)
+{
+    size_t num_read = 0;
+    weir_checkpoint **given = calloc(options->num_resume, sizeof *given);
+    int status = given ? WEIR_OK : no_memory(error);
+    while (status == WEIR_OK && num_read < options->num_resume) {
+        status = weir_checkpoint_read(options->resume[num_read], &given[num_read], error);
+        num_read += status == WEIR_OK;
+    }
+    if (status == WEIR_OK)
+        status = resume(tracker, given, num_read, error);
+    while (num_read)
+        weir_checkpoint_free(given[--num_read]);
+    free(given);
+    return status;
+}
+
+static int check_options(const weir_pipeline_options *options, weir_error *error)
+{
+    if ((unsigned)options->checkpoints > WEIR_CHECKPOINTS_DONE)
+        return weir_error_set(error, WEIR_EINVAL, 0, "checkpoints is not a weir_checkpoints");
+    if (options->num_resume && !options->resume)
+        return weir_error_set(error, WEIR_EINVAL, 0, "num_resume is %zu, but resume is NULL", options->num_resume);
+    if (options->num_resume && !options->checkpoints)
+        return weir_error_set(error, WEIR_EINVAL, 0, "resume is given, but checkpoints is WEIR_CHECKPOINTS_OFF");
+    return WEIR_OK;
+}
+
+static int init(weir_tracker *tracker, const weir_pipeline *pipeline, weir_error *error)
+{
+    int code = uv_mutex_init(&tracker->lock);
+    if (code)
+        return weir_error_set(error, WEIR_ESYSTEM, code, "cannot create a lock: %s", uv_strerror(code));
+    tracker->lock_made = true;
+    tracker->sources = calloc(pipeline->live_sources, sizeof *tracker->sources);
+    tracker->chunks = calloc(NUM_CHUNKS, sizeof *tracker->chunks);
+    if (!tracker->sources || !tracker->chunks)
+        return no_memory(error);
+    for (uint32_t i = 0; i < pipeline->num_nodes; i++)
+        if (pipeline->nodes[i]->num_ins == 0)
+            tracker->sources[tracker->num_sources++].node = pipeline->nodes[i];
+    return WEIR_OK;
+}
+
+int weir_tracker_new(weir_pipeline *pipeline, const weir_pipeline_options *options, weir_tracker **to,
+                     weir_error *error)
+{
+    int status = check_options(options, error);
+    if (status != WEIR_OK || !options->checkpoints)
+        return status;
+    *to = calloc(1, sizeof **to);
+    if (!*to)
+        return no_memory(error);
+    (*to)->acknowledged = options->checkpoints == WEIR_CHECKPOINTS_DONE;
+    status = init(*to, pipeline, error);
+    return status == WEIR_OK && options->num_resume ? resume_from_texts(*to, options, error) : status;
+}
+
+void weir_tracker_free(weir_tracker *tracker)
+{
+    if (!tracker)
+        return;
+    for (uint32_t i = 0; i < tracker->num_sources; i++) {
+        while (tracker->sources[i].sets) {
+            done_set *set = tracker->sources[i].sets;
+            tracker->sources[i].sets = set->next;
+            done_set_free(set);
+        }
+        free(tracker->sources[i].pieces);
+    }
+    for (uint32_t i = 0; i < tracker->num_chunks; i++)
+        free(tracker->chunks[i]);
+    free(tracker->chunks);
+    free(tracker->sources);
+    if (tracker->lock_made)
+        uv_mutex_destroy(&tracker->lock);
+    free(tracker);
+}

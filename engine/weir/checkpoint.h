@@ -1,0 +1,107 @@
+/*
+ * Exact resume. A pipeline that is built with weir_pipeline_options.checkpoints knows at any moment which items of its
+ * sources are done. weir_pipeline_checkpoint() writes this as a small text; a pipeline built from the text delivers
+ * exactly the rest:
+ *
+ *     options.checkpoints = WEIR_CHECKPOINTS_DELIVERED;
+ *     options.resume = &text;                               // of the last run; options.num_resume = 1 (0 = from the start)
+ *     …
+ *     while ((rc = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK) {
+ *         use(&item);
+ *         weir_pipeline_checkpoint(pipeline, &text);        // store it together with the result: in one transaction
+ *         …
+ *     }
+ *
+ * An item of a source is done when everything that was made of it has been delivered (or acknowledged, with
+ * WEIR_CHECKPOINTS_DONE), was skipped, or has failed. Failed items count as done, because the run has reported them;
+ * items that were dropped by a stop or by the failure of the pipeline do not. If only some results of an item
+ * (WEIR_MORE) are done, the item is processed again and these results are left out.
+ *
+ * The resumed pipeline must have the same sources and the same operations, which must make the same results of the same
+ * input; order, concurrency, queues and threads may differ. Sources run again from their start and their done items are
+ * left out, except weir_sampler_source, which continues at the right place and can also divide the rest among another
+ * number of ranks.
+ *
+ * Limit: results that one task makes of a batch by WEIR_MORE are delivered again, all of them, if only some were done.
+ * This does not apply to weir_disaggregate and to operations that move the batch's items on with weir_item_move().
+ */
+#ifndef WEIR_CHECKPOINT_H
+#define WEIR_CHECKPOINT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/export.h>
+#include <weir/item.h>
+#include <weir/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct weir_pipeline;
+
+/* weir_pipeline_options.checkpoints: when a result counts as done. */
+typedef enum weir_checkpoints {
+    WEIR_CHECKPOINTS_OFF = 0,   /* nothing is tracked; costs nothing */
+    WEIR_CHECKPOINTS_DELIVERED, /* when weir_pipeline_next() returns it. For one consumer thread that handles its
+                                   results before it makes a checkpoint */
+    WEIR_CHECKPOINTS_DONE,      /* when the consumer calls weir_item_done() */
+} weir_checkpoints;
+
+/*
+ * Writes what is done to a new text, which the caller frees with free(). Each WEIR_EPOCH that weir_pipeline_next() has
+ * returned is part of it. Any thread; also after the pipeline has ended, failed or was stopped. Delays the pipeline by
+ * microseconds. WEIR_OK; WEIR_EINVAL (NULL); WEIR_EUNSUPPORTED (built without checkpoints); WEIR_ENOMEM.
+ */
+WEIR_API int weir_pipeline_checkpoint(struct weir_pipeline *pipeline, char **text);
+
+/*
+ * With WEIR_CHECKPOINTS_DONE: the result has been handled. For the result of weir_aggregate this means all items of the
+ * batch; weir_batch.items can also be acknowledged one by one. Call it before the item is released; further calls for
+ * the same item do nothing. Any thread. WEIR_OK; WEIR_EINVAL (NULL); WEIR_EUNSUPPORTED (another kind of checkpoints).
+ */
+WEIR_API int weir_item_done(struct weir_pipeline *pipeline, weir_item *item);
+
+/* ---- reading -------------------------------------------------------------------------------------------------- */
+
+/* A parsed text. Immutable: any thread. Sources are numbered as they were built, epochs and items from 0. */
+typedef struct weir_checkpoint weir_checkpoint;
+
+/* WEIR_OK, or *checkpoint is NULL and *error (may be NULL) names the line: WEIR_EDATA (not a checkpoint, or damaged),
+   WEIR_EUNSUPPORTED (of a newer version), WEIR_EINVAL (NULL), WEIR_ENOMEM. */
+WEIR_API int weir_checkpoint_read(const char *text, weir_checkpoint **checkpoint, weir_error *error);
+
+/* NULL is fine. */
+WEIR_API void weir_checkpoint_free(weir_checkpoint *checkpoint);
+
+/* The epoch with which a resumed pipeline begins: all earlier ones are done. */
+WEIR_API uint64_t weir_checkpoint_epoch(const weir_checkpoint *checkpoint);
+
+/* The last epoch of which anything of that source may be done; at least weir_checkpoint_epoch(). */
+WEIR_API uint64_t weir_checkpoint_last_epoch(const weir_checkpoint *checkpoint, size_t source);
+
+WEIR_API size_t weir_checkpoint_num_sources(const weir_checkpoint *checkpoint);
+
+/* The name of the source's stage, and what the source wrote to identify its items (see weir_op.save; "" = nothing).
+   NULL = no such source. As long as the checkpoint lives. */
+WEIR_API const char *weir_checkpoint_source_name(const weir_checkpoint *checkpoint, size_t source);
+WEIR_API const char *weir_checkpoint_source_text(const weir_checkpoint *checkpoint, size_t source);
+
+/* Whether that item of the epoch is done. */
+WEIR_API bool weir_checkpoint_is_done(const weir_checkpoint *checkpoint, size_t source, uint64_t epoch, uint64_t seq);
+
+/* All items of the epoch before `low` are done, and none from `end` on, not even partly. UINT64_MAX = the epoch is
+   complete. */
+WEIR_API uint64_t weir_checkpoint_low(const weir_checkpoint *checkpoint, size_t source, uint64_t epoch);
+WEIR_API uint64_t weir_checkpoint_end(const weir_checkpoint *checkpoint, size_t source, uint64_t epoch);
+
+/* The number of done items from the start of that epoch. UINT64_MAX = the epoch is complete. */
+WEIR_API uint64_t weir_checkpoint_num_done(const weir_checkpoint *checkpoint, size_t source, uint64_t epoch);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

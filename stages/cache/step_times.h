@@ -1,0 +1,18 @@
+/* The lengths of steps of a training loop with results of a loader and with replayed ones. Internal. */
+#ifndef WEIR_STEP_TIMES_H
+#define WEIR_STEP_TIMES_H
+
+#include <weir/headspace.h>
+
+/* Welford's sums. All-zero is none. */
+typedef struct weir_step_times {
+    uint64_t num_steps;
+    double mean_s;
+    double squares; /* of the distances from the mean */
+} weir_step_times;
+
+void weir_step_times_add(weir_step_times *times, double step_s);
+
+weir_headspace_result weir_step_times_compare(const weir_step_times *loader, const weir_step_times *replayed);
+
+#endif

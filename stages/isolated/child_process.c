@@ -1,0 +1,138 @@
+#include "child_process.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <weir/status.h>
+
+#include "message.h"
+
+extern char **environ;
+
+/* The threads of a pipeline block all signals, and programs ignore some; the child gets neither. */
+static int set_signals(posix_spawnattr_t *attributes)
+{
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawnattr_setsigmask(attributes, &none);
+    posix_spawnattr_setsigdefault(attributes, &all);
+    return posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+}
+
+int weir_isolated_process_start(isolated_process *process, const char *program)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int fds[2];
+    *process = (isolated_process){ 0 };
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0)
+        return errno;
+    int rc = posix_spawn_file_actions_init(&actions);
+    if (rc != 0)
+        goto no_actions;
+    rc = posix_spawnattr_init(&attributes);
+    if (rc != 0)
+        goto no_attributes;
+    rc = posix_spawn_file_actions_adddup2(&actions, fds[1], ISOLATED_FD);
+    if (rc == 0)
+        rc = set_signals(&attributes);
+    if (rc == 0)
+        rc = posix_spawn(&process->pid, program, &actions, &attributes,
+                         (char *const[]){ (char *)program, (char[]){ ISOLATED_ARGUMENT }, NULL }, environ);
+    posix_spawnattr_destroy(&attributes);
+no_attributes:
+    posix_spawn_file_actions_destroy(&actions);
+no_actions:
+    close(fds[1]);
+    if (rc == 0)
+        process->fd = fds[0];
+    else
+        close(fds[0]);
+    return rc;
+}
+
+static void *wait_for(void *pid)
+{
+    while (waitpid((pid_t)(intptr_t)pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    return NULL;
+}
+
+static void leave_to_thread(pid_t pid)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    if (pthread_attr_init(&attributes) != 0)
+        return;
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    (void)pthread_create(&thread, &attributes, wait_for, (void *)(intptr_t)pid);
+    pthread_attr_destroy(&attributes);
+}
+
+/* Returns its wait status; 0 = not known. */
+static int kill_and_wait(isolated_process *process)
+{
+    enum { WAIT_MS = 1000 };
+    int status = 0;
+    pid_t ended = 0;
+    close(process->fd);
+    kill(process->pid, SIGKILL);
+    for (int i = 0; ended == 0 && i < WAIT_MS; i++) {
+        do
+            ended = waitpid(process->pid, &status, WNOHANG);
+        while (ended < 0 && errno == EINTR);
+        if (ended == 0)
+            nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    }
+    if (ended == 0)
+        leave_to_thread(process->pid);
+    *process = (isolated_process){ 0 };
+    return ended > 0 ? status : 0;
+}
+
+void weir_isolated_process_end(isolated_process *process)
+{
+    if (process->pid)
+        kill_and_wait(process);
+}
+
+static const char *name_of_signal(int number, char text[32])
+{
+    static const struct {
+        int number;
+        const char *name;
+    } names[] = {
+        { SIGABRT, "SIGABRT" }, { SIGALRM, "SIGALRM" }, { SIGBUS, "SIGBUS" },   { SIGFPE, "SIGFPE" },
+        { SIGILL, "SIGILL" },   { SIGKILL, "SIGKILL" }, { SIGSEGV, "SIGSEGV" }, { SIGSYS, "SIGSYS" },
+        { SIGTRAP, "SIGTRAP" }, { SIGXCPU, "SIGXCPU" },
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (names[i].number == number)
+            return names[i].name;
+    snprintf(text, 32, "signal %d", number);
+    return text;
+}
+
+/* It has closed its socket, so it is at its end already: our SIGKILL does not change how it ended. */
+int weir_isolated_process_tell_end(isolated_process *process, const char *program, char *text, size_t text_bytes)
+{
+    char number[32];
+    int status = kill_and_wait(process);
+    if (WIFSIGNALED(status)) {
+        bool is_outside = WTERMSIG(status) == SIGKILL;
+        snprintf(text, text_bytes, "the process that decodes was killed by %s%s",
+                 name_of_signal(WTERMSIG(status), number), is_outside ? " (out of memory?)" : "");
+        return is_outside ? WEIR_ESYSTEM : WEIR_EDATA;
+    }
+    snprintf(text, text_bytes, "%s ended with exit status %d", program, WEXITSTATUS(status));
+    return WEIR_ESYSTEM;
+}

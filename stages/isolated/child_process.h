@@ -1,0 +1,25 @@
+/* A child process with a socket to it. Internal. One thread at a time. */
+#ifndef WEIR_ISOLATED_CHILD_PROCESS_H
+#define WEIR_ISOLATED_CHILD_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* All-zero: not started. */
+typedef struct isolated_process {
+    pid_t pid; /* 0 = not started, or ended */
+    int fd;    /* of the socket */
+} isolated_process;
+
+/* Starts the program, which gets the other end of the socket as ISOLATED_FD. 0, or an errno value. */
+int weir_isolated_process_start(isolated_process *process, const char *program);
+
+/* Kills it and waits for its end. A process that the kernel does not end at once (it hangs in a file system) is left
+   to a thread. Does nothing if it is not started. */
+void weir_isolated_process_end(isolated_process *process);
+
+/* The same for one that has ended by itself; describes how. Returns the status of the failure. */
+int weir_isolated_process_tell_end(isolated_process *process, const char *program, char *text, size_t text_bytes);
+
+#endif

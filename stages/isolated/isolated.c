@@ -1,0 +1,310 @@
+/*
+ * The parent's side of weir_isolated. While a child works, the thread of the task waits for its answer, so as many
+ * children work at the same time as the pool has threads.
+ */
+#include <weir/isolated.h>
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <weir/audio.h>
+#include <weir/log.h>
+#include <weir/version.h>
+#include <weir/video.h>
+
+#include "child_process.h"
+#include "input.h"
+#include "isolated_config.h"
+#include "message.h"
+
+/* How often a waiting task asks if it should stop. */
+enum { ASK_INTERVAL_MS = 10 };
+
+/* What weir_isolated_config.config points to, once it has been copied. */
+typedef struct isolated_setup {
+    isolated_message message; /* the first one to each child */
+    char *worker;
+} isolated_setup;
+
+typedef struct isolated_worker {
+    isolated_process process;
+    bool is_midway;                               /* the child has more results of the last item */
+    weir_shared_data *blocks[WEIR_SHARED_BLOCKS]; /* of this child; the items that use them hold them, too */
+} isolated_worker;
+
+/* -- config */
+
+/* weir-worker lies in a folder beside the library; or, if the library is part of a program, near that or where it was
+   installed. */
+static char *find_worker(const char *given)
+{
+    static const char *const places[] = { WEIR_WORKER, "../" WEIR_LIBDIR "/" WEIR_WORKER };
+    static const char inside;
+    Dl_info info;
+    const char *path = given ? given : secure_getenv("WEIR_WORKER");
+    if (path)
+        return strdup(path);
+    const char *slash = dladdr(&inside, &info) ? strrchr(info.dli_fname, '/') : NULL;
+    for (size_t i = 0; slash && i < sizeof places / sizeof places[0]; i++) {
+        char *near;
+        if (asprintf(&near, "%.*s/%s", (int)(slash - info.dli_fname), info.dli_fname, places[i]) < 0)
+            return NULL;
+        if (access(near, X_OK) == 0)
+            return near;
+        free(near);
+    }
+    return strdup(WEIR_INSTALLED_LIBDIR "/" WEIR_WORKER);
+}
+
+static int check_op(const weir_op *op, const void *config, weir_error *error)
+{
+    if (!op || !op->run || !op->name)
+        return weir_error_set(error, WEIR_EINVAL, 0, "op is missing");
+    if (op->flush || op->cancel)
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "%s has flush or cancel: it cannot be isolated", op->name);
+    if (config && op->config_size == 0)
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "the config of %s is not copied: it cannot be isolated",
+                              op->name);
+    if (!op->config_init)
+        return WEIR_OK;
+    void *copy = calloc(1, op->config_size);
+    if (!copy)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    if (config)
+        memcpy(copy, config, op->config_size);
+    int rc = op->config_init(copy, error);
+    if (rc == WEIR_OK && op->config_free)
+        op->config_free(copy);
+    free(copy);
+    return rc;
+}
+
+static void setup_free(isolated_setup *setup)
+{
+    weir_isolated_message_free(&setup->message);
+    free(setup->worker);
+    free(setup);
+}
+
+static int isolated_config_init(void *self, weir_error *error)
+{
+    weir_isolated_config *config = self;
+    int rc = check_op(config->op, config->config, error);
+    if (rc != WEIR_OK)
+        return rc;
+    isolated_setup *setup = calloc(1, sizeof *setup);
+    if (!setup)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    setup->worker = find_worker(config->worker);
+    setup->message.head.kind = ISOLATED_CONFIG;
+    setup->message.head.status = (int)weir_log_get_level();
+    setup->message.head.max_memory_bytes = config->max_memory_bytes;
+    weir_isolated_put_text(&setup->message, WEIR_VERSION);
+    weir_isolated_put_text(&setup->message, config->op->name);
+    weir_isolated_put_config(&setup->message, config->op, config->config);
+    if (!setup->worker || setup->message.is_bad)
+        rc = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    else if (access(setup->worker, X_OK) != 0)
+        rc = weir_error_set(error, WEIR_ENOTFOUND, -errno,
+                            "%s, which runs isolated operations: %s; WEIR_WORKER can name another", setup->worker,
+                            strerror(errno));
+    config->config = setup;
+    config->worker = setup->worker;
+    if (rc != WEIR_OK)
+        setup_free(setup);
+    return rc;
+}
+
+static void isolated_config_free(void *self)
+{
+    weir_isolated_config *config = self;
+    setup_free((isolated_setup *)config->config);
+}
+
+/* -- the child */
+
+static void drop_blocks(isolated_worker *worker)
+{
+    for (int i = 0; i < WEIR_SHARED_BLOCKS; i++) {
+        weir_shared_data_drop(worker->blocks[i]);
+        worker->blocks[i] = NULL;
+    }
+}
+
+static void end_child(isolated_worker *worker)
+{
+    weir_isolated_process_end(&worker->process);
+    drop_blocks(worker);
+}
+
+static int fail_lost(isolated_worker *worker, weir_task *task, int failure)
+{
+    const weir_isolated_config *config = weir_task_config(task);
+    char text[256];
+    if (failure == EPIPE || failure == ECONNRESET) {
+        int status = weir_isolated_process_tell_end(&worker->process, config->worker, text, sizeof text);
+        drop_blocks(worker);
+        return weir_task_fail(task, status, 0, "%s", text);
+    }
+    end_child(worker);
+    return weir_task_fail(task, failure == ENOMEM ? WEIR_ENOMEM : WEIR_ESYSTEM, -failure,
+                          "the connection to the process that decodes: %s", strerror(failure));
+}
+
+static void pass_on_log(isolated_message *message)
+{
+    const char *text = weir_isolated_get_text(message);
+    if (text)
+        weir_log((weir_log_level)message->head.status, "%s", text);
+}
+
+/* The child's next message that is not for the log. WEIR_OK, or the failure of the task; free it in any case. */
+static int await_message(isolated_worker *worker, weir_task *task, isolated_message *message)
+{
+    for (;;) {
+        struct pollfd readable = { .fd = worker->process.fd, .events = POLLIN };
+        *message = (isolated_message){ 0 };
+        int num_ready = poll(&readable, 1, ASK_INTERVAL_MS);
+        if (weir_task_should_stop(task)) {
+            end_child(worker);
+            return weir_task_fail(task, WEIR_ESTOPPED, 0, "stopped: the process that decodes was killed");
+        }
+        if (num_ready <= 0)
+            continue;
+        if (!weir_isolated_receive(worker->process.fd, worker->blocks, message))
+            return fail_lost(worker, task, errno);
+        if (message->head.kind != ISOLATED_LOG)
+            return WEIR_OK;
+        pass_on_log(message);
+        weir_isolated_message_free(message);
+    }
+}
+
+/* A failure that the child has reported. */
+static int pass_on_failure(isolated_message *message, weir_task *task)
+{
+    const char *text = weir_isolated_get_text(message);
+    int status = message->head.status < 0 ? message->head.status : WEIR_ESYSTEM;
+    return weir_task_fail(task, status, message->head.library_code, "%s", text ? text : "failed");
+}
+
+static int start_child(isolated_worker *worker, weir_task *task)
+{
+    const weir_isolated_config *config = weir_task_config(task);
+    const isolated_setup *setup = config->config;
+    isolated_message answer = { 0 };
+    int failure = weir_isolated_process_start(&worker->process, config->worker);
+    if (failure)
+        return weir_task_fail(task, WEIR_ESYSTEM, -failure, "cannot start %s: %s", config->worker, strerror(failure));
+    worker->is_midway = false;
+    int rc = weir_isolated_send(worker->process.fd, &setup->message) ? await_message(worker, task, &answer)
+                                                                     : fail_lost(worker, task, errno);
+    if (rc == WEIR_OK && answer.head.kind != ISOLATED_READY) {
+        rc = pass_on_failure(&answer, task);
+        end_child(worker);
+    }
+    weir_isolated_message_free(&answer);
+    return rc;
+}
+
+/* Sends the item to a child. One that has died since the last item is replaced. */
+static int begin_item(isolated_worker *worker, const weir_item *in, weir_task *task)
+{
+    isolated_message request = {
+        .head = { .kind = ISOLATED_REQUEST,
+                  .source = weir_task_source(task),
+                  .seq = weir_task_seq(task),
+                  .epoch = weir_task_epoch(task) },
+    };
+    int rc = WEIR_OK;
+    if (worker->is_midway)
+        end_child(worker);
+    weir_isolated_put_text(&request, weir_task_label(task));
+    bool is_sent = false;
+    if (!weir_isolated_put_item(&request, in))
+        rc = weir_task_fail(task, WEIR_ENOMEM, -errno, "cannot pass the item to a process: %s", strerror(errno));
+    if (rc == WEIR_OK && worker->process.pid) {
+        is_sent = weir_isolated_send(worker->process.fd, &request);
+        if (!is_sent)
+            end_child(worker);
+    }
+    if (rc == WEIR_OK && !is_sent)
+        rc = start_child(worker, task);
+    if (rc == WEIR_OK && !is_sent && !weir_isolated_send(worker->process.fd, &request))
+        rc = fail_lost(worker, task, errno);
+    weir_isolated_message_free(&request);
+    return rc;
+}
+
+/* The entry and the sidecars of the input stay in the parent; the result gets them as if it had been made here. */
+static void join_input(weir_item *in, weir_item *out)
+{
+    if (strcmp(out->type, WEIR_TYPE_FRAMES) == 0) {
+        weir_frames *frames = out->data;
+        if (frames->is_last_piece) {
+            weir_input_take_sidecars(in, &frames->sidecars, &frames->memory_bytes);
+            weir_input_take_entry(in, &frames->entry, &frames->memory_bytes);
+        }
+        out->size_bytes = frames->memory_bytes;
+    } else if (strcmp(out->type, WEIR_TYPE_AUDIO) == 0) {
+        weir_audio *audio = out->data;
+        weir_input_take_sidecars(in, &audio->sidecars, &audio->memory_bytes);
+        weir_input_take_entry(in, &audio->entry, &audio->memory_bytes);
+        out->size_bytes = audio->memory_bytes;
+    }
+}
+
+static int take_result(isolated_worker *worker, isolated_message *answer, weir_item *in, weir_item *out,
+                       weir_task *task)
+{
+    bool is_more = answer->head.status == WEIR_MORE;
+    if (!weir_isolated_get_item(answer, out))
+        return fail_lost(worker, task, errno);
+    join_input(in, out);
+    worker->is_midway = is_more;
+    return is_more ? WEIR_MORE : WEIR_OK;
+}
+
+static int isolated_run(void *self, weir_item *in, weir_item *out, weir_task *task)
+{
+    isolated_worker *worker = self;
+    isolated_message answer = { 0 };
+    int rc = weir_task_num_pieces(task) == 0 ? begin_item(worker, in, task) : WEIR_OK;
+    if (rc == WEIR_OK)
+        rc = await_message(worker, task, &answer);
+    if (rc == WEIR_OK) {
+        worker->is_midway = false;
+        switch (answer.head.kind) {
+        case ISOLATED_RESULT: rc = take_result(worker, &answer, in, out, task); break;
+        case ISOLATED_SKIPPED: rc = WEIR_SKIP; break;
+        case ISOLATED_FAILURE: rc = pass_on_failure(&answer, task); break;
+        default: rc = fail_lost(worker, task, EPROTO); break;
+        }
+    }
+    weir_isolated_message_free(&answer);
+    return rc;
+}
+
+static void isolated_worker_free(void *self)
+{
+    isolated_worker *worker = self;
+    end_child(worker);
+}
+
+const weir_op weir_isolated = {
+    .name = "isolated",
+    .takes = WEIR_TYPE_TEXT " " WEIR_TYPE_BYTES " " WEIR_TYPE_ENTRY,
+    .makes = WEIR_TYPE_FRAMES " " WEIR_TYPE_AUDIO " " WEIR_TYPE_BYTES " " WEIR_TYPE_TEXT,
+    .config_size = sizeof(weir_isolated_config),
+    .config_init = isolated_config_init,
+    .config_free = isolated_config_free,
+    .worker_size = sizeof(isolated_worker),
+    .run = isolated_run,
+    .worker_free = isolated_worker_free,
+};

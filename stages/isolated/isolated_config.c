@@ -1,0 +1,71 @@
+#include "isolated_config.h"
+
+#include <stdlib.h>
+
+#include <weir/audio.h>
+#include <weir/image.h>
+#include <weir/video.h>
+
+const weir_op *const weir_isolated_own_ops[] = { &weir_video_decode, &weir_image_decode, &weir_audio_decode, NULL };
+
+/* What the config of the video stage points to; the others have no pointers. */
+
+static void put_list(isolated_message *message, const int64_t *values, size_t num_values)
+{
+    weir_isolated_put(message, values, values ? num_values * sizeof *values : 0);
+}
+
+static const int64_t *get_list(isolated_message *message, bool has_values, size_t num_values)
+{
+    if (!has_values || num_values > message->head.body_bytes)
+        return NULL;
+    int64_t *values = malloc(num_values * sizeof *values + 1);
+    if (!values)
+        message->is_bad = true;
+    else
+        weir_isolated_get(message, values, num_values * sizeof *values);
+    return values;
+}
+
+static void put_video_pointers(isolated_message *message, const weir_video_config *video)
+{
+    weir_isolated_put_text(message, video->filter);
+    put_list(message, video->sampling.indices, video->sampling.num_indices);
+    put_list(message, video->sampling.times_ns, video->sampling.num_times);
+}
+
+static void get_video_pointers(isolated_message *message, weir_video_config *video)
+{
+    weir_sampling *sampling = &video->sampling;
+    video->filter = weir_isolated_get_text(message);
+    sampling->indices = get_list(message, sampling->indices, sampling->num_indices);
+    sampling->times_ns = get_list(message, sampling->times_ns, sampling->num_times);
+}
+
+void weir_isolated_put_config(isolated_message *message, const weir_op *op, const void *config)
+{
+    bool is_given = config;
+    weir_isolated_put(message, &is_given, sizeof is_given);
+    weir_isolated_put(message, &op->config_size, sizeof op->config_size);
+    if (!config)
+        return;
+    weir_isolated_put(message, config, op->config_size);
+    if (op == &weir_video_decode)
+        put_video_pointers(message, config);
+}
+
+void *weir_isolated_get_config(isolated_message *message, const weir_op *op)
+{
+    unsigned char is_given;
+    size_t config_size;
+    weir_isolated_get(message, &is_given, sizeof is_given);
+    weir_isolated_get(message, &config_size, sizeof config_size);
+    void *config = calloc(1, op->config_size + 1);
+    message->is_bad |= !config || config_size != op->config_size;
+    if (is_given && weir_isolated_get(message, config, config_size) && op == &weir_video_decode)
+        get_video_pointers(message, config);
+    if (!message->is_bad)
+        return config;
+    free(config);
+    return NULL;
+}

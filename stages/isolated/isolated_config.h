@@ -1,0 +1,18 @@
+/* The operation that runs in a child, and its config, in the first message to it. Internal. */
+#ifndef WEIR_ISOLATED_CONFIG_H
+#define WEIR_ISOLATED_CONFIG_H
+
+#include <weir/op.h>
+
+#include "message.h"
+
+/* The decode stages of weir, which every worker program knows; NULL at the end. */
+extern const weir_op *const weir_isolated_own_ops[];
+
+/* Puts the config (NULL = all-zero), as it was given by the user. */
+void weir_isolated_put_config(isolated_message *message, const weir_op *op, const void *config);
+
+/* The config that was put, never freed; NULL, with is_bad set, if it is not one of op. */
+void *weir_isolated_get_config(isolated_message *message, const weir_op *op);
+
+#endif

@@ -1,0 +1,276 @@
+/*
+ * The child's side of weir_isolated: a pipeline of one slot, whose source waits for requests. The operation's results
+ * are sent within its task; what else becomes of a task is sent by a hook at its end. The source has a thread of its
+ * own and always waits for the next request, so the end of the parent ends the child at once, whatever it does.
+ */
+#include <weir/isolated.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <weir/engine.h>
+
+#include "isolated_config.h"
+#include "message.h"
+#include "shared_data.h"
+
+/* One per process. */
+static const weir_op *inner; /* the operation; written before the pipeline runs */
+static weir_op outer;        /* it, with run_inner(); the same */
+
+/* Of the request; written by the source before it returns the item, read in the item's task. The parent sends the next
+   request only when that task has sent its last answer. */
+static _Atomic uint64_t seq, epoch;
+static _Atomic uint32_t source;
+
+static bool is_answered;              /* the task has sent its last result; its thread only */
+static _Thread_local bool is_in_task; /* the operation logs, and not the engine */
+
+static void answer(const isolated_message *message)
+{
+    if (!weir_isolated_send(ISOLATED_FD, message) && (errno == EPIPE || errno == ECONNRESET))
+        _exit(0); /* the parent has ended */
+}
+
+static void answer_text(isolated_kind kind, int status, int library_code, const char *text)
+{
+    isolated_message message = { .head = { .kind = kind, .status = status, .library_code = library_code } };
+    weir_isolated_put_text(&message, text);
+    if (message.is_bad) /* no memory for it */
+        message = (isolated_message){ .head = message.head };
+    answer(&message);
+    weir_isolated_message_free(&message);
+}
+
+/* Failures are logged by the parent, as those of its own tasks. */
+static void send_log(void *self, weir_log_level level, const char *line)
+{
+    (void)self;
+    if (is_in_task)
+        answer_text(ISOLATED_LOG, (int)level, 0, line);
+}
+
+/* -- the pipeline */
+
+static int receive_run(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)in;
+    isolated_message request;
+    for (;;) {
+        if (!weir_isolated_receive(ISOLATED_FD, NULL, &request))
+            _exit(errno == EPIPE ? 0 : 1);
+        const char *label = weir_isolated_get_text(&request);
+        bool is_whole = label && weir_task_set_label(task, label) == WEIR_OK && weir_isolated_get_item(&request, out);
+        seq = request.head.seq;
+        epoch = request.head.epoch;
+        source = request.head.source;
+        weir_isolated_message_free(&request);
+        if (is_whole)
+            return WEIR_OK;
+        answer_text(ISOLATED_FAILURE, WEIR_ENOMEM, 0, "out of memory in the process that decodes");
+    }
+}
+
+static const weir_op receive_op = {
+    .name = "receive",
+    .makes = WEIR_TYPE_ANY,
+    .run = receive_run,
+};
+
+static int send_result(weir_item *result, int status, weir_task *task)
+{
+    isolated_message message = { .head = { .kind = ISOLATED_RESULT, .status = status } };
+    if (!result->type && inner->makes && !strchr(inner->makes, ' '))
+        result->type = inner->makes;
+    bool is_put = weir_isolated_put_item(&message, result);
+    int failure = errno;
+    if (is_put)
+        answer(&message);
+    weir_isolated_message_free(&message);
+    if (is_put)
+        return status;
+    return weir_task_fail(task, failure == ENOTSUP ? WEIR_EUNSUPPORTED : WEIR_ENOMEM, -failure,
+                          "cannot pass a result of type \"%s\" to another process: %s",
+                          result->type ? result->type : "not declared", strerror(failure));
+}
+
+/* The results are sent, so the rest of the pipeline gets none; but WEIR_MORE needs an item. */
+static int run_inner(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    static char sent[] = "sent";
+    weir_item result = { 0 };
+    in->seq = seq;
+    in->epoch = epoch;
+    in->source = source;
+    is_in_task = true;
+    int rc = inner->run(worker, in, &result, task);
+    is_in_task = false;
+    if (rc == WEIR_OK || rc == WEIR_MORE)
+        rc = send_result(&result, rc, task);
+    weir_item_release(&result);
+    if (rc == WEIR_MORE)
+        *out = (weir_item){ .data = sent };
+    is_answered = rc == WEIR_OK;
+    if (rc == WEIR_OK)
+        return WEIR_SKIP;
+    if (rc == WEIR_PENDING || rc == WEIR_KEPT)
+        return weir_task_fail(task, WEIR_EUNSUPPORTED, 0, "%s returned %s: it cannot be isolated", inner->name,
+                              weir_status_name(rc));
+    return rc;
+}
+
+static int begin_task(void *self, void *state, weir_task *task, const weir_item *in)
+{
+    (void)self;
+    (void)state;
+    (void)task;
+    (void)in;
+    is_answered = false;
+    return WEIR_OK;
+}
+
+static int end_task(void *self, void *state, weir_task *task, const weir_task_end *end)
+{
+    (void)self;
+    (void)state;
+    (void)task;
+    if (end->status < 0)
+        answer_text(ISOLATED_FAILURE, end->status, end->error->library_code, end->error->message);
+    else if (!is_answered)
+        answer(&(isolated_message){ .head = { .kind = ISOLATED_SKIPPED } });
+    return WEIR_OK;
+}
+
+static int build(const void *config, weir_pipeline **pipeline, weir_error *error)
+{
+    static const weir_task_hook hook = { .begin = begin_task, .end = end_task };
+    weir_builder *builder = weir_builder_new();
+    outer = *inner;
+    outer.run = run_inner;
+    outer.makes = NULL;
+    weir_builder_source(builder, &receive_op, NULL, &(weir_stage_options){ .threads = 1 });
+    weir_builder_pipe(builder, &outer, config, &(weir_stage_options){ .task_hooks = &hook, .num_task_hooks = 1 });
+    weir_builder_sink(builder, NULL);
+    return weir_builder_build(builder,
+                              &(weir_pipeline_options){ .threads = 1,
+                                                        .stats_interval_ns = WEIR_FOREVER,
+                                                        .stall_warning_ns = WEIR_FOREVER,
+                                                        .no_statistics = true },
+                              pipeline, error);
+}
+
+/* -- the process */
+
+static bool is_child(int argc, char *const argv[])
+{
+    int type = 0;
+    socklen_t size = sizeof type;
+    return argc == 2 && argv && argv[1] && strcmp(argv[1], ISOLATED_ARGUMENT) == 0 &&
+           getsockopt(ISOLATED_FD, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET;
+}
+
+static void prepare_process(void)
+{
+    static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ };
+    for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++)
+        signal(ignored[i], SIG_IGN);
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+#ifdef SYS_close_range
+    (void)syscall(SYS_close_range, ISOLATED_FD + 1, ~0U, 0); /* those that the program did not mark close-on-exec */
+#endif
+    fcntl(ISOLATED_FD, F_SETFD, FD_CLOEXEC);
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+#ifdef M_ARENA_MAX
+    mallopt(M_ARENA_MAX, 1); /* each one reserves address space */
+#endif
+    FILE *badness = fopen("/proc/self/oom_score_adj", "w"); /* without memory, rather the child than the program */
+    if (badness) {
+        fputs("500", badness);
+        fclose(badness);
+    }
+    weir_shared_data_enable();
+}
+
+/* Beyond what the process has now. */
+static bool limit_memory(uint64_t max_bytes)
+{
+    unsigned long long num_pages = 0;
+    struct rlimit limit;
+    if (max_bytes == 0)
+        return true;
+    FILE *file = fopen("/proc/self/statm", "r");
+    bool is_known = file && fscanf(file, "%llu", &num_pages) == 1 && getrlimit(RLIMIT_AS, &limit) == 0;
+    if (file)
+        fclose(file);
+    if (!is_known)
+        return false;
+    rlim_t bytes = num_pages * (rlim_t)sysconf(_SC_PAGESIZE);
+    bytes = max_bytes < RLIM_INFINITY - bytes ? bytes + max_bytes : RLIM_INFINITY;
+    limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
+    limit.rlim_max = limit.rlim_cur;
+    return setrlimit(RLIMIT_AS, &limit) == 0;
+}
+
+static const weir_op *find_op(const char *name, const weir_op *const *ops, size_t num_ops)
+{
+    for (size_t i = 0; name && i < num_ops; i++)
+        if (strcmp(ops[i]->name, name) == 0)
+            return ops[i];
+    for (size_t i = 0; name && weir_isolated_own_ops[i]; i++)
+        if (strcmp(weir_isolated_own_ops[i]->name, name) == 0)
+            return weir_isolated_own_ops[i];
+    return NULL;
+}
+
+static int configure(isolated_message *message, const weir_op *const *ops, size_t num_ops, weir_pipeline **pipeline,
+                     weir_error *error)
+{
+    const char *version = weir_isolated_get_text(message);
+    if (message->head.kind != ISOLATED_CONFIG || !version || strcmp(version, WEIR_VERSION) != 0)
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "the program has weir %s, but its worker program %s",
+                              version ? version : "?", WEIR_VERSION);
+    const char *name = weir_isolated_get_text(message);
+    inner = find_op(name, ops, num_ops);
+    if (!inner)
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "the worker program has no operation \"%s\"",
+                              name ? name : "?");
+    void *config = weir_isolated_get_config(message, inner);
+    if (!config)
+        return weir_error_set(error, WEIR_EINVAL, 0, "the worker program has another config of \"%s\"", name);
+    weir_log_set_function(send_log, NULL);
+    weir_log_set_level((weir_log_level)message->head.status);
+    int rc = build(inner->config_size ? config : NULL, pipeline, error);
+    if (rc == WEIR_OK && !limit_memory(message->head.max_memory_bytes))
+        return weir_error_set(error, WEIR_ESYSTEM, -errno, "cannot limit the memory: %s", strerror(errno));
+    return rc;
+}
+
+int weir_isolated_serve(int argc, char *const argv[], const weir_op *const *ops, size_t num_ops)
+{
+    isolated_message message;
+    weir_pipeline *pipeline;
+    weir_error error = { 0 };
+    weir_item item;
+    if (!is_child(argc, argv) || (!ops && num_ops > 0))
+        return WEIR_EINVAL;
+    prepare_process();
+    if (!weir_isolated_receive(ISOLATED_FD, NULL, &message))
+        _exit(1);
+    int rc = configure(&message, ops, num_ops, &pipeline, &error);
+    weir_isolated_message_free(&message);
+    answer_text(rc == WEIR_OK ? ISOLATED_READY : ISOLATED_FAILURE, error.status, error.library_code, error.message);
+    while (rc == WEIR_OK && (rc = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK)
+        weir_item_release(&item);
+    _exit(1);
+}

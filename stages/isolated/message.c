@@ -1,0 +1,229 @@
+#include "message.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* A larger body goes through shared memory. */
+enum { MAX_INLINE_BYTES = 32 << 10, MAX_FDS = 2 };
+
+static const size_t max_body_bytes = (size_t)1 << 30;
+static const uint32_t no_text = UINT32_MAX;
+
+/* -- the body */
+
+void weir_isolated_put(isolated_message *message, const void *part, size_t size_bytes)
+{
+    size_t used = (size_t)message->head.body_bytes;
+    if (message->is_bad || size_bytes > max_body_bytes - used) {
+        message->is_bad = true;
+        return;
+    }
+    if (used + size_bytes > message->room) {
+        size_t room = 2 * (used + size_bytes);
+        char *body = realloc(message->body, room);
+        if (!body) {
+            message->is_bad = true;
+            return;
+        }
+        message->body = body;
+        message->room = room;
+    }
+    if (size_bytes > 0)
+        memcpy(message->body + used, part, size_bytes);
+    message->head.body_bytes = used + size_bytes;
+}
+
+void weir_isolated_put_text(isolated_message *message, const char *text)
+{
+    size_t length = text ? strlen(text) + 1 : 0;
+    uint32_t prefix = text ? (uint32_t)length : no_text;
+    weir_isolated_put(message, &prefix, sizeof prefix);
+    weir_isolated_put(message, text, length < max_body_bytes ? length : max_body_bytes);
+}
+
+bool weir_isolated_get(isolated_message *message, void *part, size_t size_bytes)
+{
+    if (message->is_bad || size_bytes > message->head.body_bytes - message->position) {
+        memset(part, 0, size_bytes);
+        message->is_bad = true;
+        return false;
+    }
+    if (size_bytes > 0)
+        memcpy(part, message->body + message->position, size_bytes);
+    message->position += size_bytes;
+    return true;
+}
+
+const char *weir_isolated_get_text(isolated_message *message)
+{
+    uint32_t length;
+    if (!weir_isolated_get(message, &length, sizeof length) || length == no_text)
+        return NULL;
+    const char *text = message->body + message->position;
+    if (length == 0 || length > message->head.body_bytes - message->position || text[length - 1] != '\0') {
+        message->is_bad = true;
+        return NULL;
+    }
+    message->position += length;
+    return text;
+}
+
+/* -- sending */
+
+bool weir_isolated_send(int fd, const isolated_message *message)
+{
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(MAX_FDS * sizeof(int))];
+    } control = { 0 };
+    size_t body_bytes = (size_t)message->head.body_bytes;
+    bool is_inline = body_bytes <= MAX_INLINE_BYTES;
+    isolated_head head = message->head;
+    struct iovec parts[] = { { &head, sizeof head }, { message->body, is_inline ? body_bytes : 0 } };
+    struct msghdr packet = { .msg_iov = parts, .msg_iovlen = 2 };
+    weir_shared_data *body = NULL;
+    int fds[MAX_FDS];
+    unsigned num_fds = 0;
+    errno = ENOMEM;
+    if (message->is_bad)
+        return false;
+    if (!is_inline) {
+        body = weir_shared_data_new(body_bytes);
+        if (!body)
+            return false;
+        memcpy(body->data, message->body, body_bytes);
+        fds[num_fds++] = body->fd;
+    }
+    weir_shared_data *data = message->data;
+    if (data) {
+        head.data_bytes = data->size_bytes;
+        head.data_room = data->room_bytes;
+        head.data_number = data->number;
+        head.is_data_known = data->is_known;
+        if (!data->is_known)
+            fds[num_fds++] = data->fd;
+    }
+    if (num_fds > 0) {
+        packet.msg_control = &control;
+        packet.msg_controllen = CMSG_SPACE(num_fds * sizeof(int));
+        control.header.cmsg_level = SOL_SOCKET;
+        control.header.cmsg_type = SCM_RIGHTS;
+        control.header.cmsg_len = CMSG_LEN(num_fds * sizeof(int));
+        memcpy(CMSG_DATA(&control.header), fds, num_fds * sizeof(int));
+    }
+    ssize_t sent;
+    do
+        sent = sendmsg(fd, &packet, MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);
+    int failure = errno;
+    weir_shared_data_release(body);
+    if (sent >= 0 && data) {
+        data->is_sent = true;
+        data->is_known = data->number >= 0;
+    }
+    errno = failure;
+    return sent >= 0;
+}
+
+/* -- receiving */
+
+/* The descriptors that came with the packet; returns their number. */
+static unsigned take_fds(struct msghdr *packet, int fds[MAX_FDS])
+{
+    struct cmsghdr *control = CMSG_FIRSTHDR(packet);
+    if (!control || control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS)
+        return 0;
+    size_t num_fds = (control->cmsg_len - CMSG_LEN(0)) / sizeof(int); /* the buffer has no room for more */
+    memcpy(fds, CMSG_DATA(control), num_fds * sizeof(int));
+    return (unsigned)num_fds;
+}
+
+static bool take_body(isolated_message *message, const char *inline_body, size_t inline_bytes, int fd)
+{
+    size_t body_bytes = (size_t)message->head.body_bytes;
+    weir_shared_data *shared = NULL;
+    if (body_bytes > max_body_bytes || (fd < 0 && body_bytes != inline_bytes))
+        return false;
+    if (fd >= 0 && !(shared = weir_shared_data_receive(fd, body_bytes)))
+        return false;
+    message->body = malloc(body_bytes + 1);
+    if (message->body)
+        memcpy(message->body, shared ? shared->data : inline_body, body_bytes);
+    weir_shared_data_release(shared);
+    return message->body != NULL;
+}
+
+/* `fd` is -1 for a block that was received before. */
+static bool take_data(isolated_message *message, weir_shared_data **blocks, int fd)
+{
+    const isolated_head *head = &message->head;
+    bool is_reused = blocks && head->data_number >= 0 && head->data_number < WEIR_SHARED_BLOCKS;
+    weir_shared_data *data = fd >= 0     ? weir_shared_data_receive(fd, (size_t)head->data_room)
+                             : is_reused ? blocks[head->data_number]
+                                         : NULL;
+    if (!data || head->data_bytes > data->room_bytes) {
+        if (fd >= 0)
+            weir_shared_data_drop(data);
+        return false;
+    }
+    if (fd >= 0 && is_reused) {
+        weir_shared_data_drop(blocks[head->data_number]);
+        blocks[head->data_number] = data;
+    }
+    data->size_bytes = (size_t)head->data_bytes;
+    message->data = is_reused ? weir_shared_data_hold(data) : data;
+    return true;
+}
+
+bool weir_isolated_receive(int fd, weir_shared_data **blocks, isolated_message *message)
+{
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(MAX_FDS * sizeof(int))];
+    } control = { 0 };
+    char inline_body[MAX_INLINE_BYTES];
+    *message = (isolated_message){ 0 };
+    struct iovec parts[] = { { &message->head, sizeof message->head }, { inline_body, sizeof inline_body } };
+    struct msghdr packet = {
+        .msg_iov = parts, .msg_iovlen = 2, .msg_control = &control, .msg_controllen = sizeof control
+    };
+    ssize_t got;
+    do
+        got = recvmsg(fd, &packet, MSG_CMSG_CLOEXEC);
+    while (got < 0 && errno == EINTR);
+    if (got <= 0) {
+        errno = got == 0 || errno == ECONNRESET ? EPIPE : errno;
+        return false;
+    }
+
+    int fds[MAX_FDS];
+    unsigned num_fds = take_fds(&packet, fds);
+    bool is_inline = message->head.body_bytes <= MAX_INLINE_BYTES;
+    bool has_data = message->head.data_bytes > 0;
+    bool has_fd = has_data && !message->head.is_data_known;
+    bool is_good = (size_t)got >= sizeof message->head && !(packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) &&
+                   num_fds == (unsigned)!is_inline + (unsigned)has_fd;
+    unsigned num_used = 0;
+    if (is_good)
+        is_good =
+            take_body(message, inline_body, (size_t)got - sizeof message->head, is_inline ? -1 : fds[num_used++]);
+    if (is_good && has_data)
+        is_good = take_data(message, blocks, has_fd ? fds[num_used++] : -1);
+    while (num_used < num_fds)
+        close(fds[num_used++]);
+    errno = EPROTO;
+    return is_good;
+}
+
+void weir_isolated_message_free(isolated_message *message)
+{
+    free(message->body);
+    if (!message->data_is_borrowed)
+        weir_shared_data_release(message->data);
+    *message = (isolated_message){ 0 };
+}

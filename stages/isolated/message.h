@@ -1,0 +1,83 @@
+/*
+ * Messages between weir_isolated and its children, over a socket that keeps their boundaries. Both ends are the same
+ * version of weir on the same machine, so numbers and structs are sent as they are in memory. The receiver checks
+ * everything: the other side may be a decoder that a file has broken. Internal.
+ */
+#ifndef WEIR_ISOLATED_MESSAGE_H
+#define WEIR_ISOLATED_MESSAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/item.h>
+
+#include "shared_data.h"
+
+/* The descriptor of the socket in a child, and its first argument. */
+#define ISOLATED_FD       3
+#define ISOLATED_ARGUMENT "--weir-isolated"
+
+/* parent: CONFIG, then REQUESTs. child: READY or FAILURE after CONFIG; after a REQUEST any number of LOGs and RESULTs
+   of status WEIR_MORE, and at the end a RESULT of status WEIR_OK, a FAILURE, or a SKIPPED. */
+typedef enum isolated_kind {
+    ISOLATED_CONFIG = 1, /* version, name of the operation, its config */
+    ISOLATED_READY,
+    ISOLATED_REQUEST, /* label, item */
+    ISOLATED_RESULT,  /* item */
+    ISOLATED_SKIPPED,
+    ISOLATED_FAILURE, /* text */
+    ISOLATED_LOG,     /* text */
+} isolated_kind;
+
+typedef struct isolated_head {
+    uint32_t kind;
+    int32_t status;       /* RESULT, FAILURE; LOG and CONFIG: weir_log_level */
+    int32_t library_code; /* FAILURE */
+    uint32_t source;      /* this and the next two: REQUEST */
+    uint64_t seq;
+    uint64_t epoch;
+    uint64_t max_memory_bytes; /* CONFIG */
+    uint64_t body_bytes;
+    uint64_t data_bytes;
+    uint64_t data_room;     /* of the block that holds the data */
+    int32_t data_number;    /* of that block; -1 = it will not be sent again */
+    uint32_t is_data_known; /* the descriptor of the block was sent before */
+} isolated_head;
+
+typedef struct isolated_message {
+    isolated_head head;
+    char *body;             /* head.body_bytes */
+    size_t room;            /* of body, while it is written */
+    size_t position;        /* of the next part to be read */
+    bool is_bad;            /* no memory for a part, or a part is missing */
+    weir_shared_data *data; /* NULL = none */
+    bool data_is_borrowed;  /* not freed with the message */
+} isolated_message;
+
+/* Appends a part; failures set is_bad. A text may be NULL. */
+void weir_isolated_put(isolated_message *message, const void *part, size_t size_bytes);
+void weir_isolated_put_text(isolated_message *message, const char *text);
+
+/* Copies the next part to *part. False, with is_bad set and *part zeroed, if the body ends before. */
+bool weir_isolated_get(isolated_message *message, void *part, size_t size_bytes);
+/* The next text, in the body; NULL = it was NULL, or with is_bad set. */
+const char *weir_isolated_get_text(isolated_message *message);
+
+/* Puts an item, or takes the next one, which the caller releases. False, with errno set: no memory, the type of the
+   item cannot be sent (ENOTSUP), or the message makes no sense (EPROTO). */
+bool weir_isolated_put_item(isolated_message *message, const weir_item *item);
+bool weir_isolated_get_item(isolated_message *message, weir_item *item);
+
+/* Sends it; the receiver then releases the data. False, with errno set: EPIPE or ECONNRESET if the other side is gone,
+   ENOMEM also if is_bad. */
+bool weir_isolated_send(int fd, const isolated_message *message);
+
+/* Waits for a message and receives it; free it in any case. False, with errno set: EPIPE if the other side is gone,
+   EPROTO if the message makes no sense. `blocks` are those that this sender has sent, WEIR_SHARED_BLOCKS of them (NULL =
+   it reuses none); the caller drops them. */
+bool weir_isolated_receive(int fd, weir_shared_data **blocks, isolated_message *message);
+
+void weir_isolated_message_free(isolated_message *message);
+
+#endif

@@ -1,0 +1,142 @@
+#include "dealing.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The place of the n-th of what is left. */
+static uint64_t place_of(const weir_dealing *dealing, uint64_t n)
+{
+    return n < dealing->num_rest ? dealing->rest[n] : dealing->from + (n - dealing->num_rest);
+}
+
+uint64_t weir_dealing_place(const weir_dealing *dealing, const weir_world *world, uint64_t position)
+{
+    return place_of(dealing, position * world->size + world->rank);
+}
+
+uint64_t weir_dealing_count(const weir_dealing *dealing, const weir_world *world)
+{
+    uint64_t num_left = dealing->num_rest + (dealing->total - dealing->from);
+    return num_left / world->size + (world->rank < num_left % world->size);
+}
+
+uint64_t weir_dealing_position(const weir_dealing *dealing, const weir_world *world, uint64_t place)
+{
+    uint64_t n = 0;
+    for (uint64_t high = dealing->num_rest; n < high;) {
+        uint64_t middle = n + (high - n) / 2;
+        if (dealing->rest[middle] < place)
+            n = middle + 1;
+        else
+            high = middle;
+    }
+    if (place >= dealing->from)
+        n += place - dealing->from;
+    return n % world->size == world->rank && place_of(dealing, n) == place ? n / world->size : UINT64_MAX;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const uint64_t *left = a, *right = b;
+    return *left < *right ? -1 : *left > *right;
+}
+
+static int add_place(weir_dealing *to, uint64_t *capacity, uint64_t place)
+{
+    if (to->num_rest == *capacity) {
+        uint64_t larger = *capacity ? 2 * *capacity : 64;
+        uint64_t *rest = realloc(to->rest, larger * sizeof *rest);
+        if (!rest)
+            return WEIR_ENOMEM;
+        to->rest = rest;
+        *capacity = larger;
+    }
+    to->rest[to->num_rest++] = place;
+    return WEIR_OK;
+}
+
+int weir_dealing_again(weir_dealing *dealing, const weir_dealing *old, const weir_world *ranks,
+                       const weir_checkpoint *const *checkpoints, size_t num_checkpoints, size_t source)
+{
+    uint64_t capacity = 0;
+    int status = WEIR_OK;
+    *dealing = *old;
+    dealing->rest = NULL;
+    dealing->num_rest = 0;
+    for (size_t i = 0; i < num_checkpoints; i++) {
+        uint64_t count = weir_dealing_count(old, &ranks[i]);
+        uint64_t end = weir_checkpoint_end(checkpoints[i], source, old->epoch);
+        end = end < count ? end : count;
+        uint64_t from = end ? weir_dealing_place(old, &ranks[i], end - 1) + 1 : 0;
+        dealing->from = from > dealing->from ? from : dealing->from;
+    }
+    for (size_t i = 0; i < num_checkpoints && status == WEIR_OK; i++) {
+        uint64_t count = weir_dealing_count(old, &ranks[i]);
+        for (uint64_t p = weir_checkpoint_low(checkpoints[i], source, old->epoch); p < count && status == WEIR_OK;
+             p++) {
+            uint64_t place = weir_dealing_place(old, &ranks[i], p);
+            if (place >= dealing->from)
+                break;
+            if (!weir_checkpoint_is_done(checkpoints[i], source, old->epoch, p))
+                status = add_place(dealing, &capacity, place);
+        }
+    }
+    if (dealing->num_rest)
+        qsort(dealing->rest, dealing->num_rest, sizeof *dealing->rest, compare_places);
+    if (status != WEIR_OK)
+        weir_dealing_free(dealing);
+    return status;
+}
+
+char *weir_dealing_text(const weir_dealing *dealing)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *file = open_memstream(&text, &size);
+    if (!file)
+        return NULL;
+    fprintf(file, "dealt %" PRIu64 " %" PRIu32 " %" PRIu64, dealing->epoch, dealing->num_ranks, dealing->from);
+    for (uint64_t i = 0, last, place = 0; i < dealing->num_rest; i = last + 1) {
+        last = i;
+        while (last + 1 < dealing->num_rest && dealing->rest[last + 1] == dealing->rest[last] + 1)
+            last++;
+        fprintf(file, last > i ? " %" PRIu64 "+%" PRIu64 : " %" PRIu64, dealing->rest[i] - place, last - i);
+        place = dealing->rest[last] + 1;
+    }
+    bool is_whole = !ferror(file);
+    if (fclose(file) == 0 && is_whole)
+        return text;
+    free(text);
+    return NULL;
+}
+
+int weir_dealing_read(weir_dealing *dealing, const char *line)
+{
+    uint64_t capacity = 0, place = 0;
+    int length = 0, status = WEIR_OK;
+    *dealing = (weir_dealing){ 0 };
+    if (sscanf(line, "dealt %" SCNu64 " %" SCNu32 " %" SCNu64 "%n", &dealing->epoch, &dealing->num_ranks,
+               &dealing->from, &length) != 3 ||
+        dealing->num_ranks == 0)
+        return WEIR_EDATA;
+    for (line += length; *line && status == WEIR_OK; line += length) {
+        uint64_t gap = 0, more = 0;
+        int num_read = sscanf(line, " %" SCNu64 "%n+%" SCNu64 "%n", &gap, &length, &more, &length);
+        if (num_read < 1 || gap >= dealing->from - place || more >= dealing->from - place - gap)
+            status = WEIR_EDATA;
+        place += gap;
+        for (uint64_t i = 0; status == WEIR_OK && i <= more; i++)
+            status = add_place(dealing, &capacity, place++);
+    }
+    if (status != WEIR_OK)
+        weir_dealing_free(dealing);
+    return status;
+}
+
+void weir_dealing_free(weir_dealing *dealing)
+{
+    free(dealing->rest);
+    *dealing = (weir_dealing){ 0 };
+}

@@ -1,0 +1,45 @@
+/*
+ * Dividing the rest of an epoch among another number of ranks.
+ *
+ * When an epoch begins, its places 0 … total - 1 are dealt to the ranks of that time, round after round: rank r of w
+ * gets r, r + w, r + 2w, …. A dealing says which places are left (a list below `from`, and all from `from` on) and deals
+ * these in the same way to the ranks there are now. An epoch that was not resumed has the dealing with from = 0.
+ */
+#ifndef WEIR_DEALING_H
+#define WEIR_DEALING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/checkpoint.h>
+#include <weir/status.h>
+#include <weir/world.h>
+
+typedef struct weir_dealing {
+    uint64_t epoch;
+    uint32_t num_ranks; /* when the epoch began */
+    uint64_t total;     /* places of the epoch */
+    uint64_t from;
+    uint64_t *rest; /* increasing, all below `from` */
+    uint64_t num_rest;
+} weir_dealing;
+
+/* The place of a position of this rank, the number of its positions, and the position of a place: UINT64_MAX if it is
+   another rank's. */
+uint64_t weir_dealing_place(const weir_dealing *dealing, const weir_world *world, uint64_t position);
+uint64_t weir_dealing_count(const weir_dealing *dealing, const weir_world *world);
+uint64_t weir_dealing_position(const weir_dealing *dealing, const weir_world *world, uint64_t place);
+
+/* Deals what was left of `old` by all its ranks; the dealing replaces *old. ranks: of each checkpoint. */
+int weir_dealing_again(weir_dealing *dealing, const weir_dealing *old, const weir_world *ranks,
+                       const weir_checkpoint *const *checkpoints, size_t num_checkpoints, size_t source);
+
+/* As a line of text, to be freed, without a line end; NULL = out of memory. Reading returns WEIR_OK, WEIR_EDATA or
+   WEIR_ENOMEM; total is not part of the text. */
+char *weir_dealing_text(const weir_dealing *dealing);
+int weir_dealing_read(weir_dealing *dealing, const char *line);
+
+void weir_dealing_free(weir_dealing *dealing); /* what it points to */
+
+#endif

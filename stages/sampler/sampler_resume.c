@@ -1,0 +1,238 @@
+/*
+ * The lines that the sampler writes into a checkpoint:
+ *
+ *     items KEY=VALUE …                  what the items of an epoch depend on
+ *     rank R of N
+ *     dealt EPOCH N FROM A+B C …         for each epoch that was divided again, see dealing.h: it began on N ranks. The
+ *                                        rest: leave out A places, take 1 + B; leave out C, take 1; …
+ */
+#include "sampler_resume.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a checkpoint says. */
+typedef struct saved {
+    const char *items; /* to the end of its line */
+    weir_world world;
+    const char *dealt; /* the rest of the text */
+} saved;
+
+static char *identity(const weir_sampler *sampler, uint64_t dataset)
+{
+    char *line = NULL, *options = weir_sampler_identity(sampler);
+    if (options && asprintf(&line, "items dataset=%016" PRIx64 " %s", dataset, options) < 0)
+        line = NULL;
+    free(options);
+    return line;
+}
+
+char *weir_sampler_save(const weir_sampler *sampler, uint64_t dataset, uint64_t epoch)
+{
+    size_t num_dealings;
+    const weir_dealing *dealings = weir_sampler_dealings(sampler, &num_dealings);
+    weir_world world = weir_sampler_world(sampler);
+    char *text = identity(sampler, dataset), *longer = NULL;
+    if (text && asprintf(&longer, "%s\nrank %" PRIu32 " of %" PRIu32 "\n", text, world.rank, world.size) < 0)
+        longer = NULL;
+    free(text);
+    for (size_t i = 0; longer && i < num_dealings; i++) {
+        if (dealings[i].epoch < epoch)
+            continue;
+        char *line = weir_dealing_text(&dealings[i]);
+        text = longer;
+        if (!line || asprintf(&longer, "%s%s\n", text, line) < 0)
+            longer = NULL;
+        free(line);
+        free(text);
+    }
+    return longer;
+}
+
+/* ---- checking ----------------------------------------------------------------------------------------------------- */
+
+static int not_a_sampler(weir_error *error)
+{
+    return weir_error_set(error, WEIR_EDATA, 0, "the checkpoint has no valid text of a sampler");
+}
+
+static int read_saved(const weir_checkpoint *checkpoint, size_t source, saved *to, weir_error *error)
+{
+    const char *text = weir_checkpoint_source_text(checkpoint, source);
+    const char *rank = text ? strchr(text, '\n') : NULL;
+    const char *dealt = rank ? strchr(rank + 1, '\n') : NULL;
+    *to = (saved){ .items = text, .dealt = dealt ? dealt + 1 : NULL };
+    if (!dealt || strncmp(text, "items ", 6) != 0 ||
+        sscanf(rank, "\nrank %" SCNu32 " of %" SCNu32 "\n", &to->world.rank, &to->world.size) != 2 ||
+        to->world.rank >= to->world.size)
+        return not_a_sampler(error);
+    return WEIR_OK;
+}
+
+/* The same items? If not, the first word that differs is named. */
+static int check_items(const char *own, const char *theirs, weir_error *error)
+{
+    while (*own || (*theirs && *theirs != '\n')) {
+        size_t length = strcspn(own, " "), their_length = strcspn(theirs, " \n");
+        if (length != their_length || memcmp(own, theirs, length) != 0)
+            return weir_error_set(error, WEIR_EINVAL, 0,
+                                  "%s: it has %.*s, this sampler has %.*s; use the dataset and the options of the "
+                                  "checkpoint, or start without it",
+                                  strncmp(own, "dataset=", 8) == 0 ? "the checkpoint is of another dataset"
+                                                                   : "the checkpoint is of another sampler",
+                                  (int)their_length, theirs, (int)length, own);
+        own += length + (own[length] == ' ');
+        theirs += length + (theirs[length] == ' ');
+    }
+    return WEIR_OK;
+}
+
+/* One checkpoint of this rank, or those of all ranks? */
+static int check_ranks(const saved *all, size_t num, const weir_world *world, bool *deals, weir_error *error)
+{
+    uint32_t size = all[0].world.size;
+    *deals = num > 1 || size != world->size;
+    for (size_t i = 1; i < num; i++)
+        for (size_t j = 0; j < i; j++)
+            if (all[i].world.size != size || all[i].world.rank == all[j].world.rank)
+                return weir_error_set(
+                    error, WEIR_EINVAL, 0,
+                    "the checkpoints are not of different ranks of one run: see those of rank %" PRIu32 " of %" PRIu32
+                    " and rank %" PRIu32 " of %" PRIu32,
+                    all[j].world.rank, all[j].world.size, all[i].world.rank, all[i].world.size);
+    if (*deals && num != size)
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "%zu of the checkpoints of %" PRIu32
+                              " ranks are given: to divide the rest among %" PRIu32 " ranks, all are needed",
+                              num, size, world->size);
+    if (!*deals && all[0].world.rank != world->rank)
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "the checkpoint is of rank %" PRIu32 ", but this is rank %" PRIu32 " of %" PRIu32
+                              ": give the checkpoint of this rank, or those of all ranks",
+                              all[0].world.rank, world->rank, world->size);
+    return WEIR_OK;
+}
+
+/* ---- dealing ------------------------------------------------------------------------------------------------------ */
+
+/* The line of this epoch; length 0 = there is none. */
+static const char *find_line(const saved *from, uint64_t epoch, size_t *length)
+{
+    for (const char *at = from->dealt; *at; at += *length + 1) {
+        uint64_t number;
+        *length = strcspn(at, "\n");
+        if (sscanf(at, "dealt %" SCNu64, &number) == 1 && number == epoch)
+            return at;
+    }
+    *length = 0;
+    return from->dealt;
+}
+
+static uint64_t last_epoch(const saved *from, const weir_checkpoint *checkpoint, size_t source)
+{
+    uint64_t last = weir_checkpoint_last_epoch(checkpoint, source);
+    for (const char *at = from->dealt; *at; at += strcspn(at, "\n") + 1) {
+        uint64_t epoch = 0;
+        if (sscanf(at, "dealt %" SCNu64, &epoch) == 1 && epoch > last)
+            last = epoch;
+    }
+    return last;
+}
+
+/* How the ranks had divided the epoch. Those that have completed it do not say. */
+static int read_dealing(const weir_sampler *sampler, const saved *all, size_t num, uint64_t epoch, weir_dealing *to)
+{
+    const char *line = "";
+    size_t length = 0;
+    int status = WEIR_OK;
+    *to = (weir_dealing){ .epoch = epoch, .num_ranks = all[0].world.size };
+    for (size_t i = 0; i < num; i++) {
+        size_t own_length;
+        const char *own = find_line(&all[i], epoch, &own_length);
+        if (length && own_length && (length != own_length || memcmp(line, own, length) != 0))
+            return WEIR_EDATA;
+        line = own_length ? own : line;
+        length = own_length ? own_length : length;
+    }
+    if (length) {
+        char *copy = strndup(line, length);
+        status = copy ? weir_dealing_read(to, copy) : WEIR_ENOMEM;
+        free(copy);
+    }
+    to->total = weir_sampler_total(sampler, to->num_ranks ? to->num_ranks : 1);
+    return status == WEIR_OK && to->from > to->total ? WEIR_EDATA : status;
+}
+
+/* Epochs that have begun: from the first epoch of all ranks to the last one. *num is how many have been made. */
+static int make_dealings(const weir_sampler *sampler, const saved *all, bool deals,
+                         const weir_checkpoint *const *checkpoints, size_t num_checkpoints, size_t source,
+                         const weir_world *ranks, uint64_t first, uint64_t end, weir_dealing *to, weir_dealing *old,
+                         size_t *num)
+{
+    int status = WEIR_OK;
+    for (uint64_t epoch = first; epoch < end && status == WEIR_OK; epoch++) {
+        status = read_dealing(sampler, all, num_checkpoints, epoch, &old[*num]);
+        if (status == WEIR_OK && deals) {
+            status = weir_dealing_again(&to[*num], &old[*num], ranks, checkpoints, num_checkpoints, source);
+        } else {
+            to[*num] = old[*num];
+            old[*num] = (weir_dealing){ 0 };
+        }
+        bool has_begun = status == WEIR_OK && to[*num].from;
+        if (!has_begun)
+            weir_dealing_free(&old[*num]);
+        *num += has_begun;
+    }
+    return status;
+}
+
+static int deal(weir_sampler *sampler, const saved *all, bool deals, const weir_checkpoint *const *checkpoints,
+                size_t num_checkpoints, size_t source)
+{
+    uint64_t first = UINT64_MAX, end = 0;
+    weir_world *ranks = calloc(num_checkpoints, sizeof *ranks);
+    for (size_t i = 0; ranks && i < num_checkpoints; i++) {
+        uint64_t epoch = weir_checkpoint_epoch(checkpoints[i]);
+        uint64_t last = last_epoch(&all[i], checkpoints[i], source);
+        first = epoch < first ? epoch : first;
+        end = last + 1 > end ? last + 1 : end;
+        ranks[i] = all[i].world;
+    }
+    size_t num = 0;
+    weir_dealing *dealings = ranks ? calloc(end - first, sizeof *dealings) : NULL;
+    weir_dealing *old = ranks ? calloc(end - first, sizeof *old) : NULL;
+    int status = dealings && old ? make_dealings(sampler, all, deals, checkpoints, num_checkpoints, source, ranks,
+                                                 first, end, dealings, old, &num)
+                                 : WEIR_ENOMEM;
+    int dealt = weir_sampler_deal(sampler, dealings, old, num, ranks);
+    return status == WEIR_OK ? dealt : status;
+}
+
+int weir_sampler_resume(weir_sampler *sampler, uint64_t dataset, const weir_checkpoint *const *checkpoints,
+                        size_t num, size_t source, weir_error *error)
+{
+    weir_world world = weir_sampler_world(sampler);
+    char *own = identity(sampler, dataset);
+    saved *all = calloc(num, sizeof *all);
+    bool deals = false;
+    int status = own && all ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    for (size_t i = 0; i < num && status == WEIR_OK; i++) {
+        status = read_saved(checkpoints[i], source, &all[i], error);
+        if (status == WEIR_OK)
+            status = check_items(own, all[i].items, error);
+    }
+    if (status == WEIR_OK)
+        status = check_ranks(all, num, &world, &deals, error);
+    if (status == WEIR_OK) {
+        status = deal(sampler, all, deals, checkpoints, num, source);
+        if (status == WEIR_EDATA)
+            not_a_sampler(error);
+        else if (status != WEIR_OK)
+            weir_error_set(error, status, 0, "out of memory");
+    }
+    free(all);
+    free(own);
+    return status == WEIR_OK && deals ? WEIR_SKIP : status;
+}

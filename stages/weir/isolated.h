@@ -1,0 +1,70 @@
+/*
+ * The isolated stage: runs another operation, usually a decode stage, in child processes, one for each slot. A file
+ * that crashes the decoder, makes it loop for ever, or makes it use too much memory then costs one failed item, and
+ * not the program.
+ *
+ *     weir_builder_pipe(b, &weir_isolated, &(weir_isolated_config){ .op = &weir_video_decode, .config = &video },
+ *                       &(weir_stage_options){ .name = "decode", .concurrency = 10, .task_deadline_ns = … });
+ *
+ * In: a path or URL (a char *), a weir_entry * or a weir_bytes *, which is copied to the child. Out: what the operation
+ * makes: weir_frames *, weir_audio *, weir_bytes * or text. Frames and samples are not copied: the child writes them to
+ * shared memory, which the result maps. Failures are those of the operation, and:
+ *   WEIR_EDATA    the child was killed by a signal of its own making; the message names it: "killed by SIGSEGV"
+ *   WEIR_ESYSTEM  the child could not be started, was killed from outside (SIGKILL: perhaps out of memory), or exited
+ * After each of these the slot's next task starts a new child, which takes some 50 ms.
+ *
+ * A stop, or the deadline of the stage (task_deadline_ns), kills the child, whatever it does. Children never outlive
+ * the program, not even after SIGKILL. They cannot gain privileges (PR_SET_NO_NEW_PRIVS) and inherit no descriptors
+ * except stdin and stderr, to which their stdout goes, too. They ignore SIGINT, SIGTERM, SIGHUP and SIGPIPE: the program
+ * ends them. This is isolation from faults, not a sandbox: a child can read the same files as the program.
+ *
+ * Children are started with posix_spawn(), never with fork() alone, so that a program with threads can do it. Each is
+ * a separate program, weir-worker, which knows the decode stages of weir. For operations of your own, write a worker
+ * program that calls weir_isolated_serve(); it may be your program itself.
+ *
+ * The results are the same as without isolation; weir_task_seq(), _epoch(), _source() and the label are passed on. But
+ * in a child weir_task_should_stop() is never true, and weir_task_event() has no effect. CPU time of children is not in
+ * the metric cpu_time. max_all_decoder_bytes of a decode stage applies to each child. If the program handles SIGCHLD,
+ * it must not wait for processes that it has not started.
+ */
+#ifndef WEIR_ISOLATED_H
+#define WEIR_ISOLATED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/export.h>
+#include <weir/op.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct weir_isolated_config {
+    const weir_op *op;  /* required. Not a source; without flush and cancel, and run() never returns WEIR_PENDING */
+    const void *config; /* of op, copied; NULL = all-zero. It must not contain pointers, except for the decode stages
+                           of weir */
+    const char *worker; /* path of the program that runs in the children; it must be of the same version of weir (NULL
+                           = the environment variable WEIR_WORKER or, if that is not set, weir-worker, which is
+                           installed with weir) */
+    uint64_t
+        max_memory_bytes; /* address space of a child, beyond that of the program itself (RLIMIT_AS; 0 = no limit).
+                                  Beyond it, allocations fail in the child, which usually fails with WEIR_ENOMEM */
+    uint64_t reserved[8]; /* 0 */
+} weir_isolated_config;
+
+/* The stage. */
+extern WEIR_API const weir_op weir_isolated;
+
+/*
+ * Call it at the start of main() in a worker program, before anything else. In a child that weir_isolated has started
+ * it never returns: it runs the operation that was asked for, which is one of `ops` (by name) or a decode stage, until
+ * the parent ends. In any other process it returns WEIR_EINVAL at once, and the program goes on.
+ */
+WEIR_API int weir_isolated_serve(int argc, char *const argv[], const weir_op *const *ops, size_t num_ops);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

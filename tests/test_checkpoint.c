@@ -1,0 +1,447 @@
+/* Checkpoints: what counts as done, their text, and what a resumed pipeline delivers. Random pipelines are resumed in
+   test_random.c, killed ones in test_resume.c. */
+#include "support.h"
+
+static weir_pipeline_options with(weir_checkpoints checkpoints)
+{
+    return (weir_pipeline_options){ .threads = 1, .checkpoints = checkpoints, .stall_warning_ns = WEIR_FOREVER };
+}
+
+/* The text without its first and last lines, which are the same in all tests. */
+static void assert_checkpoint(weir_pipeline *pipeline, const char *expected)
+{
+    char *text, whole[512];
+    assert_int_equal(weir_pipeline_checkpoint(pipeline, &text), WEIR_OK);
+    snprintf(whole, sizeof whole, "weir checkpoint 1\n%send\n", expected);
+    assert_string_equal(text, whole);
+    free(text);
+}
+
+static char *stop_with_checkpoint(weir_pipeline *pipeline)
+{
+    char *text;
+    assert_int_equal(weir_pipeline_checkpoint(pipeline, &text), WEIR_OK);
+    weir_pipeline_free(pipeline);
+    return text;
+}
+
+static weir_item next_item(weir_pipeline *pipeline)
+{
+    weir_item item = { 0 };
+    assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+    return item;
+}
+
+static weir_pipeline *build_resumed(weir_builder *builder, weir_checkpoints checkpoints, const char *text)
+{
+    weir_pipeline_options options = with(checkpoints);
+    options.resume = &text;
+    options.num_resume = 1;
+    return build(builder, &options);
+}
+
+/* ---- what is done ----------------------------------------------------------------------------------------------- */
+
+static weir_builder *plain(test_numbers *numbers)
+{
+    weir_builder *builder = builder_with(numbers);
+    weir_builder_sink(builder, NULL);
+    return builder;
+}
+
+static void without_the_option_there_are_no_checkpoints(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 2 };
+    weir_pipeline *pipeline = build(plain(&numbers), NULL);
+    char *text;
+    weir_item item = next_item(pipeline);
+    assert_int_equal(weir_pipeline_checkpoint(pipeline, &text), WEIR_EUNSUPPORTED);
+    assert_null(text);
+    assert_int_equal(weir_item_done(pipeline, &item), WEIR_EUNSUPPORTED);
+    weir_item_release(&item);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
+static void a_delivered_item_is_done(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 5 };
+    weir_pipeline_options options = with(WEIR_CHECKPOINTS_DELIVERED);
+    weir_pipeline *pipeline = build(plain(&numbers), &options);
+    next_value(pipeline);
+    next_value(pipeline);
+    char *text = stop_with_checkpoint(pipeline);
+    pipeline = build_resumed(plain(&numbers), WEIR_CHECKPOINTS_DELIVERED, text);
+    assert_checkpoint(pipeline, "epoch 0\nsource 0 src\ndone 0 2\n");
+    assert_int_equal(next_value(pipeline), 2);
+    assert_int_equal(drain_all(pipeline), 2);
+    assert_checkpoint(pipeline, "epoch 0\nsource 0 src\ndone 0 5\n");
+    weir_pipeline_free(pipeline);
+    free(text);
+    ledger_close(&ledger);
+}
+
+static void acknowledged_items_are_done_in_any_order(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 6 };
+    weir_pipeline_options options = with(WEIR_CHECKPOINTS_DONE);
+    weir_pipeline *pipeline = build(plain(&numbers), &options);
+    weir_item items[6];
+    for (int i = 0; i < 6; i++)
+        items[i] = next_item(pipeline);
+    static const int done[] = { 5, 2, 0, 3, 3 };
+    for (size_t i = 0; i < LENGTH(done); i++)
+        assert_int_equal(weir_item_done(pipeline, &items[done[i]]), WEIR_OK);
+    for (int i = 0; i < 6; i++)
+        weir_item_release(&items[i]);
+    assert_checkpoint(pipeline, "epoch 0\nsource 0 src\ndone 0 1 2-3 5\n");
+    char *text = stop_with_checkpoint(pipeline);
+    pipeline = build_resumed(plain(&numbers), WEIR_CHECKPOINTS_DELIVERED, text);
+    assert_int_equal(next_value(pipeline), 1);
+    assert_int_equal(next_value(pipeline), 4);
+    assert_int_equal(drain_all(pipeline), 0);
+    weir_pipeline_free(pipeline);
+    free(text);
+    ledger_close(&ledger);
+}
+
+/* Items of even values are dropped, those divisible by 3 fail. */
+static int choose(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    uint64_t value = item_value(in);
+    if (value % 2 == 0)
+        return WEIR_SKIP;
+    if (value % 3 == 0)
+        return weir_task_fail(task, WEIR_EDATA, 0, "one that fails");
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static const weir_op choose_op = { .name = "choose", .run = choose };
+
+static void skipped_and_failed_items_are_done(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 8 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &choose_op, NULL, NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline_options options = with(WEIR_CHECKPOINTS_DONE);
+    weir_pipeline *pipeline = build(builder, &options);
+    assert_int_equal(drain_all(pipeline), 3); /* 1, 5 and 7 are delivered, but not acknowledged */
+    assert_checkpoint(pipeline, "epoch 0\nsource 0 src\ndone 0 1 2-4 6\n");
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
+static void what_a_stop_drops_is_not_done(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_gate gate = GATE;
+    test_numbers numbers = { .ledger = &ledger, .count = 9 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &gated_op, &gate, NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline_options options = with(WEIR_CHECKPOINTS_DELIVERED);
+    options.threads = 2;
+    weir_pipeline *pipeline = build(builder, &options);
+    gate_let(&gate, 1);
+    assert_int_equal(next_value(pipeline), 0);
+    gate_await_waiting(&gate, 1);
+    weir_pipeline_stop(pipeline);
+    gate_open(&gate);
+    assert_int_equal(drain(pipeline, &(int){ 0 }), 0);
+    assert_checkpoint(pipeline, "epoch 0\nsource 0 src\ndone 0 1\n");
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
+/* ---- pieces and batches ----------------------------------------------------------------------------------------- */
+
+/* Makes value × 10 + 0, 1, 2. */
+static int split(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    test_ledger *ledger = (test_ledger *)(uintptr_t)weir_task_config(task);
+    uint32_t piece = weir_task_num_pieces(task);
+    ledger_fill(ledger, out, item_value(in) * 10 + piece, 0);
+    return piece < 2 ? WEIR_MORE : WEIR_OK;
+}
+
+static const weir_op split_op = { .name = "split", .makes = WEIR_TYPE_ANY, .run = split };
+
+static weir_builder *splitting(test_numbers *numbers, int times)
+{
+    weir_builder *builder = builder_with(numbers);
+    for (int i = 0; i < times; i++)
+        weir_builder_pipe(builder, &split_op, numbers->ledger,
+                          &(weir_stage_options){ .name = i ? "again" : "split", .output_order = WEIR_ORDER_INPUT });
+    weir_builder_sink(builder, NULL);
+    return builder;
+}
+
+static void pieces_that_are_done_are_left_out(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 2 };
+    uint64_t expected = 0;
+    char *text = NULL;
+    for (int stop_after = 1; expected < 18; stop_after = stop_after % 4 + 1) { /* two items, nine pieces of each */
+        weir_pipeline_options options = with(WEIR_CHECKPOINTS_DELIVERED);
+        options.resume = (const char *const *)&text;
+        options.num_resume = text != NULL;
+        weir_pipeline *pipeline = build(splitting(&numbers, 2), &options);
+        for (int i = 0; i < stop_after && expected < 18; i++, expected++)
+            assert_int_equal(next_value(pipeline), expected / 9 * 100 + expected / 3 % 3 * 10 + expected % 3);
+        free(text);
+        text = stop_with_checkpoint(pipeline);
+    }
+    assert_string_equal(text, "weir checkpoint 1\nepoch 0\nsource 0 src\ndone 0 2\nend\n");
+    free(text);
+    ledger_close(&ledger);
+}
+
+static weir_builder *batching(test_numbers *numbers, size_t num_items, bool drop_last)
+{
+    weir_builder *builder = builder_with(numbers);
+    weir_aggregate_config config = { .num_items = num_items, .drop_last = drop_last };
+    weir_builder_pipe(builder, &weir_aggregate, &config, NULL);
+    weir_builder_sink(builder, NULL);
+    return builder;
+}
+
+static void a_batch_is_done_as_a_whole_or_by_item(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 7 };
+    weir_pipeline_options options = with(WEIR_CHECKPOINTS_DONE);
+    weir_pipeline *pipeline = build(batching(&numbers, 3, true), &options);
+    weir_item first = next_item(pipeline), second = next_item(pipeline);
+    assert_int_equal(drain_all(pipeline), 0); /* the seventh item has been dropped by drop_last: it is done */
+    assert_checkpoint(pipeline, "epoch 0\nsource 0 src\ndone 0 0 6\n");
+    weir_batch *batch = second.data;
+    assert_int_equal(weir_item_done(pipeline, &batch->items[1]), WEIR_OK);
+    assert_checkpoint(pipeline, "epoch 0\nsource 0 src\ndone 0 0 4 6\n");
+    assert_int_equal(weir_item_done(pipeline, &first), WEIR_OK);
+    assert_int_equal(weir_item_done(pipeline, &second), WEIR_OK);
+    assert_checkpoint(pipeline, "epoch 0\nsource 0 src\ndone 0 7\n");
+    weir_item_release(&first);
+    weir_item_release(&second);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
+/* Adds three values; takes the data out of its input, without weir_item_keep(). */
+typedef struct sum_worker {
+    uint64_t sum, count;
+} sum_worker;
+
+static int add(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    sum_worker *sum = worker;
+    sum->sum += item_value(in);
+    if (++sum->count < 3)
+        return WEIR_KEPT;
+    ledger_fill((test_ledger *)(uintptr_t)weir_task_config(task), out, sum->sum, 0);
+    *sum = (sum_worker){ 0 };
+    return WEIR_OK;
+}
+
+static int flush_sum(void *worker, weir_item *out, weir_task *task)
+{
+    sum_worker *sum = worker;
+    if (sum->count == 0)
+        return WEIR_SKIP;
+    ledger_fill((test_ledger *)(uintptr_t)weir_task_config(task), out, sum->sum, 0);
+    *sum = (sum_worker){ 0 };
+    return WEIR_OK;
+}
+
+static const weir_op sum_op = { .name = "sum", .worker_size = sizeof(sum_worker), .run = add, .flush = flush_sum };
+
+static void inputs_belong_to_the_result_that_they_were_kept_for(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 8 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &sum_op, &ledger, NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline_options options = with(WEIR_CHECKPOINTS_DELIVERED);
+    weir_pipeline *pipeline = build(builder, &options);
+    assert_int_equal(next_value(pipeline), 0 + 1 + 2);
+    assert_checkpoint(pipeline, "epoch 0\nsource 0 src\ndone 0 3\n");
+    assert_int_equal(next_value(pipeline), 3 + 4 + 5);
+    assert_checkpoint(pipeline, "epoch 0\nsource 0 src\ndone 0 6\n");
+    assert_int_equal(next_value(pipeline), 6 + 7);
+    assert_checkpoint(pipeline, "epoch 0\nsource 0 src\ndone 0 8\n");
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
+/* ---- epochs ----------------------------------------------------------------------------------------------------- */
+
+static void an_end_of_an_epoch_is_told_once(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 2 };
+    char *text = NULL;
+    for (int step = 0, expected = 0; step < 9;
+         step++) { /* 3 epochs: two items and an end each; one step in each run */
+        weir_builder *builder = weir_builder_new();
+        weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .epochs = 3 });
+        weir_builder_sink(builder, NULL);
+        weir_pipeline_options options = with(WEIR_CHECKPOINTS_DELIVERED);
+        options.resume = (const char *const *)&text;
+        options.num_resume = text != NULL;
+        weir_pipeline *pipeline = build(builder, &options);
+        weir_item item = { 0 };
+        int status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER);
+        assert_int_equal(status, step % 3 == 2 ? WEIR_EPOCH : WEIR_OK);
+        if (status == WEIR_OK)
+            assert_int_equal(item.epoch * 2 + item_value(&item), expected++);
+        weir_item_release(&item);
+        if (step == 8)
+            assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_EOF);
+        free(text);
+        text = stop_with_checkpoint(pipeline);
+    }
+    assert_string_equal(text, "weir checkpoint 1\nepoch 3\nsource 0 src\nend\n");
+    weir_checkpoint *checkpoint;
+    assert_int_equal(weir_checkpoint_read(text, &checkpoint, NULL), WEIR_OK);
+    assert_int_equal(weir_checkpoint_epoch(checkpoint), 3);
+    assert_true(weir_checkpoint_is_done(checkpoint, 0, 2, 1000));
+    assert_false(weir_checkpoint_is_done(checkpoint, 0, 3, 0));
+    weir_checkpoint_free(checkpoint);
+    free(text);
+    ledger_close(&ledger);
+}
+
+/* ---- the text --------------------------------------------------------------------------------------------------- */
+
+static void a_text_can_be_read(void **state)
+{
+    (void)state;
+    weir_checkpoint *checkpoint;
+    weir_error error;
+    assert_int_equal(
+        weir_checkpoint_read("weir checkpoint 1\nepoch 2\nsource 0 a b\n  first\n  second\n"
+                             "done 2 10 12-14 20\ndone 3 0\npieces 2 30 0123456789abcdef 1\nsource 1 c\nend\n",
+                             &checkpoint, &error),
+        WEIR_OK);
+    assert_int_equal(weir_checkpoint_epoch(checkpoint), 2);
+    assert_int_equal(weir_checkpoint_num_sources(checkpoint), 2);
+    assert_string_equal(weir_checkpoint_source_name(checkpoint, 0), "a b");
+    assert_string_equal(weir_checkpoint_source_text(checkpoint, 0), "first\nsecond\n");
+    assert_string_equal(weir_checkpoint_source_text(checkpoint, 1), "");
+    assert_null(weir_checkpoint_source_name(checkpoint, 2));
+    static const uint64_t done[] = { 0, 9, 12, 13, 14, 20 }, not_done[] = { 10, 11, 15, 19, 21, 30 };
+    for (size_t i = 0; i < LENGTH(done); i++)
+        assert_true(weir_checkpoint_is_done(checkpoint, 0, 2, done[i]));
+    for (size_t i = 0; i < LENGTH(not_done); i++)
+        assert_false(weir_checkpoint_is_done(checkpoint, 0, 2, not_done[i]));
+    assert_true(weir_checkpoint_is_done(checkpoint, 0, 1, 99));
+    assert_int_equal(weir_checkpoint_low(checkpoint, 0, 2), 10);
+    assert_int_equal(weir_checkpoint_end(checkpoint, 0, 2), 31);
+    assert_int_equal(weir_checkpoint_num_done(checkpoint, 0, 2), 14);
+    assert_int_equal(weir_checkpoint_last_epoch(checkpoint, 0), 3);
+    weir_checkpoint_free(checkpoint);
+}
+
+static void a_damaged_text_is_refused_with_its_line(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int status;
+        const char *message;
+    } cases[] = {
+        { "", WEIR_EDATA, "not a checkpoint" },
+        { "hello\n", WEIR_EDATA, "not a checkpoint" },
+        { "weir checkpoint 2\n", WEIR_EUNSUPPORTED, "format 2" },
+        { "weir checkpoint 1\nepoch x\n", WEIR_EDATA, "line 2" },
+        { "weir checkpoint 1\nepoch 0\nsource 0 a\ndone 0 1\n", WEIR_EDATA, "cut off after line 4" },
+        { "weir checkpoint 1\nepoch 0\nsource 0 a\ndone 0 1", WEIR_EDATA, "cut off after line 3" },
+        { "weir checkpoint 1\nepoch 0\nsource 1 a\nend\n", WEIR_EDATA, "line 3" },
+        { "weir checkpoint 1\nepoch 0\ndone 0 1\nend\n", WEIR_EDATA, "line 3" },
+        { "weir checkpoint 1\nepoch 0\nsource 0 a\ndone 0 5 5\nend\n", WEIR_EDATA, "line 4" },
+        { "weir checkpoint 1\nepoch 0\nsource 0 a\ndone 0 5 9-8\nend\n", WEIR_EDATA, "line 4" },
+        { "weir checkpoint 1\nepoch 0\nsource 0 a\ndone 0 99999999999999999999\nend\n", WEIR_EDATA, "line 4" },
+        { "weir checkpoint 1\nepoch 0\nsource 0 a\npieces 0 1 xyz\nend\n", WEIR_EDATA, "line 4" },
+        { "weir checkpoint 1\nepoch 0\nsource 0 a\nwhat\nend\n", WEIR_EDATA, "line 4" },
+        { "weir checkpoint 1\nepoch 0\nend\nmore\n", WEIR_EDATA, "after \"end\"" },
+    };
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        weir_checkpoint *checkpoint;
+        weir_error error = { 0 };
+        assert_int_equal(weir_checkpoint_read(cases[i].text, &checkpoint, &error), cases[i].status);
+        assert_null(checkpoint);
+        if (!strstr(error.message, cases[i].message) || strchr(error.message, '\n'))
+            fail_msg("%zu: %s", i, error.message);
+    }
+}
+
+static void refuse(const weir_pipeline_options *options, const char *message)
+{
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 5 };
+    weir_pipeline *pipeline;
+    weir_error error;
+    assert_true(weir_builder_build(plain(&numbers), options, &pipeline, &error) < 0);
+    assert_null(pipeline);
+    if (!strstr(error.message, message))
+        fail_msg("%s", error.message);
+    ledger_close(&ledger);
+}
+
+static void what_cannot_be_resumed_is_refused(void **state)
+{
+    (void)state;
+    static const char *const other = "weir checkpoint 1\nepoch 0\nsource 0 other\nend\n";
+    static const char *const same[] = { "weir checkpoint 1\nepoch 0\nsource 0 src\nend\n",
+                                        "weir checkpoint 1\nepoch 0\nsource 0 src\nend\n" };
+    static const char *const damaged = "weir";
+    weir_pipeline_options options = with(WEIR_CHECKPOINTS_DELIVERED);
+    options.num_resume = 1;
+    refuse(&options, "resume is NULL");
+    options.resume = &other;
+    refuse(&options, "source 0 is \"other\", here it is \"src\"");
+    options.resume = &damaged;
+    refuse(&options, "not a checkpoint");
+    options.resume = same;
+    options.num_resume = 2;
+    refuse(&options, "only a sampler can divide");
+    options.checkpoints = WEIR_CHECKPOINTS_OFF;
+    refuse(&options, "WEIR_CHECKPOINTS_OFF");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(without_the_option_there_are_no_checkpoints),
+        TEST(a_delivered_item_is_done),
+        TEST(acknowledged_items_are_done_in_any_order),
+        TEST(skipped_and_failed_items_are_done),
+        TEST(what_a_stop_drops_is_not_done),
+        TEST(pieces_that_are_done_are_left_out),
+        TEST(a_batch_is_done_as_a_whole_or_by_item),
+        TEST(inputs_belong_to_the_result_that_they_were_kept_for),
+        TEST(an_end_of_an_epoch_is_told_once),
+        TEST(a_text_can_be_read),
+        TEST(a_damaged_text_is_refused_with_its_line),
+        TEST(what_cannot_be_resumed_is_refused),
+    };
+    return RUN_TESTS(tests);
+}

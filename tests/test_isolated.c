@@ -1,0 +1,628 @@
+/*
+ * Operations in child processes. The stand-ins do what a broken decoder does; this program is its own worker program
+ * (see main). Each test ends with no child and no shared memory left.
+ */
+#include "support.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <weir/stages.h>
+
+#include "clips.h"
+
+static const char *self_path; /* of this program */
+
+/* ---- stand-ins: what they do is their input ------------------------------------------------------------------ */
+
+static void die_of(int number)
+{
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, number);
+    signal(number, SIG_DFL); /* a sanitizer may handle it */
+    pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
+    raise(number);
+}
+
+static void touch_memory_until_there_is_none(void)
+{
+    enum { STEP = 1 << 20 };
+    size_t total = 0;
+    char *memory;
+    while ((memory = mmap(NULL, STEP, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) != MAP_FAILED) {
+        REQUIRE((total += STEP) < (size_t)1 << 30);
+        memset(memory, 1, STEP);
+    }
+}
+
+/* Tells the test, which reads the FIFO, that it is there; the FIFO stays open until the process ends. */
+static void open_fifo(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    REQUIRE(fd >= 0 && write(fd, "x", 1) == 1);
+}
+
+static void hang_in_a_read(void)
+{
+    int fds[2];
+    char byte;
+    REQUIRE(pipe(fds) == 0);
+    while (read(fds[0], &byte, 1) != 1)
+        ;
+}
+
+static int run_stand_in(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    uint32_t *num_tasks = worker; /* of this process */
+    const char *text = in->data;
+    static volatile bool spins = true;
+    char answer[256];
+    *num_tasks += weir_task_num_pieces(task) == 0;
+    snprintf(answer, sizeof answer, "%s", text);
+    if (strcmp(text, "segv") == 0)
+        die_of(SIGSEGV);
+    if (strcmp(text, "abort") == 0)
+        die_of(SIGABRT);
+    if (strcmp(text, "kill") == 0)
+        kill(getpid(), SIGKILL);
+    if (strcmp(text, "exit") == 0)
+        _exit(7);
+    if (strcmp(text, "eat") == 0) {
+        touch_memory_until_there_is_none();
+        return weir_task_fail(task, WEIR_ENOMEM, 0, "ate all");
+    }
+    if (strcmp(text, "garbage") == 0 && send(3, "garbage", 7, 0) == 7)
+        hang_in_a_read();
+    if (strcmp(text, "spin") == 0)
+        while (spins)
+            ;
+    if (strcmp(text, "hang") == 0)
+        hang_in_a_read();
+    if (strncmp(text, "fifo:", 5) == 0) {
+        open_fifo(text + 5);
+        while (spins)
+            ;
+    }
+    if (strcmp(text, "skip") == 0)
+        return WEIR_SKIP;
+    if (strcmp(text, "fail") == 0)
+        return weir_task_fail(task, WEIR_EDATA, 17, "no good: %s", weir_task_label(task));
+    if (strcmp(text, "keep") == 0)
+        return WEIR_KEPT;
+    if (strcmp(text, "none") == 0) {
+        *out = (weir_item){ .data = answer, .type = "other" };
+        return WEIR_OK;
+    }
+    if (strcmp(text, "origin") == 0)
+        snprintf(answer, sizeof answer, "%d %d %d %s", (int)weir_task_source(task), (int)weir_task_epoch(task),
+                 (int)weir_task_seq(task), weir_task_label(task));
+    if (strcmp(text, "tasks") == 0)
+        snprintf(answer, sizeof answer, "%d", (int)*num_tasks);
+    if (strcmp(text, "privileges") == 0)
+        snprintf(answer, sizeof answer, "%d", prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0));
+    if (strcmp(text, "log") == 0)
+        weir_log(WEIR_LOG_WARNING, "a line of the stand-in");
+    bool is_more = strcmp(text, "pieces") == 0 && weir_task_num_pieces(task) < 4;
+    *out = (weir_item){ .data = strdup(answer), .release = weir_release_free };
+    return is_more ? WEIR_MORE : WEIR_OK;
+}
+
+static const weir_op stand_in = {
+    .name = "stand_in",
+    .takes = WEIR_TYPE_TEXT,
+    .makes = WEIR_TYPE_TEXT,
+    .worker_size = sizeof(uint32_t),
+    .run = run_stand_in,
+};
+
+static int refuse_config(void *config, weir_error *error)
+{
+    const int *number = config;
+    return *number == 13 ? weir_error_set(error, WEIR_EINVAL, 0, "13 is refused") : WEIR_OK;
+}
+
+static int run_config(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)in;
+    const int *number = weir_task_config(task);
+    char text[16];
+    snprintf(text, sizeof text, "%d", *number);
+    *out = (weir_item){ .data = strdup(text), .release = weir_release_free };
+    return WEIR_OK;
+}
+
+static const weir_op configured = {
+    .name = "configured",
+    .takes = WEIR_TYPE_TEXT,
+    .makes = WEIR_TYPE_TEXT,
+    .config_size = sizeof(int),
+    .config_init = refuse_config,
+    .run = run_config,
+};
+
+static const weir_op *const stand_ins[] = { &stand_in, &configured };
+
+/* ---- running them --------------------------------------------------------------------------------------------- */
+
+typedef struct outcome {
+    char *texts[16]; /* results, in the order of their inputs */
+    size_t num_texts;
+    failure_record *failures;
+    uint64_t num_failures;
+} outcome;
+
+static uint64_t count_shared_mappings(void)
+{
+    char line[1024];
+    uint64_t count = 0;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    assert_non_null(maps);
+    while (fgets(line, sizeof line, maps))
+        count += strstr(line, "memfd:weir") != NULL;
+    fclose(maps);
+    return count;
+}
+
+static void assert_nothing_is_left(void)
+{
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_int_equal(errno, ECHILD);
+    assert_int_equal(count_shared_mappings(), 0);
+}
+
+static weir_pipeline *build_isolated(const weir_isolated_config *config, const char *const *texts, size_t num_texts,
+                                     int64_t deadline_ns, const weir_observer *observer)
+{
+    weir_builder *builder = weir_builder_new();
+    weir_list_config list = { .paths = texts, .num_paths = num_texts };
+    weir_builder_source(builder, &weir_list_source, &list, NULL);
+    weir_builder_pipe(builder, &weir_isolated, config,
+                      &(weir_stage_options){ .output_order = WEIR_ORDER_INPUT, .task_deadline_ns = deadline_ns });
+    weir_builder_sink(builder, NULL);
+    return build(builder, &(weir_pipeline_options){ .observers = observer, .num_observers = observer != NULL });
+}
+
+/* Runs the texts through one slot; the run must go on to its end. */
+static outcome run_texts(const char *const *texts, size_t num_texts, int64_t deadline_ns, uint64_t max_memory_bytes)
+{
+    static test_recorder recorder;
+    outcome seen = { 0 };
+    weir_item item;
+    int status;
+    recorder_init(&recorder);
+    weir_isolated_config config = { .op = &stand_in, .worker = self_path, .max_memory_bytes = max_memory_bytes };
+    weir_pipeline *pipeline = build_isolated(&config, texts, num_texts, deadline_ns, &recorder.observer);
+    while ((status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK) {
+        assert_string_equal(item.type, WEIR_TYPE_TEXT);
+        seen.texts[seen.num_texts++] = strdup(item.data);
+        weir_item_release(&item);
+    }
+    assert_int_equal(status, WEIR_EOF);
+    weir_pipeline_free(pipeline);
+    seen.num_failures = recorder.num_failures;
+    seen.failures = calloc(recorder.num_failures + 1, sizeof *seen.failures);
+    assert_non_null(seen.failures);
+    for (uint64_t i = 0; i < recorder.num_failures; i++)
+        seen.failures[i] = recorder.failures[i];
+    recorder_free(&recorder);
+    assert_nothing_is_left();
+    return seen;
+}
+
+static void outcome_free(outcome *seen)
+{
+    for (size_t i = 0; i < seen->num_texts; i++)
+        free(seen->texts[i]);
+    free(seen->failures);
+}
+
+/* `text`, between two texts that are echoed, is one failure. */
+static void expect_one_failure(const char *text, uint64_t max_memory_bytes, int status, const char *message)
+{
+    outcome seen = run_texts((const char *[]){ "before", text, "after" }, 3, 0, max_memory_bytes);
+    assert_int_equal(seen.num_texts, 2);
+    assert_string_equal(seen.texts[0], "before");
+    assert_string_equal(seen.texts[1], "after");
+    assert_int_equal(seen.num_failures, 1);
+    if (!strstr(seen.failures[0].message, message) || seen.failures[0].failure.status != status)
+        fail_msg("%s: %s (%s)", text, seen.failures[0].message, weir_status_name(seen.failures[0].failure.status));
+    outcome_free(&seen);
+}
+
+static void a_crash_is_one_failure_with_the_signals_name(void **state)
+{
+    (void)state;
+    expect_one_failure("segv", 0, WEIR_EDATA, "killed by SIGSEGV");
+    expect_one_failure("abort", 0, WEIR_EDATA, "killed by SIGABRT");
+}
+
+static void an_exit_and_a_broken_connection_are_one_failure(void **state)
+{
+    (void)state;
+    expect_one_failure("exit", 0, WEIR_ESYSTEM, "ended with exit status 7");
+    expect_one_failure("garbage", 0, WEIR_ESYSTEM, "the connection to the process");
+    expect_one_failure("kill", 0, WEIR_ESYSTEM, "killed by SIGKILL");
+}
+
+static void memory_over_the_limit_is_one_failure(void **state)
+{
+    (void)state;
+    expect_one_failure("eat", 64 << 20, WEIR_ENOMEM, "ate all");
+}
+
+static void failures_and_skips_of_the_operation_are_its_own(void **state)
+{
+    (void)state;
+    expect_one_failure("fail", 0, WEIR_EDATA, "no good: fail");
+    expect_one_failure("keep", 0, WEIR_EUNSUPPORTED, "WEIR_KEPT");
+    expect_one_failure("none", 0, WEIR_EUNSUPPORTED, "\"other\"");
+    outcome seen = run_texts((const char *[]){ "skip", "a" }, 2, 0, 0);
+    assert_int_equal(seen.num_texts, 1);
+    assert_int_equal(seen.num_failures, 0);
+    outcome_free(&seen);
+}
+
+static void what_spins_or_hangs_is_killed_at_its_deadline(void **state)
+{
+    (void)state;
+    outcome seen = run_texts((const char *[]){ "spin", "hang", "spin" }, 3, 100 * WEIR_MILLISECOND, 0);
+    assert_int_equal(seen.num_texts, 0);
+    assert_int_equal(seen.num_failures, 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(seen.failures[i].failure.status, WEIR_ETIMEDOUT);
+    outcome_free(&seen);
+}
+
+static void a_child_serves_many_items_in_several_pieces(void **state)
+{
+    (void)state;
+    outcome seen = run_texts((const char *[]){ "a", "pieces", "origin", "tasks", "privileges" }, 5, 0, 0);
+    assert_int_equal(seen.num_failures, 0);
+    assert_int_equal(seen.num_texts, 9);
+    assert_string_equal(seen.texts[5], "pieces");
+    assert_string_equal(seen.texts[6], "0 0 2 origin");
+    assert_string_equal(seen.texts[7], "4");
+    assert_string_equal(seen.texts[8], "1");
+    outcome_free(&seen);
+}
+
+static void log_lines_are_passed_on(void **state)
+{
+    (void)state;
+    char line[256];
+    outcome seen = run_texts((const char *[]){ "log" }, 1, 0, 0);
+    last_logged_line(WEIR_LOG_WARNING, line, sizeof line);
+    assert_string_equal(line, "a line of the stand-in");
+    outcome_free(&seen);
+}
+
+/* ---- stop, and the end of the parent ---------------------------------------------------------------------------- */
+
+/* The path is "fifo:PATH", for the stand-in. */
+static const char *make_fifo(const char *name)
+{
+    static char text[4096];
+    snprintf(text, sizeof text, "fifo:%s", clips_path(name));
+    assert_int_equal(mkfifo(text + 5, 0600), 0);
+    return text;
+}
+
+static int await_fifo(const char *text)
+{
+    char byte;
+    int fd = open(text + 5, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(read(fd, &byte, 1), 1);
+    return fd;
+}
+
+/* Waits until the process that has opened the FIFO has ended. */
+static void await_end(int fd)
+{
+    char byte;
+    assert_int_equal(read(fd, &byte, 1), 0);
+    close(fd);
+}
+
+static void a_stop_kills_what_spins(void **state)
+{
+    (void)state;
+    const char *text = make_fifo("stop.fifo");
+    weir_isolated_config config = { .op = &stand_in, .worker = self_path };
+    weir_pipeline *pipeline = build_isolated(&config, &text, 1, 0, NULL);
+    int fd = await_fifo(text);
+    assert_int_equal(weir_pipeline_stop(pipeline), WEIR_OK);
+    weir_pipeline_free(pipeline);
+    await_end(fd);
+    assert_nothing_is_left();
+}
+
+/* The parent is this program again: see main(). */
+static void children_end_with_a_killed_parent(void **state)
+{
+    (void)state;
+    const char *text = make_fifo("parent.fifo");
+    pid_t parent = fork();
+    if (parent == 0) {
+        execl(self_path, self_path, "--parent", text, (char *)NULL);
+        _exit(9);
+    }
+    int fd = await_fifo(text);
+    assert_int_equal(kill(parent, SIGKILL), 0);
+    assert_int_equal(waitpid(parent, NULL, 0), parent);
+    await_end(fd);
+    assert_nothing_is_left();
+}
+
+static int run_parent(const char *text)
+{
+    weir_isolated_config config = { .op = &stand_in, .worker = self_path };
+    weir_item item;
+    weir_pipeline *pipeline = build_isolated(&config, &text, 1, 0, NULL);
+    return weir_pipeline_next(pipeline, &item, WEIR_FOREVER);
+}
+
+/* ---- the config ------------------------------------------------------------------------------------------------- */
+
+static void expect_refusal(const weir_isolated_config *config, int status, const char *message)
+{
+    weir_error error = { 0 };
+    weir_isolated_config copy = *config;
+    assert_int_equal(weir_isolated.config_init(&copy, &error), status);
+    if (!strstr(error.message, message))
+        fail_msg("%s", error.message);
+}
+
+static void mistakes_in_the_config_are_refused(void **state)
+{
+    (void)state;
+    weir_op flushing = stand_in;
+    flushing.flush = (int (*)(void *, weir_item *, weir_task *))abort;
+    expect_refusal(&(weir_isolated_config){ 0 }, WEIR_EINVAL, "op is missing");
+    expect_refusal(&(weir_isolated_config){ .op = &flushing }, WEIR_EUNSUPPORTED, "flush");
+    expect_refusal(&(weir_isolated_config){ .op = &stand_in, .config = "x" }, WEIR_EUNSUPPORTED, "not copied");
+    expect_refusal(&(weir_isolated_config){ .op = &configured, .config = &(int){ 13 } }, WEIR_EINVAL,
+                   "13 is refused");
+    expect_refusal(&(weir_isolated_config){ .op = &stand_in, .worker = "/no/such/program" }, WEIR_ENOTFOUND,
+                   "/no/such/program");
+}
+
+static void the_config_reaches_the_child(void **state)
+{
+    (void)state;
+    const char *text = "a";
+    weir_item item;
+    weir_isolated_config config = { .op = &configured, .config = &(int){ 12 }, .worker = self_path };
+    weir_pipeline *pipeline = build_isolated(&config, &text, 1, 0, NULL);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+    assert_string_equal(item.data, "12");
+    weir_item_release(&item);
+    weir_pipeline_free(pipeline);
+    assert_nothing_is_left();
+}
+
+static void an_operation_that_the_worker_does_not_know_fails_each_item(void **state)
+{
+    (void)state;
+    weir_op unknown = stand_in;
+    const char *texts[] = { "a", "b" };
+    weir_error error = { 0 };
+    weir_item item;
+    unknown.name = "unknown";
+    weir_pipeline *pipeline =
+        build_isolated(&(weir_isolated_config){ .op = &unknown, .worker = self_path }, texts, 2, 0, NULL);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_EOF);
+    assert_int_equal(weir_pipeline_stage_error(pipeline, "isolated", &error), WEIR_EUNSUPPORTED);
+    assert_non_null(strstr(error.message, "no operation \"unknown\""));
+    weir_pipeline_free(pipeline);
+    assert_nothing_is_left();
+}
+
+static void a_process_that_is_not_a_child_goes_on(void **state)
+{
+    (void)state;
+    char *arguments[] = { (char[]){ "x" }, (char[]){ "--weir-isolated" }, NULL };
+    assert_int_equal(weir_isolated_serve(1, arguments, NULL, 0), WEIR_EINVAL);
+    assert_int_equal(weir_isolated_serve(2, arguments, NULL, 0), WEIR_EINVAL);
+    assert_int_equal(weir_isolated_serve(2, NULL, NULL, 0), WEIR_EINVAL);
+}
+
+/* ---- real operations ---------------------------------------------------------------------------------------------- */
+
+static const char *make_video(void)
+{
+    return clips_make("clip.mp4", "-f lavfi -i testsrc2=s=96x64:d=2:r=10 -f lavfi -i sine=r=8000:d=2 "
+                                  "-c:v mpeg4 -c:a aac");
+}
+
+/* All results of the paths, in order. The pipeline is freed first: results outlive it, and the children. */
+static size_t results_of(const weir_op *op, const void *config, const char *const *paths, size_t num_paths,
+                         weir_item *results)
+{
+    size_t num_results = 0;
+    weir_builder *builder = weir_builder_new();
+    weir_list_config list = { .paths = paths, .num_paths = num_paths };
+    weir_builder_source(builder, &weir_list_source, &list, NULL);
+    weir_builder_pipe(builder, op, config,
+                      &(weir_stage_options){ .concurrency = 2, .output_order = WEIR_ORDER_INPUT });
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, NULL);
+    while (weir_pipeline_next(pipeline, &results[num_results], WEIR_FOREVER) == WEIR_OK)
+        num_results++;
+    weir_pipeline_free(pipeline);
+    return num_results;
+}
+
+static void assert_same_frames(const weir_frames *a, const weir_frames *b)
+{
+    assert_int_equal(a->num_frames, b->num_frames);
+    assert_int_equal(a->width, b->width);
+    assert_int_equal(a->first_frame, b->first_frame);
+    assert_int_equal(a->is_last_piece, b->is_last_piece);
+    assert_int_equal(a->time_base_den, b->time_base_den);
+    assert_string_equal(a->codec, b->codec);
+    assert_memory_equal(a->pts, b->pts, a->num_frames * sizeof *a->pts);
+    assert_memory_equal(a->data, b->data, a->num_frames * a->frame_bytes);
+}
+
+enum { MAX_RESULTS = 16 };
+
+static void expect_same_frames(const weir_op *op, const void *config, const char *path)
+{
+    weir_item plain[MAX_RESULTS], isolated[MAX_RESULTS];
+    const char *paths[] = { path, path };
+    weir_isolated_config around = { .op = op, .config = config };
+    size_t num_plain = results_of(op, config, paths, 2, plain);
+    assert_true(num_plain >= 2);
+    assert_int_equal(results_of(&weir_isolated, &around, paths, 2, isolated), num_plain);
+    assert_int_equal(count_shared_mappings(), num_plain);
+    for (size_t i = 0; i < num_plain; i++) {
+        assert_string_equal(isolated[i].type, plain[i].type);
+        assert_string_equal(isolated[i].label, path);
+        assert_int_equal(isolated[i].seq, plain[i].seq);
+        assert_same_frames(plain[i].data, isolated[i].data);
+        weir_item_release(&plain[i]);
+        weir_item_release(&isolated[i]);
+    }
+    assert_nothing_is_left();
+}
+
+static void frames_are_the_same_as_without_isolation(void **state)
+{
+    (void)state;
+    const char *path = make_video();
+    const int64_t indices[] = { 7, 3, 3, -1 };
+    expect_same_frames(&weir_video_decode, NULL, path);
+    expect_same_frames(&weir_video_decode,
+                       &(weir_video_config){ .piece_frames = 7, .width = 32, .height = 32, .filter = "hflip" }, path);
+    expect_same_frames(&weir_video_decode,
+                       &(weir_video_config){ .seed = 3, .sampling = { .what = WEIR_SAMPLE_RANDOM, .count = 5 } },
+                       path);
+    expect_same_frames(
+        &weir_video_decode,
+        &(weir_video_config){ .sampling = { .what = WEIR_SAMPLE_INDICES, .indices = indices, .num_indices = 4 } },
+        path);
+}
+
+static void pictures_and_samples_are_the_same_as_without_isolation(void **state)
+{
+    (void)state;
+    const char *path = make_video();
+    weir_item plain[MAX_RESULTS], isolated[MAX_RESULTS];
+    weir_isolated_config around = { .op = &weir_audio_decode };
+    expect_same_frames(&weir_image_decode, NULL,
+                       clips_make("picture.png", "-f lavfi -i testsrc2=s=64x48 -frames:v 1"));
+    assert_int_equal(results_of(&weir_audio_decode, NULL, &path, 1, plain), 1);
+    assert_int_equal(results_of(&weir_isolated, &around, &path, 1, isolated), 1);
+    const weir_audio *a = plain[0].data, *b = isolated[0].data;
+    assert_true(a->num_samples > 0);
+    assert_int_equal(a->num_samples, b->num_samples);
+    assert_int_equal(a->sample_rate, b->sample_rate);
+    assert_memory_equal(a->data, b->data, a->num_samples * a->channels * sizeof *a->data);
+    weir_item_release(&plain[0]);
+    weir_item_release(&isolated[0]);
+    assert_nothing_is_left();
+}
+
+/* One item, made by the test. */
+static int give_item(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)in;
+    weir_item *item = *(weir_item *const *)weir_task_config(task);
+    if (!item->data)
+        return WEIR_EOF;
+    out->type = item->type;
+    out->data = item->data;
+    out->release = item->release;
+    item->data = NULL;
+    return WEIR_OK;
+}
+
+static const weir_op give_op = {
+    .name = "give", .makes = WEIR_TYPE_ANY, .config_size = sizeof(void *), .run = give_item
+};
+
+static weir_frames *decode_item(weir_item *input)
+{
+    weir_item item;
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &give_op, &input, NULL);
+    weir_builder_pipe(builder, &weir_isolated, &(weir_isolated_config){ .op = &weir_video_decode }, NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, NULL);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+    weir_pipeline_free(pipeline);
+    return item.data;
+}
+
+static void files_in_memory_and_entries_are_decoded(void **state)
+{
+    (void)state;
+    const char *path = make_video();
+    struct stat info;
+    FILE *file = fopen(path, "rb");
+    assert_true(file && stat(path, &info) == 0);
+    weir_bytes *bytes = weir_bytes_new((size_t)info.st_size, "clip.mp4");
+    bytes->next = weir_bytes_new(5, "label.txt");
+    assert_int_equal(fread(bytes->data, 1, bytes->size_bytes, file), bytes->size_bytes);
+    fclose(file);
+    weir_frames *frames =
+        decode_item(&(weir_item){ .data = bytes, .type = WEIR_TYPE_BYTES, .release = weir_bytes_release });
+    assert_int_equal(frames->num_frames, 20);
+    assert_string_equal(frames->sidecars->name, "label.txt");
+    weir_frames_free(frames);
+
+    weir_entry *entry = weir_entry_new();
+    entry->path = strdup(path);
+    entry->number = 77;
+    frames = decode_item(&(weir_item){ .data = entry, .type = WEIR_TYPE_ENTRY, .release = weir_entry_release });
+    assert_int_equal(frames->num_frames, 20);
+    assert_int_equal(frames->entry->number, 77);
+    weir_frames_free(frames);
+    assert_nothing_is_left();
+}
+
+int main(int argc, char *argv[])
+{
+    static char path[4096];
+    weir_isolated_serve(argc, argv, stand_ins, LENGTH(stand_ins));
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (length < 0)
+        return 9;
+    self_path = path;
+    if (argc == 3 && strcmp(argv[1], "--parent") == 0)
+        return run_parent(argv[2]);
+
+    static const struct CMUnitTest tests[] = {
+        TEST(a_crash_is_one_failure_with_the_signals_name),
+        TEST(an_exit_and_a_broken_connection_are_one_failure),
+        TEST(memory_over_the_limit_is_one_failure),
+        TEST(failures_and_skips_of_the_operation_are_its_own),
+        TEST(what_spins_or_hangs_is_killed_at_its_deadline),
+        TEST(a_child_serves_many_items_in_several_pieces),
+        TEST(log_lines_are_passed_on),
+        TEST(a_stop_kills_what_spins),
+        TEST(children_end_with_a_killed_parent),
+        TEST(mistakes_in_the_config_are_refused),
+        TEST(the_config_reaches_the_child),
+        TEST(an_operation_that_the_worker_does_not_know_fails_each_item),
+        TEST(a_process_that_is_not_a_child_goes_on),
+        TEST(frames_are_the_same_as_without_isolation),
+        TEST(pictures_and_samples_are_the_same_as_without_isolation),
+        TEST(files_in_memory_and_entries_are_decoded),
+    };
+    cmocka_set_test_filter(getenv("WEIR_TEST"));
+    cmocka_set_skip_filter(getenv("WEIR_SKIP_TEST"));
+    return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
+}

@@ -1,0 +1,515 @@
+/*
+ * A training job of one or more ranks is killed (SIGKILL) at random moments, and resumed from its checkpoints, sometimes
+ * with another number of ranks. Each rank commits its results and its checkpoint to SQLite in one transaction. At the
+ * end each result of each epoch must be there exactly once.
+ *
+ *     WEIR_KILLS=N  how many kills (default 20)
+ *     WEIR_SEED=N   the random choices of the test; when a kill hits is never the same
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <sqlite3.h>
+
+#include <weir/engine.h>
+#include <weir/stages.h>
+
+#include "program.h"
+
+enum { NUM_EPOCHS = 3, MAX_RANKS = 3, ITEMS_PER_KILL = 12, BATCH = 4 };
+
+/* ---- the job ---------------------------------------------------------------------------------------------------- */
+
+typedef struct rank_job {
+    const char *path; /* of the database */
+    uint64_t num_items;
+    uint32_t generation; /* the number of changes of the number of ranks */
+    weir_world world;
+    uint64_t seed; /* of what may differ between runs */
+} rank_job;
+
+/* What is left of an item. */
+typedef struct result {
+    uint64_t epoch, number, piece;
+} result;
+
+/* The results that each item has. */
+static uint64_t num_results(uint64_t number)
+{
+    return number % 7 == 3 || number % 11 == 5 ? 0 : number % 5 == 1 ? 3 : 1;
+}
+
+static int work(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    const weir_entry *entry = in->data;
+    uint64_t piece = weir_task_num_pieces(task);
+    if (entry->number % 7 == 3)
+        return weir_task_fail(task, WEIR_EDATA, 0, "one that fails");
+    if (num_results(entry->number) == 0)
+        return WEIR_SKIP;
+    result *made = malloc(sizeof *made);
+    if (!made)
+        return WEIR_ENOMEM;
+    *made = (result){ .epoch = entry->epoch, .number = entry->number, .piece = piece };
+    *out = (weir_item){ .data = made, .release = weir_release_free };
+    return piece + 1 < num_results(entry->number) ? WEIR_MORE : WEIR_OK;
+}
+
+static const weir_op work_op = { .name = "work", .takes = WEIR_TYPE_ENTRY, .makes = WEIR_TYPE_ANY, .run = work };
+
+static int fill(void *self, weir_entry *entry, weir_error *error)
+{
+    (void)self;
+    entry->path = strdup("a clip");
+    return entry->path ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "no memory");
+}
+
+static int build(const rank_job *job, const char *const *texts, size_t num_texts, weir_pipeline **pipeline,
+                 weir_error *error)
+{
+    weir_sampler_source_config source = {
+        .sampler = { .num_items = job->num_items, .order = WEIR_SAMPLER_SHUFFLED, .seed = 7, .world = job->world },
+        .items = { .fill = fill },
+        .dataset = 4711,
+    };
+    weir_pipeline_options options = {
+        .threads = 1 + (uint32_t)(job->seed % 3),
+        .checkpoints = job->seed % 2 ? WEIR_CHECKPOINTS_DELIVERED : WEIR_CHECKPOINTS_DONE,
+        .resume = texts,
+        .num_resume = num_texts,
+    };
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &weir_sampler_source, &source, &(weir_stage_options){ .epochs = NUM_EPOCHS });
+    weir_builder_pipe(
+        builder, &work_op, NULL,
+        &(weir_stage_options){ .concurrency = 1 + (uint32_t)(job->seed / 2 % 5),
+                               .output_order = job->seed % 3 ? WEIR_ORDER_COMPLETION : WEIR_ORDER_INPUT });
+    weir_builder_pipe(builder, &weir_shuffle, &(weir_shuffle_config){ .num_items = 5 }, NULL);
+    weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = BATCH }, NULL);
+    weir_builder_sink(builder, NULL);
+    return weir_builder_build(builder, &options, pipeline, error);
+}
+
+static void must(const char *what, int code, int expected)
+{
+    if (code == expected)
+        return;
+    fprintf(stderr, "%s: %d\n", what, code);
+    _exit(3);
+}
+
+static void run_sql(sqlite3 *db, const char *sql, const uint64_t *numbers, int count, const char *text)
+{
+    sqlite3_stmt *statement;
+    must(sql, sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
+    for (int i = 0; i < count; i++)
+        sqlite3_bind_int64(statement, i + 1, (int64_t)numbers[i]);
+    if (text)
+        sqlite3_bind_text(statement, count + 1, text, -1, SQLITE_STATIC);
+    must(sql, sqlite3_step(statement), SQLITE_DONE);
+    sqlite3_finalize(statement);
+}
+
+static sqlite3 *open_database(const char *path)
+{
+    sqlite3 *db;
+    must("open", sqlite3_open(path, &db), SQLITE_OK);
+    sqlite3_busy_timeout(db, 60000);
+    must("pragma", sqlite3_exec(db, "PRAGMA synchronous=OFF", NULL, NULL, NULL), SQLITE_OK);
+    return db;
+}
+
+/* The checkpoint of this rank, or those of all ranks before the number of ranks changed. */
+static size_t read_texts(sqlite3 *db, const rank_job *job, char **texts)
+{
+    sqlite3_stmt *statement;
+    size_t num = 0;
+    char sql[256];
+    snprintf(sql, sizeof sql,
+             "SELECT text FROM checkpoint WHERE generation = %u AND rank = %u UNION ALL "
+             "SELECT text FROM checkpoint WHERE generation = %u - 1 AND NOT EXISTS "
+             "(SELECT 1 FROM checkpoint WHERE generation = %u AND rank = %u)",
+             job->generation, job->world.rank, job->generation, job->generation, job->world.rank);
+    must(sql, sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
+    while (sqlite3_step(statement) == SQLITE_ROW)
+        texts[num++] = strdup((const char *)sqlite3_column_text(statement, 0));
+    sqlite3_finalize(statement);
+    return num;
+}
+
+static void commit(sqlite3 *db, const rank_job *job, weir_pipeline *pipeline, const weir_batch *batch)
+{
+    char *text;
+    must("checkpoint", weir_pipeline_checkpoint(pipeline, &text), WEIR_OK);
+    must("begin", sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    for (size_t i = 0; batch && i < batch->num_items; i++) {
+        const result *made = batch->items[i].data;
+        run_sql(db, "INSERT INTO result VALUES (?, ?, ?)",
+                (const uint64_t[]){ made->epoch, made->number, made->piece }, 3, NULL);
+    }
+    run_sql(db, "INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?)",
+            (const uint64_t[]){ job->generation, job->world.rank }, 2, text);
+    must("commit", sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+    free(text);
+}
+
+static void ignore_log(void *self, weir_log_level level, const char *message)
+{
+    (void)self;
+    (void)level;
+    (void)message;
+}
+
+/* The process of a rank. It says on `out` that its first checkpoint is stored, then each commit; and begins when `in`
+   says so. */
+static void run_rank(const rank_job *job, int in, int out)
+{
+    char *texts[MAX_RANKS] = { 0 }, byte = '.';
+    weir_error error = { 0 };
+    weir_pipeline *pipeline;
+    weir_item item;
+    sqlite3 *db = open_database(job->path);
+    size_t num_texts = read_texts(db, job, texts);
+    weir_log_set_function(ignore_log, NULL);
+    if (build(job, (const char *const *)texts, num_texts, &pipeline, &error) != WEIR_OK) {
+        fprintf(stderr, "%s\n", error.message);
+        _exit(3);
+    }
+    commit(db, job, pipeline, NULL);
+    must("write", (int)write(out, &byte, 1), 1);
+    must("read", (int)read(in, &byte, 1), 1);
+    int status;
+    while ((status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK || status == WEIR_EPOCH) {
+        if (status == WEIR_OK)
+            weir_item_done(pipeline, &item);
+        commit(db, job, pipeline, status == WEIR_OK ? item.data : NULL);
+        weir_item_release(&item);
+        item = (weir_item){ 0 };
+        must("write", (int)write(out, &byte, 1), 1);
+    }
+    must("end", status, WEIR_EOF);
+    weir_pipeline_free(pipeline);
+    _exit(sqlite3_close(db));
+}
+
+/* ---- the test ----------------------------------------------------------------------------------------------------- */
+
+static uint64_t chance_state;
+
+static uint32_t below(uint32_t limit)
+{
+    chance_state = chance_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(chance_state >> 33) % limit;
+}
+
+typedef struct running {
+    pid_t pid;
+    int in, out;
+} running;
+
+static running start_rank(const rank_job *job)
+{
+    int in[2], out[2];
+    assert_int_equal(pipe(in) | pipe(out), 0);
+    running started = { .pid = fork(), .in = in[1], .out = out[0] };
+    assert_true(started.pid >= 0);
+    if (started.pid == 0) {
+        close(in[1]);
+        close(out[0]);
+        run_rank(job, in[0], out[1]);
+    }
+    close(in[0]);
+    close(out[1]);
+    return started;
+}
+
+/* Waits for that many commits. False = the rank has ended. */
+static bool await_commits(const running *rank, uint32_t commits)
+{
+    char byte;
+    while (commits > 0) {
+        ssize_t length = read(rank->out, &byte, 1);
+        if (length == 0)
+            return false;
+        assert_true(length == 1 || errno == EINTR);
+        commits -= length == 1;
+    }
+    return true;
+}
+
+/* Runs all ranks, until one of them has made so many commits; then all are killed. True = they had ended by then. */
+static bool run_job(rank_job *job, uint32_t num_ranks, uint32_t killed_after)
+{
+    running ranks[MAX_RANKS];
+    bool has_ended = true;
+    job->world.size = num_ranks;
+    for (uint32_t i = 0; i < num_ranks; i++) {
+        job->world.rank = i;
+        job->seed = below(1000);
+        ranks[i] = start_rank(job);
+        assert_true(await_commits(&ranks[i], 1));
+    }
+    for (uint32_t i = 0; i < num_ranks; i++)
+        assert_int_equal(write(ranks[i].in, "", 1), 1);
+    uint32_t watched = below(num_ranks);
+    bool is_killed = await_commits(&ranks[watched], killed_after);
+    for (uint32_t i = 0; i < num_ranks; i++) {
+        int status;
+        if (is_killed)
+            kill(ranks[i].pid, SIGKILL);
+        else
+            while (await_commits(&ranks[i], 1))
+                ;
+        assert_int_equal(waitpid(ranks[i].pid, &status, 0), ranks[i].pid);
+        assert_true(WIFSIGNALED(status) ? WTERMSIG(status) == SIGKILL : WEXITSTATUS(status) == 0);
+        has_ended &= WIFEXITED(status);
+        close(ranks[i].out);
+        close(ranks[i].in);
+    }
+    return has_ended;
+}
+
+static uint64_t ask(sqlite3 *db, const char *sql)
+{
+    sqlite3_stmt *statement;
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+    uint64_t answer = (uint64_t)sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    return answer;
+}
+
+static void make_tables(const char *path)
+{
+    sqlite3 *db = open_database(path);
+    assert_int_equal(sqlite3_exec(db,
+                                  "PRAGMA journal_mode=WAL; CREATE TABLE result (epoch, number, piece);"
+                                  "CREATE TABLE checkpoint (generation, rank, text, PRIMARY KEY (generation, rank))",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    sqlite3_close(db);
+}
+
+static void check_results(const rank_job *job)
+{
+    sqlite3 *db = open_database(job->path);
+    uint64_t expected = 0;
+    for (uint64_t i = 0; i < job->num_items; i++)
+        expected += num_results(i) * NUM_EPOCHS;
+    assert_int_equal(ask(db, "SELECT count(*) FROM (SELECT DISTINCT * FROM result)"), expected);
+    assert_int_equal(ask(db, "SELECT count(*) FROM result"), expected);
+    sqlite3_close(db);
+}
+
+/* Returns how often the job was killed until it ended. */
+static uint32_t run_until_end(uint32_t max_kills)
+{
+    char *folder = make_folder(), *path = path_in(folder, "job.db");
+    uint32_t killed = 0, num_ranks = 2, num_changes = 0;
+    rank_job job = { .path = path, .num_items = (uint64_t)max_kills * ITEMS_PER_KILL, .generation = 1 };
+    make_tables(path);
+    while (!run_job(&job, num_ranks, killed < max_kills ? below(6) : UINT32_MAX)) {
+        killed++;
+        if (below(4) == 0) {
+            num_ranks = 1 + below(MAX_RANKS);
+            job.generation++;
+            num_changes++;
+        }
+    }
+    print_message("%u kills, the number of ranks changed %u times\n", killed, num_changes);
+    check_results(&job);
+    free(path);
+    remove_folder(folder);
+    return killed;
+}
+
+static void a_killed_job_has_each_result_once(void **state)
+{
+    (void)state;
+    const char *kills = getenv("WEIR_KILLS"), *seed = getenv("WEIR_SEED");
+    uint32_t num_kills = kills ? (uint32_t)atoi(kills) : 20;
+    chance_state = seed ? strtoull(seed, NULL, 10) : (uint64_t)time(NULL);
+    print_message("WEIR_SEED=%" PRIu64 "\n", chance_state);
+    for (uint32_t killed = 0; killed < num_kills;) /* a job may end early: the ranks that are not watched run on */
+        killed += run_until_end(num_kills - killed);
+}
+
+/* ---- dividing again ------------------------------------------------------------------------------------------------ */
+
+enum { NUM_ITEMS = 53, MAX_WORLD = 7 };
+
+/* What was delivered, by epoch and item. */
+typedef struct tally {
+    unsigned counts[NUM_EPOCHS][NUM_ITEMS];
+} tally;
+
+static weir_sampler_config config_of(uint32_t which)
+{
+    static uint32_t classes[NUM_ITEMS];
+    static double costs[NUM_ITEMS], weights[NUM_ITEMS];
+    for (uint32_t i = 0; i < NUM_ITEMS; i++) {
+        classes[i] = i % 3;
+        costs[i] = 1 + i * i % 17;
+        weights[i] = 1 + i % 4;
+    }
+    weir_sampler_config config = { .num_items = NUM_ITEMS, .seed = 3 };
+    switch (which % 8) {
+    case 1: config.order = WEIR_SAMPLER_SHUFFLED; break;
+    case 2: config.order = WEIR_SAMPLER_WINDOWS, config.window_items = 6; break;
+    case 3: config.order = WEIR_SAMPLER_SHUFFLED, config.costs = costs; break;
+    case 4: config.weights = weights; break;
+    case 5: config.replacement = true; break;
+    case 6: config.classes = classes, config.num_classes = 3; break;
+    case 7: config.num_samples = 101; break;
+    default: break;
+    }
+    config.share = (weir_sampler_share)(which / 8 % 3);
+    return config;
+}
+
+static int start_sampler(const weir_sampler_config *config, uint64_t dataset, const char *const *texts,
+                         size_t num_texts, weir_pipeline **pipeline, weir_error *error)
+{
+    weir_sampler_source_config source = { .sampler = *config, .items = { .fill = fill }, .dataset = dataset };
+    weir_pipeline_options options = {
+        .threads = 1, .checkpoints = WEIR_CHECKPOINTS_DONE, .resume = texts, .num_resume = num_texts
+    };
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &weir_sampler_source, &source, &(weir_stage_options){ .epochs = NUM_EPOCHS });
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 16 });
+    return weir_builder_build(builder, &options, pipeline, error);
+}
+
+/* Takes up to that many items and acknowledges most of them. Returns the checkpoint. */
+static char *take_some(weir_pipeline *pipeline, uint32_t num_items, bool all, tally *to)
+{
+    weir_item item = { 0 };
+    int status = WEIR_OK;
+    char *text;
+    for (uint32_t i = 0; i < num_items && (status == WEIR_OK || status == WEIR_EPOCH); i++) {
+        status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER);
+        if (status == WEIR_OK && (all || below(5) > 0)) {
+            const weir_entry *entry = item.data;
+            to->counts[entry->epoch][entry->number]++;
+            assert_int_equal(weir_item_done(pipeline, &item), WEIR_OK);
+        }
+        weir_item_release(&item);
+    }
+    assert_int_equal(weir_pipeline_checkpoint(pipeline, &text), WEIR_OK);
+    weir_pipeline_free(pipeline);
+    return text;
+}
+
+/* All ranks of a world take items; their checkpoints replace *texts. */
+static void run_world(uint32_t which, uint32_t size, char **texts, size_t *num_texts, uint32_t num_items, tally *to)
+{
+    char *made[MAX_WORLD];
+    for (uint32_t rank = 0; rank < size; rank++) {
+        weir_sampler_config config = config_of(which);
+        weir_pipeline *pipeline;
+        weir_error error = { 0 };
+        config.world = (weir_world){ .rank = rank, .size = size };
+        if (start_sampler(&config, 1, (const char *const *)texts, *num_texts, &pipeline, &error) != WEIR_OK)
+            fail_msg("%s", error.message);
+        bool all = num_items == UINT32_MAX;
+        made[rank] = take_some(pipeline, all ? num_items : below(num_items), all, to);
+    }
+    while (*num_texts)
+        free(texts[--*num_texts]);
+    memcpy(texts, made, size * sizeof *made);
+    *num_texts = size;
+}
+
+static void each_order_can_be_divided_again(void **state)
+{
+    (void)state;
+    chance_state = (uint64_t)time(NULL);
+    print_message("seed %" PRIu64 "\n", chance_state);
+    for (uint32_t which = 0; which < 24; which++) {
+        static tally at_once, in_parts;
+        char *texts[MAX_WORLD];
+        size_t num_texts = 0;
+        uint32_t first = 1 + below(MAX_WORLD);
+        memset(&at_once, 0, sizeof at_once);
+        memset(&in_parts, 0, sizeof in_parts);
+        run_world(which, first, texts, &num_texts, UINT32_MAX, &at_once);
+        while (num_texts)
+            free(texts[--num_texts]);
+        /* Padding and dropping depend on the number of ranks when an epoch begins: compared are the epochs that have
+           begun. */
+        bool is_exact = which / 8 % 3 == WEIR_SHARE_EXACT;
+        run_world(which, first, texts, &num_texts, is_exact ? 60 : NUM_ITEMS / first / 2, &in_parts);
+        for (int change = 0; change < 4; change++)
+            run_world(which, 1 + below(MAX_WORLD), texts, &num_texts, 20, &in_parts);
+        run_world(which, 1 + below(MAX_WORLD), texts, &num_texts, UINT32_MAX, &in_parts);
+        while (num_texts)
+            free(texts[--num_texts]);
+        if (memcmp(&at_once, &in_parts, is_exact ? sizeof at_once : sizeof at_once.counts[0]) != 0)
+            fail_msg("configuration %u delivers other items when it is divided again", which);
+    }
+}
+
+static void refuse(const weir_sampler_config *config, uint64_t dataset, const char *const *texts, size_t num_texts,
+                   const char *message)
+{
+    weir_pipeline *pipeline;
+    weir_error error = { 0 };
+    assert_true(start_sampler(config, dataset, texts, num_texts, &pipeline, &error) < 0);
+    assert_null(pipeline);
+    if (!strstr(error.message, message) || strchr(error.message, '\n'))
+        fail_msg("%s", error.message);
+}
+
+static void a_checkpoint_of_something_else_is_refused(void **state)
+{
+    (void)state;
+    static tally unused;
+    char *texts[MAX_WORLD];
+    const char *chosen[MAX_WORLD];
+    size_t num_texts = 0;
+    run_world(1, 3, texts, &num_texts, 20, &unused);
+    memcpy(chosen, texts, sizeof chosen);
+    weir_sampler_config config = config_of(1);
+    config.world = (weir_world){ .rank = 1, .size = 3 };
+    refuse(&config, 2, chosen + 1, 1, "of another dataset: it has dataset=0000000000000001");
+    refuse(&config, 1, chosen, 1, "of rank 0, but this is rank 1 of 3");
+    refuse(&config, 1, chosen, 2, "2 of the checkpoints of 3 ranks are given");
+    chosen[2] = chosen[0];
+    refuse(&config, 1, chosen, 3, "not of different ranks");
+    config.seed = 4;
+    refuse(&config, 1, chosen + 1, 1, "it has seed=3, this sampler has seed=4");
+    config.seed = 3;
+    config.num_items = 54;
+    refuse(&config, 1, chosen + 1, 1, "it has items=53, this sampler has items=54");
+    config = config_of(3);
+    config.world = (weir_world){ .rank = 1, .size = 3 };
+    refuse(&config, 1, chosen + 1, 1, "it has arrays=");
+    config = config_of(1);
+    config.world = (weir_world){ .rank = 0, .size = 2 };
+    refuse(&config, 1, chosen, 1, "1 of the checkpoints of 3 ranks are given: to divide the rest among 2 ranks");
+    while (num_texts)
+        free(texts[--num_texts]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_killed_job_has_each_result_once),
+        cmocka_unit_test(each_order_can_be_divided_again),
+        cmocka_unit_test(a_checkpoint_of_something_else_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
