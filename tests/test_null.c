@@ -282,6 +282,7 @@ static void the_statistics_refuse_null(void **state)
     weir_reader_release(NULL);
     REFUSED(weir_reader_schema(NULL));
     REFUSED(weir_reader_find_run(NULL, 1, &run, NULL));
+    REFUSED(weir_reader_find_rank(NULL, 0, 1, "", 0, &run, NULL));
     REFUSED(weir_query_begin(NULL, WEIR_RECORD_TASK, NULL, &query, NULL));
     REFUSED(weir_query_next(NULL, &record, NULL));
     weir_query_end(NULL);
@@ -316,6 +317,7 @@ static void the_statistics_refuse_null(void **state)
     REFUSED(weir_summary_write(stdout, NULL, NULL, NULL));
     REFUSED(weir_summary_write_totals(stdout, NULL, NULL, &totals, NULL));
     REFUSED(weir_summary_print_failures(NULL, "a", 0, 1, NULL));
+    REFUSED(weir_summary_write_failures(stdout, NULL, NULL, 1, NULL));
     REFUSED(weir_database_check(NULL, true, no_function, NULL, NULL));
     REFUSED(weir_database_merge(NULL, "a", &merged, NULL));
     REFUSED(weir_database_merge("a", "b", NULL, NULL));

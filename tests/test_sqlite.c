@@ -67,7 +67,7 @@ static void columns_stand_in_the_order_of_the_design(void **state)
                    "id, timestamp, run_id, name, seq, label, status, library_code, message, elapsed");
     assert_columns(path, "run",
                    "run_id, node_id, rank, pid, started, ended, status, threads, command, version, entries_lost, "
-                   "machine");
+                   "machine, world, job");
     assert_columns(path, "stage",
                    "run_id, name, kind, concurrency, queue_items, queue_bytes, output_order, threads, inputs, "
                    "merge_order");

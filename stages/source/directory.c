@@ -14,6 +14,7 @@ typedef struct directory_worker {
     weir_walk *walk;
     weir_directory_counts *counts; /* the config's, or our own */
     weir_directory_counts own_counts;
+    uint64_t number; /* of the next file that matches */
     weir_task *task; /* the running one */
 } directory_worker;
 
@@ -71,13 +72,23 @@ static int directory_worker_init(void *self, const void *config, weir_task *task
     return worker->walk ? WEIR_OK : weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
 }
 
+/* As weir_walk_next(), without the files that are not accepted. *number is that of the next file. */
+static int next_accepted(weir_walk *walk, const weir_directory_config *directory, uint64_t *number, const char **path)
+{
+    int rc;
+    do
+        rc = weir_walk_next(walk, path);
+    while (rc == WEIR_OK && directory->accept && !directory->accept(directory->accept_self, *path, (*number)++));
+    return rc;
+}
+
 static int directory_run(void *self, weir_item *in, weir_item *out, weir_task *task)
 {
     (void)in;
     directory_worker *worker = self;
     const char *path;
     worker->task = task;
-    int rc = weir_walk_next(worker->walk, &path);
+    int rc = next_accepted(worker->walk, weir_task_config(task), &worker->number, &path);
     worker->counts->folders = weir_walk_num_folders(worker->walk);
     if (rc == WEIR_EOF)
         return rc;
@@ -144,7 +155,8 @@ int weir_directory_count(const weir_directory_config *config, uint64_t at_most, 
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 
     const char *path;
-    while (*count < at_most && (rc = weir_walk_next(walk, &path)) == WEIR_OK)
+    uint64_t number = 0;
+    while (*count < at_most && (rc = next_accepted(walk, config, &number, &path)) == WEIR_OK)
         ++*count;
     weir_walk_close(walk);
     if (rc == WEIR_EIO)

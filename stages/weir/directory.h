@@ -32,7 +32,7 @@ extern "C" {
 
 /* What the source has found so far; with epochs, in the current one. */
 typedef struct weir_directory_counts {
-    uint64_t files;              /* that match */
+    uint64_t files;              /* that match and are accepted */
     uint64_t folders;            /* listed, the root included */
     uint64_t unreadable_folders; /* not read completely: above 0 the listing is incomplete */
     uint64_t reserved[8];
@@ -49,7 +49,12 @@ typedef struct weir_directory_config {
     /* Updated by the source's thread (NULL = not needed). Must outlive the pipeline; read it after
        weir_pipeline_next() has returned WEIR_EOF or after weir_pipeline_free(). */
     weir_directory_counts *counts;
-    uint64_t reserved[8]; /* 0 */
+    /* Whether to deliver this file (NULL = all): for the shares of several processes, or to skip finished files.
+       number: its number in this listing, from 0; it is the same in every process if `sorted` is set. Called on the
+       source's thread, or by weir_directory_count(); must not block. The path is valid during the call. */
+    bool (*accept)(void *self, const char *path, uint64_t number);
+    void *accept_self;
+    uint64_t reserved[6]; /* 0 */
 } weir_directory_config;
 
 /*

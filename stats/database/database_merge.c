@@ -14,6 +14,7 @@
 #include "database.h"
 #include "database_path.h"
 #include "database_reader.h"
+#include "lap_tables.h"
 
 #define LOCK_LIMIT (10 * WEIR_SECOND)
 
@@ -137,7 +138,7 @@ static int prepare_all(merging *m)
     if (code == SQLITE_OK)
         code = sqlite3_prepare_v2(m->to,
                                   "INSERT INTO run (node_id, rank, pid, started, command, ended, status, threads, "
-                                  "version, entries_lost) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                                  "version, entries_lost, world, job) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                                   -1, &m->insert_run, NULL);
     if (code == SQLITE_OK)
         code = sqlite3_prepare_v2(m->to, "DELETE FROM run WHERE run_id = ?", -1, &m->remove_run, NULL);
@@ -258,10 +259,14 @@ static int merge_run(merging *m, sqlite3_stmt *run)
 static int merge_runs(merging *m)
 {
     sqlite3_stmt *run = NULL;
-    int code = sqlite3_prepare_v2(m->from->db,
-                                  "SELECT run_id, node_id, rank, pid, started, command, ended, status, threads, "
-                                  "version, entries_lost FROM run ORDER BY run_id",
-                                  -1, &run, NULL);
+    bool has_job = false;
+    int code = weir_table_has_column(m->from->db, "run", "job", &has_job);
+    if (code == SQLITE_OK)
+        code = prepare(m->from->db,
+                       sqlite3_mprintf("SELECT run_id, node_id, rank, pid, started, command, ended, status, threads, "
+                                       "version, entries_lost, %s FROM run ORDER BY run_id",
+                                       has_job ? "world, job" : "1, ''"),
+                       &run);
     int status = code == SQLITE_OK ? WEIR_OK : read_failed(m, code);
     while (status == WEIR_OK && (code = sqlite3_step(run)) == SQLITE_ROW)
         status = merge_run(m, run);

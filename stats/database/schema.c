@@ -4,7 +4,8 @@
  * in seconds. If you change a line here, raise WEIR_SCHEMA_VERSION and say in weir_schema_upgrades how older
  * databases get there.
  *
- *   5  process_stats, machine_stats (lap_tables.c); threads, inputs and merge_order of stage; profile_stats
+ *   5  process_stats, machine_stats (lap_tables.c); threads, inputs and merge_order of stage; profile_stats; world and
+ *      job of run
  *   4  sums of laps, flow_stats, pool_stats (lap_tables.c); machine of run
  *   3  item_stats
  *   2  phase, first_step and last_step in task_stats and queue_stats
@@ -17,6 +18,9 @@
 #define RUN_REFERENCE "run_id INTEGER NOT NULL REFERENCES run(run_id) ON DELETE CASCADE"
 
 #define MACHINE "machine TEXT NOT NULL DEFAULT ''" /* system, CPUs, memory */
+
+#define WORLD "world INTEGER NOT NULL DEFAULT 1" /* the number of ranks */
+#define JOB   "job TEXT NOT NULL DEFAULT ''"     /* the same for all ranks that were started together */
 
 #define RUN \
     "CREATE TABLE run (" \
@@ -31,7 +35,7 @@
     " command TEXT NOT NULL," \
     " version TEXT NOT NULL," \
     " entries_lost INTEGER NOT NULL DEFAULT 0," \
-    " " MACHINE ");"
+    " " MACHINE ", " WORLD ", " JOB ");"
 
 /* How a node is connected: private threads, the queues it takes from, how a merge chooses among them. */
 #define STAGE_THREADS     "threads INTEGER NOT NULL DEFAULT 0"
@@ -130,6 +134,8 @@ const char weir_schema_create[] =
 
 const weir_late_column weir_schema_late_columns[] = {
     { "run", "machine", ADD("run", MACHINE) },
+    { "run", "world", ADD("run", WORLD) },
+    { "run", "job", ADD("run", JOB) },
     { "stage", "threads", ADD("stage", STAGE_THREADS) },
     { "stage", "inputs", ADD("stage", STAGE_INPUTS) },
     { "stage", "merge_order", ADD("stage", STAGE_MERGE_ORDER) },

@@ -6,8 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <weir/clock.h>
+
 #include "database.h"
 #include "database_path.h"
+#include "lap_tables.h"
 #include "name_match.h"
 #include "schema.h"
 #include "spdl_views.h"
@@ -177,6 +180,20 @@ static int keep_run(weir_reader *reader, sqlite3_stmt *row, weir_run_record *run
     return weir_reader_out_of_memory(error);
 }
 
+/* Runs a prepared query whose first row is the run. Returns WEIR_ENOTFOUND, without a message, if it has none. */
+static int step_to_run(weir_reader *reader, sqlite3_stmt *row, int code, weir_run_record *run, weir_error *error)
+{
+    if (code == SQLITE_OK)
+        code = sqlite3_step(row);
+    int status = WEIR_ENOTFOUND;
+    if (code == SQLITE_ROW)
+        status = keep_run(reader, row, run, error);
+    else if (code != SQLITE_DONE)
+        status = weir_reader_error(reader, code, error);
+    sqlite3_finalize(row);
+    return status;
+}
+
 int weir_reader_find_run(weir_reader *reader, int64_t run_id, weir_run_record *run, weir_error *error)
 {
     if (!reader || !run)
@@ -189,17 +206,35 @@ int weir_reader_find_run(weir_reader *reader, int64_t run_id, weir_run_record *r
     int code = sqlite3_prepare_v2(reader->db, sql, -1, &row, NULL);
     if (code == SQLITE_OK)
         code = sqlite3_bind_int64(row, 1, run_id);
-    if (code == SQLITE_OK)
-        code = sqlite3_step(row);
-    int status;
-    if (code == SQLITE_ROW)
-        status = keep_run(reader, row, run, error);
-    else if (code == SQLITE_DONE)
-        status = no_such_run(reader, run_id, error);
-    else
-        status = weir_reader_error(reader, code, error);
-    sqlite3_finalize(row);
-    return status;
+    int status = step_to_run(reader, row, code, run, error);
+    return status == WEIR_ENOTFOUND ? no_such_run(reader, run_id, error) : status;
+}
+
+int weir_reader_find_rank(weir_reader *reader, int32_t rank, uint32_t world, const char *job, int64_t since_unix_ns,
+                          weir_run_record *run, weir_error *error)
+{
+    if (!reader || !job || !run)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    char sql[500];
+    bool has_job = false;
+    snprintf(sql, sizeof sql,
+             "SELECT %s FROM run t WHERE t.rank = ?1 AND t.world = ?2 AND t.job = ?3 AND t.started >= ?4 "
+             "ORDER BY t.started DESC, t.run_id DESC LIMIT 1",
+             weir_run_columns(reader));
+    sqlite3_stmt *row = NULL;
+    int code = weir_table_has_column(reader->db, "run", "job", &has_job);
+    if (code == SQLITE_OK && has_job)
+        code = sqlite3_prepare_v2(reader->db, sql, -1, &row, NULL);
+    if (row) {
+        sqlite3_bind_int(row, 1, rank);
+        sqlite3_bind_int64(row, 2, world);
+        sqlite3_bind_text(row, 3, job, -1, SQLITE_STATIC);
+        sqlite3_bind_double(row, 4, (double)since_unix_ns / (double)WEIR_SECOND);
+    }
+    int status = code != SQLITE_OK || has_job ? step_to_run(reader, row, code, run, error) : WEIR_ENOTFOUND;
+    return status == WEIR_ENOTFOUND ? weir_error_set(error, status, 0, "database %s holds no run of rank %" PRId32,
+                                                     weir_path_for_message(reader->path).text, rank)
+                                    : status;
 }
 
 int weir_reader_resolve_run(weir_reader *reader, int64_t *run_id, weir_error *error)

@@ -516,9 +516,11 @@ static int put_failure(void *self, const weir_record *record, weir_error *error)
     return WEIR_OK;
 }
 
+/* run_id is that of the only run; 0 = there are several */
 static int put_failures(FILE *out, weir_reader *reader, const weir_filter *filter, int64_t run_id, size_t at_most,
                         weir_error *error)
 {
+    char of_run[32] = "";
     int64_t count = 0;
     failure_list list = { .out = out, .at_most = at_most < INT64_MAX ? (int64_t)at_most : INT64_MAX };
     int status = weir_each_record(reader, WEIR_RECORD_FAILURE, filter, count_one, &count, error);
@@ -526,10 +528,20 @@ static int put_failures(FILE *out, weir_reader *reader, const weir_filter *filte
         return status;
     fprintf(out, "Failures: %" PRId64 "\n", count);
     status = weir_each_record(reader, WEIR_RECORD_FAILURE, filter, put_failure, &list, error);
+    if (run_id)
+        snprintf(of_run, sizeof of_run, ", run %" PRId64, run_id);
     if (status == WEIR_OK && list.at_most < count)
-        fprintf(out, "  and %" PRId64 " more in the table task_failures, run %" PRId64 "\n", count - list.at_most,
-                run_id);
+        fprintf(out, "  and %" PRId64 " more in the table task_failures%s\n", count - list.at_most, of_run);
     return status;
+}
+
+int weir_summary_write_failures(FILE *out, weir_reader *reader, const weir_filter *filter, size_t at_most,
+                                weir_error *error)
+{
+    if (!out || !reader)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    int status = put_failures(out, reader, filter, 0, at_most, error);
+    return status == WEIR_OK ? check_written(out, error) : status;
 }
 
 int weir_summary_print_failures(FILE *out, const char *db_path, int64_t run_id, size_t at_most, weir_error *error)

@@ -15,8 +15,8 @@ static const char *const statement_texts[WEIR_INSERT_STATEMENTS] = {
     [WEIR_INSERT_BEGIN] = "BEGIN IMMEDIATE",
     [WEIR_INSERT_COMMIT] = "COMMIT",
     [WEIR_INSERT_ROLLBACK] = "ROLLBACK",
-    [WEIR_INSERT_NEW_RUN] = "INSERT INTO run (node_id, rank, pid, started, command, version, machine) "
-                            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+    [WEIR_INSERT_NEW_RUN] = "INSERT INTO run (node_id, rank, pid, started, command, version, machine, world, job) "
+                            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [WEIR_INSERT_REMOVE_RUN] = "DELETE FROM run WHERE run_id = ?",
     [WEIR_INSERT_START_RUN] = "UPDATE run SET started = ?, threads = ? WHERE run_id = ?",
     [WEIR_INSERT_END_RUN] = "UPDATE run SET ended = ?, status = ? WHERE run_id = ?",
@@ -135,6 +135,8 @@ int weir_insert_ensure_run(weir_insert *rows, weir_run *run, int64_t start_unix_
     bind_text(&b, rows->identity->command);
     bind_text(&b, weir_version());
     bind_text(&b, rows->identity->machine);
+    bind_int(&b, rows->identity->world);
+    bind_text(&b, rows->identity->job);
     int code = execute(&b);
     if (code == SQLITE_OK)
         run->run_id = sqlite3_last_insert_rowid(rows->db);

@@ -15,7 +15,9 @@ typedef struct weir_run_identity {
     char *node_id;
     char *command;
     char *machine;
+    char *job;
     int32_t rank;
+    uint32_t world;
 } weir_run_identity;
 
 /* One run that a writer records. */

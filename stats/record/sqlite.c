@@ -32,6 +32,7 @@ static void set_options(weir_sqlite_writer *writer, const weir_sqlite_options *o
     writer->flush_interval_ns = span_or_default(options->flush_interval_ns, WEIR_SECOND);
     writer->retry_limit_ns = span_or_default(options->retry_limit_ns, 10 * WEIR_SECOND);
     writer->identity.rank = options->rank;
+    writer->identity.world = options->world ? options->world : 1;
     writer->end = &writer->first;
 }
 
@@ -43,8 +44,9 @@ static bool set_strings(weir_sqlite_writer *writer, const char *path, const weir
     writer->identity.node_id = options->node_id ? strdup(options->node_id) : weir_host_name();
     writer->identity.command = options->command ? strdup(options->command) : weir_command_line();
     writer->identity.machine = weir_machine_text();
+    writer->identity.job = strdup(options->job ? options->job : "");
     return writer->path && writer->identity.node_id && writer->identity.command && writer->identity.machine &&
-           weir_buffer_add_run_locked(writer); /* no other thread exists yet */
+           writer->identity.job && weir_buffer_add_run_locked(writer); /* no other thread exists yet */
 }
 
 static void free_memory(weir_sqlite_writer *writer)
@@ -62,6 +64,7 @@ static void free_memory(weir_sqlite_writer *writer)
     free(writer->identity.command);
     free(writer->identity.node_id);
     free(writer->identity.machine);
+    free(writer->identity.job);
     free(writer->path);
     free(writer);
 }

@@ -250,6 +250,13 @@ WEIR_API void weir_query_end(weir_query *query);
 /* One run: WEIR_LAST_RUN or its number. Texts are valid until the next call for this reader. */
 WEIR_API int weir_reader_find_run(weir_reader *reader, int64_t run_id, weir_run_record *run, weir_error *error);
 
+/*
+ * The last run of a rank of a job: recorded with that rank, and that world and job of weir_sqlite_options, and started
+ * at or after since_unix_ns. Texts are valid until the next call for this reader. WEIR_ENOTFOUND if there is none.
+ */
+WEIR_API int weir_reader_find_rank(weir_reader *reader, int32_t rank, uint32_t world, const char *job,
+                                   int64_t since_unix_ns, weir_run_record *run, weir_error *error);
+
 /* -- sums -- */
 
 /* The keys by which records are aggregated, in any combination. Memory use depends on the number of groups (10 to 30

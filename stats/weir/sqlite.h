@@ -50,6 +50,8 @@ typedef struct weir_sqlite_options {
     const char *command; /* for `run` (NULL = this process's command line, if the system reports it) */
     const char *node_id; /* for `run` (NULL = the host's name) */
     int32_t rank;        /* for `run` */
+    uint32_t world;      /* for `run`: the number of ranks (0 = 1) */
+    const char *job;     /* for `run`: a name that all ranks of a job share (NULL = "") */
 } weir_sqlite_options;
 
 /* For the inline function below; see <weir/options.h>. */

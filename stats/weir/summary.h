@@ -47,6 +47,10 @@ WEIR_API int weir_summary_write_totals(FILE *out, weir_reader *reader, const wei
 WEIR_API int weir_summary_print_failures(FILE *out, const char *db_path, int64_t run_id, size_t at_most,
                                          weir_error *error);
 
+/* The same for all failures that match the filter (NULL = all). */
+WEIR_API int weir_summary_write_failures(FILE *out, weir_reader *reader, const weir_filter *filter, size_t at_most,
+                                         weir_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -20,6 +20,62 @@ static bool is_folder(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+/* -- the share */
+
+/* FNV-1a */
+static uint64_t hash_of(uint64_t hash, const char *text)
+{
+    do
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    while (*text++);
+    return hash;
+}
+
+static bool is_in_share(const record_share *share, const char *path, uint64_t number)
+{
+    uint64_t key = share->by_path ? hash_of(UINT64_C(0xcbf29ce484222325), path) : number;
+    return key % share->world.size == share->world.rank && !record_ended_has(&share->ended, path);
+}
+
+static bool accept(void *self, const char *path, uint64_t number)
+{
+    const record_listing *listing = self;
+    return is_in_share(listing->share, path, number + listing->offset);
+}
+
+/* A listing apart from the source's. */
+typedef struct visit {
+    const record_share *share;
+    uint64_t offset;
+    record_file_function *take;
+    void *self;
+} visit;
+
+static bool visit_file(void *self, const char *path, uint64_t number)
+{
+    visit *v = self;
+    if (is_in_share(v->share, path, number + v->offset))
+        v->take(v->self, path);
+    return false;
+}
+
+void record_inputs_each(const record_inputs *inputs, const record_share *share, record_file_function *take,
+                        void *self)
+{
+    visit v = { share, 0, take, self };
+    for (size_t i = 0; i < inputs->num_folders; i++) {
+        uint64_t num_accepted;
+        weir_directory_config folder = inputs->folders[i];
+        v.offset = inputs->listings[i].offset;
+        folder.accept = visit_file;
+        folder.accept_self = &v;
+        weir_directory_count(&folder, UINT64_MAX, &num_accepted, NULL);
+    }
+    for (size_t i = 0; i < inputs->num_all_paths; i++)
+        if (is_in_share(share, inputs->all_paths[i], i))
+            take(self, inputs->all_paths[i]);
+}
+
 /* -- --list */
 
 static char *read_all(FILE *file)
@@ -41,6 +97,10 @@ static char *read_all(FILE *file)
 static int open_list(const record_settings *settings, record_inputs *inputs)
 {
     bool is_stdin = strcmp(settings->list_path, "-") == 0;
+    if (is_stdin && inputs->share.world.size > 1)
+        return record_refuse(settings,
+                             "--list -: not with several processes, as launchers give stdin to one of them; "
+                             "write the list to a file");
     FILE *file = is_stdin ? stdin : fopen(settings->list_path, "r");
     errno = file ? 0 : errno;
     inputs->list = file ? read_all(file) : NULL;
@@ -99,9 +159,10 @@ static int take_input(const record_settings *settings, const char *input, record
         inputs->folders[number] = (weir_directory_config){
             .root = input,
             .glob = settings->tar ? settings->tar_glob : record_glob(settings),
-            .sorted = settings->sorted,
+            .sorted = settings->sorted || inputs->share.world.size > 1, /* the same numbers everywhere */
             .counts = &inputs->counts[number],
         };
+        inputs->listings[number] = (record_listing){ .share = &inputs->share, .offset = number };
         return RECORD_DONE;
     }
     struct stat info;
@@ -131,34 +192,57 @@ static int check_folders(const record_settings *settings, const record_inputs *i
                          settings->input_option, inputs->folders[0].root, inputs->folders[0].glob);
 }
 
+/* From here on the inputs are those of the share. */
+static int select_share(const record_settings *settings, record_inputs *inputs)
+{
+    inputs->num_all_paths = inputs->num_paths;
+    inputs->all_paths = calloc(inputs->num_paths + 1, sizeof *inputs->all_paths);
+    if (!inputs->all_paths)
+        return record_refuse(settings, "out of memory");
+    memcpy(inputs->all_paths, inputs->paths, inputs->num_paths * sizeof *inputs->paths);
+    inputs->num_paths = 0;
+    for (size_t i = 0; i < inputs->num_all_paths; i++)
+        if (is_in_share(&inputs->share, inputs->all_paths[i], i))
+            inputs->paths[inputs->num_paths++] = inputs->all_paths[i];
+    for (size_t i = 0; i < inputs->num_folders; i++) {
+        inputs->folders[i].accept = accept;
+        inputs->folders[i].accept_self = &inputs->listings[i];
+    }
+    return RECORD_DONE;
+}
+
 int record_inputs_open(const record_settings *settings, record_inputs *inputs)
 {
-    *inputs = (record_inputs){ 0 };
     int exit_status = settings->list_path ? open_list(settings, inputs) : RECORD_DONE;
     if (exit_status != RECORD_DONE)
         return exit_status;
     size_t max_paths = settings->num_inputs + count_lines(inputs->list);
     inputs->folders = calloc(settings->num_inputs + 1, sizeof *inputs->folders);
     inputs->counts = calloc(settings->num_inputs + 1, sizeof *inputs->counts);
+    inputs->listings = calloc(settings->num_inputs + 1, sizeof *inputs->listings);
     inputs->paths = calloc(max_paths, sizeof *inputs->paths);
-    if (!inputs->folders || !inputs->counts || !inputs->paths)
+    if (!inputs->folders || !inputs->counts || !inputs->listings || !inputs->paths)
         return record_refuse(settings, "out of memory");
     for (size_t i = 0; i < settings->num_inputs && exit_status == RECORD_DONE; i++)
         exit_status = take_input(settings, settings->inputs[i], inputs);
     if (exit_status == RECORD_DONE && inputs->list)
         inputs->num_paths += split_lines(inputs->list, inputs->paths + inputs->num_paths);
-    return exit_status == RECORD_DONE ? check_folders(settings, inputs) : exit_status;
+    if (exit_status == RECORD_DONE)
+        exit_status = check_folders(settings, inputs);
+    return exit_status == RECORD_DONE ? select_share(settings, inputs) : exit_status;
+}
+
+static void count_file(void *count, const char *path)
+{
+    (void)path;
+    ++*(uint64_t *)count;
 }
 
 uint64_t record_inputs_count(const record_inputs *inputs)
 {
-    uint64_t total = inputs->num_paths;
-    for (size_t i = 0; i < inputs->num_folders; i++) {
-        uint64_t found = 0;
-        weir_directory_count(&inputs->folders[i], UINT64_MAX, &found, NULL);
-        total += found;
-    }
-    return total;
+    uint64_t count = 0;
+    record_inputs_each(inputs, &inputs->share, count_file, &count);
+    return count;
 }
 
 uint64_t record_inputs_unreadable(const record_inputs *inputs)
@@ -173,7 +257,10 @@ void record_inputs_free(record_inputs *inputs)
 {
     free(inputs->folders);
     free(inputs->counts);
+    free(inputs->listings);
     free(inputs->paths);
+    free(inputs->all_paths);
+    record_ended_free(&inputs->share.ended);
     free(inputs->list);
     *inputs = (record_inputs){ 0 };
 }

@@ -4,22 +4,50 @@
 
 #include <weir/directory.h>
 
+#include <weir/world.h>
+
+#include "record_ended.h"
 #include "record_settings.h"
 
+/* Which files of the inputs this process takes: the same rule in every process. */
+typedef struct record_share {
+    weir_world world;
+    /* By a hash of the path, not by the number: the files that are left are then spread over the processes, even if
+       those of one are left, and even if the processes read different states of the databases. */
+    bool by_path;
+    record_ended ended; /* files that are skipped */
+} record_share;
+
+/* The share of one folder. One thread at a time for each. */
+typedef struct record_listing {
+    const record_share *share;
+    uint64_t offset; /* of the numbers, so that small folders do not all begin with rank 0 */
+} record_listing;
+
 typedef struct record_inputs {
+    record_share share;
     weir_directory_config *folders;
     weir_directory_counts *counts; /* of each folder, counted by its source */
+    record_listing *listings;      /* of each folder, used by its source */
     size_t num_folders;
-    const char **paths; /* files and URLs */
+    const char **paths; /* files and URLs of the share */
     size_t num_paths;
+    const char **all_paths; /* of all processes */
+    size_t num_all_paths;
     char *list; /* the text of --list, which paths points into */
 } record_inputs;
 
 /* Returns 0, or reports the error on stderr and returns the exit status 2: an input is missing, is not a file,
-   folder or URL, or there is no file to decode. Free `inputs` in any case. */
+   folder or URL, or there is no file to decode. inputs->share has been set and selects files; it may select none.
+   Free `inputs` in any case. */
 int record_inputs_open(const record_settings *settings, record_inputs *inputs);
 
-/* How many files there are; this takes as long as listing the folders. */
+/* Calls `take` for each file of a share: of inputs->share or of another process. */
+typedef void record_file_function(void *self, const char *path);
+void record_inputs_each(const record_inputs *inputs, const record_share *share, record_file_function *take,
+                        void *self);
+
+/* How many files there are in the share; this takes as long as listing the folders. */
 uint64_t record_inputs_count(const record_inputs *inputs);
 
 /* How many folders could not be read, or not to the end, once the run has ended. */

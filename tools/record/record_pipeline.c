@@ -34,6 +34,10 @@ static const char *find_contradiction(const record_settings *settings)
         return "--profile: not with --headspace, --openmetrics or --tensorboard";
     if (settings->rank > INT32_MAX)
         return "--rank: at most 2147483647";
+    if (settings->world > 1 && (settings->profile || settings->headspace_step_ns))
+        return "--profile and --headspace: not with several processes (--world 1 runs each of them alone)";
+    if (settings->resume_path && (settings->tar || settings->epochs > 1))
+        return "--resume: not with --tar or --epochs";
     return NULL;
 }
 
@@ -127,11 +131,11 @@ static void add_sources(const record_settings *settings, const record_inputs *in
     };
     for (size_t i = 0; i < inputs->num_folders; i++)
         weir_builder_source(builder, &weir_directory_source, &inputs->folders[i], &options);
-    if (inputs->num_paths > 0) {
+    if (inputs->num_paths > 0 || inputs->num_folders == 0) {
         weir_list_config list = { .paths = inputs->paths, .num_paths = inputs->num_paths };
         weir_builder_source(builder, &weir_list_source, &list, &options);
     }
-    if (inputs->num_folders + (inputs->num_paths > 0) > 1)
+    if (inputs->num_folders > 1 || (inputs->num_folders > 0 && inputs->num_paths > 0))
         weir_builder_merge(builder, NULL, NULL);
     if (settings->tar) {
         weir_tar_config tar = { .glob = record_glob(settings) };

@@ -20,6 +20,7 @@
 #include "record_pipeline.h"
 #include "record_profile.h"
 #include "record_progress.h"
+#include "record_ranks.h"
 #include "terminal.h"
 
 enum { MAX_LISTED_FAILURES = 10, MAX_MESSAGE = 8192 };
@@ -45,7 +46,7 @@ int record_refuse(const record_settings *settings, const char *format, ...)
 
 /* What the database does not tell. */
 typedef struct record_outcome {
-    uint64_t num_failures; /* files that failed */
+    uint64_t num_files, num_failures;
     weir_headspace_result headspace;
 } record_outcome;
 
@@ -161,7 +162,6 @@ static int run_pipeline(const record_settings *settings, const record_inputs *in
                         const record_observers *observers, int signal_fd, record_outcome *outcome)
 {
     weir_pipeline *pipeline;
-    weir_account account = { 0 };
     int exit_status = record_pipeline_build(settings, inputs, observers, &pipeline);
     if (exit_status != RECORD_DONE)
         return exit_status;
@@ -174,6 +174,9 @@ static int run_pipeline(const record_settings *settings, const record_inputs *in
         exit_status = RECORD_SIGNAL + signal_number;
     if (status != WEIR_EOF && status != WEIR_ESTOPPED)
         exit_status = tell_failure(settings, pipeline, status);
+    weir_account account = { 0 };
+    weir_pipeline_account(pipeline, "decode", &account);
+    outcome->num_files = account.taken;
     weir_pipeline_account(pipeline, NULL, &account);
     outcome->num_failures = account.failed;
     weir_pipeline_free(pipeline);
@@ -245,7 +248,8 @@ static void print_hints(const record_settings *settings, uint64_t num_failures)
 /* -- the whole run */
 
 /* Runs, closes the database in any case, and prints the report from it. */
-static int record(const record_settings *settings, const record_inputs *inputs, int signal_fd)
+static int record(const record_settings *settings, const record_ranks *ranks, const record_inputs *inputs,
+                  int signal_fd)
 {
     record_observers observers;
     record_outcome outcome = { 0 };
@@ -257,6 +261,8 @@ static int record(const record_settings *settings, const record_inputs *inputs, 
     int64_t run_id = was_run ? weir_sqlite_run_id(observers.database) : 0;
     if (record_observers_close(settings, &observers) != RECORD_DONE)
         exit_status = was_run ? RECORD_FAILED : exit_status;
+    if (was_run && ranks->world.size > 1)
+        return record_ranks_end(settings, ranks, inputs, exit_status, outcome.num_files, outcome.num_failures);
     if (was_run && report(settings, run_id) != RECORD_DONE)
         exit_status = RECORD_FAILED;
     else if (was_run && !settings->quiet)
@@ -267,17 +273,51 @@ static int record(const record_settings *settings, const record_inputs *inputs, 
     return exit_status;
 }
 
-int record_run(const record_settings *settings)
+/* -- what is left */
+
+/* Reads which files are finished. */
+static int read_ended(const record_settings *settings, record_share *share)
 {
-    static record_inputs inputs; /* static: the counting thread may use it until the process ends */
+    weir_error error = { 0 };
+    if (!settings->resume_path)
+        return RECORD_DONE;
+    if (record_ended_read_all(&share->ended, settings->resume_path, &error) != WEIR_OK)
+        return record_refuse(settings, "--resume: %s", error.message);
+    share->by_path = true;
+    if (share->ended.num_tasks > share->ended.num_labels && share->world.rank == 0)
+        fprintf(stderr,
+                "%s: %llu finished files are not recorded by name (see --all-items): they are decoded again\n",
+                settings->program, (unsigned long long)(share->ended.num_tasks - share->ended.num_labels));
+    return RECORD_DONE;
+}
+
+static void print_file(void *self, const char *path)
+{
+    (void)self;
+    puts(path);
+}
+
+static int open_inputs(const record_settings *settings, const record_ranks *ranks, record_inputs *inputs)
+{
+    inputs->share.world = ranks->world;
     int exit_status = record_pipeline_check(settings);
     if (exit_status == RECORD_DONE)
-        exit_status = record_inputs_open(settings, &inputs);
+        exit_status = read_ended(settings, &inputs->share);
+    return exit_status == RECORD_DONE ? record_inputs_open(settings, inputs) : exit_status;
+}
+
+static int run(const record_settings *settings, const record_ranks *ranks, record_inputs *inputs)
+{
+    int exit_status = open_inputs(settings, ranks, inputs);
     if (exit_status != RECORD_DONE)
         return exit_status;
+    if (settings->dry_run) {
+        record_inputs_each(inputs, &inputs->share, print_file, NULL);
+        return fflush(stdout) == 0 ? RECORD_DONE : (record_refuse(settings, "cannot print"), RECORD_FAILED);
+    }
 
     if (settings->profile)
-        return record_profile(settings, &inputs);
+        return record_profile(settings, inputs);
     signal(SIGXFSZ, SIG_IGN); /* writing beyond `ulimit -f` then fails with an error, which is reported */
     signal(SIGPIPE, SIG_IGN); /* a run does not end because nobody reads its log */
     /* Before any thread is started: all threads inherit the blocked signals. */
@@ -290,10 +330,22 @@ int record_run(const record_settings *settings)
     int signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signal_fd < 0)
         return record_refuse(settings, "cannot wait for SIGUSR1: %s", strerror(errno));
-    terminal_start(!settings->quiet);
+    terminal_start(!settings->quiet && ranks->world.rank == 0);
     if (settings->quiet)
         weir_log_set_level(WEIR_LOG_ERROR);
-    exit_status = record(settings, &inputs, signal_fd);
+    exit_status = record(settings, ranks, inputs, signal_fd);
     close(signal_fd);
+    return exit_status;
+}
+
+int record_run(const record_settings *given)
+{
+    static record_inputs inputs; /* static: the counting thread may use it until the process ends */
+    record_settings settings = *given;
+    record_ranks ranks;
+    int exit_status = record_ranks_find(&settings, &ranks);
+    if (exit_status == RECORD_DONE)
+        exit_status = run(&settings, &ranks, &inputs);
+    record_ranks_free(&ranks);
     return exit_status;
 }

@@ -50,8 +50,13 @@ typedef struct record_settings {
     /* the statistics */
     const char *db_path;
     int64_t log_interval_ns; /* 0 = 60 s; with the tuner 5 s */
-    int64_t rank;
+    int64_t rank;            /* -1 = the launcher's, or 0 */
+    int64_t world;           /* 0 = the launcher's; or 1 if a rank is given */
+    const char *job;         /* of the launcher; NULL = none */
+    int64_t wait_ns;         /* how long rank 0 waits for a rank that records nothing; 0 = the default */
     bool all_items;
+    const char *resume_path; /* skip the files that are recorded here; NULL = none */
+    bool dry_run;            /* print the files instead of decoding them */
     const char *openmetrics_path;
     const char *tensorboard_dir;
     const char *trace_path;
@@ -64,7 +69,7 @@ typedef struct record_settings {
 /* The defaults of everything except `program`, `weir`, `input_option` and the inputs. */
 #define RECORD_DEFAULTS \
     { \
-        .tar_glob = "*.tar*", .piece_frames = 512, .concurrency = 10, .db_path = "pipeline_stats.db", \
+        .tar_glob = "*.tar*", .piece_frames = 512, .concurrency = 10, .db_path = "pipeline_stats.db", .rank = -1, \
         .trace_bytes = 256 << 20, \
     }
 

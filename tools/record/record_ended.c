@@ -1,0 +1,116 @@
+#include "record_ended.h"
+
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "array.h"
+#include "each_record.h"
+
+char *record_rank_path(const char *path, const char *rank)
+{
+    char *text = NULL;
+    const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+    const char *dot = strrchr(name, '.');
+    if (dot && strcmp(dot, ".gz") == 0) /* "trace.json.gz" */
+        while (dot > name && *--dot != '.')
+            ;
+    size_t length = dot && dot > name ? (size_t)(dot - path) : strlen(path);
+    return asprintf(&text, "%.*s.rank%s%s", (int)length, path, rank, path + length) < 0 ? NULL : text;
+}
+
+static int compare_labels(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int add_label(void *self, const weir_record *record, weir_error *error)
+{
+    record_ended *ended = self;
+    char **labels = weir_array_grow(ended->labels, ended->num_labels, sizeof *labels);
+    if (!labels)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    ended->labels = labels;
+    labels[ended->num_labels] = strdup(record->kind == WEIR_RECORD_ITEM ? record->item.label : record->failure.label);
+    if (!labels[ended->num_labels])
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    ended->num_labels++;
+    return WEIR_OK;
+}
+
+int record_ended_read(record_ended *ended, weir_reader *reader, const weir_filter *given, weir_error *error)
+{
+    weir_totals totals = { 0 };
+    weir_filter filter = given ? *given : (weir_filter){ .run_id = WEIR_ALL_RUNS };
+    filter.name = "decode";
+    int status = weir_each_record(reader, WEIR_RECORD_ITEM, &filter, add_label, ended, error);
+    if (status == WEIR_OK)
+        status = weir_each_record(reader, WEIR_RECORD_FAILURE, &filter, add_label, ended, error);
+    if (status == WEIR_OK)
+        status = weir_totals_read(reader, &filter, NULL, &totals, error);
+    if (status != WEIR_OK)
+        return status;
+    const weir_total_list *stages = &totals.of[WEIR_SUBJECT_STAGE];
+    for (size_t i = 0; i < stages->count; i++)
+        ended->num_tasks += stages->all[i].metrics.task.num_tasks;
+    weir_totals_free(&totals);
+    if (ended->num_labels > 0)
+        qsort(ended->labels, ended->num_labels, sizeof *ended->labels, compare_labels);
+    return WEIR_OK;
+}
+
+static int read_database(record_ended *ended, const char *path, weir_error *error)
+{
+    weir_reader *reader;
+    int status = weir_reader_open(path, &reader, error);
+    if (status != WEIR_OK)
+        return status;
+    status = record_ended_read(ended, reader, NULL, error);
+    weir_reader_close(reader);
+    return status;
+}
+
+/* Characters that are special in a pattern stand for themselves. */
+static char *escape_pattern(const char *path)
+{
+    char *text = malloc(2 * strlen(path) + 1), *to = text;
+    for (; text && *path; *to++ = *path++)
+        if (strchr("*?[\\", *path))
+            *to++ = '\\';
+    if (text)
+        *to = '\0';
+    return text;
+}
+
+int record_ended_read_all(record_ended *ended, const char *path, weir_error *error)
+{
+    glob_t found = { 0 };
+    char *escaped = escape_pattern(path);
+    char *pattern = escaped ? record_rank_path(escaped, "*") : NULL;
+    int code = pattern ? glob(pattern, 0, NULL, &found) : GLOB_NOSPACE;
+    free(escaped);
+    free(pattern);
+    if (code != 0 && code != GLOB_NOMATCH)
+        return weir_error_set(error, WEIR_EIO, 0, "cannot look for the databases of ranks beside %s", path);
+    int status = found.gl_pathc == 0 || access(path, F_OK) == 0 ? read_database(ended, path, error) : WEIR_OK;
+    for (size_t i = 0; i < found.gl_pathc && status == WEIR_OK; i++)
+        status = read_database(ended, found.gl_pathv[i], error);
+    globfree(&found);
+    return status;
+}
+
+bool record_ended_has(const record_ended *ended, const char *label)
+{
+    return ended->num_labels > 0 &&
+           bsearch(&label, ended->labels, ended->num_labels, sizeof *ended->labels, compare_labels);
+}
+
+void record_ended_free(record_ended *ended)
+{
+    for (size_t i = 0; i < ended->num_labels; i++)
+        free(ended->labels[i]);
+    free(ended->labels);
+    *ended = (record_ended){ 0 };
+}

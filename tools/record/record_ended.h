@@ -1,0 +1,30 @@
+/* Which files earlier runs have finished, as their databases say. */
+#ifndef RECORD_ENDED_H
+#define RECORD_ENDED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/query.h>
+
+/* All-zero is empty. */
+typedef struct record_ended {
+    char **labels; /* sorted */
+    size_t num_labels;
+    uint64_t num_tasks; /* in the laps; more than there are labels if not every file was recorded */
+} record_ended;
+
+/* Adds the files that were decoded or failed in the runs of a database that match the filter (NULL = all). */
+int record_ended_read(record_ended *ended, weir_reader *reader, const weir_filter *filter, weir_error *error);
+
+/* The same of all runs of the database at `path` and of those of ranks beside it. WEIR_ENOTFOUND if there is none. */
+int record_ended_read_all(record_ended *ended, const char *path, weir_error *error);
+
+bool record_ended_has(const record_ended *ended, const char *label);
+void record_ended_free(record_ended *ended);
+
+/* "run.db" is "run.rank3.db" for rank 3, or "run.rank*.db" for "*". The caller frees it; NULL = out of memory. */
+char *record_rank_path(const char *path, const char *rank);
+
+#endif

@@ -1,0 +1,367 @@
+#include "record_ranks.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <weir/escape.h>
+#include <weir/maintain.h>
+#include <weir/summary.h>
+
+#include "each_record.h"
+#include "record_run.h"
+
+enum { MAX_LISTED = 10 };
+
+/* -- the rank */
+
+/* What identifies a job, and its restarts. torchrun sets "none" if it was not told. */
+static const char *const job_variables[][2] = {
+    { "WEIR_JOB", NULL },
+    { "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT" },
+    { "PMIX_NAMESPACE", NULL },
+    { "SLURM_JOB_ID", "SLURM_STEP_ID" },
+};
+
+static void find_job(char job[200])
+{
+    *job = '\0';
+    for (size_t i = 0; i < sizeof job_variables / sizeof job_variables[0] && !*job; i++) {
+        const char *name = getenv(job_variables[i][0]);
+        const char *part = job_variables[i][1] ? getenv(job_variables[i][1]) : NULL;
+        if (name && strcmp(name, "none") != 0)
+            snprintf(job, 200, "%.160s%s%.30s", name, part ? "." : "", part ? part : "");
+    }
+}
+
+static int find_world(const record_settings *settings, weir_world *world)
+{
+    weir_error error = { 0 };
+    *world = (weir_world){ .rank = settings->rank > 0 ? (uint32_t)settings->rank : 0, .size = 1 };
+    if (settings->world > 0)
+        world->size = (uint32_t)settings->world;
+    else if (settings->rank < 0 && weir_world_find(world, NULL, &error) != WEIR_OK)
+        return record_refuse(settings, "%s; or use --world 1 to decode everything in this process", error.message);
+    if (settings->world > 1 && settings->rank < 0)
+        return record_refuse(settings, "--world: give the --rank of this process, too");
+    if (settings->world > 1 && settings->rank >= settings->world)
+        return record_refuse(settings, "--rank: with --world %" PRId64 ", ranks are 0 to %" PRId64, settings->world,
+                             settings->world - 1);
+    return RECORD_DONE;
+}
+
+int record_ranks_find(record_settings *settings, record_ranks *ranks)
+{
+    *ranks = (record_ranks){ .job_path = settings->db_path };
+    int exit_status = find_world(settings, &ranks->world);
+    settings->rank = ranks->world.rank;
+    settings->world = ranks->world.size;
+    settings->job = ranks->job;
+    if (exit_status != RECORD_DONE || ranks->world.size == 1) {
+        ranks->world.rank = 0; /* with --rank alone, the rank is only a label */
+        return exit_status;
+    }
+    /* Ranks may start at slightly different times; without a job's name, an earlier job must not be taken for this. */
+    find_job(ranks->job);
+    ranks->since_unix_ns = weir_clock_unix_ns() - (*ranks->job ? 300 : 60) * WEIR_SECOND;
+
+    char number[16];
+    snprintf(number, sizeof number, "%" PRIu32, ranks->world.rank);
+    bool is_complete = asprintf(&ranks->program, "%s: rank %s", settings->program, number) >= 0;
+    ranks->db_path = record_rank_path(settings->db_path, number);
+    if (settings->openmetrics_path)
+        is_complete &= (ranks->openmetrics_path = record_rank_path(settings->openmetrics_path, number)) != NULL;
+    if (settings->trace_path)
+        is_complete &= (ranks->trace_path = record_rank_path(settings->trace_path, number)) != NULL;
+    if (settings->tensorboard_dir)
+        is_complete &= asprintf(&ranks->tensorboard_dir, "%s/rank%s", settings->tensorboard_dir, number) >= 0;
+    if (!is_complete || !ranks->db_path)
+        return record_refuse(settings, "out of memory");
+    settings->program = ranks->program;
+    settings->db_path = ranks->db_path;
+    settings->openmetrics_path = ranks->openmetrics_path;
+    settings->trace_path = ranks->trace_path;
+    settings->tensorboard_dir = ranks->tensorboard_dir;
+    settings->all_items = true; /* so that unfinished files are known */
+    return RECORD_DONE;
+}
+
+void record_ranks_free(record_ranks *ranks)
+{
+    free(ranks->program);
+    free(ranks->db_path);
+    free(ranks->openmetrics_path);
+    free(ranks->trace_path);
+    free(ranks->tensorboard_dir);
+}
+
+/* -- the other ranks, as rank 0 sees them */
+
+typedef struct rank_view {
+    char *path; /* of its database */
+    int64_t run_id;
+    weir_run_state state; /* if it has a run */
+    int64_t started_unix_ns;
+    char process[300];              /* "process 123 on node a" */
+    char listed[64];                /* see record_ranks_listed(); "" = not known */
+    bool is_settled;                /* it will not change any more, or has been given up */
+    int64_t written_ns, changed_ns; /* when its database was last written (wall), and when we saw that */
+} rank_view;
+
+static void read_view(const record_ranks *ranks, uint32_t rank, rank_view *view, weir_reader *reader)
+{
+    weir_run_record run;
+    if (weir_reader_find_rank(reader, (int32_t)rank, ranks->world.size, ranks->job, ranks->since_unix_ns, &run,
+                              NULL) != WEIR_OK)
+        return;
+    view->run_id = run.run_id;
+    view->started_unix_ns = run.started_unix_ns;
+    view->state = weir_run_state_of(&run);
+    view->is_settled = run.has_ended || view->state == WEIR_RUN_KILLED;
+    snprintf(view->process, sizeof view->process, "process %" PRId64 " on %s", run.pid, run.node_id);
+}
+
+/* The time of the last write to the database or its log: a sign of life, also from another node. */
+static int64_t last_write_ns(const char *path)
+{
+    struct stat info;
+    char log[4200];
+    int64_t last_ns = stat(path, &info) == 0 ? (int64_t)info.st_mtim.tv_sec * WEIR_SECOND + info.st_mtim.tv_nsec : 0;
+    snprintf(log, sizeof log, "%s-wal", path);
+    int64_t log_ns = stat(log, &info) == 0 ? (int64_t)info.st_mtim.tv_sec * WEIR_SECOND + info.st_mtim.tv_nsec : 0;
+    return log_ns > last_ns ? log_ns : last_ns;
+}
+
+static void look(const record_ranks *ranks, uint32_t rank, rank_view *view, int64_t limit_ns)
+{
+    weir_reader *reader;
+    int64_t written_ns = last_write_ns(view->path), now_ns = weir_clock_ns();
+    if (written_ns != view->written_ns || !view->changed_ns)
+        view->changed_ns = now_ns;
+    view->written_ns = written_ns;
+    if (written_ns && weir_reader_open(view->path, &reader, NULL) == WEIR_OK) {
+        read_view(ranks, rank, view, reader);
+        weir_reader_close(reader);
+    }
+    bool is_running = view->run_id && view->state == WEIR_RUN_RUNNING; /* its process is there */
+    if (!is_running && now_ns - view->changed_ns > limit_ns)
+        view->is_settled = true;
+}
+
+static volatile sig_atomic_t was_interrupted;
+
+static void note_signal(int number)
+{
+    was_interrupted = number;
+}
+
+/* Until all others have ended or are given up; after a signal, for a moment. */
+static void wait_for_ranks(const record_settings *settings, const record_ranks *ranks, rank_view *views)
+{
+    static const int64_t patience_ns = 400 * WEIR_MILLISECOND; /* launchers kill soon after a signal */
+    int64_t lap_ns = settings->log_interval_ns ? settings->log_interval_ns : 60 * WEIR_SECOND;
+    int64_t limit_ns = settings->wait_ns ? settings->wait_ns : 30 * WEIR_SECOND + 2 * lap_ns;
+    int64_t deadline_ns = INT64_MAX, began_ns = weir_clock_ns();
+    bool is_told = settings->quiet;
+    for (uint32_t num_open = 1; num_open > 0 && weir_clock_ns() < deadline_ns;) {
+        int64_t start_ns = weir_clock_ns();
+        num_open = 0;
+        for (uint32_t rank = 1; rank < ranks->world.size && weir_clock_ns() < deadline_ns; rank++) {
+            if (!views[rank].is_settled)
+                look(ranks, rank, &views[rank], limit_ns);
+            num_open += !views[rank].is_settled;
+        }
+        if (was_interrupted && deadline_ns == INT64_MAX)
+            deadline_ns = weir_clock_ns() + patience_ns;
+        if (num_open > 0 && start_ns - began_ns > WEIR_SECOND && !is_told) {
+            fprintf(stderr, "%s: done; waiting for %" PRIu32 " of %" PRIu32 " ranks\n", settings->program, num_open,
+                    ranks->world.size);
+            is_told = true;
+        }
+        int64_t pass_ns = weir_clock_ns() - start_ns;
+        /* Reading many databases over a network takes longer, and should not be all that this does. */
+        int64_t pause_ns = pass_ns * 10 > 50 * WEIR_MILLISECOND ? pass_ns * 10 : 50 * WEIR_MILLISECOND;
+        if (was_interrupted)
+            pause_ns = 50 * WEIR_MILLISECOND;
+        if (num_open > 0)
+            nanosleep(&(struct timespec){ pause_ns / WEIR_SECOND, pause_ns % WEIR_SECOND }, NULL);
+    }
+}
+
+/* -- the end */
+
+static int merge(const record_settings *settings, const record_ranks *ranks, rank_view *views)
+{
+    int exit_status = RECORD_DONE;
+    for (uint32_t rank = 0; rank < ranks->world.size; rank++) {
+        weir_merged merged;
+        weir_error error = { 0 };
+        if (views[rank].run_id &&
+            weir_database_merge(ranks->job_path, views[rank].path, &merged, &error) != WEIR_OK) {
+            record_refuse(settings, "the database of rank %" PRIu32 " is not in the summary: %s", rank,
+                          error.message);
+            exit_status = RECORD_FAILED;
+        }
+    }
+    return exit_status;
+}
+
+static int summarize(const record_settings *settings, const record_ranks *ranks, const rank_view *views,
+                     record_ended *ended)
+{
+    weir_reader *reader;
+    weir_error error = { 0 };
+    weir_filter job = { .start_unix_ns = INT64_MAX };
+    for (uint32_t rank = 0; rank < ranks->world.size; rank++)
+        if (views[rank].run_id && views[rank].started_unix_ns < job.start_unix_ns)
+            job.start_unix_ns = views[rank].started_unix_ns;
+    int status = weir_reader_open(ranks->job_path, &reader, &error);
+    if (status == WEIR_OK) {
+        status = weir_summary_write(stdout, reader, &job, &error);
+        if (status == WEIR_OK)
+            status = weir_summary_write_failures(stdout, reader, &job, MAX_LISTED, &error);
+        if (status == WEIR_OK)
+            status = record_ended_read(ended, reader, &job, &error);
+        weir_reader_close(reader);
+    }
+    if (status != WEIR_OK)
+        record_refuse(settings, "no summary: %s", error.message);
+    return status == WEIR_OK ? RECORD_DONE : RECORD_FAILED;
+}
+
+typedef struct unfinished {
+    const record_ended *before; /* the files that --resume has skipped */
+    uint64_t count;
+    bool prints;
+} unfinished;
+
+static void take_unfinished(void *self, const char *path)
+{
+    unfinished *files = self;
+    if (record_ended_has(files->before, path) || files->count++ >= MAX_LISTED || !files->prints)
+        return;
+    fputs("  ", stderr);
+    weir_text_escape_to(stderr, path);
+    fputc('\n', stderr);
+}
+
+/* What rank 0 tells about a rank that has no complete run; NULL = nothing. */
+static const char *fate_of(const rank_view *view)
+{
+    if (!view->run_id)
+        return "has no run in its database";
+    switch (view->state) {
+    case WEIR_RUN_FINISHED: return NULL;
+    case WEIR_RUN_STOPPED: return "was stopped";
+    case WEIR_RUN_FAILED: return "failed";
+    case WEIR_RUN_KILLED: return "was killed";
+    case WEIR_RUN_RUNNING: return "is still running";
+    case WEIR_RUN_OPEN: break;
+    }
+    return "has not ended, but records nothing any more";
+}
+
+/* Lists the files of the share that no rank has finished. True if there are any. `whose` begins the line. */
+static bool tell_unfinished(const record_settings *settings, const record_inputs *inputs, const record_share *share,
+                            const char *whose)
+{
+    unfinished files = { .before = &inputs->share.ended };
+    record_inputs_each(inputs, share, take_unfinished, &files);
+    if (files.count == 0)
+        return false;
+    fprintf(stderr, "%s: %s: %" PRIu64 " files are not finished:\n", settings->program, whose, files.count);
+    files = (unfinished){ .before = files.before, .prints = true };
+    record_inputs_each(inputs, share, take_unfinished, &files);
+    if (files.count > MAX_LISTED)
+        fprintf(stderr, "  and %" PRIu64 " more\n", files.count - MAX_LISTED);
+    return true;
+}
+
+/* Names the ranks that did not finish, and their files. Returns the exit status. */
+static int tell_ranks(const record_settings *settings, const record_ranks *ranks, const record_inputs *inputs,
+                      const rank_view *views, const record_ended *ended)
+{
+    bool can_list = !was_interrupted && !settings->tar; /* listing may take a while; archives have other names */
+    int exit_status = RECORD_DONE;
+    record_share share = { .by_path = inputs->share.by_path, .world = ranks->world, .ended = *ended };
+    for (uint32_t rank = 0; rank < ranks->world.size; rank++) {
+        const rank_view *view = &views[rank];
+        const char *fate = fate_of(view);
+        char whose[32];
+        if (!fate)
+            continue;
+        exit_status = RECORD_FAILED;
+        snprintf(whose, sizeof whose, "rank %" PRIu32, rank);
+        if (rank > 0)
+            fprintf(stderr, "%s: %s %s (%s%s%s)\n", settings->program, whose, fate, view->process,
+                    *view->process ? ", " : "", view->path);
+        share.world.rank = rank;
+        if (can_list)
+            tell_unfinished(settings, inputs, &share, whose);
+    }
+    share.world = (weir_world){ .size = 1 };
+    if (exit_status == RECORD_DONE && can_list &&
+        tell_unfinished(settings, inputs, &share, "the folder has changed, or ranks see another one"))
+        exit_status = RECORD_FAILED;
+    if (exit_status != RECORD_DONE && !settings->quiet)
+        fprintf(stderr,
+                "%s: to decode what is not finished, run the same command with --resume %s (--dry-run lists "
+                "it)\n",
+                settings->program, ranks->job_path);
+    return exit_status;
+}
+
+static int end_job(const record_settings *settings, const record_ranks *ranks, const record_inputs *inputs,
+                   int exit_status, rank_view *views)
+{
+    record_ended ended = { 0 };
+    struct sigaction note = { .sa_handler = note_signal };
+    sigaction(SIGINT, &note, NULL);
+    sigaction(SIGTERM, &note, NULL);
+    if (exit_status > RECORD_SIGNAL)
+        was_interrupted = exit_status - RECORD_SIGNAL;
+    if (was_interrupted && !settings->quiet) /* the launcher may kill this process before the summary is complete */
+        fprintf(stderr, "%s: every rank has recorded its part; weir merge %s DB... joins them\n", settings->program,
+                ranks->job_path);
+    look(ranks, 0, &views[0], 0);
+    wait_for_ranks(settings, ranks, views);
+    int job_status = merge(settings, ranks, views);
+    if (summarize(settings, ranks, views, &ended) != RECORD_DONE)
+        job_status = RECORD_FAILED;
+    if (tell_ranks(settings, ranks, inputs, views, &ended) != RECORD_DONE)
+        job_status = RECORD_FAILED;
+    record_ended_free(&ended);
+    if (exit_status == RECORD_DONE && was_interrupted)
+        exit_status = RECORD_SIGNAL + was_interrupted;
+    return exit_status == RECORD_DONE ? job_status : exit_status;
+}
+
+int record_ranks_end(const record_settings *settings, const record_ranks *ranks, const record_inputs *inputs,
+                     int exit_status, uint64_t num_files, uint64_t num_failures)
+{
+    if (ranks->world.rank > 0) {
+        fprintf(stderr, "%s of %" PRIu32 ": %" PRIu64 " files, %" PRIu64 " failed; recorded in %s\n",
+                settings->program, ranks->world.size, num_files, num_failures, settings->db_path);
+        return exit_status;
+    }
+    rank_view *views = calloc(ranks->world.size, sizeof *views);
+    bool is_complete = views;
+    for (uint32_t rank = 0; is_complete && rank < ranks->world.size; rank++) {
+        char number[16];
+        snprintf(number, sizeof number, "%" PRIu32, rank);
+        views[rank].path = record_rank_path(ranks->job_path, number);
+        is_complete = views[rank].path;
+    }
+    exit_status = is_complete ? end_job(settings, ranks, inputs, exit_status, views)
+                              : (record_refuse(settings, "out of memory"), RECORD_FAILED);
+    for (uint32_t rank = 0; views && rank < ranks->world.size; rank++)
+        free(views[rank].path);
+    free(views);
+    return exit_status;
+}
