@@ -296,9 +296,10 @@ static void add_stages(weir_builder *builder, const pattern *chosen, const sourc
     weir_stage_options from = { .threads = chosen->shares_threads ? 0 : 1,
                                 .queue_items = chosen->source_items,
                                 .queue_bytes = chosen->source_bytes };
-    weir_stage_options stage = {
-        .concurrency = chosen->concurrency, .output_order = chosen->order, .task_hooks = items, .num_task_hooks = 1
-    };
+    weir_stage_options stage = { .concurrency = is_tuned ? 1 : chosen->concurrency,
+                                 .output_order = chosen->order,
+                                 .task_hooks = items,
+                                 .num_task_hooks = 1 };
     weir_builder_source(builder, &list_op, source, &from);
     if (takes_time(&chosen->second_source)) {
         source_config other = { .work = chosen->second_source, .end_ns = source->end_ns };
