@@ -16,6 +16,7 @@
 #include "lock.h"
 #include "outbox.h"
 #include "queue.h"
+#include "spans.h"
 #include "taken_lap.h"
 #include "thread_cpu.h"
 
@@ -257,6 +258,7 @@ static void take_part(weir_pipeline *pipeline, weir_taken_lap *record, weir_live
     fill_pools(laps, record);
     for (size_t i = 0; i < taken_lap_num_stored(pipeline); i++)
         store(record, i, &times[i]);
+    weir_span_store_take(pipeline, record);
 }
 
 /* ---- laps --------------------------------------------------------------------------------------------------- */
@@ -327,10 +329,12 @@ void weir_laps_take(weir_pipeline *pipeline, bool now)
 void weir_laps_take_last(weir_pipeline *pipeline)
 {
     enum { ATTEMPTS = 10 };
-    for (int i = 0; i < ATTEMPTS; i++)
-        if (take(pipeline) && hand_over(pipeline))
-            return;
-    weir_log(WEIR_LOG_ERROR, "out of memory: the last lap could not be reported to the observers");
+    bool taken = false;
+    for (int i = 0; i < ATTEMPTS && !taken; i++)
+        taken = take(pipeline) && hand_over(pipeline);
+    if (!taken)
+        weir_log(WEIR_LOG_ERROR, "out of memory: the last lap could not be reported to the observers");
+    weir_span_store_close(pipeline);
 }
 
 static void prepare_readings(weir_pipeline *pipeline)
@@ -360,13 +364,14 @@ int weir_laps_init(weir_pipeline *pipeline, int64_t start_ns)
     laps->next_ns = laps->due_ns = interval_ns == WEIR_FOREVER ? INT64_MAX : start_ns + interval_ns;
     if (interval_ns > early_lap_ns)
         laps->due_ns = start_ns + early_lap_ns;
-    return WEIR_OK;
+    return pipeline->wants_marks && pipeline->measures ? weir_span_store_open(pipeline) : WEIR_OK;
 }
 
 void weir_laps_destroy(weir_pipeline *pipeline)
 {
     if (!pipeline->laps)
         return;
+    weir_span_store_close(pipeline);
     weir_taken_lap_free(pipeline->laps->parts);
     free(pipeline->laps->readings);
     free(pipeline->laps);

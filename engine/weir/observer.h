@@ -97,6 +97,21 @@ typedef struct weir_pool_lap {
     weir_pool_metrics metrics;
 } weir_pool_lap;
 
+/* A span, frame or marker of user code over one lap (weir/span.h), if it was recorded in the lap. */
+typedef struct weir_span_lap {
+    const weir_lap *lap;
+    const char *name; /* "category/name" */
+    const char *kind; /* "span", "frame" or "marker" */
+    weir_span_metrics metrics;
+} weir_span_lap;
+
+/* One value of a counter over one lap. */
+typedef struct weir_counter_lap {
+    const weir_lap *lap;
+    const char *name; /* "category/name" or "category/name/value" */
+    weir_counter_metrics metrics;
+} weir_counter_lap;
+
 /* A task that failed. */
 typedef struct weir_failure {
     int64_t unix_ns;
@@ -128,7 +143,7 @@ typedef struct weir_run_end {
 /*
  * All functions are optional. Order of calls: attach, run_start, then laps, failures and events as they occur; for
  * each lap one stage_lap for every node and one queue_lap for every queue, upstream first, one pool_lap for every
- * pool, then lap_end; after the last lap run_end, detach. Observers are called in the order in which they were given.
+ * pool, span_lap and counter_lap for what user code recorded, then lap_end; after the last lap run_end, detach. Observers are called in the order in which they were given.
  */
 typedef struct weir_observer {
     void *self;
@@ -146,7 +161,10 @@ typedef struct weir_observer {
     /* The last call, if attach returned WEIR_OK or is NULL, also if building failed afterwards: on the thread that
        builds or frees the pipeline. */
     void (*detach)(void *self);
-    void (*reserved[6])(void); /* NULL */
+    /* After the pools of a lap. */
+    void (*span_lap)(void *self, const weir_span_lap *lap);
+    void (*counter_lap)(void *self, const weir_counter_lap *lap);
+    void (*reserved[4])(void); /* NULL */
 } weir_observer;
 
 /* Writes each lap to the log (level info): one line for each stage and queue. */
