@@ -8,8 +8,8 @@
  * exact; and up to 16 MiB of failures and events. Whatever does not fit is counted; as soon as there is room, an
  * event "dropped" and a log line report the number.
  *
- * Pointers inside the structs are valid during the call only, except names, which are valid until the pipeline is
- * freed.
+ * Pointers inside the structs are valid during the call only, except names of stages, queues and pools, which are valid
+ * until the pipeline is freed.
  */
 #ifndef WEIR_OBSERVER_H
 #define WEIR_OBSERVER_H
@@ -97,6 +97,21 @@ typedef struct weir_pool_lap {
     weir_pool_metrics metrics;
 } weir_pool_lap;
 
+/* The process over one lap: "0:process". */
+typedef struct weir_process_lap {
+    const weir_lap *lap;
+    const char *name;
+    uint32_t num_cpus; /* the CPU budget */
+    weir_process_metrics metrics;
+} weir_process_lap;
+
+/* The machine over one lap: "0:machine". */
+typedef struct weir_machine_lap {
+    const weir_lap *lap;
+    const char *name;
+    weir_machine_metrics metrics;
+} weir_machine_lap;
+
 /* A span, frame or marker of user code over one lap (weir/span.h), if it was recorded in the lap. */
 typedef struct weir_span_lap {
     const weir_lap *lap;
@@ -143,7 +158,8 @@ typedef struct weir_run_end {
 /*
  * All functions are optional. Order of calls: attach, run_start, then laps, failures and events as they occur; for
  * each lap one stage_lap for every node and one queue_lap for every queue, upstream first, one pool_lap for every
- * pool, span_lap and counter_lap for what user code recorded, then lap_end; after the last lap run_end, detach. Observers are called in the order in which they were given.
+ * pool, one process_lap, one machine_lap, span_lap and counter_lap for what user code recorded, then lap_end; after the
+ * last lap run_end, detach. Observers are called in the order in which they were given.
  */
 typedef struct weir_observer {
     void *self;
@@ -161,10 +177,11 @@ typedef struct weir_observer {
     /* The last call, if attach returned WEIR_OK or is NULL, also if building failed afterwards: on the thread that
        builds or frees the pipeline. */
     void (*detach)(void *self);
-    /* After the pools of a lap. */
+    void (*process_lap)(void *self, const weir_process_lap *lap);
+    void (*machine_lap)(void *self, const weir_machine_lap *lap);
     void (*span_lap)(void *self, const weir_span_lap *lap);
     void (*counter_lap)(void *self, const weir_counter_lap *lap);
-    void (*reserved[4])(void); /* NULL */
+    void (*reserved[2])(void); /* NULL */
 } weir_observer;
 
 /* Writes each lap to the log (level info): one line for each stage and queue. */

@@ -149,7 +149,7 @@ static int check_columns(checking *c, const char *table, const char *columns, in
     return code == SQLITE_OK ? WEIR_OK : weir_reader_error(c->reader, code, c->error);
 }
 
-/* From schema 4 on: all columns except those of new metrics. */
+/* From the current schema on: all columns except those of new metrics. */
 static int check_lap_tables(checking *c, int64_t *num_lacking)
 {
     int status = WEIR_OK;
@@ -473,7 +473,7 @@ static int check_run(checking *c)
     if (status == WEIR_OK)
         status = for_each_record(c, WEIR_RECORD_EVENT, note_event);
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && status == WEIR_OK; subject++)
-        status = for_each_record(c, (weir_record_kind)subject, check_lap);
+        status = for_each_record(c, weir_record_kind_of(subject), check_lap);
     if (status == WEIR_OK)
         status = for_each_row(c, "SELECT name, count(*) FROM task_failures WHERE run_id = ? GROUP BY name",
                               c->run.run_id, count_failures, NULL);

@@ -4,6 +4,7 @@
  * in seconds. If you change a line here, raise WEIR_SCHEMA_VERSION and say in weir_schema_upgrades how older
  * databases get there.
  *
+ *   5  process_stats, machine_stats (lap_tables.c)
  *   4  sums of laps, flow_stats, pool_stats (lap_tables.c); machine of run
  *   3  item_stats
  *   2  phase, first_step and last_step in task_stats and queue_stats
@@ -94,9 +95,9 @@
 
 #define IDENTITY \
     "PRAGMA application_id = 2003134834;" \
-    "PRAGMA user_version = 4;"
+    "PRAGMA user_version = 5;"
 
-_Static_assert(WEIR_SCHEMA_APPLICATION == 2003134834 && WEIR_SCHEMA_VERSION == 4, "IDENTITY says the same");
+_Static_assert(WEIR_SCHEMA_APPLICATION == 2003134834 && WEIR_SCHEMA_VERSION == 5, "IDENTITY says the same");
 
 const char weir_schema_create[] = RUN STAGE EVENT_STATS TASK_FAILURES ITEM_STATS INDEXES ITEM_INDEX IDENTITY;
 
@@ -106,4 +107,5 @@ const char *const weir_schema_upgrades[WEIR_SCHEMA_VERSION] = {
     [1] = "PRAGMA user_version = 2;", /* new columns are added afterwards, see database.c */
     [2] = ITEM_STATS ITEM_INDEX "PRAGMA user_version = 3;",
     [3] = "PRAGMA user_version = 4;",
+    [4] = "PRAGMA user_version = 5;",
 };

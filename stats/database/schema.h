@@ -6,7 +6,7 @@
 #define WEIR_SCHEMA_H
 
 enum {
-    WEIR_SCHEMA_VERSION = 4,
+    WEIR_SCHEMA_VERSION = 5,
     WEIR_SCHEMA_OLDEST = 1,               /* oldest version that can be read and upgraded */
     WEIR_SCHEMA_WITH_PLACES = 2,          /* first version in which laps have a phase and steps */
     WEIR_SCHEMA_WITH_MACHINE = 4,         /* first version in which `run` has it */

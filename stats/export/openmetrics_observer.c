@@ -192,6 +192,18 @@ static void on_pool_lap(void *self, const weir_pool_lap *lap)
     add_lap(self, &record);
 }
 
+static void on_process_lap(void *self, const weir_process_lap *lap)
+{
+    weir_lap_record record = weir_record_of_process_lap(lap);
+    add_lap(self, &record);
+}
+
+static void on_machine_lap(void *self, const weir_machine_lap *lap)
+{
+    weir_lap_record record = weir_record_of_machine_lap(lap);
+    add_lap(self, &record);
+}
+
 static void on_lap_end(void *self, const weir_lap *lap)
 {
     weir_openmetrics_file *file = self;
@@ -267,6 +279,8 @@ static weir_openmetrics_file *new_file(const char *path, const weir_openmetrics_
         .stage_lap = on_stage_lap,
         .queue_lap = on_queue_lap,
         .pool_lap = on_pool_lap,
+        .process_lap = on_process_lap,
+        .machine_lap = on_machine_lap,
         .lap_end = on_lap_end,
         .event = on_event,
         .run_end = on_run_end,

@@ -96,6 +96,18 @@ static void on_pool_lap(void *self, const weir_pool_lap *lap)
     put_lap(self, &record);
 }
 
+static void on_process_lap(void *self, const weir_process_lap *lap)
+{
+    weir_lap_record record = weir_record_of_process_lap(lap);
+    put_lap(self, &record);
+}
+
+static void on_machine_lap(void *self, const weir_machine_lap *lap)
+{
+    weir_lap_record record = weir_record_of_machine_lap(lap);
+    put_lap(self, &record);
+}
+
 static void on_lap_end(void *self, const weir_lap *lap)
 {
     weir_tensorboard_log *log = self;
@@ -184,6 +196,8 @@ static weir_tensorboard_log *new_log(const char *folder, const weir_tensorboard_
         .stage_lap = on_stage_lap,
         .queue_lap = on_queue_lap,
         .pool_lap = on_pool_lap,
+        .process_lap = on_process_lap,
+        .machine_lap = on_machine_lap,
         .lap_end = on_lap_end,
         .failure = on_failure,
         .event = on_event,

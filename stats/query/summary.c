@@ -215,7 +215,8 @@ static void put_block(FILE *out, const char *heading, const weir_total_list *lis
 {
     if (list->count == 0 && !always)
         return;
-    put_heading(out, heading);
+    if (heading)
+        put_heading(out, heading);
     for (size_t i = 0; i < list->count; i++)
         put(out, &list->all[i]);
 }
@@ -282,6 +283,62 @@ static void find_extent(const weir_totals *totals, int64_t *end_unix_ns, int64_t
             if (total->suspended_ns > *suspended_ns)
                 *suspended_ns = total->suspended_ns;
         }
+}
+
+/* Puts a value with its words, unless it is not known. */
+static void put_known(FILE *out, const char **between, const weir_total *total, const char *measure,
+                      const char *format)
+{
+    double value = value_of(total, measure);
+    const weir_measure *found = weir_measure_find(total->subject, measure);
+    char bytes[WEIR_FIGURE_BYTES];
+    if (isnan(value))
+        return;
+    fputs(*between, out);
+    *between = ", ";
+    if (strncmp(found->unit, "bytes", 5) == 0) {
+        weir_text_format_bytes(bytes, value);
+        fprintf(out, "%s", bytes);
+        fputs(format, out);
+    } else
+        fprintf(out, format, strcmp(found->unit, "share") == 0 ? 100 * value : value);
+}
+
+static void put_process(FILE *out, const weir_total *total)
+{
+    const char *between = "    CPUs: ";
+    put_name(out, "Process", total);
+    put_known(out, &between, total, "cpus", "%.2f in use");
+    put_known(out, &between, total, "cpu_share", "%.1f%% of the CPU budget");
+    between = "\n    Memory: ";
+    put_known(out, &between, total, "resident_bytes", " at most at the end of a lap");
+    put_known(out, &between, total, "peak_bytes", " peak");
+    put_known(out, &between, total, "num_major_faults", "%.0f page faults that had to read");
+    between = "\n    Storage: ";
+    put_known(out, &between, total, "read_rate", "/s read");
+    put_known(out, &between, total, "write_rate", "/s written");
+    between = "\n    Open: ";
+    put_known(out, &between, total, "num_open_threads", "%.0f threads");
+    put_known(out, &between, total, "num_open_files", "%.0f descriptors");
+    fputc('\n', out);
+}
+
+static void put_machine(FILE *out, const weir_total *total)
+{
+    const char *between = "    CPUs: ";
+    put_name(out, "Machine", total);
+    put_known(out, &between, total, "other_cpus", "%.2f in use by other processes");
+    put_known(out, &between, total, "idle_cpus", "%.2f idle");
+    put_known(out, &between, total, "stolen_cpus", "%.2f stolen");
+    put_known(out, &between, total, "throttled_share", "throttled for %.1f%% of the time");
+    between = "\n    Tasks waited: ";
+    put_known(out, &between, total, "cpu_pressure", "for a CPU %.1f%% of the time");
+    put_known(out, &between, total, "io_pressure", "for a disk %.1f%%");
+    put_known(out, &between, total, "memory_pressure", "for memory %.1f%%");
+    between = "\n    Network: ";
+    put_known(out, &between, total, "receive_rate", "/s received");
+    put_known(out, &between, total, "send_rate", "/s sent");
+    fputc('\n', out);
 }
 
 /* "12.3 s", "1:02:03" */
@@ -360,6 +417,8 @@ static void put_summary(FILE *out, weir_reader *reader, const weir_totals *total
     put_block(out, "\n📈 Queue Statistics:", &totals->of[WEIR_SUBJECT_QUEUE], true, put_queue);
     put_block(out, "\n🔀 Sources, Routes, Merges and Sinks:", &totals->of[WEIR_SUBJECT_FLOW], false, put_flow);
     put_block(out, "\n🧵 Thread Pools:", &totals->of[WEIR_SUBJECT_POOL], false, put_pool);
+    put_block(out, "\n🖥 Process and Machine:", &totals->of[WEIR_SUBJECT_PROCESS], false, put_process);
+    put_block(out, NULL, &totals->of[WEIR_SUBJECT_MACHINE], false, put_machine);
     fputc('\n', out);
     put_rule(out, '=');
     fprintf(out, "Database: %s\n", weir_reader_path(reader));

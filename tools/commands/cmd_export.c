@@ -39,7 +39,8 @@ static const option_row rows[] = {
       .kind = &option_choice,
       .offset = offsetof(struct settings, table),
       .choices = record_table_names,
-      .help = "csv and json: only one table: runs, nodes, stages, phases, tasks, flow, queues, pools, events, "
+      .help = "csv and json: only one table: runs, nodes, stages, phases, tasks, flow, queues, pools, process, "
+              "machine, events, "
               "failures, items" },
     { .name = "laps",
       .kind = &option_flag,

@@ -23,10 +23,12 @@ enum {
     BY_TIME = 256,
     BY_FLOW = 512,
     BY_POOL = 1024,
+    BY_PROCESS = 2048,
+    BY_MACHINE = 4096,
 };
 
-static const char *const by_words[] = { "stage", "queue", "lap",  "step", "phase", "job-phase",
-                                        "node",  "run",   "time", "flow", "pool",  NULL };
+static const char *const by_words[] = { "stage", "queue", "lap",  "step", "phase",   "job-phase", "node",
+                                        "run",   "time",  "flow", "pool", "process", "machine",   NULL };
 
 typedef enum sort_key {
     SORT_NONE,
@@ -72,9 +74,10 @@ static bool parse_by(const option_row *row, const char *text, void *value)
     return *by;
 }
 
-static const option_kind by_kind = {
-    parse_by, "stage, flow, queue, pool, lap, step, phase, job-phase, node, run or time, or several with commas", NULL
-};
+static const option_kind by_kind = { parse_by,
+                                     "stage, flow, queue, pool, process, machine, lap, step, phase, job-phase, node, "
+                                     "run or time, or several with commas",
+                                     NULL };
 
 #define AT(field) offsetof(struct settings, field)
 
@@ -84,7 +87,8 @@ static const option_row rows[] = {
       .kind = &by_kind,
       .offset = AT(by),
       .choices = by_words,
-      .help = "keys to aggregate by: stage, flow (sources, routes, merges, sinks), queue, pool, lap, step, phase, "
+      .help = "keys to aggregate by: stage, flow (sources, routes, merges, sinks), queue, pool, process, machine, "
+              "lap, step, phase, "
               "job-phase, node, run, time (default stage)" },
     { .name = "queues", .kind = &option_flag, .offset = AT(queues), .help = "show queues instead of stages" },
     { .name = "bin",
@@ -115,6 +119,7 @@ static const option_row rows[] = {
       .offset = AT(list),
       .choices = record_table_names,
       .help = "instead, list the records themselves: runs, nodes, stages, phases, tasks, flow, queues, pools, "
+              "process, machine, "
               "events, failures or items" },
     { 0 },
 };
@@ -455,15 +460,16 @@ static int check_settings(const tool_call *call)
         return tool_refuse(call, "--bin: only with --by time");
     if (settings.bin_steps > 0 && !(by & BY_STEP))
         return tool_refuse(call, "--step-bin: only with --by step");
-    const unsigned subjects = BY_STAGE | BY_QUEUE | BY_FLOW | BY_POOL, named = by & subjects;
+    const unsigned subjects = BY_STAGE | BY_QUEUE | BY_FLOW | BY_POOL | BY_PROCESS | BY_MACHINE,
+                   named = by & subjects;
     if ((by & BY_LAP) && (by & ~(BY_LAP | subjects)))
-        return tool_refuse(call, "--by: lap can only be combined with stage, flow, queue or pool");
+        return tool_refuse(call, "--by: lap can only be combined with stage, flow, queue, pool, process or machine");
     if ((by & phases) == phases)
         return tool_refuse(call, "--by: phase or job-phase, not both");
     if (named & (named - 1))
-        return tool_refuse(call, "--by: only one of stage, flow, queue and pool");
+        return tool_refuse(call, "--by: only one of stage, flow, queue, pool, process and machine");
     if (named && settings.queues && named != BY_QUEUE)
-        return tool_refuse(call, "--queues: cannot be combined with --by stage, flow or pool");
+        return tool_refuse(call, "--queues: cannot be combined with --by stage, flow, pool, process or machine");
     return TOOL_DONE;
 }
 
@@ -483,6 +489,8 @@ static weir_subject subject_of(unsigned by)
     return settings.queues || by & BY_QUEUE ? WEIR_SUBJECT_QUEUE
            : by & BY_FLOW                   ? WEIR_SUBJECT_FLOW
            : by & BY_POOL                   ? WEIR_SUBJECT_POOL
+           : by & BY_PROCESS                ? WEIR_SUBJECT_PROCESS
+           : by & BY_MACHINE                ? WEIR_SUBJECT_MACHINE
                                             : WEIR_SUBJECT_STAGE;
 }
 

@@ -123,6 +123,8 @@ static void put_metrics(FILE *out, const weir_totals *totals)
         [WEIR_SUBJECT_FLOW] = "Sources, routes, merges and sinks",
         [WEIR_SUBJECT_QUEUE] = "Queues",
         [WEIR_SUBJECT_POOL] = "Thread pools",
+        [WEIR_SUBJECT_PROCESS] = "Process",
+        [WEIR_SUBJECT_MACHINE] = "Machine",
     };
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++)
         if (totals->of[subject].count) {

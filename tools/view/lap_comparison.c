@@ -169,7 +169,7 @@ static int add_laps(lap_comparison *c, int side, weir_subject subject, weir_read
 {
     weir_query *query;
     const weir_record *record;
-    int status = weir_query_begin(reader, (weir_record_kind)subject, filter, &query, error);
+    int status = weir_query_begin(reader, weir_record_kind_of(subject), filter, &query, error);
     while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
         status = add_lap(c, side, &record->lap, error);
     weir_query_end(query);
