@@ -41,7 +41,7 @@ static void read_both(int64_t *ticks, int64_t *now_ns)
 static void make_clock(void)
 {
     unsigned a, b, c, d;
-    int64_t ticks, later_ticks, at_ns, later_ns;
+    int64_t ticks = 0, later_ticks = 0, at_ns = 0, later_ns = 0;
     if (!__get_cpuid(0x80000007, &a, &b, &c, &d) || !(d & 1u << 8)) /* not invariant */
         return;
     read_both(&ticks, &at_ns);

@@ -152,7 +152,8 @@ static void walk(void *self, const weir_total *of, weir_lap_visitor *visit, void
     weir_query *query;
     if (walker->status != WEIR_OK)
         return;
-    walker->status = weir_query_begin(walker->reader, (weir_record_kind)of->subject, &filter, &query, walker->error);
+    walker->status =
+        weir_query_begin(walker->reader, weir_record_kind_of(of->subject), &filter, &query, walker->error);
     if (walker->status == WEIR_OK)
         walker->status = walk_laps(walker, query, of, visit, visitor);
     weir_query_end(query);

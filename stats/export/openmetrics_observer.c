@@ -204,6 +204,18 @@ static void on_machine_lap(void *self, const weir_machine_lap *lap)
     add_lap(self, &record);
 }
 
+static void on_span_lap(void *self, const weir_span_lap *lap)
+{
+    weir_lap_record record = weir_record_of_span_lap(lap);
+    add_lap(self, &record);
+}
+
+static void on_counter_lap(void *self, const weir_counter_lap *lap)
+{
+    weir_lap_record record = weir_record_of_counter_lap(lap);
+    add_lap(self, &record);
+}
+
 static void on_lap_end(void *self, const weir_lap *lap)
 {
     weir_openmetrics_file *file = self;
@@ -281,6 +293,8 @@ static weir_openmetrics_file *new_file(const char *path, const weir_openmetrics_
         .pool_lap = on_pool_lap,
         .process_lap = on_process_lap,
         .machine_lap = on_machine_lap,
+        .span_lap = on_span_lap,
+        .counter_lap = on_counter_lap,
         .lap_end = on_lap_end,
         .event = on_event,
         .run_end = on_run_end,

@@ -108,6 +108,18 @@ static void on_machine_lap(void *self, const weir_machine_lap *lap)
     put_lap(self, &record);
 }
 
+static void on_span_lap(void *self, const weir_span_lap *lap)
+{
+    weir_lap_record record = weir_record_of_span_lap(lap);
+    put_lap(self, &record);
+}
+
+static void on_counter_lap(void *self, const weir_counter_lap *lap)
+{
+    weir_lap_record record = weir_record_of_counter_lap(lap);
+    put_lap(self, &record);
+}
+
 static void on_lap_end(void *self, const weir_lap *lap)
 {
     weir_tensorboard_log *log = self;
@@ -198,6 +210,8 @@ static weir_tensorboard_log *new_log(const char *folder, const weir_tensorboard_
         .pool_lap = on_pool_lap,
         .process_lap = on_process_lap,
         .machine_lap = on_machine_lap,
+        .span_lap = on_span_lap,
+        .counter_lap = on_counter_lap,
         .lap_end = on_lap_end,
         .failure = on_failure,
         .event = on_event,

@@ -187,6 +187,8 @@ static const record_kind kinds[] = {
     [WEIR_RECORD_POOL] = { { .kind = WEIR_ROWS_LAPS }, read_lap },
     [WEIR_RECORD_PROCESS] = { { .kind = WEIR_ROWS_LAPS }, read_lap },
     [WEIR_RECORD_MACHINE] = { { .kind = WEIR_ROWS_LAPS }, read_lap },
+    [WEIR_RECORD_SPAN] = { { .kind = WEIR_ROWS_LAPS }, read_lap },
+    [WEIR_RECORD_COUNTER] = { { .kind = WEIR_ROWS_LAPS }, read_lap },
     [WEIR_RECORD_EVENT] = { { .kind = WEIR_ROWS_POINTS,
                               .table = "event_stats",
                               .columns = "t.id, t.run_id, t.timestamp, t.event_name, t.category, t.detail",
@@ -269,6 +271,8 @@ static int begin(weir_query *query, const weir_filter *filter, weir_error *error
     case WEIR_RECORD_POOL:
     case WEIR_RECORD_PROCESS:
     case WEIR_RECORD_MACHINE:
+    case WEIR_RECORD_SPAN:
+    case WEIR_RECORD_COUNTER:
         return weir_lap_select(query->reader, subject_of(query->record.kind), filter, false, &query->statement,
                                error);
     case WEIR_RECORD_PHASE:

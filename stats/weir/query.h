@@ -114,6 +114,8 @@ typedef enum weir_record_kind {
     WEIR_RECORD_PHASE,   /* consecutive laps of one phase of one run; by run and time */
     WEIR_RECORD_PROCESS, /* a lap of the process */
     WEIR_RECORD_MACHINE, /* a lap of the machine */
+    WEIR_RECORD_SPAN,    /* a lap of a span, frame or marker */
+    WEIR_RECORD_COUNTER, /* a lap of a counter's value */
 } weir_record_kind;
 
 /* The kind of the laps of a subject. */
@@ -137,7 +139,9 @@ typedef struct weir_lap_record {
     int64_t suspended_ns; /* time in which the process did not run; -1 = not known */
     int64_t num_joined;   /* laps joined in this one; 1 = an ordinary lap */
     const char *name;
-    const char *kind; /* "stage", "source", "route", "merge", "sink", "queue", "pool", "process" or "machine" */
+    const char
+        *kind; /* "stage", "source", "route", "merge", "sink", "queue", "pool", "process", "machine", "span", "frame",
+                         "marker" or "counter" */
     weir_record_place place;
     int64_t capacity; /* of queues: items; of pools: threads; of processes: the CPU budget; else 0 */
     weir_metrics metrics;

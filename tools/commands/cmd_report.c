@@ -125,6 +125,8 @@ static void put_metrics(FILE *out, const weir_totals *totals)
         [WEIR_SUBJECT_POOL] = "Thread pools",
         [WEIR_SUBJECT_PROCESS] = "Process",
         [WEIR_SUBJECT_MACHINE] = "Machine",
+        [WEIR_SUBJECT_SPAN] = "Spans, frames and markers",
+        [WEIR_SUBJECT_COUNTER] = "Counters",
     };
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++)
         if (totals->of[subject].count) {

@@ -32,6 +32,9 @@ void metric_put_all(FILE *out, const weir_totals *totals);
 /* A table of one subject; as text, nothing is printed if it is empty. */
 void metric_put_list(FILE *out, table_format format, weir_subject subject, const weir_total_list *list);
 
+/* Whether its laps are of several kinds, such as sources and sinks. */
+bool metric_subject_has_kinds(weir_subject subject);
+
 /* "stage", "node", "queue", "pool"; as a key of JSON "stages", … */
 const char *metric_subject_name(weir_subject subject);
 const char *metric_subject_key(weir_subject subject);

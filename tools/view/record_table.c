@@ -240,8 +240,9 @@ typedef struct kind_table {
 
 #define COLUMNS(columns) columns, sizeof(columns) / sizeof((columns)[0])
 
-const char *const record_table_names[] = { "runs",  "nodes",   "stages",  "phases", "tasks",    "flow",  "queues",
-                                           "pools", "process", "machine", "events", "failures", "items", NULL };
+const char *const record_table_names[] = { "runs",   "nodes",    "stages",  "phases",  "tasks", "flow",
+                                           "queues", "pools",    "process", "machine", "spans", "counters",
+                                           "events", "failures", "items",   NULL };
 
 static const kind_table kind_tables[] = {
     { WEIR_RECORD_RUN, COLUMNS(run_columns), put_run },
@@ -254,6 +255,8 @@ static const kind_table kind_tables[] = {
     { WEIR_RECORD_POOL, COLUMNS(lap_columns), put_lap },
     { WEIR_RECORD_PROCESS, COLUMNS(lap_columns), put_lap },
     { WEIR_RECORD_MACHINE, COLUMNS(lap_columns), put_lap },
+    { WEIR_RECORD_SPAN, COLUMNS(lap_columns), put_lap },
+    { WEIR_RECORD_COUNTER, COLUMNS(lap_columns), put_lap },
     { WEIR_RECORD_EVENT, COLUMNS(event_columns), put_event },
     { WEIR_RECORD_FAILURE, COLUMNS(failure_columns), put_failure },
     { WEIR_RECORD_ITEM, COLUMNS(item_columns), put_item },
