@@ -107,6 +107,31 @@ static void the_engine_refuses_null(void **state)
     assert_int_equal(weir_histogram_encode(NULL, NULL, 0), 0);
     REFUSED(weir_histogram_add_encoded(NULL, NULL, 0));
 
+    assert_null(weir_span_name_get(NULL, "a"));
+    assert_null(weir_span_name_get("a", NULL));
+    weir_span_begin(NULL);
+    weir_span_end();
+    weir_span_end();
+    weir_span_token token = weir_span_start(NULL);
+    weir_span_finish(&token);
+    weir_span_finish(NULL);
+    weir_frame_begin(NULL, 1);
+    weir_frame_end(NULL);
+    weir_marker(NULL, WEIR_MARKER_GLOBAL);
+    weir_span_prefix_push(NULL, true);
+    weir_span_prefix_pop();
+    assert_null(weir_counter_get(NULL, "a", NULL, 0));
+    assert_null(weir_counter_get("a", NULL, NULL, 0));
+    assert_null(weir_counter_get("a", "b", NULL, 1));
+    weir_counter_set(NULL, 0, 1);
+    weir_counter_add(NULL, 0, 1);
+    weir_counter_set_int(NULL, 0, 1);
+    weir_counter_add_int(NULL, 0, 1);
+    REFUSED(weir_span_dump(NULL, NULL));
+    weir_span_pause();
+    weir_span_resume();
+    assert_int_equal(weir_span_names_refused(), 0);
+
     assert_false(weir_task_should_stop(NULL));
     assert_string_equal(weir_task_label(NULL), "");
     assert_string_equal(weir_task_stage(NULL), "");
