@@ -167,7 +167,7 @@ static bool take_from_queues(weir_node *node, weir_item *item)
         weir_queue *queue = &node->outs[i];
         if (queue->depth == 0)
             continue;
-        queue_pop_locked(queue, item, node->pipeline->now_ns);
+        queue_pop_locked(queue, item, node->pipeline->now_ns, true);
         queue->total_dropped += !is_epoch_end(item);
         return true;
     }

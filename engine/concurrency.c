@@ -41,6 +41,7 @@ static void install_locked(weir_node *node, slot_addition *addition)
         memcpy(addition->slots, before, node->num_made * sizeof(weir_slot *));
     for (uint32_t i = node->num_made; i < addition->num_after; i++) {
         addition->slots[i]->state = SLOT_RETIRED;
+        addition->slots[i]->trace_number = i;
         addition->slots[i]->since_ns = node->pipeline->now_ns;
     }
     node->slots = addition->slots;

@@ -2,6 +2,7 @@
 #include "handoff.h"
 #include "lock.h"
 #include "spin_wait.h"
+#include "trace_ring.h"
 #include "wake.h"
 
 static void sleep_consumer_locked(weir_pipeline *pipeline, int64_t deadline_ns)
@@ -77,6 +78,8 @@ int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout
     for (;;) {
         if (!pipeline->stopped && pipeline->sink->depth) {
             status = weir_handoff_deliver_locked(pipeline, item, waited_ns_locked(pipeline, start_ns, waited));
+            if (status == WEIR_OK)
+                weir_trace_deliver_locked(pipeline, item, start_ns);
             break;
         }
         if (pipeline->stopped || pipeline->sink->closed) {

@@ -2,8 +2,10 @@
 
 #include <string.h>
 
+#include "label.h"
 #include "lock.h"
 #include "spans.h"
+#include "trace_ring.h"
 
 static void no_steps(weir_consumer_phase *phase)
 {
@@ -17,8 +19,10 @@ void weir_phase_init(weir_consumer_phase *phase)
     no_steps(phase);
 }
 
-static void change_phase_locked(weir_pipeline *pipeline, const char *phase, bool named)
+/* label: the same name; NULL = phase is a static text. */
+static void change_phase_locked(weir_pipeline *pipeline, const char *phase, struct weir_label *label)
 {
+    bool named = label != NULL;
     weir_consumer_phase *next = &pipeline->next_phase;
     if (strcmp(next->phase, phase) == 0 && next->phase_named == named)
         return;
@@ -26,6 +30,7 @@ static void change_phase_locked(weir_pipeline *pipeline, const char *phase, bool
     next->phase_named = named;
     pipeline->cut_lap = true;
     pipeline->wake_service = true;
+    weir_trace_phase_locked(pipeline, label, phase);
 }
 
 static void note_step(weir_consumer_phase *phase, int64_t step)
@@ -65,10 +70,11 @@ int weir_pipeline_mark_step(weir_pipeline *pipeline, int64_t step)
         memcpy(pipeline->phase.phase, "startup", sizeof "startup"); /* known only now: the first step was marked */
     pipeline->next_phase.steps_marked = true;
     if (first && !pipeline->next_phase.phase_named)
-        change_phase_locked(pipeline, "loop", false);
+        change_phase_locked(pipeline, "loop", NULL);
     note_step(pipeline->cut_lap ? &pipeline->next_phase : &pipeline->phase, step);
     int64_t start = pipeline->step_start;
     pipeline->step_start = now;
+    weir_trace_mark_locked(pipeline, WEIR_TRACE_STEP, step);
     weir_engine_unlock(pipeline);
     end_step(pipeline, start, now);
     return WEIR_OK;
@@ -78,12 +84,16 @@ int weir_pipeline_mark_phase(weir_pipeline *pipeline, const char *phase)
 {
     if (!pipeline || !phase || !phase[0] || strlen(phase) >= MAX_PHASE)
         return WEIR_EINVAL;
+    weir_item named = { 0 };
+    if (!weir_label_set(&named, phase))
+        return WEIR_ENOMEM;
     int64_t now = step_clock();
     engine_lock_at(pipeline, weir_clock_ns());
-    change_phase_locked(pipeline, phase, true);
+    change_phase_locked(pipeline, phase, named.label_owner);
     int64_t start = pipeline->step_start;
     pipeline->step_start = 0;
     weir_engine_unlock(pipeline);
+    weir_item_release(&named);
     end_step(pipeline, start, now);
     return weir_pipeline_event(pipeline, "phase", "user", phase);
 }
@@ -91,7 +101,7 @@ int weir_pipeline_mark_phase(weir_pipeline *pipeline, const char *phase)
 void weir_phase_sources_ended_locked(weir_pipeline *pipeline)
 {
     if (pipeline->next_phase.steps_marked && !pipeline->next_phase.phase_named)
-        change_phase_locked(pipeline, "finish", false);
+        change_phase_locked(pipeline, "finish", NULL);
 }
 
 void weir_phase_lap_ended_locked(weir_pipeline *pipeline, weir_consumer_phase *ended)

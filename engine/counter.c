@@ -81,7 +81,13 @@ static void update(weir_counter *counter, size_t which, bool adds, bool is_real,
     value->total.num_updates++;
     note(&value->lap, current(value));
     note(&value->total, current(value));
+    double now = current(value);
     uv_mutex_unlock(&counter->lock);
+    if (span_is_traced() && counter->names[which]) {
+        int64_t bits;
+        memcpy(&bits, &now, sizeof bits);
+        weir_span_trace(counter->names[which], WEIR_TRACE_COUNTER, bits, 0);
+    }
 }
 
 void weir_counter_set(weir_counter *counter, size_t which, double value)

@@ -73,6 +73,7 @@ static void give(weir_slot *slot, const weir_item *item)
     weir_node *node = slot->node;
     node->account.taken++;
     slot->order_number = item->order_number;
+    slot->trace_item = weir_trace_item(item->source, item->epoch, item->seq);
     if (!node->op) {
         weir_slot_enter_locked(slot, SLOT_RUNNING);
         slot->out = *item;
@@ -121,6 +122,7 @@ static void put_item(weir_slot *slot, weir_queue *queue)
     if (consumer && weir_merge_takes_directly_locked(consumer, queue)) {
         weir_slot *taker = weir_slot_take_idle_locked(consumer);
         queue_count_get_locked(queue, pipeline->now_ns - taker->entered_ns);
+        trace_queue_locked(queue, WEIR_TRACE_PASS, &item, 0);
         weir_merge_taken_locked(consumer, queue);
         give(taker, &item);
     } else {
@@ -195,7 +197,7 @@ static void let_in(weir_queue *queue)
 static void take(weir_slot *slot, weir_queue *in, int64_t waited_ns)
 {
     weir_item item;
-    queue_pop_locked(in, &item, slot->node->pipeline->now_ns);
+    queue_pop_locked(in, &item, slot->node->pipeline->now_ns, false);
     queue_count_get_locked(in, waited_ns);
     weir_merge_taken_locked(slot->node, in);
     give(slot, &item);
@@ -284,7 +286,7 @@ int weir_handoff_deliver_locked(weir_pipeline *pipeline, weir_item *item, int64_
 {
     weir_queue *queue = pipeline->sink;
     int status = WEIR_OK;
-    queue_pop_locked(queue, item, pipeline->now_ns);
+    queue_pop_locked(queue, item, pipeline->now_ns, false);
     if (is_epoch_end(item)) {
         *item = (weir_item){ 0 };
         status = WEIR_EPOCH;
@@ -347,6 +349,7 @@ static bool start_flush(weir_node *node)
         return false;
     unlink_idle(node, first);
     first->flushing = true;
+    first->trace_item = weir_trace_item(first->kept.source, first->kept.epoch, first->kept.seq);
     reset_task(first);
     weir_slot_make_ready_locked(first);
     return true;
@@ -359,7 +362,7 @@ static void pass_epoch(weir_node *node)
     for (uint32_t i = 0; i < node->num_ins; i++) {
         if (node->ins[i]->depth) {
             weir_item end;
-            queue_pop_locked(node->ins[i], &end, node->pipeline->now_ns);
+            queue_pop_locked(node->ins[i], &end, node->pipeline->now_ns, false);
         }
     }
     node->lifecycle.out = epoch_end();

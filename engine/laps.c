@@ -20,6 +20,7 @@
 #include "spans.h"
 #include "taken_lap.h"
 #include "thread_cpu.h"
+#include "trace_ring.h"
 
 static const int64_t longest_part_ns = 60 * WEIR_SECOND;
 static const int64_t early_lap_ns = 1 * WEIR_SECOND; /* so that a killed run leaves at least this lap */
@@ -40,7 +41,9 @@ typedef struct weir_lap_taker {
     int64_t unix_offset_ns;           /* wall clock minus monotonic clock */
     int64_t suspended_ns;             /* in the current part */
     int64_t asleep_ns;                /* CLOCK_BOOTTIME minus CLOCK_MONOTONIC: how long the machine has slept */
-    weir_thread_kernel_stats service; /* of this thread, when it last waited */
+    int64_t noted_ns;                 /* suspensions until then are counted */
+    int64_t service_read_ns;          /* when `service` was read */
+    weir_thread_kernel_stats service; /* of the service thread */
     thread_reading *readings;         /* one for each thread of all pools */
     uint32_t num_readings;
     weir_machine_sources machine_sources;
@@ -82,28 +85,47 @@ static int64_t explained_ns(const weir_thread_kernel_stats *now, const weir_thre
     return now->run_delay_ns < 0 ? 0 : now->run_delay_ns + now->cpu_ns - before->run_delay_ns - before->cpu_ns;
 }
 
+/* Later readings of the thread's statistics explain only what has happened since, and reading them takes 20 us. */
+static void refresh_service_stats(weir_lap_taker *laps, int64_t now_ns)
+{
+    if (now_ns - laps->service_read_ns < WEIR_HEARTBEAT_NS)
+        return;
+    weir_kernel_stats_of_thread(0, &laps->service);
+    laps->service_read_ns = now_ns;
+}
+
 /*
  * A late thread has worked, has waited for a CPU (the kernel counts this as run-queue delay), or could not run at all
  * because its process was stopped. If the kernel does not count run-queue delay, a thread that is late by a whole
- * heartbeat was stopped.
+ * heartbeat was stopped. Each call continues where the one before ended, so that no time is missed or counted twice.
  */
+static void note_progress_until(weir_lap_taker *laps, int64_t due_ns, int64_t now_ns)
+{
+    int64_t late_ns = now_ns - (due_ns > laps->noted_ns ? due_ns : laps->noted_ns);
+    laps->noted_ns = now_ns;
+    if (late_ns >= WEIR_HEARTBEAT_NS) {
+        weir_thread_kernel_stats now;
+        weir_kernel_stats_of_thread(0, &now);
+        int64_t known_ns = explained_ns(&now, &laps->service);
+        if (known_ns < late_ns / 2)
+            laps->suspended_ns += late_ns - known_ns;
+    }
+    refresh_service_stats(laps, now_ns);
+}
+
+void weir_laps_note_start(weir_pipeline *pipeline)
+{
+    pipeline->laps->noted_ns = weir_clock_ns();
+}
+
 void weir_laps_note_progress(weir_pipeline *pipeline, int64_t due_ns)
 {
     weir_lap_taker *laps = pipeline->laps;
-    int64_t late_ns = weir_clock_ns() - due_ns;
     int64_t asleep_ns = machine_asleep_ns();
     if (asleep_ns - laps->asleep_ns > WEIR_HEARTBEAT_NS)
         laps->suspended_ns += asleep_ns - laps->asleep_ns;
     laps->asleep_ns = asleep_ns;
-
-    if (late_ns < WEIR_HEARTBEAT_NS)
-        return;
-    weir_thread_kernel_stats now;
-    weir_kernel_stats_of_thread(0, &now);
-    int64_t known_ns = explained_ns(&now, &laps->service);
-    laps->service = now;
-    if (known_ns < late_ns / 2)
-        laps->suspended_ns += late_ns - known_ns;
+    note_progress_until(laps, due_ns, weir_clock_ns());
 }
 
 /* ---- one part of a lap -------------------------------------------------------------------------------------- */
@@ -260,7 +282,7 @@ static void store(weir_taken_lap *lap, size_t index, const weir_live_histogram *
     weir_log(WEIR_LOG_ERROR, "out of memory: the percentiles of a lap are lost");
 }
 
-static void take_part(weir_pipeline *pipeline, weir_taken_lap *record, weir_live_histogram *times)
+static void take_part(weir_pipeline *pipeline, weir_taken_lap *record, weir_live_histogram *times, bool last)
 {
     weir_lap_taker *laps = pipeline->laps;
     weir_machine_reading machine;
@@ -272,7 +294,11 @@ static void take_part(weir_pipeline *pipeline, weir_taken_lap *record, weir_live
     int64_t end_ns = pipeline->now_ns;
     take_all_locked(pipeline, record, times);
     weir_phase_lap_ended_locked(pipeline, &record->phase);
+    weir_trace_mark_locked(pipeline, WEIR_TRACE_LAP, 0);
+    if (last)
+        weir_trace_end_locked(pipeline); /* the record ends when the last lap does */
     weir_engine_unlock(pipeline);
+    note_progress_until(laps, 0, end_ns);
 
     record->lap = (weir_lap){
         .end_unix_ns = weir_laps_unix_at_ns(pipeline, end_ns),
@@ -327,14 +353,14 @@ static bool hand_over(weir_pipeline *pipeline)
 }
 
 /* Moves the recorded metrics to laps->parts. False = out of memory: nothing was moved, the lap continues. */
-static bool take(weir_pipeline *pipeline)
+static bool take(weir_pipeline *pipeline, bool last)
 {
     weir_lap_taker *laps = pipeline->laps;
     weir_taken_lap *part = weir_taken_lap_new(pipeline);
     weir_live_histogram *times = calloc(taken_lap_num_stored(pipeline), sizeof *times);
     bool taken = part && times;
     if (taken) {
-        take_part(pipeline, part, times);
+        take_part(pipeline, part, times, last);
         if (laps->parts)
             weir_taken_lap_join(laps->parts, part);
         else
@@ -351,7 +377,7 @@ void weir_laps_take(weir_pipeline *pipeline, bool now)
     int64_t now_ns = weir_clock_ns();
     if (!now && now_ns < weir_laps_due_ns(pipeline))
         return;
-    if (take(pipeline) && (now || now_ns >= pipeline->laps->due_ns))
+    if (take(pipeline, false) && (now || now_ns >= pipeline->laps->due_ns))
         hand_over(pipeline);
     plan_next(pipeline, now_ns);
 }
@@ -361,7 +387,7 @@ void weir_laps_take_last(weir_pipeline *pipeline)
     enum { ATTEMPTS = 10 };
     bool taken = false;
     for (int i = 0; i < ATTEMPTS && !taken; i++)
-        taken = take(pipeline) && hand_over(pipeline);
+        taken = take(pipeline, true) && hand_over(pipeline);
     if (!taken)
         weir_log(WEIR_LOG_ERROR, "out of memory: the last lap could not be reported to the observers");
     weir_span_store_close(pipeline);

@@ -22,8 +22,10 @@ void weir_laps_take_last(weir_pipeline *pipeline);
 /* The longest time between two checks for a suspension of the process. */
 #define WEIR_HEARTBEAT_NS (250 * WEIR_MILLISECOND)
 
-/* Call this each time after the service thread has waited, and after it has worked; due_ns is when it should have
-   come here. */
+/* Suspensions are looked for from now on. */
+void weir_laps_note_start(weir_pipeline *pipeline);
+
+/* Called each time after the service thread has waited until due_ns, and after it has worked (due_ns = 0). */
 void weir_laps_note_progress(weir_pipeline *pipeline, int64_t due_ns);
 
 /* The wall-clock time at the monotonic time at_ns. */

@@ -393,13 +393,16 @@ int weir_node_make_slots(weir_node *node, weir_error *error)
     }
     node->lifecycle.node = node;
     node->lifecycle.is_lifecycle = true;
+    node->lifecycle.trace_number = WEIR_TRACE_LIFECYCLE;
     init_flags(&node->lifecycle);
     node->slots = calloc(node->concurrency, sizeof(weir_slot *));
     if (!node->slots)
         return no_memory(node, error);
-    for (; node->num_made < node->concurrency; node->num_made++)
+    for (; node->num_made < node->concurrency; node->num_made++) {
         if (!(node->slots[node->num_made] = weir_slot_new(node)))
             return no_memory(node, error);
+        node->slots[node->num_made]->trace_number = node->num_made;
+    }
     node->num_slots = node->num_wanted = node->num_made;
     return WEIR_OK;
 }

@@ -12,6 +12,7 @@
 #include "outbox.h"
 #include "taken_lap.h"
 #include "thread.h"
+#include "trace_ring.h"
 
 /* Calls the function of each observer that has it. */
 #define TELL(pipeline, function, argument) \
@@ -128,9 +129,17 @@ static void deliver_start(const weir_pipeline *pipeline)
         .pipeline_id = pipeline->id,
         .stages = pipeline->stage_infos,
         .num_stages = pipeline->num_nodes,
+        .start_ns = pipeline->start_ns,
+        .queues = pipeline->queue_infos,
+        .num_queues = pipeline->num_queues,
     };
-    for (uint32_t i = 0; i < pipeline->num_nodes; i++)
-        describe_node(pipeline->nodes[i], &pipeline->stage_infos[i]);
+    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
+        const weir_node *node = pipeline->nodes[i];
+        describe_node(node, &pipeline->stage_infos[i]);
+        for (uint32_t j = 0; j < node->num_outs; j++)
+            pipeline->queue_infos[node->outs[j].index] =
+                (weir_queue_info){ .name = node->outs[j].name, .producer = i, .capacity = node->outs[j].capacity };
+    }
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
         info.threads += pipeline->pools[i]->num_workers;
     TELL(pipeline, run_start, &info);
@@ -173,7 +182,11 @@ static void observer_main(void *argument)
     bool started = false;
     weir_pipeline_of_thread = pipeline;
     pipeline->delivery->pipeline = pipeline;
-    while ((message = weir_outbox_take(&pipeline->outbox))) {
+    while (weir_outbox_take(&pipeline->outbox, weir_trace_patience_ns(pipeline), &message)) {
+        if (started)
+            weir_trace_deliver(pipeline);
+        if (!message)
+            continue;
         started = true;
         tell(pipeline->delivery, message);
         weir_message_free(message);
@@ -181,6 +194,7 @@ static void observer_main(void *argument)
     }
     if (!started)
         return; /* the start of the pipeline failed */
+    weir_trace_deliver(pipeline);
     weir_failure_log_finish(pipeline->failure_log);
     deliver_dropped(pipeline);
     deliver_end(pipeline);
@@ -227,12 +241,14 @@ void weir_observing_destroy(weir_pipeline *pipeline)
     free(pipeline->observers);
     free(pipeline->delivery);
     free(pipeline->stage_infos);
+    free(pipeline->queue_infos);
 }
 
 int weir_observing_start(weir_pipeline *pipeline, weir_error *error)
 {
     pipeline->stage_infos = calloc(pipeline->num_nodes, sizeof *pipeline->stage_infos);
-    if (!pipeline->stage_infos)
+    pipeline->queue_infos = calloc(pipeline->num_queues, sizeof *pipeline->queue_infos);
+    if (!pipeline->stage_infos || !pipeline->queue_infos)
         return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the observers");
     int code = weir_thread_start(&pipeline->observer_thread, "weir-observer", observer_main, pipeline);
     if (code != 0)

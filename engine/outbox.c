@@ -205,12 +205,17 @@ void weir_outbox_close(weir_outbox *outbox)
 
 /* ---- taking ------------------------------------------------------------------------------------------------- */
 
-weir_message *weir_outbox_take(weir_outbox *outbox)
+bool weir_outbox_take(weir_outbox *outbox, int64_t timeout_ns, weir_message **taken)
 {
     uv_mutex_lock(&outbox->lock);
-    while (!outbox->first && !outbox->closed)
-        uv_cond_wait(&outbox->filled, &outbox->lock);
-    weir_message *message = outbox->first;
+    bool timed_out = false;
+    while (!outbox->first && !outbox->closed && !outbox->woken && !timed_out) {
+        if (timeout_ns == WEIR_FOREVER)
+            uv_cond_wait(&outbox->filled, &outbox->lock);
+        else
+            timed_out = uv_cond_timedwait(&outbox->filled, &outbox->lock, (uint64_t)timeout_ns) == UV_ETIMEDOUT;
+    }
+    weir_message *message = *taken = outbox->first;
     if (message) {
         outbox->first = message->next;
         if (!outbox->first)
@@ -218,8 +223,18 @@ weir_message *weir_outbox_take(weir_outbox *outbox)
         outbox->bytes -= message->size_bytes;
         outbox->num_laps -= message->kind == MESSAGE_LAP;
     }
+    outbox->woken = false;
+    bool ended = !message && outbox->closed;
     uv_mutex_unlock(&outbox->lock);
-    return message;
+    return !ended;
+}
+
+void weir_outbox_wake(weir_outbox *outbox)
+{
+    uv_mutex_lock(&outbox->lock);
+    outbox->woken = true;
+    uv_mutex_unlock(&outbox->lock);
+    uv_cond_signal(&outbox->filled);
 }
 
 void weir_outbox_take_dropped(weir_outbox *outbox, uint64_t *failures, uint64_t *events)

@@ -41,8 +41,10 @@ bool weir_outbox_add_lap(weir_pipeline *pipeline, struct weir_taken_lap *lap);
 /* No messages will be added after this call. */
 void weir_outbox_close(weir_outbox *outbox);
 
-/* Observer thread only. Waits for the oldest message and takes it. NULL = closed and empty. */
-weir_message *weir_outbox_take(weir_outbox *outbox);
+/* Observer thread only. Waits for the oldest message and takes it, at most timeout_ns (WEIR_FOREVER) or until
+   weir_outbox_wake(): then *message is NULL. False = closed and empty. */
+bool weir_outbox_take(weir_outbox *outbox, int64_t timeout_ns, weir_message **message);
+void weir_outbox_wake(weir_outbox *outbox);
 void weir_message_free(weir_message *message);
 
 /* The number of messages dropped since the last call. */

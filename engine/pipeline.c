@@ -18,6 +18,7 @@
 #include "pool.h"
 #include "service.h"
 #include "signals.h"
+#include "trace_ring.h"
 
 /* ---- start and end ------------------------------------------------------------------------------------------ */
 
@@ -26,7 +27,8 @@ static int place_nodes(weir_pipeline *pipeline, const weir_pipeline_options *opt
     int status = WEIR_OK;
     for (uint32_t i = 0; i < pipeline->num_nodes && status == WEIR_OK; i++) {
         weir_node *node = pipeline->nodes[i];
-        pipeline->num_queues += node->num_outs;
+        for (uint32_t j = 0; j < node->num_outs; j++)
+            node->outs[j].index = pipeline->num_queues++;
         node->source_index = pipeline->live_sources;
         pipeline->live_sources += node->num_ins == 0;
         status = weir_node_place(node, pipeline, i, options, error);
@@ -101,6 +103,7 @@ static void destroy(weir_pipeline *pipeline)
         weir_outbox_close(&pipeline->outbox);
     weir_observing_join(pipeline);
     weir_observing_destroy(pipeline);
+    weir_trace_destroy(pipeline);
     weir_laps_destroy(pipeline);
     weir_service_destroy(pipeline);
     weir_outbox_destroy(&pipeline->outbox);
@@ -138,6 +141,7 @@ static weir_pipeline *pipeline_new(weir_node **nodes, uint32_t num_nodes, const 
     weir_phase_init(&pipeline->phase);
     weir_phase_init(&pipeline->next_phase);
     atomic_init(&pipeline->is_consumable, 0);
+    atomic_init(&pipeline->traces, false);
     atomic_init(&pipeline->stop_wanted, false);
     atomic_init(&pipeline->stop_signal, 0);
     atomic_init(&pipeline->next_on_signal, NULL);
@@ -145,14 +149,17 @@ static weir_pipeline *pipeline_new(weir_node **nodes, uint32_t num_nodes, const 
 }
 
 /* Time is counted from now on. */
-static int begin_time(weir_pipeline *pipeline, weir_error *error)
+static int begin_time(weir_pipeline *pipeline, const weir_pipeline_options *options, weir_error *error)
 {
-    int64_t start_ns = weir_clock_ns();
+    int64_t start_ns = pipeline->start_ns = weir_clock_ns();
     pipeline->failure_log = weir_failure_log_new();
-    if (!pipeline->failure_log || weir_laps_init(pipeline, start_ns) != WEIR_OK)
+    if (!pipeline->failure_log || weir_laps_init(pipeline, start_ns) != WEIR_OK ||
+        weir_trace_init(pipeline, options->trace_records) != WEIR_OK)
         return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the statistics");
     pipeline->start_unix_ns = weir_laps_unix_at_ns(pipeline, start_ns);
     weir_handoff_prepare(pipeline, start_ns);
+    if (!options->trace_off)
+        weir_trace_begin_locked(pipeline); /* no other thread exists yet */
     return WEIR_OK;
 }
 
@@ -173,7 +180,7 @@ int weir_pipeline_start(weir_node **nodes, uint32_t num_nodes, const weir_pipeli
     if (status == WEIR_OK)
         status = weir_service_init(pipeline, error);
     if (status == WEIR_OK)
-        status = begin_time(pipeline, error);
+        status = begin_time(pipeline, options, error);
     if (status == WEIR_OK)
         status = start_threads(pipeline, error);
     if (status != WEIR_OK) {

@@ -3,6 +3,7 @@
 #define WEIR_QUEUE_H
 
 #include "state.h"
+#include "trace_ring.h"
 
 /* Adds the time since the last change to the metrics. */
 static inline void queue_settle_locked(weir_queue *queue, int64_t now_ns)
@@ -63,9 +64,11 @@ static inline void queue_push_locked(weir_queue *queue, const weir_item *item, u
         queue->lap.max_depth = queue->depth - queue->num_epoch_ends;
     if ((int64_t)queue->bytes > queue->lap.max_bytes)
         queue->lap.max_bytes = (int64_t)queue->bytes;
+    trace_queue_locked(queue, is_epoch_end(item) ? WEIR_TRACE_EPOCH : WEIR_TRACE_PUT, item, 0);
 }
 
-static inline void queue_pop_locked(weir_queue *queue, weir_item *item, int64_t now_ns)
+/* dropped: nobody takes the item. */
+static inline void queue_pop_locked(weir_queue *queue, weir_item *item, int64_t now_ns, bool dropped)
 {
     queue_settle_locked(queue, now_ns);
     *item = queue->entries[queue->head].item;
@@ -73,6 +76,7 @@ static inline void queue_pop_locked(weir_queue *queue, weir_item *item, int64_t 
     queue->depth--;
     queue->num_epoch_ends -= is_epoch_end(item);
     queue->bytes -= item->size_bytes;
+    trace_queue_locked(queue, is_epoch_end(item) ? WEIR_TRACE_LEVEL : WEIR_TRACE_GET, item, dropped);
 }
 
 /* Allocates the ring; the caller sets the name and the neighbours. WEIR_OK or WEIR_ENOMEM. */

@@ -12,6 +12,7 @@
 #include "lock.h"
 #include "outbox.h"
 #include "thread.h"
+#include "trace_ring.h"
 #include "watch.h"
 
 static void earlier(int64_t *due_ns, int64_t other_ns)
@@ -61,6 +62,7 @@ static void end_run(weir_pipeline *pipeline, bool cut_lap, bool stopped, bool fa
         weir_laps_take(pipeline, true); /* the last lap is of the phase that has just begun */
     if (pipeline->measures)
         weir_laps_take_last(pipeline);
+    weir_pipeline_trace(pipeline, false);
     release_leftovers(pipeline); /* the last lap waits neither for release functions nor for the log */
     weir_callers_join(pipeline);
     pipeline->end_status = failed ? WEIR_EFAILED : stopped ? WEIR_ESTOPPED : WEIR_OK;
@@ -96,13 +98,13 @@ static bool serve(weir_pipeline *pipeline, int64_t *due_ns)
 static void service_main(void *argument)
 {
     weir_pipeline *pipeline = argument;
-    int64_t due_ns, began_ns = pipeline->service_began_ns;
+    int64_t due_ns;
     weir_pipeline_of_thread = pipeline;
     while (sem_wait(&pipeline->service_wake) != 0)
         ; /* wait until the pipeline starts; before, there is nothing to report */
-    weir_laps_note_progress(pipeline, began_ns);
-    while (began_ns = weir_clock_ns(), serve(pipeline, &due_ns)) {
-        weir_laps_note_progress(pipeline, began_ns);
+    weir_laps_note_progress(pipeline, 0);
+    while (serve(pipeline, &due_ns)) {
+        weir_laps_note_progress(pipeline, 0);
         wait_until(pipeline, due_ns);
         weir_laps_note_progress(pipeline, due_ns);
     }
@@ -130,7 +132,7 @@ void weir_service_destroy(weir_pipeline *pipeline)
 
 int weir_service_start(weir_pipeline *pipeline, weir_error *error)
 {
-    pipeline->service_began_ns = weir_clock_ns();
+    weir_laps_note_start(pipeline);
     int code = weir_thread_start(&pipeline->service_thread, "weir-service", service_main, pipeline);
     if (code != 0)
         return weir_error_set(error, WEIR_ESYSTEM, code, "cannot start the service thread: %s", uv_strerror(code));

@@ -1,6 +1,7 @@
 #include "slots.h"
 
 #include "thread_cpu.h"
+#include "trace_ring.h"
 #include "wake.h"
 
 void weir_list_append(weir_slot_list *list, weir_slot *slot)
@@ -22,14 +23,16 @@ weir_slot *weir_list_take_first(weir_slot_list *list)
     return first;
 }
 
-/* A running slot is busy from the moment its thread began the step; until then it waited for the thread. */
+/* A running slot is busy from the moment its thread began the step; until then it waited for the thread. A computed
+   beginning may lie behind the end. */
 static void count_time(weir_slot *slot, int64_t now_ns)
 {
     int64_t *time_ns = slot->node->time_ns;
     time_ns[slot->state] += now_ns - slot->since_ns;
     if (slot->state == SLOT_RUNNING && slot->begin_ns > slot->since_ns) {
-        time_ns[SLOT_RUNNING] -= slot->begin_ns - slot->since_ns;
-        time_ns[SLOT_READY] += slot->begin_ns - slot->since_ns;
+        int64_t waited_ns = (slot->begin_ns < now_ns ? slot->begin_ns : now_ns) - slot->since_ns;
+        time_ns[SLOT_RUNNING] -= waited_ns;
+        time_ns[SLOT_READY] += waited_ns;
     }
 }
 
@@ -38,6 +41,7 @@ void weir_slot_enter_locked(weir_slot *slot, slot_state state)
     int64_t now_ns = slot->node->pipeline->now_ns;
     if (!slot->is_lifecycle)
         count_time(slot, now_ns);
+    trace_state_locked(slot, state);
     slot->since_ns = slot->entered_ns = now_ns;
     slot->state = state;
 }
@@ -125,6 +129,7 @@ static void number_item(weir_slot *slot)
     slot->in.source = slot->node->source_index;
     slot->in.epoch = slot->node->epochs_ended;
     slot->in.seq = slot->node->next_seq;
+    slot->trace_item = weir_trace_item(slot->in.source, slot->in.epoch, slot->in.seq);
 }
 
 static void begin_task(weir_slot *slot)

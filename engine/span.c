@@ -1,9 +1,12 @@
 /* Spans, frames and markers as they are recorded: on the thread, without a lock. See spans.h. */
 #include "spans.h"
+#include "trace_ring.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <x86intrin.h>
@@ -135,7 +138,8 @@ static span_thread *add_thread(void)
         free(thread);
         return NULL;
     }
-    thread->pipeline = weir_pipeline_of_thread;
+    thread->pipeline = (weir_pipeline *)(uintptr_t)weir_pipeline_of_thread;
+    thread->tid = (int)syscall(SYS_gettid);
     weir_span_thread_add(thread);
     return this_thread = thread;
 }
@@ -154,13 +158,45 @@ static span_cell *add_cell(span_thread *thread, const weir_span_name *name)
     return cell;
 }
 
+/* A collector, or weir_span_trace_close(), waits for the end. */
+static inline unsigned enter(span_thread *thread)
+{
+    unsigned active = atomic_load_explicit(&thread->active, memory_order_relaxed) + 1;
+    atomic_exchange(&thread->active, active);
+    return active;
+}
+
+static inline void leave(span_thread *thread, unsigned active)
+{
+    atomic_store_explicit(&thread->active, active + 1, memory_order_release);
+}
+
+void weir_span_trace(const weir_span_name *name, weir_trace_kind kind, int64_t value, int8_t detail)
+{
+    span_thread *thread = get_thread();
+    if (!thread)
+        return;
+    unsigned active = enter(thread);
+    weir_pipeline *pipeline = thread->pipeline ? thread->pipeline : atomic_load(&weir_span_traced);
+    if (pipeline && weir_trace_is_on(pipeline))
+        weir_trace_add_user(pipeline, &(weir_trace_record){
+                                          .time_ns = weir_clock_ns(),
+                                          .item = (uintptr_t)name->text,
+                                          .value = value,
+                                          .number = (uint32_t)thread->tid,
+                                          .node = (uint16_t)name->category_bytes,
+                                          .detail = detail,
+                                          .kind = (uint8_t)kind,
+                                      });
+    leave(thread, active);
+}
+
 static void record(span_thread *thread, const weir_span_name *name, int64_t span_ns)
 {
     span_cell *cell = atomic_load_explicit(&thread->cells[name->id], memory_order_relaxed);
     if (!cell && !(cell = add_cell(thread, name)))
         return;
-    unsigned active = atomic_load_explicit(&thread->active, memory_order_relaxed);
-    atomic_exchange(&thread->active, active + 1);
+    unsigned active = enter(thread);
     span_half *half = &cell->halves[atomic_load(&thread->generation)];
     half->count++;
     half->total_ns += span_ns;
@@ -169,7 +205,7 @@ static void record(span_thread *thread, const weir_span_name *name, int64_t span
     if (span_ns > half->max_ns)
         half->max_ns = span_ns;
     live_histogram_record(&half->times, span_ns);
-    atomic_store_explicit(&thread->active, active + 2, memory_order_release);
+    leave(thread, active);
 }
 
 /* ---- prefixes ----------------------------------------------------------------------------------------------- */
@@ -224,10 +260,15 @@ static inline int64_t start_now(void)
     return weir_span_is_paused() ? NOT_RECORDED : weir_span_now();
 }
 
-static inline void finish(span_thread *thread, const weir_span_name *name, int64_t start)
+/* overlaps: it may not be nested in the other spans of the thread. */
+static inline void finish(span_thread *thread, const weir_span_name *name, int64_t start, bool overlaps)
 {
-    if (start != NOT_RECORDED)
-        record(thread, name, weir_span_ticks_to_ns(weir_span_now() - start));
+    if (start == NOT_RECORDED)
+        return;
+    int64_t span_ns = weir_span_ticks_to_ns(weir_span_now() - start);
+    record(thread, name, span_ns);
+    if (span_is_traced())
+        weir_span_trace(name, WEIR_TRACE_SPAN, weir_clock_ns() - span_ns, overlaps);
 }
 
 void weir_span_begin(weir_span_name *name)
@@ -254,7 +295,7 @@ void weir_span_end(void)
     if (!thread || !thread->depth || --thread->depth >= SPAN_MAX_DEPTH)
         return;
     if (thread->open[thread->depth].name)
-        finish(thread, thread->open[thread->depth].name, thread->open[thread->depth].start);
+        finish(thread, thread->open[thread->depth].name, thread->open[thread->depth].start, false);
 }
 
 weir_span_token weir_span_start(weir_span_name *name)
@@ -267,7 +308,7 @@ void weir_span_finish(weir_span_token *token)
 {
     span_thread *thread = token && token->name ? get_thread() : NULL;
     if (thread)
-        finish(thread, token->name, token->start);
+        finish(thread, token->name, token->start, true);
     if (token)
         token->name = NULL;
 }
@@ -283,7 +324,7 @@ static void change_frame(weir_span_name *name, bool begins, int64_t number)
     int64_t before = atomic_exchange(&name->frame_start, begins ? start_now() : 0);
     atomic_store_explicit(&name->frame_number, number, memory_order_relaxed);
     if (before)
-        finish(thread, name, before);
+        finish(thread, name, before, true);
 }
 
 void weir_frame_begin(weir_span_name *name, int64_t number)
@@ -298,11 +339,12 @@ void weir_frame_end(weir_span_name *name)
 
 void weir_marker(weir_span_name *name, weir_marker_scope scope)
 {
-    (void)scope;
     span_thread *thread = name ? get_thread() : NULL;
     if (!thread || weir_span_is_paused())
         return;
     name = resolve(thread, name);
     atomic_store_explicit(&name->kind, SPAN_KIND_MARKER, memory_order_relaxed);
     record(thread, name, 0);
+    if (span_is_traced())
+        weir_span_trace(name, WEIR_TRACE_MARKER, 0, (int8_t)scope);
 }

@@ -11,8 +11,9 @@ static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
 
 /* guarded by registry */
 static span_thread *threads;
-static weir_span_store *stores; /* of running pipelines, oldest first */
-static weir_span_store process; /* the sums for weir_span_dump() */
+static weir_span_store *stores;            /* of running pipelines, oldest first */
+static weir_span_store process;            /* the sums for weir_span_dump() */
+_Atomic(weir_pipeline *) weir_span_traced; /* oldest first; read without the lock */
 
 void weir_spans_lock(void)
 {
@@ -68,15 +69,21 @@ static void collect_half(weir_span_store *store, span_half *half, uint32_t id)
     *half = (span_half){ .min_ns = INT64_MAX };
 }
 
+/* Waits until the thread has left the record that it may be in. */
+static void await_record(span_thread *thread)
+{
+    unsigned active = atomic_load(&thread->active);
+    while (active & 1 && atomic_load(&thread->active) == active)
+        sched_yield();
+}
+
 static void collect_thread(span_thread *thread)
 {
     uint32_t count;
     unsigned half = atomic_load(&thread->generation);
     weir_span_names(&count);
     atomic_store(&thread->generation, half ^ 1);
-    unsigned active = atomic_load(&thread->active);
-    while (active & 1 && atomic_load(&thread->active) == active)
-        sched_yield();
+    await_record(thread);
     for (uint32_t id = 0; id < count; id++) {
         span_cell *cell = atomic_load_explicit(&thread->cells[id], memory_order_acquire);
         if (cell)
@@ -137,6 +144,33 @@ void weir_span_totals_visit(void (*each)(void *self, const weir_span_name *name,
             weir_histogram_clear(&sum->times);
         }
     }
+    weir_spans_unlock();
+}
+
+/* ---- traces ------------------------------------------------------------------------------------------------- */
+
+void weir_span_trace_open(weir_pipeline *pipeline)
+{
+    weir_spans_lock();
+    weir_pipeline *first = atomic_load(&weir_span_traced), **end = &first;
+    while (*end)
+        end = &(*end)->next_traced;
+    *end = pipeline;
+    atomic_store(&weir_span_traced, first);
+    weir_spans_unlock();
+}
+
+void weir_span_trace_close(weir_pipeline *pipeline)
+{
+    weir_spans_lock();
+    weir_pipeline *first = atomic_load(&weir_span_traced), **link = &first;
+    while (*link && *link != pipeline)
+        link = &(*link)->next_traced;
+    if (*link)
+        *link = pipeline->next_traced;
+    atomic_store(&weir_span_traced, first);
+    for (span_thread *thread = threads; thread; thread = thread->next)
+        await_record(thread);
     weir_spans_unlock();
 }
 

@@ -43,10 +43,11 @@ typedef struct span_cell {
 
 typedef struct span_thread {
     /* immutable after init */
-    const weir_pipeline *pipeline; /* whose thread it is; NULL = none */
+    weir_pipeline *pipeline; /* whose thread it is; NULL = none */
+    int tid;                 /* in the kernel */
 
     /* written by the thread, read by collectors */
-    atomic_uint active; /* odd: it is adding to a cell */
+    atomic_uint active; /* odd: it is adding to a cell or to a trace */
     _Atomic(span_cell *) cells[WEIR_SPAN_MAX_NAMES];
 
     /* written by collectors, read by the thread */
@@ -95,6 +96,18 @@ int64_t weir_span_now(void);
 int64_t weir_span_ticks_to_ns(int64_t ticks);
 bool weir_span_is_paused(void);
 
+/* Whether some pipeline may be recording a trace. One relaxed load. */
+extern _Atomic(weir_pipeline *) weir_span_traced;
+
+static inline bool span_is_traced(void)
+{
+    return atomic_load_explicit(&weir_span_traced, memory_order_relaxed);
+}
+
+/* Adds a record to the trace of this thread's pipeline, or else of the oldest one; the time and the thread are set
+   here. */
+void weir_span_trace(const weir_span_name *name, weir_trace_kind kind, int64_t value, int8_t detail);
+
 /* span_names.c. All names so far; *count may grow. */
 weir_span_name *const *weir_span_names(uint32_t *count);
 const char *weir_span_kind_name(const weir_span_name *name);
@@ -111,6 +124,10 @@ void weir_span_thread_remove(span_thread *thread); /* and frees it */
 /* Starts to collect for the pipeline's laps, if an observer wants them. WEIR_OK or WEIR_ENOMEM. */
 int weir_span_store_open(weir_pipeline *pipeline);
 void weir_span_store_close(weir_pipeline *pipeline);
+
+/* Threads add records to the pipeline's trace, or no longer do when it returns. */
+void weir_span_trace_open(weir_pipeline *pipeline);
+void weir_span_trace_close(weir_pipeline *pipeline);
 
 /* Adds a span to the sums of the process and of the pipeline, whose thread it is not. */
 void weir_span_store_add(const weir_pipeline *pipeline, const weir_span_name *name, int64_t span_ns);

@@ -100,6 +100,7 @@ typedef struct weir_queued_item {
 typedef struct weir_queue {
     /* immutable after init */
     char *name;
+    uint32_t index; /* among all queues of the pipeline */
     uint32_t capacity;
     uint64_t capacity_bytes; /* UINT64_MAX = unlimited */
     weir_node *producer;
@@ -134,9 +135,10 @@ typedef struct weir_consumer_phase {
 struct weir_task {
     /* immutable after init */
     weir_node *node;
-    void *worker;      /* op->worker_size bytes */
-    char *hook_states; /* node->hook_bytes bytes, zeroed for each task */
-    bool is_lifecycle; /* the node's lifecycle slot: runs the stage hooks, puts the ends of epochs */
+    void *worker;          /* op->worker_size bytes */
+    char *hook_states;     /* node->hook_bytes bytes, zeroed for each task */
+    bool is_lifecycle;     /* the node's lifecycle slot: runs the stage hooks, puts the ends of epochs */
+    uint32_t trace_number; /* number among the slots of its node, as in weir_trace_record */
 
     /* guarded by lock */
     slot_state state;
@@ -146,6 +148,7 @@ struct weir_task {
     weir_slot *turn_before, *turn_after; /* with WEIR_ORDER_INPUT: in the order of its node's inputs */
     int64_t run_ns;                      /* run time of the task, without the current step */
     uint64_t order_number;               /* of the input */
+    uint64_t trace_item;                 /* the input, or the item to be made, as in weir_trace_record */
     struct weir_label *label;            /* of the input, for snapshots and stall warnings; NULL = none */
     bool has_turn;                       /* it is in the list of turns */
     int64_t warn_after_ns;               /* run time after which the task is next reported as stalled */
@@ -344,10 +347,13 @@ typedef struct weir_outbox {
     uint32_t num_laps;
     uint64_t dropped_failures, dropped_events; /* not reported yet */
     bool closed;                               /* no messages will be added */
-    uv_cond_t filled;                          /* first, or closed; with lock */
+    bool woken;                                /* the observer thread has something else to do */
+    uv_cond_t filled;                          /* first, closed or woken; with lock */
 } weir_outbox;
 
 struct weir_pipeline {
+    weir_pipeline *next_traced; /* guarded by the lock of span_collect.c */
+
     /* immutable after init */
     uint32_t id;
     uint32_t num_nodes;
@@ -365,6 +371,9 @@ struct weir_pipeline {
     int64_t start_unix_ns;
     weir_queue *sink; /* the sink's */
     uint32_t num_queues;
+    int64_t start_ns;
+    struct weir_trace_rings *trace; /* the raw record; NULL = no observer wants it */
+    atomic_bool traces;             /* it is recorded; written with lock, also read without */
 
     uv_mutex_t lock;
 
@@ -423,7 +432,6 @@ struct weir_pipeline {
     /* owned by the service thread */
     uv_thread_t service_thread;
     bool service_started;
-    int64_t service_began_ns;
     struct weir_lap_taker *laps;
     bool stop_reported, failure_reported;
     uv_thread_t *callers; /* of MAX_CALLERS */
@@ -432,6 +440,7 @@ struct weir_pipeline {
     uv_thread_t observer_thread;
     bool observer_started;
     weir_stage_info *stage_infos; /* one for each node */
+    weir_queue_info *queue_infos;
     struct delivery *delivery;
     int end_status; /* written by the service thread before the outbox is closed */
     int64_t end_unix_ns;

@@ -6,6 +6,7 @@
 #include "cancel.h"
 #include "handoff.h"
 #include "slots.h"
+#include "trace_ring.h"
 
 static void count_success(weir_slot *slot)
 {
@@ -120,6 +121,7 @@ static void made_result(weir_slot *slot)
 {
     weir_node *node = slot->node;
     bool last = slot->status == WEIR_OK;
+    weir_trace_label_locked(slot);
     slot->has_out = true;
     slot->num_kept = 0;
     if (node->num_ins == 0) {
@@ -201,7 +203,10 @@ static void task_step_ended(weir_slot *slot)
     slot->run_ns += slot->step_run_ns;
     learn(node, slot->end_ns - slot->begin_ns);
 
-    if (slot->abandoned || (slot->status < 0 && node->cancelled)) {
+    bool dropped = slot->abandoned || (slot->status < 0 && node->cancelled);
+    if (slot->status != WEIR_PENDING)
+        weir_trace_task_locked(slot, dropped);
+    if (dropped) {
         drop(slot);
         return;
     }

@@ -280,10 +280,9 @@ enum { HONEST = 0, BREAKS_OFF, ENDLESS };
 
 struct dirent *readdir(DIR *from)
 {
-    static struct dirent *(*real)(DIR *);
+    struct dirent *(*real)(DIR *);
     static _Thread_local struct dirent made_up = { .d_type = DT_REG, .d_name = "note.txt" };
-    if (!real)
-        *(void **)&real = dlsym(RTLD_NEXT, "readdir");
+    *(void **)&real = dlsym(RTLD_NEXT, "readdir");
     int num_calls = atomic_fetch_add(&listings.num_calls, 1);
     int mode = atomic_load(&listings.mode);
     if (mode == ENDLESS)

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -353,7 +354,7 @@ static struct {
     pthread_cond_t opened;
     bool is_open; /* nothing hangs any more */
     int num_hanging;
-    int fd; /* reading it hangs; -1 = none */
+    atomic_int fd; /* reading it hangs; -1 = none */
 } kernel = { .lock = PTHREAD_MUTEX_INITIALIZER, .opened = PTHREAD_COND_INITIALIZER, .fd = -1 };
 
 static void hang(void)
@@ -386,13 +387,12 @@ static void let_go(bool is_open)
 
 int open(const char *path, int flags, ...)
 {
-    static int (*real)(const char *, int, ...);
+    int (*real)(const char *, int, ...);
     va_list arguments;
     va_start(arguments, flags);
     int mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, int) : 0;
     va_end(arguments);
-    if (!real)
-        *(void **)&real = dlsym(RTLD_NEXT, "open");
+    *(void **)&real = dlsym(RTLD_NEXT, "open");
     if (strstr(path, "open-hangs"))
         hang();
     int fd = real(path, flags, mode);
@@ -410,13 +410,10 @@ int __open_2(const char *path, int flags)
 
 ssize_t pread(int fd, void *to, size_t max_bytes, off_t position)
 {
-    static ssize_t (*real)(int, void *, size_t, off_t);
-    if (!real)
-        *(void **)&real = dlsym(RTLD_NEXT, "pread");
-    if (fd == kernel.fd) {
-        kernel.fd = -1;
+    ssize_t (*real)(int, void *, size_t, off_t);
+    *(void **)&real = dlsym(RTLD_NEXT, "pread");
+    if (atomic_compare_exchange_strong(&kernel.fd, &(int){ fd }, -1))
         hang();
-    }
     return real(fd, to, max_bytes, position);
 }
 

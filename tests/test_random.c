@@ -8,6 +8,8 @@
  *   - hooks pair; the laps add up to the account;
  *   - it ends: after a stop at any moment from any place, too.
  *
+ * Built with WEIR_TRACED, it also writes a trace of each run, and what the trace says alone must equal what the laps do.
+ *
  *     WEIR_SEED=N  only that one pipeline; a failing run prints its seed
  *     WEIR_RUNS=N  how many
  *     WEIR_SOAK=1  every ten pipelines, while there is none: "soak", resident KiB, descriptors, threads to stderr
@@ -19,10 +21,17 @@
 #include <unistd.h>
 
 #include "support.h"
+#ifdef WEIR_TRACED
+#include <weir/trace_file.h>
+
+#include "trace_totals.h"
+#endif
 
 enum { MAX_STAGES = 24, MAX_SLOTS = 8, ITEMS = 120, SECONDS_TO_END = 60 };
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#ifdef WEIR_TRACED
+enum { DEFAULT_RUNS = 200 };
+#elif defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 enum { DEFAULT_RUNS = 600 };
 #else
 enum { DEFAULT_RUNS = 3000 };
@@ -73,6 +82,8 @@ struct model {
     chance chance;
     test_ledger ledger;
     test_pending pending;
+    weir_observer observers[2];
+    size_t num_observers;
     weir_builder *builder;
     _Atomic(weir_pipeline *) pipeline;
 
@@ -372,6 +383,100 @@ static void add_sources(model *m, atomic_uint *epochs)
     m->keeps_order &= m->num_sources == 1;
 }
 
+/* ---- the trace ---------------------------------------------------------------------------------------------- */
+
+#ifdef WEIR_TRACED
+static weir_trace_file *trace_file;
+static char trace_path[64];
+
+/* One lap: a thread that takes a task just before the end of a lap, and begins it just after it, has waited for it in
+   the trace, but was busy in the first lap. */
+static void trace_begin(model *m, weir_pipeline_options *options)
+{
+    weir_error error = { 0 };
+    snprintf(trace_path, sizeof trace_path, "/tmp/weir-random-%d.json", (int)getpid());
+    weir_trace_options wanted = { .overwrite = true, .no_system = true };
+    check(m, weir_trace_open(trace_path, &wanted, &trace_file, &error) == WEIR_OK, error.message);
+    m->observers[m->num_observers++] = weir_trace_observer(trace_file);
+    options->stats_interval_ns = WEIR_FOREVER;
+}
+
+static void check_stage(model *m, const trace_totals *totals, const stage_record *record)
+{
+    const weir_task_metrics *lap = &record->lap.metrics;
+    const trace_total *traced = trace_totals_of(totals, record->name);
+    bool times = traced->busy_ns == lap->busy_ns && traced->wait_in_ns == lap->wait_in_ns &&
+                 traced->wait_thread_ns == lap->wait_thread_ns && traced->wait_turn_ns == lap->wait_turn_ns &&
+                 traced->wait_out_ns == lap->wait_out_ns;
+    bool tasks = traced->num_tasks == lap->num_tasks && traced->num_failures == lap->num_failures &&
+                 traced->num_skipped == lap->num_skipped;
+    if (!times || !tasks)
+        fprintf(stderr,
+                "%s: busy %lld, in %lld, thread %lld, turn %lld, out %lld, tasks %llu, failed %llu, skipped %llu;"
+                " the trace: %lld, %lld, %lld, %lld, %lld, %llu, %llu, %llu\n",
+                record->name, (long long)lap->busy_ns, (long long)lap->wait_in_ns, (long long)lap->wait_thread_ns,
+                (long long)lap->wait_turn_ns, (long long)lap->wait_out_ns, (unsigned long long)lap->num_tasks,
+                (unsigned long long)lap->num_failures, (unsigned long long)lap->num_skipped,
+                (long long)traced->busy_ns, (long long)traced->wait_in_ns, (long long)traced->wait_thread_ns,
+                (long long)traced->wait_turn_ns, (long long)traced->wait_out_ns,
+                (unsigned long long)traced->num_tasks, (unsigned long long)traced->num_failures,
+                (unsigned long long)traced->num_skipped);
+    check(m, times, "the trace tells other times than the lap");
+    check(m, tasks, "the trace tells other tasks than the lap");
+}
+
+static void check_queue(model *m, const trace_totals *totals, const queue_record *record)
+{
+    const weir_queue_metrics *lap = &record->lap.metrics;
+    const trace_total *traced = trace_totals_of(totals, record->name);
+    check(m, traced->occupied_ns == lap->occupied_ns, "the trace tells another occupancy than the lap");
+    check(m, traced->depth_ns >= lap->depth_ns * (1 - 1e-9) && traced->depth_ns <= lap->depth_ns * (1 + 1e-9),
+          "the trace tells another mean level than the lap");
+    check(m, traced->max_level == (int64_t)lap->max_depth, "the trace tells another highest level than the lap");
+}
+
+static char *trace_text(model *m, size_t *length)
+{
+    FILE *file = fopen(trace_path, "rb");
+    char *text = NULL;
+    size_t room = 0;
+    ssize_t all = file ? getdelim(&text, &room, EOF, file) : -1;
+    check(m, all > 0, "the trace cannot be read");
+    *length = (size_t)all;
+    fclose(file);
+    return text;
+}
+
+static void trace_end(model *m)
+{
+    static trace_totals totals;
+    weir_error error = { 0 };
+    size_t length;
+    check(m, weir_trace_close(trace_file, &error) == WEIR_OK, error.message);
+    char *text = trace_text(m, &length);
+    const char *mistake = trace_format_mistake(text, length);
+    check(m, !mistake, mistake);
+    check(m, trace_totals_read(trace_path, &totals) && !totals.is_cut, "the trace cannot be read to its end");
+    check(m, totals.num_open == 0, "a span is still open at the end");
+    for (uint64_t i = 0; i < m->recorder.num_stage_records; i++)
+        check_stage(m, &totals, &m->recorder.stages[i]);
+    for (uint64_t i = 0; i < m->recorder.num_queue_records; i++)
+        check_queue(m, &totals, &m->recorder.queues[i]);
+    free(text);
+    unlink(trace_path);
+}
+#else
+static void trace_begin(model *m, weir_pipeline_options *options)
+{
+    (void)m, (void)options;
+}
+
+static void trace_end(model *m)
+{
+    (void)m;
+}
+#endif
+
 static void build_model(model *m, atomic_uint *epochs)
 {
     weir_error error;
@@ -379,10 +484,12 @@ static void build_model(model *m, atomic_uint *epochs)
     weir_pipeline_options options = {
         .threads = 1 + below(&m->chance, 4),
         .stats_interval_ns = one_in(&m->chance, 3) ? WEIR_MILLISECOND : WEIR_FOREVER,
-        .observers = &m->recorder.observer,
-        .num_observers = 1,
+        .observers = m->observers,
         .stall_warning_ns = WEIR_FOREVER,
     };
+    m->observers[m->num_observers++] = m->recorder.observer;
+    trace_begin(m, &options);
+    options.num_observers = m->num_observers;
     m->builder = weir_builder_new();
     m->keeps_order = true;
     add_sources(m, epochs);
@@ -543,6 +650,7 @@ static void run_model(uint64_t seed)
     pending_end(&m.pending);
     check(&m, atomic_load(&m.hooks_begun) == atomic_load(&m.hooks_ended), "hooks do not pair");
     check_laps(&m);
+    trace_end(&m);
     recorder_free(&m.recorder);
     ledger_close(&m.ledger);
 }

@@ -550,6 +550,99 @@ static void spans_of_pool_threads_belong_to_their_pipeline(void **state)
     assert_int_equal(told_entry(&told[1], "test/foreign")->span.num_spans, 0);
 }
 
+/* ---- traces ------------------------------------------------------------------------------------------------------ */
+
+typedef struct traced {
+    int num_spans, num_overlapping, num_markers, num_counts;
+    double last_count;
+    bool in_order;
+} traced;
+
+static void on_trace(void *self, const weir_trace_batch *batch)
+{
+    traced *seen = self;
+    for (size_t i = 0; i < batch->num_records; i++) {
+        const weir_trace_record *record = &batch->records[i];
+        const char *text = (const char *)(uintptr_t)record->item;
+        if (record->kind < WEIR_TRACE_NAME || strncmp(text, "traced/", 7) != 0)
+            continue;
+        REQUIRE(record->node == 6 && record->number > 0);
+        if (record->kind == WEIR_TRACE_SPAN) {
+            seen->in_order &= record->value <= record->time_ns;
+            ++*(record->detail ? &seen->num_overlapping : &seen->num_spans);
+        }
+        seen->num_markers += record->kind == WEIR_TRACE_MARKER && record->detail == WEIR_MARKER_TASK;
+        seen->num_counts += record->kind == WEIR_TRACE_COUNTER;
+        if (record->kind == WEIR_TRACE_COUNTER)
+            memcpy(&seen->last_count, &record->value, sizeof seen->last_count);
+    }
+}
+
+static void user_code_is_in_the_raw_record_while_it_is_on(void **state)
+{
+    (void)state;
+    static test_ledger ledger;
+    test_gate gate = GATE;
+    traced seen = { .in_order = true };
+    weir_observer observer = { .self = &seen, .trace = on_trace };
+    weir_span_name *name = weir_span_name_get("traced", "span");
+    weir_counter *counter = weir_counter_get("traced", "count", NULL, 0);
+    in_operation = weir_span_name_get("traced", "operation");
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 5, .gate = &gate };
+    weir_pipeline *pipeline = build_recording(&numbers, &observer);
+    for (int i = 0; i < 2; i++) { /* on, then off */
+        weir_span_begin(name);
+        weir_span_end();
+        weir_span_token token = weir_span_start(name);
+        thread_join(thread_start(finish_token, &token));
+        weir_marker(name, WEIR_MARKER_TASK);
+        weir_counter_set(counter, 0, 2.5 - i);
+        assert_int_equal(weir_pipeline_trace(pipeline, i != 0), WEIR_OK);
+    }
+    gate_open(&gate);
+    drain_all(pipeline);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+    assert_int_equal(seen.num_spans, 1 + 5);
+    assert_int_equal(seen.num_overlapping, 1);
+    assert_int_equal(seen.num_markers, 1);
+    assert_int_equal(seen.num_counts, 1);
+    assert_true(seen.last_count == 2.5 && seen.in_order);
+}
+
+static atomic_bool recording_ends;
+
+static void *record_until_end(void *name)
+{
+    while (!atomic_load(&recording_ends)) {
+        weir_span_begin(name);
+        weir_span_end();
+    }
+    return NULL;
+}
+
+static void foreign_threads_record_while_traced_pipelines_come_and_go(void **state)
+{
+    (void)state;
+    static test_ledger ledger;
+    traced seen = { .in_order = true };
+    weir_observer observer = { .self = &seen, .trace = on_trace };
+    atomic_store(&recording_ends, false);
+    pthread_t thread = thread_start(record_until_end, weir_span_name_get("traced", "foreign"));
+    for (int i = 0; i < 20; i++) {
+        ledger_init(&ledger);
+        test_numbers numbers = { .ledger = &ledger, .count = 100 };
+        weir_pipeline *pipeline = build_recording(&numbers, &observer);
+        drain_all(pipeline);
+        weir_pipeline_free(pipeline);
+        ledger_close(&ledger);
+    }
+    atomic_store(&recording_ends, true);
+    thread_join(thread);
+    assert_true(seen.in_order);
+}
+
 /* ---- many threads ------------------------------------------------------------------------------------------------ */
 
 enum { RECORDED = 20000 };
@@ -644,6 +737,8 @@ int main(void)
         TEST(every_span_is_in_exactly_one_lap),
         TEST(step_ends_with_a_phase),
         TEST(spans_of_pool_threads_belong_to_their_pipeline),
+        TEST(user_code_is_in_the_raw_record_while_it_is_on),
+        TEST(foreign_threads_record_while_traced_pipelines_come_and_go),
         TEST(dumps_during_recording_lose_nothing),
         TEST(too_many_names_are_counted_together_and_reported),
     };

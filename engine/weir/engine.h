@@ -16,6 +16,7 @@
 #include <weir/pipeline.h>
 #include <weir/span.h>
 #include <weir/status.h>
+#include <weir/trace.h>
 #include <weir/version.h>
 
 #endif

@@ -20,6 +20,7 @@
 #include <weir/histogram.h>
 #include <weir/metrics.h>
 #include <weir/status.h>
+#include <weir/trace.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -37,12 +38,23 @@ typedef struct weir_stage_info {
     uint64_t reserved[8];
 } weir_stage_info;
 
+/* One queue; a route has several, one for each branch. */
+typedef struct weir_queue_info {
+    const char *name;
+    uint32_t producer; /* index in weir_run_info.stages */
+    uint32_t capacity; /* items */
+    uint64_t reserved[4];
+} weir_queue_info;
+
 typedef struct weir_run_info {
     int64_t start_unix_ns;
     uint32_t pipeline_id;
     uint32_t threads;              /* in all pools together */
     const weir_stage_info *stages; /* upstream first */
     uint32_t num_stages;
+    int64_t start_ns; /* the start by weir_clock_ns() */
+    const weir_queue_info *queues;
+    uint32_t num_queues;
 } weir_run_info;
 
 /*
@@ -181,7 +193,8 @@ typedef struct weir_observer {
     void (*machine_lap)(void *self, const weir_machine_lap *lap);
     void (*span_lap)(void *self, const weir_span_lap *lap);
     void (*counter_lap)(void *self, const weir_counter_lap *lap);
-    void (*reserved[2])(void); /* NULL */
+    void (*trace)(void *self, const weir_trace_batch *batch); /* see <weir/trace.h> */
+    void (*reserved[1])(void);                                /* NULL */
 } weir_observer;
 
 /* Writes each lap to the log (level info): one line for each stage and queue. */

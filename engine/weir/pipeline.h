@@ -33,6 +33,7 @@
 #include <weir/op.h>
 #include <weir/options.h>
 #include <weir/status.h>
+#include <weir/trace.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -126,6 +127,10 @@ typedef struct weir_pipeline_options {
     /* Measure nothing, to find out what measuring costs. No clock is read around steps, so there are no laps, and the
        pool wakes a thread for every step, even for short ones (default: false). */
     bool no_statistics;
+    /* The raw record (see weir_observer.trace) does not begin by itself, but with weir_pipeline_trace() (default: it
+       begins at the start if an observer wants it). */
+    bool trace_off;
+    uint32_t trace_records; /* records that fit between two looks of the observer thread, 32 bytes each (0 = 65536) */
 } weir_pipeline_options;
 
 /*

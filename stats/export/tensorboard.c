@@ -4,9 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "database_path.h"
 
@@ -24,34 +22,6 @@ char *weir_tensorboard_path(const char *folder, int64_t started_unix_ns, const c
                  started_unix_ns / 1000000000, node, pid, number) < 0)
         return NULL;
     return path;
-}
-
-static int make_one(const char *folder)
-{
-    struct stat info;
-    if (mkdir(folder, 0777) == 0)
-        return 0;
-    int failure = errno;
-    if (stat(folder, &info) != 0)
-        return failure;
-    return S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
-}
-
-int weir_tensorboard_make_folder(const char *folder)
-{
-    char *copy = strdup(folder);
-    if (!copy)
-        return ENOMEM;
-    int failure = 0;
-    for (char *slash = strchr(copy + 1, '/'); slash && !failure; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        failure = make_one(copy);
-        *slash = '/';
-    }
-    if (!failure)
-        failure = make_one(copy);
-    free(copy);
-    return failure;
 }
 
 int weir_tensorboard_error(weir_error *error, int failure, const char *folder)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "event_file.h"
+#include "make_folder.h"
 #include "tensorboard.h"
 
 /* In the order used for records with the same time. */
@@ -166,7 +167,7 @@ static int write_folder(struct run_export *export, const char *folder, weir_erro
 {
     const weir_run_record *run = export->run;
     export->folder = folder;
-    int failure = weir_tensorboard_make_folder(folder);
+    int failure = weir_make_folder(folder);
     if (failure)
         return weir_tensorboard_error(error, failure, folder);
     char *path = weir_tensorboard_path(folder, run->started_unix_ns, run->node_id, run->pid, 0), *path_before = NULL;

@@ -17,6 +17,7 @@
 
 #include "database_path.h"
 #include "event_file.h"
+#include "make_folder.h"
 #include "process_info.h"
 #include "record.h"
 #include "tensorboard.h"
@@ -251,7 +252,7 @@ int weir_tensorboard_open_sized(const char *log_dir, const weir_tensorboard_opti
     weir_tensorboard_log *opened = new_log(log_dir, &options);
     if (!opened)
         return weir_tensorboard_error(error, ENOMEM, log_dir);
-    int failure = weir_tensorboard_make_folder(log_dir);
+    int failure = weir_make_folder(log_dir);
     if (!failure)
         failure = open_file(opened);
     if (failure) {

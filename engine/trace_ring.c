@@ -1,0 +1,359 @@
+#include "trace_ring.h"
+
+#include <stdlib.h>
+
+#include "label.h"
+#include "lock.h"
+#include "outbox.h"
+#include "queue.h"
+#include "spans.h"
+
+enum { DEFAULT_RECORDS = 1 << 16, MAX_RECORDS = 1 << 28, MAX_NODES = 1 << 16 };
+
+/* ---- adding -------------------------------------------------------------------------------------------------- */
+
+bool weir_trace_make_room_locked(weir_pipeline *pipeline)
+{
+    weir_trace_rings *rings = pipeline->trace;
+    weir_trace_ring *ring = &rings->engine;
+    uint64_t limit = atomic_load_explicit(&ring->head, memory_order_acquire) + ring->mask + 1;
+    if (rings->lost || atomic_load_explicit(&ring->tail, memory_order_relaxed) >= limit) {
+        rings->lost = true;
+        atomic_fetch_add_explicit(&ring->num_lost, 1, memory_order_relaxed);
+        return false;
+    }
+    atomic_store_explicit(&ring->limit, limit, memory_order_relaxed);
+    return true;
+}
+
+bool weir_trace_add_user(weir_pipeline *pipeline, const weir_trace_record *record)
+{
+    if (!weir_trace_is_on(pipeline))
+        return false;
+    weir_trace_ring *ring = &pipeline->trace->users;
+    uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+    do {
+        if (tail < atomic_load_explicit(&ring->limit, memory_order_acquire))
+            continue;
+        uint64_t limit = atomic_load_explicit(&ring->head, memory_order_acquire) + ring->mask + 1;
+        if (tail >= limit) {
+            atomic_fetch_add_explicit(&ring->num_lost, 1, memory_order_relaxed);
+            return false;
+        }
+        atomic_store_explicit(&ring->limit, limit, memory_order_release);
+    } while (!atomic_compare_exchange_weak_explicit(&ring->tail, &tail, tail + 1, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    trace_fill(&ring->records[tail & ring->mask], record);
+    return true;
+}
+
+void weir_trace_task_locked(weir_slot *slot, bool dropped)
+{
+    weir_pipeline *pipeline = slot->node->pipeline;
+    if (!weir_trace_is_on(pipeline))
+        return;
+    uint32_t flags = (slot->flushing ? WEIR_TRACE_FLUSH : 0) | (dropped ? WEIR_TRACE_DROPPED : 0);
+    trace_add_locked(pipeline, &(weir_trace_record){
+                                   .time_ns = pipeline->now_ns,
+                                   .item = slot->trace_item,
+                                   .value = (int64_t)slot->out.size_bytes,
+                                   .number = slot->trace_number | flags,
+                                   .node = (uint16_t)slot->node->index,
+                                   .detail = (int8_t)slot->status,
+                                   .kind = WEIR_TRACE_TASK,
+                               });
+}
+
+/* The ring holds a reference to the label. */
+static void add_label_locked(weir_pipeline *pipeline, weir_trace_kind kind, uint64_t item, struct weir_label *label)
+{
+    weir_trace_record record = {
+        .time_ns = pipeline->now_ns,
+        .item = item,
+        .value = (intptr_t)label,
+        .kind = (uint8_t)kind,
+    };
+    if (label && trace_add_locked(pipeline, &record))
+        weir_label_hold(label);
+}
+
+static void add_label_of_item_locked(weir_pipeline *pipeline, const weir_item *item)
+{
+    add_label_locked(pipeline, WEIR_TRACE_LABEL, weir_trace_item(item->source, item->epoch, item->seq),
+                     item->label_owner);
+}
+
+void weir_trace_label_locked(const weir_slot *slot)
+{
+    weir_pipeline *pipeline = slot->node->pipeline;
+    if (weir_trace_is_on(pipeline) && slot->out.label_owner != slot->label)
+        add_label_of_item_locked(pipeline, &slot->out);
+}
+
+void weir_trace_mark_locked(weir_pipeline *pipeline, weir_trace_kind kind, int64_t value)
+{
+    if (weir_trace_is_on(pipeline))
+        trace_add_locked(pipeline,
+                         &(weir_trace_record){ .time_ns = pipeline->now_ns, .value = value, .kind = (uint8_t)kind });
+}
+
+enum { FIXED_TEXT = 1 };
+
+void weir_trace_phase_locked(weir_pipeline *pipeline, struct weir_label *label, const char *fixed)
+{
+    if (!weir_trace_is_on(pipeline))
+        return;
+    if (label)
+        add_label_locked(pipeline, WEIR_TRACE_PHASE, 0, label);
+    else
+        trace_add_locked(pipeline, &(weir_trace_record){ .time_ns = pipeline->now_ns,
+                                                         .value = (intptr_t)fixed,
+                                                         .detail = FIXED_TEXT,
+                                                         .kind = WEIR_TRACE_PHASE });
+}
+
+void weir_trace_deliver_locked(weir_pipeline *pipeline, const weir_item *item, int64_t asked_ns)
+{
+    if (weir_trace_is_on(pipeline))
+        trace_add_locked(pipeline, &(weir_trace_record){
+                                       .time_ns = pipeline->now_ns,
+                                       .item = weir_trace_item(item->source, item->epoch, item->seq),
+                                       .value = asked_ns,
+                                       .kind = WEIR_TRACE_DELIVER,
+                                   });
+}
+
+/* ---- on and off ---------------------------------------------------------------------------------------------- */
+
+static void tell_slot_locked(const weir_slot *slot)
+{
+    weir_pipeline *pipeline = slot->node->pipeline;
+    add_label_locked(pipeline, WEIR_TRACE_LABEL, slot->trace_item, slot->label);
+    if (slot->state != SLOT_RUNNING && slot->has_out)
+        add_label_of_item_locked(pipeline, &slot->out);
+    trace_add_locked(pipeline, &(weir_trace_record){
+                                   .time_ns = pipeline->now_ns,
+                                   .item = slot->trace_item,
+                                   .number = slot->trace_number | (slot->flushing ? WEIR_TRACE_FLUSH : 0),
+                                   .node = (uint16_t)slot->node->index,
+                                   .detail = (int8_t)slot->state,
+                                   .kind = WEIR_TRACE_STATE,
+                               });
+}
+
+static void tell_queue_locked(const weir_queue *queue)
+{
+    weir_item none = { 0 };
+    for (uint32_t i = 0; i < queue->depth; i++)
+        add_label_of_item_locked(queue->producer->pipeline,
+                                 &queue->entries[(queue->head + i) % queue->capacity].item);
+    trace_queue_locked(queue, WEIR_TRACE_LEVEL, &none, 0);
+}
+
+static void begin_locked(weir_pipeline *pipeline)
+{
+    atomic_store_explicit(&pipeline->traces, true, memory_order_relaxed);
+    uint64_t lost = atomic_exchange(&pipeline->trace->engine.num_lost, 0);
+    weir_trace_mark_locked(pipeline, WEIR_TRACE_ON, (int64_t)lost);
+    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
+        const weir_node *node = pipeline->nodes[i];
+        for (uint32_t j = 0; j < node->num_made; j++)
+            tell_slot_locked(node->slots[j]);
+        tell_slot_locked(&node->lifecycle);
+        for (uint32_t j = 0; j < node->num_outs; j++)
+            tell_queue_locked(&node->outs[j]);
+    }
+}
+
+void weir_trace_end_locked(weir_pipeline *pipeline)
+{
+    weir_trace_mark_locked(pipeline, WEIR_TRACE_OFF, 0);
+    atomic_store_explicit(&pipeline->traces, false, memory_order_relaxed);
+}
+
+int weir_pipeline_trace(weir_pipeline *pipeline, bool on)
+{
+    if (!pipeline)
+        return WEIR_EINVAL;
+    if (!pipeline->trace)
+        return WEIR_EUNSUPPORTED;
+    engine_lock_at(pipeline, weir_clock_ns());
+    if (on && !weir_trace_is_on(pipeline) && !pipeline->over)
+        begin_locked(pipeline);
+    else if (!on && weir_trace_is_on(pipeline))
+        weir_trace_end_locked(pipeline);
+    weir_engine_unlock(pipeline);
+    if (on)
+        weir_outbox_wake(&pipeline->outbox);
+    return WEIR_OK;
+}
+
+/* ---- the observer thread ------------------------------------------------------------------------------------- */
+
+#define PATIENCE_NS (10 * WEIR_MILLISECOND)
+
+int64_t weir_trace_patience_ns(weir_pipeline *pipeline)
+{
+    return pipeline->trace && weir_trace_is_on(pipeline) ? PATIENCE_NS : WEIR_FOREVER;
+}
+
+/* Moves up to TRACE_BATCH records before `tail` to the batch. */
+static size_t take_batch(weir_trace_rings *rings, weir_trace_ring *ring, uint64_t tail)
+{
+    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+    size_t num_records = 0;
+    for (; head < tail && num_records < TRACE_BATCH; head++) {
+        weir_trace_record *place = &ring->records[head & ring->mask];
+        if (__atomic_load_n(&place->kind, __ATOMIC_ACQUIRE) == WEIR_TRACE_NONE)
+            break;
+        rings->batch[num_records++] = *place;
+        __atomic_store_n(&place->kind, WEIR_TRACE_NONE, __ATOMIC_RELAXED);
+    }
+    atomic_store_explicit(&ring->head, head, memory_order_release);
+    return num_records;
+}
+
+/* Replaces the references to labels by their texts. Returns how many references must be released. */
+static size_t resolve_texts(weir_trace_rings *rings, size_t num_records)
+{
+    size_t num_spent = 0;
+    for (size_t i = 0; i < num_records; i++) {
+        weir_trace_record *record = &rings->batch[i];
+        if ((record->kind != WEIR_TRACE_LABEL && record->kind != WEIR_TRACE_PHASE) || record->detail == FIXED_TEXT)
+            continue;
+        rings->spent[num_spent] = (struct weir_label *)(intptr_t)record->value;
+        record->value = (intptr_t)weir_label_text(rings->spent[num_spent++]);
+    }
+    return num_spent;
+}
+
+static void tell(weir_pipeline *pipeline, const weir_trace_batch *batch)
+{
+    pipeline->trace->told_ns = weir_clock_ns();
+    for (size_t i = 0; i < pipeline->num_observers; i++)
+        if (pipeline->observers[i].trace)
+            pipeline->observers[i].trace(pipeline->observers[i].self, batch);
+}
+
+static void deliver_ring(weir_pipeline *pipeline, weir_trace_ring *ring, uint64_t tail, uint64_t num_dropped)
+{
+    weir_trace_rings *rings = pipeline->trace;
+    for (;;) {
+        size_t num_records = take_batch(rings, ring, tail);
+        size_t num_spent = resolve_texts(rings, num_records);
+        weir_trace_batch batch = { rings->batch, num_records, num_dropped };
+        if (num_records || num_dropped)
+            tell(pipeline, &batch);
+        num_dropped = 0;
+        while (num_spent > 0)
+            weir_label_release(rings->spent[--num_spent]);
+        if (num_records == 0)
+            return;
+    }
+}
+
+/* Begins again after records were lost. False = none were. */
+static bool begin_again(weir_pipeline *pipeline)
+{
+    weir_trace_rings *rings = pipeline->trace;
+    engine_lock_at(pipeline, weir_clock_ns());
+    bool lost = rings->lost;
+    if (lost) {
+        bool on = weir_trace_is_on(pipeline);
+        rings->lost = false;
+        begin_locked(pipeline);
+        if (!on)
+            weir_trace_end_locked(pipeline);
+    }
+    weir_engine_unlock(pipeline);
+    return lost;
+}
+
+void weir_trace_deliver(weir_pipeline *pipeline)
+{
+    weir_trace_rings *rings = pipeline->trace;
+    if (!rings)
+        return;
+    do {
+        uint64_t tail = atomic_load_explicit(&rings->engine.tail, memory_order_acquire);
+        deliver_ring(pipeline, &rings->users, UINT64_MAX,
+                     atomic_exchange_explicit(&rings->users.num_lost, 0, memory_order_relaxed));
+        deliver_ring(pipeline, &rings->engine, tail, 0);
+    } while (begin_again(pipeline));
+    if (weir_trace_is_on(pipeline) && weir_clock_ns() - rings->told_ns >= WEIR_SECOND)
+        tell(pipeline, &(weir_trace_batch){ .num_records = 0 });
+}
+
+/* ---- beginning and end --------------------------------------------------------------------------------------- */
+
+static int ring_init(weir_trace_ring *ring, uint64_t num_records)
+{
+    ring->mask = num_records - 1;
+    atomic_init(&ring->tail, 0);
+    atomic_init(&ring->limit, num_records);
+    atomic_init(&ring->num_lost, 0);
+    atomic_init(&ring->head, 0);
+    ring->records = calloc(num_records, sizeof *ring->records);
+    return ring->records ? WEIR_OK : WEIR_ENOMEM;
+}
+
+/* What recording begins with must fit. */
+static uint64_t least_records(const weir_pipeline *pipeline)
+{
+    uint64_t num_told = 1;
+    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
+        const weir_node *node = pipeline->nodes[i];
+        num_told += 3 * ((uint64_t)node->num_made + 1);
+        for (uint32_t j = 0; j < node->num_outs; j++)
+            num_told += node->outs[j].capacity + 1;
+    }
+    return 2 * num_told;
+}
+
+int weir_trace_init(weir_pipeline *pipeline, uint32_t wanted_records)
+{
+    bool wanted = false;
+    for (size_t i = 0; i < pipeline->num_observers; i++)
+        wanted |= pipeline->observers[i].trace != NULL;
+    if (!wanted || pipeline->num_nodes > MAX_NODES || pipeline->num_queues > MAX_NODES)
+        return WEIR_OK;
+
+    weir_trace_rings *rings = pipeline->trace = calloc(1, sizeof *rings);
+    if (!rings)
+        return WEIR_ENOMEM;
+    uint64_t least = least_records(pipeline), num_records = 64;
+    wanted_records = wanted_records ? wanted_records : DEFAULT_RECORDS;
+    while (num_records < MAX_RECORDS && (num_records < least || num_records < wanted_records))
+        num_records *= 2;
+    rings->batch = calloc(TRACE_BATCH, sizeof *rings->batch);
+    rings->spent = calloc(TRACE_BATCH, sizeof *rings->spent);
+    if (!rings->batch || !rings->spent || ring_init(&rings->engine, num_records) != WEIR_OK ||
+        ring_init(&rings->users, num_records) != WEIR_OK)
+        return WEIR_ENOMEM;
+    weir_span_trace_open(pipeline);
+    return WEIR_OK;
+}
+
+void weir_trace_begin_locked(weir_pipeline *pipeline)
+{
+    if (pipeline->trace)
+        begin_locked(pipeline);
+}
+
+void weir_trace_destroy(weir_pipeline *pipeline)
+{
+    weir_trace_rings *rings = pipeline->trace;
+    if (!rings)
+        return;
+    weir_span_trace_close(pipeline);
+    size_t num_records;
+    while (rings->engine.records && rings->users.records &&
+           (num_records = take_batch(rings, &rings->engine, rings->engine.tail)) > 0)
+        for (size_t num_spent = resolve_texts(rings, num_records); num_spent > 0;)
+            weir_label_release(rings->spent[--num_spent]);
+    free(rings->engine.records);
+    free(rings->users.records);
+    free(rings->batch);
+    free(rings->spent);
+    free(rings);
+}

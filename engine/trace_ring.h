@@ -1,0 +1,148 @@
+/*
+ * The raw record of a pipeline (see weir/trace.h): two rings of records between the threads that record and the
+ * observer thread. One belongs to the engine and is written with its lock, so that a record costs a few plain stores.
+ * The other is for user code on any thread, without a lock.
+ */
+#ifndef WEIR_TRACE_RING_H
+#define WEIR_TRACE_RING_H
+
+#include <weir/trace.h>
+
+#include "state.h"
+
+/*
+ * Writers reserve a place at `tail`, fill it, and set `kind` last; a place whose kind is not set ends what can be
+ * read. The reader clears the kinds of what it has read, then moves `head`. A full ring drops and counts.
+ */
+typedef struct weir_trace_ring {
+    weir_trace_record *records; /* immutable after init */
+    uint64_t mask;              /* number of records - 1 */
+    char padding_writers[CACHE_LINE];
+    _Atomic uint64_t tail;     /* of the writers */
+    _Atomic uint64_t limit;    /* head + number of records when a writer last looked */
+    _Atomic uint64_t num_lost; /* not reported yet */
+    char padding_reader[CACHE_LINE];
+    _Atomic uint64_t head; /* of the reader */
+} weir_trace_ring;
+
+typedef struct weir_trace_rings {
+    weir_trace_ring engine; /* written with pipeline->lock */
+    weir_trace_ring users;
+    bool lost;                 /* guarded by pipeline->lock: `engine` was full; nothing is added until it is empty */
+    int64_t told_ns;           /* observer thread: when the observers were last called */
+    weir_trace_record *batch;  /* observer thread: what the observers get */
+    struct weir_label **spent; /* observer thread: references of the batch, released after it */
+} weir_trace_rings;
+
+enum { TRACE_BATCH = 4096 };
+
+/* Writes a record into a reserved place. */
+static inline void trace_fill(weir_trace_record *place, const weir_trace_record *record)
+{
+    place->time_ns = record->time_ns;
+    place->item = record->item;
+    place->value = record->value;
+    place->number = record->number;
+    place->node = record->node;
+    place->detail = record->detail;
+    __atomic_store_n(&place->kind, record->kind, __ATOMIC_RELEASE);
+}
+
+/* False = the ring is full. With the lock of the pipeline. */
+bool weir_trace_make_room_locked(weir_pipeline *pipeline);
+
+/* Adds a record of the engine; call it if pipeline->traces. False = it is lost. */
+static inline bool trace_add_locked(weir_pipeline *pipeline, const weir_trace_record *record)
+{
+    weir_trace_ring *ring = &pipeline->trace->engine;
+    uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+    if (tail >= atomic_load_explicit(&ring->limit, memory_order_relaxed) && !weir_trace_make_room_locked(pipeline))
+        return false;
+    trace_fill(&ring->records[tail & ring->mask], record);
+    atomic_store_explicit(&ring->tail, tail + 1, memory_order_release);
+    return true;
+}
+
+/*
+ * For span.c: adds a record of user code. Any thread, at any time between the start and the end of the pipeline,
+ * without the lock; never waits. Call it if weir_trace_is_on(). False = recording is off, or the ring is full: the
+ * record is lost, and counted. `record->kind` is WEIR_TRACE_NAME or above; a pointer in it must stay valid until the
+ * pipeline has been freed.
+ */
+bool weir_trace_add_user(weir_pipeline *pipeline, const weir_trace_record *record);
+
+/* One relaxed load. */
+static inline bool weir_trace_is_on(weir_pipeline *pipeline)
+{
+    return atomic_load_explicit(&pipeline->traces, memory_order_relaxed);
+}
+
+/* ---- what the engine records; all need the lock -------------------------------------------------------------- */
+
+static inline void trace_queue_locked(const weir_queue *queue, weir_trace_kind kind, const weir_item *item,
+                                      int8_t detail)
+{
+    weir_pipeline *pipeline = queue->producer->pipeline;
+    if (__builtin_expect(!weir_trace_is_on(pipeline), true))
+        return;
+    trace_add_locked(pipeline, &(weir_trace_record){
+                                   .time_ns = pipeline->now_ns,
+                                   .item = weir_trace_item(item->source, item->epoch, item->seq),
+                                   .value = (int64_t)queue->bytes,
+                                   .number = queue->depth - queue->num_epoch_ends,
+                                   .node = (uint16_t)queue->index,
+                                   .detail = detail,
+                                   .kind = (uint8_t)kind,
+                               });
+}
+
+static inline void trace_state_locked(const weir_slot *slot, slot_state state)
+{
+    weir_pipeline *pipeline = slot->node->pipeline;
+    if (__builtin_expect(!weir_trace_is_on(pipeline), true))
+        return;
+    bool began_later = slot->state == SLOT_RUNNING && slot->begin_ns > slot->entered_ns;
+    trace_add_locked(pipeline, &(weir_trace_record){
+                                   .time_ns = pipeline->now_ns,
+                                   .item = slot->trace_item,
+                                   .value = began_later ? slot->begin_ns : 0,
+                                   .number = slot->trace_number | (slot->flushing ? WEIR_TRACE_FLUSH : 0),
+                                   .node = (uint16_t)slot->node->index,
+                                   .detail = (int8_t)state,
+                                   .kind = WEIR_TRACE_STATE,
+                               });
+}
+
+/* The step of a task has ended with a status other than WEIR_PENDING. */
+void weir_trace_task_locked(weir_slot *slot, bool dropped);
+
+/* The label of an item that its slot is about to put, unless it is the slot's own. */
+void weir_trace_label_locked(const weir_slot *slot);
+
+/* WEIR_TRACE_STEP, WEIR_TRACE_LAP: only a value. */
+void weir_trace_mark_locked(weir_pipeline *pipeline, weir_trace_kind kind, int64_t value);
+
+/* A phase begins. label: its name; NULL = `fixed`, a static text. */
+void weir_trace_phase_locked(weir_pipeline *pipeline, struct weir_label *label, const char *fixed);
+
+/* The consumer got an item that it had asked for since asked_ns. */
+void weir_trace_deliver_locked(weir_pipeline *pipeline, const weir_item *item, int64_t asked_ns);
+
+/* ---- the observer thread ------------------------------------------------------------------------------------- */
+
+/* How long the observer thread may sleep without a call of weir_trace_deliver(). */
+int64_t weir_trace_patience_ns(weir_pipeline *pipeline);
+
+/* Passes all records to the observers. Without the lock. */
+void weir_trace_deliver(weir_pipeline *pipeline);
+
+/* ---- beginning and end --------------------------------------------------------------------------------------- */
+
+/* Creates pipeline->trace, if an observer wants it; num_records: 0 = the default. WEIR_OK or WEIR_ENOMEM. */
+int weir_trace_init(weir_pipeline *pipeline, uint32_t num_records);
+void weir_trace_destroy(weir_pipeline *pipeline);
+
+void weir_trace_begin_locked(weir_pipeline *pipeline);
+void weir_trace_end_locked(weir_pipeline *pipeline);
+
+#endif

@@ -1,0 +1,131 @@
+/*
+ * The raw record of a run: what happened when. Every change of a slot's state, every item put into or taken out of a
+ * queue, every task, step and phase is a record of 32 bytes, which goes to weir_observer.trace in batches. Recording
+ * is on from the start if an observer has that function; weir_pipeline_trace() switches it at any time.
+ *
+ * Records wait in a ring of fixed size for the observer thread, which looks at least every 10 ms; nothing ever waits
+ * for it. If the ring is full, records are lost until it has been emptied. Then the record begins again, with a
+ * WEIR_TRACE_ON that tells the number of lost records.
+ *
+ * Order: records of the engine come in the order in which they happened. Records of other threads (spans, counters,
+ * marks) come in the order of each thread, and before the records of the engine that are later than them.
+ */
+#ifndef WEIR_TRACE_H
+#define WEIR_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/export.h>
+#include <weir/item.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct weir_pipeline;
+
+/* Values never change meaning between versions. "queue": index in weir_run_info.queues. */
+typedef enum weir_trace_kind {
+    WEIR_TRACE_NONE = 0,
+    /* Recording begins. value: records lost since the last record before, 0 = none. Follows: one STATE for each slot,
+       one LABEL for each label in a slot or a queue, one LEVEL for each queue. */
+    WEIR_TRACE_ON = 1,
+    WEIR_TRACE_OFF = 2,   /* recording ends: everything that is open now ends now */
+    WEIR_TRACE_STATE = 3, /* a slot enters detail (weir_trace_state). value: when its previous state began, if that is
+                             later than the record that said so (see WEIR_TRACE_RUNNING), else 0 */
+    WEIR_TRACE_TASK =
+        4, /* a task made a result (WEIR_MORE) or ended. detail: its status; value: bytes of its result */
+    WEIR_TRACE_PUT = 5,      /* an item was put into queue `node`. number: its items, value: its bytes, from now on */
+    WEIR_TRACE_GET = 6,      /* an item was taken from queue `node`; number and value as above. detail: 1 = dropped */
+    WEIR_TRACE_PASS = 7,     /* an item went through queue `node` at once: the consumer was waiting for it */
+    WEIR_TRACE_LEVEL = 8,    /* the level of queue `node`; number and value as above */
+    WEIR_TRACE_LABEL = 9,    /* the label of an item, before the item is put. value: (intptr_t) of its text */
+    WEIR_TRACE_EPOCH = 10,   /* the end of an epoch was put into queue `node` */
+    WEIR_TRACE_DELIVER = 11, /* the consumer got an item. value: when it asked for it */
+    WEIR_TRACE_STEP = 12,    /* weir_pipeline_mark_step(). value: the step */
+    WEIR_TRACE_PHASE = 13,   /* the consumer's phase begins. value: (intptr_t) of its name */
+    WEIR_TRACE_LAP = 14,     /* the end of a lap, or of a part of it */
+
+    /*
+     * From user code, see <weir/span.h>. item: (uintptr_t) of the text "category/name"; node: bytes of the category;
+     * number: the thread's id in the kernel
+     */
+    WEIR_TRACE_NAME = 32, /* no record: the first of these kinds */
+    WEIR_TRACE_SPAN = 33, /* a span has ended. value: when it began; detail: 1 = may overlap others of its thread */
+    WEIR_TRACE_COUNTER = 35, /* a value of a counter was set. value: the bits of the double */
+    WEIR_TRACE_MARKER = 36,  /* detail: weir_marker_scope */
+} weir_trace_kind;
+
+/* The state of a slot. The metric that its time belongs to is in parentheses. */
+typedef enum weir_trace_state {
+    WEIR_TRACE_WAITING_IN = 0,     /* for an input (wait_in) */
+    WEIR_TRACE_WAITING_THREAD = 1, /* for a thread of its pool (wait_thread) */
+    /* A thread has taken it (busy). The thread began later, by the time that it needed to get going: the record of
+       the next state says when, and until then the slot waited for the thread. */
+    WEIR_TRACE_RUNNING = 2,
+    WEIR_TRACE_PENDING = 3,      /* WEIR_PENDING: completed elsewhere (busy) */
+    WEIR_TRACE_WAITING_TURN = 4, /* for earlier results (wait_turn) */
+    WEIR_TRACE_WAITING_OUT = 5,  /* for room (wait_out) */
+    WEIR_TRACE_RETIRED = 6,      /* surplus after the concurrency was lowered: the slot does not exist now */
+    WEIR_TRACE_STATES = 7,
+} weir_trace_state;
+
+/* Bits of weir_trace_record.number, besides the number of the slot. */
+#define WEIR_TRACE_SLOT      UINT32_C(0xffff)  /* the number of the slot, from 0 */
+#define WEIR_TRACE_FLUSH     UINT32_C(0x10000) /* it flushes what it has kept */
+#define WEIR_TRACE_DROPPED   UINT32_C(0x20000) /* the task counts in no metric: it was dropped at stop or failure */
+#define WEIR_TRACE_LIFECYCLE UINT32_C(0x40000) /* not a slot: runs the stage hooks, passes ends of epochs on */
+
+typedef struct weir_trace_record {
+    int64_t time_ns; /* weir_clock_ns() */
+    uint64_t item;   /* which item; see below */
+    int64_t value;
+    uint32_t number; /* STATE, TASK: the slot and WEIR_TRACE_… bits; PUT, GET, LEVEL: items */
+    uint16_t node;   /* index in weir_run_info.stages, or of a queue in weir_run_info.queues */
+    int8_t detail;
+    uint8_t kind; /* weir_trace_kind */
+} weir_trace_record;
+
+/* The item: its source, epoch and number. Exact below 256 sources, 65536 epochs and 2^40 items in an epoch. */
+static inline uint64_t weir_trace_item(uint32_t source, uint64_t epoch, uint64_t seq)
+{
+    return (uint64_t)(source & 0xff) << 56 | (epoch & 0xffff) << 40 | (seq & UINT64_C(0xffffffffff));
+}
+
+static inline uint64_t weir_trace_seq(uint64_t item)
+{
+    return item & UINT64_C(0xffffffffff);
+}
+
+static inline uint32_t weir_trace_epoch(uint64_t item)
+{
+    return (uint32_t)(item >> 40 & 0xffff);
+}
+
+static inline uint32_t weir_trace_source(uint64_t item)
+{
+    return (uint32_t)(item >> 56);
+}
+
+/* Records for an observer, at least once a second while recording is on, then perhaps none. Texts that records point
+   to are valid during the call only. */
+typedef struct weir_trace_batch {
+    const weir_trace_record *records;
+    size_t num_records;
+    uint64_t num_dropped; /* records of user code lost since the last batch; records of the engine: see ON */
+} weir_trace_batch;
+
+/*
+ * Switches recording on or off; does nothing if it already is. What is open when it is switched off ends there, and is
+ * told anew when it is switched on again. Any thread, also in tasks, hooks and observers. WEIR_OK; WEIR_EINVAL;
+ * WEIR_ENOMEM; WEIR_EUNSUPPORTED if no observer has `trace` or the pipeline has more than 65536 stages.
+ */
+WEIR_API int weir_pipeline_trace(struct weir_pipeline *pipeline, bool on);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,589 @@
+#include "trace_events.h"
+#include "trace_user.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NUM_LABELS = 1 << 14 };
+
+typedef struct state_kind {
+    const char *name;     /* of its spans; NULL = the stage's */
+    const char *category; /* the metric that the time counts in */
+    bool has_item;
+} state_kind;
+
+static const state_kind states[WEIR_TRACE_STATES] = {
+    [WEIR_TRACE_WAITING_IN] = { "waits for input", "wait_in", false },
+    [WEIR_TRACE_WAITING_THREAD] = { "waits for a thread", "wait_thread", true },
+    [WEIR_TRACE_RUNNING] = { NULL, "busy", true },
+    [WEIR_TRACE_PENDING] = { "pending", "busy", true },
+    [WEIR_TRACE_WAITING_TURN] = { "waits for its turn", "wait_turn", true },
+    [WEIR_TRACE_WAITING_OUT] = { "waits for room", "wait_out", true },
+    [WEIR_TRACE_RETIRED] = { "retired", "retired", false },
+};
+
+/* ---- events -------------------------------------------------------------------------------------------------- */
+
+#define PUT_LITERAL(text, literal) weir_trace_put(text, literal, sizeof(literal) - 1)
+
+static void put_key_int(weir_trace_text *out, const char *key, int64_t value)
+{
+    weir_trace_puts(out, key);
+    weir_trace_put_int(out, value);
+}
+
+void weir_trace_event_begin(weir_trace_events *events, char phase, int64_t track, int64_t at_ns, const char *name,
+                            const char *category)
+{
+    weir_trace_text *out = events->out;
+    events->event_start = out->length;
+    PUT_LITERAL(out, "{\"ph\":\"");
+    weir_trace_put(out, &phase, 1);
+    put_key_int(out, "\",\"pid\":", events->pid);
+    put_key_int(out, ",\"tid\":", track);
+    PUT_LITERAL(out, ",\"ts\":");
+    weir_trace_put_us(out, at_ns - events->base_ns);
+    PUT_LITERAL(out, ",\"cat\":\"");
+    weir_trace_puts(out, category);
+    PUT_LITERAL(out, "\",\"name\":");
+    weir_trace_put_json(out, name);
+}
+
+void weir_trace_event_end(weir_trace_events *events)
+{
+    weir_trace_text *out = events->out;
+    PUT_LITERAL(out, "},\n");
+    events->num_lost += out->no_memory;
+    if (out->no_memory || events->muted)
+        weir_trace_text_cut(out, events->event_start);
+    out->no_memory = false;
+}
+
+static void put_metadata(weir_trace_events *events, int64_t track, const char *what, const char *key,
+                         const char *name, int64_t number)
+{
+    weir_trace_text *out = events->head;
+    put_key_int(out, "{\"ph\":\"M\",\"pid\":", events->pid);
+    put_key_int(out, ",\"tid\":", track);
+    PUT_LITERAL(out, ",\"ts\":0,\"name\":\"");
+    weir_trace_puts(out, what);
+    PUT_LITERAL(out, "\",\"args\":{\"");
+    weir_trace_puts(out, key);
+    PUT_LITERAL(out, "\":");
+    if (name)
+        weir_trace_put_json(out, name);
+    else
+        weir_trace_put_int(out, number);
+    PUT_LITERAL(out, "}},\n");
+}
+
+void weir_trace_name_track(weir_trace_events *events, int64_t track, const char *name)
+{
+    size_t start = events->head->length;
+    put_metadata(events, track, "thread_name", "name", name, 0);
+    put_metadata(events, track, "thread_sort_index", "sort_index", NULL, track);
+    weir_trace_put(events->body, events->head->data + start, events->head->length - start);
+}
+
+void weir_trace_counter(weir_trace_events *events, int64_t at_ns, const char *name, const char *value_name,
+                        double value)
+{
+    weir_trace_event_begin(events, 'C', 0, at_ns, name, "counter");
+    PUT_LITERAL(events->out, ",\"args\":{");
+    weir_trace_put_json(events->out, value_name);
+    PUT_LITERAL(events->out, ":");
+    if (value == (double)(int64_t)value)
+        weir_trace_put_int(events->out, (int64_t)value);
+    else
+        weir_trace_put_real(events->out, value);
+    PUT_LITERAL(events->out, "}");
+    weir_trace_event_end(events);
+}
+
+static void put_duration(weir_trace_events *events, int64_t duration_ns)
+{
+    PUT_LITERAL(events->out, ",\"dur\":");
+    weir_trace_put_us(events->out, duration_ns);
+}
+
+/* A line through all tracks of the process: what a person looks for. */
+static void put_instant(weir_trace_events *events, int64_t at_ns, const char *name, const char *category,
+                        const char *detail)
+{
+    weir_trace_event_begin(events, 'i', TRACE_TRACK_RUN, at_ns, name, category);
+    PUT_LITERAL(events->out, ",\"s\":\"p\",\"cname\":\"terrible\",\"args\":{\"detail\":");
+    weir_trace_put_json(events->out, detail);
+    PUT_LITERAL(events->out, "}");
+    weir_trace_event_end(events);
+}
+
+/* ---- items --------------------------------------------------------------------------------------------------- */
+
+/* Items in flight have neighbouring numbers, so that they rarely share a place. */
+static struct trace_label *label_place(weir_trace_events *events, uint64_t item)
+{
+    return &events->labels[(item ^ item >> 40 ^ item >> 50) % NUM_LABELS];
+}
+
+static void learn_label(weir_trace_events *events, uint64_t item, const char *text)
+{
+    struct trace_label *label = label_place(events, item);
+    free(label->text);
+    *label = (struct trace_label){ item, strdup(text) };
+}
+
+static const char *label_of(weir_trace_events *events, uint64_t item)
+{
+    const struct trace_label *label = label_place(events, item);
+    return label->item == item ? label->text : NULL;
+}
+
+static void put_item(weir_trace_events *events, uint64_t item)
+{
+    weir_trace_text *out = events->out;
+    const char *label = label_of(events, item);
+    put_key_int(out, "\"seq\":", (int64_t)weir_trace_seq(item));
+    if (weir_trace_epoch(item))
+        put_key_int(out, ",\"epoch\":", weir_trace_epoch(item));
+    if (weir_trace_source(item))
+        put_key_int(out, ",\"source\":", weir_trace_source(item));
+    if (label) {
+        PUT_LITERAL(out, ",\"label\":");
+        weir_trace_put_json(out, label);
+    }
+}
+
+/* An arrow begins ('s'), goes on ('t') or ends ('f') in the span at this time. */
+static void put_flow(weir_trace_events *events, char phase, int64_t track, int64_t at_ns, uint64_t item)
+{
+    char id[48];
+    if (events->no_flows)
+        return;
+    snprintf(id, sizeof id, ",\"id\":\"%llx.%llx\"", (unsigned long long)events->pid, (unsigned long long)item);
+    weir_trace_event_begin(events, phase, track, at_ns, "item", "item");
+    weir_trace_puts(events->out, id);
+    if (phase == 'f')
+        PUT_LITERAL(events->out, ",\"bp\":\"e\"");
+    weir_trace_event_end(events);
+}
+
+/* ---- slots --------------------------------------------------------------------------------------------------- */
+
+int64_t weir_trace_track_of(uint16_t node, uint32_t number)
+{
+    int64_t place = number & WEIR_TRACE_LIFECYCLE ? WEIR_TRACE_SLOT + 2 : (number & WEIR_TRACE_SLOT) + 1;
+    return ((int64_t)node + 1) * TRACE_TRACK_NODES + place;
+}
+
+static weir_trace_slot *find_slot(weir_trace_events *events, const weir_trace_record *record)
+{
+    weir_trace_node *node = &events->nodes[record->node];
+    uint32_t number = record->number & WEIR_TRACE_SLOT;
+    if (record->number & WEIR_TRACE_LIFECYCLE)
+        return &node->lifecycle;
+    if (number >= node->num_slots) {
+        weir_trace_slot *grown = realloc(node->slots, (number + 1) * sizeof *grown);
+        if (!grown)
+            return NULL;
+        memset(grown + node->num_slots, 0, (number + 1 - node->num_slots) * sizeof *grown);
+        node->slots = grown;
+        node->num_slots = number + 1;
+    }
+    return &node->slots[number];
+}
+
+static void name_slot(weir_trace_events *events, uint16_t node, weir_trace_slot *slot)
+{
+    char name[256];
+    const char *stage = events->stage_names[node];
+    if (slot->number & WEIR_TRACE_LIFECYCLE)
+        snprintf(name, sizeof name, "%s hooks", stage);
+    else if (strchr(stage, '[') || (slot->number & WEIR_TRACE_SLOT) > 0)
+        snprintf(name, sizeof name, "%s #%u", stage, (unsigned)(slot->number & WEIR_TRACE_SLOT));
+    else
+        snprintf(name, sizeof name, "%s", stage);
+    weir_trace_name_track(events, weir_trace_track_of(node, slot->number), name);
+    slot->named = true;
+}
+
+static const char *outcome_name(const weir_trace_slot *slot)
+{
+    if (slot->number & WEIR_TRACE_DROPPED)
+        return "dropped";
+    switch (slot->outcome) {
+    case WEIR_OK: return "ok";
+    case WEIR_SKIP: return "skipped";
+    case WEIR_MORE: return "more";
+    case WEIR_KEPT: return "kept";
+    case WEIR_EPOCH: return "end of epoch";
+    case WEIR_EOF: return "end";
+    default: return weir_status_name(slot->outcome);
+    }
+}
+
+static void put_task(weir_trace_events *events, const weir_trace_slot *slot)
+{
+    weir_trace_text *out = events->out;
+    if (slot->state == WEIR_TRACE_RUNNING && slot->has_outcome) {
+        PUT_LITERAL(out, ",\"outcome\":\"");
+        weir_trace_puts(out, outcome_name(slot));
+        PUT_LITERAL(out, "\"");
+        if (slot->result_bytes)
+            put_key_int(out, ",\"bytes\":", slot->result_bytes);
+    }
+    if (slot->number & WEIR_TRACE_FLUSH)
+        PUT_LITERAL(out, ",\"flush\":true");
+}
+
+static bool tells_item(const weir_trace_events *events, uint16_t node, const weir_trace_slot *slot)
+{
+    if (!states[slot->state].has_item || slot->number & WEIR_TRACE_LIFECYCLE)
+        return false;
+    return !events->is_source[node] || slot->has_outcome || slot->state == WEIR_TRACE_WAITING_OUT;
+}
+
+static void put_span(weir_trace_events *events, uint16_t node, weir_trace_slot *slot, int64_t begin_ns,
+                     int64_t end_ns, bool open)
+{
+    const state_kind *state = &states[slot->state];
+    bool failed = slot->state == WEIR_TRACE_RUNNING && slot->has_outcome && slot->outcome < 0;
+    char name[160];
+    snprintf(name, sizeof name, "%s%s", state->name ? state->name : events->short_names[node],
+             failed ? " failed" : "");
+    if (!slot->named)
+        name_slot(events, node, slot);
+    weir_trace_event_begin(events, 'X', weir_trace_track_of(node, slot->number), begin_ns, name,
+                           slot->number & WEIR_TRACE_LIFECYCLE ? "hooks" : state->category);
+    put_duration(events, end_ns - begin_ns);
+    PUT_LITERAL(events->out, ",\"args\":{");
+    if (tells_item(events, node, slot)) {
+        put_item(events, slot->item);
+        put_task(events, slot);
+        weir_trace_puts(events->out, open ? "," : "");
+    }
+    weir_trace_puts(events->out, open ? "\"open\":true" : "");
+    weir_trace_puts(events->out, failed ? "},\"cname\":\"terrible\"" : "}");
+    weir_trace_event_end(events);
+}
+
+static void put_flow_of_task(weir_trace_events *events, uint16_t node, const weir_trace_slot *slot, int64_t begin_ns)
+{
+    if (!slot->has_outcome || slot->outcome == WEIR_EOF || slot->outcome == WEIR_EPOCH)
+        return;
+    bool goes_on = slot->outcome == WEIR_OK || slot->outcome == WEIR_MORE;
+    bool begins = events->is_source[node] || slot->number & WEIR_TRACE_FLUSH;
+    if (goes_on || !begins)
+        put_flow(events,
+                 !goes_on ? 'f'
+                 : begins ? 's'
+                          : 't',
+                 weir_trace_track_of(node, slot->number), begin_ns, slot->item);
+}
+
+/* The state of the slot ends. began_ns: when a running slot really began, if it is later than it was taken. */
+static void end_state(weir_trace_events *events, uint16_t node, weir_trace_slot *slot, int64_t began_ns,
+                      int64_t end_ns, bool open)
+{
+    if (!slot->known || slot->state == WEIR_TRACE_RETIRED ||
+        (slot->number & WEIR_TRACE_LIFECYCLE && slot->state == WEIR_TRACE_WAITING_IN))
+        return;
+    int64_t begin_ns = slot->since_ns;
+    if (slot->state == WEIR_TRACE_RUNNING) {
+        weir_trace_slot ready = *slot;
+        begin_ns = began_ns > end_ns ? end_ns : began_ns > begin_ns ? began_ns : begin_ns;
+        ready.state = WEIR_TRACE_WAITING_THREAD;
+        ready.has_outcome = false;
+        if (begin_ns > slot->ready_ns)
+            put_span(events, node, &ready, slot->ready_ns, begin_ns, false);
+    }
+    if (end_ns > begin_ns || (slot->state == WEIR_TRACE_RUNNING && slot->has_outcome))
+        put_span(events, node, slot, begin_ns, end_ns, open);
+    if (slot->state == WEIR_TRACE_RUNNING && !open)
+        put_flow_of_task(events, node, slot, begin_ns);
+}
+
+static void on_state(weir_trace_events *events, const weir_trace_record *record)
+{
+    weir_trace_slot *slot = find_slot(events, record);
+    if (!slot || record->detail < 0 || record->detail >= WEIR_TRACE_STATES)
+        return;
+    bool taken = slot->known && slot->state == WEIR_TRACE_WAITING_THREAD && record->detail == WEIR_TRACE_RUNNING;
+    int64_t ready_ns = taken ? slot->since_ns : record->time_ns;
+    if (!taken) /* otherwise it is told with the span that follows */
+        end_state(events, record->node, slot, record->value, record->time_ns, false);
+    *slot = (weir_trace_slot){
+        .known = true,
+        .named = slot->named,
+        .state = record->detail,
+        .since_ns = record->time_ns,
+        .ready_ns = ready_ns,
+        .number = record->number,
+        .item = record->item,
+    };
+}
+
+static void on_task(weir_trace_events *events, const weir_trace_record *record)
+{
+    weir_trace_slot *slot = find_slot(events, record);
+    if (!slot)
+        return;
+    slot->has_outcome = true;
+    slot->outcome = record->detail;
+    slot->number = record->number;
+    slot->item = record->item;
+    slot->result_bytes = record->value;
+}
+
+static void end_all(weir_trace_events *events, int64_t now_ns, bool open)
+{
+    for (uint32_t i = 0; i < events->num_nodes; i++) {
+        weir_trace_node *node = &events->nodes[i];
+        for (uint32_t j = 0; j < node->num_slots; j++)
+            end_state(events, (uint16_t)i, &node->slots[j], 0, now_ns, open);
+        end_state(events, (uint16_t)i, &node->lifecycle, 0, now_ns, open);
+        for (uint32_t j = 0; j < node->num_slots && !open; j++)
+            node->slots[j].known = false;
+        if (!open)
+            node->lifecycle.known = false;
+    }
+}
+
+/* ---- the others ---------------------------------------------------------------------------------------------- */
+
+static void put_level(weir_trace_events *events, struct trace_queue *queue, int64_t at_ns, uint32_t num_items,
+                      int64_t num_bytes)
+{
+    char name[192];
+    queue->num_items = num_items;
+    weir_trace_counter(events, at_ns, queue->name, "items", num_items);
+    if (!num_bytes && !queue->has_bytes)
+        return;
+    queue->has_bytes = true;
+    snprintf(name, sizeof name, "%s bytes", queue->name);
+    weir_trace_counter(events, at_ns, name, "bytes", (double)num_bytes);
+}
+
+/* The levels are not known from now on. */
+static void end_levels(weir_trace_events *events, int64_t now_ns)
+{
+    for (uint32_t i = 0; i < events->num_queues; i++)
+        if (events->queues[i].num_items)
+            put_level(events, &events->queues[i], now_ns, 0, 0);
+}
+
+static void on_on(weir_trace_events *events, const weir_trace_record *record)
+{
+    char detail[96];
+    end_all(events, events->last_ns, false);
+    end_levels(events, events->last_ns);
+    if (record->value == 0) {
+        events->on_ns = record->time_ns;
+        return;
+    }
+    snprintf(detail, sizeof detail, "%lld records: they came faster than they were written",
+             (long long)record->value);
+    events->num_lost += (uint64_t)record->value;
+    put_instant(events, events->last_ns, "records are lost from here", "lost", detail);
+    put_instant(events, record->time_ns, "the record goes on", "lost", detail);
+}
+
+static void on_level(weir_trace_events *events, const weir_trace_record *record)
+{
+    put_level(events, &events->queues[record->node], record->time_ns, record->number, record->value);
+}
+
+static void on_deliver(weir_trace_events *events, const weir_trace_record *record)
+{
+    int64_t track = ((int64_t)events->num_nodes + 1) * TRACE_TRACK_NODES;
+    if (!events->consumer_named)
+        weir_trace_name_track(events, track, "consumer");
+    events->consumer_named = true;
+    events->epoch = weir_trace_epoch(record->item);
+    weir_trace_event_begin(events, 'X', track, record->value, "next", "consumer");
+    put_duration(events, record->time_ns > record->value ? record->time_ns - record->value : 0);
+    PUT_LITERAL(events->out, ",\"args\":{");
+    put_item(events, record->item);
+    PUT_LITERAL(events->out, "}");
+    weir_trace_event_end(events);
+    put_flow(events, 'f', track, record->time_ns, record->item);
+}
+
+static void put_step(weir_trace_events *events, int64_t end_ns)
+{
+    char name[40];
+    if (!events->in_step)
+        return;
+    if (!events->steps_named)
+        weir_trace_name_track(events, TRACE_TRACK_STEPS, "steps");
+    events->steps_named = true;
+    snprintf(name, sizeof name, "step %lld", (long long)events->step);
+    weir_trace_event_begin(events, 'X', TRACE_TRACK_STEPS, events->step_ns, name, "step");
+    put_duration(events, end_ns - events->step_ns);
+    weir_trace_event_end(events);
+}
+
+static void put_phase(weir_trace_events *events, int64_t end_ns)
+{
+    if (!events->phase[0])
+        return;
+    if (!events->phases_named)
+        weir_trace_name_track(events, TRACE_TRACK_PHASES, "phases");
+    events->phases_named = true;
+    weir_trace_event_begin(events, 'X', TRACE_TRACK_PHASES, events->phase_ns, events->phase, "phase");
+    put_duration(events, end_ns - events->phase_ns);
+    weir_trace_event_end(events);
+}
+
+static void on_step(weir_trace_events *events, const weir_trace_record *record)
+{
+    put_step(events, record->time_ns);
+    events->step = record->value;
+    events->step_ns = record->time_ns;
+    events->in_step = true;
+}
+
+static void on_phase(weir_trace_events *events, const weir_trace_record *record)
+{
+    put_phase(events, record->time_ns);
+    snprintf(events->phase, sizeof events->phase, "%s", (const char *)(intptr_t)record->value);
+    events->phase_ns = record->time_ns;
+}
+
+static void on_off(weir_trace_events *events, const weir_trace_record *record)
+{
+    end_all(events, record->time_ns, false);
+    end_levels(events, record->time_ns);
+    put_step(events, record->time_ns);
+    put_phase(events, record->time_ns);
+    events->step_ns = events->phase_ns = record->time_ns;
+}
+
+void weir_trace_events_add(weir_trace_events *events, const weir_trace_record *record)
+{
+    switch ((weir_trace_kind)record->kind) {
+    case WEIR_TRACE_ON: on_on(events, record); break;
+    case WEIR_TRACE_OFF: on_off(events, record); break;
+    case WEIR_TRACE_STATE: on_state(events, record); break;
+    case WEIR_TRACE_TASK: on_task(events, record); break;
+    case WEIR_TRACE_PUT:
+    case WEIR_TRACE_GET:
+    case WEIR_TRACE_LEVEL: on_level(events, record); break;
+    case WEIR_TRACE_LABEL: learn_label(events, record->item, (const char *)(intptr_t)record->value); break;
+    case WEIR_TRACE_EPOCH:
+        put_instant(events, record->time_ns, "end of an epoch", "epoch", events->queues[record->node].name);
+        break;
+    case WEIR_TRACE_DELIVER: on_deliver(events, record); break;
+    case WEIR_TRACE_STEP: on_step(events, record); break;
+    case WEIR_TRACE_PHASE: on_phase(events, record); break;
+    case WEIR_TRACE_SPAN:
+    case WEIR_TRACE_COUNTER:
+    case WEIR_TRACE_MARKER: weir_trace_user_add(events, record); break;
+    default: break;
+    }
+    if (record->kind < WEIR_TRACE_NAME)
+        events->last_ns = record->time_ns;
+}
+
+/* Wall time to the clock of the record. */
+static int64_t from_unix(const weir_trace_events *events, int64_t unix_ns)
+{
+    return events->start_ns + unix_ns - events->start_unix_ns;
+}
+
+void weir_trace_events_failure(weir_trace_events *events, const weir_failure *failure)
+{
+    char name[192], detail[1024];
+    snprintf(name, sizeof name, "%.100s failed: %s", failure->name, weir_status_name(failure->status));
+    snprintf(detail, sizeof detail, "%s%s%s", failure->label, failure->label[0] ? ": " : "", failure->message);
+    put_instant(events, from_unix(events, failure->unix_ns), name, "failure", detail);
+}
+
+void weir_trace_events_event(weir_trace_events *events, const weir_event *event)
+{
+    put_instant(events, from_unix(events, event->unix_ns), event->name,
+                strcmp(event->name, "stall") == 0 ? "stall" : "event", event->detail);
+}
+
+void weir_trace_events_open(weir_trace_events *events, weir_trace_text *out, int64_t now_ns)
+{
+    weir_trace_text *usual = events->out;
+    events->out = out;
+    now_ns = now_ns > events->last_ns ? now_ns : events->last_ns;
+    end_all(events, now_ns, true);
+    put_step(events, now_ns);
+    put_phase(events, now_ns);
+    events->out = usual;
+}
+
+/* ---- the run ------------------------------------------------------------------------------------------------- */
+
+/* "0:1:decode[10]" → "decode" */
+static char *short_name(const char *name)
+{
+    const char *colon = strrchr(name, ':');
+    const char *begin = colon ? colon + 1 : name;
+    return strndup(begin, strcspn(begin, "["));
+}
+
+static int copy_names(weir_trace_events *events, const weir_run_info *info)
+{
+    bool all = true;
+    for (uint32_t i = 0; i < info->num_stages; i++) {
+        events->stage_names[i] = strdup(info->stages[i].name);
+        events->short_names[i] = short_name(info->stages[i].name);
+        events->is_source[i] = strcmp(info->stages[i].kind, "source") == 0;
+        all = all && events->stage_names[i] && events->short_names[i];
+    }
+    for (uint32_t i = 0; i < info->num_queues; i++)
+        all &= (events->queues[i].name = strdup(info->queues[i].name)) != NULL;
+    return all ? 0 : ENOMEM;
+}
+
+int weir_trace_events_begin(weir_trace_events *events, const weir_run_info *info)
+{
+    events->start_ns = events->last_ns = info->start_ns;
+    events->start_unix_ns = info->start_unix_ns;
+    events->num_nodes = info->num_stages;
+    events->num_queues = info->num_queues;
+    events->stage_names = calloc(info->num_stages + 1, sizeof *events->stage_names);
+    events->short_names = calloc(info->num_stages + 1, sizeof *events->short_names);
+    events->queues = calloc(info->num_queues + 1, sizeof *events->queues);
+    events->is_source = calloc(info->num_stages + 1, sizeof *events->is_source);
+    events->nodes = calloc(info->num_stages + 1, sizeof *events->nodes);
+    events->labels = calloc(NUM_LABELS, sizeof *events->labels);
+    bool all = events->stage_names && events->short_names && events->queues && events->is_source && events->nodes &&
+               events->labels;
+    if (!all || copy_names(events, info) != 0)
+        return ENOMEM;
+    weir_trace_name_track(events, TRACE_TRACK_RUN, "run");
+    return 0;
+}
+
+static void free_texts(char **texts, uint32_t num_texts)
+{
+    for (uint32_t i = 0; texts && i < num_texts; i++)
+        free(texts[i]);
+    free(texts);
+}
+
+void weir_trace_events_free(weir_trace_events *events)
+{
+    for (uint32_t i = 0; events->nodes && i < events->num_nodes; i++)
+        free(events->nodes[i].slots);
+    for (uint32_t i = 0; events->labels && i < NUM_LABELS; i++)
+        free(events->labels[i].text);
+    free_texts(events->stage_names, events->num_nodes);
+    free_texts(events->short_names, events->num_nodes);
+    for (uint32_t i = 0; events->queues && i < events->num_queues; i++)
+        free(events->queues[i].name);
+    free(events->queues);
+    free(events->is_source);
+    free(events->nodes);
+    free(events->labels);
+    free(events->user_threads);
+    *events = (weir_trace_events){
+        .out = events->out, .body = events->body, .head = events->head, .no_flows = events->no_flows
+    };
+}

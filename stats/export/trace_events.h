@@ -1,0 +1,98 @@
+/*
+ * Turns the raw record of a run into events of Chrome's trace format, one in each line: a track for each slot, one for
+ * the consumer, steps and phases, a counter for each queue. One thread at a time. Times in the events are microseconds
+ * since base_ns.
+ */
+#ifndef WEIR_TRACE_EVENTS_H
+#define WEIR_TRACE_EVENTS_H
+
+#include <weir/observer.h>
+
+#include "trace_text.h"
+
+/* Tracks besides the slots'; a slot's is weir_trace_track_of(). They are shown in this order. */
+enum { TRACE_TRACK_RUN = 1, TRACE_TRACK_STEPS, TRACE_TRACK_PHASES, TRACE_TRACK_NODES = 100000 };
+
+/* What has begun and not ended. */
+typedef struct weir_trace_slot {
+    bool known, named, has_outcome;
+    int8_t state;         /* weir_trace_state */
+    int8_t outcome;       /* status of the task that has just ended */
+    int64_t since_ns;     /* when the state began */
+    int64_t ready_ns;     /* RUNNING: when it began to wait for the thread */
+    uint32_t number;      /* with its bits, as in the record */
+    uint64_t item;        /* of the state */
+    int64_t result_bytes; /* with has_outcome */
+} weir_trace_slot;
+
+typedef struct weir_trace_node {
+    weir_trace_slot *slots, lifecycle;
+    uint32_t num_slots;
+} weir_trace_node;
+
+typedef struct weir_trace_events {
+    weir_trace_text *out;  /* events go here, each with ",\n" at its end */
+    weir_trace_text *body; /* names of tracks go here … */
+    weir_trace_text *head; /* … and here: each file begins with those so far */
+    bool muted;            /* nothing goes to `out`, except names; what is open is still followed */
+    bool no_flows;         /* no arrows */
+    int64_t pid;
+    int64_t base_ns; /* weir_clock_ns() where the file's time is 0 */
+
+    /* of the run */
+    int64_t start_ns, start_unix_ns;
+    char **stage_names, **short_names;
+    bool *is_source;
+    uint32_t num_nodes, num_queues;
+    weir_trace_node *nodes;
+    struct trace_queue {
+        char *name;
+        uint32_t num_items;
+        bool has_bytes; /* ever */
+    } * queues;
+    struct trace_label {
+        uint64_t item;
+        char *text;
+    } * labels; /* of the items that had one most recently */
+    bool consumer_named, steps_named, phases_named;
+    int64_t last_ns; /* of the last record */
+    int64_t step, step_ns, phase_ns;
+    uint32_t epoch; /* of the last item that the consumer got */
+    char phase[64];
+    bool in_step;
+    uint32_t *user_threads; /* those that have a track; trace_user.c */
+    size_t num_user_threads;
+    int64_t on_ns;         /* recording began */
+    uint64_t num_overlaps; /* spans that got an id */
+    uint64_t num_lost;     /* records */
+    size_t event_start;
+} weir_trace_events;
+
+/* For a run; `out`, `body`, `head`, `pid` and `base_ns` are set. 0 or ENOMEM. The names are copied. */
+int weir_trace_events_begin(weir_trace_events *events, const weir_run_info *info);
+void weir_trace_events_free(weir_trace_events *events);
+
+void weir_trace_events_add(weir_trace_events *events, const weir_trace_record *record);
+void weir_trace_events_failure(weir_trace_events *events, const weir_failure *failure);
+void weir_trace_events_event(weir_trace_events *events, const weir_event *event);
+
+/* Adds to `out` what is open now, up to now_ns: for the end of a file that may be continued. */
+void weir_trace_events_open(weir_trace_events *events, weir_trace_text *out, int64_t now_ns);
+
+/* The track of a slot; `number` as in weir_trace_record. */
+int64_t weir_trace_track_of(uint16_t node, uint32_t number);
+
+/* -- for other kinds of events: {"ph":…,"pid":…,"tid":…,"ts":…,"name":…,"cat":… are written by the first, a comma and
+   the arguments by the caller, the end by the last */
+void weir_trace_event_begin(weir_trace_events *events, char phase, int64_t track, int64_t at_ns, const char *name,
+                            const char *category);
+void weir_trace_event_end(weir_trace_events *events);
+
+/* The name of a track, and its place among the others; once for each track. */
+void weir_trace_name_track(weir_trace_events *events, int64_t track, const char *name);
+
+/* One value of a counter. */
+void weir_trace_counter(weir_trace_events *events, int64_t at_ns, const char *name, const char *value_name,
+                        double value);
+
+#endif

@@ -1,0 +1,550 @@
+/*
+ * Live trace files: an observer. Events are collected in `body` and written about once a second; or, with triggers, kept
+ * in memory until something happens. It needs no locks: everything runs on the thread of the pipeline's observers,
+ * except opening and closing, which happen before and after, and requests.
+ */
+#include <weir/trace_file.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <weir/clock.h>
+#include <weir/log.h>
+#include <weir/version.h>
+
+#include "database_path.h"
+#include "process_info.h"
+#include "trace_events.h"
+#include "trace_output.h"
+#include "trace_path.h"
+#include "trace_system.h"
+
+static const int64_t flush_ns = WEIR_SECOND;
+enum { FLUSH_BYTES = 1 << 18, MAX_KEPT_BYTES = 64 << 20, RUN_PIDS = 10000000 };
+
+/* Events in memory, with triggers. */
+typedef struct kept_events {
+    struct kept_events *next;
+    weir_trace_text text;
+    int64_t end_ns;
+} kept_events;
+
+struct weir_trace_file {
+    weir_trace_options options;
+    char *pattern, *run, *node_id;
+    weir_observer observer;
+    atomic_flag is_attached;
+    atomic_bool requested;
+
+    weir_trace_events events;
+    weir_trace_text body, head, open;
+    weir_trace_system system;
+    weir_trace_output *output; /* NULL = no file is open */
+    bool has_triggers;
+    kept_events *first_kept, **end_kept;
+    uint64_t kept_bytes;
+    int64_t flushed_ns, dumped_ns;
+    int64_t num_runs;
+    uint64_t num_steps; /* marked so far */
+    uint64_t num_lost;  /* of earlier runs */
+
+    char **paths; /* of the files that are complete, oldest first */
+    size_t num_paths;
+
+    weir_error failure; /* the first one */
+};
+
+/* ---- files --------------------------------------------------------------------------------------------------- */
+
+static int fail(weir_error *error, int failure, const char *path)
+{
+    if (failure == ENOTSUP)
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                              "cannot write trace %s: this build of weir has no zlib; use a name without .gz",
+                              weir_path_for_message(path).text);
+    int status = failure == ENOMEM                                              ? WEIR_ENOMEM
+                 : failure == EACCES || failure == EROFS || failure == EPERM    ? WEIR_EACCESS
+                 : failure == ENOTDIR || failure == EISDIR || failure == ENOENT ? WEIR_EINVAL
+                                                                                : WEIR_EIO;
+    return weir_error_set(error, status, -failure, "cannot write trace %s: %s", weir_path_for_message(path).text,
+                          strerror(failure));
+}
+
+static void note_failure(weir_trace_file *file, int failure, const char *path)
+{
+    if (failure == 0 || file->failure.status)
+        return;
+    fail(&file->failure, failure, path);
+    weir_log(WEIR_LOG_ERROR, "%s", file->failure.message);
+}
+
+static int make_path(const weir_trace_file *file, char **path)
+{
+    weir_trace_names names = {
+        .run = file->run,
+        .node = file->node_id,
+        .rank = file->options.rank,
+        .step = file->events.step,
+        .epoch = file->events.epoch,
+    };
+    return weir_trace_path(file->pattern, &names, path);
+}
+
+static bool is_taken(const weir_trace_file *file, const char *path)
+{
+    for (size_t i = 0; i < file->num_paths; i++)
+        if (strcmp(file->paths[i], path) == 0)
+            return true;
+    return !file->options.overwrite && access(path, F_OK) == 0;
+}
+
+/* A path that no file has. */
+static int make_free_path(const weir_trace_file *file, char **path)
+{
+    char *wanted;
+    int failure = make_path(file, &wanted);
+    *path = failure ? NULL : strdup(wanted);
+    for (unsigned number = 2; *path && is_taken(file, *path); number++) {
+        free(*path);
+        *path = weir_trace_numbered(wanted, number);
+    }
+    if (failure == 0)
+        free(wanted);
+    return failure ? failure : *path ? 0 : ENOMEM;
+}
+
+static void open_file(weir_trace_file *file)
+{
+    char *path;
+    int failure = make_free_path(file, &path);
+    if (failure == 0)
+        failure = weir_trace_make_folders(path);
+    if (failure == 0)
+        failure = weir_trace_output_open(path, &file->head, file->has_triggers ? 0 : file->options.max_bytes,
+                                         &file->output);
+    note_failure(file, failure, path ? path : file->pattern);
+    free(path);
+    file->body.length = 0; /* the head has the names */
+}
+
+static void forget_oldest(weir_trace_file *file)
+{
+    free(file->paths[0]);
+    memmove(file->paths, file->paths + 1, --file->num_paths * sizeof *file->paths);
+}
+
+/* The file is complete: tells it, and removes the oldest one. */
+static void announce(weir_trace_file *file, const char *path)
+{
+    char **grown = realloc(file->paths, (file->num_paths + 1) * sizeof *grown);
+    if (grown) {
+        file->paths = grown;
+        if ((grown[file->num_paths] = strdup(path)))
+            file->num_paths++;
+    }
+    if (file->options.finished)
+        file->options.finished(file->options.finished_self, path);
+    if (file->options.keep && file->num_paths > file->options.keep) {
+        unlink(file->paths[0]);
+        forget_oldest(file);
+    }
+}
+
+static void flush(weir_trace_file *file)
+{
+    file->flushed_ns = weir_clock_ns();
+    if (!file->output)
+        return;
+    file->open.length = 0;
+    weir_trace_events_open(&file->events, &file->open, file->flushed_ns);
+    note_failure(file, weir_trace_output_write(file->output, &file->body, &file->open),
+                 weir_trace_output_path(file->output));
+    file->body.length = 0;
+}
+
+static void close_file(weir_trace_file *file)
+{
+    if (!file->output)
+        return;
+    flush(file);
+    char *path = strdup(weir_trace_output_path(file->output));
+    int failure = weir_trace_output_close(file->output);
+    file->output = NULL;
+    note_failure(file, failure, path ? path : file->pattern);
+    if (failure == 0 && path)
+        announce(file, path);
+    free(path);
+}
+
+/* ---- triggers ------------------------------------------------------------------------------------------------ */
+
+static void free_first_kept(weir_trace_file *file)
+{
+    kept_events *first = file->first_kept;
+    file->first_kept = first->next;
+    if (!file->first_kept)
+        file->end_kept = &file->first_kept;
+    file->kept_bytes -= first->text.room;
+    weir_trace_text_free(&first->text);
+    free(first);
+}
+
+/* Moves the events to those in memory, and forgets the oldest. */
+static void keep_events(weir_trace_file *file, int64_t now_ns)
+{
+    kept_events *kept = calloc(1, sizeof *kept);
+    file->flushed_ns = now_ns;
+    if (!kept)
+        return; /* with the next ones */
+    kept->text = file->body;
+    kept->end_ns = now_ns;
+    file->body = (weir_trace_text){ 0 };
+    file->kept_bytes += kept->text.room;
+    *file->end_kept = kept;
+    file->end_kept = &kept->next;
+    uint64_t max_bytes = file->options.max_bytes ? file->options.max_bytes : MAX_KEPT_BYTES;
+    while (file->first_kept != kept &&
+           (file->kept_bytes > max_bytes || file->first_kept->end_ns < now_ns - file->options.last_ns))
+        free_first_kept(file);
+}
+
+/* Writes a file of what is in memory. */
+static void dump(weir_trace_file *file)
+{
+    static const weir_trace_text none = { .data = "" };
+    int64_t now_ns = weir_clock_ns();
+    if (file->dumped_ns && now_ns - file->dumped_ns < file->options.last_ns)
+        return;
+    file->dumped_ns = now_ns;
+    keep_events(file, now_ns);
+    open_file(file);
+    for (const kept_events *kept = file->first_kept; file->output && kept; kept = kept->next)
+        note_failure(file, weir_trace_output_write(file->output, &kept->text, &none),
+                     weir_trace_output_path(file->output));
+    close_file(file);
+}
+
+static void trigger(weir_trace_file *file, bool wanted)
+{
+    if (wanted && file->has_triggers)
+        dump(file);
+}
+
+/* ---- the schedule -------------------------------------------------------------------------------------------- */
+
+static bool is_active(const weir_trace_schedule *schedule, uint64_t num_steps)
+{
+    uint64_t cycle = schedule->wait + schedule->warmup + schedule->active;
+    if (num_steps <= schedule->skip_first)
+        return false;
+    uint64_t position = num_steps - 1 - schedule->skip_first;
+    return (!schedule->repeat || position / cycle < schedule->repeat) && position % cycle >= cycle - schedule->active;
+}
+
+/* A step begins. Two cycles that touch are two files. */
+static void on_step(weir_trace_file *file, const weir_trace_record *record)
+{
+    const weir_trace_schedule *schedule = &file->options.schedule;
+    uint64_t idle = schedule->wait + schedule->warmup;
+    bool active = is_active(schedule, ++file->num_steps);
+    bool begins = active && (file->num_steps - 1 - schedule->skip_first) % (idle + schedule->active) == idle;
+    if (begins || !active)
+        close_file(file);
+    file->events.muted = !active;
+    weir_trace_events_add(&file->events, record); /* the file's name has its number */
+    if (begins)
+        open_file(file);
+}
+
+/* ---- the observer -------------------------------------------------------------------------------------------- */
+
+static void put_head(weir_trace_file *file)
+{
+    char name[64];
+    weir_trace_text *head = &file->head;
+    weir_trace_puts(head, "{\"ph\":\"M\",\"pid\":");
+    weir_trace_put_int(head, file->events.pid);
+    snprintf(name, sizeof name, "weir rank %" PRId32, file->options.rank);
+    weir_trace_puts(head, ",\"tid\":0,\"ts\":0,\"name\":\"process_name\",\"args\":{\"name\":");
+    weir_trace_put_json(head, name);
+    weir_trace_puts(head, "}},\n{\"ph\":\"M\",\"pid\":");
+    weir_trace_put_int(head, file->events.pid);
+    weir_trace_puts(head, ",\"tid\":0,\"ts\":0,\"name\":\"process_sort_index\",\"args\":{\"sort_index\":");
+    weir_trace_put_int(head, file->options.rank);
+    weir_trace_puts(head, "}},\n");
+}
+
+/* What merging needs: the wall time at which the file's time is 0. */
+static void put_clock(weir_trace_file *file, int64_t base_unix_ns)
+{
+    weir_trace_text *head = &file->head;
+    weir_trace_puts(head,
+                    "{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"ts\":0,\"name\":\"weir_trace\",\"args\":{\"version\":");
+    weir_trace_put_json(head, weir_version());
+    weir_trace_puts(head, ",\"unix_ns\":");
+    weir_trace_put_int(head, base_unix_ns);
+    weir_trace_puts(head, ",\"run\":");
+    weir_trace_put_json(head, file->run);
+    weir_trace_puts(head, ",\"node\":");
+    weir_trace_put_json(head, file->node_id);
+    weir_trace_puts(head, ",\"rank\":");
+    weir_trace_put_int(head, file->options.rank);
+    weir_trace_puts(head, "}},\n");
+}
+
+static void on_run_start(void *self, const weir_run_info *info)
+{
+    weir_trace_file *file = self;
+    file->events.pid = getpid() + RUN_PIDS * file->num_runs++;
+    size_t start = file->head.length;
+    put_head(file);
+    if (weir_trace_events_begin(&file->events, info) != 0)
+        note_failure(file, ENOMEM, file->pattern);
+    file->body.length = 0;
+    weir_trace_put(&file->body, file->head.data + start, file->head.length - start);
+}
+
+static void on_trace(void *self, const weir_trace_batch *batch)
+{
+    weir_trace_file *file = self;
+    bool scheduled = file->options.schedule.active > 0;
+    file->num_lost += batch->num_dropped;
+    for (size_t i = 0; i < batch->num_records && file->events.num_nodes; i++) {
+        const weir_trace_record *record = &batch->records[i];
+        if (scheduled && record->kind == WEIR_TRACE_STEP)
+            on_step(file, record);
+        else
+            weir_trace_events_add(&file->events, record);
+        if (file->output && file->body.length > FLUSH_BYTES)
+            flush(file);
+    }
+    int64_t now_ns = weir_clock_ns();
+    bool due = now_ns - file->flushed_ns >= flush_ns || file->body.length > FLUSH_BYTES;
+    if (due && !file->options.no_system && !file->events.muted && now_ns - file->system.at_ns >= flush_ns)
+        weir_trace_system_add(&file->system, &file->events, now_ns);
+    if (due && file->has_triggers)
+        keep_events(file, now_ns);
+    else if (due)
+        flush(file);
+    if (atomic_load_explicit(&file->requested, memory_order_relaxed))
+        trigger(file, atomic_exchange(&file->requested, false) && file->options.on_request);
+}
+
+static void on_failure(void *self, const weir_failure *failure)
+{
+    weir_trace_file *file = self;
+    if (file->events.num_nodes)
+        weir_trace_events_failure(&file->events, failure);
+    trigger(file, file->options.on_failure);
+}
+
+static void on_event(void *self, const weir_event *event)
+{
+    weir_trace_file *file = self;
+    if (file->events.num_nodes)
+        weir_trace_events_event(&file->events, event);
+    trigger(file, file->options.on_stall && strcmp(event->name, "stall") == 0);
+}
+
+static void end_events(weir_trace_file *file)
+{
+    int64_t base_ns = file->events.base_ns;
+    file->num_lost += file->events.num_lost;
+    bool muted = file->events.muted;
+    weir_trace_events_free(&file->events);
+    file->events = (weir_trace_events){
+        .out = &file->body,
+        .body = &file->body,
+        .head = &file->head,
+        .muted = muted,
+        .no_flows = file->options.no_flows,
+        .base_ns = base_ns,
+    };
+}
+
+static void on_run_end(void *self, const weir_run_end *end)
+{
+    weir_trace_file *file = self;
+    (void)end;
+    if (file->options.schedule.active)
+        close_file(file);
+    else
+        flush(file);
+    end_events(file);
+}
+
+static int on_attach(void *self, weir_error *error)
+{
+    weir_trace_file *file = self;
+    if (!atomic_flag_test_and_set(&file->is_attached))
+        return WEIR_OK;
+    return weir_error_set(error, WEIR_EBUSY, 0, "%s is already the trace of another pipeline",
+                          weir_path_for_message(file->pattern).text);
+}
+
+static void on_detach(void *self)
+{
+    weir_trace_file *file = self;
+    atomic_flag_clear(&file->is_attached);
+}
+
+weir_observer weir_trace_observer(weir_trace_file *file)
+{
+    return file ? file->observer : (weir_observer){ 0 };
+}
+
+void weir_trace_request(weir_trace_file *file)
+{
+    if (file)
+        atomic_store_explicit(&file->requested, true, memory_order_relaxed);
+}
+
+/* ---- opening and closing ------------------------------------------------------------------------------------- */
+
+static void free_file(weir_trace_file *file)
+{
+    weir_trace_events_free(&file->events);
+    while (file->first_kept)
+        free_first_kept(file);
+    while (file->num_paths)
+        forget_oldest(file);
+    weir_trace_text_free(&file->body);
+    weir_trace_text_free(&file->head);
+    weir_trace_text_free(&file->open);
+    free(file->paths);
+    free(file->pattern);
+    free(file->run);
+    free(file->node_id);
+    free(file);
+}
+
+static char *time_text(void)
+{
+    char text[32];
+    struct tm local;
+    time_t now = time(NULL);
+    strftime(text, sizeof text, "%Y%m%d-%H%M%S", localtime_r(&now, &local));
+    return strdup(text);
+}
+
+static weir_trace_file *new_file(const char *pattern, const weir_trace_options *options)
+{
+    weir_trace_file *file = calloc(1, sizeof *file);
+    if (!file)
+        return NULL;
+    file->options = *options;
+    file->pattern = strdup(pattern);
+    file->run = options->run ? strdup(options->run) : time_text();
+    file->node_id = options->node_id ? strdup(options->node_id) : weir_host_name();
+    file->has_triggers = options->on_stall || options->on_failure || options->on_request;
+    if (!file->options.last_ns)
+        file->options.last_ns = 10 * WEIR_SECOND;
+    file->end_kept = &file->first_kept;
+    file->events.base_ns = weir_clock_ns();
+    int64_t base_unix_ns = weir_clock_unix_ns();
+    end_events(file);
+    file->events.muted = options->schedule.active > 0;
+    atomic_flag_clear(&file->is_attached);
+    atomic_init(&file->requested, false);
+    file->observer = (weir_observer){
+        .self = file,
+        .attach = on_attach,
+        .detach = on_detach,
+        .run_start = on_run_start,
+        .failure = on_failure,
+        .event = on_event,
+        .run_end = on_run_end,
+        .trace = on_trace,
+    };
+    if (!file->pattern || !file->run || !file->node_id) {
+        free_file(file);
+        return NULL;
+    }
+    put_clock(file, base_unix_ns);
+    return file;
+}
+
+static int check_options(const char *pattern, const weir_trace_options *options, weir_error *error)
+{
+    const weir_trace_schedule *schedule = &options->schedule;
+    bool has_triggers = options->on_stall || options->on_failure || options->on_request;
+    if (!*pattern)
+        return weir_error_set(error, WEIR_EINVAL, 0, "cannot write a trace: its file has no name");
+    if (options->last_ns < 0 || (options->last_ns && !has_triggers))
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "last_ns is given without a trigger: set on_stall, on_failure or on_request");
+    if (!schedule->active && (schedule->skip_first || schedule->wait || schedule->warmup || schedule->repeat))
+        return weir_error_set(error, WEIR_EINVAL, 0, "the schedule has no active steps");
+    if (schedule->active && has_triggers)
+        return weir_error_set(error, WEIR_EINVAL, 0, "a schedule and triggers are given; choose one of them");
+    return WEIR_OK;
+}
+
+/* Finds out now what would fail when the first file is written. */
+static int open_first(weir_trace_file *file, weir_error *error)
+{
+    char *path = NULL;
+    int failure = make_path(file, &path), status = WEIR_OK;
+    if (failure == EINVAL)
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "%s: unknown word in braces; known are {run}, {node}, {rank}, {step} and {epoch}",
+                              weir_path_for_message(file->pattern).text);
+    bool later = file->has_triggers || file->options.schedule.active;
+    if (failure == 0 && !later && is_taken(file, path))
+        status = weir_error_set(error, WEIR_EINVAL, 0, "%s exists; give another name, or allow to overwrite it",
+                                weir_path_for_message(path).text);
+    else if (failure == 0)
+        failure = weir_trace_make_folders(path);
+    if (failure == 0 && status == WEIR_OK && !later)
+        failure = weir_trace_output_open(path, &file->head, file->options.max_bytes, &file->output);
+    if (failure)
+        status = fail(error, failure, path ? path : file->pattern);
+    free(path);
+    return status;
+}
+
+int weir_trace_open_sized(const char *path, const weir_trace_options *given, size_t given_size,
+                          weir_trace_file **opened, weir_error *error)
+{
+    if (!path || !opened)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    weir_trace_options options;
+    *opened = NULL;
+    int status = weir_options_copy(&options, sizeof options, given, given_size, error);
+    if (status == WEIR_OK)
+        status = check_options(path, &options, error);
+    if (status != WEIR_OK)
+        return status;
+    weir_trace_file *file = new_file(path, &options);
+    if (!file)
+        return fail(error, ENOMEM, path);
+    status = open_first(file, error);
+    if (status == WEIR_OK)
+        *opened = file;
+    else
+        free_file(file);
+    return status;
+}
+
+int weir_trace_close(weir_trace_file *file, weir_error *error)
+{
+    if (!file)
+        return WEIR_OK;
+    close_file(file);
+    int status = file->failure.status;
+    if (status != WEIR_OK)
+        weir_error_set(error, status, file->failure.library_code, "%s; the trace is not complete",
+                       file->failure.message);
+    else if (file->num_lost)
+        status = weir_error_set(error, WEIR_ELIMIT, 0,
+                                "%s: %" PRIu64 " records were lost: they came faster than they were written",
+                                weir_path_for_message(file->pattern).text, file->num_lost);
+    free_file(file);
+    return status;
+}

@@ -1,0 +1,34 @@
+/*
+ * A file of events that is complete after every write: Chrome's JSON array, whose end (what is still open, and the
+ * bracket) is written anew each time. With ".gz" at the end of its name it is compressed; each write then is a member of
+ * its own, so that a file that was cut off can be read up to there.
+ *
+ * With a limit it holds the last events only: when the file has half of that size, it becomes PATH.old, and a new one
+ * begins; closing joins the two.
+ */
+#ifndef WEIR_TRACE_OUTPUT_H
+#define WEIR_TRACE_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace_text.h"
+
+typedef struct weir_trace_output weir_trace_output;
+
+/* head: names of tracks and the like, with which the file begins; it must outlive the output. max_bytes: 0 = no limit.
+   An existing file is replaced. Returns 0 or an errno value: ENOTSUP = compressed, but zlib is missing. */
+int weir_trace_output_open(const char *path, const weir_trace_text *head, uint64_t max_bytes,
+                           weir_trace_output **output);
+
+/* Appends events, each with ",\n" at its end; `open` is the end of the file until the next write. 0 or an errno value;
+   after a failure, which later calls return again, the file ends with the previous write. */
+int weir_trace_output_write(weir_trace_output *output, const weir_trace_text *events, const weir_trace_text *open);
+
+const char *weir_trace_output_path(const weir_trace_output *output);
+
+/* 0, or the errno value of the first failure. NULL is fine. */
+int weir_trace_output_close(weir_trace_output *output);
+
+#endif

@@ -1,0 +1,74 @@
+#include "trace_path.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "make_folder.h"
+
+/* A name cannot lead to another folder. */
+static void put_name(weir_trace_text *text, const char *name)
+{
+    for (; *name; name++)
+        weir_trace_put(text, *name == '/' ? "_" : name, 1);
+}
+
+static bool put_word(weir_trace_text *text, const char *word, size_t length, const weir_trace_names *names)
+{
+    const struct {
+        const char *word, *name;
+        int64_t number;
+    } words[] = { { "run", names->run, 0 },
+                  { "node", names->node, 0 },
+                  { "rank", NULL, names->rank },
+                  { "step", NULL, names->step },
+                  { "epoch", NULL, names->epoch } };
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strlen(words[i].word) != length || strncmp(words[i].word, word, length) != 0)
+            continue;
+        if (words[i].name)
+            put_name(text, words[i].name);
+        else
+            weir_trace_put_int(text, words[i].number);
+        return true;
+    }
+    return false;
+}
+
+int weir_trace_path(const char *pattern, const weir_trace_names *names, char **path)
+{
+    weir_trace_text text = { 0 };
+    const char *brace, *end;
+    for (; (brace = strchr(pattern, '{')) && (end = strchr(brace, '}')); pattern = end + 1) {
+        weir_trace_put(&text, pattern, (size_t)(brace - pattern));
+        if (put_word(&text, brace + 1, (size_t)(end - brace - 1), names))
+            continue;
+        weir_trace_text_free(&text);
+        return EINVAL;
+    }
+    weir_trace_put(&text, pattern, strlen(pattern) + 1);
+    *path = text.data;
+    if (!text.no_memory)
+        return 0;
+    weir_trace_text_free(&text);
+    return ENOMEM;
+}
+
+char *weir_trace_numbered(const char *path, unsigned number)
+{
+    char *numbered;
+    const char *slash = strrchr(path, '/');
+    size_t stem = strlen(path) - strlen(slash ? slash : path);
+    stem += strcspn(path + stem + (slash != NULL), ".") + (slash != NULL);
+    return asprintf(&numbered, "%.*s.%u%s", (int)stem, path, number, path + stem) < 0 ? NULL : numbered;
+}
+
+int weir_trace_make_folders(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash && slash > path ? strndup(path, (size_t)(slash - path)) : NULL;
+    int failure = folder ? weir_make_folder(folder) : slash && slash > path ? ENOMEM : 0;
+    free(folder);
+    return failure;
+}

@@ -1,0 +1,25 @@
+/* The paths of trace files, from patterns. */
+#ifndef WEIR_TRACE_PATH_H
+#define WEIR_TRACE_PATH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "trace_text.h"
+
+/* What replaces {run}, {node}, {rank}, {step} and {epoch}. */
+typedef struct weir_trace_names {
+    const char *run, *node;
+    int64_t rank, step, epoch;
+} weir_trace_names;
+
+/* Sets *path, which the caller frees. 0; ENOMEM; EINVAL: the pattern has another word in braces. */
+int weir_trace_path(const char *pattern, const weir_trace_names *names, char **path);
+
+/* "trace.json.gz" → "trace.2.json.gz": freed by the caller; NULL = out of memory. */
+char *weir_trace_numbered(const char *path, unsigned number);
+
+/* Creates the folders above the path. 0 or an errno value. */
+int weir_trace_make_folders(const char *path);
+
+#endif

@@ -1,0 +1,15 @@
+/* Counters of this process and machine, for traces. */
+#ifndef WEIR_TRACE_SYSTEM_H
+#define WEIR_TRACE_SYSTEM_H
+
+#include "trace_events.h"
+
+typedef struct weir_trace_system {
+    int64_t at_ns; /* of the last reading; 0 = none */
+    int64_t cpu_ns, read_bytes, written_bytes, received_bytes, sent_bytes;
+} weir_trace_system;
+
+/* Adds the counters: CPU in cores, memory in MiB, disk and network in MiB/s since the last call. */
+void weir_trace_system_add(weir_trace_system *system, weir_trace_events *events, int64_t now_ns);
+
+#endif

@@ -1,0 +1,101 @@
+#include "trace_text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "utf8.h"
+
+void weir_trace_text_free(weir_trace_text *text)
+{
+    free(text->data);
+    *text = (weir_trace_text){ 0 };
+}
+
+void weir_trace_text_cut(weir_trace_text *text, size_t length)
+{
+    text->length = length;
+}
+
+void weir_trace_put(weir_trace_text *text, const char *data, size_t length)
+{
+    if (text->length + length > text->room) {
+        size_t room = text->room ? 2 * text->room : 4096;
+        while (room < text->length + length)
+            room *= 2;
+        char *grown = realloc(text->data, room);
+        text->no_memory |= !grown;
+        if (!grown)
+            return;
+        text->data = grown;
+        text->room = room;
+    }
+    memcpy(text->data + text->length, data, length);
+    text->length += length;
+}
+
+void weir_trace_puts(weir_trace_text *text, const char *string)
+{
+    weir_trace_put(text, string, strlen(string));
+}
+
+/* printf would take most of the time of a trace. */
+static char *format_int(char *end, uint64_t number, int least_digits)
+{
+    for (; number || least_digits > 0; number /= 10, least_digits--)
+        *--end = (char)('0' + number % 10);
+    return end;
+}
+
+void weir_trace_put_int(weir_trace_text *text, int64_t number)
+{
+    char digits[24], *end = digits + sizeof digits;
+    char *begin = format_int(end, number < 0 ? -(uint64_t)number : (uint64_t)number, 1);
+    if (number < 0)
+        *--begin = '-';
+    weir_trace_put(text, begin, (size_t)(end - begin));
+}
+
+void weir_trace_put_us(weir_trace_text *text, int64_t ns)
+{
+    char digits[32], *end = digits + sizeof digits;
+    uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
+    char *begin = format_int(end, size % 1000, 3);
+    *--begin = '.';
+    begin = format_int(begin, size / 1000, 1);
+    if (ns < 0)
+        *--begin = '-';
+    weir_trace_put(text, begin, (size_t)(end - begin));
+}
+
+void weir_trace_put_real(weir_trace_text *text, double number)
+{
+    char digits[40];
+    bool is_number = number - number == 0;
+    weir_trace_put(text, digits, (size_t)snprintf(digits, sizeof digits, is_number ? "%.17g" : "null", number));
+}
+
+/* Bytes that are not UTF-8 become U+FFFD: viewers reject a file that contains anything else. */
+void weir_trace_put_json(weir_trace_text *text, const char *string)
+{
+    char escaped[8];
+    weir_trace_put(text, "\"", 1);
+    while (*string) {
+        size_t plain = 0, length;
+        while (string[plain] && string[plain] != '"' && string[plain] != '\\' &&
+               (unsigned char)string[plain] >= ' ' && (length = weir_utf8_length(string + plain)) > 0)
+            plain += length;
+        weir_trace_put(text, string, plain);
+        string += plain;
+        unsigned char byte = (unsigned char)*string;
+        if (byte == 0)
+            break;
+        if (byte >= 0x80)
+            weir_trace_puts(text, "\\ufffd");
+        else
+            weir_trace_put(text, escaped,
+                           (size_t)snprintf(escaped, sizeof escaped, byte < ' ' ? "\\u%04x" : "\\%c", byte));
+        string++;
+    }
+    weir_trace_put(text, "\"", 1);
+}

@@ -1,0 +1,28 @@
+/* A growing text, and JSON's tokens in it. */
+#ifndef WEIR_TRACE_TEXT_H
+#define WEIR_TRACE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct weir_trace_text {
+    char *data;
+    size_t length, room;
+    bool no_memory; /* something is missing */
+} weir_trace_text;
+
+void weir_trace_text_free(weir_trace_text *text);
+
+/* What is added while memory is missing is left out as a whole, so that the text stays well-formed. */
+void weir_trace_put(weir_trace_text *text, const char *data, size_t length);
+void weir_trace_puts(weir_trace_text *text, const char *string);
+void weir_trace_put_int(weir_trace_text *text, int64_t number);
+void weir_trace_put_us(weir_trace_text *text, int64_t ns); /* microseconds with three decimals: exact */
+void weir_trace_put_real(weir_trace_text *text, double number);
+void weir_trace_put_json(weir_trace_text *text, const char *string); /* with its quotes; always valid UTF-8 */
+
+/* Forgets what was added since the text had this length. */
+void weir_trace_text_cut(weir_trace_text *text, size_t length);
+
+#endif

@@ -1,0 +1,118 @@
+/*
+ * Trace files: what every slot, queue, item, span and counter did and when, in Chrome's format, which the Perfetto UI,
+ * chrome://tracing and speedscope open. docs/tracing.md describes the tracks and how to read them.
+ *
+ *     weir_trace_open("trace.json.gz", NULL, &file, &error);
+ *     weir_observer observer = weir_trace_observer(file);
+ *     weir_builder_build(b, &(weir_pipeline_options){ .observers = &observer, .num_observers = 1 }, &p, &error);
+ *     …
+ *     weir_pipeline_free(p);
+ *     weir_trace_close(file, &error);
+ *
+ * A file is written about once a second and complete each time, so that one of a killed program can be opened and
+ * shows what was going on.
+ */
+#ifndef WEIR_TRACE_FILE_H
+#define WEIR_TRACE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/export.h>
+#include <weir/observer.h>
+#include <weir/options.h>
+#include <weir/query.h>
+#include <weir/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct weir_trace_file weir_trace_file;
+
+/* Which steps (weir_pipeline_mark_step()) are written: after skip_first steps, cycles of wait + warmup + active steps,
+   of which the last `active` go into a file of their own. */
+typedef struct weir_trace_schedule {
+    uint64_t skip_first, wait, warmup;
+    uint64_t active; /* 0 = no schedule: everything is written */
+    uint64_t repeat; /* number of cycles (0 = any) */
+} weir_trace_schedule;
+
+/* Setting this struct to all-zero is equivalent to defaults. Strings are copied. */
+typedef struct weir_trace_options {
+    const char *run;     /* {run} in paths (NULL = the time of opening: "20260131-235959") */
+    const char *node_id; /* {node} in paths (NULL = the host's name) */
+    int32_t rank;        /* {rank} in paths */
+    bool overwrite;      /* existing files are replaced (default: opening fails with WEIR_EINVAL) */
+    bool no_flows;       /* no arrows that follow items: smaller files */
+    bool no_system;      /* no counters of CPU, memory, disk and network */
+    uint64_t max_bytes;  /* a file holds the last events only, in about this size (0 = no limit) */
+    uint32_t keep;       /* number of files to keep: older ones that this object wrote are removed (0 = all) */
+    weir_trace_schedule schedule;
+    /*
+     * Triggers: with one of these, events are kept in memory, max_bytes of them (0 = 64 MiB), and a file is written only
+     * when something happens: the last last_ns of them (0 = 10 s). Files do not overlap: after one, further triggers
+     * are ignored for last_ns.
+     */
+    bool on_stall;   /* a task runs longer than weir_pipeline_options.stall_warning_ns */
+    bool on_failure; /* a task fails */
+    bool on_request; /* weir_trace_request() */
+    int64_t last_ns;
+    /* Called for each file that is complete, for example to upload it (NULL = not). On the observer thread, or the one
+       that calls weir_trace_close(). */
+    void (*finished)(void *self, const char *path);
+    void *finished_self;
+} weir_trace_options;
+
+/* For the inline function below; see <weir/options.h>. */
+WEIR_API int weir_trace_open_sized(const char *path, const weir_trace_options *options, size_t options_size,
+                                   weir_trace_file **file, weir_error *error);
+
+/*
+ * Creates the file, and its folders. {run}, {node}, {rank}, {step} (the last one marked) and {epoch} in the path are
+ * replaced; a file that would replace an earlier one of this object gets a number: "trace.2.json". A name that ends with
+ * ".gz" compresses. On failure *file is NULL, and *error (may be NULL) holds one line that names the path and the
+ * problem: WEIR_EINVAL, WEIR_EIO, WEIR_ENOMEM, WEIR_EUNSUPPORTED (compressed, in a build without zlib). options may be
+ * NULL.
+ */
+static inline int weir_trace_open(const char *path, const weir_trace_options *options, weir_trace_file **file,
+                                  weir_error *error)
+{
+    return weir_trace_open_sized(path, options, sizeof *options, file, error);
+}
+
+/* The observer to give to a pipeline; valid until weir_trace_close(). All-zero for NULL. One pipeline at a time:
+   attaching a second one fails with WEIR_EBUSY; later pipelines continue the file. */
+WEIR_API weir_observer weir_trace_observer(weir_trace_file *file);
+
+/* A trigger (on_request): writes what is in memory. Any thread; async-signal-safe. NULL does nothing. */
+WEIR_API void weir_trace_request(weir_trace_file *file);
+
+/*
+ * Writes the rest, closes and frees. Call it after the pipeline has been freed. WEIR_OK; or the first failure, with
+ * *error (may be NULL) filled: WEIR_EIO, WEIR_ENOMEM, or WEIR_ELIMIT if records were lost. NULL is fine.
+ */
+WEIR_API int weir_trace_close(weir_trace_file *file, weir_error *error);
+
+/*
+ * Writes one trace from several: of ranks, or of other programs (Chrome's format, as an array or an object with
+ * "traceEvents"), compressed or not. Each input keeps its tracks as processes of its own. Clocks are aligned by the wall
+ * time that each file of weir states; a file without it begins with the earliest one, unless its times are Unix
+ * times. Memory use does not depend on the size of the files. WEIR_OK, WEIR_EIO, WEIR_EDATA (an input is not a trace)
+ * and others; *error (may be NULL) names the file. Any thread.
+ */
+WEIR_API int weir_trace_merge(const char *out_path, const char *const *in_paths, size_t num_ins, weir_error *error);
+
+/*
+ * What a database without a raw record knows, as a trace: the metrics of each lap as counters, phases, events,
+ * failures, and the recorded items as spans of known length at about the right time. It is marked as an
+ * approximation. WEIR_OK; WEIR_ENOTFOUND if there is no run; WEIR_EIO and others; *error (may be NULL) names the path.
+ */
+WEIR_API int weir_trace_export(weir_reader *reader, const weir_filter *filter, const char *path, weir_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
