@@ -71,6 +71,10 @@ int weir_pipeline_mark_step(weir_pipeline *pipeline, int64_t step)
     pipeline->next_phase.steps_marked = true;
     if (first && !pipeline->next_phase.phase_named)
         change_phase_locked(pipeline, "loop", NULL);
+    if (pipeline->steps_per_lap && pipeline->steps_in_lap++ >= pipeline->steps_per_lap) {
+        pipeline->steps_in_lap = 1;
+        pipeline->cut_lap = pipeline->wake_service = true;
+    }
     note_step(pipeline->cut_lap ? &pipeline->next_phase : &pipeline->phase, step);
     int64_t start = pipeline->step_start;
     pipeline->step_start = now;

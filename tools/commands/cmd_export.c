@@ -40,7 +40,7 @@ static const option_row rows[] = {
       .offset = offsetof(struct settings, table),
       .choices = record_table_names,
       .help = "csv and json: only one table: runs, nodes, stages, phases, tasks, flow, queues, pools, process, "
-              "machine, spans, counters, events, failures, items" },
+              "machine, spans, counters, events, failures, items, contents" },
     { .name = "laps",
       .kind = &option_flag,
       .offset = offsetof(struct settings, laps),

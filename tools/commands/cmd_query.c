@@ -27,6 +27,7 @@ enum {
     BY_MACHINE = 4096,
     BY_SPAN = 8192,
     BY_COUNTER = 16384,
+    BY_TRANSITION = 32768,
 };
 
 static const char *const by_words[] = {
@@ -80,7 +81,7 @@ static bool parse_by(const option_row *row, const char *text, void *value)
 
 static const option_kind by_kind = {
     parse_by,
-    "stage, flow, queue, pool, process, machine, span, counter, lap, step, phase, job-phase, node, "
+    "stage, flow, queue, pool, process, machine, span, counter, lap, step, phase, job-phase, transition, node, "
     "run or time, or several with commas",
     NULL
 };
@@ -94,7 +95,8 @@ static const option_row rows[] = {
       .offset = AT(by),
       .choices = by_words,
       .help = "keys to aggregate by: stage, flow (sources, routes, merges, sinks), queue, pool, process, machine, "
-              "span, counter, lap, step, phase, job-phase, node, run, time (default stage)" },
+              "span, counter, lap, step, phase, job-phase, transition (the phase and the one before it), node, run, "
+              "time (default stage)" },
     { .name = "queues", .kind = &option_flag, .offset = AT(queues), .help = "show queues instead of stages" },
     { .name = "bin",
       .argument = "SPAN",
@@ -125,7 +127,8 @@ static const option_row rows[] = {
       .offset = AT(list),
       .choices = record_table_names,
       .help = "instead, list the records themselves: runs, nodes, stages, phases, tasks, flow, queues, pools, "
-              "process, machine, spans, counters, events, failures or items" },
+              "process, machine, spans, counters, events, failures, items, or contents: what there is, by table and "
+              "name" },
     { 0 },
 };
 
@@ -207,18 +210,19 @@ static uint32_t grouping_of(unsigned by)
 {
     return WEIR_BY_NAME | (by & BY_STEP ? WEIR_BY_STEP : 0u) | (by & BY_PHASE ? WEIR_BY_PHASE : 0u) |
            (by & BY_JOB_PHASE ? WEIR_BY_JOB_PHASE : 0u) | (by & BY_NODE ? WEIR_BY_NODE : 0u) |
-           (by & BY_RUN ? WEIR_BY_RUN : 0u) | (by & BY_TIME ? WEIR_BY_TIME : 0u);
+           (by & BY_TRANSITION ? WEIR_BY_TRANSITION : 0u) | (by & BY_RUN ? WEIR_BY_RUN : 0u) |
+           (by & BY_TIME ? WEIR_BY_TIME : 0u);
 }
 
 static metric_keys keys_of(unsigned by, weir_subject subject)
 {
-    bool by_phase = by & (BY_PHASE | BY_JOB_PHASE);
+    bool by_phase = by & (BY_PHASE | BY_JOB_PHASE | BY_TRANSITION);
     return (metric_keys){
         .run = by & (BY_RUN | BY_LAP),
         .node = by & BY_NODE,
         .time = by & (BY_TIME | BY_LAP),
-        .steps = by & (BY_STEP | BY_LAP | BY_PHASE | BY_JOB_PHASE),
-        .phase = by & (BY_PHASE | BY_JOB_PHASE | BY_LAP),
+        .steps = by_phase || by & (BY_STEP | BY_LAP),
+        .phase = by_phase || by & BY_LAP,
         .share = by_phase && !(by & BY_LAP),
         .name = true,
         .kind = metric_subject_has_kinds(subject),
@@ -458,7 +462,7 @@ static int query_laps(const tool_call *call, weir_reader *reader, const weir_fil
 
 static int check_settings(const tool_call *call)
 {
-    const unsigned phases = BY_PHASE | BY_JOB_PHASE;
+    const unsigned phases = BY_PHASE | BY_JOB_PHASE | BY_TRANSITION;
     unsigned by = settings.by;
     if (settings.list >= 0 && (by || settings.sort))
         return tool_refuse(call, "--list: cannot be combined with --by or --sort");
@@ -474,8 +478,8 @@ static int check_settings(const tool_call *call)
     if ((by & BY_LAP) && (by & ~(BY_LAP | subjects)))
         return tool_refuse(
             call, "--by: lap can only be combined with stage, flow, queue, pool, process, machine, span or counter");
-    if ((by & phases) == phases)
-        return tool_refuse(call, "--by: phase or job-phase, not both");
+    if (by & phases & ((by & phases) - 1))
+        return tool_refuse(call, "--by: only one of phase, job-phase and transition");
     if (named & (named - 1))
         return tool_refuse(call, "--by: only one of stage, flow, queue, pool, process, machine, span and counter");
     if (named && settings.queues && named != BY_QUEUE)

@@ -231,6 +231,22 @@ static void put_node(table *t, const weir_record *record)
     table_when(t, node->ended_unix_ns);
 }
 
+static const table_column content_columns[] = {
+    { "table", "table", TABLE_WORDS },    { "name", "name", TABLE_WORDS },  { "num_records", "rows", TABLE_COUNT },
+    { "start_time", "from", TABLE_WHEN }, { "end_time", "to", TABLE_WHEN }, { "file", "file", TABLE_WORDS },
+};
+
+static void put_content(table *t, const weir_record *record)
+{
+    const weir_content_record *content = &record->content;
+    table_words(t, content->table);
+    table_words(t, content->name);
+    table_count(t, content->num_records);
+    table_when(t, content->start_unix_ns);
+    table_when(t, content->end_unix_ns);
+    table_words(t, content->path);
+}
+
 typedef struct kind_table {
     weir_record_kind kind;
     const table_column *columns;
@@ -240,9 +256,9 @@ typedef struct kind_table {
 
 #define COLUMNS(columns) columns, sizeof(columns) / sizeof((columns)[0])
 
-const char *const record_table_names[] = { "runs",   "nodes",    "stages",  "phases",  "tasks", "flow",
-                                           "queues", "pools",    "process", "machine", "spans", "counters",
-                                           "events", "failures", "items",   NULL };
+const char *const record_table_names[] = { "runs",   "nodes",    "stages",  "phases",   "tasks", "flow",
+                                           "queues", "pools",    "process", "machine",  "spans", "counters",
+                                           "events", "failures", "items",   "contents", NULL };
 
 static const kind_table kind_tables[] = {
     { WEIR_RECORD_RUN, COLUMNS(run_columns), put_run },
@@ -260,6 +276,7 @@ static const kind_table kind_tables[] = {
     { WEIR_RECORD_EVENT, COLUMNS(event_columns), put_event },
     { WEIR_RECORD_FAILURE, COLUMNS(failure_columns), put_failure },
     { WEIR_RECORD_ITEM, COLUMNS(item_columns), put_item },
+    { WEIR_RECORD_CONTENT, COLUMNS(content_columns), put_content },
 };
 
 _Static_assert(sizeof kind_tables / sizeof kind_tables[0] + 1 ==
