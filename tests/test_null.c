@@ -264,6 +264,7 @@ static void the_statistics_refuse_null(void **state)
     weir_reader_close(NULL);
     assert_string_equal(weir_reader_path(NULL), "");
     REFUSED(weir_reader_hold(NULL, NULL));
+    REFUSED(weir_reader_set_window(NULL, NULL, NULL));
     weir_reader_release(NULL);
     REFUSED(weir_reader_schema(NULL));
     REFUSED(weir_reader_find_run(NULL, 1, &run, NULL));

@@ -520,6 +520,61 @@ static void step_ends_with_a_phase(void **state)
     assert_int_equal(told_entry(&told, "weir/step")->span.num_spans, 2);
 }
 
+/* The steps of the laps, in their order. */
+typedef struct told_steps {
+    test_counter num_laps, num_with_steps;
+    char text[256];
+} told_steps;
+
+static void on_lap_end(void *self, const weir_lap *lap)
+{
+    told_steps *told = self;
+    size_t length = strlen(told->text);
+    counter_add(&told->num_laps, 1);
+    if (lap->place.last_step < lap->place.first_step)
+        return;
+    snprintf(told->text + length, sizeof told->text - length, "%d-%d ", (int)lap->place.first_step,
+             (int)lap->place.last_step);
+    counter_add(&told->num_with_steps, 1);
+}
+
+static const char *laps_of_steps(uint32_t steps_per_lap, int num_steps, told_steps *told)
+{
+    static test_ledger ledger;
+    test_gate gate = GATE;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
+    *told = (told_steps){ .num_laps = COUNTER, .num_with_steps = COUNTER };
+    weir_observer observer = { .self = told, .lap_end = on_lap_end };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .stats_interval_ns = WEIR_FOREVER,
+                                                                       .observers = &observer,
+                                                                       .num_observers = 1,
+                                                                       .steps_per_lap = steps_per_lap });
+    for (int i = 1; i <= num_steps; i++) {
+        weir_pipeline_mark_step(pipeline, i);
+        if (i == 1)
+            counter_await(&told->num_laps, 1); /* the start-up has ended */
+        else if (steps_per_lap && (i - 1) % (int)steps_per_lap == 0)
+            counter_await(&told->num_with_steps, (i - 1) / (int)steps_per_lap);
+    }
+    gate_open(&gate);
+    drain_all(pipeline);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+    return told->text;
+}
+
+static void steps_end_laps_when_asked_to(void **state)
+{
+    (void)state;
+    told_steps told;
+    assert_string_equal(laps_of_steps(1, 4, &told), "1-1 2-2 3-3 4-4 ");
+    assert_string_equal(laps_of_steps(2, 5, &told), "1-2 3-4 5-5 ");
+    assert_string_equal(laps_of_steps(0, 3, &told), "1-3 ");
+}
+
 static void spans_of_pool_threads_belong_to_their_pipeline(void **state)
 {
     (void)state;
@@ -736,6 +791,7 @@ int main(void)
         TEST(names_must_not_be_empty_or_long),
         TEST(every_span_is_in_exactly_one_lap),
         TEST(step_ends_with_a_phase),
+        TEST(steps_end_laps_when_asked_to),
         TEST(spans_of_pool_threads_belong_to_their_pipeline),
         TEST(user_code_is_in_the_raw_record_while_it_is_on),
         TEST(foreign_threads_record_while_traced_pipelines_come_and_go),
