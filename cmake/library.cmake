@@ -64,6 +64,11 @@ function(weir_library name)
     INSTALL_RPATH $ORIGIN # one finds the other wherever they lie
     C_VISIBILITY_PRESET hidden
     POSITION_INDEPENDENT_CODE ON)
+  # Calls of a library's own public functions need no indirection, as no program replaces them.
+  if(BUILD_SHARED_LIBS AND NOT WEIR_SANITIZE)
+    target_compile_options(${target} PRIVATE -fno-semantic-interposition)
+    target_link_options(${target} PRIVATE LINKER:-Bsymbolic-functions)
+  endif()
   target_include_directories(${target} PUBLIC
     $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)

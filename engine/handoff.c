@@ -103,7 +103,7 @@ static void put_epoch_end(weir_slot *slot, weir_queue *queue)
 {
     weir_pipeline *pipeline = slot->node->pipeline;
     queue_push_locked(queue, &slot->out, pipeline->next_arrival++, pipeline->now_ns);
-    slot->out = (weir_item){ 0 };
+    item_forget(&slot->out);
     if (queue->consumer)
         weir_handoff_resume_locked(queue->consumer); /* a merge may have waited for this input's turn */
     else
@@ -116,17 +116,17 @@ static void put_item(weir_slot *slot, weir_queue *queue)
     weir_node *consumer = queue->consumer;
     queue_count_put_locked(queue, slot->state == SLOT_BLOCKED ? pipeline->now_ns - slot->entered_ns : 0);
     slot->node->account.handed_on++;
-    weir_item item = slot->out;
-    slot->out = (weir_item){ 0 };
     slot->has_out = false;
     if (consumer && weir_merge_takes_directly_locked(consumer, queue)) {
         weir_slot *taker = weir_slot_take_idle_locked(consumer);
         queue_count_get_locked(queue, pipeline->now_ns - taker->entered_ns);
-        trace_queue_locked(queue, WEIR_TRACE_PASS, &item, 0);
+        trace_queue_locked(queue, WEIR_TRACE_PASS, &slot->out, 0);
         weir_merge_taken_locked(consumer, queue);
-        give(taker, &item);
+        give(taker, &slot->out);
+        item_forget(&slot->out);
     } else {
-        queue_push_locked(queue, &item, pipeline->next_arrival++, pipeline->now_ns);
+        queue_push_locked(queue, &slot->out, pipeline->next_arrival++, pipeline->now_ns);
+        item_forget(&slot->out);
         if (!consumer)
             notify_consumer(pipeline);
         else if (consumer->num_ins > 1 && consumer->order == WEIR_ORDER_INPUT)

@@ -49,9 +49,7 @@ void weir_item_release(weir_item *item)
 {
     if (!item)
         return;
-    if (item->release && item->data)
-        item->release(item->data, item->release_self);
-    weir_label_release(item->label_owner);
+    item_drop(item);
     *item = (weir_item){ .label = "" };
 }
 

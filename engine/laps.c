@@ -305,7 +305,7 @@ static void take_part(weir_pipeline *pipeline, weir_taken_lap *record, weir_live
         .elapsed_ns = end_ns - laps->start_ns,
         .suspended_ns = laps->suspended_ns,
         .num_joined = 1,
-        .place = { .first_step = record->phase.first_step, .last_step = record->phase.last_step },
+        .position = { .first_step = record->phase.first_step, .last_step = record->phase.last_step },
     };
     laps->start_ns = end_ns;
     laps->suspended_ns = 0;

@@ -93,7 +93,7 @@ static void deliver_lap(delivery *lap, weir_taken_lap *record)
     const weir_pipeline *pipeline = lap->pipeline;
     uint32_t queue = 0;
     lap->record = record;
-    record->lap.place.phase = record->phase.phase;
+    record->lap.position.phase = record->phase.phase;
     for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
         deliver_stage(lap, i);
         for (uint32_t j = 0; j < pipeline->nodes[i]->num_outs; j++)

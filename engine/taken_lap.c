@@ -122,13 +122,13 @@ static void join_marks(weir_taken_lap *first, weir_taken_lap *second)
     free(joined);
 }
 
-static void join_steps(weir_lap_place *place, const weir_lap_place *next)
+static void join_steps(weir_lap_position *position, const weir_lap_position *next)
 {
     if (next->last_step < next->first_step)
         return;
-    if (place->last_step < place->first_step)
-        place->first_step = next->first_step;
-    place->last_step = next->last_step;
+    if (position->last_step < position->first_step)
+        position->first_step = next->first_step;
+    position->last_step = next->last_step;
 }
 
 void weir_taken_lap_join(weir_taken_lap *first, weir_taken_lap *second)
@@ -148,6 +148,6 @@ void weir_taken_lap_join(weir_taken_lap *first, weir_taken_lap *second)
     first->lap.elapsed_ns += second->lap.elapsed_ns;
     first->lap.suspended_ns += second->lap.suspended_ns;
     first->lap.num_joined += second->lap.num_joined;
-    join_steps(&first->lap.place, &second->lap.place);
+    join_steps(&first->lap.position, &second->lap.position);
     weir_taken_lap_free(second);
 }

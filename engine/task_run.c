@@ -220,7 +220,6 @@ static void report_failure(weir_slot *slot, int status)
 /* What the operation, or a hook, says of the task. */
 static int run_to_result(weir_slot *slot)
 {
-    slot->out = (weir_item){ 0 };
     slot->out_index = 0;
     slot->op_start_known = slot->worker_live && (slot->begun || slot->node->num_task_hooks == 0);
     int status = slot->begun ? WEIR_OK : begin_task(slot);
@@ -235,15 +234,6 @@ static int run_to_result(weir_slot *slot)
         status = WEIR_EPOCH;
     }
     return status;
-}
-
-/* The task of a source has no item; its number is that of the next item until there is one. */
-static void forget_input(weir_slot *slot)
-{
-    weir_item origin = slot->in;
-    weir_item_release(&slot->in);
-    if (slot->node->num_ins == 0)
-        slot->in = (weir_item){ .seq = origin.seq, .epoch = origin.epoch, .source = origin.source, .label = "" };
 }
 
 static void run_task_step(weir_slot *slot)
@@ -262,9 +252,9 @@ static void run_task_step(weir_slot *slot)
                                   .seq = slot->in.seq,
                                   .order_number = slot->in.order_number };
     if (ended && status != WEIR_OK)
-        weir_item_release(&slot->out);
+        item_drop(&slot->out);
     if (ended)
-        forget_input(slot);
+        item_drop(&slot->in); /* the task of a source keeps the number of the next item */
     if (calls || op_end_ns == slot->begin_ns)
         slot->end_ns = weir_clock_ns();
     slot->status = status;

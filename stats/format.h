@@ -5,12 +5,12 @@
 #include <stdio.h>
 
 /* Large enough for any of the texts below. */
-enum { WEIR_FIGURE_BYTES = 32 };
+enum { WEIR_FORMAT_BYTES = 32 };
 
 /* Three digits and a unit: "2.54 s", "41.7 ms", "820 ns"; "0 s". */
-void weir_text_format_time(char figure[WEIR_FIGURE_BYTES], double seconds);
+void weir_text_format_time(char text[WEIR_FORMAT_BYTES], double seconds);
 
 /* "1.50 MB" */
-void weir_text_format_bytes(char figure[WEIR_FIGURE_BYTES], double bytes);
+void weir_text_format_bytes(char text[WEIR_FORMAT_BYTES], double bytes);
 
 #endif

@@ -23,9 +23,9 @@ weir_sqlite_writer *recording_begin(const char *path, const char *node_id, int32
     return writer;
 }
 
-static weir_lap_place place_of(const invented_lap *lap)
+static weir_lap_position place_of(const invented_lap *lap)
 {
-    return (weir_lap_place){
+    return (weir_lap_position){
         .phase = lap->phase ? lap->phase : "",
         .first_step = lap->has_steps ? lap->first_step : 0,
         .last_step = lap->has_steps ? lap->last_step : -1,
@@ -44,7 +44,7 @@ static void record_stage(weir_observer observer, const invented_lap *lap)
     assert_non_null(times);
     weir_stage_lap stage = {
         .name = "0:1:decode[10]",
-        .lap = &(weir_lap){ .end_unix_ns = ns(lap->at), .elapsed_ns = elapsed_ns, .place = place_of(lap) },
+        .lap = &(weir_lap){ .end_unix_ns = ns(lap->at), .elapsed_ns = elapsed_ns, .position = place_of(lap) },
         .metrics = { .num_tasks = lap->num_tasks,
                      .num_failures = lap->num_failures,
                      .failed_ns = (int64_t)lap->num_failures * ns(0.01),
@@ -77,7 +77,7 @@ static void record_queue(weir_observer observer, const invented_lap *lap, const 
     weir_queue_lap queue = {
         .name = name,
         .capacity = 2,
-        .lap = &(weir_lap){ .end_unix_ns = ns(lap->at), .elapsed_ns = elapsed_ns, .place = place_of(lap) },
+        .lap = &(weir_lap){ .end_unix_ns = ns(lap->at), .elapsed_ns = elapsed_ns, .position = place_of(lap) },
         .metrics = { .num_put = lap->num_tasks,
                      .num_items = lap->num_tasks,
                      .put_ns = (int64_t)lap->num_tasks * ns(0.002),

@@ -222,8 +222,9 @@ void observe_lap(weir_observer observer, int lap, uint64_t num_tasks)
     observe_queue_lap(observer, "0:1:decode[10]_queue", end_unix_ns, num_tasks - num_tasks / 4);
     observe_queue_lap(observer, "0:2:sink_queue", end_unix_ns, num_tasks - num_tasks / 4);
     if (observer.lap_end)
-        observer.lap_end(observer.self,
-                         &(weir_lap){ .end_unix_ns = end_unix_ns, .elapsed_ns = 2 * WEIR_SECOND, .place.phase = "" });
+        observer.lap_end(
+            observer.self,
+            &(weir_lap){ .end_unix_ns = end_unix_ns, .elapsed_ns = 2 * WEIR_SECOND, .position.phase = "" });
 }
 
 void observe_failure(weir_observer observer, uint64_t seq, const char *label, const char *message)

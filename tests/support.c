@@ -561,7 +561,7 @@ static void on_stage_lap(void *self, const weir_stage_lap *lap)
     record->lap.metrics.run_times = NULL;
     record->lap_number = number;
     record->histogram_count = lap->metrics.run_times->count;
-    snprintf(record->phase, sizeof record->phase, "%s", lap->lap->place.phase);
+    snprintf(record->phase, sizeof record->phase, "%s", lap->lap->position.phase);
     pthread_mutex_unlock(&recorder->lock);
     end_lap_call(recorder, lap->name);
 }
@@ -580,7 +580,7 @@ static void on_queue_lap(void *self, const weir_queue_lap *lap)
     record->lap.metrics.put_times = record->lap.metrics.get_times = NULL;
     record->lap_number = number;
     record->put_count = lap->metrics.put_times->count;
-    snprintf(record->phase, sizeof record->phase, "%s", lap->lap->place.phase);
+    snprintf(record->phase, sizeof record->phase, "%s", lap->lap->position.phase);
     record->get_count = lap->metrics.get_times->count;
     pthread_mutex_unlock(&recorder->lock);
     end_lap_call(recorder, lap->name);

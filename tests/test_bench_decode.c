@@ -55,7 +55,7 @@ static void decode_finds_the_same_pictures_as_the_bare_loop(void **state)
     struct program program;
     char *json = decode(&program, "decode --concurrency 2 --verify");
     bench_assert_report(json, "decode");
-    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.part') = 'beside_bare' AND "
+    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.part') = 'versus_bare' AND "
                                             "json_extract(row, '$.files') = 3 AND "
                                             "json_extract(row, '$.clips_per_cpu_s') > 0"),
                      2);
@@ -84,7 +84,7 @@ static void where_time_goes_is_told_for_each_class_in_order(void **state)
     program_free(&program);
 }
 
-/* The value of that option in the price list of the whole folder. */
+/* The value of that option among the option costs of the whole folder. */
 static double price(const char *json, const char *option, const char *figure)
 {
     char sql[512];
@@ -96,11 +96,11 @@ static double price(const char *json, const char *option, const char *figure)
     return bench_ask(json, sql);
 }
 
-static void price_list_tells_the_share_of_frames_and_the_fidelity_of_each_option(void **state)
+static void option_costs_tell_the_share_of_frames_and_the_fidelity_of_each_option(void **state)
 {
     (void)state;
     struct program program;
-    char *json = decode(&program, "decode --concurrency 1 --price-list");
+    char *json = decode(&program, "decode --concurrency 1 --option-costs");
     bench_assert_report(json, "decode");
     assert_true(price(json, "exact (unchanged)", "cpu_to_unchanged") == 1);
     assert_true(price(json, "exact (unchanged)", "frames") == 16);
@@ -118,11 +118,11 @@ static void price_list_tells_the_share_of_frames_and_the_fidelity_of_each_option
     assert_true(price(json, "fast", "worst_clip_psnr_db") > 50);
     assert_true(price(json, "gray8", "psnr_db") > 40);
     assert_true(price(json, "yuv420p", "psnr_db") > 40);
-    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.part') = 'price_list' AND "
+    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.part') = 'option_costs' AND "
                                             "(json_extract(row, '$.group') IN ('frames', 'audio')) = "
                                             "(json_type(row, '$.psnr_db') IS NOT NULL)"),
                      0);
-    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.part') = 'price_list' AND "
+    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.part') = 'option_costs' AND "
                                             "json_extract(row, '$.cpu_to_unchanged') > 0 IS NOT 1"),
                      0);
     assert_non_null(strstr(program.out, "2 pictures of 2 clips"));
@@ -175,9 +175,9 @@ static void wrong_options_and_folders_are_told_before_any_work(void **state)
         { "decode --dataset-dir . --scaler fast --verify", "--verify compares the pixels of --scaler exact only" },
         { "decode --dataset-dir . --runs 1001", "--runs: \"1001\" is not a whole number from 1 to 1000" },
         { "decode --dataset-dir . --width 40000", "--width: \"40000\" is not a whole number from 1 to 32767" },
-        { "decode --dataset-dir . --price-list=yes", "--price-list=yes: takes no value" },
+        { "decode --dataset-dir . --option-costs=yes", "--option-costs=yes: takes no value" },
         { "decode --dataset-dir . --scaler quick", "--scaler: \"quick\" is not default, exact, zimg or fast" },
-        { "peers --dataset-dir . --price-list", "--price-list: no such option" },
+        { "peers --dataset-dir . --option-costs", "--option-costs: no such option" },
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct program program;
@@ -195,7 +195,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(decode_finds_the_same_pictures_as_the_bare_loop),
         cmocka_unit_test(where_time_goes_is_told_for_each_class_in_order),
-        cmocka_unit_test(price_list_tells_the_share_of_frames_and_the_fidelity_of_each_option),
+        cmocka_unit_test(option_costs_tell_the_share_of_frames_and_the_fidelity_of_each_option),
         cmocka_unit_test(peers_that_are_there_are_measured_and_the_others_named),
         cmocka_unit_test(wrong_options_and_folders_are_told_before_any_work),
     };

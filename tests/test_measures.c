@@ -31,10 +31,10 @@ static void fill(weir_subject subject, void *metrics, int64_t scale)
 }
 
 static const weir_lap first_lap = {
-    .end_unix_ns = NS(1010), .elapsed_ns = NS(10), .suspended_ns = NS(2), .num_joined = 3, .place.phase = ""
+    .end_unix_ns = NS(1010), .elapsed_ns = NS(10), .suspended_ns = NS(2), .num_joined = 3, .position.phase = ""
 };
 static const weir_lap second_lap = {
-    .number = 1, .end_unix_ns = NS(1020), .elapsed_ns = NS(10), .num_joined = 1, .place.phase = ""
+    .number = 1, .end_unix_ns = NS(1020), .elapsed_ns = NS(10), .num_joined = 1, .position.phase = ""
 };
 
 static void observe(weir_observer observer, const weir_lap *lap, int64_t scale)

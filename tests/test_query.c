@@ -378,8 +378,8 @@ static void without_marks_there_is_no_phase(void **state)
     const weir_record *record;
     weir_query *query = begin_query(reader, WEIR_RECORD_PHASE, NULL);
     assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
-    assert_string_equal(record->phase.place.phase, "");
-    assert_true(record->phase.place.last_step < record->phase.place.first_step);
+    assert_string_equal(record->phase.position.phase, "");
+    assert_true(record->phase.position.last_step < record->phase.position.first_step);
     assert_int_equal(record->phase.num_laps, 4);
     assert_int_equal(weir_query_next(query, &record, NULL), WEIR_EOF);
     weir_query_end(query);
@@ -456,7 +456,7 @@ static const char *record_steps_with_phases(void)
                                             .first_step = (i + 1) / 2,
                                             .last_step = (i + 1) / 2 });
         weir_lap lap = { .end_unix_ns = NS(1010 + 10 * i), .elapsed_ns = NS(10), .num_joined = 1 };
-        lap.place = (weir_lap_place){ phases[i], has_step ? (i + 1) / 2 : 0, has_step ? (i + 1) / 2 : -1 };
+        lap.position = (weir_lap_position){ phases[i], has_step ? (i + 1) / 2 : 0, has_step ? (i + 1) / 2 : -1 };
         weir_span_lap span = {
             &lap, "train/io/read", "span", { .num_spans = (uint64_t)i + 1, .total_ns = NS(i + 1) }
         };
@@ -580,11 +580,11 @@ static void stretches_of_a_phase_are_one_record_each(void **state)
     weir_query *query = begin_query(reader, WEIR_RECORD_PHASE, NULL);
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
-        assert_string_equal(record->phase.place.phase, wanted[i].phase);
+        assert_string_equal(record->phase.position.phase, wanted[i].phase);
         assert_true(record->phase.start_unix_ns == NS(wanted[i].start) &&
                     record->phase.end_unix_ns == NS(wanted[i].end));
-        assert_int_equal(record->phase.place.first_step, wanted[i].first_step);
-        assert_int_equal(record->phase.place.last_step, wanted[i].last_step);
+        assert_int_equal(record->phase.position.first_step, wanted[i].first_step);
+        assert_int_equal(record->phase.position.last_step, wanted[i].last_step);
         assert_int_equal(record->phase.num_laps, wanted[i].num_laps);
     }
     weir_query_end(query);
@@ -620,9 +620,9 @@ static void a_record_holds_what_was_observed(void **state)
     const weir_lap_record *lap = &record->lap;
     assert_string_equal(lap->name, "0:1:decode[10]");
     assert_string_equal(lap->kind, "stage");
-    assert_string_equal(lap->place.phase, "train");
-    assert_int_equal(lap->place.first_step, 3);
-    assert_int_equal(lap->place.last_step, 8);
+    assert_string_equal(lap->position.phase, "train");
+    assert_int_equal(lap->position.first_step, 3);
+    assert_int_equal(lap->position.last_step, 8);
     const weir_task_metrics *task = &lap->metrics.task;
     assert_int_equal(task->num_tasks, 4);
     assert_int_equal(task->num_failures, 1);

@@ -531,10 +531,10 @@ static void on_lap_end(void *self, const weir_lap *lap)
     told_steps *told = self;
     size_t length = strlen(told->text);
     counter_add(&told->num_laps, 1);
-    if (lap->place.last_step < lap->place.first_step)
+    if (lap->position.last_step < lap->position.first_step)
         return;
-    snprintf(told->text + length, sizeof told->text - length, "%d-%d ", (int)lap->place.first_step,
-             (int)lap->place.last_step);
+    snprintf(told->text + length, sizeof told->text - length, "%d-%d ", (int)lap->position.first_step,
+             (int)lap->position.last_step);
     counter_add(&told->num_with_steps, 1);
 }
 

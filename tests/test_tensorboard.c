@@ -320,7 +320,7 @@ static void steps_of_the_consumer_are_told(void **state)
         weir_queue_lap lap = { .name = "0:2:sink_queue",
                                .lap = &(weir_lap){ .elapsed_ns = WEIR_SECOND,
                                                    .end_unix_ns = 1001 * WEIR_SECOND,
-                                                   .place = { .phase = "loop", .first_step = 5, .last_step = 9 } },
+                                                   .position = { .phase = "loop", .first_step = 5, .last_step = 9 } },
                                .metrics = { .put_times = times, .get_times = times } };
         observers[i].queue_lap(observers[i].self, &lap);
         if (observers[i].lap_end)

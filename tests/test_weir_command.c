@@ -460,6 +460,37 @@ static void slowest_knows_items_failures_and_laps(void **state)
     assert_has(out, "\nh264 320x240        1  50.0%             3  75.0%\n");
 }
 
+static void slowest_sorts_items_by_where_their_time_went(void **state)
+{
+    (void)state;
+    static const char *const firsts[][2] = {
+        { "time", "a.mp4" },  { "open", "b.mp4" },  { "demux", "c.mp4" },  { "decode", "a.mp4" },
+        { "scale", "a.mp4" }, { "bytes", "b.mp4" }, { "frames", "c.mp4" }, { "per-frame", "b.mp4" },
+    };
+    execute(in_folder("job.db"),
+            "INSERT INTO item_stats VALUES"
+            " (1, 1005, 2, '0:1:decode[10]', 1, 'a.mp4', 4, 'h264', 64, 48, 100, 10, 0.1, 0.2, 3, 0.5, 'all'),"
+            " (2, 1005, 2, '0:1:decode[10]', 2, 'b.mp4', 2, 'h264', 64, 48, 1, 1000, 1, 0.1, 0.5, 0.3, 'all'),"
+            " (3, 1005, 2, '0:1:decode[10]', 3, 'c.mp4', 3, 'hevc', 64, 48, 300, 500, 0.2, 2, 0.3, 0, 'all')");
+    for (size_t i = 0; i < sizeof firsts / sizeof firsts[0]; i++) {
+        char line[100];
+        snprintf(line, sizeof line, "weir slowest job.db --sort %s --json", firsts[i][0]);
+        expect(line, DONE);
+        assert_json("$[0].label", firsts[i][1]);
+    }
+    expect("weir slowest job.db --sort bytes --json", DONE);
+    assert_json("$[1].label", "c.mp4");
+    assert_json("$[2].label", "a.mp4");
+    assert_json("$[3]", "null"); /* failures have no size */
+    expect("weir slowest job.db --sort scale --csv", DONE);
+    assert_int_equal(assert_is_csv(), 2); /* of c.mp4 it is not known */
+    expect("weir slowest job.db --sort open --top 1 --csv", DONE);
+    assert_int_equal(assert_is_csv(), 1);
+    expect("weir slowest job.db --sort open --of laps", REFUSED);
+    assert_has(err, "failures and laps can only be sorted by time");
+    expect("weir slowest job.db --run 1 --sort open", NOTHING);
+}
+
 /* -- compare, merge, check */
 
 static void compare_finds_the_difference_and_how_sure_it_is(void **state)
@@ -486,7 +517,7 @@ static void compare_finds_the_difference_and_how_sure_it_is(void **state)
     for (size_t i = 0; i < 4; i++) {
         char sql[300];
         snprintf(sql, sizeof sql,
-                 "SELECT j.value ->> 'verdict' FROM json_each(?1, '$.figures') j WHERE j.value ->> 'figure' = '%s'",
+                 "SELECT j.value ->> 'verdict' FROM json_each(?1, '$.metrics') j WHERE j.value ->> 'metric' = '%s'",
                  wanted[i][0]);
         char *verdict = in_output(sql);
         assert_string_equal(verdict, wanted[i][1]);
@@ -494,7 +525,7 @@ static void compare_finds_the_difference_and_how_sure_it_is(void **state)
     }
     char *holds =
         in_output("SELECT j.value ->> 'low' BETWEEN -0.21 AND -0.197 AND j.value ->> 'high' BETWEEN -0.196 AND -0.18 "
-                  "FROM json_each(?1, '$.figures') j WHERE j.value ->> 'figure' = 'tasks_per_s'");
+                  "FROM json_each(?1, '$.metrics') j WHERE j.value ->> 'metric' = 'tasks_per_s'");
     assert_string_equal(holds, "1");
     free(holds);
     expect("weir compare a.db b.db", DONE);
@@ -762,7 +793,93 @@ static void watch_tells_a_killed_run_from_one_that_goes_on(void **state)
     close_writer(writer);
 }
 
+static void watch_prints_its_state_as_json(void **state)
+{
+    (void)state;
+    weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "elsewhere", 0, 1000);
+    for (int i = 1; i <= 4; i++)
+        record_lap(writer, &(invented_lap){ .at = 1000 + 10 * i, .num_tasks = 4, .num_failures = i == 4 });
+    record_failure(writer, 1036, "bad \"1\".mp4", 0.1);
+    recording_end(writer, 1040);
+    expect("weir watch a.db --once --json", DONE);
+    assert_is_json();
+    assert_json("$.run_id", "1");
+    assert_json("$.state", "finished");
+    assert_json("$.elapsed", "40");
+    assert_json("$.last_lap_time", "1040");
+    assert_json("$.failures", "1");
+    assert_has(out, "bad \\\"1\\\".mp4");
+    assert_json("$.expected", "null");
+    assert_json("$.remaining", "null");
+    assert_json("$.stages[0].num_tasks", "16");
+    assert_json("$.last_lap.stages[0].num_tasks", "4");
+    assert_json("$.last_lap.queues[0].num_laps", "1");
+    expect("weir watch a.db --json", REFUSED);
+    assert_has(err, "--json: only with --once");
+}
+
 /* -- plot; test_pictures.c has more of it */
+
+/* Plots a.db with a program that keeps what gnuplot would read; it is the output then. */
+static void plot_without_gnuplot(const char *options)
+{
+    char line[300];
+    snprintf(line, sizeof line,
+             "mkdir -p bin && printf '#!/bin/sh\\ncat >commands\\n' >bin/gnuplot && chmod +x bin/gnuplot && "
+             "(PATH=$PWD/bin:$PATH; weir plot a.db -o a.svg %s) && cat commands",
+             options);
+    expect(line, DONE);
+}
+
+/* The rate of a lap that was cut short would be a spike: here 40 per second instead of 0.4. */
+static void plot_joins_a_short_last_lap_with_the_one_before(void **state)
+{
+    (void)state;
+    static const double last_s[] = { 1, 6 };
+    for (int i = 0; i < 2; i++) {
+        weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "node", 0, 1000);
+        for (int lap = 1; lap <= 5; lap++)
+            record_lap(writer, &(invented_lap){ .at = 1000 + 10 * lap, .num_tasks = 4 });
+        record_lap(writer, &(invented_lap){ .at = 1050 + last_s[i], .elapsed = last_s[i], .num_tasks = 40 });
+        recording_end(writer, 1050 + last_s[i]);
+        plot_without_gnuplot(i ? "--run 2" : "--run 1");
+        if (i == 0) {
+            assert_has(out, "\n40 4 4 0 "); /* 44 tasks in 11 s, from here … */
+            assert_has(out, "\n51 4 4 0 "); /* … to here */
+            assert_lacks(out, "\n50 40 ");
+        } else {
+            assert_has(out, "\n40 0.4 0.4 0 "); /* more than half as long as the lap before: not joined */
+            assert_has(out, "\n56 6.66667 ");
+        }
+    }
+    plot_without_gnuplot("--run 1 --counts");
+    assert_has(out, "\n51 44 44 0 ");
+}
+
+static void plot_explains_the_colours_of_events(void **state)
+{
+    (void)state;
+    weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "node", 0, 1000);
+    record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 4 });
+    record_event(writer, 1001, "expected_items");
+    record_event(writer, 1002, "gc");
+    record_event(writer, 1003, "disk's full");
+    record_event(writer, 1004, "gc");
+    for (int i = 0; i < 5; i++) {
+        char name[] = { 'e', (char)('1' + i), '\0' };
+        record_event(writer, 1005 + i, name);
+    }
+    recording_end(writer, 1010);
+    plot_without_gnuplot("");
+    assert_has(out, "linecolor rgb '#8a2be2' title 'gc'"); /* in the legend … */
+    assert_has(out, "first 2, graph 0 to first 2, graph 1 nohead dashtype 3 linecolor rgb '#8a2be2'"); /* … and … */
+    assert_has(out, "first 4, graph 0 to first 4, graph 1 nohead dashtype 3 linecolor rgb '#8a2be2'"); /* … drawn */
+    assert_has(out, "linecolor rgb '#c71585' title 'disk''s full'");
+    assert_has(out, "title 'e4'");
+    assert_lacks(out, "title 'e5'"); /* the seventh name: it has the colour of all others */
+    assert_has(out, "first 9, graph 0 to first 9, graph 1 nohead dashtype 3 linecolor rgb '#808080'");
+    assert_lacks(out, "expected_items");
+}
 
 static void skip_without_gnuplot(void)
 {
@@ -1271,6 +1388,7 @@ int main(void)
         TEST(failures_are_grouped_by_reason_and_folder),
         TEST(failed_labels_are_listed_for_scripts),
         TEST(slowest_knows_items_failures_and_laps),
+        TEST(slowest_sorts_items_by_where_their_time_went),
         TEST(compare_finds_the_difference_and_how_sure_it_is),
         TEST(compare_tells_too_few_threads_from_a_slow_stage),
         TEST(compare_knows_stages_that_have_moved),
@@ -1289,6 +1407,9 @@ int main(void)
         TEST(numbers_read_back_as_the_same_numbers),
         TEST(watch_shows_the_laps_before_a_short_one),
         TEST(watch_tells_a_killed_run_from_one_that_goes_on),
+        TEST(watch_prints_its_state_as_json),
+        TEST(plot_joins_a_short_last_lap_with_the_one_before),
+        TEST(plot_explains_the_colours_of_events),
         TEST(plot_shades_phases_and_hatches_what_lies_between_start_and_stop),
         TEST(plot_draws_many_laps_as_fewer),
         TEST(plot_draws_nothing_of_what_there_is_nothing_of),
@@ -1306,5 +1427,6 @@ int main(void)
     };
     setenv("TZ", "UTC", 1); /* times of the calendar are local ones */
     weir_log_set_level(WEIR_LOG_ERROR);
+    cmocka_set_test_filter(getenv("WEIR_TEST"));
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

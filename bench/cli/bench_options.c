@@ -49,17 +49,11 @@ typedef struct common_settings {
     bool help;
 } common_settings;
 
+#define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(common_settings, what)
+
 static const option_row common_rows[] = {
-    { .name = "json",
-      .argument = "FILE",
-      .kind = &option_file,
-      .offset = offsetof(common_settings, json_path),
-      .help = "also write the results to this file" },
-    { .name = "help",
-      .letter = 'h',
-      .kind = &option_flag,
-      .offset = offsetof(common_settings, help),
-      .help = "print this and exit" },
+    { ROW("json", json_path, option_file), .argument = "FILE", .help = "also write the results to this file" },
+    { ROW("help", help, option_flag), .letter = 'h', .help = "print this and exit" },
     { 0 },
 };
 

@@ -34,11 +34,11 @@ static uint32_t main_concurrency(const decode_settings *settings)
 
 static int run_decode(bench_report *report, const decode_settings *settings)
 {
-    int rc = decode_beside_bare(report, settings);
-    if (rc == 0 && settings->price_list)
-        rc = decode_price_list(report, settings, main_concurrency(settings));
+    int rc = decode_versus_bare(report, settings);
+    if (rc == 0 && settings->option_costs)
+        rc = decode_option_costs(report, settings, main_concurrency(settings));
     if (rc == 0 && settings->peers)
-        rc = decode_beside_peers(report, settings, main_concurrency(settings));
+        rc = decode_versus_peers(report, settings, main_concurrency(settings));
     return rc;
 }
 
@@ -47,7 +47,7 @@ static int run_peers(bench_report *report, const decode_settings *settings)
     const bench_list *concurrency = &settings->concurrency;
     int rc = 0;
     for (size_t i = 0; i < concurrency->num_values && rc == 0; i++)
-        rc = decode_beside_peers(report, settings, concurrency->values[i]);
+        rc = decode_versus_peers(report, settings, concurrency->values[i]);
     return rc;
 }
 
@@ -81,7 +81,7 @@ static const option_row decode_rows[] = {
     { ROW("scaler", scaler, option_choice), .argument = "NAME", .choices = scaler_names,
       .help = "weir's scaler: exact (by default, like the bare loop), zimg, fast or default" },
     { ROW("verify", verify, option_flag), .help = "also compare the pixels; adds the same CPU time to both" },
-    { ROW("price-list", price_list, option_flag),
+    { ROW("option-costs", option_costs, option_flag), .alias = "price-list",
       .help = "also the saved CPU time and the loss of each lossy or fast option" },
     { ROW("peers", peers, option_flag), .help = "also run weir-bench peers" },
     { 0 },

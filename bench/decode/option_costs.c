@@ -169,9 +169,10 @@ static int run_rounds(cost_table *table)
         runs[i] = (cost_run){ .table = table, .option_cost = &table->costs[i] };
         entries[i] = (contest_entry){ table->costs[i].name, run_cost, &runs[i] };
     }
-    table->runs = (contest){
-        .name = "price list", .entries = entries, .num_entries = table->num_costs, .num_rounds = table->settings->runs
-    };
+    table->runs = (contest){ .name = "option costs",
+                             .entries = entries,
+                             .num_entries = table->num_costs,
+                             .num_rounds = table->settings->runs };
     return contest_run(&table->runs);
 }
 
@@ -249,7 +250,7 @@ static void report_cost(bench_report *report, const cost_table *table, const opt
                         const cost_results *results)
 {
     bench_report_row(report, "decode");
-    bench_report_text(report, "part", "price_list");
+    bench_report_text(report, "part", "option_costs");
     bench_report_text(report, "group", own->group);
     bench_report_text(report, "option", own->name);
     bench_report_number(report, "concurrency", table->concurrency);
@@ -283,7 +284,7 @@ static void show_cost(bench_report *report, const cost_table *table, size_t inde
 static void tell_all(bench_report *report, const cost_table *table)
 {
     const fidelity_result *compared = &table->fidelity;
-    printf("\nprice list: saved CPU time and loss of each option; unchanged: all frames to %" PRIu32 "×%" PRIu32
+    printf("\noption costs: saved CPU time and loss of each option; unchanged: all frames to %" PRIu32 "×%" PRIu32
            " rgb24, stretched, --scaler exact; concurrency %" PRIu32 "\n",
            table->settings->width, table->settings->height, table->concurrency);
     printf("PSNR relative to bicubic in double precision (FFmpeg's kernel, rounded once): %" PRIu64
@@ -297,7 +298,7 @@ static void tell_all(bench_report *report, const cost_table *table)
         show_cost(report, table, i);
 }
 
-int decode_price_list(bench_report *report, const decode_settings *settings, uint32_t concurrency)
+int decode_option_costs(bench_report *report, const decode_settings *settings, uint32_t concurrency)
 {
     cost_table *table = calloc(1, sizeof *table);
     if (!table)

@@ -127,7 +127,7 @@ static void tell(bench_report *report, const decode_job *job, const contest *all
     printf("%11" PRIu32 "  %s  %8.2f  %11.2f  %8.1f", job->concurrency, all->entries[entry].name, speed.median,
            thrift.median, peak.median / 1e6);
     bench_report_row(report, "decode");
-    bench_report_text(report, "part", "beside_bare");
+    bench_report_text(report, "part", "versus_bare");
     bench_report_text(report, "what", all->entries[entry].name);
     bench_report_number(report, "concurrency", job->concurrency);
     bench_report_number(report, "threads", entry == BARE ? job->concurrency : pool_threads);
@@ -176,7 +176,7 @@ static int run_concurrency(bench_report *report, const decode_settings *settings
     return rc;
 }
 
-int decode_beside_bare(bench_report *report, const decode_settings *settings)
+int decode_versus_bare(bench_report *report, const decode_settings *settings)
 {
     const bench_list *concurrency = &settings->concurrency;
     class_costs first = { 0 };

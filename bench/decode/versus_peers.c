@@ -230,7 +230,7 @@ static void find_contenders(const decode_settings *settings, bool *there)
     }
 }
 
-int decode_beside_peers(bench_report *report, const decode_settings *settings, uint32_t concurrency)
+int decode_versus_peers(bench_report *report, const decode_settings *settings, uint32_t concurrency)
 {
     const char *folder = getenv("TMPDIR");
     char list_path[PATH_MAX];

@@ -9,6 +9,7 @@
 
 #include <weir/pipeline.h>
 
+#include "array.h"
 #include "background_load.h"
 #include "bench.h"
 #include "engine_table.h"
@@ -38,7 +39,6 @@ typedef struct engine_plan {
     engine_rounds rounds;
     engine_line *lines;
     size_t num_lines;
-    size_t max_lines;
     bool no_memory;
 } engine_plan;
 
@@ -121,15 +121,11 @@ static engine_cell add_cell(engine_plan *plan, const line_plan *line, uint32_t q
 static void add_line(engine_plan *plan, const line_plan *wanted, uint32_t threads)
 {
     const bench_list *queues = &plan->settings->queues;
-    if (plan->num_lines == plan->max_lines) {
-        size_t max_lines = plan->max_lines ? plan->max_lines * 2 : 64;
-        engine_line *grown = realloc(plan->lines, max_lines * sizeof *grown);
-        plan->no_memory |= !grown;
-        if (!grown)
-            return;
-        plan->lines = grown;
-        plan->max_lines = max_lines;
-    }
+    engine_line *grown = weir_array_grow(plan->lines, plan->num_lines, sizeof *grown);
+    plan->no_memory |= !grown;
+    if (!grown)
+        return;
+    plan->lines = grown;
     engine_line *line = &plan->lines[plan->num_lines++];
     *line = (engine_line){
         .part = wanted->part,

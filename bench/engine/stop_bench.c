@@ -209,19 +209,14 @@ static int tell(const stop_settings *settings, const bench_background_load *star
     return bench_report_end(report, settings->json_path) == 0 ? 0 : 1;
 }
 
+#define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(stop_settings, what)
+
 int bench_stop(int argc, char **argv)
 {
     stop_settings settings = { .slots = 64, .runs = 100 };
     static const option_row rows[] = {
-        { .name = "slots",
-          .argument = "N",
-          .kind = &option_count32,
-          .offset = offsetof(stop_settings, slots),
-          .help = "slots of the stage (default 64)" },
-        { .name = "runs",
-          .argument = "N",
-          .kind = &option_count32,
-          .offset = offsetof(stop_settings, runs),
+        { ROW("slots", slots, option_count32), .argument = "N", .help = "slots of the stage (default 64)" },
+        { ROW("runs", runs, option_count32), .argument = "N",
           .help = "runs in each state, interleaved (default 100)" },
         { 0 },
     };

@@ -8,23 +8,17 @@
 #include <weir/engine.h>
 #include <weir/stages.h>
 
+#include "array.h"
+
 int bench_files_add(bench_files *files, const char *path)
 {
-    if (files->num_paths == files->max_paths) {
-        size_t max_paths = files->max_paths ? files->max_paths * 2 : 256;
-        char **grown = realloc(files->paths, max_paths * sizeof *grown);
-        if (!grown)
-            goto fail;
+    char **grown = weir_array_grow(files->paths, files->num_paths, sizeof *grown);
+    if (grown)
         files->paths = grown;
-        files->max_paths = max_paths;
+    if (grown && (grown[files->num_paths] = strdup(path))) {
+        files->num_paths++;
+        return 0;
     }
-    char *copy = strdup(path);
-    if (!copy)
-        goto fail;
-    files->paths[files->num_paths++] = copy;
-    return 0;
-
-fail:
     fprintf(stderr, "weir-bench: out of memory\n");
     return -1;
 }

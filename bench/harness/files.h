@@ -8,7 +8,6 @@
 typedef struct bench_files {
     char **paths;
     size_t num_paths;
-    size_t max_paths;
 } bench_files;
 
 /* Adds a copy of the path. Returns 0, or -1 after an error message on stderr. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "measure.h"
 
 enum { FEWEST_ITEMS = 100, MOST_ITEMS = 20000000 };
@@ -27,14 +28,10 @@ size_t rounds_add(engine_rounds *rounds, const engine_case *wanted)
         if (is_same(&rounds->cases[i], wanted))
             return i;
     }
-    if (rounds->num_cases == rounds->max_cases) {
-        size_t max_cases = rounds->max_cases ? rounds->max_cases * 2 : 64;
-        engine_case *grown = realloc(rounds->cases, max_cases * sizeof *grown);
-        if (!grown)
-            return NO_CASE;
-        rounds->cases = grown;
-        rounds->max_cases = max_cases;
-    }
+    engine_case *grown = weir_array_grow(rounds->cases, rounds->num_cases, sizeof *grown);
+    if (!grown)
+        return NO_CASE;
+    rounds->cases = grown;
     rounds->cases[rounds->num_cases] = *wanted;
     return rounds->num_cases++;
 }
@@ -45,7 +42,7 @@ void rounds_free(engine_rounds *rounds)
         free(rounds->cases[i].samples);
     free(rounds->cases);
     rounds->cases = NULL;
-    rounds->num_cases = rounds->max_cases = 0;
+    rounds->num_cases = 0;
 }
 
 /* ---- one run ------------------------------------------------------------------------------------------------ */

@@ -32,7 +32,6 @@ typedef struct engine_rounds {
     double spins_per_us;
     engine_case *cases;
     size_t num_cases;
-    size_t max_cases;
 } engine_rounds;
 
 #define NO_CASE SIZE_MAX

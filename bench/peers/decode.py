@@ -1,12 +1,12 @@
-"""One run of one peer: decodes a list of videos to width x height RGB and says what that took.
+"""One run of one peer: decodes a list of videos to width x height RGB, and prints the time and memory it took.
 
     decode.py PEER JOB THREADS WIDTH HEIGHT LIST
 
-PEER: spdl, pyav, decord, opencv or torchcodec. JOB: all, first16 or uniform16. LIST: a file with a path a line.
-Prints: clips frames failures wall_s cpu_s peak_bytes (start-up, imports and the first clip, which is decoded once before,
-are in the last one only).
-One decoder thread a file, as many files at once as THREADS. Each library is used in the quickest way that was found for
-the job: what is not obvious about it is said where it is done. A decode_ function returns the pictures, by picture.
+PEER: spdl, pyav, decord, opencv or torchcodec. JOB: all, first16 or uniform16. LIST: a file with one path per line.
+Prints: clips frames failures wall_s cpu_s peak_bytes. Start-up, imports and the first clip, which is decoded once before
+the measurement, count only in peak_bytes.
+Each file has one decoder thread, and THREADS files are decoded concurrently. Each library is used in the fastest way
+that was found for the job; comments explain what is not obvious. The decode_ functions return one array per picture.
 """
 
 import resource
@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 
 def wanted(job, num_frames):
-    """The numbers of the frames that a job asks for."""
+    """Returns the numbers of the frames that a job selects."""
     if job == "first16":
         return list(range(min(16, num_frames)))
     if job == "uniform16":
@@ -55,7 +55,7 @@ def decode_pyav(path, job, width, height):
 
 
 def decode_pyav_groups(container, stream, scale):
-    """16 frames by their times: only groups of pictures that hold one are decoded, up to the last one wanted."""
+    """Decodes 16 frames by their times: only the groups of pictures with a selected frame, up to that frame."""
     packets = [packet for packet in container.demux(stream) if packet.size]
     times = sorted(packet.pts for packet in packets)
     keys = [i for i, packet in enumerate(packets) if packet.is_keyframe]
@@ -64,7 +64,7 @@ def decode_pyav_groups(container, stream, scale):
         key = max((i for i in keys if packets[i].pts <= times[number]), default=0)
         groups.setdefault(key, set()).add(times[number])
     for key, left in groups.items():
-        for packet in packets[key:] + [None]:  # None: what the decoder still holds back
+        for packet in packets[key:] + [None]:  # None: flushes the decoder
             for frame in stream.codec_context.decode(packet):
                 if frame.pts in left:
                     left.discard(frame.pts)
@@ -91,7 +91,7 @@ def decode_opencv(path, job, width, height):
     numbers = set(wanted(job, num_frames)) if job != "all" else None
     arrays = []
     number = 0
-    while capture.grab():  # to seek to each frame takes seven times as long on clips of 10 s
+    while capture.grab():  # seeking to each frame takes seven times as long for clips of 10 s
         if numbers is None or number in numbers:
             _, image = capture.retrieve()
             image = cv2.resize(image, (width, height), interpolation=cv2.INTER_CUBIC)
@@ -132,7 +132,7 @@ def decode_torchcodec(path, job, width, height):
         path,
         dimension_order="NHWC",
         num_ffmpeg_threads=1,
-        seek_mode="approximate" if job == "first16" else "exact",  # the same frames, sooner
+        seek_mode="approximate" if job == "first16" else "exact",  # the same frames, faster
         transforms=[Resize((height, width))],
     )
     if job == "all":
@@ -150,7 +150,7 @@ PEERS = {
 
 
 def prepare(peer):
-    """Imports, and what has to be set once for the process."""
+    """Imports the library, and applies settings that hold for the whole process."""
     if peer == "spdl":
         import spdl.io  # noqa: F401
         import spdl.pipeline  # noqa: F401
@@ -178,7 +178,7 @@ def run_in_threads(decode, paths, threads):
     def safely(path):
         try:
             return decode(path)
-        except Exception:  # a broken file: each library has exceptions of its own
+        except Exception:  # a broken file: each library raises different exceptions
             return -1
 
     with ThreadPoolExecutor(threads) as pool:
@@ -186,7 +186,7 @@ def run_in_threads(decode, paths, threads):
 
 
 def run_in_spdl(decode, paths, threads):
-    """SPDL with its own pipeline, and its statistics as they are by default."""
+    """Runs SPDL with its own pipeline and its default statistics."""
     from spdl.pipeline import PipelineBuilder
 
     pipeline = (
@@ -211,7 +211,7 @@ def main():
     def decode(path):
         return len(PEERS[peer](path, job, int(width), int(height)))
 
-    run(decode, paths[:1], 1)  # loads what a library loads only when it is first used
+    run(decode, paths[:1], 1)  # loads what a library loads on first use
     wall, cpu = time.perf_counter(), time.process_time()
     counts = run(decode, paths, int(threads))
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu

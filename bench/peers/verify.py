@@ -1,10 +1,11 @@
-"""Do the peers choose the frames that weir chooses, and make pictures of the same size?
+"""Checks that the peers select the same frames as weir and return pictures of the same size.
 
     verify.py WEIR FILE...      WEIR: the weir program, such as build/release/tools/weir
 
-For each peer and job: how many pictures it has made, how far the least like weir's is from it (their scalers differ), and
-how many are more like the frame before or behind. A few of these there are where a video hardly moves; a peer that counts
-frames in another way has them by the hundred. Ends with 1 if more than one in twenty is so, or a size or number differs.
+For each peer and job it prints the number of pictures, the lowest PSNR relative to weir's pictures (the scalers differ),
+and how many pictures are more similar to the previous or next frame of weir. A few of these are normal where a video
+hardly moves; a peer that numbers frames differently has hundreds. The exit status is 1 if more than 5 % are, or if a size
+or the number of pictures differs.
 """
 
 import os
@@ -19,7 +20,7 @@ SIDE = 128
 
 
 def frames_of_weir(weir, path):
-    """All frames of the file, or None if there are none."""
+    """Returns all frames of the file, or None if there are none."""
     with tempfile.TemporaryDirectory() as folder:
         made = os.path.join(folder, "frames.npy")
         words = ["--width", str(SIDE), "--height", str(SIDE), "--resize", "stretch", "-o", made]
@@ -33,7 +34,7 @@ def psnr(a, b):
 
 
 def compare(pictures, frames, numbers):
-    """The lowest PSNR, and how many pictures are more like a neighbour."""
+    """Returns the lowest PSNR, and how many pictures are more similar to a neighbouring frame."""
     lowest, num_nearer = 99.0, 0
     for picture, number in zip(pictures, numbers):
         own = psnr(picture, frames[number])

@@ -112,10 +112,6 @@ typedef struct clip_job {
     const weir_collate_config *collate; /* NULL = single clips */
 } clip_job;
 
-typedef struct clip_result {
-    uint64_t num_clips;
-} clip_result;
-
 static int fill_without_table(void *self, weir_entry *entry, weir_error *error)
 {
     weir_sampler_items items = weir_dataset_items(self);
@@ -126,10 +122,8 @@ static int fill_without_table(void *self, weir_entry *entry, weir_error *error)
     return status;
 }
 
-static int read_clips(const void *argument, void *to)
+static int read_clips(const clip_job *job, uint64_t *num_clips)
 {
-    const clip_job *job = argument;
-    clip_result *result = to;
     weir_error error = { 0 };
     weir_pipeline *pipeline;
     weir_item item;
@@ -157,13 +151,13 @@ static int read_clips(const void *argument, void *to)
         fprintf(stderr, "weir-bench training: %s\n", error.message);
         return -1;
     }
-    result->num_clips = 0;
+    *num_clips = 0;
     while ((status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK) {
-        result->num_clips += job->collate ? ((const weir_collated *)item.data)->num_items : 1;
+        *num_clips += job->collate ? ((const weir_collated *)item.data)->num_items : 1;
         weir_item_release(&item);
     }
     weir_pipeline_free(pipeline);
-    return status == WEIR_EOF && result->num_clips > 0 ? 0 : -1;
+    return status == WEIR_EOF && *num_clips > 0 ? 0 : -1;
 }
 
 /* In this process, round by round; CPU time is that of the process. */
@@ -171,11 +165,11 @@ static int measure_clips(const char *what, const clip_job *job)
 {
     double rates[ROUNDS];
     for (int round = 0; round < ROUNDS; round++) {
-        clip_result result;
+        uint64_t num_clips;
         double start = bench_seconds(CLOCK_PROCESS_CPUTIME_ID);
-        if (read_clips(job, &result) != 0)
+        if (read_clips(job, &num_clips) != 0)
             return 1;
-        rates[round] = (double)result.num_clips / (bench_seconds(CLOCK_PROCESS_CPUTIME_ID) - start);
+        rates[round] = (double)num_clips / (bench_seconds(CLOCK_PROCESS_CPUTIME_ID) - start);
     }
     print_spread(what, rates, "clips");
     return 0;

@@ -63,10 +63,10 @@ typedef struct weir_run_info {
  * by weir_pipeline_mark_phase(). "" means that the lap ended before any mark; if marks follow, it belongs to the
  * start-up.
  */
-typedef struct weir_lap_place {
+typedef struct weir_lap_position {
     const char *phase;
     int64_t first_step, last_step; /* marked so far and not before this lap; last < first = none */
-} weir_lap_place;
+} weir_lap_position;
 
 /* One reporting interval. If the interval is longer than a second, the first lap ends after one second; the last
    lap ends with the run. */
@@ -81,7 +81,7 @@ typedef struct weir_lap {
                              machine asleep (not part of it). Spans that were open look that much too long */
     /* number of laps joined into this one because observers were too slow; 1 = an ordinary lap */
     uint32_t num_joined;
-    weir_lap_place place;
+    weir_lap_position position;
 } weir_lap;
 
 /* One source, stage, route, merge or sink over one lap. */

@@ -396,7 +396,7 @@ WEIR_API int weir_pipeline_event(weir_pipeline *pipeline, const char *name, cons
 /*
  * Marks the position of the consumer, which the following laps report: the start of step `step` (an increasing
  * number), or of a phase of any name, such as "train" or "eval" (up to 63 bytes), which lasts until the next phase
- * mark. Without phase marks, "startup", "loop" and "finish" are set automatically (see weir_lap_place). A program
+ * mark. Without phase marks, "startup", "loop" and "finish" are set automatically (see weir_lap_position). A program
  * that marks phases itself also marks "finish" if it wants one. Any thread. WEIR_OK, or WEIR_EINVAL for a phase that
  * is NULL, empty or too long.
  */

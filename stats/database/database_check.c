@@ -15,6 +15,7 @@
 #include "array.h"
 #include "database_path.h"
 #include "database_reader.h"
+#include "each_record.h"
 #include "lap_rows.h"
 #include "schema.h"
 #include "string_table.h"
@@ -470,8 +471,11 @@ static void tell_end(const checking *c)
                "%" PRId64 " entries could not be written: its metrics lack them", run->entries_lost);
 }
 
-static int check_run(checking *c)
+static int check_run(void *self, const weir_record *record, weir_error *error)
 {
+    (void)error; /* that of the checking */
+    checking *c = self;
+    c->run = record->run;
     c->num_series = 0;
     c->concurrency_changed = false;
     memset(c->num_faults, 0, sizeof c->num_faults);
@@ -494,23 +498,6 @@ static int check_run(checking *c)
     return status;
 }
 
-static int check_runs(checking *c)
-{
-    weir_query *query;
-    const weir_record *record;
-    int64_t num_runs = 0;
-    int status = weir_query_begin(c->reader, WEIR_RECORD_RUN, NULL, &query, c->error);
-    while (status == WEIR_OK && (status = weir_query_next(query, &record, c->error)) == WEIR_OK) {
-        num_runs++;
-        c->run = record->run;
-        status = check_run(c);
-    }
-    weir_query_end(query);
-    if (status == WEIR_EOF && num_runs == 0)
-        report(c, WEIR_FINDING_NOTE, "run", 0, "no runs");
-    return status == WEIR_EOF ? WEIR_OK : status;
-}
-
 int weir_database_check(weir_reader *reader, bool quick, weir_finding_function *finding, void *self,
                         weir_error *error)
 {
@@ -531,7 +518,9 @@ int weir_database_check(weir_reader *reader, bool quick, weir_finding_function *
     if (status == WEIR_OK && num_lacking == 0)
         status = check_references(&c);
     if (status == WEIR_OK && num_lacking == 0)
-        status = check_runs(&c);
+        status = weir_each_record(reader, WEIR_RECORD_RUN, NULL, check_run, &c, error);
+    if (status == WEIR_OK && num_lacking == 0 && c.run.run_id == 0)
+        report(&c, WEIR_FINDING_NOTE, "run", 0, "no runs");
     weir_reader_release(reader);
     free(c.all);
     return status;

@@ -78,22 +78,29 @@ static int make_folder(const char *folder)
     return S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
 }
 
-/* Creates the parent folders of `path`, whose text it changes, and checks that the last one is writable. */
-static int prepare_folders(char *path)
+int weir_path_make_parents(const char *path)
 {
     int failure = 0;
-    char *last = NULL;
-    for (char *slash = strchr(path, '/'); slash && !failure; slash = strchr(slash + 1, '/')) {
-        last = slash;
+    char *copy = strdup(path);
+    for (char *slash = copy ? strchr(copy + 1, '/') : NULL; slash && !failure; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        failure = slash == path ? 0 : make_folder(path);
+        failure = make_folder(copy);
         *slash = '/';
     }
-    if (failure)
-        return failure;
-    if (last)
-        last[1] = '\0'; /* "a/b/" */
-    return faccessat(AT_FDCWD, last ? path : ".", W_OK | X_OK, AT_EACCESS) == 0 ? 0 : errno;
+    free(copy);
+    return copy ? failure : ENOMEM;
+}
+
+/* Creates the parent folders of `path`, and checks that the last one is writable. */
+static int prepare_folders(const char *path)
+{
+    const char *last = strrchr(path, '/');
+    char *folder = last ? strndup(path, (size_t)(last - path) + 1) : strdup("."); /* "a/b/" */
+    int failure = folder ? weir_path_make_parents(path) : ENOMEM;
+    if (!failure && faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0)
+        failure = errno;
+    free(folder);
+    return failure;
 }
 
 int weir_path_prepare_writing(const char *path, weir_error *error)
@@ -102,11 +109,7 @@ int weir_path_prepare_writing(const char *path, weir_error *error)
     if (status != WEIR_OK)
         return status;
 
-    char *copy = strdup(path);
-    if (!copy)
-        return fail_with(ENOMEM, "cannot open", path, error);
-    int failure = prepare_folders(copy);
-    free(copy);
+    int failure = prepare_folders(path);
     if (failure)
         return fail_with(failure, "cannot write to the folder of", path, error);
     if (faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) != 0 && errno != ENOENT)

@@ -11,6 +11,9 @@ typedef struct weir_path_text {
 
 weir_path_text weir_path_for_message(const char *path);
 
+/* Creates the folders before the last slash of the path if missing. Returns 0 or an errno. */
+int weir_path_make_parents(const char *path);
+
 /* Creates missing parent folders, and checks that a file can be written there. */
 int weir_path_prepare_writing(const char *path, weir_error *error);
 

@@ -245,7 +245,7 @@ static void end_summary(summary *s)
 /* -- laps */
 
 /* A lap without successes has no times, which differs from short times: unknown values are omitted. */
-void weir_event_file_lap(weir_event_file *file, const weir_lap_record *lap)
+static void put_lap(weir_event_file *file, const weir_lap_record *lap)
 {
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
     size_t count, num_histograms = weir_subject_histograms(lap->subject, histograms);
@@ -279,7 +279,8 @@ void weir_event_file_scalar(weir_event_file *file, const char *tag, double value
 
 /* -- text */
 
-void weir_event_file_text(weir_event_file *file, const char *tag, const char *text)
+/* The text is Markdown. */
+static void add_text(weir_event_file *file, const char *tag, const char *text)
 {
     summary s;
     begin_summary(&s, file, NULL);
@@ -320,7 +321,7 @@ static void put_text(weir_event_file *file, const char *tag, const char *format,
     else
         line = escaped(text);
     if (line && asprintf(&indented, "    %s", line) >= 0)
-        weir_event_file_text(file, tag, indented);
+        add_text(file, tag, indented);
     else
         file->lacks_memory = true;
     free(text);
@@ -329,31 +330,47 @@ static void put_text(weir_event_file *file, const char *tag, const char *format,
         free(indented);
 }
 
-void weir_event_file_run(weir_event_file *file, const weir_run_record *run)
+static void put_run(weir_event_file *file, const weir_run_record *run)
 {
     put_text(file, "run", "%s (weir %s, %" PRId64 " threads, node %s, rank %" PRId32 ")", run->command, run->version,
              run->threads, run->node_id, run->rank);
 }
 
-void weir_event_file_event(weir_event_file *file, const weir_event_record *event)
+static void put_happening(weir_event_file *file, const weir_event_record *event)
 {
     put_text(file, "events", "%s%s%s%s%s", event->category, event->category[0] ? ": " : "", event->name,
              event->detail[0] ? ": " : "", event->detail);
 }
 
-void weir_event_file_failure(weir_event_file *file, const weir_failure_record *failure)
+static void put_failure(weir_event_file *file, const weir_failure_record *failure)
 {
     put_text(file, "failures", "%s: %s%s%s (item %" PRId64 ", %s)", failure->name, failure->label,
              failure->label[0] ? ": " : "", failure->message, failure->seq, weir_status_name(failure->status));
 }
 
-/* -- the file */
-
-void weir_event_file_at(weir_event_file *file, int64_t unix_ns, int64_t step)
+int64_t weir_event_file_time_of(const weir_record *record)
 {
-    file->wall_time = (double)unix_ns / 1e9;
-    file->step = step;
+    switch (record->kind) {
+    case WEIR_RECORD_RUN: return record->run.started_unix_ns;
+    case WEIR_RECORD_EVENT: return record->event.unix_ns;
+    case WEIR_RECORD_FAILURE: return record->failure.unix_ns;
+    default: return record->lap.end_unix_ns;
+    }
 }
+
+void weir_event_file_record(weir_event_file *file, const weir_record *record, int64_t step)
+{
+    file->wall_time = (double)weir_event_file_time_of(record) / 1e9;
+    file->step = step;
+    switch (record->kind) {
+    case WEIR_RECORD_RUN: put_run(file, &record->run); break;
+    case WEIR_RECORD_EVENT: put_happening(file, &record->event); break;
+    case WEIR_RECORD_FAILURE: put_failure(file, &record->failure); break;
+    default: put_lap(file, &record->lap);
+    }
+}
+
+/* -- the file */
 
 size_t weir_event_file_pending(const weir_event_file *file)
 {

@@ -19,21 +19,14 @@ typedef struct weir_event_file weir_event_file;
    NULL. */
 int weir_event_file_open(const char *path, int64_t unix_ns, weir_event_file **file);
 
-/* Sets the time and step of what follows. */
-void weir_event_file_at(weir_event_file *file, int64_t unix_ns, int64_t step);
+/* A lap (all measures and histograms), a run (its description), an event or a failure, with its time. */
+void weir_event_file_record(weir_event_file *file, const weir_record *record, int64_t step);
 
-/* All measures and histograms of a lap. */
-void weir_event_file_lap(weir_event_file *file, const weir_lap_record *lap);
+/* The time that it is written with. */
+int64_t weir_event_file_time_of(const weir_record *record);
 
+/* With the time and step of the last record. */
 void weir_event_file_scalar(weir_event_file *file, const char *tag, double value);
-
-/* The text is Markdown. */
-void weir_event_file_text(weir_event_file *file, const char *tag, const char *text);
-
-/* The description of a run, its events and failures. */
-void weir_event_file_run(weir_event_file *file, const weir_run_record *run);
-void weir_event_file_event(weir_event_file *file, const weir_event_record *event);
-void weir_event_file_failure(weir_event_file *file, const weir_failure_record *failure);
 
 /* The number of buffered bytes. */
 size_t weir_event_file_pending(const weir_event_file *file);

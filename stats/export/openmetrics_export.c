@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "array.h"
+#include "each_record.h"
 #include "exposition.h"
 
 /* The exported data, and what owns its texts. */
@@ -39,11 +40,12 @@ static void free_contents(struct contents *contents)
     weir_key_sums_free(&contents->phases);
 }
 
-static int take_run(struct contents *contents, const weir_record *record)
+static int take_run(void *self, const weir_record *record, weir_error *error)
 {
+    struct contents *contents = self;
     weir_run_record *runs = weir_array_grow(contents->runs, contents->num_runs, sizeof *runs);
     if (!runs)
-        return WEIR_ENOMEM;
+        return out_of_memory(error);
     contents->runs = runs;
     weir_run_record *run = &runs[contents->num_runs];
     *run = record->run;
@@ -56,56 +58,41 @@ static int take_run(struct contents *contents, const weir_record *record)
         return WEIR_OK;
     }
     free_run(run);
-    return WEIR_ENOMEM;
+    return out_of_memory(error);
 }
 
-static int take_event(struct contents *contents, const weir_record *record)
+static int take_event(void *self, const weir_record *record, weir_error *error)
 {
+    struct contents *contents = self;
     const weir_event_record *event = &record->event;
-    return weir_key_sums_add(&contents->events, event->run_id, event->name, event->category, 1);
+    int status = weir_key_sums_add(&contents->events, event->run_id, event->name, event->category, 1);
+    return status == WEIR_OK ? status : out_of_memory(error);
 }
 
-static int take_phase(struct contents *contents, const weir_record *record)
+static int take_phase(void *self, const weir_record *record, weir_error *error)
 {
+    struct contents *contents = self;
     const weir_phase_record *phase = &record->phase;
-    if (!phase->place.phase[0])
+    if (!phase->position.phase[0])
         return WEIR_OK;
-    return weir_key_sums_add(&contents->phases, phase->run_id, phase->place.phase, "",
-                             (double)(phase->end_unix_ns - phase->start_unix_ns) / 1e9);
-}
-
-/* Calls `take` for every record of a kind. */
-static int read_kind(weir_reader *reader, weir_record_kind kind, const weir_filter *filter,
-                     int (*take)(struct contents *contents, const weir_record *record), struct contents *contents,
-                     weir_error *error)
-{
-    weir_query *query;
-    const weir_record *record;
-    int status = weir_query_begin(reader, kind, filter, &query, error);
-    if (status != WEIR_OK)
-        return status;
-    while ((status = weir_query_next(query, &record, error)) == WEIR_OK)
-        if (take(contents, record) != WEIR_OK) {
-            status = out_of_memory(error);
-            break;
-        }
-    weir_query_end(query);
-    return status == WEIR_EOF ? WEIR_OK : status;
+    int status = weir_key_sums_add(&contents->phases, phase->run_id, phase->position.phase, "",
+                                   (double)(phase->end_unix_ns - phase->start_unix_ns) / 1e9);
+    return status == WEIR_OK ? status : out_of_memory(error);
 }
 
 static int read_contents(weir_reader *reader, const weir_filter *filter, struct contents *contents, weir_error *error)
 {
     weir_grouping grouping = { .by = WEIR_BY_RUN | WEIR_BY_NAME };
-    int status = read_kind(reader, WEIR_RECORD_RUN, filter, take_run, contents, error);
+    int status = weir_each_record(reader, WEIR_RECORD_RUN, filter, take_run, contents, error);
     if (status == WEIR_OK && contents->num_runs == 0)
         status =
             weir_error_set(error, WEIR_ENOTFOUND, 0, "no run in %s matches the filters", weir_reader_path(reader));
     if (status == WEIR_OK)
         status = weir_totals_read(reader, filter, &grouping, &contents->totals, error);
     if (status == WEIR_OK)
-        status = read_kind(reader, WEIR_RECORD_EVENT, filter, take_event, contents, error);
+        status = weir_each_record(reader, WEIR_RECORD_EVENT, filter, take_event, contents, error);
     if (status == WEIR_OK)
-        status = read_kind(reader, WEIR_RECORD_PHASE, filter, take_phase, contents, error);
+        status = weir_each_record(reader, WEIR_RECORD_PHASE, filter, take_phase, contents, error);
     return status;
 }
 
@@ -117,46 +104,46 @@ struct walker {
     weir_histogram *histograms; /* of the current sums */
     int status;                 /* the first failure: nothing is read after it */
     weir_error *error;
+
+    /* the stage or queue whose laps are read */
+    weir_total sum;
+    const char *name;
+    weir_lap_visitor *visit;
+    void *visitor;
 };
 
-/* All laps of one stage or queue. A name is also a pattern that may match others, which are skipped. */
-static int walk_laps(struct walker *walker, weir_query *query, const weir_total *of, weir_lap_visitor *visit,
-                     void *visitor)
+/* A name is also a pattern that may match others, which are skipped. */
+static int walk_lap(void *self, const weir_record *record, weir_error *error)
 {
-    weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
-    size_t count = weir_subject_histograms(of->subject, histograms);
-    weir_total sum = { .subject = of->subject, .kind = of->kind };
-    const weir_record *record;
-    int status;
-    weir_metrics_clear(weir_subject_metrics(of->subject), &sum.metrics);
-    for (size_t i = 0; i < count; i++) {
-        weir_histogram_clear(&walker->histograms[i]);
-        *weir_metric_histogram_at(histograms[i].metric, &sum.metrics) = &walker->histograms[i];
-    }
-    while ((status = weir_query_next(query, &record, walker->error)) == WEIR_OK) {
-        if (strcmp(record->lap.name, of->key.name) != 0)
-            continue;
-        weir_total one = weir_total_of_lap(&record->lap);
-        weir_total_add(&sum, &one);
-        visit(visitor, record->lap.end_unix_ns, &sum);
-    }
-    return status == WEIR_EOF ? WEIR_OK : status;
+    (void)error;
+    struct walker *walker = self;
+    if (strcmp(record->lap.name, walker->name) != 0)
+        return WEIR_OK;
+    weir_total one = weir_total_of_lap(&record->lap);
+    weir_total_add(&walker->sum, &one);
+    walker->visit(walker->visitor, record->lap.end_unix_ns, &walker->sum);
+    return WEIR_OK;
 }
 
 static void walk(void *self, const weir_total *of, weir_lap_visitor *visit, void *visitor)
 {
     struct walker *walker = self;
+    weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
+    size_t count = weir_subject_histograms(of->subject, histograms);
     weir_filter filter = *walker->filter;
     filter.run_id = of->key.run_id;
-    filter.name = of->key.name;
-    weir_query *query;
-    if (walker->status != WEIR_OK)
-        return;
-    walker->status =
-        weir_query_begin(walker->reader, weir_record_kind_of(of->subject), &filter, &query, walker->error);
+    filter.name = walker->name = of->key.name;
+    walker->sum = (weir_total){ .subject = of->subject, .kind = of->kind };
+    walker->visit = visit;
+    walker->visitor = visitor;
+    weir_metrics_clear(weir_subject_metrics(of->subject), &walker->sum.metrics);
+    for (size_t i = 0; i < count; i++) {
+        weir_histogram_clear(&walker->histograms[i]);
+        *weir_metric_histogram_at(histograms[i].metric, &walker->sum.metrics) = &walker->histograms[i];
+    }
     if (walker->status == WEIR_OK)
-        walker->status = walk_laps(walker, query, of, visit, visitor);
-    weir_query_end(query);
+        walker->status =
+            weir_each_record(walker->reader, weir_record_kind_of(of->subject), &filter, walk_lap, walker, walker->error);
 }
 
 /* -- both */

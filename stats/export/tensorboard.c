@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "database_path.h"
@@ -22,6 +23,16 @@ char *weir_tensorboard_path(const char *folder, int64_t started_unix_ns, const c
                  started_unix_ns / 1000000000, node, pid, number) < 0)
         return NULL;
     return path;
+}
+
+int weir_tensorboard_make_folder(const char *folder)
+{
+    char *path = NULL;
+    if (asprintf(&path, "%s/", folder) < 0)
+        return ENOMEM;
+    int failure = weir_path_make_parents(path);
+    free(path);
+    return failure;
 }
 
 int weir_tensorboard_error(weir_error *error, int failure, const char *folder)

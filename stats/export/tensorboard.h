@@ -16,4 +16,7 @@ char *weir_tensorboard_path(const char *folder, int64_t started_unix_ns, const c
 /* Reports that `folder` cannot be written, for an errno; returns the status. */
 int weir_tensorboard_error(weir_error *error, int failure, const char *folder);
 
+/* Creates the folder and its parents. Returns 0 or an errno. */
+int weir_tensorboard_make_folder(const char *folder);
+
 #endif

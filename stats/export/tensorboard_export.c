@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "each_record.h"
 #include "event_file.h"
-#include "make_folder.h"
 #include "tensorboard.h"
 
 /* In the order used for records with the same time. */
@@ -43,20 +43,11 @@ struct run_export {
 
 /* -- streams */
 
-static int64_t time_of(const weir_record *record)
-{
-    switch (record->kind) {
-    case WEIR_RECORD_EVENT: return record->event.unix_ns;
-    case WEIR_RECORD_FAILURE: return record->failure.unix_ns;
-    default: return record->lap.end_unix_ns;
-    }
-}
-
 static int advance(stream *s, weir_error *error)
 {
     int status = weir_query_next(s->query, &s->record, error);
     if (status == WEIR_OK)
-        s->unix_ns = time_of(s->record);
+        s->unix_ns = weir_event_file_time_of(s->record);
     else
         s->record = NULL;
     return status == WEIR_EOF ? WEIR_OK : status;
@@ -94,29 +85,18 @@ static stream *earliest(struct run_export *export)
 
 /* -- records */
 
-/* The records of one lap, which all have the same time. */
-static void put_lap(struct run_export *export, const weir_lap_record *lap)
-{
-    bool begins = export->num_laps == 0 || lap->end_unix_ns != export->lap_unix_ns;
-    export->num_laps += begins;
-    export->lap_unix_ns = lap->end_unix_ns;
-    weir_event_file_at(export->file, lap->end_unix_ns, export->num_laps - 1);
-    if (begins && lap->place.last_step >= lap->place.first_step)
-        weir_event_file_scalar(export->file, "consumer/step", (double)lap->place.last_step);
-    weir_event_file_lap(export->file, lap);
-}
-
+/* The records of one lap all have the same time. */
 static void put_record(struct run_export *export, const weir_record *record)
 {
-    if (record->kind != WEIR_RECORD_EVENT && record->kind != WEIR_RECORD_FAILURE) {
-        put_lap(export, &record->lap);
-        return;
-    }
-    weir_event_file_at(export->file, time_of(record), export->num_laps);
-    if (record->kind == WEIR_RECORD_EVENT)
-        weir_event_file_event(export->file, &record->event);
-    else
-        weir_event_file_failure(export->file, &record->failure);
+    const weir_lap_record *lap = &record->lap;
+    bool is_lap = record->kind != WEIR_RECORD_EVENT && record->kind != WEIR_RECORD_FAILURE;
+    bool begins = is_lap && (export->num_laps == 0 || lap->end_unix_ns != export->lap_unix_ns);
+    export->num_laps += begins;
+    if (is_lap)
+        export->lap_unix_ns = lap->end_unix_ns;
+    weir_event_file_record(export->file, record, export->num_laps - is_lap);
+    if (begins && lap->position.last_step >= lap->position.first_step)
+        weir_event_file_scalar(export->file, "consumer/step", (double)lap->position.last_step);
 }
 
 static int put_records(struct run_export *export, weir_error *error)
@@ -150,8 +130,7 @@ static int write_file(struct run_export *export, const char *path, const char *p
     int failure = weir_event_file_open(path_before, export->run->started_unix_ns, &export->file);
     if (failure)
         return weir_tensorboard_error(error, failure, export->folder);
-    weir_event_file_at(export->file, export->run->started_unix_ns, 0);
-    weir_event_file_run(export->file, export->run);
+    weir_event_file_record(export->file, &(weir_record){ .kind = WEIR_RECORD_RUN, .run = *export->run }, 0);
     int status = put_records(export, error);
     failure = weir_event_file_close(export->file);
     if (status == WEIR_OK && !failure && rename(path_before, path) != 0)
@@ -167,7 +146,7 @@ static int write_folder(struct run_export *export, const char *folder, weir_erro
 {
     const weir_run_record *run = export->run;
     export->folder = folder;
-    int failure = weir_make_folder(folder);
+    int failure = weir_tensorboard_make_folder(folder);
     if (failure)
         return weir_tensorboard_error(error, failure, folder);
     char *path = weir_tensorboard_path(folder, run->started_unix_ns, run->node_id, run->pid, 0), *path_before = NULL;
@@ -186,39 +165,33 @@ static bool is_narrow(const weir_filter *f)
            f->until_phase;
 }
 
+/* All runs. */
+struct log_export {
+    weir_reader *reader;
+    const weir_filter *filter;
+    const char *log_dir;
+    bool has_runs;
+};
+
 /* A run without matching records gets no file. */
-static int export_run(weir_reader *reader, const weir_run_record *run, const weir_filter *filter, const char *log_dir,
-                      weir_error *error)
+static int export_run(void *self, const weir_record *record, weir_error *error)
 {
-    struct run_export export = { .reader = reader, .run = run };
-    weir_filter of_run = *filter;
-    of_run.run_id = run->run_id;
+    struct log_export *all = self;
+    struct run_export export = { .reader = all->reader, .run = &record->run };
+    weir_filter of_run = *all->filter;
+    of_run.run_id = record->run.run_id;
     of_run.descending = of_run.longest_first = false;
     of_run.limit = of_run.after_id = 0;
+    all->has_runs = true;
 
-    char *folder = run_folder(log_dir, run);
-    int status = folder ? begin_streams(&export, &of_run, error) : weir_tensorboard_error(error, ENOMEM, log_dir);
-    if (status == WEIR_OK && (earliest(&export) || !is_narrow(filter)))
+    char *folder = run_folder(all->log_dir, &record->run);
+    int status =
+        folder ? begin_streams(&export, &of_run, error) : weir_tensorboard_error(error, ENOMEM, all->log_dir);
+    if (status == WEIR_OK && (earliest(&export) || !is_narrow(all->filter)))
         status = write_folder(&export, folder, error);
     end_streams(&export);
     free(folder);
     return status;
-}
-
-static int export_runs(weir_reader *reader, const weir_filter *filter, const char *log_dir, weir_error *error)
-{
-    weir_query *query;
-    const weir_record *record;
-    int64_t num_runs = 0;
-    int status = weir_query_begin(reader, WEIR_RECORD_RUN, filter, &query, error);
-    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK) {
-        status = export_run(reader, &record->run, filter, log_dir, error);
-        num_runs++;
-    }
-    weir_query_end(query);
-    if (status == WEIR_EOF && num_runs == 0)
-        return weir_error_set(error, WEIR_ENOTFOUND, 0, "no run in %s matches the filters", weir_reader_path(reader));
-    return status == WEIR_EOF ? WEIR_OK : status;
 }
 
 int weir_tensorboard_export(weir_reader *reader, const weir_filter *filter, const char *log_dir, weir_error *error)
@@ -231,7 +204,11 @@ int weir_tensorboard_export(weir_reader *reader, const weir_filter *filter, cons
     int status = weir_reader_hold(reader, error);
     if (status != WEIR_OK)
         return status;
-    status = export_runs(reader, filter ? filter : &everything, log_dir, error);
+    struct log_export all = { .reader = reader, .filter = filter ? filter : &everything, .log_dir = log_dir };
+    status = weir_each_record(reader, WEIR_RECORD_RUN, all.filter, export_run, &all, error);
+    if (status == WEIR_OK && !all.has_runs)
+        status =
+            weir_error_set(error, WEIR_ENOTFOUND, 0, "no run in %s matches the filters", weir_reader_path(reader));
     weir_reader_release(reader);
     return status;
 }

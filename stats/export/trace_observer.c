@@ -124,7 +124,7 @@ static void open_file(weir_trace_file *file)
     char *path;
     int failure = make_free_path(file, &path);
     if (failure == 0)
-        failure = weir_trace_make_folders(path);
+        failure = weir_path_make_parents(path);
     if (failure == 0)
         failure = weir_trace_output_open(path, &file->head, file->has_triggers ? 0 : file->options.max_bytes,
                                          &file->output);
@@ -500,7 +500,7 @@ static int open_first(weir_trace_file *file, weir_error *error)
         status = weir_error_set(error, WEIR_EINVAL, 0, "%s exists; give another name, or allow to overwrite it",
                                 weir_path_for_message(path).text);
     else if (failure == 0)
-        failure = weir_trace_make_folders(path);
+        failure = weir_path_make_parents(path);
     if (failure == 0 && status == WEIR_OK && !later)
         failure = weir_trace_output_open(path, &file->head, file->options.max_bytes, &file->output);
     if (failure)

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "make_folder.h"
 
 /* A name cannot lead to another folder. */
 static void put_name(weir_trace_text *text, const char *name)
@@ -62,13 +61,4 @@ char *weir_trace_numbered(const char *path, unsigned number)
     size_t stem = strlen(path) - strlen(slash ? slash : path);
     stem += strcspn(path + stem + (slash != NULL), ".") + (slash != NULL);
     return asprintf(&numbered, "%.*s.%u%s", (int)stem, path, number, path + stem) < 0 ? NULL : numbered;
-}
-
-int weir_trace_make_folders(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    char *folder = slash && slash > path ? strndup(path, (size_t)(slash - path)) : NULL;
-    int failure = folder ? weir_make_folder(folder) : slash && slash > path ? ENOMEM : 0;
-    free(folder);
-    return failure;
 }

@@ -19,7 +19,4 @@ int weir_trace_path(const char *pattern, const weir_trace_names *names, char **p
 /* "trace.json.gz" → "trace.2.json.gz": freed by the caller; NULL = out of memory. */
 char *weir_trace_numbered(const char *path, unsigned number);
 
-/* Creates the folders above the path. 0 or an errno value. */
-int weir_trace_make_folders(const char *path);
-
 #endif

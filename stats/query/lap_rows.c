@@ -74,9 +74,9 @@ void weir_lap_read(weir_subject subject, sqlite3_stmt *row, weir_lap_record *lap
     lap->name = weir_column_text(row, WEIR_LAP_NAME);
     lap->kind = kinds[subject] ? kinds[subject] : weir_column_text(row, WEIR_LAP_OWN);
     lap->capacity = has_capacity(subject) ? sqlite3_column_int64(row, WEIR_LAP_OWN) : 0;
-    lap->place.phase = weir_column_text(row, WEIR_LAP_PHASE);
-    lap->place.first_step = has_steps ? sqlite3_column_int64(row, WEIR_LAP_FIRST_STEP) : 0;
-    lap->place.last_step = has_steps ? sqlite3_column_int64(row, WEIR_LAP_LAST_STEP) : -1;
+    lap->position.phase = weir_column_text(row, WEIR_LAP_PHASE);
+    lap->position.first_step = has_steps ? sqlite3_column_int64(row, WEIR_LAP_FIRST_STEP) : 0;
+    lap->position.last_step = has_steps ? sqlite3_column_int64(row, WEIR_LAP_LAST_STEP) : -1;
     for (size_t i = 0; i < metrics->num_metrics; i++)
         read_metric(&metrics->metrics[i], row, WEIR_LAP_METRICS + (int)i, &lap->metrics);
 }
@@ -84,9 +84,9 @@ void weir_lap_read(weir_subject subject, sqlite3_stmt *row, weir_lap_record *lap
 int weir_lap_find_phase(weir_marks *marks, weir_lap_record *lap, weir_error *error)
 {
     bool is_marked = false;
-    int status = *lap->place.phase ? WEIR_OK : weir_marks_of(marks, lap->run_id, &is_marked, error);
+    int status = *lap->position.phase ? WEIR_OK : weir_marks_of(marks, lap->run_id, &is_marked, error);
     if (is_marked)
-        lap->place.phase = "startup";
+        lap->position.phase = "startup";
     return status;
 }
 

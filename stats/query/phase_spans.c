@@ -77,9 +77,9 @@ static void extend(weir_phase_spans *spans, sqlite3_stmt *lap)
     span->end_unix_ns = weir_column_ns(lap, 0);
     if (sqlite3_column_type(lap, 4) == SQLITE_NULL)
         return;
-    if (span->place.last_step < span->place.first_step)
-        span->place.first_step = sqlite3_column_int64(lap, 4);
-    span->place.last_step = sqlite3_column_int64(lap, 5);
+    if (span->position.last_step < span->position.first_step)
+        span->position.first_step = sqlite3_column_int64(lap, 4);
+    span->position.last_step = sqlite3_column_int64(lap, 5);
 }
 
 /* Starts the pending span with the lap. */
@@ -92,7 +92,7 @@ static int begin_span(weir_phase_spans *spans, sqlite3_stmt *lap, weir_error *er
     spans->next_phase = phase;
     spans->pending = (weir_phase_record){
         .run_id = spans->run_id,
-        .place = { .phase = phase, .last_step = -1 },
+        .position = { .phase = phase, .last_step = -1 },
         .start_unix_ns = weir_column_ns(lap, 0) - weir_column_ns(lap, 1),
     };
     extend(spans, lap);
@@ -104,7 +104,7 @@ static bool continues(const weir_phase_spans *spans, sqlite3_stmt *lap)
     const weir_phase_record *pending = &spans->pending;
     double elapsed = sqlite3_column_double(lap, 1), start = sqlite3_column_double(lap, 0) - elapsed;
     double gap = fmin(fmax(LEAST_GAP_S, 0.5 * fmax(elapsed, spans->last_elapsed)), MOST_GAP_S);
-    return !spans->each_lap && strcmp(pending->place.phase, phase_of(spans, lap)) == 0 && start - spans->end < gap;
+    return !spans->each_lap && strcmp(pending->position.phase, phase_of(spans, lap)) == 0 && start - spans->end < gap;
 }
 
 /* Returns the pending span. */

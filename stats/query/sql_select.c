@@ -47,8 +47,8 @@ typedef struct selecting {
 
 static void put_source(sqlite3_str *sql, const weir_reader *reader, const char *table)
 {
-    bool has_place = strcmp(table, "task_stats") == 0 || strcmp(table, "queue_stats") == 0;
-    if (reader->schema < WEIR_SCHEMA_WITH_PLACES && has_place)
+    bool has_position = strcmp(table, "task_stats") == 0 || strcmp(table, "queue_stats") == 0;
+    if (reader->schema < WEIR_SCHEMA_WITH_POSITIONS && has_position)
         sqlite3_str_appendf(sql, " FROM (SELECT *, '' AS phase, NULL AS first_step, NULL AS last_step FROM %s) t",
                             table);
     else
@@ -101,7 +101,7 @@ static void put_time(selecting *s)
         sqlite3_str_appendall(s->sql, is_point ? " AND t.timestamp < :end" : " AND t.timestamp - t.elapsed < :end");
 }
 
-static void put_place(selecting *s)
+static void put_position(selecting *s)
 {
     const weir_filter *filter = s->filter;
     if (filter->by_step)
@@ -130,7 +130,7 @@ static void put_spans(selecting *s, const char *table)
                         table);
 }
 
-static bool has_place_conditions(const weir_filter *filter)
+static bool has_position_conditions(const weir_filter *filter)
 {
     return filter->phase || filter->by_step;
 }
@@ -151,8 +151,8 @@ static void put_conditions(selecting *s)
         sqlite3_str_appendf(s->sql, " AND weir_name(:name, %s)", s->selection->name_column);
     put_time(s);
     if (is_lap)
-        put_place(s);
-    if (is_point && has_place_conditions(filter))
+        put_position(s);
+    if (is_point && has_position_conditions(filter))
         put_spans(s, "phases");
     if ((is_point || is_lap) && has_windows(s))
         put_spans(s, "windows");
@@ -195,7 +195,7 @@ static void put_span_table(selecting *s, const char *table, const spans *of, boo
 static void put_statement(selecting *s)
 {
     bool is_first = true;
-    if (s->selection->kind == WEIR_ROWS_POINTS && has_place_conditions(s->filter))
+    if (s->selection->kind == WEIR_ROWS_POINTS && has_position_conditions(s->filter))
         put_span_table(s, "phases", &s->phases, &is_first);
     if (s->selection->kind <= WEIR_ROWS_POINTS && has_windows(s))
         put_span_table(s, "windows", &s->windows, &is_first);
@@ -291,7 +291,7 @@ static span *last_window(selecting *s, int64_t run_id)
 /* Before the first lap with a step, or after the last one. */
 static int add_to_part(selecting *s, const weir_window *want, const weir_phase_record *one)
 {
-    bool has_steps = one->place.last_step >= one->place.first_step;
+    bool has_steps = one->position.last_step >= one->position.first_step;
     span *window = last_window(s, one->run_id);
     if (want->part == WEIR_PART_AFTER_STEPS && has_steps && window)
         window->start = seconds(one->end_unix_ns);
@@ -307,7 +307,7 @@ static int add_to_part(selecting *s, const weir_window *want, const weir_phase_r
 
 static bool is_phase(const char *wanted, const weir_phase_record *one)
 {
-    return !wanted || strcmp(one->place.phase, wanted) == 0;
+    return !wanted || strcmp(one->position.phase, wanted) == 0;
 }
 
 /*
@@ -351,8 +351,8 @@ static int find_windows(selecting *s)
     while (status == WEIR_OK && (status = weir_phase_spans_next(&found, &one, s->error)) == WEIR_OK) {
         if (one.run_id != run_id)
             step = INT64_MIN;
-        if (one.place.last_step >= one.place.first_step)
-            step = one.place.last_step;
+        if (one.position.last_step >= one.position.first_step)
+            step = one.position.last_step;
         run_id = one.run_id;
         status = want.part ? add_to_part(s, &want, &one) : add_to_windows(s, &want, &one, step);
     }
@@ -407,7 +407,7 @@ int weir_select(weir_reader *reader, const weir_sql_selection *selection, const 
     selecting s = { .reader = reader, .selection = selection, .filter = filter, .error = error };
     int status = WEIR_OK;
     *statement = NULL;
-    if (selection->kind == WEIR_ROWS_POINTS && has_place_conditions(filter))
+    if (selection->kind == WEIR_ROWS_POINTS && has_position_conditions(filter))
         status = find_phases(&s);
     if (status == WEIR_OK && selection->kind <= WEIR_ROWS_POINTS && has_windows(&s))
         status = find_windows(&s);
@@ -427,7 +427,7 @@ int weir_marks_of(weir_marks *marks, int64_t run_id, bool *is_marked, weir_error
         "AND phase <> ''";
     int code = SQLITE_DONE;
     *is_marked = marks->run_id == run_id && marks->is_marked;
-    if (marks->run_id == run_id || marks->reader->schema < WEIR_SCHEMA_WITH_PLACES)
+    if (marks->run_id == run_id || marks->reader->schema < WEIR_SCHEMA_WITH_POSITIONS)
         return WEIR_OK;
     if (!marks->statement)
         code = sqlite3_prepare_v2(marks->reader->db, sql, -1, &marks->statement, NULL);

@@ -10,6 +10,7 @@
 #include <weir/clock.h>
 #include <weir/escape.h>
 
+#include "each_record.h"
 #include "format.h"
 
 enum { RULE_WIDTH = 80 };
@@ -81,7 +82,7 @@ static void put_times(FILE *out, const char *what, const weir_total *total, cons
     between = ": ";
     for (int i = 0; i < 5; i++)
         if (!isnan(values[i])) {
-            char figure[WEIR_FIGURE_BYTES];
+            char figure[WEIR_FORMAT_BYTES];
             weir_text_format_time(figure, values[i]);
             fprintf(out, "%s%s", between, figure);
             between = " / ";
@@ -156,7 +157,7 @@ static void put_level(FILE *out, const weir_total *total)
     fprintf(out, "    Level: average %.1f, highest %" PRId64 " of %" PRId64 " items", value_of(total, "ave_depth"),
             m->max_depth, total->capacity);
     if (m->max_bytes) {
-        char average[WEIR_FIGURE_BYTES], highest[WEIR_FIGURE_BYTES];
+        char average[WEIR_FORMAT_BYTES], highest[WEIR_FORMAT_BYTES];
         weir_text_format_bytes(average, value_of(total, "ave_bytes"));
         weir_text_format_bytes(highest, (double)m->max_bytes);
         fprintf(out, "; average %s, highest %s", average, highest);
@@ -234,8 +235,11 @@ typedef struct run_notes {
     int64_t num_unreadable; /* folders that a directory source could not read completely */
 } run_notes;
 
-static void note_run(run_notes *notes, const weir_run_record *run)
+static int note_run(void *self, const weir_record *record, weir_error *error)
 {
+    (void)error;
+    run_notes *notes = self;
+    const weir_run_record *run = &record->run;
     notes->num_runs++;
     notes->num_open += !run->has_ended;
     notes->num_lossy += run->entries_lost != 0;
@@ -243,32 +247,30 @@ static void note_run(run_notes *notes, const weir_run_record *run)
     notes->last = *run;
     notes->state = weir_run_state_of(run);
     notes->last.node_id = notes->last.command = notes->last.version = notes->last.machine = NULL; /* of the query */
+    return WEIR_OK;
+}
+
+static int count_one(void *count, const weir_record *record, weir_error *error)
+{
+    (void)record;
+    (void)error;
+    ++*(int64_t *)count;
+    return WEIR_OK;
 }
 
 static int count_unreadable_folders(weir_reader *reader, const weir_filter *filter, run_notes *notes,
                                     weir_error *error)
 {
-    weir_query *query;
-    const weir_record *record;
     weir_filter events = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
     events.name = "unreadable_folder";
-    int status = weir_query_begin(reader, WEIR_RECORD_EVENT, &events, &query, error);
-    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
-        notes->num_unreadable++;
-    weir_query_end(query);
-    return status == WEIR_EOF ? WEIR_OK : status;
+    return weir_each_record(reader, WEIR_RECORD_EVENT, &events, count_one, &notes->num_unreadable, error);
 }
 
 static int note_runs(weir_reader *reader, const weir_filter *filter, run_notes *notes, weir_error *error)
 {
-    weir_query *query;
-    const weir_record *record;
     *notes = (run_notes){ .num_runs = 0 };
-    int status = weir_query_begin(reader, WEIR_RECORD_RUN, filter, &query, error);
-    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
-        note_run(notes, &record->run);
-    weir_query_end(query);
-    return status == WEIR_EOF ? count_unreadable_folders(reader, filter, notes, error) : status;
+    int status = weir_each_record(reader, WEIR_RECORD_RUN, filter, note_run, notes, error);
+    return status == WEIR_OK ? count_unreadable_folders(reader, filter, notes, error) : status;
 }
 
 /* The end of the records, and the longest time that any lap was suspended. */
@@ -291,7 +293,7 @@ static void put_known(FILE *out, const char **between, const weir_total *total, 
 {
     double value = value_of(total, measure);
     const weir_measure *found = weir_measure_find(total->subject, measure);
-    char bytes[WEIR_FIGURE_BYTES];
+    char bytes[WEIR_FORMAT_BYTES];
     if (isnan(value))
         return;
     fputs(*between, out);
@@ -502,61 +504,47 @@ int weir_summary_print(FILE *out, const char *db_path, int64_t run_id, weir_erro
 
 /* Failures */
 
-static void put_failure(FILE *out, const weir_failure_record *failure)
+typedef struct failure_list {
+    FILE *out;
+    int64_t count, at_most;
+} failure_list;
+
+static int put_failure(void *self, const weir_record *record, weir_error *error)
 {
-    fputs("  ", out);
+    (void)error;
+    failure_list *list = self;
+    const weir_failure_record *failure = &record->failure;
+    if (list->count++ >= list->at_most)
+        return WEIR_OK;
+    fputs("  ", list->out);
     if (*failure->label)
-        weir_text_escape_to(out, failure->label);
+        weir_text_escape_to(list->out, failure->label);
     else
-        fprintf(out, "item %" PRId64, failure->seq);
-    fputs(": ", out);
-    weir_text_escape_to(out, *failure->message ? failure->message : weir_status_text(failure->status));
-    fputs(" (", out);
-    weir_text_escape_to(out, failure->name);
-    fprintf(out, ", %s", weir_status_name(failure->status));
+        fprintf(list->out, "item %" PRId64, failure->seq);
+    fputs(": ", list->out);
+    weir_text_escape_to(list->out, *failure->message ? failure->message : weir_status_text(failure->status));
+    fputs(" (", list->out);
+    weir_text_escape_to(list->out, failure->name);
+    fprintf(list->out, ", %s", weir_status_name(failure->status));
     if (failure->library_code)
-        fprintf(out, ", library code %d", failure->library_code);
-    fputs(")\n", out);
-}
-
-static int count_failures(weir_reader *reader, const weir_filter *filter, uint64_t *count, weir_error *error)
-{
-    weir_query *query;
-    const weir_record *record;
-    *count = 0;
-    int status = weir_query_begin(reader, WEIR_RECORD_FAILURE, filter, &query, error);
-    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
-        ++*count;
-    weir_query_end(query);
-    return status == WEIR_EOF ? WEIR_OK : status;
-}
-
-static int put_failure_rows(FILE *out, weir_reader *reader, const weir_filter *filter, uint64_t at_most,
-                            weir_error *error)
-{
-    weir_query *query;
-    const weir_record *record;
-    int status = weir_query_begin(reader, WEIR_RECORD_FAILURE, filter, &query, error);
-    for (uint64_t i = 0; i < at_most && status == WEIR_OK; i++)
-        if ((status = weir_query_next(query, &record, error)) == WEIR_OK)
-            put_failure(out, &record->failure);
-    weir_query_end(query);
-    return status;
+        fprintf(list->out, ", library code %d", failure->library_code);
+    fputs(")\n", list->out);
+    return WEIR_OK;
 }
 
 static int put_failures(FILE *out, weir_reader *reader, const weir_filter *filter, int64_t run_id, size_t at_most,
                         weir_error *error)
 {
-    uint64_t count;
-    int status = count_failures(reader, filter, &count, error);
+    int64_t count = 0;
+    failure_list list = { .out = out, .at_most = at_most < INT64_MAX ? (int64_t)at_most : INT64_MAX };
+    int status = weir_each_record(reader, WEIR_RECORD_FAILURE, filter, count_one, &count, error);
     if (status != WEIR_OK || count == 0)
         return status;
-
-    uint64_t shown = at_most < count ? at_most : count;
-    fprintf(out, "Failures: %" PRIu64 "\n", count);
-    status = put_failure_rows(out, reader, filter, shown, error);
-    if (status == WEIR_OK && shown < count)
-        fprintf(out, "  and %" PRIu64 " more in the table task_failures, run %" PRId64 "\n", count - shown, run_id);
+    fprintf(out, "Failures: %" PRId64 "\n", count);
+    status = weir_each_record(reader, WEIR_RECORD_FAILURE, filter, put_failure, &list, error);
+    if (status == WEIR_OK && list.at_most < count)
+        fprintf(out, "  and %" PRId64 " more in the table task_failures, run %" PRId64 "\n", count - list.at_most,
+                run_id);
     return status;
 }
 

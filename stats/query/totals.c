@@ -102,7 +102,7 @@ static int find_phase(pass *p, weir_lap_record *lap, int32_t *number)
     int status = weir_lap_find_phase(&p->marks, lap, p->error);
     if (status != WEIR_OK)
         return status;
-    return number_of(p, is_by(p, WEIR_BY_PHASE) ? lap->place.phase : job_phase_of(lap->place.phase), number);
+    return number_of(p, is_by(p, WEIR_BY_PHASE) ? lap->position.phase : job_phase_of(lap->position.phase), number);
 }
 
 /* "eval > train"; a phase that goes on after a gap keeps its own. */
@@ -118,13 +118,13 @@ static int add_transition(pass *p, char *before, size_t size, const weir_phase_r
         snprintf(before, size, "start");
     struct transition next = { .run_id = one->run_id, .end_unix_ns = one->end_unix_ns };
     int status = WEIR_OK;
-    if (last && last->run_id == one->run_id && strcmp(before, one->place.phase) == 0) {
+    if (last && last->run_id == one->run_id && strcmp(before, one->position.phase) == 0) {
         next.text = last->text;
     } else {
-        snprintf(text, sizeof text, "%s > %s", before, one->place.phase);
+        snprintf(text, sizeof text, "%s > %s", before, one->position.phase);
         status = number_of(p, text, &next.text);
     }
-    snprintf(before, size, "%s", one->place.phase);
+    snprintf(before, size, "%s", one->position.phase);
     grown[p->num_transitions++] = next;
     return status;
 }
@@ -175,7 +175,7 @@ static int identify(pass *p, weir_lap_record *lap, group_id *id)
     if (is_by(p, WEIR_BY_RUN))
         id->run_id = lap->run_id;
     if (is_by(p, WEIR_BY_STEP))
-        id->bin_step = floor_to(lap->place.first_step, p->grouping.bin_steps);
+        id->bin_step = floor_to(lap->position.first_step, p->grouping.bin_steps);
     if (is_by(p, WEIR_BY_TIME))
         id->bin = floor_to(lap->end_unix_ns - TOUCHING_NS, p->grouping.bin_ns);
     if (status == WEIR_OK && is_by(p, WEIR_BY_NAME))
@@ -241,10 +241,10 @@ weir_total weir_total_of_lap(const weir_lap_record *lap)
     return (weir_total){
         .key = { .name = lap->name,
                  .node_id = "",
-                 .phase = lap->place.phase,
+                 .phase = lap->position.phase,
                  .run_id = lap->run_id,
-                 .first_step = lap->place.first_step,
-                 .last_step = lap->place.last_step,
+                 .first_step = lap->position.first_step,
+                 .last_step = lap->position.last_step,
                  .start_unix_ns = lap->end_unix_ns - lap->elapsed_ns,
                  .end_unix_ns = lap->end_unix_ns,
                  .num_laps = 1 },
@@ -342,7 +342,7 @@ static int add_row(pass *p, sqlite3_stmt *row)
     weir_lap_record lap;
     memset(&id, 0, sizeof id);
     weir_lap_read(p->subject, row, &lap);
-    if (is_by(p, WEIR_BY_STEP) && lap.place.last_step < lap.place.first_step)
+    if (is_by(p, WEIR_BY_STEP) && lap.position.last_step < lap.position.first_step)
         return WEIR_OK;
     int status = identify(p, &lap, &id);
     if (status == WEIR_OK)

@@ -206,13 +206,13 @@ enum {
 
 static void bind_lap_column(binder *b, int column, const weir_lap_record *lap)
 {
-    bool has_steps = lap->place.last_step >= lap->place.first_step;
+    bool has_steps = lap->position.last_step >= lap->position.first_step;
     switch (column) {
     case LAP_END: bind_seconds(b, lap->end_unix_ns); break;
     case LAP_NAME: bind_text(b, lap->name); break;
     case LAP_ELAPSED: bind_seconds(b, lap->elapsed_ns); break;
     case LAP_RUN: bind_int(b, lap->run_id); break;
-    case LAP_PHASE: bind_text(b, lap->place.phase); break;
+    case LAP_PHASE: bind_text(b, lap->position.phase); break;
     case LAP_KIND: bind_text(b, lap->kind); break;
     case LAP_CAPACITY:
     case LAP_CPUS:
@@ -221,7 +221,7 @@ static void bind_lap_column(binder *b, int column, const weir_lap_record *lap)
     case LAP_JOINED: bind_int(b, lap->num_joined); break;
     default:
         if (has_steps)
-            bind_int(b, column == LAP_FIRST_STEP ? lap->place.first_step : lap->place.last_step);
+            bind_int(b, column == LAP_FIRST_STEP ? lap->position.first_step : lap->position.last_step);
         else
             bind_null(b); /* a range without any step in it */
     }
@@ -375,7 +375,7 @@ static int insert_run_end(weir_insert *rows, int64_t run_id, const weir_run_end 
     return execute(&b);
 }
 
-int weir_insert_insert(weir_insert *rows, const weir_entry *entry)
+int weir_insert_insert(weir_insert *rows, const weir_record_entry *entry)
 {
     int code = weir_insert_ensure_run(rows, entry->run, entry->unix_ns);
     if (code != SQLITE_OK)

@@ -89,6 +89,6 @@ int weir_insert_remove_run(weir_insert *rows, const weir_run *run);
 int weir_insert_set_lost(weir_insert *rows, const weir_run *run);
 
 /* Inserts one entry; inserts the run's row first if it has none. */
-int weir_insert_insert(weir_insert *rows, const weir_entry *entry);
+int weir_insert_insert(weir_insert *rows, const weir_record_entry *entry);
 
 #endif

@@ -20,8 +20,8 @@ weir_item_sampler *weir_item_sampler_new(weir_sqlite_writer *writer, const weir_
     if (options->num_sampled == 0)
         items->options.num_sampled = DEFAULT_SAMPLED;
     items->random = UINT64_C(0x9e3779b97f4a7c15);
-    items->slowest = calloc(items->options.num_slowest, sizeof(weir_entry *));
-    items->sample = calloc(items->options.num_sampled, sizeof(weir_entry *));
+    items->slowest = calloc(items->options.num_slowest, sizeof(weir_record_entry *));
+    items->sample = calloc(items->options.num_sampled, sizeof(weir_record_entry *));
     if (items->slowest && items->sample && uv_mutex_init(&items->lock) == 0)
         return items;
     free(items->slowest);
@@ -30,7 +30,7 @@ weir_item_sampler *weir_item_sampler_new(weir_sqlite_writer *writer, const weir_
     return NULL;
 }
 
-static void free_entries(weir_entry **entries, uint32_t num_entries)
+static void free_entries(weir_record_entry **entries, uint32_t num_entries)
 {
     for (uint32_t i = 0; i < num_entries; i++)
         free(entries[i]);
@@ -80,10 +80,10 @@ static uint32_t sample_place_locked(weir_item_sampler *items)
 }
 
 /* Stores a copy of the item at this index, unless it is past the end. */
-static void put_locked(weir_entry **entries, uint32_t *num_entries, uint32_t max_entries, uint32_t place,
+static void put_locked(weir_record_entry **entries, uint32_t *num_entries, uint32_t max_entries, uint32_t place,
                        const weir_item_entry *item, int64_t unix_ns)
 {
-    weir_entry *entry = place < max_entries ? weir_entry_of_item(item, unix_ns) : NULL;
+    weir_record_entry *entry = place < max_entries ? weir_record_entry_of_item(item, unix_ns) : NULL;
     if (!entry)
         return;
     if (place == *num_entries)
@@ -122,7 +122,7 @@ int weir_item_sampler_end(void *self, void *state, weir_task *task, const weir_t
     if (items->options.cost_of && !items->options.cost_of(end->out, &item.cost))
         return WEIR_OK;
     if (items->options.all)
-        weir_buffer_offer(items->writer, weir_entry_of_item(&item, weir_clock_unix_ns()));
+        weir_buffer_offer(items->writer, weir_record_entry_of_item(&item, weir_clock_unix_ns()));
     else
         choose(items, &item);
     return WEIR_OK;
@@ -131,7 +131,8 @@ int weir_item_sampler_end(void *self, void *state, weir_task *task, const weir_t
 /* ---- passing on --------------------------------------------------------------------------------------------- */
 
 /* Moves the entries of that stage out of the array, into the list. */
-static void take_out_locked(weir_entry **entries, uint32_t *num_entries, const char *stage, weir_entry **list)
+static void take_out_locked(weir_record_entry **entries, uint32_t *num_entries, const char *stage,
+                            weir_record_entry **list)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < *num_entries; i++) {
@@ -145,7 +146,7 @@ static void take_out_locked(weir_entry **entries, uint32_t *num_entries, const c
     *num_entries = kept;
 }
 
-static bool is_in(const weir_entry *list, const weir_entry *entry)
+static bool is_in(const weir_record_entry *list, const weir_record_entry *entry)
 {
     while (list && (list->item.seq != entry->item.seq || strcmp(list->item.name, entry->item.name) != 0))
         list = list->next;
@@ -154,8 +155,8 @@ static bool is_in(const weir_entry *list, const weir_entry *entry)
 
 void weir_item_sampler_flush(weir_item_sampler *items, const char *stage)
 {
-    weir_entry *slowest = NULL;
-    weir_entry *sample = NULL;
+    weir_record_entry *slowest = NULL;
+    weir_record_entry *sample = NULL;
     uv_mutex_lock(&items->lock);
     take_out_locked(items->slowest, &items->num_slowest, stage, &slowest);
     take_out_locked(items->sample, &items->num_sampled, stage, &sample);
@@ -163,7 +164,7 @@ void weir_item_sampler_flush(weir_item_sampler *items, const char *stage)
         items->num_seen = 0;
     uv_mutex_unlock(&items->lock);
 
-    for (weir_entry *next; sample; sample = next) {
+    for (weir_record_entry *next; sample; sample = next) {
         next = sample->next;
         sample->next = NULL;
         if (is_in(slowest, sample))
@@ -171,7 +172,7 @@ void weir_item_sampler_flush(weir_item_sampler *items, const char *stage)
         else
             weir_buffer_offer(items->writer, sample);
     }
-    for (weir_entry *next; slowest; slowest = next) {
+    for (weir_record_entry *next; slowest; slowest = next) {
         next = slowest->next;
         slowest->next = NULL;
         weir_buffer_offer(items->writer, slowest);

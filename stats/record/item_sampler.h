@@ -25,9 +25,9 @@ typedef struct weir_item_sampler {
     uv_mutex_t lock;
 
     /* guarded by lock: of the current lap */
-    weir_entry **slowest; /* options.num_slowest places, in no order; only those of the lap are set */
+    weir_record_entry **slowest; /* options.num_slowest places, in no order; only those of the lap are set */
     uint32_t num_slowest;
-    weir_entry **sample; /* options.num_sampled places */
+    weir_record_entry **sample; /* options.num_sampled places */
     uint32_t num_sampled;
     uint64_t num_seen; /* items considered for the sample */
     uint64_t random;

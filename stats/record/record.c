@@ -4,9 +4,9 @@
 #include <string.h>
 
 /* Creates an entry with room for `extra_bytes` after it, at *room. */
-static weir_entry *new_entry(weir_entry_kind kind, int64_t unix_ns, size_t extra_bytes, char **room)
+static weir_record_entry *new_entry(weir_record_entry_kind kind, int64_t unix_ns, size_t extra_bytes, char **room)
 {
-    weir_entry *entry = malloc(sizeof *entry + extra_bytes);
+    weir_record_entry *entry = malloc(sizeof *entry + extra_bytes);
     if (!entry)
         return NULL;
     memset(entry, 0, sizeof *entry);
@@ -34,7 +34,7 @@ static void keep_text(const char **text, char **room)
 
 static weir_lap_record record_of(weir_subject subject, const weir_lap *lap, const char *name, const char *kind)
 {
-    bool has_place = lap->place.phase; /* without a phase there are no steps */
+    bool has_phase = lap->position.phase; /* without a phase there are no steps */
     return (weir_lap_record){
         .subject = subject,
         .end_unix_ns = lap->end_unix_ns,
@@ -43,9 +43,9 @@ static weir_lap_record record_of(weir_subject subject, const weir_lap *lap, cons
         .num_joined = lap->num_joined,
         .name = name,
         .kind = kind,
-        .place = { .phase = has_place ? lap->place.phase : "",
-                   .first_step = has_place ? lap->place.first_step : 0,
-                   .last_step = has_place ? lap->place.last_step : -1 },
+        .position = { .phase = has_phase ? lap->position.phase : "",
+                      .first_step = has_phase ? lap->position.first_step : 0,
+                      .last_step = has_phase ? lap->position.last_step : -1 },
     };
 }
 
@@ -112,23 +112,23 @@ static const weir_histogram *times_of(const weir_metric_histogram *histogram, co
     return times ? times : &no_times;
 }
 
-weir_entry *weir_entry_of_lap(const weir_lap_record *lap)
+weir_record_entry *weir_record_entry_of_lap(const weir_lap_record *lap)
 {
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
     size_t count = weir_subject_histograms(lap->subject, histograms);
-    size_t extra_bytes = text_bytes(lap->name) + text_bytes(lap->kind) + text_bytes(lap->place.phase);
+    size_t extra_bytes = text_bytes(lap->name) + text_bytes(lap->kind) + text_bytes(lap->position.phase);
     for (size_t i = 0; i < count; i++)
         extra_bytes += weir_histogram_encode(times_of(&histograms[i], lap), NULL, 0);
 
     char *room;
-    weir_entry *entry = new_entry(WEIR_ENTRY_LAP, lap->end_unix_ns, extra_bytes, &room);
+    weir_record_entry *entry = new_entry(WEIR_ENTRY_LAP, lap->end_unix_ns, extra_bytes, &room);
     if (!entry)
         return NULL;
     const char *end = room + extra_bytes;
     entry->lap.record = *lap;
     keep_text(&entry->lap.record.name, &room);
     keep_text(&entry->lap.record.kind, &room);
-    keep_text(&entry->lap.record.place.phase, &room);
+    keep_text(&entry->lap.record.position.phase, &room);
     for (size_t i = 0; i < count; i++) {
         weir_stored_histogram *stored = &entry->lap.histograms[i];
         stored->bytes = room;
@@ -147,14 +147,14 @@ static size_t stage_info_bytes(const weir_stage_info *stage)
            text_bytes(stage->output_order);
 }
 
-weir_entry *weir_entry_of_run_start(const weir_run_info *info)
+weir_record_entry *weir_record_entry_of_run_start(const weir_run_info *info)
 {
     size_t extra_bytes = 0;
     for (uint32_t i = 0; i < info->num_stages; i++)
         extra_bytes += stage_info_bytes(&info->stages[i]);
 
     char *room;
-    weir_entry *entry = new_entry(WEIR_ENTRY_RUN_START, info->start_unix_ns, extra_bytes, &room);
+    weir_record_entry *entry = new_entry(WEIR_ENTRY_RUN_START, info->start_unix_ns, extra_bytes, &room);
     if (!entry)
         return NULL;
     entry->run_start = *info;
@@ -172,58 +172,57 @@ weir_entry *weir_entry_of_run_start(const weir_run_info *info)
     return entry;
 }
 
-weir_entry *weir_entry_of_failure(const weir_failure *failure)
+/* Where an entry has a text. */
+#define TEXT(field) offsetof(weir_record_entry, field)
+
+static const char **text_at(const weir_record_entry *entry, size_t offset)
 {
+    return (const char **)((uintptr_t)entry + offset);
+}
+
+/* Copies an entry with the texts at these offsets. */
+static weir_record_entry *copy_entry(const weir_record_entry *from, const size_t *texts, size_t num_texts)
+{
+    size_t extra_bytes = 0;
     char *room;
-    weir_entry *entry =
-        new_entry(WEIR_ENTRY_FAILURE, failure->unix_ns,
-                  text_bytes(failure->name) + text_bytes(failure->label) + text_bytes(failure->message), &room);
+    for (size_t i = 0; i < num_texts; i++)
+        extra_bytes += text_bytes(*text_at(from, texts[i]));
+    weir_record_entry *entry = new_entry(from->kind, from->unix_ns, extra_bytes, &room);
     if (!entry)
         return NULL;
-    entry->failure = *failure;
-    keep_text(&entry->failure.name, &room);
-    keep_text(&entry->failure.label, &room);
-    keep_text(&entry->failure.message, &room);
+    *entry = *from;
+    for (size_t i = 0; i < num_texts; i++)
+        keep_text(text_at(entry, texts[i]), &room);
     return entry;
 }
 
-weir_entry *weir_entry_of_event(const weir_event *event)
+weir_record_entry *weir_record_entry_of_failure(const weir_failure *failure)
 {
-    char *room;
-    weir_entry *entry =
-        new_entry(WEIR_ENTRY_EVENT, event->unix_ns,
-                  text_bytes(event->name) + text_bytes(event->category) + text_bytes(event->detail), &room);
-    if (!entry)
-        return NULL;
-    entry->event = *event;
-    keep_text(&entry->event.name, &room);
-    keep_text(&entry->event.category, &room);
-    keep_text(&entry->event.detail, &room);
-    return entry;
+    static const size_t texts[] = { TEXT(failure.name), TEXT(failure.label), TEXT(failure.message) };
+    weir_record_entry from = { .kind = WEIR_ENTRY_FAILURE, .unix_ns = failure->unix_ns, .failure = *failure };
+    return copy_entry(&from, texts, 3);
 }
 
-weir_entry *weir_entry_of_item(const weir_item_entry *item, int64_t unix_ns)
+weir_record_entry *weir_record_entry_of_event(const weir_event *event)
 {
-    char *room;
-    weir_entry *entry = new_entry(WEIR_ENTRY_ITEM, unix_ns, text_bytes(item->name) + text_bytes(item->label), &room);
-    if (!entry)
-        return NULL;
-    entry->item = *item;
-    keep_text(&entry->item.name, &room);
-    keep_text(&entry->item.label, &room);
-    return entry;
+    static const size_t texts[] = { TEXT(event.name), TEXT(event.category), TEXT(event.detail) };
+    weir_record_entry from = { .kind = WEIR_ENTRY_EVENT, .unix_ns = event->unix_ns, .event = *event };
+    return copy_entry(&from, texts, 3);
 }
 
-weir_entry *weir_entry_of_run_end(const weir_run_end *end)
+weir_record_entry *weir_record_entry_of_item(const weir_item_entry *item, int64_t unix_ns)
 {
-    char *room;
-    weir_entry *entry = new_entry(WEIR_ENTRY_RUN_END, end->end_unix_ns, 0, &room);
-    if (entry)
-        entry->run_end = *end;
-    return entry;
+    static const size_t texts[] = { TEXT(item.name), TEXT(item.label) };
+    return copy_entry(&(weir_record_entry){ .kind = WEIR_ENTRY_ITEM, .unix_ns = unix_ns, .item = *item }, texts, 2);
 }
 
-bool weir_entry_is_boundary(const weir_entry *entry)
+weir_record_entry *weir_record_entry_of_run_end(const weir_run_end *end)
+{
+    weir_record_entry from = { .kind = WEIR_ENTRY_RUN_END, .unix_ns = end->end_unix_ns, .run_end = *end };
+    return copy_entry(&from, NULL, 0);
+}
+
+bool weir_record_entry_is_boundary(const weir_record_entry *entry)
 {
     return entry->kind == WEIR_ENTRY_RUN_START || entry->kind == WEIR_ENTRY_RUN_END;
 }

@@ -13,9 +13,9 @@ static bool lies_in_row(int code)
     }
 }
 
-static int insert_entries(weir_insert *rows, weir_entry *entries)
+static int insert_entries(weir_insert *rows, weir_record_entry *entries)
 {
-    for (weir_entry *entry = entries; entry; entry = entry->next) {
+    for (weir_record_entry *entry = entries; entry; entry = entry->next) {
         if (entry->refused)
             continue;
         int code = weir_insert_insert(rows, entry);
@@ -60,7 +60,7 @@ static int check_file(sqlite3 *db)
     return code == SQLITE_OK && moved ? SQLITE_READONLY_DBMOVED : SQLITE_OK;
 }
 
-int weir_transaction_write(weir_insert *rows, weir_entry *entries, weir_run *runs)
+int weir_transaction_write(weir_insert *rows, weir_record_entry *entries, weir_run *runs)
 {
     int code = check_file(rows->db);
     if (code == SQLITE_OK)

@@ -55,12 +55,12 @@ static bool wait_for_work_locked(weir_sqlite_writer *writer)
 
 static void fill_batch_locked(weir_sqlite_writer *writer, uint32_t max_entries)
 {
-    weir_entry **end = &writer->batch;
+    weir_record_entry **end = &writer->batch;
     uint32_t count = 0;
     for (; *end; end = &(*end)->next)
         count++;
     for (; count < max_entries && writer->first; count++) {
-        weir_entry *entry = writer->first;
+        weir_record_entry *entry = writer->first;
         writer->first = entry->next;
         writer->in_buffer--;
         entry->next = NULL;
@@ -85,7 +85,7 @@ static uint32_t settle_locked(weir_sqlite_writer *writer)
     static const weir_problem refusal = { SQLITE_CONSTRAINT, "refused" };
     uint32_t num_refused = 0;
     while (writer->batch) {
-        weir_entry *entry = writer->batch;
+        weir_record_entry *entry = writer->batch;
         writer->batch = entry->next;
         entry->run->visible_id = entry->run->run_id;
         if (entry->refused) {
@@ -187,9 +187,9 @@ static void flush(weir_sqlite_writer *writer)
 /* Drops the entries of the batch, the starts and ends of runs only if that is wanted. */
 static void drop_batch_locked(weir_sqlite_writer *writer, bool boundaries_too)
 {
-    for (weir_entry **link = &writer->batch; *link;) {
-        weir_entry *entry = *link;
-        if (weir_entry_is_boundary(entry) && !boundaries_too) {
+    for (weir_record_entry **link = &writer->batch; *link;) {
+        weir_record_entry *entry = *link;
+        if (weir_record_entry_is_boundary(entry) && !boundaries_too) {
             link = &entry->next;
             continue;
         }

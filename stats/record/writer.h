@@ -48,8 +48,8 @@ struct weir_sqlite_writer {
     uv_cond_t settled; /* num_settled has increased; with lock */
 
     /* guarded by lock */
-    weir_entry *first; /* the buffer */
-    weir_entry **end;
+    weir_record_entry *first; /* the buffer */
+    weir_record_entry **end;
     uint32_t in_buffer;
     uint32_t buffered;               /* in_buffer and the batch */
     uint64_t num_seen;               /* entries from observer calls */
@@ -72,7 +72,7 @@ struct weir_sqlite_writer {
     /* writer thread only (before it starts: open; after it has ended: close) */
     sqlite3 *db;
     weir_insert rows;
-    weir_entry *batch;
+    weir_record_entry *batch;
     int64_t delay_ns;
     int64_t outage_since_ns; /* 0 = none */
     bool outage_told;
@@ -88,7 +88,7 @@ weir_run *weir_buffer_add_run_locked(weir_sqlite_writer *writer);
 
 /* Takes ownership of the entry, or counts it as lost if there is no room. Never waits. NULL = it could not be
    allocated. Any thread, no lock held. */
-void weir_buffer_offer(weir_sqlite_writer *writer, weir_entry *entry);
+void weir_buffer_offer(weir_sqlite_writer *writer, weir_record_entry *entry);
 
 /* Counts entries of a run as dropped. */
 void weir_buffer_count_lost_locked(weir_sqlite_writer *writer, weir_run *run, int64_t count,

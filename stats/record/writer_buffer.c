@@ -67,7 +67,7 @@ static bool make_room_locked(weir_sqlite_writer *writer)
     return writer->buffered < writer->capacity;
 }
 
-static void append_locked(weir_sqlite_writer *writer, weir_entry *entry)
+static void append_locked(weir_sqlite_writer *writer, weir_record_entry *entry)
 {
     entry->run = writer->runs;
     entry->arrived_ns = weir_clock_ns();
@@ -81,10 +81,10 @@ static void append_locked(weir_sqlite_writer *writer, weir_entry *entry)
 }
 
 /* True if the entry was accepted; otherwise *reason says why not. */
-static bool take_locked(weir_sqlite_writer *writer, weir_entry *entry, weir_problem *reason)
+static bool take_locked(weir_sqlite_writer *writer, weir_record_entry *entry, weir_problem *reason)
 {
     writer->num_seen++;
-    if (entry && (weir_entry_is_boundary(entry) || make_room_locked(writer))) {
+    if (entry && (weir_record_entry_is_boundary(entry) || make_room_locked(writer))) {
         append_locked(writer, entry);
         return true;
     }
@@ -99,7 +99,7 @@ static bool take_locked(weir_sqlite_writer *writer, weir_entry *entry, weir_prob
 }
 
 /* Takes ownership of the entry; NULL = it could not be allocated. */
-static void take(weir_sqlite_writer *writer, weir_entry *entry)
+static void take(weir_sqlite_writer *writer, weir_record_entry *entry)
 {
     weir_problem reason;
     uv_mutex_lock(&writer->lock);
@@ -115,7 +115,7 @@ static void take(weir_sqlite_writer *writer, weir_entry *entry)
                  weir_database_hint(reason.code));
 }
 
-void weir_buffer_offer(weir_sqlite_writer *writer, weir_entry *entry)
+void weir_buffer_offer(weir_sqlite_writer *writer, weir_record_entry *entry)
 {
     static const weir_problem full = { SQLITE_FULL, "items came faster than they could be written" };
     static const weir_problem no_memory = { SQLITE_NOMEM, "out of memory" };
@@ -166,7 +166,7 @@ static void on_detach(void *self)
 static void on_run_start(void *self, const weir_run_info *info)
 {
     weir_sqlite_writer *writer = self;
-    weir_entry *entry = weir_entry_of_run_start(info);
+    weir_record_entry *entry = weir_record_entry_of_run_start(info);
 
     /* The first run has its row since open. Without memory for another run, its entries go to the previous one. */
     uv_mutex_lock(&writer->lock);
@@ -180,61 +180,61 @@ static void on_run_start(void *self, const weir_run_info *info)
 static void on_stage_lap(void *self, const weir_stage_lap *lap)
 {
     weir_lap_record record = weir_record_of_stage_lap(lap);
-    take(self, weir_entry_of_lap(&record));
+    take(self, weir_record_entry_of_lap(&record));
     flush_items(self, lap->name);
 }
 
 static void on_queue_lap(void *self, const weir_queue_lap *lap)
 {
     weir_lap_record record = weir_record_of_queue_lap(lap);
-    take(self, weir_entry_of_lap(&record));
+    take(self, weir_record_entry_of_lap(&record));
 }
 
 static void on_pool_lap(void *self, const weir_pool_lap *lap)
 {
     weir_lap_record record = weir_record_of_pool_lap(lap);
-    take(self, weir_entry_of_lap(&record));
+    take(self, weir_record_entry_of_lap(&record));
 }
 
 static void on_process_lap(void *self, const weir_process_lap *lap)
 {
     weir_lap_record record = weir_record_of_process_lap(lap);
-    take(self, weir_entry_of_lap(&record));
+    take(self, weir_record_entry_of_lap(&record));
 }
 
 static void on_machine_lap(void *self, const weir_machine_lap *lap)
 {
     weir_lap_record record = weir_record_of_machine_lap(lap);
-    take(self, weir_entry_of_lap(&record));
+    take(self, weir_record_entry_of_lap(&record));
 }
 
 static void on_span_lap(void *self, const weir_span_lap *lap)
 {
     weir_lap_record record = weir_record_of_span_lap(lap);
-    take(self, weir_entry_of_lap(&record));
+    take(self, weir_record_entry_of_lap(&record));
 }
 
 static void on_counter_lap(void *self, const weir_counter_lap *lap)
 {
     weir_lap_record record = weir_record_of_counter_lap(lap);
-    take(self, weir_entry_of_lap(&record));
+    take(self, weir_record_entry_of_lap(&record));
 }
 
 static void on_failure(void *self, const weir_failure *failure)
 {
-    take(self, weir_entry_of_failure(failure));
+    take(self, weir_record_entry_of_failure(failure));
 }
 
 static void on_event(void *self, const weir_event *event)
 {
-    take(self, weir_entry_of_event(event));
+    take(self, weir_record_entry_of_event(event));
 }
 
 static void on_run_end(void *self, const weir_run_end *end)
 {
     weir_sqlite_writer *writer = self;
     flush_items(writer, NULL);
-    take(writer, weir_entry_of_run_end(end));
+    take(writer, weir_record_entry_of_run_end(end));
 
     uv_mutex_lock(&writer->lock);
     want_flush_locked(writer);

@@ -158,11 +158,11 @@ static inline weir_record_kind weir_record_kind_of(weir_subject subject)
                : (weir_record_kind)(WEIR_RECORD_PROCESS + (subject - WEIR_SUBJECT_PROCESS));
 }
 
-/* Where the consumer was; see weir_lap_place. */
-typedef struct weir_record_place {
+/* Where the consumer was; see weir_lap_position. */
+typedef struct weir_record_position {
     const char *phase;             /* "" = the consumer made no marks */
     int64_t first_step, last_step; /* last < first = none */
-} weir_record_place;
+} weir_record_position;
 
 typedef struct weir_lap_record {
     weir_subject subject;
@@ -174,7 +174,7 @@ typedef struct weir_lap_record {
     const char
         *kind; /* "stage", "source", "route", "merge", "sink", "queue", "pool", "process", "machine", "span", "frame",
                          "marker" or "counter" */
-    weir_record_place place;
+    weir_record_position position;
     int64_t capacity; /* of queues: items; of pools: threads; of processes: the CPU budget; else 0 */
     weir_metrics metrics;
 } weir_lap_record;
@@ -249,7 +249,7 @@ typedef struct weir_node_record {
 
 typedef struct weir_phase_record {
     int64_t run_id;
-    weir_record_place place;
+    weir_record_position position;
     int64_t start_unix_ns, end_unix_ns;
     int64_t num_laps;
 } weir_phase_record;

@@ -8,6 +8,7 @@
 
 #include <weir/escape.h>
 
+#include "each_record.h"
 #include "filter_options.h"
 
 enum { MAX_MESSAGE = 8192 };
@@ -80,36 +81,38 @@ int tool_fail_early(const tool_call *call, const weir_error *error)
 /* -- databases */
 
 /* The start of the run, or of all runs, and the end of its records. */
-static int find_range(weir_reader *reader, const weir_filter *filter, int64_t *start, int64_t *end, weir_error *error)
-{
-    weir_query *query;
-    const weir_record *record;
-    *start = *end = 0;
-    int status = weir_query_begin(reader, WEIR_RECORD_RUN, filter, &query, error);
-    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
-        if (*start == 0 || record->run.started_unix_ns < *start)
-            *start = record->run.started_unix_ns;
-    weir_query_end(query);
-    if (status != WEIR_EOF)
-        return status;
+typedef struct time_range {
+    int64_t start_unix_ns, end_unix_ns;
+} time_range;
 
+static int extend_range(void *self, const weir_record *record, weir_error *error)
+{
+    (void)error;
+    time_range *range = self;
+    if (record->kind == WEIR_RECORD_QUEUE)
+        range->end_unix_ns = record->lap.end_unix_ns;
+    else if (range->start_unix_ns == 0 || record->run.started_unix_ns < range->start_unix_ns)
+        range->start_unix_ns = record->run.started_unix_ns;
+    return WEIR_OK;
+}
+
+static int find_range(weir_reader *reader, const weir_filter *filter, time_range *range, weir_error *error)
+{
     weir_filter latest = *filter;
     latest.descending = true;
     latest.limit = 1;
-    status = weir_query_begin(reader, WEIR_RECORD_QUEUE, &latest, &query, error);
-    if (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
-        *end = record->lap.end_unix_ns;
-    weir_query_end(query);
-    return status == WEIR_EOF ? WEIR_OK : status;
+    int status = weir_each_record(reader, WEIR_RECORD_RUN, filter, extend_range, range, error);
+    return status == WEIR_OK ? weir_each_record(reader, WEIR_RECORD_QUEUE, &latest, extend_range, range, error)
+                             : status;
 }
 
-static int64_t resolved(const tool_time *when, int64_t start_unix_ns, int64_t end_unix_ns)
+static int64_t resolved(const tool_time *when, const time_range *range)
 {
     int64_t ns = (int64_t)(when->seconds * 1e9);
     switch (when->kind) {
     case TOOL_TIME_UNIX: return ns;
-    case TOOL_TIME_AFTER_START: return start_unix_ns + ns;
-    case TOOL_TIME_BEFORE_END: return end_unix_ns - ns;
+    case TOOL_TIME_AFTER_START: return range->start_unix_ns + ns;
+    case TOOL_TIME_BEFORE_END: return range->end_unix_ns - ns;
     case TOOL_TIME_NONE: break;
     }
     return 0;
@@ -124,13 +127,13 @@ static int make_filter(const tool_call *call, weir_reader *reader, weir_filter *
         .by_rank = shared->rank.given,
         .rank = shared->rank.number,
     };
-    int64_t start = 0, end = 0;
+    time_range range = { 0 };
     int status = WEIR_OK;
     if (shared->since.kind > TOOL_TIME_UNIX || shared->until.kind > TOOL_TIME_UNIX)
-        status = find_range(reader, filter, &start, &end, error);
+        status = find_range(reader, filter, &range, error);
     filter->name = shared->name;
-    filter->start_unix_ns = resolved(&shared->since, start, end);
-    filter->end_unix_ns = resolved(&shared->until, start, end);
+    filter->start_unix_ns = resolved(&shared->since, &range);
+    filter->end_unix_ns = resolved(&shared->until, &range);
     filter->by_step = shared->steps.given;
     filter->first_step = shared->steps.first;
     filter->last_step = shared->steps.last;
@@ -183,4 +186,22 @@ int tool_finish(const tool_call *call)
         return TOOL_DONE;
     tool_refuse(call, "cannot print: %s", strerror(errno ? errno : EIO));
     return TOOL_FAILED;
+}
+
+int tool_answer(const tool_call *call)
+{
+    weir_reader *reader;
+    weir_filter filter;
+    weir_error error = { 0 };
+    int exit_status = call->command->check ? call->command->check(call) : TOOL_DONE;
+    if (exit_status == TOOL_DONE)
+        exit_status = tool_open(call, call->words[0], &reader, &filter);
+    if (exit_status != TOOL_DONE)
+        return exit_status;
+    int status = call->command->answer(call, reader, &filter, &error);
+    weir_reader_close(reader);
+    if (status != WEIR_OK && status != WEIR_ENOTFOUND)
+        return tool_fail(call, &error);
+    exit_status = tool_finish(call);
+    return status == WEIR_ENOTFOUND && exit_status == TOOL_DONE ? tool_fail(call, &error) : exit_status;
 }

@@ -84,6 +84,11 @@ typedef struct tool_command {
     void *settings;            /* the struct that the rows' offsets refer to; holds the defaults */
     option_set more;           /* a second set of own options; no rows = none */
     int (*run)(tool_call *call); /* returns TOOL_DONE, … */
+
+    /* Instead of run, for a command that reads the database that is its first argument: check (NULL = none) refuses
+       options that contradict each other; answer prints. Its WEIR_ENOTFOUND means that there is nothing to show. */
+    int (*check)(const tool_call *call);
+    int (*answer)(const tool_call *call, weir_reader *reader, weir_filter *filter, weir_error *error);
 } tool_command;
 
 /* command_table.c: all of them, in the order of the help; NULL at the end. */
@@ -114,6 +119,9 @@ int tool_nothing(const tool_call *call, const char *format, ...) WEIR_PRINTF(2, 
  * may be NULL.
  */
 int tool_open(const tool_call *call, const char *path, weir_reader **reader, weir_filter *filter);
+
+/* Runs a command that has no run function. */
+int tool_answer(const tool_call *call);
 
 /* --json or --csv, or TABLE_TEXT. */
 table_format tool_format(const tool_call *call);

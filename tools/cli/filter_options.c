@@ -117,7 +117,7 @@ static const option_kind time_kind = {
 static const char *const part_choices[] = { "all", "before-steps", "after-steps", NULL };
 static const char *const run_choices[] = { "last", "all", NULL };
 
-#define AT(field) offsetof(tool_shared, field)
+#define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(tool_shared, what)
 
 #define RUN_ROW \
     { \
@@ -129,76 +129,42 @@ const option_row tool_run_rows[] = { RUN_ROW, { 0 } };
 
 const option_row tool_filter_rows[] = {
     RUN_ROW,
-    { .name = "name",
-      .argument = "GLOB",
-      .kind = &option_text,
-      .offset = AT(name),
+    { ROW("name", name, option_text), .argument = "GLOB",
       .help = "only stages and queues with this name: decode, 'dec*', '0:1:decode[10]_queue'" },
-    { .name = "since",
-      .alias = "start-time",
-      .argument = "TIME",
-      .kind = &time_kind,
-      .offset = AT(since),
+    { ROW("since", since, time_kind), .alias = "start-time", .argument = "TIME",
       .help = "only records from this time on: \"2024-05-01 12:00\", Unix seconds, +90s after the start, -10m before "
               "the end" },
-    { .name = "until",
-      .alias = "end-time",
-      .argument = "TIME",
-      .kind = &time_kind,
-      .offset = AT(until),
+    { ROW("until", until, time_kind), .alias = "end-time", .argument = "TIME",
       .help = "only records up to this time" },
     { .name = "steps",
       .argument = "A:B",
       .kind = &steps_kind,
       .help = "only laps that overlap these steps; A: and :B are open ranges, A alone is one step" },
-    { .name = "phase",
-      .argument = "NAME",
-      .kind = &option_text,
-      .offset = AT(phase),
+    { ROW("phase", phase, option_text), .argument = "NAME",
       .help = "only this phase: startup, loop, finish, or one that the program marked" },
-    { .name = "from-phase",
-      .argument = "NAME",
-      .kind = &option_text,
-      .offset = AT(from_phase),
-      .help = "only from the start of this phase" },
-    { .name = "until-phase",
-      .argument = "NAME",
-      .kind = &option_text,
-      .offset = AT(until_phase),
+    { ROW("from-phase", from_phase, option_text), .argument = "NAME", .help = "only from the start of this phase" },
+    { ROW("until-phase", until_phase, option_text), .argument = "NAME",
       .help = "only up to the start of this phase" },
-    { .name = "every-time",
-      .kind = &option_flag,
-      .offset = AT(every_time),
+    { ROW("every-time", every_time, option_flag),
       .help = "with --from-phase: each time that the phase begins, not only the first time" },
     { .name = "between-steps",
       .argument = "A:B",
       .kind = &between_kind,
       .help = "only from step A, or from --from-phase in it, through step B, or up to --until-phase in it" },
-    { .name = "part",
-      .argument = "PART",
-      .kind = &option_choice,
-      .offset = AT(part),
-      .choices = part_choices,
+    { ROW("part", part, option_choice), .argument = "PART", .choices = part_choices,
       .help = "all, before-steps (before the first step was marked) or after-steps (after the last one)" },
-    { .name = "node",
-      .argument = "GLOB",
-      .kind = &option_text,
-      .offset = AT(node),
-      .help = "only runs on this node" },
+    { ROW("node", node, option_text), .argument = "GLOB", .help = "only runs on this node" },
     { .name = "rank", .argument = "N", .kind = &rank_kind, .help = "only runs with this rank" },
     { 0 },
 };
 
 const option_row tool_format_rows[] = {
-    { .name = "json",
-      .kind = &option_flag,
-      .offset = AT(json),
-      .help = "print JSON: full precision, seconds, bytes, Unix time" },
-    { .name = "csv", .kind = &option_flag, .offset = AT(csv), .help = "print CSV, with a header line" },
+    { ROW("json", json, option_flag), .help = "print JSON: full precision, seconds, bytes, Unix time" },
+    { ROW("csv", csv, option_flag), .help = "print CSV, with a header line" },
     { 0 },
 };
 
 const option_row tool_help_rows[] = {
-    { .name = "help", .letter = 'h', .kind = &option_flag, .offset = AT(help), .help = "print this help and exit" },
+    { ROW("help", help, option_flag), .letter = 'h', .help = "print this help and exit" },
     { 0 },
 };

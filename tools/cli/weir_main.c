@@ -64,7 +64,7 @@ static int run_command(const tool_command *command, const char *program, int arg
     call.words = argv + argc - num_words;
     int exit_status = check_words(&call, num_words);
     if (exit_status == TOOL_DONE)
-        exit_status = command->run(&call);
+        exit_status = command->run ? command->run(&call) : tool_answer(&call);
     if (exit_status != TOOL_DONE || !table_lacks_rows())
         return exit_status;
     tool_refuse(&call, "out of memory: what was printed lacks rows");

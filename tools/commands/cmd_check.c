@@ -12,22 +12,13 @@ static struct settings {
     bool verbose;
 } settings;
 
-#define AT(field) offsetof(struct settings, field)
+#define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
 
 static const option_row rows[] = {
-    { .name = "migrate",
-      .kind = &option_flag,
-      .offset = AT(migrate),
-      .help = "first upgrade a database with an older schema, in place" },
-    { .name = "quick",
-      .kind = &option_flag,
-      .offset = AT(quick),
+    { ROW("migrate", migrate, option_flag), .help = "first upgrade a database with an older schema, in place" },
+    { ROW("quick", quick, option_flag),
       .help = "do not compare indexes with their tables; much faster on large files" },
-    { .name = "verbose",
-      .letter = 'v',
-      .kind = &option_flag,
-      .offset = AT(verbose),
-      .help = "also list the checks that passed for each run" },
+    { ROW("verbose", verbose, option_flag), .letter = 'v', .help = "also list the checks that passed for each run" },
     { 0 },
 };
 

@@ -43,17 +43,12 @@ static bool parse_run_b(const option_row *row, const char *text, void *value)
 
 static const option_kind run_b_kind = { parse_run_b, "the number of a run, or last", NULL };
 
-#define AT(field) offsetof(struct settings, field)
+#define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
 
 static const option_row rows[] = {
-    { .name = "run-b",
-      .argument = "N|last",
-      .kind = &run_b_kind,
-      .offset = AT(run_b),
+    { ROW("run-b", run_b, run_b_kind), .argument = "N|last",
       .help = "the run of B, if it is another one than --run; A and B may then be the same database" },
-    { .name = "all",
-      .kind = &option_flag,
-      .offset = AT(all),
+    { ROW("all", all, option_flag),
       .help = "also show the metrics that do not clearly differ (without --json or --csv they are left out)" },
     { 0 },
 };
@@ -61,9 +56,9 @@ static const option_row rows[] = {
 /* -- bottlenecks */
 
 /* Rounded as it is printed; avoids printing "-0.0". */
-static double tenths(double figure)
+static double tenths(double value)
 {
-    return round(10 * figure) / 10 + 0.0;
+    return round(10 * value) / 10 + 0.0;
 }
 
 /* The totals of one side, as weir_bottleneck_find() takes them. */
@@ -197,7 +192,7 @@ static void say_limits(FILE *out, const side_totals sides[2])
 static void say_cause(FILE *out, const effect *e)
 {
     const comparison_side *a = &e->stage->sides[0], *b = &e->stage->sides[1];
-    char before[WEIR_FIGURE_BYTES], after[WEIR_FIGURE_BYTES];
+    char before[WEIR_FORMAT_BYTES], after[WEIR_FORMAT_BYTES];
     fputs("The largest change at ", out);
     weir_text_escape_to(out, e->stage->key);
     if (fabs(e->task) >= fabs(e->slots) && fabs(e->task) >= fabs(e->busy)) {
@@ -251,15 +246,15 @@ static void say_why(FILE *out, const lap_comparison *c, const side_totals sides[
 
 /* -- tables */
 
-static const table_column figure_columns[] = {
-    { "name", "name", TABLE_WORDS },  { "kind", NULL, TABLE_WORDS }, { "figure", "figure", TABLE_WORDS },
+static const table_column metric_columns[] = {
+    { "name", "name", TABLE_WORDS },  { "kind", NULL, TABLE_WORDS }, { "metric", "metric", TABLE_WORDS },
     { "a", NULL, TABLE_REAL },        { "b", NULL, TABLE_REAL },     { "change", NULL, TABLE_REAL },
     { "low", NULL, TABLE_REAL },      { "high", NULL, TABLE_REAL },  { "unit", NULL, TABLE_WORDS },
     { "verdict", NULL, TABLE_WORDS },
 };
 
 static const table_column text_columns[] = {
-    { "name", "", TABLE_WORDS },      { "figure", "", TABLE_WORDS },       { "a", "A", TABLE_WORDS },
+    { "name", "", TABLE_WORDS },      { "metric", "", TABLE_WORDS },       { "a", "A", TABLE_WORDS },
     { "b", "B", TABLE_WORDS },        { "change", "change", TABLE_WORDS }, { "range", "95% from … to", TABLE_WORDS },
     { "verdict", "", TABLE_VERDICT },
 };
@@ -268,7 +263,7 @@ static const char *const verdict_words[] = { "", "same", "different", "better", 
 
 static void put_value(table *t, const weir_measure *measure, double value)
 {
-    char text[WEIR_FIGURE_BYTES] = "";
+    char text[WEIR_FORMAT_BYTES] = "";
     if (isnan(value))
         text[0] = '\0';
     else if (strcmp(measure->unit, "s") == 0)
@@ -314,13 +309,13 @@ static void put_row(table *t, const comparison_pair *pair, const weir_measure *m
 }
 
 /* Returns how many rows were left out because nothing clearly differs. */
-static size_t put_figures(const tool_call *call, const lap_comparison *c)
+static size_t put_metrics(const tool_call *call, const lap_comparison *c)
 {
     bool as_text = tool_format(call) == TABLE_TEXT;
     size_t num_left_out = 0;
     table *t = as_text ? table_begin(stdout, TABLE_TEXT, text_columns, sizeof text_columns / sizeof text_columns[0])
-                       : table_begin(stdout, tool_format(call), figure_columns,
-                                     sizeof figure_columns / sizeof figure_columns[0]);
+                       : table_begin(stdout, tool_format(call), metric_columns,
+                                     sizeof metric_columns / sizeof metric_columns[0]);
     for (size_t i = 0; i < c->num_pairs; i++) {
         const comparison_pair *pair = &c->pairs[i];
         bool with_name = true;
@@ -402,23 +397,11 @@ static void put_text(const tool_call *call, const lap_comparison *c, const side_
     say_limits(stdout, sides);
     say_why(stdout, c, sides);
     putchar('\n');
-    size_t num_left_out = put_figures(call, c);
+    size_t num_left_out = put_metrics(call, c);
     if (num_left_out)
         printf("(%zu more metrics do not clearly differ; --all shows them)\n", num_left_out);
     puts("\nChange of what each stage could deliver, by cause (slots × busy share / time per task):");
     put_effects(true, c, sides);
-}
-
-static void put_json_limit(const weir_bottleneck *b)
-{
-    printf("{\"kind\": \"%s\", \"stage\": ", weir_bottleneck_word(b->kind));
-    if (b->name)
-        json_string(stdout, b->name);
-    else
-        fputs("null", stdout);
-    fputs(", \"share\": ", stdout);
-    json_number(stdout, b->share);
-    putchar('}');
 }
 
 static void put_json(const tool_call *call, const lap_comparison *c, const side_totals sides[2])
@@ -428,11 +411,11 @@ static void put_json(const tool_call *call, const lap_comparison *c, const side_
     fputs(", \"b\": ", stdout);
     json_string(stdout, call->words[1]);
     fputs(", \"limit_a\": ", stdout);
-    put_json_limit(&sides[0].bottleneck);
+    metric_put_bottleneck(stdout, &sides[0].bottleneck);
     fputs(", \"limit_b\": ", stdout);
-    put_json_limit(&sides[1].bottleneck);
-    fputs(", \"figures\": ", stdout);
-    put_figures(call, c);
+    metric_put_bottleneck(stdout, &sides[1].bottleneck);
+    fputs(", \"metrics\": ", stdout);
+    put_metrics(call, c);
     fputs(", \"effects\": ", stdout);
     put_effects(false, c, sides);
     puts("}");
@@ -480,7 +463,7 @@ static int put_comparison(const tool_call *call, const lap_comparison *c)
         switch (tool_format(call)) {
         case TABLE_TEXT: put_text(call, c, sides); break;
         case TABLE_JSON: put_json(call, c, sides); break;
-        default: put_figures(call, c); break;
+        default: put_metrics(call, c); break;
         }
     free_totals(&sides[0]);
     free_totals(&sides[1]);

@@ -6,6 +6,7 @@
 #include <weir/tensorboard.h>
 
 #include "command_table.h"
+#include "each_record.h"
 #include "output_file.h"
 #include "record_table.h"
 
@@ -20,30 +21,17 @@ static struct settings {
     const char *output;
 } settings = { .format = -1, .table = -1 };
 
+#define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
+
 static const option_row rows[] = {
-    { .name = "format",
-      .letter = 'f',
-      .argument = "FORMAT",
-      .kind = &option_choice,
-      .offset = offsetof(struct settings, format),
-      .choices = format_names,
+    { ROW("format", format, option_choice), .letter = 'f', .argument = "FORMAT", .choices = format_names,
       .help = "openmetrics, tensorboard, csv or json (required)" },
-    { .name = "output",
-      .letter = 'o',
-      .argument = "FILE|DIR",
-      .kind = &option_file,
-      .offset = offsetof(struct settings, output),
+    { ROW("output", output, option_file), .letter = 'o', .argument = "FILE|DIR",
       .help = "output file (default: stdout); for tensorboard, and for csv with all tables, a folder" },
-    { .name = "table",
-      .argument = "TABLE",
-      .kind = &option_choice,
-      .offset = offsetof(struct settings, table),
-      .choices = record_table_names,
+    { ROW("table", table, option_choice), .argument = "TABLE", .choices = record_table_names,
       .help = "csv and json: only one table: runs, nodes, stages, phases, tasks, flow, queues, pools, process, "
               "machine, spans, counters, events, failures, items, contents" },
-    { .name = "laps",
-      .kind = &option_flag,
-      .offset = offsetof(struct settings, laps),
+    { ROW("laps", laps, option_flag),
       .help = "openmetrics: the sums after each lap, with timestamps, instead of the final sums only" },
     { 0 },
 };
@@ -121,20 +109,6 @@ static int write_csv_folder(const struct job *job)
 
 /* -- the command */
 
-static int has_any(const struct job *job, weir_record_kind kind, bool *found, weir_error *error)
-{
-    weir_query *query;
-    const weir_record *record;
-    weir_filter first = *job->filter;
-    first.limit = 1;
-    int status = weir_query_begin(job->reader, kind, &first, &query, error);
-    if (status == WEIR_OK)
-        status = weir_query_next(query, &record, error);
-    weir_query_end(query);
-    *found = status == WEIR_OK;
-    return status == WEIR_EOF ? WEIR_OK : status;
-}
-
 /* A run without records can be exported, unless filters select records. */
 static int check_something(const struct job *job)
 {
@@ -146,7 +120,7 @@ static int check_something(const struct job *job)
     weir_error error = { 0 };
     bool found = false;
     for (size_t i = narrow ? 1 : 0; i < sizeof kinds / sizeof kinds[0] && !found; i++)
-        if (has_any(job, kinds[i], &found, &error) != WEIR_OK)
+        if (weir_has_records(job->reader, kinds[i], f, &found, &error) != WEIR_OK)
             return tool_fail(job->call, &error);
     if (found)
         return TOOL_DONE;

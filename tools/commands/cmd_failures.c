@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "command_table.h"
+#include "each_record.h"
 #include "format.h"
 #include "key_count.h"
 
@@ -16,22 +17,13 @@ static struct settings {
     int64_t top; /* 0 = all */
 } settings;
 
-#define AT(field) offsetof(struct settings, field)
+#define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
 
 static const option_row rows[] = {
-    { .name = "list",
-      .kind = &option_flag,
-      .offset = AT(list),
-      .help = "print only the labels of the failed items, one per line" },
-    { .name = "null",
-      .letter = '0',
-      .kind = &option_flag,
-      .offset = AT(null),
+    { ROW("list", list, option_flag), .help = "print only the labels of the failed items, one per line" },
+    { ROW("null", null, option_flag), .letter = '0',
       .help = "with --list: end each label with a NUL instead of a newline, for xargs -0" },
-    { .name = "top",
-      .argument = "N",
-      .kind = &option_count,
-      .offset = AT(top),
+    { ROW("top", top, option_count), .argument = "N",
       .help = "at most N reasons and N folders, the most frequent ones (default: 20 as text, else all)" },
     { 0 },
 };
@@ -107,26 +99,13 @@ static bool add_folder(key_count *folders, const weir_failure_record *failure)
     return entry->example;
 }
 
-static int group(const weir_failure_record *failure, void *to, weir_error *error)
+static int group(void *self, const weir_record *record, weir_error *error)
 {
-    grouping *groups = to;
+    grouping *groups = self;
     groups->count++;
-    if (add_reason(&groups->reasons, failure) && add_folder(&groups->folders, failure))
+    if (add_reason(&groups->reasons, &record->failure) && add_folder(&groups->folders, &record->failure))
         return WEIR_OK;
     return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-}
-
-static int for_each_failure(weir_reader *reader, const weir_filter *filter,
-                            int (*each)(const weir_failure_record *failure, void *to, weir_error *error), void *to,
-                            weir_error *error)
-{
-    weir_query *query;
-    const weir_record *record;
-    int status = weir_query_begin(reader, WEIR_RECORD_FAILURE, filter, &query, error);
-    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
-        status = each(&record->failure, to, error);
-    weir_query_end(query);
-    return status == WEIR_EOF ? WEIR_OK : status;
 }
 
 /* -- printing */
@@ -259,76 +238,61 @@ static void put_groups(const tool_call *call, grouping *groups)
 
 /* -- the list */
 
-static int put_label(const weir_failure_record *failure, void *to, weir_error *error)
-{
-    (void)error;
-    int64_t *count = to;
-    if (!*failure->label)
-        return WEIR_OK; /* nothing that a script could use */
-    ++*count;
-    fputs(failure->label, stdout);
-    fputc(settings.null ? '\0' : '\n', stdout);
-    return WEIR_OK;
-}
-
 static const table_column list_columns[] = { { "label", "label", TABLE_WORDS } };
 
-typedef struct label_table {
-    table *t;
-} label_table;
+typedef struct label_list {
+    table *t; /* NULL = plain text */
+    int64_t *count;
+} label_list;
 
-static int put_label_cell(const weir_failure_record *failure, void *to, weir_error *error)
+static int put_label(void *self, const weir_record *record, weir_error *error)
 {
     (void)error;
-    if (*failure->label)
-        table_words(((label_table *)to)->t, failure->label);
+    label_list *list = self;
+    const char *label = record->failure.label;
+    if (!*label)
+        return WEIR_OK; /* nothing that a script could use */
+    ++*list->count;
+    if (list->t)
+        table_words(list->t, label);
+    else
+        printf("%s%c", label, settings.null ? '\0' : '\n');
     return WEIR_OK;
 }
 
 static int put_list(const tool_call *call, weir_reader *reader, const weir_filter *filter, int64_t *count,
                     weir_error *error)
 {
-    if (tool_format(call) == TABLE_TEXT)
-        return for_each_failure(reader, filter, put_label, count, error);
-    label_table labels = { table_begin(stdout, tool_format(call), list_columns, 1) };
-    int status = for_each_failure(reader, filter, put_label_cell, &labels, error);
-    *count = (int64_t)table_rows(labels.t);
-    table_end_alone(labels.t);
+    label_list list = { .count = count };
+    if (tool_format(call) != TABLE_TEXT)
+        list.t = table_begin(stdout, tool_format(call), list_columns, 1);
+    int status = weir_each_record(reader, WEIR_RECORD_FAILURE, filter, put_label, &list, error);
+    table_end_alone(list.t);
     return status;
 }
 
-static int answer(const tool_call *call, weir_reader *reader, const weir_filter *filter, int64_t *count,
-                  weir_error *error)
+static int check_settings(const tool_call *call)
 {
-    if (settings.list)
-        return put_list(call, reader, filter, count, error);
+    if (settings.null && (!settings.list || tool_format(call) != TABLE_TEXT))
+        return tool_refuse(call, "--null: only with --list, and not with --json or --csv");
+    return TOOL_DONE;
+}
+
+static int answer(const tool_call *call, weir_reader *reader, weir_filter *filter, weir_error *error)
+{
     grouping groups = { .count = 0 };
-    int status = for_each_failure(reader, filter, group, &groups, error);
-    if (status == WEIR_OK)
+    int status;
+    if (settings.list)
+        status = put_list(call, reader, filter, &groups.count, error);
+    else
+        status = weir_each_record(reader, WEIR_RECORD_FAILURE, filter, group, &groups, error);
+    if (status == WEIR_OK && !settings.list)
         put_groups(call, &groups);
-    *count = groups.count;
+    if (status == WEIR_OK && groups.count == 0)
+        status = weir_error_set(error, WEIR_ENOTFOUND, 0, "no failures match the filters");
     key_count_free(&groups.reasons);
     key_count_free(&groups.folders);
     return status;
-}
-
-static int run(tool_call *call)
-{
-    weir_reader *reader;
-    weir_filter filter;
-    weir_error error = { 0 };
-    int64_t count = 0;
-    if (settings.null && (!settings.list || tool_format(call) != TABLE_TEXT))
-        return tool_refuse(call, "--null: only with --list, and not with --json or --csv");
-    int exit_status = tool_open(call, call->words[0], &reader, &filter);
-    if (exit_status != TOOL_DONE)
-        return exit_status;
-    int status = answer(call, reader, &filter, &count, &error);
-    weir_reader_close(reader);
-    if (status != WEIR_OK)
-        return tool_fail(call, &error);
-    exit_status = tool_finish(call);
-    return exit_status == TOOL_DONE && count == 0 ? tool_nothing(call, "no failures match the filters") : exit_status;
 }
 
 const tool_command tool_failures = {
@@ -350,5 +314,6 @@ const tool_command tool_failures = {
     .default_run = WEIR_LAST_RUN,
     .options = rows,
     .settings = &settings,
-    .run = run,
+    .check = check_settings,
+    .answer = answer,
 };

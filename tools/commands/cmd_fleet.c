@@ -9,17 +9,18 @@
 
 #include <weir/bottleneck.h>
 
+#include "array.h"
 #include "command_table.h"
+#include "each_record.h"
 
 static struct settings {
     double slower; /* percent */
 } settings = { .slower = 10 };
 
+#define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
+
 static const option_row rows[] = {
-    { .name = "slower",
-      .argument = "PERCENT",
-      .kind = &option_real,
-      .offset = offsetof(struct settings, slower),
+    { ROW("slower", slower, option_real), .argument = "PERCENT",
       .help = "a rank is a straggler if it is this much slower than the median (default 10)" },
     { 0 },
 };
@@ -55,7 +56,7 @@ typedef struct rank_row {
 
 typedef struct fleet {
     rank_row *ranks;
-    size_t num_ranks, max_ranks;
+    size_t num_ranks;
     double start, end; /* of all */
     double median_rate;
 } fleet;
@@ -73,43 +74,40 @@ static rank_row *row_of(fleet *f, const weir_run_record *run)
     for (size_t i = 0; i < f->num_ranks; i++)
         if (f->ranks[i].rank == run->rank)
             return &f->ranks[i];
-    if (f->num_ranks == f->max_ranks) {
-        size_t max_ranks = f->max_ranks ? f->max_ranks * 2 : 64;
-        rank_row *ranks = realloc(f->ranks, max_ranks * sizeof *ranks);
-        if (!ranks)
-            return NULL;
-        f->ranks = ranks;
-        f->max_ranks = max_ranks;
-    }
+    rank_row *ranks = weir_array_grow(f->ranks, f->num_ranks, sizeof *ranks);
+    if (!ranks)
+        return NULL;
+    f->ranks = ranks;
     f->ranks[f->num_ranks] = (rank_row){ .rank = run->rank };
     return &f->ranks[f->num_ranks++];
 }
 
-static int add_runs(fleet *f, weir_reader *reader, const char *database, weir_error *error)
+/* A database of the fleet, or a rank in it, while it is read. */
+typedef struct fleet_reading {
+    fleet *f;
+    const char *database;
+    rank_row *row;
+} fleet_reading;
+
+static int add_run(void *self, const weir_record *record, weir_error *error)
 {
-    weir_query *query;
-    const weir_record *record;
-    int status = weir_query_begin(reader, WEIR_RECORD_RUN, NULL, &query, error);
-    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK) {
-        rank_row *row = row_of(f, &record->run);
-        if (!row) {
-            status = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-            break;
-        }
-        if (seconds(record->run.started_unix_ns) < row->started || record->run.threads == 0)
-            continue; /* an earlier run of the rank, or one that never started */
-        *row = (rank_row){
-            .rank = record->run.rank,
-            .run_id = record->run.run_id,
-            .started = seconds(record->run.started_unix_ns),
-            .ended = seconds(record->run.ended_unix_ns),
-            .has_ended = record->run.has_ended,
-        };
-        snprintf(row->node, sizeof row->node, "%s", record->run.node_id);
-        snprintf(row->database, sizeof row->database, "%s", database);
-    }
-    weir_query_end(query);
-    return status == WEIR_EOF ? WEIR_OK : status;
+    const fleet_reading *from = self;
+    const weir_run_record *run = &record->run;
+    rank_row *row = row_of(from->f, run);
+    if (!row)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    if (seconds(run->started_unix_ns) < row->started || run->threads == 0)
+        return WEIR_OK; /* an earlier run of the rank, or one that never started */
+    *row = (rank_row){
+        .rank = run->rank,
+        .run_id = run->run_id,
+        .started = seconds(run->started_unix_ns),
+        .ended = seconds(run->ended_unix_ns),
+        .has_ended = run->has_ended,
+    };
+    snprintf(row->node, sizeof row->node, "%s", run->node_id);
+    snprintf(row->database, sizeof row->database, "%s", from->database);
+    return WEIR_OK;
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -155,24 +153,25 @@ static int read_totals(rank_row *row, weir_reader *reader, weir_error *error)
 }
 
 /* A lap's items are spread over the bins that it covers. */
-static int read_course(const fleet *f, rank_row *row, weir_reader *reader, weir_error *error)
+static int spread_lap(void *self, const weir_record *record, weir_error *error)
 {
-    weir_query *query;
-    const weir_record *record;
-    double width = (f->end - f->start) / NUM_BINS;
-    int status = weir_query_begin(reader, WEIR_RECORD_QUEUE, &(weir_filter){ .run_id = row->run_id, .name = "sink*" },
-                                  &query, error);
-    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK) {
-        double to = seconds(record->lap.end_unix_ns), elapsed = seconds(record->lap.elapsed_ns);
-        for (int bin = 0; bin < NUM_BINS && width > 0 && elapsed > 0; bin++) {
-            double left = fmax(to - elapsed, f->start + bin * width);
-            double right = fmin(to, f->start + (bin + 1) * width);
-            if (right > left)
-                row->bin_items[bin] += (double)record->lap.metrics.queue.num_items * (right - left) / elapsed;
-        }
+    (void)error;
+    const fleet_reading *from = self;
+    double start = from->f->start, width = (from->f->end - start) / NUM_BINS;
+    double to = seconds(record->lap.end_unix_ns), elapsed = seconds(record->lap.elapsed_ns);
+    for (int bin = 0; bin < NUM_BINS && width > 0 && elapsed > 0; bin++) {
+        double left = fmax(to - elapsed, start + bin * width), right = fmin(to, start + (bin + 1) * width);
+        if (right > left)
+            from->row->bin_items[bin] += (double)record->lap.metrics.queue.num_items * (right - left) / elapsed;
     }
-    weir_query_end(query);
-    return status == WEIR_EOF ? WEIR_OK : status;
+    return WEIR_OK;
+}
+
+static int read_course(fleet *f, rank_row *row, weir_reader *reader, weir_error *error)
+{
+    fleet_reading from = { f, NULL, row };
+    return weir_each_record(reader, WEIR_RECORD_QUEUE, &(weir_filter){ .run_id = row->run_id, .name = "sink*" },
+                            spread_lap, &from, error);
 }
 
 static int for_each_rank(fleet *f, const char *database, weir_reader *reader, bool course, weir_error *error)
@@ -195,7 +194,7 @@ typedef struct word_list {
 
 static bool add_word(word_list *list, const char *folder, const char *name)
 {
-    char **words = realloc(list->words, (list->num_words + 1) * sizeof *words);
+    char **words = weir_array_grow(list->words, list->num_words, sizeof *words);
     if (!words)
         return false;
     list->words = words;
@@ -246,7 +245,8 @@ static int read_all(const tool_call *call, const word_list *list, fleet *f, step
         int exit_status = tool_open(call, list->words[i], &reader, NULL);
         if (exit_status != TOOL_DONE)
             return exit_status;
-        int status = which == STEP_RUNS ? add_runs(f, reader, list->words[i], &error)
+        fleet_reading from = { f, list->words[i], NULL };
+        int status = which == STEP_RUNS ? weir_each_record(reader, WEIR_RECORD_RUN, NULL, add_run, &from, &error)
                                         : for_each_rank(f, list->words[i], reader, which == STEP_COURSE, &error);
         weir_reader_close(reader);
         if (status != WEIR_OK)
@@ -446,13 +446,14 @@ const tool_command tool_fleet = {
     .min_words = 1,
     .max_words = -1,
     .summary = "compare the ranks of a job: which are slow, since when, why",
-    .help = "Reads the last run of each rank, from one database per rank or one for all; a folder stands for all "
-            "*.db files in it. It also works while the job is running.\n\n"
-            "slower: compared with the median rank. ready: the share of the time in which a result was available to "
-            "the consumer; near 100 % the rank waits for its consumer, near 0 % the consumer waits for the rank.\n\n"
-            "For each straggler, a line names what takes more time per item than on the median rank: CPU time, "
-            "waiting while tasks run (disk, network), waiting for a thread, or waiting for the consumer. A rank that "
-            "has not ended but has recorded nothing for 15 % of the job's time is silent: it may have died.",
+    .help = "Compares the last run of each rank. The ranks can have a database each, or share one; a folder stands "
+            "for all *.db files in it. The job may still be running.\n\n"
+            "slower is relative to the median rank. ready is the share of the time in which a result was available "
+            "to the consumer: near 100 % the pipeline waits for the consumer, near 0 % the consumer waits for the "
+            "pipeline.\n\n"
+            "For each straggler, a line says what takes more time per item than on the median rank: CPU time, "
+            "blocking in tasks (disk, network), waiting for a thread, or waiting for the consumer. A rank is silent "
+            "if it has not ended and has recorded nothing for 15 % of the job's duration; its process may be gone.",
     .examples = "weir fleet rank*.db\n"
                 "weir fleet /shared/job-17 --slower 5\n"
                 "weir fleet /shared/job-17 --json\n",

@@ -70,7 +70,7 @@ enum { NUM_FRAME_COLUMNS = sizeof frame_columns / sizeof frame_columns[0] };
 
 static void begin_text(const report *r, const weir_frames *frames)
 {
-    char file_size[WEIR_FIGURE_BYTES];
+    char file_size[WEIR_FORMAT_BYTES];
     weir_text_format_bytes(file_size, (double)frames->cost.size_bytes);
     fputs("file       ", stdout);
     weir_text_escape_to(stdout, r->path);
@@ -178,7 +178,7 @@ static void end_json(const report *r, const phase phases[NUM_PHASES], double ela
 
 static void end_text(const report *r, const phase phases[NUM_PHASES], double elapsed)
 {
-    char figure[WEIR_FIGURE_BYTES];
+    char figure[WEIR_FORMAT_BYTES];
     printf("%sframes     %" PRIu64 ", %" PRIu64 " bytes\n", settings.list ? "\n" : "", r->num_frames, r->num_bytes);
     printf("damage     %" PRIu64 " packets not decoded, %" PRIu64 " frames patched up, %" PRIu64 " missing\n",
            r->num_errors, r->num_corrupt_frames, r->num_missing_frames);

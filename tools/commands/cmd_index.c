@@ -20,60 +20,30 @@ static struct settings {
     int64_t concurrency;
 } settings = { .path_column = "path", .label_column = "label" };
 
-#define AT(field) offsetof(struct settings, field)
+#define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
 
 static const char *const checks[] = { "packets", "first", "all", NULL };
 static const char *const lists[] = { "summary", "classes", "codecs", "durations", "broken", "clips", NULL };
 
 static const option_row rows[] = {
-    { .name = "db-path",
-      .letter = 'o',
-      .argument = "FILE",
-      .kind = &option_file,
-      .offset = AT(db_path),
+    { ROW("db-path", db_path, option_file), .letter = 'o', .argument = "FILE",
       .help = "path of the index (default: the folder's or list's name with .weir, in the current folder)" },
-    { .name = "glob",
-      .argument = "PATTERN",
-      .kind = &option_text,
-      .offset = AT(glob),
-      .help = "which files of a folder (default \"*.mp4\")" },
-    { .name = "check",
-      .argument = "HOW",
-      .kind = &option_choice,
-      .choices = checks,
-      .offset = AT(check),
+    { ROW("glob", glob, option_text), .argument = "PATTERN", .help = "which files of a folder (default \"*.mp4\")" },
+    { ROW("check", check, option_choice), .argument = "HOW", .choices = checks,
       .help =
           "how to find broken files: read all packets (the default), or also decode the first frame, or all frames" },
-    { .name = "no-packets",
-      .kind = &option_flag,
-      .offset = AT(no_packets),
+    { ROW("no-packets", no_packets, option_flag),
       .help = "omit the tables of packets: the index is smaller, but finding a frame requires reading the file" },
-    { .name = "concurrency",
-      .argument = "N",
-      .kind = &option_count,
-      .offset = AT(concurrency),
+    { ROW("concurrency", concurrency, option_count), .argument = "N",
       .help = "files processed concurrently (default: the CPUs this process may use)" },
-    { .name = "path-column",
-      .argument = "NAME",
-      .kind = &option_text,
-      .offset = AT(path_column),
+    { ROW("path-column", path_column, option_text), .argument = "NAME",
       .help = "column (CSV) or key (JSON) of the path in a list (default \"path\")" },
-    { .name = "label-column",
-      .argument = "NAME",
-      .kind = &option_text,
-      .offset = AT(label_column),
+    { ROW("label-column", label_column, option_text), .argument = "NAME",
       .help = "column (CSV) or key (JSON) of the label in a list (default \"label\")" },
-    { .name = "list",
-      .argument = "WHAT",
-      .kind = &option_choice,
-      .choices = lists,
-      .offset = AT(list),
+    { ROW("list", list, option_choice), .argument = "WHAT", .choices = lists,
       .help = "what to print from an index: the summary (the default), classes, codecs, durations, broken files or "
               "all clips" },
-    { .name = "where",
-      .argument = "SQL",
-      .kind = &option_text,
-      .offset = AT(where),
+    { ROW("where", where, option_text), .argument = "SQL",
       .help = "only clips that match this condition: \"duration > 10 AND label = 'run'\"" },
     { 0 },
 };
@@ -318,14 +288,15 @@ const tool_command tool_index = {
     .min_words = 1,
     .max_words = -1,
     .summary = "index a dataset: sizes, durations, labels, broken files",
-    .help = "Given a folder, a list, or files and URLs, it builds an index or updates it: files with the same size "
-            "and modification time are not read again, and files that are gone are removed. It can be stopped or "
-            "killed at any time; the next run continues. A clip's label is its folder, or the label in the list.\n\n"
+    .help = "Given a folder, a list, or files and URLs, weir index builds or updates an index. Files with unchanged "
+            "size and modification time are not read again; files that no longer exist are removed from the index. "
+            "It can be stopped or killed at any time; the next call continues. The label of a clip is its folder's "
+            "name, or its label in the list.\n\n"
             "A list is a .csv or .tsv file with a header line, a .json or .jsonl file, or a .txt file with one path "
-            "per line. Paths in it are relative to its folder.\n\n"
-            "Given an index, it prints the contents: sizes in bytes, durations in seconds. The index is an SQLite "
-            "file with the table clip, for other queries.\n\n"
-            "The training example shows how a pipeline takes clips from an index, and seeks to single frames without "
+            "per line. Relative paths are relative to the folder of the list.\n\n"
+            "Given an index, it prints the contents, with sizes in bytes and durations in seconds. The index is an "
+            "SQLite file; for other queries, use its table clip.\n\n"
+            "examples/training.c shows how a pipeline reads clips from an index, and seeks to single frames without "
             "reading the whole file.",
     .examples = "weir index /data/kinetics/train -o train.weir\n"
                 "weir index train.csv --label-column class\n"

@@ -44,37 +44,18 @@ static struct settings {
 
 static const char *const axis_words[] = { "relative", "clock", NULL };
 
+#define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
+
 static const option_row rows[] = {
-    { .name = "output",
-      .letter = 'o',
-      .argument = "DIR|FILE",
-      .kind = &option_file,
-      .offset = offsetof(struct settings, output),
+    { ROW("output", output, option_file), .letter = 'o', .argument = "DIR|FILE",
       .help = "one file that ends in .png, .svg or .pdf, or a folder for tasks.png and queues.png (default: DB's "
               "name with .png, in this folder)" },
-    { .name = "axis",
-      .argument = "KIND",
-      .kind = &option_choice,
-      .offset = offsetof(struct settings, axis),
-      .choices = axis_words,
+    { ROW("axis", axis, option_choice), .argument = "KIND", .choices = axis_words,
       .help = "time axis: relative, the time since the start (default), or clock, local time" },
-    { .name = "counts",
-      .kind = &option_flag,
-      .offset = offsetof(struct settings, counts),
-      .help = "plot the number of tasks and items in each lap instead of rates" },
-    { .name = "terminal",
-      .kind = &option_flag,
-      .offset = offsetof(struct settings, terminal),
-      .help = "draw in the terminal, as text" },
-    { .name = "dpi",
-      .argument = "N",
-      .kind = &option_count,
-      .offset = offsetof(struct settings, dpi),
-      .help = "pixels per inch, for .png (default 110)" },
-    { .name = "figsize",
-      .argument = "WxH",
-      .kind = &option_size,
-      .offset = offsetof(struct settings, size),
+    { ROW("counts", counts, option_flag), .help = "plot the number of tasks and items in each lap instead of rates" },
+    { ROW("terminal", terminal, option_flag), .help = "draw in the terminal, as text" },
+    { ROW("dpi", dpi, option_count), .argument = "N", .help = "pixels per inch, for .png (default 110)" },
+    { ROW("figsize", size, option_size), .argument = "WxH",
       .help = "size in inches (default 12x10, side by side 24x10)" },
     { 0 },
 };

@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "command_table.h"
+#include "each_record.h"
 #include "metric_table.h"
+#include "owned_total.h"
 #include "record_table.h"
 
 /* The keys of --by, or-ed. */
@@ -86,46 +88,25 @@ static const option_kind by_kind = {
     NULL
 };
 
-#define AT(field) offsetof(struct settings, field)
+#define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
 
 static const option_row rows[] = {
-    { .name = "by",
-      .argument = "KEY,...",
-      .kind = &by_kind,
-      .offset = AT(by),
-      .choices = by_words,
+    { ROW("by", by, by_kind), .argument = "KEY,...", .choices = by_words,
       .help = "keys to aggregate by: stage, flow (sources, routes, merges, sinks), queue, pool, process, machine, "
               "span, counter, lap, step, phase, job-phase, transition (the phase and the one before it), node, run, "
               "time (default stage)" },
-    { .name = "queues", .kind = &option_flag, .offset = AT(queues), .help = "show queues instead of stages" },
-    { .name = "bin",
-      .argument = "SPAN",
-      .kind = &option_span,
-      .offset = AT(bin_s),
+    { ROW("queues", queues, option_flag), .help = "show queues instead of stages" },
+    { ROW("bin", bin_s, option_span), .argument = "SPAN",
       .help = "with --by time: width of a bin, such as 10m or 1h (default 1m)" },
-    { .name = "step-bin",
-      .argument = "N",
-      .kind = &option_count,
-      .offset = AT(bin_steps),
+    { ROW("step-bin", bin_steps, option_count), .argument = "N",
       .help = "with --by step: steps per bin; a lap counts in the bin of its first step (default 1)" },
-    { .name = "sort",
-      .argument = "KEY",
-      .kind = &option_choice,
-      .offset = AT(sort),
-      .choices = sort_words,
+    { ROW("sort", sort, option_choice), .argument = "KEY", .choices = sort_words,
       .help = "largest first: avg, p50, p90, p99, max, count, total, failures, rate or busy; for queues, times are "
               "the longer of put and get time, and busy is the occupancy; for spans, total is their time (default "
               "none: in the order of the keys)" },
-    { .name = "reverse",
-      .kind = &option_flag,
-      .offset = AT(reverse),
-      .help = "smallest first; without --sort, last first" },
-    { .name = "top", .argument = "N", .kind = &option_count, .offset = AT(top), .help = "only the first N rows" },
-    { .name = "list",
-      .argument = "WHAT",
-      .kind = &option_choice,
-      .offset = AT(list),
-      .choices = record_table_names,
+    { ROW("reverse", reverse, option_flag), .help = "smallest first; without --sort, last first" },
+    { ROW("top", top, option_count), .argument = "N", .help = "only the first N rows" },
+    { ROW("list", list, option_choice), .argument = "WHAT", .choices = record_table_names,
       .help = "instead, list the records themselves: runs, nodes, stages, phases, tasks, flow, queues, pools, "
               "process, machine, spans, counters, events, failures, items, or contents: what there is, by table and "
               "name" },
@@ -166,8 +147,6 @@ typedef struct kept_row {
     size_t number; /* in input order */
     weir_total total;
     double share;
-    char *name, *phase; /* of a lap that is kept: copies */
-    weir_histogram *times[WEIR_MAX_HISTOGRAMS];
 } kept_row;
 
 /* Which of two rows is printed first. */
@@ -315,146 +294,65 @@ static int query_groups(const tool_call *call, weir_reader *reader, const weir_f
 
 /* -- laps */
 
-static kept_row row_of_lap(const weir_record *record, size_t number)
-{
-    weir_total total = weir_total_of_lap(&record->lap);
-    return (kept_row){ .number = number, .total = total, .sort_value = sort_value(&total) };
-}
-
-/* A heap of the rows to print so far; the one to print last is at [0]. */
-typedef struct best_rows {
+/* The laps that are printed: at once, or, if they are sorted, the first `room` of them so far, and as many more. */
+typedef struct lap_list {
+    printing *p;
     kept_row *all;
-    size_t count, room;
-} best_rows;
+    size_t count, room; /* room 0 = not sorted */
+    int64_t num_laps;
+} lap_list;
 
-static void sink(best_rows *best, size_t i)
+static void drop_last(lap_list *laps)
 {
-    for (size_t child; (child = 2 * i + 1) < best->count; i = child) {
-        if (child + 1 < best->count && compare_rows(&best->all[child], &best->all[child + 1]) < 0)
-            child++;
-        if (compare_rows(&best->all[i], &best->all[child]) >= 0)
-            return;
-        kept_row other = best->all[i];
-        best->all[i] = best->all[child];
-        best->all[child] = other;
+    qsort(laps->all, laps->count, sizeof *laps->all, compare_rows);
+    while (laps->count > laps->room)
+        weir_total_forget(&laps->all[--laps->count].total);
+}
+
+static int add_lap(void *self, const weir_record *record, weir_error *error)
+{
+    lap_list *laps = self;
+    weir_total total = weir_total_of_lap(&record->lap);
+    kept_row row = { .number = (size_t)laps->num_laps++, .total = total, .sort_value = sort_value(&total) };
+    if (!laps->room) {
+        print_row(laps->p, &row);
+        return WEIR_OK;
     }
+    if (laps->count == 2 * laps->room)
+        drop_last(laps);
+    bool is_complete = weir_total_keep(&row.total); /* a record is valid until the next one */
+    laps->all[laps->count++] = row;
+    return is_complete ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 }
 
-static void rise(best_rows *best, size_t i)
-{
-    for (size_t parent; i > 0 && compare_rows(&best->all[parent = (i - 1) / 2], &best->all[i]) < 0; i = parent) {
-        kept_row other = best->all[i];
-        best->all[i] = best->all[parent];
-        best->all[parent] = other;
-    }
-}
-
-static void forget(kept_row *row)
-{
-    free(row->name);
-    free(row->phase);
-    for (size_t i = 0; i < WEIR_MAX_HISTOGRAMS; i++)
-        free(row->times[i]);
-}
-
-/* A record's pointers are valid until the next record, so a row that is kept has copies. */
-static bool keep_contents(kept_row *row)
-{
-    weir_group_key *key = &row->total.key;
-    row->name = strdup(key->name);
-    row->phase = strdup(key->phase);
-    key->name = row->name;
-    key->phase = row->phase;
-    bool is_complete = row->name && row->phase;
-    weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
-    size_t count = weir_subject_histograms(row->total.subject, histograms);
-    for (size_t i = 0; i < count; i++) {
-        const weir_histogram **at = weir_metric_histogram_at(histograms[i].metric, &row->total.metrics);
-        if (!*at)
-            continue;
-        row->times[i] = malloc(sizeof **at);
-        is_complete &= row->times[i] != NULL;
-        if (row->times[i])
-            *row->times[i] = **at;
-        *at = row->times[i];
-    }
-    return is_complete;
-}
-
-/* False = out of memory. */
-static bool keep_if_best(best_rows *best, kept_row *row)
-{
-    if (best->count == best->room && compare_rows(row, &best->all[0]) >= 0)
-        return true;
-    if (!keep_contents(row)) {
-        forget(row);
-        return false;
-    }
-    if (best->count < best->room) {
-        best->all[best->count] = *row;
-        rise(best, best->count++);
-        return true;
-    }
-    forget(&best->all[0]);
-    best->all[0] = *row;
-    sink(best, 0);
-    return true;
-}
-
-enum { DEFAULT_BEST = 10 };
-
-static bool begin_best(best_rows *best)
-{
-    best->room = settings.sort == SORT_NONE ? 0 : settings.top ? (size_t)settings.top : DEFAULT_BEST;
-    best->all = best->room < SIZE_MAX / sizeof *best->all ? calloc(best->room + 1, sizeof *best->all) : NULL;
-    return best->all;
-}
-
-static void end_best(best_rows *best, printing *p)
-{
-    qsort(best->all, best->count, sizeof *best->all, compare_rows);
-    for (size_t i = 0; i < best->count; i++) {
-        print_row(p, &best->all[i]);
-        forget(&best->all[i]);
-    }
-    free(best->all);
-}
-
-static int pass_laps(weir_reader *reader, const weir_filter *filter, weir_subject subject, printing *p,
-                     best_rows *best, int64_t *count, weir_error *error)
-{
-    weir_query *query;
-    const weir_record *record;
-    int status = weir_query_begin(reader, weir_record_kind_of(subject), filter, &query, error);
-    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK) {
-        kept_row row = row_of_lap(record, (size_t)(*count)++);
-        if (!best->room)
-            print_row(p, &row);
-        else if (!keep_if_best(best, &row))
-            status = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    }
-    weir_query_end(query);
-    return status == WEIR_EOF ? WEIR_OK : status;
-}
+enum { DEFAULT_TOP = 10 };
 
 static int query_laps(const tool_call *call, weir_reader *reader, const weir_filter *filter, weir_subject subject,
                       int64_t *count, weir_error *error)
 {
     printing p;
-    best_rows best = { .room = 0 };
+    lap_list laps = { .p = &p };
     metric_keys keys = keys_of(BY_LAP, subject);
     weir_filter cut = *filter;
     if (settings.sort == SORT_NONE) {
         cut.descending = settings.reverse;
         cut.limit = settings.top;
-    }
-    if (!begin_best(&best) || !begin_printing(&p, call, &keys, subject)) {
-        free(best.all);
+    } else
+        laps.room = settings.top ? (size_t)settings.top : DEFAULT_TOP;
+    laps.all = calloc(2 * laps.room + 1, sizeof *laps.all);
+    if (!laps.all || !begin_printing(&p, call, &keys, subject)) {
+        free(laps.all);
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     }
-    int status = pass_laps(reader, &cut, subject, &p, &best, count, error);
-    end_best(&best, &p);
+    int status = weir_each_record(reader, weir_record_kind_of(subject), &cut, add_lap, &laps, error);
+    drop_last(&laps);
+    for (size_t i = 0; i < laps.count; i++) {
+        print_row(&p, &laps.all[i]);
+        weir_total_forget(&laps.all[i].total);
+    }
+    free(laps.all);
     table_end_alone(p.t);
+    *count = laps.num_laps;
     return status;
 }
 
@@ -511,43 +409,27 @@ static weir_subject subject_of(unsigned by)
                                             : WEIR_SUBJECT_STAGE;
 }
 
-static int answer(const tool_call *call, weir_reader *reader, weir_filter *filter, int64_t *count, weir_error *error)
+static int answer(const tool_call *call, weir_reader *reader, weir_filter *filter, weir_error *error)
 {
+    int status;
+    int64_t count = 0;
     weir_subject subject = subject_of(settings.by);
     bool tells_runs =
         settings.by & (BY_RUN | BY_NODE) || settings.list == RECORD_TABLE_RUNS || settings.list == RECORD_TABLE_NODES;
     if (tells_runs && !call->shared.run_given)
         filter->run_id = WEIR_ALL_RUNS;
     if (settings.list >= 0)
-        return query_records(call, reader, filter, count, error);
-    if (settings.by & BY_LAP)
-        return query_laps(call, reader, filter, subject, count, error);
-    return query_groups(call, reader, filter, settings.by, subject, count, error);
-}
-
-static int run(tool_call *call)
-{
-    weir_reader *reader;
-    weir_filter filter;
-    weir_error error = { 0 };
-    int64_t count = 0;
-    int exit_status = check_settings(call);
-    if (exit_status != TOOL_DONE)
-        return exit_status;
-    exit_status = tool_open(call, call->words[0], &reader, &filter);
-    if (exit_status != TOOL_DONE)
-        return exit_status;
-    int status = answer(call, reader, &filter, &count, &error);
-    weir_reader_close(reader);
-    if (status != WEIR_OK)
-        return tool_fail(call, &error);
-    exit_status = tool_finish(call);
-    if (exit_status != TOOL_DONE || count)
-        return exit_status;
-    return tool_nothing(
-        call, settings.by & BY_STEP
-                  ? "no lap that matches the filters has a step; programs mark steps with weir_pipeline_mark_step()"
-                  : TOOL_NO_LAPS);
+        status = query_records(call, reader, filter, &count, error);
+    else if (settings.by & BY_LAP)
+        status = query_laps(call, reader, filter, subject, &count, error);
+    else
+        status = query_groups(call, reader, filter, settings.by, subject, &count, error);
+    if (status != WEIR_OK || count)
+        return status;
+    return weir_error_set(error, WEIR_ENOTFOUND, 0, "%s",
+                          settings.by & BY_STEP ? "no lap that matches the filters has a step; programs mark steps "
+                                                  "with weir_pipeline_mark_step()"
+                                                : TOOL_NO_LAPS);
 }
 
 const tool_command tool_query = {
@@ -581,5 +463,6 @@ const tool_command tool_query = {
     .default_run = WEIR_LAST_RUN,
     .options = rows,
     .settings = &settings,
-    .run = run,
+    .check = check_settings,
+    .answer = answer,
 };

@@ -9,6 +9,7 @@
 #include <weir/summary.h>
 
 #include "command_table.h"
+#include "each_record.h"
 #include "gnuplot_process.h"
 #include "metric_table.h"
 #include "output_file.h"
@@ -19,18 +20,12 @@ static struct settings {
     int64_t top;
 } settings = { .top = 20 };
 
+#define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
+
 static const option_row rows[] = {
-    { .name = "output",
-      .letter = 'o',
-      .argument = "FILE",
-      .kind = &option_file,
-      .offset = offsetof(struct settings, output),
+    { ROW("output", output, option_file), .letter = 'o', .argument = "FILE",
       .help = "the file to write, - is stdout (default: DB's name with .html, in this folder)" },
-    { .name = "top",
-      .argument = "N",
-      .kind = &option_count,
-      .offset = offsetof(struct settings, top),
-      .help = "at most N slowest items and N failures (default 20)" },
+    { ROW("top", top, option_count), .argument = "N", .help = "at most N slowest items and N failures (default 20)" },
     { 0 },
 };
 
@@ -135,24 +130,11 @@ static void put_metrics(FILE *out, const weir_totals *totals)
         }
 }
 
-static int has_records(weir_reader *reader, weir_record_kind kind, const weir_filter *filter, bool *found,
-                       weir_error *error)
-{
-    weir_query *query;
-    const weir_record *record;
-    int status = weir_query_begin(reader, kind, filter, &query, error);
-    if (status == WEIR_OK)
-        status = weir_query_next(query, &record, error);
-    *found = status == WEIR_OK;
-    weir_query_end(query);
-    return status == WEIR_EOF ? WEIR_OK : status;
-}
-
 static int put_records(FILE *out, weir_reader *reader, int which, weir_record_kind kind, const weir_filter *filter,
                        const char *heading, weir_error *error)
 {
     bool found = false;
-    int status = has_records(reader, kind, filter, &found, error);
+    int status = weir_has_records(reader, kind, filter, &found, error);
     if (status != WEIR_OK || !found)
         return status;
     put_heading(out, heading);

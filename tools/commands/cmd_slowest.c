@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "command_table.h"
+#include "each_record.h"
 #include "key_count.h"
 
 static struct settings {
@@ -23,26 +24,14 @@ static const char *const sort_words[] = { "time",  "open",   "demux",     "decod
 enum { KIND_ALL, KIND_ITEMS, KIND_FAILURES, KIND_LAPS };
 static const char *const kind_words[] = { "all", "items", "failures", "laps", NULL };
 
-#define AT(field) offsetof(struct settings, field)
+#define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
 
 static const option_row rows[] = {
-    { .name = "top",
-      .argument = "N",
-      .kind = &option_count,
-      .offset = AT(top),
-      .help = "print at most N rows (default 10)" },
-    { .name = "of",
-      .argument = "WHAT",
-      .kind = &option_choice,
-      .offset = AT(kind),
-      .choices = kind_words,
+    { ROW("top", top, option_count), .argument = "N", .help = "print at most N rows (default 10)" },
+    { ROW("of", kind, option_choice), .argument = "WHAT", .choices = kind_words,
       .help = "items (from item_stats), failures, laps (by their longest task), or all (the default): items and "
               "failures, and laps only if there are no items" },
-    { .name = "sort",
-      .argument = "KEY",
-      .kind = &option_choice,
-      .offset = AT(sort),
-      .choices = sort_words,
+    { ROW("sort", sort, option_choice), .argument = "KEY", .choices = sort_words,
       .help = "sort by total time (default), open, demux, decode or scale time, bytes, frames, or time per-frame, "
               "largest first; all but time work for items only" },
     { 0 },
@@ -118,18 +107,9 @@ static int count_format(key_count *formats, const weir_item_record *item, weir_e
     return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 }
 
-static int count_all_formats(key_count *formats, weir_reader *reader, const weir_filter *filter, weir_error *error)
+static int count_record(void *self, const weir_record *record, weir_error *error)
 {
-    weir_filter all = *filter;
-    weir_query *query;
-    const weir_record *record;
-    all.longest_first = false;
-    all.limit = 0;
-    int status = weir_query_begin(reader, WEIR_RECORD_ITEM, &all, &query, error);
-    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
-        status = count_format(formats, &record->item, error);
-    weir_query_end(query);
-    return status == WEIR_EOF ? WEIR_OK : status;
+    return count_format(self, &record->item, error);
 }
 
 static int64_t count_of(const key_count *formats, const char *format)
@@ -167,7 +147,10 @@ static void put_formats(key_count *shown, const key_count *all)
 static int tell_formats(key_count *shown, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
     key_count all = { .count = 0 };
-    int status = count_all_formats(&all, reader, filter, error);
+    weir_filter whole = *filter;
+    whole.longest_first = false;
+    whole.limit = 0;
+    int status = weir_each_record(reader, WEIR_RECORD_ITEM, &whole, count_record, &all, error);
     if (status == WEIR_OK && all.count > 1)
         put_formats(shown, &all);
     key_count_free(&all);
@@ -281,6 +264,12 @@ typedef struct kept_item {
     weir_item_record item; /* with copies of its texts */
 } kept_item;
 
+/* The first items in sort order. */
+typedef struct first_items {
+    kept_item *all;
+    size_t count, most;
+} first_items;
+
 static void forget(kept_item *kept)
 {
     free((void *)(uintptr_t)kept->item.name);
@@ -288,105 +277,91 @@ static void forget(kept_item *kept)
     free((void *)(uintptr_t)kept->item.codec);
 }
 
-/* Inserts the item in sort order. False = out of memory. */
-static bool keep(kept_item *all, size_t *count, size_t most, const weir_item_record *item)
+static int keep(void *self, const weir_record *record, weir_error *error)
 {
+    first_items *first = self;
+    const weir_item_record *item = &record->item;
     kept_item kept = { sort_value(item), *item };
-    size_t at = *count;
-    if (kept.value < 0 || (at == most && (most == 0 || kept.value <= all[most - 1].value)))
-        return true; /* unknown, or not among the first */
+    size_t at = first->count;
+    if (kept.value < 0 || (at == first->most && kept.value <= first->all[at - 1].value))
+        return WEIR_OK; /* unknown, or not among the first */
     kept.item.name = strdup(item->name);
     kept.item.label = strdup(item->label);
     kept.item.codec = strdup(item->codec);
-    if (at == most)
-        forget(&all[--at]);
-    for (; at > 0 && all[at - 1].value < kept.value; at--)
-        all[at] = all[at - 1];
-    all[at] = kept;
-    *count += *count < most;
-    return kept.item.name && kept.item.label && kept.item.codec;
+    if (at == first->most)
+        forget(&first->all[--at]);
+    for (; at > 0 && first->all[at - 1].value < kept.value; at--)
+        first->all[at] = first->all[at - 1];
+    first->all[at] = kept;
+    first->count += first->count < first->most;
+    bool is_complete = kept.item.name && kept.item.label && kept.item.codec;
+    return is_complete ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 }
 
-static int put_sorted(const tool_call *call, weir_reader *reader, const weir_filter *filter, size_t *count,
+static int put_sorted(const tool_call *call, weir_reader *reader, weir_filter *filter, size_t *count,
                       weir_error *error)
 {
-    weir_query *query;
-    const weir_record *record;
-    kept_item *all = calloc((size_t)settings.top, sizeof *all);
-    int status = all ? weir_query_begin(reader, WEIR_RECORD_ITEM, filter, &query, error) : WEIR_ENOMEM;
-    bool is_complete = all;
-    while (status == WEIR_OK && is_complete && (status = weir_query_next(query, &record, error)) == WEIR_OK)
-        is_complete = keep(all, count, (size_t)settings.top, &record->item);
-    if (all)
-        weir_query_end(query);
+    first_items first = { .all = calloc((size_t)settings.top, sizeof *first.all), .most = (size_t)settings.top };
+    if (!first.all)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    int status = weir_each_record(reader, WEIR_RECORD_ITEM, filter, keep, &first, error);
     table *t = table_begin(stdout, tool_format(call), columns, sizeof columns / sizeof columns[0]);
-    for (size_t i = 0; i < *count; i++) {
-        const weir_item_record *item = &all[i].item;
-        put_row(t, &(slow){ item->run_ns, item->unix_ns, "item", item->run_id, item->seq, item->name, item->label,
-                            item });
-        forget(&all[i]);
+    for (size_t i = 0; i < first.count; i++) {
+        const weir_item_record *item = &first.all[i].item;
+        if (status == WEIR_OK)
+            put_row(t, &(slow){ item->run_ns, item->unix_ns, "item", item->run_id, item->seq, item->name, item->label,
+                                item });
+        forget(&first.all[i]);
     }
     table_end_alone(t);
-    free(all);
-    if (!is_complete)
-        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    return status == WEIR_EOF ? WEIR_OK : status;
+    free(first.all);
+    *count = first.count;
+    return status;
 }
 
-static int answer(const tool_call *call, weir_reader *reader, weir_filter *filter, size_t *count, bool *has_items,
-                  weir_error *error)
+static int put_by_time(const tool_call *call, weir_reader *reader, weir_filter *filter, size_t *count,
+                       weir_error *error)
 {
-    *has_items = settings.sort != SORT_TIME;
-    if (settings.sort != SORT_TIME)
-        return put_sorted(call, reader, filter, count, error);
-
     list lists[NUM_LISTS] = { { .query = NULL } };
     key_count formats = { .count = 0 };
     filter->longest_first = true;
     filter->limit = settings.top;
     int status = begin_lists(lists, reader, filter, error);
-    *has_items = lists[0].has_row;
+    bool has_items = lists[0].has_row, as_text = tool_format(call) == TABLE_TEXT;
     if (status == WEIR_OK) {
         table *t = table_begin(stdout, tool_format(call), columns, sizeof columns / sizeof columns[0]);
         status = put_longest(t, lists, &formats, error);
         *count = table_rows(t);
         table_end_alone(t);
     }
-    if (status == WEIR_OK && formats.count && tool_format(call) == TABLE_TEXT)
+    if (status == WEIR_OK && formats.count && as_text)
         status = tell_formats(&formats, reader, filter, error);
+    if (status == WEIR_OK && *count && !has_items && settings.kind == KIND_ALL && as_text)
+        puts("\nOf tasks that succeeded only the longest of each lap is known:\n this run has not recorded its items "
+             "(item_stats).");
     key_count_free(&formats);
     for (int i = 0; i < NUM_LISTS; i++)
         weir_query_end(lists[i].query);
     return status;
 }
 
-static int run(tool_call *call)
+static int check_settings(const tool_call *call)
 {
-    weir_reader *reader;
-    weir_filter filter;
-    weir_error error = { 0 };
-    size_t count = 0;
-    bool has_items;
     if (settings.sort != SORT_TIME && settings.kind != KIND_ALL && settings.kind != KIND_ITEMS)
         return tool_refuse(call, "--sort: failures and laps can only be sorted by time");
-    int exit_status = tool_open(call, call->words[0], &reader, &filter);
-    if (exit_status != TOOL_DONE)
-        return exit_status;
-    int status = answer(call, reader, &filter, &count, &has_items, &error);
-    weir_reader_close(reader);
-    if (status != WEIR_OK)
-        return tool_fail(call, &error);
-    exit_status = tool_finish(call);
-    if (exit_status != TOOL_DONE)
-        return exit_status;
-    if (count == 0)
-        return tool_nothing(call, settings.kind == KIND_ITEMS || settings.sort != SORT_TIME
-                                      ? "no items were recorded (item_stats); try --of laps or --of failures"
-                                      : TOOL_NO_LAPS);
-    if (!has_items && settings.kind == KIND_ALL && tool_format(call) == TABLE_TEXT)
-        puts("\nOf tasks that succeeded only the longest of each lap is known:\n this run has not recorded its items "
-             "(item_stats).");
-    return tool_finish(call);
+    return TOOL_DONE;
+}
+
+static int answer(const tool_call *call, weir_reader *reader, weir_filter *filter, weir_error *error)
+{
+    size_t count = 0;
+    int status = (settings.sort == SORT_TIME ? put_by_time : put_sorted)(call, reader, filter, &count, error);
+    if (status != WEIR_OK || count)
+        return status;
+    return weir_error_set(error, WEIR_ENOTFOUND, 0, "%s",
+                          settings.kind == KIND_ITEMS || settings.sort != SORT_TIME
+                              ? "no items were recorded (item_stats); try --of laps or --of failures"
+                              : TOOL_NO_LAPS);
 }
 
 const tool_command tool_slowest = {
@@ -408,5 +383,6 @@ const tool_command tool_slowest = {
     .default_run = WEIR_LAST_RUN,
     .options = rows,
     .settings = &settings,
-    .run = run,
+    .check = check_settings,
+    .answer = answer,
 };

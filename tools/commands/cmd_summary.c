@@ -24,39 +24,21 @@ static int put_json(weir_reader *reader, const weir_filter *filter, const weir_t
     return status;
 }
 
-static int put_summary(const tool_call *call, weir_reader *reader, const weir_filter *filter, bool *found_any,
-                       weir_error *error)
+static int answer(const tool_call *call, weir_reader *reader, weir_filter *filter, weir_error *error)
 {
     weir_totals totals;
     int status = weir_totals_read(reader, filter, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, error);
     if (status != WEIR_OK)
         return status;
-    *found_any = totals.of[WEIR_SUBJECT_STAGE].count + totals.of[WEIR_SUBJECT_QUEUE].count > 0;
+    bool found_any = totals.of[WEIR_SUBJECT_STAGE].count + totals.of[WEIR_SUBJECT_QUEUE].count > 0;
     if (tool_format(call) == TABLE_JSON)
         status = put_json(reader, filter, &totals, error);
     else if (tool_format(call) == TABLE_CSV)
         metric_put_all(stdout, &totals);
-    else if (*found_any)
+    else if (found_any)
         status = weir_summary_write_totals(stdout, reader, filter, &totals, error);
     weir_totals_free(&totals);
-    return status;
-}
-
-static int run(tool_call *call)
-{
-    weir_reader *reader;
-    weir_filter filter;
-    weir_error error = { 0 };
-    bool found_any = false;
-    int exit_status = tool_open(call, call->words[0], &reader, &filter);
-    if (exit_status != TOOL_DONE)
-        return exit_status;
-    int status = put_summary(call, reader, &filter, &found_any, &error);
-    weir_reader_close(reader);
-    if (status != WEIR_OK)
-        return tool_fail(call, &error);
-    exit_status = tool_finish(call);
-    return exit_status == TOOL_DONE && !found_any ? tool_nothing(call, TOOL_NO_LAPS) : exit_status;
+    return status == WEIR_OK && !found_any ? weir_error_set(error, WEIR_ENOTFOUND, 0, TOOL_NO_LAPS) : status;
 }
 
 const tool_command tool_summary = {
@@ -79,5 +61,5 @@ const tool_command tool_summary = {
                 "weir summary pipeline_stats.db --json | jq '.stages[] | {name, p99_time}'\n",
     .shared = TOOL_FILTER | TOOL_FORMAT,
     .default_run = WEIR_LAST_RUN,
-    .run = run,
+    .answer = answer,
 };

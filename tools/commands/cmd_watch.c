@@ -16,20 +16,16 @@
 #include "watch_screen.h"
 
 static struct settings {
-    bool once;
+    bool once, json;
     double interval_s;
 } settings = { .interval_s = 1 };
 
+#define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
+
 static const option_row rows[] = {
-    { .name = "once",
-      .kind = &option_flag,
-      .offset = offsetof(struct settings, once),
-      .help = "print the state once and exit, for scripts" },
-    { .name = "interval",
-      .argument = "SPAN",
-      .kind = &option_span,
-      .offset = offsetof(struct settings, interval_s),
-      .help = "time between two updates (default 1s)" },
+    { ROW("once", once, option_flag), .help = "print the state once and exit, for scripts" },
+    { ROW("json", json, option_flag), .help = "with --once: print JSON: full precision, seconds, bytes, Unix time" },
+    { ROW("interval", interval_s, option_span), .argument = "SPAN", .help = "time between two updates (default 1s)" },
     { 0 },
 };
 
@@ -42,7 +38,10 @@ static int write_frame(const tool_call *call, FILE *out, int width)
     int exit_status = tool_open(call, call->words[0], &reader, &filter);
     if (exit_status != TOOL_DONE)
         return exit_status;
-    if (frame_write(out, reader, &filter, weir_clock_unix_ns(), width, &error) != WEIR_OK)
+    int64_t now_unix_ns = weir_clock_unix_ns();
+    int status = settings.json ? frame_write_json(out, reader, &filter, now_unix_ns, &error)
+                               : frame_write(out, reader, &filter, now_unix_ns, width, &error);
+    if (status != WEIR_OK)
         exit_status = tool_fail(call, &error);
     weir_reader_close(reader);
     return exit_status;
@@ -135,6 +134,8 @@ static int run(tool_call *call)
 {
     if (call->shared.run_given && call->shared.run_id == WEIR_ALL_RUNS)
         return tool_refuse(call, "--run all: one run is shown at a time; --run last follows the latest");
+    if (settings.json && !settings.once)
+        return tool_refuse(call, "--json: only with --once");
     return settings.once ? watch_once(call) : watch(call);
 }
 
@@ -150,7 +151,7 @@ const tool_command tool_watch = {
         "estimated. Without --run, the display switches to a new run when one starts in the same database.\n\n"
         "Press q to quit.",
     .examples = "weir watch pipeline_stats.db\n"
-                "weir watch pipeline_stats.db --once\n",
+                "weir watch pipeline_stats.db --once --json | jq '{done, expected, remaining}'\n",
     .shared = TOOL_RUN,
     .default_run = WEIR_LAST_RUN,
     .options = rows,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "array.h"
+#include "each_record.h"
 
 enum { FEWEST_BATCHES = 4 /* with fewer, no confidence interval can be computed */ };
 
@@ -134,9 +135,17 @@ static int out_of_memory(weir_error *error)
     return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 }
 
-static int add_lap(lap_comparison *c, int side, const weir_lap_record *lap, weir_error *error)
+/* One of the two recordings, while it is read. */
+typedef struct reading {
+    lap_comparison *c;
+    int side;
+} reading;
+
+static int add_lap(void *self, const weir_record *record, weir_error *error)
 {
-    comparison_side *found = side_of(c, side, lap->name, lap->kind, lap->subject);
+    const reading *from = self;
+    const weir_lap_record *lap = &record->lap;
+    comparison_side *found = side_of(from->c, from->side, lap->name, lap->kind, lap->subject);
     batch *b = found ? batch_for_lap(lap->subject, found) : NULL;
     if (!b)
         return out_of_memory(error);
@@ -145,35 +154,16 @@ static int add_lap(lap_comparison *c, int side, const weir_lap_record *lap, weir
     return WEIR_OK;
 }
 
-/* Reads the stages first, so that the pairs are in the order of the pipeline. */
-static int add_stages(lap_comparison *c, weir_reader *reader, const weir_filter *filter, weir_error *error)
+/* Stages are read first, so that the pairs are in the order of the pipeline. */
+static int add_stage(void *self, const weir_record *record, weir_error *error)
 {
-    weir_query *query;
-    const weir_record *record;
-    int status = weir_query_begin(reader, WEIR_RECORD_STAGE, filter, &query, error);
-    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK) {
-        bool is_stage = strcmp(record->stage.kind, "stage") == 0;
-        comparison_pair *pair = find_pair(c, record->stage.name, is_stage ? WEIR_SUBJECT_STAGE : WEIR_SUBJECT_FLOW);
-        bool is_route = strcmp(record->stage.kind, "route") == 0; /* has several queues */
-        comparison_pair *queue =
-            pair && !is_route ? find_pair(c, record->stage.queue_name, WEIR_SUBJECT_QUEUE) : NULL;
-        if (!pair || (!queue && !is_route))
-            status = out_of_memory(error);
-    }
-    weir_query_end(query);
-    return status == WEIR_EOF ? WEIR_OK : status;
-}
-
-static int add_laps(lap_comparison *c, int side, weir_subject subject, weir_reader *reader, const weir_filter *filter,
-                    weir_error *error)
-{
-    weir_query *query;
-    const weir_record *record;
-    int status = weir_query_begin(reader, weir_record_kind_of(subject), filter, &query, error);
-    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
-        status = add_lap(c, side, &record->lap, error);
-    weir_query_end(query);
-    return status == WEIR_EOF ? WEIR_OK : status;
+    const reading *from = self;
+    const weir_stage_record *stage = &record->stage;
+    bool is_stage = strcmp(stage->kind, "stage") == 0, is_route = strcmp(stage->kind, "route") == 0;
+    bool is_complete = find_pair(from->c, stage->name, is_stage ? WEIR_SUBJECT_STAGE : WEIR_SUBJECT_FLOW);
+    if (is_complete && !is_route) /* which has several queues */
+        is_complete = find_pair(from->c, stage->queue_name, WEIR_SUBJECT_QUEUE);
+    return is_complete ? WEIR_OK : out_of_memory(error);
 }
 
 static void add_up(weir_subject subject, comparison_side *side)
@@ -242,9 +232,10 @@ static void join_moved(lap_comparison *c)
 
 int comparison_read(lap_comparison *c, int side, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
-    int status = add_stages(c, reader, filter, error);
+    reading from = { c, side };
+    int status = weir_each_record(reader, WEIR_RECORD_STAGE, filter, add_stage, &from, error);
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && status == WEIR_OK; subject++)
-        status = add_laps(c, side, subject, reader, filter, error);
+        status = weir_each_record(reader, weir_record_kind_of(subject), filter, add_lap, &from, error);
     for (size_t i = 0; i < c->num_pairs; i++)
         add_up(c->pairs[i].subject, &c->pairs[i].sides[side]);
     if (side == 1)

@@ -214,3 +214,12 @@ void metric_put_all(FILE *out, const weir_totals *totals)
             put_union_row(t, columns, count, &totals->of[subject].all[i]);
     table_end(t);
 }
+
+void metric_put_bottleneck(FILE *out, const weir_bottleneck *bottleneck)
+{
+    fprintf(out, "{\"kind\": \"%s\", \"stage\": ", weir_bottleneck_word(bottleneck->kind));
+    json_string_or_null(out, bottleneck->name);
+    fputs(", \"share\": ", out);
+    json_number(out, bottleneck->share);
+    fputc('}', out);
+}

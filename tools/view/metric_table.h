@@ -2,6 +2,7 @@
 #ifndef TOOLS_METRIC_TABLE_H
 #define TOOLS_METRIC_TABLE_H
 
+#include <weir/bottleneck.h>
 #include <weir/query.h>
 
 #include "table.h"
@@ -34,6 +35,9 @@ void metric_put_list(FILE *out, table_format format, weir_subject subject, const
 
 /* Whether its laps are of several kinds, such as sources and sinks. */
 bool metric_subject_has_kinds(weir_subject subject);
+
+/* {"kind": "stage", "stage": "0:1:decode", "share": 0.93}; the last two can be null. */
+void metric_put_bottleneck(FILE *out, const weir_bottleneck *bottleneck);
 
 /* "stage", "node", "queue", "pool"; as a key of JSON "stages", … */
 const char *metric_subject_name(weir_subject subject);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "array.h"
+#include "each_record.h"
 
 enum {
     MAX_POINTS = 300,  /* of a curve: more would be narrower than a pixel or two */
@@ -148,17 +149,18 @@ static int add_event(series_set *set, const weir_event_record *event, weir_error
 
 static int add_phase(series_set *set, const weir_phase_record *phase, weir_error *error)
 {
-    if (!phase->place.phase[0])
+    if (!phase->position.phase[0])
         return WEIR_OK;
     series_mark mark = { since_origin(set, phase->start_unix_ns), since_origin(set, phase->end_unix_ns),
-                         phase->run_id, (char *)(uintptr_t)phase->place.phase };
+                         phase->run_id, (char *)(uintptr_t)phase->position.phase };
     return add_mark(&set->phases, &set->num_phases, &mark, error);
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------------ */
 
-static int add_record(series_set *set, const weir_record *record, weir_error *error)
+static int add_record(void *self, const weir_record *record, weir_error *error)
 {
+    series_set *set = self;
     weir_total total;
     switch (record->kind) {
     case WEIR_RECORD_TASK:
@@ -167,18 +169,6 @@ static int add_record(series_set *set, const weir_record *record, weir_error *er
     case WEIR_RECORD_PHASE: return add_phase(set, &record->phase, error);
     default: return WEIR_OK;
     }
-}
-
-static int read_kind(weir_reader *reader, weir_record_kind kind, const weir_filter *filter, series_set *set,
-                     weir_error *error)
-{
-    weir_query *query;
-    const weir_record *record;
-    int status = weir_query_begin(reader, kind, filter, &query, error);
-    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
-        status = add_record(set, record, error);
-    weir_query_end(query);
-    return status == WEIR_EOF ? WEIR_OK : status;
 }
 
 /* Counts what will be drawn, before reading it. */
@@ -291,9 +281,9 @@ static int read_laps(weir_reader *reader, const weir_filter *filter, series_set 
     if (status == WEIR_OK && all.max_laps > 2 * MAX_POINTS)
         return read_bins(reader, filter, set, &all, error);
     if (status == WEIR_OK)
-        status = read_kind(reader, WEIR_RECORD_TASK, filter, set, error);
+        status = weir_each_record(reader, WEIR_RECORD_TASK, filter, add_record, set, error);
     if (status == WEIR_OK)
-        status = read_kind(reader, WEIR_RECORD_QUEUE, filter, set, error);
+        status = weir_each_record(reader, WEIR_RECORD_QUEUE, filter, add_record, set, error);
     return status;
 }
 
@@ -306,9 +296,9 @@ int series_read(weir_reader *reader, const weir_filter *filter, unsigned how, se
     if (status == WEIR_OK && how & SERIES_JOIN_SHORT && !set->binned)
         status = join_short_last_lap(reader, filter, set, error);
     if (status == WEIR_OK)
-        status = read_kind(reader, WEIR_RECORD_EVENT, &own, set, error);
+        status = weir_each_record(reader, WEIR_RECORD_EVENT, &own, add_record, set, error);
     if (status == WEIR_OK)
-        status = read_kind(reader, WEIR_RECORD_PHASE, &own, set, error);
+        status = weir_each_record(reader, WEIR_RECORD_PHASE, &own, add_record, set, error);
     return status;
 }
 

@@ -4,19 +4,19 @@
 
 #include "metric_table.h"
 
-static void place(table *t, const weir_record_place *where)
+static void put_position(table *t, const weir_record_position *position)
 {
-    table_words(t, where->phase);
-    if (where->last_step < where->first_step) {
+    table_words(t, position->phase);
+    if (position->last_step < position->first_step) {
         table_nothing(t);
         table_nothing(t);
         return;
     }
-    table_count(t, where->first_step);
-    table_count(t, where->last_step);
+    table_count(t, position->first_step);
+    table_count(t, position->last_step);
 }
 
-#define PLACE_COLUMNS \
+#define POSITION_COLUMNS \
     { "phase", "phase", TABLE_WORDS }, { "first_step", "from step", TABLE_COUNT }, \
     { \
         "last_step", "to step", TABLE_COUNT \
@@ -61,21 +61,14 @@ static const table_column stage_columns[] = {
     { "queue_bytes", "bytes", TABLE_COUNT }, { "output_order", "order", TABLE_WORDS },
 };
 
-static void put_stage(table *t, const weir_record *record)
-{
-    const weir_stage_record *stage = &record->stage;
-    table_count(t, stage->run_id);
-    table_words(t, stage->name);
-    table_words(t, stage->queue_name);
-    table_words(t, stage->kind);
-    table_count(t, stage->concurrency);
-    table_count(t, stage->queue_items);
-    table_count(t, stage->queue_bytes);
-    table_words(t, stage->output_order);
-}
+#define AT(field) offsetof(weir_record, field)
+
+static const size_t stage_fields[] = { AT(stage.run_id),      AT(stage.name),        AT(stage.queue_name),
+                                       AT(stage.kind),        AT(stage.concurrency), AT(stage.queue_items),
+                                       AT(stage.queue_bytes), AT(stage.output_order) };
 
 static const table_column phase_columns[] = {
-    { "run_id", "run", TABLE_COUNT },     PLACE_COLUMNS,
+    { "run_id", "run", TABLE_COUNT },     POSITION_COLUMNS,
     { "start_time", "from", TABLE_WHEN }, { "end_time", "to", TABLE_WHEN },
     { "num_laps", "laps", TABLE_COUNT },
 };
@@ -84,7 +77,7 @@ static void put_phase(table *t, const weir_record *record)
 {
     const weir_phase_record *phase = &record->phase;
     table_count(t, phase->run_id);
-    place(t, &phase->place);
+    put_position(t, &phase->position);
     table_when(t, phase->start_unix_ns);
     table_when(t, phase->end_unix_ns);
     table_count(t, phase->num_laps);
@@ -98,7 +91,7 @@ static const table_column lap_columns[] = {
     { "elapsed", "lap", TABLE_TIME },
     { "name", "name", TABLE_WORDS },
     { "kind", NULL, TABLE_WORDS },
-    PLACE_COLUMNS,
+    POSITION_COLUMNS,
     { "suspended", NULL, TABLE_TIME },
     { "num_joined", NULL, TABLE_COUNT },
     { "capacity", "capacity", TABLE_COUNT },
@@ -113,7 +106,7 @@ static void put_lap(table *t, const weir_record *record)
     table_duration(t, lap->elapsed_ns);
     table_words(t, lap->name);
     table_words(t, lap->kind);
-    place(t, &lap->place);
+    put_position(t, &lap->position);
     table_duration(t, lap->suspended_ns);
     table_count(t, lap->num_joined);
     if (lap->capacity)
@@ -128,16 +121,8 @@ static const table_column event_columns[] = {
     { "name", "event", TABLE_WORDS }, { "category", "category", TABLE_WORDS }, { "detail", "detail", TABLE_WORDS },
 };
 
-static void put_event(table *t, const weir_record *record)
-{
-    const weir_event_record *event = &record->event;
-    table_count(t, event->id);
-    table_count(t, event->run_id);
-    table_when(t, event->unix_ns);
-    table_words(t, event->name);
-    table_words(t, event->category);
-    table_words(t, event->detail);
-}
+static const size_t event_fields[] = { AT(event.id),   AT(event.run_id),   AT(event.unix_ns),
+                                       AT(event.name), AT(event.category), AT(event.detail) };
 
 static const table_column failure_columns[] = {
     { "id", NULL, TABLE_COUNT },
@@ -152,19 +137,15 @@ static const table_column failure_columns[] = {
     { "message", "message", TABLE_WORDS },
 };
 
-static void put_failure(table *t, const weir_record *record)
+static const size_t failure_fields[] = { AT(failure.id),     AT(failure.run_id), AT(failure.unix_ns),
+                                         AT(failure.run_ns), AT(failure.name),   AT(failure.seq),
+                                         AT(failure.label) };
+
+static void put_reason(table *t, const weir_record *record)
 {
-    const weir_failure_record *failure = &record->failure;
-    table_count(t, failure->id);
-    table_count(t, failure->run_id);
-    table_when(t, failure->unix_ns);
-    table_duration(t, failure->run_ns);
-    table_words(t, failure->name);
-    table_count(t, failure->seq);
-    table_words(t, failure->label);
-    table_words(t, weir_status_name(failure->status));
-    table_count(t, failure->library_code);
-    table_words(t, failure->message);
+    table_words(t, weir_status_name(record->failure.status));
+    table_count(t, record->failure.library_code);
+    table_words(t, record->failure.message);
 }
 
 static const table_column item_columns[] = {
@@ -186,34 +167,10 @@ static const table_column item_columns[] = {
     { "scale_time", "scale", TABLE_TIME },
 };
 
-static void known_count(table *t, int64_t count)
-{
-    if (count < 0)
-        table_nothing(t);
-    else
-        table_count(t, count);
-}
-
-static void put_item(table *t, const weir_record *record)
-{
-    const weir_item_record *item = &record->item;
-    table_count(t, item->id);
-    table_count(t, item->run_id);
-    table_when(t, item->unix_ns);
-    table_duration(t, item->run_ns);
-    table_words(t, item->name);
-    table_count(t, item->seq);
-    table_words(t, item->label);
-    table_words(t, item->codec);
-    known_count(t, item->width);
-    known_count(t, item->height);
-    known_count(t, item->num_frames);
-    known_count(t, item->size_bytes);
-    table_duration(t, item->open_ns);
-    table_duration(t, item->demux_ns);
-    table_duration(t, item->decode_ns);
-    table_duration(t, item->scale_ns);
-}
+static const size_t item_fields[] = { AT(item.id),      AT(item.run_id),   AT(item.unix_ns),    AT(item.run_ns),
+                                      AT(item.name),    AT(item.seq),      AT(item.label),      AT(item.codec),
+                                      AT(item.width),   AT(item.height),   AT(item.num_frames), AT(item.size_bytes),
+                                      AT(item.open_ns), AT(item.demux_ns), AT(item.decode_ns),  AT(item.scale_ns) };
 
 static const table_column node_columns[] = {
     { "node_id", "node", TABLE_WORDS },
@@ -222,14 +179,8 @@ static const table_column node_columns[] = {
     { "ended", "last ended", TABLE_WHEN },
 };
 
-static void put_node(table *t, const weir_record *record)
-{
-    const weir_node_record *node = &record->node;
-    table_words(t, node->node_id);
-    table_count(t, node->num_runs);
-    table_when(t, node->started_unix_ns);
-    table_when(t, node->ended_unix_ns);
-}
+static const size_t node_fields[] = { AT(node.node_id), AT(node.num_runs), AT(node.started_unix_ns),
+                                      AT(node.ended_unix_ns) };
 
 static const table_column content_columns[] = {
     { "table", "table", TABLE_WORDS },    { "name", "name", TABLE_WORDS },  { "num_records", "rows", TABLE_COUNT },
@@ -247,11 +198,14 @@ static void put_content(table *t, const weir_record *record)
     table_words(t, content->path);
 }
 
+/* The first columns are fields of the record as they are; `put` writes the cells of the others. */
 typedef struct kind_table {
     weir_record_kind kind;
     const table_column *columns;
     size_t num_columns;
-    void (*put)(table *t, const weir_record *record);
+    void (*put)(table *t, const weir_record *record); /* NULL = there are no others */
+    const size_t *fields;                             /* their offsets */
+    size_t num_fields;
 } kind_table;
 
 #define COLUMNS(columns) columns, sizeof(columns) / sizeof((columns)[0])
@@ -261,22 +215,22 @@ const char *const record_table_names[] = { "runs",   "nodes",    "stages",  "pha
                                            "events", "failures", "items",   "contents", NULL };
 
 static const kind_table kind_tables[] = {
-    { WEIR_RECORD_RUN, COLUMNS(run_columns), put_run },
-    { WEIR_RECORD_NODE, COLUMNS(node_columns), put_node },
-    { WEIR_RECORD_STAGE, COLUMNS(stage_columns), put_stage },
-    { WEIR_RECORD_PHASE, COLUMNS(phase_columns), put_phase },
-    { WEIR_RECORD_TASK, COLUMNS(lap_columns), put_lap },
-    { WEIR_RECORD_FLOW, COLUMNS(lap_columns), put_lap },
-    { WEIR_RECORD_QUEUE, COLUMNS(lap_columns), put_lap },
-    { WEIR_RECORD_POOL, COLUMNS(lap_columns), put_lap },
-    { WEIR_RECORD_PROCESS, COLUMNS(lap_columns), put_lap },
-    { WEIR_RECORD_MACHINE, COLUMNS(lap_columns), put_lap },
-    { WEIR_RECORD_SPAN, COLUMNS(lap_columns), put_lap },
-    { WEIR_RECORD_COUNTER, COLUMNS(lap_columns), put_lap },
-    { WEIR_RECORD_EVENT, COLUMNS(event_columns), put_event },
-    { WEIR_RECORD_FAILURE, COLUMNS(failure_columns), put_failure },
-    { WEIR_RECORD_ITEM, COLUMNS(item_columns), put_item },
-    { WEIR_RECORD_CONTENT, COLUMNS(content_columns), put_content },
+    { WEIR_RECORD_RUN, COLUMNS(run_columns), put_run, NULL, 0 },
+    { WEIR_RECORD_NODE, COLUMNS(node_columns), NULL, COLUMNS(node_fields) },
+    { WEIR_RECORD_STAGE, COLUMNS(stage_columns), NULL, COLUMNS(stage_fields) },
+    { WEIR_RECORD_PHASE, COLUMNS(phase_columns), put_phase, NULL, 0 },
+    { WEIR_RECORD_TASK, COLUMNS(lap_columns), put_lap, NULL, 0 },
+    { WEIR_RECORD_FLOW, COLUMNS(lap_columns), put_lap, NULL, 0 },
+    { WEIR_RECORD_QUEUE, COLUMNS(lap_columns), put_lap, NULL, 0 },
+    { WEIR_RECORD_POOL, COLUMNS(lap_columns), put_lap, NULL, 0 },
+    { WEIR_RECORD_PROCESS, COLUMNS(lap_columns), put_lap, NULL, 0 },
+    { WEIR_RECORD_MACHINE, COLUMNS(lap_columns), put_lap, NULL, 0 },
+    { WEIR_RECORD_SPAN, COLUMNS(lap_columns), put_lap, NULL, 0 },
+    { WEIR_RECORD_COUNTER, COLUMNS(lap_columns), put_lap, NULL, 0 },
+    { WEIR_RECORD_EVENT, COLUMNS(event_columns), NULL, COLUMNS(event_fields) },
+    { WEIR_RECORD_FAILURE, COLUMNS(failure_columns), put_reason, COLUMNS(failure_fields) },
+    { WEIR_RECORD_ITEM, COLUMNS(item_columns), NULL, COLUMNS(item_fields) },
+    { WEIR_RECORD_CONTENT, COLUMNS(content_columns), put_content, NULL, 0 },
 };
 
 _Static_assert(sizeof kind_tables / sizeof kind_tables[0] + 1 ==
@@ -285,10 +239,10 @@ _Static_assert(sizeof kind_tables / sizeof kind_tables[0] + 1 ==
 
 int record_table_find(const char *name)
 {
-    int place = 0;
-    while (record_table_names[place] && strcmp(record_table_names[place], name) != 0)
-        place++;
-    return place;
+    int index = 0;
+    while (record_table_names[index] && strcmp(record_table_names[index], name) != 0)
+        index++;
+    return index;
 }
 
 static weir_subject subject_of(weir_record_kind kind)
@@ -311,6 +265,29 @@ static size_t fill_columns(table_column columns[METRIC_MAX_COLUMNS], const kind_
     return count;
 }
 
+/* Numbers below 0 are not known. */
+static void put_field(table *t, table_kind kind, const void *field)
+{
+    switch (kind) {
+    case TABLE_WORDS: table_words(t, *(const char *const *)field); break;
+    case TABLE_WHEN: table_when(t, *(const int64_t *)field); break;
+    case TABLE_TIME: table_duration(t, *(const int64_t *)field); break;
+    default:
+        if (*(const int64_t *)field < 0)
+            table_nothing(t);
+        else
+            table_count(t, *(const int64_t *)field);
+    }
+}
+
+static void put_record(table *t, const kind_table *wanted, const weir_record *record)
+{
+    for (size_t i = 0; i < wanted->num_fields; i++)
+        put_field(t, wanted->columns[i].kind, (const char *)record + wanted->fields[i]);
+    if (wanted->put)
+        wanted->put(t, record);
+}
+
 int record_table(FILE *out, table_format format, int which, weir_reader *reader, const weir_filter *filter,
                  int64_t *num_rows, weir_error *error)
 {
@@ -327,7 +304,7 @@ int record_table(FILE *out, table_format format, int which, weir_reader *reader,
     if (!t)
         status = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
-        wanted->put(t, record);
+        put_record(t, wanted, record);
     if (num_rows)
         *num_rows = (int64_t)table_rows(t);
     table_end(t);

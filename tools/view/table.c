@@ -81,6 +81,14 @@ void json_string(FILE *out, const char *text)
     fputc('"', out);
 }
 
+void json_string_or_null(FILE *out, const char *text)
+{
+    if (text)
+        json_string(out, text);
+    else
+        fputs("null", out);
+}
+
 /* Writes digits from right to left, ending before `end`. Returns their start. */
 static char *put_digits(char *end, uint64_t number, int min_digits)
 {
@@ -299,13 +307,15 @@ static bool is_in(const table *t, const section *s, size_t column)
     return is_shown(t, column) && ((column >= s->first && column < s->end) || is_key(t, column));
 }
 
-static void write_line(table *t, const section *s, char *const *cells, bool is_title)
+/* A row, or, if cells is NULL, the titles. */
+static void write_line(table *t, const section *s, char *const *cells)
 {
+    bool is_title = !cells;
     size_t waiting = 0; /* spaces that are only written if something follows */
     for (size_t i = 0; i < t->num_columns; i++) {
         if (!is_in(t, s, i))
             continue;
-        const char *cell = cells[i] ? cells[i] : "";
+        const char *cell = is_title ? t->columns[i].title : cells[i] ? cells[i] : "";
         size_t width = width_of(cell), space = t->widths[i] > width ? t->widths[i] - width : 0;
         if (*cell) {
             bool is_marked = t->coloured && (is_title || t->columns[i].kind == TABLE_VERDICT);
@@ -368,15 +378,10 @@ static void fill_section(table *t, section *s)
 
 static void write_section(table *t, const section *s, bool with_titles)
 {
-    char **titles = calloc(t->num_columns, sizeof *titles);
-    lacks_rows |= !titles;
-    for (size_t i = 0; titles && i < t->num_columns; i++)
-        titles[i] = (char *)(uintptr_t)t->columns[i].title; /* read only */
-    if (titles && with_titles)
-        write_line(t, s, titles, true);
+    if (with_titles)
+        write_line(t, s, NULL);
     for (size_t i = 0; i < t->num_cells; i += t->num_columns)
-        write_line(t, s, t->cells + i, false);
-    free(titles);
+        write_line(t, s, t->cells + i);
 }
 
 static void write_sections(table *t)
@@ -424,27 +429,27 @@ static void write_rows(table *t, bool is_last)
     t->num_cells = 0;
 }
 
-static void format_when(char figure[WEIR_FIGURE_BYTES], double unix_time)
+static void format_when(char figure[WEIR_FORMAT_BYTES], double unix_time)
 {
     time_t whole = (time_t)unix_time;
     struct tm local;
     if (!(fabs(unix_time) < 1e12) || !localtime_r(&whole, &local) ||
-        !strftime(figure, WEIR_FIGURE_BYTES, "%Y-%m-%d %H:%M:%S", &local))
-        snprintf(figure, WEIR_FIGURE_BYTES, "%.0f", unix_time);
+        !strftime(figure, WEIR_FORMAT_BYTES, "%Y-%m-%d %H:%M:%S", &local))
+        snprintf(figure, WEIR_FORMAT_BYTES, "%.0f", unix_time);
 }
 
-static void format_figure(char figure[WEIR_FIGURE_BYTES], table_kind kind, double number)
+static void format_figure(char figure[WEIR_FORMAT_BYTES], table_kind kind, double number)
 {
     switch (kind) {
     case TABLE_TIME: weir_text_format_time(figure, number); break;
     case TABLE_BYTES: weir_text_format_bytes(figure, number); break;
-    case TABLE_SHARE: snprintf(figure, WEIR_FIGURE_BYTES, "%.1f%%", 100 * number); break;
+    case TABLE_SHARE: snprintf(figure, WEIR_FORMAT_BYTES, "%.1f%%", 100 * number); break;
     case TABLE_WHEN: format_when(figure, number); break;
-    case TABLE_TRUTH: snprintf(figure, WEIR_FIGURE_BYTES, "%s", number != 0 ? "yes" : "no"); break;
-    case TABLE_COUNT: snprintf(figure, WEIR_FIGURE_BYTES, "%.0f", number); break;
+    case TABLE_TRUTH: snprintf(figure, WEIR_FORMAT_BYTES, "%s", number != 0 ? "yes" : "no"); break;
+    case TABLE_COUNT: snprintf(figure, WEIR_FORMAT_BYTES, "%.0f", number); break;
     case TABLE_REAL:
     case TABLE_VERDICT:
-    case TABLE_WORDS: snprintf(figure, WEIR_FIGURE_BYTES, fabs(number) < 1e12 ? "%.2f" : "%.3g", number); break;
+    case TABLE_WORDS: snprintf(figure, WEIR_FORMAT_BYTES, fabs(number) < 1e12 ? "%.2f" : "%.3g", number); break;
     }
 }
 
@@ -515,20 +520,26 @@ static void next_cell(table *t)
         fputs(t->format == TABLE_JSON ? "}" : t->format == TABLE_CSV ? "\r\n" : "</tr>\n", t->out);
 }
 
-/* Takes ownership of the cell. */
+/* Takes ownership of the cell of text output. */
 static void add_cell(table *t, char *cell)
 {
     lacks_rows |= !cell;
     t->cells[t->num_cells++] = cell;
 }
 
-/* A cell of text output. */
-static void put_figure(table *t, const char *figure)
+/* A cell that needs no escapes; NULL = nothing. */
+static void put_plain(table *t, const char *text)
 {
-    if (t->format == TABLE_TEXT)
-        add_cell(t, strdup(figure));
+    if (t->format == TABLE_HTML)
+        html_cell(t, text ? text : "");
+    else if (t->format != TABLE_TEXT) {
+        open_cell(t);
+        fputs(text ? text : t->format == TABLE_JSON ? "null" : "", t->out);
+    } else if (text)
+        add_cell(t, strdup(text));
     else
-        html_cell(t, figure);
+        t->cells[t->num_cells++] = NULL;
+    next_cell(t);
 }
 
 static bool is_for_people(const table *t)
@@ -553,40 +564,26 @@ void table_words(table *t, const char *text)
 
 void table_number(table *t, double number)
 {
+    char text[40] = "";
     if (!t)
         return;
-    if (!isfinite(number)) {
-        table_nothing(t);
-        return;
-    }
-    char figure[40];
-    if (is_for_people(t)) {
-        format_figure(figure, t->columns[t->column].kind, number);
-        put_figure(t, figure);
-    } else {
-        open_cell(t);
-        format_number(figure, number);
-        fputs(figure, t->out);
-    }
-    next_cell(t);
+    if (isfinite(number) && is_for_people(t))
+        format_figure(text, t->columns[t->column].kind, number);
+    else
+        format_number(text, number);
+    put_plain(t, *text ? text : NULL);
 }
 
 void table_count(table *t, int64_t count)
 {
+    char text[40];
     if (!t)
         return;
-    if (is_for_people(t)) {
-        char figure[40];
-        if (t->columns[t->column].kind == TABLE_COUNT)
-            snprintf(figure, sizeof figure, "%" PRId64, count);
-        else
-            format_figure(figure, t->columns[t->column].kind, (double)count);
-        put_figure(t, figure);
-    } else {
-        open_cell(t);
-        fprintf(t->out, "%" PRId64, count);
-    }
-    next_cell(t);
+    if (is_for_people(t) && t->columns[t->column].kind != TABLE_COUNT)
+        format_figure(text, t->columns[t->column].kind, (double)count);
+    else
+        snprintf(text, sizeof text, "%" PRId64, count);
+    put_plain(t, text);
 }
 
 /* Seconds are stored as doubles, which hold Unix time to less than a microsecond: digits beyond that are omitted. */
@@ -603,29 +600,16 @@ void table_duration(table *t, int64_t ns)
 
 void table_truth(table *t, bool truth)
 {
-    if (!t)
-        return;
-    if (t->format == TABLE_JSON) {
-        open_cell(t);
-        fputs(truth ? "true" : "false", t->out);
-        next_cell(t);
-    } else
+    if (t && t->format == TABLE_JSON)
+        put_plain(t, truth ? "true" : "false");
+    else
         table_count(t, truth);
 }
 
 void table_nothing(table *t)
 {
-    if (!t)
-        return;
-    if (t->format == TABLE_TEXT)
-        t->cells[t->num_cells++] = NULL;
-    else if (t->format == TABLE_HTML)
-        html_cell(t, "");
-    else {
-        open_cell(t);
-        fputs(t->format == TABLE_JSON ? "null" : "", t->out);
-    }
-    next_cell(t);
+    if (t)
+        put_plain(t, NULL);
 }
 
 size_t table_rows(const table *t)

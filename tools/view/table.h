@@ -78,6 +78,9 @@ bool table_lacks_rows(void);
 /* Text as a JSON string, with its quotes. Bytes that are not UTF-8 become \udc80 to \udcff, as in Python. */
 void json_string(FILE *out, const char *text);
 
+/* The same; null for NULL. */
+void json_string_or_null(FILE *out, const char *text);
+
 /* A number in a form that reads back as the same number; null if there is none. */
 void json_number(FILE *out, double number);
 

@@ -9,7 +9,9 @@
 #include <weir/clock.h>
 #include <weir/escape.h>
 
+#include "each_record.h"
 #include "format.h"
+#include "metric_table.h"
 #include "plot_series.h"
 
 enum { SPARKS = 24 /* laps in a sparkline */ };
@@ -29,20 +31,6 @@ typedef struct frame {
 
 /* ---- reading ------------------------------------------------------------------------------------------------ */
 
-/* The first record of a kind. End the query in any case. */
-static int first_record(weir_reader *reader, weir_record_kind kind, const weir_filter *filter, weir_query **query,
-                        const weir_record **record, weir_error *error)
-{
-    int status = weir_query_begin(reader, kind, filter, query, error);
-    return status == WEIR_OK ? weir_query_next(*query, record, error) : status;
-}
-
-/* WEIR_EOF counts as WEIR_OK: there was no record. */
-static int ok_if_none(int status)
-{
-    return status == WEIR_EOF ? WEIR_OK : status;
-}
-
 /* The average length of laps: the last lap of a run may be much shorter. */
 static int64_t lap_length_ns(const frame *f)
 {
@@ -51,50 +39,35 @@ static int64_t lap_length_ns(const frame *f)
     return length_ns > 10 * WEIR_MILLISECOND ? length_ns : 10 * WEIR_MILLISECOND;
 }
 
-static int read_recent(weir_reader *reader, const weir_filter *filter, frame *f, weir_error *error)
+/* The latest lap, the expected number of items, or the latest failure. */
+static int note_latest(void *self, const weir_record *record, weir_error *error)
 {
-    weir_filter latest = *filter;
-    weir_query *query;
-    const weir_record *record;
-    latest.descending = true;
-    latest.limit = 1;
-    int status = first_record(reader, WEIR_RECORD_QUEUE, &latest, &query, &record, error);
-    if (status == WEIR_OK)
+    frame *f = self;
+    if (record->kind == WEIR_RECORD_QUEUE)
         f->last_lap_unix_ns = record->lap.end_unix_ns;
-    weir_query_end(query);
-    if (status != WEIR_OK)
-        return ok_if_none(status);
+    else if (record->kind == WEIR_RECORD_EVENT)
+        f->expected = strtoll(record->event.detail, NULL, 10);
+    else if (asprintf(&f->last_failure, "%s: %s", record->failure.label, record->failure.message) < 0) {
+        f->last_failure = NULL;
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory for the frame");
+    }
+    return WEIR_OK;
+}
 
-    weir_filter recent = *filter;
+static int read_latest(weir_reader *reader, frame *f, weir_record_kind kind, const char *name, weir_error *error)
+{
+    weir_filter latest = { .run_id = f->run.run_id, .name = name, .descending = true, .limit = 1 };
+    return weir_each_record(reader, kind, &latest, note_latest, f, error);
+}
+
+static int read_recent(weir_reader *reader, frame *f, weir_error *error)
+{
+    int status = read_latest(reader, f, WEIR_RECORD_QUEUE, NULL, error);
+    if (status != WEIR_OK || f->last_lap_unix_ns == 0)
+        return status;
+    weir_filter recent = { .run_id = f->run.run_id };
     recent.start_unix_ns = f->last_lap_unix_ns - (int64_t)((SPARKS + 0.5) * (double)lap_length_ns(f));
     return series_read(reader, &recent, 0, &f->recent, error);
-}
-
-static int read_expected(weir_reader *reader, const weir_filter *filter, frame *f, weir_error *error)
-{
-    weir_filter events = { .run_id = filter->run_id, .name = "expected_items", .descending = true, .limit = 1 };
-    weir_query *query;
-    const weir_record *record;
-    int status = first_record(reader, WEIR_RECORD_EVENT, &events, &query, &record, error);
-    if (status == WEIR_OK)
-        f->expected = strtoll(record->event.detail, NULL, 10);
-    weir_query_end(query);
-    return ok_if_none(status);
-}
-
-static int read_last_failure(weir_reader *reader, const weir_filter *filter, frame *f, weir_error *error)
-{
-    weir_filter failures = { .run_id = filter->run_id, .descending = true, .limit = 1 };
-    weir_query *query;
-    const weir_record *record;
-    int status = first_record(reader, WEIR_RECORD_FAILURE, &failures, &query, &record, error);
-    if (status == WEIR_OK &&
-        asprintf(&f->last_failure, "%s: %s", record->failure.label, record->failure.message) < 0) {
-        f->last_failure = NULL;
-        status = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory for the frame");
-    }
-    weir_query_end(query);
-    return ok_if_none(status);
 }
 
 static int read_frame(weir_reader *reader, const weir_filter *filter, frame *f, weir_error *error)
@@ -108,10 +81,10 @@ static int read_frame(weir_reader *reader, const weir_filter *filter, frame *f, 
     if (status == WEIR_OK)
         status = weir_totals_read(reader, &own, &(weir_grouping){ .by = WEIR_BY_NAME }, &f->totals, error);
     if (status == WEIR_OK)
-        status = read_recent(reader, &own, f, error);
+        status = read_recent(reader, f, error);
     if (status == WEIR_OK)
-        status = read_expected(reader, &own, f, error);
-    return status == WEIR_OK ? read_last_failure(reader, &own, f, error) : status;
+        status = read_latest(reader, f, WEIR_RECORD_EVENT, "expected_items", error);
+    return status == WEIR_OK ? read_latest(reader, f, WEIR_RECORD_FAILURE, NULL, error) : status;
 }
 
 static void free_frame(frame *f)
@@ -161,7 +134,7 @@ static void put_span(FILE *out, double seconds)
     fprintf(out, "%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
-static const char *time_text(char figure[WEIR_FIGURE_BYTES], double seconds)
+static const char *time_text(char figure[WEIR_FORMAT_BYTES], double seconds)
 {
     if (!isfinite(seconds))
         return "-";
@@ -192,17 +165,22 @@ static double percent(double share)
 
 /* ---- the lines ---------------------------------------------------------------------------------------------- */
 
-static void put_head(FILE *out, const frame *f, const char *path)
+/* The end of the run, or until when it is known to go on. */
+static int64_t until_unix_ns(const frame *f)
 {
     int64_t last_sign = f->last_lap_unix_ns > 0 ? f->last_lap_unix_ns : f->run.started_unix_ns;
-    int64_t until = f->run.has_ended ? f->run.ended_unix_ns : is_gone(f) ? last_sign : f->now_unix_ns;
+    return f->run.has_ended ? f->run.ended_unix_ns : is_gone(f) ? last_sign : f->now_unix_ns;
+}
+
+static void put_head(FILE *out, const frame *f, const char *path)
+{
     fprintf(out, "%s  run %" PRId64 "  %s ", path, f->run.run_id,
             f->run.has_ended ? weir_run_state_name(f->state)
             : is_gone(f)     ? "recorded for"
                              : "running for");
     if (f->run.has_ended)
         fputs("after ", out);
-    put_span(out, seconds(until - f->run.started_unix_ns));
+    put_span(out, seconds(until_unix_ns(f) - f->run.started_unix_ns));
     if (is_gone(f))
         fprintf(out, "  (killed: its process %" PRId64 " no longer exists)", f->run.pid);
     else if (!f->run.has_ended && f->last_lap_unix_ns > 0)
@@ -237,7 +215,7 @@ static void put_stages(FILE *out, const frame *f)
         const weir_total *t = &stages->all[i];
         const series *line = find_line(f->recent.tasks, f->recent.num_tasks, t->key.name);
         const series_point *p = latest(line);
-        char average[WEIR_FIGURE_BYTES], p99[WEIR_FIGURE_BYTES];
+        char average[WEIR_FORMAT_BYTES], p99[WEIR_FORMAT_BYTES];
         fprintf(out, "%-*.*s %9" PRIu64 " %7" PRIu64 " %9.1f %9s", name_width(f), name_width(f), t->key.name,
                 t->metrics.task.num_tasks, t->metrics.task.num_failures, p ? or_zero(p->values[TASK_RATE]) : 0,
                 time_text(average, p ? p->values[TASK_AVE] : NAN));
@@ -260,7 +238,7 @@ static void put_queues(FILE *out, const frame *f)
         const weir_total *t = &queues->all[i];
         const series *line = find_line(f->recent.queues, f->recent.num_queues, t->key.name);
         const series_point *p = latest(line);
-        char put[WEIR_FIGURE_BYTES], get[WEIR_FIGURE_BYTES];
+        char put[WEIR_FORMAT_BYTES], get[WEIR_FORMAT_BYTES];
         fprintf(out, "%-*.*s %9" PRIu64 " %9.1f %8.0f%% %4.1f/%-4" PRId64 " %9s %9s", name_width(f), name_width(f),
                 t->key.name, t->metrics.queue.num_items, p ? or_zero(p->values[QUEUE_RATE]) : 0,
                 p ? percent(p->values[QUEUE_OCCUPIED]) : 0, p ? or_zero(p->values[QUEUE_DEPTH]) : 0, t->capacity,
@@ -269,13 +247,26 @@ static void put_queues(FILE *out, const frame *f)
     }
 }
 
-/* Failed or skipped items. */
-static void count_lost(const frame *f, weir_subject subject, int64_t *failures, int64_t *skipped)
+/* How far the run is. */
+typedef struct progress {
+    int64_t failures, done; /* items; done: delivered, skipped or failed */
+    double remaining_s;     /* NAN = not known */
+} progress;
+
+static progress progress_of(const frame *f)
 {
-    for (size_t i = 0; i < f->totals.of[subject].count; i++) {
-        *failures += (int64_t)f->totals.of[subject].all[i].metrics.task.num_failures;
-        *skipped += (int64_t)f->totals.of[subject].all[i].metrics.task.num_skipped;
+    const weir_total_list *stages = &f->totals.of[WEIR_SUBJECT_STAGE];
+    const weir_total *sink = weir_totals_sink_queue(&f->totals);
+    double elapsed = seconds(f->last_lap_unix_ns - f->run.started_unix_ns);
+    progress p = { .done = sink ? (int64_t)sink->metrics.queue.num_items : 0, .remaining_s = NAN };
+    for (size_t i = 0; i < stages->count; i++) {
+        p.failures += (int64_t)stages->all[i].metrics.task.num_failures;
+        p.done += (int64_t)stages->all[i].metrics.task.num_skipped;
     }
+    p.done += p.failures;
+    if (p.done > 0 && elapsed > 0 && f->expected >= p.done && !f->run.has_ended && !is_gone(f))
+        p.remaining_s = (double)(f->expected - p.done) * elapsed / (double)p.done;
+    return p;
 }
 
 static void put_bottleneck(FILE *out, const frame *f)
@@ -292,27 +283,77 @@ static void put_bottleneck(FILE *out, const frame *f)
 
 static void put_foot(FILE *out, const frame *f)
 {
-    int64_t failures = 0, skipped = 0;
-    count_lost(f, WEIR_SUBJECT_STAGE, &failures, &skipped);
+    progress p = progress_of(f);
     put_bottleneck(out, f);
-    fprintf(out, "\nfailures: %" PRId64 "\n", failures);
+    fprintf(out, "\nfailures: %" PRId64 "\n", p.failures);
     if (f->last_failure) {
         fputs("  the last: ", out);
         weir_text_escape_to(out, f->last_failure);
         fputc('\n', out);
     }
-    const weir_total *sink = weir_totals_sink_queue(&f->totals);
-    double elapsed = seconds(f->last_lap_unix_ns - f->run.started_unix_ns);
-    int64_t done = (sink ? (int64_t)sink->metrics.queue.num_items : 0) + failures + skipped;
     if (f->expected <= 0 || f->run.has_ended || is_gone(f))
         return;
-    fprintf(out, "done: %" PRId64 " of %" PRId64, done, f->expected);
-    if (done > 0 && elapsed > 0 && f->expected >= done) {
+    fprintf(out, "done: %" PRId64 " of %" PRId64, p.done, f->expected);
+    if (isfinite(p.remaining_s)) {
         fputs(", remaining time about ", out);
-        put_span(out, (double)(f->expected - done) * elapsed / (double)done);
+        put_span(out, p.remaining_s);
     }
     fputc('\n', out);
 }
+
+/* ---- JSON --------------------------------------------------------------------------------------------------- */
+
+static void put_totals_json(FILE *out, const weir_totals *totals)
+{
+    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++) {
+        fprintf(out, "%s\"%s\": ", subject ? ", " : "", metric_subject_key(subject));
+        metric_put_list(out, TABLE_JSON, subject, &totals->of[subject]);
+    }
+}
+
+static void put_json(FILE *out, const frame *f, const weir_totals *last_lap, const char *path)
+{
+    progress p = progress_of(f);
+    weir_bottleneck bottleneck = weir_bottleneck_find(&f->totals);
+    fputs("{\"database\": ", out);
+    json_string(out, path);
+    fprintf(out, ", \"run_id\": %" PRId64 ", \"state\": \"%s\", \"elapsed\": ", f->run.run_id,
+            weir_run_state_name(f->state));
+    json_number(out, seconds(until_unix_ns(f) - f->run.started_unix_ns));
+    fputs(", \"last_lap_time\": ", out);
+    json_number(out, f->last_lap_unix_ns ? seconds(f->last_lap_unix_ns) : NAN);
+    fprintf(out, ", \"failures\": %" PRId64 ", \"last_failure\": ", p.failures);
+    json_string_or_null(out, f->last_failure);
+    fprintf(out, ", \"done\": %" PRId64 ", \"expected\": ", p.done);
+    json_number(out, f->expected > 0 ? (double)f->expected : NAN);
+    fputs(", \"remaining\": ", out);
+    json_number(out, p.remaining_s);
+    fputs(", \"bottleneck\": ", out);
+    metric_put_bottleneck(out, &bottleneck);
+    fputs(", ", out);
+    put_totals_json(out, &f->totals);
+    fputs(", \"last_lap\": {", out);
+    put_totals_json(out, last_lap);
+    fputs("}}\n", out);
+}
+
+int frame_write_json(FILE *out, weir_reader *reader, const weir_filter *filter, int64_t now_unix_ns,
+                     weir_error *error)
+{
+    frame f = { .now_unix_ns = now_unix_ns };
+    weir_totals last_lap = { .texts = NULL };
+    int status = read_frame(reader, filter, &f, error);
+    weir_filter latest = { .run_id = f.run.run_id, .start_unix_ns = f.last_lap_unix_ns - WEIR_MICROSECOND * 2 };
+    if (status == WEIR_OK && f.last_lap_unix_ns)
+        status = weir_totals_read(reader, &latest, &(weir_grouping){ .by = WEIR_BY_NAME }, &last_lap, error);
+    if (status == WEIR_OK)
+        put_json(out, &f, &last_lap, weir_reader_path(reader));
+    weir_totals_free(&last_lap);
+    free_frame(&f);
+    return status;
+}
+
+/* ---- the frame ---------------------------------------------------------------------------------------------- */
 
 /* Copies, and truncates each line to `width` characters. */
 static void put_cut(FILE *out, const char *text, int width)

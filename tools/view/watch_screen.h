@@ -13,4 +13,8 @@
 int frame_write(FILE *out, weir_reader *reader, const weir_filter *filter, int64_t now_unix_ns, int width,
                 weir_error *error);
 
+/* The same as one JSON object: the totals of the run, and last_lap with those of its latest lap. */
+int frame_write_json(FILE *out, weir_reader *reader, const weir_filter *filter, int64_t now_unix_ns,
+                     weir_error *error);
+
 #endif

@@ -1,0 +1,32 @@
+/*
+ * What live exports share: they serve one pipeline at a time, and get what happens as the records that a database
+ * would hold, so that an export from a database and a live one share the code behind. They need no locks: everything
+ * runs on the thread of the pipeline's observers, except opening and closing, which happen before and after.
+ */
+#ifndef WEIR_LIVE_EXPORT_H
+#define WEIR_LIVE_EXPORT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include <weir/observer.h>
+#include <weir/query.h>
+
+typedef struct weir_live_export {
+    /* set by the export before weir_live_export_init() */
+    const char *in_use; /* "already …", for the error if another pipeline uses it */
+    void (*take)(struct weir_live_export *self, const weir_record *record); /* laps, events, failures; runs twice */
+    void (*lap_end)(struct weir_live_export *self, const weir_lap *lap);
+
+    char *path, *node_id, *command;
+    weir_run_record run;    /* of the current run */
+    weir_observer observer; /* its self is this struct */
+    atomic_flag is_attached;
+} weir_live_export;
+
+/* Copies the texts; node_id and command NULL = those of this process. False = out of memory; free it even then. */
+bool weir_live_export_init(weir_live_export *self, const char *path, const char *node_id, const char *command,
+                           int32_t rank);
+void weir_live_export_free(weir_live_export *self);
+
+#endif

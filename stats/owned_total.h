@@ -1,0 +1,45 @@
+/* Totals that own what they point to. Also used by the weir command. */
+#ifndef WEIR_OWNED_TOTAL_H
+#define WEIR_OWNED_TOTAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <weir/query.h>
+
+/* Frees the texts and histograms of a total. */
+static inline void weir_total_forget(weir_total *total)
+{
+    weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
+    size_t count = weir_subject_histograms(total->subject, histograms);
+    const char *const texts[] = { total->key.name, total->key.node_id, total->key.phase, total->kind };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        free((void *)(uintptr_t)texts[i]);
+    for (size_t i = 0; i < count; i++)
+        free((void *)(uintptr_t)*weir_metric_histogram_at(histograms[i].metric, &total->metrics));
+}
+
+/* Replaces the texts and histograms of a total by copies; NULL counts as an empty histogram. False = out of memory;
+   call weir_total_forget() even then. */
+static inline bool weir_total_keep(weir_total *total)
+{
+    weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
+    size_t count = weir_subject_histograms(total->subject, histograms);
+    const char **const texts[] = { &total->key.name, &total->key.node_id, &total->key.phase, &total->kind };
+    bool is_complete = true;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        is_complete &= (*texts[i] = strdup(*texts[i])) != NULL;
+    for (size_t i = 0; i < count; i++) {
+        const weir_histogram **at = weir_metric_histogram_at(histograms[i].metric, &total->metrics);
+        weir_histogram *copy = calloc(1, sizeof *copy);
+        if (copy && *at)
+            *copy = **at;
+        *at = copy;
+        is_complete &= copy != NULL;
+    }
+    return is_complete;
+}
+
+#endif
