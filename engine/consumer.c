@@ -77,9 +77,10 @@ int weir_pipeline_next(weir_pipeline *pipeline, weir_item *item, int64_t timeout
     engine_lock_at(pipeline, start_ns);
     for (;;) {
         if (!pipeline->stopped && pipeline->sink->depth) {
-            status = weir_handoff_deliver_locked(pipeline, item, waited_ns_locked(pipeline, start_ns, waited));
+            int64_t waited_ns = waited_ns_locked(pipeline, start_ns, waited);
+            status = weir_handoff_deliver_locked(pipeline, item, waited_ns);
             if (status == WEIR_OK)
-                weir_trace_deliver_locked(pipeline, item, start_ns);
+                weir_trace_deliver_locked(pipeline, item, waited_ns);
             break;
         }
         if (pipeline->stopped || pipeline->sink->closed) {

@@ -112,13 +112,13 @@ void weir_trace_phase_locked(weir_pipeline *pipeline, struct weir_label *label, 
                                                          .kind = WEIR_TRACE_PHASE });
 }
 
-void weir_trace_deliver_locked(weir_pipeline *pipeline, const weir_item *item, int64_t asked_ns)
+void weir_trace_deliver_locked(weir_pipeline *pipeline, const weir_item *item, int64_t waited_ns)
 {
     if (weir_trace_is_on(pipeline))
         trace_add_locked(pipeline, &(weir_trace_record){
                                        .time_ns = pipeline->now_ns,
                                        .item = weir_trace_item(item->source, item->epoch, item->seq),
-                                       .value = asked_ns,
+                                       .value = waited_ns,
                                        .kind = WEIR_TRACE_DELIVER,
                                    });
 }
@@ -190,11 +190,24 @@ int weir_pipeline_trace(weir_pipeline *pipeline, bool on)
 
 /* ---- the observer thread ------------------------------------------------------------------------------------- */
 
-#define PATIENCE_NS (10 * WEIR_MILLISECOND)
+#define LONGEST_PATIENCE_NS  (10 * WEIR_MILLISECOND)
+#define SHORTEST_PATIENCE_NS (100 * WEIR_MICROSECOND)
 
 int64_t weir_trace_patience_ns(weir_pipeline *pipeline)
 {
-    return pipeline->trace && weir_trace_is_on(pipeline) ? PATIENCE_NS : WEIR_FOREVER;
+    return pipeline->trace && weir_trace_is_on(pipeline) ? pipeline->trace->patience_ns : WEIR_FOREVER;
+}
+
+/* Looks more often the more of the ring was full. */
+static void adapt_patience(weir_trace_rings *rings, uint64_t num_records)
+{
+    if (num_records > rings->engine.mask / 4)
+        rings->patience_ns /= 2;
+    else if (num_records < rings->engine.mask / 16)
+        rings->patience_ns *= 2;
+    rings->patience_ns = rings->patience_ns < SHORTEST_PATIENCE_NS  ? SHORTEST_PATIENCE_NS
+                         : rings->patience_ns > LONGEST_PATIENCE_NS ? LONGEST_PATIENCE_NS
+                                                                    : rings->patience_ns;
 }
 
 /* Moves up to TRACE_BATCH records before `tail` to the batch. */
@@ -207,7 +220,8 @@ static size_t take_batch(weir_trace_rings *rings, weir_trace_ring *ring, uint64_
         if (__atomic_load_n(&place->kind, __ATOMIC_ACQUIRE) == WEIR_TRACE_NONE)
             break;
         rings->batch[num_records++] = *place;
-        __atomic_store_n(&place->kind, WEIR_TRACE_NONE, __ATOMIC_RELAXED);
+        if (ring == &rings->users)
+            __atomic_store_n(&place->kind, WEIR_TRACE_NONE, __ATOMIC_RELAXED);
     }
     atomic_store_explicit(&ring->head, head, memory_order_release);
     return num_records;
@@ -276,6 +290,7 @@ void weir_trace_deliver(weir_pipeline *pipeline)
         return;
     do {
         uint64_t tail = atomic_load_explicit(&rings->engine.tail, memory_order_acquire);
+        adapt_patience(rings, tail - atomic_load_explicit(&rings->engine.head, memory_order_relaxed));
         deliver_ring(pipeline, &rings->users, UINT64_MAX,
                      atomic_exchange_explicit(&rings->users.num_lost, 0, memory_order_relaxed));
         deliver_ring(pipeline, &rings->engine, tail, 0);
@@ -325,6 +340,7 @@ int weir_trace_init(weir_pipeline *pipeline, uint32_t wanted_records)
     wanted_records = wanted_records ? wanted_records : DEFAULT_RECORDS;
     while (num_records < MAX_RECORDS && (num_records < least || num_records < wanted_records))
         num_records *= 2;
+    rings->patience_ns = WEIR_MILLISECOND;
     rings->batch = calloc(TRACE_BATCH, sizeof *rings->batch);
     rings->spent = calloc(TRACE_BATCH, sizeof *rings->spent);
     if (!rings->batch || !rings->spent || ring_init(&rings->engine, num_records) != WEIR_OK ||

@@ -11,8 +11,9 @@
 #include "state.h"
 
 /*
- * Writers reserve a place at `tail`, fill it, and set `kind` last; a place whose kind is not set ends what can be
- * read. The reader clears the kinds of what it has read, then moves `head`. A full ring drops and counts.
+ * Writers reserve a place at `tail`, fill it, and set `kind` last; in the ring for user code, a place whose kind is not
+ * set ends what can be read, and the reader clears the kinds of what it has read. Then it moves `head`. A full ring drops
+ * and counts.
  */
 typedef struct weir_trace_ring {
     weir_trace_record *records; /* immutable after init */
@@ -29,12 +30,13 @@ typedef struct weir_trace_rings {
     weir_trace_ring engine; /* written with pipeline->lock */
     weir_trace_ring users;
     bool lost;                 /* guarded by pipeline->lock: `engine` was full; nothing is added until it is empty */
-    int64_t told_ns;           /* observer thread: when the observers were last called */
+    int64_t told_ns;           /* observer thread: when the observers were last called, */
+    int64_t patience_ns;       /* and how soon it must look again */
     weir_trace_record *batch;  /* observer thread: what the observers get */
     struct weir_label **spent; /* observer thread: references of the batch, released after it */
 } weir_trace_rings;
 
-enum { TRACE_BATCH = 4096 };
+enum { TRACE_BATCH = 4096, TRACE_AHEAD = 16 };
 
 /* Writes a record into a reserved place. */
 static inline void trace_fill(weir_trace_record *place, const weir_trace_record *record)
@@ -58,6 +60,7 @@ static inline bool trace_add_locked(weir_pipeline *pipeline, const weir_trace_re
     uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
     if (tail >= atomic_load_explicit(&ring->limit, memory_order_relaxed) && !weir_trace_make_room_locked(pipeline))
         return false;
+    __builtin_prefetch(&ring->records[(tail + TRACE_AHEAD) & ring->mask], true); /* the reader's CPU has it */
     trace_fill(&ring->records[tail & ring->mask], record);
     atomic_store_explicit(&ring->tail, tail + 1, memory_order_release);
     return true;
@@ -125,8 +128,8 @@ void weir_trace_mark_locked(weir_pipeline *pipeline, weir_trace_kind kind, int64
 /* A phase begins. label: its name; NULL = `fixed`, a static text. */
 void weir_trace_phase_locked(weir_pipeline *pipeline, struct weir_label *label, const char *fixed);
 
-/* The consumer got an item that it had asked for since asked_ns. */
-void weir_trace_deliver_locked(weir_pipeline *pipeline, const weir_item *item, int64_t asked_ns);
+/* The consumer got an item that it had waited for. */
+void weir_trace_deliver_locked(weir_pipeline *pipeline, const weir_item *item, int64_t waited_ns);
 
 /* ---- the observer thread ------------------------------------------------------------------------------------- */
 

@@ -29,7 +29,9 @@
 
 enum { MAX_STAGES = 24, MAX_SLOTS = 8, ITEMS = 120, SECONDS_TO_END = 60 };
 
-#ifdef WEIR_TRACED
+#if defined(WEIR_TRACED) && (defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__))
+enum { DEFAULT_RUNS = 40 };
+#elif defined(WEIR_TRACED)
 enum { DEFAULT_RUNS = 200 };
 #elif defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 enum { DEFAULT_RUNS = 600 };

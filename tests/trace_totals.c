@@ -153,6 +153,7 @@ bool trace_totals_read(const char *path, trace_totals *totals)
 typedef struct checker {
     const char *at, *end;
     const char *mistake;
+    bool is_array;
     int depth;
 } checker;
 
@@ -290,7 +291,7 @@ static bool check_value(checker *c)
     case 'n': right = check_word(c); break;
     default: right = check_number(c);
     }
-    if (right && c->depth == 2)
+    if (right && c->depth == 2 && c->is_array)
         right = *begin == '{' ? check_event(c, begin) : wrong(c, "an element that is not an event");
     c->depth--;
     return right;
@@ -298,8 +299,8 @@ static bool check_value(checker *c)
 
 const char *trace_format_mistake(const char *text, size_t length)
 {
-    checker c = { .at = text, .end = text + length };
-    if (check_value(&c) && *text != '[')
+    checker c = { .at = text, .end = text + length, .is_array = length > 0 && *text == '[' };
+    if (check_value(&c) && !c.is_array)
         return "it is not an array";
     skip_space(&c);
     if (!c.mistake && c.at != c.end)

@@ -1,6 +1,6 @@
 /*
- * weir-bench engine: the cost of passing an item on. Four parts: the hops of a chain of stages; other shapes of
- * pipelines; scaling with the number of threads, compared with the work on plain threads; and other libraries.
+ * weir-bench engine: the cost of passing an item on. Five parts: the hops of a chain of stages; the raw record; other
+ * shapes of pipelines; scaling with the number of threads, compared with the work on plain threads; and other libraries.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ typedef struct engine_settings {
     uint32_t run_ms;
     uint32_t runs;
     bool quick;
-    bool hops, shapes, scaling, peers; /* none = all */
+    bool hops, shapes, scaling, peers, trace; /* none = all */
     const char *json_path;
 } engine_settings;
 
@@ -228,6 +228,31 @@ static void add_scaling(engine_plan *plan, uint32_t op_us, uint32_t threads)
     add_line(plan, &line, threads);
 }
 
+/* The cost of the raw record. "none" is the line above each. */
+static void add_trace(engine_plan *plan, uint32_t op_us, uint32_t threads)
+{
+    static const char *const titles[] = { "no trace", "off", "on", "on, file" };
+    engine_trace most = ENGINE_TRACE_ON;
+#ifdef WEIR_BENCH_STATS
+    most = ENGINE_TRACE_FILE;
+#endif
+    engine_case base = weir_case(plan->settings, plan->settings->num_stages, 1, threads);
+    base.op_us = op_us;
+    for (engine_trace trace = ENGINE_NO_TRACE; trace <= most; trace++) {
+        line_plan line = {
+            .part = "trace", .title = titles[trace], .metrics = METRIC(HOP) | METRIC(CPU), .self = base
+        };
+        line.self.job.trace = trace;
+        line.hidden = METRIC(CPU);
+        if (trace) {
+            line.metrics |= METRIC(HOP_MORE);
+            line.base = &base;
+            line.base_name = "none";
+        }
+        add_line(plan, &line, threads);
+    }
+}
+
 static void add_peers(engine_plan *plan, uint32_t threads)
 {
     uint32_t num_stages = plan->settings->num_stages;
@@ -254,10 +279,14 @@ static void make_plan(engine_plan *plan)
 {
     const engine_settings *settings = plan->settings;
     const bench_list *ops_us = &settings->ops_us, *threads = &settings->threads;
-    bool all = !settings->hops && !settings->shapes && !settings->scaling && !settings->peers;
+    bool all = !settings->hops && !settings->shapes && !settings->scaling && !settings->peers && !settings->trace;
     for (size_t op = 0; op < ops_us->num_values && (all || settings->hops); op++) {
         for (size_t i = 0; i < threads->num_values; i++)
             add_hops(plan, ops_us->values[op], threads->values[i]);
+    }
+    for (size_t op = 0; op < ops_us->num_values && (all || settings->trace); op++) {
+        for (size_t i = 0; i < threads->num_values; i++)
+            add_trace(plan, ops_us->values[op], threads->values[i]);
     }
     for (size_t i = 0; i < threads->num_values && (all || settings->peers); i++)
         add_peers(plan, threads->values[i]);
@@ -314,7 +343,7 @@ static int run_plan(engine_plan *plan)
 {
     const engine_settings *settings = plan->settings;
     explain(plan);
-    if (settings->peers || !(settings->hops || settings->shapes || settings->scaling))
+    if (settings->peers || !(settings->hops || settings->shapes || settings->scaling || settings->trace))
         explain_peers();
     bench_background_load start = bench_background_load_now();
     if (rounds_run(&plan->rounds) != 0)
@@ -360,6 +389,7 @@ static const option_row rows[] = {
     { ROW("peers", peers, option_flag), .help = "other libraries compared with weir" },
     { ROW("shapes", shapes, option_flag), .help = "branches, order, pending tasks" },
     { ROW("scaling", scaling, option_flag), .help = "speed with more threads" },
+    { ROW("trace", trace, option_flag), .help = "the raw record: off, on, and on with a file" },
     { ROW("quick", quick, option_flag), .help = "fewer and shorter runs, to check that it works" },
     { 0 },
 };

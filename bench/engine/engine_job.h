@@ -15,6 +15,14 @@ typedef enum engine_shape {
     ENGINE_PENDING,  /* the operations return WEIR_PENDING, another thread completes them */
 } engine_shape;
 
+/* The raw record of a run (weir/trace.h). */
+typedef enum engine_trace {
+    ENGINE_NO_TRACE = 0,
+    ENGINE_TRACE_OFF,  /* it could be switched on */
+    ENGINE_TRACE_ON,   /* it goes to an observer that does nothing */
+    ENGINE_TRACE_FILE, /* it goes to a file */
+} engine_trace;
+
 enum { ENGINE_BRANCHES = 4 };
 
 typedef struct engine_job {
@@ -29,6 +37,7 @@ typedef struct engine_job {
     engine_shape shape;
     bool in_order; /* output_order = input */
     bool no_statistics;
+    engine_trace trace;
 } engine_job;
 
 typedef struct engine_result {

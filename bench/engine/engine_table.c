@@ -52,6 +52,11 @@ static double item_to_base(const cell_round *round)
     return item_ns(round) / round->samples[ROLE_BASE]->ns_per_item;
 }
 
+static double hop_more(const cell_round *round)
+{
+    return hop_ns(round) - round->samples[ROLE_BASE]->ns_per_item / (round->cases[ROLE_BASE]->job.num_stages + 1);
+}
+
 static double stage_to_base(const cell_round *round)
 {
     return stage_ns(round) / stage_ns_of(round, ROLE_BASE, ROLE_BASE_FEWER);
@@ -78,6 +83,7 @@ static const metric_kind metric_kinds[NUM_METRICS] = {
     [METRIC_CPU] = { "cpu_ns_per_item", "CPU ns/item", 0, cpu_ns },
     [METRIC_STATISTICS] = { "stats_on_to_off", "stats on/off", ROLE(UNMEASURED), over_unmeasured },
     [METRIC_SPEED] = { "speed_to_one_thread", "speed/1 thread", ROLE(ONE_THREAD), speed },
+    [METRIC_HOP_MORE] = { "ns_per_hop_more", "ns/hop above ", ROLE(BASE), hop_more },
     [METRIC_ITEM_TO_BASE] = { "item_to_base", "item/", ROLE(BASE), item_to_base },
     [METRIC_STAGE_TO_BASE] = { "stage_to_base", "stage/", ROLE(FEWER) | ROLE(BASE) | ROLE(BASE_FEWER),
                                stage_to_base },
@@ -205,10 +211,12 @@ static void print_line(const engine_rounds *rounds, const engine_line *line, siz
 static void report_weir(bench_report *report, const engine_job *job)
 {
     static const char *const shapes[] = { "line", "route", "pending" };
+    static const char *const traces[] = { "none", "off", "on", "file" };
     bench_report_text(report, "shape", shapes[job->shape]);
     bench_report_text(report, "output_order", job->in_order ? "input" : "completion");
     bench_report_number(report, "concurrency", job->concurrency);
     bench_report_number(report, "stats", !job->no_statistics);
+    bench_report_text(report, "trace", traces[job->trace]);
 }
 
 static void report_case(bench_report *report, const engine_case *self)

@@ -27,6 +27,7 @@ typedef enum engine_metric {
     METRIC_CPU,          /* CPU ns per item, of all threads */
     METRIC_STATISTICS,   /* time with statistics over time without */
     METRIC_SPEED,        /* speed over that with one thread */
+    METRIC_HOP_MORE,     /* ns per hop minus the base's */
     METRIC_ITEM_TO_BASE, /* time per item over the base's */
     METRIC_STAGE_TO_BASE,
     METRIC_SHARE_OF_BASE, /* speed over the base's */

@@ -12,6 +12,11 @@
 #include <stdlib.h>
 
 #include <weir/engine.h>
+#ifdef WEIR_BENCH_STATS
+#include <unistd.h>
+
+#include <weir/trace_file.h>
+#endif
 
 #include "spin.h"
 
@@ -40,6 +45,7 @@ typedef struct weir_run {
     const engine_job *job;
     engine_result *result;
     completer *completer; /* NULL = no task is pending */
+    weir_observer trace;  /* writes a file */
 } weir_run;
 
 /* ---- the completer ------------------------------------------------------------------------------------------ */
@@ -235,10 +241,18 @@ static void see_queue(void *self, const weir_queue_lap *lap)
     (void)lap;
 }
 
+static void see_records(void *self, const weir_trace_batch *batch)
+{
+    (void)self;
+    (void)batch;
+}
+
 static weir_pipeline *build(const weir_run *run)
 {
-    static const weir_observer observer = { .stage_lap = see_stage, .queue_lap = see_queue };
     const engine_job *job = run->job;
+    weir_observer observers[2] = { { .stage_lap = see_stage, .queue_lap = see_queue }, run->trace };
+    if (job->trace == ENGINE_TRACE_OFF || job->trace == ENGINE_TRACE_ON)
+        observers[1].trace = see_records;
     weir_pipeline *pipeline = NULL;
     weir_error error = { 0 };
     weir_builder *builder = weir_builder_new();
@@ -252,9 +266,10 @@ static weir_pipeline *build(const weir_run *run)
                        &(weir_pipeline_options){
                            .threads = job->threads,
                            .stats_interval_ns = WEIR_SECOND,
-                           .observers = &observer,
-                           .num_observers = 1,
+                           .observers = observers,
+                           .num_observers = 2,
                            .no_statistics = job->no_statistics,
+                           .trace_off = job->trace == ENGINE_TRACE_OFF,
                        },
                        &pipeline, &error);
     if (!pipeline)
@@ -279,16 +294,50 @@ static int drain(weir_pipeline *pipeline, const engine_job *job, engine_result *
     return -1;
 }
 
+static int run_pipeline(const weir_run *run)
+{
+    if (run->completer && completer_start(run->completer, run->job) != 0)
+        return -1;
+    weir_pipeline *pipeline = build(run);
+    int rc = pipeline ? drain(pipeline, run->job, run->result) : -1;
+    weir_pipeline_free(pipeline);
+    if (run->completer)
+        completer_end(run->completer);
+    return rc;
+}
+
+#ifdef WEIR_BENCH_STATS
+/* Records that are lost are no failure: an operation that does nothing makes them faster than a file is written. */
+static int run_traced(weir_run *run)
+{
+    char path[] = "/tmp/weir-bench-XXXXXX";
+    weir_trace_file *file;
+    weir_error error = { 0 };
+    int descriptor = mkstemp(path);
+    weir_trace_options options = { .overwrite = true, .max_bytes = 64 << 20 };
+    int rc = descriptor < 0 ? -1 : weir_trace_open(path, &options, &file, &error);
+    if (rc != 0) {
+        fprintf(stderr, "weir-bench: %s: cannot write a trace: %s\n", path, error.message);
+    } else {
+        run->trace = weir_trace_observer(file);
+        rc = run_pipeline(run);
+        weir_trace_close(file, NULL);
+    }
+    if (descriptor >= 0) {
+        close(descriptor);
+        unlink(path);
+    }
+    return rc == 0 ? 0 : -1;
+}
+#endif
+
 int engine_run_weir(const engine_job *job, engine_result *result)
 {
     completer own = { 0 };
-    weir_run run = { job, result, job->shape == ENGINE_PENDING ? &own : NULL };
-    if (run.completer && completer_start(run.completer, job) != 0)
-        return -1;
-    weir_pipeline *pipeline = build(&run);
-    int rc = pipeline ? drain(pipeline, job, result) : -1;
-    weir_pipeline_free(pipeline);
-    if (run.completer)
-        completer_end(run.completer);
-    return rc;
+    weir_run run = { .job = job, .result = result, .completer = job->shape == ENGINE_PENDING ? &own : NULL };
+#ifdef WEIR_BENCH_STATS
+    if (job->trace == ENGINE_TRACE_FILE)
+        return run_traced(&run);
+#endif
+    return run_pipeline(&run);
 }

@@ -19,7 +19,8 @@ static bool is_same(const engine_case *a, const engine_case *b)
     return a->run == b->run && a->op_us == b->op_us && left->num_stages == right->num_stages &&
            left->threads == right->threads && left->queue_items == right->queue_items &&
            left->concurrency == right->concurrency && left->shape == right->shape &&
-           left->in_order == right->in_order && left->no_statistics == right->no_statistics;
+           left->in_order == right->in_order && left->no_statistics == right->no_statistics &&
+           left->trace == right->trace;
 }
 
 size_t rounds_add(engine_rounds *rounds, const engine_case *wanted)

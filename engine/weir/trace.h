@@ -43,7 +43,7 @@ typedef enum weir_trace_kind {
     WEIR_TRACE_LEVEL = 8,    /* the level of queue `node`; number and value as above */
     WEIR_TRACE_LABEL = 9,    /* the label of an item, before the item is put. value: (intptr_t) of its text */
     WEIR_TRACE_EPOCH = 10,   /* the end of an epoch was put into queue `node` */
-    WEIR_TRACE_DELIVER = 11, /* the consumer got an item. value: when it asked for it */
+    WEIR_TRACE_DELIVER = 11, /* the consumer got an item. value: how long it had waited */
     WEIR_TRACE_STEP = 12,    /* weir_pipeline_mark_step(). value: the step */
     WEIR_TRACE_PHASE = 13,   /* the consumer's phase begins. value: (intptr_t) of its name */
     WEIR_TRACE_LAP = 14,     /* the end of a lap, or of a part of it */

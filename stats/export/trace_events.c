@@ -401,8 +401,8 @@ static void on_deliver(weir_trace_events *events, const weir_trace_record *recor
         weir_trace_name_track(events, track, "consumer");
     events->consumer_named = true;
     events->epoch = weir_trace_epoch(record->item);
-    weir_trace_event_begin(events, 'X', track, record->value, "next", "consumer");
-    put_duration(events, record->time_ns > record->value ? record->time_ns - record->value : 0);
+    weir_trace_event_begin(events, 'X', track, record->time_ns - record->value, "next", "consumer");
+    put_duration(events, record->value);
     PUT_LITERAL(events->out, ",\"args\":{");
     put_item(events, record->item);
     PUT_LITERAL(events->out, "}");

@@ -536,7 +536,11 @@ int weir_trace_close(weir_trace_file *file, weir_error *error)
 {
     if (!file)
         return WEIR_OK;
-    close_file(file);
+    if (file->num_runs == 0 && file->output)
+        unlink(weir_trace_output_path(file->output)); /* nothing was run */
+    else
+        close_file(file);
+    weir_trace_output_close(file->output);
     int status = file->failure.status;
     if (status != WEIR_OK)
         weir_error_set(error, status, file->failure.library_code, "%s; the trace is not complete",

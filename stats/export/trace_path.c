@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 /* A name cannot lead to another folder. */
 static void put_name(weir_trace_text *text, const char *name)
 {

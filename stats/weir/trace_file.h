@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <weir/export.h>
 #include <weir/observer.h>
@@ -105,11 +106,11 @@ WEIR_API int weir_trace_close(weir_trace_file *file, weir_error *error);
 WEIR_API int weir_trace_merge(const char *out_path, const char *const *in_paths, size_t num_ins, weir_error *error);
 
 /*
- * What a database without a raw record knows, as a trace: the metrics of each lap as counters, phases, events,
- * failures, and the recorded items as spans of known length at about the right time. It is marked as an
- * approximation. WEIR_OK; WEIR_ENOTFOUND if there is no run; WEIR_EIO and others; *error (may be NULL) names the path.
+ * What a database without a raw record knows, as a trace: means of each lap as counters, phases, events, failures, and
+ * the recorded items as spans. It says that it is an approximation. WEIR_OK; WEIR_ENOTFOUND if there is no run; WEIR_EIO
+ * and others. Memory use does not depend on the amount of data.
  */
-WEIR_API int weir_trace_export(weir_reader *reader, const weir_filter *filter, const char *path, weir_error *error);
+WEIR_API int weir_trace_export(weir_reader *reader, const weir_filter *filter, FILE *out, weir_error *error);
 
 #ifdef __cplusplus
 }

@@ -14,6 +14,7 @@ const tool_command *const tool_commands[] = {
     &tool_plot,
     &tool_report,
     &tool_export,
+    &tool_trace,
     &tool_fleet,
     &tool_merge,
     &tool_check,

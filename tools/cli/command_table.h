@@ -13,6 +13,7 @@ extern const tool_command tool_watch;
 extern const tool_command tool_plot;
 extern const tool_command tool_report;
 extern const tool_command tool_export;
+extern const tool_command tool_trace;
 extern const tool_command tool_fleet;
 extern const tool_command tool_merge;
 extern const tool_command tool_check;

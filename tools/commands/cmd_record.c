@@ -37,8 +37,9 @@ const tool_command tool_record = {
         "All frames are decoded, unless one of --at, --frames, --every, --rate, --count, --random and --keyframes "
         "selects some; these options have the same meaning as in weir frames.\n\n"
         "Ctrl-C (or SIGTERM) stops the run, and the summary of what was done follows; a second one kills it. SIGUSR1 "
-        "prints the current state of every slot, queue and task to stderr. The exit status is then 130 (143 for "
-        "SIGTERM).",
+        "prints the current state of every slot, queue and task to stderr; with --trace-last, SIGUSR2 writes a "
+        "trace. "
+        "The exit status is then 130 (143 for SIGTERM).",
     .examples = "weir record videos/\n"
                 "weir record videos/ --concurrency 4 --log-interval 10 --db-path run.db\n"
                 "# for training: 16 frames of each video, 224x224, in PyTorch's layout\n"
@@ -46,6 +47,8 @@ const tool_command tool_record = {
                 "weir record pictures/ --images --width 224 --height 224 --resize crop\n"
                 "weir record shards/ --tar --glob '*.mp4'\n"
                 "weir record https://example.org/clip.mp4 --io-timeout 10s\n"
+                "# for a run of days: a trace of the last minute whenever a file stalls or fails\n"
+                "weir record videos/ --trace 'trace-{run}.json.gz' --trace-last 1m\n"
                 "find videos/ -name '*.mkv' | weir record --list - --max-failures 5%\n",
     .options = record_rows,
     .settings = &settings,

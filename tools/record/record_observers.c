@@ -13,6 +13,8 @@ static void collect(const record_settings *settings, record_observers *own)
         own->observers[own->num_observers++] = weir_openmetrics_observer(own->openmetrics);
     if (own->tensorboard)
         own->observers[own->num_observers++] = weir_tensorboard_observer(own->tensorboard);
+    if (own->trace)
+        own->observers[own->num_observers++] = weir_trace_observer(own->trace);
     if (settings->verbose)
         own->observers[own->num_observers++] = weir_console_observer();
 }
@@ -28,6 +30,18 @@ int record_observers_open(const record_settings *settings, record_observers *obs
     if (settings->tensorboard_dir &&
         weir_tensorboard_open(settings->tensorboard_dir, NULL, &observers->tensorboard, &error) != WEIR_OK)
         return record_refuse(settings, "--tensorboard: %s", error.message);
+    bool triggers = settings->trace_last_ns > 0;
+    weir_trace_options trace = {
+        .rank = (int32_t)settings->rank,
+        .overwrite = true,
+        .max_bytes = settings->trace_bytes,
+        .on_stall = triggers,
+        .on_failure = triggers,
+        .on_request = triggers,
+        .last_ns = settings->trace_last_ns,
+    };
+    if (settings->trace_path && weir_trace_open(settings->trace_path, &trace, &observers->trace, &error) != WEIR_OK)
+        return record_refuse(settings, "--trace: %s", error.message);
     weir_sqlite_options options = { .rank = (int32_t)settings->rank };
     if (weir_sqlite_open(settings->db_path, &options, &observers->database, &error) != WEIR_OK)
         return record_refuse(settings, "--db-path: %s", error.message);
@@ -41,16 +55,18 @@ int record_observers_open(const record_settings *settings, record_observers *obs
 
 int record_observers_close(const record_settings *settings, record_observers *observers)
 {
-    weir_error errors[3] = { 0 };
+    weir_error errors[4] = { 0 };
     weir_sqlite_close(observers->database, &errors[0]);
     weir_openmetrics_close(observers->openmetrics, &errors[1]);
     weir_tensorboard_close(observers->tensorboard, &errors[2]);
+    weir_trace_close(observers->trace, &errors[3]);
     int exit_status = RECORD_DONE;
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
         if (errors[i].status == WEIR_OK)
             continue;
         record_refuse(settings, "%s", errors[i].message);
-        exit_status = RECORD_FAILED;
+        if (errors[i].status != WEIR_ELIMIT) /* records of the trace were lost: the statistics are complete */
+            exit_status = RECORD_FAILED;
     }
     return exit_status;
 }

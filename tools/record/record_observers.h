@@ -5,6 +5,7 @@
 #include <weir/openmetrics.h>
 #include <weir/sqlite.h>
 #include <weir/tensorboard.h>
+#include <weir/trace_file.h>
 
 #include "record_settings.h"
 
@@ -12,7 +13,8 @@ typedef struct record_observers {
     weir_sqlite_writer *database;
     weir_openmetrics_file *openmetrics;
     weir_tensorboard_log *tensorboard;
-    weir_observer observers[4]; /* the console's is the fourth */
+    weir_trace_file *trace;
+    weir_observer observers[5]; /* the console's is the fifth */
     size_t num_observers;
     weir_task_hook items; /* records the cost of files in the database */
 } record_observers;

@@ -82,6 +82,14 @@ const option_row record_rows[] = {
       .help = "also write the metrics to FILE after each lap, for Prometheus (a .prom file for node_exporter)" },
     { ROW("tensorboard", tensorboard_dir, option_folder), .argument = "DIR",
       .help = "also write the metrics of each lap to an event file in DIR, for TensorBoard" },
+    { ROW("trace", trace_path, option_file), .argument = "FILE",
+      .help =
+          "also write what every slot, queue and file did and when to FILE, for the Perfetto UI and weir trace; with "
+          ".gz at the end, compressed; {run}, {node}, {rank} in the name are replaced" },
+    { ROW("trace-size", trace_bytes, option_bytes), .argument = "BYTES",
+      .help = "keep about the last BYTES of the trace, such as 64M (default 256M)" },
+    { ROW("trace-last", trace_last_ns, option_duration), .argument = "DURATION",
+      .help = "write the trace only when a file stalls or fails, or on SIGUSR2: what happened in the last DURATION" },
     { ROW("quiet", quiet, option_flag), .letter = 'q',
       .help = "no progress line, no hints, no log messages except errors" },
     { ROW("verbose", verbose, option_flag), .letter = 'v', .help = "log the metrics of each lap" },

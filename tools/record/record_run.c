@@ -21,9 +21,11 @@
 
 enum { MAX_LISTED_FAILURES = 10, MAX_MESSAGE = 8192 };
 
-const char record_signals_help[] = "Ctrl-C (or SIGTERM) stops the run, and the summary of what was done follows; a "
-                                   "second one kills it. SIGUSR1 prints "
-                                   "the current state of every slot, queue and task to stderr.";
+const char record_signals_help[] =
+    "Ctrl-C (or SIGTERM) stops the run, and the summary of what was done follows; a "
+    "second one kills it. SIGUSR1 prints "
+    "the current state of every slot, queue and task to stderr; SIGUSR2 writes the trace "
+    "(see --trace-last).";
 
 int record_refuse(const record_settings *settings, const char *format, ...)
 {
@@ -57,24 +59,28 @@ static void print_snapshot(weir_pipeline *pipeline)
     weir_snapshot_free(snapshot);
 }
 
-/* Waits for a result, for SIGUSR1 (which it handles), or until the progress line must be redrawn. */
-static void wait_for_results(weir_pipeline *pipeline, int results_fd, int usr1_fd)
+/* Waits for a result, for a signal (which it handles), or until the progress line must be redrawn. */
+static void wait_for_results(weir_pipeline *pipeline, int results_fd, int signal_fd, weir_trace_file *trace)
 {
     struct signalfd_siginfo signal;
-    struct pollfd fds[] = { { .fd = results_fd, .events = POLLIN }, { .fd = usr1_fd, .events = POLLIN } };
-    if (poll(fds, 2, record_progress_interval_ms()) > 0 && fds[1].revents &&
-        read(usr1_fd, &signal, sizeof signal) > 0)
+    struct pollfd fds[] = { { .fd = results_fd, .events = POLLIN }, { .fd = signal_fd, .events = POLLIN } };
+    if (poll(fds, 2, record_progress_interval_ms()) <= 0 || !fds[1].revents ||
+        read(signal_fd, &signal, sizeof signal) <= 0)
+        return;
+    if (signal.ssi_signo == SIGUSR1)
         print_snapshot(pipeline);
+    else
+        weir_trace_request(trace);
 }
 
 /* Takes all results; returns the last status of weir_pipeline_next(). Your program would use the results here. */
-static int drain(weir_pipeline *pipeline, int usr1_fd)
+static int drain(weir_pipeline *pipeline, int signal_fd, weir_trace_file *trace)
 {
     int results_fd;
     weir_item item;
     int status = weir_pipeline_poll_fd(pipeline, &results_fd);
     while (status == WEIR_OK || status == WEIR_EPOCH || status == WEIR_ETIMEDOUT) {
-        wait_for_results(pipeline, results_fd, usr1_fd);
+        wait_for_results(pipeline, results_fd, signal_fd, trace);
         status = weir_pipeline_next(pipeline, &item, 0);
         if (status == WEIR_OK)
             weir_item_release(&item);
@@ -99,7 +105,7 @@ static int tell_failure(const record_settings *settings, weir_pipeline *pipeline
 
 /* Sets *num_failures to the number of files that failed. */
 static int run_pipeline(const record_settings *settings, const record_inputs *inputs,
-                        const record_observers *observers, int usr1_fd, uint64_t *num_failures)
+                        const record_observers *observers, int signal_fd, uint64_t *num_failures)
 {
     weir_pipeline *pipeline;
     weir_account account = { 0 };
@@ -109,7 +115,7 @@ static int run_pipeline(const record_settings *settings, const record_inputs *in
 
     record_progress_start(settings->tar ? NULL : inputs, settings->epochs);
     weir_pipeline_stop_on_signals(pipeline);
-    int status = drain(pipeline, usr1_fd);
+    int status = drain(pipeline, signal_fd, observers->trace);
     int signal_number = weir_pipeline_stop_signal(pipeline);
     if (signal_number)
         exit_status = RECORD_SIGNAL + signal_number;
@@ -174,13 +180,13 @@ static void print_hints(const record_settings *settings, uint64_t num_failures)
 /* -- the whole run */
 
 /* Runs, closes the database in any case, and prints the report from it. */
-static int record(const record_settings *settings, const record_inputs *inputs, int usr1_fd)
+static int record(const record_settings *settings, const record_inputs *inputs, int signal_fd)
 {
     record_observers observers;
     uint64_t num_failures = 0;
     int exit_status = record_observers_open(settings, &observers);
     if (exit_status == RECORD_DONE)
-        exit_status = run_pipeline(settings, inputs, &observers, usr1_fd, &num_failures);
+        exit_status = run_pipeline(settings, inputs, &observers, signal_fd, &num_failures);
     bool was_run = exit_status != RECORD_REFUSED;
 
     int64_t run_id = was_run ? weir_sqlite_run_id(observers.database) : 0;
@@ -203,18 +209,20 @@ int record_run(const record_settings *settings)
         return exit_status;
 
     signal(SIGXFSZ, SIG_IGN); /* writing beyond `ulimit -f` then fails with an error, which is reported */
-    /* Before any thread is started: all threads inherit the blocked SIGUSR1. */
-    sigset_t usr1;
-    sigemptyset(&usr1);
-    sigaddset(&usr1, SIGUSR1);
-    pthread_sigmask(SIG_BLOCK, &usr1, NULL);
-    int usr1_fd = signalfd(-1, &usr1, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (usr1_fd < 0)
+    /* Before any thread is started: all threads inherit the blocked signals. */
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGUSR1);
+    if (settings->trace_path)
+        sigaddset(&signals, SIGUSR2);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    int signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (signal_fd < 0)
         return record_refuse(settings, "cannot wait for SIGUSR1: %s", strerror(errno));
     terminal_start(!settings->quiet);
     if (settings->quiet)
         weir_log_set_level(WEIR_LOG_ERROR);
-    exit_status = record(settings, &inputs, usr1_fd);
-    close(usr1_fd);
+    exit_status = record(settings, &inputs, signal_fd);
+    close(signal_fd);
     return exit_status;
 }

@@ -46,6 +46,9 @@ typedef struct record_settings {
     bool all_items;
     const char *openmetrics_path;
     const char *tensorboard_dir;
+    const char *trace_path;
+    uint64_t trace_bytes;
+    int64_t trace_last_ns; /* only when something happens, this much of the past */
     bool quiet;
     bool verbose;
 } record_settings;
@@ -54,7 +57,7 @@ typedef struct record_settings {
 #define RECORD_DEFAULTS \
     { \
         .tar_glob = "*.tar*", .piece_frames = 512, .concurrency = 10, .db_path = "pipeline_stats.db", \
-        .log_interval_ns = 60 * WEIR_SECOND, \
+        .log_interval_ns = 60 * WEIR_SECOND, .trace_bytes = 256 << 20, \
     }
 
 /* All options except those of record_settings.video (see video_rows); the offsets are those of record_settings. */

@@ -1,0 +1,187 @@
+/* A trace from a database: what laps, events, failures and sampled items say about time. */
+#include <weir/trace_file.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include <weir/clock.h>
+
+#include "trace_events.h"
+
+typedef struct trace_export {
+    weir_reader *reader;
+    weir_filter filter; /* of one run */
+    weir_trace_events events;
+    weir_trace_text body, head;
+    uint64_t num_items;
+    bool begun; /* base_ns is set */
+    FILE *out;
+} trace_export;
+
+static void put_out(trace_export *export)
+{
+    fwrite(export->body.data, 1, export->body.length, export->out);
+    export->body.length = export->head.length = 0;
+}
+
+/* Means over each lap, from its start on. */
+static void put_lap(trace_export *export, const weir_lap_record *lap)
+{
+    char name[256];
+    int64_t start_ns = lap->end_unix_ns - lap->elapsed_ns;
+    double elapsed_ns = lap->elapsed_ns > 0 ? (double)lap->elapsed_ns : 1;
+    if (lap->subject == WEIR_SUBJECT_QUEUE) {
+        snprintf(name, sizeof name, "%s (mean of each lap)", lap->name);
+        weir_trace_counter(&export->events, start_ns, name, "items", lap->metrics.queue.depth_ns / elapsed_ns);
+        return;
+    }
+    snprintf(name, sizeof name, "%s busy (mean of each lap)", lap->name);
+    weir_trace_counter(&export->events, start_ns, name, "slots", (double)lap->metrics.task.busy_ns / elapsed_ns);
+    snprintf(name, sizeof name, "%s tasks (mean of each lap)", lap->name);
+    weir_trace_counter(&export->events, start_ns, name, "per second",
+                       (double)lap->metrics.task.num_tasks / elapsed_ns * WEIR_SECOND);
+}
+
+static void put_async(trace_export *export, char phase, int64_t at_ns, const weir_item_record *item)
+{
+    weir_trace_text *out = &export->body;
+    weir_trace_event_begin(&export->events, phase, TRACE_TRACK_RUN, at_ns, item->name, "item");
+    weir_trace_puts(out, ",\"id\":");
+    weir_trace_put_int(out, (int64_t) export->num_items);
+    weir_trace_puts(out, ",\"args\":{\"seq\":");
+    weir_trace_put_int(out, item->seq);
+    weir_trace_puts(out, ",\"label\":");
+    weir_trace_put_json(out, item->label);
+    weir_trace_puts(out, ",\"codec\":");
+    weir_trace_put_json(out, item->codec ? item->codec : "");
+    weir_trace_puts(out, ",\"bytes\":");
+    weir_trace_put_int(out, item->size_bytes);
+    weir_trace_puts(out, "}");
+    weir_trace_event_end(&export->events);
+}
+
+static void put_item(trace_export *export, const weir_item_record *item)
+{
+    export->num_items++;
+    put_async(export, 'b', item->unix_ns - item->run_ns, item);
+    put_async(export, 'e', item->unix_ns, item);
+}
+
+static void put_phase(trace_export *export, const weir_phase_record *phase)
+{
+    const char *name = phase->position.phase;
+    if (!name || !*name)
+        return;
+    weir_trace_event_begin(&export->events, 'X', TRACE_TRACK_PHASES, phase->start_unix_ns, name, "phase");
+    weir_trace_puts(&export->body, ",\"dur\":");
+    weir_trace_put_us(&export->body, phase->end_unix_ns - phase->start_unix_ns);
+    weir_trace_event_end(&export->events);
+}
+
+static void put_record(trace_export *export, const weir_record *record)
+{
+    switch (record->kind) {
+    case WEIR_RECORD_EVENT:
+        weir_trace_events_event(&export->events, &(weir_event){ record->event.unix_ns, record->event.name,
+                                                                record->event.category, record->event.detail });
+        break;
+    case WEIR_RECORD_FAILURE:
+        weir_trace_events_failure(&export->events, &(weir_failure){ .unix_ns = record->failure.unix_ns,
+                                                                    .name = record->failure.name,
+                                                                    .label = record->failure.label,
+                                                                    .status = record->failure.status,
+                                                                    .message = record->failure.message });
+        break;
+    case WEIR_RECORD_ITEM: put_item(export, &record->item); break;
+    case WEIR_RECORD_PHASE: put_phase(export, &record->phase); break;
+    default: put_lap(export, &record->lap);
+    }
+}
+
+static int put_records(trace_export *export, weir_record_kind kind, weir_error *error)
+{
+    enum { MANY_BYTES = 1 << 18 };
+    weir_query *query;
+    const weir_record *record;
+    int status = weir_query_begin(export->reader, kind, &export->filter, &query, error);
+    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK) {
+        put_record(export, record);
+        if (export->body.length > MANY_BYTES)
+            put_out(export);
+    }
+    weir_query_end(query);
+    return status == WEIR_EOF ? WEIR_OK : status;
+}
+
+/* Runs are processes. */
+static int put_run(trace_export *export, const weir_run_record *run, weir_error *error)
+{
+    static const weir_record_kind kinds[] = { WEIR_RECORD_PHASE, WEIR_RECORD_FLOW,  WEIR_RECORD_TASK,
+                                              WEIR_RECORD_QUEUE, WEIR_RECORD_EVENT, WEIR_RECORD_FAILURE,
+                                              WEIR_RECORD_ITEM };
+    int status = WEIR_OK;
+    if (!export->begun)
+        fprintf(
+            export->out,
+            "[\n{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"ts\":0,\"name\":\"weir_trace\",\"args\":{\"approximation\":true,"
+            "\"unix_ns\":%" PRId64 "}}",
+            run->started_unix_ns);
+    if (!export->begun)
+        export->events.base_ns = run->started_unix_ns;
+    export->begun = true;
+    fprintf(export->out,
+            ",\n{\"ph\":\"M\",\"pid\":%" PRId64 ",\"tid\":0,\"ts\":0,\"name\":\"process_name\",\"args\":{\"name\":"
+            "\"run %" PRId64 ", rank %" PRId32 ": approximation from laps\"}},\n",
+            run->run_id, run->run_id, run->rank);
+    export->events.pid = run->run_id;
+    export->filter.run_id = run->run_id;
+    weir_trace_name_track(&export->events, TRACE_TRACK_RUN, "run");
+    weir_trace_name_track(&export->events, TRACE_TRACK_PHASES, "phases");
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && status == WEIR_OK; i++)
+        status = put_records(export, kinds[i], error);
+    if (export->body.length >= 2)
+        export->body.length -= 2; /* the comma is written before the next run */
+    put_out(export);
+    return status;
+}
+
+static int put_runs(trace_export *export, const weir_filter *filter, weir_error *error)
+{
+    weir_query *query;
+    const weir_record *record;
+    int status = weir_query_begin(export->reader, WEIR_RECORD_RUN, filter, &query, error);
+    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
+        status = put_run(export, &record->run, error);
+    weir_query_end(query);
+    if (status != WEIR_EOF)
+        return status;
+    if (!export->begun)
+        return weir_error_set(error, WEIR_ENOTFOUND, 0, "no run in %s matches the filters",
+                              weir_reader_path(export->reader));
+    fputs("\n]\n", export->out);
+    return ferror(export->out)
+               ? weir_error_set(error, WEIR_EIO, -errno, "cannot write the trace: %s", strerror(errno))
+               : WEIR_OK;
+}
+
+int weir_trace_export(weir_reader *reader, const weir_filter *filter, FILE *out, weir_error *error)
+{
+    if (!reader || !out)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    trace_export export = { .reader = reader, .out = out };
+    if (filter)
+        export.filter = *filter;
+    export.filter.descending = export.filter.longest_first = false;
+    export.filter.limit = export.filter.after_id = 0;
+    export.events.out = export.events.body = &export.body;
+    export.events.head = &export.head;
+    int status = weir_reader_hold(reader, error);
+    if (status != WEIR_OK)
+        return status;
+    status = put_runs(&export, filter, error);
+    weir_reader_release(reader);
+    weir_trace_text_free(&export.body);
+    weir_trace_text_free(&export.head);
+    return status;
+}

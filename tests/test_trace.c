@@ -1,0 +1,719 @@
+/* The raw record and trace files. test_random.c compares what they say with the laps. */
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support.h"
+
+#include <weir/sqlite.h>
+#include <weir/trace_file.h>
+
+#include "program.h"
+#include "trace_totals.h"
+
+/* ---- records in memory --------------------------------------------------------------------------------------- */
+
+typedef struct watched {
+    weir_observer observer;
+    test_gate *gate; /* passed in each call (NULL = none) */
+    test_counter calls;
+    weir_trace_record *records;
+    size_t num_records, room;
+    uint64_t num_lost;
+    char phases[256]; /* one after the other */
+    char labels[4096];
+} watched;
+
+static void watch(void *self, const weir_trace_batch *batch)
+{
+    watched *w = self;
+    counter_add(&w->calls, 1);
+    if (w->gate)
+        gate_pass(w->gate);
+    for (size_t i = 0; i < batch->num_records; i++) {
+        const weir_trace_record *record = &batch->records[i];
+        if (w->num_records == w->room)
+            REQUIRE(w->records = realloc(w->records, (w->room = w->room ? 2 * w->room : 1024) * sizeof *w->records));
+        w->records[w->num_records++] = *record;
+        const char *text = (const char *)(intptr_t)record->value;
+        if (record->kind == WEIR_TRACE_PHASE)
+            strcat(strcat(w->phases, text), " ");
+        if (record->kind == WEIR_TRACE_LABEL && strlen(w->labels) < sizeof w->labels - 64)
+            strcat(strcat(w->labels, text), " ");
+        if (record->kind == WEIR_TRACE_ON)
+            w->num_lost += (uint64_t)record->value;
+    }
+}
+
+static void watched_init(watched *w)
+{
+    *w = (watched){ .observer = { .self = w, .trace = watch } };
+    counter_init(&w->calls);
+}
+
+static size_t count_kind(const watched *w, weir_trace_kind kind)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < w->num_records; i++)
+        count += w->records[i].kind == kind;
+    return count;
+}
+
+static size_t count_tasks(const watched *w, uint16_t node, int status)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < w->num_records; i++) {
+        const weir_trace_record *record = &w->records[i];
+        count += record->kind == WEIR_TRACE_TASK && record->node == node && record->detail == status;
+    }
+    return count;
+}
+
+static weir_pipeline *build_watched(weir_builder *builder, watched *w, weir_pipeline_options options)
+{
+    options.observers = &w->observer;
+    options.num_observers = 1;
+    return build(builder, &options);
+}
+
+static void what_happened_to_each_item_is_recorded_in_order(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 20, .labelled = true };
+    watched w;
+    watched_init(&w);
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build_watched(builder, &w, (weir_pipeline_options){ .threads = 2 });
+    assert_int_equal(weir_pipeline_mark_phase(pipeline, "train"), WEIR_OK);
+    for (int64_t step = 0; step < 20; step++) {
+        assert_int_equal(weir_pipeline_mark_step(pipeline, step), WEIR_OK);
+        next_value(pipeline);
+    }
+    drain_all(pipeline);
+    weir_pipeline_free(pipeline);
+    assert_int_equal(count_tasks(&w, 0, WEIR_OK), 20);
+    assert_int_equal(count_tasks(&w, 1, WEIR_OK), 20);
+    assert_int_equal(count_kind(&w, WEIR_TRACE_DELIVER), 20);
+    assert_int_equal(count_kind(&w, WEIR_TRACE_STEP), 20);
+    assert_int_equal(count_kind(&w, WEIR_TRACE_LABEL), 20); /* once for each item, not once for each stage */
+    assert_string_equal(w.phases, "train ");
+    assert_non_null(strstr(w.labels, "item-19 "));
+    assert_int_equal(w.num_lost, 0);
+    for (size_t i = 1; i < w.num_records; i++)
+        assert_true(w.records[i].time_ns >= w.records[i - 1].time_ns);
+    free(w.records);
+    ledger_close(&ledger);
+}
+
+static void recording_is_switched_while_tasks_run(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 3, .labelled = true };
+    test_gate gate = GATE;
+    watched w;
+    watched_init(&w);
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &gated_op, &gate, NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build_watched(builder, &w, (weir_pipeline_options){ .threads = 2, .trace_off = true });
+    gate_await_waiting(&gate, 1);
+    assert_int_equal(weir_pipeline_trace(pipeline, false), WEIR_OK); /* it already is */
+    assert_int_equal(weir_pipeline_trace(pipeline, true), WEIR_OK);
+    assert_int_equal(weir_pipeline_trace(pipeline, true), WEIR_OK);
+    counter_await(&w.calls, 1);
+    assert_int_equal(weir_pipeline_trace(pipeline, false), WEIR_OK);
+    gate_let(&gate, 1);
+    next_value(pipeline); /* not recorded */
+    assert_int_equal(weir_pipeline_trace(pipeline, true), WEIR_OK);
+    gate_open(&gate);
+    drain_all(pipeline);
+    weir_pipeline_free(pipeline);
+    assert_int_equal(count_kind(&w, WEIR_TRACE_ON), 2);
+    assert_int_equal(count_kind(&w, WEIR_TRACE_OFF), 2);
+    assert_int_equal(w.records[0].kind, WEIR_TRACE_ON);
+    bool told = false; /* the task that ran at the first switch, and the label of its item */
+    for (size_t i = 1; w.records[i].kind != WEIR_TRACE_OFF; i++)
+        told |= w.records[i].kind == WEIR_TRACE_STATE && w.records[i].node == 1 &&
+                w.records[i].detail == WEIR_TRACE_RUNNING;
+    assert_true(told);
+    assert_memory_equal(w.labels, "item-", 5);
+    assert_int_equal(count_kind(&w, WEIR_TRACE_DELIVER), 2);
+    assert_int_equal(w.records[w.num_records - 1].kind, WEIR_TRACE_OFF); /* the run's end */
+    free(w.records);
+    ledger_close(&ledger);
+}
+
+static void a_full_ring_loses_records_and_begins_again(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 2000, .labelled = true };
+    test_gate gate = GATE;
+    watched w;
+    watched_init(&w);
+    w.gate = &gate;
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline =
+        build_watched(builder, &w, (weir_pipeline_options){ .threads = 2, .trace_records = 64 });
+    gate_await_waiting(&gate, 1);
+    for (int i = 0; i < 1900; i++) /* the observer waits, nothing else does */
+        next_value(pipeline);
+    gate_open(&gate);
+    drain_all(pipeline);
+    weir_pipeline_free(pipeline);
+    assert_true(count_kind(&w, WEIR_TRACE_ON) >= 2);
+    assert_true(w.num_lost > 1900);
+    size_t states = 0;
+    for (size_t i = 0; i < w.num_records; i++) { /* each beginning tells every slot: 3, and 3 for hooks */
+        if (w.records[i].kind != WEIR_TRACE_ON)
+            continue;
+        for (size_t j = i + 1; j < w.num_records && w.records[j].kind != WEIR_TRACE_TASK; j++)
+            states += w.records[j].kind == WEIR_TRACE_STATE && w.records[j].time_ns == w.records[i].time_ns;
+        assert_true(states >= 6);
+        states = 0;
+    }
+    free(w.records);
+    ledger_close(&ledger);
+}
+
+static void a_pipeline_without_an_observer_of_records_refuses_to_record(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 1 };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, NULL);
+    assert_int_equal(weir_pipeline_trace(pipeline, true), WEIR_EUNSUPPORTED);
+    assert_int_equal(weir_pipeline_trace(NULL, true), WEIR_EINVAL);
+    drain_all(pipeline);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
+/* ---- files --------------------------------------------------------------------------------------------------- */
+
+typedef struct run_spec {
+    uint64_t count;
+    int64_t steps; /* marked, one for each item; 0 = none */
+    const weir_op *op;
+    uint32_t epochs;
+    weir_pipeline_options options;
+} run_spec;
+
+/* Runs items through a stage with this observer. */
+static void run_items(weir_observer observer, run_spec spec)
+{
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = spec.count, .labelled = true, .size_bytes = 100 };
+    weir_builder *builder = weir_builder_new();
+    weir_item item;
+    int64_t step = 0;
+    int status;
+    weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .epochs = spec.epochs });
+    weir_builder_pipe(builder, spec.op ? spec.op : &pass_op, NULL,
+                      &(weir_stage_options){ .concurrency = spec.epochs ? 1 : 3 });
+    weir_builder_sink(builder, NULL);
+    spec.options.observers = &observer;
+    spec.options.num_observers = 1;
+    weir_pipeline *pipeline = build(builder, &spec.options);
+    while ((status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK || status == WEIR_EPOCH) {
+        weir_item_release(&item);
+        if (step < spec.steps)
+            weir_pipeline_mark_step(pipeline, step++);
+    }
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
+static weir_trace_file *open_trace(const char *path, const weir_trace_options *options)
+{
+    weir_trace_file *file;
+    weir_error error = { 0 };
+    weir_trace_options own = options ? *options : (weir_trace_options){ 0 };
+    own.no_system = true;
+    if (weir_trace_open(path, &own, &file, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    return file;
+}
+
+static void close_trace(weir_trace_file *file)
+{
+    weir_error error = { 0 };
+    if (weir_trace_close(file, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+}
+
+static void write_trace(const char *path, const weir_trace_options *options, run_spec spec)
+{
+    weir_trace_file *file = open_trace(path, options);
+    run_items(weir_trace_observer(file), spec);
+    close_trace(file);
+}
+
+static trace_totals totals;
+
+static void assert_well_formed(const char *path)
+{
+    char *text = read_file(path);
+    const char *mistake = trace_format_mistake(text, strlen(text));
+    if (mistake)
+        fail_msg("%s: %s", path, mistake);
+    free(text);
+    assert_true(trace_totals_read(path, &totals));
+    assert_false(totals.is_cut);
+}
+
+static uint64_t count_in(const char *path, const char *what)
+{
+    uint64_t count = 0;
+    char *text = read_file(path);
+    for (const char *at = text; (at = strstr(at, what)); at++)
+        count++;
+    free(text);
+    return count;
+}
+
+static int odd_run(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    if (weir_task_seq(task) % 4 == 1)
+        return weir_task_fail(task, WEIR_EDATA, 0, "\"odd\"\n\x01\xff");
+    if (weir_task_seq(task) % 4 == 3)
+        return WEIR_SKIP;
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static const weir_op odd_op = { .name = "odd", .run = odd_run };
+
+static void a_file_is_strict_json_and_says_what_became_of_each_item(void **state)
+{
+    char *folder = make_folder(), *path = path_in(folder, "sub/trace.json");
+    (void)state;
+    write_trace(path, NULL, (run_spec){ .count = 40, .steps = 5, .op = &odd_op });
+    assert_well_formed(path);
+    const trace_total *stage = trace_totals_of(&totals, "0:1:odd[3]");
+    assert_int_equal(stage->num_tasks, 40);
+    assert_int_equal(stage->num_failures, 10);
+    assert_int_equal(stage->num_skipped, 10);
+    assert_int_equal(totals.num_flow_begins, 40);
+    assert_int_equal(totals.num_flow_ends, 40); /* 20 at the consumer, 20 where they ended */
+    assert_true(totals.num_labels >= 80);
+    assert_int_equal(count_in(path, "\"cat\":\"failure\""), 10);
+    assert_int_equal(count_in(path, "\"cat\":\"step\""), 5);
+    assert_true(count_in(path, "\"name\":\"0:1:odd[3] #2\"") == 1);
+    free(path);
+    remove_folder(folder);
+}
+
+static void epochs_and_kept_items_appear_as_what_they_are(void **state)
+{
+    char *folder = make_folder(), *path = path_in(folder, "trace.json");
+    (void)state;
+    static weir_op batches;
+    batches = weir_aggregate;
+    static weir_aggregate_config config = { .num_items = 4 };
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 10 };
+    weir_trace_file *file = open_trace(path, NULL);
+    weir_observer observer = weir_trace_observer(file);
+    weir_builder *builder = weir_builder_new();
+    weir_item item;
+    int status;
+    weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .epochs = 2 });
+    weir_builder_pipe(builder, &batches, &config, NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .observers = &observer, .num_observers = 1 });
+    while ((status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK || status == WEIR_EPOCH)
+        weir_item_release(&item);
+    weir_pipeline_free(pipeline);
+    close_trace(file);
+    assert_well_formed(path);
+    assert_int_equal(count_in(path, "\"outcome\":\"kept\""), 16);
+    assert_true(count_in(path, "\"flush\":true") >= 2);
+    assert_int_equal(count_in(path, "\"name\":\"end of an epoch\""), 2 * 3);
+    free(path);
+    remove_folder(folder);
+    ledger_close(&ledger);
+}
+
+static void a_compressed_file_says_the_same(void **state)
+{
+    char *folder = make_folder(), *path = path_in(folder, "trace.json.gz");
+    (void)state;
+    weir_trace_file *file;
+    weir_error error = { 0 };
+    if (weir_trace_open(path, NULL, &file, &error) == WEIR_EUNSUPPORTED) {
+        remove_folder(folder);
+        free(path);
+        skip();
+    }
+    run_items(weir_trace_observer(file), (run_spec){ .count = 100 });
+    close_trace(file);
+    assert_true(trace_totals_read(path, &totals));
+    assert_false(totals.is_cut);
+    assert_int_equal(trace_totals_of(&totals, "0:1:pass[3]")->num_tasks, 100);
+    free(path);
+    remove_folder(folder);
+}
+
+static void a_file_that_was_cut_off_anywhere_can_be_read(void **state)
+{
+    static const char *const names[] = { "trace.json", "trace.json.gz" };
+    char *folder = make_folder(), *cut = path_in(folder, "cut");
+    (void)state;
+    for (size_t i = 0; i < LENGTH(names); i++) {
+        char *path = path_in(folder, names[i]);
+        struct stat info;
+        uint64_t before = 0;
+        write_trace(path, NULL, (run_spec){ .count = 30 });
+        assert_int_equal(stat(path, &info), 0);
+        assert_int_equal(rename(path, cut), 0);
+        trace_totals_read(cut, &totals);
+        before = totals.num_events;
+        for (off_t size = info.st_size - 1; size > 60; size -= 1 + info.st_size / 97) {
+            assert_int_equal(truncate(cut, size), 0);
+            assert_true(trace_totals_read(cut, &totals));
+            assert_true(totals.num_events <= before);
+            before = totals.num_events;
+        }
+        free(path);
+    }
+    free(cut);
+    remove_folder(folder);
+}
+
+static void run_endlessly(const char *path)
+{
+    static test_ledger ledger;
+    static test_numbers numbers;
+    ledger_init(&ledger);
+    numbers = (test_numbers){ .ledger = &ledger, .count = UINT64_MAX, .labelled = true };
+    weir_trace_file *file;
+    if (weir_trace_open(path, &(weir_trace_options){ .max_bytes = 1 << 20 }, &file, NULL) != WEIR_OK)
+        _exit(1);
+    weir_observer observer = weir_trace_observer(file);
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline;
+    weir_item item;
+    if (weir_builder_build(builder, &(weir_pipeline_options){ .observers = &observer, .num_observers = 1 }, &pipeline,
+                           NULL) != WEIR_OK)
+        _exit(1);
+    while (weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK)
+        weir_item_release(&item);
+    _exit(1);
+}
+
+/* The process is killed when the file has had another size this many times. */
+static void a_file_survives_a_kill_at_any_moment(void **state)
+{
+    char *folder = make_folder(), *path = path_in(folder, "trace.json");
+    (void)state;
+    for (int times = 1; times <= 8; times++) {
+        struct stat info = { 0 };
+        off_t last = 0;
+        unlink(path);
+        pid_t child = fork();
+        if (child == 0)
+            run_endlessly(path);
+        for (int changes = 0; changes < 3 * times;) {
+            if (stat(path, &info) == 0 && info.st_size != last)
+                changes++;
+            last = info.st_size;
+        }
+        assert_int_equal(kill(child, SIGKILL), 0);
+        assert_int_equal(waitpid(child, NULL, 0), child);
+        char *old = path_in(folder, "trace.json.old");
+        if (access(path, F_OK) != 0 || !trace_totals_read(path, &totals) || totals.num_events < 5)
+            assert_true(trace_totals_read(old, &totals)); /* it was just turning over */
+        assert_true(totals.num_events > 5);
+        unlink(old);
+        free(old);
+    }
+    free(path);
+    remove_folder(folder);
+}
+
+static void a_limited_file_holds_the_last_events(void **state)
+{
+    char *folder = make_folder(), *path = path_in(folder, "trace.json"), *old = path_in(folder, "trace.json.old");
+    struct stat info;
+    (void)state;
+    weir_trace_options options = { .max_bytes = 2 << 20, .overwrite = true };
+    write_trace(path, &options, (run_spec){ .count = 8000, .options = { .trace_records = 1 << 20 } });
+    assert_int_equal(stat(path, &info), 0);
+    assert_true(info.st_size > (1 << 20) / 2);
+    assert_true(info.st_size < 3 << 20);
+    assert_int_not_equal(access(old, F_OK), 0);
+    assert_well_formed(path);
+    assert_true(count_in(path, "\"label\":\"item-7999\"") > 0);
+    assert_int_equal(count_in(path, "\"label\":\"item-7\""), 0);
+    free(old);
+    free(path);
+    remove_folder(folder);
+}
+
+/* ---- schedules and triggers ---------------------------------------------------------------------------------- */
+
+typedef struct finished_files {
+    char paths[64][256];
+    size_t num_paths;
+} finished_files;
+
+static void note_finished(void *self, const char *path)
+{
+    finished_files *files = self;
+    REQUIRE(files->num_paths < LENGTH(files->paths));
+    snprintf(files->paths[files->num_paths++], sizeof files->paths[0], "%s", strrchr(path, '/') + 1);
+}
+
+static void a_schedule_writes_one_file_for_each_cycle(void **state)
+{
+    char *folder = make_folder(), *pattern = path_in(folder, "{node}/{run}-{rank}-{step}.json");
+    finished_files files = { .num_paths = 0 };
+    (void)state;
+    weir_trace_options options = {
+        .run = "a/b",
+        .node_id = "here",
+        .rank = 3,
+        .keep = 2,
+        .schedule = { .skip_first = 2, .wait = 3, .warmup = 1, .active = 2, .repeat = 3 },
+        .finished = note_finished,
+        .finished_self = &files,
+    };
+    write_trace(pattern, &options, (run_spec){ .count = 60, .steps = 50 });
+    assert_int_equal(files.num_paths, 3);
+    assert_string_equal(files.paths[0], "a_b-3-6.json");
+    assert_string_equal(files.paths[1], "a_b-3-12.json");
+    assert_string_equal(files.paths[2], "a_b-3-18.json");
+    char *first = path_in(folder, "here/a_b-3-6.json"), *last = path_in(folder, "here/a_b-3-18.json");
+    assert_int_not_equal(access(first, F_OK), 0); /* two are kept */
+    assert_well_formed(last);
+    assert_int_equal(count_in(last, "\"name\":\"step 18\""), 1);
+    assert_int_equal(count_in(last, "\"name\":\"step 19\""), 1);
+    assert_int_equal(count_in(last, "\"name\":\"step 20\""), 0);
+    free(first);
+    free(last);
+    free(pattern);
+    remove_folder(folder);
+}
+
+static void a_failure_triggers_a_file_of_what_was_before_it(void **state)
+{
+    char *folder = make_folder(), *path = path_in(folder, "trace.json");
+    finished_files files = { .num_paths = 0 };
+    (void)state;
+    weir_trace_options options = {
+        .on_failure = true, .last_ns = 3600 * WEIR_SECOND, .finished = note_finished, .finished_self = &files
+    };
+    write_trace(path, &options, (run_spec){ .count = 40, .op = &odd_op });
+    assert_int_equal(files.num_paths, 1); /* the others are within an hour of it */
+    assert_string_equal(files.paths[0], "trace.json");
+    assert_well_formed(path);
+    assert_true(count_in(path, "\"cat\":\"failure\"") >= 1);
+    unlink(path);
+    write_trace(path, &options, (run_spec){ .count = 40 });
+    assert_int_not_equal(access(path, F_OK), 0);
+    free(path);
+    remove_folder(folder);
+}
+
+static void a_stall_and_a_request_trigger_files(void **state)
+{
+    char *folder = make_folder(), *path = path_in(folder, "trace.json");
+    finished_files files = { .num_paths = 0 };
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 1, .labelled = true };
+    test_gate gate = GATE;
+    (void)state;
+    weir_trace_options options = {
+        .on_stall = true, .on_request = true, .last_ns = 1, .finished = note_finished, .finished_self = &files
+    };
+    weir_trace_file *file = open_trace(path, &options);
+    weir_observer observer = weir_trace_observer(file);
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &gated_op, &gate, NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(
+        builder,
+        &(weir_pipeline_options){ .observers = &observer, .num_observers = 1, .stall_warning_ns = WEIR_MILLISECOND });
+    char *second = path_in(folder, "trace.2.json");
+    while (access(path, F_OK) != 0) /* the stall */
+        sched_yield();
+    weir_trace_request(file);
+    while (access(second, F_OK) != 0)
+        sched_yield();
+    gate_open(&gate);
+    drain_all(pipeline);
+    weir_pipeline_free(pipeline);
+    close_trace(file);
+    assert_true(files.num_paths >= 2);
+    assert_well_formed(path);
+    assert_int_equal(count_in(path, "\"open\":true") > 0, true); /* what stalls is in it */
+    free(second);
+    free(path);
+    remove_folder(folder);
+    ledger_close(&ledger);
+}
+
+static void mistakes_are_refused_with_one_line(void **state)
+{
+    char *folder = make_folder(), *there = path_in(folder, "there.json");
+    static const struct {
+        const char *path;
+        weir_trace_options options;
+        const char *message;
+    } mistakes[] = {
+        { "", { 0 }, "has no name" },
+        { "{stage}.json", { 0 }, "unknown word in braces" },
+        { "/proc/no/trace.json", { 0 }, "cannot write trace" },
+        { "a.json", { .last_ns = 1 }, "without a trigger" },
+        { "a.json", { .schedule = { .wait = 1 } }, "no active steps" },
+        { "a.json", { .schedule = { .active = 1 }, .on_stall = true }, "choose one" },
+        { NULL, { 0 }, "exists" },
+    };
+    (void)state;
+    write_file(there, "");
+    for (size_t i = 0; i < LENGTH(mistakes); i++) {
+        weir_trace_file *file;
+        weir_error error = { 0 };
+        const char *path = mistakes[i].path ? mistakes[i].path : there;
+        assert_true(weir_trace_open(path, &mistakes[i].options, &file, &error) < 0);
+        assert_null(file);
+        if (!strstr(error.message, mistakes[i].message))
+            fail_msg("%s", error.message);
+    }
+    free(there);
+    remove_folder(folder);
+}
+
+/* ---- several traces ------------------------------------------------------------------------------------------ */
+
+static void ranks_are_merged_by_their_clocks(void **state)
+{
+    char *folder = make_folder(), *out = path_in(folder, "all.json"), *foreign = path_in(folder, "foreign.json");
+    char *paths[5] = { NULL, NULL, NULL, NULL, foreign };
+    weir_error error = { 0 };
+    (void)state;
+    for (int32_t rank = 0; rank < 4; rank++) {
+        char name[32];
+        snprintf(name, sizeof name, "rank%d.json", (int)rank);
+        paths[rank] = path_in(folder, name);
+        write_trace(paths[rank], &(weir_trace_options){ .rank = rank }, (run_spec){ .count = 10 });
+    }
+    write_file(foreign, "{\"otherData\": {\"a\": [1, \"}\"]}, \"traceEvents\": [\n"
+                        " {\"ph\": \"X\", \"ts\": 50.5, \"dur\": 2, \"name\": \"theirs\", \"pid\": 9, \"tid\": 9}\n"
+                        "], \"x\": 1}");
+    if (weir_trace_merge(out, (const char *const *)paths, 5, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    assert_well_formed(out);
+    assert_int_equal(totals.num_flow_begins, 40);
+    assert_int_equal(count_in(out, "\"process_name\""), 4);
+    assert_int_equal(count_in(out, "\"name\":\"weir rank 3\""), 1);
+    assert_int_equal(count_in(out, "\"pid\":5,"), 0);
+    assert_int_equal(count_in(out, "\"ts\": 0.000, \"dur\": 2, \"name\": \"theirs\", \"pid\": 5"), 1);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(weir_trace_merge(paths[i], (const char *const *)paths, 5, &error), WEIR_EINVAL);
+        free(paths[i]);
+    }
+    write_file(foreign, "no trace");
+    error = (weir_error){ 0 };
+    assert_int_equal(weir_trace_merge(out, (const char *const *)&foreign, 1, &error), WEIR_EDATA);
+    assert_non_null(strstr(error.message, "foreign.json: it is not a trace"));
+    free(foreign);
+    free(out);
+    remove_folder(folder);
+}
+
+static void a_database_can_be_exported_as_an_approximation(void **state)
+{
+    char *folder = make_folder(), *db = path_in(folder, "a.db"), *path = path_in(folder, "trace.json");
+    weir_sqlite_writer *writer;
+    weir_reader *reader;
+    weir_error error = { 0 };
+    (void)state;
+    assert_int_equal(weir_sqlite_open(db, NULL, &writer, &error), WEIR_OK);
+    run_items(weir_sqlite_observer(writer), (run_spec){ .count = 20, .op = &odd_op });
+    assert_int_equal(weir_sqlite_close(writer, &error), WEIR_OK);
+    assert_int_equal(weir_reader_open(db, &reader, &error), WEIR_OK);
+    FILE *out = fopen(path, "w");
+    assert_int_equal(weir_trace_export(reader, NULL, out, &error), WEIR_OK);
+    fclose(out);
+    weir_reader_close(reader);
+    assert_well_formed(path);
+    assert_int_equal(count_in(path, "\"approximation\":true"), 1);
+    assert_int_equal(count_in(path, "\"cat\":\"failure\""), 5);
+    assert_true(count_in(path, "0:1:odd[3]_queue (mean of each lap)") > 0);
+    free(path);
+    free(db);
+    remove_folder(folder);
+}
+
+/* ---- weir trace ---------------------------------------------------------------------------------------------- */
+
+static void weir_trace_shows_shares_spans_and_the_path_of_slow_items(void **state)
+{
+    char *folder = make_folder(), *path = path_in(folder, "trace.json");
+    (void)state;
+    write_trace(path, NULL, (run_spec){ .count = 20 });
+    struct program program;
+    char *const argv[] = { (char *)(uintptr_t)program_path("WEIR_WEIR_TOOL"), "trace", path, NULL };
+    program_run(&program, folder, argv);
+    assert_int_equal(program.status, 0);
+    static const char *const parts[] = { "0:1:pass[3] #0", "Longest spans", "Slowest items", "item-", "consumer" };
+    for (size_t i = 0; i < LENGTH(parts); i++)
+        if (!strstr(program.out, parts[i]))
+            fail_msg("%s is missing in:\n%s", parts[i], program.out);
+    program_free(&program);
+
+    char *const json[] = { argv[0], "trace", path, "--json", NULL };
+    program_run(&program, folder, json);
+    assert_int_equal(program.status, 0);
+    assert_memory_equal(program.out, "{\"file\": ", 9);
+    const char *mistake = trace_format_mistake(program.out, strlen(program.out));
+    assert_string_equal(mistake, "it is not an array"); /* but JSON */
+    program_free(&program);
+
+    write_file(path, "{}");
+    program_run(&program, folder, argv);
+    assert_int_equal(program.status, 2);
+    assert_non_null(strstr(program.err, "not a trace in Chrome's format"));
+    program_free(&program);
+    free(path);
+    remove_folder(folder);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(what_happened_to_each_item_is_recorded_in_order),
+        TEST(recording_is_switched_while_tasks_run),
+        TEST(a_full_ring_loses_records_and_begins_again),
+        TEST(a_pipeline_without_an_observer_of_records_refuses_to_record),
+        TEST(a_file_is_strict_json_and_says_what_became_of_each_item),
+        TEST(epochs_and_kept_items_appear_as_what_they_are),
+        TEST(a_compressed_file_says_the_same),
+        TEST(a_file_that_was_cut_off_anywhere_can_be_read),
+        TEST(a_file_survives_a_kill_at_any_moment),
+        TEST(a_limited_file_holds_the_last_events),
+        TEST(a_schedule_writes_one_file_for_each_cycle),
+        TEST(a_failure_triggers_a_file_of_what_was_before_it),
+        TEST(a_stall_and_a_request_trigger_files),
+        TEST(mistakes_are_refused_with_one_line),
+        TEST(ranks_are_merged_by_their_clocks),
+        TEST(a_database_can_be_exported_as_an_approximation),
+        TEST(weir_trace_shows_shares_spans_and_the_path_of_slow_items),
+    };
+    return RUN_TESTS(tests);
+}
