@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "failure_log.h"
 #include "outbox.h"
@@ -109,8 +110,34 @@ static void deliver_lap(delivery *lap, weir_taken_lap *record)
 
 /* ---- the run ------------------------------------------------------------------------------------------------ */
 
+static char *describe_inputs(const weir_node *node)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    for (uint32_t i = 0; out && i < node->num_ins; i++)
+        fprintf(out, "%s%s", i ? " " : "", node->ins[i]->name);
+    return out && fclose(out) == 0 ? text : NULL;
+}
+
+static char *describe_merge_order(const weir_node *node)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (out && node->num_ins > 1)
+        fputs(node->merge_order == WEIR_MERGE_ROUND_ROBIN ? "round_robin"
+              : node->merge_order == WEIR_MERGE_WEIGHTED  ? "weighted"
+                                                          : "arrival",
+              out);
+    for (uint32_t i = 0; out && node->weights && i < node->num_ins; i++)
+        fprintf(out, " %" PRIu32, node->weights[i]);
+    return out && fclose(out) == 0 ? text : NULL;
+}
+
 static void describe_node(const weir_node *node, weir_stage_info *info)
 {
+    char *inputs = describe_inputs(node), *merge_order = describe_merge_order(node);
     *info = (weir_stage_info){
         .name = node->name,
         .queue_name = node->outs[0].name,
@@ -119,6 +146,9 @@ static void describe_node(const weir_node *node, weir_stage_info *info)
         .queue_items = node->outs[0].capacity,
         .queue_bytes = node->outs[0].capacity_bytes == UINT64_MAX ? 0 : node->outs[0].capacity_bytes,
         .output_order = node->order == WEIR_ORDER_INPUT ? "input" : "completion",
+        .inputs = inputs ? inputs : strdup(""),
+        .merge_order = merge_order ? merge_order : strdup(""),
+        .threads = node->threads,
     };
 }
 
@@ -240,6 +270,10 @@ void weir_observing_destroy(weir_pipeline *pipeline)
     }
     free(pipeline->observers);
     free(pipeline->delivery);
+    for (uint32_t i = 0; pipeline->stage_infos && i < pipeline->num_nodes; i++) {
+        free((char *)(uintptr_t)pipeline->stage_infos[i].inputs);
+        free((char *)(uintptr_t)pipeline->stage_infos[i].merge_order);
+    }
     free(pipeline->stage_infos);
     free(pipeline->queue_infos);
 }

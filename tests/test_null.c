@@ -302,6 +302,36 @@ static void the_statistics_refuse_null(void **state)
     REFUSED(weir_database_migrate(NULL, &from, NULL));
     REFUSED(weir_database_migrate("a", NULL, NULL));
 }
+
+static void models_refuse_null(void **state)
+{
+    (void)state;
+    weir_model *model;
+    weir_prediction *prediction;
+    REFUSED(weir_model_new(NULL, NULL));
+    REFUSED(weir_model_read(NULL, NULL, &model, NULL));
+    REFUSED(weir_model_add(NULL, NULL, NULL));
+    assert_null(weir_model_observer(NULL).self);
+    weir_model_forget(NULL);
+    weir_model_free(NULL);
+    assert_int_equal(weir_model_num_nodes(NULL), 0);
+    assert_null(weir_model_node_at(NULL, 0));
+    assert_true(isnan(weir_model_measured(NULL)));
+    assert_int_equal(weir_model_num_laps(NULL), 0);
+    REFUSED(weir_model_set(NULL, "threads", "1", NULL));
+    assert_true(isnan(weir_model_get(NULL, NULL)));
+    weir_model_reset(NULL);
+    REFUSED(weir_model_predict(NULL, NULL, &prediction, NULL));
+    weir_prediction_free(NULL);
+    weir_prediction_describe_limit(NULL, NULL, 0);
+    assert_int_equal(weir_model_new(&model, NULL), WEIR_OK);
+    REFUSED(weir_model_add(model, NULL, NULL));
+    REFUSED(weir_model_set(model, NULL, "1", NULL));
+    REFUSED(weir_model_set(model, "threads", NULL, NULL));
+    assert_true(isnan(weir_model_get(model, NULL)));
+    REFUSED(weir_model_predict(model, NULL, NULL, NULL));
+    weir_model_free(model);
+}
 #endif
 
 #ifdef WEIR_DATASET_H
@@ -446,7 +476,7 @@ int main(void)
         TEST(the_stages_refuse_null),        TEST(sampling_and_batches_refuse_null),
 #endif
 #ifdef WEIR_SQLITE_H
-        TEST(the_statistics_refuse_null),
+        TEST(the_statistics_refuse_null),    TEST(models_refuse_null),
 #endif
 #ifdef WEIR_DATASET_H
         TEST(the_dataset_refuses_null),

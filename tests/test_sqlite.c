@@ -68,7 +68,9 @@ static void columns_stand_in_the_order_of_the_design(void **state)
     assert_columns(path, "run",
                    "run_id, node_id, rank, pid, started, ended, status, threads, command, version, entries_lost, "
                    "machine");
-    assert_columns(path, "stage", "run_id, name, kind, concurrency, queue_items, queue_bytes, output_order");
+    assert_columns(path, "stage",
+                   "run_id, name, kind, concurrency, queue_items, queue_bytes, output_order, threads, inputs, "
+                   "merge_order");
     assert_int_equal(query_int(path, "PRAGMA user_version"), weir_schema_version());
     assert_int_equal(query_int(path, "PRAGMA application_id"), 0x77656972);
     char *mode = query_text(path, "PRAGMA journal_mode");

@@ -625,7 +625,7 @@ static void merge_and_check_do_what_they_say(void **state)
 /* -- bad input */
 
 static const char *const readers[] = { "summary",  "query",   "query --by lap", "query --list runs",
-                                       "failures", "slowest", "check" };
+                                       "failures", "slowest", "check",          "whatif" };
 
 static void what_is_no_database_is_refused_by_every_subcommand(void **state)
 {

@@ -184,11 +184,12 @@ static int upgrade(sqlite3 *db, const identity *found)
     else
         for (int version = found->version; version < WEIR_SCHEMA_VERSION && code == SQLITE_OK; version++)
             code = sqlite3_exec(db, weir_schema_upgrades[version], NULL, NULL, NULL);
-    bool has_machine = true;
-    if (code == SQLITE_OK)
-        code = weir_table_has_column(db, "run", "machine", &has_machine);
-    if (code == SQLITE_OK && !has_machine)
-        code = sqlite3_exec(db, weir_schema_machine, NULL, NULL, NULL);
+    for (const weir_late_column *late = weir_schema_late_columns; late->table && code == SQLITE_OK; late++) {
+        bool has_it = true;
+        code = weir_table_has_column(db, late->table, late->column, &has_it);
+        if (code == SQLITE_OK && !has_it)
+            code = sqlite3_exec(db, late->add, NULL, NULL, NULL);
+    }
     return code == SQLITE_OK ? weir_lap_tables_complete(db) : code;
 }
 

@@ -4,13 +4,15 @@
  * in seconds. If you change a line here, raise WEIR_SCHEMA_VERSION and say in weir_schema_upgrades how older
  * databases get there.
  *
- *   5  process_stats, machine_stats, span_stats, counter_stats (lap_tables.c)
+ *   5  process_stats, machine_stats, span_stats, counter_stats (lap_tables.c); threads, inputs and merge_order of stage
  *   4  sums of laps, flow_stats, pool_stats (lap_tables.c); machine of run
  *   3  item_stats
  *   2  phase, first_step and last_step in task_stats and queue_stats
  *   1  the first
  */
 #include "schema.h"
+
+#include <stddef.h>
 
 #define RUN_REFERENCE "run_id INTEGER NOT NULL REFERENCES run(run_id) ON DELETE CASCADE"
 
@@ -31,6 +33,12 @@
     " entries_lost INTEGER NOT NULL DEFAULT 0," \
     " " MACHINE ");"
 
+/* How a node is connected: private threads, the queues it takes from, how a merge chooses among them. */
+#define STAGE_THREADS     "threads INTEGER NOT NULL DEFAULT 0"
+#define STAGE_INPUTS      "inputs TEXT NOT NULL DEFAULT ''"
+#define STAGE_MERGE_ORDER "merge_order TEXT NOT NULL DEFAULT ''"
+#define STAGE_WIRING      STAGE_THREADS ", " STAGE_INPUTS ", " STAGE_MERGE_ORDER
+
 /* In the order of the pipeline, by rowid. */
 #define STAGE \
     "CREATE TABLE stage (" \
@@ -41,6 +49,7 @@
     " queue_items INTEGER NOT NULL," \
     " queue_bytes INTEGER NOT NULL," \
     " output_order TEXT NOT NULL," \
+    " " STAGE_WIRING ", " \
     " PRIMARY KEY (run_id, name));"
 
 #define EVENT_STATS \
@@ -101,7 +110,15 @@ _Static_assert(WEIR_SCHEMA_APPLICATION == 2003134834 && WEIR_SCHEMA_VERSION == 5
 
 const char weir_schema_create[] = RUN STAGE EVENT_STATS TASK_FAILURES ITEM_STATS INDEXES ITEM_INDEX IDENTITY;
 
-const char weir_schema_machine[] = "ALTER TABLE run ADD COLUMN " MACHINE;
+#define ADD(table, column) "ALTER TABLE " table " ADD COLUMN " column
+
+const weir_late_column weir_schema_late_columns[] = {
+    { "run", "machine", ADD("run", MACHINE) },
+    { "stage", "threads", ADD("stage", STAGE_THREADS) },
+    { "stage", "inputs", ADD("stage", STAGE_INPUTS) },
+    { "stage", "merge_order", ADD("stage", STAGE_MERGE_ORDER) },
+    { NULL, NULL, NULL },
+};
 
 const char *const weir_schema_upgrades[WEIR_SCHEMA_VERSION] = {
     [1] = "PRAGMA user_version = 2;", /* new columns are added afterwards, see database.c */

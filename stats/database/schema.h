@@ -10,6 +10,7 @@ enum {
     WEIR_SCHEMA_OLDEST = 1,               /* oldest version that can be read and upgraded */
     WEIR_SCHEMA_WITH_POSITIONS = 2,       /* first version in which laps have a phase and steps */
     WEIR_SCHEMA_WITH_MACHINE = 4,         /* first version in which `run` has it */
+    WEIR_SCHEMA_WITH_WIRING = 5,          /* first version in which `stage` says how it is connected */
     WEIR_SCHEMA_SPDL = 1000,              /* a database recorded by SPDL, which is only read */
     WEIR_SCHEMA_APPLICATION = 0x77656972, /* "weir" */
 };
@@ -17,8 +18,11 @@ enum {
 /* Creates all tables except those of laps in an empty database; runs within a transaction. */
 extern const char weir_schema_create[];
 
-/* Adds the column `machine` to `run`. */
-extern const char weir_schema_machine[];
+/* Columns that were added to tables of older schemas, with the statement that adds them; table NULL at the end. */
+typedef struct weir_late_column {
+    const char *table, *column, *add;
+} weir_late_column;
+extern const weir_late_column weir_schema_late_columns[];
 
 /*
  * [n] upgrades schema n to n + 1; runs within a transaction. Such a step is fast for any size of database, and

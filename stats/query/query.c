@@ -8,6 +8,7 @@
 #include "database_reader.h"
 #include "lap_rows.h"
 #include "phase_spans.h"
+#include "schema.h"
 #include "sql_select.h"
 
 typedef struct record_kind record_kind;
@@ -161,6 +162,9 @@ static int read_stage(weir_query *query, sqlite3_stmt *row, weir_error *error)
         .concurrency = sqlite3_column_int64(row, 5),
         .queue_items = sqlite3_column_int64(row, 6),
         .queue_bytes = sqlite3_column_int64(row, 7),
+        .threads = sqlite3_column_int64(row, 8),
+        .inputs = weir_column_text(row, 9),
+        .merge_order = weir_column_text(row, 10),
     };
     return WEIR_OK;
 }
@@ -257,12 +261,7 @@ static const record_kind kinds[] = {
                              .length = "t.elapsed" },
                            read_item },
     [WEIR_RECORD_RUN] = { { .kind = WEIR_ROWS_RUNS, .table = "run" }, read_run },
-    [WEIR_RECORD_STAGE] = { { .kind = WEIR_ROWS_STAGES,
-                              .table = "stage",
-                              .columns = "t.run_id, t.name, t.name || '_queue', t.kind, t.output_order, "
-                                         "t.concurrency, t.queue_items, t.queue_bytes",
-                              .name_column = "t.name" },
-                            read_stage },
+    [WEIR_RECORD_STAGE] = { { .kind = WEIR_ROWS_STAGES, .table = "stage", .name_column = "t.name" }, read_stage },
     [WEIR_RECORD_NODE] = { { .kind = WEIR_ROWS_NODES,
                              .table = "run",
                              .columns = "t.node_id, count(*), min(t.started), "
@@ -271,6 +270,9 @@ static const record_kind kinds[] = {
     [WEIR_RECORD_PHASE] = { { .kind = WEIR_ROWS_LAPS }, NULL },
     [WEIR_RECORD_CONTENT] = { { .kind = WEIR_ROWS_RUNS }, read_content },
 };
+
+#define STAGE_COLUMNS \
+    "t.run_id, t.name, t.name || '_queue', t.kind, t.output_order, t.concurrency, t.queue_items, t.queue_bytes, "
 
 /* The columns of item_stats for a record; columns that the table lacks are NULL. */
 static const char *const item_columns[] = { "id",        "run_id",     "timestamp",   "elapsed",
@@ -332,6 +334,11 @@ static int begin(weir_query *query, const weir_filter *filter, weir_error *error
     case WEIR_RECORD_ITEM: return begin_items(query, filter, error);
     case WEIR_RECORD_CONTENT: return begin_contents(query, filter, error);
     case WEIR_RECORD_RUN: selection.columns = weir_run_columns(query->reader); break;
+    case WEIR_RECORD_STAGE:
+        selection.columns = query->reader->schema >= WEIR_SCHEMA_WITH_WIRING ? STAGE_COLUMNS
+                                "t.threads, t.inputs, t.merge_order"
+                                                                             : STAGE_COLUMNS "0, '', ''";
+        break;
     default: break;
     }
     return weir_select(query->reader, &selection, filter, &query->statement, error);

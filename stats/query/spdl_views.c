@@ -29,8 +29,10 @@ static const char views[] =
     " (SELECT max(timestamp) FROM main.queue_stats) AS ended, 0 AS status, NULL AS threads, '' AS command,"
     " 'SPDL' AS version, 0 AS entries_lost, '' AS machine"
     " WHERE EXISTS (SELECT 1 FROM main.queue_stats) OR EXISTS (SELECT 1 FROM main.task_stats);"
-    "CREATE TEMP TABLE stage (run_id, name, kind, concurrency, queue_items, queue_bytes, output_order);"
-    "INSERT INTO stage SELECT 1, name, 'stage', 0, 0, 0, '' FROM main.task_stats GROUP BY name ORDER BY min(id);";
+    "CREATE TEMP TABLE stage (run_id, name, kind, concurrency, queue_items, queue_bytes, output_order,"
+    " threads, inputs, merge_order);"
+    "INSERT INTO stage SELECT 1, name, 'stage', 0, 0, 0, '', 0, '', '' FROM main.task_stats GROUP BY name ORDER BY "
+    "min(id);";
 
 int weir_spdl_make_views(sqlite3 *db)
 {

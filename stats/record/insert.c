@@ -22,8 +22,8 @@ static const char *const statement_texts[WEIR_INSERT_STATEMENTS] = {
     [WEIR_INSERT_END_RUN] = "UPDATE run SET ended = ?, status = ? WHERE run_id = ?",
     [WEIR_INSERT_LOST] = "UPDATE run SET entries_lost = ? WHERE run_id = ?",
     [WEIR_INSERT_STAGE] =
-        "INSERT INTO stage (run_id, name, kind, concurrency, queue_items, queue_bytes, output_order) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO stage (run_id, name, kind, concurrency, queue_items, queue_bytes, output_order, threads, "
+        "inputs, merge_order) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [WEIR_INSERT_TASK_FAILURE] =
         "INSERT INTO task_failures (timestamp, run_id, name, seq, label, status, library_code, "
         "message, elapsed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -166,6 +166,9 @@ static int insert_stage(weir_insert *rows, int64_t run_id, const weir_stage_info
     bind_int(&b, stage->queue_items);
     bind_count(&b, stage->queue_bytes);
     bind_text(&b, stage->output_order);
+    bind_count(&b, stage->threads);
+    bind_text(&b, stage->inputs);
+    bind_text(&b, stage->merge_order);
     return execute(&b);
 }
 

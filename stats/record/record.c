@@ -144,7 +144,7 @@ weir_record_entry *weir_record_entry_of_lap(const weir_lap_record *lap)
 static size_t stage_info_bytes(const weir_stage_info *stage)
 {
     return sizeof *stage + text_bytes(stage->name) + text_bytes(stage->queue_name) + text_bytes(stage->kind) +
-           text_bytes(stage->output_order);
+           text_bytes(stage->output_order) + text_bytes(stage->inputs) + text_bytes(stage->merge_order);
 }
 
 weir_record_entry *weir_record_entry_of_run_start(const weir_run_info *info)
@@ -167,6 +167,8 @@ weir_record_entry *weir_record_entry_of_run_start(const weir_run_info *info)
         keep_text(&stages[i].queue_name, &room);
         keep_text(&stages[i].kind, &room);
         keep_text(&stages[i].output_order, &room);
+        keep_text(&stages[i].inputs, &room);
+        keep_text(&stages[i].merge_order, &room);
     }
     entry->run_start.stages = stages;
     return entry;

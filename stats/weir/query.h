@@ -239,6 +239,8 @@ typedef struct weir_stage_record {
     int64_t run_id;
     const char *name, *queue_name, *kind, *output_order;
     int64_t concurrency, queue_items, queue_bytes;
+    int64_t threads;                  /* private ones; 0 = none, or not known */
+    const char *inputs, *merge_order; /* as in weir_stage_info; "" = none, or not known */
 } weir_stage_record;
 
 typedef struct weir_node_record {

@@ -10,6 +10,7 @@ const tool_command *const tool_commands[] = {
     &tool_failures,
     &tool_slowest,
     &tool_compare,
+    &tool_whatif,
     &tool_watch,
     &tool_plot,
     &tool_report,

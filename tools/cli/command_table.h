@@ -9,6 +9,7 @@ extern const tool_command tool_query;
 extern const tool_command tool_failures;
 extern const tool_command tool_slowest;
 extern const tool_command tool_compare;
+extern const tool_command tool_whatif;
 extern const tool_command tool_watch;
 extern const tool_command tool_plot;
 extern const tool_command tool_report;

@@ -1,0 +1,365 @@
+#include "whatif_plan.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* ---- chance ------------------------------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t x)
+{
+    x += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+static uint32_t below(uint64_t *state, uint32_t limit)
+{
+    *state = mix(*state);
+    return (uint32_t)(*state >> 33) % limit;
+}
+
+static double share_of(uint64_t x)
+{
+    return (double)(mix(x) >> 11) * 0x1p-53;
+}
+
+/* ---- work --------------------------------------------------------------------------------------------------- */
+
+static double length_of(const plan_work *work, uint64_t seq)
+{
+    double u = share_of(work->seed ^ seq * 31);
+    switch (work->spread) {
+    case PLAN_UNIFORM: return 0.5 + u;
+    case PLAN_EXPONENTIAL: return -log(1 - u);
+    case PLAN_RARE: return u < 0.02 ? 10 : 0.82;
+    default: return 1;
+    }
+}
+
+static void do_work(const plan_work *work, uint64_t seq)
+{
+    double length = length_of(work, seq), wait_s = length * work->wait_s;
+    struct timespec span = { .tv_sec = (time_t)wait_s };
+    span.tv_nsec = (long)((wait_s - (double)span.tv_sec) * 1e9);
+    if (wait_s > 0)
+        nanosleep(&span, NULL);
+    if (work->compute_s <= 0)
+        return;
+    struct timespec cpu;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+    double end_s = (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9 + length * work->compute_s;
+    do
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+    while ((double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9 < end_s);
+}
+
+static int run_source(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)in;
+    static char nothing;
+    do_work(weir_task_config(task), weir_task_seq(task));
+    out->data = &nothing;
+    out->size_bytes = 1000;
+    return WEIR_OK;
+}
+
+static int run_stage(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    const plan_work *work = weir_task_config(task);
+    plan_work piece = *work;
+    uint64_t seq = weir_task_seq(task);
+    piece.wait_s /= work->pieces;
+    piece.compute_s /= work->pieces;
+    do_work(&piece, seq);
+    if (work->skips && mix((work->seed + 1) ^ seq) % work->skips == 0)
+        return WEIR_SKIP;
+    if (work->fails && mix((work->seed + 2) ^ seq) % work->fails == 0)
+        return weir_task_fail(task, WEIR_EDATA, 0, "as planned");
+    if (weir_task_num_pieces(task) + 1 < work->pieces) {
+        out->data = in->data;
+        out->size_bytes = in->size_bytes;
+        return WEIR_MORE;
+    }
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static const weir_op source_op = { .name = "src", .config_size = sizeof(plan_work), .run = run_source };
+static const weir_op stage_op = { .name = "stage", .config_size = sizeof(plan_work), .run = run_stage };
+
+static int pick_branch(void *self, const weir_item *item)
+{
+    const plan_part *route = self;
+    uint32_t share = (uint32_t)(mix(route->work.seed ^ item->seq) % (route->count * (route->count + 1) / 2));
+    int branch = 0;
+    for (uint32_t upto = 1; share >= upto; upto += (uint32_t)branch + 1) /* branch i gets i + 1 shares */
+        branch++;
+    return branch;
+}
+
+/* ---- building and running ----------------------------------------------------------------------------------- */
+
+static void build_part(weir_builder *builder, const plan_part *part)
+{
+    static const uint32_t weights[] = { 3, 1, 2, 1 };
+    weir_stage_options options = part->options;
+    options.name = part->name[0] ? part->name : NULL;
+    switch (part->kind) {
+    case PLAN_SOURCE: weir_builder_source(builder, &source_op, &part->work, &options); break;
+    case PLAN_STAGE: weir_builder_pipe(builder, &stage_op, &part->work, &options); break;
+    case PLAN_ROUTE: {
+        weir_route_config config = { pick_branch, (void *)(uintptr_t)part, part->count };
+        weir_builder_route(builder, &config, &options);
+        break;
+    }
+    case PLAN_BRANCH: weir_builder_branch(builder); break;
+    case PLAN_JOIN: weir_builder_join(builder, &options); break;
+    case PLAN_MERGE: {
+        weir_merge_config config = { .order = part->merge_order };
+        if (part->merge_order == WEIR_MERGE_WEIGHTED) {
+            config.weights = weights;
+            config.num_weights = part->count;
+        }
+        weir_builder_merge(builder, &config, &options);
+        break;
+    }
+    case PLAN_AGGREGATE:
+        weir_builder_pipe(builder, &weir_aggregate, &(weir_aggregate_config){ .num_items = part->count }, &options);
+        break;
+    case PLAN_DISAGGREGATE: weir_builder_pipe(builder, &weir_disaggregate, NULL, &options); break;
+    case PLAN_SINK: weir_builder_sink(builder, &options); break;
+    }
+}
+
+static int consume(weir_pipeline *pipeline, const plan_work *work, double seconds, double *throughput)
+{
+    int64_t start_ns = weir_clock_ns(), from_ns = start_ns + (int64_t)(0.2 * seconds * 1e9), now_ns = start_ns;
+    int64_t first_ns = 0, last_ns = 0, end_ns = start_ns + (int64_t)(seconds * 1e9);
+    uint64_t count = 0, number = 0;
+    weir_item item;
+    int status = WEIR_OK;
+    while (now_ns < end_ns && (status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK) {
+        now_ns = weir_clock_ns();
+        if (now_ns >= from_ns) {
+            first_ns = first_ns ? first_ns : now_ns;
+            last_ns = now_ns;
+            count++;
+        }
+        do_work(work, number++);
+        weir_item_release(&item);
+    }
+    *throughput = last_ns > first_ns ? (double)(count - 1) * 1e9 / (double)(last_ns - first_ns) : 0;
+    return status;
+}
+
+static void no_log(void *self, weir_log_level level, const char *line)
+{
+    (void)self;
+    (void)level;
+    (void)line;
+}
+
+int plan_run(const whatif_plan *plan, double seconds, const weir_observer *observer, double *throughput)
+{
+    weir_builder *builder = weir_builder_new();
+    weir_pipeline *pipeline;
+    weir_error error = { 0 };
+    weir_log_set_function(no_log, NULL); /* failures are planned */
+    for (size_t i = 0; i < plan->num_parts; i++)
+        build_part(builder, &plan->parts[i]);
+    weir_pipeline_options options = { .threads = plan->threads,
+                                      .stats_interval_ns = WEIR_SECOND / 10,
+                                      .observers = observer,
+                                      .num_observers = observer ? 1 : 0 };
+    int status = weir_builder_build(builder, &options, &pipeline, &error);
+    if (status == WEIR_OK) {
+        status = consume(pipeline, &plan->parts[plan->num_parts - 1].work, seconds, throughput);
+        weir_pipeline_error(pipeline, &error);
+        weir_pipeline_free(pipeline);
+    }
+    weir_log_set_function(NULL, NULL);
+    if (status != WEIR_OK)
+        fprintf(stderr, "weir-bench: %s: %s: %s\n", plan->name, error.stage, error.message);
+    return status == WEIR_OK ? 0 : -1;
+}
+
+/* ---- plans -------------------------------------------------------------------------------------------------- */
+
+static plan_part *add(whatif_plan *plan, plan_kind kind, const char *name)
+{
+    plan_part *part = &plan->parts[plan->num_parts++];
+    *part = (plan_part){ .kind = kind, .work.pieces = 1 };
+    if (name)
+        snprintf(part->name, sizeof part->name, "%s%zu", name, plan->num_parts - 1);
+    part->work.seed = mix(plan->num_parts);
+    return part;
+}
+
+static void add_change(whatif_plan *plan, const char *name, const char *what, uint32_t value)
+{
+    plan_change *change = &plan->changes[plan->num_changes++];
+    snprintf(change->setting, sizeof change->setting, "%s%s%s", name, *name ? "." : "", what);
+    snprintf(change->value, sizeof change->value, "%u", value);
+}
+
+static double random_time(uint64_t *chance)
+{
+    static const double times_s[] = { 0.0005, 0.001, 0.002, 0.004, 0.008, 0.012 };
+    return times_s[below(chance, 6)] * (0.7 + below(chance, 60) / 100.0);
+}
+
+static void add_stage(whatif_plan *plan, uint64_t *chance, bool in_branch)
+{
+    plan_part *part = add(plan, PLAN_STAGE, "s");
+    part->work.wait_s = random_time(chance);
+    part->work.spread = (plan_spread)below(chance, 4);
+    if (below(chance, 3) == 0)
+        part->work.compute_s = 0.0002 + below(chance, 10) / 10000.0;
+    part->work.skips = below(chance, 5) == 0 ? 3 + below(chance, 10) : 0;
+    part->work.fails = below(chance, 5) == 0 ? 4 + below(chance, 20) : 0;
+    part->work.pieces = !in_branch && below(chance, 6) == 0 ? 2 + below(chance, 3) : 1;
+    part->options.concurrency = 1 + below(chance, 6);
+    part->options.queue_items = 1 + below(chance, 5);
+    part->options.queue_bytes = below(chance, 6) == 0 ? 1 + below(chance, 4000) : 0;
+    part->options.output_order = below(chance, 3) == 0 ? WEIR_ORDER_INPUT : WEIR_ORDER_COMPLETION;
+    part->options.threads = below(chance, 5) == 0 ? 1 + below(chance, part->options.concurrency) : 0;
+}
+
+static void add_route(whatif_plan *plan, uint64_t *chance)
+{
+    uint32_t count = 2 + below(chance, 2);
+    plan_part *route = add(plan, PLAN_ROUTE, "r");
+    route->count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        add(plan, PLAN_BRANCH, NULL);
+        if (below(chance, 3) > 0)
+            add_stage(plan, chance, true);
+    }
+    plan_part *join = add(plan, PLAN_JOIN, "j");
+    join->options.output_order = below(chance, 2) ? WEIR_ORDER_INPUT : WEIR_ORDER_COMPLETION;
+}
+
+static void add_sources(whatif_plan *plan, uint64_t *chance)
+{
+    uint32_t count = below(chance, 4) == 0 ? 2 + below(chance, 2) : 1;
+    for (uint32_t i = 0; i < count; i++) {
+        plan_part *source = add(plan, PLAN_SOURCE, "src");
+        source->work.wait_s = below(chance, 2) ? random_time(chance) / 4 : 0;
+        source->work.spread = (plan_spread)below(chance, 4);
+        source->options.threads = below(chance, 2);
+        if (count > 1 && below(chance, 2))
+            add_stage(plan, chance, true);
+    }
+    if (count == 1)
+        return;
+    plan_part *merge = add(plan, PLAN_MERGE, "m");
+    merge->merge_order = (weir_merge_order)below(chance, 3);
+    merge->count = count;
+}
+
+static void add_changes(whatif_plan *plan, uint64_t *chance)
+{
+    uint32_t wanted = 1 + below(chance, 3);
+    for (uint32_t tries = 0; tries < 50 && plan->num_changes < wanted; tries++) {
+        const plan_part *part = &plan->parts[below(chance, (uint32_t)plan->num_parts)];
+        if (below(chance, 3) == 0 && plan->num_changes == 0)
+            add_change(plan, "", "threads", 1 + below(chance, 8));
+        else if (part->kind == PLAN_STAGE && !part->options.threads)
+            add_change(plan, part->name, "concurrency", 1 + below(chance, 10));
+        else if (part->kind == PLAN_STAGE)
+            add_change(plan, part->name, "queue_items", 1 + below(chance, 16));
+    }
+}
+
+void plan_random(whatif_plan *plan, uint64_t seed)
+{
+    uint64_t chance = mix(seed);
+    *plan = (whatif_plan){ .threads = 2 + below(&chance, 7) };
+    snprintf(plan->name, sizeof plan->name, "random %llu", (unsigned long long)seed);
+    add_sources(plan, &chance);
+    for (uint32_t things = 1 + below(&chance, 3); things > 0; things--) {
+        uint32_t what = below(&chance, 8);
+        if (what == 0 && plan->num_parts < PLAN_MAX_PARTS - 12)
+            add_route(plan, &chance);
+        else
+            add_stage(plan, &chance, false);
+        if (what == 1) {
+            add(plan, PLAN_AGGREGATE, "a")->count = 2 + below(&chance, 6);
+            if (below(&chance, 2))
+                add(plan, PLAN_DISAGGREGATE, "d");
+        }
+    }
+    plan_part *sink = add(plan, PLAN_SINK, "sink");
+    sink->work.wait_s = below(&chance, 3) == 0 ? random_time(&chance) / 4 : 0;
+    add_changes(plan, &chance);
+}
+
+bool plan_pattern(whatif_plan *plan, size_t index)
+{
+    static const struct {
+        const char *name;
+        double source_s, wait_s, compute_s, sink_s;
+        uint32_t concurrency, threads;
+        weir_order order;
+        plan_spread spread;
+        const char *setting;
+        uint32_t value;
+    } patterns[] = {
+        { "source, 8 slots", 0.010, 0, 0.002, 0, 4, 4, 0, 0, "concurrency", 8 },
+        { "decode, 4 slots", 0, 0.010, 0, 0, 2, 4, 0, 0, "concurrency", 4 },
+        { "decode, 8 slots", 0, 0.010, 0, 0, 2, 4, 0, 0, "concurrency", 8 },
+        { "sink, 1 slot", 0, 0, 0.001, 0.010, 4, 4, 0, 0, "concurrency", 1 },
+        { "threads, 2 threads", 0, 0, 0.005, 0, 10, 1, 0, 0, "threads", 2 },
+        { "threads, 4 threads", 0, 0, 0.005, 0, 10, 1, 0, 0, "threads", 4 },
+        { "slow-file, completion", 0, 0.005, 0, 0, 4, 4, WEIR_ORDER_INPUT, PLAN_RARE, "output_order", 0 },
+        { "slow-file, 12 slots", 0, 0.005, 0, 0, 4, 16, WEIR_ORDER_INPUT, PLAN_RARE, "concurrency", 12 },
+    };
+    if (index >= sizeof patterns / sizeof patterns[0])
+        return false;
+    *plan = (whatif_plan){ .threads = patterns[index].threads };
+    snprintf(plan->name, sizeof plan->name, "%s", patterns[index].name);
+    plan_part *source = add(plan, PLAN_SOURCE, "src");
+    source->work.wait_s = patterns[index].source_s;
+    source->options.threads = 1;
+    plan_part *decode = add(plan, PLAN_STAGE, "decode");
+    decode->work.wait_s = patterns[index].wait_s;
+    decode->work.compute_s = patterns[index].compute_s;
+    decode->work.spread = patterns[index].spread;
+    decode->options.concurrency = patterns[index].concurrency;
+    decode->options.output_order = patterns[index].order;
+    add(plan, PLAN_SINK, "sink")->work.wait_s = patterns[index].sink_s;
+    bool is_of_pool = strcmp(patterns[index].setting, "threads") == 0;
+    add_change(plan, is_of_pool ? "" : decode->name, patterns[index].setting, patterns[index].value);
+    if (strcmp(patterns[index].setting, "output_order") == 0)
+        snprintf(plan->changes[0].value, sizeof plan->changes[0].value, "completion");
+    return true;
+}
+
+void plan_apply(whatif_plan *plan)
+{
+    for (size_t i = 0; i < plan->num_changes; i++) {
+        const plan_change *change = &plan->changes[i];
+        const char *dot = strchr(change->setting, '.');
+        uint32_t value = (uint32_t)strtoul(change->value, NULL, 10);
+        if (!dot)
+            plan->threads = value;
+        for (size_t j = 0; dot && j < plan->num_parts; j++) {
+            plan_part *part = &plan->parts[j];
+            if (strlen(part->name) != (size_t)(dot - change->setting) ||
+                strncmp(part->name, change->setting, strlen(part->name)) != 0)
+                continue;
+            if (strcmp(dot, ".concurrency") == 0)
+                part->options.concurrency = value;
+            else if (strcmp(dot, ".queue_items") == 0)
+                part->options.queue_items = value;
+            else
+                part->options.output_order = WEIR_ORDER_COMPLETION;
+        }
+    }
+}

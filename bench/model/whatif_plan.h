@@ -1,0 +1,68 @@
+/* Pipelines with known costs, which can be built, and changed as weir whatif changes a model of them. */
+#ifndef BENCH_WHATIF_PLAN_H
+#define BENCH_WHATIF_PLAN_H
+
+#include <weir/engine.h>
+
+enum { PLAN_MAX_PARTS = 24, PLAN_MAX_CHANGES = 4 };
+
+typedef enum plan_kind {
+    PLAN_SOURCE,
+    PLAN_STAGE,
+    PLAN_ROUTE,
+    PLAN_BRANCH,
+    PLAN_JOIN,
+    PLAN_MERGE,
+    PLAN_AGGREGATE,
+    PLAN_DISAGGREGATE,
+    PLAN_SINK,
+} plan_kind;
+
+typedef enum plan_spread { PLAN_CONSTANT, PLAN_UNIFORM, PLAN_EXPONENTIAL, PLAN_RARE } plan_spread;
+
+/* What a task does: it waits, then computes, for a time that only depends on the item. */
+typedef struct plan_work {
+    uint64_t seed;
+    double wait_s, compute_s;
+    plan_spread spread;
+    uint32_t skips, fails; /* one in so many; 0 = none */
+    uint32_t pieces;       /* results of one input */
+} plan_work;
+
+typedef struct plan_part {
+    plan_kind kind;
+    char name[16];
+    plan_work work; /* of a sink: of the consumer */
+    uint32_t count; /* of a route: branches; of batches: items */
+    weir_merge_order merge_order;
+    weir_stage_options options;
+} plan_part;
+
+/* "s1.concurrency" and "4" */
+typedef struct plan_change {
+    char setting[32], value[16];
+} plan_change;
+
+typedef struct whatif_plan {
+    char name[64];
+    plan_part parts[PLAN_MAX_PARTS];
+    size_t num_parts;
+    uint32_t threads;
+    plan_change changes[PLAN_MAX_CHANGES];
+    size_t num_changes;
+} whatif_plan;
+
+/* A random pipeline with random changes; the same for the same seed. */
+void plan_random(whatif_plan *plan, uint64_t seed);
+
+/* The patterns of examples/simulate, each with a change. Returns false behind the last one. */
+bool plan_pattern(whatif_plan *plan, size_t index);
+
+/* The plan with its changes. */
+void plan_apply(whatif_plan *plan);
+
+/* Runs it for so many seconds with an observer; sets the items per second after the first fifth of that time. Returns
+   0, or -1 after an error message on stderr. */
+int plan_run(const whatif_plan *plan, double seconds, const weir_observer *observer, double *throughput);
+
+#endif

@@ -1,0 +1,198 @@
+#include "model.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "array.h"
+#include "name_match.h"
+
+int model_no_memory(weir_error *error)
+{
+    return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the model of a pipeline");
+}
+
+int weir_model_new(weir_model **model, weir_error *error)
+{
+    if (!model)
+        return weir_error_set(error, WEIR_EINVAL, 0, "weir_model_new(): the address for the model is NULL");
+    *model = calloc(1, sizeof **model);
+    if (!*model)
+        return model_no_memory(error);
+    (*model)->recorded.cpus = (*model)->recorded.threads = weir_cpu_budget();
+    (*model)->baseline = NAN;
+    return WEIR_OK;
+}
+
+void weir_model_forget(weir_model *model)
+{
+    if (!model)
+        return;
+    for (size_t i = 0; i < model->num_laps; i++)
+        free(model->laps[i]);
+    free(model->others);
+    free(model->current);
+    model->others = model->current = NULL;
+    model->num_laps = model->laps_joined = 0;
+    model->baseline = NAN;
+    model->knows_background = false;
+    model->recorded.background = 0;
+}
+
+static void free_node(weir_model_node *node)
+{
+    free((void *)(uintptr_t)node->name);
+    free((void *)(uintptr_t)node->inputs);
+    free((void *)(uintptr_t)node->weights);
+    free((void *)(uintptr_t)node->shares);
+    free((void *)(uintptr_t)node->times);
+}
+
+void model_clear(weir_model *model)
+{
+    weir_model_forget(model);
+    for (size_t i = 0; i < model->num_nodes; i++)
+        free_node(&model->recorded.nodes[i]);
+    for (size_t i = 0; i < model->num_queues; i++)
+        free(model->queues[i].name);
+    for (size_t i = 0; i < model->num_pools; i++)
+        free(model->pools[i].name);
+    free(model->recorded.nodes);
+    free(model->shown.nodes);
+    free(model->settings);
+    free(model->queues);
+    free(model->pools);
+    *model = (weir_model){ .recorded = { .threads = model->recorded.threads, .cpus = model->recorded.cpus },
+                           .baseline = NAN };
+}
+
+void weir_model_free(weir_model *model)
+{
+    if (model)
+        model_clear(model);
+    free(model);
+}
+
+/* -- nodes */
+
+static const char *const kinds[] = { "source", "stage", "route", "merge", "sink" };
+
+static const char *kind_of(const char *kind)
+{
+    for (size_t i = 0; kind && i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strcmp(kind, kinds[i]) == 0)
+            return kinds[i];
+    return NULL;
+}
+
+static const char *mistake_in(const weir_model *model, const weir_model_node *node)
+{
+    if (!node->name || !*node->name)
+        return "it has no name";
+    if (!kind_of(node->kind))
+        return "its kind is not source, stage, route, merge or sink";
+    if (model->num_nodes == 0 && strcmp(node->kind, "source") != 0)
+        return "the first node must be a source";
+    if (model->num_nodes && strcmp(model->recorded.nodes[model->num_nodes - 1].kind, "sink") == 0)
+        return "nothing can follow the sink";
+    for (uint32_t i = 0; i < node->num_inputs; i++)
+        if (!node->inputs || node->inputs[i] >= model->num_nodes)
+            return "an input is not a node that was added before";
+    for (uint32_t i = 0; i < node->num_shares; i++)
+        if (!node->shares || !(node->shares[i] >= 0))
+            return "a share is negative";
+    bool is_possible = node->cpu_s >= 0 && node->pending_s >= 0 && node->time_s >= 0 && isfinite(node->time_s) &&
+                       node->cpu_s + node->pending_s <= node->time_s * (1 + 1e-9) && node->results >= 0;
+    return is_possible ? NULL : "its times are negative, or cpu_s and pending_s are more than time_s";
+}
+
+static void *copy_of(const void *from, size_t size, bool *is_missing)
+{
+    void *copy = from && size ? malloc(size) : NULL;
+    if (copy)
+        memcpy(copy, from, size);
+    *is_missing |= from && size && !copy;
+    return copy;
+}
+
+/* With its own texts and arrays, and without zeros that stand for defaults. */
+static weir_model_node node_copy(const weir_model *model, const weir_model_node *node, bool *is_missing)
+{
+    weir_model_node own = *node;
+    uint32_t before = (uint32_t)model->num_nodes - 1;
+    bool follows = node->num_inputs == 0 && strcmp(node->kind, "source") != 0;
+    own.kind = kind_of(node->kind);
+    own.concurrency = node->concurrency ? node->concurrency : 1;
+    own.queue_items = node->queue_items ? node->queue_items : strcmp(node->kind, "sink") == 0 ? 3 : 2;
+    own.results = node->results > 0 ? node->results : 1;
+    own.num_inputs = follows ? 1 : node->num_inputs;
+    own.name = copy_of(node->name, strlen(node->name) + 1, is_missing);
+    own.inputs = copy_of(follows ? &before : node->inputs, own.num_inputs * sizeof *own.inputs, is_missing);
+    own.weights = copy_of(node->weights, own.num_inputs * sizeof *own.weights, is_missing);
+    own.shares = copy_of(node->shares, own.num_shares * sizeof *own.shares, is_missing);
+    own.times = copy_of(node->times, sizeof *own.times, is_missing);
+    return own;
+}
+
+int weir_model_add(weir_model *model, const weir_model_node *node, weir_error *error)
+{
+    if (!model || !node)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    const char *mistake = mistake_in(model, node);
+    if (mistake)
+        return weir_error_set(error, WEIR_EINVAL, 0, "node %zu (%s) of the model: %s", model->num_nodes,
+                              node->name ? node->name : "", mistake);
+    weir_model_node *nodes = weir_array_grow(model->recorded.nodes, model->num_nodes, sizeof *nodes);
+    if (!nodes)
+        return model_no_memory(error);
+    model->recorded.nodes = nodes;
+    weir_model_node *shown = weir_array_grow(model->shown.nodes, model->num_nodes, sizeof *shown);
+    if (!shown)
+        return model_no_memory(error);
+    model->shown.nodes = shown;
+    bool is_missing = false;
+    nodes[model->num_nodes] = node_copy(model, node, &is_missing);
+    if (is_missing) {
+        free_node(&nodes[model->num_nodes]);
+        return model_no_memory(error);
+    }
+    model->num_nodes++;
+    model->baseline = NAN;
+    model_show(model);
+    return WEIR_OK;
+}
+
+size_t weir_model_num_nodes(const weir_model *model)
+{
+    return model ? model->num_nodes : 0;
+}
+
+const weir_model_node *weir_model_node_at(const weir_model *model, size_t index)
+{
+    return model && index < model->num_nodes ? &model->shown.nodes[index] : NULL;
+}
+
+size_t model_find(const weir_model *model, const char *name)
+{
+    size_t found = model->num_nodes;
+    for (size_t i = 0; i < model->num_nodes; i++) {
+        if (strcmp(name, model->recorded.nodes[i].name) == 0)
+            return i;
+        if (!weir_name_matches(name, model->recorded.nodes[i].name))
+            continue;
+        if (found < model->num_nodes)
+            return model->num_nodes;
+        found = i;
+    }
+    return found;
+}
+
+size_t weir_model_num_laps(const weir_model *model)
+{
+    if (!model)
+        return 0;
+    size_t count = model->num_laps == 0 && model->others ? model->others->num_laps : 0;
+    for (size_t i = 0; i < model->num_laps; i++)
+        count += model->laps[i]->num_laps;
+    return count;
+}

@@ -1,0 +1,112 @@
+/*
+ * The model behind weir/whatif.h. Its nodes come from weir_model_add(), with figures given by hand, or from a run, with
+ * figures made from its laps: model_figures.c. Settings are kept apart from both: they can be reset,
+ * and each resampling of the laps gets the same settings.
+ */
+#ifndef WEIR_MODEL_H
+#define WEIR_MODEL_H
+
+#include <weir/whatif.h>
+
+enum { MODEL_MAX_LAPS = 64 };
+
+/* A lap, or the sum of several. */
+typedef struct model_lap {
+    int64_t elapsed_ns;
+    size_t num_laps;
+    weir_task_metrics *tasks;   /* of each node; run_times points to `times` */
+    weir_queue_metrics *queues; /* of each queue; without histograms */
+    weir_pool_metrics *pools;   /* of each pool */
+    weir_histogram *times;
+} model_lap;
+
+typedef enum model_key {
+    MODEL_THREADS, /* of the pool: node = num_nodes; or of a node */
+    MODEL_CPUS,
+    MODEL_BACKGROUND,
+    MODEL_CONCURRENCY,
+    MODEL_QUEUE_ITEMS,
+    MODEL_QUEUE_BYTES,
+    MODEL_OUTPUT_ORDER,
+    MODEL_TIME,
+    MODEL_CPU_TIME,
+    MODEL_WAIT_TIME,
+} model_key;
+
+/* A setting that differs from what was recorded. */
+typedef struct model_setting {
+    size_t node; /* SIZE_MAX = the pipeline */
+    model_key key;
+    double value;
+    bool is_factor; /* of the recorded value */
+} model_setting;
+
+/* Nodes with their settings, and the settings of the pipeline. */
+typedef struct model_state {
+    weir_model_node *nodes;
+    double threads, cpus, background;
+} model_state;
+
+typedef struct model_queue {
+    char *name;
+    size_t node;
+    uint32_t branch;
+} model_queue;
+
+typedef struct model_pool {
+    char *name;
+    size_t node; /* its owner; num_nodes = the pipeline's pool */
+} model_pool;
+
+struct weir_model {
+    model_state recorded; /* with the figures of all laps; owns texts and arrays */
+    model_state shown;    /* the same with the settings */
+    size_t num_nodes;
+    bool knows_background; /* it is found when the first prediction needs it */
+    model_setting *settings;
+    size_t num_settings;
+    model_queue *queues;
+    size_t num_queues;
+    model_pool *pools; /* the first is the pipeline's */
+    size_t num_pools;
+
+    model_lap *laps[MODEL_MAX_LAPS]; /* steady ones, oldest first */
+    size_t num_laps, laps_joined;    /* each of them is the sum of so many; the last one may have fewer */
+    model_lap *others;               /* start and tail of the run */
+    model_lap *current;              /* until lap_end */
+    double baseline;                 /* throughput at the recorded settings; NAN = not simulated yet */
+};
+
+/* model.c */
+void model_clear(weir_model *model);
+int model_no_memory(weir_error *error);
+
+/* The index of the node with this name, as in the statistics or as in its options; num_nodes = none, or several. */
+size_t model_find(const weir_model *model, const char *name);
+
+/* model_settings.c: sets what the settings change in a state that is a copy of the recorded one. */
+void model_apply(const weir_model *model, model_state *state);
+
+/* Copies the recorded state to the shown one, and applies the settings. */
+void model_show(weir_model *model);
+
+/* model_figures.c */
+model_lap *model_lap_new(const weir_model *model);
+void model_lap_clear(const weir_model *model, model_lap *lap);
+void model_lap_add(const weir_model *model, model_lap *to, const model_lap *from);
+
+/* The sum of the steady laps, or of all if none is steady; `with_others`: of all. The caller frees it. NULL = no
+   memory. */
+model_lap *model_sum(const weir_model *model, bool with_others);
+
+/* Replaces the figures of the nodes by those of a lap. What the pipeline does with items, such as the size of batches,
+   is read from `whole`, all laps. */
+void model_figure(const weir_model *model, const model_lap *lap, const model_lap *whole, weir_model_node *nodes);
+
+/* Items per second that the consumer got. */
+double model_throughput(const weir_model *model, const model_lap *lap);
+
+/* The time for which tasks were on a CPU or waited for one, relative to their CPU time; NAN = not known. */
+double model_slowdown(const weir_model *model, const model_lap *lap);
+
+#endif

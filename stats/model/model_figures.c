@@ -1,0 +1,225 @@
+/*
+ * From laps to figures. docs/whatif.md has the formulas:
+ *
+ *     time of a task     = (busy time - its part of the run-queue delay) / tasks
+ *     CPU time           = CPU time of the tasks / tasks
+ *     pending            = the busy time of slots that no thread of the pool shared, divided as time off the CPU is
+ *     consumer           = (elapsed - time it waited for items) / items
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model.h"
+
+/* ---- laps --------------------------------------------------------------------------------------------------- */
+
+model_lap *model_lap_new(const weir_model *model)
+{
+    size_t tasks = model->num_nodes * sizeof(weir_task_metrics), times = model->num_nodes * sizeof(weir_histogram);
+    size_t queues = model->num_queues * sizeof(weir_queue_metrics);
+    size_t pools = model->num_pools * sizeof(weir_pool_metrics);
+    char *room = calloc(1, sizeof(model_lap) + tasks + times + queues + pools);
+    if (!room)
+        return NULL;
+    model_lap *lap = (model_lap *)(void *)room;
+    room += sizeof *lap;
+    lap->tasks = (weir_task_metrics *)(void *)room;
+    lap->times = (weir_histogram *)(void *)(room += tasks);
+    lap->queues = (weir_queue_metrics *)(void *)(room += times);
+    lap->pools = (weir_pool_metrics *)(void *)(room + queues);
+    model_lap_clear(model, lap);
+    return lap;
+}
+
+void model_lap_clear(const weir_model *model, model_lap *lap)
+{
+    lap->elapsed_ns = 0;
+    lap->num_laps = 0;
+    for (size_t i = 0; i < model->num_nodes; i++) {
+        weir_metrics_clear(weir_task_metric_table(), &lap->tasks[i]);
+        weir_histogram_clear(&lap->times[i]);
+    }
+    for (size_t i = 0; i < model->num_queues; i++)
+        weir_metrics_clear(weir_queue_metric_table(), &lap->queues[i]);
+    for (size_t i = 0; i < model->num_pools; i++)
+        weir_metrics_clear(weir_pool_metric_table(), &lap->pools[i]);
+}
+
+void model_lap_add(const weir_model *model, model_lap *to, const model_lap *from)
+{
+    if (!from)
+        return;
+    to->elapsed_ns += from->elapsed_ns;
+    to->num_laps += from->num_laps;
+    for (size_t i = 0; i < model->num_nodes; i++) {
+        weir_metrics_add(weir_task_metric_table(), &to->tasks[i], &from->tasks[i]);
+        weir_histogram_add(&to->times[i], &from->times[i]);
+    }
+    for (size_t i = 0; i < model->num_queues; i++)
+        weir_metrics_add(weir_queue_metric_table(), &to->queues[i], &from->queues[i]);
+    for (size_t i = 0; i < model->num_pools; i++)
+        weir_metrics_add(weir_pool_metric_table(), &to->pools[i], &from->pools[i]);
+}
+
+model_lap *model_sum(const weir_model *model, bool with_others)
+{
+    model_lap *sum = model_lap_new(model);
+    for (size_t i = 0; sum && i < model->num_laps; i++)
+        model_lap_add(model, sum, model->laps[i]);
+    if (sum && (with_others || model->num_laps == 0))
+        model_lap_add(model, sum, model->others);
+    return sum;
+}
+
+/* ---- figures ------------------------------------------------------------------------------------------------ */
+
+static double seconds(int64_t ns)
+{
+    return ns > 0 ? (double)ns / 1e9 : 0;
+}
+
+static bool has_tasks(const weir_model_node *node)
+{
+    return strcmp(node->kind, "merge") != 0 && strcmp(node->kind, "sink") != 0;
+}
+
+/* What the nodes that share a pool did, all together. */
+typedef struct pool_work {
+    double busy_s, cpu_s;
+    double delay_s;   /* of the pool's threads: ready to run, but without a CPU, in the CPU parts of tasks */
+    double pending_s; /* of the slots, without a thread */
+} pool_work;
+
+static size_t pool_of(const weir_model *model, size_t node)
+{
+    for (size_t i = 0; i < model->num_pools; i++)
+        if (model->pools[i].node == node)
+            return i;
+    return 0;
+}
+
+/*
+ * The kernel's run-queue delay is also counted when a thread wakes up from a sleep. Such delays belong to the sleep:
+ * they come with every task, however little CPU time it needs. So only the share of the delay counts that CPU time has
+ * of the time without delays.
+ */
+static double delay_of(const pool_work *work, int64_t run_delay_ns)
+{
+    double off_s = work->busy_s - work->cpu_s - work->pending_s;
+    double delay_s = fmin(seconds(run_delay_ns), fmax(off_s, 0));
+    return work->cpu_s > 0 ? delay_s * work->cpu_s / (work->busy_s - work->pending_s - delay_s + 1e-12) : 0;
+}
+
+static pool_work work_of(const weir_model *model, const model_lap *lap, size_t pool)
+{
+    pool_work work = { 0 };
+    for (size_t i = 0; i < model->num_nodes; i++) {
+        if (!has_tasks(&model->recorded.nodes[i]) || pool_of(model, i) != pool)
+            continue;
+        work.busy_s += seconds(lap->tasks[i].busy_ns);
+        work.cpu_s += seconds(lap->tasks[i].cpu_ns);
+    }
+    double pending_s = work.busy_s - seconds(lap->pools[pool].busy_ns);
+    work.pending_s = pending_s > 0.01 * work.busy_s ? pending_s : 0;
+    work.delay_s = delay_of(&work, lap->pools[pool].run_delay_ns);
+    return work;
+}
+
+double model_slowdown(const weir_model *model, const model_lap *lap)
+{
+    double cpu_s = 0, delay_s = 0;
+    for (size_t i = 0; i < model->num_pools; i++) {
+        pool_work work = work_of(model, lap, i);
+        if (lap->pools[i].run_delay_ns < 0)
+            return NAN;
+        cpu_s += work.cpu_s;
+        delay_s += work.delay_s;
+    }
+    return cpu_s > 0 ? 1 + delay_s / cpu_s : NAN;
+}
+
+static void figure_times(const weir_model *model, const model_lap *lap, size_t index, weir_model_node *node)
+{
+    const weir_task_metrics *tasks = &lap->tasks[index];
+    pool_work work = work_of(model, lap, pool_of(model, index));
+    double busy_s = seconds(tasks->busy_ns), cpu_s = fmin(seconds(tasks->cpu_ns), busy_s);
+    double off_s = busy_s - cpu_s, all_off_s = work.busy_s - work.cpu_s, count = (double)tasks->num_tasks;
+    if (count < 1)
+        return; /* none ended: keep what is known from others */
+    double pending_s = all_off_s > 0 ? fmin(work.pending_s * off_s / all_off_s, off_s) : 0;
+    double delay_s = work.cpu_s > 0 ? work.delay_s * cpu_s / work.cpu_s : 0;
+    node->cpu_s = cpu_s / count;
+    node->pending_s = pending_s / count;
+    node->time_s = node->cpu_s + node->pending_s + fmax(off_s - pending_s - delay_s, 0) / count;
+}
+
+/* Ratios of small numbers are whole: some items are still in slots when a lap ends. */
+static double whole_ratio(double results, double inputs, double uncertain)
+{
+    double ratio = results / inputs, tolerance = uncertain / inputs;
+    double number = ratio >= 1 ? round(ratio) : 1 / round(1 / ratio);
+    return fabs(ratio - number) <= tolerance * fmax(ratio, 1) ? number : ratio;
+}
+
+static void figure_items(const weir_model *model, const model_lap *whole, size_t index, weir_model_node *node,
+                         double *shares)
+{
+    const weir_task_metrics *tasks = &whole->tasks[index];
+    double num_put = 0, bytes = 0, depth = 0, count = (double)tasks->num_tasks;
+    for (size_t i = 0; i < model->num_queues; i++) {
+        const weir_queue_metrics *queue = &whole->queues[i];
+        if (model->queues[i].node != index)
+            continue;
+        num_put += (double)queue->num_put;
+        bytes += queue->bytes_ns;
+        depth += queue->depth_ns;
+        if (shares && model->queues[i].branch < node->num_shares)
+            shares[model->queues[i].branch] = (double)queue->num_put;
+    }
+    node->item_bytes = depth > 0 ? bytes / depth : 0;
+    if (!has_tasks(node) || count < 1)
+        return;
+    double useful = count - (double)tasks->num_failures - (double)tasks->num_skipped;
+    node->failure_share = (double)tasks->num_failures / count;
+    node->skip_share = (double)tasks->num_skipped / count;
+    if (useful > 0 && num_put > 0)
+        node->results = whole_ratio(num_put, useful, 2.0 * node->concurrency + 2);
+}
+
+static void figure_consumer(const weir_model *model, const model_lap *lap, weir_model_node *sink)
+{
+    const weir_queue_metrics *queue = &lap->queues[model->num_queues - 1];
+    double idle_s = seconds(queue->get_ns), elapsed_s = seconds(lap->elapsed_ns);
+    sink->time_s = queue->num_items ? fmax(elapsed_s - idle_s, 0) / (double)queue->num_items : 0;
+    sink->cpu_s = sink->pending_s = 0;
+}
+
+void model_figure(const weir_model *model, const model_lap *lap, const model_lap *whole, weir_model_node *nodes)
+{
+    for (size_t i = 0; i < model->num_nodes; i++) {
+        weir_model_node *node = &nodes[i];
+        figure_items(model, whole, i, node, (double *)(uintptr_t)node->shares);
+        if (has_tasks(node))
+            figure_times(model, lap, i, node);
+        if (lap->times[i].count && node->times)
+            *(weir_histogram *)(uintptr_t)node->times = lap->times[i];
+    }
+    if (model->num_queues && model->num_nodes)
+        figure_consumer(model, lap, &nodes[model->num_nodes - 1]);
+}
+
+double model_throughput(const weir_model *model, const model_lap *lap)
+{
+    if (!lap || lap->elapsed_ns <= 0 || model->num_queues == 0)
+        return NAN;
+    return (double)lap->queues[model->num_queues - 1].num_items / seconds(lap->elapsed_ns);
+}
+
+double weir_model_measured(const weir_model *model)
+{
+    model_lap *all = model && model->num_nodes ? model_sum(model, false) : NULL;
+    double throughput = all ? model_throughput(model, all) : NAN;
+    free(all);
+    return throughput;
+}

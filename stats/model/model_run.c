@@ -1,0 +1,479 @@
+/* Models of runs: from live laps, and from a database, whose records become the same laps. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <weir/log.h>
+
+#include "array.h"
+#include "model.h"
+
+/* ---- the pipeline ------------------------------------------------------------------------------------------- */
+
+static bool add_queue(weir_model *model, size_t node, uint32_t branch, char *name)
+{
+    model_queue *queues = name ? weir_array_grow(model->queues, model->num_queues, sizeof *queues) : NULL;
+    if (!queues) {
+        free(name);
+        return false;
+    }
+    model->queues = queues;
+    queues[model->num_queues++] = (model_queue){ name, node, branch };
+    return true;
+}
+
+static bool add_pool(weir_model *model, size_t node, char *name)
+{
+    model_pool *pools = name ? weir_array_grow(model->pools, model->num_pools, sizeof *pools) : NULL;
+    if (!pools) {
+        free(name);
+        return false;
+    }
+    model->pools = pools;
+    pools[model->num_pools++] = (model_pool){ name, node };
+    return true;
+}
+
+static size_t find_queue(const weir_model *model, const char *name, size_t length)
+{
+    size_t i = 0;
+    while (i < model->num_queues &&
+           (strlen(model->queues[i].name) != length || strncmp(model->queues[i].name, name, length) != 0))
+        i++;
+    return i;
+}
+
+/* The nodes that make what the queues in a list, separated by spaces, hold. Returns how many; -1 = a queue that does
+   not exist. */
+static int read_inputs(const weir_model *model, const char *list, uint32_t *inputs, uint32_t most)
+{
+    int count = 0;
+    for (; list && *list; list += strspn(list, " ")) {
+        size_t length = strcspn(list, " "), queue = find_queue(model, list, length);
+        if (queue == model->num_queues || (uint32_t)count == most)
+            return -1;
+        inputs[count++] = (uint32_t)model->queues[queue].node;
+        list += length;
+    }
+    return count;
+}
+
+/* "arrival", "round_robin", "weighted 3 1" */
+static weir_merge_order read_merge_order(const char *text, uint32_t *weights, uint32_t num_weights)
+{
+    if (!text || strncmp(text, "weighted", 8) != 0)
+        return text && strcmp(text, "round_robin") == 0 ? WEIR_MERGE_ROUND_ROBIN : WEIR_MERGE_ARRIVAL;
+    text += 8;
+    for (uint32_t i = 0; i < num_weights; i++) {
+        char *end;
+        weights[i] = (uint32_t)strtoul(text, &end, 10);
+        text = end;
+    }
+    return WEIR_MERGE_WEIGHTED;
+}
+
+enum { MAX_INPUTS = 1024 };
+
+static bool add_queues(weir_model *model, const weir_stage_info *info, size_t node, uint32_t num_branches)
+{
+    bool is_added = true;
+    for (uint32_t i = 0; i < num_branches && is_added; i++) {
+        char *name = NULL;
+        int length = num_branches > 1 ? asprintf(&name, "%s.%" PRIu32 "_queue", info->name, i)
+                                      : asprintf(&name, "%s_queue", info->name);
+        is_added = add_queue(model, node, i, length < 0 ? NULL : name);
+    }
+    return is_added;
+}
+
+/* How many branches begin at a route: as many as later nodes take from. */
+static uint32_t count_branches(const weir_run_info *info, uint32_t index)
+{
+    const weir_stage_info *route = &info->stages[index];
+    size_t length = strlen(route->name);
+    uint32_t count = 0;
+    for (uint32_t i = index + 1; i < info->num_stages; i++)
+        for (const char *at = info->stages[i].inputs; at && (at = strstr(at, route->name)); at += length)
+            count += (at == info->stages[i].inputs || at[-1] == ' ') && (at[length] == '.' || at[length] == '_');
+    return count;
+}
+
+static int add_stage(weir_model *model, const weir_run_info *run, uint32_t index, weir_error *error)
+{
+    const weir_stage_info *info = &run->stages[index];
+    uint32_t inputs[MAX_INPUTS], weights[MAX_INPUTS] = { 0 };
+    int num_inputs = read_inputs(model, info->inputs, inputs, MAX_INPUTS);
+    bool is_route = strcmp(info->kind, "route") == 0, is_merge = strcmp(info->kind, "merge") == 0;
+    uint32_t num_branches = is_route ? count_branches(run, index) : 1;
+    static const weir_histogram empty;
+    if (num_inputs < 0 || num_branches == 0 || ((is_route || is_merge) && num_inputs == 0))
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                              "the recording does not say how %s is connected; record the run again", info->name);
+    double *shares = calloc(num_branches, sizeof *shares);
+    if (!shares)
+        return model_no_memory(error);
+    weir_model_node node = { .name = info->name,
+                             .kind = info->kind,
+                             .concurrency = info->concurrency,
+                             .threads = (uint32_t)info->threads,
+                             .queue_items = info->queue_items,
+                             .queue_bytes = info->queue_bytes,
+                             .num_inputs = (uint32_t)num_inputs,
+                             .inputs = inputs,
+                             .output_order =
+                                 strcmp(info->output_order, "input") == 0 ? WEIR_ORDER_INPUT : WEIR_ORDER_COMPLETION,
+                             .merge_order = read_merge_order(info->merge_order, weights, (uint32_t)num_inputs),
+                             .shares = shares,
+                             .num_shares = is_route ? num_branches : 0,
+                             .times = &empty };
+    node.weights = node.merge_order == WEIR_MERGE_WEIGHTED ? weights : NULL;
+    char *pool = NULL;
+    int status = weir_model_add(model, &node, error);
+    if (status == WEIR_OK && !add_queues(model, info, model->num_nodes - 1, num_branches))
+        status = model_no_memory(error);
+    if (status == WEIR_OK && info->threads &&
+        !add_pool(model, model->num_nodes - 1, asprintf(&pool, "%s_pool", info->name) < 0 ? NULL : pool))
+        status = model_no_memory(error);
+    free(shares);
+    return status;
+}
+
+static int start_run(weir_model *model, const weir_run_info *info, weir_error *error)
+{
+    char *pool = NULL;
+    model_clear(model);
+    int status = WEIR_OK;
+    if (!add_pool(model, SIZE_MAX, asprintf(&pool, "%" PRIu32 ":pool", info->pipeline_id) < 0 ? NULL : pool))
+        status = model_no_memory(error);
+    for (uint32_t i = 0; i < info->num_stages && status == WEIR_OK; i++)
+        status = add_stage(model, info, i, error);
+    if (status == WEIR_OK) {
+        model->current = model_lap_new(model);
+        model->others = model_lap_new(model);
+        if (!model->current || !model->others)
+            status = model_no_memory(error);
+    }
+    if (status != WEIR_OK)
+        model_clear(model);
+    return status;
+}
+
+/* ---- laps --------------------------------------------------------------------------------------------------- */
+
+static void add_task_lap(weir_model *model, const char *name, const weir_task_metrics *metrics)
+{
+    for (size_t i = 0; model->current && i < model->num_nodes; i++)
+        if (strcmp(model->recorded.nodes[i].name, name) == 0) {
+            weir_metrics_add(weir_task_metric_table(), &model->current->tasks[i], metrics);
+            if (metrics->run_times)
+                weir_histogram_add(&model->current->times[i], metrics->run_times);
+        }
+}
+
+static void add_queue_lap(weir_model *model, const char *name, const weir_queue_metrics *metrics)
+{
+    size_t queue = find_queue(model, name, strlen(name));
+    if (model->current && queue < model->num_queues)
+        weir_metrics_add(weir_queue_metric_table(), &model->current->queues[queue], metrics);
+}
+
+static void add_pool_lap(weir_model *model, const char *name, int64_t num_threads, const weir_pool_metrics *metrics)
+{
+    for (size_t i = 0; model->current && i < model->num_pools; i++)
+        if (strcmp(model->pools[i].name, name) == 0) {
+            weir_metrics_add(weir_pool_metric_table(), &model->current->pools[i], metrics);
+            if (i == 0 && num_threads > 0)
+                model->recorded.threads = (double)num_threads;
+        }
+}
+
+/* After the first results, and before a source ended. The lap of the first results holds the start-up. */
+static bool is_steady(const weir_model *model, const model_lap *lap)
+{
+    bool had_results = model->num_laps > 0 || model->others->queues[model->num_queues - 1].num_items > 0;
+    for (size_t i = 0; i < model->num_nodes; i++)
+        if (strcmp(model->recorded.nodes[i].kind, "source") == 0 && lap->tasks[i].wait_in_ns > 0)
+            return false;
+    return had_results;
+}
+
+/* Joins neighbours, so that there is room for more. */
+static void join_laps(weir_model *model)
+{
+    for (size_t i = 0; i < MODEL_MAX_LAPS / 2; i++) {
+        model_lap_add(model, model->laps[2 * i], model->laps[2 * i + 1]);
+        free(model->laps[2 * i + 1]);
+        model->laps[i] = model->laps[2 * i];
+    }
+    model->num_laps = MODEL_MAX_LAPS / 2;
+    model->laps_joined *= 2;
+}
+
+static void keep_lap(weir_model *model, model_lap *lap)
+{
+    model->laps_joined = model->laps_joined ? model->laps_joined : 1;
+    model_lap *last = model->num_laps ? model->laps[model->num_laps - 1] : NULL;
+    if (last && last->num_laps < model->laps_joined) {
+        model_lap_add(model, last, lap);
+        return;
+    }
+    if (model->num_laps == MODEL_MAX_LAPS)
+        join_laps(model);
+    model_lap *kept = model_lap_new(model);
+    model_lap_add(model, kept ? kept : model->others, lap); /* without memory: among the others */
+    if (kept)
+        model->laps[model->num_laps++] = kept;
+}
+
+/* The figures of all laps so far; unchanged if out of memory. */
+static void learn(weir_model *model)
+{
+    model_lap *all = model_sum(model, false), *whole = model_sum(model, true);
+    if (all && whole) {
+        model_figure(model, all, whole, model->recorded.nodes);
+        model_show(model);
+    }
+    free(all);
+    free(whole);
+    model->baseline = NAN;
+    model->knows_background = false;
+}
+
+static void end_lap(weir_model *model, int64_t elapsed_ns)
+{
+    model_lap *lap = model->current;
+    if (!lap)
+        return;
+    lap->elapsed_ns = elapsed_ns;
+    lap->num_laps = 1;
+    if (is_steady(model, lap))
+        keep_lap(model, lap);
+    else
+        model_lap_add(model, model->others, lap);
+    model_lap_clear(model, lap);
+}
+
+/* ---- the observer ------------------------------------------------------------------------------------------- */
+
+static void on_run_start(void *self, const weir_run_info *info)
+{
+    weir_error error;
+    if (start_run(self, info, &error) != WEIR_OK)
+        weir_log(WEIR_LOG_WARNING, "no model of the pipeline: %s", error.message);
+}
+
+static void on_stage_lap(void *self, const weir_stage_lap *lap)
+{
+    add_task_lap(self, lap->name, &lap->metrics);
+}
+
+static void on_queue_lap(void *self, const weir_queue_lap *lap)
+{
+    add_queue_lap(self, lap->name, &lap->metrics);
+}
+
+static void on_pool_lap(void *self, const weir_pool_lap *lap)
+{
+    add_pool_lap(self, lap->name, lap->num_threads, &lap->metrics);
+}
+
+static void on_lap_end(void *self, const weir_lap *lap)
+{
+    end_lap(self, lap->elapsed_ns);
+    learn(self);
+}
+
+weir_observer weir_model_observer(weir_model *model)
+{
+    if (!model)
+        return (weir_observer){ 0 };
+    return (weir_observer){ .self = model,
+                            .run_start = on_run_start,
+                            .stage_lap = on_stage_lap,
+                            .queue_lap = on_queue_lap,
+                            .pool_lap = on_pool_lap,
+                            .lap_end = on_lap_end };
+}
+
+/* ---- databases ---------------------------------------------------------------------------------------------- */
+
+static char *keep_text(const char *text)
+{
+    return strdup(text ? text : "");
+}
+
+static void free_infos(weir_stage_info *infos, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        free((char *)(uintptr_t)infos[i].name);
+        free((char *)(uintptr_t)infos[i].kind);
+        free((char *)(uintptr_t)infos[i].output_order);
+        free((char *)(uintptr_t)infos[i].inputs);
+        free((char *)(uintptr_t)infos[i].merge_order);
+    }
+    free(infos);
+}
+
+static bool add_info(weir_run_info *run, const weir_stage_record *stage)
+{
+    weir_stage_info *infos =
+        weir_array_grow((weir_stage_info *)(uintptr_t)run->stages, run->num_stages, sizeof *infos);
+    if (!infos)
+        return false;
+    run->stages = infos;
+    weir_stage_info *info = &infos[run->num_stages++];
+    *info = (weir_stage_info){ .name = keep_text(stage->name),
+                               .kind = keep_text(stage->kind),
+                               .output_order = keep_text(stage->output_order),
+                               .inputs = keep_text(stage->inputs),
+                               .merge_order = keep_text(stage->merge_order),
+                               .concurrency = (uint32_t)stage->concurrency,
+                               .queue_items = (uint32_t)stage->queue_items,
+                               .queue_bytes = (uint64_t)stage->queue_bytes,
+                               .threads = (uint32_t)(stage->threads > 0 ? stage->threads : 0) };
+    return info->name && info->kind && info->output_order && info->inputs && info->merge_order;
+}
+
+static int read_stages(weir_reader *reader, const weir_filter *filter, weir_run_info *run, weir_error *error)
+{
+    weir_query *query;
+    const weir_record *record;
+    weir_filter all = { .run_id = filter->run_id };
+    int status = weir_query_begin(reader, WEIR_RECORD_STAGE, &all, &query, error);
+    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
+        if (!add_info(run, &record->stage))
+            status = model_no_memory(error);
+    weir_query_end(query);
+    if (status == WEIR_EOF && run->num_stages)
+        sscanf(run->stages[0].name, "%" SCNu32, &run->pipeline_id);
+    return status == WEIR_EOF ? WEIR_OK : status;
+}
+
+/* Reads the four kinds of laps side by side, in the order of time. */
+typedef struct lap_cursor {
+    weir_query *queries[WEIR_NUM_SUBJECTS];
+    const weir_lap_record *next[WEIR_NUM_SUBJECTS]; /* NULL = no more */
+} lap_cursor;
+
+static int move_on(lap_cursor *cursor, int subject, weir_error *error)
+{
+    const weir_record *record;
+    int status = weir_query_next(cursor->queries[subject], &record, error);
+    cursor->next[subject] = status == WEIR_OK ? &record->lap : NULL;
+    return status == WEIR_EOF ? WEIR_OK : status;
+}
+
+static void add_record(weir_model *model, const weir_lap_record *lap)
+{
+    switch (lap->subject) {
+    case WEIR_SUBJECT_QUEUE: add_queue_lap(model, lap->name, &lap->metrics.queue); break;
+    case WEIR_SUBJECT_POOL: add_pool_lap(model, lap->name, lap->capacity, &lap->metrics.pool); break;
+    default: add_task_lap(model, lap->name, &lap->metrics.task); break;
+    }
+}
+
+/* The earliest lap that has not been read yet. *found = false: there is none. */
+static int read_lap(weir_model *model, lap_cursor *cursor, bool *found, weir_error *error)
+{
+    const int64_t same_ns = 1000; /* times in the database are exact to a quarter of a microsecond */
+    int64_t end_ns = INT64_MAX, elapsed_ns = 0;
+    int status = WEIR_OK;
+    for (int i = 0; i < WEIR_NUM_SUBJECTS; i++)
+        if (cursor->next[i] && cursor->next[i]->end_unix_ns < end_ns) {
+            end_ns = cursor->next[i]->end_unix_ns;
+            elapsed_ns = cursor->next[i]->elapsed_ns;
+        }
+    *found = end_ns < INT64_MAX;
+    for (int i = 0; i < WEIR_NUM_SUBJECTS && *found; i++)
+        while (status == WEIR_OK && cursor->next[i] && cursor->next[i]->end_unix_ns <= end_ns + same_ns) {
+            add_record(model, cursor->next[i]);
+            status = move_on(cursor, i, error);
+        }
+    if (*found && status == WEIR_OK)
+        end_lap(model, elapsed_ns);
+    return status;
+}
+
+static int read_laps(weir_reader *reader, const weir_filter *filter, weir_model *model, weir_error *error)
+{
+    lap_cursor cursor = { 0 };
+    int status = WEIR_OK;
+    for (int i = 0; i < WEIR_NUM_SUBJECTS && status == WEIR_OK; i++) {
+        status = weir_query_begin(reader, (weir_record_kind)i, filter, &cursor.queries[i], error);
+        if (status == WEIR_OK)
+            status = move_on(&cursor, i, error);
+    }
+    for (bool found = true; found && status == WEIR_OK;)
+        status = read_lap(model, &cursor, &found, error);
+    for (int i = 0; i < WEIR_NUM_SUBJECTS; i++)
+        weir_query_end(cursor.queries[i]);
+    return status;
+}
+
+/* Databases of older schemas have no laps of sources. */
+static int check_sources(const weir_model *model, int64_t run_id, weir_error *error)
+{
+    model_lap *whole = model_sum(model, true);
+    int status = whole ? WEIR_OK : model_no_memory(error);
+    for (size_t i = 0; i < model->num_nodes && status == WEIR_OK; i++) {
+        const weir_model_node *node = &model->recorded.nodes[i];
+        if (strcmp(node->kind, "source") == 0 && whole->tasks[i].num_tasks == 0)
+            status = weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                                    "run %" PRId64 " has no task of the source %s to learn from; record it again",
+                                    run_id, node->name);
+    }
+    free(whole);
+    return status;
+}
+
+/* "Linux 6.1 x86_64, 16 CPUs (…), 64.0 GB" */
+static double cpus_of(const char *machine)
+{
+    const char *comma = strstr(machine, ", ");
+    uint32_t count = 0;
+    bool is_known = comma && sscanf(comma, ", %u CPUs", &count) == 1 && count > 0;
+    return is_known ? count : weir_cpu_budget();
+}
+
+int weir_model_read(weir_reader *reader, const weir_filter *filter, weir_model **made, weir_error *error)
+{
+    if (!reader || !made)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    weir_filter own = filter ? *filter : (weir_filter){ 0 };
+    weir_run_info info = { 0 };
+    weir_run_record run;
+    own.name = NULL; /* the model needs all nodes */
+    own.descending = own.longest_first = false;
+    own.limit = 0;
+    *made = NULL;
+    int status = weir_reader_find_run(reader, own.run_id == WEIR_ALL_RUNS ? WEIR_LAST_RUN : own.run_id, &run, error);
+    double cpus = status == WEIR_OK ? cpus_of(run.machine) : 0;
+    own.run_id = status == WEIR_OK ? run.run_id : 0;
+    if (status == WEIR_OK)
+        status = read_stages(reader, &own, &info, error);
+    if (status == WEIR_OK && (info.num_stages == 0 || strcmp(info.stages[0].kind, "source") != 0))
+        status = weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                                "run %" PRId64 " of %s does not say which sources it had; record it again",
+                                own.run_id, weir_reader_path(reader));
+    if (status == WEIR_OK)
+        status = weir_model_new(made, error);
+    if (status == WEIR_OK)
+        status = start_run(*made, &info, error);
+    if (status == WEIR_OK)
+        status = read_laps(reader, &own, *made, error);
+    if (status == WEIR_OK && weir_model_num_laps(*made) == 0)
+        status = weir_error_set(error, WEIR_ENOTFOUND, 0, "no lap of run %" PRId64 " matches", own.run_id);
+    if (status == WEIR_OK)
+        status = check_sources(*made, own.run_id, error);
+    free_infos((weir_stage_info *)(uintptr_t)info.stages, info.num_stages);
+    if (status == WEIR_OK) {
+        (*made)->recorded.cpus = cpus;
+        learn(*made);
+    } else {
+        weir_model_free(*made);
+        *made = NULL;
+    }
+    return status;
+}

@@ -1,0 +1,254 @@
+/* Settings: reading them from text, and applying them. */
+#include <errno.h>
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "array.h"
+#include "model.h"
+
+typedef struct setting_row {
+    const char *name;
+    model_key key;
+    double least, most;
+    const char *wanted;
+} setting_row;
+
+#define A_COUNT "a whole number above 0"
+#define A_TIME  "a time, such as 5ms or 0.2s, or a multiple, such as 0.5x"
+
+static const setting_row of_pipeline[] = {
+    { "threads", MODEL_THREADS, 1, 65536, A_COUNT },
+    { "cpus", MODEL_CPUS, 0.01, 65536, "a number above 0" },
+    { "background", MODEL_BACKGROUND, 0, 65536, "a number, 0 or more" },
+    { NULL, 0, 0, 0, NULL },
+};
+
+static const setting_row of_stage[] = {
+    { "concurrency", MODEL_CONCURRENCY, 1, 65536, A_COUNT },
+    { "threads", MODEL_THREADS, 0, 65536, "a whole number; 0 = it uses the pipeline's pool" },
+    { "queue_items", MODEL_QUEUE_ITEMS, 1, 1 << 24, A_COUNT },
+    { "queue_bytes", MODEL_QUEUE_BYTES, 0, 0x1p53, "a number of bytes; 0 = unlimited" },
+    { "output_order", MODEL_OUTPUT_ORDER, 0, 1, "completion or input" },
+    { "time", MODEL_TIME, 0, 1e6, A_TIME },
+    { "cpu_time", MODEL_CPU_TIME, 0, 1e6, A_TIME },
+    { "wait_time", MODEL_WAIT_TIME, 0, 1e6, A_TIME },
+    { NULL, 0, 0, 0, NULL },
+};
+
+static const setting_row *find_row(const setting_row *rows, const char *name)
+{
+    while (rows->name && strcmp(rows->name, name) != 0)
+        rows++;
+    return rows->name ? rows : NULL;
+}
+
+/* -- applying */
+
+static void set_times(const model_setting *setting, weir_model_node *node)
+{
+    double rest_s = node->time_s - node->cpu_s;
+    double all_s = setting->key == MODEL_TIME ? node->time_s : setting->key == MODEL_CPU_TIME ? node->cpu_s : rest_s;
+    double to_s = setting->is_factor ? all_s * setting->value : setting->value;
+    double factor = all_s > 0 ? to_s / all_s : 0;
+    if (setting->key != MODEL_WAIT_TIME)
+        node->cpu_s *= factor;
+    if (setting->key != MODEL_CPU_TIME) {
+        node->pending_s *= factor;
+        rest_s *= factor;
+    }
+    if (all_s <= 0) { /* it had none: a task that is only given a time waits */
+        node->cpu_s = setting->key == MODEL_CPU_TIME ? to_s : node->cpu_s;
+        rest_s = setting->key == MODEL_CPU_TIME ? rest_s : to_s;
+    }
+    node->time_s = node->cpu_s + rest_s;
+}
+
+static void apply_to_node(const model_setting *setting, weir_model_node *node)
+{
+    uint32_t count = (uint32_t)fmin(setting->value, UINT32_MAX);
+    switch (setting->key) {
+    case MODEL_CONCURRENCY: node->concurrency = count; break;
+    case MODEL_THREADS: node->threads = count; break;
+    case MODEL_QUEUE_ITEMS: node->queue_items = count; break;
+    case MODEL_QUEUE_BYTES: node->queue_bytes = (uint64_t)setting->value; break;
+    case MODEL_OUTPUT_ORDER: node->output_order = (weir_order)count; break;
+    default: set_times(setting, node); break;
+    }
+}
+
+void model_apply(const weir_model *model, model_state *state)
+{
+    for (size_t i = 0; i < model->num_settings; i++) {
+        const model_setting *setting = &model->settings[i];
+        if (setting->node < model->num_nodes)
+            apply_to_node(setting, &state->nodes[setting->node]);
+        else if (setting->key == MODEL_THREADS)
+            state->threads = setting->value;
+        else if (setting->key == MODEL_CPUS)
+            state->cpus = setting->value;
+        else
+            state->background = setting->value;
+    }
+}
+
+void model_show(weir_model *model)
+{
+    weir_model_node *nodes = model->shown.nodes;
+    if (model->num_nodes)
+        memcpy(nodes, model->recorded.nodes, model->num_nodes * sizeof *nodes);
+    model->shown = model->recorded;
+    model->shown.nodes = nodes;
+    model_apply(model, &model->shown);
+}
+
+/* -- reading */
+
+static bool parse_time(const char *text, double number, const char *unit, model_setting *setting)
+{
+    static const struct {
+        const char *unit;
+        double seconds;
+    } units[] = { { "s", 1 }, { "ms", 1e-3 }, { "us", 1e-6 }, { "µs", 1e-6 }, { "ns", 1e-9 }, { "", 1 } };
+    setting->is_factor = strcmp(unit, "x") == 0;
+    setting->value = number;
+    if (setting->is_factor)
+        return unit > text;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (strcmp(unit, units[i].unit) == 0) {
+            setting->value = number * units[i].seconds;
+            return unit > text;
+        }
+    return false;
+}
+
+static bool parse_value(const setting_row *row, const char *text, model_setting *setting)
+{
+    char *unit;
+    if (row->key == MODEL_OUTPUT_ORDER) {
+        setting->value = strcmp(text, "input") == 0;
+        return setting->value > 0 || strcmp(text, "completion") == 0;
+    }
+    if (!strchr("0123456789.", *text) || strspn(text, "0123456789.") == 0)
+        return false;
+    double number = strtod(text, &unit);
+    if (row->key >= MODEL_TIME) {
+        if (!parse_time(text, number, unit, setting))
+            return false;
+    } else {
+        setting->value = number;
+        bool is_whole = row->key != MODEL_CPUS && row->key != MODEL_BACKGROUND;
+        if (*unit || (is_whole && number != floor(number)))
+            return false;
+    }
+    return setting->value >= row->least && setting->value <= row->most;
+}
+
+/* The row and the node of "decode.concurrency" or "threads". */
+static int find_setting(const weir_model *model, const char *name, const setting_row **row, size_t *node,
+                        weir_error *error)
+{
+    char stage[256] = "";
+    const char *dot = strrchr(name, '.');
+    *row = find_row(dot ? of_stage : of_pipeline, dot ? dot + 1 : name);
+    *node = SIZE_MAX;
+    if (!*row)
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "%s: no such setting; there are threads, cpus, background, and STAGE.concurrency, "
+                              ".threads, .queue_items, .queue_bytes, .output_order, .time, .cpu_time and .wait_time",
+                              name);
+    if (!dot)
+        return WEIR_OK;
+    snprintf(stage, sizeof stage, "%.*s", (int)(dot - name), name);
+    *node = model_find(model, stage);
+    if (*node < model->num_nodes)
+        return WEIR_OK;
+    char names[400] = "";
+    for (size_t i = 0, used = 0; i < model->num_nodes && used < sizeof names; i++)
+        used +=
+            (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", model->recorded.nodes[i].name);
+    return weir_error_set(error, WEIR_ENOTFOUND, 0, "%s: no stage, or more than one, is called %s; there are %s",
+                          name, stage, names);
+}
+
+/* What the engine would refuse, or what would have no effect. */
+static const char *mistake_in(const weir_model *model, const model_setting *setting)
+{
+    if (setting->node >= model->num_nodes)
+        return NULL;
+    const weir_model_node *node = &model->shown.nodes[setting->node];
+    bool is_stage = strcmp(node->kind, "stage") == 0 || strcmp(node->kind, "route") == 0;
+    bool is_merge = strcmp(node->kind, "merge") == 0, is_source = strcmp(node->kind, "source") == 0;
+    if (setting->key == MODEL_CONCURRENCY && !is_stage && setting->value > 1)
+        return "only stages and routes have more than one slot";
+    if (setting->key == MODEL_THREADS && !is_stage && !is_source)
+        return "only sources, stages and routes have threads";
+    if (setting->key == MODEL_OUTPUT_ORDER && !is_stage)
+        return "only stages and routes have an order of results that can be changed";
+    if (setting->key >= MODEL_TIME && is_merge)
+        return "a merge takes no time";
+    return NULL;
+}
+
+int weir_model_set(weir_model *model, const char *name, const char *value, weir_error *error)
+{
+    if (!model || !name || !value)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    const setting_row *row;
+    model_setting setting = { 0 };
+    int status = find_setting(model, name, &row, &setting.node, error);
+    if (status != WEIR_OK)
+        return status;
+    setting.key = row->key;
+    if (!parse_value(row, value, &setting))
+        return weir_error_set(error, WEIR_EINVAL, 0, "%s=%s: the value must be %s", name, value, row->wanted);
+    const char *mistake = mistake_in(model, &setting);
+    if (mistake)
+        return weir_error_set(error, WEIR_EINVAL, 0, "%s: %s", name, mistake);
+    size_t at = 0;
+    while (at < model->num_settings &&
+           (model->settings[at].node != setting.node || model->settings[at].key != setting.key))
+        at++;
+    if (at == model->num_settings) {
+        model_setting *settings = weir_array_grow(model->settings, model->num_settings, sizeof *settings);
+        if (!settings)
+            return model_no_memory(error);
+        model->settings = settings;
+        model->num_settings++;
+    }
+    model->settings[at] = setting;
+    model_show(model);
+    return WEIR_OK;
+}
+
+double weir_model_get(const weir_model *model, const char *name)
+{
+    const setting_row *row;
+    size_t index;
+    if (!model || !name || find_setting(model, name, &row, &index, NULL) != WEIR_OK)
+        return NAN;
+    const weir_model_node *node = index < model->num_nodes ? &model->shown.nodes[index] : NULL;
+    switch (row->key) {
+    case MODEL_THREADS: return node ? node->threads : model->shown.threads;
+    case MODEL_CPUS: return model->shown.cpus;
+    case MODEL_BACKGROUND: return model->shown.background;
+    case MODEL_CONCURRENCY: return node->concurrency;
+    case MODEL_QUEUE_ITEMS: return node->queue_items;
+    case MODEL_QUEUE_BYTES: return (double)node->queue_bytes;
+    case MODEL_OUTPUT_ORDER: return (double)node->output_order;
+    case MODEL_TIME: return node->time_s;
+    case MODEL_CPU_TIME: return node->cpu_s;
+    case MODEL_WAIT_TIME: return node->time_s - node->cpu_s;
+    }
+    return NAN;
+}
+
+void weir_model_reset(weir_model *model)
+{
+    if (!model)
+        return;
+    model->num_settings = 0;
+    model_show(model);
+}

@@ -1,0 +1,512 @@
+/*
+ * Predictions: simulates the model with its settings, then again with laps drawn at random (the bootstrap over laps),
+ * which shows how much the prediction depends on what happened to be measured.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model.h"
+#include "simulator.h"
+
+enum {
+    MAIN_STEPS = 150000, /* tasks to simulate in the main run, and … */
+    RESAMPLE_STEPS = 15000,
+    MAX_DECK = 8192,
+    DEFAULT_RESAMPLES = 20,
+    MAX_RESAMPLES = 1000,
+};
+
+/* ---- one simulation ----------------------------------------------------------------------------------------- */
+
+/* Task lengths relative to their mean: each is the mean of an equal part of the histogram, so that a deck has exactly
+   the mean of all tasks, however rare the long ones are. */
+static double *make_deck(const weir_histogram *times, size_t most, size_t *size)
+{
+    uint64_t count = times ? times->count : 0;
+    *size = count == 0 ? 1 : count < most ? (size_t)count : most;
+    double *deck = calloc(*size, sizeof *deck), sum = 0;
+    if (!deck || count == 0) {
+        if (deck)
+            deck[0] = 1;
+        return deck;
+    }
+    double part = (double)count / (double)*size, room = part;
+    size_t at = 0;
+    for (uint32_t i = times->first; i <= times->last; i++) {
+        int64_t low_ns, high_ns;
+        weir_histogram_bucket_range(i, &low_ns, &high_ns);
+        double middle = ((double)low_ns + (double)high_ns) / 2;
+        for (double left = (double)times->buckets[i]; left > 1e-6;) {
+            double taken = left < room ? left : room;
+            deck[at] += taken * middle / part;
+            sum += taken * middle / part;
+            left -= taken;
+            room -= taken;
+            if (room <= 1e-6 && at + 1 < *size) {
+                at++;
+                room = part;
+            }
+            if (room <= 1e-6)
+                break; /* rounding: the last part is full */
+        }
+    }
+    for (size_t i = 0; i < *size; i++)
+        deck[i] = sum > 0 ? deck[i] * (double)*size / sum : 1;
+    return deck;
+}
+
+/* Tasks of all nodes for each item that the consumer gets, by following the items upstream. */
+static double steps_per_item(const weir_model_node *nodes, size_t num_nodes)
+{
+    double all = 0, *wanted = calloc(num_nodes, sizeof *wanted);
+    if (!wanted)
+        return 1;
+    wanted[num_nodes - 1] = 1;
+    for (size_t i = num_nodes; i-- > 0;) {
+        const weir_model_node *node = &nodes[i];
+        double useful = node->results * (1 - node->skip_share - node->failure_share);
+        double tasks = useful > 0.001 ? wanted[i] / useful : 1000 * wanted[i];
+        all += tasks * (node->results > 1 ? node->results : 1);
+        for (uint32_t j = 0; j < node->num_inputs; j++)
+            wanted[node->inputs[j]] += tasks / node->num_inputs;
+    }
+    free(wanted);
+    return all > 1 ? all : 1;
+}
+
+/* Enough to fill all slots and queues several times. */
+static uint64_t items_for(const model_state *state, size_t num_nodes, double steps)
+{
+    double held = 0, per_item = steps_per_item(state->nodes, num_nodes);
+    for (size_t i = 0; i < num_nodes; i++)
+        held += state->nodes[i].concurrency + fmin(state->nodes[i].queue_items, 1000);
+    double items = fmax(steps / per_item, fmin(5 * held, 20 * steps / per_item));
+    return (uint64_t)fmax(items, 20);
+}
+
+typedef struct simulation {
+    const weir_model *model;
+    const model_state *state;
+    uint64_t num_items, seed;
+    size_t most_in_deck;
+} simulation;
+
+static int simulate(const simulation *s, sim_result *result, weir_error *error)
+{
+    size_t count = s->model->num_nodes;
+    double **decks = calloc(count, sizeof *decks);
+    size_t *sizes = calloc(count, sizeof *sizes);
+    int status = decks && sizes ? WEIR_OK : model_no_memory(error);
+    for (size_t i = 0; i < count && status == WEIR_OK; i++) {
+        decks[i] = make_deck(s->state->nodes[i].times, s->most_in_deck, &sizes[i]);
+        status = decks[i] ? WEIR_OK : model_no_memory(error);
+    }
+    if (status == WEIR_OK)
+        status = weir_simulate(&(sim_spec){ .nodes = s->state->nodes,
+                                            .num_nodes = count,
+                                            .lengths = (const double *const *)decks,
+                                            .num_lengths = sizes,
+                                            .threads = (uint32_t)s->state->threads,
+                                            .cpus = s->state->cpus,
+                                            .background = s->state->background,
+                                            .num_items = s->num_items,
+                                            .num_start = s->num_items / 10,
+                                            .seed = s->seed },
+                               result, error);
+    for (size_t i = 0; decks && i < count; i++)
+        free(decks[i]);
+    free(decks);
+    free(sizes);
+    return status;
+}
+
+/* ---- the machine -------------------------------------------------------------------------------------------- */
+
+static double slowdown_of(const sim_result *result, size_t count)
+{
+    double cpus = 0, waiting = 0;
+    for (size_t i = 0; i < count; i++) {
+        cpus += result->nodes[i].cpus;
+        waiting += result->nodes[i].cpu_wait;
+    }
+    return cpus > 0 ? 1 + waiting / cpus : 1;
+}
+
+/* How many threads of others competed for the CPUs: as many as make the simulated tasks wait for a CPU as long as the
+   measured ones did. */
+static int find_background(weir_model *model, uint64_t seed, weir_error *error)
+{
+    enum { ROUNDS = 12 };
+    model_lap *all = model_sum(model, false);
+    double measured = all ? model_slowdown(model, all) : NAN, low = 0, high = 0;
+    sim_result result = { .nodes = calloc(model->num_nodes, sizeof *result.nodes) };
+    int status = all && result.nodes ? WEIR_OK : model_no_memory(error);
+    model_state state = model->recorded;
+    for (int round = 0; round < ROUNDS && status == WEIR_OK && !isnan(measured); round++) {
+        state.background = round == 0 ? 0 : round == 1 ? high : (low + high) / 2;
+        simulation s = { model, &state, items_for(&state, model->num_nodes, RESAMPLE_STEPS), seed, 512 };
+        status = simulate(&s, &result, error);
+        double slowdown = slowdown_of(&result, model->num_nodes);
+        if (round == 0) {
+            if (slowdown >= measured - 0.02)
+                break;
+            high = (measured + 1) * (state.cpus + state.threads); /* more than enough */
+        } else if (slowdown > measured) {
+            high = state.background;
+        } else {
+            low = state.background;
+        }
+    }
+    if (status == WEIR_OK) {
+        model->recorded.background = (low + high) / 2;
+        model->knows_background = true;
+        model_show(model);
+    }
+    free(result.nodes);
+    free(all);
+    return status;
+}
+
+static int prepare(weir_model *model, uint64_t seed, weir_error *error)
+{
+    int status = WEIR_OK;
+    if (!model->knows_background && weir_model_num_laps(model) > 0)
+        status = find_background(model, seed, error);
+    if (status != WEIR_OK || !isnan(model->baseline))
+        return status;
+    sim_result result = { .nodes = calloc(model->num_nodes, sizeof *result.nodes) };
+    simulation s = { model, &model->recorded, items_for(&model->recorded, model->num_nodes, MAIN_STEPS), seed,
+                     MAX_DECK };
+    status = result.nodes ? simulate(&s, &result, error) : model_no_memory(error);
+    if (status == WEIR_OK)
+        model->baseline = result.throughput;
+    free(result.nodes);
+    return status;
+}
+
+/* ---- the range ---------------------------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ (x >> 33)) * UINT64_C(0xff51afd7ed558ccd);
+    x = (x ^ (x >> 33)) * UINT64_C(0xc4ceb9fe1a85ec53);
+    return x ^ (x >> 33);
+}
+
+/* The nodes and histograms of a state that a resample may change. */
+static weir_model_node *copy_nodes(const weir_model *model, weir_histogram **times)
+{
+    weir_model_node *nodes = calloc(model->num_nodes, sizeof *nodes);
+    *times = calloc(model->num_nodes, sizeof **times);
+    if (!nodes || !*times) {
+        free(nodes);
+        free(*times);
+        *times = NULL;
+        return NULL;
+    }
+    return nodes;
+}
+
+static int resample(weir_model *model, uint64_t seed, model_lap *drawn, const model_lap *whole,
+                    weir_model_node *nodes, weir_histogram *times, double *throughput, weir_error *error)
+{
+    sim_result result = { .nodes = calloc(model->num_nodes, sizeof *result.nodes) };
+    model_state state = model->recorded;
+    state.nodes = nodes;
+    memcpy(nodes, model->recorded.nodes, model->num_nodes * sizeof *nodes);
+    for (size_t i = 0; i < model->num_nodes; i++)
+        nodes[i].times = &times[i];
+    model_lap_clear(model, drawn);
+    for (size_t i = 0; i < model->num_laps; i++)
+        model_lap_add(model, drawn, model->laps[mix(seed * MODEL_MAX_LAPS + i) % model->num_laps]);
+    model_figure(model, drawn, whole, nodes);
+    model_apply(model, &state);
+    simulation s = { model, &state, items_for(&state, model->num_nodes, RESAMPLE_STEPS), seed, 1024 };
+    int status = result.nodes ? simulate(&s, &result, error) : model_no_memory(error);
+    *throughput = result.throughput;
+    free(result.nodes);
+    return status;
+}
+
+/* Sets low and high to the throughput ± twice the standard deviation of the resampled runs, plus the relative error
+   of the model at the recorded settings. */
+static int find_range(weir_model *model, const weir_predict_options *options, weir_prediction *p, weir_error *error)
+{
+    uint32_t count = options->resamples ? options->resamples : DEFAULT_RESAMPLES;
+    double sum = 0, squares = 0, deviation = 0;
+    if (model->num_laps > 1) {
+        weir_histogram *times;
+        weir_model_node *nodes = copy_nodes(model, &times);
+        model_lap *drawn = model_lap_new(model), *whole = model_sum(model, true);
+        int status = nodes && drawn && whole ? WEIR_OK : model_no_memory(error);
+        for (uint32_t i = 0; i < count && status == WEIR_OK; i++) {
+            double throughput;
+            status = resample(model, mix(options->seed + i + 1), drawn, whole, nodes, times, &throughput, error);
+            sum += throughput;
+            squares += throughput * throughput;
+        }
+        free(nodes);
+        free(times);
+        free(drawn);
+        free(whole);
+        if (status != WEIR_OK)
+            return status;
+        deviation = sqrt(fmax(squares / count - sum / count * sum / count, 0));
+    }
+    double off = isnan(p->measured) ? 0 : fabs(p->baseline / p->measured - 1) * p->throughput;
+    p->low = fmax(p->throughput - 2 * deviation - off, 0);
+    p->high = p->throughput + 2 * deviation + off;
+    return WEIR_OK;
+}
+
+/* ---- the prediction ----------------------------------------------------------------------------------------- */
+
+typedef struct prediction_parts {
+    weir_prediction prediction; /* first: what the caller gets */
+    weir_predicted_node *nodes;
+    weir_predicted_pool *pools;
+    char **texts;
+    size_t num_texts;
+} prediction_parts;
+
+static const char *own_text(prediction_parts *parts, const char *text)
+{
+    char *copy = text ? strdup(text) : NULL;
+    if (copy)
+        parts->texts[parts->num_texts++] = copy;
+    return copy ? copy : "";
+}
+
+void weir_prediction_free(weir_prediction *prediction)
+{
+    prediction_parts *parts = (prediction_parts *)prediction;
+    if (!parts)
+        return;
+    for (size_t i = 0; i < parts->num_texts; i++)
+        free(parts->texts[i]);
+    free(parts->texts);
+    free(parts->nodes);
+    free(parts->pools);
+    free(parts);
+}
+
+static prediction_parts *new_parts(size_t num_nodes)
+{
+    prediction_parts *parts = calloc(1, sizeof *parts);
+    if (!parts)
+        return NULL;
+    parts->nodes = calloc(num_nodes, sizeof *parts->nodes);
+    parts->pools = calloc(num_nodes + 1, sizeof *parts->pools);
+    parts->texts = calloc(2 * num_nodes + 2, sizeof *parts->texts);
+    if (parts->nodes && parts->pools && parts->texts)
+        return parts;
+    weir_prediction_free(&parts->prediction);
+    return NULL;
+}
+
+static void fill_nodes(const weir_model *model, const sim_result *result, prediction_parts *parts)
+{
+    weir_prediction *p = &parts->prediction;
+    double bytes = 0;
+    bool knows_sizes = false;
+    for (size_t i = 0; i < model->num_nodes; i++) {
+        const weir_model_node *node = &model->shown.nodes[i];
+        const sim_node_result *of = &result->nodes[i];
+        double slots_s = node->concurrency * result->elapsed_s;
+        double held = (of->time_s[SIM_TURN] + of->time_s[SIM_BLOCKED]) / result->elapsed_s;
+        parts->nodes[i] = (weir_predicted_node){
+            .name = own_text(parts, node->name),
+            .kind = node->kind,
+            .items_per_s = of->results_per_s,
+            .busy_share = (of->time_s[SIM_RUNNING] + of->time_s[SIM_PENDING]) / slots_s,
+            .wait_in_share = of->time_s[SIM_IDLE] / slots_s,
+            .wait_thread_share = of->time_s[SIM_READY] / slots_s,
+            .wait_turn_share = of->time_s[SIM_TURN] / slots_s,
+            .wait_out_share = of->time_s[SIM_BLOCKED] / slots_s,
+            .cpu_wait_share = of->cpu_wait / node->concurrency,
+            .cpus = of->cpus,
+            .queue_depth = of->queue_depth,
+        };
+        p->cpus += of->cpus;
+        bytes += (of->queue_depth + held) * node->item_bytes + node->concurrency * node->slot_bytes;
+        knows_sizes |= node->item_bytes > 0 || node->slot_bytes > 0;
+    }
+    p->memory_bytes = knows_sizes ? bytes : NAN;
+    p->nodes = parts->nodes;
+    p->num_nodes = model->num_nodes;
+}
+
+static void fill_pools(const weir_model *model, const sim_result *result, prediction_parts *parts)
+{
+    weir_prediction *p = &parts->prediction;
+    double shared_s = 0;
+    char name[400];
+    p->num_pools = 1;
+    for (size_t i = 0; i < model->num_nodes; i++) {
+        const weir_model_node *node = &model->shown.nodes[i];
+        double busy_s = result->nodes[i].time_s[SIM_RUNNING];
+        bool runs = strcmp(node->kind, "merge") != 0 && strcmp(node->kind, "sink") != 0;
+        if (!runs || !node->threads) {
+            shared_s += runs ? busy_s : 0;
+            continue;
+        }
+        snprintf(name, sizeof name, "%s_pool", node->name);
+        parts->pools[p->num_pools++] =
+            (weir_predicted_pool){ own_text(parts, name), node->threads, busy_s / result->elapsed_s / node->threads };
+    }
+    parts->pools[0] =
+        (weir_predicted_pool){ own_text(parts, model->num_pools ? model->pools[0].name : "pool"),
+                               (uint32_t)model->shown.threads, shared_s / result->elapsed_s / model->shown.threads };
+    p->pools = parts->pools;
+}
+
+/* The time for which the slots of a pool wait for a thread, relative to the time its threads are busy. */
+static double thread_wait_ratio(const weir_model *model, const weir_prediction *p, const weir_predicted_pool *pool)
+{
+    double waiting = 0;
+    for (size_t i = 0; i < p->num_nodes; i++) {
+        const weir_model_node *node = &model->shown.nodes[i];
+        size_t length = strlen(node->name);
+        bool is_owner = strncmp(pool->name, node->name, length) == 0 && strcmp(pool->name + length, "_pool") == 0;
+        if (is_owner || (pool == p->pools && !node->threads))
+            waiting += p->nodes[i].wait_thread_share * node->concurrency;
+    }
+    return waiting / (pool->busy_share * pool->threads + 1e-9);
+}
+
+static void set_limit(weir_prediction *p, weir_limit_kind kind, const char *name, double share)
+{
+    p->limit = kind;
+    p->limit_name = name;
+    p->limit_share = share;
+}
+
+static void limit_by_node(const weir_prediction *p, const weir_predicted_node *node, weir_prediction *to)
+{
+    double taken = node->busy_share + node->wait_turn_share;
+    bool is_order = node->wait_turn_share > node->busy_share;
+    weir_limit_kind kind = strcmp(node->kind, "source") == 0 ? WEIR_LIMIT_SOURCE
+                           : is_order                        ? WEIR_LIMIT_ORDER
+                                                             : WEIR_LIMIT_SLOTS;
+    if (strcmp(node->kind, "merge") != 0 && strcmp(node->kind, "sink") != 0 && taken > p->limit_share)
+        set_limit(to, kind, node->name, taken);
+}
+
+/* From the inside out: slots that wait for threads look taken, and threads that wait for CPUs look busy. */
+static void find_limit(const weir_model *model, const sim_result *result, weir_prediction *p)
+{
+    const double full = 0.95, waits = 0.1;
+    double slowdown = slowdown_of(result, model->num_nodes);
+    double in_use = p->cpus + model->shown.background / slowdown;
+    p->cpu_share = p->cpus / model->shown.cpus;
+    set_limit(p, WEIR_LIMIT_NONE, "", 0);
+    if (in_use / model->shown.cpus >= full && (slowdown > 1 + waits || p->cpu_share >= full)) {
+        set_limit(p, WEIR_LIMIT_CPUS, "", fmin(in_use / model->shown.cpus, 1));
+        return;
+    }
+    for (size_t i = 0; i < p->num_pools; i++)
+        if (p->pools[i].busy_share >= full && thread_wait_ratio(model, p, &p->pools[i]) > waits) {
+            set_limit(p, WEIR_LIMIT_THREADS, p->pools[i].name, p->pools[i].busy_share);
+            return;
+        }
+    for (size_t i = 0; i < p->num_nodes; i++)
+        limit_by_node(p, &p->nodes[i], p);
+    if (result->consumer_share > p->limit_share)
+        set_limit(p, WEIR_LIMIT_CONSUMER, p->nodes[p->num_nodes - 1].name, result->consumer_share);
+    if (p->limit_share < 0.8)
+        set_limit(p, WEIR_LIMIT_NONE, "", p->limit_share);
+}
+
+/* Whether the sum of the threads or CPUs is above what was recorded. */
+static bool is_beyond(const weir_model *model)
+{
+    double threads = model->shown.threads, recorded = model->recorded.threads;
+    for (size_t i = 0; i < model->num_nodes; i++) {
+        threads += model->shown.nodes[i].threads;
+        recorded += model->recorded.nodes[i].threads;
+    }
+    return model->shown.cpus > model->recorded.cpus || threads > recorded;
+}
+
+static const char *incomplete(const weir_model *model)
+{
+    if (model->num_nodes < 2 || strcmp(model->recorded.nodes[model->num_nodes - 1].kind, "sink") != 0)
+        return "has no source or no sink";
+    if (model->num_queues > 0 && weir_model_num_laps(model) == 0)
+        return "has no laps yet";
+    for (size_t i = 0; i + 1 < model->num_nodes; i++) {
+        uint32_t uses = 0, branches = model->recorded.nodes[i].num_shares;
+        for (size_t j = i + 1; j < model->num_nodes; j++)
+            for (uint32_t k = 0; k < model->recorded.nodes[j].num_inputs; k++)
+                uses += model->recorded.nodes[j].inputs[k] == i;
+        if (uses != (branches > 1 ? branches : 1))
+            return "has a node whose results are not taken once each";
+    }
+    return NULL;
+}
+
+static int predict(weir_model *model, const weir_predict_options *options, prediction_parts *parts, weir_error *error)
+{
+    weir_prediction *p = &parts->prediction;
+    sim_result result = { .nodes = calloc(model->num_nodes, sizeof *result.nodes) };
+    int status = result.nodes ? prepare(model, options->seed, error) : model_no_memory(error);
+    p->num_items = options->num_items ? options->num_items : items_for(&model->shown, model->num_nodes, MAIN_STEPS);
+    if (status == WEIR_OK)
+        status =
+            simulate(&(simulation){ model, &model->shown, p->num_items, options->seed, MAX_DECK }, &result, error);
+    if (status == WEIR_OK) {
+        p->throughput = p->low = p->high = result.throughput;
+        p->baseline = model->baseline;
+        p->measured = weir_model_measured(model);
+        p->beyond_measured = is_beyond(model);
+        fill_nodes(model, &result, parts);
+        fill_pools(model, &result, parts);
+        find_limit(model, &result, p);
+        if (!options->no_range)
+            status = find_range(model, options, p, error);
+    }
+    free(result.nodes);
+    return status;
+}
+
+int weir_model_predict_sized(weir_model *model, const weir_predict_options *options, size_t options_size,
+                             weir_prediction **prediction, weir_error *error)
+{
+    weir_predict_options own;
+    if (!model || !prediction)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    *prediction = NULL;
+    int status = weir_options_copy(&own, sizeof own, options, options_size, error);
+    if (status != WEIR_OK)
+        return status;
+    const char *mistake = incomplete(model);
+    if (mistake || own.resamples > MAX_RESAMPLES)
+        return weir_error_set(error, WEIR_EINVAL, 0, mistake ? "the model %s" : "resamples: at most 1000", mistake);
+    prediction_parts *parts = new_parts(model->num_nodes);
+    status = parts ? predict(model, &own, parts, error) : model_no_memory(error);
+    if (status == WEIR_OK)
+        *prediction = &parts->prediction;
+    else
+        weir_prediction_free(parts ? &parts->prediction : NULL);
+    return status;
+}
+
+void weir_prediction_describe_limit(const weir_prediction *p, char *text, size_t size)
+{
+    if (!text || size == 0)
+        return;
+    *text = '\0';
+    if (!p)
+        return;
+    switch (p->limit) {
+    case WEIR_LIMIT_SOURCE: snprintf(text, size, "the source %s", p->limit_name); break;
+    case WEIR_LIMIT_SLOTS: snprintf(text, size, "the slots of %s", p->limit_name); break;
+    case WEIR_LIMIT_THREADS: snprintf(text, size, "the threads of %s", p->limit_name); break;
+    case WEIR_LIMIT_CPUS: snprintf(text, size, "the CPUs"); break;
+    case WEIR_LIMIT_ORDER: snprintf(text, size, "the order of the results of %s", p->limit_name); break;
+    case WEIR_LIMIT_CONSUMER: snprintf(text, size, "the consumer"); break;
+    case WEIR_LIMIT_NONE: snprintf(text, size, "none alone: the parts wait for each other"); break;
+    }
+}

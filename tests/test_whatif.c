@@ -1,0 +1,791 @@
+/*
+ * The model of a pipeline and the simulator: compared with results that are known exactly. All times are simulated; no
+ * test measures any.
+ */
+#include "support.h"
+
+#include <math.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <weir/sqlite.h>
+#include <weir/whatif.h>
+
+/* -- making models */
+
+static weir_model *new_model(uint32_t threads, double cpus)
+{
+    weir_model *model;
+    weir_error error;
+    char text[32];
+    assert_int_equal(weir_model_new(&model, &error), WEIR_OK);
+    snprintf(text, sizeof text, "%u", threads);
+    assert_int_equal(weir_model_set(model, "threads", text, &error), WEIR_OK);
+    snprintf(text, sizeof text, "%g", cpus);
+    assert_int_equal(weir_model_set(model, "cpus", text, &error), WEIR_OK);
+    return model;
+}
+
+static uint32_t add(weir_model *model, weir_model_node node)
+{
+    weir_error error = { 0 };
+    if (weir_model_add(model, &node, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    return (uint32_t)weir_model_num_nodes(model) - 1;
+}
+
+static void set(weir_model *model, const char *name, const char *value)
+{
+    weir_error error = { 0 };
+    if (weir_model_set(model, name, value, &error) != WEIR_OK)
+        fail_msg("%s=%s: %s", name, value, error.message);
+}
+
+static weir_prediction *predict(weir_model *model)
+{
+    weir_error error = { 0 };
+    weir_prediction *prediction;
+    if (weir_model_predict(model, NULL, &prediction, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    return prediction;
+}
+
+static void assert_near(double found, double wanted, double tolerance)
+{
+    if (!(fabs(found - wanted) <= tolerance * wanted))
+        fail_msg("%g is not within %g of %g", found, tolerance, wanted);
+}
+
+static void assert_throughput(weir_model *model, double wanted, double tolerance)
+{
+    weir_prediction *prediction = predict(model);
+    double found = prediction->throughput;
+    weir_prediction_free(prediction);
+    assert_near(found, wanted, tolerance);
+}
+
+static void assert_limit(weir_model *model, weir_limit_kind kind, const char *name)
+{
+    weir_prediction *prediction = predict(model);
+    char text[400];
+    weir_prediction_describe_limit(prediction, text, sizeof text);
+    if (prediction->limit != kind || strcmp(prediction->limit_name, name) != 0)
+        fail_msg("the limit is %s", text);
+    weir_prediction_free(prediction);
+}
+
+#define SOURCE \
+    (weir_model_node) \
+    { \
+        .name = "src", .kind = "source" \
+    }
+#define SINK \
+    (weir_model_node) \
+    { \
+        .name = "sink", .kind = "sink" \
+    }
+#define STAGE(...) \
+    (weir_model_node) \
+    { \
+        .kind = "stage", __VA_ARGS__ \
+    }
+
+/* A source and a stage without a queue to speak of, and a consumer that takes no time. The caller frees it. */
+static weir_model *one_stage(weir_model_node stage, uint32_t threads, double cpus)
+{
+    weir_model *model = new_model(threads, cpus);
+    add(model, SOURCE);
+    stage.name = "work";
+    stage.kind = "stage";
+    add(model, stage);
+    add(model, SINK);
+    return model;
+}
+
+/* Lengths in a histogram: `count` values of a function of (i + 0.5) / count. */
+static const weir_histogram *lengths(double (*length_of)(double), uint32_t count)
+{
+    static weir_histogram histogram;
+    weir_histogram_clear(&histogram);
+    for (uint32_t i = 0; i < count; i++)
+        weir_histogram_record(&histogram, (int64_t)(1e6 * length_of((i + 0.5) / count)));
+    return &histogram;
+}
+
+static double exponential(double u)
+{
+    return -log(1 - u);
+}
+
+static double one_or_three(double u)
+{
+    return u < 0.5 ? 1 : 3;
+}
+
+/* -- lines of constant tasks */
+
+static void the_slowest_of_constant_stages_sets_the_pace(void **state)
+{
+    (void)state;
+    weir_model *model = new_model(8, 8);
+    add(model, SOURCE);
+    add(model, STAGE(.name = "a", .time_s = 0.004));
+    add(model, STAGE(.name = "b", .time_s = 0.010));
+    add(model, STAGE(.name = "c", .time_s = 0.002));
+    add(model, SINK);
+    assert_throughput(model, 100, 0.001);
+    assert_limit(model, WEIR_LIMIT_SLOTS, "b");
+    set(model, "b.concurrency", "5");
+    assert_throughput(model, 250, 0.001);
+    assert_limit(model, WEIR_LIMIT_SLOTS, "a");
+    set(model, "sink.time", "20ms");
+    assert_throughput(model, 50, 0.001);
+    assert_limit(model, WEIR_LIMIT_CONSUMER, "sink");
+    set(model, "src.time", "40ms");
+    assert_throughput(model, 25, 0.001);
+    assert_limit(model, WEIR_LIMIT_SOURCE, "src");
+    weir_model_reset(model);
+    assert_throughput(model, 100, 0.001);
+    weir_model_free(model);
+}
+
+static void slots_beyond_the_threads_do_not_help(void **state)
+{
+    (void)state;
+    weir_model *model = one_stage((weir_model_node){ .concurrency = 10, .time_s = 0.005 }, 2, 16);
+    assert_throughput(model, 400, 0.001);
+    assert_limit(model, WEIR_LIMIT_THREADS, "pool");
+    set(model, "threads", "10");
+    assert_throughput(model, 2000, 0.001);
+    assert_limit(model, WEIR_LIMIT_SLOTS, "work");
+    weir_model_free(model);
+}
+
+static void private_threads_do_not_share(void **state)
+{
+    (void)state;
+    weir_model *model = new_model(2, 8); /* one of them for the source */
+    add(model, SOURCE);
+    add(model, STAGE(.name = "read", .concurrency = 6, .threads = 3, .time_s = 0.010));
+    add(model, STAGE(.name = "work", .time_s = 0.004));
+    add(model, SINK);
+    assert_throughput(model, 250, 0.001);
+    set(model, "read.threads", "2");
+    assert_throughput(model, 200, 0.001);
+    assert_limit(model, WEIR_LIMIT_THREADS, "read_pool");
+    set(model, "threads", "1");
+    set(model, "read.threads", "0"); /* one thread for both: 14 ms an item */
+    assert_throughput(model, 1 / 0.014, 0.001);
+    weir_model_free(model);
+}
+
+static void pending_tasks_hold_no_thread(void **state)
+{
+    (void)state;
+    weir_model *model = one_stage((weir_model_node){ .concurrency = 8, .time_s = 0.010, .pending_s = 0.010 }, 1, 1);
+    assert_throughput(model, 800, 0.001);
+    weir_model_free(model);
+}
+
+/* -- CPUs */
+
+static void tasks_share_the_cpus(void **state)
+{
+    (void)state;
+    weir_model *model = one_stage((weir_model_node){ .concurrency = 4, .time_s = 0.010, .cpu_s = 0.010 }, 4, 2);
+    assert_throughput(model, 200, 0.001);
+    assert_limit(model, WEIR_LIMIT_CPUS, "");
+    set(model, "background", "2"); /* six threads on two CPUs: ours get four sixths of them */
+    assert_throughput(model, 2 * 4 / 6.0 / 0.010, 0.001);
+    set(model, "background", "0");
+    set(model, "cpus", "64");
+    set(model, "threads", "64");
+    set(model, "work.concurrency", "256");
+    assert_throughput(model, 6400, 0.001);
+    weir_prediction *prediction = predict(model);
+    assert_true(prediction->beyond_measured);
+    assert_near(prediction->cpus, 64, 0.001);
+    weir_prediction_free(prediction);
+    weir_model_free(model);
+}
+
+static void waiting_tasks_need_no_cpu(void **state)
+{
+    (void)state;
+    weir_model *model = one_stage((weir_model_node){ .concurrency = 2, .time_s = 0.010, .cpu_s = 0.001 }, 2, 1);
+    set(model, "work.cpu_time", "0.5x");
+    assert_near(weir_model_get(model, "work.time"), 0.0095, 1e-9);
+    set(model, "work.wait_time", "0");
+    set(model, "work.cpu_time", "2ms");
+    assert_throughput(model, 500, 0.001);
+    weir_model_free(model);
+}
+
+/* -- lengths that vary */
+
+/* Two exponential servers with room for B in between, the first blocked after service: throughput (B + 2) / (B + 3) of
+   a server's rate. */
+static void exponential_stages_block_as_theory_says(void **state)
+{
+    (void)state;
+    static const char *const rooms[] = { "1", "2", "6", "20" };
+    weir_model *model = new_model(4, 4);
+    weir_model_node source = SOURCE;
+    source.time_s = 0.001;
+    source.times = lengths(exponential, 4000);
+    add(model, source);
+    add(model, STAGE(.name = "work", .time_s = 0.001, .times = source.times));
+    add(model, SINK);
+    for (size_t i = 0; i < LENGTH(rooms); i++) {
+        double room = atof(rooms[i]);
+        set(model, "src.queue_items", rooms[i]);
+        assert_throughput(model, 1000 * (room + 2) / (room + 3), 0.015);
+    }
+    weir_model_free(model);
+}
+
+/*
+ * Two slots in input order, tasks of 1 or 3 ms: the time between two results is max(0, X - the time before), a Markov
+ * chain on 0, 1, 2, 3 with the stationary shares 6/15, 4/15, 2/15, 3/15 and the mean 17/15 ms.
+ */
+static void results_in_input_order_wait_for_earlier_ones(void **state)
+{
+    (void)state;
+    weir_model *model = one_stage((weir_model_node){ .concurrency = 2,
+                                                     .time_s = 0.002,
+                                                     .times = lengths(one_or_three, 1000),
+                                                     .output_order = WEIR_ORDER_INPUT },
+                                  4, 4);
+    assert_throughput(model, 1000 * 15 / 17.0, 0.015);
+    weir_prediction *prediction = predict(model);
+    assert_near(prediction->nodes[1].wait_turn_share, 1 - 15 / 17.0, 0.1);
+    weir_prediction_free(prediction);
+    set(model, "work.output_order", "completion");
+    assert_throughput(model, 1000, 0.015);
+    weir_model_free(model);
+}
+
+static void rare_long_tasks_keep_their_share(void **state)
+{
+    (void)state;
+    static weir_histogram times;
+    weir_histogram_clear(&times);
+    for (int i = 0; i < 100000; i++)
+        weir_histogram_record(&times, i % 50000 == 0 ? 10 * WEIR_SECOND : WEIR_MILLISECOND);
+    weir_model *model = one_stage((weir_model_node){ .time_s = 0.0014, .times = &times }, 1, 1);
+    assert_throughput(model, 1 / 0.0014, 0.02);
+    weir_model_free(model);
+}
+
+/* -- results */
+
+static void skips_and_failures_make_no_results(void **state)
+{
+    (void)state;
+    weir_model *model =
+        one_stage((weir_model_node){ .time_s = 0.001, .skip_share = 0.25, .failure_share = 0.25 }, 2, 2);
+    assert_throughput(model, 500, 0.02);
+    weir_model_free(model);
+}
+
+static void batches_and_pieces_change_the_number_of_items(void **state)
+{
+    (void)state;
+    weir_model *model = one_stage((weir_model_node){ .time_s = 0.001, .results = 0.25 }, 2, 2);
+    assert_throughput(model, 250, 0.001);
+    weir_model_free(model);
+    model = one_stage((weir_model_node){ .time_s = 0.010, .results = 5 }, 2, 2);
+    assert_throughput(model, 500, 0.001);
+    set(model, "sink.time", "5ms"); /* pieces wait for room, one by one */
+    assert_throughput(model, 200, 0.001);
+    weir_model_free(model);
+}
+
+static void queues_are_bounded_in_items_and_in_bytes(void **state)
+{
+    (void)state;
+    weir_model *model = new_model(4, 4);
+    weir_model_node source = SOURCE;
+    source.queue_items = 100;
+    source.item_bytes = 1000;
+    add(model, source);
+    add(model, STAGE(.name = "work", .time_s = 0.001));
+    add(model, SINK);
+    weir_prediction *prediction = predict(model);
+    assert_near(prediction->nodes[0].queue_depth, 100, 0.001);
+    weir_prediction_free(prediction);
+    set(model, "src.queue_bytes", "4500"); /* may be exceeded by one item */
+    prediction = predict(model);
+    assert_near(prediction->nodes[0].queue_depth, 5, 0.001);
+    assert_near(prediction->memory_bytes, 6000, 0.001); /* and one in the source's slot */
+    weir_prediction_free(prediction);
+    weir_model_free(model);
+}
+
+/* -- routes and merges */
+
+/* Half of the items take 1 ms, the others 10 ms. */
+static weir_model *two_branches(weir_order order, double skip_share)
+{
+    weir_model *model = new_model(8, 8);
+    uint32_t source = add(model, SOURCE);
+    uint32_t route = add(model, (weir_model_node){ .name = "route",
+                                                   .kind = "route",
+                                                   .inputs = &source,
+                                                   .num_inputs = 1,
+                                                   .queue_items = 200,
+                                                   .output_order = order,
+                                                   .shares = (const double[]){ 1, 1 },
+                                                   .num_shares = 2 });
+    uint32_t fast = add(model, STAGE(.name = "fast", .inputs = &route, .num_inputs = 1, .time_s = 0.001,
+                                     .queue_items = 200, .output_order = order));
+    uint32_t slow = add(model, STAGE(.name = "slow", .inputs = &route, .num_inputs = 1, .time_s = 0.010,
+                                     .skip_share = skip_share, .output_order = order));
+    add(model, (weir_model_node){ .name = "join",
+                                  .kind = "merge",
+                                  .inputs = (const uint32_t[]){ fast, slow },
+                                  .num_inputs = 2,
+                                  .output_order = order });
+    add(model, SINK);
+    return model;
+}
+
+static void the_slow_branch_of_a_route_sets_the_pace(void **state)
+{
+    (void)state;
+    weir_model *model = two_branches(WEIR_ORDER_COMPLETION, 0);
+    assert_throughput(model, 200, 0.03);
+    assert_limit(model, WEIR_LIMIT_SLOTS, "slow");
+    set(model, "slow.concurrency", "5");
+    assert_throughput(model, 1000, 0.03);
+    weir_model_free(model);
+}
+
+static void a_join_in_input_order_passes_over_items_that_vanish(void **state)
+{
+    (void)state;
+    weir_model *model = two_branches(WEIR_ORDER_INPUT, 0);
+    assert_throughput(model, 200, 0.03);
+    weir_model_free(model);
+    model = two_branches(WEIR_ORDER_INPUT, 0.5); /* 100 items a second for the slow branch, half of them vanish */
+    assert_throughput(model, 150, 0.04);
+    weir_model_free(model);
+}
+
+/* Sources of 10 ms and 1 ms an item. */
+static void merges_take_from_their_inputs_as_their_order_says(void **state)
+{
+    (void)state;
+    static const struct {
+        weir_merge_order order;
+        double wanted;
+    } cases[] = { { WEIR_MERGE_ARRIVAL, 1100 }, { WEIR_MERGE_ROUND_ROBIN, 200 }, { WEIR_MERGE_WEIGHTED, 500 } };
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        weir_model *model = new_model(4, 4);
+        uint32_t a = add(model, (weir_model_node){ .name = "a", .kind = "source", .time_s = 0.010 });
+        uint32_t b = add(model, (weir_model_node){ .name = "b", .kind = "source", .time_s = 0.001 });
+        add(model, (weir_model_node){ .name = "merge",
+                                      .kind = "merge",
+                                      .inputs = (const uint32_t[]){ a, b },
+                                      .num_inputs = 2,
+                                      .merge_order = cases[i].order,
+                                      .weights = (const uint32_t[]){ 1, 4 } });
+        add(model, SINK);
+        assert_throughput(model, cases[i].wanted, 0.001);
+        weir_model_free(model);
+    }
+}
+
+/* -- laws */
+
+/* Every slot is in one state; busy slots are throughput × time (Little's law); so are busy CPUs. */
+static void the_laws_of_queues_hold(void **state)
+{
+    (void)state;
+    weir_model *model = two_branches(WEIR_ORDER_INPUT, 0.2);
+    set(model, "slow.cpu_time", "4ms");
+    set(model, "slow.wait_time", "3ms");
+    set(model, "slow.concurrency", "4");
+    set(model, "cpus", "2");
+    weir_prediction *p = predict(model);
+    for (size_t i = 0; i < p->num_nodes; i++) {
+        const weir_predicted_node *node = &p->nodes[i];
+        double all = node->busy_share + node->wait_in_share + node->wait_thread_share + node->wait_turn_share +
+                     node->wait_out_share;
+        assert_near(all, 1, 1e-6);
+    }
+    const weir_predicted_node *fast = &p->nodes[2], *slow = &p->nodes[3];
+    assert_near(fast->busy_share, fast->items_per_s * 0.001, 0.001);
+    assert_near(slow->cpus, slow->items_per_s / 0.8 * 0.004, 0.02);
+    assert_near((slow->busy_share - slow->cpu_wait_share) * 4, slow->items_per_s / 0.8 * 0.007, 0.02);
+    weir_prediction_free(p);
+    weir_model_free(model);
+}
+
+static void the_same_seed_gives_the_same_prediction(void **state)
+{
+    (void)state;
+    weir_model *model = two_branches(WEIR_ORDER_INPUT, 0.3);
+    weir_error error;
+    weir_prediction *p[3];
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(weir_model_predict(model, &(weir_predict_options){ .seed = (uint64_t)i / 2 }, &p[i], &error),
+                         WEIR_OK);
+    assert_true(p[0]->throughput == p[1]->throughput);
+    assert_true(p[0]->throughput != p[2]->throughput);
+    for (int i = 0; i < 3; i++)
+        weir_prediction_free(p[i]);
+    weir_model_free(model);
+}
+
+/* -- what is refused */
+
+static void bad_settings_say_what_is_allowed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *value, *wanted;
+        int status;
+    } cases[] = {
+        { "work.concurency", "3", "no such setting", WEIR_EINVAL },
+        { "wrok.concurrency", "3", "there are src, work, sink", WEIR_ENOTFOUND },
+        { "work.concurrency", "0", "a whole number above 0", WEIR_EINVAL },
+        { "work.concurrency", "2.5", "a whole number above 0", WEIR_EINVAL },
+        { "work.concurrency", "-1", "a whole number above 0", WEIR_EINVAL },
+        { "work.time", "5 parsecs", "a multiple, such as 0.5x", WEIR_EINVAL },
+        { "work.output_order", "random", "completion or input", WEIR_EINVAL },
+        { "src.concurrency", "2", "only stages and routes", WEIR_EINVAL },
+        { "sink.threads", "2", "only sources, stages and routes", WEIR_EINVAL },
+        { "cpus", "0", "a number above 0", WEIR_EINVAL },
+    };
+    weir_model *model = one_stage((weir_model_node){ .time_s = 0.001 }, 2, 2);
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        weir_error error = { 0 };
+        assert_int_equal(weir_model_set(model, cases[i].name, cases[i].value, &error), cases[i].status);
+        if (!strstr(error.message, cases[i].wanted))
+            fail_msg("no \"%s\" in \"%s\"", cases[i].wanted, error.message);
+    }
+    assert_throughput(model, 1000, 0.001);
+    weir_model_free(model);
+}
+
+static void impossible_models_are_refused(void **state)
+{
+    (void)state;
+    weir_model *model = new_model(2, 2);
+    weir_prediction *prediction;
+    weir_error error;
+    assert_int_equal(weir_model_predict(model, NULL, &prediction, &error), WEIR_EINVAL);
+    assert_int_equal(weir_model_add(model, &STAGE(.name = "first"), &error), WEIR_EINVAL);
+    add(model, SOURCE);
+    assert_int_equal(weir_model_add(model, &STAGE(.name = "work", .time_s = 1, .cpu_s = 2), &error), WEIR_EINVAL);
+    assert_int_equal(weir_model_add(model, &(weir_model_node){ .name = "x", .kind = "pump" }, &error), WEIR_EINVAL);
+    add(model, SINK);
+    assert_int_equal(weir_model_add(model, &STAGE(.name = "late"), &error), WEIR_EINVAL);
+    assert_int_equal(weir_model_predict(model, NULL, &prediction, &error), WEIR_EINVAL); /* nothing takes time */
+    assert_null(prediction);
+    weir_model_free(model);
+
+    model = one_stage((weir_model_node){ .time_s = 0.001, .skip_share = 1 }, 2, 2);
+    assert_int_equal(weir_model_predict(model, NULL, &prediction, &error), WEIR_ELIMIT);
+    weir_model_free(model);
+}
+
+/* -- laps */
+
+static const weir_stage_info made_up[] = {
+    { .name = "0:0:src",
+      .queue_name = "0:0:src_queue",
+      .kind = "source",
+      .concurrency = 1,
+      .queue_items = 2,
+      .output_order = "completion",
+      .inputs = "",
+      .merge_order = "" },
+    { .name = "0:1:decode[4]",
+      .queue_name = "0:1:decode[4]_queue",
+      .kind = "stage",
+      .concurrency = 4,
+      .queue_items = 2,
+      .output_order = "completion",
+      .inputs = "0:0:src_queue",
+      .merge_order = "" },
+    { .name = "0:2:sink",
+      .queue_name = "0:2:sink_queue",
+      .kind = "sink",
+      .concurrency = 1,
+      .queue_items = 3,
+      .output_order = "completion",
+      .inputs = "0:1:decode[4]_queue",
+      .merge_order = "" },
+};
+
+/* A lap of a second: `tasks` of `time_s`, of which `cpu_s` on a CPU. */
+static void tell_lap(weir_observer observer, double tasks, double time_s, double cpu_s, int64_t source_ended_ns)
+{
+    static weir_histogram times;
+    weir_lap lap = { .elapsed_ns = WEIR_SECOND, .num_joined = 1, .position.phase = "" };
+    weir_stage_lap stage = { .lap = &lap, .name = "0:0:src", .kind = "source" };
+    weir_queue_lap queue = { .lap = &lap };
+    weir_pool_lap pool = { .lap = &lap, .name = "0:pool", .num_threads = 4 };
+    weir_histogram_clear(&times);
+    weir_histogram_record(&times, (int64_t)(time_s * 1e9));
+    stage.metrics = (weir_task_metrics){ .num_tasks = (uint64_t)tasks, .wait_in_ns = source_ended_ns };
+    observer.stage_lap(observer.self, &stage);
+    stage.name = "0:1:decode[4]";
+    stage.kind = "stage";
+    stage.metrics = (weir_task_metrics){ .num_tasks = (uint64_t)tasks,
+                                         .busy_ns = (int64_t)(1e9 * tasks * time_s),
+                                         .cpu_ns = (int64_t)(1e9 * tasks * cpu_s),
+                                         .run_times = &times };
+    observer.stage_lap(observer.self, &stage);
+    for (size_t i = 0; i < LENGTH(made_up); i++) {
+        queue.name = made_up[i].queue_name;
+        queue.metrics = (weir_queue_metrics){ .num_put = (uint64_t)tasks,
+                                              .num_items = (uint64_t)tasks,
+                                              .get_ns = WEIR_SECOND / 2 };
+        observer.queue_lap(observer.self, &queue);
+    }
+    pool.metrics = (weir_pool_metrics){ .busy_ns = (int64_t)(1e9 * tasks * time_s) };
+    observer.pool_lap(observer.self, &pool);
+    observer.lap_end(observer.self, &lap);
+}
+
+static weir_observer observed(weir_model *model)
+{
+    weir_observer observer = weir_model_observer(model);
+    observer.run_start(observer.self, &(weir_run_info){ .stages = made_up, .num_stages = LENGTH(made_up) });
+    set(model, "cpus", "4");
+    return observer;
+}
+
+static void steady_laps_make_the_figures(void **state)
+{
+    (void)state;
+    weir_model *model = new_model(1, 4);
+    weir_observer observer = observed(model);
+    tell_lap(observer, 10, 0.1, 0.1, 0); /* start-up */
+    for (int i = 0; i < 10; i++)
+        tell_lap(observer, 200, 0.020, 0.005, 0);
+    tell_lap(observer, 20, 0.1, 0.1, WEIR_SECOND / 2); /* the source has ended */
+    const weir_model_node *decode = weir_model_node_at(model, 1);
+    assert_near(decode->time_s, 0.020, 1e-6);
+    assert_near(decode->cpu_s, 0.005, 1e-6);
+    assert_near(weir_model_node_at(model, 2)->time_s, 0.0025, 1e-6); /* half a second of work for 200 items */
+    assert_int_equal(weir_model_num_laps(model), 10);
+    assert_near(weir_model_measured(model), 200, 1e-6);
+    assert_near(weir_model_get(model, "threads"), 4, 1e-9);
+    assert_throughput(model, 200, 0.001);
+    set(model, "decode.concurrency", "2");
+    assert_throughput(model, 100, 0.001);
+    weir_model_free(model);
+}
+
+static void only_start_and_tail_are_better_than_nothing(void **state)
+{
+    (void)state;
+    weir_model *model = new_model(1, 4);
+    weir_observer observer = observed(model);
+    weir_prediction *prediction;
+    weir_error error;
+    assert_int_equal(weir_model_predict(model, NULL, &prediction, &error), WEIR_EINVAL); /* no laps yet */
+    tell_lap(observer, 100, 0.020, 0.005, 1);
+    assert_int_equal(weir_model_num_laps(model), 1);
+    assert_throughput(model, 200, 0.001);
+    weir_model_forget(model);
+    assert_int_equal(weir_model_num_laps(model), 0);
+    weir_model_free(model);
+}
+
+/* Twice as long in every other lap: the mean does not change, the range tells. */
+static void laps_that_differ_widen_the_range(void **state)
+{
+    (void)state;
+    double widths[2];
+    for (int varies = 0; varies < 2; varies++) {
+        weir_model *model = new_model(1, 4);
+        weir_observer observer = observed(model);
+        for (int i = 0; i < 200; i++)
+            tell_lap(observer, 200, varies && i / 10 % 2 ? 0.030 : 0.020 - 0.010 * varies, 0, 0);
+        assert_int_equal(weir_model_num_laps(model), 199); /* without the first */
+        weir_prediction *prediction = predict(model);
+        widths[varies] = (prediction->high - prediction->low) / prediction->throughput;
+        assert_true(prediction->low <= prediction->throughput && prediction->throughput <= prediction->high);
+        weir_prediction_free(prediction);
+        weir_model_free(model);
+    }
+    assert_true(widths[1] > widths[0] + 0.05);
+}
+
+/* -- a real run, live and from its database */
+
+enum { NUM_ITEMS = 200 };
+
+static int make_item(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    static char nothing;
+    (void)worker;
+    (void)in;
+    if (weir_task_seq(task) == NUM_ITEMS)
+        return WEIR_EOF;
+    out->data = &nothing;
+    return WEIR_OK;
+}
+
+static int pass_item(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    if (weir_task_seq(task) % 10 == 0)
+        return WEIR_SKIP;
+    weir_item_move(out, in);
+    return WEIR_OK;
+}
+
+static int pick_third(void *self, const weir_item *item)
+{
+    (void)self;
+    return item->seq % 4 == 0;
+}
+
+static void run_pipeline(const weir_observer *observers, size_t num_observers)
+{
+    static const weir_op source = { .name = "src", .run = make_item }, pass = { .name = "pass", .run = pass_item };
+    weir_builder *b = weir_builder_new();
+    weir_pipeline *pipeline;
+    weir_item item;
+    weir_builder_source(b, &source, NULL, &(weir_stage_options){ .name = "one", .threads = 1 });
+    weir_builder_source(b, &source, NULL, &(weir_stage_options){ .name = "two" });
+    weir_builder_merge(
+        b,
+        &(weir_merge_config){ .order = WEIR_MERGE_WEIGHTED, .weights = (const uint32_t[]){ 3, 1 }, .num_weights = 2 },
+        NULL);
+    weir_builder_route(b, &(weir_route_config){ .pick = pick_third, .num_branches = 2 }, NULL);
+    weir_builder_branch(b);
+    weir_builder_branch(b);
+    weir_builder_pipe(b, &pass, NULL, &(weir_stage_options){ .concurrency = 3, .threads = 2 });
+    weir_builder_join(b, &(weir_stage_options){ .output_order = WEIR_ORDER_INPUT });
+    weir_builder_pipe(b, &weir_aggregate, &(weir_aggregate_config){ .num_items = 5 }, NULL);
+    weir_builder_sink(b, NULL);
+    assert_int_equal(weir_builder_build(b,
+                                        &(weir_pipeline_options){ .threads = 2,
+                                                                  .stats_interval_ns = WEIR_FOREVER,
+                                                                  .observers = observers,
+                                                                  .num_observers = num_observers },
+                                        &pipeline, NULL),
+                     WEIR_OK);
+    while (weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK)
+        weir_item_release(&item);
+    weir_pipeline_free(pipeline);
+}
+
+static void assert_same_node(const weir_model_node *a, const weir_model_node *b)
+{
+    assert_string_equal(a->name, b->name);
+    assert_string_equal(a->kind, b->kind);
+    assert_int_equal(a->concurrency, b->concurrency);
+    assert_int_equal(a->threads, b->threads);
+    assert_int_equal(a->output_order, b->output_order);
+    assert_int_equal(a->merge_order, b->merge_order);
+    assert_int_equal(a->num_inputs, b->num_inputs);
+    for (uint32_t i = 0; i < a->num_inputs; i++) {
+        assert_int_equal(a->inputs[i], b->inputs[i]);
+        assert_int_equal(a->weights ? a->weights[i] : 0, b->weights ? b->weights[i] : 0);
+    }
+    assert_int_equal(a->num_shares, b->num_shares);
+    for (uint32_t i = 0; i < a->num_shares; i++)
+        assert_true(a->shares[i] == b->shares[i]);
+    assert_true(fabs(a->time_s - b->time_s) <= 1e-6 * a->time_s);
+    assert_true(fabs(a->results - b->results) <= 1e-9);
+    assert_true(a->skip_share == b->skip_share);
+}
+
+/* Runs weir whatif; its output on both channels must have this text. */
+static void check_command(const char *path, const char *arguments, int wanted_status, const char *wanted)
+{
+    char command[1024], output[16384];
+    const char *program = getenv("WEIR_TOOL");
+    if (!program)
+        fail_msg("WEIR_TOOL is not set: run this test with ctest");
+    snprintf(command, sizeof command, "'%s' whatif '%s' %s 2>&1", program, path, arguments);
+    FILE *out = popen(command, "r");
+    assert_non_null(out);
+    output[fread(output, 1, sizeof output - 1, out)] = '\0';
+    int status = pclose(out);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != wanted_status || !strstr(output, wanted))
+        fail_msg("%s: status %d, and no \"%s\" in:\n%s", command, status, wanted, output);
+}
+
+static void a_recorded_run_gives_the_same_model_as_a_live_one(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/weir-whatif-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/run.db", folder);
+    weir_sqlite_writer *writer;
+    weir_model *live, *read;
+    weir_reader *reader;
+    weir_error error = { 0 };
+    assert_int_equal(weir_sqlite_open(path, NULL, &writer, &error), WEIR_OK);
+    live = new_model(1, 1);
+    run_pipeline((const weir_observer[]){ weir_sqlite_observer(writer), weir_model_observer(live) }, 2);
+    assert_int_equal(weir_sqlite_close(writer, &error), WEIR_OK);
+
+    assert_int_equal(weir_reader_open(path, &reader, &error), WEIR_OK);
+    if (weir_model_read(reader, NULL, &read, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    weir_reader_close(reader);
+    assert_int_equal(weir_model_num_nodes(read), 8);
+    for (size_t i = 0; i < 8; i++)
+        assert_same_node(weir_model_node_at(live, i), weir_model_node_at(read, i));
+    const weir_model_node *merge = weir_model_node_at(read, 2), *route = weir_model_node_at(read, 3);
+    assert_int_equal(merge->merge_order, WEIR_MERGE_WEIGHTED);
+    assert_int_equal(merge->weights[0], 3);
+    assert_near(route->shares[0] / route->shares[1], 3, 1e-9);
+    assert_int_equal(weir_model_node_at(read, 0)->threads, 1);
+    assert_near(weir_model_node_at(read, 6)->results, 0.2, 1e-9);
+    assert_near(weir_model_get(read, "threads"), 2, 1e-9);
+    weir_prediction *prediction = predict(read);
+    assert_true(prediction->throughput > 0);
+    weir_prediction_free(prediction);
+    weir_model_free(read);
+    weir_model_free(live);
+    check_command(path, "--set pass.concurrency=8 --threads 4 --cpus 16", 0, "This is a prediction for more threads");
+    check_command(path, "--set pass.time=0.5x --json", 0, "{\"is_prediction\": true, \"throughput\": ");
+    check_command(path, "--csv", 0, "0:6:aggregate,stage,1,");
+    check_command(path, "--set pass.concurency=8", 2, "weir whatif: pass.concurency: no such setting");
+    check_command(path, "--set threads", 2, "a setting and its value, such as decode.concurrency=8");
+    check_command(path, "--run 7", 3, "");
+    char command[128];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(the_slowest_of_constant_stages_sets_the_pace),
+        TEST(slots_beyond_the_threads_do_not_help),
+        TEST(private_threads_do_not_share),
+        TEST(pending_tasks_hold_no_thread),
+        TEST(tasks_share_the_cpus),
+        TEST(waiting_tasks_need_no_cpu),
+        TEST(exponential_stages_block_as_theory_says),
+        TEST(results_in_input_order_wait_for_earlier_ones),
+        TEST(rare_long_tasks_keep_their_share),
+        TEST(skips_and_failures_make_no_results),
+        TEST(batches_and_pieces_change_the_number_of_items),
+        TEST(queues_are_bounded_in_items_and_in_bytes),
+        TEST(the_slow_branch_of_a_route_sets_the_pace),
+        TEST(a_join_in_input_order_passes_over_items_that_vanish),
+        TEST(merges_take_from_their_inputs_as_their_order_says),
+        TEST(the_laws_of_queues_hold),
+        TEST(the_same_seed_gives_the_same_prediction),
+        TEST(bad_settings_say_what_is_allowed),
+        TEST(impossible_models_are_refused),
+        TEST(steady_laps_make_the_figures),
+        TEST(only_start_and_tail_are_better_than_nothing),
+        TEST(laps_that_differ_widen_the_range),
+        TEST(a_recorded_run_gives_the_same_model_as_a_live_one),
+    };
+    return RUN_TESTS(tests);
+}

@@ -1,0 +1,259 @@
+/* weir whatif: predicts the throughput of a recorded run with other settings. See docs/whatif.md. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <weir/escape.h>
+#include <weir/whatif.h>
+
+#include "command_table.h"
+
+enum { MAX_SETTINGS = 64, SETTING_BYTES = 256 };
+
+/* A list of "NAME=VALUE", from options that may be given several times. */
+typedef struct setting_list {
+    const char *all[MAX_SETTINGS];
+    size_t count;
+} setting_list;
+
+static struct settings {
+    setting_list set;
+    uint32_t threads; /* 0 = as recorded */
+    double cpus;      /* 0 = as recorded */
+    int64_t resamples, seed;
+} settings;
+
+static bool parse_setting(const option_row *row, const char *text, void *value)
+{
+    (void)row;
+    setting_list *list = value;
+    const char *equals = strchr(text, '=');
+    if (!equals || equals == text || !equals[1] || list->count == MAX_SETTINGS || strlen(text) >= SETTING_BYTES)
+        return false;
+    list->all[list->count++] = text;
+    return true;
+}
+
+static const option_kind setting_kind = { parse_setting, "a setting and its value, such as decode.concurrency=8",
+                                          NULL };
+
+#define AT(field) offsetof(struct settings, field)
+
+static const option_row rows[] = {
+    { .name = "set",
+      .argument = "NAME=VALUE",
+      .kind = &setting_kind,
+      .offset = AT(set),
+      .help = "change a setting, such as decode.concurrency=8; may be given several times" },
+    { .name = "threads",
+      .argument = "N",
+      .kind = &option_count32,
+      .max = 65536,
+      .offset = AT(threads),
+      .help = "threads of the pool (default as recorded)" },
+    { .name = "cpus",
+      .argument = "N",
+      .kind = &option_real,
+      .offset = AT(cpus),
+      .help = "CPUs of the machine; fractions are allowed (default as recorded)" },
+    { .name = "resamples",
+      .argument = "N",
+      .kind = &option_count,
+      .max = 1000,
+      .offset = AT(resamples),
+      .help = "how often laps are drawn at random for the range (default 20)" },
+    { .name = "seed",
+      .argument = "N",
+      .kind = &option_number,
+      .offset = AT(seed),
+      .help = "seed of the random choices; the same seed gives the same prediction (default 0)" },
+    { 0 },
+};
+
+static int apply(weir_model *model, weir_error *error)
+{
+    char text[SETTING_BYTES];
+    int status = WEIR_OK;
+    for (size_t i = 0; i < settings.set.count && status == WEIR_OK; i++) {
+        snprintf(text, sizeof text, "%s", settings.set.all[i]);
+        char *equals = strchr(text, '=');
+        *equals = '\0';
+        status = weir_model_set(model, text, equals + 1, error);
+    }
+    snprintf(text, sizeof text, "%u", settings.threads);
+    if (status == WEIR_OK && settings.threads)
+        status = weir_model_set(model, "threads", text, error);
+    snprintf(text, sizeof text, "%.3f", settings.cpus);
+    if (status == WEIR_OK && settings.cpus > 0)
+        status = weir_model_set(model, "cpus", text, error);
+    return status;
+}
+
+/* -- output */
+
+static const table_column columns[] = {
+    { "name", "", TABLE_WORDS },
+    { "kind", NULL, TABLE_WORDS },
+    { "concurrency", "slots", TABLE_COUNT },
+    { "items_per_s", "results/s", TABLE_REAL },
+    { "busy_share", "busy", TABLE_SHARE },
+    { "cpu_wait_share", "of it without a CPU", TABLE_SHARE },
+    { "wait_in_share", "input", TABLE_SHARE },
+    { "wait_thread_share", "thread", TABLE_SHARE },
+    { "wait_turn_share", "turn", TABLE_SHARE },
+    { "wait_out_share", "room", TABLE_SHARE },
+    { "cpus", "CPUs", TABLE_REAL },
+    { "queue_depth", "queued", TABLE_REAL },
+};
+
+static void put_nodes(table_format format, const weir_model *model, const weir_prediction *p)
+{
+    table *t = table_begin(stdout, format, columns, sizeof columns / sizeof columns[0]);
+    for (size_t i = 0; i < p->num_nodes; i++) {
+        const weir_predicted_node *node = &p->nodes[i];
+        table_words(t, node->name);
+        table_words(t, node->kind);
+        table_count(t, weir_model_node_at(model, i)->concurrency);
+        table_number(t, node->items_per_s);
+        table_number(t, node->busy_share);
+        table_number(t, node->cpu_wait_share);
+        table_number(t, node->wait_in_share);
+        table_number(t, node->wait_thread_share);
+        table_number(t, node->wait_turn_share);
+        table_number(t, node->wait_out_share);
+        table_number(t, node->cpus);
+        table_number(t, node->queue_depth);
+    }
+    table_end(t);
+}
+
+static void put_json_number(const char *name, double value)
+{
+    printf(", \"%s\": ", name);
+    json_number(stdout, value);
+}
+
+static void put_json(const weir_model *model, const weir_prediction *p)
+{
+    char limit[400];
+    weir_prediction_describe_limit(p, limit, sizeof limit);
+    printf("{\"is_prediction\": true");
+    put_json_number("throughput", p->throughput);
+    put_json_number("low", p->low);
+    put_json_number("high", p->high);
+    put_json_number("baseline", p->baseline);
+    put_json_number("measured", p->measured);
+    printf(", \"limit\": ");
+    json_string(stdout, limit);
+    put_json_number("limit_share", p->limit_share);
+    put_json_number("threads", weir_model_get(model, "threads"));
+    put_json_number("available_cpus", weir_model_get(model, "cpus"));
+    put_json_number("background", weir_model_get(model, "background"));
+    put_json_number("cpus", p->cpus);
+    put_json_number("cpu_share", p->cpu_share);
+    put_json_number("memory_bytes", p->memory_bytes);
+    printf(", \"beyond_measured\": %s", p->beyond_measured ? "true" : "false");
+    put_json_number("num_laps", (double)weir_model_num_laps(model));
+    put_json_number("simulated_items", (double)p->num_items);
+    printf(", \"nodes\": ");
+    put_nodes(TABLE_JSON, model, p);
+    puts("}");
+}
+
+static void put_text(const weir_model *model, const weir_prediction *p)
+{
+    char limit[400];
+    weir_prediction_describe_limit(p, limit, sizeof limit);
+    if (!isnan(p->measured))
+        printf("Measured:  %.2f items/s (the model of the same settings gives %.2f, %+.1f %%).\n", p->measured,
+               p->baseline, 100 * (p->baseline / p->measured - 1) + 0.0);
+    printf("Predicted: %.2f items/s (%.2f to %.2f), %.2f times the model's figure above.\n", p->throughput, p->low,
+           p->high, p->throughput / p->baseline);
+    printf("Limit:     ");
+    weir_text_escape_to(stdout, limit);
+    printf(" (%.0f %% in use).\n", 100 * p->limit_share);
+    printf("CPUs:      %.2f of %.4g in use", p->cpus, weir_model_get(model, "cpus"));
+    if (weir_model_get(model, "background") > 0.05)
+        printf(", next to %.1f threads of other programs, as when it was recorded",
+               weir_model_get(model, "background"));
+    printf(".\n");
+    if (!isnan(p->memory_bytes))
+        printf("Memory:    %.1f MB in items that wait.\n", p->memory_bytes / 1e6);
+    if (p->beyond_measured)
+        printf(
+            "This is a prediction for more threads or CPUs than were measured: it assumes that tasks need the same "
+            "CPU time there,\nand that no lock, disk or memory bus that the recording could not show becomes the "
+            "limit.\n");
+    putchar('\n');
+    put_nodes(TABLE_TEXT, model, p);
+}
+
+static int run(tool_call *call)
+{
+    weir_reader *reader;
+    weir_filter filter;
+    weir_error error = { 0 };
+    weir_model *model = NULL;
+    weir_prediction *prediction = NULL;
+    int exit_status = tool_open(call, call->words[0], &reader, &filter);
+    if (exit_status != TOOL_DONE)
+        return exit_status;
+    int status = weir_model_read(reader, &filter, &model, &error);
+    weir_reader_close(reader);
+    if (status == WEIR_ENOTFOUND)
+        return tool_nothing(call, TOOL_NO_LAPS);
+    if (status != WEIR_OK)
+        return tool_fail_early(call, &error);
+    if (apply(model, &error) != WEIR_OK) {
+        weir_model_free(model);
+        return tool_refuse(call, "%s", error.message);
+    }
+    weir_predict_options options = { .seed = (uint64_t)settings.seed, .resamples = (uint32_t)settings.resamples };
+    status = weir_model_predict(model, &options, &prediction, &error);
+    if (status == WEIR_OK && tool_format(call) == TABLE_JSON)
+        put_json(model, prediction);
+    else if (status == WEIR_OK && tool_format(call) == TABLE_CSV)
+        put_nodes(TABLE_CSV, model, prediction);
+    else if (status == WEIR_OK)
+        put_text(model, prediction);
+    weir_prediction_free(prediction);
+    weir_model_free(model);
+    return status == WEIR_OK ? tool_finish(call) : tool_fail(call, &error);
+}
+
+const tool_command tool_whatif = {
+    .name = "whatif",
+    .words = "DB",
+    .min_words = 1,
+    .summary = "predict the throughput of a run with other settings",
+    .help =
+        "Simulates the recorded pipeline with other settings: more slots or threads, other queues, faster tasks, "
+        "another "
+        "machine. The simulation follows the rules of the engine, with the recorded task times, CPU shares, skips, "
+        "failures, batches, routes and merges. The default is the last run.\n\n"
+        "Settings of --set, where STAGE is a name such as decode or 0:1:decode[10]:\n\n"
+        "  threads=N, cpus=N       as --threads and --cpus\n"
+        "  background=N            threads of other programs that compete for the CPUs\n"
+        "  STAGE.concurrency=N     slots\n"
+        "  STAGE.threads=N         private threads; 0 = the pool's\n"
+        "  STAGE.queue_items=N     capacity of its output queue; .queue_bytes=N\n"
+        "  STAGE.output_order=W    completion or input\n"
+        "  STAGE.time=T            length of a task: 5ms, or 0.5x for half of what was recorded;\n"
+        "                          .cpu_time and .wait_time change a part of it. The sink's\n"
+        "                          name stands for the consumer\n\n"
+        "The range holds 95 % of simulations with laps drawn at random, and the error of the model at the recorded "
+        "settings. A prediction for more threads or CPUs than were recorded assumes that nothing unseen, such as a "
+        "lock "
+        "or the memory bus, becomes the limit. docs/whatif.md explains the model and its limits.\n\n"
+        "--json prints the whole prediction as one object; --csv prints the table of the nodes.",
+    .examples = "weir whatif pipeline_stats.db --set decode.concurrency=8 --threads 4 --cpus 16\n"
+                "# what a scaler of half the cost would bring, next to twice the slots\n"
+                "weir whatif pipeline_stats.db --set decode.cpu_time=0.8x --set decode.concurrency=20\n"
+                "# a machine with 64 cores\n"
+                "weir whatif pipeline_stats.db --set decode.concurrency=256 --threads 64 --cpus 64 --json\n",
+    .shared = TOOL_FILTER | TOOL_FORMAT,
+    .default_run = WEIR_LAST_RUN,
+    .options = rows,
+    .settings = &settings,
+    .run = run,
+};
