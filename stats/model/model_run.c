@@ -370,7 +370,9 @@ static void add_record(weir_model *model, const weir_lap_record *lap)
     switch (lap->subject) {
     case WEIR_SUBJECT_QUEUE: add_queue_lap(model, lap->name, &lap->metrics.queue); break;
     case WEIR_SUBJECT_POOL: add_pool_lap(model, lap->name, lap->capacity, &lap->metrics.pool); break;
-    default: add_task_lap(model, lap->name, &lap->metrics.task); break;
+    case WEIR_SUBJECT_STAGE:
+    case WEIR_SUBJECT_FLOW: add_task_lap(model, lap->name, &lap->metrics.task); break;
+    default: break; /* the model does not need the others */
     }
 }
 
@@ -401,7 +403,7 @@ static int read_laps(weir_reader *reader, const weir_filter *filter, weir_model 
     lap_cursor cursor = { 0 };
     int status = WEIR_OK;
     for (int i = 0; i < WEIR_NUM_SUBJECTS && status == WEIR_OK; i++) {
-        status = weir_query_begin(reader, (weir_record_kind)i, filter, &cursor.queries[i], error);
+        status = weir_query_begin(reader, weir_record_kind_of((weir_subject)i), filter, &cursor.queries[i], error);
         if (status == WEIR_OK)
             status = move_on(&cursor, i, error);
     }
