@@ -266,13 +266,14 @@ static void deliver_ring(weir_pipeline *pipeline, weir_trace_ring *ring, uint64_
     }
 }
 
-/* Begins again after records were lost. False = none were. */
+/* Begins again after records were lost, once the ring is empty, so that what it begins with fits. False = none were
+   lost. */
 static bool begin_again(weir_pipeline *pipeline)
 {
     weir_trace_rings *rings = pipeline->trace;
     engine_lock_at(pipeline, weir_clock_ns());
     bool lost = rings->lost;
-    if (lost) {
+    if (lost && rings->engine.head == rings->engine.tail) {
         bool on = weir_trace_is_on(pipeline);
         rings->lost = false;
         begin_locked(pipeline);

@@ -61,6 +61,7 @@ static void the_engine_refuses_null(void **state)
     REFUSED(weir_pipeline_event(NULL, "name", NULL, NULL));
     REFUSED(weir_pipeline_event(p, NULL, NULL, NULL));
     REFUSED(weir_pipeline_mark_step(NULL, 1));
+    REFUSED(weir_pipeline_trace(NULL, true));
     REFUSED(weir_pipeline_mark_phase(NULL, "train"));
     REFUSED(weir_pipeline_mark_phase(p, NULL));
     weir_pipeline_free(NULL);
@@ -259,6 +260,17 @@ static void the_statistics_refuse_null(void **state)
     assert_int_equal(weir_tensorboard_close(NULL, NULL), WEIR_OK);
     assert_null(weir_tensorboard_observer(NULL).self);
     assert_int_not_equal(weir_tensorboard_export(NULL, NULL, "a", NULL), WEIR_OK);
+
+    weir_trace_file *trace;
+    assert_int_not_equal(weir_trace_open(NULL, NULL, &trace, NULL), WEIR_OK);
+    assert_int_not_equal(weir_trace_open("a", NULL, NULL, NULL), WEIR_OK);
+    assert_int_equal(weir_trace_close(NULL, NULL), WEIR_OK);
+    assert_null(weir_trace_observer(NULL).self);
+    weir_trace_request(NULL);
+    assert_int_not_equal(weir_trace_merge(NULL, &(const char *){ "a" }, 1, NULL), WEIR_OK);
+    assert_int_not_equal(weir_trace_merge("a", NULL, 1, NULL), WEIR_OK);
+    assert_int_not_equal(weir_trace_merge("a", &(const char *){ NULL }, 1, NULL), WEIR_OK);
+    assert_int_not_equal(weir_trace_export(NULL, NULL, stdout, NULL), WEIR_OK);
     REFUSED(weir_reader_open(NULL, &reader, NULL));
     REFUSED(weir_reader_open("a", NULL, NULL));
     weir_reader_close(NULL);

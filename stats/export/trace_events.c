@@ -161,7 +161,8 @@ static void put_flow(weir_trace_events *events, char phase, int64_t track, int64
     char id[48];
     if (events->no_flows)
         return;
-    snprintf(id, sizeof id, ",\"id\":\"%llx.%llx\"", (unsigned long long)events->pid, (unsigned long long)item);
+    uint64_t key[2] = { (uint64_t)events->pid, item };
+    snprintf(id, sizeof id, ",\"id\":\"0x%016llx\"", (unsigned long long)weir_trace_hash(key, sizeof key, 0));
     weir_trace_event_begin(events, phase, track, at_ns, "item", "item");
     weir_trace_puts(events->out, id);
     if (phase == 'f')

@@ -143,12 +143,10 @@ static void put_event(merge *all, input *in, const char *event)
         } else if (next == 1) {
             weir_trace_put_us(out, is_metadata(event) ? 0 : weir_trace_value_ns(value) + shift_ns);
         } else { /* arrows and asynchronous spans of two inputs do not belong together */
-            weir_trace_puts(out, "\"");
-            weir_trace_put_int(out, (int64_t)(in - all->inputs));
-            weir_trace_puts(out, ".");
-            bool quoted = *value.text == '"';
-            weir_trace_put(out, value.text + quoted, value.length - (quoted ? 2 : 0));
-            weir_trace_puts(out, "\"");
+            char text[32];
+            uint64_t hash = weir_trace_hash(value.text, value.length, (uint64_t)(in - all->inputs) + 1);
+            snprintf(text, sizeof text, "\"0x%016llx\"", (unsigned long long)hash);
+            weir_trace_puts(out, text);
         }
         begin = value.text + value.length;
     }

@@ -34,6 +34,15 @@ void weir_trace_put(weir_trace_text *text, const char *data, size_t length)
     text->length += length;
 }
 
+/* FNV-1a */
+uint64_t weir_trace_hash(const void *data, size_t length, uint64_t seed)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ seed;
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ ((const unsigned char *)data)[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
 void weir_trace_puts(weir_trace_text *text, const char *string)
 {
     weir_trace_put(text, string, strlen(string));
