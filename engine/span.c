@@ -235,8 +235,14 @@ void weir_span_prefix_push(const char *prefix, bool append)
     if (level >= SPAN_PREFIX_LEVELS)
         return;
     const char *before = level && append ? &thread->prefixes[(level - 1) * SPAN_PREFIX_BYTES] : "";
-    snprintf(&thread->prefixes[level * SPAN_PREFIX_BYTES], SPAN_PREFIX_BYTES, "%s%s%s", before, *before ? "/" : "",
-             prefix);
+    char *text = &thread->prefixes[level * SPAN_PREFIX_BYTES];
+    size_t length = strlen(before), room = SPAN_PREFIX_BYTES - 1;
+    memcpy(text, before, length);
+    if (length && length < room)
+        text[length++] = '/';
+    size_t added = strnlen(prefix, room - length);
+    memcpy(text + length, prefix, added);
+    text[length + added] = '\0';
     thread->level_ids[level] = thread->level_id;
     thread->level_id = ++thread->next_level_id;
 }
