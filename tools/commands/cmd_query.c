@@ -32,10 +32,10 @@ enum {
     BY_TRANSITION = 32768,
 };
 
-static const char *const by_words[] = {
-    "stage", "queue", "lap",  "step",    "phase",   "job-phase", "node",    "run",
-    "time",  "flow",  "pool", "process", "machine", "span",      "counter", NULL
-};
+static const char *const by_words[] = { "stage",   "queue", "lap",     "step",       "phase", "job-phase",
+                                        "node",    "run",   "time",    "flow",       "pool",  "process",
+                                        "machine", "span",  "counter", "transition", NULL };
+_Static_assert(BY_TRANSITION == 1u << (sizeof by_words / sizeof by_words[0] - 2), "a bit for each word");
 
 typedef enum sort_key {
     SORT_NONE,
