@@ -517,6 +517,8 @@ static void positions_are_steps_and_phases_within_them(void **state)
     assert_window(between(2, 2), WEIR_RECORD_TASK, &filter, "1040 ");
     filter = (weir_filter){ .from_phase = "backward" };
     assert_window(between(1, 1), WEIR_RECORD_FAILURE, &filter, "1025 ");
+    path = record_phases(); /* several steps in a lap */
+    assert_window(between(5, 12), WEIR_RECORD_TASK, NULL, "1030 1040 ");
     window = (weir_window){ 0 };
 }
 

@@ -316,11 +316,12 @@ static bool is_phase(const char *wanted, const weir_phase_record *one)
  */
 static int add_to_windows(selecting *s, const weir_window *want, const weir_phase_record *one, int64_t step)
 {
+    int64_t first_step = one->position.last_step >= one->position.first_step ? one->position.first_step : step;
     const weir_filter *filter = s->filter;
     span *window = last_window(s, one->run_id);
     bool ends = filter->until_phase
                     ? is_phase(filter->until_phase, one) && (!want->by_step || step >= want->until_step)
-                    : want->by_step && step > want->until_step;
+                    : want->by_step && first_step > want->until_step;
     bool is_first = !window;
     if (is_first && !filter->from_phase && !want->by_step) {
         int status = add_span(s, &s->windows, &(span){ one->run_id, -open_end, open_end });
