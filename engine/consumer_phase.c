@@ -4,6 +4,7 @@
 
 #include "label.h"
 #include "lock.h"
+#include "spans.h"
 #include "trace_ring.h"
 
 static void no_steps(weir_consumer_phase *phase)
@@ -40,10 +41,29 @@ static void note_step(weir_consumer_phase *phase, int64_t step)
     phase->steps_marked = true;
 }
 
+/* The step that a mark ends becomes a span. */
+static void end_step(const weir_pipeline *pipeline, int64_t start, int64_t end)
+{
+    if (!start || weir_span_is_paused())
+        return;
+    weir_span_name *name = weir_span_name_get("weir", "step");
+    if (!name)
+        return;
+    atomic_store_explicit(&name->kind, SPAN_KIND_FRAME, memory_order_relaxed);
+    weir_span_store_add(pipeline, name, weir_span_ticks_to_ns(end - start));
+}
+
+static int64_t step_clock(void)
+{
+    weir_span_clock_init();
+    return weir_span_now();
+}
+
 int weir_pipeline_mark_step(weir_pipeline *pipeline, int64_t step)
 {
     if (!pipeline)
         return WEIR_EINVAL;
+    int64_t now = step_clock();
     engine_lock_at(pipeline, weir_clock_ns());
     bool first = !pipeline->next_phase.steps_marked;
     if (first && !pipeline->phase.phase_named)
@@ -51,9 +71,16 @@ int weir_pipeline_mark_step(weir_pipeline *pipeline, int64_t step)
     pipeline->next_phase.steps_marked = true;
     if (first && !pipeline->next_phase.phase_named)
         change_phase_locked(pipeline, "loop", NULL);
+    if (pipeline->steps_per_lap && pipeline->steps_in_lap++ >= pipeline->steps_per_lap) {
+        pipeline->steps_in_lap = 1;
+        pipeline->cut_lap = pipeline->wake_service = true;
+    }
     note_step(pipeline->cut_lap ? &pipeline->next_phase : &pipeline->phase, step);
+    int64_t start = pipeline->step_start;
+    pipeline->step_start = now;
     weir_trace_mark_locked(pipeline, WEIR_TRACE_STEP, step);
     weir_engine_unlock(pipeline);
+    end_step(pipeline, start, now);
     return WEIR_OK;
 }
 
@@ -64,10 +91,14 @@ int weir_pipeline_mark_phase(weir_pipeline *pipeline, const char *phase)
     weir_item named = { 0 };
     if (!weir_label_set(&named, phase))
         return WEIR_ENOMEM;
+    int64_t now = step_clock();
     engine_lock_at(pipeline, weir_clock_ns());
     change_phase_locked(pipeline, phase, named.label_owner);
+    int64_t start = pipeline->step_start;
+    pipeline->step_start = 0;
     weir_engine_unlock(pipeline);
     weir_item_release(&named);
+    end_step(pipeline, start, now);
     return weir_pipeline_event(pipeline, "phase", "user", phase);
 }
 

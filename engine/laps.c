@@ -18,6 +18,7 @@
 #include "outbox.h"
 #include "pool.h"
 #include "queue.h"
+#include "spans.h"
 #include "taken_lap.h"
 #include "thread_cpu.h"
 #include "trace_ring.h"
@@ -347,6 +348,7 @@ static void take_part(weir_pipeline *pipeline, weir_taken_lap *record, weir_live
     fill_pools(laps, record);
     for (size_t i = 0; i < taken_lap_num_stored(pipeline); i++)
         store(record, i, &times[i]);
+    weir_span_store_take(pipeline, record);
 }
 
 /* ---- laps --------------------------------------------------------------------------------------------------- */
@@ -417,10 +419,12 @@ void weir_laps_take(weir_pipeline *pipeline, bool now)
 void weir_laps_take_last(weir_pipeline *pipeline)
 {
     enum { ATTEMPTS = 10 };
-    for (int i = 0; i < ATTEMPTS; i++)
-        if (take(pipeline, true) && hand_over(pipeline))
-            return;
-    weir_log(WEIR_LOG_ERROR, "out of memory: the last lap could not be reported to the observers");
+    bool taken = false;
+    for (int i = 0; i < ATTEMPTS && !taken; i++)
+        taken = take(pipeline, true) && hand_over(pipeline);
+    if (!taken)
+        weir_log(WEIR_LOG_ERROR, "out of memory: the last lap could not be reported to the observers");
+    weir_span_store_close(pipeline);
 }
 
 int weir_laps_init(weir_pipeline *pipeline, int64_t start_ns)
@@ -447,13 +451,14 @@ int weir_laps_init(weir_pipeline *pipeline, int64_t start_ns)
     laps->next_ns = laps->due_ns = interval_ns == WEIR_FOREVER ? INT64_MAX : start_ns + interval_ns;
     if (interval_ns > early_lap_ns)
         laps->due_ns = start_ns + early_lap_ns;
-    return WEIR_OK;
+    return pipeline->wants_marks && pipeline->measures ? weir_span_store_open(pipeline) : WEIR_OK;
 }
 
 void weir_laps_destroy(weir_pipeline *pipeline)
 {
     if (!pipeline->laps)
         return;
+    weir_span_store_close(pipeline);
     weir_taken_lap_free(pipeline->laps->parts);
     free(pipeline->laps->readings);
     free(pipeline->laps->num_known);

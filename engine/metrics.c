@@ -1,6 +1,7 @@
 /* The tables of metrics.h as data, and addition by kind. */
 #include <weir/metrics.h>
 
+#include <math.h>
 #include <stddef.h>
 
 #define ROW(type, field, name, kind, unit, meaning) \
@@ -10,6 +11,8 @@
 #define POOL_ROW(...)    ROW(weir_pool_metrics, __VA_ARGS__)
 #define PROCESS_ROW(...) ROW(weir_process_metrics, __VA_ARGS__)
 #define MACHINE_ROW(...) ROW(weir_machine_metrics, __VA_ARGS__)
+#define SPAN_ROW(...)    ROW(weir_span_metrics, __VA_ARGS__)
+#define COUNTER_ROW(...) ROW(weir_counter_metrics, __VA_ARGS__)
 
 #define TABLE(rows, type) \
     static const weir_metric_table table = { rows, sizeof(rows) / sizeof(rows)[0], sizeof(type) }
@@ -49,6 +52,20 @@ const weir_metric_table *weir_machine_metric_table(void)
     return &table;
 }
 
+const weir_metric_table *weir_span_metric_table(void)
+{
+    static const weir_metric rows[] = { WEIR_SPAN_METRICS(SPAN_ROW) };
+    TABLE(rows, weir_span_metrics);
+    return &table;
+}
+
+const weir_metric_table *weir_counter_metric_table(void)
+{
+    static const weir_metric rows[] = { WEIR_COUNTER_METRICS(COUNTER_ROW) };
+    TABLE(rows, weir_counter_metrics);
+    return &table;
+}
+
 void weir_metrics_clear(const weir_metric_table *table, void *values)
 {
     for (size_t i = 0; table && values && i < table->num_metrics; i++) {
@@ -60,6 +77,9 @@ void weir_metrics_clear(const weir_metric_table *table, void *values)
         case WEIR_METRIC_MIN: *(int64_t *)value = INT64_MAX; break;
         case WEIR_METRIC_LEVEL: *(double *)value = 0; break;
         case WEIR_METRIC_HISTOGRAM: *(const weir_histogram **)value = NULL; break;
+        case WEIR_METRIC_LAST:
+        case WEIR_METRIC_LOWEST:
+        case WEIR_METRIC_HIGHEST: *(double *)value = NAN; break;
         }
     }
 }
@@ -85,6 +105,18 @@ void weir_metrics_add(const weir_metric_table *table, void *to, const void *from
         case WEIR_METRIC_MIN: *whole = *part < *whole ? *part : *whole; break;
         case WEIR_METRIC_LEVEL: *(double *)into += *(const double *)value; break;
         case WEIR_METRIC_HISTOGRAM: break;
+        case WEIR_METRIC_LAST:
+            if (!isnan(*(const double *)value))
+                *(double *)into = *(const double *)value;
+            break;
+        case WEIR_METRIC_LOWEST:
+            if (*(const double *)value < *(double *)into || isnan(*(double *)into))
+                *(double *)into = *(const double *)value;
+            break;
+        case WEIR_METRIC_HIGHEST:
+            if (*(const double *)value > *(double *)into || isnan(*(double *)into))
+                *(double *)into = *(const double *)value;
+            break;
         }
     }
 }

@@ -74,6 +74,21 @@ static void deliver_machine(const delivery *lap)
     TELL(pipeline, machine_lap, &machine);
 }
 
+static void deliver_mark(delivery *lap, const weir_taken_mark *mark)
+{
+    const char *name = mark->name->text;
+    if (mark->name->counter) {
+        weir_counter_lap told_lap = { &lap->record->lap, name, mark->counter };
+        TELL(lap->pipeline, counter_lap, &told_lap);
+        return;
+    }
+    weir_span_lap told_lap = { &lap->record->lap, name, weir_span_kind_name(mark->name), mark->span };
+    weir_histogram_clear(&lap->histograms[0]);
+    weir_histogram_add_encoded(&lap->histograms[0], mark->times.bytes, mark->times.size_bytes);
+    told_lap.metrics.times = &lap->histograms[0];
+    TELL(lap->pipeline, span_lap, &told_lap);
+}
+
 static void deliver_lap(delivery *lap, weir_taken_lap *record)
 {
     const weir_pipeline *pipeline = lap->pipeline;
@@ -88,6 +103,8 @@ static void deliver_lap(delivery *lap, weir_taken_lap *record)
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
         deliver_pool(lap, i);
     deliver_machine(lap);
+    for (size_t i = 0; i < record->num_marks; i++)
+        deliver_mark(lap, &record->marks[i]);
     TELL(pipeline, lap_end, &record->lap);
 }
 
@@ -221,8 +238,9 @@ static int attach(weir_pipeline *pipeline, const weir_observer *observer, weir_e
     if (status != WEIR_OK)
         return weir_error_set(error, status < 0 ? status : WEIR_EINVAL, 0, "an observer could not be attached");
     pipeline->observers[pipeline->num_observers++] = *observer;
-    pipeline->wants_laps |= observer->stage_lap || observer->queue_lap || observer->pool_lap ||
-                            observer->process_lap || observer->machine_lap || observer->lap_end;
+    pipeline->wants_marks |= observer->span_lap || observer->counter_lap;
+    pipeline->wants_laps |= pipeline->wants_marks || observer->stage_lap || observer->queue_lap ||
+                            observer->pool_lap || observer->process_lap || observer->machine_lap || observer->lap_end;
     pipeline->wants_failures |= observer->failure != NULL;
     pipeline->wants_events |= observer->event != NULL;
     return WEIR_OK;

@@ -137,6 +137,7 @@ static weir_pipeline *pipeline_new(weir_node **nodes, uint32_t num_nodes, const 
     pipeline->num_nodes = pipeline->live_nodes = num_nodes;
     pipeline->id = options->id;
     pipeline->stats_interval_ns = options->stats_interval_ns ? options->stats_interval_ns : 60 * WEIR_SECOND;
+    pipeline->steps_per_lap = options->steps_per_lap;
     pipeline->num_cpus = weir_cpu_budget();
     pipeline->measures = !options->no_statistics;
     pipeline->stall_warning_ns = options->stall_warning_ns ? options->stall_warning_ns : 30 * WEIR_SECOND;

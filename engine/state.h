@@ -368,6 +368,8 @@ typedef struct weir_outbox {
 } weir_outbox;
 
 struct weir_pipeline {
+    weir_pipeline *next_traced; /* guarded by the lock of span_collect.c */
+
     /* immutable after init */
     uint32_t id;
     uint32_t num_nodes;
@@ -377,8 +379,9 @@ struct weir_pipeline {
     bool lock_made, consumable_made, service_wake_made, caller_wake_made;
     weir_observer *observers;
     size_t num_observers;
-    bool wants_laps, wants_failures, wants_events; /* an observer wants them */
+    bool wants_laps, wants_marks, wants_failures, wants_events; /* an observer wants them */
     int64_t stats_interval_ns;
+    uint32_t steps_per_lap; /* 0 = steps end no laps */
     uint32_t num_cpus;
     bool measures;
     int64_t stall_warning_ns; /* WEIR_FOREVER = none */
@@ -409,6 +412,8 @@ struct weir_pipeline {
     int64_t asked_ns;                      /* since when a polling consumer has found no item; 0 = none does */
     int64_t consumable_ns;                 /* when the sink queue last became not empty */
     weir_consumer_phase phase, next_phase; /* phase of the current lap, and of the lap after it */
+    int64_t step_start;                    /* of the current step, on the clock of spans; 0 = none */
+    uint32_t steps_in_lap;                 /* with steps_per_lap: marked since a step ended a lap */
     bool cut_lap;                          /* the phase changes: the service thread must end the lap now */
     bool wake_service;                     /* there is work for the service thread */
     weir_slot *to_cancel, **to_cancel_end; /* pending tasks for which op->cancel must be called */

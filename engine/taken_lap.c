@@ -24,6 +24,9 @@ void weir_taken_lap_free(weir_taken_lap *record)
         return;
     for (size_t i = 0; record->stored && i < taken_lap_num_stored(record->pipeline); i++)
         free(record->stored[i].bytes);
+    for (size_t i = 0; i < record->num_marks; i++)
+        free(record->marks[i].times.bytes);
+    free(record->marks);
     free(record->stored);
     free(record->pools);
     free(record->queues);
@@ -31,7 +34,7 @@ void weir_taken_lap_free(weir_taken_lap *record)
     free(record);
 }
 
-static bool store(weir_stored_histogram *stored, const weir_histogram *histogram)
+bool weir_stored_histogram_set(weir_stored_histogram *stored, const weir_histogram *histogram)
 {
     size_t size_bytes = weir_histogram_encode(histogram, NULL, 0);
     uint8_t *bytes = malloc(size_bytes);
@@ -49,7 +52,7 @@ bool weir_taken_lap_store(weir_taken_lap *record, size_t index, const weir_live_
     if (!histogram)
         return false;
     weir_live_histogram_add_to(histogram, recorded);
-    bool stored = histogram->count == 0 || store(&record->stored[index], histogram);
+    bool stored = histogram->count == 0 || weir_stored_histogram_set(&record->stored[index], histogram);
     free(histogram);
     return stored;
 }
@@ -69,9 +72,53 @@ static void join_histograms(weir_taken_lap *first, const weir_taken_lap *second)
             continue;
         weir_taken_lap_load(first, i, joined);
         weir_taken_lap_load(second, i, joined);
-        store(&first->stored[i], joined);
+        weir_stored_histogram_set(&first->stored[i], joined);
         weir_histogram_clear(joined);
     }
+    free(joined);
+}
+
+weir_taken_mark *weir_taken_lap_add_mark(weir_taken_lap *record, const weir_span_name *name)
+{
+    size_t count = record->num_marks;
+    if ((count & (count - 1)) == 0) { /* a power of two is full */
+        weir_taken_mark *grown = realloc(record->marks, (count ? 2 * count : 1) * sizeof *grown);
+        if (!grown)
+            return NULL;
+        record->marks = grown;
+    }
+    record->marks[count] = (weir_taken_mark){ .name = name };
+    return &record->marks[record->num_marks++];
+}
+
+/* Adds to the mark of that name, or moves the mark. */
+static void join_mark(weir_taken_lap *first, weir_taken_mark *mark, weir_histogram *joined)
+{
+    weir_taken_mark *to = first->marks, *end = first->marks + first->num_marks;
+    while (to < end && to->name != mark->name)
+        to++;
+    if (to == end) {
+        to = weir_taken_lap_add_mark(first, mark->name);
+        if (to)
+            *to = *mark;
+        mark->times.bytes = to ? NULL : mark->times.bytes;
+        return;
+    }
+    weir_metrics_add(mark->name->counter ? weir_counter_metric_table() : weir_span_metric_table(), &to->span,
+                     &mark->span);
+    if (!joined || !mark->times.bytes)
+        return;
+    weir_histogram_clear(joined);
+    weir_histogram_add_encoded(joined, to->times.bytes, to->times.size_bytes);
+    weir_histogram_add_encoded(joined, mark->times.bytes, mark->times.size_bytes);
+    weir_stored_histogram_set(&to->times, joined);
+}
+
+static void join_marks(weir_taken_lap *first, weir_taken_lap *second)
+{
+    weir_histogram *joined = second->num_marks ? calloc(1, sizeof *joined) : NULL;
+    for (size_t i = 0; i < second->num_marks; i++)
+        join_mark(first, &second->marks[i], joined);
     free(joined);
 }
 
@@ -96,6 +143,7 @@ void weir_taken_lap_join(weir_taken_lap *first, weir_taken_lap *second)
     weir_metrics_add(weir_process_metric_table(), &first->process, &second->process);
     weir_metrics_add(weir_machine_metric_table(), &first->machine, &second->machine);
     join_histograms(first, second);
+    join_marks(first, second);
     first->lap.end_unix_ns = second->lap.end_unix_ns;
     first->lap.elapsed_ns += second->lap.elapsed_ns;
     first->lap.suspended_ns += second->lap.suspended_ns;

@@ -2,13 +2,23 @@
 #ifndef WEIR_TAKEN_LAP_H
 #define WEIR_TAKEN_LAP_H
 
-#include "state.h"
+#include "spans.h"
 
 /* An encoded histogram; NULL = empty. */
 typedef struct weir_stored_histogram {
     uint8_t *bytes;
     size_t size_bytes;
 } weir_stored_histogram;
+
+/* A span or counter of user code. */
+typedef struct weir_taken_mark {
+    const weir_span_name *name;
+    union {
+        weir_span_metrics span;
+        weir_counter_metrics counter; /* name->counter is not NULL */
+    };
+    weir_stored_histogram times; /* of a span */
+} weir_taken_mark;
 
 typedef struct weir_taken_lap {
     weir_lap lap; /* place.phase points to phase below: */
@@ -20,6 +30,8 @@ typedef struct weir_taken_lap {
     weir_process_metrics process;
     weir_machine_metrics machine;
     weir_stored_histogram *stored; /* run times of each node, then put and get times of each queue */
+    weir_taken_mark *marks;
+    size_t num_marks;
 } weir_taken_lap;
 
 static inline size_t taken_lap_num_stored(const weir_pipeline *pipeline)
@@ -37,6 +49,12 @@ void weir_taken_lap_join(weir_taken_lap *first, weir_taken_lap *second);
 
 /* Encodes the recorded histogram. False = out of memory. */
 bool weir_taken_lap_store(weir_taken_lap *record, size_t index, const weir_live_histogram *recorded);
+
+/* Encodes the histogram, and frees what was stored before. False = out of memory: it is unchanged. */
+bool weir_stored_histogram_set(weir_stored_histogram *stored, const weir_histogram *histogram);
+
+/* Adds an all-zero mark. NULL = out of memory. Valid until the next call. */
+weir_taken_mark *weir_taken_lap_add_mark(weir_taken_lap *record, const weir_span_name *name);
 
 /* Adds an encoded histogram to `to`. */
 void weir_taken_lap_load(const weir_taken_lap *record, size_t index, weir_histogram *to);

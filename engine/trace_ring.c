@@ -6,6 +6,7 @@
 #include "lock.h"
 #include "outbox.h"
 #include "queue.h"
+#include "spans.h"
 
 enum { DEFAULT_RECORDS = 1 << 16, MAX_RECORDS = 1 << 28, MAX_NODES = 1 << 16 };
 
@@ -348,6 +349,7 @@ int weir_trace_init(weir_pipeline *pipeline, uint32_t wanted_records)
     if (!rings->batch || !rings->spent || ring_init(&rings->engine, num_records) != WEIR_OK ||
         ring_init(&rings->users, num_records) != WEIR_OK)
         return WEIR_ENOMEM;
+    weir_span_trace_open(pipeline);
     return WEIR_OK;
 }
 
@@ -362,6 +364,7 @@ void weir_trace_destroy(weir_pipeline *pipeline)
     weir_trace_rings *rings = pipeline->trace;
     if (!rings)
         return;
+    weir_span_trace_close(pipeline);
     size_t num_records;
     while (rings->engine.records && rings->users.records &&
            (num_records = take_batch(rings, &rings->engine, rings->engine.tail)) > 0)

@@ -102,6 +102,27 @@
       "bytes from the network per second") \
     X(send_rate, "sent/s", "bytes/s", 0, ratio(whole(m->sent_bytes), seconds(ns)), "bytes to the network per second")
 
+#define SPAN_MEASURES(X) \
+    X(num_spans, "count", NULL, 0, 0, NULL) \
+    X(spans_per_s, "per s", "1/s", 1, ratio((double)m->num_spans, seconds(ns)), "spans that ended per second") \
+    X(total_time, "total", NULL, 0, 0, NULL) \
+    X(ave_time, "average", "s", -1, ratio(seconds(m->total_ns), (double)m->num_spans), "total_time / num_spans") \
+    X(min_time, "min", NULL, 0, 0, NULL) \
+    X(p50_time, "p50", "s", -1, quantile(m->times, 0.50, m->max_ns), "median time of a span") \
+    X(p90_time, "p90", "s", -1, quantile(m->times, 0.90, m->max_ns), "90 % of the spans took no longer") \
+    X(p99_time, "p99", "s", -1, quantile(m->times, 0.99, m->max_ns), "99 % of the spans took no longer") \
+    X(max_time, "max", NULL, -1, 0, NULL) \
+    X(total_share, "of time", "share", 0, ratio(seconds(m->total_ns), seconds(ns)), \
+      "total_time / elapsed; above 1 if several threads are in the span")
+
+#define COUNTER_MEASURES(X) \
+    X(num_updates, "updates", NULL, 0, 0, NULL) \
+    X(last_value, "last", NULL, 0, 0, NULL) \
+    X(min_value, "min", NULL, 0, 0, NULL) \
+    X(ave_value, "mean", "units", 0, m->known_ns > 0 ? m->value_ns / (double)m->known_ns : m->last, \
+      "mean over the time in which it had a value: value_time / known_time") \
+    X(max_value, "max", NULL, 0, 0, NULL)
+
 /* -- arithmetic; NAN = not known */
 
 static double seconds(int64_t ns)
@@ -175,12 +196,17 @@ static double quantile(const weir_histogram *times, double share, int64_t max_ns
     FUNCTION(process_, weir_process_metrics, process, name, value)
 #define MACHINE_FUNCTION(name, title, unit, better, value, help) \
     FUNCTION(machine_, weir_machine_metrics, machine, name, value)
+#define SPAN_FUNCTION(name, title, unit, better, value, help) FUNCTION(span_, weir_span_metrics, span, name, value)
+#define COUNTER_FUNCTION(name, title, unit, better, value, help) \
+    FUNCTION(counter_, weir_counter_metrics, counter, name, value)
 
 TASK_MEASURES(TASK_FUNCTION)
 QUEUE_MEASURES(QUEUE_FUNCTION)
 POOL_MEASURES(POOL_FUNCTION)
 PROCESS_MEASURES(PROCESS_FUNCTION)
 MACHINE_MEASURES(MACHINE_FUNCTION)
+SPAN_MEASURES(SPAN_FUNCTION)
+COUNTER_MEASURES(COUNTER_FUNCTION)
 
 #define TASK_ROW(name, title, unit, better, value, help)  { #name, title, unit, help, better, NULL, task_##name },
 #define QUEUE_ROW(name, title, unit, better, value, help) { #name, title, unit, help, better, NULL, queue_##name },
@@ -190,12 +216,17 @@ MACHINE_MEASURES(MACHINE_FUNCTION)
     { #name, title, unit, help, better, NULL, process_##name },
 #define MACHINE_ROW(name, title, unit, better, value, help) \
     { #name, title, unit, help, better, NULL, machine_##name },
+#define SPAN_ROW(name, title, unit, better, value, help) { #name, title, unit, help, better, NULL, span_##name },
+#define COUNTER_ROW(name, title, unit, better, value, help) \
+    { #name, title, unit, help, better, NULL, counter_##name },
 
 static const weir_measure task_rows[] = { TASK_MEASURES(TASK_ROW) };
 static const weir_measure queue_rows[] = { QUEUE_MEASURES(QUEUE_ROW) };
 static const weir_measure pool_rows[] = { POOL_MEASURES(POOL_ROW) };
 static const weir_measure process_rows[] = { PROCESS_MEASURES(PROCESS_ROW) };
 static const weir_measure machine_rows[] = { MACHINE_MEASURES(MACHINE_ROW) };
+static const weir_measure span_rows[] = { SPAN_MEASURES(SPAN_ROW) };
+static const weir_measure counter_rows[] = { COUNTER_MEASURES(COUNTER_ROW) };
 
 enum { MAX_MEASURES = 64 };
 
@@ -257,6 +288,8 @@ static void make_lists(void)
     make_list(WEIR_SUBJECT_POOL, pool_rows, NUM(pool_rows));
     make_list(WEIR_SUBJECT_PROCESS, process_rows, NUM(process_rows));
     make_list(WEIR_SUBJECT_MACHINE, machine_rows, NUM(machine_rows));
+    make_list(WEIR_SUBJECT_SPAN, span_rows, NUM(span_rows));
+    make_list(WEIR_SUBJECT_COUNTER, counter_rows, NUM(counter_rows));
 }
 
 const weir_measure *weir_subject_measures(weir_subject subject, size_t *count)
@@ -297,6 +330,8 @@ const weir_metric_table *weir_subject_metrics(weir_subject subject)
     case WEIR_SUBJECT_POOL: return weir_pool_metric_table();
     case WEIR_SUBJECT_PROCESS: return weir_process_metric_table();
     case WEIR_SUBJECT_MACHINE: return weir_machine_metric_table();
+    case WEIR_SUBJECT_SPAN: return weir_span_metric_table();
+    case WEIR_SUBJECT_COUNTER: return weir_counter_metric_table();
     default: return weir_task_metric_table();
     }
 }
@@ -321,6 +356,9 @@ double weir_metric_value(const weir_metric *metric, const weir_metrics *metrics)
     case WEIR_METRIC_SUM:
     case WEIR_METRIC_MAX: return whole < 0 ? NAN : (double)whole / scale_of(metric);
     case WEIR_METRIC_MIN: return whole < 0 || whole == INT64_MAX ? NAN : (double)whole / scale_of(metric);
+    case WEIR_METRIC_LAST:
+    case WEIR_METRIC_LOWEST:
+    case WEIR_METRIC_HIGHEST: return *(const double *)at;
     case WEIR_METRIC_HISTOGRAM: break;
     }
     return NAN;
@@ -332,6 +370,7 @@ size_t weir_subject_histograms(weir_subject subject, weir_metric_histogram histo
         { "histogram", "time", "success_time" },
         { "put_histogram", "put_time", "put_time" },
         { "get_histogram", "get_time", "get_time" },
+        { "span_histogram", "time", "total_time" },
     };
     const weir_metric_table *table = weir_subject_metrics(subject);
     size_t count = 0;

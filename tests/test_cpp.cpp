@@ -243,6 +243,30 @@ static void observers_are_told_and_may_throw(void **)
     assert_int_equal(ends, 1);
 }
 
+#ifdef WEIR_SPAN
+static void spans_of_lambdas_are_told(void **)
+{
+    std::atomic<int> spans{ 0 };
+    {
+        weir::observer functions;
+        functions.span_lap = [&](const weir_span_lap &lap) { spans += static_cast<int>(lap.metrics.num_spans); };
+        weir_span_name *name = weir_span_name_get("cpp", "lambda");
+        weir::builder b;
+        b.source("numbers", numbers(5))
+            .pipe("pass",
+                  [=](weir::item item) {
+                      WEIR_SPAN(name);
+                      return item;
+                  })
+            .sink();
+        weir::pipeline p = b.build(weir::pipeline_options().observe(functions));
+        for (weir::item &item : p)
+            (void)item;
+    }
+    assert_int_equal(spans, 5);
+}
+#endif
+
 static void stop_ends_the_loop(void **)
 {
     {
@@ -270,6 +294,9 @@ int main()
         cmocka_unit_test(labels_are_copied_and_inherited),
         cmocka_unit_test(hooks_run_and_their_exceptions_fail_the_task),
         cmocka_unit_test(observers_are_told_and_may_throw),
+#ifdef WEIR_SPAN
+        cmocka_unit_test(spans_of_lambdas_are_told),
+#endif
         cmocka_unit_test(stop_ends_the_loop),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);

@@ -20,7 +20,10 @@ static void fill(weir_subject subject, void *metrics, int64_t scale)
         int64_t value = (int64_t)(i + 1) * 1000000 * scale;
         switch (table->metrics[i].kind) {
         case WEIR_METRIC_COUNT: *(uint64_t *)at = (uint64_t)value; break;
-        case WEIR_METRIC_LEVEL: *(double *)at = (double)value; break;
+        case WEIR_METRIC_LEVEL:
+        case WEIR_METRIC_LAST:
+        case WEIR_METRIC_LOWEST:
+        case WEIR_METRIC_HIGHEST: *(double *)at = (double)value; break;
         case WEIR_METRIC_HISTOGRAM: break;
         default: *(int64_t *)at = value; break;
         }
@@ -48,12 +51,18 @@ static void observe(weir_observer observer, const weir_lap *lap, int64_t scale)
     weir_machine_lap machine = { .lap = lap, .name = "0:machine" };
     fill(WEIR_SUBJECT_PROCESS, &process.metrics, scale);
     fill(WEIR_SUBJECT_MACHINE, &machine.metrics, scale);
+    weir_span_lap span = { .lap = lap, .name = "train/forward", .kind = "frame" };
+    weir_counter_lap counter = { .lap = lap, .name = "train/loss" };
+    fill(WEIR_SUBJECT_SPAN, &span.metrics, scale);
+    fill(WEIR_SUBJECT_COUNTER, &counter.metrics, scale);
     observer.stage_lap(observer.self, &source);
     observer.stage_lap(observer.self, &stage);
     observer.queue_lap(observer.self, &queue);
     observer.pool_lap(observer.self, &pool);
     observer.process_lap(observer.self, &process);
     observer.machine_lap(observer.self, &machine);
+    observer.span_lap(observer.self, &span);
+    observer.counter_lap(observer.self, &counter);
 }
 
 static const char *record(void)

@@ -126,6 +126,31 @@ static void the_engine_refuses_null(void **state)
     assert_int_equal(weir_histogram_encode(NULL, NULL, 0), 0);
     REFUSED(weir_histogram_add_encoded(NULL, NULL, 0));
 
+    assert_null(weir_span_name_get(NULL, "a"));
+    assert_null(weir_span_name_get("a", NULL));
+    weir_span_begin(NULL);
+    weir_span_end();
+    weir_span_end();
+    weir_span_token token = weir_span_start(NULL);
+    weir_span_finish(&token);
+    weir_span_finish(NULL);
+    weir_frame_begin(NULL, 1);
+    weir_frame_end(NULL);
+    weir_marker(NULL, WEIR_MARKER_GLOBAL);
+    weir_span_prefix_push(NULL, true);
+    weir_span_prefix_pop();
+    assert_null(weir_counter_get(NULL, "a", NULL, 0));
+    assert_null(weir_counter_get("a", NULL, NULL, 0));
+    assert_null(weir_counter_get("a", "b", NULL, 1));
+    weir_counter_set(NULL, 0, 1);
+    weir_counter_add(NULL, 0, 1);
+    weir_counter_set_int(NULL, 0, 1);
+    weir_counter_add_int(NULL, 0, 1);
+    REFUSED(weir_span_dump(NULL, NULL));
+    weir_span_pause();
+    weir_span_resume();
+    assert_int_equal(weir_span_names_refused(), 0);
+
     assert_false(weir_task_should_stop(NULL));
     assert_string_equal(weir_task_label(NULL), "");
     assert_string_equal(weir_task_stage(NULL), "");
@@ -279,6 +304,7 @@ static void the_statistics_refuse_null(void **state)
     weir_reader_close(NULL);
     assert_string_equal(weir_reader_path(NULL), "");
     REFUSED(weir_reader_hold(NULL, NULL));
+    REFUSED(weir_reader_set_window(NULL, NULL, NULL));
     weir_reader_release(NULL);
     REFUSED(weir_reader_schema(NULL));
     REFUSED(weir_reader_find_run(NULL, 1, &run, NULL));
@@ -421,10 +447,12 @@ static const char *const without_pointers[] = {
     "weir_schema_version",
     "weir_status_name",
     "weir_status_text",
+    "weir_counter_metric_table",
     "weir_machine_metric_table",
     "weir_pool_metric_table",
     "weir_process_metric_table",
     "weir_queue_metric_table",
+    "weir_span_metric_table",
     "weir_task_metric_table",
     "weir_subject_metrics",
     "weir_run_state_name",

@@ -37,7 +37,9 @@ static double time_of(const weir_record *record)
     case WEIR_RECORD_QUEUE:
     case WEIR_RECORD_POOL:
     case WEIR_RECORD_PROCESS:
-    case WEIR_RECORD_MACHINE: return (double)record->lap.end_unix_ns / 1e9;
+    case WEIR_RECORD_MACHINE:
+    case WEIR_RECORD_SPAN:
+    case WEIR_RECORD_COUNTER: return (double)record->lap.end_unix_ns / 1e9;
     case WEIR_RECORD_EVENT: return (double)record->event.unix_ns / 1e9;
     case WEIR_RECORD_FAILURE: return (double)record->failure.unix_ns / 1e9;
     case WEIR_RECORD_ITEM: return (double)record->item.unix_ns / 1e9;
@@ -45,9 +47,12 @@ static double time_of(const weir_record *record)
     case WEIR_RECORD_STAGE: return (double)record->stage.run_id;
     case WEIR_RECORD_NODE: return (double)record->node.num_runs;
     case WEIR_RECORD_PHASE: return (double)record->phase.start_unix_ns / 1e9;
+    case WEIR_RECORD_CONTENT: return (double)record->content.num_records;
     }
     return 0;
 }
+
+static weir_window window; /* of times_of() */
 
 /* The times (or numbers) of all records, as "1010 1020 ". Each ends with WEIR_EOF, again and again. */
 static const char *times_of(const char *path, weir_record_kind kind, const weir_filter *filter)
@@ -56,6 +61,7 @@ static const char *times_of(const char *path, weir_record_kind kind, const weir_
     const weir_record *record;
     weir_error error = { 0 };
     weir_reader *reader = open_reader(path);
+    assert_int_equal(weir_reader_set_window(reader, &window, &error), WEIR_OK);
     weir_query *query = begin_query(reader, kind, filter);
     size_t length = 0;
     int status;
@@ -434,6 +440,130 @@ static void a_range_between_two_phases_goes_from_one_beginning_to_the_other(void
     assert_times(WEIR_RECORD_TASK, &filter, "1050 ");
 }
 
+/* Three steps with a phase forward, in which the step is marked, and one backward. */
+static const char *record_steps_with_phases(void)
+{
+    const char *path = in_folder("steps.db");
+    weir_sqlite_writer *writer = recording_begin(path, "a", 0, 1000);
+    weir_observer observer = weir_sqlite_observer(writer);
+    static const char *const phases[] = { "startup",  "forward", "backward", "forward",
+                                          "backward", "forward", "backward", "finish" };
+    for (int i = 0; i < 8; i++) {
+        bool has_step = i % 2 && i < 7;
+        record_lap(writer, &(invented_lap){ .at = 1010 + 10 * i,
+                                            .phase = phases[i],
+                                            .has_steps = has_step,
+                                            .first_step = (i + 1) / 2,
+                                            .last_step = (i + 1) / 2 });
+        weir_lap lap = { .end_unix_ns = NS(1010 + 10 * i), .elapsed_ns = NS(10), .num_joined = 1 };
+        lap.position = (weir_lap_position){ phases[i], has_step ? (i + 1) / 2 : 0, has_step ? (i + 1) / 2 : -1 };
+        weir_span_lap span = {
+            &lap, "train/io/read", "span", { .num_spans = (uint64_t)i + 1, .total_ns = NS(i + 1) }
+        };
+        observer.span_lap(observer.self, &span);
+        weir_counter_lap counter = { &lap, "train/loss", { .num_updates = 1, .last = i, .min = i, .max = i } };
+        observer.counter_lap(observer.self, &counter);
+        record_failure(writer, 1005 + 10 * i, "file", 1);
+    }
+    recording_end(writer, 1080);
+    return path;
+}
+
+static weir_window each_time(bool every)
+{
+    return (weir_window){ .every = every };
+}
+
+static weir_window between(int64_t from_step, int64_t until_step)
+{
+    return (weir_window){ .by_step = true, .from_step = from_step, .until_step = until_step };
+}
+
+static weir_window part(weir_run_part which)
+{
+    return (weir_window){ .part = which };
+}
+
+#define assert_window(set, kind, filter, wanted) (window = (set), assert_times(kind, filter, wanted))
+
+static void a_range_between_two_phases_may_come_every_time(void **state)
+{
+    (void)state;
+    const char *path = record_steps_with_phases();
+    weir_filter filter = { .from_phase = "forward", .until_phase = "backward" };
+    assert_window(each_time(false), WEIR_RECORD_TASK, &filter, "1020 ");
+    assert_window(each_time(true), WEIR_RECORD_TASK, &filter, "1020 1040 1060 ");
+    assert_window(each_time(true), WEIR_RECORD_SPAN, &filter, "1020 1040 1060 ");
+    assert_window(each_time(true), WEIR_RECORD_COUNTER, &filter, "1020 1040 1060 ");
+    assert_window(each_time(true), WEIR_RECORD_FAILURE, &filter, "1015 1035 1055 ");
+    filter = (weir_filter){ .from_phase = "forward", .until_phase = "forward" };
+    assert_window(each_time(true), WEIR_RECORD_TASK, &filter, "1020 1030 1040 1050 1060 1070 1080 ");
+    filter = (weir_filter){ .from_phase = "backward", .until_phase = "startup" };
+    assert_window(each_time(true), WEIR_RECORD_TASK, &filter, "1030 1040 1050 1060 1070 1080 ");
+    window = (weir_window){ 0 };
+}
+
+static void positions_are_steps_and_phases_within_them(void **state)
+{
+    (void)state;
+    const char *path = record_steps_with_phases();
+    weir_filter filter = { 0 };
+    assert_window(between(2, 2), WEIR_RECORD_TASK, &filter, "1040 1050 ");
+    assert_window(between(2, INT64_MAX), WEIR_RECORD_SPAN, &filter, "1040 1050 1060 1070 1080 ");
+    assert_window(between(7, 9), WEIR_RECORD_TASK, &filter, "");
+    filter = (weir_filter){ .from_phase = "backward", .until_phase = "backward" };
+    assert_window(between(2, 3), WEIR_RECORD_TASK, &filter, "1050 1060 ");
+    filter = (weir_filter){ .from_phase = "forward", .until_phase = "backward" };
+    assert_window(between(2, 2), WEIR_RECORD_TASK, &filter, "1040 ");
+    filter = (weir_filter){ .from_phase = "backward" };
+    assert_window(between(1, 1), WEIR_RECORD_FAILURE, &filter, "1025 ");
+    path = record_phases(); /* several steps in a lap */
+    assert_window(between(5, 12), WEIR_RECORD_TASK, NULL, "1030 1040 ");
+    window = (weir_window){ 0 };
+}
+
+static void parts_are_before_the_first_step_and_after_the_last(void **state)
+{
+    (void)state;
+    const char *path = record_steps_with_phases();
+    assert_window(part(WEIR_PART_BEFORE_STEPS), WEIR_RECORD_TASK, NULL, "1010 ");
+    assert_window(part(WEIR_PART_BEFORE_STEPS), WEIR_RECORD_SPAN, NULL, "1010 ");
+    assert_window(part(WEIR_PART_AFTER_STEPS), WEIR_RECORD_TASK, NULL, "1070 1080 ");
+    assert_window(part(WEIR_PART_AFTER_STEPS), WEIR_RECORD_FAILURE, NULL, "1065 1075 ");
+    path = record_four_laps();
+    assert_window(part(WEIR_PART_BEFORE_STEPS), WEIR_RECORD_TASK, NULL, "1010 1020 1030 1040 ");
+    assert_window(part(WEIR_PART_AFTER_STEPS), WEIR_RECORD_TASK, NULL, "");
+    window = (weir_window){ 0 };
+    weir_reader *reader = open_reader(path);
+    weir_error error = { 0 };
+    weir_window both = { .part = WEIR_PART_AFTER_STEPS, .every = true },
+                reversed = { .by_step = true, .from_step = 1 };
+    assert_int_equal(weir_reader_set_window(reader, &both, &error), WEIR_EINVAL);
+    assert_int_equal(weir_reader_set_window(reader, &reversed, &error), WEIR_EINVAL);
+    weir_reader_close(reader);
+}
+
+static void contents_are_listed_by_table_and_name(void **state)
+{
+    (void)state;
+    const char *path = record_steps_with_phases();
+    const weir_record *record;
+    weir_reader *reader = open_reader(path);
+    weir_query *query = begin_query(reader, WEIR_RECORD_CONTENT, &(weir_filter){ .name = "*read" });
+    assert_int_equal(weir_query_next(query, &record, NULL), WEIR_OK);
+    assert_string_equal(record->content.table, "span_stats");
+    assert_string_equal(record->content.name, "train/io/read");
+    assert_string_equal(record->content.path, path);
+    assert_int_equal(record->content.num_records, 8);
+    assert_true(record->content.start_unix_ns == NS(1000) && record->content.end_unix_ns == NS(1080));
+    assert_int_equal(weir_query_next(query, &record, NULL), WEIR_EOF);
+    weir_query_end(query);
+    weir_reader_close(reader);
+    /* failures, then stage, queues, span, counter */
+    assert_times(WEIR_RECORD_CONTENT, NULL, "8 8 8 8 8 8 8 ");
+    assert_times(WEIR_RECORD_CONTENT, &(weir_filter){ .name = "loss" }, "8 ");
+}
+
 static void stretches_of_a_phase_are_one_record_each(void **state)
 {
     (void)state;
@@ -729,6 +859,26 @@ static void groups_are_by_run_node_phase_step_and_time(void **state)
     assert_string_equal(groups_by(phases, &(weir_filter){ .phase = "loop" }, WEIR_BY_PHASE), "0||loop|0|4 ");
 }
 
+static void groups_are_by_transition_between_phases(void **state)
+{
+    (void)state;
+    const char *path = record_steps_with_phases();
+    assert_string_equal(groups_by(path, NULL, WEIR_BY_TRANSITION),
+                        "0||start > startup|0|1 0||startup > forward|0|1 0||forward > backward|0|3 "
+                        "0||backward > forward|0|2 0||backward > finish|0|1 ");
+    assert_string_equal(groups_by(record_four_laps(), NULL, WEIR_BY_TRANSITION), "0||start > |0|4 ");
+    weir_reader *reader = open_reader(path);
+    weir_totals totals;
+    read_totals(reader, &(weir_filter){ .name = "read", .phase = "backward" }, WEIR_BY_NAME | WEIR_BY_TRANSITION,
+                &totals);
+    assert_int_equal(totals.of[WEIR_SUBJECT_SPAN].count, 1);
+    const weir_total *total = &totals.of[WEIR_SUBJECT_SPAN].all[0];
+    assert_string_equal(total->key.phase, "forward > backward");
+    assert_int_equal(total->metrics.span.num_spans, 3 + 5 + 7);
+    weir_totals_free(&totals);
+    weir_reader_close(reader);
+}
+
 static void job_phases_are_start_up_loop_and_finish_whatever_the_loop_is_called(void **state)
 {
     (void)state;
@@ -1001,6 +1151,11 @@ int main(void)
         TEST(without_marks_there_is_no_phase),
         TEST(points_have_the_phase_and_step_of_the_lap_around_them),
         TEST(a_range_between_two_phases_goes_from_one_beginning_to_the_other),
+        TEST(a_range_between_two_phases_may_come_every_time),
+        TEST(positions_are_steps_and_phases_within_them),
+        TEST(parts_are_before_the_first_step_and_after_the_last),
+        TEST(contents_are_listed_by_table_and_name),
+        TEST(groups_are_by_transition_between_phases),
         TEST(stretches_of_a_phase_are_one_record_each),
         TEST(laps_that_are_told_a_little_late_part_no_phase),
         TEST(a_record_holds_what_was_observed),

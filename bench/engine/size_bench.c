@@ -1,6 +1,6 @@
 /*
  * weir-bench size: the cost of a pipeline without items: heap bytes of each slot, stage and pipeline, descriptors,
- * and the time to build and free it. The values of slots and stages are differences between pipelines with one and
+ * and the time to build and free it; and what recording a span or a counter costs. The values of slots and stages are differences between pipelines with one and
  * with many, so common parts are not included. Worker state, which operations ask for, is not counted: pass_op has
  * none.
  */
@@ -71,6 +71,32 @@ static weir_pipeline *build(uint32_t num_stages, uint32_t num_slots)
     return pipeline;
 }
 
+/* The least of ten rounds, in nanoseconds. */
+static double cost_of(void (*record)(void *self), void *self)
+{
+    enum { ROUNDS = 10, TIMES = 200000 };
+    double least = 1e18;
+    for (int round = 0; round < ROUNDS; round++) {
+        int64_t start_ns = weir_clock_ns();
+        for (int i = 0; i < TIMES; i++)
+            record(self);
+        double one = (double)(weir_clock_ns() - start_ns) / TIMES;
+        least = one < least ? one : least;
+    }
+    return least;
+}
+
+static void record_span(void *name)
+{
+    weir_span_begin(name);
+    weir_span_end();
+}
+
+static void record_count(void *counter)
+{
+    weir_counter_add_int(counter, 0, 1);
+}
+
 typedef struct pipeline_size {
     double bytes, descriptors, us;
 } pipeline_size;
@@ -117,5 +143,7 @@ int bench_size(int argc, char **argv)
     row(report, "slot", "bytes", (slots.bytes - one.bytes) / (MANY_SLOTS - 1));
     row(report, "pipeline", "descriptors", one.descriptors);
     row(report, "pipeline, built and freed", "us", one.us);
+    row(report, "span, begin and end", "ns", cost_of(record_span, weir_span_name_get("bench", "span")));
+    row(report, "counter, add", "ns", cost_of(record_count, weir_counter_get("bench", "count", NULL, 0)));
     return bench_report_end(report, json_path) == 0 ? 0 : 1;
 }

@@ -15,6 +15,7 @@
 #include <weir/op.h>
 #include <weir/options.h>
 #include <weir/pipeline.h>
+#include <weir/span.h>
 #include <weir/status.h>
 #include <weir/trace.h>
 #include <weir/version.h>

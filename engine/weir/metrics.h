@@ -15,6 +15,8 @@
  *     LEVEL      double; a level times the nanoseconds it lasted; added. Over `elapsed` it is the mean level
  *     MIN, MAX   int64_t; smallest or largest. INT64_MAX (MIN) or 0 (MAX) = no value; negative = not known
  *     HISTOGRAM  const weir_histogram *; merged. NULL = not known
+ *     LAST       double; the later one. NAN = no value
+ *     LOWEST, HIGHEST  double; smallest or largest. NAN = no value
  *
  * Only sums and counts are stored; means, rates and percentiles are derived by stats/measures.c.
  */
@@ -124,12 +126,32 @@ extern "C" {
     X(received_bytes, "received_bytes", SUM, "bytes", "bytes from the network") \
     X(sent_bytes, "sent_bytes", SUM, "bytes", "bytes to the network")
 
+/* A span, frame or marker of user code (weir/span.h). Spans count when they end. */
+#define WEIR_SPAN_METRICS(X) \
+    X(num_spans, "num_spans", COUNT, "spans", "spans that ended, or marks of a marker") \
+    X(total_ns, "total_time", SUM, "s", "time between their begin and end") \
+    X(min_ns, "min_time", MIN, "s", "shortest span") \
+    X(max_ns, "max_time", MAX, "s", "longest span") \
+    X(times, "span_histogram", HISTOGRAM, "s", "durations of the spans")
+
+/* A counter of user code (weir/span.h), or of the engine. */
+#define WEIR_COUNTER_METRICS(X) \
+    X(num_updates, "num_updates", COUNT, "updates", "times that it was set or added to") \
+    X(last, "last_value", LAST, "units", "value at the end") \
+    X(min, "min_value", LOWEST, "units", "smallest value") \
+    X(max, "max_value", HIGHEST, "units", "largest value") \
+    X(value_ns, "value_time", LEVEL, "units s", "value x time") \
+    X(known_ns, "known_time", SUM, "s", "time in which it had a value")
+
 #define WEIR_METRIC_TYPE_COUNT     uint64_t
 #define WEIR_METRIC_TYPE_SUM       int64_t
 #define WEIR_METRIC_TYPE_LEVEL     double
 #define WEIR_METRIC_TYPE_MIN       int64_t
 #define WEIR_METRIC_TYPE_MAX       int64_t
 #define WEIR_METRIC_TYPE_HISTOGRAM const weir_histogram *
+#define WEIR_METRIC_TYPE_LAST      double
+#define WEIR_METRIC_TYPE_LOWEST    double
+#define WEIR_METRIC_TYPE_HIGHEST   double
 
 #define WEIR_METRIC_FIELD(field, name, kind, unit, meaning) WEIR_METRIC_TYPE_##kind field;
 
@@ -139,6 +161,8 @@ typedef struct weir_queue_metrics { WEIR_QUEUE_METRICS(WEIR_METRIC_FIELD) } weir
 typedef struct weir_pool_metrics { WEIR_POOL_METRICS(WEIR_METRIC_FIELD) } weir_pool_metrics;
 typedef struct weir_process_metrics { WEIR_PROCESS_METRICS(WEIR_METRIC_FIELD) } weir_process_metrics;
 typedef struct weir_machine_metrics { WEIR_MACHINE_METRICS(WEIR_METRIC_FIELD) } weir_machine_metrics;
+typedef struct weir_span_metrics { WEIR_SPAN_METRICS(WEIR_METRIC_FIELD) } weir_span_metrics;
+typedef struct weir_counter_metrics { WEIR_COUNTER_METRICS(WEIR_METRIC_FIELD) } weir_counter_metrics;
 /* clang-format on */
 
 /* A row of a table, for code that treats all metrics alike. */
@@ -149,6 +173,9 @@ typedef enum weir_metric_kind {
     WEIR_METRIC_MIN,
     WEIR_METRIC_MAX,
     WEIR_METRIC_HISTOGRAM,
+    WEIR_METRIC_LAST,
+    WEIR_METRIC_LOWEST,
+    WEIR_METRIC_HIGHEST,
 } weir_metric_kind;
 
 typedef struct weir_metric {
@@ -171,8 +198,10 @@ WEIR_API const weir_metric_table *weir_queue_metric_table(void);
 WEIR_API const weir_metric_table *weir_pool_metric_table(void);
 WEIR_API const weir_metric_table *weir_process_metric_table(void);
 WEIR_API const weir_metric_table *weir_machine_metric_table(void);
+WEIR_API const weir_metric_table *weir_span_metric_table(void);
+WEIR_API const weir_metric_table *weir_counter_metric_table(void);
 
-/* Resets the struct at `values`: no count, no sum, no smallest or largest value, no histogram. Any thread. */
+/* Resets the struct at `values`: no count, no sum, no other value, no histogram. Any thread. */
 WEIR_API void weir_metrics_clear(const weir_metric_table *table, void *values);
 
 /* Adds every value of `from` to `to` according to its kind; histograms are left unchanged (see

@@ -127,6 +127,21 @@ typedef struct weir_machine_lap {
     weir_machine_metrics metrics;
 } weir_machine_lap;
 
+/* A span, frame or marker of user code over one lap (weir/span.h), if it was recorded in the lap. */
+typedef struct weir_span_lap {
+    const weir_lap *lap;
+    const char *name; /* "category/name" */
+    const char *kind; /* "span", "frame" or "marker" */
+    weir_span_metrics metrics;
+} weir_span_lap;
+
+/* One value of a counter over one lap. */
+typedef struct weir_counter_lap {
+    const weir_lap *lap;
+    const char *name; /* "category/name" or "category/name/value" */
+    weir_counter_metrics metrics;
+} weir_counter_lap;
+
 /* A task that failed. */
 typedef struct weir_failure {
     int64_t unix_ns;
@@ -158,7 +173,8 @@ typedef struct weir_run_end {
 /*
  * All functions are optional. Order of calls: attach, run_start, then laps, failures and events as they occur; for
  * each lap one stage_lap for every node and one queue_lap for every queue, upstream first, one pool_lap for every
- * pool, one process_lap, one machine_lap, then lap_end; after the last lap run_end, detach. Observers are called in the order in which they were given.
+ * pool, one process_lap, one machine_lap, span_lap and counter_lap for what user code recorded, then lap_end; after the
+ * last lap run_end, detach. Observers are called in the order in which they were given.
  */
 typedef struct weir_observer {
     void *self;
@@ -176,10 +192,12 @@ typedef struct weir_observer {
     /* The last call, if attach returned WEIR_OK or is NULL, also if building failed afterwards: on the thread that
        builds or frees the pipeline. */
     void (*detach)(void *self);
-    void (*trace)(void *self, const weir_trace_batch *batch); /* see <weir/trace.h> */
     void (*process_lap)(void *self, const weir_process_lap *lap);
     void (*machine_lap)(void *self, const weir_machine_lap *lap);
-    void (*reserved[3])(void); /* NULL */
+    void (*span_lap)(void *self, const weir_span_lap *lap);
+    void (*counter_lap)(void *self, const weir_counter_lap *lap);
+    void (*trace)(void *self, const weir_trace_batch *batch); /* see <weir/trace.h> */
+    void (*reserved[1])(void);                                /* NULL */
 } weir_observer;
 
 /* Writes each lap to the log (level info): one line for each stage and queue. */

@@ -48,12 +48,14 @@ typedef enum weir_trace_kind {
     WEIR_TRACE_PHASE = 13,   /* the consumer's phase begins. value: (intptr_t) of its name */
     WEIR_TRACE_LAP = 14,     /* the end of a lap, or of a part of it */
 
-    /* from user code, see <weir/span.h> */
-    WEIR_TRACE_NAME = 32,
-    WEIR_TRACE_SPAN_BEGIN = 33,
-    WEIR_TRACE_SPAN_END = 34,
-    WEIR_TRACE_COUNTER = 35,
-    WEIR_TRACE_MARKER = 36,
+    /*
+     * From user code, see <weir/span.h>. item: (uintptr_t) of the text "category/name"; node: bytes of the category;
+     * number: the thread's id in the kernel
+     */
+    WEIR_TRACE_NAME = 32, /* no record: the first of these kinds */
+    WEIR_TRACE_SPAN = 33, /* a span has ended. value: when it began; detail: 1 = may overlap others of its thread */
+    WEIR_TRACE_COUNTER = 35, /* a value of a counter was set. value: the bits of the double */
+    WEIR_TRACE_MARKER = 36,  /* detail: weir_marker_scope */
 } weir_trace_kind;
 
 /* The state of a slot. The metric that its time belongs to is in parentheses. */

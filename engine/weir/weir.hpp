@@ -290,6 +290,8 @@ struct observer {
     std::function<void(const weir_pool_lap &)> pool_lap;
     std::function<void(const weir_process_lap &)> process_lap;
     std::function<void(const weir_machine_lap &)> machine_lap;
+    std::function<void(const weir_span_lap &)> span_lap;
+    std::function<void(const weir_counter_lap &)> counter_lap;
     std::function<void(const weir_lap &)> lap_end;
     std::function<void(const weir_failure &)> failure;
     std::function<void(const weir_event &)> event;
@@ -450,6 +452,8 @@ inline weir_observer table_of(observer *kept) noexcept
     WEIR_HPP_TELL(pool_lap, weir_pool_lap)
     WEIR_HPP_TELL(process_lap, weir_process_lap)
     WEIR_HPP_TELL(machine_lap, weir_machine_lap)
+    WEIR_HPP_TELL(span_lap, weir_span_lap)
+    WEIR_HPP_TELL(counter_lap, weir_counter_lap)
     WEIR_HPP_TELL(lap_end, weir_lap)
     WEIR_HPP_TELL(failure, weir_failure)
     WEIR_HPP_TELL(event, weir_event)

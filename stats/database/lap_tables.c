@@ -26,6 +26,8 @@ const weir_lap_table weir_lap_tables[WEIR_NUM_SUBJECTS] = {
     [WEIR_SUBJECT_POOL] = { "pool_stats", spdl_none, "num_threads", NULL },
     [WEIR_SUBJECT_PROCESS] = { "process_stats", spdl_none, "num_cpus", NULL },
     [WEIR_SUBJECT_MACHINE] = { "machine_stats", spdl_none, NULL, NULL },
+    [WEIR_SUBJECT_SPAN] = { "span_stats", spdl_none, "kind", "t.max_time" },
+    [WEIR_SUBJECT_COUNTER] = { "counter_stats", spdl_none, NULL, NULL },
 };
 
 /* The columns of all lap tables after SPDL's, unless they are among SPDL's. */
@@ -80,7 +82,8 @@ static const char *type_of(weir_subject subject, const char *column, bool is_spd
         return "REAL";
     if (!measure)
         return strstr(column, "histogram") ? "BLOB" : "INTEGER";
-    bool is_whole = measure->metric && measure->metric->kind != WEIR_METRIC_LEVEL && strcmp(measure->unit, "s") != 0;
+    bool is_whole = measure->metric && measure->metric->kind < WEIR_METRIC_HISTOGRAM &&
+                    measure->metric->kind != WEIR_METRIC_LEVEL && strcmp(measure->unit, "s") != 0;
     if (is_spdl)
         return is_whole ? "INTEGER NOT NULL" : "REAL NOT NULL";
     return is_whole ? "INTEGER" : "REAL";

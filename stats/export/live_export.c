@@ -44,6 +44,18 @@ static void on_machine_lap(void *self, const weir_machine_lap *lap)
     take_lap(self, &record);
 }
 
+static void on_span_lap(void *self, const weir_span_lap *lap)
+{
+    weir_lap_record record = weir_record_of_span_lap(lap);
+    take_lap(self, &record);
+}
+
+static void on_counter_lap(void *self, const weir_counter_lap *lap)
+{
+    weir_lap_record record = weir_record_of_counter_lap(lap);
+    take_lap(self, &record);
+}
+
 static void on_lap_end(void *self, const weir_lap *lap)
 {
     ((weir_live_export *)self)->lap_end(self, lap);
@@ -132,6 +144,8 @@ bool weir_live_export_init(weir_live_export *self, const char *path, const char 
         .pool_lap = on_pool_lap,
         .process_lap = on_process_lap,
         .machine_lap = on_machine_lap,
+        .span_lap = on_span_lap,
+        .counter_lap = on_counter_lap,
         .lap_end = on_lap_end,
         .failure = on_failure,
         .event = on_event,

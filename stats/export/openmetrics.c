@@ -183,6 +183,8 @@ static const struct group {
     { "weir_pool", "pool", { WEIR_SUBJECT_POOL }, 1, "threads", "Threads of the pool." },
     { "weir_process", "process", { WEIR_SUBJECT_PROCESS }, 1, "cpu_budget", "CPUs that the process may use." },
     { "weir_machine", "machine", { WEIR_SUBJECT_MACHINE }, 1, NULL, NULL },
+    { "weir_span", "span", { WEIR_SUBJECT_SPAN }, 1, NULL, NULL },
+    { "weir_counter", "counter", { WEIR_SUBJECT_COUNTER }, 1, NULL, NULL },
 };
 
 typedef struct family {
@@ -313,8 +315,11 @@ static void name_family(family *f, const char *prefix, const char *name)
 
 static void put_metric_family(FILE *out, const weir_exposition *all, const struct group *g, const weir_metric *metric)
 {
-    bool is_extreme = metric->kind == WEIR_METRIC_MIN || metric->kind == WEIR_METRIC_MAX;
-    family f = { .type = is_extreme ? "gauge" : NULL, .help = metric->meaning, .put = put_metric, .metric = metric };
+    /* What may become smaller is a gauge; so is the integral of a counter, which may be negative. */
+    bool is_gauge = metric->kind == WEIR_METRIC_MIN || metric->kind == WEIR_METRIC_MAX ||
+                    metric->kind > WEIR_METRIC_HISTOGRAM ||
+                    (metric->kind == WEIR_METRIC_LEVEL && g->subjects[0] == WEIR_SUBJECT_COUNTER);
+    family f = { .type = is_gauge ? "gauge" : NULL, .help = metric->meaning, .put = put_metric, .metric = metric };
     if (metric->kind == WEIR_METRIC_HISTOGRAM)
         return;
     name_family(&f, g->prefix, metric->name);

@@ -19,4 +19,7 @@ int weir_tensorboard_make_folder(const char *folder);
 /* Reports that `folder` cannot be written, for an errno; returns the status. */
 int weir_tensorboard_error(weir_error *error, int failure, const char *folder);
 
+/* Creates the folder and its parents. Returns 0 or an errno. */
+int weir_tensorboard_make_folder(const char *folder);
+
 #endif

@@ -1,4 +1,5 @@
 #include "trace_events.h"
+#include "trace_user.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -378,8 +379,10 @@ static void on_on(weir_trace_events *events, const weir_trace_record *record)
     char detail[96];
     end_all(events, events->last_ns, false);
     end_levels(events, events->last_ns);
-    if (record->value == 0)
+    if (record->value == 0) {
+        events->on_ns = record->time_ns;
         return;
+    }
     snprintf(detail, sizeof detail, "%lld records: they came faster than they were written",
              (long long)record->value);
     events->num_lost += (uint64_t)record->value;
@@ -475,6 +478,9 @@ void weir_trace_events_add(weir_trace_events *events, const weir_trace_record *r
     case WEIR_TRACE_DELIVER: on_deliver(events, record); break;
     case WEIR_TRACE_STEP: on_step(events, record); break;
     case WEIR_TRACE_PHASE: on_phase(events, record); break;
+    case WEIR_TRACE_SPAN:
+    case WEIR_TRACE_COUNTER:
+    case WEIR_TRACE_MARKER: weir_trace_user_add(events, record); break;
     default: break;
     }
     if (record->kind < WEIR_TRACE_NAME)
@@ -577,6 +583,7 @@ void weir_trace_events_free(weir_trace_events *events)
     free(events->is_source);
     free(events->nodes);
     free(events->labels);
+    free(events->user_threads);
     *events = (weir_trace_events){
         .out = events->out, .body = events->body, .head = events->head, .no_flows = events->no_flows
     };

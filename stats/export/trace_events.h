@@ -60,7 +60,11 @@ typedef struct weir_trace_events {
     uint32_t epoch; /* of the last item that the consumer got */
     char phase[64];
     bool in_step;
-    uint64_t num_lost; /* records */
+    uint32_t *user_threads; /* those that have a track; trace_user.c */
+    size_t num_user_threads;
+    int64_t on_ns;         /* recording began */
+    uint64_t num_overlaps; /* spans that got an id */
+    uint64_t num_lost;     /* records */
     size_t event_start;
 } weir_trace_events;
 

@@ -372,9 +372,9 @@ static void add_record(weir_model *model, const weir_lap_record *lap)
     switch (lap->subject) {
     case WEIR_SUBJECT_QUEUE: add_queue_lap(model, lap->name, &lap->metrics.queue); break;
     case WEIR_SUBJECT_POOL: add_pool_lap(model, lap->name, lap->capacity, &lap->metrics.pool); break;
-    case WEIR_SUBJECT_PROCESS:
-    case WEIR_SUBJECT_MACHINE: break; /* the pools tell what the model needs */
-    default: add_task_lap(model, lap->name, &lap->metrics.task); break;
+    case WEIR_SUBJECT_STAGE:
+    case WEIR_SUBJECT_FLOW: add_task_lap(model, lap->name, &lap->metrics.task); break;
+    default: break; /* the model does not need the others */
     }
 }
 

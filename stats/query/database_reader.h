@@ -14,6 +14,7 @@ struct weir_reader {
     char *path;
     int schema;   /* its version */
     int num_held; /* holds that have not been released */
+    weir_window window;
     bool is_spdl; /* a database recorded by SPDL, which is read through views */
 
     /* the last result of weir_reader_find_run() */

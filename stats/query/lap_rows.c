@@ -1,5 +1,6 @@
 #include "lap_rows.h"
 
+#include <math.h>
 #include <string.h>
 
 int weir_lap_select(weir_reader *reader, weir_subject subject, const weir_filter *filter, bool unordered,
@@ -43,15 +44,21 @@ static void read_metric(const weir_metric *metric, sqlite3_stmt *row, int column
         *(double *)(void *)at = sqlite3_column_double(row, column) * (is_level_of_time ? 1e9 : 1);
         break;
     case WEIR_METRIC_HISTOGRAM: *(const weir_histogram **)(void *)at = NULL; break;
+    case WEIR_METRIC_LAST:
+    case WEIR_METRIC_LOWEST:
+    case WEIR_METRIC_HIGHEST:
+        *(double *)(void *)at = is_null ? (double)NAN : sqlite3_column_double(row, column);
+        break;
     }
 }
 
 static bool has_capacity(weir_subject subject)
 {
-    return subject >= WEIR_SUBJECT_QUEUE && subject != WEIR_SUBJECT_MACHINE;
+    return subject >= WEIR_SUBJECT_QUEUE && subject <= WEIR_SUBJECT_PROCESS;
 }
 
-static const char *const kinds[WEIR_NUM_SUBJECTS] = { "stage", NULL, "queue", "pool", "process", "machine" };
+static const char *const kinds[WEIR_NUM_SUBJECTS] = { "stage",   NULL,      "queue", "pool",
+                                                      "process", "machine", NULL,    "counter" };
 
 void weir_lap_read(weir_subject subject, sqlite3_stmt *row, weir_lap_record *lap)
 {
@@ -65,7 +72,7 @@ void weir_lap_read(weir_subject subject, sqlite3_stmt *row, weir_lap_record *lap
     lap->suspended_ns = weir_column_known_ns(row, WEIR_LAP_SUSPENDED);
     lap->num_joined = sqlite3_column_int64(row, WEIR_LAP_JOINED);
     lap->name = weir_column_text(row, WEIR_LAP_NAME);
-    lap->kind = subject == WEIR_SUBJECT_FLOW ? weir_column_text(row, WEIR_LAP_OWN) : kinds[subject];
+    lap->kind = kinds[subject] ? kinds[subject] : weir_column_text(row, WEIR_LAP_OWN);
     lap->capacity = has_capacity(subject) ? sqlite3_column_int64(row, WEIR_LAP_OWN) : 0;
     lap->position.phase = weir_column_text(row, WEIR_LAP_PHASE);
     lap->position.first_step = has_steps ? sqlite3_column_int64(row, WEIR_LAP_FIRST_STEP) : 0;

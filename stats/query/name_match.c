@@ -39,8 +39,9 @@ static void cut_bracket(char *name)
 bool weir_name_matches(const char *pattern, const char *name)
 {
     char part[512];
-    const char *rest = without_numbers(name);
-    if (weir_glob_matches(pattern, name) || weir_glob_matches(pattern, rest))
+    const char *rest = without_numbers(name), *slash = strrchr(name, '/'); /* of spans: "category/name" */
+    if (weir_glob_matches(pattern, name) || weir_glob_matches(pattern, rest) ||
+        (slash && weir_glob_matches(pattern, slash + 1)))
         return true;
     if (strlen(rest) >= sizeof part)
         return false;

@@ -104,7 +104,7 @@ static bool continues(const weir_phase_spans *spans, sqlite3_stmt *lap)
     const weir_phase_record *pending = &spans->pending;
     double elapsed = sqlite3_column_double(lap, 1), start = sqlite3_column_double(lap, 0) - elapsed;
     double gap = fmin(fmax(LEAST_GAP_S, 0.5 * fmax(elapsed, spans->last_elapsed)), MOST_GAP_S);
-    return strcmp(pending->position.phase, phase_of(spans, lap)) == 0 && start - spans->end < gap;
+    return !spans->each_lap && strcmp(pending->position.phase, phase_of(spans, lap)) == 0 && start - spans->end < gap;
 }
 
 /* Returns the pending span. */

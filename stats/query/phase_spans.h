@@ -12,6 +12,7 @@ typedef struct weir_phase_spans {
     sqlite3_stmt *laps;        /* of the run; NULL = start the next run */
     char *name;                /* of the queue whose laps are used: all queues have the same laps */
     bool is_marked;            /* the run */
+    bool each_lap;             /* a span for each lap; set after weir_phase_spans_begin() */
     weir_phase_record pending; /* num_laps 0 = none; its phase is next_phase */
     double last_elapsed, end;  /* of the last lap, in seconds */
     char *next_phase;

@@ -181,6 +181,56 @@ static int read_node(weir_query *query, sqlite3_stmt *row, weir_error *error)
     return WEIR_OK;
 }
 
+/* -- the contents */
+
+static int read_content(weir_query *query, sqlite3_stmt *row, weir_error *error)
+{
+    (void)error;
+    query->record.content = (weir_content_record){
+        .table = weir_column_text(row, 0),
+        .name = weir_column_text(row, 1),
+        .path = query->reader->path,
+        .num_records = sqlite3_column_int64(row, 2),
+        .start_unix_ns = weir_column_ns(row, 3),
+        .end_unix_ns = weir_column_ns(row, 4),
+    };
+    return WEIR_OK;
+}
+
+/* The tables with a name and a time, by whatever columns they have. */
+static int begin_contents(weir_query *query, const weir_filter *filter, weir_error *error)
+{
+    const char *tables[WEIR_NUM_SUBJECTS + 3] = { "event_stats", "task_failures", "item_stats" };
+    weir_reader *reader = query->reader;
+    sqlite3_str *sql = sqlite3_str_new(reader->db);
+    int code = SQLITE_OK;
+    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++)
+        tables[subject + 3] = weir_lap_tables[subject].name;
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0] && code == SQLITE_OK; i++) {
+        bool has_run = false, has_elapsed = false;
+        const char *name = i == 0 ? "event_name" : "name";
+        code = weir_table_has_column(reader->db, tables[i], "run_id", &has_run);
+        if (code == SQLITE_OK)
+            code = weir_table_has_column(reader->db, tables[i], "elapsed", &has_elapsed);
+        if (has_run)
+            sqlite3_str_appendf(
+                sql,
+                "%s SELECT '%s', t.%s, count(*), min(t.timestamp%s), max(t.timestamp) FROM %s t "
+                "WHERE (?1 = 0 OR t.run_id = ?1) AND (?2 IS NULL OR weir_name(?2, t.%s)) GROUP BY t.%s",
+                sqlite3_str_length(sql) ? " UNION ALL" : "", tables[i], name, has_elapsed ? " - t.elapsed" : "",
+                tables[i], name, name);
+    }
+    char *text = sqlite3_str_finish(sql);
+    if (code == SQLITE_OK)
+        code = sqlite3_prepare_v2(reader->db, text ? text : "", -1, &query->statement, NULL);
+    if (query->statement) {
+        sqlite3_bind_int64(query->statement, 1, filter->run_id);
+        sqlite3_bind_text(query->statement, 2, filter->name, -1, SQLITE_TRANSIENT);
+    }
+    sqlite3_free(text);
+    return code == SQLITE_OK ? WEIR_OK : weir_reader_error(reader, code, error);
+}
+
 /* -- the kinds */
 
 /* Kinds whose columns depend on the database have none here. */
@@ -191,6 +241,8 @@ static const record_kind kinds[] = {
     [WEIR_RECORD_POOL] = { { .kind = WEIR_ROWS_LAPS }, read_lap },
     [WEIR_RECORD_PROCESS] = { { .kind = WEIR_ROWS_LAPS }, read_lap },
     [WEIR_RECORD_MACHINE] = { { .kind = WEIR_ROWS_LAPS }, read_lap },
+    [WEIR_RECORD_SPAN] = { { .kind = WEIR_ROWS_LAPS }, read_lap },
+    [WEIR_RECORD_COUNTER] = { { .kind = WEIR_ROWS_LAPS }, read_lap },
     [WEIR_RECORD_EVENT] = { { .kind = WEIR_ROWS_POINTS,
                               .table = "event_stats",
                               .columns = "t.id, t.run_id, t.timestamp, t.event_name, t.category, t.detail",
@@ -216,6 +268,7 @@ static const record_kind kinds[] = {
                                         "CASE WHEN count(t.ended) = count(*) THEN max(t.ended) END" },
                            read_node },
     [WEIR_RECORD_PHASE] = { { .kind = WEIR_ROWS_LAPS }, NULL },
+    [WEIR_RECORD_CONTENT] = { { .kind = WEIR_ROWS_RUNS }, read_content },
 };
 
 #define STAGE_COLUMNS \
@@ -271,12 +324,15 @@ static int begin(weir_query *query, const weir_filter *filter, weir_error *error
     case WEIR_RECORD_POOL:
     case WEIR_RECORD_PROCESS:
     case WEIR_RECORD_MACHINE:
+    case WEIR_RECORD_SPAN:
+    case WEIR_RECORD_COUNTER:
         return weir_lap_select(query->reader, subject_of(query->record.kind), filter, false, &query->statement,
                                error);
     case WEIR_RECORD_PHASE:
         query->num_left = filter->limit > 0 ? filter->limit : INT64_MAX;
         return weir_phase_spans_begin(&query->phases, query->reader, filter, error);
     case WEIR_RECORD_ITEM: return begin_items(query, filter, error);
+    case WEIR_RECORD_CONTENT: return begin_contents(query, filter, error);
     case WEIR_RECORD_RUN: selection.columns = weir_run_columns(query->reader); break;
     case WEIR_RECORD_STAGE:
         selection.columns = query->reader->schema >= WEIR_SCHEMA_WITH_WIRING ? STAGE_COLUMNS

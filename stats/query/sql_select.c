@@ -135,9 +135,10 @@ static bool has_position_conditions(const weir_filter *filter)
     return filter->phase || filter->by_step;
 }
 
-static bool has_windows(const weir_filter *filter)
+static bool has_windows(const selecting *s)
 {
-    return filter->from_phase || filter->until_phase;
+    const weir_window *window = &s->reader->window;
+    return s->filter->from_phase || s->filter->until_phase || window->by_step || window->part;
 }
 
 static void put_conditions(selecting *s)
@@ -153,7 +154,7 @@ static void put_conditions(selecting *s)
         put_position(s);
     if (is_point && has_position_conditions(filter))
         put_spans(s, "phases");
-    if ((is_point || is_lap) && has_windows(filter))
+    if ((is_point || is_lap) && has_windows(s))
         put_spans(s, "windows");
     if ((is_point || is_lap) && filter->after_id > 0)
         sqlite3_str_appendall(s->sql, " AND t.id > :after");
@@ -196,7 +197,7 @@ static void put_statement(selecting *s)
     bool is_first = true;
     if (s->selection->kind == WEIR_ROWS_POINTS && has_position_conditions(s->filter))
         put_span_table(s, "phases", &s->phases, &is_first);
-    if (s->selection->kind <= WEIR_ROWS_POINTS && has_windows(s->filter))
+    if (s->selection->kind <= WEIR_ROWS_POINTS && has_windows(s))
         put_span_table(s, "windows", &s->windows, &is_first);
     sqlite3_str_appendf(s->sql, "SELECT %s", s->selection->columns);
     put_source(s->sql, s->reader, s->selection->table);
@@ -278,42 +279,107 @@ static int find_phases(selecting *s)
     return status == WEIR_EOF ? WEIR_OK : status;
 }
 
-/* Adds a span to the window of its run, which is open until until_phase starts. */
-static int add_to_windows(selecting *s, const weir_phase_record *one)
+static const double open_end = 1e300;
+
+/* The last window of the run; NULL = none. */
+static span *last_window(selecting *s, int64_t run_id)
 {
-    const double open = 1e300;
-    const weir_filter *filter = s->filter;
-    const char *phase = one->position.phase;
-    bool is_begun = s->windows.count && s->windows.all[s->windows.count - 1].run_id == one->run_id;
-    if (!is_begun) {
-        if (filter->from_phase && strcmp(phase, filter->from_phase) != 0)
-            return WEIR_OK;
-        span begun = { one->run_id, filter->from_phase ? seconds(one->start_unix_ns) : -open, open };
-        int status = add_span(s, &s->windows, &begun);
-        if (status != WEIR_OK || filter->from_phase)
-            return status;
-    }
-    span *window = &s->windows.all[s->windows.count - 1];
-    if (filter->until_phase && window->end == open && strcmp(phase, filter->until_phase) == 0)
+    span *last = s->windows.count ? &s->windows.all[s->windows.count - 1] : NULL;
+    return last && last->run_id == run_id ? last : NULL;
+}
+
+/* Before the first lap with a step, or after the last one. */
+static int add_to_part(selecting *s, const weir_window *want, const weir_phase_record *one)
+{
+    bool has_steps = one->position.last_step >= one->position.first_step;
+    span *window = last_window(s, one->run_id);
+    if (want->part == WEIR_PART_AFTER_STEPS && has_steps && window)
+        window->start = seconds(one->end_unix_ns);
+    else if (want->part == WEIR_PART_AFTER_STEPS && has_steps)
+        return add_span(s, &s->windows, &(span){ one->run_id, seconds(one->end_unix_ns), open_end });
+    else if (want->part == WEIR_PART_BEFORE_STEPS && !window)
+        return add_span(s, &s->windows,
+                        &(span){ one->run_id, -open_end, has_steps ? seconds(one->start_unix_ns) : open_end });
+    else if (want->part == WEIR_PART_BEFORE_STEPS && has_steps && window->end == open_end)
         window->end = seconds(one->start_unix_ns);
     return WEIR_OK;
 }
 
+static bool is_phase(const char *wanted, const weir_phase_record *one)
+{
+    return !wanted || strcmp(one->position.phase, wanted) == 0;
+}
+
+/*
+ * Adds a span to the window of its run, which is open until until_phase starts. `step` is the last step that was marked
+ * when the span ended.
+ */
+static int add_to_windows(selecting *s, const weir_window *want, const weir_phase_record *one, int64_t step)
+{
+    int64_t first_step = one->position.last_step >= one->position.first_step ? one->position.first_step : step;
+    const weir_filter *filter = s->filter;
+    span *window = last_window(s, one->run_id);
+    bool ends = filter->until_phase
+                    ? is_phase(filter->until_phase, one) && (!want->by_step || step >= want->until_step)
+                    : want->by_step && first_step > want->until_step;
+    bool is_first = !window;
+    if (is_first && !filter->from_phase && !want->by_step) {
+        int status = add_span(s, &s->windows, &(span){ one->run_id, -open_end, open_end });
+        if (status != WEIR_OK)
+            return status;
+        window = last_window(s, one->run_id);
+    }
+    if (window && window->end == open_end && ends && (filter->until_phase || want->by_step))
+        window->end = seconds(one->start_unix_ns);
+    bool is_open = window && window->end == open_end;
+    bool begins = is_phase(filter->from_phase, one) && (!want->by_step || step >= want->from_step) &&
+                  (filter->from_phase || want->by_step);
+    if (is_open || !begins || !(is_first || want->every) || (ends && !filter->until_phase))
+        return WEIR_OK;
+    return add_span(s, &s->windows, &(span){ one->run_id, seconds(one->start_unix_ns), open_end });
+}
+
 static int find_windows(selecting *s)
 {
+    const weir_window want = s->reader->window;
     weir_filter filter = runs_of(s->filter);
     weir_phase_spans found;
     weir_phase_record one;
+    int64_t run_id = 0, step = INT64_MIN;
+    s->reader->window = (weir_window){ .every = false }; /* this pass sees everything */
     int status = weir_phase_spans_begin(&found, s->reader, &filter, s->error);
-    while (status == WEIR_OK && (status = weir_phase_spans_next(&found, &one, s->error)) == WEIR_OK)
-        status = add_to_windows(s, &one);
+    found.each_lap = want.by_step || want.part;
+    while (status == WEIR_OK && (status = weir_phase_spans_next(&found, &one, s->error)) == WEIR_OK) {
+        if (one.run_id != run_id)
+            step = INT64_MIN;
+        if (one.position.last_step >= one.position.first_step)
+            step = one.position.last_step;
+        run_id = one.run_id;
+        status = want.part ? add_to_part(s, &want, &one) : add_to_windows(s, &want, &one, step);
+    }
     weir_phase_spans_end(&found);
+    s->reader->window = want;
     /* The time of a row at the start or end of a lap may differ from it in the last digit. */
     for (size_t i = 0; i < s->windows.count && s->selection->kind == WEIR_ROWS_LAPS; i++) {
         s->windows.all[i].start += TOUCHING_S;
         s->windows.all[i].end -= TOUCHING_S;
     }
     return status == WEIR_EOF ? WEIR_OK : status;
+}
+
+int weir_reader_set_window_sized(weir_reader *reader, const weir_window *window, size_t window_size,
+                                 weir_error *error)
+{
+    weir_window copy;
+    int status = weir_options_copy(&copy, sizeof copy, window, window_size, error);
+    if (status == WEIR_OK && !reader)
+        status = weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    if (status == WEIR_OK && (copy.part > WEIR_PART_AFTER_STEPS || (copy.part && (copy.every || copy.by_step)) ||
+                              (copy.by_step && copy.from_step > copy.until_step)))
+        status = weir_error_set(error, WEIR_EINVAL, 0, "a window needs a part of a run, or steps in their order");
+    if (status == WEIR_OK)
+        reader->window = copy;
+    return status;
 }
 
 /* -- all of it */
@@ -344,7 +410,7 @@ int weir_select(weir_reader *reader, const weir_sql_selection *selection, const 
     *statement = NULL;
     if (selection->kind == WEIR_ROWS_POINTS && has_position_conditions(filter))
         status = find_phases(&s);
-    if (status == WEIR_OK && selection->kind <= WEIR_ROWS_POINTS && has_windows(filter))
+    if (status == WEIR_OK && selection->kind <= WEIR_ROWS_POINTS && has_windows(&s))
         status = find_windows(&s);
     if (status == WEIR_OK)
         status = prepare(&s, statement);

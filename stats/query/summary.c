@@ -343,6 +343,27 @@ static void put_machine(FILE *out, const weir_total *total)
     fputc('\n', out);
 }
 
+static void put_span(FILE *out, const weir_total *total)
+{
+    bool is_marker = strcmp(total->kind, "marker") == 0;
+    put_name(out, is_marker ? "Marker" : strcmp(total->kind, "frame") == 0 ? "Frame" : "Span", total);
+    fprintf(out, "    Count: %" PRIu64 ", %.2f per second\n", total->metrics.span.num_spans,
+            or_zero(value_of(total, "spans_per_s")));
+    if (is_marker)
+        return;
+    put_seconds(out, "Average time", value_of(total, "ave_time"));
+    put_seconds(out, "Total time", value_of(total, "total_time"));
+    put_times(out, "Time", total, task_times);
+}
+
+static void put_counter(FILE *out, const weir_total *total)
+{
+    put_name(out, "Counter", total);
+    fprintf(out, "    Last: %.6g, min %.6g, mean %.6g, max %.6g; %" PRIu64 " updates\n",
+            value_of(total, "last_value"), value_of(total, "min_value"), value_of(total, "ave_value"),
+            value_of(total, "max_value"), total->metrics.counter.num_updates);
+}
+
 /* "12.3 s", "1:02:03" */
 static void put_duration(FILE *out, int64_t ns)
 {
@@ -428,6 +449,9 @@ static int put_summary(FILE *out, weir_reader *reader, const weir_filter *filter
     put_block(out, "\n🧵 Thread Pools:", &totals->of[WEIR_SUBJECT_POOL], false, put_pool);
     put_block(out, "\n🖥 Process and Machine:", &totals->of[WEIR_SUBJECT_PROCESS], false, put_process);
     put_block(out, NULL, &totals->of[WEIR_SUBJECT_MACHINE], false, put_machine);
+    put_block(out, "\n⏱ Spans and Counters:", &totals->of[WEIR_SUBJECT_SPAN], false, put_span);
+    put_block(out, totals->of[WEIR_SUBJECT_SPAN].count ? NULL : "\n⏱ Counters:", &totals->of[WEIR_SUBJECT_COUNTER],
+              false, put_counter);
     fputc('\n', out);
     put_rule(out, '=');
     fprintf(out, "Database: %s\n", weir_reader_path(reader));

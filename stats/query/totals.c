@@ -5,15 +5,18 @@
 #include <weir/query.h>
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "array.h"
 #include "database_path.h"
 #include "database_reader.h"
 #include "lap_rows.h"
+#include "phase_spans.h"
 #include "string_table.h"
 
 enum { MAX_GROUPS = 100000 };
@@ -44,8 +47,13 @@ typedef struct pass {
     group *groups; /* of the subject */
     weir_string_table *texts;
     weir_marks marks;
-    sqlite3_stmt *node_of_run; /* NULL = not needed yet */
-    int64_t node_run_id;       /* the run whose node is known; 0 = none */
+    struct transition {
+        int64_t run_id, end_unix_ns;
+        int32_t text;
+    } * transitions;                    /* by run and time; NULL = not needed yet */
+    size_t num_transitions, transition; /* the last one that was found */
+    sqlite3_stmt *node_of_run;          /* NULL = not needed yet */
+    int64_t node_run_id;                /* the run whose node is known; 0 = none */
     int32_t node;
     weir_error *error;
 } pass;
@@ -97,6 +105,64 @@ static int find_phase(pass *p, weir_lap_record *lap, int32_t *number)
     return number_of(p, is_by(p, WEIR_BY_PHASE) ? lap->position.phase : job_phase_of(lap->position.phase), number);
 }
 
+/* "eval > train"; a phase that goes on after a gap keeps its own. */
+static int add_transition(pass *p, char *before, size_t size, const weir_phase_record *one)
+{
+    struct transition *grown = weir_array_grow(p->transitions, p->num_transitions, sizeof *grown), *last;
+    char text[160];
+    if (!grown)
+        return weir_reader_out_of_memory(p->error);
+    p->transitions = grown;
+    last = p->num_transitions ? &grown[p->num_transitions - 1] : NULL;
+    if (!last || last->run_id != one->run_id)
+        snprintf(before, size, "start");
+    struct transition next = { .run_id = one->run_id, .end_unix_ns = one->end_unix_ns };
+    int status = WEIR_OK;
+    if (last && last->run_id == one->run_id && strcmp(before, one->position.phase) == 0) {
+        next.text = last->text;
+    } else {
+        snprintf(text, sizeof text, "%s > %s", before, one->position.phase);
+        status = number_of(p, text, &next.text);
+    }
+    snprintf(before, size, "%s", one->position.phase);
+    grown[p->num_transitions++] = next;
+    return status;
+}
+
+static int read_transitions(pass *p)
+{
+    char before[80] = "";
+    weir_filter runs = { .run_id = p->filter->run_id };
+    weir_window window = p->reader->window;
+    weir_phase_spans spans;
+    weir_phase_record one;
+    p->reader->window = (weir_window){ .every = false };
+    int status = weir_phase_spans_begin(&spans, p->reader, &runs, p->error);
+    while (status == WEIR_OK && (status = weir_phase_spans_next(&spans, &one, p->error)) == WEIR_OK)
+        status = add_transition(p, before, sizeof before, &one);
+    weir_phase_spans_end(&spans);
+    p->reader->window = window;
+    return status == WEIR_EOF ? WEIR_OK : status;
+}
+
+/* Laps come nearly in the order of time, so the search goes on where the last one ended. */
+static int find_transition(pass *p, const weir_lap_record *lap, int32_t *number)
+{
+    int status = p->transitions ? WEIR_OK : read_transitions(p);
+    for (size_t i = 0; status == WEIR_OK && i < p->num_transitions; i++) {
+        size_t at = (p->transition + i) % p->num_transitions;
+        const struct transition *one = &p->transitions[at], *before = at ? one - 1 : NULL;
+        bool is_first = !before || before->run_id != one->run_id;
+        if (one->run_id != lap->run_id || lap->end_unix_ns > one->end_unix_ns + TOUCHING_NS ||
+            (!is_first && lap->end_unix_ns <= before->end_unix_ns + TOUCHING_NS))
+            continue;
+        p->transition = at;
+        *number = one->text;
+        return WEIR_OK;
+    }
+    return status == WEIR_OK ? number_of(p, "", number) : status;
+}
+
 static int64_t floor_to(int64_t value, int64_t bin)
 {
     int64_t rest = value % bin;
@@ -118,6 +184,8 @@ static int identify(pass *p, weir_lap_record *lap, group_id *id)
         status = find_node(p, lap->run_id, &id->node);
     if (status == WEIR_OK && (is_by(p, WEIR_BY_PHASE) || is_by(p, WEIR_BY_JOB_PHASE)))
         status = find_phase(p, lap, &id->phase);
+    if (status == WEIR_OK && is_by(p, WEIR_BY_TRANSITION))
+        status = find_transition(p, lap, &id->phase);
     return status;
 }
 
@@ -133,8 +201,9 @@ static group *new_group(const pass *p, const group_id *id)
     g->total.key = (weir_group_key){
         .name = is_by(p, WEIR_BY_NAME) ? weir_string_table_at(p->texts, id->name) : "",
         .node_id = is_by(p, WEIR_BY_NODE) ? weir_string_table_at(p->texts, id->node) : "",
-        .phase =
-            is_by(p, WEIR_BY_PHASE) || is_by(p, WEIR_BY_JOB_PHASE) ? weir_string_table_at(p->texts, id->phase) : "",
+        .phase = p->grouping.by & (WEIR_BY_PHASE | WEIR_BY_JOB_PHASE | WEIR_BY_TRANSITION)
+                     ? weir_string_table_at(p->texts, id->phase)
+                     : "",
         .run_id = id->run_id,
         .bin_step = id->bin_step,
         .bin_unix_ns = id->bin,
@@ -402,6 +471,7 @@ int weir_totals_read(weir_reader *reader, const weir_filter *filter, const weir_
         for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && status == WEIR_OK; subject++)
             status = add_subject(&p, subject, &totals->of[subject]);
         sqlite3_finalize(p.node_of_run);
+        free(p.transitions);
         weir_marks_free(&p.marks);
         weir_reader_release(reader);
     }

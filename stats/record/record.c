@@ -89,6 +89,20 @@ weir_lap_record weir_record_of_machine_lap(const weir_machine_lap *lap)
     return record;
 }
 
+weir_lap_record weir_record_of_span_lap(const weir_span_lap *lap)
+{
+    weir_lap_record record = record_of(WEIR_SUBJECT_SPAN, lap->lap, lap->name, lap->kind);
+    record.metrics.span = lap->metrics;
+    return record;
+}
+
+weir_lap_record weir_record_of_counter_lap(const weir_counter_lap *lap)
+{
+    weir_lap_record record = record_of(WEIR_SUBJECT_COUNTER, lap->lap, lap->name, "counter");
+    record.metrics.counter = lap->metrics;
+    return record;
+}
+
 /* Not only the engine may call observers: NULL counts as an empty histogram. */
 static const weir_histogram *times_of(const weir_metric_histogram *histogram, const weir_lap_record *lap)
 {

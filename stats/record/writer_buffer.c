@@ -208,6 +208,18 @@ static void on_machine_lap(void *self, const weir_machine_lap *lap)
     take(self, weir_record_entry_of_lap(&record));
 }
 
+static void on_span_lap(void *self, const weir_span_lap *lap)
+{
+    weir_lap_record record = weir_record_of_span_lap(lap);
+    take(self, weir_record_entry_of_lap(&record));
+}
+
+static void on_counter_lap(void *self, const weir_counter_lap *lap)
+{
+    weir_lap_record record = weir_record_of_counter_lap(lap);
+    take(self, weir_record_entry_of_lap(&record));
+}
+
 static void on_failure(void *self, const weir_failure *failure)
 {
     take(self, weir_record_entry_of_failure(failure));
@@ -241,6 +253,8 @@ weir_observer weir_buffer_observer(weir_sqlite_writer *writer)
         .pool_lap = on_pool_lap,
         .process_lap = on_process_lap,
         .machine_lap = on_machine_lap,
+        .span_lap = on_span_lap,
+        .counter_lap = on_counter_lap,
         .failure = on_failure,
         .event = on_event,
         .run_end = on_run_end,

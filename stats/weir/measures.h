@@ -24,6 +24,8 @@ typedef enum weir_subject {
     WEIR_SUBJECT_POOL,    /* the threads of a pool */
     WEIR_SUBJECT_PROCESS, /* the process of the pipeline */
     WEIR_SUBJECT_MACHINE, /* the machine, or what a container sees of it */
+    WEIR_SUBJECT_SPAN,    /* a span, frame or marker of user code */
+    WEIR_SUBJECT_COUNTER, /* a value of a counter of user code */
     WEIR_NUM_SUBJECTS,
 } weir_subject;
 
@@ -34,6 +36,8 @@ typedef union weir_metrics {
     weir_pool_metrics pool;
     weir_process_metrics process;
     weir_machine_metrics machine;
+    weir_span_metrics span;
+    weir_counter_metrics counter;
 } weir_metrics;
 
 /* The stored metrics of a subject. */

@@ -30,6 +30,7 @@
 #include <weir/export.h>
 #include <weir/histogram.h>
 #include <weir/measures.h>
+#include <weir/options.h>
 #include <weir/status.h>
 
 #ifdef __cplusplus
@@ -77,7 +78,7 @@ typedef struct weir_filter {
     /* glob (* ? [a-z]) for a stage's, queue's or event's name (NULL = any). A name is compared as a whole, and
        without
        its numbers, its bracket and "_queue": "decode" is "0:1:decode[10]" and its queue, "decode*_queue" only the
-       queue */
+       queue; "read" is also the span "io/read" */
     const char *name;
     const char *node_id; /* glob for the node (NULL = any) */
     bool by_rank;        /* only rank `rank` */
@@ -98,6 +99,36 @@ typedef struct weir_filter {
     int64_t limit;      /* at most this many records (0 = all) */
 } weir_filter;
 
+/* A part of a run by its steps. */
+typedef enum weir_run_part {
+    WEIR_PART_ALL = 0,
+    WEIR_PART_BEFORE_STEPS, /* before the first step was marked */
+    WEIR_PART_AFTER_STEPS,  /* after the lap in which the last step was marked */
+} weir_run_part;
+
+/*
+ * Where from_phase and until_phase of filters apply, and positions within steps: phases that a program marks inside a
+ * step ("forward", "backward") are its parts, like smdebug's StepPhase. A zeroed struct is the default.
+ */
+typedef struct weir_window {
+    bool every;   /* each time that from_phase begins, up to the next until_phase, not only the first time */
+    bool by_step; /* from_phase not before from_step, until_phase not before until_step. Without phases: from the
+                     first lap in from_step, through the last one in until_step. The step of a lap is the last one
+                     that was marked */
+    int64_t from_step, until_step;
+    weir_run_part part; /* not together with the others */
+} weir_window;
+
+WEIR_API int weir_reader_set_window_sized(weir_reader *reader, const weir_window *window, size_t window_size,
+                                          weir_error *error);
+
+/* Sets the window of all queries and sums that begin from now on; NULL = the default. Copied. WEIR_OK or
+   WEIR_EINVAL. */
+static inline int weir_reader_set_window(weir_reader *reader, const weir_window *window, weir_error *error)
+{
+    return weir_reader_set_window_sized(reader, window, sizeof *window, error);
+}
+
 /* -- records -- */
 
 typedef enum weir_record_kind {
@@ -114,6 +145,9 @@ typedef enum weir_record_kind {
     WEIR_RECORD_PHASE,   /* consecutive laps of one phase of one run; by run and time */
     WEIR_RECORD_PROCESS, /* a lap of the process */
     WEIR_RECORD_MACHINE, /* a lap of the machine */
+    WEIR_RECORD_SPAN,    /* a lap of a span, frame or marker */
+    WEIR_RECORD_COUNTER, /* a lap of a counter's value */
+    WEIR_RECORD_CONTENT, /* what the database holds: by table and name. Only run_id and name of a filter count */
 } weir_record_kind;
 
 /* The kind of the laps of a subject. */
@@ -137,7 +171,8 @@ typedef struct weir_lap_record {
     int64_t suspended_ns; /* time in which the process did not run; -1 = not known */
     int64_t num_joined;   /* laps joined in this one; 1 = an ordinary lap */
     const char *name;
-    const char *kind; /* "stage", "source", "route", "merge", "sink", "queue", "pool", "process" or "machine" */
+    const char *kind; /* "stage", "source", "route", "merge", "sink", "queue", "pool", "process", "machine", "span",
+                         "frame", "marker" or "counter" */
     weir_record_position position;
     int64_t capacity; /* of queues: items; of pools: threads; of processes: the CPU budget; else 0 */
     weir_metrics metrics;
@@ -220,6 +255,13 @@ typedef struct weir_phase_record {
     int64_t num_laps;
 } weir_phase_record;
 
+typedef struct weir_content_record {
+    const char *table, *name;
+    const char *path; /* the database */
+    int64_t num_records;
+    int64_t start_unix_ns, end_unix_ns;
+} weir_content_record;
+
 typedef struct weir_record {
     weir_record_kind kind;
     union {
@@ -231,6 +273,7 @@ typedef struct weir_record {
         weir_stage_record stage;
         weir_node_record node;
         weir_phase_record phase;
+        weir_content_record content;
     };
 } weir_record;
 
@@ -269,6 +312,7 @@ typedef enum weir_group_by {
     WEIR_BY_JOB_PHASE = 16, /* "startup", "loop" (whatever its phases are called), "finish"; "" without marks */
     WEIR_BY_STEP = 32, /* bins of steps; a lap counts in the bin of its first step, a lap without steps in none */
     WEIR_BY_TIME = 64, /* bins of time; a lap counts in the bin of its end */
+    WEIR_BY_TRANSITION = 128, /* phase, and the one before it: "eval > train"; the first is "start > …" */
 } weir_group_by;
 
 /* A zeroed struct aggregates everything into one group. */
@@ -282,7 +326,7 @@ typedef struct weir_grouping {
 typedef struct weir_group_key {
     const char *name;                   /* "" = not grouped by it */
     const char *node_id;                /* "" = not grouped by it */
-    const char *phase;                  /* "" = not grouped by it, or no marks */
+    const char *phase;                  /* or transition; "" = not grouped by it, or no marks */
     int64_t run_id;                     /* 0 = not grouped by it */
     int64_t bin_step;                   /* start of the bin; 0 = not grouped by it */
     int64_t bin_unix_ns;                /* start of the bin; 0 = not grouped by it */

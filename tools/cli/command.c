@@ -140,12 +140,21 @@ static int make_filter(const tool_call *call, weir_reader *reader, weir_filter *
     filter->phase = shared->phase;
     filter->from_phase = shared->from_phase;
     filter->until_phase = shared->until_phase;
-    return status;
+    weir_window window = { .every = shared->every_time,
+                           .by_step = shared->between.given,
+                           .from_step = shared->between.first,
+                           .until_step = shared->between.last,
+                           .part = (weir_run_part)shared->part };
+    return status == WEIR_OK ? weir_reader_set_window(reader, &window, error) : status;
 }
 
 int tool_open(const tool_call *call, const char *path, weir_reader **reader, weir_filter *filter)
 {
     weir_error error = { 0 };
+    if (call->shared.every_time && !call->shared.from_phase)
+        return tool_refuse(call, "--every-time: only with --from-phase");
+    if (call->shared.part && (call->shared.from_phase || call->shared.until_phase || call->shared.between.given))
+        return tool_refuse(call, "--part: cannot be combined with --from-phase, --until-phase or --between-steps");
     int status = weir_reader_open(path, reader, &error);
     if (status == WEIR_ENOTFOUND)
         return tool_refuse(call, "%s", error.message); /* a wrong argument, not a failed run */

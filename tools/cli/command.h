@@ -27,6 +27,12 @@ typedef struct tool_time {
     double seconds;
 } tool_time;
 
+/* A range of steps. */
+typedef struct tool_steps {
+    bool given;
+    int64_t first, last;
+} tool_steps;
+
 /* The values of the shared options. */
 typedef struct tool_shared {
     bool help;
@@ -34,10 +40,9 @@ typedef struct tool_shared {
     int64_t run_id; /* as in weir_filter */
     bool run_given;
     const char *name, *node, *phase, *from_phase, *until_phase;
-    struct {
-        bool given;
-        int64_t first, last;
-    } steps;
+    tool_steps steps, between;
+    bool every_time;
+    int part; /* weir_run_part */
     struct {
         bool given;
         int32_t number;
@@ -47,7 +52,9 @@ typedef struct tool_shared {
 
 /* Sets of options that several subcommands share; or-ed. All of them have --help. */
 enum {
-    TOOL_FILTER = 1, /* --run --name --node --rank --since --until --steps --phase --from-phase --until-phase */
+    TOOL_FILTER =
+        1, /* --run --name --node --rank --since --until --steps --phase --from-phase --until-phase --every-time
+                        --between-steps --part */
     TOOL_FORMAT = 2, /* --json --csv */
     TOOL_RUN = 4,    /* --run alone */
 };

@@ -38,10 +38,8 @@ static bool parse_rank(const option_row *row, const char *text, void *value)
 }
 
 /* "100", "100:200", "100:", ":200" */
-static bool parse_steps(const option_row *row, const char *text, void *value)
+static bool parse_range(const char *text, tool_steps *steps)
 {
-    (void)row;
-    tool_shared *shared = value;
     char first[32] = "";
     const char *colon = strchr(text, ':');
     size_t length = colon ? (size_t)(colon - text) : strlen(text);
@@ -51,15 +49,27 @@ static bool parse_steps(const option_row *row, const char *text, void *value)
     memcpy(first, text, length);
     if (*first && !option_parse_number(first, INT64_MAX, &number))
         return false;
-    shared->steps.given = true;
-    shared->steps.first = *first ? (int64_t)number : INT64_MIN;
-    shared->steps.last = colon ? INT64_MAX : (int64_t)number;
+    steps->given = true;
+    steps->first = *first ? (int64_t)number : INT64_MIN;
+    steps->last = colon ? INT64_MAX : (int64_t)number;
     if (colon && colon[1]) {
         if (!option_parse_number(colon + 1, INT64_MAX, &number))
             return false;
-        shared->steps.last = (int64_t)number;
+        steps->last = (int64_t)number;
     }
-    return shared->steps.first <= shared->steps.last;
+    return steps->first <= steps->last;
+}
+
+static bool parse_steps(const option_row *row, const char *text, void *value)
+{
+    (void)row;
+    return parse_range(text, &((tool_shared *)value)->steps);
+}
+
+static bool parse_between(const option_row *row, const char *text, void *value)
+{
+    (void)row;
+    return parse_range(text, &((tool_shared *)value)->between);
 }
 
 /* "2024-05-01 12:00:03", "2024-05-01T12:00", "2024-05-01": local time */
@@ -98,10 +108,13 @@ static bool parse_time(const option_row *row, const char *text, void *value)
 static const option_kind run_kind = { parse_run, "the number of a run, last or all", NULL };
 static const option_kind rank_kind = { parse_rank, "a whole number", NULL };
 static const option_kind steps_kind = { parse_steps, "a step (100) or a range of them (100:200, 100:, :200)", NULL };
+static const option_kind between_kind = { parse_between, "a step (100) or a range of them (100:200, 100:, :200)",
+                                          NULL };
 static const option_kind time_kind = {
     parse_time, "a time: \"2024-05-01 12:00\", Unix seconds, +90s (after the start) or -10m (before the end)", NULL
 };
 
+static const char *const part_choices[] = { "all", "before-steps", "after-steps", NULL };
 static const char *const run_choices[] = { "last", "all", NULL };
 
 #define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(tool_shared, what)
@@ -132,6 +145,14 @@ const option_row tool_filter_rows[] = {
     { ROW("from-phase", from_phase, option_text), .argument = "NAME", .help = "only from the start of this phase" },
     { ROW("until-phase", until_phase, option_text), .argument = "NAME",
       .help = "only up to the start of this phase" },
+    { ROW("every-time", every_time, option_flag),
+      .help = "with --from-phase: each time that the phase begins, not only the first time" },
+    { .name = "between-steps",
+      .argument = "A:B",
+      .kind = &between_kind,
+      .help = "only from step A, or from --from-phase in it, through step B, or up to --until-phase in it" },
+    { ROW("part", part, option_choice), .argument = "PART", .choices = part_choices,
+      .help = "all, before-steps (before the first step was marked) or after-steps (after the last one)" },
     { ROW("node", node, option_text), .argument = "GLOB", .help = "only runs on this node" },
     { .name = "rank", .argument = "N", .kind = &rank_kind, .help = "only runs with this rank" },
     { 0 },

@@ -31,8 +31,7 @@ static const option_row rows[] = {
       .help = "output file (default: stdout); for tensorboard, and for csv with all tables, a folder" },
     { ROW("table", table, option_choice), .argument = "TABLE", .choices = record_table_names,
       .help = "csv and json: only one table: runs, nodes, stages, phases, tasks, flow, queues, pools, process, "
-              "machine, events, "
-              "failures, items" },
+              "machine, spans, counters, events, failures, items, contents" },
     { ROW("laps", laps, option_flag),
       .help = "openmetrics: the sums after each lap, with timestamps, instead of the final sums only" },
     { 0 },

@@ -27,10 +27,15 @@ enum {
     BY_POOL = 1024,
     BY_PROCESS = 2048,
     BY_MACHINE = 4096,
+    BY_SPAN = 8192,
+    BY_COUNTER = 16384,
+    BY_TRANSITION = 32768,
 };
 
-static const char *const by_words[] = { "stage", "queue", "lap",  "step", "phase",   "job-phase", "node",
-                                        "run",   "time",  "flow", "pool", "process", "machine",   NULL };
+static const char *const by_words[] = { "stage",   "queue", "lap",     "step",       "phase", "job-phase",
+                                        "node",    "run",   "time",    "flow",       "pool",  "process",
+                                        "machine", "span",  "counter", "transition", NULL };
+_Static_assert(BY_TRANSITION == 1u << (sizeof by_words / sizeof by_words[0] - 2), "a bit for each word");
 
 typedef enum sort_key {
     SORT_NONE,
@@ -76,18 +81,20 @@ static bool parse_by(const option_row *row, const char *text, void *value)
     return *by;
 }
 
-static const option_kind by_kind = { parse_by,
-                                     "stage, flow, queue, pool, process, machine, lap, step, phase, job-phase, node, "
-                                     "run or time, or several with commas",
-                                     NULL };
+static const option_kind by_kind = {
+    parse_by,
+    "stage, flow, queue, pool, process, machine, span, counter, lap, step, phase, job-phase, transition, node, "
+    "run or time, or several with commas",
+    NULL
+};
 
 #define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
 
 static const option_row rows[] = {
     { ROW("by", by, by_kind), .argument = "KEY,...", .choices = by_words,
       .help = "keys to aggregate by: stage, flow (sources, routes, merges, sinks), queue, pool, process, machine, "
-              "lap, step, phase, "
-              "job-phase, node, run, time (default stage)" },
+              "span, counter, lap, step, phase, job-phase, transition (the phase and the one before it), node, run, "
+              "time (default stage)" },
     { ROW("queues", queues, option_flag), .help = "show queues instead of stages" },
     { ROW("bin", bin_s, option_span), .argument = "SPAN",
       .help = "with --by time: width of a bin, such as 10m or 1h (default 1m)" },
@@ -95,39 +102,43 @@ static const option_row rows[] = {
       .help = "with --by step: steps per bin; a lap counts in the bin of its first step (default 1)" },
     { ROW("sort", sort, option_choice), .argument = "KEY", .choices = sort_words,
       .help = "largest first: avg, p50, p90, p99, max, count, total, failures, rate or busy; for queues, times are "
-              "the longer of put and get time, and busy is the occupancy (default none: in the order of the keys)" },
+              "the longer of put and get time, and busy is the occupancy; for spans, total is their time (default "
+              "none: in the order of the keys)" },
     { ROW("reverse", reverse, option_flag), .help = "smallest first; without --sort, last first" },
     { ROW("top", top, option_count), .argument = "N", .help = "only the first N rows" },
     { ROW("list", list, option_choice), .argument = "WHAT", .choices = record_table_names,
       .help = "instead, list the records themselves: runs, nodes, stages, phases, tasks, flow, queues, pools, "
-              "process, machine, "
-              "events, failures or items" },
+              "process, machine, spans, counters, events, failures, items, or contents: what there is, by table and "
+              "name" },
     { 0 },
 };
 
 /* -- sort keys: the largest of these measures */
 
-static const char *const sort_measures[][2][2] = {
-    [SORT_NONE] = { { NULL } },
-    [SORT_AVG] = { { "ave_time" }, { "ave_put_time", "ave_get_time" } },
-    [SORT_P50] = { { "p50_time" }, { "p50_put_time", "p50_get_time" } },
-    [SORT_P90] = { { "p90_time" }, { "p90_put_time", "p90_get_time" } },
-    [SORT_P99] = { { "p99_time" }, { "p99_put_time", "p99_get_time" } },
-    [SORT_MAX] = { { "max_time" }, { "max_put_time", "max_get_time" } },
-    [SORT_COUNT] = { { "num_tasks" }, { "num_items" } },
-    [SORT_TOTAL] = { { "busy_time" }, { "put_time", "get_time" } },
-    [SORT_FAILURES] = { { "num_failures" }, { NULL } },
-    [SORT_RATE] = { { "tasks_per_s" }, { "items_per_s" } },
-    [SORT_BUSY] = { { "busy_share" }, { "occupancy_rate" } },
+enum { MAX_SORT_MEASURES = 4 };
+
+static const char *const sort_measures[][MAX_SORT_MEASURES] = {
+    [SORT_NONE] = { NULL },
+    [SORT_AVG] = { "ave_time", "ave_put_time", "ave_get_time", "ave_value" },
+    [SORT_P50] = { "p50_time", "p50_put_time", "p50_get_time" },
+    [SORT_P90] = { "p90_time", "p90_put_time", "p90_get_time" },
+    [SORT_P99] = { "p99_time", "p99_put_time", "p99_get_time" },
+    [SORT_MAX] = { "max_time", "max_put_time", "max_get_time", "max_value" },
+    [SORT_COUNT] = { "num_tasks", "num_items", "num_spans", "num_updates" },
+    [SORT_TOTAL] = { "busy_time", "put_time", "get_time", "total_time" },
+    [SORT_FAILURES] = { "num_failures" },
+    [SORT_RATE] = { "tasks_per_s", "items_per_s", "spans_per_s" },
+    [SORT_BUSY] = { "busy_share", "occupancy_rate", "total_share" },
 };
 
+/* Of those that the subject has. */
 static double sort_value(const weir_total *total)
 {
-    const char *const *names = sort_measures[settings.sort][total->subject == WEIR_SUBJECT_QUEUE];
-    double largest = 0;
-    for (int i = 0; i < 2 && names[i]; i++)
+    const char *const *names = sort_measures[settings.sort];
+    double largest = NAN;
+    for (int i = 0; i < MAX_SORT_MEASURES && names[i]; i++)
         largest = fmax(largest, weir_measure_of(total->subject, names[i], &total->metrics, total->elapsed_ns));
-    return largest; /* fmax() ignores unknown values (NAN) */
+    return isnan(largest) ? 0 : largest; /* fmax() ignores unknown values (NAN) */
 }
 
 /* A row that waits to be printed. */
@@ -178,21 +189,22 @@ static uint32_t grouping_of(unsigned by)
 {
     return WEIR_BY_NAME | (by & BY_STEP ? WEIR_BY_STEP : 0u) | (by & BY_PHASE ? WEIR_BY_PHASE : 0u) |
            (by & BY_JOB_PHASE ? WEIR_BY_JOB_PHASE : 0u) | (by & BY_NODE ? WEIR_BY_NODE : 0u) |
-           (by & BY_RUN ? WEIR_BY_RUN : 0u) | (by & BY_TIME ? WEIR_BY_TIME : 0u);
+           (by & BY_TRANSITION ? WEIR_BY_TRANSITION : 0u) | (by & BY_RUN ? WEIR_BY_RUN : 0u) |
+           (by & BY_TIME ? WEIR_BY_TIME : 0u);
 }
 
 static metric_keys keys_of(unsigned by, weir_subject subject)
 {
-    bool by_phase = by & (BY_PHASE | BY_JOB_PHASE);
+    bool by_phase = by & (BY_PHASE | BY_JOB_PHASE | BY_TRANSITION);
     return (metric_keys){
         .run = by & (BY_RUN | BY_LAP),
         .node = by & BY_NODE,
         .time = by & (BY_TIME | BY_LAP),
-        .steps = by & (BY_STEP | BY_LAP | BY_PHASE | BY_JOB_PHASE),
-        .phase = by & (BY_PHASE | BY_JOB_PHASE | BY_LAP),
+        .steps = by_phase || by & (BY_STEP | BY_LAP),
+        .phase = by_phase || by & BY_LAP,
         .share = by_phase && !(by & BY_LAP),
         .name = true,
-        .kind = subject == WEIR_SUBJECT_FLOW,
+        .kind = metric_subject_has_kinds(subject),
     };
 }
 
@@ -348,7 +360,7 @@ static int query_laps(const tool_call *call, weir_reader *reader, const weir_fil
 
 static int check_settings(const tool_call *call)
 {
-    const unsigned phases = BY_PHASE | BY_JOB_PHASE;
+    const unsigned phases = BY_PHASE | BY_JOB_PHASE | BY_TRANSITION;
     unsigned by = settings.by;
     if (settings.list >= 0 && (by || settings.sort))
         return tool_refuse(call, "--list: cannot be combined with --by or --sort");
@@ -358,16 +370,19 @@ static int check_settings(const tool_call *call)
         return tool_refuse(call, "--bin: only with --by time");
     if (settings.bin_steps > 0 && !(by & BY_STEP))
         return tool_refuse(call, "--step-bin: only with --by step");
-    const unsigned subjects = BY_STAGE | BY_QUEUE | BY_FLOW | BY_POOL | BY_PROCESS | BY_MACHINE,
+    const unsigned subjects =
+                       BY_STAGE | BY_QUEUE | BY_FLOW | BY_POOL | BY_PROCESS | BY_MACHINE | BY_SPAN | BY_COUNTER,
                    named = by & subjects;
     if ((by & BY_LAP) && (by & ~(BY_LAP | subjects)))
-        return tool_refuse(call, "--by: lap can only be combined with stage, flow, queue, pool, process or machine");
-    if ((by & phases) == phases)
-        return tool_refuse(call, "--by: phase or job-phase, not both");
+        return tool_refuse(
+            call, "--by: lap can only be combined with stage, flow, queue, pool, process, machine, span or counter");
+    if (by & phases & ((by & phases) - 1))
+        return tool_refuse(call, "--by: only one of phase, job-phase and transition");
     if (named & (named - 1))
-        return tool_refuse(call, "--by: only one of stage, flow, queue, pool, process and machine");
+        return tool_refuse(call, "--by: only one of stage, flow, queue, pool, process, machine, span and counter");
     if (named && settings.queues && named != BY_QUEUE)
-        return tool_refuse(call, "--queues: cannot be combined with --by stage, flow, pool, process or machine");
+        return tool_refuse(
+            call, "--queues: cannot be combined with --by stage, flow, pool, process, machine, span or counter");
     return TOOL_DONE;
 }
 
@@ -389,6 +404,8 @@ static weir_subject subject_of(unsigned by)
            : by & BY_POOL                   ? WEIR_SUBJECT_POOL
            : by & BY_PROCESS                ? WEIR_SUBJECT_PROCESS
            : by & BY_MACHINE                ? WEIR_SUBJECT_MACHINE
+           : by & BY_SPAN                   ? WEIR_SUBJECT_SPAN
+           : by & BY_COUNTER                ? WEIR_SUBJECT_COUNTER
                                             : WEIR_SUBJECT_STAGE;
 }
 

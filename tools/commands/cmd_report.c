@@ -113,9 +113,14 @@ static int put_pictures(FILE *out, weir_reader *reader, const weir_filter *filte
 static void put_metrics(FILE *out, const weir_totals *totals)
 {
     static const char *const headings[WEIR_NUM_SUBJECTS] = {
-        [WEIR_SUBJECT_STAGE] = "Stages",    [WEIR_SUBJECT_FLOW] = "Sources, routes, merges and sinks",
-        [WEIR_SUBJECT_QUEUE] = "Queues",    [WEIR_SUBJECT_POOL] = "Thread pools",
-        [WEIR_SUBJECT_PROCESS] = "Process", [WEIR_SUBJECT_MACHINE] = "Machine",
+        [WEIR_SUBJECT_STAGE] = "Stages",
+        [WEIR_SUBJECT_FLOW] = "Sources, routes, merges and sinks",
+        [WEIR_SUBJECT_QUEUE] = "Queues",
+        [WEIR_SUBJECT_POOL] = "Thread pools",
+        [WEIR_SUBJECT_PROCESS] = "Process",
+        [WEIR_SUBJECT_MACHINE] = "Machine",
+        [WEIR_SUBJECT_SPAN] = "Spans, frames and markers",
+        [WEIR_SUBJECT_COUNTER] = "Counters",
     };
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++)
         if (totals->of[subject].count) {

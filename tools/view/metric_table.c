@@ -9,11 +9,17 @@ static const struct {
     [WEIR_SUBJECT_STAGE] = { "stage", "stages" },        [WEIR_SUBJECT_FLOW] = { "node", "flow" },
     [WEIR_SUBJECT_QUEUE] = { "queue", "queues" },        [WEIR_SUBJECT_POOL] = { "pool", "pools" },
     [WEIR_SUBJECT_PROCESS] = { "process", "processes" }, [WEIR_SUBJECT_MACHINE] = { "machine", "machines" },
+    [WEIR_SUBJECT_SPAN] = { "span", "spans" },           [WEIR_SUBJECT_COUNTER] = { "counter", "counters" },
 };
 
 const char *metric_subject_name(weir_subject subject)
 {
     return subjects[subject].name;
+}
+
+bool metric_subject_has_kinds(weir_subject subject)
+{
+    return subject == WEIR_SUBJECT_FLOW || subject == WEIR_SUBJECT_SPAN;
 }
 
 const char *metric_subject_key(weir_subject subject)
@@ -25,7 +31,8 @@ const char *metric_subject_key(weir_subject subject)
 
 static table_kind kind_of(const weir_measure *measure)
 {
-    bool is_whole = measure->metric && measure->metric->kind != WEIR_METRIC_LEVEL;
+    bool is_whole = measure->metric && measure->metric->kind < WEIR_METRIC_HISTOGRAM &&
+                    measure->metric->kind != WEIR_METRIC_LEVEL;
     if (strcmp(measure->unit, "s") == 0)
         return TABLE_TIME;
     if (strcmp(measure->unit, "share") == 0)
@@ -122,7 +129,7 @@ static void put_keys(table *t, const metric_keys *keys, const weir_total *total,
     table_when(t, key->end_unix_ns);
     table_duration(t, total->elapsed_ns);
     table_duration(t, total->suspended_ns);
-    if (total->subject >= WEIR_SUBJECT_QUEUE && total->subject != WEIR_SUBJECT_MACHINE)
+    if (total->subject >= WEIR_SUBJECT_QUEUE && total->subject <= WEIR_SUBJECT_PROCESS)
         table_count(t, total->capacity);
 }
 
@@ -150,7 +157,7 @@ void metric_put_row(table *t, const metric_keys *keys, const weir_total *total, 
 
 void metric_put_list(FILE *out, table_format format, weir_subject subject, const weir_total_list *list)
 {
-    const metric_keys keys = { .name = true, .kind = subject == WEIR_SUBJECT_FLOW };
+    const metric_keys keys = { .name = true, .kind = metric_subject_has_kinds(subject) };
     table_column columns[METRIC_MAX_COLUMNS];
     table *t = metric_table_begin(out, format, columns, subject, &keys);
     for (size_t i = 0; i < list->count; i++)

@@ -182,6 +182,22 @@ static const table_column node_columns[] = {
 static const size_t node_fields[] = { AT(node.node_id), AT(node.num_runs), AT(node.started_unix_ns),
                                       AT(node.ended_unix_ns) };
 
+static const table_column content_columns[] = {
+    { "table", "table", TABLE_WORDS },    { "name", "name", TABLE_WORDS },  { "num_records", "rows", TABLE_COUNT },
+    { "start_time", "from", TABLE_WHEN }, { "end_time", "to", TABLE_WHEN }, { "file", "file", TABLE_WORDS },
+};
+
+static void put_content(table *t, const weir_record *record)
+{
+    const weir_content_record *content = &record->content;
+    table_words(t, content->table);
+    table_words(t, content->name);
+    table_count(t, content->num_records);
+    table_when(t, content->start_unix_ns);
+    table_when(t, content->end_unix_ns);
+    table_words(t, content->path);
+}
+
 /* The first columns are fields of the record as they are; `put` writes the cells of the others. */
 typedef struct kind_table {
     weir_record_kind kind;
@@ -194,8 +210,9 @@ typedef struct kind_table {
 
 #define COLUMNS(columns) columns, sizeof(columns) / sizeof((columns)[0])
 
-const char *const record_table_names[] = { "runs",  "nodes",   "stages",  "phases", "tasks",    "flow",  "queues",
-                                           "pools", "process", "machine", "events", "failures", "items", NULL };
+const char *const record_table_names[] = { "runs",   "nodes",    "stages",  "phases",   "tasks", "flow",
+                                           "queues", "pools",    "process", "machine",  "spans", "counters",
+                                           "events", "failures", "items",   "contents", NULL };
 
 static const kind_table kind_tables[] = {
     { WEIR_RECORD_RUN, COLUMNS(run_columns), put_run, NULL, 0 },
@@ -208,9 +225,12 @@ static const kind_table kind_tables[] = {
     { WEIR_RECORD_POOL, COLUMNS(lap_columns), put_lap, NULL, 0 },
     { WEIR_RECORD_PROCESS, COLUMNS(lap_columns), put_lap, NULL, 0 },
     { WEIR_RECORD_MACHINE, COLUMNS(lap_columns), put_lap, NULL, 0 },
+    { WEIR_RECORD_SPAN, COLUMNS(lap_columns), put_lap, NULL, 0 },
+    { WEIR_RECORD_COUNTER, COLUMNS(lap_columns), put_lap, NULL, 0 },
     { WEIR_RECORD_EVENT, COLUMNS(event_columns), NULL, COLUMNS(event_fields) },
     { WEIR_RECORD_FAILURE, COLUMNS(failure_columns), put_reason, COLUMNS(failure_fields) },
     { WEIR_RECORD_ITEM, COLUMNS(item_columns), NULL, COLUMNS(item_fields) },
+    { WEIR_RECORD_CONTENT, COLUMNS(content_columns), put_content, NULL, 0 },
 };
 
 _Static_assert(sizeof kind_tables / sizeof kind_tables[0] + 1 ==

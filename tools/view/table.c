@@ -449,7 +449,11 @@ static void format_figure(char figure[WEIR_FORMAT_BYTES], table_kind kind, doubl
     case TABLE_COUNT: snprintf(figure, WEIR_FORMAT_BYTES, "%.0f", number); break;
     case TABLE_REAL:
     case TABLE_VERDICT:
-    case TABLE_WORDS: snprintf(figure, WEIR_FORMAT_BYTES, fabs(number) < 1e12 ? "%.2f" : "%.3g", number); break;
+    case TABLE_WORDS: {
+        bool fits = number == 0 || (fabs(number) >= 0.01 && fabs(number) < 1e12);
+        snprintf(figure, WEIR_FORMAT_BYTES, fits ? "%.2f" : "%.3g", number);
+        break;
+    }
     }
 }
 

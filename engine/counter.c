@@ -1,0 +1,194 @@
+/* Counters. Each has a lock, held for some nanoseconds; its values are integrated over the time of spans. */
+#include "spans.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_VALUES = 16 };
+
+typedef struct counter_value {
+    bool is_known, is_real; /* real or whole counts */
+    int64_t whole;
+    double real;
+    int64_t since; /* both metrics include the value up to this time */
+    weir_counter_metrics lap, total;
+} counter_value;
+
+struct weir_counter {
+    /* immutable after init */
+    weir_span_name *names[MAX_VALUES];
+    size_t num_values;
+
+    uv_mutex_t lock;
+
+    /* guarded by lock */
+    counter_value values[MAX_VALUES];
+};
+
+static double current(const counter_value *value)
+{
+    return value->is_real ? value->real : (double)value->whole;
+}
+
+static void settle_locked(counter_value *value)
+{
+    int64_t now = weir_span_now(), span_ns = weir_span_ticks_to_ns(now - value->since);
+    if (value->is_known) {
+        value->lap.known_ns += span_ns;
+        value->lap.value_ns += current(value) * (double)span_ns;
+        value->total.known_ns += span_ns;
+        value->total.value_ns += current(value) * (double)span_ns;
+    }
+    value->since = now;
+}
+
+static void note(weir_counter_metrics *metrics, double value)
+{
+    weir_counter_metrics one = { .last = value, .min = value, .max = value };
+    weir_metrics_add(weir_counter_metric_table(), metrics, &one);
+}
+
+/* Begins anew with the current value. */
+static void restart_locked(counter_value *value, weir_counter_metrics *metrics)
+{
+    weir_metrics_clear(weir_counter_metric_table(), metrics);
+    if (value->is_known)
+        note(metrics, current(value));
+}
+
+/* Sets, or adds to, the value. */
+static void update(weir_counter *counter, size_t which, bool adds, bool is_real, int64_t whole, double real)
+{
+    if (!counter || which >= counter->num_values || weir_span_is_paused())
+        return;
+    counter_value *value = &counter->values[which];
+    uv_mutex_lock(&counter->lock);
+    settle_locked(value);
+    if (!adds || !value->is_known) {
+        value->is_real = is_real;
+        value->whole = whole;
+        value->real = real;
+    } else if (!is_real && !value->is_real) {
+        value->whole = (int64_t)((uint64_t)value->whole + (uint64_t)whole);
+    } else {
+        value->real = current(value) + (is_real ? real : (double)whole);
+        value->is_real = true;
+    }
+    value->is_known = true;
+    value->lap.num_updates++;
+    value->total.num_updates++;
+    note(&value->lap, current(value));
+    note(&value->total, current(value));
+    double now = current(value);
+    uv_mutex_unlock(&counter->lock);
+    if (span_is_traced() && counter->names[which]) {
+        int64_t bits;
+        memcpy(&bits, &now, sizeof bits);
+        weir_span_trace(counter->names[which], WEIR_TRACE_COUNTER, bits, 0);
+    }
+}
+
+void weir_counter_set(weir_counter *counter, size_t which, double value)
+{
+    update(counter, which, false, true, 0, value);
+}
+
+void weir_counter_add(weir_counter *counter, size_t which, double change)
+{
+    update(counter, which, true, true, 0, change);
+}
+
+void weir_counter_set_int(weir_counter *counter, size_t which, int64_t value)
+{
+    update(counter, which, false, false, value, 0);
+}
+
+void weir_counter_add_int(weir_counter *counter, size_t which, int64_t change)
+{
+    update(counter, which, true, false, change, 0);
+}
+
+bool weir_counter_take(const weir_span_name *name, bool of_lap, bool restart, weir_counter_metrics *metrics)
+{
+    counter_value *value = &name->counter->values[name->value];
+    uv_mutex_lock(&name->counter->lock);
+    settle_locked(value);
+    weir_counter_metrics *wanted = of_lap ? &value->lap : &value->total;
+    bool is_known = value->is_known;
+    *metrics = *wanted;
+    if (restart)
+        restart_locked(value, wanted);
+    uv_mutex_unlock(&name->counter->lock);
+    return is_known;
+}
+
+/* -- making one */
+
+static weir_counter *counter_new(size_t num_values)
+{
+    weir_counter *counter = calloc(1, sizeof *counter);
+    if (!counter || uv_mutex_init(&counter->lock) != 0) {
+        free(counter);
+        return NULL;
+    }
+    weir_span_clock_init();
+    counter->num_values = num_values;
+    for (size_t i = 0; i < num_values; i++) {
+        weir_metrics_clear(weir_counter_metric_table(), &counter->values[i].lap);
+        weir_metrics_clear(weir_counter_metric_table(), &counter->values[i].total);
+    }
+    return counter;
+}
+
+/* Whether the values of an existing counter are these; `offset`: where they begin in its names. */
+static bool has_values(const weir_counter *counter, const char *const *values, size_t num_values, size_t offset)
+{
+    if (counter->num_values != (num_values ? num_values : 1))
+        return false;
+    for (size_t i = 0; i < num_values; i++)
+        if (counter->names[i] && strcmp(counter->names[i]->text + offset, values[i]) != 0)
+            return false;
+    return true;
+}
+
+static void free_counter(weir_counter *counter)
+{
+    uv_mutex_destroy(&counter->lock);
+    free(counter);
+}
+
+/* A value whose name is refused is not reported. */
+static weir_counter *get_locked(const char *category, const char *name, const char *const *values, size_t num_values)
+{
+    weir_counter *counter = counter_new(num_values ? num_values : 1);
+    if (!counter)
+        return NULL;
+    weir_span_name *first = weir_span_name_of_value(category, name, num_values ? values[0] : "", counter, 0);
+    weir_counter *found = first ? first->counter : NULL;
+    if (found != counter) {
+        free_counter(counter);
+        return found && has_values(found, values, num_values, strlen(category) + strlen(name) + 2) ? found : NULL;
+    }
+    counter->names[0] = first;
+    for (size_t i = 1; i < num_values; i++) {
+        weir_span_name *next = weir_span_name_of_value(category, name, values[i], counter, (uint32_t)i);
+        counter->names[i] = next && next->counter == counter ? next : NULL;
+    }
+    return counter;
+}
+
+weir_counter *weir_counter_get(const char *category, const char *name, const char *const *values, size_t num_values)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* before the registry's */
+    if (!values != !num_values || num_values > MAX_VALUES)
+        return NULL;
+    for (size_t i = 0; i < num_values; i++)
+        if (!values[i] || !*values[i])
+            return NULL;
+    pthread_mutex_lock(&lock);
+    weir_counter *counter = get_locked(category, name, values, num_values);
+    pthread_mutex_unlock(&lock);
+    return counter;
+}

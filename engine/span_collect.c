@@ -1,0 +1,292 @@
+/* From the threads to the sums of the process and to the laps of the pipelines. See spans.h. */
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "outbox.h"
+#include "spans.h"
+#include "taken_lap.h"
+
+static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
+
+/* guarded by registry */
+static span_thread *threads;
+static weir_span_store *stores;            /* of running pipelines, oldest first */
+static weir_span_store process;            /* the sums for weir_span_dump() */
+_Atomic(weir_pipeline *) weir_span_traced; /* oldest first; read without the lock */
+
+void weir_spans_lock(void)
+{
+    pthread_mutex_lock(&registry);
+}
+
+void weir_spans_unlock(void)
+{
+    pthread_mutex_unlock(&registry);
+}
+
+/* ---- collecting --------------------------------------------------------------------------------------------- */
+
+/* NULL = out of memory. */
+static span_sum *sum_of(weir_span_store *store, uint32_t id)
+{
+    span_sum **sum = &store->sums[id];
+    if (!*sum && (*sum = calloc(1, sizeof **sum)))
+        weir_metrics_clear(weir_span_metric_table(), &(*sum)->metrics);
+    return *sum;
+}
+
+static void add_metrics(span_sum *sum, const weir_span_metrics *metrics, const weir_live_histogram *times)
+{
+    weir_metrics_add(weir_span_metric_table(), &sum->metrics, metrics);
+    weir_live_histogram_add_to(&sum->times, times);
+}
+
+/* The store of a thread: of its pipeline, or of the oldest one. NULL = none runs. */
+static weir_span_store *store_of(const weir_pipeline *pipeline)
+{
+    for (weir_span_store *store = stores; store; store = store->next)
+        if (store->pipeline == pipeline)
+            return store;
+    return stores;
+}
+
+static weir_span_store *find_store(const weir_pipeline *pipeline)
+{
+    weir_span_store *store = store_of(pipeline);
+    return store && store->pipeline == pipeline ? store : NULL;
+}
+
+/* Without memory, what the half holds stays there. */
+static void collect_half(weir_span_store *store, span_half *half, uint32_t id)
+{
+    if (!half->count || !sum_of(&process, id) || (store && !sum_of(store, id)))
+        return;
+    weir_span_metrics metrics = { half->count, half->total_ns, half->min_ns, half->max_ns, NULL };
+    add_metrics(process.sums[id], &metrics, &half->times);
+    if (store)
+        add_metrics(store->sums[id], &metrics, &half->times);
+    *half = (span_half){ .min_ns = INT64_MAX };
+}
+
+/* Waits until the thread has left the record that it may be in. */
+static void await_record(span_thread *thread)
+{
+    unsigned active = atomic_load(&thread->active);
+    while (active & 1 && atomic_load(&thread->active) == active)
+        sched_yield();
+}
+
+static void collect_thread(span_thread *thread)
+{
+    uint32_t count;
+    unsigned half = atomic_load(&thread->generation);
+    weir_span_names(&count);
+    atomic_store(&thread->generation, half ^ 1);
+    await_record(thread);
+    for (uint32_t id = 0; id < count; id++) {
+        span_cell *cell = atomic_load_explicit(&thread->cells[id], memory_order_acquire);
+        if (cell)
+            collect_half(store_of(thread->pipeline), &cell->halves[half], id);
+    }
+}
+
+static void collect_all(void)
+{
+    for (span_thread *thread = threads; thread; thread = thread->next)
+        collect_thread(thread);
+}
+
+void weir_span_thread_add(span_thread *thread)
+{
+    weir_spans_lock();
+    thread->next = threads;
+    thread->link = &threads;
+    if (threads)
+        threads->link = &thread->next;
+    threads = thread;
+    weir_spans_unlock();
+}
+
+void weir_span_thread_remove(span_thread *thread)
+{
+    weir_spans_lock();
+    collect_thread(thread);
+    *thread->link = thread->next;
+    if (thread->next)
+        thread->next->link = thread->link;
+    weir_spans_unlock();
+    for (size_t id = 0; id < WEIR_SPAN_MAX_NAMES; id++)
+        free(thread->cells[id]);
+    free(thread);
+}
+
+/* ---- the process -------------------------------------------------------------------------------------------- */
+
+void weir_span_totals_visit(void (*each)(void *self, const weir_span_name *name, const void *metrics), void *self,
+                            bool reset)
+{
+    uint32_t count;
+    weir_spans_lock();
+    collect_all();
+    weir_span_name *const *names = weir_span_names(&count);
+    for (uint32_t id = 0; id < count; id++) {
+        span_sum *sum = process.sums[id];
+        weir_counter_metrics counter;
+        if (names[id]->counter && weir_counter_take(names[id], false, reset, &counter))
+            each(self, names[id], &counter);
+        if (!sum || !sum->metrics.num_spans)
+            continue;
+        sum->metrics.times = &sum->times;
+        each(self, names[id], &sum->metrics);
+        if (reset) {
+            weir_metrics_clear(weir_span_metric_table(), &sum->metrics);
+            weir_histogram_clear(&sum->times);
+        }
+    }
+    weir_spans_unlock();
+}
+
+/* ---- traces ------------------------------------------------------------------------------------------------- */
+
+void weir_span_trace_open(weir_pipeline *pipeline)
+{
+    weir_spans_lock();
+    weir_pipeline *first = atomic_load(&weir_span_traced), **end = &first;
+    while (*end)
+        end = &(*end)->next_traced;
+    *end = pipeline;
+    atomic_store(&weir_span_traced, first);
+    weir_spans_unlock();
+}
+
+void weir_span_trace_close(weir_pipeline *pipeline)
+{
+    weir_spans_lock();
+    weir_pipeline *first = atomic_load(&weir_span_traced), **link = &first;
+    while (*link && *link != pipeline)
+        link = &(*link)->next_traced;
+    if (*link)
+        *link = pipeline->next_traced;
+    atomic_store(&weir_span_traced, first);
+    for (span_thread *thread = threads; thread; thread = thread->next)
+        await_record(thread);
+    weir_spans_unlock();
+}
+
+/* ---- pipelines ---------------------------------------------------------------------------------------------- */
+
+/* What came before the first pipeline is in no lap. */
+static void restart_counters(void)
+{
+    uint32_t count;
+    weir_counter_metrics before;
+    weir_span_name *const *names = weir_span_names(&count);
+    for (uint32_t id = 0; id < count; id++)
+        if (names[id]->counter)
+            weir_counter_take(names[id], true, true, &before);
+}
+
+int weir_span_store_open(weir_pipeline *pipeline)
+{
+    weir_span_store *store = calloc(1, sizeof *store), **end = &stores;
+    if (!store)
+        return WEIR_ENOMEM;
+    store->pipeline = pipeline;
+    store->refused_told = weir_span_names_refused();
+    weir_spans_lock();
+    collect_all();
+    if (!stores)
+        restart_counters();
+    while (*end)
+        end = &(*end)->next;
+    *end = store;
+    weir_spans_unlock();
+    return WEIR_OK;
+}
+
+void weir_span_store_close(weir_pipeline *pipeline)
+{
+    weir_span_store *found = NULL;
+    weir_spans_lock();
+    weir_span_store **link = &stores;
+    while (*link && (*link)->pipeline != pipeline)
+        link = &(*link)->next;
+    if ((found = *link))
+        *link = found->next;
+    weir_spans_unlock();
+    for (size_t id = 0; found && id < WEIR_SPAN_MAX_NAMES; id++)
+        free(found->sums[id]);
+    free(found);
+}
+
+void weir_span_store_add(const weir_pipeline *pipeline, const weir_span_name *name, int64_t span_ns)
+{
+    weir_spans_lock();
+    weir_span_store *to[] = { &process, find_store(pipeline) };
+    for (int i = 0; i < 2; i++) {
+        span_sum *sum = to[i] ? sum_of(to[i], name->id) : NULL;
+        weir_span_metrics one = { 1, span_ns, span_ns, span_ns, NULL };
+        if (!sum)
+            continue;
+        weir_metrics_add(weir_span_metric_table(), &sum->metrics, &one);
+        weir_histogram_record(&sum->times, span_ns);
+    }
+    weir_spans_unlock();
+}
+
+static bool take_span(span_sum *sum, const weir_span_name *name, weir_taken_lap *lap)
+{
+    weir_taken_mark *mark = weir_taken_lap_add_mark(lap, name);
+    if (!mark || !weir_stored_histogram_set(&mark->times, &sum->times)) {
+        lap->num_marks -= mark != NULL;
+        return false;
+    }
+    mark->span = sum->metrics;
+    weir_metrics_clear(weir_span_metric_table(), &sum->metrics);
+    weir_histogram_clear(&sum->times);
+    return true;
+}
+
+static bool take_counter(const weir_span_name *name, weir_taken_lap *lap)
+{
+    weir_taken_mark *mark = weir_taken_lap_add_mark(lap, name);
+    if (mark && !weir_counter_take(name, true, true, &mark->counter))
+        lap->num_marks--;
+    return mark;
+}
+
+static bool take_sums(weir_span_store *store, weir_taken_lap *lap)
+{
+    uint32_t count;
+    bool is_complete = true;
+    weir_span_name *const *names = weir_span_names(&count);
+    for (uint32_t id = 0; id < count && is_complete; id++) {
+        if (names[id]->counter && store == stores)
+            is_complete = take_counter(names[id], lap);
+        else if (store->sums[id] && store->sums[id]->metrics.num_spans)
+            is_complete = take_span(store->sums[id], names[id], lap);
+    }
+    return is_complete;
+}
+
+bool weir_span_store_take(weir_pipeline *pipeline, weir_taken_lap *lap)
+{
+    bool is_complete = true;
+    uint64_t refused = 0;
+    weir_spans_lock();
+    weir_span_store *store = find_store(pipeline);
+    if (store) {
+        collect_all();
+        is_complete = take_sums(store, lap);
+        refused = weir_span_names_refused() - store->refused_told;
+        store->refused_told += refused;
+    }
+    weir_spans_unlock();
+    if (refused) {
+        char detail[40];
+        snprintf(detail, sizeof detail, "%llu", (unsigned long long)refused);
+        weir_outbox_add_event(pipeline, "span_names_refused", "pipeline", detail);
+    }
+    return is_complete;
+}

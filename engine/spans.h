@@ -1,0 +1,146 @@
+/*
+ * How spans and counters get into laps. Each thread adds its spans to cells of its own, one for each name, without a
+ * lock; span_collect.c moves them to the process's sums and to those of the pipelines.
+ *
+ * Each cell has two halves, of which the thread uses the one that `generation` names. A collector changes the
+ * generation and waits until the thread has left the record that it may be in (`active` is odd: some nanoseconds); so
+ * the thread never waits. Both are sequentially consistent: either the collector sees that the thread is active, or the
+ * thread sees the new generation.
+ *
+ * Locks: the registry's lock, then the lock of a counter. Neither is taken with the lock of a pipeline held.
+ */
+#ifndef WEIR_SPANS_H
+#define WEIR_SPANS_H
+
+#include "state.h"
+
+enum { SPAN_MAX_DEPTH = 128, SPAN_PREFIX_BYTES = 104, SPAN_PREFIX_LEVELS = 16, SPAN_CACHED_NAMES = 64 };
+
+typedef enum span_kind { SPAN_KIND_SPAN, SPAN_KIND_FRAME, SPAN_KIND_MARKER, SPAN_KIND_COUNTER } span_kind;
+
+struct weir_span_name {
+    /* immutable after init */
+    char *text; /* "category/name" */
+    size_t category_bytes;
+    uint32_t id;
+    struct weir_counter *counter; /* of a counter's value; NULL = none */
+    uint32_t value;               /* which of its values */
+
+    atomic_int kind;
+    _Atomic int64_t frame_start; /* of the open frame; 0 = none */
+    _Atomic int64_t frame_number;
+};
+
+typedef struct span_half {
+    uint64_t count;
+    int64_t total_ns, min_ns, max_ns;
+    weir_live_histogram times;
+} span_half;
+
+typedef struct span_cell {
+    span_half halves[2];
+} span_cell;
+
+typedef struct span_thread {
+    /* immutable after init */
+    weir_pipeline *pipeline; /* whose thread it is; NULL = none */
+    int tid;                 /* in the kernel */
+
+    /* written by the thread, read by collectors */
+    atomic_uint active; /* odd: it is adding to a cell or to a trace */
+    _Atomic(span_cell *) cells[WEIR_SPAN_MAX_NAMES];
+
+    /* written by collectors, read by the thread */
+    atomic_uint generation;
+
+    /* guarded by the registry's lock */
+    struct span_thread *next, **link;
+
+    /* this thread only */
+    uint32_t depth;
+    struct {
+        weir_span_name *name;
+        int64_t start;
+    } open[SPAN_MAX_DEPTH];
+    uint32_t prefix_levels;
+    char prefixes[SPAN_PREFIX_LEVELS * SPAN_PREFIX_BYTES];
+    struct {
+        uint32_t level_id; /* 0 = empty */
+        weir_span_name *name, *prefixed;
+    } cache[SPAN_CACHED_NAMES];
+    uint32_t level_id, next_level_id; /* of the current prefix: unique in this thread */
+    uint32_t level_ids[SPAN_PREFIX_LEVELS];
+} span_thread;
+
+/* The sums of one name: of the process, or of a pipeline since its last lap. */
+typedef struct span_sum {
+    weir_span_metrics metrics;
+    weir_histogram times;
+} span_sum;
+
+/* The sums of one pipeline. */
+typedef struct weir_span_store {
+    const weir_pipeline *pipeline;
+    struct weir_span_store *next; /* younger */
+    span_sum *sums[WEIR_SPAN_MAX_NAMES];
+    uint64_t refused_told;
+} weir_span_store;
+
+struct weir_taken_lap;
+
+/* span.c */
+
+/* The clock of spans, in ticks: it stands still while recording is paused. The first call of init takes 2 ms. */
+void weir_span_clock_init(void);
+int64_t weir_span_now(void);
+int64_t weir_span_ticks_to_ns(int64_t ticks);
+bool weir_span_is_paused(void);
+
+/* Whether some pipeline may be recording a trace. One relaxed load. */
+extern _Atomic(weir_pipeline *) weir_span_traced;
+
+static inline bool span_is_traced(void)
+{
+    return atomic_load_explicit(&weir_span_traced, memory_order_relaxed);
+}
+
+/* Adds a record to the trace of this thread's pipeline, or else of the oldest one; the time and the thread are set
+   here. */
+void weir_span_trace(const weir_span_name *name, weir_trace_kind kind, int64_t value, int8_t detail);
+
+/* span_names.c. All names so far; *count may grow. */
+weir_span_name *const *weir_span_names(uint32_t *count);
+const char *weir_span_kind_name(const weir_span_name *name);
+weir_span_name *weir_span_name_with_prefix(const weir_span_name *name, const char *prefix);
+weir_span_name *weir_span_name_of_value(const char *category, const char *name, const char *value,
+                                        struct weir_counter *counter, uint32_t which);
+
+/* span_collect.c */
+void weir_spans_lock(void);
+void weir_spans_unlock(void);
+void weir_span_thread_add(span_thread *thread);
+void weir_span_thread_remove(span_thread *thread); /* and frees it */
+
+/* Starts to collect for the pipeline's laps, if an observer wants them. WEIR_OK or WEIR_ENOMEM. */
+int weir_span_store_open(weir_pipeline *pipeline);
+void weir_span_store_close(weir_pipeline *pipeline);
+
+/* Threads add records to the pipeline's trace, or no longer do when it returns. */
+void weir_span_trace_open(weir_pipeline *pipeline);
+void weir_span_trace_close(weir_pipeline *pipeline);
+
+/* Adds a span to the sums of the process and of the pipeline, whose thread it is not. */
+void weir_span_store_add(const weir_pipeline *pipeline, const weir_span_name *name, int64_t span_ns);
+
+/* Moves the sums since the last lap to the lap. False = out of memory: they are in the next one. */
+bool weir_span_store_take(weir_pipeline *pipeline, struct weir_taken_lap *lap);
+
+/* Collects, then calls `each` for the sums of the process; metrics is a weir_span_metrics or a weir_counter_metrics. */
+void weir_span_totals_visit(void (*each)(void *self, const weir_span_name *name, const void *metrics), void *self,
+                            bool reset);
+
+/* counter.c. Copies what a value has measured since the last lap (`of_lap`) or reset, and begins anew. False = it was
+   never set. */
+bool weir_counter_take(const weir_span_name *name, bool of_lap, bool restart, weir_counter_metrics *metrics);
+
+#endif

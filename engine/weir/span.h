@@ -1,0 +1,171 @@
+/*
+ * What user code records about itself: spans (something took time), frames (numbered spans), markers (something
+ * happened) and counters (a value over time), in operations, hooks, the consumer and any other thread.
+ *
+ *     static weir_span_name *forward;
+ *     forward = weir_span_name_get("train", "forward");        // once
+ *     weir_span_begin(forward);  …;  weir_span_end();          // or, to the end of the block:
+ *     WEIR_SPAN(forward);
+ *
+ * Names belong to the process and live until it ends: the same category and name give the same pointer. A name is
+ * reported as "category/name". There are at most WEIR_SPAN_MAX_NAMES of them; further spans are recorded under
+ * "weir/others", further counters not at all, with a line in the log. Every function accepts a NULL name or counter, and then records nothing.
+ *
+ * Each span is in exactly one lap: the one in which it ended. On a thread of a pipeline it is reported to the observers
+ * of that pipeline, on other threads to those of the oldest running pipeline; so are counters. Without a pipeline, only
+ * weir_span_dump() shows them. A begin/end pair costs about 30 ns (`weir-bench size`), and no thread waits for another
+ * one. Each thread uses 11 to 22 kB for each name that it has recorded.
+ */
+#ifndef WEIR_SPAN_H
+#define WEIR_SPAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <weir/export.h>
+#include <weir/options.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Spans, frames, markers and values of counters together. */
+#define WEIR_SPAN_MAX_NAMES 1024
+
+typedef struct weir_span_name weir_span_name;
+
+/*
+ * The name, created by the first call. The category groups names, like MXNet's Domain. Takes a lock: call it once and
+ * keep the result. NULL = out of memory, or a text is NULL, empty, or longer than 200 bytes. Any thread.
+ */
+WEIR_API weir_span_name *weir_span_name_get(const char *category, const char *name);
+
+/* The number of names that were refused because there are too many. Any thread. */
+WEIR_API uint64_t weir_span_names_refused(void);
+
+/* -- spans -- */
+
+/* Begins a span on this thread, inside of those that are open, and ends the innermost one. Spans that are nested
+   deeper than 128 are not recorded. */
+WEIR_API void weir_span_begin(weir_span_name *name);
+WEIR_API void weir_span_end(void);
+
+/* A span that may end on another thread. Passed by value; zeroed = none. */
+typedef struct weir_span_token {
+    weir_span_name *name;
+    int64_t start;
+    uint64_t reserved[2];
+} weir_span_token;
+
+/* Starts it on this thread, and finishes it on any thread. Finishing it twice, or NULL, has no effect. */
+WEIR_API weir_span_token weir_span_start(weir_span_name *name);
+WEIR_API void weir_span_finish(weir_span_token *token);
+
+/* A span from here to the end of the block, inside of those that are open. Only with compilers that have
+   __attribute__((cleanup)): gcc and clang. */
+#if defined(__GNUC__) || defined(__clang__)
+static inline int weir_span_enter(weir_span_name *name)
+{
+    weir_span_begin(name);
+    return 0;
+}
+
+static inline void weir_span_leave(const int *entered)
+{
+    (void)entered;
+    weir_span_end();
+}
+
+#define WEIR_SPAN_JOIN(one, other) one##other
+#define WEIR_SPAN_VARIABLE(line)   WEIR_SPAN_JOIN(weir_span_at_, line)
+#define WEIR_SPAN(name) \
+    __attribute__((cleanup(weir_span_leave), unused)) const int WEIR_SPAN_VARIABLE(__LINE__) = weir_span_enter(name)
+#endif
+
+/*
+ * Frames: numbered spans, one after the other, from any thread. Beginning one ends the one before it. The rate of a
+ * name is spans_per_s in queries. weir_pipeline_mark_step() does this for "weir/step" by itself: a step lasts until the
+ * next mark of a step or phase.
+ */
+WEIR_API void weir_frame_begin(weir_span_name *name, int64_t number);
+WEIR_API void weir_frame_end(weir_span_name *name);
+
+/* What a marker is about; only traces show it. */
+typedef enum weir_marker_scope {
+    WEIR_MARKER_GLOBAL = 0, /* all processes */
+    WEIR_MARKER_PROCESS,
+    WEIR_MARKER_THREAD,
+    WEIR_MARKER_TASK, /* the task that this thread runs */
+} weir_marker_scope;
+
+/* An instant. Counted like a span of no time, in a row of its own. */
+WEIR_API void weir_marker(weir_span_name *name, weir_marker_scope scope);
+
+/*
+ * A prefix for the names of spans and markers that this thread records until the matching pop: "category/prefix/name".
+ * append: behind the prefixes that are set; otherwise instead of them. The text is copied; all together at most 100
+ * bytes, the rest is cut. Up to 16 levels, deeper ones have no effect.
+ */
+WEIR_API void weir_span_prefix_push(const char *prefix, bool append);
+WEIR_API void weir_span_prefix_pop(void);
+
+/* -- counters -- */
+
+typedef struct weir_counter weir_counter;
+
+/*
+ * The counter, created by the first call, with one value for each of the `num_values` texts: "category/name/value".
+ * values NULL (num_values 0): one value, "category/name". Initially the values are not known, so that a mean begins
+ * with the first update. Takes a lock. NULL = out of memory, a text as above, more than 16 values, too many names,
+ * or the name exists as something else. Any thread.
+ */
+WEIR_API weir_counter *weir_counter_get(const char *category, const char *name, const char *const *values,
+                                        size_t num_values);
+
+/* Sets or changes value number `which` (the first is 0); one that is not known counts as 0. Whole numbers are exact up
+   to 2^63 as long as only the _int functions are used; they are reported as double. Any thread. */
+WEIR_API void weir_counter_set(weir_counter *counter, size_t which, double value);
+WEIR_API void weir_counter_add(weir_counter *counter, size_t which, double change);
+WEIR_API void weir_counter_set_int(weir_counter *counter, size_t which, int64_t value);
+WEIR_API void weir_counter_add_int(weir_counter *counter, size_t which, int64_t change);
+
+/* -- all of them -- */
+
+/* Between the two, spans, markers and counters are not recorded, and the time does not count for open spans and for
+   the mean of counters. Any thread; the calls do not nest. */
+WEIR_API void weir_span_pause(void);
+WEIR_API void weir_span_resume(void);
+
+typedef enum weir_span_sort {
+    WEIR_SPAN_BY_NAME = 0, /* in the order of creation */
+    WEIR_SPAN_BY_TOTAL,
+    WEIR_SPAN_BY_AVERAGE,
+    WEIR_SPAN_BY_MIN,
+    WEIR_SPAN_BY_MAX,
+    WEIR_SPAN_BY_COUNT,
+} weir_span_sort;
+
+/* A zeroed struct prints a table, in the order of names. */
+typedef struct weir_span_dump_options {
+    bool json;           /* one object, in seconds */
+    bool ascending;      /* (default: largest first) */
+    bool reset;          /* start again from 0 afterwards; laps are not affected */
+    weir_span_sort sort; /* counters: total is value x time, average the mean over time, count the updates */
+} weir_span_dump_options;
+
+WEIR_API int weir_span_dump_sized(FILE *out, const weir_span_dump_options *options, size_t options_size);
+
+/* Prints all spans, frames, markers and counters of the process since it began, or since the last reset. No pipeline
+   and no database is needed. WEIR_OK, WEIR_EINVAL, WEIR_ENOMEM or WEIR_EIO. Any thread. */
+static inline int weir_span_dump(FILE *out, const weir_span_dump_options *options)
+{
+    return weir_span_dump_sized(out, options, sizeof *options);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,10 @@
+/* What user code records (weir/span.h), as events of Chrome's format: part of trace_events.c. */
+#ifndef WEIR_TRACE_USER_H
+#define WEIR_TRACE_USER_H
+
+#include "trace_events.h"
+
+/* A span, counter or marker. Threads of user code get tracks after those of the pipeline. */
+void weir_trace_user_add(weir_trace_events *events, const weir_trace_record *record);
+
+#endif

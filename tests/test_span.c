@@ -1,0 +1,802 @@
+/*
+ * Spans, frames, markers and counters of user code: what is counted, in which lap, on which thread, and the dump. No
+ * test depends on how long something takes.
+ */
+#include "support.h"
+
+#include <math.h>
+
+/* ---- what observers are told ---------------------------------------------------------------------------------- */
+
+/* The sums of all laps of a name. */
+typedef struct told_name {
+    char name[256], kind[16];
+    weir_span_metrics span;
+    weir_counter_metrics counter;
+    uint64_t num_times, num_laps; /* in the histograms */
+} told_name;
+
+enum { MAX_TOLD = 64 };
+
+typedef struct told_names {
+    told_name all[MAX_TOLD];
+    size_t count;
+    uint64_t num_refused_events;
+} told_names;
+
+static told_name *told_entry(told_names *told, const char *name)
+{
+    for (size_t i = 0; i < told->count; i++)
+        if (strcmp(told->all[i].name, name) == 0)
+            return &told->all[i];
+    REQUIRE(told->count < MAX_TOLD);
+    told_name *entry = &told->all[told->count++];
+    *entry = (told_name){ .num_laps = 0 };
+    snprintf(entry->name, sizeof entry->name, "%s", name);
+    weir_metrics_clear(weir_span_metric_table(), &entry->span);
+    weir_metrics_clear(weir_counter_metric_table(), &entry->counter);
+    return entry;
+}
+
+static void on_span_lap(void *self, const weir_span_lap *lap)
+{
+    told_name *entry = told_entry(self, lap->name);
+    snprintf(entry->kind, sizeof entry->kind, "%s", lap->kind);
+    REQUIRE(lap->lap->elapsed_ns >= 0 && lap->metrics.times);
+    REQUIRE(lap->metrics.num_spans > 0 && lap->metrics.times->count == lap->metrics.num_spans);
+    weir_metrics_add(weir_span_metric_table(), &entry->span, &lap->metrics);
+    entry->num_times += lap->metrics.times->count;
+    entry->num_laps++;
+}
+
+static void on_counter_lap(void *self, const weir_counter_lap *lap)
+{
+    told_name *entry = told_entry(self, lap->name);
+    weir_metrics_add(weir_counter_metric_table(), &entry->counter, &lap->metrics);
+    entry->num_laps++;
+}
+
+static void on_event(void *self, const weir_event *event)
+{
+    told_names *told = self;
+    told->num_refused_events += strcmp(event->name, "span_names_refused") == 0;
+}
+
+static weir_observer observe(told_names *told)
+{
+    *told = (told_names){ .count = 0 };
+    return (weir_observer){ .self = told, .span_lap = on_span_lap, .counter_lap = on_counter_lap, .event = on_event };
+}
+
+/* ---- the dump --------------------------------------------------------------------------------------------------- */
+
+static char *dump_text(const weir_span_dump_options *options)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    assert_int_equal(weir_span_dump(out, options), WEIR_OK);
+    fclose(out);
+    return text;
+}
+
+static void reset(void)
+{
+    free(dump_text(&(weir_span_dump_options){ .reset = true }));
+}
+
+/* The number behind `key` in the JSON of a name; NAN = the name is not there, or null. */
+static double dumped(const char *name, const char *key)
+{
+    char wanted[300], *end;
+    char *text = dump_text(&(weir_span_dump_options){ .json = true });
+    snprintf(wanted, sizeof wanted, "{\"name\": \"%s\",", name);
+    const char *row = strstr(text, wanted);
+    double value = NAN;
+    if (row) {
+        snprintf(wanted, sizeof wanted, "\"%s\": ", key);
+        const char *at = strstr(row, wanted);
+        assert_non_null(at);
+        value = strtod(at + strlen(wanted), &end);
+        value = end == at + strlen(wanted) ? NAN : value;
+    }
+    free(text);
+    return value;
+}
+
+static int count_of(const char *name)
+{
+    double count = dumped(name, "count");
+    return isnan(count) ? 0 : (int)count;
+}
+
+/* ---- spans ------------------------------------------------------------------------------------------------------ */
+
+static void spans_nest_and_are_counted_when_they_end(void **state)
+{
+    (void)state;
+    reset();
+    weir_span_name *outer = weir_span_name_get("test", "outer"), *inner = weir_span_name_get("test", "inner");
+    assert_ptr_equal(outer, weir_span_name_get("test", "outer"));
+    assert_ptr_not_equal(outer, inner);
+    weir_span_begin(outer);
+    for (int i = 0; i < 3; i++) {
+        weir_span_begin(inner);
+        weir_span_begin(NULL); /* has a place in the nesting, and no name */
+        weir_span_end();
+        weir_span_end();
+    }
+    assert_int_equal(count_of("test/inner"), 3);
+    assert_int_equal(count_of("test/outer"), 0);
+    weir_span_end();
+    weir_span_end(); /* none is open */
+    assert_int_equal(count_of("test/outer"), 1);
+    assert_true(dumped("test/outer", "total") >= dumped("test/inner", "total"));
+    assert_true(dumped("test/inner", "max") >= dumped("test/inner", "min"));
+    reset();
+    assert_int_equal(count_of("test/inner"), 0);
+}
+
+static void spans_deeper_than_the_limit_leave_the_others_intact(void **state)
+{
+    (void)state;
+    reset();
+    weir_span_name *deep = weir_span_name_get("test", "deep");
+    for (int i = 0; i < 500; i++)
+        weir_span_begin(deep);
+    for (int i = 0; i < 500; i++)
+        weir_span_end();
+    assert_int_equal(count_of("test/deep"), 128);
+    weir_span_begin(deep);
+    weir_span_end();
+    assert_int_equal(count_of("test/deep"), 129);
+}
+
+static void *finish_token(void *token)
+{
+    weir_span_finish(token);
+    return NULL;
+}
+
+static void token_is_finished_once_on_any_thread(void **state)
+{
+    (void)state;
+    reset();
+    weir_span_token token = weir_span_start(weir_span_name_get("test", "token"));
+    assert_int_equal(count_of("test/token"), 0);
+    thread_join(thread_start(finish_token, &token)); /* the thread has ended: what it recorded is kept */
+    assert_int_equal(count_of("test/token"), 1);
+    weir_span_finish(&token);
+    weir_span_finish(NULL);
+    assert_int_equal(count_of("test/token"), 1);
+}
+
+#ifdef WEIR_SPAN
+static int leave_early(int times)
+{
+    WEIR_SPAN(weir_span_name_get("test", "block"));
+    for (int i = 0; i < times; i++) {
+        WEIR_SPAN(weir_span_name_get("test", "body"));
+        if (i == 2)
+            return i;
+    }
+    return times;
+}
+
+static void scope_macro_ends_with_its_block(void **state)
+{
+    (void)state;
+    reset();
+    assert_int_equal(leave_early(5), 2);
+    assert_int_equal(leave_early(1), 1);
+    assert_int_equal(count_of("test/block"), 2);
+    assert_int_equal(count_of("test/body"), 4);
+}
+#endif
+
+static void frames_end_when_the_next_one_begins(void **state)
+{
+    (void)state;
+    reset();
+    weir_span_name *frame = weir_span_name_get("test", "frame");
+    weir_frame_end(frame);
+    for (int i = 0; i < 4; i++)
+        weir_frame_begin(frame, i);
+    assert_int_equal(count_of("test/frame"), 3);
+    weir_frame_end(frame);
+    weir_frame_end(frame);
+    assert_int_equal(count_of("test/frame"), 4);
+    char *text = dump_text(&(weir_span_dump_options){ .json = true });
+    assert_non_null(strstr(text, "{\"name\": \"test/frame\", \"kind\": \"frame\", \"count\": 4,"));
+    free(text);
+}
+
+static void markers_are_counted(void **state)
+{
+    (void)state;
+    reset();
+    weir_span_name *marker = weir_span_name_get("test", "marker");
+    weir_marker(marker, WEIR_MARKER_GLOBAL);
+    weir_marker(marker, WEIR_MARKER_TASK);
+    weir_marker(NULL, WEIR_MARKER_TASK);
+    assert_int_equal(count_of("test/marker"), 2);
+    assert_true(dumped("test/marker", "total") == 0);
+}
+
+static void prefixes_nest_or_replace_and_end_with_the_pop(void **state)
+{
+    (void)state;
+    reset();
+    weir_span_name *work = weir_span_name_get("test", "work");
+    for (int i = 0; i < 2; i++) {
+        weir_span_prefix_push("one", true);
+        weir_span_prefix_push("two", true);
+        weir_span_begin(work);
+        weir_span_prefix_push("alone", false);
+        weir_marker(work, WEIR_MARKER_THREAD);
+        weir_span_prefix_pop();
+        weir_span_prefix_pop();
+        weir_span_end(); /* has the name that it began with */
+        weir_span_begin(work);
+        weir_span_end();
+        weir_span_prefix_pop();
+        weir_span_begin(work);
+        weir_span_end();
+    }
+    weir_span_prefix_pop();
+    assert_int_equal(count_of("test/one/two/work"), 2);
+    assert_int_equal(count_of("test/alone/work"), 2);
+    assert_int_equal(count_of("test/one/work"), 2);
+    assert_int_equal(count_of("test/work"), 2);
+    for (int i = 0; i < 20; i++)
+        weir_span_prefix_push("deep", false);
+    for (int i = 0; i < 20; i++)
+        weir_span_prefix_pop();
+    weir_span_begin(work);
+    weir_span_end();
+    assert_int_equal(count_of("test/work"), 3);
+}
+
+static void nothing_is_recorded_during_a_pause(void **state)
+{
+    (void)state;
+    reset();
+    weir_span_name *across = weir_span_name_get("test", "across"), *within = weir_span_name_get("test", "within");
+    weir_counter *counter = weir_counter_get("test", "paused", NULL, 0);
+    weir_counter_set_int(counter, 0, 5);
+    weir_span_begin(across);
+    weir_span_pause();
+    weir_span_pause();
+    weir_span_begin(within);
+    weir_counter_set_int(counter, 0, 50);
+    weir_marker(within, WEIR_MARKER_THREAD);
+    int64_t paused_ns = weir_clock_ns() + 20 * WEIR_MILLISECOND;
+    while (weir_clock_ns() < paused_ns)
+        ;
+    weir_span_resume();
+    weir_span_resume();
+    weir_span_end(); /* began in the pause */
+    assert_int_equal(count_of("test/within"), 0);
+    assert_true(dumped("test/paused", "max") == 5);
+    weir_span_begin(within);
+    weir_span_end();
+    weir_span_end();
+    assert_int_equal(count_of("test/within"), 1);
+    assert_int_equal(count_of("test/across"), 1);
+}
+
+/* ---- counters --------------------------------------------------------------------------------------------------- */
+
+static void counters_have_last_lowest_highest_and_mean(void **state)
+{
+    (void)state;
+    static const char *const values[] = { "train", "eval" };
+    reset();
+    weir_counter *loss = weir_counter_get("test", "loss", values, 2);
+    assert_non_null(loss);
+    assert_ptr_equal(loss, weir_counter_get("test", "loss", values, 2));
+    assert_null(weir_counter_get("test", "loss", values, 1));
+    assert_ptr_not_equal(weir_counter_get("test", "loss", NULL, 0), loss); /* another name */
+    weir_counter_set(loss, 0, 2.5);
+    weir_counter_add(loss, 0, -4);
+    weir_counter_set(loss, 0, 0.25);
+    weir_counter_set(loss, 2, 1); /* no such value */
+    assert_true(dumped("test/loss/train", "count") == 3);
+    assert_true(dumped("test/loss/train", "min") == -1.5);
+    assert_true(dumped("test/loss/train", "max") == 2.5);
+    assert_true(dumped("test/loss/train", "last") == 0.25);
+    double mean = dumped("test/loss/train", "average"); /* over time, so between the two */
+    assert_true(mean >= -1.5 && mean <= 2.5);
+    assert_true(isnan(dumped("test/loss/eval", "last"))); /* never set */
+    reset();
+    assert_true(dumped("test/loss/train", "count") == 0); /* goes on with its value */
+    assert_true(dumped("test/loss/train", "min") == 0.25 && dumped("test/loss/train", "max") == 0.25);
+}
+
+static void whole_numbers_are_added_exactly(void **state)
+{
+    (void)state;
+    weir_counter *whole = weir_counter_get("test", "whole", NULL, 0);
+    weir_counter_set_int(whole, 0, INT64_C(1) << 60);
+    weir_counter_add_int(whole, 0, 3); /* a double would lose it */
+    weir_counter_add_int(whole, 0, -(INT64_C(1) << 60));
+    assert_true(dumped("test/whole", "last") == 3);
+    weir_counter_add(whole, 0, 0.5);
+    weir_counter_add_int(whole, 0, 1);
+    assert_true(dumped("test/whole", "last") == 4.5);
+}
+
+static void a_constant_counter_has_its_value_as_mean(void **state)
+{
+    (void)state;
+    reset();
+    weir_counter *constant = weir_counter_get("test", "constant", NULL, 0);
+    weir_counter_set_int(constant, 0, 7);
+    weir_counter_set_int(constant, 0, 7);
+    assert_true(fabs(dumped("test/constant", "average") - 7) < 1e-6);
+}
+
+static void *add_often(void *counter)
+{
+    for (int i = 0; i < 10000; i++)
+        weir_counter_add_int(counter, 0, 1);
+    return NULL;
+}
+
+static void counter_adds_of_several_threads_are_not_lost(void **state)
+{
+    (void)state;
+    pthread_t threads[4];
+    weir_counter *counter = weir_counter_get("test", "threads", NULL, 0);
+    weir_counter_set_int(counter, 0, 0);
+    for (size_t i = 0; i < LENGTH(threads); i++)
+        threads[i] = thread_start(add_often, counter);
+    for (size_t i = 0; i < LENGTH(threads); i++)
+        thread_join(threads[i]);
+    assert_true(dumped("test/threads", "last") == 40000);
+}
+
+/* ---- the dump --------------------------------------------------------------------------------------------------- */
+
+static void record_times(const char *name, int times)
+{
+    weir_span_name *span = weir_span_name_get("sort", name);
+    for (int i = 0; i < times; i++) {
+        weir_span_begin(span);
+        weir_span_end();
+    }
+}
+
+static bool is_before(const char *text, const char *first, const char *second)
+{
+    const char *one = strstr(text, first), *other = strstr(text, second);
+    assert_true(one && other);
+    return one < other;
+}
+
+static void dump_sorts_and_keeps_the_order_of_names(void **state)
+{
+    (void)state;
+    reset();
+    record_times("few", 2);
+    record_times("many", 9);
+    record_times("some", 5);
+    char *text = dump_text(NULL);
+    assert_true(is_before(text, "sort/few", "sort/many") && is_before(text, "sort/many", "sort/some"));
+    free(text);
+    text = dump_text(&(weir_span_dump_options){ .sort = WEIR_SPAN_BY_COUNT });
+    assert_true(is_before(text, "sort/many", "sort/some") && is_before(text, "sort/some", "sort/few"));
+    free(text);
+    text = dump_text(&(weir_span_dump_options){ .sort = WEIR_SPAN_BY_COUNT, .ascending = true, .json = true });
+    assert_true(is_before(text, "sort/few", "sort/some") && is_before(text, "sort/some", "sort/many"));
+    free(text);
+    for (weir_span_sort sort = WEIR_SPAN_BY_TOTAL; sort <= WEIR_SPAN_BY_MAX; sort++)
+        free(dump_text(&(weir_span_dump_options){ .sort = sort }));
+    assert_int_equal(weir_span_dump(stdout, &(weir_span_dump_options){ .sort = (weir_span_sort)9 }), WEIR_EINVAL);
+}
+
+static void json_escapes_names(void **state)
+{
+    (void)state;
+    reset();
+    weir_marker(weir_span_name_get("test", "a\"b\\c\n\xff"), WEIR_MARKER_THREAD);
+    char *text = dump_text(&(weir_span_dump_options){ .json = true });
+    assert_non_null(strstr(text, "\"test/a\\\"b\\\\c\\\\n\\\\xff\""));
+    assert_null(strstr(text, ",]"));
+    assert_null(strstr(text, ",\n]"));
+    free(text);
+}
+
+static void names_must_not_be_empty_or_long(void **state)
+{
+    (void)state;
+    char name[300];
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    assert_null(weir_span_name_get("test", name));
+    assert_null(weir_span_name_get(name, "test"));
+    assert_null(weir_span_name_get("", "test"));
+    assert_null(weir_span_name_get("test", NULL));
+    assert_null(weir_counter_get("test", "", NULL, 0));
+    assert_non_null(weir_counter_get("test", "is a counter", NULL, 0));
+    assert_null(weir_span_name_get("test", "is a counter"));
+}
+
+/* ---- laps ------------------------------------------------------------------------------------------------------- */
+
+static weir_span_name *in_operation;
+
+static int record_and_pass(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)task;
+    weir_span_begin(in_operation);
+    weir_item_move(out, in);
+    weir_span_end();
+    return WEIR_OK;
+}
+
+static const weir_op recording_op = { .name = "record", .run = record_and_pass };
+
+static weir_pipeline *build_recording(const test_numbers *numbers, const weir_observer *observer)
+{
+    weir_builder *builder = builder_with(numbers);
+    weir_builder_pipe(builder, &recording_op, NULL, &(weir_stage_options){ .concurrency = 3 });
+    weir_builder_sink(builder, NULL);
+    return build(builder, &(weir_pipeline_options){ .threads = 2,
+                                                    .stats_interval_ns = WEIR_MILLISECOND,
+                                                    .observers = observer,
+                                                    .num_observers = 1 });
+}
+
+static void every_span_is_in_exactly_one_lap(void **state)
+{
+    (void)state;
+    enum { ITEMS = 3000 };
+    static test_ledger ledger;
+    static told_names told;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = ITEMS };
+    weir_observer observer = observe(&told);
+    in_operation = weir_span_name_get("test", "operation");
+    weir_span_name *consumer = weir_span_name_get("test", "consumer"), *marker = weir_span_name_get("test", "mark");
+    weir_counter *counter = weir_counter_get("test", "delivered", NULL, 0);
+    weir_span_begin(consumer); /* before the pipeline: in no lap */
+    weir_span_end();
+    weir_counter_set_int(counter, 0, -1);
+    reset();
+    weir_pipeline *pipeline = build_recording(&numbers, &observer);
+    weir_counter_set_int(counter, 0, 0);
+    weir_item item;
+    for (int i = 0; weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK; i++) {
+        weir_pipeline_mark_step(pipeline, i);
+        weir_span_begin(consumer);
+        weir_item_release(&item);
+        weir_counter_add_int(counter, 0, 1);
+        weir_span_end();
+        if (i % 1000 == 0) {
+            weir_marker(marker, WEIR_MARKER_PROCESS);
+            assert_true(count_of("test/consumer") == i + 1); /* a dump takes nothing away from the laps */
+        }
+    }
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+    told_name *entry = told_entry(&told, "test/operation");
+    assert_int_equal(entry->span.num_spans, ITEMS);
+    assert_int_equal(entry->num_times, ITEMS);
+    assert_string_equal(entry->kind, "span");
+    assert_int_equal(told_entry(&told, "test/mark")->span.num_spans, 3);
+    assert_string_equal(told_entry(&told, "test/mark")->kind, "marker");
+    assert_string_equal(told_entry(&told, "weir/step")->kind, "frame");
+    assert_int_equal(count_of("test/operation"), ITEMS);
+    assert_int_equal(count_of("weir/step"), ITEMS - 1);
+    /* The last lap may end before the consumer does: the sums of the process have all. */
+    assert_in_range(told_entry(&told, "weir/step")->span.num_spans, 1, ITEMS - 1);
+    assert_true(told_entry(&told, "test/consumer")->span.num_spans <= ITEMS);
+    assert_int_equal(count_of("test/consumer"), ITEMS);
+    assert_true(told_entry(&told, "test/delivered")->counter.min >= -1);
+    assert_true(dumped("test/delivered", "last") == ITEMS);
+}
+
+static void step_ends_with_a_phase(void **state)
+{
+    (void)state;
+    static test_ledger ledger;
+    static told_names told;
+    test_gate gate = GATE;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
+    weir_observer observer = observe(&told);
+    weir_pipeline *pipeline = build_recording(&numbers, &observer);
+    weir_pipeline_mark_step(pipeline, 1);
+    weir_pipeline_mark_step(pipeline, 2);
+    weir_pipeline_mark_phase(pipeline, "eval"); /* ends step 2 */
+    weir_pipeline_mark_phase(pipeline, "train");
+    weir_pipeline_mark_step(pipeline, 3);
+    gate_open(&gate);
+    drain_all(pipeline);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+    assert_int_equal(told_entry(&told, "weir/step")->span.num_spans, 2);
+}
+
+/* The steps of the laps, in their order. */
+typedef struct told_steps {
+    test_counter num_laps, num_with_steps;
+    char text[256];
+} told_steps;
+
+static void on_lap_end(void *self, const weir_lap *lap)
+{
+    told_steps *told = self;
+    size_t length = strlen(told->text);
+    counter_add(&told->num_laps, 1);
+    if (lap->position.last_step < lap->position.first_step)
+        return;
+    snprintf(told->text + length, sizeof told->text - length, "%d-%d ", (int)lap->position.first_step,
+             (int)lap->position.last_step);
+    counter_add(&told->num_with_steps, 1);
+}
+
+static const char *laps_of_steps(uint32_t steps_per_lap, int num_steps, told_steps *told)
+{
+    static test_ledger ledger;
+    test_gate gate = GATE;
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
+    *told = (told_steps){ .num_laps = COUNTER, .num_with_steps = COUNTER };
+    weir_observer observer = { .self = told, .lap_end = on_lap_end };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .stats_interval_ns = WEIR_FOREVER,
+                                                                       .observers = &observer,
+                                                                       .num_observers = 1,
+                                                                       .steps_per_lap = steps_per_lap });
+    for (int i = 1; i <= num_steps; i++) {
+        weir_pipeline_mark_step(pipeline, i);
+        if (i == 1)
+            counter_await(&told->num_laps, 1); /* the start-up has ended */
+        else if (steps_per_lap && (i - 1) % (int)steps_per_lap == 0)
+            counter_await(&told->num_with_steps, (i - 1) / (int)steps_per_lap);
+    }
+    gate_open(&gate);
+    drain_all(pipeline);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+    return told->text;
+}
+
+static void steps_end_laps_when_asked_to(void **state)
+{
+    (void)state;
+    told_steps told;
+    assert_string_equal(laps_of_steps(1, 4, &told), "1-1 2-2 3-3 4-4 ");
+    assert_string_equal(laps_of_steps(2, 5, &told), "1-2 3-4 5-5 ");
+    assert_string_equal(laps_of_steps(0, 3, &told), "1-3 ");
+}
+
+static void spans_of_pool_threads_belong_to_their_pipeline(void **state)
+{
+    (void)state;
+    static test_ledger ledgers[2];
+    static told_names told[2];
+    test_gate gate = GATE;
+    weir_pipeline *pipelines[2];
+    weir_observer observers[2] = { observe(&told[0]), observe(&told[1]) };
+    in_operation = weir_span_name_get("test", "of its own");
+    weir_span_name *foreign = weir_span_name_get("test", "foreign");
+    test_numbers numbers[2] = { { .ledger = &ledgers[0], .count = 50, .gate = &gate },
+                                { .ledger = &ledgers[1], .count = 70, .gate = &gate } };
+    for (int i = 0; i < 2; i++) {
+        ledger_init(&ledgers[i]);
+        pipelines[i] = build_recording(&numbers[i], &observers[i]);
+    }
+    weir_span_begin(foreign);
+    weir_span_end();
+    gate_open(&gate);
+    for (int i = 1; i >= 0; i--) {
+        drain_all(pipelines[i]);
+        weir_pipeline_free(pipelines[i]);
+        ledger_close(&ledgers[i]);
+    }
+    assert_int_equal(told_entry(&told[0], "test/of its own")->span.num_spans, 50);
+    assert_int_equal(told_entry(&told[1], "test/of its own")->span.num_spans, 70);
+    assert_int_equal(told_entry(&told[0], "test/foreign")->span.num_spans, 1); /* the oldest */
+    assert_int_equal(told_entry(&told[1], "test/foreign")->span.num_spans, 0);
+}
+
+/* ---- traces ------------------------------------------------------------------------------------------------------ */
+
+typedef struct traced {
+    int num_spans, num_overlapping, num_markers, num_counts;
+    double last_count;
+    bool in_order;
+} traced;
+
+static void on_trace(void *self, const weir_trace_batch *batch)
+{
+    traced *seen = self;
+    for (size_t i = 0; i < batch->num_records; i++) {
+        const weir_trace_record *record = &batch->records[i];
+        const char *text = (const char *)(uintptr_t)record->item;
+        if (record->kind < WEIR_TRACE_NAME || strncmp(text, "traced/", 7) != 0)
+            continue;
+        REQUIRE(record->node == 6 && record->number > 0);
+        if (record->kind == WEIR_TRACE_SPAN) {
+            seen->in_order &= record->value <= record->time_ns;
+            ++*(record->detail ? &seen->num_overlapping : &seen->num_spans);
+        }
+        seen->num_markers += record->kind == WEIR_TRACE_MARKER && record->detail == WEIR_MARKER_TASK;
+        seen->num_counts += record->kind == WEIR_TRACE_COUNTER;
+        if (record->kind == WEIR_TRACE_COUNTER)
+            memcpy(&seen->last_count, &record->value, sizeof seen->last_count);
+    }
+}
+
+static void user_code_is_in_the_raw_record_while_it_is_on(void **state)
+{
+    (void)state;
+    static test_ledger ledger;
+    test_gate gate = GATE;
+    traced seen = { .in_order = true };
+    weir_observer observer = { .self = &seen, .trace = on_trace };
+    weir_span_name *name = weir_span_name_get("traced", "span");
+    weir_counter *counter = weir_counter_get("traced", "count", NULL, 0);
+    in_operation = weir_span_name_get("traced", "operation");
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 5, .gate = &gate };
+    weir_pipeline *pipeline = build_recording(&numbers, &observer);
+    for (int i = 0; i < 2; i++) { /* on, then off */
+        weir_span_begin(name);
+        weir_span_end();
+        weir_span_token token = weir_span_start(name);
+        thread_join(thread_start(finish_token, &token));
+        weir_marker(name, WEIR_MARKER_TASK);
+        weir_counter_set(counter, 0, 2.5 - i);
+        assert_int_equal(weir_pipeline_trace(pipeline, i != 0), WEIR_OK);
+    }
+    gate_open(&gate);
+    drain_all(pipeline);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+    assert_int_equal(seen.num_spans, 1 + 5);
+    assert_int_equal(seen.num_overlapping, 1);
+    assert_int_equal(seen.num_markers, 1);
+    assert_int_equal(seen.num_counts, 1);
+    assert_true(seen.last_count == 2.5 && seen.in_order);
+}
+
+static atomic_bool recording_ends;
+
+static void *record_until_end(void *name)
+{
+    while (!atomic_load(&recording_ends)) {
+        weir_span_begin(name);
+        weir_span_end();
+    }
+    return NULL;
+}
+
+static void foreign_threads_record_while_traced_pipelines_come_and_go(void **state)
+{
+    (void)state;
+    static test_ledger ledger;
+    traced seen = { .in_order = true };
+    weir_observer observer = { .self = &seen, .trace = on_trace };
+    atomic_store(&recording_ends, false);
+    pthread_t thread = thread_start(record_until_end, weir_span_name_get("traced", "foreign"));
+    for (int i = 0; i < 20; i++) {
+        ledger_init(&ledger);
+        test_numbers numbers = { .ledger = &ledger, .count = 100 };
+        weir_pipeline *pipeline = build_recording(&numbers, &observer);
+        drain_all(pipeline);
+        weir_pipeline_free(pipeline);
+        ledger_close(&ledger);
+    }
+    atomic_store(&recording_ends, true);
+    thread_join(thread);
+    assert_true(seen.in_order);
+}
+
+/* ---- many threads ------------------------------------------------------------------------------------------------ */
+
+enum { RECORDED = 20000 };
+
+static void *record_many(void *name)
+{
+    for (int i = 0; i < RECORDED; i++) {
+        weir_span_begin(name);
+        weir_span_end();
+    }
+    return NULL;
+}
+
+static void dumps_during_recording_lose_nothing(void **state)
+{
+    (void)state;
+    pthread_t threads[3];
+    weir_span_name *name = weir_span_name_get("test", "concurrent");
+    reset();
+    for (size_t i = 0; i < LENGTH(threads); i++)
+        threads[i] = thread_start(record_many, name);
+    int before = 0;
+    for (int i = 0; i < 50; i++) {
+        int now = count_of("test/concurrent");
+        assert_true(now >= before);
+        before = now;
+    }
+    for (size_t i = 0; i < LENGTH(threads); i++)
+        thread_join(threads[i]);
+    assert_int_equal(count_of("test/concurrent"), LENGTH(threads) * RECORDED);
+}
+
+/* The last test: it uses up the names of the process. */
+static void too_many_names_are_counted_together_and_reported(void **state)
+{
+    (void)state;
+    static test_ledger ledger;
+    static told_names told;
+    test_gate gate = GATE;
+    char name[32];
+    ledger_init(&ledger);
+    test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
+    weir_observer observer = observe(&told);
+    weir_pipeline *pipeline = build_recording(&numbers, &observer);
+    weir_span_name *others = NULL;
+    int num_refused = 0;
+    for (int i = 0; i < WEIR_SPAN_MAX_NAMES + 10; i++) {
+        snprintf(name, sizeof name, "number %d", i);
+        weir_span_name *one = weir_span_name_get("many", name);
+        assert_non_null(one);
+        num_refused += one == others;
+        if (weir_span_names_refused() == 1)
+            others = one;
+        if (weir_span_names_refused())
+            weir_marker(one, WEIR_MARKER_THREAD);
+    }
+    assert_non_null(others);
+    assert_int_equal(weir_span_names_refused(), num_refused + 1);
+    assert_int_equal(count_of("weir/others"), num_refused + 1);
+    assert_null(weir_counter_get("many", "counter", NULL, 0));
+    assert_true(logged_lines(WEIR_LOG_WARNING) >= 1);
+    gate_open(&gate);
+    drain_all(pipeline);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+    assert_true(told.num_refused_events >= 1);
+    char *text = dump_text(&(weir_span_dump_options){ .json = true });
+    assert_null(strstr(text, "\"refused_names\": 0"));
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(spans_nest_and_are_counted_when_they_end),
+        TEST(spans_deeper_than_the_limit_leave_the_others_intact),
+        TEST(token_is_finished_once_on_any_thread),
+#ifdef WEIR_SPAN
+        TEST(scope_macro_ends_with_its_block),
+#endif
+        TEST(frames_end_when_the_next_one_begins),
+        TEST(markers_are_counted),
+        TEST(prefixes_nest_or_replace_and_end_with_the_pop),
+        TEST(nothing_is_recorded_during_a_pause),
+        TEST(counters_have_last_lowest_highest_and_mean),
+        TEST(whole_numbers_are_added_exactly),
+        TEST(a_constant_counter_has_its_value_as_mean),
+        TEST(counter_adds_of_several_threads_are_not_lost),
+        TEST(dump_sorts_and_keeps_the_order_of_names),
+        TEST(json_escapes_names),
+        TEST(names_must_not_be_empty_or_long),
+        TEST(every_span_is_in_exactly_one_lap),
+        TEST(step_ends_with_a_phase),
+        TEST(steps_end_laps_when_asked_to),
+        TEST(spans_of_pool_threads_belong_to_their_pipeline),
+        TEST(user_code_is_in_the_raw_record_while_it_is_on),
+        TEST(foreign_threads_record_while_traced_pipelines_come_and_go),
+        TEST(dumps_during_recording_lose_nothing),
+        TEST(too_many_names_are_counted_together_and_reported),
+    };
+    return RUN_TESTS(tests);
+}
