@@ -51,37 +51,53 @@ static uint32_t limit_by(uint32_t cpus, double quota, double period)
     return share < 1 ? 1 : (uint32_t)share;
 }
 
-static uint32_t limit_by_v2(uint32_t cpus, const char *root, const char *group)
+/* A walk over the groups of the process: the lowest quota, and the group that has it, or the first one. */
+typedef struct budget_walk {
+    uint32_t cpus;
+    char folder[MAX_PATH]; /* "" = none yet */
+} budget_walk;
+
+static void note_quota(budget_walk *walk, const char *folder, double quota, double period)
 {
-    char path[MAX_PATH], line[128];
-    size_t length = strlen(group);
-    for (;;) {
-        snprintf(path, sizeof path, "%s%.*s/cpu.max", root, (int)length, group);
-        double quota, period;
-        if (read_line(path, line, sizeof line) && sscanf(line, "%lf %lf", &quota, &period) == 2)
-            cpus = limit_by(cpus, quota, period);
+    uint32_t cpus = limit_by(walk->cpus, quota, period);
+    if (cpus < walk->cpus || !*walk->folder)
+        snprintf(walk->folder, sizeof walk->folder, "%s", folder);
+    walk->cpus = cpus;
+}
+
+static void walk_v2(budget_walk *walk, const char *root, const char *group)
+{
+    char folder[MAX_PATH - 16], path[MAX_PATH], line[128];
+    for (size_t length = strlen(group);;) {
+        double quota = 0, period = 0; /* "max" is no number */
+        snprintf(folder, sizeof folder, "%s%.*s", root, (int)length, group);
+        snprintf(path, sizeof path, "%s/cpu.max", folder);
+        if (read_line(path, line, sizeof line)) {
+            int found = sscanf(line, "%lf %lf", &quota, &period);
+            note_quota(walk, folder, found == 2 ? quota : 0, period);
+        }
         if (length == 0)
-            return cpus;
+            return;
         do
             length--;
         while (length > 0 && group[length] != '/');
     }
 }
 
-static uint32_t limit_by_v1(uint32_t cpus, const char *root, const char *controllers, const char *group)
+static void walk_v1(budget_walk *walk, const char *root, const char *controllers, const char *group)
 {
-    char path[MAX_PATH], quota[64], period[64];
-    snprintf(path, sizeof path, "%s/%s%s/cpu.cfs_quota_us", root, controllers, group);
+    char folder[MAX_PATH - 32], path[MAX_PATH], quota[64], period[64];
+    snprintf(folder, sizeof folder, "%s/%s%s", root, controllers, group);
+    snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", folder);
     bool found = read_line(path, quota, sizeof quota);
     if (!found) { /* inside a container the group's own folder is the root */
-        group = "";
-        snprintf(path, sizeof path, "%s/%s/cpu.cfs_quota_us", root, controllers);
+        snprintf(folder, sizeof folder, "%s/%s", root, controllers);
+        snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", folder);
         found = read_line(path, quota, sizeof quota);
     }
-    snprintf(path, sizeof path, "%s/%s%s/cpu.cfs_period_us", root, controllers, group);
-    if (!found || !read_line(path, period, sizeof period))
-        return cpus;
-    return limit_by(cpus, strtod(quota, NULL), strtod(period, NULL));
+    snprintf(path, sizeof path, "%s/cpu.cfs_period_us", folder);
+    if (found && read_line(path, period, sizeof period))
+        note_quota(walk, folder, strtod(quota, NULL), strtod(period, NULL));
 }
 
 static bool has_cpu_controller(const char *controllers)
@@ -95,11 +111,11 @@ static bool has_cpu_controller(const char *controllers)
     return false;
 }
 
-uint32_t weir_cpu_budget_of_groups(uint32_t cpus, const char *groups_file, const char *root)
+static void walk_groups(budget_walk *walk, const char *groups_file, const char *root)
 {
     FILE *file = fopen(groups_file, "re");
     if (!file)
-        return cpus;
+        return;
 
     char line[MAX_LINE];
     while (fgets(line, sizeof line, file)) { /* "hierarchy:controllers:group" */
@@ -113,12 +129,27 @@ uint32_t weir_cpu_budget_of_groups(uint32_t cpus, const char *groups_file, const
         if (strcmp(group, "/") == 0)
             group = "";
         if (*controllers == '\0')
-            cpus = limit_by_v2(cpus, root, group);
+            walk_v2(walk, root, group);
         else if (has_cpu_controller(controllers))
-            cpus = limit_by_v1(cpus, root, controllers, group);
+            walk_v1(walk, root, controllers, group);
     }
     fclose(file);
-    return cpus;
+}
+
+uint32_t weir_cpu_budget_of_groups(uint32_t cpus, const char *groups_file, const char *root)
+{
+    budget_walk walk = { .cpus = cpus };
+    walk_groups(&walk, groups_file, root);
+    return walk.cpus;
+}
+
+void weir_cpu_stat_path(char *path, size_t size, const char *groups_file, const char *root)
+{
+    budget_walk walk = { .cpus = UINT32_MAX };
+    walk_groups(&walk, groups_file, root);
+    int length = *walk.folder ? snprintf(path, size, "%s/cpu.stat", walk.folder) : 0;
+    if (length <= 0 || (size_t)length >= size)
+        *path = '\0';
 }
 
 uint32_t weir_cpu_budget(void)

@@ -7,6 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <weir/clock.h>
+
 enum { MAX_TEXT = 4096 };
 
 static bool read_file(int tid, const char *name, char text[MAX_TEXT])
@@ -22,7 +24,7 @@ static bool read_file(int tid, const char *name, char text[MAX_TEXT])
     return length > 0;
 }
 
-static int64_t number_after(const char *text, const char *name)
+int64_t weir_number_after(const char *text, const char *name)
 {
     long long number;
     const char *found = strstr(text, name);
@@ -33,7 +35,7 @@ void weir_kernel_stats_of_thread(int tid, weir_thread_kernel_stats *stats)
 {
     char text[MAX_TEXT];
     long long first, second;
-    *stats = (weir_thread_kernel_stats){ -1, -1, -1, -1, -1, -1 };
+    *stats = (weir_thread_kernel_stats){ -1, -1, -1, -1, -1, -1, -1 };
     tid = tid ? tid : (int)syscall(SYS_gettid);
 
     if (read_file(tid, "schedstat", text) && sscanf(text, "%lld %lld", &first, &second) == 2) {
@@ -41,14 +43,18 @@ void weir_kernel_stats_of_thread(int tid, weir_thread_kernel_stats *stats)
         stats->run_delay_ns = second;
     }
     if (read_file(tid, "status", text)) {
-        stats->num_voluntary = number_after(text, "\nvoluntary_ctxt_switches:");
-        stats->num_involuntary = number_after(text, "\nnonvoluntary_ctxt_switches:");
+        stats->num_voluntary = weir_number_after(text, "\nvoluntary_ctxt_switches:");
+        stats->num_involuntary = weir_number_after(text, "\nnonvoluntary_ctxt_switches:");
     }
-    /* "tid (name) state ppid pgrp session tty tpgid flags minflt cminflt majflt …"; the name may contain any
-       character */
+    /* "tid (name) state ppid pgrp session tty tpgid flags minflt cminflt majflt …", the 42nd is delayacct_blkio_ticks;
+       the name may contain any character */
     const char *fields = read_file(tid, "stat", text) ? strrchr(text, ')') : NULL;
     if (fields && sscanf(fields, ") %*c %*d %*d %*d %*d %*d %*u %lld %*d %lld", &first, &second) == 2) {
         stats->num_minor_faults = first;
         stats->num_major_faults = second;
     }
+    for (int i = 2; fields && i < 42; i++)
+        fields = strchr(fields + 1, ' ');
+    if (fields && sscanf(fields, "%lld", &first) == 1)
+        stats->read_delay_ns = first * (WEIR_SECOND / sysconf(_SC_CLK_TCK));
 }

@@ -14,6 +14,7 @@
 #include "consumer_phase.h"
 #include "kernel_stats.h"
 #include "lock.h"
+#include "machine_stats.h"
 #include "outbox.h"
 #include "pool.h"
 #include "queue.h"
@@ -47,6 +48,8 @@ typedef struct weir_lap_taker {
     thread_reading *readings;         /* one for each thread of all pools, surplus ones too */
     uint32_t num_readings;
     uint32_t *num_known; /* for each pool: of its threads, how many have a reading */
+    weir_machine_sources machine_sources;
+    weir_machine_reading machine; /* at the start of the current part */
 } weir_lap_taker;
 
 /* ---- wall clock --------------------------------------------------------------------------------------------- */
@@ -221,7 +224,8 @@ static void find_new_threads(weir_pipeline *pipeline)
     thread_reading *readings = calloc(num_threads, sizeof *readings), *before = laps->readings;
     if (!readings)
         return;
-    memcpy(readings, before, laps->num_readings * sizeof *readings);
+    if (before) /* not at the first time */
+        memcpy(readings, before, laps->num_readings * sizeof *readings);
     laps->readings = readings;
     free(before);
     weir_engine_lock(pipeline);
@@ -249,6 +253,12 @@ static int64_t since(int64_t now, int64_t before)
     return now < 0 || before < 0 ? -1 : now - before;
 }
 
+/* The sum is not known if one value is not. */
+static void add_known(int64_t *sum, int64_t value)
+{
+    *sum = *sum < 0 || value < 0 ? -1 : *sum + value;
+}
+
 static void add_thread(weir_pool_metrics *pool, const thread_reading *reading)
 {
     const weir_thread_kernel_stats *now = &reading->now, *before = &reading->before;
@@ -265,14 +275,33 @@ static void add_thread(weir_pool_metrics *pool, const thread_reading *reading)
 
 static void fill_pools(const weir_lap_taker *laps, weir_taken_lap *record)
 {
+    weir_process_metrics *process = &record->process;
+    process->read_delay_ns = laps->machine_sources.counts_read_delay ? 0 : -1;
+    process->pool_cpu_ns = process->run_delay_ns = 0;
     for (uint32_t i = 0; i < record->pipeline->num_pools; i++) {
         weir_pool_metrics *pool = &record->pools[i];
         pool->idle_ns -= pool->busy_ns;
         if (pool->idle_ns < 0)
             pool->idle_ns = 0; /* surplus threads were still busy */
     }
-    for (uint32_t i = 0; i < laps->num_readings; i++)
-        add_thread(&record->pools[laps->readings[i].pool], &laps->readings[i]);
+    for (uint32_t i = 0; i < laps->num_readings; i++) {
+        const thread_reading *reading = &laps->readings[i];
+        add_thread(&record->pools[reading->pool], reading);
+        add_known(&process->read_delay_ns, since(reading->now.read_delay_ns, reading->before.read_delay_ns));
+    }
+    for (uint32_t i = 0; i < record->pipeline->num_pools; i++) {
+        add_known(&process->pool_cpu_ns, record->pools[i].cpu_ns);
+        add_known(&process->run_delay_ns, record->pools[i].run_delay_ns);
+    }
+}
+
+/* What the process and the machine did since the part before. */
+static void fill_machine(const weir_pipeline *pipeline, const weir_machine_reading *now, weir_taken_lap *record)
+{
+    weir_lap_taker *laps = pipeline->laps;
+    weir_machine_subtract(now, &laps->machine, &record->process, &record->machine);
+    record->process.budget_ns = pipeline->num_cpus * record->lap.elapsed_ns;
+    laps->machine = *now;
 }
 
 /* A lap without its percentiles would not agree with its counts, so that one allocation that fails is not the end. */
@@ -288,6 +317,9 @@ static void store(weir_taken_lap *lap, size_t index, const weir_live_histogram *
 static void take_part(weir_pipeline *pipeline, weir_taken_lap *record, weir_live_histogram *times, bool last)
 {
     weir_lap_taker *laps = pipeline->laps;
+    weir_machine_reading machine;
+    if (pipeline->wants_laps)
+        weir_machine_read(&laps->machine_sources, &machine);
     find_new_threads(pipeline);
     read_threads(laps);
 
@@ -310,6 +342,8 @@ static void take_part(weir_pipeline *pipeline, weir_taken_lap *record, weir_live
     };
     laps->start_ns = end_ns;
     laps->suspended_ns = 0;
+    if (pipeline->wants_laps)
+        fill_machine(pipeline, &machine, record);
     fill_pools(laps, record);
     for (size_t i = 0; i < taken_lap_num_stored(pipeline); i++)
         store(record, i, &times[i]);
@@ -402,6 +436,10 @@ int weir_laps_init(weir_pipeline *pipeline, int64_t start_ns)
     find_new_threads(pipeline);
     if (!laps->readings)
         return WEIR_ENOMEM;
+    if (pipeline->wants_laps) {
+        weir_machine_sources_init(&laps->machine_sources);
+        weir_machine_read(&laps->machine_sources, &laps->machine);
+    }
 
     int64_t interval_ns = pipeline->stats_interval_ns;
     laps->start_ns = start_ns;

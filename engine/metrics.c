@@ -5,9 +5,11 @@
 
 #define ROW(type, field, name, kind, unit, meaning) \
     { name, WEIR_METRIC_##kind, unit, meaning, offsetof(type, field) },
-#define TASK_ROW(...)  ROW(weir_task_metrics, __VA_ARGS__)
-#define QUEUE_ROW(...) ROW(weir_queue_metrics, __VA_ARGS__)
-#define POOL_ROW(...)  ROW(weir_pool_metrics, __VA_ARGS__)
+#define TASK_ROW(...)    ROW(weir_task_metrics, __VA_ARGS__)
+#define QUEUE_ROW(...)   ROW(weir_queue_metrics, __VA_ARGS__)
+#define POOL_ROW(...)    ROW(weir_pool_metrics, __VA_ARGS__)
+#define PROCESS_ROW(...) ROW(weir_process_metrics, __VA_ARGS__)
+#define MACHINE_ROW(...) ROW(weir_machine_metrics, __VA_ARGS__)
 
 #define TABLE(rows, type) \
     static const weir_metric_table table = { rows, sizeof(rows) / sizeof(rows)[0], sizeof(type) }
@@ -30,6 +32,20 @@ const weir_metric_table *weir_pool_metric_table(void)
 {
     static const weir_metric rows[] = { WEIR_POOL_METRICS(POOL_ROW) };
     TABLE(rows, weir_pool_metrics);
+    return &table;
+}
+
+const weir_metric_table *weir_process_metric_table(void)
+{
+    static const weir_metric rows[] = { WEIR_PROCESS_METRICS(PROCESS_ROW) };
+    TABLE(rows, weir_process_metrics);
+    return &table;
+}
+
+const weir_metric_table *weir_machine_metric_table(void)
+{
+    static const weir_metric rows[] = { WEIR_MACHINE_METRICS(MACHINE_ROW) };
+    TABLE(rows, weir_machine_metrics);
     return &table;
 }
 
@@ -65,7 +81,7 @@ void weir_metrics_add(const weir_metric_table *table, void *to, const void *from
         switch (table->metrics[i].kind) {
         case WEIR_METRIC_COUNT: *(uint64_t *)into += *(const uint64_t *)value; break;
         case WEIR_METRIC_SUM: *whole = sum(*whole, *part); break;
-        case WEIR_METRIC_MAX: *whole = *part > *whole ? *part : *whole; break;
+        case WEIR_METRIC_MAX: *whole = *part > *whole || (*part < 0 && *whole == 0) ? *part : *whole; break;
         case WEIR_METRIC_MIN: *whole = *part < *whole ? *part : *whole; break;
         case WEIR_METRIC_LEVEL: *(double *)into += *(const double *)value; break;
         case WEIR_METRIC_HISTOGRAM: break;

@@ -62,6 +62,18 @@ static void deliver_pool(const delivery *lap, uint32_t index)
     TELL(lap->pipeline, pool_lap, &told_lap);
 }
 
+static void deliver_machine(const delivery *lap)
+{
+    const weir_pipeline *pipeline = lap->pipeline;
+    char name[32];
+    snprintf(name, sizeof name, "%u:process", pipeline->id);
+    weir_process_lap process = { &lap->record->lap, name, pipeline->num_cpus, lap->record->process };
+    TELL(pipeline, process_lap, &process);
+    snprintf(name, sizeof name, "%u:machine", pipeline->id);
+    weir_machine_lap machine = { &lap->record->lap, name, lap->record->machine };
+    TELL(pipeline, machine_lap, &machine);
+}
+
 static void deliver_lap(delivery *lap, weir_taken_lap *record)
 {
     const weir_pipeline *pipeline = lap->pipeline;
@@ -75,6 +87,7 @@ static void deliver_lap(delivery *lap, weir_taken_lap *record)
     }
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
         deliver_pool(lap, i);
+    deliver_machine(lap);
     TELL(pipeline, lap_end, &record->lap);
 }
 
@@ -208,7 +221,8 @@ static int attach(weir_pipeline *pipeline, const weir_observer *observer, weir_e
     if (status != WEIR_OK)
         return weir_error_set(error, status < 0 ? status : WEIR_EINVAL, 0, "an observer could not be attached");
     pipeline->observers[pipeline->num_observers++] = *observer;
-    pipeline->wants_laps |= observer->stage_lap || observer->queue_lap || observer->pool_lap || observer->lap_end;
+    pipeline->wants_laps |= observer->stage_lap || observer->queue_lap || observer->pool_lap ||
+                            observer->process_lap || observer->machine_lap || observer->lap_end;
     pipeline->wants_failures |= observer->failure != NULL;
     pipeline->wants_events |= observer->event != NULL;
     return WEIR_OK;

@@ -93,6 +93,8 @@ void weir_taken_lap_join(weir_taken_lap *first, weir_taken_lap *second)
         weir_metrics_add(weir_queue_metric_table(), &first->queues[i], &second->queues[i]);
     for (uint32_t i = 0; i < pipeline->num_pools; i++)
         weir_metrics_add(weir_pool_metric_table(), &first->pools[i], &second->pools[i]);
+    weir_metrics_add(weir_process_metric_table(), &first->process, &second->process);
+    weir_metrics_add(weir_machine_metric_table(), &first->machine, &second->machine);
     join_histograms(first, second);
     first->lap.end_unix_ns = second->lap.end_unix_ns;
     first->lap.elapsed_ns += second->lap.elapsed_ns;

@@ -14,9 +14,11 @@ typedef struct weir_taken_lap {
     weir_lap lap; /* place.phase points to phase below: */
     weir_consumer_phase phase;
     const weir_pipeline *pipeline;
-    weir_task_metrics *nodes;      /* one for each node */
-    weir_queue_metrics *queues;    /* one for each queue, in the order of nodes */
-    weir_pool_metrics *pools;      /* one for each pool */
+    weir_task_metrics *nodes;   /* one for each node */
+    weir_queue_metrics *queues; /* one for each queue, in the order of nodes */
+    weir_pool_metrics *pools;   /* one for each pool */
+    weir_process_metrics process;
+    weir_machine_metrics machine;
     weir_stored_histogram *stored; /* run times of each node, then put and get times of each queue */
 } weir_taken_lap;
 

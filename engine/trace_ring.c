@@ -51,6 +51,8 @@ void weir_trace_task_locked(weir_slot *slot, bool dropped)
     weir_pipeline *pipeline = slot->node->pipeline;
     if (!weir_trace_is_on(pipeline))
         return;
+    if (slot->node->num_ins == 0) /* it may have passed over items */
+        slot->trace_item = weir_trace_item(slot->in.source, slot->in.epoch, slot->in.seq);
     uint32_t flags = (slot->flushing ? WEIR_TRACE_FLUSH : 0) | (dropped ? WEIR_TRACE_DROPPED : 0);
     trace_add_locked(pipeline, &(weir_trace_record){
                                    .time_ns = pipeline->now_ns,

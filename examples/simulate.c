@@ -2,8 +2,13 @@
  * Pipelines with a known bottleneck, to show their metrics: docs/reading-the-metrics.md explains each of them.
  * Nothing is decoded; stages wait like disks and networks, or compute like decoders.
  *
- *     simulate --pattern source|decode|sink|threads|slow-file [--seconds 3] [--db-path simulated.db]
+ * docs/verdict.md shows what weir explain says about each.
+ *
+ *     simulate --pattern source|decode|… [--seconds 3] [--tune] [--db-path simulated.db]
+ *
+ * With --tune they begin with one slot and one thread, and the tuner finds the rest (docs/tuning.md).
  */
+#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,9 +21,14 @@
 
 /* How long an item keeps a stage busy. */
 typedef struct work_load {
-    double wait_s;     /* without using a CPU */
-    double compute_s;  /* using a CPU */
-    uint64_t slow_one; /* the number of an item that takes 200 times as long; 0 = none */
+    double wait_s;        /* without using a CPU */
+    double compute_s;     /* using a CPU */
+    uint64_t slow_one;    /* the number of an item that takes 200 times as long; 0 = none */
+    uint64_t giant_every; /* every so many items, one takes 100 times as long; 0 = none */
+    uint64_t burst;       /* of so many items, only the first takes time; 0 = each does */
+    bool locked;          /* one item at a time, in all slots */
+    uint32_t num_helpers; /* threads that compute for the stage, which waits for them; 0 = none */
+    uint64_t item_bytes;  /* of each result */
 } work_load;
 
 typedef struct pattern {
@@ -28,6 +38,12 @@ typedef struct pattern {
     uint32_t concurrency; /* of the decode stage */
     uint32_t threads;
     weir_order order;
+    uint32_t source_items;   /* capacity of the source's queue; 0 = the default */
+    uint64_t source_bytes;   /* the same in bytes; 0 = no limit */
+    bool shares_threads;     /* the source has no thread of its own */
+    bool trains;             /* the consumer marks steps */
+    work_load second_source; /* merged with the first in turn, if it takes time */
+    work_load second_branch; /* every other item goes there, if it takes time */
 } pattern;
 
 static const pattern patterns[] = {
@@ -60,6 +76,67 @@ static const pattern patterns[] = {
       .concurrency = 4,
       .threads = 4,
       .order = WEIR_ORDER_INPUT },
+    { .name = "training",
+      .what = "nothing is the bottleneck: finished items wait for the training step",
+      .decode = { .compute_s = 0.001 },
+      .sink = { .wait_s = 0.010 },
+      .concurrency = 4,
+      .threads = 4,
+      .trains = true },
+    { .name = "starved",
+      .what = "the source starves: it shares one thread with the stage",
+      .source = { .wait_s = 0.001 },
+      .decode = { .wait_s = 0.005 },
+      .concurrency = 4,
+      .threads = 1,
+      .shares_threads = true },
+    { .name = "cpus",
+      .what = "the CPUs are the bottleneck: more slots and threads than CPUs, all computing",
+      .decode = { .compute_s = 0.005 },
+      .concurrency = 16,
+      .threads = 16 },
+    { .name = "lock",
+      .what = "a lock is the bottleneck: the four slots compute one at a time",
+      .decode = { .compute_s = 0.005, .locked = true },
+      .concurrency = 4,
+      .threads = 4 },
+    { .name = "own-threads",
+      .what = "the decoder computes in two threads of its own, and its slots wait for them",
+      .decode = { .compute_s = 0.005, .num_helpers = 2 },
+      .concurrency = 4,
+      .threads = 4 },
+    { .name = "bursts",
+      .what = "the source makes 20 items at once, every 0.2 s, and its queue holds two",
+      .source = { .wait_s = 0.200, .burst = 20 },
+      .decode = { .wait_s = 0.010 },
+      .concurrency = 2,
+      .threads = 4 },
+    { .name = "bytes",
+      .what = "the same, but the queue has room for 64 items, and only for the bytes of two",
+      .source = { .wait_s = 0.200, .burst = 20, .item_bytes = 1000000 },
+      .decode = { .wait_s = 0.010 },
+      .concurrency = 2,
+      .threads = 4,
+      .source_items = 64,
+      .source_bytes = 2000000 },
+    { .name = "giants",
+      .what = "one item of 40 takes 100 times as long, and most of the stage's time",
+      .decode = { .wait_s = 0.001, .giant_every = 40 },
+      .concurrency = 2,
+      .threads = 4 },
+    { .name = "branch",
+      .what = "one branch of a route is the bottleneck: its items take five times as long",
+      .decode = { .wait_s = 0.002 },
+      .concurrency = 1,
+      .threads = 4,
+      .second_branch = { .wait_s = 0.010 } },
+    { .name = "input",
+      .what = "one input of a merge is the bottleneck: its source is slow",
+      .source = { .wait_s = 0.001 },
+      .decode = { .wait_s = 0.001 },
+      .concurrency = 2,
+      .threads = 4,
+      .second_source = { .wait_s = 0.010 } },
 };
 
 enum { NUM_PATTERNS = sizeof patterns / sizeof patterns[0] };
@@ -80,13 +157,91 @@ static void compute_for(double seconds)
     }
 }
 
+/* Threads that compute, as a codec's do; each has at most one job. */
+typedef struct helper {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    double job_s; /* 0 = none */
+    bool quit;
+    pthread_t thread;
+} helper;
+
+enum { MAX_HELPERS = 2 };
+static helper helpers[MAX_HELPERS];
+
+static void *help(void *self)
+{
+    helper *h = self;
+    pthread_mutex_lock(&h->lock);
+    while (!h->quit) {
+        double job_s = h->job_s;
+        if (job_s > 0) {
+            pthread_mutex_unlock(&h->lock);
+            compute_for(job_s);
+            pthread_mutex_lock(&h->lock);
+            h->job_s = 0;
+            pthread_cond_broadcast(&h->changed);
+        } else
+            pthread_cond_wait(&h->changed, &h->lock);
+    }
+    pthread_mutex_unlock(&h->lock);
+    return NULL;
+}
+
+static bool start_helpers(uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        pthread_mutex_init(&helpers[i].lock, NULL);
+        pthread_cond_init(&helpers[i].changed, NULL);
+        if (pthread_create(&helpers[i].thread, NULL, help, &helpers[i]) != 0)
+            return false;
+    }
+    return true;
+}
+
+static void stop_helpers(uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        pthread_mutex_lock(&helpers[i].lock);
+        helpers[i].quit = true;
+        pthread_cond_broadcast(&helpers[i].changed);
+        pthread_mutex_unlock(&helpers[i].lock);
+        pthread_join(helpers[i].thread, NULL);
+    }
+}
+
+static void let_compute(helper *h, double seconds)
+{
+    pthread_mutex_lock(&h->lock);
+    while (h->job_s > 0)
+        pthread_cond_wait(&h->changed, &h->lock);
+    h->job_s = seconds;
+    pthread_cond_broadcast(&h->changed);
+    while (h->job_s > 0)
+        pthread_cond_wait(&h->changed, &h->lock);
+    pthread_mutex_unlock(&h->lock);
+}
+
 static void do_work(const work_load *load, uint64_t number)
 {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     double times = load->slow_one && number == load->slow_one ? 200 : 1;
+    if (load->giant_every && number % load->giant_every == load->giant_every - 1)
+        times = 100;
+    if (load->burst && number % load->burst != 0)
+        return;
+    if (load->num_helpers) {
+        let_compute(&helpers[number % load->num_helpers], times * load->compute_s);
+        return;
+    }
+    if (load->locked)
+        pthread_mutex_lock(&lock);
     if (load->wait_s > 0)
         wait_for(times * load->wait_s);
     if (load->compute_s > 0)
         compute_for(times * load->compute_s);
+    if (load->locked)
+        pthread_mutex_unlock(&lock);
 }
 
 /* ---- stages ------------------------------------------------------------------------------------------------- */
@@ -109,6 +264,7 @@ static int list_files(void *worker, weir_item *in, weir_item *out, weir_task *ta
     out->data = strdup(path);
     out->release = weir_release_free;
     out->label = out->data;
+    out->size_bytes = config->work.item_bytes;
     return out->data ? WEIR_OK : WEIR_ENOMEM;
 }
 
@@ -121,9 +277,51 @@ static int decode(void *worker, weir_item *in, weir_item *out, weir_task *task)
 }
 
 static const weir_op list_op = { .name = "list", .config_size = sizeof(source_config), .run = list_files };
+static int every_other(void *self, const weir_item *item)
+{
+    (void)self;
+    return (int)(item->seq % 2);
+}
+
 static const weir_op decode_op = { .name = "decode", .config_size = sizeof(work_load), .run = decode };
 
-static int simulate(const pattern *chosen, double seconds, const char *db_path, weir_error *error)
+static bool takes_time(const work_load *load)
+{
+    return load->wait_s > 0 || load->compute_s > 0;
+}
+
+static void add_stages(weir_builder *builder, const pattern *chosen, const source_config *source,
+                       weir_task_hook *items, bool is_tuned)
+{
+    weir_stage_options from = { .threads = chosen->shares_threads ? 0 : 1,
+                                .queue_items = chosen->source_items,
+                                .queue_bytes = chosen->source_bytes };
+    weir_stage_options stage = { .concurrency = is_tuned ? 1 : chosen->concurrency,
+                                 .output_order = chosen->order,
+                                 .task_hooks = items,
+                                 .num_task_hooks = 1 };
+    weir_builder_source(builder, &list_op, source, &from);
+    if (takes_time(&chosen->second_source)) {
+        source_config other = { .work = chosen->second_source, .end_ns = source->end_ns };
+        from.name = "slow-list";
+        weir_builder_source(builder, &list_op, &other, &from);
+        weir_builder_merge(builder, &(weir_merge_config){ .order = WEIR_MERGE_ROUND_ROBIN }, NULL);
+    }
+    if (takes_time(&chosen->second_branch)) {
+        weir_builder_route(builder, &(weir_route_config){ .pick = every_other, .num_branches = 2 }, NULL);
+        weir_builder_branch(builder);
+    }
+    weir_builder_pipe(builder, &decode_op, &chosen->decode, &stage);
+    if (takes_time(&chosen->second_branch)) {
+        stage.name = "decode-large";
+        weir_builder_branch(builder);
+        weir_builder_pipe(builder, &decode_op, &chosen->second_branch, &stage);
+        weir_builder_join(builder, NULL);
+    }
+    weir_builder_sink(builder, NULL);
+}
+
+static int simulate(const pattern *chosen, double seconds, const char *db_path, weir_tuner *tuner, weir_error *error)
 {
     weir_sqlite_writer *writer;
     weir_pipeline *pipeline;
@@ -140,21 +338,20 @@ static int simulate(const pattern *chosen, double seconds, const char *db_path, 
     source_config source = { .work = chosen->source };
     source.end_ns = weir_clock_ns() + (int64_t)(seconds * (double)WEIR_SECOND);
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &list_op, &source, &(weir_stage_options){ .threads = 1 });
-    weir_builder_pipe(builder, &decode_op, &chosen->decode,
-                      &(weir_stage_options){ .concurrency = chosen->concurrency,
-                                             .output_order = chosen->order,
-                                             .task_hooks = &items,
-                                             .num_task_hooks = 1 });
-    weir_builder_sink(builder, NULL);
-    weir_observer observer = weir_sqlite_observer(writer);
-    weir_pipeline_options options = {
-        .threads = chosen->threads, .stats_interval_ns = WEIR_SECOND / 10, .observers = &observer, .num_observers = 1
-    };
+    add_stages(builder, chosen, &source, &items, tuner != NULL);
+    weir_observer observers[] = { weir_sqlite_observer(writer), weir_tuner_observer(tuner) };
+    weir_pipeline_options options = { .threads = tuner ? 1 : chosen->threads,
+                                      .stats_interval_ns = WEIR_SECOND / 10,
+                                      .observers = observers,
+                                      .num_observers = tuner ? 2 : 1 };
     status = weir_builder_build(builder, &options, &pipeline, error);
     if (status == WEIR_OK) {
+        if (tuner)
+            weir_tuner_attach(tuner, pipeline);
         weir_item item;
-        while ((status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK) {
+        for (int64_t step = 0; (status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK; step++) {
+            if (chosen->trains)
+                weir_pipeline_mark_step(pipeline, step);
             do_work(&chosen->sink, item.seq);
             weir_item_release(&item);
         }
@@ -172,6 +369,7 @@ typedef struct simulate_settings {
     const char *pattern_name;
     double seconds;
     const char *db_path;
+    bool tune;
     bool help;
 } simulate_settings;
 
@@ -182,6 +380,7 @@ static const option_row rows[] = {
     { ROW("seconds", seconds, option_span), .argument = "S", .help = "how long the source lasts (default 3)" },
     { ROW("db-path", db_path, option_file), .argument = "FILE",
       .help = "database to record in (default simulated.db)" },
+    { ROW("tune", tune, option_flag), .help = "begin with one slot and one thread, and let the tuner change them" },
     { ROW("help", help, option_flag), .letter = 'h', .help = "print this and exit" },
     { 0 },
 };
@@ -198,7 +397,7 @@ static void print_help(const option_set *set)
 {
     puts("Usage: simulate --pattern PATTERN [options]\n");
     for (size_t i = 0; i < NUM_PATTERNS; i++)
-        printf("  %-10s %s\n", patterns[i].name, patterns[i].what);
+        printf("  %-12s %s\n", patterns[i].name, patterns[i].what);
     puts("\nOptions:");
     options_print(set, 1);
 }
@@ -231,7 +430,16 @@ int main(int argc, char **argv)
     if (settings.seconds > MAX_SECONDS)
         return refuse("--seconds: at most 3600", "");
     weir_error error = { 0 };
-    if (simulate(chosen, settings.seconds, settings.db_path, &error) != WEIR_OK) {
+    uint32_t num_helpers = chosen->decode.num_helpers;
+    if (!start_helpers(num_helpers))
+        return refuse("", "cannot start a thread");
+    weir_tuner *tuner = NULL;
+    int status = settings.tune ? weir_tuner_new(NULL, &tuner, &error) : WEIR_OK;
+    if (status == WEIR_OK)
+        status = simulate(chosen, settings.seconds, settings.db_path, tuner, &error);
+    weir_tuner_free(tuner);
+    stop_helpers(num_helpers);
+    if (status != WEIR_OK) {
         fprintf(stderr, "simulate: %s\n", error.message);
         return 1;
     }

@@ -66,11 +66,52 @@
     X(num_minor_faults, "minor faults", NULL, 0, 0, NULL) \
     X(num_major_faults, "major faults", NULL, 0, 0, NULL)
 
+#define PROCESS_MEASURES(X) \
+    X(cpus, "CPUs", "CPUs", 0, ratio(seconds(m->cpu_ns), seconds(ns)), \
+      "CPUs in use by the process: cpu_time / elapsed") \
+    X(cpu_share, "of budget", "share", 0, ratio(seconds(m->cpu_ns), seconds(m->budget_ns)), \
+      "cpu_time / budget_time") \
+    X(pool_cpus, "pools", "CPUs", 0, ratio(seconds(m->pool_cpu_ns), seconds(ns)), \
+      "CPUs in use by the pipeline's pools: pool_cpu_time / elapsed") \
+    X(resident_bytes, "memory", NULL, -1, 0, NULL) \
+    X(peak_bytes, "peak", NULL, -1, 0, NULL) \
+    X(read_rate, "read/s", "bytes/s", 0, ratio(whole(m->read_bytes), seconds(ns)), \
+      "bytes read from storage per second") \
+    X(write_rate, "write/s", "bytes/s", 0, ratio(whole(m->written_bytes), seconds(ns)), \
+      "bytes written to storage per second") \
+    X(num_major_faults, "major faults", NULL, -1, 0, NULL) \
+    X(num_open_threads, "threads", NULL, 0, 0, NULL) \
+    X(num_open_files, "descriptors", NULL, 0, 0, NULL)
+
+#define MACHINE_MEASURES(X) \
+    X(other_cpus, "other CPUs", "CPUs", 0, ratio(seconds(m->other_cpu_ns), seconds(ns)), \
+      "CPUs in use by other processes: other_cpu_time / elapsed") \
+    X(idle_cpus, "idle CPUs", "CPUs", 0, ratio(seconds(m->idle_ns), seconds(ns)), \
+      "CPUs without work: idle_time / elapsed") \
+    X(stolen_cpus, "stolen", "CPUs", -1, ratio(seconds(m->stolen_ns), seconds(ns)), \
+      "CPUs that other virtual machines took: stolen_time / elapsed") \
+    X(throttled_share, "throttled", "share", -1, ratio(seconds(m->throttled_ns), seconds(ns)), \
+      "throttled_time / elapsed") \
+    X(cpu_pressure, "wait CPU", "share", -1, ratio(seconds(m->cpu_pressure_ns), seconds(ns)), \
+      "cpu_pressure_time / elapsed") \
+    X(io_pressure, "wait disk", "share", -1, ratio(seconds(m->io_pressure_ns), seconds(ns)), \
+      "io_pressure_time / elapsed") \
+    X(memory_pressure, "wait memory", "share", -1, ratio(seconds(m->memory_pressure_ns), seconds(ns)), \
+      "memory_pressure_time / elapsed") \
+    X(receive_rate, "received/s", "bytes/s", 0, ratio(whole(m->received_bytes), seconds(ns)), \
+      "bytes from the network per second") \
+    X(send_rate, "sent/s", "bytes/s", 0, ratio(whole(m->sent_bytes), seconds(ns)), "bytes to the network per second")
+
 /* -- arithmetic; NAN = not known */
 
 static double seconds(int64_t ns)
 {
     return ns < 0 ? NAN : (double)ns / SECOND_NS;
+}
+
+static double whole(int64_t count)
+{
+    return count < 0 ? NAN : (double)count;
 }
 
 static double ratio(double part, double whole)
@@ -130,18 +171,31 @@ static double quantile(const weir_histogram *times, double share, int64_t max_ns
 #define QUEUE_FUNCTION(name, title, unit, better, value, help) \
     FUNCTION(queue_, weir_queue_metrics, queue, name, value)
 #define POOL_FUNCTION(name, title, unit, better, value, help) FUNCTION(pool_, weir_pool_metrics, pool, name, value)
+#define PROCESS_FUNCTION(name, title, unit, better, value, help) \
+    FUNCTION(process_, weir_process_metrics, process, name, value)
+#define MACHINE_FUNCTION(name, title, unit, better, value, help) \
+    FUNCTION(machine_, weir_machine_metrics, machine, name, value)
 
 TASK_MEASURES(TASK_FUNCTION)
 QUEUE_MEASURES(QUEUE_FUNCTION)
 POOL_MEASURES(POOL_FUNCTION)
+PROCESS_MEASURES(PROCESS_FUNCTION)
+MACHINE_MEASURES(MACHINE_FUNCTION)
 
 #define TASK_ROW(name, title, unit, better, value, help)  { #name, title, unit, help, better, NULL, task_##name },
 #define QUEUE_ROW(name, title, unit, better, value, help) { #name, title, unit, help, better, NULL, queue_##name },
 #define POOL_ROW(name, title, unit, better, value, help)  { #name, title, unit, help, better, NULL, pool_##name },
 
+#define PROCESS_ROW(name, title, unit, better, value, help) \
+    { #name, title, unit, help, better, NULL, process_##name },
+#define MACHINE_ROW(name, title, unit, better, value, help) \
+    { #name, title, unit, help, better, NULL, machine_##name },
+
 static const weir_measure task_rows[] = { TASK_MEASURES(TASK_ROW) };
 static const weir_measure queue_rows[] = { QUEUE_MEASURES(QUEUE_ROW) };
 static const weir_measure pool_rows[] = { POOL_MEASURES(POOL_ROW) };
+static const weir_measure process_rows[] = { PROCESS_MEASURES(PROCESS_ROW) };
+static const weir_measure machine_rows[] = { MACHINE_MEASURES(MACHINE_ROW) };
 
 enum { MAX_MEASURES = 64 };
 
@@ -201,6 +255,8 @@ static void make_lists(void)
     make_list(WEIR_SUBJECT_FLOW, task_rows, NUM(task_rows));
     make_list(WEIR_SUBJECT_QUEUE, queue_rows, NUM(queue_rows));
     make_list(WEIR_SUBJECT_POOL, pool_rows, NUM(pool_rows));
+    make_list(WEIR_SUBJECT_PROCESS, process_rows, NUM(process_rows));
+    make_list(WEIR_SUBJECT_MACHINE, machine_rows, NUM(machine_rows));
 }
 
 const weir_measure *weir_subject_measures(weir_subject subject, size_t *count)
@@ -239,6 +295,8 @@ const weir_metric_table *weir_subject_metrics(weir_subject subject)
     switch (subject) {
     case WEIR_SUBJECT_QUEUE: return weir_queue_metric_table();
     case WEIR_SUBJECT_POOL: return weir_pool_metric_table();
+    case WEIR_SUBJECT_PROCESS: return weir_process_metric_table();
+    case WEIR_SUBJECT_MACHINE: return weir_machine_metric_table();
     default: return weir_task_metric_table();
     }
 }

@@ -40,6 +40,10 @@ static void engine_runs_every_part_and_writes_a_row_for_each_configuration(void 
     assert_int_equal(bench_count_rows(json, "json_extract(row, '$.shape') = 'pending'"), 4);
     assert_int_equal(bench_count_rows(json, "json_extract(row, '$.output_order') = 'input'"), 4);
     assert_int_equal(bench_count_rows(json, "json_extract(row, '$.part') = 'scaling'"), 8);
+    /* the same without statistics off, but with the record off, on, and on with a file */
+    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.part') = 'trace' AND "
+                                            "json_type(row, '$.ns_per_hop_more') IN ('real', 'integer')"),
+                     8 * 3);
     free(json);
     program_free(&program);
 }
@@ -114,6 +118,17 @@ static void stop_measures_every_state(void **state)
     program_free(&program);
 }
 
+static void whatif_predicts_every_pattern(void **state)
+{
+    (void)state;
+    struct program program;
+    char *json = bench_run_for_json(&program, "whatif --patterns-only --seconds 0.2");
+    bench_assert_report(json, "whatif");
+    assert_int_equal(bench_count_rows(json, "json_type(row, '$.predicted') IS NOT NULL"), 8);
+    free(json);
+    program_free(&program);
+}
+
 static void wrong_options_are_told_with_what_they_want(void **state)
 {
     (void)state;
@@ -147,6 +162,7 @@ int main(void)
         cmocka_unit_test(engine_runs_only_what_it_is_asked_for),
         cmocka_unit_test(size_tells_bytes_of_slots_stages_and_pipelines),
         cmocka_unit_test(stop_measures_every_state),
+        cmocka_unit_test(whatif_predicts_every_pattern),
         cmocka_unit_test(wrong_options_are_told_with_what_they_want),
     };
     return cmocka_run_group_tests(tests, bench_set_up, bench_tear_down);

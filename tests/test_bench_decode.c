@@ -164,12 +164,30 @@ static void peers_that_are_there_are_measured_and_the_others_named(void **state)
     program_free(&program);
 }
 
+static void tune_ends_with_a_command_line(void **state)
+{
+    (void)state;
+    struct program program;
+    char line[1024];
+    snprintf(line, sizeof line, "tune --dataset-dir %s --glob [ls]*.mp4 --seconds 0.1 --cpu 100%% --memory 100G",
+             clips);
+    char *json = bench_run_for_json(&program, line);
+    bench_assert_report(json, "tune");
+    assert_true(bench_count_rows(json, "json_extract(row, '$.clips_per_s') > 0") >= 1);
+    assert_non_null(strstr(program.out, " --threads "));
+    assert_non_null(strstr(program.out, "(weir_stage_options){ .concurrency = "));
+    free(json);
+    program_free(&program);
+}
+
 static void wrong_options_and_folders_are_told_before_any_work(void **state)
 {
     (void)state;
     static const char *const wrong[][2] = {
         { "decode", "--dataset-dir DIR is missing" },
         { "peers", "--dataset-dir DIR is missing" },
+        { "tune", "--dataset-dir DIR is missing" },
+        { "tune --dataset-dir . --cpu 2", "--cpu: \"2\" is not a percentage, such as 40%" },
         { "decode --dataset-dir /nowhere/at/all", "/nowhere/at/all" },
         { "decode --dataset-dir . --glob *.none-such", "no file matches *.none-such below ." },
         { "decode --dataset-dir . --scaler fast --verify", "--verify compares the pixels of --scaler exact only" },
@@ -197,6 +215,7 @@ int main(void)
         cmocka_unit_test(where_time_goes_is_told_for_each_class_in_order),
         cmocka_unit_test(option_costs_tell_the_share_of_frames_and_the_fidelity_of_each_option),
         cmocka_unit_test(peers_that_are_there_are_measured_and_the_others_named),
+        cmocka_unit_test(tune_ends_with_a_command_line),
         cmocka_unit_test(wrong_options_and_folders_are_told_before_any_work),
     };
     return cmocka_run_group_tests(tests, make_folders, remove_folders);

@@ -2,6 +2,8 @@
    test_random.c, killed ones in test_resume.c. */
 #include "support.h"
 
+#include <sched.h>
+
 static weir_pipeline_options with(weir_checkpoints checkpoints)
 {
     return (weir_pipeline_options){ .threads = 1, .checkpoints = checkpoints, .stall_warning_ns = WEIR_FOREVER };
@@ -161,6 +163,47 @@ static void what_a_stop_drops_is_not_done(void **state)
     gate_open(&gate);
     assert_int_equal(drain(pipeline, &(int){ 0 }), 0);
     assert_checkpoint(pipeline, "epoch 0\nsource 0 src\ndone 0 1\n");
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
+/* Runs until it is asked to stop, and fails then. */
+static int run_until_stopped(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)in;
+    (void)out;
+    counter_add((test_counter *)(uintptr_t)weir_task_config(task), 1);
+    while (!weir_task_should_stop(task))
+        sched_yield();
+    return weir_task_fail(task, WEIR_ESTOPPED, 0, "it was asked to stop");
+}
+
+static int stage_ended(void *self, const char *stage, weir_error *error)
+{
+    (void)stage;
+    (void)error;
+    counter_add(self, 1);
+    return WEIR_OK;
+}
+
+static void a_task_that_obeys_a_stop_has_not_done_its_item(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_counter started = COUNTER, ended = COUNTER;
+    test_numbers numbers = { .ledger = &ledger, .count = 9 };
+    weir_op op = { .name = "obedient", .run = run_until_stopped };
+    weir_stage_hook hook = { .self = &ended, .end = stage_ended };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &op, &started, &(weir_stage_options){ .stage_hooks = &hook, .num_stage_hooks = 1 });
+    weir_builder_sink(builder, NULL);
+    weir_pipeline_options options = with(WEIR_CHECKPOINTS_DELIVERED);
+    weir_pipeline *pipeline = build(builder, &options);
+    counter_await(&started, 1);
+    weir_pipeline_stop(pipeline);
+    counter_await(&ended, 1);
+    assert_checkpoint(pipeline, "epoch 0\nsource 0 src\ndone 0 0\n");
     weir_pipeline_free(pipeline);
     ledger_close(&ledger);
 }
@@ -435,6 +478,7 @@ int main(void)
         TEST(acknowledged_items_are_done_in_any_order),
         TEST(skipped_and_failed_items_are_done),
         TEST(what_a_stop_drops_is_not_done),
+        TEST(a_task_that_obeys_a_stop_has_not_done_its_item),
         TEST(pieces_that_are_done_are_left_out),
         TEST(a_batch_is_done_as_a_whole_or_by_item),
         TEST(inputs_belong_to_the_result_that_they_were_kept_for),

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <weir/bottleneck.h>
 #include <weir/log.h>
 #include <weir/maintain.h>
+#include <weir/verdict.h>
 
 /* Sets every metric of a subject to a different value; `scale` is 1 for the first lap. */
 static void fill(weir_subject subject, void *metrics, int64_t scale)
@@ -44,10 +44,16 @@ static void observe(weir_observer observer, const weir_lap *lap, int64_t scale)
     fill(WEIR_SUBJECT_FLOW, &source.metrics, scale);
     fill(WEIR_SUBJECT_QUEUE, &queue.metrics, scale);
     fill(WEIR_SUBJECT_POOL, &pool.metrics, scale);
+    weir_process_lap process = { .lap = lap, .name = "0:process", .num_cpus = 2 };
+    weir_machine_lap machine = { .lap = lap, .name = "0:machine" };
+    fill(WEIR_SUBJECT_PROCESS, &process.metrics, scale);
+    fill(WEIR_SUBJECT_MACHINE, &machine.metrics, scale);
     observer.stage_lap(observer.self, &source);
     observer.stage_lap(observer.self, &stage);
     observer.queue_lap(observer.self, &queue);
     observer.pool_lap(observer.self, &pool);
+    observer.process_lap(observer.self, &process);
+    observer.machine_lap(observer.self, &machine);
 }
 
 static const char *record(void)
@@ -85,7 +91,7 @@ static void every_metric_is_stored_and_read_back(void **state)
         weir_metrics wanted;
         weir_query *query;
         fill(subject, &wanted, 1);
-        assert_int_equal(weir_query_begin(reader, (weir_record_kind)subject, NULL, &query, NULL), WEIR_OK);
+        assert_int_equal(weir_query_begin(reader, weir_record_kind_of(subject), NULL, &query, NULL), WEIR_OK);
         assert_int_equal(weir_query_next(query, &found, NULL), WEIR_OK);
         assert_int_equal(found->lap.subject, subject);
         assert_int_equal(found->lap.suspended_ns, NS(2));
@@ -143,6 +149,37 @@ static void what_spdl_would_not_have_stays_out_of_its_tables(void **state)
     assert_int_equal(query_int(path, "SELECT count(*) FROM task_stats WHERE name <> '0:1:decode'"), 0);
     assert_int_equal(query_int(path, "SELECT count(*) FROM flow_stats WHERE kind = 'source'"), 2);
     assert_int_equal(query_int(path, "SELECT count(*) FROM pool_stats WHERE num_threads = 2"), 2);
+}
+
+/* Not 0: a container without block devices reads no bytes from a disk that is not there. */
+static void what_the_system_does_not_tell_is_null(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    weir_sqlite_writer *writer = recording_begin(path, "n", 0, 1000);
+    weir_observer observer = weir_sqlite_observer(writer);
+    weir_process_lap process = { .lap = &first_lap,
+                                 .name = "0:process",
+                                 .metrics = { .cpu_ns = 5, .read_bytes = -1 } };
+    weir_machine_lap machine = { .lap = &first_lap, .name = "0:machine", .metrics = { .stolen_ns = -1 } };
+    process.metrics.resident_bytes = -1; /* a largest value, not a sum */
+    for (int i = 0; i < 2; i++) {
+        observer.process_lap(observer.self, &process);
+        observer.machine_lap(observer.self, &machine);
+    }
+    recording_end(writer, 1020);
+    assert_int_equal(query_int(path, "SELECT count(*) FROM process_stats WHERE read_bytes IS NULL AND "
+                                     "resident_bytes IS NULL AND num_major_faults = 0"),
+                     2);
+    assert_int_equal(query_int(path, "SELECT count(*) FROM machine_stats WHERE stolen_time IS NULL"), 2);
+    weir_reader *reader = open_reader(path);
+    weir_totals totals;
+    assert_int_equal(weir_totals_read(reader, NULL, &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, NULL), WEIR_OK);
+    assert_true(isnan(total_value(&totals.of[WEIR_SUBJECT_PROCESS].all[0], "read_bytes")));
+    assert_true(isnan(total_value(&totals.of[WEIR_SUBJECT_PROCESS].all[0], "resident_bytes")));
+    assert_true(isnan(total_value(&totals.of[WEIR_SUBJECT_MACHINE].all[0], "stolen_cpus")));
+    weir_totals_free(&totals);
+    weir_reader_close(reader);
 }
 
 static void a_metric_that_a_database_lacks_is_unknown_until_a_writer_adds_it(void **state)
@@ -215,7 +252,7 @@ static void a_run_is_running_killed_or_ended(void **state)
     assert_string_equal(weir_run_state_name(weir_run_state_of(&run)), "failed");
 }
 
-/* -- bottlenecks */
+/* -- the sink */
 
 static weir_total total_of(weir_subject subject, const char *name, const char *kind, int64_t busy, int64_t in,
                            int64_t thread, int64_t out)
@@ -227,23 +264,6 @@ static weir_total total_of(weir_subject subject, const char *name, const char *k
     total.metrics.task.wait_thread_ns = thread * WEIR_SECOND;
     total.metrics.task.wait_out_ns = out * WEIR_SECOND;
     return total;
-}
-
-static weir_bottleneck bottleneck_of(weir_total source, weir_total stage)
-{
-    weir_totals totals = { .of[WEIR_SUBJECT_STAGE] = { &stage, 1 }, .of[WEIR_SUBJECT_FLOW] = { &source, 1 } };
-    return weir_bottleneck_find(&totals);
-}
-
-static void a_source_that_waits_for_threads_is_not_called_slow(void **state)
-{
-    (void)state;
-    weir_total stage = total_of(WEIR_SUBJECT_STAGE, "0:1:decode", "stage", 3, 6, 1, 0);
-    weir_bottleneck slow = bottleneck_of(total_of(WEIR_SUBJECT_FLOW, "0:0:src", "source", 9, 0, 1, 0), stage);
-    assert_int_equal(slow.kind, WEIR_BOTTLENECK_SOURCE);
-    weir_bottleneck starved = bottleneck_of(total_of(WEIR_SUBJECT_FLOW, "0:0:src", "source", 4, 0, 6, 0), stage);
-    assert_int_equal(starved.kind, WEIR_BOTTLENECK_THREADS);
-    assert_string_equal(starved.name, "0:0:src");
 }
 
 /* The queues behind a route come before the sink's, whichever name is last. */
@@ -265,10 +285,10 @@ int main(void)
         TEST(every_metric_is_added_up_by_its_kind),
         TEST(every_measure_has_a_unit_and_a_meaning),
         TEST(what_spdl_would_not_have_stays_out_of_its_tables),
+        TEST(what_the_system_does_not_tell_is_null),
         TEST(a_metric_that_a_database_lacks_is_unknown_until_a_writer_adds_it),
         TEST(sums_of_older_schemas_are_made_from_their_means),
         TEST(a_run_is_running_killed_or_ended),
-        TEST(a_source_that_waits_for_threads_is_not_called_slow),
         TEST(the_sinks_queue_is_found_by_the_sink),
     };
     weir_log_set_level(WEIR_LOG_ERROR);

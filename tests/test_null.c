@@ -302,9 +302,15 @@ static void the_statistics_refuse_null(void **state)
     assert_true(isnan(weir_measure_value(NULL, NULL, 1)));
     assert_true(isnan(weir_measure_of(WEIR_SUBJECT_QUEUE, NULL, NULL, 1)));
     assert_true(weir_slots_ns(NULL) < 0);
-    weir_bottleneck bottleneck = weir_bottleneck_find(NULL);
-    assert_int_equal(bottleneck.kind, WEIR_BOTTLENECK_UNKNOWN);
-    weir_bottleneck_describe(NULL, NULL, 0);
+    weir_verdict *verdict;
+    REFUSED(weir_verdict_read(NULL, NULL, &verdict, NULL));
+    REFUSED(weir_verdict_read(NULL, NULL, NULL, NULL));
+    REFUSED(weir_verdict_explain(NULL, NULL, &verdict, NULL));
+    assert_null(weir_verdict_of_totals(NULL));
+    weir_verdict_free(NULL);
+    assert_string_equal(weir_verdict_certainty(NULL), "unsure");
+    weir_verdict_write(NULL, stdout);
+    weir_verdict_write(NULL, NULL);
     assert_null(weir_totals_sink_queue(NULL));
     REFUSED(weir_summary_print(NULL, "a", 0, NULL));
     REFUSED(weir_summary_print(stdout, NULL, 0, NULL));
@@ -317,6 +323,15 @@ static void the_statistics_refuse_null(void **state)
     REFUSED(weir_database_merge("a", "b", NULL, NULL));
     REFUSED(weir_database_migrate(NULL, &from, NULL));
     REFUSED(weir_database_migrate("a", NULL, NULL));
+    weir_tuner *tuner;
+    weir_tuner_free(NULL);
+    assert_null(weir_tuner_observer(NULL).lap_end);
+    REFUSED(weir_tuner_new(NULL, NULL, NULL));
+    REFUSED(weir_tuner_attach(NULL, NULL));
+    REFUSED(weir_tuner_replay(NULL, 1, NULL, NULL));
+    assert_int_equal(weir_tuner_new(NULL, &tuner, NULL), WEIR_OK);
+    REFUSED(weir_tuner_attach(tuner, NULL));
+    weir_tuner_free(tuner);
     weir_profile_report *profile;
     weir_profile_free(NULL);
     REFUSED(weir_profile(NULL, 1, NULL, &profile, NULL));
@@ -406,12 +421,14 @@ static const char *const without_pointers[] = {
     "weir_schema_version",
     "weir_status_name",
     "weir_status_text",
+    "weir_machine_metric_table",
     "weir_pool_metric_table",
+    "weir_process_metric_table",
     "weir_queue_metric_table",
     "weir_task_metric_table",
     "weir_subject_metrics",
     "weir_run_state_name",
-    "weir_bottleneck_word",
+    "weir_verdict_word",
     "weir_version",
 };
 

@@ -90,6 +90,7 @@ static void structs_that_travel_by_value_keep_their_size(void **state)
     assert_int_equal(sizeof(weir_batch), 56);
     assert_int_equal(sizeof(weir_account), 128);
     assert_int_equal(sizeof(weir_error), 1728);
+    assert_int_equal(sizeof(weir_stage_info), 112);
 }
 
 int main(void)

@@ -35,7 +35,9 @@ static double time_of(const weir_record *record)
     case WEIR_RECORD_TASK:
     case WEIR_RECORD_FLOW:
     case WEIR_RECORD_QUEUE:
-    case WEIR_RECORD_POOL: return (double)record->lap.end_unix_ns / 1e9;
+    case WEIR_RECORD_POOL:
+    case WEIR_RECORD_PROCESS:
+    case WEIR_RECORD_MACHINE: return (double)record->lap.end_unix_ns / 1e9;
     case WEIR_RECORD_EVENT: return (double)record->event.unix_ns / 1e9;
     case WEIR_RECORD_FAILURE: return (double)record->failure.unix_ns / 1e9;
     case WEIR_RECORD_ITEM: return (double)record->item.unix_ns / 1e9;

@@ -319,6 +319,13 @@ static void headspace_says_what_loading_costs_a_step(void **state)
     program_free(&program);
 }
 
+static void a_tuned_run_decodes_all_files(void **state)
+{
+    (void)state;
+    expect_files("@videos --tune --cpu 100% --memory 64G --concurrency 1 --threads 1 --log-interval 0.05 --epochs 20",
+                 40);
+}
+
 static void a_profile_measures_each_stage_alone(void **state)
 {
     (void)state;
@@ -353,6 +360,10 @@ static void mistakes_are_refused_in_one_line_before_any_work(void **state)
         { "@videos --audio --lowres 1", "--lowres: only for" },
         { "@videos --lowres 4", "--lowres" },
         { "@videos --json", "--json: only with --profile" },
+        { "@videos --cpu 40%", "--cpu, --memory: only with --tune" },
+        { "@videos --tune --cpu 140%", "a percentage" },
+        { "@videos --tune --headspace 1s", "--tune: not with --headspace" },
+        { "@videos --profile --tune", "--profile: not with --tune" },
         { "@videos --profile --headspace 1s", "--profile: not with --headspace" },
         { "@videos --profile --db-path /proc/no/such.db", "--db-path: " },
         { "@videos --resize none --width 9", "--resize none: not with --width" },
@@ -383,6 +394,7 @@ int main(void)
         TEST(a_closed_stderr_does_not_end_the_run),
         TEST(the_end_names_the_next_commands),
         TEST(headspace_says_what_loading_costs_a_step),
+        TEST(a_tuned_run_decodes_all_files),
         TEST(a_profile_measures_each_stage_alone),
         TEST(mistakes_are_refused_in_one_line_before_any_work),
     };

@@ -450,14 +450,16 @@ static void each_order_can_be_divided_again(void **state)
             free(texts[--num_texts]);
         /* Padding and dropping depend on the number of ranks when an epoch begins: compared are the epochs that have
            begun. */
-        bool is_exact = which / 8 % 3 == WEIR_SHARE_EXACT;
+        bool is_exact = which / 8 % 3 == WEIR_SHARE_EXACT, has_begun = is_exact;
         run_world(which, first, texts, &num_texts, is_exact ? 60 : NUM_ITEMS / first / 2, &in_parts);
+        for (int i = 0; i < NUM_ITEMS; i++)
+            has_begun |= in_parts.counts[0][i] > 0;
         for (int change = 0; change < 4; change++)
             run_world(which, 1 + below(MAX_WORLD), texts, &num_texts, 20, &in_parts);
         run_world(which, 1 + below(MAX_WORLD), texts, &num_texts, UINT32_MAX, &in_parts);
         while (num_texts)
             free(texts[--num_texts]);
-        if (memcmp(&at_once, &in_parts, is_exact ? sizeof at_once : sizeof at_once.counts[0]) != 0)
+        if (has_begun && memcmp(&at_once, &in_parts, is_exact ? sizeof at_once : sizeof at_once.counts[0]) != 0)
             fail_msg("configuration %u delivers other items when it is divided again", which);
     }
 }

@@ -491,6 +491,26 @@ static void slowest_sorts_items_by_where_their_time_went(void **state)
     expect("weir slowest job.db --run 1 --sort open", NOTHING);
 }
 
+/* -- explain */
+
+static void explain_says_what_limits_and_what_would_help(void **state)
+{
+    (void)state;
+    expect("weir explain job.db", DONE);
+    assert_has(out, "Limit: The slots of 0:1:decode[10]: all of them are busy nearly all the time.\n");
+    assert_has(out, "Confidence: ");
+    assert_has(out, "Evidence:\n  * 0:1:decode[10]: 10.0 slots, 60 % of their time busy");
+    expect("weir explain job.db --json", DONE);
+    assert_is_json();
+    assert_json("$.kind", "slots");
+    assert_json("$.name", "0:1:decode[10]");
+    assert_json("$.other", "null");
+    expect("weir explain job.db --phase train --run all --json", DONE);
+    assert_json("$.certainty", "unsure"); /* few items */
+    expect("weir explain job.db --csv", REFUSED);
+    expect("weir explain job.db --since 2030-01-01", NOTHING);
+}
+
 /* -- compare, merge, check */
 
 static void compare_finds_the_difference_and_how_sure_it_is(void **state)
@@ -509,7 +529,8 @@ static void compare_finds_the_difference_and_how_sure_it_is(void **state)
     }
     expect("weir compare a.db b.db --json", DONE);
     assert_is_json();
-    assert_json("$.limit_a.kind", "stage");
+    assert_json("$.limit_a.kind", "slots");
+    assert_json("$.limit_moved", "0");
     assert_json("$.limit_b.stage", "0:1:decode[10]");
     static const char *const wanted[][2] = {
         { "tasks_per_s", "worse" }, { "ave_time", "worse" }, { "p99_time", "worse" }, { "busy_share", "same" }
@@ -549,8 +570,8 @@ static void compare_tells_too_few_threads_from_a_slow_stage(void **state)
     execute(in_folder("a.db"), "UPDATE task_stats SET busy_time = 0.51 * 10 * elapsed, "
                                "wait_thread_time = 0.49 * 10 * elapsed, wait_in_time = 0, wait_out_time = 0");
     expect("weir compare a.db a.db", DONE);
-    assert_has(out,
-               "The bottleneck of A is the threads (the slots of 0:1:decode[10] wait for one for 49% of their time)");
+    assert_has(out, "Limit of A: The threads: slots of 0:1:decode[10] have work but wait for a thread to run it.");
+    assert_has(out, "The limit is the same.");
     assert_lacks(out, "-0.0%");
 }
 
@@ -1376,7 +1397,8 @@ static void a_report_is_one_file_that_needs_nothing_else(void **state)
     assert_has(out, "job.html\n"); /* the default of -o */
     expect("cat job.html", DONE);
     assert_has(out, "<!DOCTYPE html>");
-    assert_has(out, "The bottleneck is ");
+    assert_has(out, "<h2>What limits it</h2>");
+    assert_has(out, "Limit: ");
     assert_has(out, "0:1:decode[10]");
     assert_has(out, "PIPELINE PERFORMANCE SUMMARY");
     assert_has(out, "📊 Task Statistics:");
@@ -1431,6 +1453,7 @@ int main(void)
         TEST(failed_labels_are_listed_for_scripts),
         TEST(slowest_knows_items_failures_and_laps),
         TEST(slowest_sorts_items_by_where_their_time_went),
+        TEST(explain_says_what_limits_and_what_would_help),
         TEST(compare_finds_the_difference_and_how_sure_it_is),
         TEST(compare_tells_too_few_threads_from_a_slow_stage),
         TEST(compare_knows_stages_that_have_moved),

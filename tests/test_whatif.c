@@ -45,7 +45,8 @@ static weir_prediction *predict(weir_model *model)
 {
     weir_error error = { 0 };
     weir_prediction *prediction;
-    if (weir_model_predict(model, NULL, &prediction, &error) != WEIR_OK)
+    weir_predict_options options = { .num_items = 20000, .resamples = 8 };
+    if (weir_model_predict(model, &options, &prediction, &error) != WEIR_OK)
         fail_msg("%s", error.message);
     return prediction;
 }
@@ -201,10 +202,10 @@ static void tasks_share_the_cpus(void **state)
     set(model, "cpus", "64");
     set(model, "threads", "64");
     set(model, "work.concurrency", "256");
-    assert_throughput(model, 6400, 0.001);
+    assert_throughput(model, 6400, 0.005);
     weir_prediction *prediction = predict(model);
     assert_true(prediction->beyond_measured);
-    assert_near(prediction->cpus, 64, 0.001);
+    assert_near(prediction->cpus, 64, 0.005);
     weir_prediction_free(prediction);
     weir_model_free(model);
 }
@@ -273,7 +274,7 @@ static void rare_long_tasks_keep_their_share(void **state)
     for (int i = 0; i < 100000; i++)
         weir_histogram_record(&times, i % 50000 == 0 ? 10 * WEIR_SECOND : WEIR_MILLISECOND);
     weir_model *model = one_stage((weir_model_node){ .time_s = 0.0014, .times = &times }, 1, 1);
-    assert_throughput(model, 1 / 0.0014, 0.02);
+    assert_throughput(model, 1 / 0.0014, 0.05);
     weir_model_free(model);
 }
 
@@ -369,6 +370,30 @@ static void a_join_in_input_order_passes_over_items_that_vanish(void **state)
     weir_model_free(model);
     model = two_branches(WEIR_ORDER_INPUT, 0.5); /* 100 items a second for the slow branch, half of them vanish */
     assert_throughput(model, 150, 0.04);
+    weir_model_free(model);
+}
+
+/* The first branch has no stage; the second one gets 3 of 4 items. */
+static void a_branch_without_stages_keeps_its_share(void **state)
+{
+    (void)state;
+    weir_model *model = new_model(8, 8);
+    uint32_t source = add(model, SOURCE);
+    uint32_t route = add(model, (weir_model_node){ .name = "route",
+                                                   .kind = "route",
+                                                   .inputs = &source,
+                                                   .num_inputs = 1,
+                                                   .shares = (const double[]){ 1, 3 },
+                                                   .num_shares = 2 });
+    uint32_t work = add(model, STAGE(.name = "work", .inputs = &route, .num_inputs = 1,
+                                     .branches = (const uint32_t[]){ 1 }, .time_s = 0.003));
+    add(model, (weir_model_node){ .name = "join",
+                                  .kind = "merge",
+                                  .inputs = (const uint32_t[]){ route, work },
+                                  .branches = (const uint32_t[]){ 0, 0 },
+                                  .num_inputs = 2 });
+    add(model, SINK);
+    assert_throughput(model, 1000 / 3.0 / 0.75, 0.02);
     weir_model_free(model);
 }
 
@@ -691,6 +716,8 @@ static void assert_same_node(const weir_model_node *a, const weir_model_node *b)
         assert_int_equal(a->inputs[i], b->inputs[i]);
         assert_int_equal(a->weights ? a->weights[i] : 0, b->weights ? b->weights[i] : 0);
     }
+    for (uint32_t i = 0; i < a->num_inputs; i++)
+        assert_int_equal(a->branches[i], b->branches[i]);
     assert_int_equal(a->num_shares, b->num_shares);
     for (uint32_t i = 0; i < a->num_shares; i++)
         assert_true(a->shares[i] == b->shares[i]);
@@ -737,6 +764,7 @@ static void a_recorded_run_gives_the_same_model_as_a_live_one(void **state)
     assert_int_equal(weir_model_num_nodes(read), 8);
     for (size_t i = 0; i < 8; i++)
         assert_same_node(weir_model_node_at(live, i), weir_model_node_at(read, i));
+    assert_int_equal(weir_model_node_at(read, 4)->branches[0], 1);
     const weir_model_node *merge = weir_model_node_at(read, 2), *route = weir_model_node_at(read, 3);
     assert_int_equal(merge->merge_order, WEIR_MERGE_WEIGHTED);
     assert_int_equal(merge->weights[0], 3);
@@ -777,6 +805,7 @@ int main(void)
         TEST(queues_are_bounded_in_items_and_in_bytes),
         TEST(the_slow_branch_of_a_route_sets_the_pace),
         TEST(a_join_in_input_order_passes_over_items_that_vanish),
+        TEST(a_branch_without_stages_keeps_its_share),
         TEST(merges_take_from_their_inputs_as_their_order_says),
         TEST(the_laws_of_queues_hold),
         TEST(the_same_seed_gives_the_same_prediction),

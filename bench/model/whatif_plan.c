@@ -1,6 +1,7 @@
 #include "whatif_plan.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,12 +58,19 @@ static void do_work(const plan_work *work, uint64_t seq)
     while ((double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9 < end_s);
 }
 
+/* Numbers tasks: results of one input have the same seq, but must not all be equally long. */
+static uint64_t next_number(void)
+{
+    static atomic_ullong number;
+    return atomic_fetch_add_explicit(&number, 1, memory_order_relaxed);
+}
+
 static int run_source(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     (void)worker;
     (void)in;
     static char nothing;
-    do_work(weir_task_config(task), weir_task_seq(task));
+    do_work(weir_task_config(task), next_number());
     out->data = &nothing;
     out->size_bytes = 1000;
     return WEIR_OK;
@@ -76,7 +84,7 @@ static int run_stage(void *worker, weir_item *in, weir_item *out, weir_task *tas
     uint64_t seq = weir_task_seq(task);
     piece.wait_s /= work->pieces;
     piece.compute_s /= work->pieces;
-    do_work(&piece, seq);
+    do_work(&piece, next_number());
     if (work->skips && mix((work->seed + 1) ^ seq) % work->skips == 0)
         return WEIR_SKIP;
     if (work->fails && mix((work->seed + 2) ^ seq) % work->fails == 0)

@@ -20,7 +20,7 @@ typedef enum plan_kind {
 
 typedef enum plan_spread { PLAN_CONSTANT, PLAN_UNIFORM, PLAN_EXPONENTIAL, PLAN_RARE } plan_spread;
 
-/* What a task does: it waits, then computes, for a time that only depends on the item. */
+/* What a task does: it waits, then computes, for a random time. */
 typedef struct plan_work {
     uint64_t seed;
     double wait_s, compute_s;

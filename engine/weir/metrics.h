@@ -13,7 +13,7 @@
  *     COUNT      uint64_t; added
  *     SUM        int64_t; added. Negative = not known; a sum with an unknown value is unknown
  *     LEVEL      double; a level times the nanoseconds it lasted; added. Over `elapsed` it is the mean level
- *     MIN, MAX   int64_t; smallest or largest. INT64_MAX (MIN) or 0 (MAX) = no value
+ *     MIN, MAX   int64_t; smallest or largest. INT64_MAX (MIN) or 0 (MAX) = no value; negative = not known
  *     HISTOGRAM  const weir_histogram *; merged. NULL = not known
  *
  * Only sums and counts are stored; means, rates and percentiles are derived by stats/measures.c.
@@ -88,6 +88,42 @@ extern "C" {
     X(num_minor_faults, "num_minor_faults", SUM, "faults", "page faults without a read") \
     X(num_major_faults, "num_major_faults", SUM, "faults", "page faults that had to read")
 
+/*
+ * The whole process, and the threads of this pipeline's pools together. Every lap of every pipeline of a process has
+ * them, so that they must not be added up over pipelines that ran at the same time. A value that this system does not
+ * provide is not known.
+ */
+#define WEIR_PROCESS_METRICS(X) \
+    X(cpu_ns, "cpu_time", SUM, "s", "CPU time of all threads") \
+    X(pool_cpu_ns, "pool_cpu_time", SUM, "s", "CPU time of the threads of this pipeline's pools") \
+    X(budget_ns, "budget_time", SUM, "s", "CPU time that the process may use: CPU budget x elapsed") \
+    X(run_delay_ns, "run_delay_time", SUM, "s", "time that the pools' threads were runnable, but without a CPU") \
+    X(read_delay_ns, "read_delay_time", SUM, "s", "time that the pools' threads waited for reads of a disk") \
+    X(num_voluntary, "num_voluntary_switches", SUM, "switches", "times a thread blocked") \
+    X(num_involuntary, "num_involuntary_switches", SUM, "switches", "times a thread was preempted") \
+    X(num_minor_faults, "num_minor_faults", SUM, "faults", "page faults without a read") \
+    X(num_major_faults, "num_major_faults", SUM, "faults", "page faults that had to read") \
+    X(read_bytes, "read_bytes", SUM, "bytes", "bytes read from storage") \
+    X(written_bytes, "written_bytes", SUM, "bytes", "bytes written to storage") \
+    X(resident_bytes, "resident_bytes", MAX, "bytes", "memory in use at the end of the lap") \
+    X(peak_bytes, "peak_bytes", MAX, "bytes", "largest memory in use since the process began") \
+    X(num_open_threads, "num_open_threads", MAX, "threads", "threads at the end of the lap") \
+    X(num_open_files, "num_open_files", MAX, "descriptors", "open descriptors at the end of the lap")
+
+/* The machine, or the part of it that a container sees. A value that this system does not provide is not known. */
+#define WEIR_MACHINE_METRICS(X) \
+    X(other_cpu_ns, "other_cpu_time", SUM, "s", "CPU time of all other processes") \
+    X(idle_ns, "idle_time", SUM, "s", "CPU time without work") \
+    X(disk_idle_ns, "disk_idle_time", SUM, "s", "CPU time without work while a disk was waited for") \
+    X(stolen_ns, "stolen_time", SUM, "s", "CPU time that other virtual machines took") \
+    X(throttled_ns, "throttled_time", SUM, "s", "time that the control group's quota stopped its threads") \
+    X(num_throttled, "num_throttled", SUM, "times", "times that the quota was used up") \
+    X(cpu_pressure_ns, "cpu_pressure_time", SUM, "s", "time in which some task waited for a CPU") \
+    X(io_pressure_ns, "io_pressure_time", SUM, "s", "time in which some task waited for a disk") \
+    X(memory_pressure_ns, "memory_pressure_time", SUM, "s", "time in which some task waited for memory") \
+    X(received_bytes, "received_bytes", SUM, "bytes", "bytes from the network") \
+    X(sent_bytes, "sent_bytes", SUM, "bytes", "bytes to the network")
+
 #define WEIR_METRIC_TYPE_COUNT     uint64_t
 #define WEIR_METRIC_TYPE_SUM       int64_t
 #define WEIR_METRIC_TYPE_LEVEL     double
@@ -101,6 +137,8 @@ extern "C" {
 typedef struct weir_task_metrics { WEIR_TASK_METRICS(WEIR_METRIC_FIELD) } weir_task_metrics;
 typedef struct weir_queue_metrics { WEIR_QUEUE_METRICS(WEIR_METRIC_FIELD) } weir_queue_metrics;
 typedef struct weir_pool_metrics { WEIR_POOL_METRICS(WEIR_METRIC_FIELD) } weir_pool_metrics;
+typedef struct weir_process_metrics { WEIR_PROCESS_METRICS(WEIR_METRIC_FIELD) } weir_process_metrics;
+typedef struct weir_machine_metrics { WEIR_MACHINE_METRICS(WEIR_METRIC_FIELD) } weir_machine_metrics;
 /* clang-format on */
 
 /* A row of a table, for code that treats all metrics alike. */
@@ -131,6 +169,8 @@ typedef struct weir_metric_table {
 WEIR_API const weir_metric_table *weir_task_metric_table(void);
 WEIR_API const weir_metric_table *weir_queue_metric_table(void);
 WEIR_API const weir_metric_table *weir_pool_metric_table(void);
+WEIR_API const weir_metric_table *weir_process_metric_table(void);
+WEIR_API const weir_metric_table *weir_machine_metric_table(void);
 
 /* Resets the struct at `values`: no count, no sum, no smallest or largest value, no histogram. Any thread. */
 WEIR_API void weir_metrics_clear(const weir_metric_table *table, void *values);

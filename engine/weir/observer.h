@@ -8,8 +8,8 @@
  * exact; and up to 16 MiB of failures and events. Whatever does not fit is counted; as soon as there is room, an
  * event "dropped" and a log line report the number.
  *
- * Pointers inside the structs are valid during the call only, except names, which are valid until the pipeline is
- * freed.
+ * Pointers inside the structs are valid during the call only, except names of stages, queues and pools, which are valid
+ * until the pipeline is freed.
  */
 #ifndef WEIR_OBSERVER_H
 #define WEIR_OBSERVER_H
@@ -112,6 +112,21 @@ typedef struct weir_pool_lap {
     weir_pool_metrics metrics;
 } weir_pool_lap;
 
+/* The process over one lap: "0:process". */
+typedef struct weir_process_lap {
+    const weir_lap *lap;
+    const char *name;
+    uint32_t num_cpus; /* the CPU budget */
+    weir_process_metrics metrics;
+} weir_process_lap;
+
+/* The machine over one lap: "0:machine". */
+typedef struct weir_machine_lap {
+    const weir_lap *lap;
+    const char *name;
+    weir_machine_metrics metrics;
+} weir_machine_lap;
+
 /* A task that failed. */
 typedef struct weir_failure {
     int64_t unix_ns;
@@ -143,7 +158,7 @@ typedef struct weir_run_end {
 /*
  * All functions are optional. Order of calls: attach, run_start, then laps, failures and events as they occur; for
  * each lap one stage_lap for every node and one queue_lap for every queue, upstream first, one pool_lap for every
- * pool, then lap_end; after the last lap run_end, detach. Observers are called in the order in which they were given.
+ * pool, one process_lap, one machine_lap, then lap_end; after the last lap run_end, detach. Observers are called in the order in which they were given.
  */
 typedef struct weir_observer {
     void *self;
@@ -162,7 +177,9 @@ typedef struct weir_observer {
        builds or frees the pipeline. */
     void (*detach)(void *self);
     void (*trace)(void *self, const weir_trace_batch *batch); /* see <weir/trace.h> */
-    void (*reserved[5])(void);                                /* NULL */
+    void (*process_lap)(void *self, const weir_process_lap *lap);
+    void (*machine_lap)(void *self, const weir_machine_lap *lap);
+    void (*reserved[3])(void); /* NULL */
 } weir_observer;
 
 /* Writes each lap to the log (level info): one line for each stage and queue. */

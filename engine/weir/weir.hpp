@@ -288,6 +288,8 @@ struct observer {
     std::function<void(const weir_stage_lap &)> stage_lap;
     std::function<void(const weir_queue_lap &)> queue_lap;
     std::function<void(const weir_pool_lap &)> pool_lap;
+    std::function<void(const weir_process_lap &)> process_lap;
+    std::function<void(const weir_machine_lap &)> machine_lap;
     std::function<void(const weir_lap &)> lap_end;
     std::function<void(const weir_failure &)> failure;
     std::function<void(const weir_event &)> event;
@@ -446,6 +448,8 @@ inline weir_observer table_of(observer *kept) noexcept
     WEIR_HPP_TELL(stage_lap, weir_stage_lap)
     WEIR_HPP_TELL(queue_lap, weir_queue_lap)
     WEIR_HPP_TELL(pool_lap, weir_pool_lap)
+    WEIR_HPP_TELL(process_lap, weir_process_lap)
+    WEIR_HPP_TELL(machine_lap, weir_machine_lap)
     WEIR_HPP_TELL(lap_end, weir_lap)
     WEIR_HPP_TELL(failure, weir_failure)
     WEIR_HPP_TELL(event, weir_event)

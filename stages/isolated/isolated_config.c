@@ -60,8 +60,11 @@ void *weir_isolated_get_config(isolated_message *message, const weir_op *op)
     size_t config_size;
     weir_isolated_get(message, &is_given, sizeof is_given);
     weir_isolated_get(message, &config_size, sizeof config_size);
-    void *config = calloc(1, op->config_size + 1);
-    message->is_bad |= !config || config_size != op->config_size;
+    void *config = config_size == op->config_size ? calloc(1, config_size + 1) : NULL;
+    if (!config) {
+        message->is_bad = true;
+        return NULL;
+    }
     if (is_given && weir_isolated_get(message, config, config_size) && op == &weir_video_decode)
         get_video_pointers(message, config);
     if (!message->is_bad)

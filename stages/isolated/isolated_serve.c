@@ -259,7 +259,7 @@ static int configure(isolated_message *message, const weir_op *const *ops, size_
 int weir_isolated_serve(int argc, char *const argv[], const weir_op *const *ops, size_t num_ops)
 {
     isolated_message message;
-    weir_pipeline *pipeline;
+    weir_pipeline *pipeline = NULL;
     weir_error error = { 0 };
     weir_item item;
     if (!is_child(argc, argv) || (!ops && num_ops > 0))

@@ -32,9 +32,8 @@ uint64_t weir_dealing_position(const weir_dealing *dealing, const weir_world *wo
         else
             high = middle;
     }
-    if (place >= dealing->from)
-        n += place - dealing->from;
-    return n % world->size == world->rank && place_of(dealing, n) == place ? n / world->size : UINT64_MAX;
+    return n < dealing->num_rest && n % world->size == world->rank && dealing->rest[n] == place ? n / world->size
+                                                                                                : UINT64_MAX;
 }
 
 static int compare_places(const void *a, const void *b)

@@ -25,8 +25,8 @@ typedef struct weir_dealing {
     uint64_t num_rest;
 } weir_dealing;
 
-/* The place of a position of this rank, the number of its positions, and the position of a place: UINT64_MAX if it is
-   another rank's. */
+/* The place of a position of this rank, the number of its positions, and the position of a place below `from`:
+   UINT64_MAX if it is not this rank's. */
 uint64_t weir_dealing_place(const weir_dealing *dealing, const weir_world *world, uint64_t position);
 uint64_t weir_dealing_count(const weir_dealing *dealing, const weir_world *world);
 uint64_t weir_dealing_position(const weir_dealing *dealing, const weir_world *world, uint64_t place);

@@ -51,11 +51,11 @@ static const char *const check_names[NUM_CHECKS] = { "histograms", "laps", "slot
 typedef struct series {
     int32_t name; /* number of the text; -1 = none */
     int64_t num_laps;
-    int64_t end_unix_ns;    /* of the last lap */
-    int64_t concurrency;    /* of a stage; 0 = not known */
-    int64_t num_failures;   /* counted by the laps */
-    int64_t num_records;    /* of failures */
-    int64_t num_put, taken; /* of a queue */
+    int64_t end_unix_ns;     /* of the last lap */
+    int64_t concurrency;     /* of a stage; 0 = not known */
+    uint64_t num_failures;   /* counted by the laps */
+    uint64_t num_records;    /* of failures */
+    uint64_t num_put, taken; /* of a queue */
 } series;
 
 typedef struct checking {
@@ -150,7 +150,7 @@ static int check_columns(checking *c, const char *table, const char *columns, in
     return code == SQLITE_OK ? WEIR_OK : weir_reader_error(c->reader, code, c->error);
 }
 
-/* From schema 4 on: all columns except those of new metrics. */
+/* From the current schema on: all columns except those of new metrics. */
 static int check_lap_tables(checking *c, int64_t *num_lacking)
 {
     int status = WEIR_OK;
@@ -299,7 +299,8 @@ static double seconds(int64_t ns)
 /* A lap starts where the previous one ended, and ends later. */
 static void check_lap_times(checking *c, series *s, const weir_lap_record *lap)
 {
-    double apart = seconds(lap->end_unix_ns - lap->elapsed_ns - s->end_unix_ns), elapsed = seconds(lap->elapsed_ns);
+    double apart = seconds(lap->end_unix_ns) - seconds(lap->elapsed_ns) - seconds(s->end_unix_ns),
+           elapsed = seconds(lap->elapsed_ns);
     bool is_first = s->num_laps++ == 0, is_behind = lap->end_unix_ns > s->end_unix_ns || lap->elapsed_ns == 0;
     s->end_unix_ns = lap->end_unix_ns;
     if (!is_first && (fabs(apart) > CLOCK_TOLERANCE + SHARE_TOLERANCE * elapsed || !is_behind))
@@ -374,8 +375,8 @@ static void check_queue(checking *c, series *queue, const weir_lap_record *lap)
     double occupancy = weir_measure_of(lap->subject, "occupancy_rate", &lap->metrics, lap->elapsed_ns);
     if (!isnan(occupancy) && !(occupancy >= 0 && occupancy <= 1 + SHARE_TOLERANCE))
         fault(c, CHECK_QUEUES, "row %" PRId64 " of queue_stats: an occupancy of %g", lap->id, occupancy);
-    queue->num_put += (int64_t)lap->metrics.queue.num_put;
-    queue->taken += (int64_t)lap->metrics.queue.num_items;
+    queue->num_put += lap->metrics.queue.num_put;
+    queue->taken += lap->metrics.queue.num_items;
 }
 
 static int check_lap(checking *c, const weir_record *record)
@@ -391,7 +392,7 @@ static int check_lap(checking *c, const weir_record *record)
         check_queue(c, s, &lap);
     if (lap.subject == WEIR_SUBJECT_STAGE || lap.subject == WEIR_SUBJECT_FLOW) {
         check_slots(c, s, &lap);
-        s->num_failures += (int64_t)lap.metrics.task.num_failures;
+        s->num_failures += lap.metrics.task.num_failures;
     }
     return WEIR_OK;
 }
@@ -404,7 +405,7 @@ static int count_failures(checking *c, sqlite3_stmt *row, int64_t *count)
     series *stage;
     int status = find_series(c, weir_column_text(row, 0), &stage);
     if (status == WEIR_OK)
-        stage->num_records = sqlite3_column_int64(row, 1);
+        stage->num_records = (uint64_t)sqlite3_column_int64(row, 1);
     return status;
 }
 
@@ -413,14 +414,14 @@ static void check_sums(checking *c, const series *s)
     const char *name = weir_string_table_at(c->names, s->name);
     bool all_told = c->run.has_ended && c->run.entries_lost == 0;
     if (all_told && s->num_laps && s->num_failures != s->num_records && s->num_put == 0 && s->taken == 0)
-        fault(c, CHECK_FAILURES, "%s: %" PRId64 " tasks failed, and %" PRId64 " failures are recorded", name,
+        fault(c, CHECK_FAILURES, "%s: %" PRIu64 " tasks failed, and %" PRIu64 " failures are recorded", name,
               s->num_failures, s->num_records);
     if (s->taken > s->num_put && c->run.entries_lost == 0)
-        fault(c, CHECK_QUEUES, "%s: %" PRId64 " items were taken out, and %" PRId64 " put in", name, s->taken,
+        fault(c, CHECK_QUEUES, "%s: %" PRIu64 " items were taken out, and %" PRIu64 " put in", name, s->taken,
               s->num_put);
     else if (all_told && c->run.status == WEIR_OK && s->taken < s->num_put)
         fault(c, CHECK_QUEUES,
-              "%s: of %" PRId64 " items put in %" PRId64 " were taken out, though the run ended well", name,
+              "%s: of %" PRIu64 " items put in %" PRIu64 " were taken out, though the run ended well", name,
               s->num_put, s->taken);
 }
 
@@ -477,7 +478,7 @@ static int check_run(void *self, const weir_record *record, weir_error *error)
     if (status == WEIR_OK)
         status = for_each_record(c, WEIR_RECORD_EVENT, note_event);
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && status == WEIR_OK; subject++)
-        status = for_each_record(c, (weir_record_kind)subject, check_lap);
+        status = for_each_record(c, weir_record_kind_of(subject), check_lap);
     if (status == WEIR_OK)
         status = for_each_row(c, "SELECT name, count(*) FROM task_failures WHERE run_id = ? GROUP BY name",
                               c->run.run_id, count_failures, NULL);

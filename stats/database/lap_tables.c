@@ -24,6 +24,8 @@ const weir_lap_table weir_lap_tables[WEIR_NUM_SUBJECTS] = {
     [WEIR_SUBJECT_FLOW] = { "flow_stats", spdl_task, "kind", "t.max_time" },
     [WEIR_SUBJECT_QUEUE] = { "queue_stats", spdl_queue, "capacity", NULL },
     [WEIR_SUBJECT_POOL] = { "pool_stats", spdl_none, "num_threads", NULL },
+    [WEIR_SUBJECT_PROCESS] = { "process_stats", spdl_none, "num_cpus", NULL },
+    [WEIR_SUBJECT_MACHINE] = { "machine_stats", spdl_none, NULL, NULL },
 };
 
 /* The columns of all lap tables after SPDL's, unless they are among SPDL's. */
@@ -258,7 +260,7 @@ char *weir_lap_table_expressions(sqlite3 *db, weir_subject subject, int *code)
     if (table->own)
         put_expression(sql, there, table->own);
     else
-        sqlite3_str_appendall(sql, ", 'stage'");
+        sqlite3_str_appendall(sql, ", NULL");
     for (size_t i = 0; i < metrics->num_metrics; i++)
         put_expression(sql, there, metrics->metrics[i].name);
     sqlite3_free(there);

@@ -4,7 +4,8 @@
  * in seconds. If you change a line here, raise WEIR_SCHEMA_VERSION and say in weir_schema_upgrades how older
  * databases get there.
  *
- *   5  threads, inputs and merge_order of stage; profile_stats; world and job of run
+ *   5  process_stats, machine_stats (lap_tables.c); threads, inputs and merge_order of stage; profile_stats; world and
+ *      job of run
  *   4  sums of laps, flow_stats, pool_stats (lap_tables.c); machine of run
  *   3  item_stats
  *   2  phase, first_step and last_step in task_stats and queue_stats

@@ -11,7 +11,7 @@
 
 static void take_lap(weir_live_export *self, const weir_lap_record *lap)
 {
-    self->take(self, &(weir_record){ .kind = (weir_record_kind)lap->subject, .lap = *lap });
+    self->take(self, &(weir_record){ .kind = weir_record_kind_of(lap->subject), .lap = *lap });
 }
 
 static void on_stage_lap(void *self, const weir_stage_lap *lap)
@@ -29,6 +29,18 @@ static void on_queue_lap(void *self, const weir_queue_lap *lap)
 static void on_pool_lap(void *self, const weir_pool_lap *lap)
 {
     weir_lap_record record = weir_record_of_pool_lap(lap);
+    take_lap(self, &record);
+}
+
+static void on_process_lap(void *self, const weir_process_lap *lap)
+{
+    weir_lap_record record = weir_record_of_process_lap(lap);
+    take_lap(self, &record);
+}
+
+static void on_machine_lap(void *self, const weir_machine_lap *lap)
+{
+    weir_lap_record record = weir_record_of_machine_lap(lap);
     take_lap(self, &record);
 }
 
@@ -118,6 +130,8 @@ bool weir_live_export_init(weir_live_export *self, const char *path, const char 
         .stage_lap = on_stage_lap,
         .queue_lap = on_queue_lap,
         .pool_lap = on_pool_lap,
+        .process_lap = on_process_lap,
+        .machine_lap = on_machine_lap,
         .lap_end = on_lap_end,
         .failure = on_failure,
         .event = on_event,

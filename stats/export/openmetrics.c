@@ -181,6 +181,8 @@ static const struct group {
     { "weir_stage", "stage", { WEIR_SUBJECT_STAGE, WEIR_SUBJECT_FLOW }, 2, NULL, NULL },
     { "weir_queue", "queue", { WEIR_SUBJECT_QUEUE }, 1, "capacity_items", "Items that the queue has room for." },
     { "weir_pool", "pool", { WEIR_SUBJECT_POOL }, 1, "threads", "Threads of the pool." },
+    { "weir_process", "process", { WEIR_SUBJECT_PROCESS }, 1, "cpu_budget", "CPUs that the process may use." },
+    { "weir_machine", "machine", { WEIR_SUBJECT_MACHINE }, 1, NULL, NULL },
 };
 
 typedef struct family {

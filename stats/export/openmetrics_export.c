@@ -142,8 +142,8 @@ static void walk(void *self, const weir_total *of, weir_lap_visitor *visit, void
         *weir_metric_histogram_at(histograms[i].metric, &walker->sum.metrics) = &walker->histograms[i];
     }
     if (walker->status == WEIR_OK)
-        walker->status =
-            weir_each_record(walker->reader, (weir_record_kind)of->subject, &filter, walk_lap, walker, walker->error);
+        walker->status = weir_each_record(walker->reader, weir_record_kind_of(of->subject), &filter, walk_lap, walker,
+                                          walker->error);
 }
 
 /* -- both */

@@ -17,8 +17,9 @@
 #include "tensorboard.h"
 
 /* In the order used for records with the same time. */
-static const weir_record_kind stream_kinds[] = { WEIR_RECORD_EVENT, WEIR_RECORD_FAILURE, WEIR_RECORD_TASK,
-                                                 WEIR_RECORD_FLOW,  WEIR_RECORD_QUEUE,   WEIR_RECORD_POOL };
+static const weir_record_kind stream_kinds[] = { WEIR_RECORD_EVENT,   WEIR_RECORD_FAILURE, WEIR_RECORD_TASK,
+                                                 WEIR_RECORD_FLOW,    WEIR_RECORD_QUEUE,   WEIR_RECORD_POOL,
+                                                 WEIR_RECORD_PROCESS, WEIR_RECORD_MACHINE };
 enum { NUM_STREAMS = sizeof stream_kinds / sizeof stream_kinds[0] };
 
 typedef struct stream {

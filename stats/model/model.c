@@ -43,6 +43,7 @@ static void free_node(weir_model_node *node)
 {
     free((void *)(uintptr_t)node->name);
     free((void *)(uintptr_t)node->inputs);
+    free((void *)(uintptr_t)node->branches);
     free((void *)(uintptr_t)node->weights);
     free((void *)(uintptr_t)node->shares);
     free((void *)(uintptr_t)node->times);
@@ -98,6 +99,9 @@ static const char *mistake_in(const weir_model *model, const weir_model_node *no
     for (uint32_t i = 0; i < node->num_inputs; i++)
         if (!node->inputs || node->inputs[i] >= model->num_nodes)
             return "an input is not a node that was added before";
+    for (uint32_t i = 0; node->branches && i < node->num_inputs; i++)
+        if (node->branches[i] > 0 && node->branches[i] >= model->recorded.nodes[node->inputs[i]].num_shares)
+            return "an input has no such branch";
     for (uint32_t i = 0; i < node->num_shares; i++)
         if (!node->shares || !(node->shares[i] >= 0))
             return "a share is negative";
@@ -128,6 +132,7 @@ static weir_model_node node_copy(const weir_model *model, const weir_model_node 
     own.num_inputs = follows ? 1 : node->num_inputs;
     own.name = copy_of(node->name, strlen(node->name) + 1, is_missing);
     own.inputs = copy_of(follows ? &before : node->inputs, own.num_inputs * sizeof *own.inputs, is_missing);
+    own.branches = copy_of(node->branches, own.num_inputs * sizeof *own.branches, is_missing);
     own.weights = copy_of(node->weights, own.num_inputs * sizeof *own.weights, is_missing);
     own.shares = copy_of(node->shares, own.num_shares * sizeof *own.shares, is_missing);
     own.times = copy_of(node->times, sizeof *own.times, is_missing);

@@ -62,6 +62,7 @@ struct weir_model {
     model_state recorded; /* with the figures of all laps; owns texts and arrays */
     model_state shown;    /* the same with the settings */
     size_t num_nodes;
+    double used_cpus;      /* CPU time per second in the laps that count */
     bool knows_background; /* it is found when the first prediction needs it */
     model_setting *settings;
     size_t num_settings;
@@ -108,5 +109,8 @@ double model_throughput(const weir_model *model, const model_lap *lap);
 
 /* The time for which tasks were on a CPU or waited for one, relative to their CPU time; NAN = not known. */
 double model_slowdown(const weir_model *model, const model_lap *lap);
+
+/* CPU time of all tasks per second. */
+double model_used_cpus(const weir_model *model, const model_lap *lap);
 
 #endif

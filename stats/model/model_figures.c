@@ -139,6 +139,14 @@ double model_slowdown(const weir_model *model, const model_lap *lap)
     return cpu_s > 0 ? 1 + delay_s / cpu_s : NAN;
 }
 
+double model_used_cpus(const weir_model *model, const model_lap *lap)
+{
+    double cpu_s = 0;
+    for (size_t i = 0; i < model->num_nodes; i++)
+        cpu_s += seconds(lap->tasks[i].cpu_ns);
+    return lap->elapsed_ns > 0 ? cpu_s / seconds(lap->elapsed_ns) : 0;
+}
+
 static void figure_times(const weir_model *model, const model_lap *lap, size_t index, weir_model_node *node)
 {
     const weir_task_metrics *tasks = &lap->tasks[index];

@@ -45,15 +45,16 @@ static size_t find_queue(const weir_model *model, const char *name, size_t lengt
     return i;
 }
 
-/* The nodes that make what the queues in a list, separated by spaces, hold. Returns how many; -1 = a queue that does
+/* The nodes and branches that fill the queues in a list, separated by spaces. Returns how many; -1 = a queue that does
    not exist. */
-static int read_inputs(const weir_model *model, const char *list, uint32_t *inputs, uint32_t most)
+static int read_inputs(const weir_model *model, const char *list, uint32_t *inputs, uint32_t *branches, uint32_t most)
 {
     int count = 0;
     for (; list && *list; list += strspn(list, " ")) {
         size_t length = strcspn(list, " "), queue = find_queue(model, list, length);
         if (queue == model->num_queues || (uint32_t)count == most)
             return -1;
+        branches[count] = model->queues[queue].branch;
         inputs[count++] = (uint32_t)model->queues[queue].node;
         list += length;
     }
@@ -103,8 +104,8 @@ static uint32_t count_branches(const weir_run_info *info, uint32_t index)
 static int add_stage(weir_model *model, const weir_run_info *run, uint32_t index, weir_error *error)
 {
     const weir_stage_info *info = &run->stages[index];
-    uint32_t inputs[MAX_INPUTS], weights[MAX_INPUTS] = { 0 };
-    int num_inputs = read_inputs(model, info->inputs, inputs, MAX_INPUTS);
+    uint32_t inputs[MAX_INPUTS], branches[MAX_INPUTS], weights[MAX_INPUTS] = { 0 };
+    int num_inputs = read_inputs(model, info->inputs, inputs, branches, MAX_INPUTS);
     bool is_route = strcmp(info->kind, "route") == 0, is_merge = strcmp(info->kind, "merge") == 0;
     uint32_t num_branches = is_route ? count_branches(run, index) : 1;
     static const weir_histogram empty;
@@ -122,6 +123,7 @@ static int add_stage(weir_model *model, const weir_run_info *run, uint32_t index
                              .queue_bytes = info->queue_bytes,
                              .num_inputs = (uint32_t)num_inputs,
                              .inputs = inputs,
+                             .branches = branches,
                              .output_order =
                                  strcmp(info->output_order, "input") == 0 ? WEIR_ORDER_INPUT : WEIR_ORDER_COMPLETION,
                              .merge_order = read_merge_order(info->merge_order, weights, (uint32_t)num_inputs),
@@ -351,7 +353,7 @@ static int read_stages(weir_reader *reader, const weir_filter *filter, weir_run_
     return status == WEIR_EOF ? WEIR_OK : status;
 }
 
-/* Reads the four kinds of laps side by side, in the order of time. */
+/* Reads all kinds of laps side by side, in the order of time. */
 typedef struct lap_cursor {
     weir_query *queries[WEIR_NUM_SUBJECTS];
     const weir_lap_record *next[WEIR_NUM_SUBJECTS]; /* NULL = no more */
@@ -370,6 +372,8 @@ static void add_record(weir_model *model, const weir_lap_record *lap)
     switch (lap->subject) {
     case WEIR_SUBJECT_QUEUE: add_queue_lap(model, lap->name, &lap->metrics.queue); break;
     case WEIR_SUBJECT_POOL: add_pool_lap(model, lap->name, lap->capacity, &lap->metrics.pool); break;
+    case WEIR_SUBJECT_PROCESS:
+    case WEIR_SUBJECT_MACHINE: break; /* the pools tell what the model needs */
     default: add_task_lap(model, lap->name, &lap->metrics.task); break;
     }
 }
@@ -401,7 +405,7 @@ static int read_laps(weir_reader *reader, const weir_filter *filter, weir_model 
     lap_cursor cursor = { 0 };
     int status = WEIR_OK;
     for (int i = 0; i < WEIR_NUM_SUBJECTS && status == WEIR_OK; i++) {
-        status = weir_query_begin(reader, (weir_record_kind)i, filter, &cursor.queries[i], error);
+        status = weir_query_begin(reader, weir_record_kind_of((weir_subject)i), filter, &cursor.queries[i], error);
         if (status == WEIR_OK)
             status = move_on(&cursor, i, error);
     }

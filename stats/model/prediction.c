@@ -160,6 +160,7 @@ static int find_background(weir_model *model, uint64_t seed, weir_error *error)
         }
     }
     if (status == WEIR_OK) {
+        model->used_cpus = model_used_cpus(model, all);
         model->recorded.background = (low + high) / 2;
         model->knows_background = true;
         model_show(model);
@@ -169,7 +170,7 @@ static int find_background(weir_model *model, uint64_t seed, weir_error *error)
     return status;
 }
 
-static int prepare(weir_model *model, uint64_t seed, weir_error *error)
+static int prepare(weir_model *model, uint64_t seed, uint64_t num_items, weir_error *error)
 {
     int status = WEIR_OK;
     if (!model->knows_background && weir_model_num_laps(model) > 0)
@@ -177,8 +178,8 @@ static int prepare(weir_model *model, uint64_t seed, weir_error *error)
     if (status != WEIR_OK || !isnan(model->baseline))
         return status;
     sim_result result = { .nodes = calloc(model->num_nodes, sizeof *result.nodes) };
-    simulation s = { model, &model->recorded, items_for(&model->recorded, model->num_nodes, MAIN_STEPS), seed,
-                     MAX_DECK };
+    uint64_t chosen = num_items ? num_items : items_for(&model->recorded, model->num_nodes, MAIN_STEPS);
+    simulation s = { model, &model->recorded, chosen, seed, MAX_DECK };
     status = result.nodes ? simulate(&s, &result, error) : model_no_memory(error);
     if (status == WEIR_OK)
         model->baseline = result.throughput;
@@ -259,6 +260,35 @@ static int find_range(weir_model *model, const weir_predict_options *options, we
     p->low = fmax(p->throughput - 2 * deviation - off, 0);
     p->high = p->throughput + 2 * deviation + off;
     return WEIR_OK;
+}
+
+static bool has_setting(const weir_model *model, model_key key)
+{
+    for (size_t i = 0; i < model->num_settings; i++)
+        if (model->settings[i].key == key)
+            return true;
+    return false;
+}
+
+/*
+ * The other hypothesis about programs that compete for the CPUs: the kernel divides the CPUs among groups of threads
+ * (sessions, containers), and ours does not get more than it got when it was recorded, however many threads it has.
+ */
+static int lower_by_group(weir_model *model, uint64_t seed, weir_prediction *p, weir_error *error)
+{
+    if (model->recorded.background < 0.05 || p->cpus < 1.02 * model->used_cpus || has_setting(model, MODEL_CPUS) ||
+        has_setting(model, MODEL_BACKGROUND))
+        return WEIR_OK;
+    sim_result result = { .nodes = calloc(model->num_nodes, sizeof *result.nodes) };
+    model_state state = model->shown;
+    state.background = 0;
+    state.cpus = model->used_cpus;
+    simulation s = { model, &state, items_for(&state, model->num_nodes, RESAMPLE_STEPS), seed, 1024 };
+    int status = result.nodes ? simulate(&s, &result, error) : model_no_memory(error);
+    if (status == WEIR_OK)
+        p->low = fmin(p->low, result.throughput);
+    free(result.nodes);
+    return status;
 }
 
 /* ---- the prediction ----------------------------------------------------------------------------------------- */
@@ -430,6 +460,18 @@ static bool is_beyond(const weir_model *model)
     return model->shown.cpus > model->recorded.cpus || threads > recorded;
 }
 
+/* How many inputs of other nodes are this branch, or, if they do not say which, any branch of the node. */
+static uint32_t count_uses(const weir_model *model, size_t index, uint32_t branch)
+{
+    uint32_t uses = 0;
+    for (size_t i = index + 1; i < model->num_nodes; i++) {
+        const weir_model_node *node = &model->recorded.nodes[i];
+        for (uint32_t j = 0; j < node->num_inputs; j++)
+            uses += node->inputs[j] == index && (!node->branches || node->branches[j] == branch);
+    }
+    return uses;
+}
+
 static const char *incomplete(const weir_model *model)
 {
     if (model->num_nodes < 2 || strcmp(model->recorded.nodes[model->num_nodes - 1].kind, "sink") != 0)
@@ -437,12 +479,12 @@ static const char *incomplete(const weir_model *model)
     if (model->num_queues > 0 && weir_model_num_laps(model) == 0)
         return "has no laps yet";
     for (size_t i = 0; i + 1 < model->num_nodes; i++) {
-        uint32_t uses = 0, branches = model->recorded.nodes[i].num_shares;
-        for (size_t j = i + 1; j < model->num_nodes; j++)
-            for (uint32_t k = 0; k < model->recorded.nodes[j].num_inputs; k++)
-                uses += model->recorded.nodes[j].inputs[k] == i;
-        if (uses != (branches > 1 ? branches : 1))
-            return "has a node whose results are not taken once each";
+        uint32_t shares = model->recorded.nodes[i].num_shares, branches = shares > 1 ? shares : 1;
+        for (uint32_t branch = 0; branch < branches; branch++) {
+            uint32_t uses = count_uses(model, i, branch);
+            if (uses != 1 && uses != branches)
+                return "has a node whose results are not taken once each";
+        }
     }
     return NULL;
 }
@@ -451,7 +493,7 @@ static int predict(weir_model *model, const weir_predict_options *options, predi
 {
     weir_prediction *p = &parts->prediction;
     sim_result result = { .nodes = calloc(model->num_nodes, sizeof *result.nodes) };
-    int status = result.nodes ? prepare(model, options->seed, error) : model_no_memory(error);
+    int status = result.nodes ? prepare(model, options->seed, options->num_items, error) : model_no_memory(error);
     p->num_items = options->num_items ? options->num_items : items_for(&model->shown, model->num_nodes, MAIN_STEPS);
     if (status == WEIR_OK)
         status =
@@ -466,6 +508,8 @@ static int predict(weir_model *model, const weir_predict_options *options, predi
         find_limit(model, &result, p);
         if (!options->no_range)
             status = find_range(model, options, p, error);
+        if (status == WEIR_OK && !options->no_range)
+            status = lower_by_group(model, options->seed, p, error);
     }
     free(result.nodes);
     return status;

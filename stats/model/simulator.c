@@ -713,13 +713,13 @@ static bool init_node(sim_run *run, size_t index)
     return true;
 }
 
-/* A route is named once for each branch that begins at it: the first consumer gets the first branch. */
+/* Without `branches`, the first node that takes from a route gets the first branch. */
 static void connect(sim_run *run, sim_node *node)
 {
     for (uint32_t i = 0; i < node->num_ins; i++) {
         sim_node *producer = &run->nodes[node->model->inputs[i]];
-        uint32_t out = 0;
-        while (producer->outs[out].consumer)
+        uint32_t out = node->model->branches ? node->model->branches[i] : 0;
+        while (!node->model->branches && producer->outs[out].consumer)
             out++;
         node->ins[i] = &producer->outs[out];
         node->ins[i]->consumer = node;

@@ -38,7 +38,7 @@ static void read_metric(const weir_metric *metric, sqlite3_stmt *row, int column
     case WEIR_METRIC_COUNT: *(uint64_t *)(void *)at = (uint64_t)(whole > 0 ? whole : 0); break;
     case WEIR_METRIC_SUM: *(int64_t *)(void *)at = is_null ? -1 : whole; break;
     case WEIR_METRIC_MIN: *(int64_t *)(void *)at = is_null ? INT64_MAX : whole; break;
-    case WEIR_METRIC_MAX: *(int64_t *)(void *)at = whole; break;
+    case WEIR_METRIC_MAX: *(int64_t *)(void *)at = is_null ? -1 : whole; break;
     case WEIR_METRIC_LEVEL:
         *(double *)(void *)at = sqlite3_column_double(row, column) * (is_level_of_time ? 1e9 : 1);
         break;
@@ -48,8 +48,10 @@ static void read_metric(const weir_metric *metric, sqlite3_stmt *row, int column
 
 static bool has_capacity(weir_subject subject)
 {
-    return subject == WEIR_SUBJECT_QUEUE || subject == WEIR_SUBJECT_POOL;
+    return subject >= WEIR_SUBJECT_QUEUE && subject != WEIR_SUBJECT_MACHINE;
 }
+
+static const char *const kinds[WEIR_NUM_SUBJECTS] = { "stage", NULL, "queue", "pool", "process", "machine" };
 
 void weir_lap_read(weir_subject subject, sqlite3_stmt *row, weir_lap_record *lap)
 {
@@ -63,8 +65,7 @@ void weir_lap_read(weir_subject subject, sqlite3_stmt *row, weir_lap_record *lap
     lap->suspended_ns = weir_column_known_ns(row, WEIR_LAP_SUSPENDED);
     lap->num_joined = sqlite3_column_int64(row, WEIR_LAP_JOINED);
     lap->name = weir_column_text(row, WEIR_LAP_NAME);
-    lap->kind = has_capacity(subject) ? (subject == WEIR_SUBJECT_QUEUE ? "queue" : "pool")
-                                      : weir_column_text(row, WEIR_LAP_OWN);
+    lap->kind = subject == WEIR_SUBJECT_FLOW ? weir_column_text(row, WEIR_LAP_OWN) : kinds[subject];
     lap->capacity = has_capacity(subject) ? sqlite3_column_int64(row, WEIR_LAP_OWN) : 0;
     lap->position.phase = weir_column_text(row, WEIR_LAP_PHASE);
     lap->position.first_step = has_steps ? sqlite3_column_int64(row, WEIR_LAP_FIRST_STEP) : 0;

@@ -41,10 +41,15 @@ void weir_query_tolerate_damage(weir_query *query)
     query->tolerates_damage = true;
 }
 
+static weir_subject subject_of(weir_record_kind kind)
+{
+    return kind < WEIR_RECORD_PROCESS ? (weir_subject)kind : WEIR_SUBJECT_PROCESS + (kind - WEIR_RECORD_PROCESS);
+}
+
 static int read_lap(weir_query *query, sqlite3_stmt *row, weir_error *error)
 {
     weir_lap_record *lap = &query->record.lap;
-    weir_subject subject = (weir_subject)query->record.kind;
+    weir_subject subject = subject_of(query->record.kind);
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
     weir_histogram *times[WEIR_MAX_HISTOGRAMS];
     bool has[WEIR_MAX_HISTOGRAMS];
@@ -184,6 +189,8 @@ static const record_kind kinds[] = {
     [WEIR_RECORD_FLOW] = { { .kind = WEIR_ROWS_LAPS }, read_lap },
     [WEIR_RECORD_QUEUE] = { { .kind = WEIR_ROWS_LAPS }, read_lap },
     [WEIR_RECORD_POOL] = { { .kind = WEIR_ROWS_LAPS }, read_lap },
+    [WEIR_RECORD_PROCESS] = { { .kind = WEIR_ROWS_LAPS }, read_lap },
+    [WEIR_RECORD_MACHINE] = { { .kind = WEIR_ROWS_LAPS }, read_lap },
     [WEIR_RECORD_EVENT] = { { .kind = WEIR_ROWS_POINTS,
                               .table = "event_stats",
                               .columns = "t.id, t.run_id, t.timestamp, t.event_name, t.category, t.detail",
@@ -262,7 +269,9 @@ static int begin(weir_query *query, const weir_filter *filter, weir_error *error
     case WEIR_RECORD_FLOW:
     case WEIR_RECORD_QUEUE:
     case WEIR_RECORD_POOL:
-        return weir_lap_select(query->reader, (weir_subject)query->record.kind, filter, false, &query->statement,
+    case WEIR_RECORD_PROCESS:
+    case WEIR_RECORD_MACHINE:
+        return weir_lap_select(query->reader, subject_of(query->record.kind), filter, false, &query->statement,
                                error);
     case WEIR_RECORD_PHASE:
         query->num_left = filter->limit > 0 ? filter->limit : INT64_MAX;

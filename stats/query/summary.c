@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-#include <weir/bottleneck.h>
 #include <weir/clock.h>
 #include <weir/escape.h>
+#include <weir/verdict.h>
 
 #include "each_record.h"
 #include "format.h"
@@ -216,7 +216,8 @@ static void put_block(FILE *out, const char *heading, const weir_total_list *lis
 {
     if (list->count == 0 && !always)
         return;
-    put_heading(out, heading);
+    if (heading)
+        put_heading(out, heading);
     for (size_t i = 0; i < list->count; i++)
         put(out, &list->all[i]);
 }
@@ -286,6 +287,62 @@ static void find_extent(const weir_totals *totals, int64_t *end_unix_ns, int64_t
         }
 }
 
+/* Puts a value with its words, unless it is not known. */
+static void put_known(FILE *out, const char **between, const weir_total *total, const char *measure,
+                      const char *format)
+{
+    double value = value_of(total, measure);
+    const weir_measure *found = weir_measure_find(total->subject, measure);
+    char bytes[WEIR_FORMAT_BYTES];
+    if (isnan(value))
+        return;
+    fputs(*between, out);
+    *between = ", ";
+    if (strncmp(found->unit, "bytes", 5) == 0) {
+        weir_text_format_bytes(bytes, value);
+        fprintf(out, "%s", bytes);
+        fputs(format, out);
+    } else
+        fprintf(out, format, strcmp(found->unit, "share") == 0 ? 100 * value : value);
+}
+
+static void put_process(FILE *out, const weir_total *total)
+{
+    const char *between = "    CPUs: ";
+    put_name(out, "Process", total);
+    put_known(out, &between, total, "cpus", "%.2f in use");
+    put_known(out, &between, total, "cpu_share", "%.1f%% of the CPU budget");
+    between = "\n    Memory: ";
+    put_known(out, &between, total, "resident_bytes", " at most at the end of a lap");
+    put_known(out, &between, total, "peak_bytes", " peak");
+    put_known(out, &between, total, "num_major_faults", "%.0f page faults that had to read");
+    between = "\n    Storage: ";
+    put_known(out, &between, total, "read_rate", "/s read");
+    put_known(out, &between, total, "write_rate", "/s written");
+    between = "\n    Open: ";
+    put_known(out, &between, total, "num_open_threads", "%.0f threads");
+    put_known(out, &between, total, "num_open_files", "%.0f descriptors");
+    fputc('\n', out);
+}
+
+static void put_machine(FILE *out, const weir_total *total)
+{
+    const char *between = "    CPUs: ";
+    put_name(out, "Machine", total);
+    put_known(out, &between, total, "other_cpus", "%.2f in use by other processes");
+    put_known(out, &between, total, "idle_cpus", "%.2f idle");
+    put_known(out, &between, total, "stolen_cpus", "%.2f stolen");
+    put_known(out, &between, total, "throttled_share", "throttled for %.1f%% of the time");
+    between = "\n    Tasks waited: ";
+    put_known(out, &between, total, "cpu_pressure", "for a CPU %.1f%% of the time");
+    put_known(out, &between, total, "io_pressure", "for a disk %.1f%%");
+    put_known(out, &between, total, "memory_pressure", "for memory %.1f%%");
+    between = "\n    Network: ";
+    put_known(out, &between, total, "receive_rate", "/s received");
+    put_known(out, &between, total, "send_rate", "/s sent");
+    fputc('\n', out);
+}
+
 /* "12.3 s", "1:02:03" */
 static void put_duration(FILE *out, int64_t ns)
 {
@@ -310,19 +367,24 @@ static void put_state(FILE *out, const run_notes *notes, int64_t recorded_unix_n
     fputc('\n', out);
 }
 
-static void put_bottleneck(FILE *out, const weir_totals *totals)
+/* Nothing if the data cannot tell. */
+static int put_limit(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
-    char text[400];
-    weir_bottleneck bottleneck = weir_bottleneck_find(totals);
-    if (bottleneck.kind == WEIR_BOTTLENECK_UNKNOWN)
-        return;
-    weir_bottleneck_describe(&bottleneck, text, sizeof text);
-    fputs("Bottleneck: ", out);
-    weir_text_escape_to(out, text);
-    fputc('\n', out);
+    weir_verdict *verdict;
+    int status = weir_verdict_read(reader, filter, &verdict, error);
+    if (status != WEIR_OK)
+        return status;
+    if (verdict->kind != WEIR_VERDICT_UNKNOWN) {
+        fputs("Limit: ", out);
+        weir_text_escape_to(out, verdict->sentence);
+        fprintf(out, " (%s; weir explain tells why)\n", weir_verdict_certainty(verdict));
+    }
+    weir_verdict_free(verdict);
+    return WEIR_OK;
 }
 
-static void put_notes(FILE *out, weir_reader *reader, const weir_totals *totals, const run_notes *notes)
+static int put_notes(FILE *out, weir_reader *reader, const weir_filter *filter, const weir_totals *totals,
+                     const run_notes *notes, weir_error *error)
 {
     int64_t recorded_unix_ns, suspended_ns;
     find_extent(totals, &recorded_unix_ns, &suspended_ns);
@@ -332,7 +394,7 @@ static void put_notes(FILE *out, weir_reader *reader, const weir_totals *totals,
         put_state(out, notes, recorded_unix_ns);
     else
         fprintf(out, "%" PRId64 " runs, %" PRId64 " of them have not ended\n", notes->num_runs, notes->num_open);
-    put_bottleneck(out, totals);
+    int status = put_limit(out, reader, filter, error);
     if (suspended_ns > 0) {
         fputs("The process was suspended for ", out);
         put_duration(out, suspended_ns);
@@ -343,6 +405,7 @@ static void put_notes(FILE *out, weir_reader *reader, const weir_totals *totals,
                 notes->num_unreadable, notes->num_unreadable == 1 ? "" : "s");
     if (notes->num_lossy)
         fprintf(out, "%" PRId64 " entries could not be written: the metrics above lack them.\n", notes->num_lost);
+    return status;
 }
 
 static int check_written(FILE *out, weir_error *error)
@@ -353,7 +416,8 @@ static int check_written(FILE *out, weir_error *error)
     return WEIR_OK;
 }
 
-static void put_summary(FILE *out, weir_reader *reader, const weir_totals *totals, const run_notes *notes)
+static int put_summary(FILE *out, weir_reader *reader, const weir_filter *filter, const weir_totals *totals,
+                       const run_notes *notes, weir_error *error)
 {
     put_rule(out, '=');
     fputs("PIPELINE PERFORMANCE SUMMARY\n", out);
@@ -362,11 +426,14 @@ static void put_summary(FILE *out, weir_reader *reader, const weir_totals *total
     put_block(out, "\n📈 Queue Statistics:", &totals->of[WEIR_SUBJECT_QUEUE], true, put_queue);
     put_block(out, "\n🔀 Sources, Routes, Merges and Sinks:", &totals->of[WEIR_SUBJECT_FLOW], false, put_flow);
     put_block(out, "\n🧵 Thread Pools:", &totals->of[WEIR_SUBJECT_POOL], false, put_pool);
+    put_block(out, "\n🖥 Process and Machine:", &totals->of[WEIR_SUBJECT_PROCESS], false, put_process);
+    put_block(out, NULL, &totals->of[WEIR_SUBJECT_MACHINE], false, put_machine);
     fputc('\n', out);
     put_rule(out, '=');
     fprintf(out, "Database: %s\n", weir_reader_path(reader));
-    put_notes(out, reader, totals, notes);
+    int status = put_notes(out, reader, filter, totals, notes, error);
     put_rule(out, '=');
+    return status;
 }
 
 int weir_summary_write_totals(FILE *out, weir_reader *reader, const weir_filter *filter, const weir_totals *totals,
@@ -378,8 +445,8 @@ int weir_summary_write_totals(FILE *out, weir_reader *reader, const weir_filter 
     int status = note_runs(reader, filter, &notes, error);
     if (status != WEIR_OK)
         return status;
-    put_summary(out, reader, totals, &notes);
-    return check_written(out, error);
+    status = put_summary(out, reader, filter, totals, &notes, error);
+    return status == WEIR_OK ? check_written(out, error) : status;
 }
 
 int weir_summary_write(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error)

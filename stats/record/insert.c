@@ -188,9 +188,9 @@ static int insert_run_start(weir_insert *rows, int64_t run_id, const weir_run_in
 
 /* -- laps: one column at a time, if its value is known */
 
-static const char *const lap_columns[] = { "timestamp",  "name",      "elapsed",        "run_id",
-                                           "phase",      "kind",      "capacity",       "num_threads",
-                                           "first_step", "last_step", "suspended_time", "num_joined" };
+static const char *const lap_columns[] = { "timestamp",      "name",       "elapsed",     "run_id",     "phase",
+                                           "kind",           "capacity",   "num_threads", "first_step", "last_step",
+                                           "suspended_time", "num_joined", "num_cpus" };
 
 enum {
     LAP_END,
@@ -205,6 +205,7 @@ enum {
     LAP_LAST_STEP,
     LAP_SUSPENDED,
     LAP_JOINED,
+    LAP_CPUS,
     LAP_NONE,
 };
 
@@ -219,6 +220,7 @@ static void bind_lap_column(binder *b, int column, const weir_lap_record *lap)
     case LAP_PHASE: bind_text(b, lap->position.phase); break;
     case LAP_KIND: bind_text(b, lap->kind); break;
     case LAP_CAPACITY:
+    case LAP_CPUS:
     case LAP_THREADS: bind_int(b, lap->capacity); break;
     case LAP_SUSPENDED: bind_seconds(b, lap->suspended_ns); break;
     case LAP_JOINED: bind_int(b, lap->num_joined); break;

@@ -74,6 +74,21 @@ weir_lap_record weir_record_of_pool_lap(const weir_pool_lap *lap)
     return record;
 }
 
+weir_lap_record weir_record_of_process_lap(const weir_process_lap *lap)
+{
+    weir_lap_record record = record_of(WEIR_SUBJECT_PROCESS, lap->lap, lap->name, "process");
+    record.capacity = lap->num_cpus;
+    record.metrics.process = lap->metrics;
+    return record;
+}
+
+weir_lap_record weir_record_of_machine_lap(const weir_machine_lap *lap)
+{
+    weir_lap_record record = record_of(WEIR_SUBJECT_MACHINE, lap->lap, lap->name, "machine");
+    record.metrics.machine = lap->metrics;
+    return record;
+}
+
 /* Not only the engine may call observers: NULL counts as an empty histogram. */
 static const weir_histogram *times_of(const weir_metric_histogram *histogram, const weir_lap_record *lap)
 {

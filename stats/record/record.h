@@ -63,6 +63,8 @@ typedef struct weir_record_entry {
 weir_lap_record weir_record_of_stage_lap(const weir_stage_lap *lap);
 weir_lap_record weir_record_of_queue_lap(const weir_queue_lap *lap);
 weir_lap_record weir_record_of_pool_lap(const weir_pool_lap *lap);
+weir_lap_record weir_record_of_process_lap(const weir_process_lap *lap);
+weir_lap_record weir_record_of_machine_lap(const weir_machine_lap *lap);
 
 /* Each copies its arguments; NULL = out of memory. Free with free(). */
 weir_record_entry *weir_record_entry_of_run_start(const weir_run_info *info);

@@ -196,6 +196,18 @@ static void on_pool_lap(void *self, const weir_pool_lap *lap)
     take(self, weir_record_entry_of_lap(&record));
 }
 
+static void on_process_lap(void *self, const weir_process_lap *lap)
+{
+    weir_lap_record record = weir_record_of_process_lap(lap);
+    take(self, weir_record_entry_of_lap(&record));
+}
+
+static void on_machine_lap(void *self, const weir_machine_lap *lap)
+{
+    weir_lap_record record = weir_record_of_machine_lap(lap);
+    take(self, weir_record_entry_of_lap(&record));
+}
+
 static void on_failure(void *self, const weir_failure *failure)
 {
     take(self, weir_record_entry_of_failure(failure));
@@ -227,6 +239,8 @@ weir_observer weir_buffer_observer(weir_sqlite_writer *writer)
         .stage_lap = on_stage_lap,
         .queue_lap = on_queue_lap,
         .pool_lap = on_pool_lap,
+        .process_lap = on_process_lap,
+        .machine_lap = on_machine_lap,
         .failure = on_failure,
         .event = on_event,
         .run_end = on_run_end,

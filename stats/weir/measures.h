@@ -21,7 +21,9 @@ typedef enum weir_subject {
     WEIR_SUBJECT_STAGE, /* a stage, as in SPDL's task_stats */
     WEIR_SUBJECT_FLOW,  /* a source, route, merge or sink; the same metrics as a stage */
     WEIR_SUBJECT_QUEUE,
-    WEIR_SUBJECT_POOL, /* the threads of a pool */
+    WEIR_SUBJECT_POOL,    /* the threads of a pool */
+    WEIR_SUBJECT_PROCESS, /* the process of the pipeline */
+    WEIR_SUBJECT_MACHINE, /* the machine, or what a container sees of it */
     WEIR_NUM_SUBJECTS,
 } weir_subject;
 
@@ -30,6 +32,8 @@ typedef union weir_metrics {
     weir_task_metrics task; /* WEIR_SUBJECT_STAGE, WEIR_SUBJECT_FLOW */
     weir_queue_metrics queue;
     weir_pool_metrics pool;
+    weir_process_metrics process;
+    weir_machine_metrics machine;
 } weir_metrics;
 
 /* The stored metrics of a subject. */

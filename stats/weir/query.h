@@ -112,7 +112,17 @@ typedef enum weir_record_kind {
     WEIR_RECORD_STAGE,   /* by run and position in the pipeline */
     WEIR_RECORD_NODE,    /* by name */
     WEIR_RECORD_PHASE,   /* consecutive laps of one phase of one run; by run and time */
+    WEIR_RECORD_PROCESS, /* a lap of the process */
+    WEIR_RECORD_MACHINE, /* a lap of the machine */
 } weir_record_kind;
+
+/* The kind of the laps of a subject. */
+static inline weir_record_kind weir_record_kind_of(weir_subject subject)
+{
+    return subject < WEIR_SUBJECT_PROCESS
+               ? (weir_record_kind)subject
+               : (weir_record_kind)(WEIR_RECORD_PROCESS + (subject - WEIR_SUBJECT_PROCESS));
+}
 
 /* Where the consumer was; see weir_lap_position. */
 typedef struct weir_record_position {
@@ -127,9 +137,9 @@ typedef struct weir_lap_record {
     int64_t suspended_ns; /* time in which the process did not run; -1 = not known */
     int64_t num_joined;   /* laps joined in this one; 1 = an ordinary lap */
     const char *name;
-    const char *kind; /* "stage", "source", "route", "merge", "sink", "queue" or "pool" */
+    const char *kind; /* "stage", "source", "route", "merge", "sink", "queue", "pool", "process" or "machine" */
     weir_record_position position;
-    int64_t capacity; /* of queues: items; of pools: threads; else 0 */
+    int64_t capacity; /* of queues: items; of pools: threads; of processes: the CPU budget; else 0 */
     weir_metrics metrics;
 } weir_lap_record;
 
@@ -213,7 +223,7 @@ typedef struct weir_phase_record {
 typedef struct weir_record {
     weir_record_kind kind;
     union {
-        weir_lap_record lap; /* of the first four kinds */
+        weir_lap_record lap; /* of stages, flow nodes, queues, pools, processes, machines */
         weir_event_record event;
         weir_failure_record failure;
         weir_item_record item;

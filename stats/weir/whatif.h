@@ -48,7 +48,7 @@ typedef struct weir_model_node {
     uint64_t queue_bytes; /* (0 = unlimited) */
     weir_order output_order;
     weir_merge_order merge_order;
-    const uint32_t *inputs;  /* the nodes it takes from, by index; a route is named once for each of its branches */
+    const uint32_t *inputs;  /* the nodes it takes from, by index */
     const uint32_t *weights; /* of the inputs, for WEIR_MERGE_WEIGHTED (NULL = all 1) */
     const double *shares;    /* of a route: how its items are divided among num_shares branches; any scale */
     uint32_t num_shares;
@@ -60,10 +60,13 @@ typedef struct weir_model_node {
     const weir_histogram *times; /* how the lengths vary; only the shape counts (NULL = all tasks take time_s) */
     double skip_share;           /* of the tasks that end without a result, although they have not failed */
     double failure_share;        /* of the tasks that fail */
-    double results;       /* for each other task: 0.25 = batches of 4 inputs, 3 = pieces of one input (0 = 1) */
-    double item_bytes;    /* size of a result */
-    double slot_bytes;    /* memory of a slot, without its items (0 = not known) */
-    uint64_t reserved[8]; /* 0 */
+    double results;    /* for each other task: 0.25 = batches of 4 inputs, 3 = pieces of one input (0 = 1) */
+    double item_bytes; /* size of a result */
+    double slot_bytes; /* memory of a slot, without its items (0 = not known) */
+    /* For each input that is a route: which of its branches (NULL = in the order in which the nodes that take from it are
+       added). */
+    const uint32_t *branches;
+    uint64_t reserved[7]; /* 0 */
 } weir_model_node;
 
 /* -- making models. WEIR_OK, or WEIR_EINVAL, WEIR_ENOMEM, … with *error (may be NULL) set -- */

@@ -6,6 +6,7 @@ const tool_command *const tool_commands[] = {
     &tool_record,
 #endif
     &tool_summary,
+    &tool_explain,
     &tool_query,
     &tool_failures,
     &tool_slowest,

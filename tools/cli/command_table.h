@@ -5,6 +5,7 @@
 #include "command.h"
 
 extern const tool_command tool_summary;
+extern const tool_command tool_explain;
 extern const tool_command tool_query;
 extern const tool_command tool_failures;
 extern const tool_command tool_slowest;

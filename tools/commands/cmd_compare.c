@@ -1,8 +1,7 @@
 /*
  * weir compare: compares two recordings and explains the difference.
  *
- * The bottleneck is found as docs/reading-the-metrics.md describes: the stage whose slots are almost always busy, or,
- * if no stage is, what is upstream or downstream of the stages. A stage that is the bottleneck delivers
+ * What limits each of the two is the verdict on its steady part (weir/verdict.h). A stage delivers
  *
  *     slots × busy share / time per task
  *
@@ -14,10 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <weir/bottleneck.h>
 #include <weir/escape.h>
+#include <weir/verdict.h>
 
-#include "array.h"
 #include "command_table.h"
 #include "format.h"
 #include "lap_comparison.h"
@@ -53,48 +51,17 @@ static const option_row rows[] = {
     { 0 },
 };
 
-/* -- bottlenecks */
-
 /* Rounded as it is printed; avoids printing "-0.0". */
 static double tenths(double value)
 {
     return round(10 * value) / 10 + 0.0;
 }
 
-/* The totals of one side, as weir_bottleneck_find() takes them. */
-typedef struct side_totals {
-    weir_totals totals;
-    weir_bottleneck bottleneck;
-} side_totals;
-
-static bool make_totals(const lap_comparison *c, int side, side_totals *made)
-{
-    *made = (side_totals){ .bottleneck.kind = WEIR_BOTTLENECK_UNKNOWN };
-    for (size_t i = 0; i < c->num_pairs; i++) {
-        const comparison_pair *pair = &c->pairs[i];
-        const comparison_side *from = &pair->sides[side];
-        weir_total_list *list = &made->totals.of[pair->subject];
-        if (!from->name)
-            continue;
-        weir_total *all = weir_array_grow(list->all, list->count, sizeof *all);
-        if (!all)
-            return false;
-        list->all = all;
-        all[list->count++] = (weir_total){ .key.name = from->name,
-                                           .subject = pair->subject,
-                                           .kind = pair->kind,
-                                           .elapsed_ns = from->all.elapsed_ns,
-                                           .metrics = from->all.metrics };
-    }
-    made->bottleneck = weir_bottleneck_find(&made->totals);
-    return true;
-}
-
-static void free_totals(side_totals *made)
-{
-    for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++)
-        free(made->totals.of[subject].all);
-}
+/* One of the two runs. */
+typedef struct compared {
+    weir_verdict *verdict;
+    char *sink_queue; /* NULL = none */
+} compared;
 
 /* The pair of that name on a side; NULL = none. */
 static const comparison_pair *find_named(const lap_comparison *c, int side, const char *name)
@@ -106,10 +73,9 @@ static const comparison_pair *find_named(const lap_comparison *c, int side, cons
 }
 
 /* The queue that the consumer takes from, in both. */
-static const comparison_pair *find_sink(const lap_comparison *c, const side_totals sides[2])
+static const comparison_pair *find_sink(const lap_comparison *c, const compared sides[2])
 {
-    const weir_total *sink = weir_totals_sink_queue(&sides[0].totals);
-    return sink ? find_named(c, 0, sink->key.name) : NULL;
+    return find_named(c, 0, sides[0].sink_queue);
 }
 
 /* -- causes of the difference: for each stage, in logarithms */
@@ -153,7 +119,7 @@ static void describe_change(double change, char *text, size_t size, const char *
     snprintf(text, size, "%.1f%% %s", 100 * fabs(change), change >= 0 ? more : less);
 }
 
-static void say_throughput(FILE *out, const lap_comparison *c, const side_totals sides[2])
+static void say_throughput(FILE *out, const lap_comparison *c, const compared sides[2])
 {
     const comparison_pair *sink = find_sink(c, sides);
     if (!sink || !sink->sides[0].name || !sink->sides[1].name)
@@ -176,19 +142,30 @@ static void say_throughput(FILE *out, const lap_comparison *c, const side_totals
     }
 }
 
-static void say_limits(FILE *out, const side_totals sides[2])
+static void say_limit(FILE *out, char side, const weir_verdict *v)
 {
-    char a[400], b[400];
-    weir_bottleneck_describe(&sides[0].bottleneck, a, sizeof a);
-    weir_bottleneck_describe(&sides[1].bottleneck, b, sizeof b);
-    fputs("The bottleneck of A is ", out);
-    weir_text_escape_to(out, a);
-    fputs(",\nthat of B ", out);
-    weir_text_escape_to(out, b);
-    fputs(".\n", out);
+    fprintf(out, "Limit of %c: ", side);
+    weir_text_escape_to(out, v->sentence);
+    fputc('\n', out);
 }
 
-/* The largest of the three causes, for a stage that is the bottleneck of both. */
+static bool is_same_limit(const lap_comparison *c, const compared sides[2])
+{
+    const weir_verdict *a = sides[0].verdict, *b = sides[1].verdict;
+    const comparison_pair *stage = find_named(c, 0, a->name);
+    return a->kind == b->kind && (stage ? stage == find_named(c, 1, b->name) : strcmp(a->name, b->name) == 0);
+}
+
+static void say_limits(FILE *out, const lap_comparison *c, const compared sides[2])
+{
+    say_limit(out, 'A', sides[0].verdict);
+    say_limit(out, 'B', sides[1].verdict);
+    if (sides[0].verdict->kind == WEIR_VERDICT_UNKNOWN || sides[1].verdict->kind == WEIR_VERDICT_UNKNOWN)
+        return;
+    fputs(is_same_limit(c, sides) ? "The limit is the same.\n" : "The limit has moved.\n", out);
+}
+
+/* The largest of the three causes, for a stage that limits both. */
 static void say_cause(FILE *out, const effect *e)
 {
     const comparison_side *a = &e->stage->sides[0], *b = &e->stage->sides[1];
@@ -211,15 +188,16 @@ static void say_cause(FILE *out, const effect *e)
     fputs(".\n", out);
 }
 
-/* The slower run is slower because of its bottleneck. */
-static void say_why(FILE *out, const lap_comparison *c, const side_totals sides[2])
+/* Whether the named stage itself, not something around it, decides what it delivers. */
+static bool is_in_stage(weir_verdict_kind kind)
 {
-    static const char *const what[] = {
-        [WEIR_BOTTLENECK_THREADS] = "too few threads for its slots",
-        [WEIR_BOTTLENECK_SOURCE] = "its source: the stages wait",
-        [WEIR_BOTTLENECK_SINK] = "its consumer: the stages wait",
-        [WEIR_BOTTLENECK_ORDER] = "an item that holds up later ones",
-    };
+    return kind == WEIR_VERDICT_SLOTS || (kind >= WEIR_VERDICT_CPUS && kind <= WEIR_VERDICT_MEMORY) ||
+           kind == WEIR_VERDICT_BRANCH || kind == WEIR_VERDICT_GIANTS;
+}
+
+/* The slower run is slower because of its limit. */
+static void say_why(FILE *out, const lap_comparison *c, const compared sides[2])
+{
     const comparison_pair *sink = find_sink(c, sides);
     comparison_difference d = { .verdict = VERDICT_UNKNOWN };
     if (sink)
@@ -227,21 +205,19 @@ static void say_why(FILE *out, const lap_comparison *c, const side_totals sides[
     if (d.verdict != VERDICT_BETTER && d.verdict != VERDICT_WORSE)
         return;
     int slower = d.verdict == VERDICT_WORSE;
-    const weir_bottleneck *l = &sides[slower].bottleneck;
+    const weir_verdict *l = sides[slower].verdict;
     const comparison_pair *stage = find_named(c, slower, l->name);
-    bool is_in_stage =
-        l->kind == WEIR_BOTTLENECK_STAGE ||
-        (l->kind == WEIR_BOTTLENECK_THREADS && sides[!slower].bottleneck.kind == WEIR_BOTTLENECK_THREADS);
-    if (is_in_stage && stage && stage->sides[!slower].name) {
-        effect e = effect_of(stage);
-        if (isfinite(e.whole))
-            say_cause(out, &e);
-    } else if (is_in_stage && stage) {
+    bool both_threads = l->kind == WEIR_VERDICT_THREADS && sides[!slower].verdict->kind == WEIR_VERDICT_THREADS;
+    if (stage && stage->subject == WEIR_SUBJECT_STAGE && !stage->sides[!slower].name) {
         fprintf(out, "%c is slower because of ", "AB"[slower]);
         weir_text_escape_to(out, stage->sides[slower].name);
         fprintf(out, ", which %c does not have.\n", "BA"[slower]);
-    } else if (l->kind > WEIR_BOTTLENECK_STAGE)
-        fprintf(out, "%c is slower because of %s.\n", "AB"[slower], what[l->kind]);
+    } else if (stage && (is_in_stage(l->kind) || both_threads)) {
+        effect e = effect_of(stage);
+        if (isfinite(e.whole))
+            say_cause(out, &e);
+    } else if (l->kind != WEIR_VERDICT_UNKNOWN)
+        fprintf(out, "%c is slower because of its limit.\n", "AB"[slower]);
 }
 
 /* -- tables */
@@ -365,7 +341,7 @@ static void put_effect_cell(table *t, bool as_text, double logarithm)
     table_words(t, text);
 }
 
-static void put_effects(bool as_text, const lap_comparison *c, const side_totals sides[2])
+static void put_effects(bool as_text, const lap_comparison *c, const compared sides[2])
 {
     table *t = as_text
                    ? table_begin(stdout, TABLE_TEXT, effect_columns, sizeof effect_columns / sizeof effect_columns[0])
@@ -376,8 +352,8 @@ static void put_effects(bool as_text, const lap_comparison *c, const side_totals
         if (stage->subject != WEIR_SUBJECT_STAGE || !stage->sides[0].name || !stage->sides[1].name)
             continue;
         effect e = effect_of(stage);
-        bool limits_a = find_named(c, 0, sides[0].bottleneck.name) == stage;
-        bool limits_b = find_named(c, 1, sides[1].bottleneck.name) == stage;
+        bool limits_a = find_named(c, 0, sides[0].verdict->name) == stage;
+        bool limits_b = find_named(c, 1, sides[1].verdict->name) == stage;
         table_words(t, stage->key);
         put_effect_cell(t, as_text, e.slots);
         put_effect_cell(t, as_text, e.busy);
@@ -390,11 +366,11 @@ static void put_effects(bool as_text, const lap_comparison *c, const side_totals
 
 /* -- all of it */
 
-static void put_text(const tool_call *call, const lap_comparison *c, const side_totals sides[2])
+static void put_text(const tool_call *call, const lap_comparison *c, const compared sides[2])
 {
     printf("A: %s\nB: %s\n\n", call->words[0], call->words[1]);
     say_throughput(stdout, c, sides);
-    say_limits(stdout, sides);
+    say_limits(stdout, c, sides);
     say_why(stdout, c, sides);
     putchar('\n');
     size_t num_left_out = put_metrics(call, c);
@@ -404,16 +380,17 @@ static void put_text(const tool_call *call, const lap_comparison *c, const side_
     put_effects(true, c, sides);
 }
 
-static void put_json(const tool_call *call, const lap_comparison *c, const side_totals sides[2])
+static void put_json(const tool_call *call, const lap_comparison *c, const compared sides[2])
 {
     fputs("{\"a\": ", stdout);
     json_string(stdout, call->words[0]);
     fputs(", \"b\": ", stdout);
     json_string(stdout, call->words[1]);
     fputs(", \"limit_a\": ", stdout);
-    metric_put_bottleneck(stdout, &sides[0].bottleneck);
+    metric_put_limit(stdout, sides[0].verdict);
     fputs(", \"limit_b\": ", stdout);
-    metric_put_bottleneck(stdout, &sides[1].bottleneck);
+    metric_put_limit(stdout, sides[1].verdict);
+    printf(", \"limit_moved\": %s", is_same_limit(c, sides) ? "false" : "true");
     fputs(", \"metrics\": ", stdout);
     put_metrics(call, c);
     fputs(", \"effects\": ", stdout);
@@ -428,7 +405,20 @@ static void say_lacks(const tool_call *call, const weir_reader *reader, int side
         fprintf(stderr, "weir compare: %s: %s\n", call->words[side], weir_reader_lacks(reader));
 }
 
-static int read_side(const tool_call *call, int side, lap_comparison *c)
+static int find_sink_queue(weir_reader *reader, const weir_filter *filter, compared *side, weir_error *error)
+{
+    weir_query *query;
+    const weir_record *record;
+    int status = weir_query_begin(reader, WEIR_RECORD_STAGE, filter, &query, error);
+    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
+        if (strcmp(record->stage.kind, "sink") == 0 && !side->sink_queue &&
+            !(side->sink_queue = strdup(record->stage.queue_name)))
+            status = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    weir_query_end(query);
+    return status == WEIR_EOF ? WEIR_OK : status;
+}
+
+static int read_side(const tool_call *call, int side, lap_comparison *c, compared *into)
 {
     weir_reader *reader;
     weir_filter filter;
@@ -440,6 +430,10 @@ static int read_side(const tool_call *call, int side, lap_comparison *c)
         filter.run_id = settings.run_b;
     say_lacks(call, reader, side);
     int status = comparison_read(c, side, reader, &filter, &error);
+    if (status == WEIR_OK)
+        status = weir_verdict_read(reader, &filter, &into->verdict, &error);
+    if (status == WEIR_OK)
+        status = find_sink_queue(reader, &filter, into, &error);
     weir_reader_close(reader);
     return status == WEIR_OK ? TOOL_DONE : tool_fail(call, &error);
 }
@@ -452,34 +446,32 @@ static bool has_laps(const lap_comparison *c, int side)
     return false;
 }
 
-static int put_comparison(const tool_call *call, const lap_comparison *c)
+static int put_comparison(const tool_call *call, const lap_comparison *c, const compared sides[2])
 {
     for (int side = 0; side < 2; side++)
         if (!has_laps(c, side))
             return tool_nothing(call, "%s: " TOOL_NO_LAPS, call->words[side]);
-    side_totals sides[2] = { 0 };
-    bool is_complete = make_totals(c, 0, &sides[0]) && make_totals(c, 1, &sides[1]);
-    if (is_complete)
-        switch (tool_format(call)) {
-        case TABLE_TEXT: put_text(call, c, sides); break;
-        case TABLE_JSON: put_json(call, c, sides); break;
-        default: put_metrics(call, c); break;
-        }
-    free_totals(&sides[0]);
-    free_totals(&sides[1]);
-    if (!is_complete)
-        return tool_refuse(call, "out of memory"), TOOL_FAILED;
+    switch (tool_format(call)) {
+    case TABLE_TEXT: put_text(call, c, sides); break;
+    case TABLE_JSON: put_json(call, c, sides); break;
+    default: put_metrics(call, c); break;
+    }
     return tool_finish(call);
 }
 
 static int run(tool_call *call)
 {
     lap_comparison c = { .num_pairs = 0 };
-    int exit_status = read_side(call, 0, &c);
+    compared sides[2] = { { NULL, NULL }, { NULL, NULL } };
+    int exit_status = read_side(call, 0, &c, &sides[0]);
     if (exit_status == TOOL_DONE)
-        exit_status = read_side(call, 1, &c);
+        exit_status = read_side(call, 1, &c, &sides[1]);
     if (exit_status == TOOL_DONE)
-        exit_status = put_comparison(call, &c);
+        exit_status = put_comparison(call, &c, sides);
+    for (int side = 0; side < 2; side++) {
+        weir_verdict_free(sides[side].verdict);
+        free(sides[side].sink_queue);
+    }
     comparison_free(&c);
     return exit_status;
 }
@@ -498,8 +490,9 @@ const tool_command tool_compare = {
         "with Welch's degrees of freedom). It does not include the variation between runs, for example from other "
         "work on the machine: to include it, record several runs of each and use --run all. With fewer than four "
         "laps there is no range. better, worse and different mean that the range does not contain 0.\n\n"
-        "The bottleneck of each run is found from where its slots spend their time. The last table shows how much "
-        "more or less each stage could deliver, and why. Only the change at the bottleneck affects the throughput.",
+        "The limit of each run is that of weir explain, for the steady part of the run. The last table shows how "
+        "much "
+        "more or less each stage could deliver, and why. Only the change at the limit affects the throughput.",
     .examples = "weir compare before.db after.db\n"
                 "weir compare runs.db runs.db --run 3 --run-b 4\n"
                 "weir compare before.db after.db --since +1m --name decode --json\n",

@@ -30,7 +30,8 @@ static const option_row rows[] = {
     { ROW("output", output, option_file), .letter = 'o', .argument = "FILE|DIR",
       .help = "output file (default: stdout); for tensorboard, and for csv with all tables, a folder" },
     { ROW("table", table, option_choice), .argument = "TABLE", .choices = record_table_names,
-      .help = "csv and json: only one table: runs, nodes, stages, phases, tasks, flow, queues, pools, events, "
+      .help = "csv and json: only one table: runs, nodes, stages, phases, tasks, flow, queues, pools, process, "
+              "machine, events, "
               "failures, items" },
     { ROW("laps", laps, option_flag),
       .help = "openmetrics: the sums after each lap, with timestamps, instead of the final sums only" },

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <weir/bottleneck.h>
+#include <weir/verdict.h>
 
 #include "array.h"
 #include "command_table.h"

@@ -7,6 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <weir/verdict.h>
+
 #include "command_table.h"
 #include "gnuplot_process.h"
 #include "output_file.h"
@@ -174,6 +176,21 @@ static void format_title(char *title, size_t size, const char *path, const serie
     snprintf(title, size, "%s: %sfrom %s%s", path, runs, when, set->binned ? ", several laps per point" : "");
 }
 
+/* What limits the run, in a few words. */
+static int add_limit(char *title, size_t size, weir_reader *reader, const weir_filter *filter, weir_error *error)
+{
+    weir_verdict *verdict;
+    size_t length = strlen(title);
+    int status = weir_verdict_read(reader, filter, &verdict, error);
+    if (status != WEIR_OK)
+        return status;
+    if (verdict->kind != WEIR_VERDICT_UNKNOWN)
+        snprintf(title + length, size - length, ", limit: %s%s%s", weir_verdict_word(verdict->kind),
+                 *verdict->name ? " of " : "", verdict->name);
+    weir_verdict_free(verdict);
+    return WEIR_OK;
+}
+
 static int run(tool_call *call)
 {
     weir_reader *reader;
@@ -202,7 +219,8 @@ static int run(tool_call *call)
         if (weir_reader_lacks(reader))
             fprintf(stderr, "weir plot: %s: %s\n", call->words[0], weir_reader_lacks(reader));
         format_title(title, sizeof title, call->words[0], &set);
-        exit_status = draw_set(call, title, &set);
+        status = add_limit(title, sizeof title, reader, &filter, &error);
+        exit_status = status == WEIR_OK ? draw_set(call, title, &set) : tool_fail(call, &error);
     }
     series_free(&set);
     weir_reader_close(reader);

@@ -25,10 +25,12 @@ enum {
     BY_TIME = 256,
     BY_FLOW = 512,
     BY_POOL = 1024,
+    BY_PROCESS = 2048,
+    BY_MACHINE = 4096,
 };
 
-static const char *const by_words[] = { "stage", "queue", "lap",  "step", "phase", "job-phase",
-                                        "node",  "run",   "time", "flow", "pool",  NULL };
+static const char *const by_words[] = { "stage", "queue", "lap",  "step", "phase",   "job-phase", "node",
+                                        "run",   "time",  "flow", "pool", "process", "machine",   NULL };
 
 typedef enum sort_key {
     SORT_NONE,
@@ -74,15 +76,17 @@ static bool parse_by(const option_row *row, const char *text, void *value)
     return *by;
 }
 
-static const option_kind by_kind = {
-    parse_by, "stage, flow, queue, pool, lap, step, phase, job-phase, node, run or time, or several with commas", NULL
-};
+static const option_kind by_kind = { parse_by,
+                                     "stage, flow, queue, pool, process, machine, lap, step, phase, job-phase, node, "
+                                     "run or time, or several with commas",
+                                     NULL };
 
 #define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
 
 static const option_row rows[] = {
     { ROW("by", by, by_kind), .argument = "KEY,...", .choices = by_words,
-      .help = "keys to aggregate by: stage, flow (sources, routes, merges, sinks), queue, pool, lap, step, phase, "
+      .help = "keys to aggregate by: stage, flow (sources, routes, merges, sinks), queue, pool, process, machine, "
+              "lap, step, phase, "
               "job-phase, node, run, time (default stage)" },
     { ROW("queues", queues, option_flag), .help = "show queues instead of stages" },
     { ROW("bin", bin_s, option_span), .argument = "SPAN",
@@ -96,6 +100,7 @@ static const option_row rows[] = {
     { ROW("top", top, option_count), .argument = "N", .help = "only the first N rows" },
     { ROW("list", list, option_choice), .argument = "WHAT", .choices = record_table_names,
       .help = "instead, list the records themselves: runs, nodes, stages, phases, tasks, flow, queues, pools, "
+              "process, machine, "
               "events, failures or items" },
     { 0 },
 };
@@ -327,7 +332,7 @@ static int query_laps(const tool_call *call, weir_reader *reader, const weir_fil
         free(laps.all);
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     }
-    int status = weir_each_record(reader, (weir_record_kind)subject, &cut, add_lap, &laps, error);
+    int status = weir_each_record(reader, weir_record_kind_of(subject), &cut, add_lap, &laps, error);
     drop_last(&laps);
     for (size_t i = 0; i < laps.count; i++) {
         print_row(&p, &laps.all[i]);
@@ -353,15 +358,16 @@ static int check_settings(const tool_call *call)
         return tool_refuse(call, "--bin: only with --by time");
     if (settings.bin_steps > 0 && !(by & BY_STEP))
         return tool_refuse(call, "--step-bin: only with --by step");
-    const unsigned subjects = BY_STAGE | BY_QUEUE | BY_FLOW | BY_POOL, named = by & subjects;
+    const unsigned subjects = BY_STAGE | BY_QUEUE | BY_FLOW | BY_POOL | BY_PROCESS | BY_MACHINE,
+                   named = by & subjects;
     if ((by & BY_LAP) && (by & ~(BY_LAP | subjects)))
-        return tool_refuse(call, "--by: lap can only be combined with stage, flow, queue or pool");
+        return tool_refuse(call, "--by: lap can only be combined with stage, flow, queue, pool, process or machine");
     if ((by & phases) == phases)
         return tool_refuse(call, "--by: phase or job-phase, not both");
     if (named & (named - 1))
-        return tool_refuse(call, "--by: only one of stage, flow, queue and pool");
+        return tool_refuse(call, "--by: only one of stage, flow, queue, pool, process and machine");
     if (named && settings.queues && named != BY_QUEUE)
-        return tool_refuse(call, "--queues: cannot be combined with --by stage, flow or pool");
+        return tool_refuse(call, "--queues: cannot be combined with --by stage, flow, pool, process or machine");
     return TOOL_DONE;
 }
 
@@ -381,6 +387,8 @@ static weir_subject subject_of(unsigned by)
     return settings.queues || by & BY_QUEUE ? WEIR_SUBJECT_QUEUE
            : by & BY_FLOW                   ? WEIR_SUBJECT_FLOW
            : by & BY_POOL                   ? WEIR_SUBJECT_POOL
+           : by & BY_PROCESS                ? WEIR_SUBJECT_PROCESS
+           : by & BY_MACHINE                ? WEIR_SUBJECT_MACHINE
                                             : WEIR_SUBJECT_STAGE;
 }
 

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <weir/bottleneck.h>
 #include <weir/summary.h>
+#include <weir/verdict.h>
 
 #include "command_table.h"
 #include "each_record.h"
@@ -113,10 +113,9 @@ static int put_pictures(FILE *out, weir_reader *reader, const weir_filter *filte
 static void put_metrics(FILE *out, const weir_totals *totals)
 {
     static const char *const headings[WEIR_NUM_SUBJECTS] = {
-        [WEIR_SUBJECT_STAGE] = "Stages",
-        [WEIR_SUBJECT_FLOW] = "Sources, routes, merges and sinks",
-        [WEIR_SUBJECT_QUEUE] = "Queues",
-        [WEIR_SUBJECT_POOL] = "Thread pools",
+        [WEIR_SUBJECT_STAGE] = "Stages",    [WEIR_SUBJECT_FLOW] = "Sources, routes, merges and sinks",
+        [WEIR_SUBJECT_QUEUE] = "Queues",    [WEIR_SUBJECT_POOL] = "Thread pools",
+        [WEIR_SUBJECT_PROCESS] = "Process", [WEIR_SUBJECT_MACHINE] = "Machine",
     };
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++)
         if (totals->of[subject].count) {
@@ -166,7 +165,6 @@ static void put_head(FILE *out, weir_reader *reader, const weir_run_record *run,
     fprintf(out, "</title><style>%s</style></head><body>\n<h1>Run %" PRId64 " of ", style, run->run_id);
     html_text(out, weir_reader_path(reader));
     fputs("</h1>\n", out);
-    weir_bottleneck bottleneck = weir_bottleneck_find(totals);
     const weir_total *sink = weir_totals_sink_queue(totals);
     if (sink) {
         snprintf(text, sizeof text, "%.2f items per second delivered, %" PRIu64 " in all.",
@@ -174,14 +172,23 @@ static void put_head(FILE *out, weir_reader *reader, const weir_run_record *run,
                  sink->metrics.queue.num_items);
         put_paragraph(out, "lead", text);
     }
-    if (bottleneck.kind != WEIR_BOTTLENECK_UNKNOWN) {
-        char reason[400];
-        weir_bottleneck_describe(&bottleneck, reason, sizeof reason);
-        snprintf(text, sizeof text, "The bottleneck is %s.", reason);
-        put_paragraph(out, "lead", text);
-    }
     if (weir_reader_lacks(reader))
         put_paragraph(out, "", weir_reader_lacks(reader));
+}
+
+/* Cuts the text into lines. */
+static void put_preformatted(FILE *out, char *text)
+{
+    fputs("<pre>", out);
+    for (char *line = text, *next; text && *line; line = next) {
+        next = line + strcspn(line, "\n");
+        bool has_end = *next == '\n';
+        *next = '\0';
+        html_text(out, line);
+        fputc('\n', out);
+        next += has_end;
+    }
+    fputs("</pre>\n", out);
 }
 
 static void put_machine(FILE *out, const weir_run_record *run)
@@ -203,6 +210,29 @@ static void put_machine(FILE *out, const weir_run_record *run)
     fputs("</table>\n", out);
 }
 
+/* The verdict, with its evidence and advice. */
+static int put_verdict(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error)
+{
+    weir_verdict *verdict;
+    int status = weir_verdict_explain(reader, filter, &verdict, error);
+    if (status != WEIR_OK)
+        return status;
+    char *text = NULL;
+    size_t size;
+    FILE *memory = open_memstream(&text, &size);
+    put_heading(out, "What limits it");
+    put_paragraph(out, "lead", verdict->sentence);
+    if (memory)
+        weir_verdict_write(verdict, memory);
+    if (!memory || fclose(memory) != 0)
+        status = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    else
+        put_preformatted(out, text);
+    free(text);
+    weir_verdict_free(verdict);
+    return status;
+}
+
 static int put_summary(FILE *out, weir_reader *reader, const weir_filter *filter, const weir_totals *totals,
                        weir_error *error)
 {
@@ -215,16 +245,7 @@ static int put_summary(FILE *out, weir_reader *reader, const weir_filter *filter
     if (fclose(memory) != 0 && status == WEIR_OK)
         status = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     put_heading(out, "Summary");
-    fputs("<pre>", out);
-    for (char *line = text, *next; text && *line; line = next) {
-        next = line + strcspn(line, "\n");
-        bool has_end = *next == '\n';
-        *next = '\0';
-        html_text(out, line);
-        fputc('\n', out);
-        next += has_end;
-    }
-    fputs("</pre>\n", out);
+    put_preformatted(out, text);
     free(text);
     return status;
 }
@@ -242,6 +263,9 @@ static int write_page(FILE *out, weir_reader *reader, const weir_filter *filter,
     if (status == WEIR_OK) {
         put_head(out, reader, &run, &totals);
         put_machine(out, &run);
+        status = put_verdict(out, reader, filter, error);
+    }
+    if (status == WEIR_OK) {
         put_metrics(out, &totals);
         status = put_pictures(out, reader, filter, error);
     }
@@ -286,7 +310,8 @@ const tool_command tool_report = {
     .words = "DB",
     .min_words = 1,
     .summary = "write a run as one HTML file",
-    .help = "Writes a page with everything about a run: the bottleneck, the metrics of stages, queues, sources and "
+    .help = "Writes a page with everything about a run: what limits it and what would help, the metrics of stages, "
+            "queues, sources and "
             "thread pools, plots, the slowest items, failures, events, settings, the machine and the summary. It is "
             "one file that opens in any browser, without a network.\n\n"
             "gnuplot draws the plots and must be installed (Debian and Ubuntu: gnuplot-nox); without it the page "

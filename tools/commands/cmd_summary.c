@@ -51,7 +51,7 @@ const tool_command tool_summary = {
             "last run.\n\n"
             "Means are weighted by what they are means of, and percentiles come from the merged histograms of all "
             "laps, also over several runs, ranks and nodes. Slot time shows what a stage's slots did: a stage that "
-            "is mostly busy is the bottleneck. If it mostly waits for input, the bottleneck is upstream; for room, "
+            "is mostly busy limits the run. If it mostly waits for input, the limit is upstream; for room, "
             "downstream; for a thread, the pool is too small.\n\n"
             "--json prints one object with runs, stages, flow, queues and pools; --csv prints one table, in which "
             "the column kind says what each row describes.",

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include <weir/audio.h>
+#include <weir/log.h>
 
 #include "record_run.h"
 
@@ -13,10 +14,18 @@ static void collect(const record_settings *settings, record_observers *own)
         own->observers[own->num_observers++] = weir_openmetrics_observer(own->openmetrics);
     if (own->tensorboard)
         own->observers[own->num_observers++] = weir_tensorboard_observer(own->tensorboard);
+    if (own->tuner)
+        own->observers[own->num_observers++] = weir_tuner_observer(own->tuner);
     if (own->trace)
         own->observers[own->num_observers++] = weir_trace_observer(own->trace);
     if (settings->verbose)
         own->observers[own->num_observers++] = weir_console_observer();
+}
+
+static void log_decision(void *self, const weir_tuner_decision *decision)
+{
+    (void)self;
+    weir_log(WEIR_LOG_INFO, "tuner: %s", decision->text);
 }
 
 /* The database is opened last: if it is refused, the others leave no files. */
@@ -30,6 +39,11 @@ int record_observers_open(const record_settings *settings, record_observers *obs
     if (settings->tensorboard_dir &&
         weir_tensorboard_open(settings->tensorboard_dir, NULL, &observers->tensorboard, &error) != WEIR_OK)
         return record_refuse(settings, "--tensorboard: %s", error.message);
+    weir_tuner_options tuning = { .cpus = settings->cpu_share * weir_cpu_budget(),
+                                  .memory_bytes = settings->memory_bytes,
+                                  .decided = log_decision };
+    if (settings->tune && weir_tuner_new(&tuning, &observers->tuner, &error) != WEIR_OK)
+        return record_refuse(settings, "--tune: %s", error.message);
     bool triggers = settings->trace_last_ns > 0;
     weir_trace_options trace = {
         .rank = (int32_t)settings->rank,
@@ -61,6 +75,7 @@ int record_observers_close(const record_settings *settings, record_observers *ob
     weir_sqlite_close(observers->database, &errors[0]);
     weir_openmetrics_close(observers->openmetrics, &errors[1]);
     weir_tensorboard_close(observers->tensorboard, &errors[2]);
+    weir_tuner_free(observers->tuner);
     weir_trace_close(observers->trace, &errors[3]);
     int exit_status = RECORD_DONE;
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {

@@ -6,6 +6,7 @@
 #include <weir/sqlite.h>
 #include <weir/tensorboard.h>
 #include <weir/trace_file.h>
+#include <weir/tuner.h>
 
 #include "record_settings.h"
 
@@ -13,8 +14,9 @@ typedef struct record_observers {
     weir_sqlite_writer *database;
     weir_openmetrics_file *openmetrics;
     weir_tensorboard_log *tensorboard;
+    weir_tuner *tuner; /* NULL = not wanted */
     weir_trace_file *trace;
-    weir_observer observers[5]; /* the console's is the fifth */
+    weir_observer observers[6]; /* the console's is the sixth */
     size_t num_observers;
     weir_task_hook items; /* records the cost of files in the database */
 } record_observers;

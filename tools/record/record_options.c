@@ -1,4 +1,5 @@
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "record_settings.h"
@@ -22,6 +23,17 @@ static bool parse_max_failures(const option_row *row, const char *text, void *va
 }
 
 const option_kind record_max_failures = { parse_max_failures, "a number of files (7) or a share of them (5%)", NULL };
+
+static bool parse_share(const option_row *row, const char *text, void *value)
+{
+    (void)row;
+    char *end;
+    double percent = strtod(text, &end);
+    *(double *)value = percent / 100;
+    return strcmp(end, "%") == 0 && percent > 0 && percent <= 100;
+}
+
+static const option_kind share_kind = { parse_share, "a percentage, such as 40%", NULL };
 
 static const char *const order_names[] = { "completion", "input", NULL }; /* as weir_order */
 
@@ -77,6 +89,13 @@ const option_row record_rows[] = {
     { ROW("headspace", headspace_step_ns, option_duration), .argument = "SPAN",
       .help = "measure what loading costs a training loop that takes SPAN for each result: first with this pipeline, "
               "then with results that are there at once; then stop" },
+    { ROW("tune", tune, option_flag),
+      .help =
+          "change concurrency and threads while it runs, to decode as much as possible; events \"tuner\" say why" },
+    { ROW("cpu", cpu_share, share_kind), .argument = "P%",
+      .help = "with --tune: use at most this share of the CPUs" },
+    { ROW("memory", memory_bytes, option_bytes), .argument = "SIZE",
+      .help = "with --tune: use at most this much memory" },
     { ROW("profile", profile, option_flag),
       .help =
           "instead: measure each stage alone with 1, 2, 4, 8, ... slots, fed from recorded inputs, until more do not "
@@ -87,7 +106,7 @@ const option_row record_rows[] = {
     { ROW("db-path", db_path, option_file), .argument = "FILE",
       .help = "database to record in, created if missing (default pipeline_stats.db)" },
     { ROW("log-interval", log_interval_ns, option_duration), .argument = "SECONDS",
-      .help = "length of one reporting interval (a lap) of the statistics (default 60)" },
+      .help = "length of one reporting interval (a lap) of the statistics (default 60; with --tune 5)" },
     { ROW("rank", rank, option_number), .argument = "N",
       .help = "number of this process among several (default: as set by mpirun, srun or torchrun, or 0)" },
     { ROW("world", world, option_count), .argument = "N", .max = INT32_MAX,

@@ -8,6 +8,8 @@
 
 enum { DEFAULT_SIDE = 128 }; /* pixels */
 
+static const int64_t TUNED_LAP_NS = 5 * WEIR_SECOND; /* each change takes two laps */
+
 /* -- checking the options */
 
 static const char *find_contradiction(const record_settings *settings)
@@ -16,6 +18,12 @@ static const char *find_contradiction(const record_settings *settings)
         return "--audio and --images: only one of them";
     if (!settings->audio && (settings->sample_rate || settings->channels || settings->planar))
         return "--sample-rate, --channels, --planar: only with --audio";
+    if ((settings->cpu_share > 0 || settings->memory_bytes) && !settings->tune)
+        return "--cpu, --memory: only with --tune";
+    if (settings->tune && settings->headspace_step_ns)
+        return "--tune: not with --headspace, which compares steps with one setting";
+    if (settings->profile && settings->tune)
+        return "--profile: not with --tune";
     if (settings->isolate_memory && !settings->isolate)
         return "--isolate-memory: only with --isolate";
     if (settings->json && !settings->profile)
@@ -153,7 +161,7 @@ int record_pipeline_build(const record_settings *settings, const record_inputs *
     };
     weir_pipeline_options options = {
         .threads = settings->threads,
-        .stats_interval_ns = settings->log_interval_ns,
+        .stats_interval_ns = !settings->log_interval_ns && settings->tune ? TUNED_LAP_NS : settings->log_interval_ns,
         .observers = observers->observers,
         .num_observers = observers->num_observers,
         .max_failures = settings->max_failures,
@@ -172,6 +180,8 @@ int record_pipeline_build(const record_settings *settings, const record_inputs *
     weir_error error = { 0 };
     if (weir_builder_build(builder, &options, pipeline, &error) != WEIR_OK)
         return record_refuse(settings, "%s%s%s", error.stage, error.stage[0] ? ": " : "", error.message);
+    if (observers->tuner)
+        weir_tuner_attach(observers->tuner, *pipeline);
     return RECORD_DONE;
 }
 

@@ -165,7 +165,8 @@ static void note_signal(int number)
 static void wait_for_ranks(const record_settings *settings, const record_ranks *ranks, rank_view *views)
 {
     static const int64_t patience_ns = 400 * WEIR_MILLISECOND; /* launchers kill soon after a signal */
-    int64_t limit_ns = settings->wait_ns ? settings->wait_ns : 30 * WEIR_SECOND + 2 * settings->log_interval_ns;
+    int64_t lap_ns = settings->log_interval_ns ? settings->log_interval_ns : 60 * WEIR_SECOND;
+    int64_t limit_ns = settings->wait_ns ? settings->wait_ns : 30 * WEIR_SECOND + 2 * lap_ns;
     int64_t deadline_ns = INT64_MAX, began_ns = weir_clock_ns();
     bool is_told = settings->quiet;
     for (uint32_t num_open = 1; num_open > 0 && weir_clock_ns() < deadline_ns;) {

@@ -69,13 +69,14 @@ static void print_snapshot(weir_pipeline *pipeline)
     weir_snapshot_free(snapshot);
 }
 
-/* Waits for a result, for a signal (which it handles), or until the progress line must be redrawn. */
-static void wait_for_results(weir_pipeline *pipeline, int results_fd, int signal_fd, weir_trace_file *trace)
+/* Waits for a result, for a signal (which it handles), or until the progress line must be redrawn; not at all if
+   timeout_ms is 0. */
+static void wait_for_results(weir_pipeline *pipeline, int results_fd, int signal_fd, weir_trace_file *trace,
+                             int timeout_ms)
 {
     struct signalfd_siginfo signal;
     struct pollfd fds[] = { { .fd = results_fd, .events = POLLIN }, { .fd = signal_fd, .events = POLLIN } };
-    if (poll(fds, 2, record_progress_interval_ms()) <= 0 || !fds[1].revents ||
-        read(signal_fd, &signal, sizeof signal) <= 0)
+    if (poll(fds, 2, timeout_ms) <= 0 || !fds[1].revents || read(signal_fd, &signal, sizeof signal) <= 0)
         return;
     if (signal.ssi_signo == SIGUSR1)
         print_snapshot(pipeline);
@@ -114,8 +115,11 @@ static int drain(weir_pipeline *pipeline, int signal_fd, weir_trace_file *trace,
     int status = weir_pipeline_poll_fd(pipeline, &results_fd);
     bool is_measured = false;
     while (status == WEIR_OK || status == WEIR_EPOCH || status == WEIR_ETIMEDOUT) {
-        wait_for_results(pipeline, results_fd, signal_fd, trace);
+        /* It asks first: the pipeline counts a wait only from when its consumer has asked and found nothing. */
         status = next_result(headspace, pipeline, &item);
+        if (status == WEIR_OK || status == WEIR_ETIMEDOUT)
+            wait_for_results(pipeline, results_fd, signal_fd, trace,
+                             status == WEIR_OK ? 0 : record_progress_interval_ms());
         if (status == WEIR_OK) {
             use_result(pipeline, step_ns);
             weir_item_release(&item);

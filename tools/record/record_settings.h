@@ -40,17 +40,20 @@ typedef struct record_settings {
     bool isolate; /* decode in child processes */
     uint64_t isolate_memory;
     weir_max_failures max_failures;
+    bool tune;                 /* change slots and threads while it runs */
+    double cpu_share;          /* of the CPUs, for the tuner; 0 = all */
+    uint64_t memory_bytes;     /* the same of memory; 0 = no limit */
     bool profile;              /* measure each stage alone instead */
     bool json;                 /* the profile as JSON */
     int64_t headspace_step_ns; /* measure what loading costs a consumer whose steps take this long; 0 = do not */
 
     /* the statistics */
     const char *db_path;
-    int64_t log_interval_ns;
-    int64_t rank;    /* -1 = the launcher's, or 0 */
-    int64_t world;   /* 0 = the launcher's; or 1 if a rank is given */
-    const char *job; /* of the launcher; NULL = none */
-    int64_t wait_ns; /* how long rank 0 waits for a rank that records nothing; 0 = the default */
+    int64_t log_interval_ns; /* 0 = 60 s; with the tuner 5 s */
+    int64_t rank;            /* -1 = the launcher's, or 0 */
+    int64_t world;           /* 0 = the launcher's; or 1 if a rank is given */
+    const char *job;         /* of the launcher; NULL = none */
+    int64_t wait_ns;         /* how long rank 0 waits for a rank that records nothing; 0 = the default */
     bool all_items;
     const char *resume_path; /* skip the files that are recorded here; NULL = none */
     bool dry_run;            /* print the files instead of decoding them */
@@ -66,8 +69,8 @@ typedef struct record_settings {
 /* The defaults of everything except `program`, `weir`, `input_option` and the inputs. */
 #define RECORD_DEFAULTS \
     { \
-        .tar_glob = "*.tar*", .piece_frames = 512, .concurrency = 10, .db_path = "pipeline_stats.db", \
-        .log_interval_ns = 60 * WEIR_SECOND, .rank = -1, .trace_bytes = 256 << 20, \
+        .tar_glob = "*.tar*", .piece_frames = 512, .concurrency = 10, .db_path = "pipeline_stats.db", .rank = -1, \
+        .trace_bytes = 256 << 20, \
     }
 
 /* All options except those of record_settings.video (see video_rows); the offsets are those of record_settings. */

@@ -235,7 +235,7 @@ int comparison_read(lap_comparison *c, int side, weir_reader *reader, const weir
     reading from = { c, side };
     int status = weir_each_record(reader, WEIR_RECORD_STAGE, filter, add_stage, &from, error);
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && status == WEIR_OK; subject++)
-        status = weir_each_record(reader, (weir_record_kind)subject, filter, add_lap, &from, error);
+        status = weir_each_record(reader, weir_record_kind_of(subject), filter, add_lap, &from, error);
     for (size_t i = 0; i < c->num_pairs; i++)
         add_up(c->pairs[i].subject, &c->pairs[i].sides[side]);
     if (side == 1)

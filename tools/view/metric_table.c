@@ -6,10 +6,9 @@
 static const struct {
     const char *name, *key;
 } subjects[WEIR_NUM_SUBJECTS] = {
-    [WEIR_SUBJECT_STAGE] = { "stage", "stages" },
-    [WEIR_SUBJECT_FLOW] = { "node", "flow" },
-    [WEIR_SUBJECT_QUEUE] = { "queue", "queues" },
-    [WEIR_SUBJECT_POOL] = { "pool", "pools" },
+    [WEIR_SUBJECT_STAGE] = { "stage", "stages" },        [WEIR_SUBJECT_FLOW] = { "node", "flow" },
+    [WEIR_SUBJECT_QUEUE] = { "queue", "queues" },        [WEIR_SUBJECT_POOL] = { "pool", "pools" },
+    [WEIR_SUBJECT_PROCESS] = { "process", "processes" }, [WEIR_SUBJECT_MACHINE] = { "machine", "machines" },
 };
 
 const char *metric_subject_name(weir_subject subject)
@@ -31,7 +30,7 @@ static table_kind kind_of(const weir_measure *measure)
         return TABLE_TIME;
     if (strcmp(measure->unit, "share") == 0)
         return TABLE_SHARE;
-    if (strcmp(measure->unit, "bytes") == 0)
+    if (strncmp(measure->unit, "bytes", 5) == 0)
         return TABLE_BYTES;
     return is_whole ? TABLE_COUNT : TABLE_REAL;
 }
@@ -70,6 +69,8 @@ static size_t key_columns(table_column *columns, weir_subject subject, const met
         columns[count++] = (table_column){ "capacity", "capacity", TABLE_COUNT };
     if (subject == WEIR_SUBJECT_POOL)
         columns[count++] = (table_column){ "num_threads", "threads", TABLE_COUNT };
+    if (subject == WEIR_SUBJECT_PROCESS)
+        columns[count++] = (table_column){ "num_cpus", "CPU budget", TABLE_COUNT };
     return count;
 }
 
@@ -121,7 +122,7 @@ static void put_keys(table *t, const metric_keys *keys, const weir_total *total,
     table_when(t, key->end_unix_ns);
     table_duration(t, total->elapsed_ns);
     table_duration(t, total->suspended_ns);
-    if (total->subject == WEIR_SUBJECT_QUEUE || total->subject == WEIR_SUBJECT_POOL)
+    if (total->subject >= WEIR_SUBJECT_QUEUE && total->subject != WEIR_SUBJECT_MACHINE)
         table_count(t, total->capacity);
 }
 
@@ -207,11 +208,17 @@ void metric_put_all(FILE *out, const weir_totals *totals)
     table_end(t);
 }
 
-void metric_put_bottleneck(FILE *out, const weir_bottleneck *bottleneck)
+void metric_put_limit(FILE *out, const weir_verdict *v)
 {
-    fprintf(out, "{\"kind\": \"%s\", \"stage\": ", weir_bottleneck_word(bottleneck->kind));
-    json_string_or_null(out, bottleneck->name);
-    fputs(", \"share\": ", out);
-    json_number(out, bottleneck->share);
-    fputc('}', out);
+    if (!v) {
+        fputs("null", out);
+        return;
+    }
+    fprintf(out, "{\"kind\": \"%s\", \"stage\": ", weir_verdict_word(v->kind));
+    json_string_or_null(out, *v->name ? v->name : NULL);
+    fputs(", \"sentence\": ", out);
+    json_string(out, v->sentence);
+    fputs(", \"confidence\": ", out);
+    json_number(out, v->confidence);
+    putc('}', out);
 }

@@ -2,8 +2,8 @@
 #ifndef TOOLS_METRIC_TABLE_H
 #define TOOLS_METRIC_TABLE_H
 
-#include <weir/bottleneck.h>
 #include <weir/query.h>
+#include <weir/verdict.h>
 
 #include "table.h"
 
@@ -33,8 +33,8 @@ void metric_put_all(FILE *out, const weir_totals *totals);
 /* A table of one subject; as text, nothing is printed if it is empty. */
 void metric_put_list(FILE *out, table_format format, weir_subject subject, const weir_total_list *list);
 
-/* {"kind": "stage", "stage": "0:1:decode", "share": 0.93}; the last two can be null. */
-void metric_put_bottleneck(FILE *out, const weir_bottleneck *bottleneck);
+/* {"kind": "slots", "stage": "0:1:decode", "sentence": "…", "confidence": 0.93}; null if there is no verdict. */
+void metric_put_limit(FILE *out, const weir_verdict *verdict);
 
 /* "stage", "node", "queue", "pool"; as a key of JSON "stages", … */
 const char *metric_subject_name(weir_subject subject);

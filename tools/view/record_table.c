@@ -194,8 +194,8 @@ typedef struct kind_table {
 
 #define COLUMNS(columns) columns, sizeof(columns) / sizeof((columns)[0])
 
-const char *const record_table_names[] = { "runs",   "nodes", "stages", "phases",   "tasks", "flow",
-                                           "queues", "pools", "events", "failures", "items", NULL };
+const char *const record_table_names[] = { "runs",  "nodes",   "stages",  "phases", "tasks",    "flow",  "queues",
+                                           "pools", "process", "machine", "events", "failures", "items", NULL };
 
 static const kind_table kind_tables[] = {
     { WEIR_RECORD_RUN, COLUMNS(run_columns), put_run, NULL, 0 },
@@ -206,6 +206,8 @@ static const kind_table kind_tables[] = {
     { WEIR_RECORD_FLOW, COLUMNS(lap_columns), put_lap, NULL, 0 },
     { WEIR_RECORD_QUEUE, COLUMNS(lap_columns), put_lap, NULL, 0 },
     { WEIR_RECORD_POOL, COLUMNS(lap_columns), put_lap, NULL, 0 },
+    { WEIR_RECORD_PROCESS, COLUMNS(lap_columns), put_lap, NULL, 0 },
+    { WEIR_RECORD_MACHINE, COLUMNS(lap_columns), put_lap, NULL, 0 },
     { WEIR_RECORD_EVENT, COLUMNS(event_columns), NULL, COLUMNS(event_fields) },
     { WEIR_RECORD_FAILURE, COLUMNS(failure_columns), put_reason, COLUMNS(failure_fields) },
     { WEIR_RECORD_ITEM, COLUMNS(item_columns), NULL, COLUMNS(item_fields) },
@@ -223,13 +225,21 @@ int record_table_find(const char *name)
     return index;
 }
 
+static weir_subject subject_of(weir_record_kind kind)
+{
+    weir_subject subject = WEIR_SUBJECT_STAGE;
+    while (weir_record_kind_of(subject) != kind)
+        subject++;
+    return subject;
+}
+
 static size_t fill_columns(table_column columns[METRIC_MAX_COLUMNS], const kind_table *wanted)
 {
     size_t count = wanted->num_columns, num_measures = 0;
     memcpy(columns, wanted->columns, count * sizeof *columns);
     if (wanted->put != put_lap)
         return count;
-    const weir_measure *measures = weir_subject_measures((weir_subject)wanted->kind, &num_measures);
+    const weir_measure *measures = weir_subject_measures(subject_of(wanted->kind), &num_measures);
     for (size_t i = 0; i < num_measures; i++)
         columns[count++] = metric_column(&measures[i]);
     return count;

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <weir/bottleneck.h>
 #include <weir/clock.h>
 #include <weir/escape.h>
+#include <weir/verdict.h>
 
 #include "each_record.h"
 #include "format.h"
@@ -23,6 +23,7 @@ typedef struct frame {
     weir_totals totals;       /* of the whole run, by name */
     series_set recent;        /* the latest laps */
     int64_t last_lap_unix_ns; /* when the latest lap ended; 0 = none */
+    weir_verdict *verdict;    /* on the latest laps; NULL = none has ended */
     int64_t expected;         /* items that the program expects to deliver; 0 = unknown */
     char *last_failure;       /* NULL = none */
     int64_t now_unix_ns;
@@ -67,7 +68,8 @@ static int read_recent(weir_reader *reader, frame *f, weir_error *error)
         return status;
     weir_filter recent = { .run_id = f->run.run_id };
     recent.start_unix_ns = f->last_lap_unix_ns - (int64_t)((SPARKS + 0.5) * (double)lap_length_ns(f));
-    return series_read(reader, &recent, 0, &f->recent, error);
+    status = series_read(reader, &recent, 0, &f->recent, error);
+    return status == WEIR_OK ? weir_verdict_read(reader, &recent, &f->verdict, error) : status;
 }
 
 static int read_frame(weir_reader *reader, const weir_filter *filter, frame *f, weir_error *error)
@@ -91,6 +93,7 @@ static void free_frame(frame *f)
 {
     weir_totals_free(&f->totals);
     series_free(&f->recent);
+    weir_verdict_free(f->verdict);
     free(f->last_failure);
 }
 
@@ -269,22 +272,36 @@ static progress progress_of(const frame *f)
     return p;
 }
 
-static void put_bottleneck(FILE *out, const frame *f)
+/* The sentence, broken at a space if the line is too short. */
+static void put_limit(FILE *out, const frame *f)
 {
-    char text[400];
-    weir_bottleneck bottleneck = weir_bottleneck_find(&f->totals);
-    if (bottleneck.kind == WEIR_BOTTLENECK_UNKNOWN)
+    if (!f->verdict || f->verdict->kind == WEIR_VERDICT_UNKNOWN)
         return;
-    weir_bottleneck_describe(&bottleneck, text, sizeof text);
-    fputs("\nbottleneck: ", out);
-    weir_text_escape_to(out, text);
+    char *text = NULL;
+    if (asprintf(&text, "limit of the latest laps (%s): %s", weir_verdict_certainty(f->verdict),
+                 f->verdict->sentence) < 0)
+        return;
     fputc('\n', out);
+    for (char *line = text; *line;) {
+        size_t length = strlen(line), width = (size_t)(f->width > 20 ? f->width : 20), cut = length;
+        for (cut = length < width ? length : width; cut < length && cut > 0 && line[cut] != ' '; cut--)
+            ;
+        cut = cut ? cut : length;
+        bool has_more = line[cut] == ' ';
+        line[cut] = '\0';
+        weir_text_escape_to(out, line);
+        fputc('\n', out);
+        line += cut + has_more;
+        if (!has_more)
+            break;
+    }
+    free(text);
 }
 
 static void put_foot(FILE *out, const frame *f)
 {
     progress p = progress_of(f);
-    put_bottleneck(out, f);
+    put_limit(out, f);
     fprintf(out, "\nfailures: %" PRId64 "\n", p.failures);
     if (f->last_failure) {
         fputs("  the last: ", out);
@@ -314,7 +331,6 @@ static void put_totals_json(FILE *out, const weir_totals *totals)
 static void put_json(FILE *out, const frame *f, const weir_totals *last_lap, const char *path)
 {
     progress p = progress_of(f);
-    weir_bottleneck bottleneck = weir_bottleneck_find(&f->totals);
     fputs("{\"database\": ", out);
     json_string(out, path);
     fprintf(out, ", \"run_id\": %" PRId64 ", \"state\": \"%s\", \"elapsed\": ", f->run.run_id,
@@ -328,8 +344,8 @@ static void put_json(FILE *out, const frame *f, const weir_totals *last_lap, con
     json_number(out, f->expected > 0 ? (double)f->expected : NAN);
     fputs(", \"remaining\": ", out);
     json_number(out, p.remaining_s);
-    fputs(", \"bottleneck\": ", out);
-    metric_put_bottleneck(out, &bottleneck);
+    fputs(", \"limit\": ", out);
+    metric_put_limit(out, f->verdict);
     fputs(", ", out);
     put_totals_json(out, &f->totals);
     fputs(", \"last_lap\": {", out);

@@ -1,0 +1,188 @@
+#include "machine_stats.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <weir/clock.h>
+
+#include "cpu_budget.h"
+#include "kernel_stats.h"
+
+enum { MAX_TEXT = 8192 };
+
+/* False = it cannot be read, or is longer than the buffer. */
+static bool read_text(const char *path, char text[MAX_TEXT])
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return false;
+    ssize_t length = read(file, text, MAX_TEXT);
+    close(file);
+    text[length > 0 && length < MAX_TEXT ? length : 0] = '\0';
+    return length > 0 && length < MAX_TEXT;
+}
+
+/* The number after a name, times `unit`; -1 = no such name. */
+static int64_t figure(const char *text, const char *name, int64_t unit)
+{
+    int64_t number = weir_number_after(text, name);
+    return number < 0 ? -1 : number * unit;
+}
+
+void weir_machine_sources_init(weir_machine_sources *sources)
+{
+    char text[MAX_TEXT];
+    weir_cpu_stat_path(sources->cpu_stat_path, sizeof sources->cpu_stat_path, "/proc/self/cgroup", "/sys/fs/cgroup");
+    /* Kernels without this switch always count. */
+    sources->counts_read_delay = !read_text("/proc/sys/kernel/task_delayacct", text) || text[0] != '0';
+}
+
+/* ---- the process -------------------------------------------------------------------------------------------- */
+
+static int64_t nanoseconds(const struct timeval *time)
+{
+    return (int64_t)time->tv_sec * WEIR_SECOND + (int64_t)time->tv_usec * WEIR_MICROSECOND;
+}
+
+/* Since Linux 6.2 the folder's size is the number of descriptors; counting them is too slow. */
+static int64_t count_descriptors(void)
+{
+    struct stat info;
+    return stat("/proc/self/fd", &info) == 0 && info.st_size > 0 ? (int64_t)info.st_size : -1;
+}
+
+static void read_process(weir_process_metrics *process)
+{
+    char text[MAX_TEXT];
+    struct rusage used;
+    if (getrusage(RUSAGE_SELF, &used) == 0) {
+        process->cpu_ns = nanoseconds(&used.ru_utime) + nanoseconds(&used.ru_stime);
+        process->num_minor_faults = used.ru_minflt;
+        process->num_major_faults = used.ru_majflt;
+        process->num_voluntary = used.ru_nvcsw;
+        process->num_involuntary = used.ru_nivcsw;
+    }
+    if (read_text("/proc/self/status", text)) {
+        process->resident_bytes = figure(text, "\nVmRSS:", 1024);
+        process->peak_bytes = figure(text, "\nVmHWM:", 1024);
+        process->num_open_threads = figure(text, "\nThreads:", 1);
+    }
+    if (read_text("/proc/self/io", text)) {
+        process->read_bytes = figure(text, "\nread_bytes:", 1);
+        process->written_bytes = figure(text, "\nwrite_bytes:", 1);
+    }
+    process->num_open_files = count_descriptors();
+}
+
+/* ---- the machine -------------------------------------------------------------------------------------------- */
+
+/* "cpu user nice system idle iowait irq softirq steal …", in ticks; only zeros in some sandboxes. */
+static void read_cpus(weir_machine_metrics *machine)
+{
+    char text[512]; /* more is not needed: the first line is the sum of all CPUs */
+    long long t[8];
+    int file = open("/proc/stat", O_RDONLY | O_CLOEXEC);
+    ssize_t length = file < 0 ? 0 : read(file, text, sizeof text - 1);
+    if (file >= 0)
+        close(file);
+    text[length > 0 ? length : 0] = '\0';
+    if (sscanf(text, "cpu %lld %lld %lld %lld %lld %lld %lld %lld", &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6],
+               &t[7]) != 8)
+        return;
+    int64_t tick_ns = WEIR_SECOND / sysconf(_SC_CLK_TCK), busy = t[0] + t[1] + t[2] + t[5] + t[6];
+    if (busy + t[3] == 0)
+        return;
+    machine->other_cpu_ns = busy * tick_ns;
+    machine->idle_ns = t[3] * tick_ns;
+    machine->disk_idle_ns = t[4] * tick_ns;
+    machine->stolen_ns = t[7] * tick_ns;
+}
+
+static int64_t read_pressure(const char *path)
+{
+    char text[MAX_TEXT]; /* "some avg10=0.00 avg60=0.00 avg300=0.00 total=12345", in microseconds */
+    return read_text(path, text) ? figure(text, " total=", WEIR_MICROSECOND) : -1;
+}
+
+/* All interfaces except the loopback: "  eth0: bytes packets errs drop fifo frame compressed multicast bytes …". */
+static void read_network(weir_machine_metrics *machine)
+{
+    char text[MAX_TEXT];
+    int64_t received = 0, sent = 0;
+    if (!read_text("/proc/self/net/dev", text))
+        return;
+    for (char *colon = strchr(text, ':'); colon; colon = strchr(colon + 1, ':')) {
+        long long in, out;
+        bool is_loopback = colon - text >= 2 && strncmp(colon - 2, "lo", 2) == 0 &&
+                           (colon - text == 2 || colon[-3] == ' ' || colon[-3] == '\n');
+        if (is_loopback || sscanf(colon + 1, "%lld %*d %*d %*d %*d %*d %*d %*d %lld", &in, &out) != 2)
+            continue;
+        received += in;
+        sent += out;
+    }
+    machine->received_bytes = received;
+    machine->sent_bytes = sent;
+}
+
+static void read_throttling(const char *path, weir_machine_metrics *machine)
+{
+    char text[MAX_TEXT];
+    if (!*path || !read_text(path, text))
+        return;
+    machine->num_throttled = figure(text, "nr_throttled ", 1);
+    machine->throttled_ns = figure(text, "throttled_usec ", WEIR_MICROSECOND); /* version 2 */
+    if (machine->throttled_ns < 0)
+        machine->throttled_ns = figure(text, "throttled_time ", 1); /* version 1 */
+}
+
+/* ---- both --------------------------------------------------------------------------------------------------- */
+
+/* All metrics are 64 bits wide. */
+static void forget(const weir_metric_table *table, void *metrics)
+{
+    for (size_t i = 0; i < table->num_metrics; i++)
+        *(int64_t *)(void *)((char *)metrics + table->metrics[i].offset) = -1;
+}
+
+void weir_machine_read(const weir_machine_sources *sources, weir_machine_reading *reading)
+{
+    forget(weir_process_metric_table(), &reading->process);
+    forget(weir_machine_metric_table(), &reading->machine);
+    read_process(&reading->process);
+    read_cpus(&reading->machine);
+    read_throttling(sources->cpu_stat_path, &reading->machine);
+    reading->machine.cpu_pressure_ns = read_pressure("/proc/pressure/cpu");
+    reading->machine.io_pressure_ns = read_pressure("/proc/pressure/io");
+    reading->machine.memory_pressure_ns = read_pressure("/proc/pressure/memory");
+    read_network(&reading->machine);
+}
+
+/* A counter may have been reset, for example of a network interface. */
+static void subtract(const weir_metric_table *table, const void *now, const void *before, void *difference)
+{
+    for (size_t i = 0; i < table->num_metrics; i++) {
+        size_t at = table->metrics[i].offset;
+        int64_t last = *(const int64_t *)(const void *)((const char *)now + at);
+        int64_t first = *(const int64_t *)(const void *)((const char *)before + at);
+        bool is_level = table->metrics[i].kind == WEIR_METRIC_MAX;
+        *(int64_t *)(void *)((char *)difference + at) = is_level                                ? last
+                                                        : last < 0 || first < 0 || last < first ? -1
+                                                                                                : last - first;
+    }
+}
+
+void weir_machine_subtract(const weir_machine_reading *now, const weir_machine_reading *before,
+                           weir_process_metrics *process, weir_machine_metrics *machine)
+{
+    subtract(weir_process_metric_table(), &now->process, &before->process, process);
+    subtract(weir_machine_metric_table(), &now->machine, &before->machine, machine);
+    if (machine->other_cpu_ns >= 0 && process->cpu_ns >= 0) /* two clocks: the difference may be negative */
+        machine->other_cpu_ns = machine->other_cpu_ns > process->cpu_ns ? machine->other_cpu_ns - process->cpu_ns : 0;
+    else
+        machine->other_cpu_ns = -1;
+}

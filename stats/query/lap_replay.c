@@ -1,0 +1,181 @@
+#include "lap_replay.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "array.h"
+
+/* ---- how the pipeline was built ----------------------------------------------------------------------------- */
+
+typedef struct replayed_stage {
+    char *texts[6]; /* name, queue_name, kind, output_order, inputs, merge_order */
+} replayed_stage;
+
+typedef struct replayed_run {
+    weir_stage_info *infos;
+    replayed_stage *stages;
+    uint32_t num_stages;
+} replayed_run;
+
+static void free_run(replayed_run *run)
+{
+    for (uint32_t i = 0; i < run->num_stages; i++)
+        for (int j = 0; j < 6; j++)
+            free(run->stages[i].texts[j]);
+    free(run->stages);
+    free(run->infos);
+}
+
+static int out_of_memory(weir_error *error)
+{
+    return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+}
+
+static int add_stage(replayed_run *run, const weir_stage_record *record, weir_error *error)
+{
+    const char *texts[6] = { record->name,         record->queue_name, record->kind,
+                             record->output_order, record->inputs,     record->merge_order };
+    weir_stage_info *infos = weir_array_grow(run->infos, run->num_stages, sizeof *infos);
+    run->infos = infos ? infos : run->infos;
+    replayed_stage *stages = weir_array_grow(run->stages, run->num_stages, sizeof *stages);
+    run->stages = stages ? stages : run->stages;
+    if (!infos || !stages)
+        return out_of_memory(error);
+    replayed_stage *own = &stages[run->num_stages];
+    bool is_complete = true;
+    for (int i = 0; i < 6; i++)
+        is_complete = (own->texts[i] = strdup(texts[i] ? texts[i] : "")) && is_complete;
+    infos[run->num_stages++] = (weir_stage_info){
+        .name = own->texts[0],
+        .queue_name = own->texts[1],
+        .kind = own->texts[2],
+        .output_order = own->texts[3],
+        .inputs = own->texts[4],
+        .merge_order = own->texts[5],
+        .concurrency = (uint32_t)record->concurrency,
+        .queue_items = (uint32_t)record->queue_items,
+        .queue_bytes = (uint64_t)record->queue_bytes,
+        .threads = (uint64_t)(record->threads > 0 ? record->threads : 0),
+    };
+    return is_complete ? WEIR_OK : out_of_memory(error);
+}
+
+static int read_stages(weir_reader *reader, int64_t run_id, replayed_run *run, weir_error *error)
+{
+    weir_query *query;
+    const weir_record *record;
+    int status = weir_query_begin(reader, WEIR_RECORD_STAGE, &(weir_filter){ .run_id = run_id }, &query, error);
+    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
+        status = add_stage(run, &record->stage, error);
+    weir_query_end(query);
+    return status == WEIR_EOF ? WEIR_OK : status;
+}
+
+/* ---- its laps ----------------------------------------------------------------------------------------------- */
+
+/* The kinds of laps side by side, each in the order of time. */
+typedef struct lap_cursor {
+    weir_query *queries[WEIR_NUM_SUBJECTS];
+    const weir_lap_record *next[WEIR_NUM_SUBJECTS]; /* NULL = no more */
+} lap_cursor;
+
+static int move_on(lap_cursor *cursor, int subject, weir_error *error)
+{
+    const weir_record *record;
+    int status = weir_query_next(cursor->queries[subject], &record, error);
+    cursor->next[subject] = status == WEIR_OK ? &record->lap : NULL;
+    return status == WEIR_EOF ? WEIR_OK : status;
+}
+
+static void give(const weir_observer *observer, const weir_lap *lap, const weir_lap_record *record)
+{
+    switch (record->subject) {
+    case WEIR_SUBJECT_QUEUE:
+        observer->queue_lap(observer->self, &(weir_queue_lap){ lap, record->name, (uint32_t)record->capacity,
+                                                               record->metrics.queue });
+        break;
+    case WEIR_SUBJECT_POOL:
+        observer->pool_lap(observer->self,
+                           &(weir_pool_lap){ lap, record->name, (uint32_t)record->capacity, record->metrics.pool });
+        break;
+    default:
+        observer->stage_lap(observer->self,
+                            &(weir_stage_lap){ lap, record->name, record->kind, record->metrics.task });
+    }
+}
+
+/* The earliest lap that has not been given yet. *found = false: there is none. */
+static int give_lap(lap_cursor *cursor, const weir_observer *observer, uint64_t number, bool *found,
+                    weir_error *error)
+{
+    static const int64_t same_ns = 1000; /* times in the database are exact to a quarter of it */
+    const weir_lap_record *first = NULL;
+    char phase[64] = "";
+    int status = WEIR_OK;
+    for (int i = 0; i < WEIR_NUM_SUBJECTS; i++)
+        if (cursor->next[i] && (!first || cursor->next[i]->end_unix_ns < first->end_unix_ns))
+            first = cursor->next[i];
+    *found = first != NULL;
+    if (!first)
+        return WEIR_OK;
+    snprintf(phase, sizeof phase, "%s", first->position.phase ? first->position.phase : "");
+    weir_lap lap = {
+        .number = number,
+        .end_unix_ns = first->end_unix_ns,
+        .elapsed_ns = first->elapsed_ns,
+        .num_joined = (uint32_t)first->num_joined,
+        .position = { .phase = phase,
+                      .first_step = first->position.first_step,
+                      .last_step = first->position.last_step },
+    };
+    for (int i = 0; i < WEIR_NUM_SUBJECTS; i++)
+        while (status == WEIR_OK && cursor->next[i] && cursor->next[i]->end_unix_ns <= lap.end_unix_ns + same_ns) {
+            give(observer, &lap, cursor->next[i]);
+            status = move_on(cursor, i, error);
+        }
+    if (status == WEIR_OK)
+        observer->lap_end(observer->self, &lap);
+    return status;
+}
+
+static int give_laps(weir_reader *reader, const weir_filter *filter, const weir_observer *observer, weir_error *error)
+{
+    lap_cursor cursor = { 0 };
+    int status = WEIR_OK;
+    for (int i = 0; i < WEIR_NUM_SUBJECTS && status == WEIR_OK; i++) {
+        status = weir_query_begin(reader, (weir_record_kind)i, filter, &cursor.queries[i], error);
+        if (status == WEIR_OK)
+            status = move_on(&cursor, i, error);
+    }
+    bool found = true;
+    for (uint64_t number = 0; found && status == WEIR_OK; number++)
+        status = give_lap(&cursor, observer, number, &found, error);
+    for (int i = 0; i < WEIR_NUM_SUBJECTS; i++)
+        weir_query_end(cursor.queries[i]);
+    return status;
+}
+
+int weir_lap_replay(weir_reader *reader, const weir_filter *filter, const weir_observer *observer, weir_error *error)
+{
+    weir_filter own = *filter;
+    weir_run_record record;
+    replayed_run run = { 0 };
+    int status = weir_reader_find_run(reader, own.run_id, &record, error);
+    if (status != WEIR_OK)
+        return status;
+    own.run_id = record.run_id;
+    weir_run_info info = { .start_unix_ns = record.started_unix_ns, .threads = (uint32_t)record.threads };
+    status = read_stages(reader, own.run_id, &run, error);
+    if (status == WEIR_OK && run.num_stages == 0)
+        status = weir_error_set(error, WEIR_ENOTFOUND, 0, "run %lld has no stages", (long long)own.run_id);
+    if (status == WEIR_OK) {
+        sscanf(run.infos[0].name, "%u", &info.pipeline_id);
+        info.stages = run.infos;
+        info.num_stages = run.num_stages;
+        observer->run_start(observer->self, &info);
+        status = give_laps(reader, &own, observer, error);
+    }
+    free_run(&run);
+    return status;
+}

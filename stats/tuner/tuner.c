@@ -1,0 +1,747 @@
+/*
+ * What the tuner does between laps. A state says what the laps are for:
+ *
+ *     LOOKING   measures the settings as they are, then plans
+ *     GOING     on the way to the settings that are aimed at, one change at a time; at the end compares with the best
+ *     RESTING   watches whether the load changes
+ *
+ * Settings are "knobs": the threads of the pool, then the slots of each stage that can be changed. All that it knows is
+ * in `weir_tuner` and comes from laps, so that the same laps make the same decisions.
+ */
+#include <weir/tuner.h>
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <weir/whatif.h>
+
+#include "lap_replay.h"
+
+enum { MAX_KNOBS = 32, MAX_LAPS = 3, MAX_PLANS = 6, MAX_PATIENCE = 32, LAPS_AT_REST = 8, PREDICTED_ITEMS = 400 };
+
+#define SPARE     0.95 /* of the budget, for changes */
+#define ENOUGH    0.99 /* of the highest prediction: more is not worth more slots */
+#define NEW_LOAD  (1.0 / 6)
+#define BUSY      0.85
+#define TOLERANCE 1.01 /* of the budget, for the error of clocks */
+
+typedef enum tuner_state { TUNER_LOOKING, TUNER_GOING, TUNER_RESTING } tuner_state;
+
+typedef struct knob {
+    char *stage;      /* NULL = threads of the pool */
+    size_t node;      /* in the model */
+    bool has_threads; /* the stage has private threads: as many as slots */
+    bool is_fixed;    /* the engine refuses to change it */
+    uint32_t value, best, goal;
+    uint32_t most, limit; /* most is lower than the limit after it exceeded the budget, until the load changes */
+    uint32_t tried;       /* the value up to which a try brought nothing; 0 = none */
+    /* of the current lap */
+    double busy_s, wait_thread_s;
+} knob;
+
+struct weir_tuner {
+    weir_tuner_options options;
+    _Atomic(weir_pipeline *) pipeline;
+    bool is_replay;
+    weir_model *costs;
+    weir_observer model;   /* that fills it */
+    knob knobs[MAX_KNOBS]; /* the first is the pool's threads */
+    size_t num_knobs;
+
+    tuner_state state;
+    bool skips;   /* the next lap holds the transition after a change */
+    size_t moved; /* the knob that was changed last */
+    uint32_t moved_from;
+    unsigned num_plans;     /* since the load changed */
+    bool is_probe;          /* the change is not planned, only a try */
+    double predicted;       /* of the goal */
+    double best_rate;       /* of knob.best; 0 = not measured */
+    unsigned patience;      /* so many laps in a row must differ before it begins again; doubles each time */
+    double noise;           /* relative difference of neighbouring laps with the same settings: moving average */
+    double lap_rate;        /* of the lap before; 0 = other settings */
+    unsigned num_rested;    /* laps at rest */
+    unsigned num_strange;   /* laps at rest with another throughput, in a row */
+    uint64_t memory_before; /* the last change of slots */
+    int64_t slots_added;
+    double slot_bytes; /* estimated; 0 = not known */
+
+    /* of the measurement */
+    unsigned num_laps;
+    double items, elapsed_s;
+
+    /* of the current lap */
+    uint64_t lap_items;
+    double lap_cpu_s;
+    char sink_queue[128];
+    uint64_t lap_number;
+};
+
+/* ---- decisions ---------------------------------------------------------------------------------------------- */
+
+static void tell(weir_tuner *tuner, weir_tuner_action action, const knob *own, uint32_t before, const char *format,
+                 ...) WEIR_PRINTF(5, 6);
+
+static void tell(weir_tuner *tuner, weir_tuner_action action, const knob *own, uint32_t before, const char *format,
+                 ...)
+{
+    char text[400];
+    va_list arguments;
+    va_start(arguments, format);
+    int length =
+        own ? snprintf(text, sizeof text, "%s %u -> %u: ", own->stage ? own->stage : "threads", before, own->value)
+            : 0;
+    vsnprintf(text + length, sizeof text - (size_t)length, format, arguments);
+    va_end(arguments);
+    weir_pipeline *pipeline = atomic_load(&tuner->pipeline);
+    if (pipeline)
+        weir_pipeline_event(pipeline, "tuner", "pipeline", text);
+    weir_tuner_decision decision = { .lap = tuner->lap_number,
+                                     .action = action,
+                                     .stage = own ? own->stage : NULL,
+                                     .before = before,
+                                     .after = own ? own->value : 0,
+                                     .measured = tuner->elapsed_s > 0 ? tuner->items / tuner->elapsed_s : NAN,
+                                     .predicted = tuner->predicted,
+                                     .text = text };
+    if (tuner->options.decided)
+        tuner->options.decided(tuner->options.decided_self, &decision);
+}
+
+/* Resident memory in bytes; 0 = not known, as in a replay. */
+static uint64_t memory_of(const weir_tuner *tuner)
+{
+    unsigned long long total, resident = 0;
+    FILE *file = tuner->options.memory_bytes && !tuner->is_replay ? fopen("/proc/self/statm", "r") : NULL;
+    if (file && fscanf(file, "%llu %llu", &total, &resident) != 2)
+        resident = 0;
+    if (file)
+        fclose(file);
+    return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void start_measuring(weir_tuner *tuner)
+{
+    tuner->num_laps = 0;
+    tuner->items = tuner->elapsed_s = 0;
+}
+
+static int apply(const weir_tuner *tuner, const knob *own, uint32_t value)
+{
+    weir_pipeline *pipeline = atomic_load(&tuner->pipeline);
+    if (!pipeline)
+        return WEIR_OK;
+    if (!own->stage)
+        return weir_pipeline_set_threads(pipeline, NULL, value);
+    int status = own->has_threads ? weir_pipeline_set_threads(pipeline, own->stage, value) : WEIR_OK;
+    return status == WEIR_OK ? weir_pipeline_set_concurrency(pipeline, own->stage, value) : status;
+}
+
+/* False = the engine refuses. */
+static bool set_knob(weir_tuner *tuner, knob *own, uint32_t value)
+{
+    if (apply(tuner, own, value) != WEIR_OK) {
+        own->is_fixed = true;
+        own->goal = own->value;
+        return false;
+    }
+    if (own->stage) {
+        tuner->memory_before = memory_of(tuner);
+        tuner->slots_added = (int64_t)value - own->value;
+    }
+    tuner->moved = (size_t)(own - tuner->knobs);
+    tuner->moved_from = own->value;
+    own->value = value;
+    tuner->skips = true;
+    return true;
+}
+
+/* ---- predictions -------------------------------------------------------------------------------------------- */
+
+typedef struct forecast {
+    double rate, cpus;
+    char limit[200];
+} forecast;
+
+static weir_model *model_of(const weir_tuner *tuner)
+{
+    weir_model *model = NULL;
+    char text[32];
+    if (weir_model_num_laps(tuner->costs) == 0 || weir_model_new(&model, NULL) != WEIR_OK)
+        return NULL;
+    for (size_t i = 0; i < weir_model_num_nodes(tuner->costs); i++)
+        if (weir_model_add(model, weir_model_node_at(tuner->costs, i), NULL) != WEIR_OK) {
+            weir_model_free(model);
+            return NULL;
+        }
+    snprintf(text, sizeof text, "%g", tuner->options.machine_cpus);
+    weir_model_set(model, "cpus", text, NULL);
+    return model;
+}
+
+static void set_in_model(const weir_tuner *tuner, weir_model *model, size_t index, uint32_t value)
+{
+    const knob *own = &tuner->knobs[index];
+    char setting[300], text[16];
+    snprintf(text, sizeof text, "%u", value);
+    snprintf(setting, sizeof setting, "%s%s", own->stage ? own->stage : "threads", own->stage ? ".concurrency" : "");
+    weir_model_set(model, setting, text, NULL);
+    if (!own->has_threads)
+        return;
+    snprintf(setting, sizeof setting, "%s.threads", own->stage);
+    weir_model_set(model, setting, text, NULL);
+}
+
+static forecast forecast_of(const weir_tuner *tuner, weir_model *model, const uint32_t *values)
+{
+    weir_prediction *prediction;
+    forecast found = { .rate = NAN };
+    for (size_t i = 0; i < tuner->num_knobs; i++)
+        set_in_model(tuner, model, i, values[i]);
+    weir_predict_options options = { .num_items = PREDICTED_ITEMS, .no_range = true };
+    if (weir_model_predict(model, &options, &prediction, NULL) != WEIR_OK)
+        return found;
+    found.rate = prediction->throughput;
+    found.cpus = prediction->cpus;
+    weir_prediction_describe_limit(prediction, found.limit, sizeof found.limit);
+    weir_prediction_free(prediction);
+    return found;
+}
+
+/* 1, 2, 3, 4, 6, 8, 12, 16, 24, … */
+static uint32_t step_up(uint32_t value)
+{
+    uint32_t power = 1;
+    while (power * 2 <= value)
+        power *= 2;
+    uint32_t middle = power + power / 2;
+    return value < 2 ? value + 1 : value < middle ? middle : power * 2;
+}
+
+/* How many slots may be added in all. */
+static uint32_t room_for_slots(weir_tuner *tuner)
+{
+    uint64_t memory = memory_of(tuner);
+    uint32_t num_slots = 0;
+    if (memory == 0)
+        return UINT32_MAX;
+    for (size_t i = 1; i < tuner->num_knobs; i++)
+        num_slots += tuner->knobs[i].value;
+    double slot_bytes = tuner->slot_bytes > 0 ? tuner->slot_bytes : (double)memory / (num_slots ? num_slots : 1);
+    double room = (SPARE * (double)tuner->options.memory_bytes - (double)memory) / slot_bytes;
+    return room > 0 ? (uint32_t)fmin(room, UINT32_MAX) : 0;
+}
+
+static bool fits(const weir_tuner *tuner, const uint32_t *values, uint32_t room)
+{
+    uint64_t num_added = 0;
+    for (size_t i = 1; i < tuner->num_knobs; i++)
+        num_added += values[i] > tuner->knobs[i].value ? values[i] - tuner->knobs[i].value : 0;
+    return num_added <= room;
+}
+
+/* The best value of each knob, one after the other: where CPUs are short, more slots near the sink take them from those
+   before. Returns the rate. */
+static double climb(const weir_tuner *tuner, weir_model *model, uint32_t *values)
+{
+    double best = forecast_of(tuner, model, values).rate;
+    for (size_t i = 0; i < tuner->num_knobs; i++) {
+        uint32_t most = values[i], chosen = most;
+        for (uint32_t value = tuner->knobs[i].is_fixed ? most : 1; value < most; value = step_up(value)) {
+            values[i] = value;
+            double rate = forecast_of(tuner, model, values).rate;
+            if (rate > best * 1.005) {
+                best = rate;
+                chosen = value;
+            }
+        }
+        values[i] = chosen;
+    }
+    return best;
+}
+
+/* The smallest value of the knob that loses nothing. */
+static void trim(const weir_tuner *tuner, weir_model *model, uint32_t *values, size_t index, double wanted)
+{
+    uint32_t most = values[index];
+    for (uint32_t value = 1; value < most; value = step_up(value)) {
+        values[index] = value;
+        if (forecast_of(tuner, model, values).rate >= wanted)
+            return;
+    }
+    values[index] = most;
+}
+
+/*
+ * Begins with as much of everything as the budget allows, because slots without threads bring as little as threads
+ * without slots, and then takes away what is not needed. Sets the goals. False = nothing to aim at.
+ */
+static bool plan(weir_tuner *tuner, forecast *now, forecast *then)
+{
+    uint32_t values[MAX_KNOBS], current[MAX_KNOBS], room = room_for_slots(tuner);
+    weir_model *model = model_of(tuner);
+    if (!model)
+        return false;
+    for (size_t i = 0; i < tuner->num_knobs; i++) {
+        const knob *own = &tuner->knobs[i];
+        current[i] = own->value;
+        values[i] = own->is_fixed ? own->value : own->most;
+        if (i > 0 && !own->is_fixed && values[i] - own->value > room && values[i] > own->value)
+            values[i] = own->value + room;
+    }
+    *now = forecast_of(tuner, model, current);
+    *then = forecast_of(tuner, model, values);
+    while (values[0] > 1 && !tuner->knobs[0].is_fixed && then->cpus > SPARE * tuner->options.cpus &&
+           tuner->options.cpus < tuner->options.machine_cpus) {
+        values[0]--;
+        *then = forecast_of(tuner, model, values);
+    }
+    double wanted = ENOUGH * climb(tuner, model, values);
+    for (size_t i = tuner->num_knobs; i-- > 0;)
+        if (!tuner->knobs[i].is_fixed)
+            trim(tuner, model, values, i, wanted);
+    *then = forecast_of(tuner, model, values);
+    weir_model_free(model);
+    if (!(then->rate > now->rate * (1 + tuner->options.min_gain)) || !fits(tuner, values, room))
+        return false;
+    for (size_t i = 0; i < tuner->num_knobs; i++)
+        tuner->knobs[i].goal = values[i] > tuner->knobs[i].value || then->cpus > SPARE * tuner->options.cpus
+                                   ? values[i]
+                                   : tuner->knobs[i].value;
+    return true;
+}
+
+/* ---- states ------------------------------------------------------------------------------------------------- */
+
+/* What a change must bring to be told from noise. */
+static double least_gain(const weir_tuner *tuner)
+{
+    return fmax(tuner->options.min_gain, tuner->noise / sqrt(fmax(tuner->num_laps, 1)));
+}
+
+static void note_noise(weir_tuner *tuner, double rate)
+{
+    double mean = (rate + tuner->lap_rate) / 2;
+    if (tuner->lap_rate > 0 && mean > 0)
+        tuner->noise += (fabs(rate - tuner->lap_rate) / mean - tuner->noise) / 4;
+    tuner->lap_rate = rate;
+}
+
+/* The next change on the way to the goal: threads first. False = it is reached. */
+static bool go_on(weir_tuner *tuner, const char *reason)
+{
+    double rate = tuner->items / tuner->elapsed_s;
+    for (size_t i = 0; i < tuner->num_knobs; i++) {
+        knob *own = &tuner->knobs[i];
+        uint32_t before = own->value;
+        if (own->goal == own->value || own->is_fixed || !set_knob(tuner, own, own->goal))
+            continue;
+        if (isnan(tuner->predicted))
+            tell(tuner, WEIR_TUNER_CHANGED, own, before, "%s; now %.4g/s", reason, rate);
+        else
+            tell(tuner, WEIR_TUNER_CHANGED, own, before, "%s; now %.4g/s, predicted %.4g/s with all changes", reason,
+                 rate, tuner->predicted);
+        tuner->state = TUNER_GOING;
+        start_measuring(tuner);
+        return true;
+    }
+    return false;
+}
+
+/* A try where everything is in use, in case the model is wrong. */
+static bool probe(weir_tuner *tuner, double elapsed_s)
+{
+    if (room_for_slots(tuner) == 0)
+        return false;
+    for (size_t i = 0; i < tuner->num_knobs; i++) {
+        knob *own = &tuner->knobs[i];
+        uint32_t next = step_up(own->value);
+        double in_use = i == 0 ? own->wait_thread_s : own->busy_s + own->wait_thread_s;
+        double most = i == 0 ? 0.1 * elapsed_s : BUSY * own->value * elapsed_s;
+        bool is_cheap = tuner->lap_cpu_s * next / own->value <= SPARE * tuner->options.cpus * elapsed_s ||
+                        tuner->options.cpus >= tuner->options.machine_cpus;
+        if (own->is_fixed || next > own->most || next <= own->tried || in_use < most || !is_cheap)
+            continue;
+        own->goal = next;
+        tuner->predicted = NAN;
+        tuner->is_probe = true;
+        if (go_on(tuner, i == 0 ? "a try: slots wait for a thread" : "a try: its slots are always in use"))
+            return true;
+    }
+    return false;
+}
+
+static void rest(weir_tuner *tuner)
+{
+    tell(tuner, WEIR_TUNER_RESTED, NULL, 0, "rests at %.4g/s: nothing promises more", tuner->best_rate);
+    tuner->state = TUNER_RESTING;
+    tuner->num_strange = tuner->num_rested = 0;
+}
+
+/* False = the model does not promise more. */
+static bool go_where_planned(weir_tuner *tuner)
+{
+    forecast now = { .rate = NAN }, then = { .rate = NAN };
+    char reason[300];
+    if (tuner->num_plans == MAX_PLANS || !plan(tuner, &now, &then))
+        return false;
+    tuner->num_plans++;
+    tuner->is_probe = false;
+    tuner->predicted = then.rate;
+    snprintf(reason, sizeof reason, "the limit is %s", now.limit);
+    return go_on(tuner, reason);
+}
+
+static void look_for_more(weir_tuner *tuner, double elapsed_s)
+{
+    tuner->is_probe = false;
+    if (!go_where_planned(tuner) && !probe(tuner, elapsed_s))
+        rest(tuner);
+}
+
+/* The way has ended: keeps what is better, else goes back. */
+static void arrive(weir_tuner *tuner, double elapsed_s)
+{
+    double rate = tuner->items / tuner->elapsed_s;
+    if (rate >= tuner->best_rate * (1 + least_gain(tuner))) {
+        tell(tuner, WEIR_TUNER_KEPT, NULL, 0, "kept: %.4g/s instead of %.4g/s", rate, tuner->best_rate);
+        for (size_t i = 0; i < tuner->num_knobs; i++)
+            tuner->knobs[i].best = tuner->knobs[i].value;
+        tuner->best_rate = rate;
+        look_for_more(tuner, elapsed_s);
+        return;
+    }
+    for (size_t i = 0; i < tuner->num_knobs; i++) {
+        knob *own = &tuner->knobs[i];
+        uint32_t before = own->value;
+        own->goal = own->best;
+        if (own->value == own->best || !set_knob(tuner, own, own->best))
+            continue;
+        if (before > own->best && before > own->tried)
+            own->tried = before;
+        tell(tuner, WEIR_TUNER_REVERTED, own, before, "taken back: %.4g/s, not better than %.4g/s", rate,
+             tuner->best_rate);
+    }
+    if (!tuner->is_probe)
+        tuner->num_plans = MAX_PLANS; /* the model was wrong */
+    tuner->state = TUNER_LOOKING;
+    start_measuring(tuner);
+}
+
+/* Begins anew with the settings of now, which have not been measured. */
+static void begin_again(weir_tuner *tuner)
+{
+    for (size_t i = 0; i < tuner->num_knobs; i++)
+        tuner->knobs[i].goal = tuner->knobs[i].best = tuner->knobs[i].value;
+    tuner->best_rate = 0;
+    tuner->state = TUNER_LOOKING;
+    start_measuring(tuner);
+}
+
+static bool is_other_load(const weir_tuner *tuner, double rate)
+{
+    return tuner->best_rate > 0 &&
+           fabs(rate - tuner->best_rate) > fmax(NEW_LOAD, 2 * tuner->noise) * tuner->best_rate;
+}
+
+static void restart(weir_tuner *tuner, double rate)
+{
+    tell(tuner, WEIR_TUNER_RESTARTED, NULL, 0, "the load has changed: %.4g/s instead of %.4g/s", rate,
+         tuner->best_rate);
+    weir_model_forget(tuner->costs);
+    for (size_t i = 0; i < tuner->num_knobs; i++) {
+        tuner->knobs[i].tried = 0;
+        tuner->knobs[i].most = tuner->knobs[i].limit;
+    }
+    tuner->num_plans = 0;
+    begin_again(tuner);
+}
+
+static void watch(weir_tuner *tuner, double rate)
+{
+    tuner->num_strange = is_other_load(tuner, rate) ? tuner->num_strange + 1 : 0;
+    if (tuner->num_strange < tuner->patience)
+        return;
+    tuner->patience = tuner->patience < MAX_PATIENCE ? 2 * tuner->patience : tuner->patience;
+    restart(tuner, rate);
+}
+
+/* ---- the budget --------------------------------------------------------------------------------------------- */
+
+/* The setting to lower, if the last change is not to blame: for memory the most slots, for CPU time the threads, as a
+   thread cannot use more than one CPU. Sets *wanted. */
+static knob *to_lower(weir_tuner *tuner, double excess, bool is_memory, uint32_t *wanted)
+{
+    knob *own = &tuner->knobs[0];
+    uint32_t whole = tuner->options.cpus >= 1 ? (uint32_t)tuner->options.cpus : 1;
+    if (!is_memory && !own->is_fixed && own->value > whole) {
+        *wanted = whole;
+        return own;
+    }
+    own = NULL;
+    for (size_t i = 1; i < tuner->num_knobs; i++)
+        if (!tuner->knobs[i].is_fixed && (!own || tuner->knobs[i].value > own->value))
+            own = &tuner->knobs[i];
+    if (own)
+        *wanted = (uint32_t)fmax(1, fmin(SPARE * own->value / excess, own->value - 1.0));
+    return own;
+}
+
+/* Lowers one setting: the last change if it was a raise. False = there is nothing to lower. */
+static bool reduce(weir_tuner *tuner, double excess, const char *what)
+{
+    knob *own = &tuner->knobs[tuner->moved];
+    uint32_t before, wanted = tuner->moved_from;
+    bool was_raised = tuner->state == TUNER_GOING && wanted < own->value;
+    if (!was_raised)
+        own = to_lower(tuner, excess, what[0] == 'm', &wanted);
+    if (!own || wanted >= own->value)
+        return false;
+    before = own->value;
+    if (!set_knob(tuner, own, wanted))
+        return false;
+    if (was_raised) {
+        own->most = before - 1;
+    } else {
+        weir_model_forget(tuner->costs);
+        tuner->num_plans = 0;
+    }
+    tell(tuner, WEIR_TUNER_REDUCED, own, before, "the %s budget was exceeded by %.0f %%", what, (excess - 1) * 100);
+    begin_again(tuner);
+    return true;
+}
+
+static bool keep_budget(weir_tuner *tuner, double elapsed_s)
+{
+    uint64_t memory = memory_of(tuner);
+    double cpus = tuner->lap_cpu_s / elapsed_s / tuner->options.cpus;
+    if (tuner->skips && tuner->slots_added > 0 && memory > tuner->memory_before)
+        tuner->slot_bytes = (double)(memory - tuner->memory_before) / (double)tuner->slots_added;
+    if (cpus > TOLERANCE)
+        return reduce(tuner, cpus, "CPU");
+    if (tuner->options.memory_bytes && memory > tuner->options.memory_bytes)
+        return reduce(tuner, (double)memory / (double)tuner->options.memory_bytes, "memory");
+    return false;
+}
+
+/* More changes of the plan will follow: what has been reached so far need not be known exactly. */
+static bool is_on_the_way(const weir_tuner *tuner)
+{
+    for (size_t i = 0; i < tuner->num_knobs; i++)
+        if (tuner->knobs[i].goal != tuner->knobs[i].value && !tuner->knobs[i].is_fixed)
+            return true;
+    return false;
+}
+
+static void decide(weir_tuner *tuner, double elapsed_s)
+{
+    bool skipped = tuner->skips;
+    if (keep_budget(tuner, elapsed_s))
+        return;
+    tuner->skips = false;
+    if (skipped) {
+        tuner->lap_rate = 0;
+        return;
+    }
+    note_noise(tuner, (double)tuner->lap_items / elapsed_s);
+    if (tuner->state == TUNER_RESTING) {
+        start_measuring(tuner);
+        tuner->items = (double)tuner->lap_items;
+        tuner->elapsed_s = elapsed_s;
+        watch(tuner, tuner->items / elapsed_s);
+        bool is_time = ++tuner->num_rested >= LAPS_AT_REST && !(tuner->num_rested & (tuner->num_rested - 1));
+        if (tuner->state == TUNER_RESTING && is_time) /* 8, 16, 32, …: the model has seen more since */
+            go_where_planned(tuner);
+        return;
+    }
+    tuner->items += (double)tuner->lap_items;
+    tuner->elapsed_s += elapsed_s;
+    tuner->num_laps++;
+    bool is_rough = tuner->items < tuner->options.min_items || tuner->noise > NEW_LOAD / 2;
+    if (is_rough && tuner->num_laps < MAX_LAPS && (tuner->state != TUNER_GOING || !is_on_the_way(tuner)))
+        return;
+    if (tuner->state == TUNER_GOING) {
+        if (!go_on(tuner, "the next change of the plan"))
+            arrive(tuner, elapsed_s);
+        return;
+    }
+    double rate = tuner->items / tuner->elapsed_s;
+    if (is_other_load(tuner, rate)) { /* it changed during a try */
+        restart(tuner, rate);
+        return;
+    }
+    tuner->best_rate = rate;
+    for (size_t i = 0; i < tuner->num_knobs; i++)
+        tuner->knobs[i].best = tuner->knobs[i].goal = tuner->knobs[i].value;
+    look_for_more(tuner, elapsed_s);
+}
+
+/* ---- the observer ------------------------------------------------------------------------------------------- */
+
+static void free_knobs(weir_tuner *tuner)
+{
+    for (size_t i = 0; i < tuner->num_knobs; i++)
+        free(tuner->knobs[i].stage);
+    tuner->num_knobs = 0;
+}
+
+static void on_run_start(void *self, const weir_run_info *info)
+{
+    weir_tuner *tuner = self;
+    uint32_t num_private = 0;
+    free_knobs(tuner);
+    tuner->model.run_start(tuner->model.self, info);
+    tuner->num_knobs = 1;
+    for (uint32_t i = 0; i < info->num_stages; i++) {
+        const weir_stage_info *stage = &info->stages[i];
+        num_private += (uint32_t)stage->threads;
+        if (strcmp(stage->kind, "sink") == 0)
+            snprintf(tuner->sink_queue, sizeof tuner->sink_queue, "%s", stage->queue_name);
+        if (strcmp(stage->kind, "stage") != 0 || tuner->num_knobs == MAX_KNOBS)
+            continue;
+        knob *own = &tuner->knobs[tuner->num_knobs];
+        uint32_t most = tuner->options.max_slots > stage->concurrency ? tuner->options.max_slots : stage->concurrency;
+        *own = (knob){ .stage = strdup(stage->name), .node = i, .has_threads = stage->threads > 0 };
+        own->value = own->best = own->goal = stage->concurrency;
+        own->most = own->limit = most;
+        tuner->num_knobs += own->stage != NULL;
+    }
+    uint32_t threads = info->threads > num_private ? info->threads - num_private : 1;
+    uint32_t most = tuner->options.max_threads > threads ? tuner->options.max_threads : threads;
+    tuner->knobs[0] = (knob){ .value = threads, .best = threads, .goal = threads, .most = most, .limit = most };
+    tuner->state = TUNER_LOOKING;
+    tuner->skips = true; /* the start-up */
+    tuner->predicted = NAN;
+    tuner->best_rate = 0;
+    tuner->num_plans = 0;
+    tuner->patience = 2;
+    tuner->noise = tuner->lap_rate = 0;
+    start_measuring(tuner);
+}
+
+static void on_stage_lap(void *self, const weir_stage_lap *lap)
+{
+    weir_tuner *tuner = self;
+    double wait_thread_s = (double)lap->metrics.wait_thread_ns / 1e9;
+    tuner->model.stage_lap(tuner->model.self, lap);
+    for (size_t i = 1; i < tuner->num_knobs; i++) {
+        knob *own = &tuner->knobs[i];
+        if (strcmp(own->stage, lap->name) != 0)
+            continue;
+        own->busy_s += (double)lap->metrics.busy_ns / 1e9;
+        own->wait_thread_s += wait_thread_s;
+        if (!own->has_threads)
+            tuner->knobs[0].wait_thread_s += wait_thread_s;
+    }
+}
+
+static void on_queue_lap(void *self, const weir_queue_lap *lap)
+{
+    weir_tuner *tuner = self;
+    tuner->model.queue_lap(tuner->model.self, lap);
+    if (strcmp(lap->name, tuner->sink_queue) == 0)
+        tuner->lap_items += lap->metrics.num_items;
+}
+
+static void on_pool_lap(void *self, const weir_pool_lap *lap)
+{
+    weir_tuner *tuner = self;
+    tuner->model.pool_lap(tuner->model.self, lap);
+    if (lap->metrics.cpu_ns > 0)
+        tuner->lap_cpu_s += (double)lap->metrics.cpu_ns / 1e9;
+}
+
+static void on_lap_end(void *self, const weir_lap *lap)
+{
+    weir_tuner *tuner = self;
+    double elapsed_s = (double)lap->elapsed_ns / 1e9;
+    bool decides = atomic_load(&tuner->pipeline) || tuner->is_replay || tuner->options.decided;
+    tuner->model.lap_end(tuner->model.self, lap);
+    tuner->lap_number = lap->number;
+    if (decides && elapsed_s > 0 && strcmp(lap->position.phase ? lap->position.phase : "", "finish") != 0)
+        decide(tuner, elapsed_s);
+    for (size_t i = 0; i < tuner->num_knobs; i++)
+        tuner->knobs[i].busy_s = tuner->knobs[i].wait_thread_s = 0;
+    tuner->lap_items = 0;
+    tuner->lap_cpu_s = 0;
+}
+
+weir_observer weir_tuner_observer(weir_tuner *tuner)
+{
+    if (!tuner)
+        return (weir_observer){ 0 };
+    return (weir_observer){ .self = tuner,
+                            .run_start = on_run_start,
+                            .stage_lap = on_stage_lap,
+                            .queue_lap = on_queue_lap,
+                            .pool_lap = on_pool_lap,
+                            .lap_end = on_lap_end };
+}
+
+/* ---- all of it ---------------------------------------------------------------------------------------------- */
+
+int weir_tuner_new_sized(const weir_tuner_options *options, size_t options_size, weir_tuner **tuner,
+                         weir_error *error)
+{
+    if (!tuner)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    weir_tuner *made = *tuner = calloc(1, sizeof *made);
+    if (!made)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    weir_tuner_options *set = &made->options;
+    int status = weir_options_copy(set, sizeof *set, options, options_size, error);
+    if (status == WEIR_OK && (!(set->cpus >= 0) || !(set->machine_cpus >= 0) || !(set->min_gain >= 0)))
+        status = weir_error_set(error, WEIR_EINVAL, 0, "cpus, machine_cpus and min_gain must not be negative");
+    if (status == WEIR_OK)
+        status = weir_model_new(&made->costs, error);
+    if (status != WEIR_OK) {
+        weir_tuner_free(made);
+        *tuner = NULL;
+        return status;
+    }
+    set->machine_cpus = set->machine_cpus > 0 ? set->machine_cpus : weir_cpu_budget();
+    set->cpus = set->cpus > 0 && set->cpus < set->machine_cpus ? set->cpus : set->machine_cpus;
+    set->max_threads = set->max_threads ? set->max_threads : (uint32_t)fmax(8, ceil(4 * set->cpus));
+    set->max_slots = set->max_slots ? set->max_slots : 64;
+    set->min_gain = set->min_gain > 0 ? set->min_gain : 0.03;
+    set->min_items = set->min_items ? set->min_items : 20;
+    made->model = weir_model_observer(made->costs);
+    return WEIR_OK;
+}
+
+int weir_tuner_attach(weir_tuner *tuner, weir_pipeline *pipeline)
+{
+    if (!tuner || !pipeline)
+        return WEIR_EINVAL;
+    atomic_store(&tuner->pipeline, pipeline);
+    return WEIR_OK;
+}
+
+int weir_tuner_replay_sized(weir_reader *reader, int64_t run_id, const weir_tuner_options *options,
+                            size_t options_size, weir_error *error)
+{
+    weir_tuner *tuner;
+    if (!reader)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    int status = weir_tuner_new_sized(options, options_size, &tuner, error);
+    if (status != WEIR_OK)
+        return status;
+    weir_observer observer = weir_tuner_observer(tuner);
+    tuner->is_replay = true;
+    status = weir_lap_replay(reader, &(weir_filter){ .run_id = run_id }, &observer, error);
+    weir_tuner_free(tuner);
+    return status;
+}
+
+void weir_tuner_free(weir_tuner *tuner)
+{
+    if (!tuner)
+        return;
+    free_knobs(tuner);
+    weir_model_free(tuner->costs);
+    free(tuner);
+}

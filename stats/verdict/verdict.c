@@ -1,0 +1,818 @@
+/*
+ * What limits a pipeline, from operational figures of its steady part. docs/verdict.md explains each rule and its
+ * sources; the numbers below are the ones it names.
+ */
+#include "verdict.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SATURATED       0.80 /* a resource in use this much of the time is the limit */
+#define PARTLY          0.60 /* so is this, if nothing explains the rest better */
+#define CLOSE           0.10 /* two limits this close to each other cannot be told apart */
+#define STARVED_RATIO   0.20 /* waiting for a thread / (busy + waiting for a thread) of a stage that lacks threads */
+#define COMPUTING       0.60 /* on a CPU or waiting for one / busy, of tasks that compute */
+#define NO_CPU_RATIO    0.15 /* waiting for a CPU / busy, of threads that lack CPUs */
+#define PROCESS_FULL    0.85 /* CPU time of the process / its budget */
+#define IDLE_CPUS       0.10 /* of all CPUs: fewer idle ones and the machine is full */
+#define TURN_SHARE      0.20 /* of slot time in turns, of a stage held up by its output order */
+#define BURST_SHARE     0.15 /* time upstream waits for room, and downstream for input, of a queue that is too small */
+#define PRESSURE        0.10 /* of the time, tasks wait for memory */
+#define DISK_PRESSURE   0.20 /* of the time, tasks wait for a disk */
+#define ITEM_READ_BYTES 1024 /* read from storage or network for each task, of tasks that may wait for it */
+#define GIANT_TIMES     8.0  /* the median, of giant items */
+#define GIANT_SHARE     0.5  /* of a stage's time, for giant items */
+#define GIANT_COUNT     0.05 /* of a stage's items: more are not special */
+#define FEW_TASKS       20   /* fewer give no clear verdict */
+
+/* -- the nodes and pools with the figures that the rules use. NAN = not known */
+
+typedef struct node_view {
+    const weir_total *total;
+    const verdict_wiring *wiring; /* NULL = not known */
+    const weir_total *pool;       /* NULL = runs nothing, or not known */
+    bool is_source, is_merge, is_route, is_sink;
+    double slots, busy, in, thread, turn, out; /* shares of slot time */
+    double cpu, delay;                         /* shares of busy time: on a CPU, waiting for one */
+    double held;                               /* busy + thread: has an item and would work on it */
+} node_view;
+
+typedef struct system_view {
+    double process, budget, outside, other, idle, stolen, all; /* CPUs */
+    double throttled, io_pressure, memory_pressure;            /* shares of the time */
+    double disk_idle;                                          /* CPUs */
+    double stored, received;                                   /* bytes per second */
+    double major_faults;                                       /* per second */
+} system_view;
+
+typedef struct judgement {
+    const verdict_facts *facts;
+    node_view *nodes; /* upstream first */
+    size_t num_nodes;
+    system_view system;
+    const weir_total *sink;
+    double sink_occupied;
+    full_verdict *verdict;
+} judgement;
+
+static double value_of(const weir_total *total, const char *measure)
+{
+    return total ? weir_measure_of(total->subject, measure, &total->metrics, total->elapsed_ns) : NAN;
+}
+
+static double or_zero(double value)
+{
+    return isnan(value) ? 0 : value;
+}
+
+static const weir_total *find_total(const weir_total_list *list, const char *name, const char *suffix)
+{
+    size_t length = strlen(name);
+    for (size_t i = 0; i < list->count; i++)
+        if (strncmp(list->all[i].key.name, name, length) == 0 && strcmp(list->all[i].key.name + length, suffix) == 0)
+            return &list->all[i];
+    return NULL;
+}
+
+const weir_total *weir_totals_sink_queue(const weir_totals *totals)
+{
+    if (!totals)
+        return NULL;
+    const weir_total_list *flow = &totals->of[WEIR_SUBJECT_FLOW], *queues = &totals->of[WEIR_SUBJECT_QUEUE];
+    for (size_t i = 0; i < flow->count; i++) {
+        const weir_total *queue =
+            strcmp(flow->all[i].kind, "sink") == 0 ? find_total(queues, flow->all[i].key.name, "_queue") : NULL;
+        if (queue)
+            return queue;
+    }
+    return queues->count ? &queues->all[queues->count - 1] : NULL; /* older databases have no sinks: the last queue */
+}
+
+/* The private pool of a node, or the pipeline's: the one whose name has a single number. */
+static const weir_total *pool_of(const weir_totals *totals, const char *name)
+{
+    const weir_total_list *pools = &totals->of[WEIR_SUBJECT_POOL];
+    const weir_total *own = find_total(pools, name, "_pool");
+    for (size_t i = 0; i < pools->count && !own; i++) {
+        const char *colon = strchr(pools->all[i].key.name, ':');
+        if (colon && strcmp(colon, ":pool") == 0)
+            own = &pools->all[i];
+    }
+    return own;
+}
+
+static long position_of(const char *name)
+{
+    const char *colon = strchr(name, ':');
+    return colon ? strtol(colon + 1, NULL, 10) : 0;
+}
+
+static int by_position(const void *left, const void *right)
+{
+    long a = position_of(((const node_view *)left)->total->key.name);
+    long b = position_of(((const node_view *)right)->total->key.name);
+    return (a > b) - (a < b);
+}
+
+static void view_node(judgement *j, const weir_total *total)
+{
+    const weir_totals *totals = j->facts->steady;
+    node_view *n = &j->nodes[j->num_nodes++];
+    *n = (node_view){
+        .total = total,
+        .is_source = strcmp(total->kind, "source") == 0,
+        .is_merge = strcmp(total->kind, "merge") == 0,
+        .is_route = strcmp(total->kind, "route") == 0,
+        .is_sink = strcmp(total->kind, "sink") == 0,
+        .slots =
+            total->elapsed_ns > 0 ? (double)weir_slots_ns(&total->metrics.task) / (double)total->elapsed_ns : NAN,
+        .busy = value_of(total, "busy_share"),
+        .in = value_of(total, "wait_in_share"),
+        .thread = value_of(total, "wait_thread_share"),
+        .turn = value_of(total, "wait_turn_share"),
+        .out = value_of(total, "wait_out_share"),
+        .cpu = fmin(1, value_of(total, "cpu_share")),
+    };
+    n->held = n->busy + n->thread;
+    for (size_t i = 0; i < j->facts->num_wirings; i++)
+        if (strcmp(j->facts->wirings[i].name, total->key.name) == 0)
+            n->wiring = &j->facts->wirings[i];
+    if (n->is_merge || n->is_sink)
+        return;
+    n->pool = pool_of(totals, total->key.name);
+    double pool_busy = value_of(n->pool, "busy_share");
+    if (pool_busy > 0) /* the delay of the pool's tasks; of a task that is not on a CPU */
+        n->delay = fmin(or_zero(value_of(n->pool, "run_delay_share")) / pool_busy, 1 - or_zero(n->cpu));
+}
+
+static void view_system(judgement *j)
+{
+    const weir_total_list *processes = &j->facts->steady->of[WEIR_SUBJECT_PROCESS];
+    const weir_total_list *machines = &j->facts->steady->of[WEIR_SUBJECT_MACHINE];
+    const weir_total *process = processes->count ? &processes->all[0] : NULL;
+    const weir_total *machine = machines->count ? &machines->all[0] : NULL;
+    system_view *s = &j->system;
+    *s = (system_view){
+        .process = value_of(process, "cpus"),
+        .outside = value_of(process, "cpus") - value_of(process, "pool_cpus"),
+        .other = value_of(machine, "other_cpus"),
+        .idle = value_of(machine, "idle_cpus"),
+        .stolen = value_of(machine, "stolen_cpus"),
+        .throttled = value_of(machine, "throttled_share"),
+        .io_pressure = value_of(machine, "io_pressure"),
+        .memory_pressure = value_of(machine, "memory_pressure"),
+        .stored = value_of(process, "read_rate") + or_zero(value_of(process, "write_rate")),
+        .received = value_of(machine, "receive_rate"),
+    };
+    s->budget = s->process / value_of(process, "cpu_share");
+    if (process && process->elapsed_ns > 0) {
+        double elapsed_s = (double)process->elapsed_ns / 1e9;
+        s->major_faults = value_of(process, "num_major_faults") / elapsed_s;
+        s->disk_idle = machine ? value_of(machine, "disk_idle_time") / elapsed_s : NAN;
+    }
+    s->all = s->process + s->other + s->idle + or_zero(s->disk_idle) + or_zero(s->stolen);
+}
+
+static bool view(judgement *j)
+{
+    const weir_total_list *stages = &j->facts->steady->of[WEIR_SUBJECT_STAGE];
+    const weir_total_list *flow = &j->facts->steady->of[WEIR_SUBJECT_FLOW];
+    j->nodes = calloc(stages->count + flow->count + 1, sizeof *j->nodes);
+    if (!j->nodes)
+        return false;
+    for (size_t i = 0; i < flow->count; i++)
+        view_node(j, &flow->all[i]);
+    for (size_t i = 0; i < stages->count; i++)
+        view_node(j, &stages->all[i]);
+    qsort(j->nodes, j->num_nodes, sizeof *j->nodes, by_position);
+    view_system(j);
+    j->sink = weir_totals_sink_queue(j->facts->steady);
+    j->sink_occupied = or_zero(value_of(j->sink, "occupancy_rate"));
+    return true;
+}
+
+/* -- texts */
+
+__attribute__((format(printf, 2, 3))) static void add_evidence(judgement *j, const char *format, ...)
+{
+    full_verdict *v = j->verdict;
+    va_list values;
+    if (v->shown.num_evidence == VERDICT_MAX_EVIDENCE)
+        return;
+    char *line = v->lines[v->shown.num_evidence];
+    va_start(values, format);
+    vsnprintf(line, VERDICT_TEXT_BYTES, format, values);
+    va_end(values);
+    v->evidence[v->shown.num_evidence++] = line;
+}
+
+static void say_missing(judgement *j, const char *text)
+{
+    snprintf(j->verdict->missing, sizeof j->verdict->missing, "%s", text);
+}
+
+static void tell_slots(judgement *j, const node_view *n)
+{
+    add_evidence(j,
+                 "%s: %.1f slot%s, %.0f %% of their time busy%s, %.0f %% waiting for input, %.0f %% for a thread, "
+                 "%.0f %% for room",
+                 n->total->key.name, n->slots, n->slots > 1.05 ? "s" : "", 100 * n->busy,
+                 n->turn > 0.005 ? ", some for their turn" : "", 100 * n->in, 100 * n->thread, 100 * n->out);
+    if (!isnan(n->cpu) && n->busy > 0.05)
+        add_evidence(j, "of its busy time, %.0f %% on a CPU, %.0f %% waiting for one, %.0f %% for something else",
+                     100 * n->cpu, 100 * n->delay, 100 * fmax(0, 1 - n->cpu - n->delay));
+}
+
+static void tell_cpus(judgement *j)
+{
+    const system_view *s = &j->system;
+    char other[80] = "", idle[40] = "", quota[60] = "";
+    if (isnan(s->process) || isnan(s->budget))
+        return;
+    if (!isnan(s->other))
+        snprintf(other, sizeof other, ", other programs %.2f", s->other + or_zero(s->stolen));
+    if (!isnan(s->idle))
+        snprintf(idle, sizeof idle, ", %.2f are idle", s->idle + or_zero(s->disk_idle));
+    if (s->throttled > 0.005)
+        snprintf(quota, sizeof quota, "; the quota stopped it for %.0f %% of the time", 100 * s->throttled);
+    add_evidence(j, "the process uses %.2f of its %.0f CPUs%s%s%s", s->process, s->budget, other, idle, quota);
+}
+
+/* -- the CPUs */
+
+/* Nobody could run more: all CPUs that this process may use are in use. */
+static bool cpus_are_full(const system_view *s)
+{
+    bool by_budget = s->process >= PROCESS_FULL * s->budget, by_quota = s->throttled >= 0.05;
+    bool by_machine = s->idle + or_zero(s->disk_idle) <= IDLE_CPUS * s->all;
+    return by_budget || by_quota || by_machine; /* comparisons with NAN are false */
+}
+
+static weir_verdict_kind who_has_the_cpus(const system_view *s)
+{
+    if (s->throttled >= 0.05)
+        return WEIR_VERDICT_THROTTLED;
+    if (s->stolen >= 0.10 * s->all && s->stolen >= s->other)
+        return WEIR_VERDICT_STOLEN;
+    if (s->process >= 0.70 * fmin(s->budget, or_zero(s->all) > 0 ? s->all : s->budget))
+        return WEIR_VERDICT_CPUS;
+    return s->other >= 0.25 * s->all ? WEIR_VERDICT_OTHERS : WEIR_VERDICT_CPUS;
+}
+
+/* -- one stage or source that is in use all the time: why */
+
+typedef struct cause {
+    weir_verdict_kind kind;
+    double confidence;            /* that this is the cause, if this node is the limit */
+    weir_verdict_kind other_kind; /* the data cannot tell it from this one; UNKNOWN = none */
+} cause;
+
+/* The share of the stage's time in items of GIANT_TIMES the median and more, and their share of all items. */
+static void weigh_giants(const weir_histogram *times, double *of_time, double *of_items)
+{
+    double all = 0, above = 0, count = 0;
+    *of_time = *of_items = 0;
+    if (!times || times->count < FEW_TASKS)
+        return;
+    int64_t giant_ns = (int64_t)(GIANT_TIMES * (double)weir_histogram_quantile_ns(times, 0.5));
+    for (uint32_t i = times->first; i <= times->last; i++) {
+        int64_t low_ns, high_ns;
+        weir_histogram_bucket_range(i, &low_ns, &high_ns);
+        double ns = 0.5 * ((double)low_ns + (double)high_ns), number = (double)times->buckets[i];
+        all += ns * number;
+        above += ns >= (double)giant_ns ? ns * number : 0;
+        count += ns >= (double)giant_ns ? number : 0;
+    }
+    *of_time = all > 0 ? above / all : 0;
+    *of_items = count / (double)times->count;
+}
+
+static bool has_giants(judgement *j, const node_view *n)
+{
+    double of_time, of_items;
+    weigh_giants(n->total->metrics.task.run_times, &of_time, &of_items);
+    if (of_time < GIANT_SHARE || of_items > GIANT_COUNT)
+        return false;
+    add_evidence(j, "%.1f %% of the items of %s take %.0f %% of its time (at least %.0f times the median each)",
+                 100 * of_items, n->total->key.name, 100 * of_time, GIANT_TIMES);
+    return true;
+}
+
+/*
+ * A lock or another serial part: a task can run without waiting (the shortest one did), but most wait. Either its CPU
+ * time is all that the shortest task took, or the tasks follow each other: throughput × shortest time is 1.
+ */
+static bool is_serial(judgement *j, const node_view *n, cause *found)
+{
+    const weir_total *whole = find_total(&j->facts->whole->of[n->is_source ? WEIR_SUBJECT_FLOW : WEIR_SUBJECT_STAGE],
+                                         n->total->key.name, "");
+    double shortest = value_of(whole ? whole : n->total, "min_time"), average = value_of(n->total, "ave_time");
+    double cpu_s = value_of(n->total, "cpu_time_per_task"), rate = value_of(n->total, "tasks_per_s");
+    double cpus = value_of(n->total, "cpus"), at_once = n->slots * n->busy;
+    double waiting = 1 - or_zero(n->cpu) - n->delay;
+    if (!(at_once >= 1.5 && shortest > 0 && average >= 1.4 * shortest))
+        return false;
+    bool runs_alone = shortest <= 1.6 * cpu_s && waiting >= 0.25;
+    bool takes_turns =
+        rate * shortest >= 0.7 && rate * shortest <= 1.15 && value_of(n->total, "p50_time") >= 1.4 * shortest;
+    if (!runs_alone && !takes_turns)
+        return false;
+    bool computes_alone = runs_alone && cpus >= 0.7 && cpus <= 1.2;
+    *found = computes_alone ? (cause){ WEIR_VERDICT_LOCK, 0.85, WEIR_VERDICT_UNKNOWN }
+             : runs_alone   ? (cause){ WEIR_VERDICT_LOCK, 0.7, WEIR_VERDICT_UNKNOWN }
+                            : (cause){ WEIR_VERDICT_LOCK, 0.5, WEIR_VERDICT_SLOTS };
+    add_evidence(j, "%.1f tasks at once take %.3g s each, the shortest %.3g s, with %.3g s of CPU time", at_once,
+                 average, shortest, cpu_s);
+    if (runs_alone)
+        add_evidence(j, "so tasks can run without waiting, but wait for each other when several run%s",
+                     computes_alone ? "; together they use one CPU" : "");
+    else {
+        add_evidence(j, "items per second x shortest time = %.2f: as if they ran one after the other",
+                     rate * shortest);
+        say_missing(j,
+                    "record the same work with a concurrency of 1 for this stage: if it delivers as many items per "
+                    "second, the tasks wait for each other; if fewer, each waits for something outside");
+    }
+    return true;
+}
+
+/* At most what the consumer's thread used: it computes only when it does not wait for an item. */
+static double consumer_cpus(const judgement *j)
+{
+    if (!j->sink || j->sink->elapsed_ns <= 0)
+        return 0;
+    return 1 - fmin(1, (double)j->sink->metrics.queue.get_ns / (double)j->sink->elapsed_ns);
+}
+
+static cause why_blocked(judgement *j, const node_view *n)
+{
+    const system_view *s = &j->system;
+    double blocked = n->slots * n->busy * fmax(0, 1 - or_zero(n->cpu) - n->delay); /* tasks, on average */
+    double rate = value_of(n->total, "tasks_per_s");
+    cause found;
+    if (s->memory_pressure >= PRESSURE && s->major_faults > 1) {
+        add_evidence(j,
+                     "for %.0f %% of the time some task waited for memory; %.0f page faults per second had to read",
+                     100 * s->memory_pressure, s->major_faults);
+        return (cause){ WEIR_VERDICT_MEMORY, 0.85, WEIR_VERDICT_UNKNOWN };
+    }
+    double own = s->outside - consumer_cpus(j);
+    if (!n->is_source && own >= 0.3 && own >= 0.5 * s->process) {
+        add_evidence(j, "%.2f CPUs are used by threads that are not the pipeline's, while %.1f of its tasks wait",
+                     own, blocked);
+        return (cause){ WEIR_VERDICT_OWN_THREADS, 0.8, WEIR_VERDICT_UNKNOWN };
+    }
+    bool waits_for_disk = s->io_pressure >= DISK_PRESSURE || s->disk_idle >= 0.2;
+    if (waits_for_disk && s->stored >= ITEM_READ_BYTES * or_zero(rate)) {
+        add_evidence(j, "for %.0f %% of the time some task waited for a disk; %.3g MB/s read and written",
+                     100 * or_zero(s->io_pressure), s->stored / 1e6);
+        return (cause){ n->is_source ? WEIR_VERDICT_SOURCE : WEIR_VERDICT_STORAGE, 0.8, WEIR_VERDICT_UNKNOWN };
+    }
+    if (s->received >= ITEM_READ_BYTES * or_zero(rate) && s->received >= 50e3) {
+        add_evidence(j, "%.3g MB/s come from the network, %.3g kB for each task", s->received / 1e6,
+                     s->received / rate / 1e3);
+        return (cause){ n->is_source ? WEIR_VERDICT_SOURCE : WEIR_VERDICT_NETWORK, 0.7, WEIR_VERDICT_UNKNOWN };
+    }
+    if (!n->is_source && is_serial(j, n, &found))
+        return found;
+    if (n->is_source)
+        return (cause){ WEIR_VERDICT_SOURCE, 0.95, WEIR_VERDICT_UNKNOWN };
+    return (cause){ has_giants(j, n) ? WEIR_VERDICT_GIANTS : WEIR_VERDICT_SLOTS, 0.95, WEIR_VERDICT_UNKNOWN };
+}
+
+static cause why_held(judgement *j, const node_view *n)
+{
+    const system_view *s = &j->system;
+    double computing = or_zero(n->cpu) + n->delay, delay = n->delay;
+    tell_slots(j, n);
+    if (n->thread >= STARVED_RATIO * n->held) {
+        double pool_busy = value_of(n->pool, "busy_share"), cpu = value_of(n->pool, "cpu_share") / pool_busy;
+        double waiting = value_of(n->pool, "run_delay_share") / pool_busy;
+        if (n->pool)
+            add_evidence(j, "%s: %.0f thread%s, busy for %.0f %% of the time, %.0f %% of that on a CPU",
+                         n->pool->key.name, (double)n->pool->capacity, n->pool->capacity == 1 ? "" : "s",
+                         100 * pool_busy, 100 * or_zero(cpu));
+        tell_cpus(j);
+        bool computes = or_zero(cpu) + or_zero(waiting) >= COMPUTING;
+        bool is_short = waiting >= NO_CPU_RATIO || s->process >= PROCESS_FULL * s->budget || s->throttled >= 0.05;
+        if (computes && is_short && cpus_are_full(s))
+            return (cause){ who_has_the_cpus(s), waiting >= NO_CPU_RATIO ? 0.9 : 0.75, WEIR_VERDICT_UNKNOWN };
+        if (waiting >= 0.5)
+            return (cause){ who_has_the_cpus(s), 0.6, WEIR_VERDICT_THREADS };
+        return (cause){ WEIR_VERDICT_THREADS, isnan(pool_busy) || pool_busy >= SATURATED ? 0.95 : 0.6,
+                        WEIR_VERDICT_UNKNOWN };
+    }
+    if (isnan(n->cpu) || computing < COMPUTING)
+        return why_blocked(j, n);
+    tell_cpus(j);
+    if ((delay >= NO_CPU_RATIO && cpus_are_full(s)) || s->process >= PROCESS_FULL * s->budget || s->throttled >= 0.1)
+        return (cause){ who_has_the_cpus(s), 0.9, WEIR_VERDICT_UNKNOWN };
+    if (delay >= 0.35)
+        return (cause){ who_has_the_cpus(s), 0.6, WEIR_VERDICT_SLOTS };
+    if (n->is_source)
+        return (cause){ WEIR_VERDICT_SOURCE, 0.95, WEIR_VERDICT_UNKNOWN };
+    return (cause){ has_giants(j, n) ? WEIR_VERDICT_GIANTS : WEIR_VERDICT_SLOTS, 0.95, WEIR_VERDICT_UNKNOWN };
+}
+
+/* -- how nodes are connected */
+
+static bool has_word(const char *list, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = list; (at = strstr(at, word)); at += length)
+        if ((at == list || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
+            return true;
+    return false;
+}
+
+/* Whether `down` takes from the queue. Without wiring: from that of the node before it. */
+static bool takes_from(const judgement *j, const node_view *down, const node_view *up, const char *queue)
+{
+    if (down->wiring && *down->wiring->inputs)
+        return has_word(down->wiring->inputs, queue);
+    return down == up + 1 && down < j->nodes + j->num_nodes && !down->is_source;
+}
+
+static bool is_queue_of(const char *queue, const char *node)
+{
+    size_t length = strlen(node);
+    return strncmp(queue, node, length) == 0 && (queue[length] == '_' || queue[length] == '.');
+}
+
+/* The node that puts into a queue; NULL = not known. */
+static const node_view *putter_of(const judgement *j, const char *queue)
+{
+    const node_view *found = NULL;
+    for (size_t i = 0; i < j->num_nodes; i++)
+        if (is_queue_of(queue, j->nodes[i].total->key.name) &&
+            (!found || strlen(j->nodes[i].total->key.name) > strlen(found->total->key.name)))
+            found = &j->nodes[i];
+    return found;
+}
+
+/* Whether `node` is `from` or upstream of it. */
+static bool is_upstream(const judgement *j, const node_view *node, const node_view *from, int depth)
+{
+    if (node == from)
+        return true;
+    if (!from->wiring || depth > 64)
+        return false;
+    for (size_t i = 0; i < j->facts->steady->of[WEIR_SUBJECT_QUEUE].count; i++) {
+        const char *queue = j->facts->steady->of[WEIR_SUBJECT_QUEUE].all[i].key.name;
+        const node_view *up = has_word(from->wiring->inputs, queue) ? putter_of(j, queue) : NULL;
+        if (up && is_upstream(j, node, up, depth + 1))
+            return true;
+    }
+    return false;
+}
+
+typedef struct parallel_paths {
+    const node_view *merge;  /* where they meet */
+    const weir_total *empty; /* the queue that it waits for */
+    const weir_total *full;  /* the fullest queue of the others */
+    bool is_route;           /* the paths begin at a route */
+} parallel_paths;
+
+/* A merge that waits for one input while others are full, or has a path through the node that limits. */
+static bool find_paths(const judgement *j, const node_view *limit, parallel_paths *found)
+{
+    const weir_total_list *queues = &j->facts->steady->of[WEIR_SUBJECT_QUEUE];
+    for (size_t m = 0; m < j->num_nodes; m++) {
+        const node_view *merge = &j->nodes[m];
+        double least = 2, most = -1;
+        *found = (parallel_paths){ .merge = merge };
+        if (!merge->is_merge || !merge->wiring)
+            continue;
+        for (size_t i = 0; i < queues->count; i++) {
+            const weir_total *queue = &queues->all[i];
+            if (!has_word(merge->wiring->inputs, queue->key.name))
+                continue;
+            double occupied = or_zero(value_of(queue, "occupancy_rate"));
+            const node_view *putter = putter_of(j, queue->key.name);
+            bool through_limit = limit && putter && is_upstream(j, limit, putter, 0);
+            if (through_limit ? least > -1 : occupied < least) {
+                least = through_limit ? -1 : occupied;
+                found->empty = queue;
+            }
+        }
+        for (size_t i = 0; i < queues->count; i++) {
+            const weir_total *queue = &queues->all[i];
+            double occupied = or_zero(value_of(queue, "occupancy_rate"));
+            if (has_word(merge->wiring->inputs, queue->key.name) && queue != found->empty && occupied > most) {
+                most = occupied;
+                found->full = queue;
+            }
+        }
+        for (size_t i = 0; i < j->num_nodes && found->empty; i++)
+            found->is_route |= j->nodes[i].is_route && is_upstream(j, &j->nodes[i], merge, 0);
+        if (found->empty && found->full && or_zero(value_of(found->empty, "occupancy_rate")) < 0.5)
+            return true;
+    }
+    return false;
+}
+
+/* -- sentences */
+
+static const struct {
+    const char *word, *sentence; /* %s is the name */
+} words[WEIR_NUM_VERDICTS] = {
+    [WEIR_VERDICT_UNKNOWN] = { "unknown", "The data cannot tell what limits the run." },
+    [WEIR_VERDICT_NONE] = { "none", "Nothing limits it: finished items wait for your program, as they should." },
+    [WEIR_VERDICT_CONSUMER] = { "consumer", "The consumer: the pipeline makes items faster than they are taken." },
+    [WEIR_VERDICT_SOURCE] = { "source",
+                              "The source %s: it makes items more slowly than the stages could take them." },
+    [WEIR_VERDICT_SLOTS] = { "slots", "The slots of %s: all of them are busy nearly all the time." },
+    [WEIR_VERDICT_THREADS] = { "threads", "The threads: slots of %s have work but wait for a thread to run it." },
+    [WEIR_VERDICT_CPUS] = { "cpus", "The CPUs: this process uses all that it may use, most of it for %s." },
+    [WEIR_VERDICT_OTHERS] = { "others", "The CPUs: other programs take them while %s waits for one." },
+    [WEIR_VERDICT_THROTTLED] = { "throttled", "The CPU quota of the container: it stops the process, so %s waits." },
+    [WEIR_VERDICT_STOLEN] = { "stolen", "The CPUs: other virtual machines take them while %s waits for one." },
+    [WEIR_VERDICT_STORAGE] = { "storage", "The disk: the tasks of %s wait for it." },
+    [WEIR_VERDICT_NETWORK] = { "network", "The network: the tasks of %s wait for it." },
+    [WEIR_VERDICT_LOCK] = { "lock", "A lock or another serial part in %s: its tasks wait for each other." },
+    [WEIR_VERDICT_OWN_THREADS] = { "own-threads",
+                                   "The own threads of %s (a codec's, a library's) that do its work." },
+    [WEIR_VERDICT_MEMORY] = { "memory", "Memory: the machine has too little, and %s waits for pages to be read." },
+    [WEIR_VERDICT_BYTES] = { "bytes", "The byte bound of %s: it leaves room for too few items." },
+    [WEIR_VERDICT_ORDER] = { "order",
+                             "The order of the output of %s: finished items wait for a slow one before them." },
+    [WEIR_VERDICT_BRANCH] = { "branch", "One branch of a route: %s is slower than the other branches." },
+    [WEIR_VERDICT_INPUT] = { "input", "One input of a merge: it waits for %s while other inputs are ready." },
+    [WEIR_VERDICT_BURSTS] = { "bursts", "Bursts: items come and go in bursts that %s is too small for." },
+    [WEIR_VERDICT_GIANTS] = { "giants", "A few giant items: they take most of the time of %s." },
+};
+
+const char *weir_verdict_word(weir_verdict_kind kind)
+{
+    return (size_t)kind < WEIR_NUM_VERDICTS ? words[kind].word : "";
+}
+
+static void say(char *sentence, weir_verdict_kind kind, const char *name)
+{
+    const char *text = words[kind].sentence, *at = strstr(text, "%s");
+    if (at)
+        snprintf(sentence, VERDICT_TEXT_BYTES, "%.*s%s%s", (int)(at - text), text, name, at + 2);
+    else
+        snprintf(sentence, VERDICT_TEXT_BYTES, "%s", text);
+}
+
+static void settle(judgement *j, weir_verdict_kind kind, const char *name, double confidence)
+{
+    full_verdict *v = j->verdict;
+    v->shown.kind = kind;
+    v->shown.confidence = fmax(0.05, fmin(0.99, confidence));
+    snprintf(v->name, sizeof v->name, "%s", name);
+    say(v->sentence, kind, name);
+}
+
+static void settle_other(judgement *j, weir_verdict_kind kind, const char *name)
+{
+    full_verdict *v = j->verdict;
+    if (kind == WEIR_VERDICT_UNKNOWN)
+        return;
+    v->shown.other_kind = kind;
+    v->shown.confidence = fmin(v->shown.confidence, 0.5);
+    snprintf(v->other_name, sizeof v->other_name, "%s", name);
+    say(v->other_sentence, kind, name);
+}
+
+/* -- the limit */
+
+/* What is in use the most, and the next one that does not run on the same threads. */
+typedef struct ranking {
+    const node_view *first, *second;
+} ranking;
+
+static bool is_worker(const node_view *n)
+{
+    return !n->is_merge && !n->is_sink && !isnan(n->held);
+}
+
+static ranking rank_nodes(const judgement *j)
+{
+    ranking r = { NULL, NULL };
+    for (size_t i = 0; i < j->num_nodes; i++)
+        if (is_worker(&j->nodes[i]) && (!r.first || j->nodes[i].held > r.first->held))
+            r.first = &j->nodes[i];
+    for (size_t i = 0; i < j->num_nodes; i++) {
+        const node_view *n = &j->nodes[i];
+        bool lacks_threads = n->thread >= STARVED_RATIO * n->held;
+        if (!is_worker(n) || n == r.first || (lacks_threads && n->pool == r.first->pool))
+            continue;
+        if (!r.second || n->held > r.second->held)
+            r.second = n;
+    }
+    return r;
+}
+
+static const node_view *most_in_turns(const judgement *j)
+{
+    const node_view *most = NULL;
+    for (size_t i = 0; i < j->num_nodes; i++)
+        if (is_worker(&j->nodes[i]) && (!most || or_zero(j->nodes[i].turn) > or_zero(most->turn)))
+            most = &j->nodes[i];
+    return most && most->turn >= TURN_SHARE && most->held + most->turn >= PARTLY ? most : NULL;
+}
+
+/* A queue where upstream often waits for room and downstream often for input. */
+typedef struct burst {
+    const weir_total *queue;
+    double share;
+    bool by_bytes;
+} burst;
+
+static burst find_burst(const judgement *j)
+{
+    burst found = { NULL, 0, false };
+    const weir_total_list *queues = &j->facts->steady->of[WEIR_SUBJECT_QUEUE];
+    for (size_t i = 0; i < queues->count; i++) {
+        const weir_total *queue = &queues->all[i];
+        const node_view *up = putter_of(j, queue->key.name);
+        double empty = 0;
+        if (queue == j->sink)
+            empty = fmin(1, (double)queue->metrics.queue.get_ns / (double)queue->elapsed_ns);
+        for (size_t k = 0; k < j->num_nodes && up; k++)
+            if (takes_from(j, &j->nodes[k], up, queue->key.name))
+                empty = fmax(empty, j->nodes[k].is_merge || j->nodes[k].is_sink ? 0 : or_zero(j->nodes[k].in));
+        double share = up ? fmin(or_zero(up->out), empty) : 0;
+        if (share <= found.share)
+            continue;
+        double depth = value_of(queue, "max_depth"), bytes = value_of(queue, "max_bytes");
+        int64_t bound = up->wiring ? up->wiring->queue_bytes : 0;
+        found = (burst){ queue, share,
+                         bound > 0 && depth < 0.9 * (double)queue->capacity && bytes >= 0.5 * (double)bound };
+    }
+    return found;
+}
+
+static void judge_node(judgement *j, const node_view *n, const node_view *second)
+{
+    cause why = why_held(j, n);
+    double margin = second ? n->held - second->held : n->held;
+    double confidence = why.confidence * (n->held >= SATURATED ? 1 : 0.75);
+    parallel_paths paths;
+    bool is_capacity = why.kind == WEIR_VERDICT_SLOTS || why.kind == WEIR_VERDICT_SOURCE;
+    if (is_capacity && find_paths(j, n, &paths) && is_upstream(j, n, putter_of(j, paths.empty->key.name), 0)) {
+        const node_view *other = putter_of(j, paths.full->key.name);
+        bool others_wait = or_zero(value_of(paths.full, "occupancy_rate")) >= PARTLY ||
+                           (other && other->out >= 0.3) || paths.is_route;
+        if (others_wait) {
+            add_evidence(j, "%s is not empty for %.0f %% of the time, %s for %.0f %%", paths.empty->key.name,
+                         100 * value_of(paths.empty, "occupancy_rate"), paths.full->key.name,
+                         100 * value_of(paths.full, "occupancy_rate"));
+            why.kind = paths.is_route ? WEIR_VERDICT_BRANCH : WEIR_VERDICT_INPUT;
+        }
+    }
+    settle(j, why.kind, n->total->key.name, confidence);
+    settle_other(j, why.other_kind, n->total->key.name);
+    if (second && margin < CLOSE && second->held >= SATURATED && n->held >= SATURATED) {
+        add_evidence(j, "%s is in use nearly as much: %.0f %% of its slot time", second->total->key.name,
+                     100 * second->held);
+        settle_other(j, second->is_source ? WEIR_VERDICT_SOURCE : WEIR_VERDICT_SLOTS, second->total->key.name);
+        say_missing(j,
+                    "record again with more slots for one of the two: if that changes nothing, the other one limits");
+    }
+}
+
+static void judge_burst(judgement *j, const burst *b)
+{
+    add_evidence(j, "%s: for %.0f %% of the time upstream waits for room in it, or downstream for an item, in turn",
+                 b->queue->key.name, 100 * b->share);
+    add_evidence(j, "it holds %.1f items on average, at most %" PRId64 " of %" PRId64,
+                 or_zero(value_of(b->queue, "ave_depth")), b->queue->metrics.queue.max_depth, b->queue->capacity);
+    settle(j, b->by_bytes ? WEIR_VERDICT_BYTES : WEIR_VERDICT_BURSTS, b->queue->key.name, fmin(0.9, 0.5 + b->share));
+}
+
+/* No node of the merge's upstream is saturated, but the merge waits for one input. */
+static bool judge_input(judgement *j)
+{
+    parallel_paths paths;
+    if (!find_paths(j, NULL, &paths) || paths.is_route || !(paths.merge->in >= 0.3) ||
+        !paths.merge->wiring->by_turns || !(value_of(paths.full, "occupancy_rate") >= SATURATED))
+        return false;
+    add_evidence(j, "%s waits for input for %.0f %% of the time; %s is not empty for %.0f %%, %s for %.0f %%",
+                 paths.merge->total->key.name, 100 * paths.merge->in, paths.empty->key.name,
+                 100 * value_of(paths.empty, "occupancy_rate"), paths.full->key.name,
+                 100 * value_of(paths.full, "occupancy_rate"));
+    settle(j, WEIR_VERDICT_INPUT, putter_of(j, paths.empty->key.name)->total->key.name, 0.8);
+    return true;
+}
+
+static void judge_consumer(judgement *j, const node_view *first)
+{
+    add_evidence(j, "%s: not empty for %.0f %% of the time when the consumer asks", j->sink->key.name,
+                 100 * j->sink_occupied);
+    if (first)
+        add_evidence(j, "no stage or source is in use for more than %.0f %% of its slot time",
+                     100 * fmin(1, first->held));
+    settle(j, j->facts->marks_steps ? WEIR_VERDICT_NONE : WEIR_VERDICT_CONSUMER, "",
+           0.5 + 0.5 * fmax(0, j->sink_occupied - (first ? 0.5 * first->held : 0)));
+    if (first && first->held >= SATURATED) {
+        cause why = why_held(j, first);
+        settle_other(j, why.kind, first->total->key.name);
+        say_missing(
+            j, "record with a consumer that only counts the items: if it gets many more per second, the consumer "
+               "limits");
+    }
+}
+
+/* Without slot times (older databases, SPDL's) only the last queue tells anything. */
+static void judge_by_queue(judgement *j)
+{
+    if (!j->sink || isnan(value_of(j->sink, "occupancy_rate")))
+        return;
+    add_evidence(j, "%s: not empty for %.0f %% of the time", j->sink->key.name, 100 * j->sink_occupied);
+    if (j->sink_occupied > 0.5)
+        settle(j, WEIR_VERDICT_CONSUMER, "", 0.6);
+    say_missing(j, "record the run again with this version, which measures where slots spend their time");
+}
+
+static void judge(judgement *j)
+{
+    ranking r = rank_nodes(j);
+    const node_view *turns = most_in_turns(j);
+    burst b = find_burst(j);
+    double held = r.first ? r.first->held : 0;
+    settle(j, WEIR_VERDICT_UNKNOWN, "", 0);
+    if (!r.first)
+        judge_by_queue(j);
+    else if (j->sink && j->sink_occupied >= fmax(0.7, held - CLOSE) && held + j->sink_occupied > 0)
+        judge_consumer(j, r.first);
+    else if (turns) {
+        tell_slots(j, turns);
+        add_evidence(j, "its finished results wait %.0f %% of the slot time for an earlier one", 100 * turns->turn);
+        settle(j, WEIR_VERDICT_ORDER, turns->total->key.name, 0.6 + 0.4 * turns->turn);
+    } else if (held >= SATURATED)
+        judge_node(j, r.first, r.second);
+    else if (b.share >= BURST_SHARE && b.share >= 0.4 * (1 - held))
+        judge_burst(j, &b);
+    else if (!judge_input(j)) {
+        if (held >= PARTLY)
+            judge_node(j, r.first, r.second);
+        else if (b.share >= BURST_SHARE)
+            judge_burst(j, &b);
+        else {
+            tell_slots(j, r.first);
+            say_missing(j,
+                        "nothing is in use for most of the time, and no queue explains it: record with shorter laps "
+                        "(--log-interval 0.1) and for longer");
+        }
+    }
+}
+
+/* Few tasks are no sample. */
+static void weigh_sample(judgement *j)
+{
+    weir_verdict *shown = &j->verdict->shown;
+    double items = j->sink ? (double)j->sink->metrics.queue.num_items : 0;
+    if (shown->kind == WEIR_VERDICT_UNKNOWN || items >= FEW_TASKS)
+        return;
+    shown->confidence *= 0.6;
+    add_evidence(j, "only %.0f items were delivered in the part of the run that counts", items);
+    if (!*j->verdict->missing)
+        say_missing(j, "record a longer run");
+}
+
+full_verdict *verdict_judge(const verdict_facts *facts)
+{
+    judgement j = { .facts = facts };
+    j.verdict = calloc(1, sizeof *j.verdict);
+    if (!j.verdict || !view(&j)) {
+        free(j.verdict);
+        return NULL;
+    }
+    full_verdict *v = j.verdict;
+    judge(&j);
+    weigh_sample(&j);
+    free(j.nodes);
+    v->shown.items_per_s = value_of(j.sink, "items_per_s");
+    v->shown.name = v->name;
+    v->shown.sentence = v->sentence;
+    v->shown.other_name = v->other_name;
+    v->shown.other_sentence = v->other_sentence;
+    v->shown.missing = v->missing;
+    v->shown.evidence = v->evidence;
+    v->shown.advice = v->advice;
+    return v;
+}
+
+weir_verdict *weir_verdict_of_totals(const weir_totals *totals)
+{
+    full_verdict *v = totals ? verdict_judge(&(verdict_facts){ .steady = totals, .whole = totals }) : NULL;
+    return v ? &v->shown : NULL;
+}
+
+void weir_verdict_free(weir_verdict *verdict)
+{
+    free(verdict); /* the first member of what was allocated */
+}
+
+const char *weir_verdict_certainty(const weir_verdict *verdict)
+{
+    double confidence = verdict ? verdict->confidence : 0;
+    return confidence >= 0.8 ? "clear" : confidence >= 0.55 ? "likely" : "unsure";
+}

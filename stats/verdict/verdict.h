@@ -1,0 +1,42 @@
+/* Between the parts of the verdict: reading (verdict_read.c), reasoning (verdict.c), advice (verdict_advice.c). */
+#ifndef WEIR_STATS_VERDICT_H
+#define WEIR_STATS_VERDICT_H
+
+#include <weir/verdict.h>
+
+/* How a node is connected and built; texts are owned. */
+typedef struct verdict_wiring {
+    char *name, *kind, *inputs; /* the queues that it takes from, separated by spaces; "" = not known */
+    bool by_turns;              /* a merge that takes from its inputs in turn */
+    bool ordered;
+    int64_t queue_bytes; /* 0 = unlimited */
+} verdict_wiring;
+
+typedef struct verdict_facts {
+    const weir_totals *steady;     /* by name */
+    const weir_totals *whole;      /* the start-up and the tail included; may be steady */
+    const verdict_wiring *wirings; /* upstream first; NULL = not known */
+    size_t num_wirings;
+    bool marks_steps; /* the consumer is a training loop */
+} verdict_facts;
+
+enum { VERDICT_MAX_EVIDENCE = 16, VERDICT_MAX_ADVICE = 12, VERDICT_TEXT_BYTES = 400 };
+
+/* The public struct and its texts. */
+typedef struct full_verdict {
+    weir_verdict shown;
+    char name[VERDICT_TEXT_BYTES], sentence[VERDICT_TEXT_BYTES], other_name[VERDICT_TEXT_BYTES],
+        other_sentence[VERDICT_TEXT_BYTES], missing[VERDICT_TEXT_BYTES];
+    char lines[VERDICT_MAX_EVIDENCE][VERDICT_TEXT_BYTES];
+    const char *evidence[VERDICT_MAX_EVIDENCE];
+    weir_verdict_advice advice[VERDICT_MAX_ADVICE];
+    char advice_texts[VERDICT_MAX_ADVICE][4][VERDICT_TEXT_BYTES]; /* change, options, code, next */
+} full_verdict;
+
+/* NULL = out of memory. */
+full_verdict *verdict_judge(const verdict_facts *facts);
+
+/* Adds advice: of the model where it can be made, otherwise without figures. */
+int verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_filter *filter, weir_error *error);
+
+#endif

@@ -1,0 +1,437 @@
+/*
+ * What would help: changes that the user can make, each simulated with the model of weir/whatif.h. Changes that the
+ * model cannot represent (another machine's disk, a lock that is split) are named without figures.
+ */
+#include "verdict.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <weir/whatif.h>
+
+#define LEAST_GAIN 1.03 /* less is within the error of the model */
+
+/* The text of an advice. */
+enum { TEXT_CHANGE, TEXT_OPTIONS, TEXT_CODE, TEXT_NEXT };
+
+/* What is needed of a node. The model's own struct is only valid until the model is changed. */
+typedef struct model_part {
+    char name[VERDICT_TEXT_BYTES];
+    bool is_source, is_sink;
+    bool ordered;
+    uint32_t slots, threads, queue_items;
+    uint64_t queue_bytes;
+    double time_s, cpu_s;
+} model_part;
+
+typedef struct advising {
+    full_verdict *verdict;
+    weir_model *model;            /* NULL = cannot be made of these records */
+    const model_part *node;       /* that limits; NULL = none */
+    double base_cpus, base_bytes; /* predicted for the recorded settings */
+    weir_error *error;
+} advising;
+
+static double setting_of(const advising *a, const char *name, const char *what)
+{
+    char setting[VERDICT_TEXT_BYTES + 40];
+    snprintf(setting, sizeof setting, "%s%s%s", name, *name ? "." : "", what);
+    return weir_model_get(a->model, setting);
+}
+
+/* "decode" of "0:1:decode[10]" */
+static const char *short_name(const char *name, char *text, size_t size)
+{
+    for (int i = 0; i < 2; i++) {
+        const char *colon = strchr(name, ':');
+        name = colon ? colon + 1 : name;
+    }
+    snprintf(text, size, "%.*s", (int)strcspn(name, "["), name);
+    return text;
+}
+
+/* -- one advice */
+
+static weir_verdict_advice *new_advice(advising *a)
+{
+    full_verdict *v = a->verdict;
+    if (v->shown.num_advice == VERDICT_MAX_ADVICE)
+        return NULL;
+    size_t at = v->shown.num_advice++;
+    memset(v->advice_texts[at], 0, sizeof v->advice_texts[at]);
+    v->advice[at] = (weir_verdict_advice){
+        .change = v->advice_texts[at][TEXT_CHANGE],
+        .options = v->advice_texts[at][TEXT_OPTIONS],
+        .code = v->advice_texts[at][TEXT_CODE],
+        .next = v->advice_texts[at][TEXT_NEXT],
+        .gain = NAN,
+        .low = NAN,
+        .high = NAN,
+        .items_per_s = NAN,
+        .more_cpus = NAN,
+        .more_bytes = NAN,
+    };
+    return &v->advice[at];
+}
+
+static void write_text(const weir_verdict_advice *advice, const char *field, const char *text)
+{
+    (void)advice;
+    snprintf((char *)(uintptr_t)field, VERDICT_TEXT_BYTES, "%s", text);
+}
+
+/* A change and the settings of the model that represent it. */
+typedef struct proposal {
+    char change[VERDICT_TEXT_BYTES], options[VERDICT_TEXT_BYTES], code[VERDICT_TEXT_BYTES];
+    struct {
+        char name[VERDICT_TEXT_BYTES + 40], value[32];
+    } sets[3];
+    int num_sets;
+} proposal;
+
+__attribute__((format(printf, 4, 5))) static void set(proposal *p, const char *node, const char *what,
+                                                      const char *format, ...)
+{
+    va_list values;
+    snprintf(p->sets[p->num_sets].name, sizeof p->sets[0].name, "%s%s%s", node, *node ? "." : "", what);
+    va_start(values, format);
+    vsnprintf(p->sets[p->num_sets++].value, sizeof p->sets[0].value, format, values);
+    va_end(values);
+}
+
+__attribute__((format(printf, 2, 3))) static void write_to(char *text, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    vsnprintf(text, VERDICT_TEXT_BYTES, format, values);
+    va_end(values);
+}
+
+/* Only a stage called decode is set by options of weir record. */
+static bool is_decode(const char *name)
+{
+    char text[VERDICT_TEXT_BYTES];
+    return strcmp(short_name(name, text, sizeof text), "decode") == 0;
+}
+
+/* Simulates the change and keeps it if it brings more than `least` times the present throughput. */
+static int propose_above(advising *a, const proposal *p, double least)
+{
+    weir_prediction *then = NULL;
+    int status = WEIR_OK;
+    for (int i = 0; i < p->num_sets && status == WEIR_OK; i++)
+        status = weir_model_set(a->model, p->sets[i].name, p->sets[i].value, a->error);
+    if (status == WEIR_OK)
+        status = weir_model_predict(a->model, &(weir_predict_options){ .resamples = 6 }, &then, a->error);
+    weir_model_reset(a->model);
+    if (status == WEIR_OK && then->throughput >= least * then->baseline) {
+        weir_verdict_advice *advice = new_advice(a);
+        char next[VERDICT_TEXT_BYTES];
+        if (advice) {
+            double baseline = then->baseline, now = isnan(then->measured) ? baseline : then->measured;
+            write_text(advice, advice->change, p->change);
+            write_text(advice, advice->options, p->options);
+            write_text(advice, advice->code, p->code);
+            weir_prediction_describe_limit(then, next, sizeof next);
+            write_text(advice, advice->next, next);
+            advice->gain = then->throughput / baseline;
+            advice->low = then->low / baseline;
+            advice->high = then->high / baseline;
+            advice->items_per_s = advice->gain * now;
+            advice->more_cpus = then->cpus - a->base_cpus;
+            advice->more_bytes = then->memory_bytes - a->base_bytes;
+        }
+    }
+    weir_prediction_free(then);
+    return status;
+}
+
+static int propose(advising *a, const proposal *p)
+{
+    return propose_above(a, p, LEAST_GAIN);
+}
+
+static void suggest(advising *a, const char *change, const char *options)
+{
+    weir_verdict_advice *advice = new_advice(a);
+    if (!advice)
+        return;
+    write_text(advice, advice->change, change);
+    write_text(advice, advice->options, options);
+}
+
+/* -- the menu */
+
+static int propose_slots(advising *a, bool with_threads)
+{
+    char name[VERDICT_TEXT_BYTES];
+    proposal p = { .num_sets = 0 };
+    uint32_t slots = a->node->slots, more = 2 * slots;
+    double threads = setting_of(a, "", "threads");
+    uint32_t wanted = more > 2 * (uint32_t)threads ? more : 2 * (uint32_t)threads;
+    if (with_threads && (a->node->threads || isnan(threads)))
+        return WEIR_OK;
+    short_name(a->node->name, name, sizeof name);
+    set(&p, a->node->name, "concurrency", "%u", more);
+    if (a->node->threads)
+        set(&p, a->node->name, "threads", "%u", 2 * a->node->threads);
+    if (with_threads)
+        set(&p, "", "threads", "%u", wanted);
+    write_to(p.change, "%s with %u slots instead of %u%s", name, more, slots,
+             with_threads ? ", and more threads" : "");
+    if (with_threads)
+        write_to(p.code, ".concurrency = %u in the options of %s, .threads = %u in those of the pipeline", more, name,
+                 wanted);
+    else if (a->node->threads)
+        write_to(p.code, ".concurrency = %u, .threads = %u in the options of %s", more, 2 * a->node->threads, name);
+    else
+        write_to(p.code, ".concurrency = %u in the options of %s", more, name);
+    if (is_decode(a->node->name) && with_threads)
+        write_to(p.options, "--concurrency %u --threads %u", more, wanted);
+    else if (is_decode(a->node->name) && !a->node->threads)
+        write_to(p.options, "--concurrency %u", more);
+    double least = LEAST_GAIN; /* more threads only if they bring more than the slots alone */
+    for (size_t i = 0; i < a->verdict->shown.num_advice && with_threads; i++)
+        least = fmax(least, LEAST_GAIN * a->verdict->advice[i].gain);
+    return propose_above(a, &p, least);
+}
+
+static int propose_threads(advising *a)
+{
+    proposal p = { .num_sets = 0 };
+    double threads = setting_of(a, "", "threads");
+    if (isnan(threads))
+        return WEIR_OK;
+    set(&p, "", "threads", "%.0f", 2 * threads);
+    write_to(p.change, "%.0f threads in the pool instead of %.0f", 2 * threads, threads);
+    write_to(p.options, "--threads %.0f", 2 * threads);
+    write_to(p.code, ".threads = %.0f in the options of the pipeline", 2 * threads);
+    return propose(a, &p);
+}
+
+static int propose_own_threads(advising *a)
+{
+    char name[VERDICT_TEXT_BYTES];
+    proposal p = { .num_sets = 0 };
+    uint32_t slots = a->node->slots;
+    if (a->node->threads)
+        return WEIR_OK;
+    set(&p, a->node->name, "threads", "%u", slots);
+    write_to(p.change, "own threads for %s, so that it does not wait for the pool's",
+             short_name(a->node->name, name, sizeof name));
+    write_to(p.code, ".threads = %u in the options of %s", slots, name);
+    return propose(a, &p);
+}
+
+static int propose_completion(advising *a)
+{
+    char name[VERDICT_TEXT_BYTES];
+    proposal p = { .num_sets = 0 };
+    if (!a->node->ordered)
+        return WEIR_OK;
+    set(&p, a->node->name, "output_order", "completion");
+    write_to(p.change, "results of %s in the order of completion", short_name(a->node->name, name, sizeof name));
+    write_to(p.options, "%s", is_decode(a->node->name) ? "--order completion" : "");
+    write_to(p.code, ".output_order = WEIR_ORDER_COMPLETION in the options of %s", name);
+    return propose(a, &p);
+}
+
+static int propose_queue(advising *a, const model_part *node)
+{
+    char name[VERDICT_TEXT_BYTES];
+    proposal p = { .num_sets = 0 };
+    uint32_t items = node->queue_items;
+    uint32_t more = items < 8 ? 32 : 4 * items;
+    set(&p, node->name, "queue_items", "%u", more);
+    if (node->queue_bytes)
+        set(&p, node->name, "queue_bytes", "%.0f", 4 * (double)node->queue_bytes);
+    write_to(p.change, "a queue of %u items%s after %s instead of %u", more,
+             node->queue_bytes ? " and four times the bytes" : "", short_name(node->name, name, sizeof name), items);
+    write_to(p.options, "--%squeue-items %u", node->is_sink ? "sink-" : node->is_source ? "source-" : "", more);
+    if (!node->is_sink && !node->is_source && !is_decode(node->name))
+        p.options[0] = '\0';
+    write_to(p.code, ".queue_items = %u in the options of %s", more, name);
+    return propose(a, &p);
+}
+
+static int propose_cheaper(advising *a, const model_part *node, const char *what, const char *factor,
+                           const char *change, const char *options)
+{
+    char name[VERDICT_TEXT_BYTES];
+    proposal p = { .num_sets = 0 };
+    set(&p, node->name, what, "%s", factor);
+    write_to(p.change, "%s: %s", short_name(node->name, name, sizeof name), change);
+    write_to(p.options, "%s", is_decode(node->name) ? options : "");
+    return propose(a, &p);
+}
+
+static int propose_cpus(advising *a)
+{
+    proposal p = { .num_sets = 0 };
+    double cpus = setting_of(a, "", "cpus"), threads = setting_of(a, "", "threads");
+    if (isnan(cpus) || isnan(threads))
+        return WEIR_OK;
+    set(&p, "", "cpus", "%.3f", 2 * cpus);
+    set(&p, "", "threads", "%.0f", 2 * threads);
+    write_to(p.change, "a machine, or a quota, with twice the CPUs");
+    return propose(a, &p);
+}
+
+/* Whether the verdict is that the CPUs, or what takes them, are the limit. */
+static bool is_of_cpus(weir_verdict_kind kind)
+{
+    return kind >= WEIR_VERDICT_CPUS && kind <= WEIR_VERDICT_STOLEN;
+}
+
+static int propose_for_stage(advising *a, weir_verdict_kind kind)
+{
+    bool is_serial = kind == WEIR_VERDICT_LOCK || kind == WEIR_VERDICT_OWN_THREADS || kind == WEIR_VERDICT_MEMORY;
+    double time_s = a->node->time_s, cpu_s = a->node->cpu_s;
+    int status = WEIR_OK;
+    if (!is_serial && !is_of_cpus(kind))
+        status = propose_slots(a, false);
+    if (status == WEIR_OK && (kind == WEIR_VERDICT_THREADS || kind == WEIR_VERDICT_SLOTS))
+        status = propose_threads(a);
+    if (status == WEIR_OK && !is_serial && !is_of_cpus(kind))
+        status = propose_slots(a, true);
+    if (status == WEIR_OK && kind == WEIR_VERDICT_THREADS && cpu_s < 0.5 * time_s)
+        status = propose_own_threads(a);
+    if (status == WEIR_OK)
+        status = propose_completion(a);
+    if (status == WEIR_OK && cpu_s >= 0.3 * time_s)
+        status = propose_cheaper(a, a->node, "cpu_time", "0.7x",
+                                 "30 % less CPU time per item (fewer or smaller frames, a faster scaler)",
+                                 "--scaler fast");
+    if (status == WEIR_OK && cpu_s < 0.7 * time_s && !is_serial)
+        status = propose_cheaper(a, a->node, "wait_time", "0.5x",
+                                 "half the waiting per item (faster storage, a cache, a nearer server)", "");
+    return status;
+}
+
+static model_part part_of(const weir_model_node *node)
+{
+    model_part part = {
+        .is_source = strcmp(node->kind, "source") == 0,
+        .is_sink = strcmp(node->kind, "sink") == 0,
+        .ordered = node->output_order == WEIR_ORDER_INPUT,
+        .slots = node->concurrency ? node->concurrency : 1,
+        .threads = node->threads,
+        .queue_items = node->queue_items ? node->queue_items : 2,
+        .queue_bytes = node->queue_bytes,
+        .time_s = node->time_s,
+        .cpu_s = node->cpu_s,
+    };
+    snprintf(part.name, sizeof part.name, "%s", node->name);
+    return part;
+}
+
+static int propose_all(advising *a)
+{
+    weir_verdict_kind kind = a->verdict->shown.kind;
+    int status = WEIR_OK;
+    for (size_t i = 0; i < weir_model_num_nodes(a->model) && status == WEIR_OK; i++) {
+        model_part node = part_of(weir_model_node_at(a->model, i));
+        bool is_queue = (kind == WEIR_VERDICT_BURSTS || kind == WEIR_VERDICT_BYTES) &&
+                        strncmp(a->verdict->name, node.name, strlen(node.name)) == 0;
+        if (is_queue)
+            status = propose_queue(a, &node);
+        else if (node.is_sink && (kind == WEIR_VERDICT_CONSUMER || kind == WEIR_VERDICT_NONE))
+            status = propose_cheaper(a, &node, "time", "0.5x", "a consumer that takes half the time per item", "");
+    }
+    if (status == WEIR_OK && a->node && a->node->is_source)
+        status = propose_cheaper(a, a->node, "time", "0.5x",
+                                 "half the time per item (list or fetch ahead, several sources and a merge)", "");
+    else if (status == WEIR_OK && a->node)
+        status = propose_for_stage(a, kind);
+    if (status == WEIR_OK && kind == WEIR_VERDICT_THREADS && a->node && a->node->is_source)
+        status = propose_threads(a);
+    if (status == WEIR_OK && is_of_cpus(kind))
+        status = propose_cpus(a);
+    return status;
+}
+
+/* What the model cannot represent. */
+static void suggest_others(advising *a)
+{
+    switch (a->verdict->shown.kind) {
+    case WEIR_VERDICT_NONE: suggest(a, "nothing for loading: make the training step faster, if anything", ""); break;
+    case WEIR_VERDICT_OTHERS:
+        suggest(a, "stop the other programs, or give this one a higher priority (nice)", "");
+        break;
+    case WEIR_VERDICT_THROTTLED: suggest(a, "a larger CPU quota for the container", ""); break;
+    case WEIR_VERDICT_STOLEN: suggest(a, "a machine whose CPUs are not shared", ""); break;
+    case WEIR_VERDICT_STORAGE:
+        suggest(a, "faster storage, fewer and larger files (tar archives), or a cache", "");
+        break;
+    case WEIR_VERDICT_NETWORK:
+        suggest(a, "more requests at once, a nearer server, or a cache on a local disk", "");
+        break;
+    case WEIR_VERDICT_LOCK:
+        suggest(a, "split the lock, or do less while it is held; more slots do not help", "");
+        break;
+    case WEIR_VERDICT_OWN_THREADS:
+        suggest(a, "one thread for each item in the codec or library, and more slots instead", "");
+        break;
+    case WEIR_VERDICT_MEMORY:
+        suggest(a, "fewer slots, shorter queues or smaller pieces, so that all fits", "");
+        break;
+    case WEIR_VERDICT_GIANTS:
+        suggest(a, "split giant items into pieces, or give them a branch and slots of their own",
+                "--piece-frames 256");
+        break;
+    default: break;
+    }
+}
+
+static int by_gain(const void *left, const void *right)
+{
+    const weir_verdict_advice *p = left, *q = right;
+    double a = isnan(p->gain) ? 0 : round(50 * p->gain), b = isnan(q->gain) ? 0 : round(50 * q->gain);
+    if (a != b)
+        return (a < b) - (a > b);
+    return (p->change > q->change) - (p->change < q->change); /* the simpler one was proposed first */
+}
+
+static int predict_base(advising *a)
+{
+    weir_prediction *now;
+    int status = weir_model_predict(a->model, &(weir_predict_options){ .no_range = true }, &now, a->error);
+    if (status != WEIR_OK)
+        return status;
+    a->base_cpus = now->cpus;
+    a->base_bytes = now->memory_bytes;
+    weir_prediction_free(now);
+    return WEIR_OK;
+}
+
+int verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_filter *filter, weir_error *error)
+{
+    weir_error why = { 0 };
+    advising a = { .verdict = verdict, .error = error };
+    if (verdict->shown.kind == WEIR_VERDICT_UNKNOWN)
+        return WEIR_OK;
+    int status = weir_model_read(reader, filter, &a.model, &why);
+    bool is_missing = status == WEIR_EUNSUPPORTED || status == WEIR_ENOTFOUND || status == WEIR_EINVAL;
+    if (status != WEIR_OK && !is_missing)
+        return weir_error_set(error, why.status, why.library_code, "%s", why.message);
+    model_part node;
+    for (size_t i = 0; a.model && i < weir_model_num_nodes(a.model) && !a.node; i++) {
+        node = part_of(weir_model_node_at(a.model, i));
+        a.node = strcmp(node.name, verdict->name) == 0 ? &node : NULL;
+    }
+    if (status == WEIR_OK)
+        status = predict_base(&a);
+    if (status == WEIR_OK)
+        status = propose_all(&a);
+    if (is_missing)
+        status = WEIR_OK;
+    weir_model_free(a.model);
+    if (status != WEIR_OK)
+        return status;
+    suggest_others(&a);
+    qsort(verdict->advice, verdict->shown.num_advice, sizeof *verdict->advice, by_gain);
+    return WEIR_OK;
+}

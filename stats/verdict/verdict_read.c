@@ -1,0 +1,283 @@
+/* The verdict on a database: which laps count, how the nodes are connected. */
+#include "verdict.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "array.h"
+
+#define ENDED_SHARE     0.02 /* of a lap: a source that has waited longer after its end has ended in it */
+#define SUSPENDED_SHARE 0.10 /* of a lap: a lap with more of it does not count */
+
+/* -- the steady part */
+
+typedef struct lap_mark {
+    int64_t end_unix_ns, elapsed_ns;
+    uint64_t num_delivered;
+    uint32_t num_sources, num_ended; /* sources, and those that have ended in this lap or before */
+    bool suspended;
+} lap_mark;
+
+typedef struct run_part {
+    lap_mark *laps;
+    size_t num_laps;
+    char *sink_queue; /* NULL = not known */
+    bool marks_steps;
+} run_part;
+
+static int out_of_memory(weir_error *error)
+{
+    return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+}
+
+static lap_mark *mark_of(run_part *part, const weir_lap_record *lap)
+{
+    for (size_t i = part->num_laps; i-- > 0;)
+        if (part->laps[i].end_unix_ns == lap->end_unix_ns)
+            return &part->laps[i];
+    lap_mark *grown = weir_array_grow(part->laps, part->num_laps, sizeof *grown);
+    if (!grown)
+        return NULL;
+    part->laps = grown;
+    grown[part->num_laps] = (lap_mark){ .end_unix_ns = lap->end_unix_ns, .elapsed_ns = lap->elapsed_ns };
+    return &grown[part->num_laps++];
+}
+
+static int note_lap(run_part *part, const weir_lap_record *lap, weir_error *error)
+{
+    bool is_sink_queue =
+        lap->subject == WEIR_SUBJECT_QUEUE && part->sink_queue && strcmp(lap->name, part->sink_queue) == 0;
+    bool is_source = lap->subject == WEIR_SUBJECT_FLOW && strcmp(lap->kind, "source") == 0;
+    if (!is_sink_queue && !is_source)
+        return WEIR_OK;
+    lap_mark *mark = mark_of(part, lap);
+    if (!mark)
+        return out_of_memory(error);
+    mark->suspended |= (double)lap->suspended_ns > SUSPENDED_SHARE * (double)lap->elapsed_ns;
+    part->marks_steps |= lap->position.last_step >= lap->position.first_step;
+    if (is_sink_queue)
+        mark->num_delivered += lap->metrics.queue.num_items;
+    mark->num_sources += is_source;
+    mark->num_ended += is_source && (double)lap->metrics.task.wait_in_ns > ENDED_SHARE * (double)lap->elapsed_ns;
+    return WEIR_OK;
+}
+
+static int read_marks(weir_reader *reader, weir_record_kind kind, const weir_filter *filter, run_part *part,
+                      weir_error *error)
+{
+    weir_query *query;
+    const weir_record *record;
+    int status = weir_query_begin(reader, kind, filter, &query, error);
+    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
+        status = note_lap(part, &record->lap, error);
+    weir_query_end(query);
+    return status == WEIR_EOF ? WEIR_OK : status;
+}
+
+/*
+ * The laps that count: after the lap with the first delivery, before the lap in which the last source ended, and
+ * without suspended laps at either end. If none is left, those that delivered something; else all.
+ */
+static void cut(const run_part *part, size_t *first, size_t *end)
+{
+    size_t start = 0, num_delivering = 0;
+    *first = 0;
+    *end = part->num_laps;
+    for (size_t i = 0; i < part->num_laps; i++)
+        num_delivering += part->laps[i].num_delivered > 0;
+    while (num_delivering && part->laps[start].num_delivered == 0)
+        start++;
+    size_t tail = part->num_laps;
+    while (tail > start && part->laps[tail - 1].num_sources > 0 &&
+           part->laps[tail - 1].num_ended >= part->laps[tail - 1].num_sources)
+        tail--;
+    size_t from = start + 1; /* the lap of the first delivery is partly the start-up */
+    while (from < tail && part->laps[from].suspended)
+        from++;
+    while (tail > from && part->laps[tail - 1].suspended)
+        tail--;
+    if (from < tail) {
+        *first = from;
+        *end = tail;
+    } else if (num_delivering)
+        *first = start;
+}
+
+static void widen(int64_t *start_unix_ns, int64_t *end_unix_ns, const run_part *part, size_t first, size_t end)
+{
+    const lap_mark *from = &part->laps[first], *to = &part->laps[end - 1];
+    int64_t start = from->end_unix_ns - from->elapsed_ns;
+    if (*start_unix_ns == 0 || start < *start_unix_ns)
+        *start_unix_ns = start;
+    if (to->end_unix_ns > *end_unix_ns)
+        *end_unix_ns = to->end_unix_ns;
+}
+
+/* -- wiring */
+
+static void free_wirings(verdict_wiring *wirings, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(wirings[i].name);
+        free(wirings[i].kind);
+        free(wirings[i].inputs);
+    }
+    free(wirings);
+}
+
+typedef struct reading {
+    weir_reader *reader;
+    weir_filter filter;
+    verdict_wiring *wirings;
+    size_t num_wirings;
+    bool marks_steps;
+    int64_t start_unix_ns, end_unix_ns;
+    int64_t num_laps, num_cut;
+} reading;
+
+static int add_wiring(reading *r, const weir_stage_record *stage, weir_error *error)
+{
+    for (size_t i = 0; i < r->num_wirings; i++)
+        if (strcmp(r->wirings[i].name, stage->name) == 0)
+            return WEIR_OK; /* of another run of the same pipeline */
+    verdict_wiring *grown = weir_array_grow(r->wirings, r->num_wirings, sizeof *grown);
+    if (!grown)
+        return out_of_memory(error);
+    r->wirings = grown;
+    verdict_wiring *added = &grown[r->num_wirings++];
+    *added = (verdict_wiring){
+        .name = strdup(stage->name),
+        .kind = strdup(stage->kind),
+        .inputs = strdup(stage->inputs),
+        .by_turns = strcmp(stage->merge_order, "arrival") != 0 && *stage->merge_order,
+        .ordered = strcmp(stage->output_order, "input") == 0,
+        .queue_bytes = stage->queue_bytes,
+    };
+    return added->name && added->kind && added->inputs ? WEIR_OK : out_of_memory(error);
+}
+
+static int read_wiring(reading *r, int64_t run_id, run_part *part, weir_error *error)
+{
+    weir_query *query;
+    const weir_record *record;
+    int status = weir_query_begin(r->reader, WEIR_RECORD_STAGE, &(weir_filter){ .run_id = run_id }, &query, error);
+    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK) {
+        status = add_wiring(r, &record->stage, error);
+        if (status == WEIR_OK && strcmp(record->stage.kind, "sink") == 0 && !part->sink_queue &&
+            !(part->sink_queue = strdup(record->stage.queue_name)))
+            status = out_of_memory(error);
+    }
+    weir_query_end(query);
+    return status == WEIR_EOF ? WEIR_OK : status;
+}
+
+static int read_run(reading *r, int64_t run_id, weir_error *error)
+{
+    run_part part = { .num_laps = 0 };
+    weir_filter own = r->filter;
+    size_t first, end;
+    own.run_id = run_id;
+    int status = read_wiring(r, run_id, &part, error);
+    if (status == WEIR_OK)
+        status = read_marks(r->reader, WEIR_RECORD_FLOW, &own, &part, error);
+    if (status == WEIR_OK)
+        status = read_marks(r->reader, WEIR_RECORD_QUEUE, &own, &part, error);
+    if (status == WEIR_OK && part.num_laps) {
+        cut(&part, &first, &end);
+        widen(&r->start_unix_ns, &r->end_unix_ns, &part, first, end);
+        r->num_laps += (int64_t)(end - first);
+        r->num_cut += (int64_t)(part.num_laps - (end - first));
+        r->marks_steps |= part.marks_steps;
+    }
+    free(part.laps);
+    free(part.sink_queue);
+    return status;
+}
+
+static int read_runs(reading *r, weir_error *error)
+{
+    weir_query *query;
+    const weir_record *record;
+    int status = weir_query_begin(r->reader, WEIR_RECORD_RUN, &r->filter, &query, error);
+    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
+        status = read_run(r, record->run.run_id, error);
+    weir_query_end(query);
+    return status == WEIR_EOF ? WEIR_OK : status;
+}
+
+/* -- all of it */
+
+static int judge(reading *r, full_verdict **made, weir_error *error)
+{
+    const weir_grouping by_name = { .by = WEIR_BY_NAME };
+    weir_totals steady, whole = { .texts = NULL };
+    weir_filter own = r->filter;
+    if (r->num_laps) { /* laps that only touch the range must not match it */
+        int64_t margin_ns = (r->end_unix_ns - r->start_unix_ns) / (4 * r->num_laps + 4);
+        own.start_unix_ns = r->start_unix_ns + margin_ns;
+        own.end_unix_ns = r->end_unix_ns - margin_ns;
+    }
+    int status = weir_totals_read(r->reader, &own, &by_name, &steady, error);
+    if (status != WEIR_OK)
+        return status;
+    if (r->num_cut)
+        status = weir_totals_read(r->reader, &r->filter, &by_name, &whole, error);
+    if (status == WEIR_OK) {
+        *made = verdict_judge(&(verdict_facts){ .steady = &steady,
+                                                .whole = r->num_cut ? &whole : &steady,
+                                                .wirings = r->wirings,
+                                                .num_wirings = r->num_wirings,
+                                                .marks_steps = r->marks_steps });
+        status = *made ? WEIR_OK : out_of_memory(error);
+    }
+    weir_totals_free(&whole);
+    weir_totals_free(&steady);
+    if (status != WEIR_OK)
+        return status;
+    (*made)->shown.start_unix_ns = r->start_unix_ns;
+    (*made)->shown.end_unix_ns = r->end_unix_ns;
+    (*made)->shown.num_laps = r->num_laps;
+    (*made)->shown.num_cut_laps = r->num_cut;
+    return WEIR_OK;
+}
+
+static int read_verdict(weir_reader *reader, const weir_filter *filter, full_verdict **made, weir_error *error)
+{
+    reading r = { .reader = reader, .filter = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS } };
+    r.filter.name = NULL;
+    r.filter.descending = r.filter.longest_first = false;
+    r.filter.limit = r.filter.after_id = 0;
+    int status = weir_reader_hold(reader, error);
+    if (status != WEIR_OK)
+        return status;
+    status = read_runs(&r, error);
+    if (status == WEIR_OK)
+        status = judge(&r, made, error);
+    weir_reader_release(reader);
+    free_wirings(r.wirings, r.num_wirings);
+    return status;
+}
+
+int weir_verdict_read(weir_reader *reader, const weir_filter *filter, weir_verdict **verdict, weir_error *error)
+{
+    full_verdict *made = NULL;
+    if (!reader || !verdict)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    int status = read_verdict(reader, filter, &made, error);
+    *verdict = made ? &made->shown : NULL;
+    return status;
+}
+
+int weir_verdict_explain(weir_reader *reader, const weir_filter *filter, weir_verdict **verdict, weir_error *error)
+{
+    int status = weir_verdict_read(reader, filter, verdict, error);
+    if (status != WEIR_OK)
+        return status;
+    status = verdict_advise((full_verdict *)*verdict, reader, filter, error); /* shown is its first member */
+    if (status != WEIR_OK) {
+        weir_verdict_free(*verdict);
+        *verdict = NULL;
+    }
+    return status;
+}

@@ -1,0 +1,121 @@
+/*
+ * The verdict: what limits a run, why, and what would help. docs/verdict.md has the model, its formulas and its limits.
+ *
+ *     weir_verdict_read(reader, &(weir_filter){ .run_id = WEIR_LAST_RUN }, &verdict, &error);
+ *     puts(verdict->sentence);
+ *     weir_verdict_free(verdict);
+ */
+#ifndef WEIR_VERDICT_H
+#define WEIR_VERDICT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <weir/export.h>
+#include <weir/query.h>
+#include <weir/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum weir_verdict_kind {
+    WEIR_VERDICT_UNKNOWN,     /* the data cannot tell */
+    WEIR_VERDICT_NONE,        /* the pipeline waits for a training loop, as it should */
+    WEIR_VERDICT_CONSUMER,    /* the pipeline waits for the consumer */
+    WEIR_VERDICT_SOURCE,      /* a source makes items too slowly */
+    WEIR_VERDICT_SLOTS,       /* the slots of a stage are always busy */
+    WEIR_VERDICT_THREADS,     /* a pool has too few threads */
+    WEIR_VERDICT_CPUS,        /* the process uses all CPUs */
+    WEIR_VERDICT_OTHERS,      /* other programs use the CPUs */
+    WEIR_VERDICT_THROTTLED,   /* the CPU quota of the control group is used up */
+    WEIR_VERDICT_STOLEN,      /* other virtual machines use the CPUs */
+    WEIR_VERDICT_STORAGE,     /* tasks of a stage wait for a disk */
+    WEIR_VERDICT_NETWORK,     /* tasks of a stage wait for the network */
+    WEIR_VERDICT_LOCK,        /* tasks of a stage wait for each other */
+    WEIR_VERDICT_OWN_THREADS, /* a stage computes in threads of its own, for example of a codec */
+    WEIR_VERDICT_MEMORY,      /* the machine lacks memory */
+    WEIR_VERDICT_BYTES,       /* the byte bound of a queue */
+    WEIR_VERDICT_ORDER,       /* results wait for an earlier one (output in input order) */
+    WEIR_VERDICT_BRANCH,      /* one branch of a route */
+    WEIR_VERDICT_INPUT,       /* one input of a merge */
+    WEIR_VERDICT_BURSTS,      /* items come in bursts, and a queue is too small for them */
+    WEIR_VERDICT_GIANTS,      /* a few items take most of a stage's time */
+    WEIR_NUM_VERDICTS
+} weir_verdict_kind;
+
+/* A change that would help. */
+typedef struct weir_verdict_advice {
+    const char *change;  /* "decode with 4 slots instead of 2" */
+    const char *options; /* for a command line: "--concurrency 4"; "" = not an option of weir record */
+    const char *code;    /* C: ".concurrency = 4"; "" = no setting */
+    double gain;         /* predicted throughput / the present one; NAN = not predicted */
+    double low, high;    /* its range */
+    double items_per_s;  /* predicted */
+    double more_cpus;    /* CPUs in use then, minus now; NAN = not known */
+    double more_bytes;   /* the same for memory */
+    const char *next;    /* what would limit then; "" = not known */
+    uint64_t reserved[4];
+} weir_verdict_advice;
+
+/* Made by the library; it may grow at its end. Texts belong to it. */
+typedef struct weir_verdict {
+    weir_verdict_kind kind;
+    const char *name;     /* of the stage, source or queue; "" = none */
+    const char *sentence; /* what limits, for a newcomer */
+    double confidence;    /* 0 to 1 */
+    /* A second limit that the data cannot tell from the first; UNKNOWN = none. Then both are about as likely. */
+    weir_verdict_kind other_kind;
+    const char *other_name, *other_sentence;
+    const char *missing; /* if the data cannot tell: the run that would; "" = none */
+    const char *const *evidence;
+    size_t num_evidence;
+    const weir_verdict_advice *advice; /* largest gain first */
+    size_t num_advice;
+
+    /* The steady part, which alone counts: without the start-up and the tail. */
+    double items_per_s; /* that the consumer got; NAN = not known */
+    int64_t start_unix_ns, end_unix_ns;
+    int64_t num_laps, num_cut_laps; /* laps that count, laps that do not */
+} weir_verdict;
+
+/*
+ * The verdict on the records that match: a run, a phase, a range of time or steps, one rank or several runs of the same
+ * pipeline. The filter's name, order and limit are ignored. If nothing was recorded, the kind is UNKNOWN. On success
+ * free it with weir_verdict_free(). WEIR_EINVAL, WEIR_ENOMEM, and the errors of weir/query.h.
+ */
+WEIR_API int weir_verdict_read(weir_reader *reader, const weir_filter *filter, weir_verdict **verdict,
+                               weir_error *error);
+
+/* The same with advice, which takes longer: it simulates each change. */
+WEIR_API int weir_verdict_explain(weir_reader *reader, const weir_filter *filter, weir_verdict **verdict,
+                                  weir_error *error);
+
+/*
+ * The verdict on totals by name that the caller has made; all of them count. Without the connections of the nodes:
+ * they are taken as a line in the order of their numbers. NULL = out of memory, or totals is NULL.
+ */
+WEIR_API weir_verdict *weir_verdict_of_totals(const weir_totals *totals);
+
+/* NULL is fine. */
+WEIR_API void weir_verdict_free(weir_verdict *verdict);
+
+/* "slots", "threads", … for programs. */
+WEIR_API const char *weir_verdict_word(weir_verdict_kind kind);
+
+/* "clear", "likely" or "unsure". */
+WEIR_API const char *weir_verdict_certainty(const weir_verdict *verdict);
+
+/* The sentence, the evidence and the advice, as text of several lines. */
+WEIR_API void weir_verdict_write(const weir_verdict *verdict, FILE *out);
+
+/* The queue that the consumer takes from; NULL = none. */
+WEIR_API const weir_total *weir_totals_sink_queue(const weir_totals *totals);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

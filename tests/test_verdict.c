@@ -1,0 +1,782 @@
+/*
+ * Pipelines with known limits, each as the laps that it leaves: the verdict must name the limit, and say so if the
+ * laps cannot tell. Every run begins and ends with a lap that looks different and must not count.
+ */
+#include "recording.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <weir/log.h>
+#include <weir/verdict.h>
+
+enum { MAX_NODES = 6, STEADY_LAPS = 4, LAP_S = 10 };
+
+/* Shares are of slot time; the rest of it is waiting for input. */
+typedef struct node_case {
+    const char *name, *kind, *inputs; /* inputs NULL = the queue of the node before */
+    double slots;                     /* (0 = 1) */
+    double busy, thread, turn, out;
+    double cpu, delay;  /* shares of busy: on a CPU, waiting for one */
+    double rate;        /* tasks per second (0 = 100) */
+    double shortest;    /* the shortest task, as a share of the average (0 = 0.95) */
+    double giants;      /* share of the tasks that take 100 times as long */
+    uint32_t threads;   /* private */
+    double occupied;    /* of its queue */
+    int64_t depth;      /* largest of its queue (0 = its capacity of 2) */
+    uint32_t capacity;  /* (0 = 2) */
+    double queue_bytes; /* bound, which the queue reaches */
+    const char *second; /* the name of a second queue, as of routes */
+    const char *merge_order;
+    bool ordered;
+} node_case;
+
+typedef struct pipeline_case {
+    const char *what;
+    weir_verdict_kind kind;
+    const char *name;        /* of what limits (NULL = "") */
+    weir_verdict_kind other; /* that the laps cannot tell from it */
+    node_case nodes[MAX_NODES];
+    uint32_t threads;                          /* of the pool (0 = 4) */
+    double consumer_waits;                     /* share of the time (0 = when the sink's queue is empty) */
+    double outside, others, stolen, disk_idle; /* CPUs, of 4 */
+    double throttled, io, memory;              /* shares of the time */
+    double faults, stored, received;           /* per second */
+    bool trains;
+} pipeline_case;
+
+#define SOURCE(...) \
+    { \
+        .name = "0:0:src", .kind = "source", .threads = 1, __VA_ARGS__ \
+    }
+#define IDLE_SOURCE SOURCE(.busy = 0.01, .out = 0.98, .occupied = 0.98)
+#define DECODE(...) \
+    { \
+        .name = "0:1:decode", .kind = "stage", __VA_ARGS__ \
+    }
+#define SINK(...) \
+    { \
+        .name = "0:2:sink", .kind = "sink", .capacity = 3, __VA_ARGS__ \
+    }
+#define EMPTY_SINK SINK(.occupied = 0.02)
+
+/* Four slots that only wait, for something outside. */
+#define WAITING .slots = 4, .busy = 0.98, .cpu = 0.02
+
+static const pipeline_case cases[] = {
+    { .what = "a source that waits",
+      .kind = WEIR_VERDICT_SOURCE,
+      .name = "0:0:src",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { SOURCE(.busy = 0.98, .cpu = 0.01), DECODE(.slots = 4, .busy = 0.05, .cpu = 0.9), EMPTY_SINK } },
+    { .what = "a source that computes",
+      .kind = WEIR_VERDICT_SOURCE,
+      .name = "0:0:src",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { SOURCE(.busy = 0.97, .cpu = 0.9), DECODE(.slots = 4, .busy = 0.2, .cpu = 0.9), EMPTY_SINK } },
+    { .what = "a source on a slow disk",
+      .kind = WEIR_VERDICT_SOURCE,
+      .name = "0:0:src",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { SOURCE(.busy = 0.97, .cpu = 0.05), DECODE(.slots = 4, .busy = 0.2, .cpu = 0.9), EMPTY_SINK },
+      .io = 0.8,
+      .stored = 50e6 },
+    { .what = "a source that starves on the stage's thread",
+      .kind = WEIR_VERDICT_THREADS,
+      .name = "0:0:src",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { { .name = "0:0:src", .kind = "source", .busy = 0.15, .thread = 0.85, .cpu = 0.1 },
+                 DECODE(.slots = 4, .busy = 0.21, .thread = 0.3, .cpu = 0.02),
+                 EMPTY_SINK },
+      .threads = 1 },
+    { .what = "two slots that wait",
+      .kind = WEIR_VERDICT_SLOTS,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 2, .busy = 0.99, .cpu = 0.01), EMPTY_SINK } },
+    { .what = "one slot that computes, and idle CPUs",
+      .kind = WEIR_VERDICT_SLOTS,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE, DECODE(.busy = 0.97, .cpu = 0.98), EMPTY_SINK } },
+    { .what = "the second of two stages",
+      .kind = WEIR_VERDICT_SLOTS,
+      .name = "0:2:scale",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE,
+                 DECODE(.slots = 2, .busy = 0.3, .out = 0.68, .cpu = 0.9, .occupied = 0.97),
+                 { .name = "0:2:scale", .kind = "stage", .busy = 0.99, .cpu = 0.9 },
+                 { .name = "0:3:sink", .kind = "sink", .occupied = 0.01 } } },
+    { .what = "the first of two stages",
+      .kind = WEIR_VERDICT_SLOTS,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE,
+                 DECODE(.slots = 2, .busy = 0.98, .cpu = 0.9),
+                 { .name = "0:2:scale", .kind = "stage", .busy = 0.4, .cpu = 0.9 },
+                 { .name = "0:3:sink", .kind = "sink", .occupied = 0.01 } } },
+    { .what = "ten slots on one thread",
+      .kind = WEIR_VERDICT_THREADS,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 10, .busy = 0.1, .thread = 0.89, .cpu = 0.98), EMPTY_SINK },
+      .threads = 1 },
+    { .what = "tasks that wait on all threads of the pool",
+      .kind = WEIR_VERDICT_THREADS,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 8, .busy = 0.25, .thread = 0.74, .cpu = 0.01), EMPTY_SINK },
+      .threads = 2 },
+    { .what = "private threads that are too few",
+      .kind = WEIR_VERDICT_THREADS,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 6, .busy = 0.32, .thread = 0.67, .cpu = 0.02, .threads = 2),
+                 EMPTY_SINK } },
+    { .what = "a stage that takes the other's threads",
+      .kind = WEIR_VERDICT_THREADS,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE,
+                 DECODE(.slots = 4, .busy = 0.2, .thread = 0.79, .cpu = 0.5, .occupied = 0.3),
+                 { .name = "0:2:send", .kind = "stage", .slots = 2, .busy = 0.55, .thread = 0.1, .cpu = 0.01 },
+                 { .name = "0:3:sink", .kind = "sink", .occupied = 0.01 } },
+      .threads = 2 },
+    { .what = "four computing threads on four CPUs",
+      .kind = WEIR_VERDICT_CPUS,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 8, .busy = 0.49, .thread = 0.5, .cpu = 0.98), EMPTY_SINK } },
+    { .what = "more computing threads than CPUs",
+      .kind = WEIR_VERDICT_CPUS,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 8, .busy = 0.98, .cpu = 0.49, .delay = 0.5), EMPTY_SINK },
+      .threads = 8 },
+    { .what = "CPUs that other programs take",
+      .kind = WEIR_VERDICT_OTHERS,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.98, .cpu = 0.3, .delay = 0.65), EMPTY_SINK },
+      .others = 2.7 },
+    { .what = "a pool that waits for CPUs that others take",
+      .kind = WEIR_VERDICT_OTHERS,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 8, .busy = 0.49, .thread = 0.5, .cpu = 0.4, .delay = 0.58),
+                 EMPTY_SINK },
+      .others = 2.3 },
+    { .what = "a CPU quota",
+      .kind = WEIR_VERDICT_THROTTLED,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.98, .cpu = 0.5, .delay = 0.3), EMPTY_SINK },
+      .throttled = 0.5 },
+    { .what = "a virtual machine among others",
+      .kind = WEIR_VERDICT_STOLEN,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.98, .cpu = 0.5, .delay = 0.45), EMPTY_SINK },
+      .stolen = 1.8 },
+    { .what = "a disk",
+      .kind = WEIR_VERDICT_STORAGE,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE, DECODE(WAITING), EMPTY_SINK },
+      .io = 0.9,
+      .stored = 80e6 },
+    { .what = "a disk, without pressure figures",
+      .kind = WEIR_VERDICT_STORAGE,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE, DECODE(WAITING), EMPTY_SINK },
+      .io = -1,
+      .disk_idle = 1.5,
+      .stored = 80e6 },
+    { .what = "a network",
+      .kind = WEIR_VERDICT_NETWORK,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE, DECODE(WAITING), EMPTY_SINK },
+      .received = 12e6 },
+    { .what = "a disk of others: nothing is read here",
+      .kind = WEIR_VERDICT_SLOTS,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE, DECODE(WAITING), EMPTY_SINK },
+      .io = 0.9 },
+    { .what = "a lock around the work",
+      .kind = WEIR_VERDICT_LOCK,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.99, .cpu = 0.25, .shortest = 0.26), EMPTY_SINK } },
+    { .what = "a lock around a part of the work",
+      .kind = WEIR_VERDICT_LOCK,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 8, .busy = 0.99, .cpu = 0.3, .shortest = 0.31), EMPTY_SINK } },
+    { .what = "a lock around waiting: like slow requests",
+      .kind = WEIR_VERDICT_LOCK,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_SLOTS,
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.99, .cpu = 0.01, .shortest = 0.25), EMPTY_SINK } },
+    { .what = "a codec's own threads",
+      .kind = WEIR_VERDICT_OWN_THREADS,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.99, .cpu = 0.05), EMPTY_SINK },
+      .outside = 1.9 },
+    { .what = "a codec's own threads on all CPUs",
+      .kind = WEIR_VERDICT_OWN_THREADS,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.99, .cpu = 0.05), EMPTY_SINK },
+      .outside = 3.7 },
+    { .what = "a consumer that computes is no codec",
+      .kind = WEIR_VERDICT_SLOTS,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 2, .busy = 0.99, .cpu = 0.01), SINK(.occupied = 0.1) },
+      .outside = 0.5,
+      .consumer_waits = 0.5 },
+    { .what = "too little memory",
+      .kind = WEIR_VERDICT_MEMORY,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE, DECODE(WAITING), EMPTY_SINK },
+      .memory = 0.4,
+      .io = 0.5,
+      .faults = 800,
+      .stored = 40e6 },
+    { .what = "a bound in bytes",
+      .kind = WEIR_VERDICT_BYTES,
+      .name = "0:0:src_queue",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { SOURCE(.busy = 0.5, .out = 0.5, .occupied = 0.45, .capacity = 64, .depth = 3, .queue_bytes = 1e6),
+                 DECODE(.slots = 4, .busy = 0.45, .cpu = 0.9), EMPTY_SINK } },
+    { .what = "a slow item before others, in input order",
+      .kind = WEIR_VERDICT_ORDER,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE,
+                 DECODE(.slots = 4, .busy = 0.4, .turn = 0.59, .cpu = 0.1, .giants = 0.02, .ordered = true),
+                 EMPTY_SINK } },
+    { .what = "uneven items in input order",
+      .kind = WEIR_VERDICT_ORDER,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 8, .busy = 0.68, .turn = 0.3, .cpu = 0.9, .ordered = true),
+                 EMPTY_SINK },
+      .threads = 8 },
+    { .what = "a branch of a route",
+      .kind = WEIR_VERDICT_BRANCH,
+      .name = "0:3:large",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE,
+                 { .name = "0:1:route",
+                   .kind = "route",
+                   .busy = 0.01,
+                   .out = 0.97,
+                   .cpu = 1,
+                   .occupied = 0.1,
+                   .second = "0:1:route.1_queue" },
+                 { .name = "0:2:small", .kind = "stage", .inputs = "0:1:route.0_queue", .busy = 0.2, .cpu = 0.9 },
+                 { .name = "0:3:large", .kind = "stage", .inputs = "0:1:route.1_queue", .busy = 0.99, .cpu = 0.1 },
+                 { .name = "0:4:join",
+                   .kind = "merge",
+                   .inputs = "0:2:small_queue 0:3:large_queue",
+                   .merge_order = "arrival" },
+                 { .name = "0:5:sink", .kind = "sink", .occupied = 0.02 } } },
+    { .what = "a branch of a route whose join restores the order",
+      .kind = WEIR_VERDICT_BRANCH,
+      .name = "0:2:small",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE,
+                 { .name = "0:1:route",
+                   .kind = "route",
+                   .busy = 0.01,
+                   .out = 0.97,
+                   .cpu = 1,
+                   .occupied = 0.1,
+                   .second = "0:1:route.1_queue" },
+                 { .name = "0:2:small", .kind = "stage", .inputs = "0:1:route.0_queue", .busy = 0.99, .cpu = 0.1 },
+                 { .name = "0:3:large",
+                   .kind = "stage",
+                   .inputs = "0:1:route.1_queue",
+                   .busy = 0.1,
+                   .out = 0.88,
+                   .cpu = 0.9,
+                   .occupied = 0.99 },
+                 { .name = "0:4:join",
+                   .kind = "merge",
+                   .inputs = "0:2:small_queue 0:3:large_queue",
+                   .merge_order = "arrival",
+                   .ordered = true },
+                 { .name = "0:5:sink", .kind = "sink", .occupied = 0.02 } } },
+    { .what = "a slow source among the inputs of a merge",
+      .kind = WEIR_VERDICT_INPUT,
+      .name = "0:1:other",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { SOURCE(.busy = 0.1, .out = 0.89, .occupied = 0.99),
+                 { .name = "0:1:other",
+                   .kind = "source",
+                   .inputs = "",
+                   .busy = 0.98,
+                   .cpu = 0.01,
+                   .threads = 1,
+                   .occupied = 0.02 },
+                 { .name = "0:2:merge",
+                   .kind = "merge",
+                   .inputs = "0:0:src_queue 0:1:other_queue",
+                   .merge_order = "round_robin" },
+                 { .name = "0:3:decode", .kind = "stage", .slots = 2, .busy = 0.1, .cpu = 0.9 },
+                 { .name = "0:4:sink", .kind = "sink", .occupied = 0.02 } } },
+    { .what = "an input that comes seldom",
+      .kind = WEIR_VERDICT_INPUT,
+      .name = "0:1:other",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { SOURCE(.busy = 0.1, .out = 0.89, .occupied = 0.99),
+                 { .name = "0:1:other",
+                   .kind = "source",
+                   .inputs = "",
+                   .busy = 0.55,
+                   .cpu = 0.01,
+                   .threads = 1,
+                   .occupied = 0.02 },
+                 { .name = "0:2:merge",
+                   .kind = "merge",
+                   .inputs = "0:0:src_queue 0:1:other_queue",
+                   .merge_order = "weighted 3 1" },
+                 { .name = "0:3:decode", .kind = "stage", .slots = 2, .busy = 0.1, .cpu = 0.9 },
+                 { .name = "0:4:sink", .kind = "sink", .occupied = 0.02 } } },
+    { .what = "two sources that are both slow",
+      .kind = WEIR_VERDICT_SOURCE,
+      .name = "0:0:src",
+      .other = WEIR_VERDICT_SOURCE,
+      .nodes = { SOURCE(.busy = 0.98, .cpu = 0.01, .occupied = 0.02),
+                 { .name = "0:1:other",
+                   .kind = "source",
+                   .inputs = "",
+                   .busy = 0.97,
+                   .cpu = 0.01,
+                   .threads = 1,
+                   .occupied = 0.02 },
+                 { .name = "0:2:merge",
+                   .kind = "merge",
+                   .inputs = "0:0:src_queue 0:1:other_queue",
+                   .merge_order = "arrival" },
+                 { .name = "0:3:decode", .kind = "stage", .slots = 2, .busy = 0.1, .cpu = 0.9 },
+                 { .name = "0:4:sink", .kind = "sink", .occupied = 0.02 } } },
+    { .what = "a source that makes bursts",
+      .kind = WEIR_VERDICT_BURSTS,
+      .name = "0:0:src_queue",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { SOURCE(.busy = 0.68, .out = 0.31, .cpu = 0.01, .occupied = 0.35),
+                 DECODE(.slots = 2, .busy = 0.34, .cpu = 0.01), EMPTY_SINK } },
+    { .what = "a consumer that takes bursts",
+      .kind = WEIR_VERDICT_BURSTS,
+      .name = "0:2:sink_queue",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { SOURCE(.busy = 0.01, .out = 0.97, .occupied = 0.98), DECODE(.busy = 0.55, .out = 0.43, .cpu = 0.9),
+                 SINK(.occupied = 0.45, .out = 0.43) },
+      .consumer_waits = 0.5 },
+    { .what = "a few giant items",
+      .kind = WEIR_VERDICT_GIANTS,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 2, .busy = 0.98, .cpu = 0.01, .giants = 0.025), EMPTY_SINK } },
+    { .what = "a few giant items that compute",
+      .kind = WEIR_VERDICT_GIANTS,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 2, .busy = 0.98, .cpu = 0.97, .giants = 0.03), EMPTY_SINK } },
+    { .what = "a slow consumer",
+      .kind = WEIR_VERDICT_CONSUMER,
+      .name = "",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.1, .out = 0.88, .cpu = 0.9, .occupied = 0.98),
+                 SINK(.occupied = 0.99, .out = 0.98) } },
+    { .what = "a training loop that never waits",
+      .kind = WEIR_VERDICT_NONE,
+      .name = "",
+      .other = WEIR_VERDICT_UNKNOWN,
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 4, .busy = 0.3, .out = 0.68, .cpu = 0.9, .occupied = 0.98),
+                 SINK(.occupied = 0.99, .out = 0.98) },
+      .trains = true },
+    { .what = "a consumer as fast as the stage",
+      .kind = WEIR_VERDICT_CONSUMER,
+      .name = "",
+      .other = WEIR_VERDICT_SLOTS,
+      .nodes = { IDLE_SOURCE, DECODE(.slots = 2, .busy = 0.88, .out = 0.1, .cpu = 0.1), SINK(.occupied = 0.85) } },
+    { .what = "two stages in balance",
+      .kind = WEIR_VERDICT_SLOTS,
+      .name = "0:1:decode",
+      .other = WEIR_VERDICT_SLOTS,
+      .nodes = { IDLE_SOURCE,
+                 DECODE(.busy = 0.96, .cpu = 0.9, .occupied = 0.5),
+                 { .name = "0:2:scale", .kind = "stage", .busy = 0.93, .cpu = 0.9 },
+                 { .name = "0:3:sink", .kind = "sink", .occupied = 0.02 } } },
+};
+
+/* ---- recording a case -------------------------------------------------------------------------------------------- */
+
+static double or_default(double value, double fallback)
+{
+    return value > 0 ? value : fallback;
+}
+
+static int64_t share_ns(double share)
+{
+    return NS(share * LAP_S);
+}
+
+/* Of `busy` seconds in all; a share of `giants` of the tasks takes 100 times as long. */
+static void fill_times(weir_histogram *times, const node_case *n, uint64_t num_tasks, int64_t *max_ns)
+{
+    double all = or_default(n->slots, 1) * n->busy * LAP_S, giants = n->giants * (double)num_tasks;
+    double one = all / ((double)num_tasks - giants + 100 * giants);
+    for (uint64_t i = 0; i < num_tasks; i++) {
+        bool is_giant = n->giants > 0 && i % (uint64_t)(1 / n->giants) == 0;
+        weir_histogram_record(times, NS(is_giant ? 100 * one : one));
+    }
+    *max_ns = NS(n->giants > 0 ? 100 * one : one);
+}
+
+static void record_node(weir_observer observer, const weir_lap *lap, const node_case *n, bool counts)
+{
+    static weir_histogram times;
+    bool works = strcmp(n->kind, "merge") != 0 && strcmp(n->kind, "sink") != 0;
+    double slots = or_default(n->slots, 1), rest = 1 - n->busy - n->thread - n->turn - n->out;
+    uint64_t num_tasks = (uint64_t)(or_default(n->rate, 100) * LAP_S);
+    weir_stage_lap stage = { .lap = lap, .name = n->name, .kind = n->kind };
+    weir_histogram_clear(&times);
+    weir_metrics_clear(weir_task_metric_table(), &stage.metrics);
+    stage.metrics.run_times = &times;
+    if (!counts) {
+        stage.metrics.wait_in_ns = share_ns(slots);
+    } else {
+        stage.metrics.busy_ns = share_ns(slots * n->busy);
+        stage.metrics.wait_thread_ns = share_ns(slots * n->thread);
+        stage.metrics.wait_turn_ns = share_ns(slots * n->turn);
+        stage.metrics.wait_out_ns = share_ns(slots * n->out);
+        if (strcmp(n->kind, "source") == 0)
+            stage.metrics.wait_out_ns += share_ns(rest); /* a source has no input to wait for */
+        else
+            stage.metrics.wait_in_ns = share_ns(slots * rest);
+    }
+    if (counts && works) {
+        stage.metrics.num_tasks = num_tasks;
+        stage.metrics.success_ns = stage.metrics.busy_ns;
+        stage.metrics.cpu_ns = share_ns(slots * n->busy * n->cpu);
+        stage.metrics.min_ns = NS(or_default(n->shortest, 0.95) * slots * n->busy * LAP_S / (double)num_tasks);
+        fill_times(&times, n, num_tasks, &stage.metrics.max_ns);
+    }
+    observer.stage_lap(observer.self, &stage);
+}
+
+static void record_one_queue(weir_observer observer, const weir_lap *lap, const pipeline_case *c, const node_case *n,
+                             const char *name, bool counts)
+{
+    static weir_histogram none;
+    bool is_sink = strcmp(n->kind, "sink") == 0;
+    uint32_t capacity = n->capacity ? n->capacity : 2;
+    weir_queue_lap queue = { .lap = lap, .name = name, .capacity = capacity };
+    weir_metrics_clear(weir_queue_metric_table(), &queue.metrics);
+    queue.metrics.put_times = queue.metrics.get_times = &none;
+    queue.metrics.num_put = queue.metrics.num_items = counts ? 100 * LAP_S : is_sink;
+    queue.metrics.get_ns = is_sink ? share_ns(or_default(c->consumer_waits, 1 - n->occupied)) : 0;
+    queue.metrics.occupied_ns = counts ? share_ns(n->occupied) : 0;
+    queue.metrics.depth_ns = n->occupied * LAP_S * 1e9 * (n->depth ? (double)n->depth : capacity);
+    queue.metrics.max_depth = n->depth ? n->depth : capacity;
+    queue.metrics.bytes_ns = n->occupied * LAP_S * 1e9 * n->queue_bytes;
+    queue.metrics.max_bytes = (int64_t)n->queue_bytes;
+    observer.queue_lap(observer.self, &queue);
+}
+
+static void record_queues(weir_observer observer, const weir_lap *lap, const pipeline_case *c, const node_case *n,
+                          bool counts)
+{
+    char name[80];
+    snprintf(name, sizeof name, n->second ? "%s.0_queue" : "%s_queue", n->name);
+    record_one_queue(observer, lap, c, n, name, counts);
+    if (n->second)
+        record_one_queue(observer, lap, c, n, n->second, counts);
+}
+
+/* The threads that run these nodes: a node's own, or (NULL) the pipeline's. Returns the CPUs in use. */
+static double record_pool(weir_observer observer, const weir_lap *lap, const pipeline_case *c, const node_case *own)
+{
+    char name[80] = "0:pool";
+    double busy = 0, cpu = 0, delay = 0;
+    uint32_t threads = own ? own->threads : c->threads ? c->threads : 4;
+    for (const node_case *n = own ? own : c->nodes; n < c->nodes + MAX_NODES && n->name; n++) {
+        if (own ? n != own : n->threads > 0)
+            continue;
+        double at_work = or_default(n->slots, 1) * n->busy;
+        busy += at_work;
+        cpu += at_work * n->cpu;
+        delay += at_work * n->delay;
+    }
+    if (own)
+        snprintf(name, sizeof name, "%s_pool", own->name);
+    weir_pool_lap pool = { .lap = lap, .name = name, .num_threads = threads };
+    pool.metrics.busy_ns = share_ns(fmin(busy, threads));
+    pool.metrics.idle_ns = share_ns(threads) - pool.metrics.busy_ns;
+    pool.metrics.cpu_ns = share_ns(cpu);
+    pool.metrics.run_delay_ns = share_ns(delay);
+    observer.pool_lap(observer.self, &pool);
+    return cpu;
+}
+
+static void record_machine(weir_observer observer, const weir_lap *lap, const pipeline_case *c, double pool_cpus)
+{
+    enum { CPUS = 4 };
+    double process_cpus = pool_cpus + c->outside;
+    weir_process_lap process = { .lap = lap, .name = "0:process", .num_cpus = CPUS };
+    process.metrics.cpu_ns = share_ns(process_cpus);
+    process.metrics.pool_cpu_ns = share_ns(pool_cpus);
+    process.metrics.budget_ns = share_ns(CPUS);
+    process.metrics.num_major_faults = (int64_t)(c->faults * LAP_S);
+    process.metrics.read_bytes = (int64_t)(c->stored * LAP_S);
+    observer.process_lap(observer.self, &process);
+    weir_machine_lap machine = { .lap = lap, .name = "0:machine" };
+    machine.metrics.other_cpu_ns = share_ns(c->others);
+    machine.metrics.disk_idle_ns = share_ns(c->disk_idle);
+    machine.metrics.idle_ns = share_ns(fmax(0, CPUS - process_cpus - c->others - c->stolen - c->disk_idle));
+    machine.metrics.stolen_ns = share_ns(c->stolen);
+    machine.metrics.throttled_ns = share_ns(c->throttled);
+    machine.metrics.io_pressure_ns = c->io < 0 ? -1 : share_ns(c->io);
+    machine.metrics.memory_pressure_ns = share_ns(c->memory);
+    machine.metrics.received_bytes = (int64_t)(c->received * LAP_S);
+    observer.machine_lap(observer.self, &machine);
+}
+
+static void record_case_lap(weir_observer observer, const pipeline_case *c, int number, const char *phase,
+                            bool counts)
+{
+    weir_lap lap = { .number = (uint64_t)number,
+                     .end_unix_ns = NS(1000 + LAP_S * (number + 1)),
+                     .elapsed_ns = NS(LAP_S),
+                     .num_joined = 1,
+                     .position = { phase, c->trains ? number : 0, c->trains ? number : -1 } };
+    double cpus = 0;
+    for (const node_case *n = c->nodes; n < c->nodes + MAX_NODES && n->name; n++) {
+        record_node(observer, &lap, n, counts);
+        record_queues(observer, &lap, c, n, counts);
+        if (n->threads)
+            cpus += record_pool(observer, &lap, c, n);
+    }
+    cpus += record_pool(observer, &lap, c, NULL);
+    record_machine(observer, &lap, c, cpus);
+    observer.lap_end ? observer.lap_end(observer.self, &lap) : (void)0;
+}
+
+static weir_observer begin_case(weir_sqlite_writer *writer, const pipeline_case *c)
+{
+    static char queues[MAX_NODES][80];
+    weir_stage_info stages[MAX_NODES] = { { .name = NULL } };
+    weir_observer observer = weir_sqlite_observer(writer);
+    uint32_t count = 0;
+    for (const node_case *n = c->nodes; n < c->nodes + MAX_NODES && n->name; n++, count++) {
+        snprintf(queues[count], sizeof queues[count], n->second ? "%s.0_queue" : "%s_queue", n->name);
+        stages[count] = (weir_stage_info){
+            .name = n->name,
+            .queue_name = queues[count],
+            .kind = n->kind,
+            .concurrency = (uint32_t)or_default(n->slots, 1),
+            .queue_items = n->capacity ? n->capacity : 2,
+            .queue_bytes = (uint64_t)n->queue_bytes,
+            .output_order = n->ordered ? "input" : "completion",
+            .inputs = n->inputs ? n->inputs
+                      : count   ? queues[count - 1]
+                                : "",
+            .merge_order = n->merge_order ? n->merge_order : "",
+            .threads = n->threads,
+        };
+    }
+    observer.run_start(observer.self, &(weir_run_info){ .start_unix_ns = NS(1000),
+                                                        .threads = c->threads ? c->threads : 4,
+                                                        .stages = stages,
+                                                        .num_stages = count });
+    return observer;
+}
+
+static const char *record_case(const pipeline_case *c)
+{
+    const char *path = in_folder("case.db");
+    remove(path);
+    weir_sqlite_writer *writer = open_writer(path, NULL);
+    weir_observer observer = begin_case(writer, c);
+    for (int i = 0; i < STEADY_LAPS + 2; i++)
+        record_case_lap(observer, c, i, "", i > 0 && i <= STEADY_LAPS);
+    observer.run_end(observer.self, &(weir_run_end){ .end_unix_ns = NS(1100) });
+    close_writer(writer);
+    return path;
+}
+
+static weir_reader *open_reader(const char *path)
+{
+    weir_reader *reader;
+    weir_error error = { 0 };
+    if (weir_reader_open(path, &reader, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    return reader;
+}
+
+static weir_verdict *verdict_on(const char *path, const weir_filter *filter)
+{
+    weir_reader *reader = open_reader(path);
+    weir_verdict *verdict;
+    weir_error error = { 0 };
+    if (weir_verdict_explain(reader, filter, &verdict, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    weir_reader_close(reader);
+    return verdict;
+}
+
+/* ---- the tests --------------------------------------------------------------------------------------------------- */
+
+static void each_limit_is_named(void **state)
+{
+    (void)state;
+    size_t num_wrong = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const pipeline_case *c = &cases[i];
+        weir_reader *reader = open_reader(record_case(c));
+        weir_verdict *v;
+        assert_int_equal(weir_verdict_read(reader, NULL, &v, NULL), WEIR_OK);
+        weir_reader_close(reader);
+        if (v->kind != c->kind || strcmp(v->name, c->name ? c->name : "") != 0 || v->other_kind != c->other) {
+            num_wrong++;
+            print_message("%s: %s %s, other %s, instead of %s %s, other %s\n", c->what, weir_verdict_word(v->kind),
+                          v->name, weir_verdict_word(v->other_kind), weir_verdict_word(c->kind), c->name,
+                          weir_verdict_word(c->other));
+            weir_verdict_write(v, stdout);
+        }
+        if (v->num_cut_laps != 2 || v->num_laps != STEADY_LAPS)
+            fail_msg("%s: %d laps count, %d do not", c->what, (int)v->num_laps, (int)v->num_cut_laps);
+        bool is_sure = strcmp(weir_verdict_certainty(v), "unsure") != 0;
+        bool can_tell = c->kind != WEIR_VERDICT_UNKNOWN && c->other == WEIR_VERDICT_UNKNOWN;
+        if (is_sure != can_tell || is_sure == (*v->missing != '\0')) /* if not, it names the run that would */
+            fail_msg("%s: %s, missing \"%s\"", c->what, weir_verdict_certainty(v), v->missing);
+        weir_verdict_free(v);
+    }
+    assert_int_equal(num_wrong, 0);
+}
+
+static const pipeline_case *case_of(const char *what)
+{
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        if (strcmp(cases[i].what, what) == 0)
+            return &cases[i];
+    fail_msg("no case %s", what);
+    return NULL;
+}
+
+static void each_kind_has_a_case_a_word_and_a_sentence(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < WEIR_NUM_VERDICTS; kind++) {
+        bool has_case = kind == WEIR_VERDICT_UNKNOWN; /* without_records_nothing_can_be_told */
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+            has_case |= (int)cases[i].kind == kind;
+        if (!has_case || !*weir_verdict_word((weir_verdict_kind)kind))
+            fail_msg("kind %d", kind);
+    }
+    assert_string_equal(weir_verdict_word((weir_verdict_kind)99), "");
+}
+
+static void the_advice_is_what_the_model_predicts(void **state)
+{
+    (void)state;
+    weir_verdict *v = verdict_on(record_case(case_of("two slots that wait")), NULL);
+    assert_true(v->num_advice >= 2);
+    assert_string_equal(v->advice[0].change, "decode with 4 slots instead of 2");
+    assert_string_equal(v->advice[0].options, "--concurrency 4");
+    assert_string_equal(v->advice[0].code, ".concurrency = 4 in the options of decode");
+    assert_true(fabs(v->advice[0].gain - 2) < 0.1 && v->advice[0].low <= v->advice[0].gain);
+    assert_true(v->advice[0].items_per_s > 180 && *v->advice[0].next);
+    for (size_t i = 1; i < v->num_advice; i++)
+        assert_true(isnan(v->advice[i].gain) || v->advice[i].gain <= v->advice[i - 1].gain + 0.02);
+    weir_verdict_free(v);
+
+    v = verdict_on(record_case(case_of("a slow item before others, in input order")), NULL);
+    bool has_order = false;
+    for (size_t i = 0; i < v->num_advice; i++)
+        has_order |= strcmp(v->advice[i].options, "--order completion") == 0;
+    assert_true(has_order);
+    weir_verdict_free(v);
+    v = verdict_on(record_case(case_of("a lock around the work")), NULL); /* more slots would not help */
+    for (size_t i = 0; i < v->num_advice; i++)
+        assert_null(strstr(v->advice[i].options, "--concurrency"));
+    assert_non_null(strstr(v->advice[v->num_advice - 1].change, "split the lock"));
+    weir_verdict_free(v);
+    v = verdict_on(record_case(case_of("a network")), NULL);
+    assert_true(v->num_advice >= 2);
+    weir_verdict_free(v);
+}
+
+/* A phase is a run of its own: one in which the consumer is slow, one in which the source is. */
+static void a_phase_has_a_verdict_of_its_own(void **state)
+{
+    (void)state;
+    const char *path = in_folder("phases.db");
+    const pipeline_case *slow = case_of("a slow consumer"), *source = case_of("a source that waits");
+    weir_sqlite_writer *writer = open_writer(path, NULL);
+    weir_observer observer = begin_case(writer, slow);
+    for (int i = 0; i < 8; i++)
+        record_case_lap(observer, i < 4 ? slow : source, i, i < 4 ? "warm" : "cold", true);
+    observer.run_end(observer.self, &(weir_run_end){ .end_unix_ns = NS(1100) });
+    close_writer(writer);
+    weir_verdict *warm = verdict_on(path, &(weir_filter){ .run_id = WEIR_LAST_RUN, .phase = "warm" });
+    weir_verdict *cold = verdict_on(path, &(weir_filter){ .run_id = WEIR_LAST_RUN, .phase = "cold" });
+    assert_string_equal(weir_verdict_word(warm->kind), "consumer");
+    assert_string_equal(weir_verdict_word(cold->kind), "source");
+    assert_true(cold->start_unix_ns >= NS(1040));
+    weir_verdict_free(warm);
+    weir_verdict_free(cold);
+}
+
+static void without_records_nothing_can_be_told(void **state)
+{
+    (void)state;
+    weir_verdict *v =
+        verdict_on(record_case(&cases[0]), &(weir_filter){ .run_id = WEIR_LAST_RUN, .start_unix_ns = NS(5000) });
+    assert_int_equal(v->kind, WEIR_VERDICT_UNKNOWN);
+    assert_int_equal(v->num_laps, 0);
+    assert_int_equal(v->num_advice, 0);
+    weir_verdict_free(v);
+}
+
+static void totals_alone_have_a_verdict(void **state)
+{
+    (void)state;
+    weir_reader *reader = open_reader(record_case(case_of("two slots that wait")));
+    weir_totals totals;
+    assert_int_equal(weir_totals_read(reader, &(weir_filter){ .start_unix_ns = NS(1011), .end_unix_ns = NS(1049) },
+                                      &(weir_grouping){ .by = WEIR_BY_NAME }, &totals, NULL),
+                     WEIR_OK);
+    weir_verdict *v = weir_verdict_of_totals(&totals);
+    assert_non_null(v);
+    assert_string_equal(weir_verdict_word(v->kind), "slots");
+    weir_verdict_free(v);
+    weir_totals_free(&totals);
+    weir_reader_close(reader);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+    const struct CMUnitTest tests[] = {
+        TEST(each_limit_is_named),
+        TEST(each_kind_has_a_case_a_word_and_a_sentence),
+        TEST(the_advice_is_what_the_model_predicts),
+        TEST(a_phase_has_a_verdict_of_its_own),
+        TEST(without_records_nothing_can_be_told),
+        TEST(totals_alone_have_a_verdict),
+    };
+    weir_log_set_level(WEIR_LOG_ERROR);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

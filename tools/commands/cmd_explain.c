@@ -1,0 +1,117 @@
+/* weir explain: what limits a run, the evidence, and what would help. */
+#include <math.h>
+#include <stdio.h>
+
+#include <weir/verdict.h>
+
+#include "command_table.h"
+
+static void put_text(const char *key, const char *text)
+{
+    printf(", \"%s\": ", key);
+    json_string(stdout, text);
+}
+
+static void put_number(const char *key, double value)
+{
+    printf(", \"%s\": ", key);
+    json_number(stdout, value);
+}
+
+static void put_json_advice(const weir_verdict_advice *a)
+{
+    printf("{\"change\": ");
+    json_string(stdout, a->change);
+    put_text("options", a->options);
+    put_text("code", a->code);
+    put_number("gain", a->gain);
+    put_number("low", a->low);
+    put_number("high", a->high);
+    put_number("items_per_s", a->items_per_s);
+    put_number("more_cpus", a->more_cpus);
+    put_number("more_bytes", a->more_bytes);
+    put_text("next_limit", a->next);
+    putchar('}');
+}
+
+static void put_json(const weir_verdict *v)
+{
+    printf("{\"kind\": \"%s\"", weir_verdict_word(v->kind));
+    put_text("name", v->name);
+    put_text("sentence", v->sentence);
+    put_number("confidence", v->confidence);
+    put_text("certainty", weir_verdict_certainty(v));
+    printf(", \"other\": ");
+    if (v->other_kind == WEIR_VERDICT_UNKNOWN)
+        printf("null");
+    else {
+        printf("{\"kind\": \"%s\"", weir_verdict_word(v->other_kind));
+        put_text("name", v->other_name);
+        put_text("sentence", v->other_sentence);
+        putchar('}');
+    }
+    put_text("missing", v->missing);
+    put_number("items_per_s", v->items_per_s);
+    put_number("start_time", (double)v->start_unix_ns / 1e9);
+    put_number("end_time", (double)v->end_unix_ns / 1e9);
+    put_number("num_laps", (double)v->num_laps);
+    put_number("num_cut_laps", (double)v->num_cut_laps);
+    printf(", \"evidence\": [");
+    for (size_t i = 0; i < v->num_evidence; i++) {
+        fputs(i ? ", " : "", stdout);
+        json_string(stdout, v->evidence[i]);
+    }
+    printf("], \"advice\": [");
+    for (size_t i = 0; i < v->num_advice; i++) {
+        fputs(i ? ", " : "", stdout);
+        put_json_advice(&v->advice[i]);
+    }
+    puts("]}");
+}
+
+static int run(tool_call *call)
+{
+    weir_reader *reader;
+    weir_filter filter;
+    weir_verdict *verdict = NULL;
+    weir_error error = { 0 };
+    if (tool_format(call) == TABLE_CSV)
+        return tool_refuse(call, "--csv: a verdict is no table; use --json");
+    int exit_status = tool_open(call, call->words[0], &reader, &filter);
+    if (exit_status != TOOL_DONE)
+        return exit_status;
+    int status = weir_verdict_explain(reader, &filter, &verdict, &error);
+    weir_reader_close(reader);
+    if (status != WEIR_OK)
+        return tool_fail(call, &error);
+    bool has_laps = verdict->num_laps > 0 || verdict->kind != WEIR_VERDICT_UNKNOWN;
+    if (tool_format(call) == TABLE_JSON)
+        put_json(verdict);
+    else if (has_laps)
+        weir_verdict_write(verdict, stdout);
+    weir_verdict_free(verdict);
+    exit_status = tool_finish(call);
+    return exit_status == TOOL_DONE && !has_laps ? tool_nothing(call, TOOL_NO_LAPS) : exit_status;
+}
+
+const tool_command tool_explain = {
+    .name = "explain",
+    .words = "DB",
+    .min_words = 1,
+    .summary = "say what limits a run, and what would help",
+    .help =
+        "Says in one sentence what limits the run: the source, the slots of a stage, the threads, the CPUs (or who "
+        "takes them), a disk or the network, a lock, a codec's own threads, memory, the byte bound of a queue, the "
+        "output order, a branch, an input of a merge, bursts, giant items, or the consumer. Then the evidence, how "
+        "certain this is, and what would help, with the predicted gain, its range, its cost, and the next limit. "
+        "If the data cannot tell, it says which run would.\n\n"
+        "Only the steady part of a run counts: after the lap in which the first item was delivered, and before the "
+        "lap in which the last source ended. The default is the last run; a phase, a range of time or steps, or "
+        "ranks can be selected. docs/verdict.md explains the model and each verdict.",
+    .examples = "weir explain pipeline_stats.db\n"
+                "weir explain pipeline_stats.db --phase train --json\n"
+                "weir explain job.db --run all --rank 3\n",
+    .shared = TOOL_FILTER | TOOL_FORMAT,
+    .default_run = WEIR_LAST_RUN,
+    .run = run,
+};
