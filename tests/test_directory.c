@@ -177,6 +177,25 @@ static void sorted_puts_a_folders_contents_in_its_names_place(void **state)
                  (const char *[]){ ".hidden.mp4", "a/2.mp4", "a/b/3.mp4", "a/b/note.txt", "a.mp4", "c.mp4", NULL });
 }
 
+static bool accept_each_third(void *remainder, const char *path, uint64_t number)
+{
+    return strstr(path, "/") && number % 3 == *(const uint64_t *)remainder;
+}
+
+static void only_accepted_files_are_listed_and_counted(void **state)
+{
+    (void)state;
+    uint64_t remainder = 1, count;
+    weir_directory_config config = {
+        .root = make_tree("accepted"), .sorted = true, .accept = accept_each_third, .accept_self = &remainder
+    };
+    assert_lists(&config, (const char *[]){ "a/2.mp4", "a.mp4", NULL });
+    assert_int_equal(weir_directory_count(&config, UINT64_MAX, &count, NULL), WEIR_OK);
+    assert_int_equal(count, 2);
+    remainder = 3;
+    assert_lists(&config, (const char *[]){ NULL });
+}
+
 static void a_slash_behind_the_root_is_not_doubled(void **state)
 {
     (void)state;
@@ -489,6 +508,7 @@ int main(void)
         cmocka_unit_test(without_a_glob_every_file_is_listed),
         cmocka_unit_test(flat_stays_in_the_root),
         cmocka_unit_test(sorted_puts_a_folders_contents_in_its_names_place),
+        cmocka_unit_test(only_accepted_files_are_listed_and_counted),
         cmocka_unit_test(a_slash_behind_the_root_is_not_doubled),
         cmocka_unit_test(links_to_files_and_folders_are_followed),
         cmocka_unit_test(a_folder_that_several_links_lead_to_is_listed_once),

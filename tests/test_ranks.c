@@ -256,6 +256,18 @@ static void a_killed_rank_is_named_and_its_files_can_be_resumed(void **state)
     assert_string_equal(text, "");
 }
 
+static void files_that_no_rank_has_decoded_are_named(void **state)
+{
+    (void)state;
+    start(1, 2, 2, "@videos/sub"); /* as if its folder were not the same: its only share is sub/3.mp4 */
+    start(0, 2, 2, "@videos");
+    wait_for(1, 0);
+    wait_for(0, 1);
+    expect_in(ranks[0].err, "rank 0: the folder has changed, or ranks see another one: 2 files are not finished:\n");
+    program_free(&ranks[0]);
+    program_free(&ranks[1]);
+}
+
 static void rank_0_does_not_wait_for_ever(void **state)
 {
     (void)state;
@@ -316,6 +328,7 @@ int main(void)
         cmocka_unit_test_setup(shares_are_disjoint_complete_and_the_same_under_each_launcher, begin_job),
         cmocka_unit_test_setup(rank_0_prints_one_summary_of_all, begin_job),
         cmocka_unit_test_setup(a_killed_rank_is_named_and_its_files_can_be_resumed, begin_job),
+        cmocka_unit_test_setup(files_that_no_rank_has_decoded_are_named, begin_job),
         cmocka_unit_test_setup(rank_0_does_not_wait_for_ever, begin_job),
         cmocka_unit_test_setup(a_signal_ends_all_ranks_with_their_last_lap, begin_job),
         cmocka_unit_test_setup(bad_worlds_and_databases_are_refused_in_a_line, begin_job),
