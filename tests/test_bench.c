@@ -95,7 +95,7 @@ static void size_tells_bytes_of_slots_stages_and_pipelines(void **state)
     struct program program;
     char *json = bench_run_for_json(&program, "size");
     bench_assert_report(json, "size");
-    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.value') >= 0"), 5);
+    assert_int_equal(bench_count_rows(json, "json_extract(row, '$.value') >= 0"), 7);
     program_free(&program);
     free(json);
 }

@@ -119,7 +119,7 @@ static void option_costs_tell_the_share_of_frames_and_the_fidelity_of_each_optio
     assert_true(price(json, "gray8", "psnr_db") > 40);
     assert_true(price(json, "yuv420p", "psnr_db") > 40);
     assert_int_equal(bench_count_rows(json, "json_extract(row, '$.part') = 'option_costs' AND "
-                                            "(json_extract(row, '$.group') IN ('frames', 'audio')) = "
+                                            "(json_extract(row, '$.group') IN ('frames', 'audio', 'process')) = "
                                             "(json_type(row, '$.psnr_db') IS NOT NULL)"),
                      0);
     assert_int_equal(bench_count_rows(json, "json_extract(row, '$.part') = 'option_costs' AND "

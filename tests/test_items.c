@@ -138,7 +138,7 @@ static void an_older_database_gets_the_table(void **state)
     (void)state;
     const char *path = in_folder("old.db");
     run(path, NULL);
-    execute(path, "DROP TABLE item_stats; PRAGMA user_version = 2");
+    execute(path, "DROP TABLE item_stats; DROP TABLE profile_stats; PRAGMA user_version = 2");
     run(path, &(weir_sqlite_items){ .num_slowest = 3, .num_sampled = 1 });
     assert_int_equal(query_int(path, "SELECT count(*) FROM item_stats WHERE chosen = 'slowest' AND run_id = 2"), 3);
 }

@@ -99,9 +99,12 @@ static void give(const weir_observer *observer, const weir_lap *lap, const weir_
         observer->pool_lap(observer->self,
                            &(weir_pool_lap){ lap, record->name, (uint32_t)record->capacity, record->metrics.pool });
         break;
-    default:
+    case WEIR_SUBJECT_STAGE:
+    case WEIR_SUBJECT_FLOW:
         observer->stage_lap(observer->self,
                             &(weir_stage_lap){ lap, record->name, record->kind, record->metrics.task });
+        break;
+    default: break; /* the model does not need the others */
     }
 }
 

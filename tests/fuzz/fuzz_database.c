@@ -15,12 +15,12 @@
 
 #include <sqlite3.h>
 
-#include <weir/bottleneck.h>
 #include <weir/engine.h>
 #include <weir/maintain.h>
 #include <weir/query.h>
 #include <weir/sqlite.h>
 #include <weir/summary.h>
+#include <weir/verdict.h>
 
 enum { CHANGE_BYTES = 12, MAX_CHANGES = 64, MAX_COLUMNS = 512, NUM_ITEMS = 200 };
 
@@ -212,9 +212,9 @@ static void read_totals(weir_reader *reader, const weir_filter *filter)
         weir_error error = { 0 };
         weir_grouping grouping = { .by = groupings[i] };
         if (told(weir_totals_read(reader, filter, &grouping, &totals, &error), &error) == WEIR_OK) {
-            char text[256];
-            weir_bottleneck bottleneck = weir_bottleneck_find(&totals);
-            weir_bottleneck_describe(&bottleneck, text, sizeof text);
+            weir_verdict *verdict = weir_verdict_of_totals(&totals);
+            weir_verdict_write(verdict, nowhere);
+            weir_verdict_free(verdict);
             for (size_t subject = 0; subject < WEIR_NUM_SUBJECTS; subject++)
                 for (size_t j = 1; j < totals.of[subject].count; j++)
                     weir_total_add(&totals.of[subject].all[0], &totals.of[subject].all[j]);
@@ -235,6 +235,11 @@ static void read_all(void)
     read_records(reader, &filter);
     read_totals(reader, &filter);
     told(weir_summary_write(nowhere, reader, &filter, &error), &error);
+    weir_verdict *verdict;
+    if (told(weir_verdict_explain(reader, &filter, &verdict, &error), &error) == WEIR_OK) {
+        weir_verdict_write(verdict, nowhere);
+        weir_verdict_free(verdict);
+    }
     told(weir_database_check(reader, false, finding, NULL, &error), &error);
     weir_reader_close(reader);
 }
