@@ -147,7 +147,7 @@ static int give_laps(weir_reader *reader, const weir_filter *filter, const weir_
     lap_cursor cursor = { 0 };
     int status = WEIR_OK;
     for (int i = 0; i < WEIR_NUM_SUBJECTS && status == WEIR_OK; i++) {
-        status = weir_query_begin(reader, (weir_record_kind)i, filter, &cursor.queries[i], error);
+        status = weir_query_begin(reader, weir_record_kind_of((weir_subject)i), filter, &cursor.queries[i], error);
         if (status == WEIR_OK)
             status = move_on(&cursor, i, error);
     }
