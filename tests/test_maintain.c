@@ -165,7 +165,8 @@ static void what_cannot_be_read_whole_leaves_the_target_as_it_was(void **state)
             "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = replace(sql, 'num_tasks INTEGER NOT NULL', "
             "'num_tasks INTEGER') WHERE name = 'task_stats'");
     execute(from,
-            "INSERT INTO run SELECT 2, 'other', 0, 1, 2000, NULL, NULL, 1, 'c', 'v', 0, '', 1, ''; INSERT INTO task_stats "
+            "INSERT INTO run SELECT 2, 'other', 0, 1, 2000, NULL, NULL, 1, 'c', 'v', 0, '', 1, ''; INSERT INTO "
+            "task_stats "
             "(timestamp, name, num_tasks, num_failures, ave_time, p90_time, p99_time, run_id, elapsed, histogram) "
             "SELECT timestamp, name, NULL, 0, 0, 0, 0, 2, elapsed, histogram FROM task_stats LIMIT 1");
     weir_merged merged;

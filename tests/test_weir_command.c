@@ -1097,14 +1097,15 @@ static void a_plot_that_cannot_be_written_is_a_failure_and_leaves_nothing(void *
     assert_has(err, "cannot print");
     expect("(ulimit -f 200; weir plot job.db -o cut.png --figsize 60,60 --dpi 300)", FAILED);
     assert_has(err, "cannot write cut.png: ");
-    expect("(ulimit -f 0; weir plot job.db -o cut.png)", FAILED);
+    expect("(ulimit -f 1; weir plot job.db -o cut.png)", FAILED);
     expect("test ! -e cut.png", DONE);
 }
 
 static void a_merge_that_cannot_be_written_leaves_no_empty_database(void **state)
 {
     (void)state;
-    expect("(ulimit -f 0; weir merge full.db job.db)", FAILED);
+    /* not 0: ThreadSanitizer writes a few bytes when it starts */
+    expect("(ulimit -f 1; weir merge full.db job.db)", FAILED);
     expect("test ! -e full.db", DONE);
 }
 

@@ -30,7 +30,8 @@ void weir_trace_put(weir_trace_text *text, const char *data, size_t length)
         text->data = grown;
         text->room = room;
     }
-    memcpy(text->data + text->length, data, length);
+    if (length)
+        memcpy(text->data + text->length, data, length);
     text->length += length;
 }
 
