@@ -91,7 +91,7 @@ typedef struct weir_trace_record {
 /* The item: its source, epoch and number. Exact below 256 sources, 65536 epochs and 2^40 items in an epoch. */
 static inline uint64_t weir_trace_item(uint32_t source, uint64_t epoch, uint64_t seq)
 {
-    return (uint64_t)(source & 0xff) << 56 | (epoch & 0xffff) << 40 | (seq & UINT64_C(0xffffffffff));
+    return (source & UINT64_C(0xff)) << 56 | (epoch & 0xffff) << 40 | (seq & UINT64_C(0xffffffffff));
 }
 
 static inline uint64_t weir_trace_seq(uint64_t item)
@@ -99,14 +99,14 @@ static inline uint64_t weir_trace_seq(uint64_t item)
     return item & UINT64_C(0xffffffffff);
 }
 
-static inline uint32_t weir_trace_epoch(uint64_t item)
+static inline uint64_t weir_trace_epoch(uint64_t item)
 {
-    return (uint32_t)(item >> 40 & 0xffff);
+    return item >> 40 & 0xffff;
 }
 
-static inline uint32_t weir_trace_source(uint64_t item)
+static inline uint64_t weir_trace_source(uint64_t item)
 {
-    return (uint32_t)(item >> 56);
+    return item >> 56;
 }
 
 /* Records for an observer, at least once a second while recording is on, then perhaps none. Texts that records point

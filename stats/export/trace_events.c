@@ -146,9 +146,9 @@ static void put_item(weir_trace_events *events, uint64_t item)
     const char *label = label_of(events, item);
     put_key_int(out, "\"seq\":", (int64_t)weir_trace_seq(item));
     if (weir_trace_epoch(item))
-        put_key_int(out, ",\"epoch\":", weir_trace_epoch(item));
+        put_key_int(out, ",\"epoch\":", (int64_t)weir_trace_epoch(item));
     if (weir_trace_source(item))
-        put_key_int(out, ",\"source\":", weir_trace_source(item));
+        put_key_int(out, ",\"source\":", (int64_t)weir_trace_source(item));
     if (label) {
         PUT_LITERAL(out, ",\"label\":");
         weir_trace_put_json(out, label);

@@ -57,7 +57,7 @@ typedef struct weir_trace_events {
     bool consumer_named, steps_named, phases_named;
     int64_t last_ns; /* of the last record */
     int64_t step, step_ns, phase_ns;
-    uint32_t epoch; /* of the last item that the consumer got */
+    uint64_t epoch; /* of the last item that the consumer got */
     char phase[64];
     bool in_step;
     uint32_t *user_threads; /* those that have a track; trace_user.c */

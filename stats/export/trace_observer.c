@@ -91,7 +91,7 @@ static int make_path(const weir_trace_file *file, char **path)
         .node = file->node_id,
         .rank = file->options.rank,
         .step = file->events.step,
-        .epoch = file->events.epoch,
+        .epoch = (int64_t)file->events.epoch,
     };
     return weir_trace_path(file->pattern, &names, path);
 }

@@ -132,7 +132,7 @@ static inline int weir_reader_set_window(weir_reader *reader, const weir_window 
 /* -- records -- */
 
 typedef enum weir_record_kind {
-    WEIR_RECORD_TASK,    /* a lap of a stage; the first four kinds are in the order of weir_subject */
+    WEIR_RECORD_TASK,    /* a lap of a stage */
     WEIR_RECORD_FLOW,    /* a lap of a source, route, merge or sink */
     WEIR_RECORD_QUEUE,   /* a lap of a queue */
     WEIR_RECORD_POOL,    /* a lap of a pool of threads */
@@ -153,9 +153,11 @@ typedef enum weir_record_kind {
 /* The kind of the laps of a subject. */
 static inline weir_record_kind weir_record_kind_of(weir_subject subject)
 {
-    return subject < WEIR_SUBJECT_PROCESS
-               ? (weir_record_kind)subject
-               : (weir_record_kind)(WEIR_RECORD_PROCESS + (subject - WEIR_SUBJECT_PROCESS));
+    static const weir_record_kind kinds[WEIR_NUM_SUBJECTS] = {
+        WEIR_RECORD_TASK,    WEIR_RECORD_FLOW,    WEIR_RECORD_QUEUE, WEIR_RECORD_POOL,
+        WEIR_RECORD_PROCESS, WEIR_RECORD_MACHINE, WEIR_RECORD_SPAN,  WEIR_RECORD_COUNTER,
+    };
+    return kinds[subject];
 }
 
 /* Where the consumer was; see weir_lap_position. */
