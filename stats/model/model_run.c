@@ -8,6 +8,7 @@
 #include <weir/log.h>
 
 #include "array.h"
+#include "lap_replay.h"
 #include "model.h"
 
 /* ---- the pipeline ------------------------------------------------------------------------------------------- */
@@ -301,119 +302,57 @@ weir_observer weir_model_observer(weir_model *model)
 
 /* ---- databases ---------------------------------------------------------------------------------------------- */
 
-static char *keep_text(const char *text)
+/* A recorded run on its way into a model. */
+typedef struct model_replay {
+    weir_model *model;
+    weir_reader *reader;
+    int64_t run_id;
+    int status;
+    weir_error *error;
+} model_replay;
+
+static void on_replayed_start(void *self, const weir_run_info *info)
 {
-    return strdup(text ? text : "");
+    model_replay *replay = self;
+    if (strcmp(info->stages[0].kind, "source") == 0)
+        replay->status = start_run(replay->model, info, replay->error);
+    else
+        replay->status = weir_error_set(replay->error, WEIR_EUNSUPPORTED, 0,
+                                        "run %" PRId64 " of %s does not say which sources it had; record it again",
+                                        replay->run_id, weir_reader_path(replay->reader));
 }
 
-static void free_infos(weir_stage_info *infos, uint32_t count)
+static void on_replayed_stage_lap(void *self, const weir_stage_lap *lap)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        free((char *)(uintptr_t)infos[i].name);
-        free((char *)(uintptr_t)infos[i].kind);
-        free((char *)(uintptr_t)infos[i].output_order);
-        free((char *)(uintptr_t)infos[i].inputs);
-        free((char *)(uintptr_t)infos[i].merge_order);
-    }
-    free(infos);
+    on_stage_lap(((model_replay *)self)->model, lap);
 }
 
-static bool add_info(weir_run_info *run, const weir_stage_record *stage)
+static void on_replayed_queue_lap(void *self, const weir_queue_lap *lap)
 {
-    weir_stage_info *infos =
-        weir_array_grow((weir_stage_info *)(uintptr_t)run->stages, run->num_stages, sizeof *infos);
-    if (!infos)
-        return false;
-    run->stages = infos;
-    weir_stage_info *info = &infos[run->num_stages++];
-    *info = (weir_stage_info){ .name = keep_text(stage->name),
-                               .kind = keep_text(stage->kind),
-                               .output_order = keep_text(stage->output_order),
-                               .inputs = keep_text(stage->inputs),
-                               .merge_order = keep_text(stage->merge_order),
-                               .concurrency = (uint32_t)stage->concurrency,
-                               .queue_items = (uint32_t)stage->queue_items,
-                               .queue_bytes = (uint64_t)stage->queue_bytes,
-                               .threads = (uint32_t)(stage->threads > 0 ? stage->threads : 0) };
-    return info->name && info->kind && info->output_order && info->inputs && info->merge_order;
+    on_queue_lap(((model_replay *)self)->model, lap);
 }
 
-static int read_stages(weir_reader *reader, const weir_filter *filter, weir_run_info *run, weir_error *error)
+static void on_replayed_pool_lap(void *self, const weir_pool_lap *lap)
 {
-    weir_query *query;
-    const weir_record *record;
-    weir_filter all = { .run_id = filter->run_id };
-    int status = weir_query_begin(reader, WEIR_RECORD_STAGE, &all, &query, error);
-    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
-        if (!add_info(run, &record->stage))
-            status = model_no_memory(error);
-    weir_query_end(query);
-    if (status == WEIR_EOF && run->num_stages)
-        sscanf(run->stages[0].name, "%" SCNu32, &run->pipeline_id);
-    return status == WEIR_EOF ? WEIR_OK : status;
+    on_pool_lap(((model_replay *)self)->model, lap);
 }
 
-/* Reads all kinds of laps side by side, in the order of time. */
-typedef struct lap_cursor {
-    weir_query *queries[WEIR_NUM_SUBJECTS];
-    const weir_lap_record *next[WEIR_NUM_SUBJECTS]; /* NULL = no more */
-} lap_cursor;
-
-static int move_on(lap_cursor *cursor, int subject, weir_error *error)
+static void on_replayed_lap_end(void *self, const weir_lap *lap)
 {
-    const weir_record *record;
-    int status = weir_query_next(cursor->queries[subject], &record, error);
-    cursor->next[subject] = status == WEIR_OK ? &record->lap : NULL;
-    return status == WEIR_EOF ? WEIR_OK : status;
+    end_lap(((model_replay *)self)->model, lap->elapsed_ns);
 }
 
-static void add_record(weir_model *model, const weir_lap_record *lap)
+static int replay_run(weir_reader *reader, const weir_filter *filter, weir_model *model, weir_error *error)
 {
-    switch (lap->subject) {
-    case WEIR_SUBJECT_QUEUE: add_queue_lap(model, lap->name, &lap->metrics.queue); break;
-    case WEIR_SUBJECT_POOL: add_pool_lap(model, lap->name, lap->capacity, &lap->metrics.pool); break;
-    case WEIR_SUBJECT_STAGE:
-    case WEIR_SUBJECT_FLOW: add_task_lap(model, lap->name, &lap->metrics.task); break;
-    default: break; /* the model does not need the others */
-    }
-}
-
-/* The earliest lap that has not been read yet. *found = false: there is none. */
-static int read_lap(weir_model *model, lap_cursor *cursor, bool *found, weir_error *error)
-{
-    const int64_t same_ns = 1000; /* times in the database are exact to a quarter of a microsecond */
-    int64_t end_ns = INT64_MAX, elapsed_ns = 0;
-    int status = WEIR_OK;
-    for (int i = 0; i < WEIR_NUM_SUBJECTS; i++)
-        if (cursor->next[i] && cursor->next[i]->end_unix_ns < end_ns) {
-            end_ns = cursor->next[i]->end_unix_ns;
-            elapsed_ns = cursor->next[i]->elapsed_ns;
-        }
-    *found = end_ns < INT64_MAX;
-    for (int i = 0; i < WEIR_NUM_SUBJECTS && *found; i++)
-        while (status == WEIR_OK && cursor->next[i] && cursor->next[i]->end_unix_ns <= end_ns + same_ns) {
-            add_record(model, cursor->next[i]);
-            status = move_on(cursor, i, error);
-        }
-    if (*found && status == WEIR_OK)
-        end_lap(model, elapsed_ns);
-    return status;
-}
-
-static int read_laps(weir_reader *reader, const weir_filter *filter, weir_model *model, weir_error *error)
-{
-    lap_cursor cursor = { 0 };
-    int status = WEIR_OK;
-    for (int i = 0; i < WEIR_NUM_SUBJECTS && status == WEIR_OK; i++) {
-        status = weir_query_begin(reader, weir_record_kind_of((weir_subject)i), filter, &cursor.queries[i], error);
-        if (status == WEIR_OK)
-            status = move_on(&cursor, i, error);
-    }
-    for (bool found = true; found && status == WEIR_OK;)
-        status = read_lap(model, &cursor, &found, error);
-    for (int i = 0; i < WEIR_NUM_SUBJECTS; i++)
-        weir_query_end(cursor.queries[i]);
-    return status;
+    model_replay replay = { .model = model, .reader = reader, .run_id = filter->run_id, .error = error };
+    weir_observer observer = { .self = &replay,
+                               .run_start = on_replayed_start,
+                               .stage_lap = on_replayed_stage_lap,
+                               .queue_lap = on_replayed_queue_lap,
+                               .pool_lap = on_replayed_pool_lap,
+                               .lap_end = on_replayed_lap_end };
+    int status = weir_lap_replay(reader, filter, &observer, error);
+    return status == WEIR_OK ? replay.status : status;
 }
 
 /* Databases of older schemas have no laps of sources. */
@@ -446,7 +385,6 @@ int weir_model_read(weir_reader *reader, const weir_filter *filter, weir_model *
     if (!reader || !made)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     weir_filter own = filter ? *filter : (weir_filter){ 0 };
-    weir_run_info info = { 0 };
     weir_run_record run;
     own.name = NULL; /* the model needs all nodes */
     own.descending = own.longest_first = false;
@@ -456,22 +394,13 @@ int weir_model_read(weir_reader *reader, const weir_filter *filter, weir_model *
     double cpus = status == WEIR_OK ? cpus_of(run.machine) : 0;
     own.run_id = status == WEIR_OK ? run.run_id : 0;
     if (status == WEIR_OK)
-        status = read_stages(reader, &own, &info, error);
-    if (status == WEIR_OK && (info.num_stages == 0 || strcmp(info.stages[0].kind, "source") != 0))
-        status = weir_error_set(error, WEIR_EUNSUPPORTED, 0,
-                                "run %" PRId64 " of %s does not say which sources it had; record it again",
-                                own.run_id, weir_reader_path(reader));
-    if (status == WEIR_OK)
         status = weir_model_new(made, error);
     if (status == WEIR_OK)
-        status = start_run(*made, &info, error);
-    if (status == WEIR_OK)
-        status = read_laps(reader, &own, *made, error);
+        status = replay_run(reader, &own, *made, error);
     if (status == WEIR_OK && weir_model_num_laps(*made) == 0)
         status = weir_error_set(error, WEIR_ENOTFOUND, 0, "no lap of run %" PRId64 " matches", own.run_id);
     if (status == WEIR_OK)
         status = check_sources(*made, own.run_id, error);
-    free_infos((weir_stage_info *)(uintptr_t)info.stages, info.num_stages);
     if (status == WEIR_OK) {
         (*made)->recorded.cpus = cpus;
         learn(*made);

@@ -171,7 +171,9 @@ int weir_lap_replay(weir_reader *reader, const weir_filter *filter, const weir_o
     weir_run_info info = { .start_unix_ns = record.started_unix_ns, .threads = (uint32_t)record.threads };
     status = read_stages(reader, own.run_id, &run, error);
     if (status == WEIR_OK && run.num_stages == 0)
-        status = weir_error_set(error, WEIR_ENOTFOUND, 0, "run %lld has no stages", (long long)own.run_id);
+        status = weir_error_set(error, WEIR_EUNSUPPORTED, 0,
+                                "run %lld of %s does not say which stages it had; record it again",
+                                (long long)own.run_id, weir_reader_path(reader));
     if (status == WEIR_OK) {
         sscanf(run.infos[0].name, "%u", &info.pipeline_id);
         info.stages = run.infos;
