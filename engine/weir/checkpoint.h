@@ -53,8 +53,8 @@ typedef enum weir_checkpoints {
 
 /*
  * Writes the done items to a new text, which the caller frees with free(). It includes each WEIR_EPOCH that
- * weir_pipeline_next() has returned. Any thread; also after the pipeline has ended, failed or was stopped. Delays the pipeline by
- * microseconds. WEIR_OK; WEIR_EINVAL (NULL); WEIR_EUNSUPPORTED (built without checkpoints); WEIR_ENOMEM.
+ * weir_pipeline_next() has returned. Any thread; also after the pipeline has ended, failed or was stopped. Delays the
+ * pipeline by microseconds. WEIR_OK; WEIR_EINVAL (NULL); WEIR_EUNSUPPORTED (built without checkpoints); WEIR_ENOMEM.
  */
 WEIR_API int weir_pipeline_checkpoint(struct weir_pipeline *pipeline, char **text);
 
@@ -93,8 +93,8 @@ WEIR_API const char *weir_checkpoint_source_text(const weir_checkpoint *checkpoi
 /* Whether that item of the epoch is done. */
 WEIR_API bool weir_checkpoint_is_done(const weir_checkpoint *checkpoint, size_t source, uint64_t epoch, uint64_t seq);
 
-/* All items of the epoch before `low` are done; from `end` on, no item is done, not even partly. UINT64_MAX = the epoch is
-   complete. */
+/* All items of the epoch before `low` are done; from `end` on, no item is done, not even partly. UINT64_MAX = the epoch
+   is complete. */
 WEIR_API uint64_t weir_checkpoint_low(const weir_checkpoint *checkpoint, size_t source, uint64_t epoch);
 WEIR_API uint64_t weir_checkpoint_end(const weir_checkpoint *checkpoint, size_t source, uint64_t epoch);
 

@@ -14,8 +14,8 @@
  *
  * Each span is in exactly one lap: the lap in which it ended. Spans and counters of a pipeline's thread are reported to
  * the observers of that pipeline; those of other threads to the observers of the oldest running pipeline. Without a
- * pipeline, only weir_span_dump() shows them. A begin/end pair costs about 30 ns (`weir-bench size`), and no thread waits for another
- * one. Each thread uses 11 to 22 kB for each name that it has recorded.
+ * pipeline, only weir_span_dump() shows them. A begin/end pair costs about 30 ns (`weir-bench size`), and no thread
+ * waits for another one. Each thread uses 11 to 22 kB for each name that it has recorded.
  */
 #ifndef WEIR_SPAN_H
 #define WEIR_SPAN_H

@@ -1,8 +1,8 @@
 /*
  * The cache stage: passes items on and keeps some of them; then it replays the kept items, and takes no more input. The
- * stages upstream fill their queues and then block, so downstream sees an infinitely fast loader. The speed of a training
- * loop before and during the replay shows the cost of loading. If the loop can call a function, weir_headspace_next()
- * measures this directly (<weir/headspace.h>).
+ * stages upstream fill their queues and then block, so downstream sees an infinitely fast loader. The speed of a
+ * training loop before and during the replay shows the cost of loading. If the loop can call a function,
+ * weir_headspace_next() measures this directly (<weir/headspace.h>).
  *
  * Put it last, before the sink, with one slot. Replayed items share the data of the kept items: the consumer must not
  * change it, and releases them like other items. An item that is still in use is replayed again only if all kept items

@@ -52,16 +52,16 @@ typedef struct weir_trace_options {
     uint32_t keep;       /* files to keep; older files of this object are removed (0 = keep all) */
     weir_trace_schedule schedule;
     /*
-     * Triggers. If one of these is set, events are kept in memory (max_bytes, 0 = 64 MiB). When a trigger occurs, a file
-     * is written with the events of the last last_ns (0 = 10 s). Files do not overlap: further triggers are ignored for
-     * last_ns after each file.
+     * Triggers. If one of these is set, events are kept in memory (max_bytes, 0 = 64 MiB). When a trigger occurs, a
+     * file is written with the events of the last last_ns (0 = 10 s). Files do not overlap: further triggers are
+     * ignored for last_ns after each file.
      */
     bool on_stall;   /* a task runs longer than weir_pipeline_options.stall_warning_ns */
     bool on_failure; /* a task fails */
     bool on_request; /* weir_trace_request() */
     int64_t last_ns;
-    /* Called for each complete file, for example to upload it (NULL = no call). On the observer thread, or on the thread
-       that calls weir_trace_close(). */
+    /* Called for each complete file, for example to upload it (NULL = no call). On the observer thread, or on the
+       thread that calls weir_trace_close(). */
     void (*finished)(void *self, const char *path);
     void *finished_self;
 } weir_trace_options;
@@ -72,10 +72,10 @@ WEIR_API int weir_trace_open_sized(const char *path, const weir_trace_options *o
 
 /*
  * Creates the file, and its folders. {run}, {node}, {rank}, {step} (the last one marked) and {epoch} in the path are
- * replaced. If a file would overwrite an earlier file of this object, a number is added: "trace.2.json". A name that ends with
- * ".gz" selects compression. On failure *file is NULL, and *error (may be NULL) holds one line that names the path and the
- * problem: WEIR_EINVAL, WEIR_EIO, WEIR_ENOMEM, WEIR_EUNSUPPORTED (compressed, in a build without zlib). options may be
- * NULL.
+ * replaced. If a file would overwrite an earlier file of this object, a number is added: "trace.2.json". A name that
+ * ends with ".gz" selects compression. On failure *file is NULL, and *error (may be NULL) holds one line that names the
+ * path and the problem: WEIR_EINVAL, WEIR_EIO, WEIR_ENOMEM, WEIR_EUNSUPPORTED (compressed, in a build without zlib).
+ * options may be NULL.
  */
 static inline int weir_trace_open(const char *path, const weir_trace_options *options, weir_trace_file **file,
                                   weir_error *error)
@@ -91,8 +91,9 @@ WEIR_API weir_observer weir_trace_observer(weir_trace_file *file);
 WEIR_API void weir_trace_request(weir_trace_file *file);
 
 /*
- * Writes the remaining events, closes the file and frees the object. Call it after the pipeline has been freed. WEIR_OK; or the first failure, with
- * *error (may be NULL) filled: WEIR_EIO, WEIR_ENOMEM, or WEIR_ELIMIT if records were lost. NULL is fine.
+ * Writes the remaining events, closes the file and frees the object. Call it after the pipeline has been freed.
+ * WEIR_OK; or the first failure, with *error (may be NULL) filled: WEIR_EIO, WEIR_ENOMEM, or WEIR_ELIMIT if records
+ * were lost. NULL is fine.
  */
 WEIR_API int weir_trace_close(weir_trace_file *file, weir_error *error);
 
@@ -100,8 +101,8 @@ WEIR_API int weir_trace_close(weir_trace_file *file, weir_error *error);
  * Writes one trace from several: of ranks, or of other programs (Chrome's format, as an array or an object with
  * "traceEvents"), compressed or not. Each input becomes a separate process with its tracks. Clocks are aligned by the
  * wall time that each file of weir contains. A file without it starts at the same time as the earliest file, unless its
- * times are Unix times. Memory use does not depend on the size of the files. WEIR_OK, WEIR_EIO, WEIR_EDATA (an input is not a trace)
- * and others; *error (may be NULL) names the file. Any thread.
+ * times are Unix times. Memory use does not depend on the size of the files. WEIR_OK, WEIR_EIO, WEIR_EDATA (an input is
+ * not a trace) and others; *error (may be NULL) names the file. Any thread.
  */
 WEIR_API int weir_trace_merge(const char *out_path, const char *const *in_paths, size_t num_ins, weir_error *error);
 
