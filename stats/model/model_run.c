@@ -378,7 +378,7 @@ static void add_record(weir_model *model, const weir_lap_record *lap)
     }
 }
 
-/* The earliest lap that has not been read yet. *found = false: there is none. */
+/* The earliest lap that has not been read yet. *found = false: all have been read. */
 static int read_lap(weir_model *model, lap_cursor *cursor, bool *found, weir_error *error)
 {
     const int64_t same_ns = 1000; /* times in the database are exact to a quarter of a microsecond */

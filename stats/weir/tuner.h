@@ -45,7 +45,7 @@ typedef enum weir_tuner_action {
     WEIR_TUNER_KEPT,        /* the current settings are the best so far */
     WEIR_TUNER_REVERTED,    /* a setting was changed back */
     WEIR_TUNER_REDUCED,     /* a setting was lowered because the budget was exceeded */
-    WEIR_TUNER_RESTED,      /* no change promises a gain */
+    WEIR_TUNER_RESTED,      /* no further gain is expected */
     WEIR_TUNER_RESTARTED,   /* the load has changed */
 } weir_tuner_action;
 
