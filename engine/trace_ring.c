@@ -200,7 +200,7 @@ int64_t weir_trace_patience_ns(weir_pipeline *pipeline)
     return pipeline->trace && weir_trace_is_on(pipeline) ? pipeline->trace->patience_ns : WEIR_FOREVER;
 }
 
-/* Looks more often the more of the ring was full. */
+/* The fuller the ring was, the sooner the observer thread reads it again. */
 static void adapt_patience(weir_trace_rings *rings, uint64_t num_records)
 {
     if (num_records > rings->engine.mask / 4)
@@ -268,8 +268,8 @@ static void deliver_ring(weir_pipeline *pipeline, weir_trace_ring *ring, uint64_
     }
 }
 
-/* Begins again after records were lost, once the ring is empty, so that what it begins with fits. False = none were
-   lost. */
+/* Begins recording again after records were lost, as soon as the ring is empty, so that the first records fit. False =
+   none were lost. */
 static bool begin_again(weir_pipeline *pipeline)
 {
     weir_trace_rings *rings = pipeline->trace;
@@ -315,7 +315,7 @@ static int ring_init(weir_trace_ring *ring, uint64_t num_records)
     return ring->records ? WEIR_OK : WEIR_ENOMEM;
 }
 
-/* What recording begins with must fit. */
+/* The first records (states, labels, levels) must fit. */
 static uint64_t least_records(const weir_pipeline *pipeline)
 {
     uint64_t num_told = 1;

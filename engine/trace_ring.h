@@ -1,7 +1,7 @@
 /*
- * The raw record of a pipeline (see weir/trace.h): two rings of records between the threads that record and the
- * observer thread. One belongs to the engine and is written with its lock, so that a record costs a few plain stores.
- * The other is for user code on any thread, without a lock.
+ * The raw trace of a pipeline (see weir/trace.h): two rings of records between the threads that record and the
+ * observer thread. One belongs to the engine and is written with the pipeline's lock, so a record costs a few plain
+ * stores. The other is for user code on any thread, without a lock.
  */
 #ifndef WEIR_TRACE_RING_H
 #define WEIR_TRACE_RING_H
@@ -11,16 +11,16 @@
 #include "state.h"
 
 /*
- * Writers reserve a place at `tail`, fill it, and set `kind` last; in the ring for user code, a place whose kind is not
- * set ends what can be read, and the reader clears the kinds of what it has read. Then it moves `head`. A full ring drops
- * and counts.
+ * Writers reserve a place at `tail`, fill it, and set `kind` last. In the ring for user code, the reader stops at a
+ * place whose kind is not set, and clears the kinds of the records that it has read. Then it advances `head`. If the
+ * ring is full, records are dropped and counted.
  */
 typedef struct weir_trace_ring {
     weir_trace_record *records; /* immutable after init */
     uint64_t mask;              /* number of records - 1 */
     char padding_writers[CACHE_LINE];
     _Atomic uint64_t tail;     /* of the writers */
-    _Atomic uint64_t limit;    /* head + number of records when a writer last looked */
+    _Atomic uint64_t limit;    /* head + number of records, as last read by a writer */
     _Atomic uint64_t num_lost; /* not reported yet */
     char padding_reader[CACHE_LINE];
     _Atomic uint64_t head; /* of the reader */
@@ -30,9 +30,9 @@ typedef struct weir_trace_rings {
     weir_trace_ring engine; /* written with pipeline->lock */
     weir_trace_ring users;
     bool lost;                 /* guarded by pipeline->lock: `engine` was full; nothing is added until it is empty */
-    int64_t told_ns;           /* observer thread: when the observers were last called, */
-    int64_t patience_ns;       /* and how soon it must look again */
-    weir_trace_record *batch;  /* observer thread: what the observers get */
+    int64_t told_ns;           /* observer thread: when the observers were last called */
+    int64_t patience_ns;       /* observer thread: time until it must read the ring again */
+    weir_trace_record *batch;  /* observer thread: the records for the observers */
     struct weir_label **spent; /* observer thread: references of the batch, released after it */
 } weir_trace_rings;
 
@@ -69,7 +69,7 @@ static inline bool trace_add_locked(weir_pipeline *pipeline, const weir_trace_re
 /*
  * For span.c: adds a record of user code. Any thread, at any time between the start and the end of the pipeline,
  * without the lock; never waits. Call it if weir_trace_is_on(). False = recording is off, or the ring is full: the
- * record is lost, and counted. `record->kind` is WEIR_TRACE_NAME or above; a pointer in it must stay valid until the
+ * record is lost and counted. `record->kind` is WEIR_TRACE_NAME or above; a pointer in it must stay valid until the
  * pipeline has been freed.
  */
 bool weir_trace_add_user(weir_pipeline *pipeline, const weir_trace_record *record);
@@ -119,7 +119,7 @@ static inline void trace_state_locked(const weir_slot *slot, slot_state state)
 /* The step of a task has ended with a status other than WEIR_PENDING. */
 void weir_trace_task_locked(weir_slot *slot, bool dropped);
 
-/* The label of an item that its slot is about to put, unless it is the slot's own. */
+/* The label of the item that the slot is about to put, unless it is the label of the slot's input. */
 void weir_trace_label_locked(const weir_slot *slot);
 
 /* WEIR_TRACE_STEP, WEIR_TRACE_LAP: only a value. */
@@ -141,7 +141,8 @@ void weir_trace_deliver(weir_pipeline *pipeline);
 
 /* ---- beginning and end --------------------------------------------------------------------------------------- */
 
-/* Creates pipeline->trace, if an observer wants it; num_records: 0 = the default. WEIR_OK or WEIR_ENOMEM. */
+/* Creates pipeline->trace if an observer has the function `trace`; num_records: 0 = the default. WEIR_OK or
+   WEIR_ENOMEM. */
 int weir_trace_init(weir_pipeline *pipeline, uint32_t num_records);
 void weir_trace_destroy(weir_pipeline *pipeline);
 

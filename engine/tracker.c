@@ -111,7 +111,7 @@ static void add_chunk_locked(weir_tracker *tracker, weir_mark *chunk)
     uint8_t generation = (uint8_t)(atomic_fetch_add(&num_made, 41) % 255 + 1);
     uint32_t first = tracker->num_chunks * MARKS_PER_CHUNK;
     tracker->chunks[tracker->num_chunks++] = chunk;
-    for (uint32_t i = MARKS_PER_CHUNK; i-- > (first == 0);) { /* index 0 is none */
+    for (uint32_t i = MARKS_PER_CHUNK; i-- > (first == 0);) { /* index 0 stands for no mark */
         chunk[i].generation = generation;
         chunk[i].next = tracker->free;
         tracker->free = handle_of(first + i, &chunk[i]);
@@ -634,7 +634,7 @@ static bool is_complete(const done_set *set)
     return set->low >= set->total;
 }
 
-/* The epoch with which a resumed pipeline has to begin. */
+/* The epoch with which a resumed pipeline must begin. */
 static uint64_t resume_epoch_locked(const weir_tracker *tracker)
 {
     uint64_t epoch = tracker->epochs_delivered;
@@ -645,7 +645,7 @@ static uint64_t resume_epoch_locked(const weir_tracker *tracker)
     return epoch;
 }
 
-/* Removes one set of an epoch that no checkpoint needs any more. NULL = there is none. */
+/* Removes one set of an epoch that no checkpoint needs any more. NULL = no such set. */
 static done_set *take_old_locked(weir_tracker *tracker, uint64_t epoch)
 {
     for (uint32_t i = 0; i < tracker->num_sources; i++) {
@@ -718,7 +718,7 @@ static void write_locked(const weir_tracker *tracker, uint64_t epoch, char *cons
     add_text(to, "end\n");
 }
 
-/* What the sources write themselves. */
+/* The texts that the sources write (weir_op.save). */
 static int save_sources(const weir_tracker *tracker, uint64_t epoch, char **saved)
 {
     for (uint32_t i = 0; i < tracker->num_sources; i++) {
@@ -805,7 +805,7 @@ static int load_sets(weir_tracker *tracker, tracked_source *source, const weir_d
     return WEIR_OK;
 }
 
-/* is_new: the source has numbered its items anew. */
+/* is_new: the source has renumbered its items (weir_op.renumber). */
 static int load_pieces(tracked_source *source, const weir_done_source *from, size_t checkpoint, bool is_new)
 {
     if (from->num_pieces == 0)

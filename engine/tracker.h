@@ -2,17 +2,17 @@
  * Which items of the sources are done, for checkpoints. Exists only in pipelines built with checkpoints; otherwise
  * pipeline->tracker is NULL, weir_item.marks is 0 everywhere, and a step costs one comparison.
  *
- * A mark is the obligation to finish something: one source item (a root), or one of several results that a task made of
- * its input (a piece, whose parent is the input's mark). An item carries a list of marks: one, or many after a stage
- * that combines items. Marks move with the items:
+ * A mark stands for something that must be finished: one source item (a root), or one of several results that a task
+ * made from its input (a piece, whose parent is the input's mark). An item carries a list of marks: one, or many after
+ * a stage that combines items. Marks move with the items:
  *
  *     a source's result        gets a new root
  *     WEIR_OK                  the result gets the input's marks, and those of items that the task released
- *     WEIR_MORE, then WEIR_OK  each result gets a new piece, of which the input is the parent
- *     WEIR_KEPT                stay with the kept item (weir_item_keep()); if there is none, with the slot, which gives
- *                              them to its next result
- *     weir_item_move()         of an item in a batch, or of a kept one: move along. The input's own marks stay with the
- *                              task, wherever its data goes
+ *     WEIR_MORE, then WEIR_OK  each result gets a new piece; its parent is the input's mark
+ *     WEIR_KEPT                marks stay with the kept item (weir_item_keep()); without a kept item they stay with the
+ *                              slot, which gives them to its next result
+ *     weir_item_move()         marks of an item in a batch, or of a kept item, move with it. The input's own marks stay
+ *                              with the task, even if its data is moved
  *     skipped, failed, delivered or acknowledged: finished
  *     dropped by a stop or by the pipeline's failure: never finished
  *
@@ -20,35 +20,35 @@
  * source and epoch; when a piece is done, it is kept with its root until that is done, and is part of checkpoints.
  *
  * Pieces are identified across runs by a path: a hash of the stages and numbers that made them. Pieces of marks that
- * share an item (a batch) have path 0, as the next run makes other batches; they are not recorded.
+ * share an item (a batch) have path 0, because the next run makes other batches; they are not recorded.
  *
- * Invariants, whenever the lock is free:
+ * Invariants when the lock is free:
  *   1. Each mark that is not free is in exactly one list (of an item in the pipeline, of a slot, or of its root's done
  *      pieces), or has been given up by a drop, or is a parent that waits for its pieces.
  *   2. mark->refs = 1 if it is not finished, plus the number of its pieces that are not done; 0 only for recorded pieces.
  *   3. done_set: all items before `low` are done, `low` is not, and bits of items before `low` are 0.
  *
- * Lists are changed without the lock, by the thread that owns the item or slot. Its lock is never held together with
- * another one.
+ * Lists are changed without the lock, by the thread that owns the item or slot. The tracker's lock is never held
+ * together with another lock.
  */
 #ifndef WEIR_TRACKER_H
 #define WEIR_TRACKER_H
 
 #include "state.h"
 
-/* For a pipeline whose nodes have been placed; reads options->resume. *to stays NULL without checkpoints. WEIR_OK or the
-   failure with *error filled. */
+/* Call it when the nodes of the pipeline have been placed. Reads options->resume. *to stays NULL without checkpoints.
+   WEIR_OK, or the failure with *error filled. */
 int weir_tracker_new(weir_pipeline *pipeline, const weir_pipeline_options *options, weir_tracker **to,
                      weir_error *error);
 void weir_tracker_free(weir_tracker *tracker); /* NULL is fine */
 
-/* Around each step of a task, on its thread and without the lock of the pipeline; only with a tracker. The end comes
-   when the input has been released. */
+/* Around each step of a task, on its thread and without the lock of the pipeline; only with a tracker. The
+   step ends after the input has been released. */
 void weir_tracker_step_begins(weir_slot *slot);
 void weir_tracker_step_ends(weir_slot *slot, int status);
 
-/* Between them, if the operation returned WEIR_OK or WEIR_MORE (`status`). Returns the same, or WEIR_SKIP or
-   slot->passed_over if the result was done in an earlier run, or a failure. */
+/* Between them, if the operation returned WEIR_OK or WEIR_MORE (`status`). Returns `status`;
+   or WEIR_SKIP or slot->passed_over if the result was done in an earlier run; or a failure. */
 int weir_tracker_made(weir_slot *slot, int status);
 
 /* weir_pipeline_next() returns this item, or the end of an epoch. */

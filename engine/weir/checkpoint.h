@@ -12,18 +12,19 @@
  *         …
  *     }
  *
- * An item of a source is done when everything that was made of it has been delivered (or acknowledged, with
- * WEIR_CHECKPOINTS_DONE), was skipped, or has failed. Failed items count as done, because the run has reported them;
- * items that were dropped by a stop or by the failure of the pipeline do not. If only some results of an item
+ * An item of a source is done when all its results have been delivered (or acknowledged, with WEIR_CHECKPOINTS_DONE),
+ * skipped, or have failed. Failed items count as done, because the run has reported them; items that were dropped by a
+ * stop or by the failure of the pipeline do not. If only some results of an item
  * (WEIR_MORE) are done, the item is processed again and these results are left out.
  *
- * The resumed pipeline must have the same sources and the same operations, which must make the same results of the same
- * input; order, concurrency, queues and threads may differ. Sources run again from their start and their done items are
- * left out, except weir_sampler_source, which continues at the right place and can also divide the rest among another
- * number of ranks.
+ * The resumed pipeline must have the same sources and the same operations, and operations must make the same results
+ * from the same input; order, concurrency, queues and threads may differ. Sources run again from their start and their
+ * done items are left out. weir_sampler_source continues at the right item instead, and can also divide the remaining
+ * items among another number of ranks.
  *
- * Limit: results that one task makes of a batch by WEIR_MORE are delivered again, all of them, if only some were done.
- * This does not apply to weir_disaggregate and to operations that move the batch's items on with weir_item_move().
+ * Limit: if one task makes several results from a batch (WEIR_MORE) and only some of them are done, all of them are
+ * delivered again. This does not apply to weir_disaggregate and to operations that move the items of the batch to the
+ * results with weir_item_move().
  */
 #ifndef WEIR_CHECKPOINT_H
 #define WEIR_CHECKPOINT_H
@@ -51,9 +52,9 @@ typedef enum weir_checkpoints {
 } weir_checkpoints;
 
 /*
- * Writes what is done to a new text, which the caller frees with free(). Each WEIR_EPOCH that weir_pipeline_next() has
- * returned is part of it. Any thread; also after the pipeline has ended, failed or was stopped. Delays the pipeline by
- * microseconds. WEIR_OK; WEIR_EINVAL (NULL); WEIR_EUNSUPPORTED (built without checkpoints); WEIR_ENOMEM.
+ * Writes the done items to a new text, which the caller frees with free(). It includes each WEIR_EPOCH that
+ * weir_pipeline_next() has returned. Any thread; also after the pipeline has ended, failed or was stopped. Delays the
+ * pipeline by microseconds. WEIR_OK; WEIR_EINVAL (NULL); WEIR_EUNSUPPORTED (built without checkpoints); WEIR_ENOMEM.
  */
 WEIR_API int weir_pipeline_checkpoint(struct weir_pipeline *pipeline, char **text);
 
@@ -79,25 +80,25 @@ WEIR_API void weir_checkpoint_free(weir_checkpoint *checkpoint);
 /* The epoch with which a resumed pipeline begins: all earlier ones are done. */
 WEIR_API uint64_t weir_checkpoint_epoch(const weir_checkpoint *checkpoint);
 
-/* The last epoch of which anything of that source may be done; at least weir_checkpoint_epoch(). */
+/* The last epoch in which items of that source may be done; at least weir_checkpoint_epoch(). */
 WEIR_API uint64_t weir_checkpoint_last_epoch(const weir_checkpoint *checkpoint, size_t source);
 
 WEIR_API size_t weir_checkpoint_num_sources(const weir_checkpoint *checkpoint);
 
 /* The name of the source's stage, and what the source wrote to identify its items (see weir_op.save; "" = nothing).
-   NULL = no such source. As long as the checkpoint lives. */
+   NULL = no such source. Valid until the checkpoint is freed. */
 WEIR_API const char *weir_checkpoint_source_name(const weir_checkpoint *checkpoint, size_t source);
 WEIR_API const char *weir_checkpoint_source_text(const weir_checkpoint *checkpoint, size_t source);
 
 /* Whether that item of the epoch is done. */
 WEIR_API bool weir_checkpoint_is_done(const weir_checkpoint *checkpoint, size_t source, uint64_t epoch, uint64_t seq);
 
-/* All items of the epoch before `low` are done, and none from `end` on, not even partly. UINT64_MAX = the epoch is
-   complete. */
+/* All items of the epoch before `low` are done; from `end` on, no item is done, not even partly. UINT64_MAX = the epoch
+   is complete. */
 WEIR_API uint64_t weir_checkpoint_low(const weir_checkpoint *checkpoint, size_t source, uint64_t epoch);
 WEIR_API uint64_t weir_checkpoint_end(const weir_checkpoint *checkpoint, size_t source, uint64_t epoch);
 
-/* The number of done items from the start of that epoch. UINT64_MAX = the epoch is complete. */
+/* The number of done items of that epoch. UINT64_MAX = the epoch is complete. */
 WEIR_API uint64_t weir_checkpoint_num_done(const weir_checkpoint *checkpoint, size_t source, uint64_t epoch);
 
 #ifdef __cplusplus

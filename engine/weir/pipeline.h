@@ -134,14 +134,16 @@ typedef struct weir_pipeline_options {
        rest is divided among the ranks there are now (NULL = from the start). */
     const char *const *resume;
     size_t num_resume;
-    /* The raw record (see weir_observer.trace) does not begin by itself, but with weir_pipeline_trace() (default: it
-       begins at the start if an observer wants it). */
+    /* Recording of the raw record (see weir_observer.trace) starts with weir_pipeline_trace(), not with the pipeline
+       (default: with the pipeline, if an observer wants it). */
     bool trace_off;
-    uint32_t trace_records; /* records that fit between two looks of the observer thread, 32 bytes each (0 = 65536) */
-    /* A lap ends with every so many steps (weir_pipeline_mark_step()), besides its other ends: with 1, the figures of a
-       step are those of its lap, exact to the time in which the service thread wakes up (some 50 µs). Each lap of three
-       stages, recorded in a database, costs about 0.3 ms of CPU time outside of the pool and 2 kB. Steps that come faster
-       than laps can be taken share one (0 = steps end no laps). */
+    /* Capacity of the raw record's ring, in records of 32 bytes. The observer thread empties it several times a second
+       (0 = 65536). */
+    uint32_t trace_records;
+    /* A lap also ends after this number of steps (weir_pipeline_mark_step()). With 1, the metrics of a step are those of
+       its lap, exact to the wake-up time of the service thread (about 50 us). Each lap of three stages that is recorded
+       in a database costs about 0.3 ms of CPU time outside the pool, and 2 kB. Steps that are shorter than the time to
+       take a lap share one (0 = steps do not end laps). */
     uint32_t steps_per_lap;
 } weir_pipeline_options;
 

@@ -1,6 +1,6 @@
 /*
- * What user code records about itself: spans (something took time), frames (numbered spans), markers (something
- * happened) and counters (a value over time), in operations, hooks, the consumer and any other thread.
+ * Measurements in user code: spans (an interval of time), frames (numbered spans), markers (a moment in time) and
+ * counters (a value over time). They work in operations, hooks, the consumer and any other thread.
  *
  *     static weir_span_name *forward;
  *     forward = weir_span_name_get("train", "forward");        // once
@@ -9,12 +9,13 @@
  *
  * Names belong to the process and live until it ends: the same category and name give the same pointer. A name is
  * reported as "category/name". There are at most WEIR_SPAN_MAX_NAMES of them; further spans are recorded under
- * "weir/others", further counters not at all, with a line in the log. Every function accepts a NULL name or counter, and then records nothing.
+ * "weir/others", further counters are not recorded; a line in the log reports it. Every function accepts a NULL name or
+ * counter, and then records nothing.
  *
- * Each span is in exactly one lap: the one in which it ended. On a thread of a pipeline it is reported to the observers
- * of that pipeline, on other threads to those of the oldest running pipeline; so are counters. Without a pipeline, only
- * weir_span_dump() shows them. A begin/end pair costs about 30 ns (`weir-bench size`), and no thread waits for another
- * one. Each thread uses 11 to 22 kB for each name that it has recorded.
+ * Each span is in exactly one lap: the lap in which it ended. Spans and counters of a pipeline's thread are reported to
+ * the observers of that pipeline; those of other threads to the observers of the oldest running pipeline. Without a
+ * pipeline, only weir_span_dump() shows them. A begin/end pair costs about 30 ns (`weir-bench size`), and no thread
+ * waits for another one. Each thread uses 11 to 22 kB for each name that it has recorded.
  */
 #ifndef WEIR_SPAN_H
 #define WEIR_SPAN_H
@@ -42,13 +43,13 @@ typedef struct weir_span_name weir_span_name;
  */
 WEIR_API weir_span_name *weir_span_name_get(const char *category, const char *name);
 
-/* The number of names that were refused because there are too many. Any thread. */
+/* The number of names that were refused because there were too many. Any thread. */
 WEIR_API uint64_t weir_span_names_refused(void);
 
 /* -- spans -- */
 
-/* Begins a span on this thread, inside of those that are open, and ends the innermost one. Spans that are nested
-   deeper than 128 are not recorded. */
+/* weir_span_begin() begins a span on this thread, inside the open ones; weir_span_end() ends the innermost one. Spans
+   that are nested deeper than 128 levels are not recorded. */
 WEIR_API void weir_span_begin(weir_span_name *name);
 WEIR_API void weir_span_end(void);
 
@@ -59,11 +60,11 @@ typedef struct weir_span_token {
     uint64_t reserved[2];
 } weir_span_token;
 
-/* Starts it on this thread, and finishes it on any thread. Finishing it twice, or NULL, has no effect. */
+/* Starts a span on this thread, and finishes it on any thread. Finishing it twice, or NULL, has no effect. */
 WEIR_API weir_span_token weir_span_start(weir_span_name *name);
 WEIR_API void weir_span_finish(weir_span_token *token);
 
-/* A span from here to the end of the block, inside of those that are open. Only with compilers that have
+/* A span from here to the end of the block, inside the open ones. Only with compilers that have
    __attribute__((cleanup)): gcc and clang. */
 #if defined(__GNUC__) || defined(__clang__)
 static inline int weir_span_enter(weir_span_name *name)
@@ -85,9 +86,9 @@ static inline void weir_span_leave(const int *entered)
 #endif
 
 /*
- * Frames: numbered spans, one after the other, from any thread. Beginning one ends the one before it. The rate of a
- * name is spans_per_s in queries. weir_pipeline_mark_step() does this for "weir/step" by itself: a step lasts until the
- * next mark of a step or phase.
+ * Frames: numbered spans, one after the other, from any thread. A new frame ends the previous one. Queries show the
+ * rate of a name as spans_per_s. weir_pipeline_mark_step() also records frames "weir/step": a step lasts until the next
+ * mark of a step or phase.
  */
 WEIR_API void weir_frame_begin(weir_span_name *name, int64_t number);
 WEIR_API void weir_frame_end(weir_span_name *name);
@@ -100,13 +101,13 @@ typedef enum weir_marker_scope {
     WEIR_MARKER_TASK, /* the task that this thread runs */
 } weir_marker_scope;
 
-/* An instant. Counted like a span of no time, in a row of its own. */
+/* An instant. Counted like a span of length 0, in a separate row. */
 WEIR_API void weir_marker(weir_span_name *name, weir_marker_scope scope);
 
 /*
  * A prefix for the names of spans and markers that this thread records until the matching pop: "category/prefix/name".
- * append: behind the prefixes that are set; otherwise instead of them. The text is copied; all together at most 100
- * bytes, the rest is cut. Up to 16 levels, deeper ones have no effect.
+ * append: add it after the current prefixes; otherwise replace them. The text is copied; all prefixes together are cut
+ * to 100 bytes. Up to 16 levels; deeper ones have no effect.
  */
 WEIR_API void weir_span_prefix_push(const char *prefix, bool append);
 WEIR_API void weir_span_prefix_pop(void);
@@ -117,14 +118,14 @@ typedef struct weir_counter weir_counter;
 
 /*
  * The counter, created by the first call, with one value for each of the `num_values` texts: "category/name/value".
- * values NULL (num_values 0): one value, "category/name". Initially the values are not known, so that a mean begins
+ * values NULL (num_values 0): one value, "category/name". Initially the values are not known, so a mean begins
  * with the first update. Takes a lock. NULL = out of memory, a text as above, more than 16 values, too many names,
- * or the name exists as something else. Any thread.
+ * or the name is already used in another way. Any thread.
  */
 WEIR_API weir_counter *weir_counter_get(const char *category, const char *name, const char *const *values,
                                         size_t num_values);
 
-/* Sets or changes value number `which` (the first is 0); one that is not known counts as 0. Whole numbers are exact up
+/* Sets or changes value number `which` (the first is 0); an unknown value counts as 0. Whole numbers are exact up
    to 2^63 as long as only the _int functions are used; they are reported as double. Any thread. */
 WEIR_API void weir_counter_set(weir_counter *counter, size_t which, double value);
 WEIR_API void weir_counter_add(weir_counter *counter, size_t which, double change);
@@ -133,8 +134,8 @@ WEIR_API void weir_counter_add_int(weir_counter *counter, size_t which, int64_t 
 
 /* -- all of them -- */
 
-/* Between the two, spans, markers and counters are not recorded, and the time does not count for open spans and for
-   the mean of counters. Any thread; the calls do not nest. */
+/* Between pause and resume, spans, markers and counters are not recorded, and the time does not count for open spans
+   and means of counters. Any thread; the calls do not nest. */
 WEIR_API void weir_span_pause(void);
 WEIR_API void weir_span_resume(void);
 

@@ -1,14 +1,15 @@
 /*
- * The raw record of a run: what happened when. Every change of a slot's state, every item put into or taken out of a
- * queue, every task, step and phase is a record of 32 bytes, which goes to weir_observer.trace in batches. Recording
- * is on from the start if an observer has that function; weir_pipeline_trace() switches it at any time.
+ * The raw trace of a run: what happened when. Every change of a slot's state, every item put into or taken out of a
+ * queue, every task, step and phase is a record of 32 bytes. Records are passed to weir_observer.trace in batches.
+ * Recording is on from the start if an observer has that function; weir_pipeline_trace() switches it on or off at any
+ * time.
  *
- * Records wait in a ring of fixed size for the observer thread, which looks at least every 10 ms; nothing ever waits
- * for it. If the ring is full, records are lost until it has been emptied. Then the record begins again, with a
- * WEIR_TRACE_ON that tells the number of lost records.
+ * Records are stored in a ring of fixed size, which the observer thread reads at least every 10 ms. The pipeline never
+ * waits for the observer thread. If the ring is full, records are lost until it has been emptied. Then recording begins
+ * again, with a WEIR_TRACE_ON that contains the number of lost records.
  *
- * Order: records of the engine come in the order in which they happened. Records of other threads (spans, counters,
- * marks) come in the order of each thread, and before the records of the engine that are later than them.
+ * Order: records of the engine are in the order of the events. Records of user code (spans, counters, markers) are in
+ * order for each thread, and come before all records of the engine with a later time.
  */
 #ifndef WEIR_TRACE_H
 #define WEIR_TRACE_H
@@ -29,17 +30,17 @@ struct weir_pipeline;
 /* Values never change meaning between versions. "queue": index in weir_run_info.queues. */
 typedef enum weir_trace_kind {
     WEIR_TRACE_NONE = 0,
-    /* Recording begins. value: records lost since the last record before, 0 = none. Follows: one STATE for each slot,
+    /* Recording begins. value: number of records lost since the previous record. Followed by one STATE for each slot,
        one LABEL for each label in a slot or a queue, one LEVEL for each queue. */
     WEIR_TRACE_ON = 1,
-    WEIR_TRACE_OFF = 2,   /* recording ends: everything that is open now ends now */
+    WEIR_TRACE_OFF = 2,   /* recording ends, and everything that is open ends with it */
     WEIR_TRACE_STATE = 3, /* a slot enters detail (weir_trace_state). value: when its previous state began, if that is
                              later than the record that said so (see WEIR_TRACE_RUNNING), else 0 */
     WEIR_TRACE_TASK =
         4, /* a task made a result (WEIR_MORE) or ended. detail: its status; value: bytes of its result */
     WEIR_TRACE_PUT = 5,      /* an item was put into queue `node`. number: its items, value: its bytes, from now on */
     WEIR_TRACE_GET = 6,      /* an item was taken from queue `node`; number and value as above. detail: 1 = dropped */
-    WEIR_TRACE_PASS = 7,     /* an item went through queue `node` at once: the consumer was waiting for it */
+    WEIR_TRACE_PASS = 7,     /* an item passed queue `node` immediately: the consumer was waiting */
     WEIR_TRACE_LEVEL = 8,    /* the level of queue `node`; number and value as above */
     WEIR_TRACE_LABEL = 9,    /* the label of an item, before the item is put. value: (intptr_t) of its text */
     WEIR_TRACE_EPOCH = 10,   /* the end of an epoch was put into queue `node` */
@@ -52,18 +53,18 @@ typedef enum weir_trace_kind {
      * From user code, see <weir/span.h>. item: (uintptr_t) of the text "category/name"; node: bytes of the category;
      * number: the thread's id in the kernel
      */
-    WEIR_TRACE_NAME = 32, /* no record: the first of these kinds */
+    WEIR_TRACE_NAME = 32, /* not used in records: the first of these kinds */
     WEIR_TRACE_SPAN = 33, /* a span has ended. value: when it began; detail: 1 = may overlap others of its thread */
     WEIR_TRACE_COUNTER = 35, /* a value of a counter was set. value: the bits of the double */
     WEIR_TRACE_MARKER = 36,  /* detail: weir_marker_scope */
 } weir_trace_kind;
 
-/* The state of a slot. The metric that its time belongs to is in parentheses. */
+/* The state of a slot. In parentheses: the metric that contains its time. */
 typedef enum weir_trace_state {
     WEIR_TRACE_WAITING_IN = 0,     /* for an input (wait_in) */
     WEIR_TRACE_WAITING_THREAD = 1, /* for a thread of its pool (wait_thread) */
-    /* A thread has taken it (busy). The thread began later, by the time that it needed to get going: the record of
-       the next state says when, and until then the slot waited for the thread. */
+    /* A thread has taken it (busy). The thread starts a little later. The record of the next state contains the start
+       time; until then the slot was waiting for the thread. */
     WEIR_TRACE_RUNNING = 2,
     WEIR_TRACE_PENDING = 3,      /* WEIR_PENDING: completed elsewhere (busy) */
     WEIR_TRACE_WAITING_TURN = 4, /* for earlier results (wait_turn) */
@@ -74,9 +75,9 @@ typedef enum weir_trace_state {
 
 /* Bits of weir_trace_record.number, besides the number of the slot. */
 #define WEIR_TRACE_SLOT      UINT32_C(0xffff)  /* the number of the slot, from 0 */
-#define WEIR_TRACE_FLUSH     UINT32_C(0x10000) /* it flushes what it has kept */
+#define WEIR_TRACE_FLUSH     UINT32_C(0x10000) /* the task flushes the kept items */
 #define WEIR_TRACE_DROPPED   UINT32_C(0x20000) /* the task counts in no metric: it was dropped at stop or failure */
-#define WEIR_TRACE_LIFECYCLE UINT32_C(0x40000) /* not a slot: runs the stage hooks, passes ends of epochs on */
+#define WEIR_TRACE_LIFECYCLE UINT32_C(0x40000) /* not a slot: runs stage hooks, passes on ends of epochs */
 
 typedef struct weir_trace_record {
     int64_t time_ns; /* weir_clock_ns() */
@@ -109,8 +110,8 @@ static inline uint64_t weir_trace_source(uint64_t item)
     return item >> 56;
 }
 
-/* Records for an observer, at least once a second while recording is on, then perhaps none. Texts that records point
-   to are valid during the call only. */
+/* Records for an observer. While recording is on, a batch is passed at least once a second; it may be empty. Texts that
+   records point to are only valid during the call. */
 typedef struct weir_trace_batch {
     const weir_trace_record *records;
     size_t num_records;
@@ -118,8 +119,8 @@ typedef struct weir_trace_batch {
 } weir_trace_batch;
 
 /*
- * Switches recording on or off; does nothing if it already is. What is open when it is switched off ends there, and is
- * told anew when it is switched on again. Any thread, also in tasks, hooks and observers. WEIR_OK; WEIR_EINVAL;
+ * Switches recording on or off; does nothing if it already is. Open states end when it is switched off, and are
+ * recorded again when it is switched on. Any thread, also in tasks, hooks and observers. WEIR_OK; WEIR_EINVAL;
  * WEIR_ENOMEM; WEIR_EUNSUPPORTED if no observer has `trace` or the pipeline has more than 65536 stages.
  */
 WEIR_API int weir_pipeline_trace(struct weir_pipeline *pipeline, bool on);

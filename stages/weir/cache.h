@@ -1,12 +1,13 @@
 /*
- * The cache stage: passes items on and keeps some of them; then it replays what it has kept, and takes no more input.
- * What comes before it fills its queues and stands still, so the rest of the program gets results as from an
- * infinitely fast loader: measure how fast a training loop runs then, and what the loader costs it is known. For a
- * loop that can call a function, weir_headspace_next() does it all (<weir/headspace.h>).
+ * The cache stage: passes items on and keeps some of them; then it replays the kept items, and takes no more input. The
+ * stages upstream fill their queues and then block, so downstream sees an infinitely fast loader. The speed of a
+ * training loop before and during the replay shows the cost of loading. If the loop can call a function,
+ * weir_headspace_next() measures this directly (<weir/headspace.h>).
  *
- * Put it last, before the sink, with one slot. Replayed items share the data of what was kept: whoever gets them must
- * not change it, and releases them as any other item. An item is lent again while it is still in use only if all are.
- * If the input ends before the replay has begun, it begins then. Events "cache" say when it begins and ends.
+ * Put it last, before the sink, with one slot. Replayed items share the data of the kept items: the consumer must not
+ * change it, and releases them like other items. An item that is still in use is replayed again only if all kept items
+ * are in use. If the input ends before the replay has begun, the replay begins then. An event "cache" is reported when
+ * the replay begins and ends.
  */
 #ifndef WEIR_CACHE_H
 #define WEIR_CACHE_H
@@ -23,7 +24,7 @@ extern "C" {
 
 /* Setting this struct to all-zero is equivalent to defaults. */
 typedef struct weir_cache_config {
-    size_t num_items;      /* items kept at most (0 = 32) */
+    size_t num_items;      /* maximum number of kept items (0 = 32) */
     uint64_t max_bytes;    /* of the kept items; may be exceeded by one (0 = 1 GiB) */
     uint64_t replay_after; /* items passed on before the replay (0 = as soon as no more will be kept) */
     uint64_t num_replays; /* items replayed, after which all further input is passed on (0 = replay until the pipeline

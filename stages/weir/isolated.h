@@ -1,26 +1,26 @@
 /*
- * The isolated stage: runs another operation, usually a decode stage, in child processes, one for each slot. A file
- * that crashes the decoder, makes it loop for ever, or makes it use too much memory then costs one failed item, and
- * not the program.
+ * The isolated stage: runs another operation, usually a decode stage, in child processes, one for each slot. If a file
+ * crashes the decoder, makes it loop for ever, or makes it use too much memory, one item fails and the program
+ * continues.
  *
  *     weir_builder_pipe(b, &weir_isolated, &(weir_isolated_config){ .op = &weir_video_decode, .config = &video },
  *                       &(weir_stage_options){ .name = "decode", .concurrency = 10, .task_deadline_ns = … });
  *
- * In: a path or URL (a char *), a weir_entry * or a weir_bytes *, which is copied to the child. Out: what the operation
- * makes: weir_frames *, weir_audio *, weir_bytes * or text. Frames and samples are not copied: the child writes them to
- * shared memory, which the result maps. Failures are those of the operation, and:
- *   WEIR_EDATA    the child was killed by a signal of its own making; the message names it: "killed by SIGSEGV"
+ * In: a path or URL (a char *), a weir_entry * or a weir_bytes *, which is copied to the child. Out: the result of the
+ * operation: weir_frames *, weir_audio *, weir_bytes * or text. Frames and samples are not copied: the child writes
+ * them to shared memory, which the result maps. Failures are those of the operation, and:
+ *   WEIR_EDATA    the child was killed by a signal that it caused; the message names it: "killed by SIGSEGV"
  *   WEIR_ESYSTEM  the child could not be started, was killed from outside (SIGKILL: perhaps out of memory), or exited
- * After each of these the slot's next task starts a new child, which takes some 50 ms.
+ * After each of these the slot's next task starts a new child, which takes about 50 ms.
  *
- * A stop, or the deadline of the stage (task_deadline_ns), kills the child, whatever it does. Children never outlive
- * the program, not even after SIGKILL. They cannot gain privileges (PR_SET_NO_NEW_PRIVS) and inherit no descriptors
- * except stdin and stderr, to which their stdout goes, too. They ignore SIGINT, SIGTERM, SIGHUP and SIGPIPE: the program
- * ends them. This is isolation from faults, not a sandbox: a child can read the same files as the program.
+ * A stop, or the deadline of the stage (task_deadline_ns), kills the child in any state. Children never outlive the
+ * program, not even after SIGKILL. They cannot gain privileges (PR_SET_NO_NEW_PRIVS) and inherit no descriptors except
+ * stdin and stderr; their stdout also goes to stderr. They ignore SIGINT, SIGTERM, SIGHUP and SIGPIPE: the program ends
+ * them. This is isolation from faults, not a sandbox: a child can read the same files as the program.
  *
- * Children are started with posix_spawn(), never with fork() alone, so that a program with threads can do it. Each is
- * a separate program, weir-worker, which knows the decode stages of weir. For operations of your own, write a worker
- * program that calls weir_isolated_serve(); it may be your program itself.
+ * Children are started with posix_spawn(), never with fork() alone, so multi-threaded programs can use them. Each child
+ * runs a separate program, weir-worker, which contains the decode stages of weir. For your own operations, write a
+ * worker program that calls weir_isolated_serve(); this can be your own program.
  *
  * The results are the same as without isolation; weir_task_seq(), _epoch(), _source() and the label are passed on. But
  * in a child weir_task_should_stop() is never true, and weir_task_event() has no effect. CPU time of children is not in
@@ -58,8 +58,8 @@ extern WEIR_API const weir_op weir_isolated;
 
 /*
  * Call it at the start of main() in a worker program, before anything else. In a child that weir_isolated has started
- * it never returns: it runs the operation that was asked for, which is one of `ops` (by name) or a decode stage, until
- * the parent ends. In any other process it returns WEIR_EINVAL at once, and the program goes on.
+ * it never returns: it runs the requested operation, one of `ops` (by name) or a decode stage, until the parent ends.
+ * In any other process it returns WEIR_EINVAL at once, and the program continues.
  */
 WEIR_API int weir_isolated_serve(int argc, char *const argv[], const weir_op *const *ops, size_t num_ops);
 

@@ -1,4 +1,4 @@
-/* A heap of slots by time; equal times in order of arrival, so that a simulation is the same on every machine. */
+/* A heap of slots, ordered by time, then by arrival, so that a simulation is the same on every machine. */
 #ifndef WEIR_EVENT_HEAP_H
 #define WEIR_EVENT_HEAP_H
 
@@ -13,7 +13,7 @@ typedef struct event_entry {
 } event_entry;
 
 typedef struct event_heap {
-    event_entry *entries; /* room for all slots of the simulation: of the caller */
+    event_entry *entries; /* owned by the caller; room for all slots of the simulation */
     size_t count;
     uint64_t next_number;
 } event_heap;

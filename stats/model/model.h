@@ -1,7 +1,7 @@
 /*
- * The model behind weir/whatif.h. Its nodes come from weir_model_add(), with figures given by hand, or from a run, with
- * figures made from its laps: model_figures.c. Settings are kept apart from both: they can be reset,
- * and each resampling of the laps gets the same settings.
+ * The model behind weir/whatif.h. Its nodes come from weir_model_add(), with figures from the caller, or from a run,
+ * with figures computed from its laps (model_figures.c). Settings are stored separately, so that they can be reset, and
+ * each resampling of the laps gets the same settings.
  */
 #ifndef WEIR_MODEL_H
 #define WEIR_MODEL_H
@@ -63,7 +63,7 @@ struct weir_model {
     model_state shown;    /* the same with the settings */
     size_t num_nodes;
     double used_cpus;      /* CPU time per second in the laps that count */
-    bool knows_background; /* it is found when the first prediction needs it */
+    bool knows_background; /* it is computed for the first prediction */
     model_setting *settings;
     size_t num_settings;
     model_queue *queues;
@@ -72,7 +72,7 @@ struct weir_model {
     size_t num_pools;
 
     model_lap *laps[MODEL_MAX_LAPS]; /* steady ones, oldest first */
-    size_t num_laps, laps_joined;    /* each of them is the sum of so many; the last one may have fewer */
+    size_t num_laps, laps_joined;    /* each one is the sum of laps_joined laps; the last one may have fewer */
     model_lap *others;               /* start and tail of the run */
     model_lap *current;              /* until lap_end */
     double baseline;                 /* throughput at the recorded settings; NAN = not simulated yet */
@@ -100,8 +100,8 @@ void model_lap_add(const weir_model *model, model_lap *to, const model_lap *from
    memory. */
 model_lap *model_sum(const weir_model *model, bool with_others);
 
-/* Replaces the figures of the nodes by those of a lap. What the pipeline does with items, such as the size of batches,
-   is read from `whole`, all laps. */
+/* Replaces the figures of the nodes by those of a lap. The structure of the pipeline, such as the size of batches,
+   is taken from `whole`, all laps. */
 void model_figure(const weir_model *model, const model_lap *lap, const model_lap *whole, weir_model_node *nodes);
 
 /* Items per second that the consumer got. */

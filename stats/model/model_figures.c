@@ -1,9 +1,9 @@
 /*
- * From laps to figures. docs/whatif.md has the formulas:
+ * Computes figures from laps. docs/whatif.md has the formulas:
  *
  *     time of a task     = (busy time - its part of the run-queue delay) / tasks
  *     CPU time           = CPU time of the tasks / tasks
- *     pending            = the busy time of slots that no thread of the pool shared, divided as time off the CPU is
+ *     pending            = busy time of slots - busy time of threads, divided in proportion to time off the CPU
  *     consumer           = (elapsed - time it waited for items) / items
  */
 #include <math.h>
@@ -84,7 +84,7 @@ static bool has_tasks(const weir_model_node *node)
     return strcmp(node->kind, "merge") != 0 && strcmp(node->kind, "sink") != 0;
 }
 
-/* What the nodes that share a pool did, all together. */
+/* The sums of the nodes that share a pool. */
 typedef struct pool_work {
     double busy_s, cpu_s;
     double delay_s;   /* of the pool's threads: ready to run, but without a CPU, in the CPU parts of tasks */
@@ -101,8 +101,8 @@ static size_t pool_of(const weir_model *model, size_t node)
 
 /*
  * The kernel's run-queue delay is also counted when a thread wakes up from a sleep. Such delays belong to the sleep:
- * they come with every task, however little CPU time it needs. So only the share of the delay counts that CPU time has
- * of the time without delays.
+ * they occur in every task, even if it needs little CPU time. So only a part of the delay counts: it is multiplied by
+ * CPU time / time without delays.
  */
 static double delay_of(const pool_work *work, int64_t run_delay_ns)
 {
@@ -154,7 +154,7 @@ static void figure_times(const weir_model *model, const model_lap *lap, size_t i
     double busy_s = seconds(tasks->busy_ns), cpu_s = fmin(seconds(tasks->cpu_ns), busy_s);
     double off_s = busy_s - cpu_s, all_off_s = work.busy_s - work.cpu_s, count = (double)tasks->num_tasks;
     if (count < 1)
-        return; /* none ended: keep what is known from others */
+        return; /* no task ended: keep the figures of other laps */
     double pending_s = all_off_s > 0 ? fmin(work.pending_s * off_s / all_off_s, off_s) : 0;
     double delay_s = work.cpu_s > 0 ? work.delay_s * cpu_s / work.cpu_s : 0;
     node->cpu_s = cpu_s / count;
@@ -162,7 +162,7 @@ static void figure_times(const weir_model *model, const model_lap *lap, size_t i
     node->time_s = node->cpu_s + node->pending_s + fmax(off_s - pending_s - delay_s, 0) / count;
 }
 
-/* Ratios of small numbers are whole: some items are still in slots when a lap ends. */
+/* Ratios of small numbers are rounded to whole ones: some items are still in slots when a lap ends. */
 static double whole_ratio(double results, double inputs, double uncertain)
 {
     double ratio = results / inputs, tolerance = uncertain / inputs;

@@ -59,7 +59,7 @@ static void set_times(const model_setting *setting, weir_model_node *node)
         node->pending_s *= factor;
         rest_s *= factor;
     }
-    if (all_s <= 0) { /* it had none: a task that is only given a time waits */
+    if (all_s <= 0) { /* no time was measured: a task that only has a length waits */
         node->cpu_s = setting->key == MODEL_CPU_TIME ? to_s : node->cpu_s;
         rest_s = setting->key == MODEL_CPU_TIME ? rest_s : to_s;
     }

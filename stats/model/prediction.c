@@ -1,6 +1,6 @@
 /*
  * Predictions: simulates the model with its settings, then again with laps drawn at random (the bootstrap over laps),
- * which shows how much the prediction depends on what happened to be measured.
+ * which shows how much the prediction depends on random differences between laps.
  */
 #include <math.h>
 #include <stdio.h>
@@ -134,7 +134,7 @@ static double slowdown_of(const sim_result *result, size_t count)
     return cpus > 0 ? 1 + waiting / cpus : 1;
 }
 
-/* How many threads of others competed for the CPUs: as many as make the simulated tasks wait for a CPU as long as the
+/* How many threads of other programs competed for the CPUs: with them the simulated tasks wait for a CPU as long as the
    measured ones did. */
 static int find_background(weir_model *model, uint64_t seed, weir_error *error)
 {

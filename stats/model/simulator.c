@@ -1,7 +1,8 @@
 /*
  * Time: `now` is real time. Tasks in their CPU part share the CPUs equally, so all of them advance at the same speed;
  * `work` is the CPU time that such a task has got since the start. A task that needs c seconds of CPU ends when `work`
- * has grown by c: one heap in real time for delays and one in `work` for CPU parts, and no event ever moves.
+ * has grown by c. So there are two heaps, one in real time for delays and one in `work` for CPU parts, and events never
+ * move.
  */
 #include "simulator.h"
 

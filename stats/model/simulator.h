@@ -1,6 +1,6 @@
 /*
- * A discrete-event simulation of the engine: engine/handoff.c, slots.c, pool.c and merge.c with the same rules, but
- * tasks that only take time. Epochs, failures of the pipeline and hooks are not simulated.
+ * A discrete-event simulation of the engine. It has the rules of engine/handoff.c, slots.c, pool.c and merge.c, but
+ * tasks only take time. Epochs, failures of the pipeline and hooks are not simulated.
  */
 #ifndef WEIR_SIMULATOR_H
 #define WEIR_SIMULATOR_H

@@ -1,12 +1,12 @@
 /*
- * What the tuner does between laps. A state says what the laps are for:
+ * The decisions of the tuner after each lap. The state is the purpose of the current laps:
  *
- *     LOOKING   measures the settings as they are, then plans
- *     GOING     on the way to the settings that are aimed at, one change at a time; at the end compares with the best
+ *     LOOKING   measures the current settings, then plans
+ *     GOING     applies the planned settings, one change at a time; at the end compares them with the best
  *     RESTING   watches whether the load changes
  *
- * Settings are "knobs": the threads of the pool, then the slots of each stage that can be changed. All that it knows is
- * in `weir_tuner` and comes from laps, so that the same laps make the same decisions.
+ * Settings are "knobs": the threads of the pool, then the slots of each stage that can be changed. The whole
+ * state is in `weir_tuner` and is computed from laps, so the same laps lead to the same decisions.
  */
 #include <weir/tuner.h>
 
@@ -25,7 +25,7 @@
 enum { MAX_KNOBS = 32, MAX_LAPS = 3, MAX_PLANS = 6, MAX_PATIENCE = 32, LAPS_AT_REST = 8, PREDICTED_ITEMS = 400 };
 
 #define SPARE     0.95 /* of the budget, for changes */
-#define ENOUGH    0.99 /* of the highest prediction: more is not worth more slots */
+#define ENOUGH    0.99 /* of the highest prediction: a higher one does not justify more slots */
 #define NEW_LOAD  (1.0 / 6)
 #define BUSY      0.85
 #define TOLERANCE 1.01 /* of the budget, for the error of clocks */
@@ -39,7 +39,7 @@ typedef struct knob {
     bool is_fixed;    /* the engine refuses to change it */
     uint32_t value, best, goal;
     uint32_t most, limit; /* most is lower than the limit after it exceeded the budget, until the load changes */
-    uint32_t tried;       /* the value up to which a try brought nothing; 0 = none */
+    uint32_t tried;       /* the value up to which a try had no gain; 0 = none */
     /* of the current lap */
     double busy_s, wait_thread_s;
 } knob;
@@ -49,19 +49,19 @@ struct weir_tuner {
     _Atomic(weir_pipeline *) pipeline;
     bool is_replay;
     weir_model *costs;
-    weir_observer model;   /* that fills it */
+    weir_observer model;   /* fills the model */
     knob knobs[MAX_KNOBS]; /* the first is the pool's threads */
     size_t num_knobs;
 
     tuner_state state;
-    bool skips;   /* the next lap holds the transition after a change */
+    bool skips;   /* the next lap contains the transition after a change */
     size_t moved; /* the knob that was changed last */
     uint32_t moved_from;
     unsigned num_plans;     /* since the load changed */
     bool is_probe;          /* the change is not planned, only a try */
     double predicted;       /* of the goal */
     double best_rate;       /* of knob.best; 0 = not measured */
-    unsigned patience;      /* so many laps in a row must differ before it begins again; doubles each time */
+    unsigned patience;      /* laps in a row that must differ before a restart; doubles each time */
     double noise;           /* relative difference of neighbouring laps with the same settings: moving average */
     double lap_rate;        /* of the lap before; 0 = other settings */
     unsigned num_rested;    /* laps at rest */
@@ -222,7 +222,7 @@ static uint32_t step_up(uint32_t value)
     return value < 2 ? value + 1 : value < middle ? middle : power * 2;
 }
 
-/* How many slots may be added in all. */
+/* How many slots may be added in total. */
 static uint32_t room_for_slots(weir_tuner *tuner)
 {
     uint64_t memory = memory_of(tuner);
@@ -244,8 +244,8 @@ static bool fits(const weir_tuner *tuner, const uint32_t *values, uint32_t room)
     return num_added <= room;
 }
 
-/* The best value of each knob, one after the other: where CPUs are short, more slots near the sink take them from those
-   before. Returns the rate. */
+/* Finds the best value of each knob, one after the other: if CPUs are short, more slots near the sink take CPU time
+   from the stages upstream. Returns the rate. */
 static double climb(const weir_tuner *tuner, weir_model *model, uint32_t *values)
 {
     double best = forecast_of(tuner, model, values).rate;
@@ -264,7 +264,7 @@ static double climb(const weir_tuner *tuner, weir_model *model, uint32_t *values
     return best;
 }
 
-/* The smallest value of the knob that loses nothing. */
+/* The smallest value of the knob without a loss of throughput. */
 static void trim(const weir_tuner *tuner, weir_model *model, uint32_t *values, size_t index, double wanted)
 {
     uint32_t most = values[index];
@@ -277,8 +277,8 @@ static void trim(const weir_tuner *tuner, weir_model *model, uint32_t *values, s
 }
 
 /*
- * Begins with as much of everything as the budget allows, because slots without threads bring as little as threads
- * without slots, and then takes away what is not needed. Sets the goals. False = nothing to aim at.
+ * Begins with the largest values that the budget allows, because slots without threads do not help, nor do threads
+ * without slots. Then lowers what is not needed. Sets the goals. False = there is no goal.
  */
 static bool plan(weir_tuner *tuner, forecast *now, forecast *then)
 {
@@ -317,7 +317,7 @@ static bool plan(weir_tuner *tuner, forecast *now, forecast *then)
 
 /* ---- states ------------------------------------------------------------------------------------------------- */
 
-/* What a change must bring to be told from noise. */
+/* The gain that a change must have to be distinguished from noise. */
 static double least_gain(const weir_tuner *tuner)
 {
     return fmax(tuner->options.min_gain, tuner->noise / sqrt(fmax(tuner->num_laps, 1)));
@@ -403,7 +403,7 @@ static void look_for_more(weir_tuner *tuner, double elapsed_s)
         rest(tuner);
 }
 
-/* The way has ended: keeps what is better, else goes back. */
+/* All changes are applied: keeps the settings if they are better, otherwise goes back. */
 static void arrive(weir_tuner *tuner, double elapsed_s)
 {
     double rate = tuner->items / tuner->elapsed_s;
@@ -432,7 +432,7 @@ static void arrive(weir_tuner *tuner, double elapsed_s)
     start_measuring(tuner);
 }
 
-/* Begins anew with the settings of now, which have not been measured. */
+/* Begins again with the current settings, which have not been measured. */
 static void begin_again(weir_tuner *tuner)
 {
     for (size_t i = 0; i < tuner->num_knobs; i++)
@@ -472,8 +472,8 @@ static void watch(weir_tuner *tuner, double rate)
 
 /* ---- the budget --------------------------------------------------------------------------------------------- */
 
-/* The setting to lower, if the last change is not to blame: for memory the most slots, for CPU time the threads, as a
-   thread cannot use more than one CPU. Sets *wanted. */
+/* The setting to lower if the last change is not the cause: for memory the stage with the most slots, for CPU time the
+   threads, because a thread cannot use more than one CPU. Sets *wanted. */
 static knob *to_lower(weir_tuner *tuner, double excess, bool is_memory, uint32_t *wanted)
 {
     knob *own = &tuner->knobs[0];
@@ -491,7 +491,7 @@ static knob *to_lower(weir_tuner *tuner, double excess, bool is_memory, uint32_t
     return own;
 }
 
-/* Lowers one setting: the last change if it was a raise. False = there is nothing to lower. */
+/* Lowers one setting: the last change if it was an increase. False = there is nothing to lower. */
 static bool reduce(weir_tuner *tuner, double excess, const char *what)
 {
     knob *own = &tuner->knobs[tuner->moved];
@@ -528,7 +528,7 @@ static bool keep_budget(weir_tuner *tuner, double elapsed_s)
     return false;
 }
 
-/* More changes of the plan will follow: what has been reached so far need not be known exactly. */
+/* More changes of the plan follow, so the present throughput need not be known exactly. */
 static bool is_on_the_way(const weir_tuner *tuner)
 {
     for (size_t i = 0; i < tuner->num_knobs; i++)
@@ -554,7 +554,7 @@ static void decide(weir_tuner *tuner, double elapsed_s)
         tuner->elapsed_s = elapsed_s;
         watch(tuner, tuner->items / elapsed_s);
         bool is_time = ++tuner->num_rested >= LAPS_AT_REST && !(tuner->num_rested & (tuner->num_rested - 1));
-        if (tuner->state == TUNER_RESTING && is_time) /* 8, 16, 32, …: the model has seen more since */
+        if (tuner->state == TUNER_RESTING && is_time) /* 8, 16, 32, … laps: the model has more data now */
             go_where_planned(tuner);
         return;
     }

@@ -13,12 +13,12 @@
 
 #define SATURATED       0.80 /* a resource in use this much of the time is the limit */
 #define PARTLY          0.60 /* so is this, if nothing explains the rest better */
-#define CLOSE           0.10 /* two limits this close to each other cannot be told apart */
+#define CLOSE           0.10 /* two limits this close to each other cannot be distinguished */
 #define STARVED_RATIO   0.20 /* waiting for a thread / (busy + waiting for a thread) of a stage that lacks threads */
 #define COMPUTING       0.60 /* on a CPU or waiting for one / busy, of tasks that compute */
 #define NO_CPU_RATIO    0.15 /* waiting for a CPU / busy, of threads that lack CPUs */
 #define PROCESS_FULL    0.85 /* CPU time of the process / its budget */
-#define IDLE_CPUS       0.10 /* of all CPUs: fewer idle ones and the machine is full */
+#define IDLE_CPUS       0.10 /* of all CPUs: if fewer are idle, the machine is full */
 #define TURN_SHARE      0.20 /* of slot time in turns, of a stage held up by its output order */
 #define BURST_SHARE     0.15 /* time upstream waits for room, and downstream for input, of a queue that is too small */
 #define PRESSURE        0.10 /* of the time, tasks wait for memory */
@@ -244,7 +244,7 @@ static void tell_cpus(judgement *j)
 
 /* -- the CPUs */
 
-/* Nobody could run more: all CPUs that this process may use are in use. */
+/* No thread can get more CPU time: all CPUs that this process may use are in use. */
 static bool cpus_are_full(const system_view *s)
 {
     bool by_budget = s->process >= PROCESS_FULL * s->budget, by_quota = s->throttled >= 0.05;
@@ -268,7 +268,7 @@ static weir_verdict_kind who_has_the_cpus(const system_view *s)
 typedef struct cause {
     weir_verdict_kind kind;
     double confidence;            /* that this is the cause, if this node is the limit */
-    weir_verdict_kind other_kind; /* the data cannot tell it from this one; UNKNOWN = none */
+    weir_verdict_kind other_kind; /* cannot be distinguished from this one; UNKNOWN = none */
 } cause;
 
 /* The share of the stage's time in items of GIANT_TIMES the median and more, and their share of all items. */
@@ -303,8 +303,8 @@ static bool has_giants(judgement *j, const node_view *n)
 }
 
 /*
- * A lock or another serial part: a task can run without waiting (the shortest one did), but most wait. Either its CPU
- * time is all that the shortest task took, or the tasks follow each other: throughput × shortest time is 1.
+ * A lock or another serial part: a task can run without waiting (the shortest one did), but most tasks wait. The sign
+ * is that the shortest task was only CPU time, or that tasks run one after the other: throughput × shortest time is 1.
  */
 static bool is_serial(judgement *j, const node_view *n, cause *found)
 {
@@ -340,7 +340,7 @@ static bool is_serial(judgement *j, const node_view *n, cause *found)
     return true;
 }
 
-/* At most what the consumer's thread used: it computes only when it does not wait for an item. */
+/* An upper bound of the CPU time of the consumer's thread: it computes only when it does not wait for an item. */
 static double consumer_cpus(const judgement *j)
 {
     if (!j->sink || j->sink->elapsed_ns <= 0)
@@ -582,7 +582,7 @@ static void settle_other(judgement *j, weir_verdict_kind kind, const char *name)
 
 /* -- the limit */
 
-/* What is in use the most, and the next one that does not run on the same threads. */
+/* The node with the highest use, and the next one that does not run on the same threads. */
 typedef struct ranking {
     const node_view *first, *second;
 } ranking;
@@ -687,7 +687,7 @@ static void judge_burst(judgement *j, const burst *b)
     settle(j, b->by_bytes ? WEIR_VERDICT_BYTES : WEIR_VERDICT_BURSTS, b->queue->key.name, fmin(0.9, 0.5 + b->share));
 }
 
-/* No node of the merge's upstream is saturated, but the merge waits for one input. */
+/* No node upstream of the merge is saturated, but the merge waits for one input. */
 static bool judge_input(judgement *j)
 {
     parallel_paths paths;
@@ -720,7 +720,7 @@ static void judge_consumer(judgement *j, const node_view *first)
     }
 }
 
-/* Without slot times (older databases, SPDL's) only the last queue tells anything. */
+/* Without slot times (older databases, SPDL's), only the last queue can be used. */
 static void judge_by_queue(judgement *j)
 {
     if (!j->sink || isnan(value_of(j->sink, "occupancy_rate")))
@@ -764,7 +764,7 @@ static void judge(judgement *j)
     }
 }
 
-/* Few tasks are no sample. */
+/* A few tasks are not a sample. */
 static void weigh_sample(judgement *j)
 {
     weir_verdict *shown = &j->verdict->shown;

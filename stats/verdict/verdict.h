@@ -1,4 +1,4 @@
-/* Between the parts of the verdict: reading (verdict_read.c), reasoning (verdict.c), advice (verdict_advice.c). */
+/* Shared by the parts of the verdict: reading (verdict_read.c), rules (verdict.c), advice (verdict_advice.c). */
 #ifndef WEIR_STATS_VERDICT_H
 #define WEIR_STATS_VERDICT_H
 
@@ -36,7 +36,7 @@ typedef struct full_verdict {
 /* NULL = out of memory. */
 full_verdict *verdict_judge(const verdict_facts *facts);
 
-/* Adds advice: of the model where it can be made, otherwise without figures. */
+/* Adds advice: from the model if it can be made, otherwise without figures. */
 int verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_filter *filter, weir_error *error);
 
 #endif

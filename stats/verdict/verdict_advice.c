@@ -17,7 +17,7 @@
 /* The text of an advice. */
 enum { TEXT_CHANGE, TEXT_OPTIONS, TEXT_CODE, TEXT_NEXT };
 
-/* What is needed of a node. The model's own struct is only valid until the model is changed. */
+/* A copy of the needed fields of a node, because the model's struct is only valid until the model is changed. */
 typedef struct model_part {
     char name[VERDICT_TEXT_BYTES];
     bool is_source, is_sink;
@@ -29,7 +29,7 @@ typedef struct model_part {
 
 typedef struct advising {
     full_verdict *verdict;
-    weir_model *model;            /* NULL = cannot be made of these records */
+    weir_model *model;            /* NULL = cannot be made from these records */
     const model_part *node;       /* that limits; NULL = none */
     double base_cpus, base_bytes; /* predicted for the recorded settings */
     weir_error *error;
@@ -163,7 +163,7 @@ static void suggest(advising *a, const char *change, const char *options)
     write_text(advice, advice->options, options);
 }
 
-/* -- the menu */
+/* -- possible changes */
 
 static int propose_slots(advising *a, bool with_threads)
 {
@@ -280,7 +280,7 @@ static int propose_cpus(advising *a)
     return propose(a, &p);
 }
 
-/* Whether the verdict is that the CPUs, or what takes them, are the limit. */
+/* Whether the limit is the CPUs, or a competitor for them. */
 static bool is_of_cpus(weir_verdict_kind kind)
 {
     return kind >= WEIR_VERDICT_CPUS && kind <= WEIR_VERDICT_STOLEN;
@@ -353,7 +353,7 @@ static int propose_all(advising *a)
     return status;
 }
 
-/* What the model cannot represent. */
+/* Changes that the model cannot represent. */
 static void suggest_others(advising *a)
 {
     switch (a->verdict->shown.kind) {

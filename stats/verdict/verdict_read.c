@@ -7,8 +7,8 @@
 
 #include "array.h"
 
-#define ENDED_SHARE     0.02 /* of a lap: a source that has waited longer after its end has ended in it */
-#define SUSPENDED_SHARE 0.10 /* of a lap: a lap with more of it does not count */
+#define ENDED_SHARE     0.02 /* of a lap: if a source waited longer after its end, it has ended in this lap */
+#define SUSPENDED_SHARE 0.10 /* of a lap: if more of it was suspended, the lap does not count */
 
 /* -- the steady part */
 

@@ -1,7 +1,7 @@
 /*
  * The profile of a chain of stages: each stage alone, fed from recorded inputs, with 1, 2, 4, 8, … slots that really run
- * at the same time (each has a thread of its own). So nothing before or after it limits a stage, and the table says
- * what each slot brings and costs, and where more of them do not pay.
+ * at the same time (each has its own thread). So no other stage limits the measured stage. The table shows the gain and
+ * the cost of more slots, and from which number on more slots do not help.
  *
  *     weir_profile_stage stages[] = { { .op = &weir_directory_source, .config = &folder },
  *                                     { .op = &weir_video_decode, .config = &video } };
@@ -10,8 +10,8 @@
  *     weir_profile_free(report);
  *
  * Inputs of a stage are recorded from the stage before it: as many as the options allow, so memory is bounded. They are
- * used again and again: an operation must not change the data of its input beyond its task. An input is given to
- * several tasks at a time only if there are fewer inputs than slots.
+ * used again and again: an operation must not make lasting changes to the data of its input. Several tasks get
+ * the same input at the same time only if there are fewer inputs than slots.
  */
 #ifndef WEIR_PROFILE_H
 #define WEIR_PROFILE_H
@@ -41,15 +41,15 @@ typedef struct weir_profile_stage {
 typedef struct weir_profile_point {
     const char *stage; /* as in weir_profile_stage; not a copy */
     uint32_t concurrency;
-    bool is_best;       /* more slots bring less than min_gain */
-    uint64_t num_tasks; /* measured: after the first one of each slot; of a source, items */
+    bool is_best;       /* more slots raise tasks_per_s by less than min_gain */
+    uint64_t num_tasks; /* measured, without the first one of each slot; of a source: items */
     uint64_t num_failures;
     double elapsed_s;
     double tasks_per_s;
     double cpu_time_s;     /* of the process */
     double cpus;           /* CPU time per second */
     double efficiency;     /* tasks per second and slot, relative to one slot */
-    uint64_t memory_bytes; /* by which the memory of the process grew, at most; 0 where the system does not say */
+    uint64_t memory_bytes; /* maximum growth of the process's memory; 0 = not known on this system */
     uint64_t reserved[4];
 } weir_profile_point;
 
@@ -61,12 +61,12 @@ typedef struct weir_profile_report {
 
 /* Setting this struct to all-zero is equivalent to defaults. */
 typedef struct weir_profile_options {
-    int64_t time_ns;          /* measured for each point, at least; ten times as long if tasks are few (0 = 1 s) */
+    int64_t time_ns;          /* minimum time of each point; up to ten times as long if tasks are few (0 = 1 s) */
     uint32_t max_concurrency; /* (0 = 64) */
-    double min_gain;          /* twice the slots must bring this share more, or the stage is done (0 = 0.1) */
+    double min_gain;          /* stop if twice the slots gain less than this share (0 = 0.1) */
     size_t max_inputs;        /* recorded for each stage (0 = 64) */
     uint64_t max_input_bytes; /* of these; may be exceeded by one (0 = 1 GiB) */
-    /* Called after each point, on the calling thread (NULL = nobody is). */
+    /* Called after each point, on the calling thread (NULL = no call). */
     void (*progress)(void *self, const weir_profile_point *point);
     void *progress_self;
 } weir_profile_options;
@@ -87,7 +87,7 @@ static inline int weir_profile(const weir_profile_stage *stages, size_t num_stag
     return weir_profile_sized(stages, num_stages, options, sizeof *options, report, error);
 }
 
-/* Adds the report to a database, in the table profile_stats, as a run of its own; the file is created if missing. */
+/* Adds the report to a database, in the table profile_stats, as a separate run; the file is created if missing. */
 WEIR_API int weir_profile_record(const weir_profile_report *report, const char *path, weir_error *error);
 
 /* NULL is fine. */

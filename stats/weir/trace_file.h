@@ -1,6 +1,6 @@
 /*
- * Trace files: what every slot, queue, item, span and counter did and when, in Chrome's format, which the Perfetto UI,
- * chrome://tracing and speedscope open. docs/tracing.md describes the tracks and how to read them.
+ * Trace files: when each slot, queue, item, span and counter did what, in Chrome's format, which the Perfetto UI,
+ * chrome://tracing and speedscope can open. docs/trace-files.md describes the tracks and how to read them.
  *
  *     weir_trace_open("trace.json.gz", NULL, &file, &error);
  *     weir_observer observer = weir_trace_observer(file);
@@ -9,8 +9,8 @@
  *     weir_pipeline_free(p);
  *     weir_trace_close(file, &error);
  *
- * A file is written about once a second and complete each time, so that one of a killed program can be opened and
- * shows what was going on.
+ * A file is written about once a second and is complete each time. So the file of a killed program can be opened, and
+ * shows what happened up to the last second.
  */
 #ifndef WEIR_TRACE_FILE_H
 #define WEIR_TRACE_FILE_H
@@ -32,8 +32,8 @@ extern "C" {
 
 typedef struct weir_trace_file weir_trace_file;
 
-/* Which steps (weir_pipeline_mark_step()) are written: after skip_first steps, cycles of wait + warmup + active steps,
-   of which the last `active` go into a file of their own. */
+/* Which steps (weir_pipeline_mark_step()) are written: after skip_first steps, cycles of wait + warmup + active steps;
+   the `active` steps of each cycle are written to a separate file. */
 typedef struct weir_trace_schedule {
     uint64_t skip_first, wait, warmup;
     uint64_t active; /* 0 = no schedule: everything is written */
@@ -48,20 +48,20 @@ typedef struct weir_trace_options {
     bool overwrite;      /* existing files are replaced (default: opening fails with WEIR_EINVAL) */
     bool no_flows;       /* no arrows that follow items: smaller files */
     bool no_system;      /* no counters of CPU, memory, disk and network */
-    uint64_t max_bytes;  /* a file holds the last events only, in about this size (0 = no limit) */
-    uint32_t keep;       /* number of files to keep: older ones that this object wrote are removed (0 = all) */
+    uint64_t max_bytes;  /* approximate size of a file, which keeps the last events (0 = no limit) */
+    uint32_t keep;       /* files to keep; older files of this object are removed (0 = keep all) */
     weir_trace_schedule schedule;
     /*
-     * Triggers: with one of these, events are kept in memory, max_bytes of them (0 = 64 MiB), and a file is written only
-     * when something happens: the last last_ns of them (0 = 10 s). Files do not overlap: after one, further triggers
-     * are ignored for last_ns.
+     * Triggers. If one of these is set, events are kept in memory (max_bytes, 0 = 64 MiB). When a trigger occurs, a
+     * file is written with the events of the last last_ns (0 = 10 s). Files do not overlap: further triggers are
+     * ignored for last_ns after each file.
      */
     bool on_stall;   /* a task runs longer than weir_pipeline_options.stall_warning_ns */
     bool on_failure; /* a task fails */
     bool on_request; /* weir_trace_request() */
     int64_t last_ns;
-    /* Called for each file that is complete, for example to upload it (NULL = not). On the observer thread, or the one
-       that calls weir_trace_close(). */
+    /* Called for each complete file, for example to upload it (NULL = no call). On the observer thread, or on the
+       thread that calls weir_trace_close(). */
     void (*finished)(void *self, const char *path);
     void *finished_self;
 } weir_trace_options;
@@ -72,10 +72,10 @@ WEIR_API int weir_trace_open_sized(const char *path, const weir_trace_options *o
 
 /*
  * Creates the file, and its folders. {run}, {node}, {rank}, {step} (the last one marked) and {epoch} in the path are
- * replaced; a file that would replace an earlier one of this object gets a number: "trace.2.json". A name that ends with
- * ".gz" compresses. On failure *file is NULL, and *error (may be NULL) holds one line that names the path and the
- * problem: WEIR_EINVAL, WEIR_EIO, WEIR_ENOMEM, WEIR_EUNSUPPORTED (compressed, in a build without zlib). options may be
- * NULL.
+ * replaced. If a file would overwrite an earlier file of this object, a number is added: "trace.2.json". A name that
+ * ends with ".gz" selects compression. On failure *file is NULL, and *error (may be NULL) holds one line that names the
+ * path and the problem: WEIR_EINVAL, WEIR_EIO, WEIR_ENOMEM, WEIR_EUNSUPPORTED (compressed, in a build without zlib).
+ * options may be NULL.
  */
 static inline int weir_trace_open(const char *path, const weir_trace_options *options, weir_trace_file **file,
                                   weir_error *error)
@@ -91,23 +91,24 @@ WEIR_API weir_observer weir_trace_observer(weir_trace_file *file);
 WEIR_API void weir_trace_request(weir_trace_file *file);
 
 /*
- * Writes the rest, closes and frees. Call it after the pipeline has been freed. WEIR_OK; or the first failure, with
- * *error (may be NULL) filled: WEIR_EIO, WEIR_ENOMEM, or WEIR_ELIMIT if records were lost. NULL is fine.
+ * Writes the remaining events, closes the file and frees the object. Call it after the pipeline has been freed.
+ * WEIR_OK; or the first failure, with *error (may be NULL) filled: WEIR_EIO, WEIR_ENOMEM, or WEIR_ELIMIT if records
+ * were lost. NULL is fine.
  */
 WEIR_API int weir_trace_close(weir_trace_file *file, weir_error *error);
 
 /*
  * Writes one trace from several: of ranks, or of other programs (Chrome's format, as an array or an object with
- * "traceEvents"), compressed or not. Each input keeps its tracks as processes of its own. Clocks are aligned by the wall
- * time that each file of weir states; a file without it begins with the earliest one, unless its times are Unix
- * times. Memory use does not depend on the size of the files. WEIR_OK, WEIR_EIO, WEIR_EDATA (an input is not a trace)
- * and others; *error (may be NULL) names the file. Any thread.
+ * "traceEvents"), compressed or not. Each input becomes a separate process with its tracks. Clocks are aligned by the
+ * wall time that each file of weir contains. A file without it starts at the same time as the earliest file, unless its
+ * times are Unix times. Memory use does not depend on the size of the files. WEIR_OK, WEIR_EIO, WEIR_EDATA (an input is
+ * not a trace) and others; *error (may be NULL) names the file. Any thread.
  */
 WEIR_API int weir_trace_merge(const char *out_path, const char *const *in_paths, size_t num_ins, weir_error *error);
 
 /*
- * What a database without a raw record knows, as a trace: means of each lap as counters, phases, events, failures, and
- * the recorded items as spans. It says that it is an approximation. WEIR_OK; WEIR_ENOTFOUND if there is no run; WEIR_EIO
+ * Makes an approximate trace from a database: means of each lap as counters, phases, events, failures, and the recorded
+ * items as spans. The trace says that it is an approximation. WEIR_OK; WEIR_ENOTFOUND if there is no run; WEIR_EIO
  * and others. Memory use does not depend on the amount of data.
  */
 WEIR_API int weir_trace_export(weir_reader *reader, const weir_filter *filter, FILE *out, weir_error *error);

@@ -10,14 +10,14 @@
  *     weir_pipeline_free(pipeline);
  *     weir_tuner_free(tuner);
  *
- * After each lap it decides, from nothing but the laps, so a recorded run can be replayed: weir_tuner_replay(). From the
- * measured costs of tasks it makes a model (<weir/whatif.h>), finds the settings for which the model predicts the most,
- * and goes there one change at a time. Each change is measured for at least one lap after the lap in which it was made.
- * What did not bring what it must (min_gain) is taken back, and not tried again until the load changes. When nothing
- * promises more, it tries more slots and threads where they are all in use, once, in case the model is wrong; then it
- * rests until the throughput changes by more than a sixth for two laps.
+ * It decides after each lap. Decisions depend on the laps only, so a recorded run can be replayed: weir_tuner_replay().
+ * The tuner makes a model from the measured costs of tasks (<weir/whatif.h>), finds the settings with the highest
+ * predicted throughput, and applies them one change at a time. Each change is measured for at least one lap after the
+ * lap in which it was made. A change that gains less than min_gain is reverted, and not tried again until the load
+ * changes. When the model predicts no more gain, the tuner tries more slots and threads once where all of them are in
+ * use, in case the model is wrong. Then it rests until the throughput changes by more than a sixth for two laps.
  *
- * Every change, every outcome and every rest is an event "tuner": what, why, what is predicted, what came of it. The
+ * Every change, every outcome and every rest is an event "tuner" with the reason, the prediction and the result. The
  * engine's events "concurrency" and "threads" record the changes as well. docs/tuning.md has an example.
  */
 #ifndef WEIR_TUNER_H
@@ -41,23 +41,23 @@ extern "C" {
 typedef struct weir_tuner weir_tuner;
 
 typedef enum weir_tuner_action {
-    WEIR_TUNER_CHANGED = 1, /* a setting was changed, to measure what it brings */
-    WEIR_TUNER_KEPT,        /* the settings of now are the best so far */
+    WEIR_TUNER_CHANGED = 1, /* a setting was changed, to measure its effect */
+    WEIR_TUNER_KEPT,        /* the current settings are the best so far */
     WEIR_TUNER_REVERTED,    /* a setting was changed back */
     WEIR_TUNER_REDUCED,     /* a setting was lowered because the budget was exceeded */
-    WEIR_TUNER_RESTED,      /* nothing promises more */
+    WEIR_TUNER_RESTED,      /* no further gain is expected */
     WEIR_TUNER_RESTARTED,   /* the load has changed */
 } weir_tuner_action;
 
 /* Texts are valid during the call. */
 typedef struct weir_tuner_decision {
-    uint64_t lap; /* number of the lap that it was made from */
+    uint64_t lap; /* number of the lap that it is based on */
     weir_tuner_action action;
     const char *stage; /* whose slots; NULL = the threads of the pipeline's pool, or all settings */
     uint32_t before, after;
     double measured;  /* items per second before */
-    double predicted; /* with the settings that are aimed at; NAN = no prediction */
-    const char *text; /* all of it, as in the event */
+    double predicted; /* with the planned settings; NAN = no prediction */
+    const char *text; /* the complete text of the event */
     uint64_t reserved[4];
 } weir_tuner_decision;
 
@@ -68,10 +68,10 @@ typedef struct weir_tuner_options {
     uint64_t memory_bytes; /* resident memory that the process may use (0 = no limit) */
     uint32_t max_threads;  /* of the pool (0 = the larger of 8 and 4 × cpus) */
     uint32_t max_slots;    /* of each stage (0 = 64) */
-    double min_gain;       /* a change must bring this share more (0 = 0.03) */
+    double min_gain;       /* a change must gain at least this share (0 = 0.03) */
     uint32_t min_items;    /* results for one measurement, which lasts up to three laps to get them (0 = 20) */
-    /* Called for each decision on the observer thread (NULL = nobody is). Without an attached pipeline the caller may
-       carry them out. */
+    /* Called for each decision on the observer thread (NULL = no call). Without an attached pipeline the caller may
+       apply the decisions. */
     void (*decided)(void *self, const weir_tuner_decision *decision);
     void *decided_self;
 } weir_tuner_options;
@@ -91,14 +91,16 @@ static inline int weir_tuner_new(const weir_tuner_options *options, weir_tuner *
 /* The observer to give to one pipeline; valid until weir_tuner_free(). All-zero for NULL. */
 WEIR_API weir_observer weir_tuner_observer(weir_tuner *tuner);
 
-/* The pipeline that it changes: the one that has its observer. Without, it only decides. Call it right after building,
-   and weir_tuner_free() after weir_pipeline_free(). WEIR_OK or WEIR_EINVAL. Any thread. */
+/* Sets the pipeline to change, which must have the tuner's observer. Without a pipeline the tuner only decides. Call it
+   directly after building the pipeline, and weir_tuner_free() after weir_pipeline_free(). WEIR_OK or WEIR_EINVAL. Any
+   thread. */
 WEIR_API int weir_tuner_attach(weir_tuner *tuner, weir_pipeline *pipeline);
 
 /*
- * Makes the decisions again from the laps of a recorded run (WEIR_LAST_RUN = the last one) that was tuned, and calls
- * options->decided for each. With the options of the run they are those of the run, except for a memory limit: laps
- * do not have the memory of the process. WEIR_OK, or the failure with *error (may be NULL) set.
+ * Makes the decisions of a tuned run (WEIR_LAST_RUN = the last one) again from its recorded laps, and calls
+ * options->decided for each. With the options of the run, the decisions are the same as in the run, except for those
+ * caused by a memory limit: laps do not contain the memory of the process. WEIR_OK, or the failure with *error (may be
+ * NULL) set.
  */
 static inline int weir_tuner_replay(weir_reader *reader, int64_t run_id, const weir_tuner_options *options,
                                     weir_error *error)

@@ -22,7 +22,7 @@ extern "C" {
 #endif
 
 typedef enum weir_verdict_kind {
-    WEIR_VERDICT_UNKNOWN,     /* the data cannot tell */
+    WEIR_VERDICT_UNKNOWN,     /* the data does not show the limit */
     WEIR_VERDICT_NONE,        /* the pipeline waits for a training loop, as it should */
     WEIR_VERDICT_CONSUMER,    /* the pipeline waits for the consumer */
     WEIR_VERDICT_SOURCE,      /* a source makes items too slowly */
@@ -35,7 +35,7 @@ typedef enum weir_verdict_kind {
     WEIR_VERDICT_STORAGE,     /* tasks of a stage wait for a disk */
     WEIR_VERDICT_NETWORK,     /* tasks of a stage wait for the network */
     WEIR_VERDICT_LOCK,        /* tasks of a stage wait for each other */
-    WEIR_VERDICT_OWN_THREADS, /* a stage computes in threads of its own, for example of a codec */
+    WEIR_VERDICT_OWN_THREADS, /* a stage computes in separate threads, such as those of a codec */
     WEIR_VERDICT_MEMORY,      /* the machine lacks memory */
     WEIR_VERDICT_BYTES,       /* the byte bound of a queue */
     WEIR_VERDICT_ORDER,       /* results wait for an earlier one (output in input order) */
@@ -54,9 +54,9 @@ typedef struct weir_verdict_advice {
     double gain;         /* predicted throughput / the present one; NAN = not predicted */
     double low, high;    /* its range */
     double items_per_s;  /* predicted */
-    double more_cpus;    /* CPUs in use then, minus now; NAN = not known */
+    double more_cpus;    /* additional CPUs in use; NAN = not known */
     double more_bytes;   /* the same for memory */
-    const char *next;    /* what would limit then; "" = not known */
+    const char *next;    /* the next limit; "" = not known */
     uint64_t reserved[4];
 } weir_verdict_advice;
 
@@ -64,21 +64,21 @@ typedef struct weir_verdict_advice {
 typedef struct weir_verdict {
     weir_verdict_kind kind;
     const char *name;     /* of the stage, source or queue; "" = none */
-    const char *sentence; /* what limits, for a newcomer */
+    const char *sentence; /* the limit, in plain words */
     double confidence;    /* 0 to 1 */
-    /* A second limit that the data cannot tell from the first; UNKNOWN = none. Then both are about as likely. */
+    /* A second limit that is about as likely, because the data cannot distinguish it from the first; UNKNOWN = none. */
     weir_verdict_kind other_kind;
     const char *other_name, *other_sentence;
-    const char *missing; /* if the data cannot tell: the run that would; "" = none */
+    const char *missing; /* the recording that would decide, if the data cannot; "" = none */
     const char *const *evidence;
     size_t num_evidence;
     const weir_verdict_advice *advice; /* largest gain first */
     size_t num_advice;
 
-    /* The steady part, which alone counts: without the start-up and the tail. */
-    double items_per_s; /* that the consumer got; NAN = not known */
+    /* Only the steady part counts, without the start-up and the tail. */
+    double items_per_s; /* delivered to the consumer; NAN = not known */
     int64_t start_unix_ns, end_unix_ns;
-    int64_t num_laps, num_cut_laps; /* laps that count, laps that do not */
+    int64_t num_laps, num_cut_laps; /* laps that count; laps that do not */
 } weir_verdict;
 
 /*
@@ -89,13 +89,13 @@ typedef struct weir_verdict {
 WEIR_API int weir_verdict_read(weir_reader *reader, const weir_filter *filter, weir_verdict **verdict,
                                weir_error *error);
 
-/* The same with advice, which takes longer: it simulates each change. */
+/* The same with advice. This takes longer, because each change is simulated. */
 WEIR_API int weir_verdict_explain(weir_reader *reader, const weir_filter *filter, weir_verdict **verdict,
                                   weir_error *error);
 
 /*
- * The verdict on totals by name that the caller has made; all of them count. Without the connections of the nodes:
- * they are taken as a line in the order of their numbers. NULL = out of memory, or totals is NULL.
+ * The verdict on totals by name from the caller; all of them count. The connections of the nodes are not known, so the
+ * nodes are treated as a chain in the order of their numbers. NULL = out of memory, or totals is NULL.
  */
 WEIR_API weir_verdict *weir_verdict_of_totals(const weir_totals *totals);
 
@@ -111,7 +111,7 @@ WEIR_API const char *weir_verdict_certainty(const weir_verdict *verdict);
 /* The sentence, the evidence and the advice, as text of several lines. */
 WEIR_API void weir_verdict_write(const weir_verdict *verdict, FILE *out);
 
-/* The queue that the consumer takes from; NULL = none. */
+/* The queue from which the consumer takes items; NULL = none. */
 WEIR_API const weir_total *weir_totals_sink_queue(const weir_totals *totals);
 
 #ifdef __cplusplus

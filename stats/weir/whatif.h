@@ -1,5 +1,5 @@
 /*
- * What if: a model of a pipeline, made from what was measured, and a simulator that predicts its throughput with other
+ * What if: a model of a pipeline, made from measurements, and a simulator that predicts its throughput with other
  * settings. docs/whatif.md describes the model, its limits and how well it predicts.
  *
  *     weir_model_read(reader, &filter, &model, &error);            // or weir_model_new() and weir_model_observer()
@@ -11,10 +11,10 @@
  *     weir_model_free(model);
  *
  * The simulator runs the engine's own rules on random tasks: slots, threads that pick the ready slot nearest the sink,
- * queues bounded in items and bytes, turns of ordered output, batches, pieces, routes and merges. The CPU part of a
- * task shares the CPUs with all other running tasks; the rest of its time is a plain delay.
+ * queues bounded in items and bytes, output in input order, batches, pieces, routes and merges. The CPU part of
+ * a task shares the CPUs with all other running tasks; the rest of its time is a fixed delay.
  *
- * A model belongs to one thread at a time. Times are seconds, as figures of models are means, not measurements.
+ * Only one thread may use a model at a time. Times are in seconds (double), because figures of a model are means.
  */
 #ifndef WEIR_WHATIF_H
 #define WEIR_WHATIF_H
@@ -50,7 +50,7 @@ typedef struct weir_model_node {
     weir_merge_order merge_order;
     const uint32_t *inputs;  /* the nodes it takes from, by index */
     const uint32_t *weights; /* of the inputs, for WEIR_MERGE_WEIGHTED (NULL = all 1) */
-    const double *shares;    /* of a route: how its items are divided among num_shares branches; any scale */
+    const double *shares;    /* of a route: how its items are divided among num_shares branches, in any scale */
     uint32_t num_shares;
 
     /* what a task costs */
@@ -63,8 +63,8 @@ typedef struct weir_model_node {
     double results;    /* for each other task: 0.25 = batches of 4 inputs, 3 = pieces of one input (0 = 1) */
     double item_bytes; /* size of a result */
     double slot_bytes; /* memory of a slot, without its items (0 = not known) */
-    /* For each input that is a route: which of its branches (NULL = in the order in which the nodes that take from it are
-       added). */
+    /* For each input that is a route: the number of the branch (NULL = branches in the order in which the nodes that
+       take from it are added). */
     const uint32_t *branches;
     uint64_t reserved[7]; /* 0 */
 } weir_model_node;
@@ -75,21 +75,21 @@ typedef struct weir_model_node {
 WEIR_API int weir_model_new(weir_model **model, weir_error *error);
 
 /*
- * The model of one run of a database: filter->run_id, by default the last run. Only laps that match the filter count,
- * and of those only the steady part of the run: weir_model_observer() says which. WEIR_ENOTFOUND if no lap is left;
- * WEIR_EUNSUPPORTED if the recording does not say how its nodes are connected (routes in databases of older schemas).
+ * The model of one run of a database: filter->run_id, by default the last run. Only laps in the steady part of the run
+ * that match the filter count; see weir_model_observer(). WEIR_ENOTFOUND if no lap is left; WEIR_EUNSUPPORTED if the
+ * recording does not contain how its nodes are connected (routes in databases of older schemas).
  */
 WEIR_API int weir_model_read(weir_reader *reader, const weir_filter *filter, weir_model **model, weir_error *error);
 
-/* Adds a node by hand, after the nodes that it takes from. The first call for an otherwise empty model. */
+/* Adds a node by hand to a model from weir_model_new(). Add a node after the nodes that it takes from. */
 WEIR_API int weir_model_add(weir_model *model, const weir_model_node *node, weir_error *error);
 
 /*
- * Fills the model from live laps: give it to a pipeline, or call its functions from an observer of your own. run_start
- * replaces what the model held. The model is usable from the first lap_end on; each lap refines it. Laps before the
- * first result of the pipeline and laps in which a source had already ended do not count unless there are no others.
- * Memory use does not depend on the number of laps: when there are more than 64, neighbours are joined. The model must
- * only be used on the thread that calls the observer, or after the run has ended.
+ * Fills the model from live laps: give it to a pipeline, or call its functions from your own observer. run_start
+ * replaces the content of the model. The model can be used from the first lap_end on; each lap refines it. Laps before
+ * the first result of the pipeline and laps in which a source had already ended do not count unless there are no
+ * others. Memory use does not depend on the number of laps: if there are more than 64, neighbouring laps are joined.
+ * Use the model only on the thread that calls the observer, or after the run has ended.
  */
 WEIR_API weir_observer weir_model_observer(weir_model *model);
 
@@ -99,11 +99,11 @@ WEIR_API void weir_model_forget(weir_model *model);
 /* NULL is fine. */
 WEIR_API void weir_model_free(weir_model *model);
 
-/* -- looking at models -- */
+/* -- reading models -- */
 
 WEIR_API size_t weir_model_num_nodes(const weir_model *model);
 
-/* With the current settings and figures of all laps. Valid until the model is changed. NULL = no such node. */
+/* With the current settings and the figures of all laps. Valid until the model is changed. NULL = no such node. */
 WEIR_API const weir_model_node *weir_model_node_at(const weir_model *model, size_t index);
 
 /* Items per second that the consumer got in the laps that count; NAN = not known. */
@@ -118,7 +118,7 @@ WEIR_API size_t weir_model_num_laps(const weir_model *model);
  * Changes one setting. Stages are named as in the statistics, or as in their options ("decode").
  *     threads             threads of the pipeline's pool
  *     cpus                CPUs that its threads may use; fractions are allowed
- *     background          how many threads of others compete for them at any time; fractions are allowed
+ *     background          mean number of threads of other programs that compete for the CPUs; fractions are allowed
  *     STAGE.concurrency, STAGE.threads, STAGE.queue_items, STAGE.queue_bytes
  *     STAGE.output_order  completion or input
  *     STAGE.time, STAGE.cpu_time, STAGE.wait_time
@@ -128,17 +128,17 @@ WEIR_API size_t weir_model_num_laps(const weir_model *model);
  */
 WEIR_API int weir_model_set(weir_model *model, const char *setting, const char *value, weir_error *error);
 
-/* The current value of a setting that is a number; of times in seconds. NAN = no such setting. */
+/* The current value of a numeric setting; times are in seconds. NAN = no such setting. */
 WEIR_API double weir_model_get(const weir_model *model, const char *setting);
 
-/* All settings as they were measured. */
+/* Sets all settings back to the recorded ones. */
 WEIR_API void weir_model_reset(weir_model *model);
 
 /* -- predictions -- */
 
 /* A zeroed struct selects the defaults. */
 typedef struct weir_predict_options {
-    uint64_t num_items; /* to simulate in each run, after the start-up (0 = chosen to take a fraction of a second) */
+    uint64_t num_items; /* to simulate in each run, after the start-up (0 = as many as take a fraction of a second) */
     uint64_t seed;      /* of the random choices */
     uint32_t resamples; /* further runs, each with laps drawn at random, for `low` and `high` (0 = 20) */
     bool no_range;      /* one run only: fast, low = high = throughput */
@@ -151,7 +151,7 @@ typedef enum weir_limit_kind {
     WEIR_LIMIT_CPUS,
     WEIR_LIMIT_ORDER,    /* slots wait for the turn of their results */
     WEIR_LIMIT_CONSUMER, /* the pipeline waits for it */
-    WEIR_LIMIT_NONE,     /* nothing is in use all the time: the parts wait for each other (bursts, small queues) */
+    WEIR_LIMIT_NONE,     /* nothing is in use all the time: stages wait for each other (bursts, small queues) */
 } weir_limit_kind;
 
 /* Shares of slots × time; they add up to 1. */
@@ -179,11 +179,11 @@ typedef struct weir_prediction {
     double measured;   /* the measured one; NAN = not known */
     weir_limit_kind limit;
     const char *limit_name; /* of the node or pool; "" = none */
-    double limit_share;     /* how much of it is in use */
+    double limit_share;     /* share of it that is in use */
     double cpus;            /* CPU time per second of all tasks */
     double cpu_share;       /* of the CPUs */
-    double memory_bytes;    /* of items in queues and slots, and of slots where it is known; NAN = sizes not known */
-    bool beyond_measured;   /* more CPUs, or more threads at work, than were ever measured */
+    double memory_bytes;    /* of items in queues and slots, and of slots if known; NAN = sizes not known */
+    bool beyond_measured;   /* more CPUs or more busy threads than in the measurement */
     uint64_t num_items;     /* simulated in each run */
     const weir_predicted_node *nodes;
     size_t num_nodes;
