@@ -365,6 +365,8 @@ static void mistakes_are_refused_in_one_line_before_any_work(void **state)
         { "@videos --tune --headspace 1s", "--tune: not with --headspace" },
         { "@videos --profile --tune", "--profile: not with --tune" },
         { "@videos --profile --headspace 1s", "--profile: not with --headspace" },
+        { "@videos --profile --trace t.json", "--profile: not with --trace" },
+        { "@videos --trace-last 1m", "--trace-last: only with --trace" },
         { "@videos --profile --db-path /proc/no/such.db", "--db-path: " },
         { "@videos --resize none --width 9", "--resize none: not with --width" },
         { "@videos --count 3 --every 2", "one way" },
