@@ -94,6 +94,8 @@ static void expect_files(const char *line, int num_files)
     int found = (int)query("SELECT sum(num_tasks - num_failures) FROM task_stats WHERE name LIKE '%:decode%'");
     if (found != num_files)
         fail_msg("%s: %d files, not %d", line, found, num_files);
+    if (num_files > 0 && !strstr(program.out, "\nLimit: ")) /* even if it is not known */
+        fail_msg("%s: no limit: %s", line, program.out);
     program_free(&program);
 }
 
