@@ -94,6 +94,8 @@ static void expect_files(const char *line, int num_files)
     int found = (int)query("SELECT sum(num_tasks - num_failures) FROM task_stats WHERE name LIKE '%:decode%'");
     if (found != num_files)
         fail_msg("%s: %d files, not %d", line, found, num_files);
+    if (num_files > 0 && !strstr(program.out, "\nLimit: ")) /* even if it is not known */
+        fail_msg("%s: no limit: %s", line, program.out);
     program_free(&program);
 }
 
@@ -365,6 +367,8 @@ static void mistakes_are_refused_in_one_line_before_any_work(void **state)
         { "@videos --tune --headspace 1s", "--tune: not with --headspace" },
         { "@videos --profile --tune", "--profile: not with --tune" },
         { "@videos --profile --headspace 1s", "--profile: not with --headspace" },
+        { "@videos --profile --trace t.json", "--profile: not with --trace" },
+        { "@videos --trace-last 1m", "--trace-last: only with --trace" },
         { "@videos --profile --db-path /proc/no/such.db", "--db-path: " },
         { "@videos --resize none --width 9", "--resize none: not with --width" },
         { "@videos --count 3 --every 2", "one way" },

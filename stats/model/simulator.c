@@ -833,7 +833,7 @@ static void read_result(const sim_run *run, double start_s, sim_result *result)
         *to = (sim_node_result){ .tasks_per_s = (double)node->num_tasks / span_s,
                                  .results_per_s = (double)node->num_results / span_s,
                                  .cpus = node->cpu_done_s / span_s,
-                                 .cpu_wait = node->cpu_wait_s / span_s };
+                                 .cpu_wait = fmax(0, node->cpu_wait_s) / span_s };
         for (int state = 0; state < SIM_STATES; state++)
             to->time_s[state] = node->time_s[state];
         for (uint32_t j = 0; j < node->num_outs; j++)

@@ -388,7 +388,7 @@ static void put_state(FILE *out, const run_notes *notes, int64_t recorded_unix_n
     fputc('\n', out);
 }
 
-/* Nothing if the data cannot tell. */
+/* Nothing if nothing was delivered: there is no speed to explain. */
 static int put_limit(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
     weir_verdict *verdict;
@@ -399,6 +399,10 @@ static int put_limit(FILE *out, weir_reader *reader, const weir_filter *filter, 
         fputs("Limit: ", out);
         weir_text_escape_to(out, verdict->sentence);
         fprintf(out, " (%s; weir explain tells why)\n", weir_verdict_certainty(verdict));
+    } else if (verdict->items_per_s > 0) {
+        fputs("Limit: ", out);
+        weir_text_escape_to(out, verdict->sentence);
+        fputs(" (weir explain tells what would)\n", out);
     }
     weir_verdict_free(verdict);
     return WEIR_OK;

@@ -340,6 +340,19 @@ static void print_head(const char *path, const view *v)
         printf("Records were lost %" PRIu64 " times: they came faster than they were written.\n", v->num_lost / 2);
 }
 
+static bool is_shown(const track *one)
+{
+    return one->num_spans > 0 || one->end_ns > one->begin_ns;
+}
+
+static bool has_tracks(const view *v)
+{
+    for (const track *one = v->tracks; one; one = one->hh.next)
+        if (is_shown(one))
+            return true;
+    return false;
+}
+
 static void print_tracks(view *v)
 {
     static const table_column columns[] = {
@@ -361,7 +374,7 @@ static void print_tracks(view *v)
     HASH_SORT(v->tracks, earlier_track);
     for (const track *one = v->tracks; one; one = one->hh.next) {
         double length_ns = (double)(one->end_ns - one->begin_ns);
-        if (one->num_spans == 0 && length_ns <= 0)
+        if (!is_shown(one))
             continue;
         int64_t busy_ns = one->time_ns[BUSY] + one->other_ns;
         table_count(t, one->key.pid);
@@ -479,9 +492,14 @@ static int show(const tool_call *call)
         if (v.num_path)
             qsort(v.path, v.num_path, sizeof *v.path, earlier_span);
         print_head(call->words[0], &v);
-        print_tracks(&v);
-        print_longest(&v);
-        print_items(&v);
+        if (settings.json || has_tracks(&v))
+            print_tracks(&v);
+        else
+            puts("\nIt has no spans, only counters or markers; the Perfetto UI shows them.");
+        if (settings.json || v.num_longest)
+            print_longest(&v);
+        if (settings.json || v.num_slowest)
+            print_items(&v);
         if (settings.json)
             puts("}");
         exit_status = tool_finish(call);

@@ -30,8 +30,12 @@ static const char *find_contradiction(const record_settings *settings)
         return "--json: only with --profile";
     if (settings->profile && settings->isolate)
         return "--profile: not with --isolate";
+    if (settings->trace_last_ns && !settings->trace_path)
+        return "--trace-last: only with --trace FILE";
     if (settings->profile && (settings->headspace_step_ns || settings->openmetrics_path || settings->tensorboard_dir))
         return "--profile: not with --headspace, --openmetrics or --tensorboard";
+    if (settings->profile && settings->trace_path)
+        return "--profile: not with --trace";
     if (settings->rank > INT32_MAX)
         return "--rank: at most 2147483647";
     if (settings->world > 1 && (settings->profile || settings->headspace_step_ns))

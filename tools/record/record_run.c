@@ -313,7 +313,10 @@ static int run(const record_settings *settings, const record_ranks *ranks, recor
         return exit_status;
     if (settings->dry_run) {
         record_inputs_each(inputs, &inputs->share, print_file, NULL);
-        return fflush(stdout) == 0 ? RECORD_DONE : (record_refuse(settings, "cannot print"), RECORD_FAILED);
+        if (fflush(stdout) == 0)
+            return RECORD_DONE;
+        record_refuse(settings, "cannot print: %s", strerror(errno));
+        return RECORD_FAILED;
     }
 
     if (settings->profile)
