@@ -1,4 +1,4 @@
-/* Models of runs: from live laps, and from a database, whose records become the same laps. */
+/* Makes models of runs: from live laps, or from a database, whose records are converted to the same laps. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -90,7 +90,7 @@ static bool add_queues(weir_model *model, const weir_stage_info *info, size_t no
     return is_added;
 }
 
-/* How many branches begin at a route: as many as later nodes take from. */
+/* The number of branches of a route: those that later nodes take from. */
 static uint32_t count_branches(const weir_run_info *info, uint32_t index)
 {
     const weir_stage_info *route = &info->stages[index];
@@ -202,7 +202,7 @@ static bool is_steady(const weir_model *model, const model_lap *lap)
     return had_results;
 }
 
-/* Joins neighbours, so that there is room for more. */
+/* Joins neighbouring laps to make room for more. */
 static void join_laps(weir_model *model)
 {
     for (size_t i = 0; i < MODEL_MAX_LAPS / 2; i++) {
