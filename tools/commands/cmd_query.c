@@ -429,7 +429,10 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
     return weir_error_set(error, WEIR_ENOTFOUND, 0, "%s",
                           settings.by & BY_STEP ? "no lap that matches the filters has a step; programs mark steps "
                                                   "with weir_pipeline_mark_step()"
-                                                : TOOL_NO_LAPS);
+                          : settings.by & (BY_SPAN | BY_COUNTER)
+                              ? "no span or counter matches the filters; programs record them of their own code "
+                                "(weir/span.h), see --list contents"
+                              : TOOL_NO_LAPS);
 }
 
 const tool_command tool_query = {

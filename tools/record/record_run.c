@@ -275,6 +275,15 @@ static int record(const record_settings *settings, const record_ranks *ranks, co
 
 /* -- what is left */
 
+/* A file that several runs have finished is one. */
+static size_t count_files(const record_ended *ended)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < ended->num_labels; i++)
+        count += i == 0 || strcmp(ended->labels[i - 1], ended->labels[i]) != 0; /* sorted */
+    return count;
+}
+
 /* Reads which files are finished. */
 static int read_ended(const record_settings *settings, record_share *share)
 {
@@ -288,6 +297,9 @@ static int read_ended(const record_settings *settings, record_share *share)
         fprintf(stderr,
                 "%s: %llu finished files are not recorded by name (see --all-items): they are decoded again\n",
                 settings->program, (unsigned long long)(share->ended.num_tasks - share->ended.num_labels));
+    if (!settings->quiet && share->world.rank == 0)
+        fprintf(stderr, "%s: --resume: leaves out the files that are recorded as finished: %zu\n", settings->program,
+                count_files(&share->ended));
     return RECORD_DONE;
 }
 
