@@ -638,6 +638,8 @@ static burst find_burst(const judgement *j)
         for (size_t k = 0; k < j->num_nodes && up; k++)
             if (takes_from(j, &j->nodes[k], up, queue->key.name))
                 empty = fmax(empty, j->nodes[k].is_merge || j->nodes[k].is_sink ? 0 : or_zero(j->nodes[k].in));
+        /* Where a queue has items while slots wait, the items are of the next epoch, and room would not help. */
+        empty = fmin(empty, 1 - or_zero(value_of(queue, "occupancy_rate")));
         double share = up ? fmin(or_zero(up->out), empty) : 0;
         if (share <= found.share)
             continue;
