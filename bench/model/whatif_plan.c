@@ -211,9 +211,10 @@ static plan_part *add(whatif_plan *plan, plan_kind kind, const char *name)
 
 static void add_change(whatif_plan *plan, const char *name, const char *what, uint32_t value)
 {
-    plan_change *change = &plan->changes[plan->num_changes++];
-    snprintf(change->setting, sizeof change->setting, "%s%s%s", name, *name ? "." : "", what);
-    snprintf(change->value, sizeof change->value, "%u", value);
+    plan_change change; /* not in place: the name may be in the plan, and gcc cannot see that they do not overlap */
+    snprintf(change.setting, sizeof change.setting, "%s%s%s", name, *name ? "." : "", what);
+    snprintf(change.value, sizeof change.value, "%u", value);
+    plan->changes[plan->num_changes++] = change;
 }
 
 static double random_time(uint64_t *chance)

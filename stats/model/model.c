@@ -7,7 +7,7 @@
 #include "array.h"
 #include "name_match.h"
 
-int model_no_memory(weir_error *error)
+int weir_model_no_memory(weir_error *error)
 {
     return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for the model of a pipeline");
 }
@@ -18,7 +18,7 @@ int weir_model_new(weir_model **model, weir_error *error)
         return weir_error_set(error, WEIR_EINVAL, 0, "weir_model_new(): the address for the model is NULL");
     *model = calloc(1, sizeof **model);
     if (!*model)
-        return model_no_memory(error);
+        return weir_model_no_memory(error);
     (*model)->recorded.cpus = (*model)->recorded.threads = weir_cpu_budget();
     (*model)->baseline = NAN;
     return WEIR_OK;
@@ -49,7 +49,7 @@ static void free_node(weir_model_node *node)
     free((void *)(uintptr_t)node->times);
 }
 
-void model_clear(weir_model *model)
+void weir_model_clear(weir_model *model)
 {
     weir_model_forget(model);
     for (size_t i = 0; i < model->num_nodes; i++)
@@ -70,7 +70,7 @@ void model_clear(weir_model *model)
 void weir_model_free(weir_model *model)
 {
     if (model)
-        model_clear(model);
+        weir_model_clear(model);
     free(model);
 }
 
@@ -149,21 +149,21 @@ int weir_model_add(weir_model *model, const weir_model_node *node, weir_error *e
                               node->name ? node->name : "", mistake);
     weir_model_node *nodes = weir_array_grow(model->recorded.nodes, model->num_nodes, sizeof *nodes);
     if (!nodes)
-        return model_no_memory(error);
+        return weir_model_no_memory(error);
     model->recorded.nodes = nodes;
     weir_model_node *shown = weir_array_grow(model->shown.nodes, model->num_nodes, sizeof *shown);
     if (!shown)
-        return model_no_memory(error);
+        return weir_model_no_memory(error);
     model->shown.nodes = shown;
     bool is_missing = false;
     nodes[model->num_nodes] = node_copy(model, node, &is_missing);
     if (is_missing) {
         free_node(&nodes[model->num_nodes]);
-        return model_no_memory(error);
+        return weir_model_no_memory(error);
     }
     model->num_nodes++;
     model->baseline = NAN;
-    model_show(model);
+    weir_model_show(model);
     return WEIR_OK;
 }
 
@@ -177,7 +177,7 @@ const weir_model_node *weir_model_node_at(const weir_model *model, size_t index)
     return model && index < model->num_nodes ? &model->shown.nodes[index] : NULL;
 }
 
-size_t model_find(const weir_model *model, const char *name)
+size_t weir_model_find(const weir_model *model, const char *name)
 {
     size_t found = model->num_nodes;
     for (size_t i = 0; i < model->num_nodes; i++) {

@@ -79,38 +79,38 @@ struct weir_model {
 };
 
 /* model.c */
-void model_clear(weir_model *model);
-int model_no_memory(weir_error *error);
+void weir_model_clear(weir_model *model);
+int weir_model_no_memory(weir_error *error);
 
 /* The index of the node with this name, as in the statistics or as in its options; num_nodes = none, or several. */
-size_t model_find(const weir_model *model, const char *name);
+size_t weir_model_find(const weir_model *model, const char *name);
 
 /* model_settings.c: sets what the settings change in a state that is a copy of the recorded one. */
-void model_apply(const weir_model *model, model_state *state);
+void weir_model_apply(const weir_model *model, model_state *state);
 
 /* Copies the recorded state to the shown one, and applies the settings. */
-void model_show(weir_model *model);
+void weir_model_show(weir_model *model);
 
 /* model_figures.c */
-model_lap *model_lap_new(const weir_model *model);
-void model_lap_clear(const weir_model *model, model_lap *lap);
-void model_lap_add(const weir_model *model, model_lap *to, const model_lap *from);
+model_lap *weir_model_lap_new(const weir_model *model);
+void weir_model_lap_clear(const weir_model *model, model_lap *lap);
+void weir_model_lap_add(const weir_model *model, model_lap *to, const model_lap *from);
 
 /* The sum of the steady laps, or of all if none is steady; `with_others`: of all. The caller frees it. NULL = no
    memory. */
-model_lap *model_sum(const weir_model *model, bool with_others);
+model_lap *weir_model_sum(const weir_model *model, bool with_others);
 
 /* Replaces the figures of the nodes by those of a lap. The structure of the pipeline, such as the size of batches,
    is taken from `whole`, all laps. */
-void model_figure(const weir_model *model, const model_lap *lap, const model_lap *whole, weir_model_node *nodes);
+void weir_model_figure(const weir_model *model, const model_lap *lap, const model_lap *whole, weir_model_node *nodes);
 
 /* Items per second that the consumer got. */
-double model_throughput(const weir_model *model, const model_lap *lap);
+double weir_model_throughput(const weir_model *model, const model_lap *lap);
 
 /* The time for which tasks were on a CPU or waited for one, relative to their CPU time; NAN = not known. */
-double model_slowdown(const weir_model *model, const model_lap *lap);
+double weir_model_slowdown(const weir_model *model, const model_lap *lap);
 
 /* CPU time of all tasks per second. */
-double model_used_cpus(const weir_model *model, const model_lap *lap);
+double weir_model_used_cpus(const weir_model *model, const model_lap *lap);
 
 #endif

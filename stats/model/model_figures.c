@@ -14,7 +14,7 @@
 
 /* ---- laps --------------------------------------------------------------------------------------------------- */
 
-model_lap *model_lap_new(const weir_model *model)
+model_lap *weir_model_lap_new(const weir_model *model)
 {
     size_t tasks = model->num_nodes * sizeof(weir_task_metrics), times = model->num_nodes * sizeof(weir_histogram);
     size_t queues = model->num_queues * sizeof(weir_queue_metrics);
@@ -28,11 +28,11 @@ model_lap *model_lap_new(const weir_model *model)
     lap->times = (weir_histogram *)(void *)(room += tasks);
     lap->queues = (weir_queue_metrics *)(void *)(room += times);
     lap->pools = (weir_pool_metrics *)(void *)(room + queues);
-    model_lap_clear(model, lap);
+    weir_model_lap_clear(model, lap);
     return lap;
 }
 
-void model_lap_clear(const weir_model *model, model_lap *lap)
+void weir_model_lap_clear(const weir_model *model, model_lap *lap)
 {
     lap->elapsed_ns = 0;
     lap->num_laps = 0;
@@ -46,7 +46,7 @@ void model_lap_clear(const weir_model *model, model_lap *lap)
         weir_metrics_clear(weir_pool_metric_table(), &lap->pools[i]);
 }
 
-void model_lap_add(const weir_model *model, model_lap *to, const model_lap *from)
+void weir_model_lap_add(const weir_model *model, model_lap *to, const model_lap *from)
 {
     if (!from)
         return;
@@ -62,13 +62,13 @@ void model_lap_add(const weir_model *model, model_lap *to, const model_lap *from
         weir_metrics_add(weir_pool_metric_table(), &to->pools[i], &from->pools[i]);
 }
 
-model_lap *model_sum(const weir_model *model, bool with_others)
+model_lap *weir_model_sum(const weir_model *model, bool with_others)
 {
-    model_lap *sum = model_lap_new(model);
+    model_lap *sum = weir_model_lap_new(model);
     for (size_t i = 0; sum && i < model->num_laps; i++)
-        model_lap_add(model, sum, model->laps[i]);
+        weir_model_lap_add(model, sum, model->laps[i]);
     if (sum && (with_others || model->num_laps == 0))
-        model_lap_add(model, sum, model->others);
+        weir_model_lap_add(model, sum, model->others);
     return sum;
 }
 
@@ -126,7 +126,7 @@ static pool_work work_of(const weir_model *model, const model_lap *lap, size_t p
     return work;
 }
 
-double model_slowdown(const weir_model *model, const model_lap *lap)
+double weir_model_slowdown(const weir_model *model, const model_lap *lap)
 {
     double cpu_s = 0, delay_s = 0;
     for (size_t i = 0; i < model->num_pools; i++) {
@@ -139,7 +139,7 @@ double model_slowdown(const weir_model *model, const model_lap *lap)
     return cpu_s > 0 ? 1 + delay_s / cpu_s : NAN;
 }
 
-double model_used_cpus(const weir_model *model, const model_lap *lap)
+double weir_model_used_cpus(const weir_model *model, const model_lap *lap)
 {
     double cpu_s = 0;
     for (size_t i = 0; i < model->num_nodes; i++)
@@ -203,7 +203,7 @@ static void figure_consumer(const weir_model *model, const model_lap *lap, weir_
     sink->cpu_s = sink->pending_s = 0;
 }
 
-void model_figure(const weir_model *model, const model_lap *lap, const model_lap *whole, weir_model_node *nodes)
+void weir_model_figure(const weir_model *model, const model_lap *lap, const model_lap *whole, weir_model_node *nodes)
 {
     for (size_t i = 0; i < model->num_nodes; i++) {
         weir_model_node *node = &nodes[i];
@@ -217,7 +217,7 @@ void model_figure(const weir_model *model, const model_lap *lap, const model_lap
         figure_consumer(model, lap, &nodes[model->num_nodes - 1]);
 }
 
-double model_throughput(const weir_model *model, const model_lap *lap)
+double weir_model_throughput(const weir_model *model, const model_lap *lap)
 {
     if (!lap || lap->elapsed_ns <= 0 || model->num_queues == 0)
         return NAN;
@@ -226,8 +226,8 @@ double model_throughput(const weir_model *model, const model_lap *lap)
 
 double weir_model_measured(const weir_model *model)
 {
-    model_lap *all = model && model->num_nodes ? model_sum(model, false) : NULL;
-    double throughput = all ? model_throughput(model, all) : NAN;
+    model_lap *all = model && model->num_nodes ? weir_model_sum(model, false) : NULL;
+    double throughput = all ? weir_model_throughput(model, all) : NAN;
     free(all);
     return throughput;
 }

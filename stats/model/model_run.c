@@ -115,7 +115,7 @@ static int add_stage(weir_model *model, const weir_run_info *run, uint32_t index
                               "the recording does not say how %s is connected; record the run again", info->name);
     double *shares = calloc(num_branches, sizeof *shares);
     if (!shares)
-        return model_no_memory(error);
+        return weir_model_no_memory(error);
     weir_model_node node = { .name = info->name,
                              .kind = info->kind,
                              .concurrency = info->concurrency,
@@ -135,10 +135,10 @@ static int add_stage(weir_model *model, const weir_run_info *run, uint32_t index
     char *pool = NULL;
     int status = weir_model_add(model, &node, error);
     if (status == WEIR_OK && !add_queues(model, info, model->num_nodes - 1, num_branches))
-        status = model_no_memory(error);
+        status = weir_model_no_memory(error);
     if (status == WEIR_OK && info->threads &&
         !add_pool(model, model->num_nodes - 1, asprintf(&pool, "%s_pool", info->name) < 0 ? NULL : pool))
-        status = model_no_memory(error);
+        status = weir_model_no_memory(error);
     free(shares);
     return status;
 }
@@ -146,20 +146,20 @@ static int add_stage(weir_model *model, const weir_run_info *run, uint32_t index
 static int start_run(weir_model *model, const weir_run_info *info, weir_error *error)
 {
     char *pool = NULL;
-    model_clear(model);
+    weir_model_clear(model);
     int status = WEIR_OK;
     if (!add_pool(model, SIZE_MAX, asprintf(&pool, "%" PRIu32 ":pool", info->pipeline_id) < 0 ? NULL : pool))
-        status = model_no_memory(error);
+        status = weir_model_no_memory(error);
     for (uint32_t i = 0; i < info->num_stages && status == WEIR_OK; i++)
         status = add_stage(model, info, i, error);
     if (status == WEIR_OK) {
-        model->current = model_lap_new(model);
-        model->others = model_lap_new(model);
+        model->current = weir_model_lap_new(model);
+        model->others = weir_model_lap_new(model);
         if (!model->current || !model->others)
-            status = model_no_memory(error);
+            status = weir_model_no_memory(error);
     }
     if (status != WEIR_OK)
-        model_clear(model);
+        weir_model_clear(model);
     return status;
 }
 
@@ -206,7 +206,7 @@ static bool is_steady(const weir_model *model, const model_lap *lap)
 static void join_laps(weir_model *model)
 {
     for (size_t i = 0; i < MODEL_MAX_LAPS / 2; i++) {
-        model_lap_add(model, model->laps[2 * i], model->laps[2 * i + 1]);
+        weir_model_lap_add(model, model->laps[2 * i], model->laps[2 * i + 1]);
         free(model->laps[2 * i + 1]);
         model->laps[i] = model->laps[2 * i];
     }
@@ -219,13 +219,13 @@ static void keep_lap(weir_model *model, model_lap *lap)
     model->laps_joined = model->laps_joined ? model->laps_joined : 1;
     model_lap *last = model->num_laps ? model->laps[model->num_laps - 1] : NULL;
     if (last && last->num_laps < model->laps_joined) {
-        model_lap_add(model, last, lap);
+        weir_model_lap_add(model, last, lap);
         return;
     }
     if (model->num_laps == MODEL_MAX_LAPS)
         join_laps(model);
-    model_lap *kept = model_lap_new(model);
-    model_lap_add(model, kept ? kept : model->others, lap); /* without memory: among the others */
+    model_lap *kept = weir_model_lap_new(model);
+    weir_model_lap_add(model, kept ? kept : model->others, lap); /* without memory: among the others */
     if (kept)
         model->laps[model->num_laps++] = kept;
 }
@@ -233,10 +233,10 @@ static void keep_lap(weir_model *model, model_lap *lap)
 /* The figures of all laps so far; unchanged if out of memory. */
 static void learn(weir_model *model)
 {
-    model_lap *all = model_sum(model, false), *whole = model_sum(model, true);
+    model_lap *all = weir_model_sum(model, false), *whole = weir_model_sum(model, true);
     if (all && whole) {
-        model_figure(model, all, whole, model->recorded.nodes);
-        model_show(model);
+        weir_model_figure(model, all, whole, model->recorded.nodes);
+        weir_model_show(model);
     }
     free(all);
     free(whole);
@@ -254,8 +254,8 @@ static void end_lap(weir_model *model, int64_t elapsed_ns)
     if (is_steady(model, lap))
         keep_lap(model, lap);
     else
-        model_lap_add(model, model->others, lap);
-    model_lap_clear(model, lap);
+        weir_model_lap_add(model, model->others, lap);
+    weir_model_lap_clear(model, lap);
 }
 
 /* ---- the observer ------------------------------------------------------------------------------------------- */
@@ -358,8 +358,8 @@ static int replay_run(weir_reader *reader, const weir_filter *filter, weir_model
 /* Databases of older schemas have no laps of sources. */
 static int check_sources(const weir_model *model, int64_t run_id, weir_error *error)
 {
-    model_lap *whole = model_sum(model, true);
-    int status = whole ? WEIR_OK : model_no_memory(error);
+    model_lap *whole = weir_model_sum(model, true);
+    int status = whole ? WEIR_OK : weir_model_no_memory(error);
     for (size_t i = 0; i < model->num_nodes && status == WEIR_OK; i++) {
         const weir_model_node *node = &model->recorded.nodes[i];
         if (strcmp(node->kind, "source") == 0 && whole->tasks[i].num_tasks == 0)

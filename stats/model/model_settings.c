@@ -79,7 +79,7 @@ static void apply_to_node(const model_setting *setting, weir_model_node *node)
     }
 }
 
-void model_apply(const weir_model *model, model_state *state)
+void weir_model_apply(const weir_model *model, model_state *state)
 {
     for (size_t i = 0; i < model->num_settings; i++) {
         const model_setting *setting = &model->settings[i];
@@ -94,14 +94,14 @@ void model_apply(const weir_model *model, model_state *state)
     }
 }
 
-void model_show(weir_model *model)
+void weir_model_show(weir_model *model)
 {
     weir_model_node *nodes = model->shown.nodes;
     if (model->num_nodes)
         memcpy(nodes, model->recorded.nodes, model->num_nodes * sizeof *nodes);
     model->shown = model->recorded;
     model->shown.nodes = nodes;
-    model_apply(model, &model->shown);
+    weir_model_apply(model, &model->shown);
 }
 
 /* -- reading */
@@ -162,7 +162,7 @@ static int find_setting(const weir_model *model, const char *name, const setting
     if (!dot)
         return WEIR_OK;
     snprintf(stage, sizeof stage, "%.*s", (int)(dot - name), name);
-    *node = model_find(model, stage);
+    *node = weir_model_find(model, stage);
     if (*node < model->num_nodes)
         return WEIR_OK;
     char names[400] = "";
@@ -214,12 +214,12 @@ int weir_model_set(weir_model *model, const char *name, const char *value, weir_
     if (at == model->num_settings) {
         model_setting *settings = weir_array_grow(model->settings, model->num_settings, sizeof *settings);
         if (!settings)
-            return model_no_memory(error);
+            return weir_model_no_memory(error);
         model->settings = settings;
         model->num_settings++;
     }
     model->settings[at] = setting;
-    model_show(model);
+    weir_model_show(model);
     return WEIR_OK;
 }
 
@@ -250,5 +250,5 @@ void weir_model_reset(weir_model *model)
     if (!model)
         return;
     model->num_settings = 0;
-    model_show(model);
+    weir_model_show(model);
 }

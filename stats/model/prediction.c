@@ -98,10 +98,10 @@ static int simulate(const simulation *s, sim_result *result, weir_error *error)
     size_t count = s->model->num_nodes;
     double **decks = calloc(count, sizeof *decks);
     size_t *sizes = calloc(count, sizeof *sizes);
-    int status = decks && sizes ? WEIR_OK : model_no_memory(error);
+    int status = decks && sizes ? WEIR_OK : weir_model_no_memory(error);
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         decks[i] = make_deck(s->state->nodes[i].times, s->most_in_deck, &sizes[i]);
-        status = decks[i] ? WEIR_OK : model_no_memory(error);
+        status = decks[i] ? WEIR_OK : weir_model_no_memory(error);
     }
     if (status == WEIR_OK)
         status = weir_simulate(&(sim_spec){ .nodes = s->state->nodes,
@@ -139,10 +139,10 @@ static double slowdown_of(const sim_result *result, size_t count)
 static int find_background(weir_model *model, uint64_t seed, weir_error *error)
 {
     enum { ROUNDS = 12 };
-    model_lap *all = model_sum(model, false);
-    double measured = all ? model_slowdown(model, all) : NAN, low = 0, high = 0;
+    model_lap *all = weir_model_sum(model, false);
+    double measured = all ? weir_model_slowdown(model, all) : NAN, low = 0, high = 0;
     sim_result result = { .nodes = calloc(model->num_nodes, sizeof *result.nodes) };
-    int status = all && result.nodes ? WEIR_OK : model_no_memory(error);
+    int status = all && result.nodes ? WEIR_OK : weir_model_no_memory(error);
     model_state state = model->recorded;
     for (int round = 0; round < ROUNDS && status == WEIR_OK && !isnan(measured); round++) {
         state.background = round == 0 ? 0 : round == 1 ? high : (low + high) / 2;
@@ -160,10 +160,10 @@ static int find_background(weir_model *model, uint64_t seed, weir_error *error)
         }
     }
     if (status == WEIR_OK) {
-        model->used_cpus = model_used_cpus(model, all);
+        model->used_cpus = weir_model_used_cpus(model, all);
         model->recorded.background = (low + high) / 2;
         model->knows_background = true;
-        model_show(model);
+        weir_model_show(model);
     }
     free(result.nodes);
     free(all);
@@ -180,7 +180,7 @@ static int prepare(weir_model *model, uint64_t seed, uint64_t num_items, weir_er
     sim_result result = { .nodes = calloc(model->num_nodes, sizeof *result.nodes) };
     uint64_t chosen = num_items ? num_items : items_for(&model->recorded, model->num_nodes, MAIN_STEPS);
     simulation s = { model, &model->recorded, chosen, seed, MAX_DECK };
-    status = result.nodes ? simulate(&s, &result, error) : model_no_memory(error);
+    status = result.nodes ? simulate(&s, &result, error) : weir_model_no_memory(error);
     if (status == WEIR_OK)
         model->baseline = result.throughput;
     free(result.nodes);
@@ -219,13 +219,13 @@ static int resample(weir_model *model, uint64_t seed, model_lap *drawn, const mo
     memcpy(nodes, model->recorded.nodes, model->num_nodes * sizeof *nodes);
     for (size_t i = 0; i < model->num_nodes; i++)
         nodes[i].times = &times[i];
-    model_lap_clear(model, drawn);
+    weir_model_lap_clear(model, drawn);
     for (size_t i = 0; i < model->num_laps; i++)
-        model_lap_add(model, drawn, model->laps[mix(seed * MODEL_MAX_LAPS + i) % model->num_laps]);
-    model_figure(model, drawn, whole, nodes);
-    model_apply(model, &state);
+        weir_model_lap_add(model, drawn, model->laps[mix(seed * MODEL_MAX_LAPS + i) % model->num_laps]);
+    weir_model_figure(model, drawn, whole, nodes);
+    weir_model_apply(model, &state);
     simulation s = { model, &state, items_for(&state, model->num_nodes, RESAMPLE_STEPS), seed, 1024 };
-    int status = result.nodes ? simulate(&s, &result, error) : model_no_memory(error);
+    int status = result.nodes ? simulate(&s, &result, error) : weir_model_no_memory(error);
     *throughput = result.throughput;
     free(result.nodes);
     return status;
@@ -240,8 +240,8 @@ static int find_range(weir_model *model, const weir_predict_options *options, we
     if (model->num_laps > 1) {
         weir_histogram *times;
         weir_model_node *nodes = copy_nodes(model, &times);
-        model_lap *drawn = model_lap_new(model), *whole = model_sum(model, true);
-        int status = nodes && drawn && whole ? WEIR_OK : model_no_memory(error);
+        model_lap *drawn = weir_model_lap_new(model), *whole = weir_model_sum(model, true);
+        int status = nodes && drawn && whole ? WEIR_OK : weir_model_no_memory(error);
         for (uint32_t i = 0; i < count && status == WEIR_OK; i++) {
             double throughput;
             status = resample(model, mix(options->seed + i + 1), drawn, whole, nodes, times, &throughput, error);
@@ -284,7 +284,7 @@ static int lower_by_group(weir_model *model, uint64_t seed, weir_prediction *p, 
     state.background = 0;
     state.cpus = model->used_cpus;
     simulation s = { model, &state, items_for(&state, model->num_nodes, RESAMPLE_STEPS), seed, 1024 };
-    int status = result.nodes ? simulate(&s, &result, error) : model_no_memory(error);
+    int status = result.nodes ? simulate(&s, &result, error) : weir_model_no_memory(error);
     if (status == WEIR_OK)
         p->low = fmin(p->low, result.throughput);
     free(result.nodes);
@@ -493,7 +493,8 @@ static int predict(weir_model *model, const weir_predict_options *options, predi
 {
     weir_prediction *p = &parts->prediction;
     sim_result result = { .nodes = calloc(model->num_nodes, sizeof *result.nodes) };
-    int status = result.nodes ? prepare(model, options->seed, options->num_items, error) : model_no_memory(error);
+    int status =
+        result.nodes ? prepare(model, options->seed, options->num_items, error) : weir_model_no_memory(error);
     p->num_items = options->num_items ? options->num_items : items_for(&model->shown, model->num_nodes, MAIN_STEPS);
     if (status == WEIR_OK)
         status =
@@ -529,7 +530,7 @@ int weir_model_predict_sized(weir_model *model, const weir_predict_options *opti
     if (mistake || own.resamples > MAX_RESAMPLES)
         return weir_error_set(error, WEIR_EINVAL, 0, mistake ? "the model %s" : "resamples: at most 1000", mistake);
     prediction_parts *parts = new_parts(model->num_nodes);
-    status = parts ? predict(model, &own, parts, error) : model_no_memory(error);
+    status = parts ? predict(model, &own, parts, error) : weir_model_no_memory(error);
     if (status == WEIR_OK)
         *prediction = &parts->prediction;
     else

@@ -779,7 +779,7 @@ static void weigh_sample(judgement *j)
         say_missing(j, "record a longer run");
 }
 
-full_verdict *verdict_judge(const verdict_facts *facts)
+full_verdict *weir_verdict_judge(const verdict_facts *facts)
 {
     judgement j = { .facts = facts };
     j.verdict = calloc(1, sizeof *j.verdict);
@@ -804,7 +804,7 @@ full_verdict *verdict_judge(const verdict_facts *facts)
 
 weir_verdict *weir_verdict_of_totals(const weir_totals *totals)
 {
-    full_verdict *v = totals ? verdict_judge(&(verdict_facts){ .steady = totals, .whole = totals }) : NULL;
+    full_verdict *v = totals ? weir_verdict_judge(&(verdict_facts){ .steady = totals, .whole = totals }) : NULL;
     return v ? &v->shown : NULL;
 }
 

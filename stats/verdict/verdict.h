@@ -34,9 +34,9 @@ typedef struct full_verdict {
 } full_verdict;
 
 /* NULL = out of memory. */
-full_verdict *verdict_judge(const verdict_facts *facts);
+full_verdict *weir_verdict_judge(const verdict_facts *facts);
 
 /* Adds advice: from the model if it can be made, otherwise without figures. */
-int verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_filter *filter, weir_error *error);
+int weir_verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_filter *filter, weir_error *error);
 
 #endif

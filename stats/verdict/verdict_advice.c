@@ -407,7 +407,7 @@ static int predict_base(advising *a)
     return WEIR_OK;
 }
 
-int verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_filter *filter, weir_error *error)
+int weir_verdict_advise(full_verdict *verdict, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
     weir_error why = { 0 };
     advising a = { .verdict = verdict, .error = error };

@@ -224,11 +224,11 @@ static int judge(reading *r, full_verdict **made, weir_error *error)
     if (r->num_cut)
         status = weir_totals_read(r->reader, &r->filter, &by_name, &whole, error);
     if (status == WEIR_OK) {
-        *made = verdict_judge(&(verdict_facts){ .steady = &steady,
-                                                .whole = r->num_cut ? &whole : &steady,
-                                                .wirings = r->wirings,
-                                                .num_wirings = r->num_wirings,
-                                                .marks_steps = r->marks_steps });
+        *made = weir_verdict_judge(&(verdict_facts){ .steady = &steady,
+                                                     .whole = r->num_cut ? &whole : &steady,
+                                                     .wirings = r->wirings,
+                                                     .num_wirings = r->num_wirings,
+                                                     .marks_steps = r->marks_steps });
         status = *made ? WEIR_OK : out_of_memory(error);
     }
     weir_totals_free(&whole);
@@ -274,7 +274,7 @@ int weir_verdict_explain(weir_reader *reader, const weir_filter *filter, weir_ve
     int status = weir_verdict_read(reader, filter, verdict, error);
     if (status != WEIR_OK)
         return status;
-    status = verdict_advise((full_verdict *)*verdict, reader, filter, error); /* shown is its first member */
+    status = weir_verdict_advise((full_verdict *)*verdict, reader, filter, error); /* shown is its first member */
     if (status != WEIR_OK) {
         weir_verdict_free(*verdict);
         *verdict = NULL;
