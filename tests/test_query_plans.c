@@ -64,7 +64,7 @@ static void queries_go_by_the_indexes(void **state)
         { &tasks, { .run_id = 1, .end_unix_ns = NS(1020) }, "SEARCH t USING INDEX task_stats_by_run (run_id=?)" },
         { &sums, { .run_id = 1 }, "SEARCH t USING INDEX queue_stats_by_run (run_id=?)" },
         { &failures, { .run_id = 1 }, "SEARCH t USING INDEX task_failures_by_run (run_id=?)" },
-        /* from a time on, and what comes last: without reading what is before */
+        /* from a start time: earlier records are not read */
         { &tasks, { .start_unix_ns = NS(1020) }, "SEARCH t USING INDEX task_stats_by_time (timestamp>?)" },
         { &tasks,
           { .run_id = 1, .start_unix_ns = NS(1020) },

@@ -239,6 +239,7 @@ static void print_hints(const record_settings *settings, uint64_t num_failures)
 {
     fflush(stdout);
     fputs("\nNext:\n", stderr);
+    print_hint(settings, "explain", "", "what limits the run, and what would help");
     print_hint(settings, "slowest", "", "the slowest files, and where their time went");
     if (num_failures > 0)
         print_hint(settings, "failures", "", "failures by reason and by folder");
