@@ -88,15 +88,6 @@ static int64_t explained_ns(const weir_thread_kernel_stats *now, const weir_thre
     return now->run_delay_ns < 0 ? 0 : now->run_delay_ns + now->cpu_ns - before->run_delay_ns - before->cpu_ns;
 }
 
-/* Later readings of the thread's statistics explain only what has happened since, and reading them takes 20 us. */
-static void refresh_service_stats(weir_lap_taker *laps, int64_t now_ns)
-{
-    if (now_ns - laps->service_read_ns < WEIR_HEARTBEAT_NS)
-        return;
-    weir_kernel_stats_of_thread(0, &laps->service);
-    laps->service_read_ns = now_ns;
-}
-
 /*
  * A late thread has worked, has waited for a CPU (the kernel counts this as run-queue delay), or could not run at all
  * because its process was stopped. If the kernel does not count run-queue delay, a thread that is late by a whole
@@ -106,14 +97,15 @@ static void note_progress_until(weir_lap_taker *laps, int64_t due_ns, int64_t no
 {
     int64_t late_ns = now_ns - (due_ns > laps->noted_ns ? due_ns : laps->noted_ns);
     laps->noted_ns = now_ns;
-    if (late_ns >= WEIR_HEARTBEAT_NS) {
-        weir_thread_kernel_stats now;
-        weir_kernel_stats_of_thread(0, &now);
-        int64_t known_ns = explained_ns(&now, &laps->service);
-        if (known_ns < late_ns / 2)
-            laps->suspended_ns += late_ns - known_ns;
-    }
-    refresh_service_stats(laps, now_ns);
+    if (now_ns - laps->service_read_ns < WEIR_HEARTBEAT_NS) /* so not late either; a reading takes 20 us */
+        return;
+    weir_thread_kernel_stats now;
+    weir_kernel_stats_of_thread(0, &now);
+    int64_t known_ns = explained_ns(&now, &laps->service);
+    if (late_ns >= WEIR_HEARTBEAT_NS && known_ns < late_ns / 2)
+        laps->suspended_ns += late_ns - known_ns;
+    laps->service = now;
+    laps->service_read_ns = now_ns;
 }
 
 void weir_laps_note_start(weir_pipeline *pipeline)
