@@ -66,7 +66,7 @@ void weir_trace_task_locked(weir_slot *slot, bool dropped)
                                });
 }
 
-/* The ring holds a reference to the label. */
+/* The ring holds a reference to the label. The observer thread may release it as soon as the record is added. */
 static void add_label_locked(weir_pipeline *pipeline, weir_trace_kind kind, uint64_t item, struct weir_label *label)
 {
     weir_trace_record record = {
@@ -75,8 +75,9 @@ static void add_label_locked(weir_pipeline *pipeline, weir_trace_kind kind, uint
         .value = (intptr_t)label,
         .kind = (uint8_t)kind,
     };
-    if (label && trace_add_locked(pipeline, &record))
-        weir_label_hold(label);
+    weir_label_hold(label);
+    if (label && !trace_add_locked(pipeline, &record))
+        weir_label_release(label); /* not the last reference */
 }
 
 static void add_label_of_item_locked(weir_pipeline *pipeline, const weir_item *item)
@@ -155,6 +156,8 @@ static void tell_queue_locked(const weir_queue *queue)
 static void begin_locked(weir_pipeline *pipeline)
 {
     atomic_store_explicit(&pipeline->traces, true, memory_order_relaxed);
+    if (pipeline->trace->lost)
+        return; /* the observer thread will begin again */
     uint64_t lost = atomic_exchange(&pipeline->trace->engine.num_lost, 0);
     weir_trace_mark_locked(pipeline, WEIR_TRACE_ON, (int64_t)lost);
     for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
@@ -251,9 +254,11 @@ static void tell(weir_pipeline *pipeline, const weir_trace_batch *batch)
             pipeline->observers[i].trace(pipeline->observers[i].self, batch);
 }
 
-static void deliver_ring(weir_pipeline *pipeline, weir_trace_ring *ring, uint64_t tail, uint64_t num_dropped)
+/* Records that are added meanwhile, also by the observers, stay in the ring. */
+static void deliver_ring(weir_pipeline *pipeline, weir_trace_ring *ring, uint64_t tail)
 {
     weir_trace_rings *rings = pipeline->trace;
+    uint64_t num_dropped = ring == &rings->users ? atomic_exchange(&ring->num_lost, 0) : 0;
     for (;;) {
         size_t num_records = take_batch(rings, ring, tail);
         size_t num_spent = resolve_texts(rings, num_records);
@@ -268,22 +273,62 @@ static void deliver_ring(weir_pipeline *pipeline, weir_trace_ring *ring, uint64_
     }
 }
 
+/* The first records (states, labels, levels) must fit. */
+static uint64_t least_records(const weir_pipeline *pipeline)
+{
+    uint64_t num_told = 1;
+    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
+        const weir_node *node = pipeline->nodes[i];
+        num_told += 3 * ((uint64_t)node->num_made + 1);
+        for (uint32_t j = 0; j < node->num_outs; j++)
+            num_told += node->outs[j].capacity + 1;
+    }
+    return 2 * num_told;
+}
+
+/* Slots may have been added since the ring was made. Only this thread reads it. False = out of memory. */
+static bool make_large_enough(weir_pipeline *pipeline)
+{
+    weir_trace_ring *ring = &pipeline->trace->engine;
+    uint64_t num_records = ring->mask + 1;
+    weir_engine_lock(pipeline);
+    uint64_t least = least_records(pipeline);
+    weir_engine_unlock(pipeline);
+    if (least <= num_records)
+        return true;
+    while (num_records < least)
+        num_records *= 2;
+    weir_trace_record *records = calloc(num_records, sizeof *records), *before = ring->records;
+    if (!records)
+        return false;
+    weir_engine_lock(pipeline); /* while records are lost, the ring stays empty */
+    ring->records = records;
+    ring->mask = num_records - 1;
+    weir_engine_unlock(pipeline);
+    free(before);
+    return true;
+}
+
 /* Begins recording again after records were lost, as soon as the ring is empty, so that the first records fit. False =
-   none were lost. */
+   none were lost, or out of memory: then the next call tries again. */
 static bool begin_again(weir_pipeline *pipeline)
 {
     weir_trace_rings *rings = pipeline->trace;
     engine_lock_at(pipeline, weir_clock_ns());
-    bool lost = rings->lost;
-    if (lost && rings->engine.head == rings->engine.tail) {
-        bool on = weir_trace_is_on(pipeline);
-        rings->lost = false;
-        begin_locked(pipeline);
-        if (!on)
-            weir_trace_end_locked(pipeline);
-    }
+    bool lost = rings->lost, is_empty = rings->engine.head == rings->engine.tail;
     weir_engine_unlock(pipeline);
-    return lost;
+    if (!lost || !is_empty)
+        return lost;
+    if (!make_large_enough(pipeline))
+        return false;
+    engine_lock_at(pipeline, weir_clock_ns());
+    bool on = weir_trace_is_on(pipeline);
+    rings->lost = false;
+    begin_locked(pipeline);
+    if (!on)
+        weir_trace_end_locked(pipeline);
+    weir_engine_unlock(pipeline);
+    return true;
 }
 
 void weir_trace_deliver(weir_pipeline *pipeline)
@@ -294,9 +339,8 @@ void weir_trace_deliver(weir_pipeline *pipeline)
     do {
         uint64_t tail = atomic_load_explicit(&rings->engine.tail, memory_order_acquire);
         adapt_patience(rings, tail - atomic_load_explicit(&rings->engine.head, memory_order_relaxed));
-        deliver_ring(pipeline, &rings->users, UINT64_MAX,
-                     atomic_exchange_explicit(&rings->users.num_lost, 0, memory_order_relaxed));
-        deliver_ring(pipeline, &rings->engine, tail, 0);
+        deliver_ring(pipeline, &rings->users, atomic_load(&rings->users.tail));
+        deliver_ring(pipeline, &rings->engine, tail);
     } while (begin_again(pipeline));
     if (weir_trace_is_on(pipeline) && weir_clock_ns() - rings->told_ns >= WEIR_SECOND)
         tell(pipeline, &(weir_trace_batch){ .num_records = 0 });
@@ -313,19 +357,6 @@ static int ring_init(weir_trace_ring *ring, uint64_t num_records)
     atomic_init(&ring->head, 0);
     ring->records = calloc(num_records, sizeof *ring->records);
     return ring->records ? WEIR_OK : WEIR_ENOMEM;
-}
-
-/* The first records (states, labels, levels) must fit. */
-static uint64_t least_records(const weir_pipeline *pipeline)
-{
-    uint64_t num_told = 1;
-    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
-        const weir_node *node = pipeline->nodes[i];
-        num_told += 3 * ((uint64_t)node->num_made + 1);
-        for (uint32_t j = 0; j < node->num_outs; j++)
-            num_told += node->outs[j].capacity + 1;
-    }
-    return 2 * num_told;
 }
 
 int weir_trace_init(weir_pipeline *pipeline, uint32_t wanted_records)

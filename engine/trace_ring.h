@@ -16,8 +16,9 @@
  * ring is full, records are dropped and counted.
  */
 typedef struct weir_trace_ring {
-    weir_trace_record *records; /* immutable after init */
-    uint64_t mask;              /* number of records - 1 */
+    /* the engine's ring: changed by the observer thread, with the lock, while records are lost; else immutable */
+    weir_trace_record *records;
+    uint64_t mask; /* number of records - 1 */
     char padding_writers[CACHE_LINE];
     _Atomic uint64_t tail;     /* of the writers */
     _Atomic uint64_t limit;    /* head + number of records, as last read by a writer */

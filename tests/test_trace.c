@@ -184,6 +184,93 @@ static void a_full_ring_loses_records_and_begins_again(void **state)
     ledger_close(&ledger);
 }
 
+static void lost_records_are_counted_although_recording_is_switched_meanwhile(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 2000 };
+    test_gate gate = GATE;
+    watched w;
+    watched_init(&w);
+    w.gate = &gate;
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline =
+        build_watched(builder, &w, (weir_pipeline_options){ .threads = 2, .trace_records = 64 });
+    gate_await_waiting(&gate, 1);
+    for (int i = 0; i < 1900; i++)
+        next_value(pipeline);
+    assert_int_equal(weir_pipeline_trace(pipeline, false), WEIR_OK);
+    assert_int_equal(weir_pipeline_trace(pipeline, true), WEIR_OK);
+    gate_open(&gate);
+    drain_all(pipeline);
+    weir_pipeline_free(pipeline);
+    assert_true(w.num_lost > 1900);
+    free(w.records);
+    ledger_close(&ledger);
+}
+
+static void a_ring_that_is_too_small_for_added_slots_grows(void **state)
+{
+    (void)state;
+    enum { SLOTS = 300 };
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 2000 };
+    test_gate gate = GATE;
+    watched w;
+    watched_init(&w);
+    w.gate = &gate;
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline =
+        build_watched(builder, &w, (weir_pipeline_options){ .threads = 2, .trace_records = 64 });
+    gate_await_waiting(&gate, 1);
+    for (int i = 0; i < 1900; i++)
+        next_value(pipeline);
+    assert_int_equal(weir_pipeline_set_concurrency(pipeline, "pass", SLOTS), WEIR_OK);
+    gate_open(&gate);
+    drain_all(pipeline);
+    weir_pipeline_free(pipeline);
+    uint32_t last = 0;
+    for (size_t i = 0; i < w.num_records; i++)
+        if (w.records[i].kind == WEIR_TRACE_STATE && w.records[i].node == 1 &&
+            (w.records[i].number & WEIR_TRACE_SLOT) > last)
+            last = w.records[i].number & WEIR_TRACE_SLOT;
+    assert_int_equal(last, SLOTS - 1);
+    free(w.records);
+    ledger_close(&ledger);
+}
+
+static test_counter delivered = COUNTER;
+
+static void mark_each_call(void *self, const weir_trace_batch *batch)
+{
+    counter_add(&((watched *)self)->calls, 1);
+    weir_marker(weir_span_name_get("test", "batch"), WEIR_MARKER_THREAD);
+    for (size_t i = 0; i < batch->num_records; i++)
+        counter_add(&delivered, batch->records[i].kind == WEIR_TRACE_DELIVER);
+}
+
+static void an_observer_that_records_each_of_its_calls_gets_all_records_in_time(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 10 };
+    watched w;
+    watched_init(&w);
+    w.observer.trace = mark_each_call;
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build_watched(builder, &w, (weir_pipeline_options){ .threads = 1 });
+    counter_await(&w.calls, 3); /* the last ones only brought what the calls before them had recorded */
+    next_value(pipeline);
+    counter_await(&delivered, 1);
+    drain_all(pipeline);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+}
+
 static void a_pipeline_without_an_observer_of_records_refuses_to_record(void **state)
 {
     (void)state;
@@ -701,6 +788,9 @@ int main(void)
         TEST(what_happened_to_each_item_is_recorded_in_order),
         TEST(recording_is_switched_while_tasks_run),
         TEST(a_full_ring_loses_records_and_begins_again),
+        TEST(lost_records_are_counted_although_recording_is_switched_meanwhile),
+        TEST(a_ring_that_is_too_small_for_added_slots_grows),
+        TEST(an_observer_that_records_each_of_its_calls_gets_all_records_in_time),
         TEST(a_pipeline_without_an_observer_of_records_refuses_to_record),
         TEST(a_file_is_strict_json_and_says_what_became_of_each_item),
         TEST(epochs_and_kept_items_appear_as_what_they_are),
