@@ -38,6 +38,7 @@ typedef struct weir_lap_taker {
     uint64_t number;
     int64_t start_ns;                 /* start of the current part */
     int64_t due_ns;                   /* end of the current lap; INT64_MAX = the end of the run */
+    bool is_cut;                      /* the last part ended with a phase, or with a step that ends a lap */
     int64_t next_ns;                  /* the first multiple of the interval not yet reached */
     weir_taken_lap *parts;            /* parts of the current lap, joined; NULL = none yet */
     int64_t unix_offset_ns;           /* wall clock minus monotonic clock */
@@ -319,6 +320,7 @@ static void take_part(weir_pipeline *pipeline, weir_taken_lap *record, weir_live
     engine_lock_at(pipeline, weir_clock_ns());
     int64_t end_ns = pipeline->now_ns;
     take_all_locked(pipeline, record, times);
+    laps->is_cut = pipeline->cut_lap;
     weir_phase_lap_ended_locked(pipeline, &record->phase);
     weir_trace_mark_locked(pipeline, WEIR_TRACE_LAP, 0);
     if (last)
@@ -403,7 +405,7 @@ void weir_laps_take(weir_pipeline *pipeline, bool now)
     int64_t now_ns = weir_clock_ns();
     if (!now && now_ns < weir_laps_due_ns(pipeline))
         return;
-    if (take(pipeline, false) && (now || now_ns >= pipeline->laps->due_ns))
+    if (take(pipeline, false) && (pipeline->laps->is_cut || now_ns >= pipeline->laps->due_ns))
         hand_over(pipeline);
     plan_next(pipeline, now_ns);
 }

@@ -213,7 +213,6 @@ static void free_worker(weir_worker *worker)
 {
     if (!worker)
         return;
-    free(worker->touched);
     free(worker->run_ns);
     free(worker);
 }
@@ -228,8 +227,7 @@ static weir_worker *make_worker(weir_pool *pool, uint32_t index)
     worker->pool = pool;
     worker->index = index;
     worker->run_ns = calloc(2 * num_nodes, sizeof *worker->run_ns);
-    worker->touched = calloc(num_nodes, sizeof *worker->touched);
-    if (!worker->run_ns || !worker->touched) {
+    if (!worker->run_ns) {
         free_worker(worker);
         return NULL;
     }

@@ -292,8 +292,6 @@ typedef struct weir_worker {
     int64_t window_run_ns; /* sum of run_ns */
     int64_t *run_ns;       /* for each node: run time in this window */
     int64_t *shared_ns;    /* for each node: CPU time of earlier windows, not in its metrics yet */
-    uint32_t *touched;     /* indices of the nodes where run_ns or shared_ns is not 0 */
-    uint32_t num_touched;
     bool has_shares;
 
     /* written by the thread, read by the service thread at laps */

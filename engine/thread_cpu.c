@@ -31,11 +31,10 @@ static void open_window(weir_worker *worker, int64_t now_ns)
 
 static void share_out(weir_worker *worker, int64_t used_ns)
 {
-    for (uint32_t i = 0; i < worker->num_touched; i++) {
-        uint32_t index = worker->touched[i];
-        double share = (double)worker->run_ns[index] / (double)worker->window_run_ns;
-        worker->shared_ns[index] += (int64_t)(share * (double)used_ns);
-        worker->run_ns[index] = 0;
+    double share = (double)used_ns / (double)worker->window_run_ns;
+    for (uint32_t i = 0; i < worker->pool->pipeline->num_nodes; i++) {
+        worker->shared_ns[i] += (int64_t)((double)worker->run_ns[i] * share);
+        worker->run_ns[i] = 0;
     }
     worker->window_run_ns = 0;
     worker->has_shares = true;
@@ -70,11 +69,8 @@ void weir_thread_cpu_step_ended(weir_worker *worker, const weir_slot *slot)
     if (!worker->window_open || slot->is_lifecycle)
         return;
     int64_t ran_ns = slot->end_ns - slot->begin_ns;
-    uint32_t index = slot->node->index;
     if (ran_ns > 0) {
-        if (worker->run_ns[index] == 0 && worker->shared_ns[index] == 0)
-            worker->touched[worker->num_touched++] = index;
-        worker->run_ns[index] += ran_ns;
+        worker->run_ns[slot->node->index] += ran_ns;
         worker->window_run_ns += ran_ns;
     }
     if (slot->end_ns - worker->window_start_ns >= WEIR_CPU_WINDOW_NS)
@@ -92,15 +88,11 @@ void weir_thread_cpu_add_locked(weir_worker *worker)
 {
     if (!worker->has_shares)
         return;
-    uint32_t num_kept = 0;
-    for (uint32_t i = 0; i < worker->num_touched; i++) {
-        uint32_t index = worker->touched[i];
-        worker->pool->pipeline->nodes[index]->lap.cpu_ns += worker->shared_ns[index];
-        worker->shared_ns[index] = 0;
-        if (worker->run_ns[index])
-            worker->touched[num_kept++] = index;
+    weir_pipeline *pipeline = worker->pool->pipeline;
+    for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
+        pipeline->nodes[i]->lap.cpu_ns += worker->shared_ns[i];
+        worker->shared_ns[i] = 0;
     }
-    worker->num_touched = num_kept;
     worker->has_shares = false;
 }
 
