@@ -11,6 +11,7 @@
 #include <uv.h>
 
 #define SECOND_NS 1e9
+#define NUM(rows) (sizeof(rows) / sizeof(rows)[0])
 
 #define TASK_MEASURES(X) \
     X(num_tasks, "tasks", NULL, 0, 0, NULL) \
@@ -153,10 +154,16 @@ static double num_successes(const weir_task_metrics *m)
 
 int64_t weir_slots_ns(const weir_task_metrics *m)
 {
-    if (!m || m->busy_ns < 0 || m->wait_in_ns < 0 || m->wait_thread_ns < 0 || m->wait_turn_ns < 0 ||
-        m->wait_out_ns < 0)
+    if (!m)
         return -1;
-    return m->busy_ns + m->wait_in_ns + m->wait_thread_ns + m->wait_turn_ns + m->wait_out_ns;
+    const int64_t parts[] = { m->busy_ns, m->wait_in_ns, m->wait_thread_ns, m->wait_turn_ns, m->wait_out_ns };
+    int64_t sum = 0;
+    for (size_t i = 0; i < NUM(parts); i++) {
+        if (parts[i] < 0)
+            return -1;
+        sum = parts[i] > INT64_MAX - sum ? INT64_MAX : sum + parts[i];
+    }
+    return sum;
 }
 
 static double slot_share(const weir_task_metrics *m, int64_t part_ns)
@@ -277,8 +284,6 @@ static void make_list(weir_subject subject, const weir_measure *rows, size_t num
         if (table->metrics[i].kind != WEIR_METRIC_HISTOGRAM && !find(list, table->metrics[i].name))
             add_stored(list, &table->metrics[i], NULL);
 }
-
-#define NUM(rows) (sizeof(rows) / sizeof(rows)[0])
 
 static void make_lists(void)
 {

@@ -61,6 +61,29 @@ static void runs_of_several_databases_come_into_one(void **state)
     assert_int_equal(query_int(to, "SELECT sum(num_tasks) FROM task_stats"), 24);
 }
 
+static void a_merged_run_has_all_that_was_recorded_of_it(void **state)
+{
+    (void)state;
+    static const char columns[] = "SELECT group_concat(name, ' || char(10) || ') FROM pragma_table_info('run') "
+                                  "WHERE name NOT IN ('run_id', 'ended', 'status')";
+    char from[300], to[300], sql[400];
+    snprintf(from, sizeof from, "%s", in_folder("rank0.db"));
+    snprintf(to, sizeof to, "%s", in_folder("job.db"));
+    weir_sqlite_options options = { .rank = 1, .world = 4, .job = "job" };
+    weir_sqlite_writer *writer = open_writer(from, &options);
+    observe_start(weir_sqlite_observer(writer));
+    close_writer(writer);
+    assert_merged(merge(to, from), 1, 0, 0, 0);
+    char *names = query_text(from, columns);
+    snprintf(sql, sizeof sql, "SELECT %s FROM run", names);
+    char *recorded = query_text(from, sql), *merged = query_text(to, sql);
+    assert_string_equal(merged, recorded);
+    assert_non_null(strstr(merged, "CPUs"));
+    free(names);
+    free(recorded);
+    free(merged);
+}
+
 static void merged_twice_nothing_counts_twice(void **state)
 {
     (void)state;
@@ -420,16 +443,27 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
     const struct CMUnitTest tests[] = {
-        TEST(runs_of_several_databases_come_into_one),  TEST(merged_twice_nothing_counts_twice),
-        TEST(a_run_that_went_on_is_replaced),           TEST(the_last_run_is_the_one_that_started_last),
-        TEST(what_never_started_is_left_out),           TEST(an_older_schema_is_merged_into_ours),
-        TEST(a_database_is_not_merged_into_itself),     TEST(what_cannot_be_read_whole_leaves_the_target_as_it_was),
-        TEST(what_a_run_has_written_has_no_fault),      TEST(each_fault_is_found),
-        TEST(timestamps_may_be_a_little_late),          TEST(short_laps_told_twice_are_found),
-        TEST(many_faults_of_a_kind_are_counted),        TEST(a_run_that_has_not_ended_is_a_note),
-        TEST(a_change_of_concurrency_is_no_fault),      TEST(a_damaged_file_is_reported),
-        TEST(migrating_loses_nothing_and_is_done_once), TEST(a_migrated_schema_has_all_of_a_new_database),
-        TEST(a_run_is_recorded_into_an_older_database), TEST(what_is_not_there_is_not_made_by_migrating),
+        TEST(a_merged_run_has_all_that_was_recorded_of_it),
+        TEST(runs_of_several_databases_come_into_one),
+        TEST(merged_twice_nothing_counts_twice),
+        TEST(a_run_that_went_on_is_replaced),
+        TEST(the_last_run_is_the_one_that_started_last),
+        TEST(what_never_started_is_left_out),
+        TEST(an_older_schema_is_merged_into_ours),
+        TEST(a_database_is_not_merged_into_itself),
+        TEST(what_cannot_be_read_whole_leaves_the_target_as_it_was),
+        TEST(what_a_run_has_written_has_no_fault),
+        TEST(each_fault_is_found),
+        TEST(timestamps_may_be_a_little_late),
+        TEST(short_laps_told_twice_are_found),
+        TEST(many_faults_of_a_kind_are_counted),
+        TEST(a_run_that_has_not_ended_is_a_note),
+        TEST(a_change_of_concurrency_is_no_fault),
+        TEST(a_damaged_file_is_reported),
+        TEST(migrating_loses_nothing_and_is_done_once),
+        TEST(a_migrated_schema_has_all_of_a_new_database),
+        TEST(a_run_is_recorded_into_an_older_database),
+        TEST(what_is_not_there_is_not_made_by_migrating),
     };
     weir_log_set_level(WEIR_LOG_ERROR);
     return cmocka_run_group_tests(tests, NULL, NULL);

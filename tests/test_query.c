@@ -10,6 +10,13 @@
 #include <unistd.h>
 
 #include <weir/log.h>
+#include <weir/maintain.h>
+#include <weir/openmetrics.h>
+#include <weir/summary.h>
+#include <weir/trace_file.h>
+#include <weir/verdict.h>
+
+#include "stats/each_record.h"
 
 static weir_reader *open_reader(const char *path)
 {
@@ -1132,6 +1139,127 @@ static void what_is_no_database_of_ours_is_refused_by_name(void **state)
     }
 }
 
+static void execute_format(const char *path, const char *format, ...) WEIR_PRINTF(2, 3);
+
+static void execute_format(const char *path, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    char *sql = sqlite3_vmprintf(format, values);
+    va_end(values);
+    execute(path, sql);
+    sqlite3_free(sql);
+}
+
+/* All columns of numbers except keys. */
+static void set_all_numbers(const char *path, const char *table, const char *value)
+{
+    char *names = NULL, *column, *rest;
+    char *sql = sqlite3_mprintf("SELECT group_concat(name, ' ') FROM pragma_table_info(%Q) "
+                                "WHERE type IN ('REAL', 'INTEGER') AND name NOT IN ('id', 'run_id')",
+                                table);
+    names = query_text(path, sql);
+    for (column = strtok_r(names, " ", &rest); column; column = strtok_r(NULL, " ", &rest))
+        execute_format(path, "UPDATE %s SET %s = %s", table, column, value);
+    sqlite3_free(sql);
+    free(names);
+}
+
+static void ignore_finding(void *self, const weir_finding *finding)
+{
+    (void)self;
+    (void)finding;
+}
+
+static int count_record(void *count, const weir_record *record, weir_error *error)
+{
+    (void)record;
+    (void)error;
+    ++*(int64_t *)count;
+    return WEIR_OK;
+}
+
+/* A hostile file may hold any number: sums stop at the largest one. */
+static void sums_of_the_largest_numbers_do_not_overflow(void **state)
+{
+    (void)state;
+    static const char *const values[] = { "8.5e9", "-8.5e9", "9223372036854775807", "-9223372036854775808", "1e300" };
+    const char *path = record_steps_with_phases();
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        weir_reader *reader;
+        weir_totals totals;
+        weir_verdict *verdict;
+        FILE *nowhere = fopen("/dev/null", "w");
+        assert_non_null(nowhere);
+        static const char *const tables[] = { "task_stats", "queue_stats", "span_stats", "counter_stats" };
+        for (size_t j = 0; j < sizeof tables / sizeof tables[0]; j++)
+            set_all_numbers(path, tables[j], values[i]);
+        execute_format(path, "UPDATE run SET started = %s, ended = -(%s), threads = %s", values[i], values[i],
+                       values[i]);
+        execute_format(path, "UPDATE task_failures SET timestamp = %s, elapsed = -(%s), seq = %s", values[i],
+                       values[i], values[i]);
+        assert_int_equal(weir_reader_open(path, &reader, NULL), WEIR_OK);
+        for (uint32_t by = 0; by <= WEIR_BY_TRANSITION; by = by ? 2 * by : 1) {
+            assert_int_equal(weir_totals_read(reader, NULL, &(weir_grouping){ .by = by }, &totals, NULL), WEIR_OK);
+            weir_totals_free(&totals);
+        }
+        assert_int_equal(weir_summary_write(nowhere, reader, NULL, NULL), WEIR_OK);
+        assert_int_equal(weir_summary_write_failures(nowhere, reader, NULL, 10, NULL), WEIR_OK);
+        assert_int_equal(weir_openmetrics_export_laps(reader, NULL, nowhere, NULL), WEIR_OK);
+        assert_int_equal(weir_trace_export(reader, NULL, nowhere, NULL), WEIR_OK);
+        assert_int_equal(weir_database_check(reader, true, ignore_finding, NULL, NULL), WEIR_OK);
+        assert_int_equal(weir_verdict_explain(reader, NULL, &verdict, NULL), WEIR_OK);
+        weir_verdict_free(verdict);
+        weir_reader_close(reader);
+        fclose(nowhere);
+    }
+}
+
+/* Each step of a training has a phase forward and one backward: a day has more than an SQL statement could list. */
+static void there_may_be_any_number_of_windows(void **state)
+{
+    (void)state;
+    enum { NUM_STEPS = 30000 };
+    const char *path = record_steps_with_phases();
+    int64_t num_laps = 0, num_failures = 0;
+    weir_reader *reader;
+    weir_filter filter = { .from_phase = "forward", .until_phase = "backward" };
+    execute_format(path,
+                   "DELETE FROM queue_stats; DELETE FROM task_failures; WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL "
+                   "SELECT i + 1 FROM n WHERE i < %d) INSERT INTO queue_stats (timestamp, name, elapsed, num_items, "
+                   "ave_put_time, ave_get_time, p90_put_time, p99_put_time, p90_get_time, p99_get_time, "
+                   "occupancy_rate, run_id, phase) SELECT 1000 + i, 'q', 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, "
+                   "CASE i %% 2 WHEN 0 THEN 'forward' ELSE 'backward' END FROM n; "
+                   "INSERT INTO task_failures (timestamp, run_id, name, seq, label, status, library_code, message, "
+                   "elapsed) SELECT timestamp - 0.5, 1, 's', 0, '', -6, 0, '', 0 FROM queue_stats",
+                   2 * NUM_STEPS - 1);
+    assert_int_equal(weir_reader_open(path, &reader, NULL), WEIR_OK);
+    assert_int_equal(weir_reader_set_window(reader, &(weir_window){ .every = true }, NULL), WEIR_OK);
+    assert_int_equal(weir_each_record(reader, WEIR_RECORD_QUEUE, &filter, count_record, &num_laps, NULL), WEIR_OK);
+    assert_int_equal(num_laps, NUM_STEPS);
+    assert_int_equal(weir_reader_set_window(reader, NULL, NULL), WEIR_OK);
+    filter = (weir_filter){ .phase = "forward" };
+    assert_int_equal(weir_each_record(reader, WEIR_RECORD_FAILURE, &filter, count_record, &num_failures, NULL),
+                     WEIR_OK);
+    assert_int_equal(num_failures, NUM_STEPS);
+    weir_reader_close(reader);
+}
+
+/* Merged runs are numbered in the order of merging. */
+static void the_last_value_of_a_counter_is_that_of_the_latest_lap(void **state)
+{
+    (void)state;
+    weir_reader *reader;
+    weir_totals totals;
+    const char *path = record_steps_with_phases();
+    execute(path, "UPDATE counter_stats SET id = 100 - id");
+    assert_int_equal(weir_reader_open(path, &reader, NULL), WEIR_OK);
+    assert_int_equal(weir_totals_read(reader, NULL, NULL, &totals, NULL), WEIR_OK);
+    assert_true(total_value(&totals.of[WEIR_SUBJECT_COUNTER].all[0], "last_value") == 7);
+    weir_totals_free(&totals);
+    weir_reader_close(reader);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
@@ -1177,6 +1305,9 @@ int main(void)
         TEST(a_log_that_cannot_be_read_is_told),
         TEST(an_older_schema_is_read_as_it_is),
         TEST(what_is_no_database_of_ours_is_refused_by_name),
+        TEST(sums_of_the_largest_numbers_do_not_overflow),
+        TEST(there_may_be_any_number_of_windows),
+        TEST(the_last_value_of_a_counter_is_that_of_the_latest_lap),
     };
     weir_log_set_level(WEIR_LOG_ERROR);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,7 @@
 #include "name_match.h"
 #include "schema.h"
 #include "spdl_views.h"
+#include "sql_select.h"
 
 int weir_reader_error(const weir_reader *reader, int code, weir_error *error)
 {
@@ -34,7 +35,7 @@ const char *weir_column_text(sqlite3_stmt *row, int column)
 int64_t weir_column_ns(sqlite3_stmt *row, int column)
 {
     double ns = sqlite3_column_double(row, column) * 1e9;
-    return fabs(ns) < 9e18 ? llround(ns) : 0;
+    return fabs(ns) < 4e18 ? llround(ns) : 0; /* so that the difference of two does not overflow */
 }
 
 int64_t weir_column_known_ns(sqlite3_stmt *row, int column)
@@ -59,6 +60,8 @@ int weir_reader_open(const char *path, weir_reader **opened, weir_error *error)
         goto fail;
     reader->is_spdl = reader->schema == WEIR_SCHEMA_SPDL;
     int code = weir_names_register(reader->db);
+    if (code == SQLITE_OK)
+        code = weir_select_register(reader->db);
     if (code == SQLITE_OK && reader->is_spdl)
         code = weir_spdl_make_views(reader->db);
     if (code != SQLITE_OK) {

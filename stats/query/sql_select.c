@@ -4,7 +4,7 @@
  * another index.
  *
  * Conditions of phase and step on rows that are points in time, and from_phase and until_phase, are first converted
- * to spans of time, which the statement has in its WITH.
+ * to spans of time. The statement calls weir_within() with them: a run may have more than an SQL text could list.
  */
 #include "sql_select.h"
 
@@ -27,9 +27,10 @@ typedef struct span {
     double start, end; /* Unix seconds, as they are stored */
 } span;
 
+/* While they are collected: by run and time. In a statement: sorted, with `end` the latest of the run's ends so far. */
 typedef struct spans {
-    span *all;
     size_t count;
+    span *all;
 } spans;
 
 /* The state of building one statement. */
@@ -38,8 +39,8 @@ typedef struct selecting {
     const weir_sql_selection *selection;
     const weir_filter *filter;
     sqlite3_str *sql;
-    spans phases;  /* the spans that match a point's phase and step */
-    spans windows; /* between two phases */
+    spans *phases;  /* the spans that match a point's phase and step; NULL = any */
+    spans *windows; /* between two phases; NULL = any */
     weir_error *error;
 } selecting;
 
@@ -119,15 +120,10 @@ static void put_position(selecting *s)
 }
 
 /* Rows that overlap one of the spans. */
-static void put_spans(selecting *s, const char *table)
+static void put_spans(selecting *s, const char *parameter)
 {
-    sqlite3_str_appendf(s->sql,
-                        s->selection->kind == WEIR_ROWS_POINTS
-                            ? " AND EXISTS (SELECT 1 FROM %s w WHERE w.run_id = t.run_id"
-                              " AND t.timestamp >= w.since AND t.timestamp < w.until)"
-                            : " AND EXISTS (SELECT 1 FROM %s w WHERE w.run_id = t.run_id"
-                              " AND t.timestamp > w.since AND t.timestamp - t.elapsed < w.until)",
-                        table);
+    sqlite3_str_appendf(s->sql, " AND weir_within(%s, t.run_id, t.timestamp%s)", parameter,
+                        s->selection->kind == WEIR_ROWS_POINTS ? "" : ", t.elapsed");
 }
 
 static bool has_position_conditions(const weir_filter *filter)
@@ -152,10 +148,10 @@ static void put_conditions(selecting *s)
     put_time(s);
     if (is_lap)
         put_position(s);
-    if (is_point && has_position_conditions(filter))
-        put_spans(s, "phases");
-    if ((is_point || is_lap) && has_windows(s))
-        put_spans(s, "windows");
+    if (s->phases)
+        put_spans(s, ":phases");
+    if (s->windows)
+        put_spans(s, ":windows");
     if ((is_point || is_lap) && filter->after_id > 0)
         sqlite3_str_appendall(s->sql, " AND t.id > :after");
 }
@@ -180,25 +176,8 @@ static void put_order(selecting *s)
         sqlite3_str_appendall(s->sql, " LIMIT :limit");
 }
 
-static void put_span_table(selecting *s, const char *table, const spans *of, bool *is_first)
-{
-    sqlite3_str_appendf(s->sql, "%s%s(run_id, since, until) AS (", *is_first ? "WITH " : ", ", table);
-    *is_first = false;
-    if (of->count == 0)
-        sqlite3_str_appendall(s->sql, "SELECT 0, 0, 0 WHERE 0");
-    for (size_t i = 0; i < of->count; i++)
-        sqlite3_str_appendf(s->sql, "%s(%lld, %!.17g, %!.17g)", i ? ", " : "VALUES ", (long long)of->all[i].run_id,
-                            of->all[i].start, of->all[i].end);
-    sqlite3_str_appendall(s->sql, ") ");
-}
-
 static void put_statement(selecting *s)
 {
-    bool is_first = true;
-    if (s->selection->kind == WEIR_ROWS_POINTS && has_position_conditions(s->filter))
-        put_span_table(s, "phases", &s->phases, &is_first);
-    if (s->selection->kind <= WEIR_ROWS_POINTS && has_windows(s))
-        put_span_table(s, "windows", &s->windows, &is_first);
     sqlite3_str_appendf(s->sql, "SELECT %s", s->selection->columns);
     put_source(s->sql, s->reader, s->selection->table);
     put_conditions(s);
@@ -208,32 +187,89 @@ static void put_statement(selecting *s)
 
 /* -- values */
 
+static int compare_spans(const void *a, const void *b)
+{
+    const span *one = a, *other = b;
+    return one->run_id != other->run_id ? (one->run_id > other->run_id) - (one->run_id < other->run_id)
+                                        : (one->start > other->start) - (one->start < other->start);
+}
+
+static void free_spans(void *pointer)
+{
+    spans *of = pointer;
+    if (of)
+        free(of->all);
+    free(of);
+}
+
+/* weir_within(spans, run, time) or weir_within(spans, run, end, length): whether it lies in, or overlaps, one of them. */
+static void within_function(sqlite3_context *context, int num_values, sqlite3_value **values)
+{
+    const spans *in = sqlite3_value_pointer(values[0], "weir_spans");
+    int64_t run_id = sqlite3_value_int64(values[1]);
+    double end = sqlite3_value_double(values[2]), start = end;
+    size_t low = 0, high = in ? in->count : 0;
+    if (num_values > 3)
+        start -= sqlite3_value_double(values[3]);
+    while (low < high) { /* to the first one that begins later */
+        const span *one = &in->all[(low + high) / 2];
+        bool is_later = one->run_id > run_id ||
+                        (one->run_id == run_id && (num_values > 3 ? one->start >= end : one->start > end));
+        *(is_later ? &high : &low) = (low + high) / 2 + !is_later;
+    }
+    sqlite3_result_int(context, low > 0 && in->all[low - 1].run_id == run_id && in->all[low - 1].end > start);
+}
+
+int weir_select_register(sqlite3 *db)
+{
+    return sqlite3_create_function_v2(db, "weir_within", -1, SQLITE_UTF8, NULL, within_function, NULL, NULL, NULL);
+}
+
+/* The statement owns them from now on, even on failure. */
+static int bind_spans(sqlite3_stmt *statement, const char *name, spans **of)
+{
+    spans *own = *of;
+    *of = NULL;
+    if (!own)
+        return SQLITE_OK;
+    if (own->count)
+        qsort(own->all, own->count, sizeof *own->all, compare_spans);
+    for (size_t i = 1; i < own->count; i++)
+        if (own->all[i].run_id == own->all[i - 1].run_id && own->all[i].end < own->all[i - 1].end)
+            own->all[i].end = own->all[i - 1].end;
+    return sqlite3_bind_pointer(statement, sqlite3_bind_parameter_index(statement, name), own, "weir_spans",
+                                free_spans);
+}
+
+/* Values that the statement does not use are ignored. */
 static int bind_values(sqlite3_stmt *statement, const weir_sql_selection *selection, const weir_filter *filter)
 {
     const double touching = selection->kind == WEIR_ROWS_POINTS ? 0 : TOUCHING_S;
+    const struct {
+        const char *name;
+        int64_t number;
+    } numbers[] = {
+        { ":run", filter->run_id },          { ":rank", filter->rank },      { ":first_step", filter->first_step },
+        { ":last_step", filter->last_step }, { ":after", filter->after_id }, { ":limit", filter->limit }
+    };
+    const struct {
+        const char *name, *text;
+    } texts[] = { { ":node", filter->node_id }, { ":name", filter->name }, { ":phase", filter->phase } };
+    const struct {
+        const char *name;
+        double time;
+    } times[] = { { ":start", (double)filter->start_unix_ns / 1e9 + touching },
+                  { ":end", (double)filter->end_unix_ns / 1e9 - touching } };
     int at, code = SQLITE_OK;
-    if ((at = sqlite3_bind_parameter_index(statement, ":run")) && code == SQLITE_OK)
-        code = sqlite3_bind_int64(statement, at, filter->run_id);
-    if ((at = sqlite3_bind_parameter_index(statement, ":rank")) && code == SQLITE_OK)
-        code = sqlite3_bind_int(statement, at, filter->rank);
-    if ((at = sqlite3_bind_parameter_index(statement, ":node")) && code == SQLITE_OK)
-        code = sqlite3_bind_text(statement, at, filter->node_id, -1, SQLITE_TRANSIENT);
-    if ((at = sqlite3_bind_parameter_index(statement, ":name")) && code == SQLITE_OK)
-        code = sqlite3_bind_text(statement, at, filter->name, -1, SQLITE_TRANSIENT);
-    if ((at = sqlite3_bind_parameter_index(statement, ":phase")) && code == SQLITE_OK)
-        code = sqlite3_bind_text(statement, at, filter->phase, -1, SQLITE_TRANSIENT);
-    if ((at = sqlite3_bind_parameter_index(statement, ":start")) && code == SQLITE_OK)
-        code = sqlite3_bind_double(statement, at, (double)filter->start_unix_ns / 1e9 + touching);
-    if ((at = sqlite3_bind_parameter_index(statement, ":end")) && code == SQLITE_OK)
-        code = sqlite3_bind_double(statement, at, (double)filter->end_unix_ns / 1e9 - touching);
-    if ((at = sqlite3_bind_parameter_index(statement, ":first_step")) && code == SQLITE_OK)
-        code = sqlite3_bind_int64(statement, at, filter->first_step);
-    if ((at = sqlite3_bind_parameter_index(statement, ":last_step")) && code == SQLITE_OK)
-        code = sqlite3_bind_int64(statement, at, filter->last_step);
-    if ((at = sqlite3_bind_parameter_index(statement, ":after")) && code == SQLITE_OK)
-        code = sqlite3_bind_int64(statement, at, filter->after_id);
-    if ((at = sqlite3_bind_parameter_index(statement, ":limit")) && code == SQLITE_OK)
-        code = sqlite3_bind_int64(statement, at, filter->limit);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0] && code == SQLITE_OK; i++)
+        if ((at = sqlite3_bind_parameter_index(statement, numbers[i].name)))
+            code = sqlite3_bind_int64(statement, at, numbers[i].number);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0] && code == SQLITE_OK; i++)
+        if ((at = sqlite3_bind_parameter_index(statement, texts[i].name)))
+            code = sqlite3_bind_text(statement, at, texts[i].text, -1, SQLITE_TRANSIENT);
+    for (size_t i = 0; i < sizeof times / sizeof times[0] && code == SQLITE_OK; i++)
+        if ((at = sqlite3_bind_parameter_index(statement, times[i].name)))
+            code = sqlite3_bind_double(statement, at, times[i].time);
     return code;
 }
 
@@ -272,9 +308,11 @@ static int find_phases(selecting *s)
     filter.last_step = s->filter->last_step;
     weir_phase_spans found;
     weir_phase_record one;
+    if (!(s->phases = calloc(1, sizeof *s->phases)))
+        return weir_reader_out_of_memory(s->error);
     int status = weir_phase_spans_begin(&found, s->reader, &filter, s->error);
     while (status == WEIR_OK && (status = weir_phase_spans_next(&found, &one, s->error)) == WEIR_OK)
-        status = add_span(s, &s->phases, &(span){ one.run_id, seconds(one.start_unix_ns), seconds(one.end_unix_ns) });
+        status = add_span(s, s->phases, &(span){ one.run_id, seconds(one.start_unix_ns), seconds(one.end_unix_ns) });
     weir_phase_spans_end(&found);
     return status == WEIR_EOF ? WEIR_OK : status;
 }
@@ -284,7 +322,7 @@ static const double open_end = 1e300;
 /* The last window of the run; NULL = none. */
 static span *last_window(selecting *s, int64_t run_id)
 {
-    span *last = s->windows.count ? &s->windows.all[s->windows.count - 1] : NULL;
+    span *last = s->windows->count ? &s->windows->all[s->windows->count - 1] : NULL;
     return last && last->run_id == run_id ? last : NULL;
 }
 
@@ -296,9 +334,9 @@ static int add_to_part(selecting *s, const weir_window *want, const weir_phase_r
     if (want->part == WEIR_PART_AFTER_STEPS && has_steps && window)
         window->start = seconds(one->end_unix_ns);
     else if (want->part == WEIR_PART_AFTER_STEPS && has_steps)
-        return add_span(s, &s->windows, &(span){ one->run_id, seconds(one->end_unix_ns), open_end });
+        return add_span(s, s->windows, &(span){ one->run_id, seconds(one->end_unix_ns), open_end });
     else if (want->part == WEIR_PART_BEFORE_STEPS && !window)
-        return add_span(s, &s->windows,
+        return add_span(s, s->windows,
                         &(span){ one->run_id, -open_end, has_steps ? seconds(one->start_unix_ns) : open_end });
     else if (want->part == WEIR_PART_BEFORE_STEPS && has_steps && window->end == open_end)
         window->end = seconds(one->start_unix_ns);
@@ -324,7 +362,7 @@ static int add_to_windows(selecting *s, const weir_window *want, const weir_phas
                     : want->by_step && first_step > want->until_step;
     bool is_first = !window;
     if (is_first && !filter->from_phase && !want->by_step) {
-        int status = add_span(s, &s->windows, &(span){ one->run_id, -open_end, open_end });
+        int status = add_span(s, s->windows, &(span){ one->run_id, -open_end, open_end });
         if (status != WEIR_OK)
             return status;
         window = last_window(s, one->run_id);
@@ -336,7 +374,7 @@ static int add_to_windows(selecting *s, const weir_window *want, const weir_phas
                   (filter->from_phase || want->by_step);
     if (is_open || !begins || !(is_first || want->every) || (ends && !filter->until_phase))
         return WEIR_OK;
-    return add_span(s, &s->windows, &(span){ one->run_id, seconds(one->start_unix_ns), open_end });
+    return add_span(s, s->windows, &(span){ one->run_id, seconds(one->start_unix_ns), open_end });
 }
 
 static int find_windows(selecting *s)
@@ -346,6 +384,8 @@ static int find_windows(selecting *s)
     weir_phase_spans found;
     weir_phase_record one;
     int64_t run_id = 0, step = INT64_MIN;
+    if (!(s->windows = calloc(1, sizeof *s->windows)))
+        return weir_reader_out_of_memory(s->error);
     s->reader->window = (weir_window){ .every = false }; /* this pass sees everything */
     int status = weir_phase_spans_begin(&found, s->reader, &filter, s->error);
     found.each_lap = want.by_step || want.part;
@@ -360,9 +400,9 @@ static int find_windows(selecting *s)
     weir_phase_spans_end(&found);
     s->reader->window = want;
     /* The time of a row at the start or end of a lap may differ from it in the last digit. */
-    for (size_t i = 0; i < s->windows.count && s->selection->kind == WEIR_ROWS_LAPS; i++) {
-        s->windows.all[i].start += TOUCHING_S;
-        s->windows.all[i].end -= TOUCHING_S;
+    for (size_t i = 0; i < s->windows->count && s->selection->kind == WEIR_ROWS_LAPS; i++) {
+        s->windows->all[i].start += TOUCHING_S;
+        s->windows->all[i].end -= TOUCHING_S;
     }
     return status == WEIR_EOF ? WEIR_OK : status;
 }
@@ -394,6 +434,10 @@ static int prepare(selecting *s, sqlite3_stmt **statement)
         code = text ? sqlite3_prepare_v2(s->reader->db, text, -1, statement, NULL) : SQLITE_NOMEM;
     if (code == SQLITE_OK)
         code = bind_values(*statement, s->selection, s->filter);
+    if (code == SQLITE_OK)
+        code = bind_spans(*statement, ":phases", &s->phases);
+    if (code == SQLITE_OK)
+        code = bind_spans(*statement, ":windows", &s->windows);
     sqlite3_free(text);
     if (code == SQLITE_OK)
         return WEIR_OK;
@@ -414,8 +458,8 @@ int weir_select(weir_reader *reader, const weir_sql_selection *selection, const 
         status = find_windows(&s);
     if (status == WEIR_OK)
         status = prepare(&s, statement);
-    free(s.phases.all);
-    free(s.windows.all);
+    free_spans(s.phases);
+    free_spans(s.windows);
     return status;
 }
 

@@ -32,6 +32,9 @@ typedef struct weir_sql_selection {
 int weir_select(weir_reader *reader, const weir_sql_selection *selection, const weir_filter *filter,
                 sqlite3_stmt **statement, weir_error *error);
 
+/* Adds the function that such statements use to a connection. Returns a SQLITE_ code. */
+int weir_select_register(sqlite3 *db);
+
 /* Whether a run has any mark of step or phase: distinguishes startup from a run without marks. */
 typedef struct weir_marks {
     weir_reader *reader;

@@ -5,6 +5,7 @@
 #include <weir/query.h>
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -274,15 +275,37 @@ static void cover(weir_group_key *key, const weir_group_key *more)
         key->last_step = more->last_step;
 }
 
-/* Adds everything except histograms. */
+static int64_t sum_ns(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+/* Of a counter, the value at the end is that of the later one. */
+static void keep_last(const weir_metric_table *table, weir_metrics *to, const weir_metrics *later)
+{
+    for (size_t i = 0; i < table->num_metrics; i++) {
+        const double *last = (const double *)(const void *)((const char *)later + table->metrics[i].offset);
+        if (table->metrics[i].kind == WEIR_METRIC_LAST && !isnan(*last))
+            memcpy((char *)to + table->metrics[i].offset, last, sizeof *last);
+    }
+}
+
+/* Adds everything except histograms. Laps of several runs need not come in the order of time. */
 static void add_sums(weir_total *to, const weir_total *from)
 {
-    if (to->key.num_laps == 0 || from->key.end_unix_ns >= to->key.end_unix_ns) /* the latest so far */
+    const weir_metric_table *table = weir_subject_metrics(to->subject);
+    const weir_metrics before = to->metrics;
+    bool is_later = to->key.num_laps == 0 || from->key.end_unix_ns >= to->key.end_unix_ns;
+    weir_metrics_add(table, &to->metrics, &from->metrics);
+    if (is_later)
         to->capacity = from->capacity;
+    else
+        keep_last(table, &to->metrics, &before);
     cover(&to->key, &from->key);
-    to->elapsed_ns += from->elapsed_ns;
-    to->suspended_ns = to->suspended_ns < 0 || from->suspended_ns < 0 ? -1 : to->suspended_ns + from->suspended_ns;
-    weir_metrics_add(weir_subject_metrics(to->subject), &to->metrics, &from->metrics);
+    to->elapsed_ns = sum_ns(to->elapsed_ns, from->elapsed_ns);
+    to->suspended_ns =
+        to->suspended_ns < 0 || from->suspended_ns < 0 ? -1 : sum_ns(to->suspended_ns, from->suspended_ns);
 }
 
 void weir_total_add(weir_total *to, const weir_total *from)
