@@ -654,7 +654,8 @@ static void what_is_no_database_is_refused_by_every_subcommand(void **state)
     execute(in_folder("other.db"), "CREATE TABLE run (x)");
     close_writer(open_writer(in_folder("newer.db"), NULL));
     execute(in_folder("newer.db"), "PRAGMA user_version = 77");
-    expect("head -c 5000 /dev/urandom >noise.db; : >empty.db; mkdir folder.db", DONE);
+    expect("{ echo noise; head -c 5000 /dev/urandom; } >noise.db; : >empty.db; mkdir folder.db", DONE);
+    expect("printf '{\"traceEvents\": [' >trace.json; gzip -k trace.json", DONE);
     static const struct {
         const char *path, *said;
     } cases[] = {
@@ -664,6 +665,8 @@ static void what_is_no_database_is_refused_by_every_subcommand(void **state)
         { "other.db", "another program" },
         { "newer.db", "use a newer weir" },
         { "folder.db", "it is a folder" },
+        { "trace.json", "weir trace shows it" },
+        { "trace.json.gz", "weir trace shows it" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char line[200];
@@ -680,6 +683,8 @@ static void what_is_no_database_is_refused_by_every_subcommand(void **state)
         snprintf(line, sizeof line, "weir merge out.db %s", cases[i].path);
         expect(line, REFUSED);
     }
+    expect("weir trace job.db", REFUSED);
+    assert_has(err, "job.db: a database, not a trace; weir summary");
 }
 
 static void what_is_damaged_is_told_with_what_helps(void **state)
@@ -1041,6 +1046,13 @@ static void wrong_options_are_refused_with_their_name(void **state)
         { "summary job.db --steps :", "--steps: \":\" is not" },
         { "summary job.db --rank one", "--rank: \"one\" is not" },
         { "summary job.db --json=yes", "takes no value" },
+        { "summary job.db --json --csv", "--csv: not with --json" },
+        { "query job.db --from yesterday", "a time is selected with --since, a phase with --from-phase" },
+        { "query job.db --list runs --by lap", "--list: not with --by" },
+        { "query job.db --every-time", "--every-time: only with --from-phase" },
+        { "failures job.db --null", "--null: only with --list" },
+        { "failures job.db --list --null --json", "--null: not with --json" },
+        { "trace job.db -o x.json --top 3", "--output: not with --top" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char line[200];

@@ -336,6 +336,8 @@ static int end_job(const record_settings *settings, const record_ranks *ranks, c
         job_status = RECORD_FAILED;
     if (tell_ranks(settings, ranks, inputs, views, &ended) != RECORD_DONE)
         job_status = RECORD_FAILED;
+    if (job_status == RECORD_DONE && ended.num_failures > 0 && ended.num_failures == ended.num_tasks)
+        job_status = record_tell_useless(settings, ended.num_failures);
     record_ended_free(&ended);
     if (exit_status == RECORD_DONE && was_interrupted)
         exit_status = RECORD_SIGNAL + was_interrupted;
