@@ -7,6 +7,7 @@
 
 #include <uthash.h>
 
+#include <weir/escape.h>
 #include <weir/trace_file.h>
 
 #include "command_table.h"
@@ -278,8 +279,10 @@ static int read_file(const tool_call *call, view *v, void (*add)(view *v, const 
     weir_trace_reader *reader;
     int failure = weir_trace_reader_open(path, &reader);
     if (failure == EBADMSG && tool_file_begins(path, "SQLite format 3"))
-        return tool_refuse(call, "%s: a database, not a trace; weir summary and weir explain read databases, and weir "
-                           "export makes a trace of one", path);
+        return tool_refuse(call,
+                           "%s: a database, not a trace; weir summary and weir explain read databases, and weir "
+                           "export makes a trace of one",
+                           path);
     if (failure)
         return tool_refuse(call, "%s: %s", path,
                            failure == EBADMSG ? "not a trace in Chrome's format" : strerror(failure));
@@ -325,7 +328,8 @@ static void print_head(const char *path, const view *v)
                seconds, v->num_events, v->is_cut ? "false" : "true", v->num_lost / 2, v->num_failures, v->num_stalls);
         return;
     }
-    printf("%s: %.3f s, %" PRIu64 " events, %" PRIu64 " failures, %" PRIu64 " stalls\n", path, seconds, v->num_events,
+    weir_text_escape_to(stdout, path);
+    printf(": %.3f s, %" PRIu64 " events, %" PRIu64 " failures, %" PRIu64 " stalls\n", seconds, v->num_events,
            v->num_failures, v->num_stalls);
     if (v->is_cut)
         printf("The file was cut off; this is what it holds up to there.\n");

@@ -6,6 +6,7 @@
 #ifndef RECORD_RUN_H
 #define RECORD_RUN_H
 
+#include "prose.h"
 #include "record_settings.h"
 
 enum {
@@ -26,6 +27,9 @@ int record_refuse(const record_settings *settings, const char *format, ...) WEIR
 
 /* Says that nothing could be decoded. Returns RECORD_FAILED. */
 int record_tell_useless(const record_settings *settings, uint64_t num_failures);
+
+/* Ends a summary that was written with this status. Returns RECORD_DONE, or says why there is none: RECORD_FAILED. */
+int record_close_summary(const record_settings *settings, prose *text, int status, weir_error *error);
 
 /* The names of the files that are decoded. */
 const char *record_glob(const record_settings *settings);
