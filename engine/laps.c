@@ -157,9 +157,12 @@ static void take_histogram_locked(weir_live_histogram *taken, weir_live_histogra
     *recorded = (weir_live_histogram){ 0 };
 }
 
-static void take_node_locked(weir_node *node, weir_task_metrics *taken, weir_live_histogram *run_times)
+/* Returns the CPU time of its tasks in other processes. */
+static int64_t take_node_locked(weir_node *node, weir_task_metrics *taken, weir_live_histogram *run_times)
 {
+    int64_t outside_cpu_ns = atomic_exchange_explicit(&node->outside_cpu_ns, 0, memory_order_relaxed);
     *taken = node->lap;
+    taken->cpu_ns += outside_cpu_ns;
     taken->busy_ns = node->time_ns[SLOT_RUNNING] + node->time_ns[SLOT_PENDING];
     taken->wait_in_ns = node->time_ns[SLOT_IDLE];
     taken->wait_thread_ns = node->time_ns[SLOT_READY];
@@ -173,6 +176,7 @@ static void take_node_locked(weir_node *node, weir_task_metrics *taken, weir_liv
     }
     if (node->run_times)
         take_histogram_locked(run_times, node->run_times);
+    return outside_cpu_ns;
 }
 
 static void take_queue_locked(weir_queue *queue, weir_queue_metrics *taken, weir_live_histogram times[2])
@@ -185,14 +189,16 @@ static void take_queue_locked(weir_queue *queue, weir_queue_metrics *taken, weir
     take_histogram_locked(&times[1], queue->get_times);
 }
 
-static void take_all_locked(weir_pipeline *pipeline, weir_taken_lap *record, weir_live_histogram *times)
+/* Returns the CPU time of the tasks in other processes. */
+static int64_t take_all_locked(weir_pipeline *pipeline, weir_taken_lap *record, weir_live_histogram *times)
 {
     settle_locked(pipeline);
+    int64_t outside_cpu_ns = 0;
     weir_queue_metrics *queue = record->queues;
     weir_live_histogram *queue_times = times + pipeline->num_nodes;
     for (uint32_t i = 0; i < pipeline->num_nodes; i++) {
         weir_node *node = pipeline->nodes[i];
-        take_node_locked(node, &record->nodes[i], &times[i]);
+        outside_cpu_ns += take_node_locked(node, &record->nodes[i], &times[i]);
         for (uint32_t j = 0; j < node->num_outs; j++, queue_times += 2)
             take_queue_locked(&node->outs[j], queue++, queue_times);
     }
@@ -202,6 +208,7 @@ static void take_all_locked(weir_pipeline *pipeline, weir_taken_lap *record, wei
         record->pools[i] = pool->lap;
         weir_metrics_clear(weir_pool_metric_table(), &pool->lap);
     }
+    return outside_cpu_ns;
 }
 
 /* Room for the threads that pools have got. Out of memory: they are read in the next lap. */
@@ -298,6 +305,16 @@ static void fill_machine(const weir_pipeline *pipeline, const weir_machine_readi
     laps->machine = *now;
 }
 
+/* What child processes have used for tasks counts as if the threads of the pools had used it. */
+static void add_outside(weir_taken_lap *record, int64_t cpu_ns)
+{
+    int64_t *other_ns = &record->machine.other_cpu_ns;
+    add_known(&record->process.cpu_ns, cpu_ns);
+    add_known(&record->process.pool_cpu_ns, cpu_ns);
+    if (*other_ns >= 0)
+        *other_ns = *other_ns > cpu_ns ? *other_ns - cpu_ns : 0;
+}
+
 /* A lap without its percentiles would not agree with its counts, so that one allocation that fails is not the end. */
 static void store(weir_taken_lap *lap, size_t index, const weir_live_histogram *recorded)
 {
@@ -319,7 +336,7 @@ static void take_part(weir_pipeline *pipeline, weir_taken_lap *record, weir_live
 
     engine_lock_at(pipeline, weir_clock_ns());
     int64_t end_ns = pipeline->now_ns;
-    take_all_locked(pipeline, record, times);
+    int64_t outside_cpu_ns = take_all_locked(pipeline, record, times);
     laps->is_cut = pipeline->cut_lap;
     weir_phase_lap_ended_locked(pipeline, &record->phase);
     weir_trace_mark_locked(pipeline, WEIR_TRACE_LAP, 0);
@@ -340,6 +357,7 @@ static void take_part(weir_pipeline *pipeline, weir_taken_lap *record, weir_live
     if (pipeline->wants_laps)
         fill_machine(pipeline, &machine, record);
     fill_pools(laps, record);
+    add_outside(record, outside_cpu_ns);
     for (size_t i = 0; i < taken_lap_num_stored(pipeline); i++)
         store(record, i, &times[i]);
     weir_span_store_take(pipeline, record);

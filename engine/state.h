@@ -273,6 +273,8 @@ struct weir_node {
     uint64_t total_tasks;
     uint64_t total_failures;
 
+    _Atomic int64_t outside_cpu_ns; /* of the tasks, in other processes; since the last lap */
+
     /* guarded by lock; since the last lap */
     int64_t time_ns[SLOT_STATES];
     weir_task_metrics lap;

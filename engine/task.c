@@ -43,6 +43,12 @@ int weir_task_set_label(weir_task *task, const char *text)
     return weir_label_set(&task->in, text) ? WEIR_OK : WEIR_ENOMEM;
 }
 
+void weir_task_add_cpu_time(weir_task *task, int64_t cpu_ns)
+{
+    if (task && cpu_ns > 0)
+        atomic_fetch_add_explicit(&task->node->outside_cpu_ns, cpu_ns, memory_order_relaxed);
+}
+
 const char *weir_task_stage(const weir_task *task)
 {
     return task ? task->node->name : "";

@@ -59,7 +59,8 @@ static void print_help(const option_set *set)
     putchar('\n');
     help_print_paragraphs(record_signals_help);
     help_print_line(
-        "Exit status: 0 done, even if some files failed; 1 the run failed or could not be recorded completely; "
+        "Exit status: 0 done, even if some files failed; 1 the run or all files failed, or it could not be recorded "
+        "completely; "
         "2 wrong option, folder or database, and nothing was done; 130 stopped by Ctrl-C, 143 by SIGTERM.");
 }
 

@@ -18,6 +18,7 @@ typedef struct settings {
     uint32_t small;
     uint64_t bytes;
     int64_t duration_ns;
+    bool trace;
 } settings;
 
 static const char *const colors[] = { "red", "green", "blue", NULL };
@@ -33,6 +34,9 @@ static const option_row rows[] = {
     { ROW("small", small, option_count32), .argument = "N", .max = 7, .help = "" },
     { ROW("bytes", bytes, option_bytes), .argument = "SIZE", .help = "" },
     { ROW("duration", duration_ns, option_duration), .argument = "SPAN", .help = "" },
+    { ROW("trace", trace, option_flag), .excludes = "quiet verbose", .help = "" },
+    { ROW("trace-size", bytes, option_bytes), .argument = "SIZE", .needs = "trace", .help = "" },
+    { ROW("from-phase", name, option_text), .argument = "NAME", .unclear = "name a phase", .help = "" },
     { 0 },
 };
 
@@ -140,6 +144,23 @@ static void sizes_and_durations_have_units(void **state)
     assert_int_equal(parse("--duration 0"), -1);
 }
 
+static void options_without_effect_are_refused(void **state)
+{
+    (void)state;
+    assert_refused("--trace-size 3", "--trace-size: only with --trace");
+    assert_int_equal(parse("--trace-size 3 --trace"), 0); /* in any order */
+    assert_refused("--trace -v", "--trace: not with --verbose");
+    assert_refused("-q --trace --trace", "--trace: not with --quiet");
+    assert_int_equal(parse("-qv -q"), 0);
+}
+
+static void an_abbreviation_that_could_mean_something_else_is_refused(void **state)
+{
+    (void)state;
+    assert_refused("--from yesterday", "--from: name a phase");
+    assert_int_equal(parse("--from-phase x"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +171,8 @@ int main(void)
         cmocka_unit_test(a_similar_option_is_proposed),
         cmocka_unit_test(wrong_values_are_told_with_what_is_wanted),
         cmocka_unit_test(sizes_and_durations_have_units),
+        cmocka_unit_test(options_without_effect_are_refused),
+        cmocka_unit_test(an_abbreviation_that_could_mean_something_else_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

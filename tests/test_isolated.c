@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <weir/stages.h>
@@ -22,6 +23,8 @@
 static const char *self_path; /* of this program */
 
 /* ---- stand-ins: what they do is their input ------------------------------------------------------------------ */
+
+enum { BURNT_MS = 100 }; /* CPU time of "burn" */
 
 static void die_of(int number)
 {
@@ -82,6 +85,9 @@ static int run_stand_in(void *worker, weir_item *in, weir_item *out, weir_task *
     }
     if (strcmp(text, "garbage") == 0 && send(3, "garbage", 7, 0) == 7)
         hang_in_a_read();
+    if (strcmp(text, "burn") == 0)
+        while (clock() < BURNT_MS * (CLOCKS_PER_SEC / 1000))
+            ;
     if (strcmp(text, "spin") == 0)
         while (spins)
             ;
@@ -304,6 +310,38 @@ static void what_spins_or_hangs_is_killed_at_its_deadline(void **state)
     for (size_t i = 0; i < 2; i++)
         assert_int_equal(seen.failures[i].failure.status, WEIR_ETIMEDOUT);
     outcome_free(&seen);
+}
+
+typedef struct used_cpu {
+    int64_t task_ns, process_ns, pool_ns;
+} used_cpu;
+
+static void add_stage(void *self, const weir_stage_lap *lap)
+{
+    ((used_cpu *)self)->task_ns += lap->metrics.cpu_ns;
+}
+
+static void add_process(void *self, const weir_process_lap *lap)
+{
+    ((used_cpu *)self)->process_ns += lap->metrics.cpu_ns;
+    ((used_cpu *)self)->pool_ns += lap->metrics.pool_cpu_ns;
+}
+
+static void the_cpu_time_of_children_counts(void **state)
+{
+    (void)state;
+    enum { LEAST_NS = BURNT_MS * WEIR_MILLISECOND * 9 / 10 };
+    weir_item item;
+    used_cpu used = { 0 };
+    weir_observer observer = { .self = &used, .stage_lap = add_stage, .process_lap = add_process };
+    weir_isolated_config config = { .op = &stand_in, .worker = self_path };
+    weir_pipeline *pipeline = build_isolated(&config, (const char *[]){ "burn" }, 1, 0, &observer);
+    while (weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK)
+        weir_item_release(&item);
+    weir_pipeline_free(pipeline);
+    assert_true(used.task_ns > LEAST_NS);
+    assert_true(used.process_ns > LEAST_NS);
+    assert_true(used.pool_ns > LEAST_NS);
 }
 
 static void a_child_serves_many_items_in_several_pieces(void **state)
@@ -632,6 +670,7 @@ int main(int argc, char *argv[])
         TEST(memory_over_the_limit_is_one_failure),
         TEST(failures_and_skips_of_the_operation_are_its_own),
         TEST(what_spins_or_hangs_is_killed_at_its_deadline),
+        TEST(the_cpu_time_of_children_counts),
         TEST(a_child_serves_many_items_in_several_pieces),
         TEST(log_lines_are_passed_on),
         TEST(a_stop_kills_what_spins),

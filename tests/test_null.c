@@ -162,6 +162,7 @@ static void the_engine_refuses_null(void **state)
     REFUSED(weir_task_set_label(NULL, "a"));
     REFUSED(weir_task_event(NULL, "a", NULL));
     REFUSED(weir_task_fail(NULL, WEIR_EIO, 0, "a"));
+    weir_task_add_cpu_time(NULL, 1);
     weir_task_complete(NULL, WEIR_OK, NULL);
 
     assert_int_equal(drain_all(p), 3);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -101,6 +102,18 @@ static void plot_draws_both_into_one_file(void **state)
     free(file);
 }
 
+static void plot_writes_to_stdout(void **state)
+{
+    (void)state;
+    skip_without_gnuplot();
+    struct program program;
+    weir(&program, "plot", database, "-o", "-");
+    assert_int_equal(program.status, 0);
+    assert_int_equal(strncmp(program.out, "\x89PNG\r\n", 6), 0);
+    program_free(&program);
+    assert_int_not_equal(access("-", F_OK), 0);
+}
+
 static void plot_draws_in_the_terminal(void **state)
 {
     (void)state;
@@ -122,9 +135,14 @@ static void plot_says_what_is_wrong(void **state)
     assert_int_equal(program.status, 2);
     assert_non_null(strstr(program.err, "x.jpg: pictures are .png, .svg or .pdf"));
     program_free(&program);
+    weir(&program, "plot", database, "-o", "x.xyz");
+    assert_int_equal(program.status, 2);
+    assert_non_null(strstr(program.err, "x.xyz: pictures are .png, .svg or .pdf; a new folder is x.xyz/"));
+    assert_int_not_equal(access("x.xyz", F_OK), 0);
+    program_free(&program);
     weir(&program, "plot", database, "--terminal", "--output=x.png");
     assert_int_equal(program.status, 2);
-    assert_non_null(strstr(program.err, "--terminal: cannot be combined with --output"));
+    assert_non_null(strstr(program.err, "--terminal: not with --output"));
     program_free(&program);
     weir(&program, "plot", database, "-o", "/proc/nothing/x.png");
     assert_int_equal(program.status, 2);
@@ -170,6 +188,7 @@ int main(void)
         cmocka_unit_test(plot_draws_a_picture_of_stages_and_one_of_queues_in_a_folder),
         cmocka_unit_test(plot_draws_both_into_one_file),
         cmocka_unit_test(plot_draws_in_the_terminal),
+        cmocka_unit_test(plot_writes_to_stdout),
         cmocka_unit_test(plot_says_what_is_wrong),
         cmocka_unit_test(watch_prints_one_frame),
         cmocka_unit_test(watch_needs_a_terminal_and_a_database),

@@ -211,6 +211,22 @@ static void rank_0_prints_one_summary_of_all(void **state)
         program_free(&ranks[rank]);
 }
 
+/* Launchers end all ranks when one of them fails, so only rank 0 says it. */
+static void a_job_in_which_every_file_fails_has_failed(void **state)
+{
+    (void)state;
+    clips_make_folder(clips_path("broken"));
+    clips_write_text(clips_path("broken/a.mp4"), "no video");
+    clips_write_text(clips_path("broken/b.mp4"), "no video either");
+    for (int rank = 0; rank < 2; rank++)
+        start(rank, 2, 0, "@broken");
+    wait_for(1, 0);
+    wait_for(0, 1);
+    expect_in(ranks[0].err, "weir record: rank 0: nothing could be decoded: all 2 failed\n");
+    program_free(&ranks[0]);
+    program_free(&ranks[1]);
+}
+
 /* Rank 1 of 2 waits for a server that does not answer when it is killed. */
 static void a_killed_rank_is_named_and_its_files_can_be_resumed(void **state)
 {
@@ -249,7 +265,7 @@ static void a_killed_rank_is_named_and_its_files_can_be_resumed(void **state)
     assert_string_equal(text, url);
     snprintf(line, sizeof line, "--list @urls.txt --resume @job%d.db", num_jobs);
     start(0, 1, 1, line);
-    expect_in(wait_for(0, 0)->out, "Total failures: 1\n"); /* no server: an end, too */
+    expect_in(wait_for(0, 1)->out, "Total failures: 1\n"); /* no server: an end, too */
     program_free(&ranks[0]);
     snprintf(line, sizeof line, "--list @urls.txt --dry-run --resume @job%d.db", num_jobs);
     list_shares(2, 1, line, text);
@@ -318,7 +334,7 @@ static void bad_worlds_and_databases_are_refused_in_a_line(void **state)
     expect_refusal(0, 1, "@videos --world 2", "--world: give the --rank of this process, too");
     expect_refusal(0, 1, "@videos --world 2 --rank 2", "--rank: with --world 2, ranks are 0 to 1");
     expect_refusal(0, 1, "@videos --resume @none.db", "--resume: ");
-    expect_refusal(0, 1, "@videos --resume @none.db --epochs 2", "--resume: not with --tar or --epochs");
+    expect_refusal(0, 1, "@videos --resume @none.db --epochs 2", "--resume: not with --epochs");
 }
 
 int main(void)
@@ -327,6 +343,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(shares_are_disjoint_complete_and_the_same_under_each_launcher, begin_job),
         cmocka_unit_test_setup(rank_0_prints_one_summary_of_all, begin_job),
+        cmocka_unit_test_setup(a_job_in_which_every_file_fails_has_failed, begin_job),
         cmocka_unit_test_setup(a_killed_rank_is_named_and_its_files_can_be_resumed, begin_job),
         cmocka_unit_test_setup(files_that_no_rank_has_decoded_are_named, begin_job),
         cmocka_unit_test_setup(rank_0_does_not_wait_for_ever, begin_job),

@@ -210,6 +210,21 @@ static void child_processes_decode_the_same(void **state)
     expect_files("@videos --audio --isolate", 2);
 }
 
+static void a_run_in_which_every_file_fails_has_failed(void **state)
+{
+    (void)state;
+    struct program program;
+    clips_make_folder(clips_path("broken"));
+    clips_write_text(clips_path("broken/a.mp4"), "no video");
+    clips_write_text(clips_path("broken/b.mp4"), "no video either");
+    record(&program, "--quiet @broken");
+    assert_int_equal(program.status, 1);
+    assert_non_null(strstr(program.out, "Total failures: 2\n"));
+    assert_non_null(strstr(program.err, "weir record: nothing could be decoded: all 2 failed\n"));
+    program_free(&program);
+    expect_files("--quiet @broken @videos", 2); /* a part of them may fail */
+}
+
 static void the_default_size_gives_way_to_resize_none(void **state)
 {
     (void)state;
@@ -354,15 +369,22 @@ static void mistakes_are_refused_in_one_line_before_any_work(void **state)
         { "--list @stdin.txt", "no path in it" },
         { "@videos --concurency 3", "did you mean --concurrency?" },
         { "@videos --scaler quick", "--scaler: \"quick\" is not default, exact, zimg or fast" },
-        { "@videos --audio --images", "only one of them" },
+        { "@videos --audio --images", "--audio: not with --images" },
         { "@videos --channels 2", "only with --audio" },
         { "@videos --isolate-memory 1G", "only with --isolate" },
-        { "@videos --images --count 3", "only for videos" },
-        { "@videos --images --loop-filter none", "--loop-filter and --fast-decode: only for videos" },
-        { "@videos --audio --lowres 1", "--lowres: only for" },
+        { "@videos --images --count 3", "--count: not with --images" },
+        { "@videos --images --loop-filter none", "--loop-filter: not with --images" },
+        { "@videos --audio --lowres 1", "--lowres: not with --audio" },
+        { "@videos --audio --width 9", "--width: not with --audio" },
+        { "@videos --images --piece-frames 9", "--piece-frames: not with --images" },
+        { "@videos --tar-glob *.tgz", "--tar-glob: only with --tar" },
+        { "@videos --trace-size 9M", "--trace-size: only with --trace" },
+        { "@videos --profile --concurrency 9", "--profile: not with --concurrency" },
+        { "@videos --quiet --verbose", "--verbose: not with --quiet" },
+        { "@videos --rank 4294967296", "--rank: \"4294967296\" is not" },
         { "@videos --lowres 4", "--lowres" },
         { "@videos --json", "--json: only with --profile" },
-        { "@videos --cpu 40%", "--cpu, --memory: only with --tune" },
+        { "@videos --cpu 40%", "--cpu: only with --tune" },
         { "@videos --tune --cpu 140%", "a percentage" },
         { "@videos --tune --headspace 1s", "--tune: not with --headspace" },
         { "@videos --profile --tune", "--profile: not with --tune" },
@@ -371,7 +393,7 @@ static void mistakes_are_refused_in_one_line_before_any_work(void **state)
         { "@videos --trace-last 1m", "--trace-last: only with --trace" },
         { "@videos --profile --db-path /proc/no/such.db", "--db-path: " },
         { "@videos --resize none --width 9", "--resize none: not with --width" },
-        { "@videos --count 3 --every 2", "one way" },
+        { "@videos --count 3 --every 2", "--count: not with --every" },
         { "@videos --db-path /proc/no/such.db", "--db-path: " },
         { "@videos --openmetrics /proc/no/weir.prom", "--openmetrics: " },
         { "@videos --tensorboard /proc/no/log", "--tensorboard: " },
@@ -393,6 +415,7 @@ int main(void)
         TEST(frames_are_sampled_as_in_weir_frames),
         TEST(every_option_of_the_pipeline_is_taken),
         TEST(child_processes_decode_the_same),
+        TEST(a_run_in_which_every_file_fails_has_failed),
         TEST(the_default_size_gives_way_to_resize_none),
         TEST(a_listing_that_is_not_complete_fails_the_run),
         TEST(a_closed_stderr_does_not_end_the_run),

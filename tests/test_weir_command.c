@@ -238,6 +238,43 @@ static void a_run_that_never_ended_says_so(void **state)
     recording_end(writer, 1010);
 }
 
+/* Characters of the longest line that has a space between words. */
+static size_t longest_line(void)
+{
+    size_t longest = 0;
+    for (const char *line = out; *line; line += strcspn(line, "\n") + 1) {
+        size_t length = 0, end = strcspn(line, "\n"), start = strspn(line, " ");
+        for (size_t i = 0; i < end; i++)
+            length += ((unsigned char)line[i] & 0xc0) != 0x80;
+        if (memchr(line + start, ' ', end - start) && length > longest)
+            longest = length;
+    }
+    return longest;
+}
+
+static void long_lines_are_broken_on_a_terminal_only(void **state)
+{
+    (void)state;
+    expect("cp job.db 'a database with a long name that contains spaces.db'", DONE);
+    execute(in_folder("job.db"),
+            "UPDATE task_stats SET name = replace(name, 'decode', 'a decoder with a long name')");
+    static const char *const lines[] = { "summary job.db --run all", "explain job.db", "compare job.db job.db",
+                                         "fleet job.db" };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        char line[100];
+        snprintf(line, sizeof line, "weir %s", lines[i]);
+        expect(line, DONE);
+        assert_true(longest_line() > 62);
+        snprintf(line, sizeof line, "COLUMNS=62 weir %s", lines[i]);
+        expect(line, DONE);
+        if (longest_line() > 62)
+            fail_msg("%s: %zu columns:\n%s", line, longest_line(), out);
+    }
+    expect("COLUMNS=40 weir summary 'a database with a long name that contains spaces.db'", DONE);
+    assert_has(out, "\nDatabase: a database with a long name that contains spaces.db\n");
+    assert_has(out, "\n    Number of log entries: 4\n");
+}
+
 /* -- query */
 
 static void query_adds_up_by_what_it_is_told(void **state)
@@ -654,7 +691,8 @@ static void what_is_no_database_is_refused_by_every_subcommand(void **state)
     execute(in_folder("other.db"), "CREATE TABLE run (x)");
     close_writer(open_writer(in_folder("newer.db"), NULL));
     execute(in_folder("newer.db"), "PRAGMA user_version = 77");
-    expect("head -c 5000 /dev/urandom >noise.db; : >empty.db; mkdir folder.db", DONE);
+    expect("{ echo noise; head -c 5000 /dev/urandom; } >noise.db; : >empty.db; mkdir folder.db", DONE);
+    expect("printf '{\"traceEvents\": [' >trace.json; gzip -k trace.json", DONE);
     static const struct {
         const char *path, *said;
     } cases[] = {
@@ -664,6 +702,8 @@ static void what_is_no_database_is_refused_by_every_subcommand(void **state)
         { "other.db", "another program" },
         { "newer.db", "use a newer weir" },
         { "folder.db", "it is a folder" },
+        { "trace.json", "weir trace shows it" },
+        { "trace.json.gz", "weir trace shows it" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char line[200];
@@ -680,6 +720,8 @@ static void what_is_no_database_is_refused_by_every_subcommand(void **state)
         snprintf(line, sizeof line, "weir merge out.db %s", cases[i].path);
         expect(line, REFUSED);
     }
+    expect("weir trace job.db", REFUSED);
+    assert_has(err, "job.db: a database, not a trace; weir summary");
 }
 
 static void what_is_damaged_is_told_with_what_helps(void **state)
@@ -1041,6 +1083,13 @@ static void wrong_options_are_refused_with_their_name(void **state)
         { "summary job.db --steps :", "--steps: \":\" is not" },
         { "summary job.db --rank one", "--rank: \"one\" is not" },
         { "summary job.db --json=yes", "takes no value" },
+        { "summary job.db --json --csv", "--csv: not with --json" },
+        { "query job.db --from yesterday", "a time is selected with --since, a phase with --from-phase" },
+        { "query job.db --list runs --by lap", "--list: not with --by" },
+        { "query job.db --every-time", "--every-time: only with --from-phase" },
+        { "failures job.db --null", "--null: only with --list" },
+        { "failures job.db --list --null --json", "--null: not with --json" },
+        { "trace job.db -o x.json --top 3", "--output: not with --top" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char line[200];
@@ -1445,6 +1494,7 @@ int main(void)
         TEST(summary_takes_a_part),
         TEST(summary_as_json_and_csv),
         TEST(a_run_that_never_ended_says_so),
+        TEST(long_lines_are_broken_on_a_terminal_only),
         TEST(query_adds_up_by_what_it_is_told),
         TEST(query_sorts_reverses_and_cuts),
         TEST(query_keeps_the_best_of_many_laps),

@@ -53,7 +53,7 @@ extern "C" {
     X(wait_thread_ns, "wait_thread_time", SUM, "s", "slot time waiting for a thread: the pool is the limit") \
     X(wait_turn_ns, "wait_turn_time", SUM, "s", "slot time waiting for earlier results (output in input order)") \
     X(wait_out_ns, "wait_out_time", SUM, "s", "slot time waiting for room: the downstream stages are the limit") \
-    X(cpu_ns, "cpu_time", SUM, "s", "CPU time that pool threads spent in the tasks") \
+    X(cpu_ns, "cpu_time", SUM, "s", "CPU time that pool threads, or child processes, spent in the tasks") \
     X(run_times, "histogram", HISTOGRAM, "s", "run times of the successes")
 
 /* One queue. */
@@ -96,8 +96,9 @@ extern "C" {
  * provide is not known.
  */
 #define WEIR_PROCESS_METRICS(X) \
-    X(cpu_ns, "cpu_time", SUM, "s", "CPU time of all threads") \
-    X(pool_cpu_ns, "pool_cpu_time", SUM, "s", "CPU time of the threads of this pipeline's pools") \
+    X(cpu_ns, "cpu_time", SUM, "s", "CPU time of all threads, and of child processes for tasks") \
+    X(pool_cpu_ns, "pool_cpu_time", SUM, "s", \
+      "CPU time of the threads of this pipeline's pools, and of child processes for tasks") \
     X(budget_ns, "budget_time", SUM, "s", "CPU time that the process may use: CPU budget x elapsed") \
     X(run_delay_ns, "run_delay_time", SUM, "s", "time that the pools' threads were runnable, but without a CPU") \
     X(read_delay_ns, "read_delay_time", SUM, "s", "time that the pools' threads waited for reads of a disk") \

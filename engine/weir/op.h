@@ -127,6 +127,12 @@ WEIR_API uint32_t weir_task_num_pieces(const weir_task *task);
  */
 WEIR_API int weir_task_set_label(weir_task *task, const char *text);
 
+/*
+ * Adds CPU time that was used for the task elsewhere, by a child process for example, to cpu_time of its stage and of
+ * the process in the current lap. Call it while run() or flush() runs; any thread. Ignores what is not above 0.
+ */
+WEIR_API void weir_task_add_cpu_time(weir_task *task, int64_t cpu_ns);
+
 /* The stage's name in the statistics. Valid until the pipeline is freed. */
 WEIR_API const char *weir_task_stage(const weir_task *task);
 

@@ -51,12 +51,12 @@ void weir_headspace_describe(const weir_headspace_result *result, char *text, si
     else if (result->cost_low <= 0)
         snprintf(text, size,
                  "loading costs you nothing that can be measured (%.1f to %.1f %% of each step): %.3g ms a step, "
-                 "%.3g ms with results that are there at once (%llu steps each)",
+                 "%.3g ms with results from memory (%llu steps each)",
                  result->cost_low * 100, result->cost_high * 100, loader_ms, replayed_ms, num_steps);
     else
-        snprintf(
-            text, size,
-            "loading costs you %.1f %% of each step (%.1f to %.1f %%): %.3g ms a step, %.3g ms with results that "
-            "are there at once (%llu steps each)",
-            result->cost * 100, result->cost_low * 100, result->cost_high * 100, loader_ms, replayed_ms, num_steps);
+        snprintf(text, size,
+                 "loading costs you %.1f %% of each step (%.1f to %.1f %%): %.3g ms a step, %.3g ms with results "
+                 "from memory (%llu steps each)",
+                 result->cost * 100, result->cost_low * 100, result->cost_high * 100, loader_ms, replayed_ms,
+                 num_steps);
 }

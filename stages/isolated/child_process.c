@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <weir/clock.h>
 #include <weir/status.h>
 
 #include "message.h"
@@ -58,6 +59,17 @@ no_actions:
     else
         close(fds[0]);
     return rc;
+}
+
+int64_t weir_isolated_process_cpu_ns(isolated_process *process)
+{
+    clockid_t clock;
+    struct timespec time;
+    if (clock_getcpuclockid(process->pid, &clock) != 0 || clock_gettime(clock, &time) != 0)
+        return 0;
+    int64_t before_ns = process->cpu_ns;
+    process->cpu_ns = (int64_t)time.tv_sec * WEIR_SECOND + time.tv_nsec;
+    return process->cpu_ns - before_ns;
 }
 
 static void *wait_for(void *pid)

@@ -185,7 +185,7 @@ static int fail_protocol(const weir_input *input, const char *path, const char *
     bool is_url = strncmp(path + strlen(protocol), "://", 3) == 0;
     if (is_known && !(input->allow & WEIR_ALLOW_REFERENCES))
         return weir_error_set(error, WEIR_EUNSUPPORTED, AVERROR_PROTOCOL_NOT_FOUND,
-                              "protocol %s is refused unless WEIR_ALLOW_REFERENCES is set", protocol);
+                              "protocol %s is refused unless WEIR_ALLOW_REFERENCES (--references) is set", protocol);
     if (is_url)
         return weir_error_set(error, WEIR_EUNSUPPORTED, AVERROR_PROTOCOL_NOT_FOUND,
                               "cannot open: unknown protocol %s", protocol);
@@ -402,9 +402,10 @@ static int choose_format(const weir_input *input, AVFormatContext *format, const
         *kind = picture ? picture : *kind;
     }
     if (is_reference_format(*kind))
-        return weir_error_set(error, WEIR_EUNSUPPORTED, 0,
-                              "a list of other files (%s) is refused unless WEIR_ALLOW_REFERENCES is set",
-                              (*kind)->name);
+        return weir_error_set(
+            error, WEIR_EUNSUPPORTED, 0,
+            "a list of other files (%s) is refused unless WEIR_ALLOW_REFERENCES (--references) is set",
+            (*kind)->name);
     return WEIR_OK;
 }
 

@@ -1,6 +1,6 @@
 /*
  * Headspace: what loading costs a training loop. For some steps the loop gets results from the pipeline, then the same
- * number of steps from memory: results kept from before, which are there at once, while the pipeline stands still. The
+ * number of steps from memory: results kept from before, while the pipeline stands still. The
  * difference between the lengths of the steps is what an infinitely fast loader would bring. It includes what no metric
  * of the pipeline shows: CPUs and memory bandwidth that loader and training take from each other.
  *
@@ -56,7 +56,7 @@ typedef struct weir_headspace_part {
 typedef struct weir_headspace_result {
     bool is_complete;             /* both parts are */
     weir_headspace_part loader;   /* with results of the pipeline */
-    weir_headspace_part replayed; /* with results that are there at once */
+    weir_headspace_part replayed; /* with results from memory */
     double cost;                  /* share of a step that loading costs: 1 - replayed / loader */
     double cost_low, cost_high;   /* 95 % confidence, if the lengths of the steps do not depend on each other */
     uint64_t reserved[8];

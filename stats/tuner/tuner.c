@@ -423,7 +423,7 @@ static void arrive(weir_tuner *tuner, double elapsed_s)
             continue;
         if (before > own->best && before > own->tried)
             own->tried = before;
-        tell(tuner, WEIR_TUNER_REVERTED, own, before, "taken back: %.4g/s, not better than %.4g/s", rate,
+        tell(tuner, WEIR_TUNER_REVERTED, own, before, "undone: %.4g/s, not better than %.4g/s", rate,
              tuner->best_rate);
     }
     if (!tuner->is_probe)

@@ -142,16 +142,18 @@ const option_row tool_filter_rows[] = {
       .help = "only laps that overlap these steps; A: and :B are open ranges, A alone is one step" },
     { ROW("phase", phase, option_text), .argument = "NAME",
       .help = "only this phase: startup, loop, finish, or one that the program marked" },
-    { ROW("from-phase", from_phase, option_text), .argument = "NAME", .help = "only from the start of this phase" },
+    { ROW("from-phase", from_phase, option_text), .argument = "NAME", .help = "only from the start of this phase",
+      .unclear = "no such option: a time is selected with --since, a phase with --from-phase" },
     { ROW("until-phase", until_phase, option_text), .argument = "NAME",
       .help = "only up to the start of this phase" },
-    { ROW("every-time", every_time, option_flag),
+    { ROW("every-time", every_time, option_flag), .needs = "from-phase",
       .help = "with --from-phase: each time that the phase begins, not only the first time" },
     { .name = "between-steps",
       .argument = "A:B",
       .kind = &between_kind,
       .help = "only from step A, or from --from-phase in it, through step B, or up to --until-phase in it" },
     { ROW("part", part, option_choice), .argument = "PART", .choices = part_choices,
+      .excludes = "from-phase until-phase between-steps",
       .help = "all, before-steps (before the first step was marked) or after-steps (after the last one)" },
     { ROW("node", node, option_text), .argument = "GLOB", .help = "only runs on this node" },
     { .name = "rank", .argument = "N", .kind = &rank_kind, .help = "only runs with this rank" },
@@ -160,7 +162,7 @@ const option_row tool_filter_rows[] = {
 
 const option_row tool_format_rows[] = {
     { ROW("json", json, option_flag), .help = "print JSON: full precision, seconds, bytes, Unix time" },
-    { ROW("csv", csv, option_flag), .help = "print CSV, with a header line" },
+    { ROW("csv", csv, option_flag), .excludes = "json", .help = "print CSV, with a header line" },
     { 0 },
 };
 

@@ -47,9 +47,8 @@ bool option_parse_number(const char *text, uint64_t max, uint64_t *value)
 
 static bool parse_number(const option_row *row, const char *text, void *value)
 {
-    (void)row;
     uint64_t number;
-    if (!option_parse_number(text, UINT64_C(1000000000000000), &number))
+    if (!option_parse_number(text, row->max ? row->max : UINT64_C(1000000000000000), &number))
         return false;
     *(int64_t *)value = (int64_t)number;
     return true;
@@ -216,65 +215,72 @@ typedef struct option_found {
     void *settings;
 } option_found;
 
+typedef struct reader {
+    const option_set *sets;
+    size_t num_sets;
+    char **argv;
+    int argc, at; /* the word that is read */
+    const option_row **given;
+    size_t num_given;
+    char *problem;
+} reader;
+
+static bool refuse(const reader *r, const char *option, const char *what)
+{
+    snprintf(r->problem, OPTION_PROBLEM_BYTES, "%.100s: %s", option, what);
+    return false;
+}
+
 static bool matches(const char *name, const char *text, size_t length, bool is_exact)
 {
     return name && strncmp(name, text, length) == 0 && (!is_exact || name[length] == '\0');
 }
 
-/* Counts the rows that match the name; *found is the last of them. */
-static size_t find_name(const option_set *sets, size_t num_sets, const char *text, size_t length, bool is_exact,
-                        option_found *found)
+/* Counts the rows that match the name, or the letter if text is NULL; *found is the last of them. */
+static size_t find(const reader *r, const char *text, size_t length, bool is_exact, char letter, option_found *found)
 {
     size_t count = 0;
-    for (size_t i = 0; i < num_sets; i++)
-        for (const option_row *row = sets[i].rows; row && row->name; row++)
-            if (matches(row->name, text, length, is_exact) || matches(row->alias, text, length, is_exact)) {
-                *found = (option_found){ row, sets[i].settings };
+    for (size_t i = 0; i < r->num_sets; i++)
+        for (const option_row *row = r->sets[i].rows; row && row->name; row++)
+            if (text ? matches(row->name, text, length, is_exact) || matches(row->alias, text, length, is_exact)
+                     : row->letter == letter) {
+                *found = (option_found){ row, r->sets[i].settings };
                 count++;
             }
     return count;
 }
 
-static option_found find_letter(const option_set *sets, size_t num_sets, char letter)
-{
-    for (size_t i = 0; i < num_sets; i++)
-        for (const option_row *row = sets[i].rows; row && row->name; row++)
-            if (row->letter == letter)
-                return (option_found){ row, sets[i].settings };
-    return (option_found){ 0 };
-}
-
-static bool refuse_unknown(const option_set *sets, size_t num_sets, const char *text, size_t length,
-                           bool is_ambiguous, char *problem)
+static bool refuse_unknown(const reader *r, const char *text, size_t length, bool is_ambiguous)
 {
     enum { MAX_NAMES = 256 };
     const char *names[MAX_NAMES];
     size_t num_names = 0;
     char name[MAX_SIMILAR_BYTES + 2];
     snprintf(name, sizeof name, "%.*s", (int)length, text);
-    for (size_t i = 0; i < num_sets; i++)
-        for (const option_row *row = sets[i].rows; row && row->name && num_names + 2 <= MAX_NAMES; row++) {
+    for (size_t i = 0; i < r->num_sets; i++)
+        for (const option_row *row = r->sets[i].rows; row && row->name && num_names + 2 <= MAX_NAMES; row++) {
             names[num_names++] = row->name;
             names[num_names++] = row->alias;
         }
     const char *similar = is_ambiguous ? NULL : option_most_similar(name, names, num_names);
     if (similar)
-        snprintf(problem, OPTION_PROBLEM_BYTES, "--%s: no such option; did you mean --%s? (see --help)", name,
+        snprintf(r->problem, OPTION_PROBLEM_BYTES, "--%s: no such option; did you mean --%s? (see --help)", name,
                  similar);
     else
-        snprintf(problem, OPTION_PROBLEM_BYTES, "--%.*s: %s (see --help)", (int)length, text,
+        snprintf(r->problem, OPTION_PROBLEM_BYTES, "--%.*s: %s (see --help)", (int)length, text,
                  is_ambiguous ? "ambiguous: several options start like this" : "no such option");
     return false;
 }
 
 /* An exact name, or the only one with this prefix. */
-static bool find_long(const option_set *sets, size_t num_sets, const char *text, size_t length, option_found *found,
-                      char *problem)
+static bool find_long(const reader *r, const char *text, size_t length, option_found *found)
 {
-    if (find_name(sets, num_sets, text, length, true, found) > 0)
+    if (find(r, text, length, true, 0, found) > 0)
         return true;
-    size_t count = length ? find_name(sets, num_sets, text, length, false, found) : 0;
-    return count == 1 || refuse_unknown(sets, num_sets, text, length, count > 1, problem);
+    size_t count = length ? find(r, text, length, false, 0, found) : 0;
+    if (count != 1)
+        return refuse_unknown(r, text, length, count > 1);
+    return !found->row->unclear || refuse(r, r->argv[r->at], found->row->unclear);
 }
 
 static void list_choices(const option_row *row, char *to, size_t size)
@@ -287,9 +293,19 @@ static void list_choices(const option_row *row, char *to, size_t size)
     }
 }
 
-static bool take(const option_found *found, const char *text, char *problem)
+static bool is_given(const reader *r, const char *name, size_t length)
+{
+    for (size_t i = 0; i < r->num_given; i++)
+        if (matches(r->given[i]->name, name, length, true))
+            return true;
+    return false;
+}
+
+static bool take(reader *r, const option_found *found, const char *text)
 {
     const option_row *row = found->row;
+    if (!is_given(r, row->name, strlen(row->name)))
+        r->given[r->num_given++] = row;
     if (row->kind->parse(row, text, (char *)found->settings + row->offset))
         return true;
     char wanted[160];
@@ -299,72 +315,99 @@ static bool take(const option_found *found, const char *text, char *problem)
         list_choices(row, wanted, sizeof wanted);
     else
         snprintf(wanted, sizeof wanted, "a whole number from 1 to %llu", (unsigned long long)max_of(row));
-    snprintf(problem, OPTION_PROBLEM_BYTES, "--%s: \"%.60s\" is not %s", row->name, text, wanted);
+    snprintf(r->problem, OPTION_PROBLEM_BYTES, "--%s: \"%.60s\" is not %s", row->name, text, wanted);
     return false;
 }
 
-static bool refuse(char *problem, const char *option, const char *what)
+/* `option` is as the user wrote it; value NULL: the next word. */
+static bool take_value(reader *r, const option_found *found, const char *option, const char *value)
 {
-    snprintf(problem, OPTION_PROBLEM_BYTES, "%.100s: %s", option, what);
-    return false;
+    if (!found->row->argument)
+        return value ? refuse(r, option, "takes no value") : take(r, found, "");
+    if (!value && r->at + 1 >= r->argc)
+        return refuse(r, option, "a value is missing");
+    return take(r, found, value ? value : r->argv[++r->at]);
 }
 
-/* "--name", "--name=value" or "--name value", at argv[*i]; moves *i to its last word. */
-static bool take_long(const option_set *sets, size_t num_sets, char **argv, int argc, int *i, char *problem)
+/* "--name", "--name=value" or "--name value" */
+static bool take_long(reader *r)
 {
-    const char *name = argv[*i] + 2;
-    size_t length = strcspn(name, "=");
-    const char *value = name[length] ? name + length + 1 : NULL;
+    const char *option = r->argv[r->at];
+    size_t length = strcspn(option + 2, "=");
     option_found found = { 0 };
-    if (!find_long(sets, num_sets, name, length, &found, problem))
-        return false;
-    if (!found.row->argument)
-        return value ? refuse(problem, argv[*i], "takes no value") : take(&found, "", problem);
-    if (!value && *i + 1 >= argc)
-        return refuse(problem, argv[*i], "a value is missing");
-    return take(&found, value ? value : argv[++*i], problem);
+    return find_long(r, option + 2, length, &found) &&
+           take_value(r, &found, option, option[2 + length] ? option + 3 + length : NULL);
 }
 
 /* "-q", "-o value" or "-ovalue"; several letters without values may share a dash. */
-static bool take_letters(const option_set *sets, size_t num_sets, char **argv, int argc, int *i, char *problem)
+static bool take_letters(reader *r)
 {
-    for (const char *letter = argv[*i] + 1; *letter; letter++) {
+    for (const char *letter = r->argv[r->at] + 1; *letter; letter++) {
         char option[] = { '-', *letter, '\0' };
-        option_found found = find_letter(sets, num_sets, *letter);
-        if (!found.row)
-            return refuse(problem, option, "no such option (see --help)");
-        if (!found.row->argument) {
-            if (!take(&found, "", problem))
-                return false;
-            continue;
-        }
-        if (letter[1])
-            return take(&found, letter + 1, problem);
-        if (*i + 1 >= argc)
-            return refuse(problem, option, "a value is missing");
-        return take(&found, argv[++*i], problem);
+        option_found found = { 0 };
+        if (!find(r, NULL, 0, true, *letter, &found))
+            return refuse(r, option, "no such option (see --help)");
+        if (found.row->argument)
+            return take_value(r, &found, option, letter[1] ? letter + 1 : NULL);
+        if (!take(r, &found, ""))
+            return false;
     }
     return true;
 }
 
+/* Whether each option that was given has an effect beside the others. */
+static bool check_given(const reader *r)
+{
+    for (size_t i = 0; i < r->num_given; i++) {
+        const option_row *row = r->given[i];
+        if (row->needs && !is_given(r, row->needs, strlen(row->needs))) {
+            snprintf(r->problem, OPTION_PROBLEM_BYTES, "--%s: only with --%s", row->name, row->needs);
+            return false;
+        }
+        for (const char *other = row->excludes; other && *other; other += strspn(other, " ")) {
+            size_t length = strcspn(other, " ");
+            if (is_given(r, other, length)) {
+                snprintf(r->problem, OPTION_PROBLEM_BYTES, "--%s: not with --%.*s", row->name, (int)length, other);
+                return false;
+            }
+            other += length;
+        }
+    }
+    return true;
+}
+
+static size_t count_rows(const option_set *sets, size_t num_sets)
+{
+    size_t count = 1;
+    for (size_t i = 0; i < num_sets; i++)
+        for (const option_row *row = sets[i].rows; row && row->name; row++)
+            count++;
+    return count;
+}
+
 int options_parse(const option_set *sets, size_t num_sets, int argc, char **argv, char problem[OPTION_PROBLEM_BYTES])
 {
+    reader r = { .sets = sets, .num_sets = num_sets, .argc = argc, .argv = argv, .problem = problem };
     char **words = calloc((size_t)argc + 1, sizeof *words); /* moved to the end when all options are read */
+    r.given = calloc(count_rows(sets, num_sets), sizeof *r.given);
     int num_words = 0;
-    bool is_good = words || refuse(problem, "options", "out of memory");
-    for (int i = 1; i < argc && is_good; i++) {
-        if (strcmp(argv[i], "--") == 0) {
-            while (++i < argc)
-                words[num_words++] = argv[i];
-        } else if (strncmp(argv[i], "--", 2) == 0)
-            is_good = take_long(sets, num_sets, argv, argc, &i, problem);
-        else if (argv[i][0] == '-' && argv[i][1])
-            is_good = take_letters(sets, num_sets, argv, argc, &i, problem);
+    bool is_good = (words && r.given) || refuse(&r, "options", "out of memory");
+    for (r.at = 1; r.at < argc && is_good; r.at++) {
+        char *word = argv[r.at];
+        if (strcmp(word, "--") == 0) {
+            while (++r.at < argc)
+                words[num_words++] = argv[r.at];
+        } else if (strncmp(word, "--", 2) == 0)
+            is_good = take_long(&r);
+        else if (word[0] == '-' && word[1])
+            is_good = take_letters(&r);
         else
-            words[num_words++] = argv[i];
+            words[num_words++] = word;
     }
+    is_good = is_good && check_given(&r);
     for (int i = 0; i < num_words && is_good; i++)
         argv[argc - num_words + i] = words[i];
     free(words);
+    free(r.given);
     return is_good ? num_words : -1;
 }

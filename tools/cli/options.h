@@ -34,8 +34,11 @@ typedef struct option_row {
     const option_kind *kind;
     size_t offset;              /* of the value in the settings */
     const char *const *choices; /* for option_choice: the words, NULL at the end */
-    uint64_t max;               /* for option_count and option_count32: the largest value (0 = 10^9) */
-    const char *help;           /* one sentence, lower case, no full stop */
+    uint64_t max;               /* the largest value of a number (0 = 10^9) */
+    const char *needs;          /* the option without which this one has no effect; NULL = none */
+    const char *excludes;       /* the options that contradict it, separated by spaces; NULL = none */
+    const char *unclear; /* refuses an abbreviation that could mean something else, with this text; NULL = not */
+    const char *help;    /* one sentence, lower case, no full stop */
 } option_row;
 
 extern const option_kind option_flag;     /* bool: present or not */
@@ -45,7 +48,7 @@ extern const option_kind option_folder;   /* … and folders */
 extern const option_kind option_choice;   /* int: index into the row's choices; also any enum of int's size */
 extern const option_kind option_count;    /* int64_t, from 1 to the row's max */
 extern const option_kind option_count32;  /* uint32_t, from 1 to the row's max */
-extern const option_kind option_number;   /* int64_t, from 0 to 10^15 */
+extern const option_kind option_number;   /* int64_t, from 0 to the row's max (0 = 10^15) */
 extern const option_kind option_real;     /* double, above 0 */
 extern const option_kind option_bytes;    /* uint64_t, above 0: "4096", "512k", "64M", "2G", in powers of 1024 */
 extern const option_kind option_span;     /* double, seconds, above 0 */
@@ -66,8 +69,9 @@ enum { OPTION_PROBLEM_BYTES = 256 };
 
 /*
  * Reads the command line; argv[0] is skipped. Options and words may come in any order, "--" ends the options. An
- * option may be shortened as long as it is unambiguous. If one is given twice, the last value counts. Returns the
- * number of words, which are then at the end of argv; or -1 with *problem set.
+ * option may be shortened as long as it is unambiguous. If one is given twice, the last value counts. Options that
+ * need or exclude others are checked. Returns the number of words, which are then at the end of argv; or -1 with
+ * *problem set.
  */
 int options_parse(const option_set *sets, size_t num_sets, int argc, char **argv, char problem[OPTION_PROBLEM_BYTES]);
 

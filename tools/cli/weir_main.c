@@ -42,8 +42,6 @@ static int check_words(tool_call *call, int num_words)
     if (max_words >= 0 && num_words > max_words)
         return tool_refuse(call, "%s: one argument too many; usage: weir %s %s [options]", call->words[max_words],
                            command->name, command->words);
-    if (call->shared.json && call->shared.csv)
-        return tool_refuse(call, "--json and --csv: only one of them");
     call->num_words = num_words;
     return TOOL_DONE;
 }

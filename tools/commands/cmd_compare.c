@@ -20,6 +20,7 @@
 #include "format.h"
 #include "lap_comparison.h"
 #include "metric_table.h"
+#include "prose.h"
 
 static struct settings {
     int64_t run_b; /* 0 = as --run */
@@ -368,15 +369,22 @@ static void put_effects(bool as_text, const lap_comparison *c, const compared si
 
 static void put_text(const tool_call *call, const lap_comparison *c, const compared sides[2])
 {
-    printf("A: %s\nB: %s\n\n", call->words[0], call->words[1]);
-    say_throughput(stdout, c, sides);
-    say_limits(stdout, c, sides);
-    say_why(stdout, c, sides);
+    prose text;
+    prose_open(&text);
+    for (int side = 0; side < 2; side++) {
+        fprintf(text.file, "%c: ", "AB"[side]);
+        weir_text_escape_to(text.file, call->words[side]);
+        fputs(side ? "\n\n" : "\n", text.file);
+    }
+    say_throughput(text.file, c, sides);
+    say_limits(text.file, c, sides);
+    say_why(text.file, c, sides);
+    prose_close(&text);
     putchar('\n');
     size_t num_left_out = put_metrics(call, c);
     if (num_left_out)
         printf("(%zu more metrics do not clearly differ; --all shows them)\n", num_left_out);
-    puts("\nChange of what each stage could deliver, by cause (slots × busy share / time per task):");
+    puts("\nChange of what each stage could deliver, by cause:");
     put_effects(true, c, sides);
 }
 
@@ -491,8 +499,8 @@ const tool_command tool_compare = {
         "work on the machine: to include it, record several runs of each and use --run all. With fewer than four "
         "laps there is no range. better, worse and different mean that the range does not contain 0.\n\n"
         "The limit of each run is that of weir explain, for the steady part of the run. The last table shows how "
-        "much "
-        "more or less each stage could deliver, and why. Only the change at the limit affects the throughput.",
+        "much more or less each stage could deliver (slots × busy share / time per task), and which of the three is "
+        "the cause. Only the change at the limit affects the throughput.",
     .examples = "weir compare before.db after.db\n"
                 "weir compare runs.db runs.db --run 3 --run-b 4\n"
                 "weir compare before.db after.db --since +1m --name decode --json\n",

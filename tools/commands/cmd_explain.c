@@ -5,6 +5,7 @@
 #include <weir/verdict.h>
 
 #include "command_table.h"
+#include "prose.h"
 
 static void put_text(const char *key, const char *text)
 {
@@ -87,8 +88,12 @@ static int run(tool_call *call)
     bool has_laps = verdict->num_laps > 0 || verdict->kind != WEIR_VERDICT_UNKNOWN;
     if (tool_format(call) == TABLE_JSON)
         put_json(verdict);
-    else if (has_laps)
-        weir_verdict_write(verdict, stdout);
+    else if (has_laps) {
+        prose text;
+        prose_open(&text);
+        weir_verdict_write(verdict, text.file);
+        prose_close(&text);
+    }
     weir_verdict_free(verdict);
     exit_status = tool_finish(call);
     return exit_status == TOOL_DONE && !has_laps ? tool_nothing(call, TOOL_NO_LAPS) : exit_status;

@@ -21,7 +21,7 @@ static struct settings {
 
 static const option_row rows[] = {
     { ROW("list", list, option_flag), .help = "print only the labels of the failed items, one per line" },
-    { ROW("null", null, option_flag), .letter = '0',
+    { ROW("null", null, option_flag), .letter = '0', .needs = "list", .excludes = "json csv",
       .help = "with --list: end each label with a NUL instead of a newline, for xargs -0" },
     { ROW("top", top, option_count), .argument = "N",
       .help = "at most N reasons and N folders, the most frequent ones (default: 20 as text, else all)" },
@@ -271,13 +271,6 @@ static int put_list(const tool_call *call, weir_reader *reader, const weir_filte
     return status;
 }
 
-static int check_settings(const tool_call *call)
-{
-    if (settings.null && (!settings.list || tool_format(call) != TABLE_TEXT))
-        return tool_refuse(call, "--null: only with --list, and not with --json or --csv");
-    return TOOL_DONE;
-}
-
 static int answer(const tool_call *call, weir_reader *reader, weir_filter *filter, weir_error *error)
 {
     grouping groups = { .count = 0 };
@@ -314,6 +307,5 @@ const tool_command tool_failures = {
     .default_run = WEIR_LAST_RUN,
     .options = rows,
     .settings = &settings,
-    .check = check_settings,
     .answer = answer,
 };

@@ -7,11 +7,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <weir/escape.h>
 #include <weir/verdict.h>
 
 #include "array.h"
 #include "command_table.h"
 #include "each_record.h"
+#include "prose.h"
 
 static struct settings {
     double slower; /* percent */
@@ -367,6 +369,13 @@ static void put_ranks(const tool_call *call, const fleet *f)
     table_end_alone(t);
 }
 
+static void put_reason(FILE *out, const rank_row *row)
+{
+    fprintf(out, "rank %d is %.0f %% slower: ", row->rank, 100 * row->slower);
+    weir_text_escape_to(out, row->reason); /* it names stages */
+    fputc('\n', out);
+}
+
 static void put_sentences(const fleet *f)
 {
     double first = INFINITY, last = 0, least = INFINITY, most = 0;
@@ -377,22 +386,27 @@ static void put_sentences(const fleet *f)
         least = fmin(least, row->rate);
         most = fmax(most, row->rate);
     }
-    printf("\n%zu ranks; median %.2f items/s, slowest to fastest %.1f %% apart; first to last end %.1f s apart\n",
-           f->num_ranks, f->median_rate, most > 0 ? 100 * (1 - least / most) : 0, last - first);
+    prose text;
+    prose_open(&text);
+    fprintf(text.file,
+            "\n%zu rank%s; median %.2f items/s, slowest to fastest %.1f %% apart; first to last end %.1f s apart\n",
+            f->num_ranks, f->num_ranks == 1 ? "" : "s", f->median_rate, most > 0 ? 100 * (1 - least / most) : 0,
+            last - first);
     for (size_t i = 0; i < f->num_ranks; i++) {
         const rank_row *row = &f->ranks[i];
         if (row->is_silent)
-            printf("rank %d is silent: it has not ended, but has recorded nothing for the last %.0f s\n", row->rank,
-                   f->end - row->ended);
+            fprintf(text.file, "rank %d is silent: it has not ended, but has recorded nothing for the last %.0f s\n",
+                    row->rank, f->end - row->ended);
         if (row->reason)
-            printf("rank %d is %.0f %% slower: %s\n", row->rank, 100 * row->slower, row->reason);
+            put_reason(text.file, row);
     }
     for (int32_t rank = 0, at = 0; f->num_ranks > 0 && rank < f->ranks[f->num_ranks - 1].rank; rank++) {
         if (f->ranks[at].rank == rank)
             at++;
         else
-            printf("rank %d is missing: no database has a run with this rank\n", rank);
+            fprintf(text.file, "rank %d is missing: no database has a run with this rank\n", rank);
     }
+    prose_close(&text);
 }
 
 static int answer(const tool_call *call, const word_list *list, fleet *f)

@@ -35,7 +35,7 @@ static const option_row rows[] = {
     { ROW("output", output, option_file), .letter = 'o', .argument = "OUT",
       .help = "write the frames: OUT.npy as a NumPy array, OUT.png or OUT-%04d.png as pictures, OUT.raw as raw "
               "video; - is stdout. An older file with that name is replaced" },
-    { ROW("format", format, option_choice), .argument = "NAME", .choices = format_names,
+    { ROW("format", format, option_choice), .argument = "NAME", .choices = format_names, .needs = "output",
       .help = "format of the output, whatever its name: npy, png or raw (the default for stdout)" },
     { ROW("info", info, option_flag),
       .help = "print a description of the file, its damage and the decoding times (default without -o)" },
@@ -262,8 +262,6 @@ static int fail_file(const tool_call *call, const weir_error *error)
 static int check_output(const tool_call *call)
 {
     bool is_stdout = settings.output && strcmp(settings.output, "-") == 0;
-    if (!settings.output && settings.format != FORMAT_BY_NAME)
-        return tool_refuse(call, "--format: only with --output");
     if (is_stdout && (settings.info || call->shared.json || call->shared.csv))
         return tool_refuse(call, "--info, --json, --csv: not with --output -, which takes stdout");
     if ((call->shared.json || call->shared.csv) && settings.output && !settings.info)
@@ -310,7 +308,6 @@ static int run(tool_call *call)
         video_configure(&settings.video, &video, problem) ? TOOL_DONE : tool_refuse(call, "%s", problem);
     if (exit_status == TOOL_DONE)
         exit_status = check_output(call);
-    video.allow = WEIR_ALLOW_PIPES; /* reading /dev/stdin was asked for */
     if (exit_status == TOOL_DONE) {
         settings.info |= !settings.output;
         settings.list |= call->shared.csv; /* CSV holds nothing else */

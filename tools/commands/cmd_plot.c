@@ -50,12 +50,13 @@ static const char *const axis_words[] = { "relative", "clock", NULL };
 
 static const option_row rows[] = {
     { ROW("output", output, option_file), .letter = 'o', .argument = "DIR|FILE",
-      .help = "one file that ends in .png, .svg or .pdf, or a folder for tasks.png and queues.png (default: DB's "
-              "name with .png, in this folder)" },
+      .help = "one file that ends in .png, .svg or .pdf, - for a PNG on stdout, or a folder for tasks.png and "
+              "queues.png (default: DB's name with .png, in this folder)" },
     { ROW("axis", axis, option_choice), .argument = "KIND", .choices = axis_words,
       .help = "time axis: relative, the time since the start (default), or clock, local time" },
     { ROW("counts", counts, option_flag), .help = "plot the number of tasks and items in each lap instead of rates" },
-    { ROW("terminal", terminal, option_flag), .help = "draw in the terminal, as text" },
+    { ROW("terminal", terminal, option_flag), .excludes = "output dpi figsize",
+      .help = "draw in the terminal, as text" },
     { ROW("dpi", dpi, option_count), .argument = "N", .help = "pixels per inch, for .png (default 110)" },
     { ROW("figsize", size, option_size), .argument = "WxH",
       .help = "size in inches (default 12x10, side by side 24x10)" },
@@ -85,18 +86,23 @@ static bool ends_in(const char *text, const char *suffix)
     return length > tail && strcmp(text + length - tail, suffix) == 0;
 }
 
-/* Without this check, a folder of that name would be created. */
-static bool is_other_picture(const char *path)
+static bool is_stdout(const char *path)
 {
-    static const char *const endings[] = { ".jpg", ".jpeg", ".gif", ".eps", ".ps", ".webp",
-                                           ".tif", ".tiff", ".bmp", ".PNG", ".SVG" };
+    return strcmp(path, "-") == 0;
+}
+
+static bool is_picture(const char *path)
+{
+    return is_stdout(path) || ends_in(path, ".png") || ends_in(path, ".svg") || ends_in(path, ".pdf");
+}
+
+/* A name with an ending that is neither a picture's nor an existing folder's: probably another format. */
+static bool is_other_format(const char *path)
+{
     struct stat info;
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
-        return false;
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
-        if (ends_in(path, endings[i]))
-            return true;
-    return false;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
+    bool has_ending = dot && dot > name && dot[1] && strspn(dot, ".") == 1;
+    return has_ending && !is_picture(path) && !(stat(path, &info) == 0 && S_ISDIR(info.st_mode));
 }
 
 static figure_size size_or(double width_in, double height_in)
@@ -114,7 +120,7 @@ static int draw_file(const tool_call *call, const char *path, drawing_plan *draw
         (size.width_in * drawing->dpi > 30000 || size.height_in * drawing->dpi > 30000))
         return tool_refuse(call, "the picture would be larger than 30000 pixels: lower --dpi or --figsize");
     int exit_status = draw(call, path, drawing, set);
-    if (exit_status == TOOL_DONE)
+    if (exit_status == TOOL_DONE && !is_stdout(path))
         printf("%s\n", path);
     return exit_status;
 }
@@ -154,7 +160,7 @@ static int draw_set(const tool_call *call, const char *title, const series_set *
     drawing.medium = ends_in(settings.output, ".svg")   ? DRAWING_SVG
                      : ends_in(settings.output, ".pdf") ? DRAWING_PDF
                                                         : DRAWING_PNG;
-    if (drawing.medium == DRAWING_PNG && !ends_in(settings.output, ".png"))
+    if (!is_picture(settings.output))
         return draw_in_folder(call, &drawing, set);
     drawing.tasks = set->num_tasks > 0;
     drawing.queues = set->num_queues > 0;
@@ -200,10 +206,11 @@ static int run(tool_call *call)
     char default_path[4096];
     if (!settings.terminal && !settings.output)
         settings.output = output_default_path(call->words[0], ".png", default_path, sizeof default_path);
-    if (settings.terminal && settings.output)
-        return tool_refuse(call, "--terminal: cannot be combined with --output");
-    if (settings.output && is_other_picture(settings.output))
-        return tool_refuse(call, "--output: %s: pictures are .png, .svg or .pdf", settings.output);
+    if (settings.output && is_other_format(settings.output))
+        return tool_refuse(call, "--output: %s: pictures are .png, .svg or .pdf; a new folder is %s/",
+                           settings.output, settings.output);
+    if (settings.output && is_stdout(settings.output) && isatty(STDOUT_FILENO))
+        return tool_refuse(call, "--output -: stdout is a terminal; write to a pipe or a file, or use --terminal");
     int exit_status = tool_open(call, call->words[0], &reader, &filter);
     if (exit_status != TOOL_DONE)
         return exit_status;

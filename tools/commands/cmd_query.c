@@ -107,6 +107,7 @@ static const option_row rows[] = {
     { ROW("reverse", reverse, option_flag), .help = "smallest first; without --sort, last first" },
     { ROW("top", top, option_count), .argument = "N", .help = "only the first N rows" },
     { ROW("list", list, option_choice), .argument = "WHAT", .choices = record_table_names,
+      .excludes = "by sort queues",
       .help = "instead, list the records themselves: runs, nodes, stages, phases, tasks, flow, queues, pools, "
               "process, machine, spans, counters, events, failures, items, or contents: what there is, by table and "
               "name" },
@@ -362,10 +363,6 @@ static int check_settings(const tool_call *call)
 {
     const unsigned phases = BY_PHASE | BY_JOB_PHASE | BY_TRANSITION;
     unsigned by = settings.by;
-    if (settings.list >= 0 && (by || settings.sort))
-        return tool_refuse(call, "--list: cannot be combined with --by or --sort");
-    if (settings.list >= 0 && settings.queues)
-        return tool_refuse(call, "--list: cannot be combined with --queues; --list queues lists their laps");
     if (settings.bin_s > 0 && !(by & BY_TIME))
         return tool_refuse(call, "--bin: only with --by time");
     if (settings.bin_steps > 0 && !(by & BY_STEP))

@@ -3,6 +3,7 @@
 
 #include "command_table.h"
 #include "metric_table.h"
+#include "prose.h"
 #include "record_table.h"
 
 /* An object: the database, its runs, stages, queues, … */
@@ -35,8 +36,12 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
         status = put_json(reader, filter, &totals, error);
     else if (tool_format(call) == TABLE_CSV)
         metric_put_all(stdout, &totals);
-    else if (found_any)
-        status = weir_summary_write_totals(stdout, reader, filter, &totals, error);
+    else if (found_any) {
+        prose text;
+        prose_open(&text);
+        status = weir_summary_write_totals(text.file, reader, filter, &totals, error);
+        prose_close(&text);
+    }
     weir_totals_free(&totals);
     return status == WEIR_OK && !found_any ? weir_error_set(error, WEIR_ENOTFOUND, 0, TOOL_NO_LAPS) : status;
 }

@@ -7,6 +7,7 @@
 
 #include <uthash.h>
 
+#include <weir/escape.h>
 #include <weir/trace_file.h>
 
 #include "command_table.h"
@@ -20,26 +21,16 @@ static struct settings {
     const char *output;
 } settings = { .top = 10, .items = 3 };
 
+#define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
+
 static const option_row rows[] = {
-    { .name = "top",
-      .argument = "N",
-      .kind = &option_count,
-      .offset = offsetof(struct settings, top),
-      .max = MAX_TOP,
+    { ROW("top", top, option_count), .argument = "N", .max = MAX_TOP,
       .help = "print the N longest spans (default 10)" },
-    { .name = "items",
-      .argument = "N",
-      .kind = &option_count,
-      .offset = offsetof(struct settings, items),
-      .max = MAX_TOP,
+    { ROW("items", items, option_count), .argument = "N", .max = MAX_TOP,
       .help = "print where the time of the N slowest items went (default 3)" },
-    { .name = "output",
-      .letter = 'o',
-      .argument = "FILE",
-      .kind = &option_file,
-      .offset = offsetof(struct settings, output),
+    { ROW("output", output, option_file), .letter = 'o', .argument = "FILE", .excludes = "top items json",
       .help = "merge the traces into this file instead; with .gz at the end, compressed" },
-    { .name = "json", .kind = &option_flag, .offset = offsetof(struct settings, json), .help = "print JSON" },
+    { ROW("json", json, option_flag), .help = "print JSON" },
     { 0 },
 };
 
@@ -287,6 +278,11 @@ static int read_file(const tool_call *call, view *v, void (*add)(view *v, const 
     const char *path = call->words[0], *text;
     weir_trace_reader *reader;
     int failure = weir_trace_reader_open(path, &reader);
+    if (failure == EBADMSG && tool_file_begins(path, "SQLite format 3"))
+        return tool_refuse(call,
+                           "%s: a database, not a trace; weir summary and weir explain read databases, and weir "
+                           "export makes a trace of one",
+                           path);
     if (failure)
         return tool_refuse(call, "%s: %s", path,
                            failure == EBADMSG ? "not a trace in Chrome's format" : strerror(failure));
@@ -332,7 +328,8 @@ static void print_head(const char *path, const view *v)
                seconds, v->num_events, v->is_cut ? "false" : "true", v->num_lost / 2, v->num_failures, v->num_stalls);
         return;
     }
-    printf("%s: %.3f s, %" PRIu64 " events, %" PRIu64 " failures, %" PRIu64 " stalls\n", path, seconds, v->num_events,
+    weir_text_escape_to(stdout, path);
+    printf(": %.3f s, %" PRIu64 " events, %" PRIu64 " failures, %" PRIu64 " stalls\n", seconds, v->num_events,
            v->num_failures, v->num_stalls);
     if (v->is_cut)
         printf("The file was cut off; this is what it holds up to there.\n");

@@ -53,8 +53,10 @@ int record_ended_read(record_ended *ended, weir_reader *reader, const weir_filte
     if (status != WEIR_OK)
         return status;
     const weir_total_list *stages = &totals.of[WEIR_SUBJECT_STAGE];
-    for (size_t i = 0; i < stages->count; i++)
+    for (size_t i = 0; i < stages->count; i++) {
         ended->num_tasks += stages->all[i].metrics.task.num_tasks;
+        ended->num_failures += stages->all[i].metrics.task.num_failures;
+    }
     weir_totals_free(&totals);
     if (ended->num_labels > 0)
         qsort(ended->labels, ended->num_labels, sizeof *ended->labels, compare_labels);

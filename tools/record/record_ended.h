@@ -12,7 +12,8 @@
 typedef struct record_ended {
     char **labels; /* sorted */
     size_t num_labels;
-    uint64_t num_tasks; /* in the laps; more than there are labels if not every file was recorded */
+    uint64_t num_tasks;    /* in the laps; more than there are labels if not every file was recorded */
+    uint64_t num_failures; /* of these */
 } record_ended;
 
 /* Adds the files that were decoded or failed in the runs of a database that match the filter (NULL = all). */

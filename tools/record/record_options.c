@@ -49,22 +49,22 @@ const option_row record_rows[] = {
       .help = "also decode the paths and URLs in FILE, one per line; - is stdin" },
     { ROW("tar", tar, option_flag),
       .help = "the inputs are tar archives, or folders of them; decode the files in them" },
-    { ROW("tar-glob", tar_glob, option_text), .argument = "PATTERN",
+    { ROW("tar-glob", tar_glob, option_text), .argument = "PATTERN", .needs = "tar",
       .help = "with --tar: pattern for the names of archives in a folder (default *.tar*)" },
     { ROW("images", images, option_flag), .help = "decode still images" },
-    { ROW("audio", audio, option_flag), .help = "decode the audio of each file" },
-    { ROW("sample-rate", sample_rate, option_count32), .argument = "HZ",
+    { ROW("audio", audio, option_flag), .excludes = "images", .help = "decode the audio of each file" },
+    { ROW("sample-rate", sample_rate, option_count32), .argument = "HZ", .needs = "audio",
       .help = "with --audio: resample to this rate (default: as in the file)" },
-    { ROW("channels", channels, option_count32), .argument = "N", .max = 64,
+    { ROW("channels", channels, option_count32), .argument = "N", .max = 64, .needs = "audio",
       .help = "with --audio: mix to N channels (default: as in the file)" },
-    { ROW("planar", planar, option_flag), .help = "with --audio: one channel after the other" },
+    { ROW("planar", planar, option_flag), .needs = "audio", .help = "with --audio: one channel after the other" },
 
     /* the pipeline */
     { ROW("concurrency", concurrency, option_count32), .argument = "N", .max = 65535,
       .help = "files processed concurrently (default 10)" },
     { ROW("threads", threads, option_count32), .argument = "N", .max = 65535,
       .help = "threads of the pool (default: the CPUs this process may use)" },
-    { ROW("piece-frames", piece_frames, option_count32), .argument = "N",
+    { ROW("piece-frames", piece_frames, option_count32), .argument = "N", .excludes = "audio images",
       .help = "split long videos into chunks of N frames, each a separate item downstream (default 512)" },
     { ROW("queue-items", queue_items, option_count32), .argument = "N", .max = 65535,
       .help = "capacity of the queue after decode (default 2)" },
@@ -82,32 +82,35 @@ const option_row record_rows[] = {
     { ROW("isolate", isolate, option_flag),
       .help = "decode in child processes, one per concurrent file: a file that crashes the decoder, or that "
               "--deadline cannot stop otherwise, is one failure" },
-    { ROW("isolate-memory", isolate_memory, option_bytes), .argument = "SIZE",
+    { ROW("isolate-memory", isolate_memory, option_bytes), .argument = "SIZE", .needs = "isolate",
       .help = "with --isolate: address space of each child, beyond that of the program itself (default: no limit)" },
     { ROW("max-failures", max_failures, record_max_failures), .argument = "N|P%",
       .help = "stop the run after more failures than N files, or P percent of them (default: never)" },
     { ROW("headspace", headspace_step_ns, option_duration), .argument = "SPAN",
       .help = "measure what loading costs a training loop that takes SPAN for each result: first with this pipeline, "
-              "then with results that are there at once; then stop" },
-    { ROW("tune", tune, option_flag),
+              "then with results from memory; then stop" },
+    { ROW("tune", tune, option_flag), .excludes = "headspace",
       .help =
           "change concurrency and threads while it runs, to decode as much as possible; events \"tuner\" say why" },
-    { ROW("cpu", cpu_share, share_kind), .argument = "P%",
+    { ROW("cpu", cpu_share, share_kind), .argument = "P%", .needs = "tune",
       .help = "with --tune: use at most this share of the CPUs" },
-    { ROW("memory", memory_bytes, option_bytes), .argument = "SIZE",
+    { ROW("memory", memory_bytes, option_bytes), .argument = "SIZE", .needs = "tune",
       .help = "with --tune: use at most this much memory" },
     { ROW("profile", profile, option_flag),
+      .excludes = "tune isolate headspace trace openmetrics tensorboard concurrency threads queue-items queue-bytes "
+                  "source-queue-items sink-queue-items order epochs deadline max-failures all-items log-interval "
+                  "verbose",
       .help =
           "instead: measure each stage alone with 1, 2, 4, 8, ... slots, fed from recorded inputs, until more do not "
           "pay; the table is also recorded (profile_stats)" },
-    { ROW("json", json, option_flag), .help = "with --profile: print the table as JSON" },
+    { ROW("json", json, option_flag), .needs = "profile", .help = "with --profile: print the table as JSON" },
 
     /* the statistics */
     { ROW("db-path", db_path, option_file), .argument = "FILE",
       .help = "database to record in, created if missing (default pipeline_stats.db)" },
     { ROW("log-interval", log_interval_ns, option_duration), .argument = "SECONDS",
       .help = "length of one reporting interval (a lap) of the statistics (default 60; with --tune 5)" },
-    { ROW("rank", rank, option_number), .argument = "N",
+    { ROW("rank", rank, option_number), .argument = "N", .max = INT32_MAX,
       .help = "number of this process among several (default: as set by mpirun, srun or torchrun, or 0)" },
     { ROW("world", world, option_count), .argument = "N", .max = INT32_MAX,
       .help = "number of processes that share the files (default: as set by the launcher; 1 if --rank is given)" },
@@ -116,7 +119,7 @@ const option_row record_rows[] = {
     { ROW("all-items", all_items, option_flag),
       .help = "record the cost of every file (default: the ten slowest of each lap and ten others; with several "
               "processes, every file)" },
-    { ROW("resume", resume_path, option_file), .argument = "DB",
+    { ROW("resume", resume_path, option_file), .argument = "DB", .excludes = "tar epochs",
       .help = "skip the files that a run with --all-items has finished, as recorded in DB and in the databases of "
               "the ranks beside it" },
     { ROW("dry-run", dry_run, option_flag), .help = "print the files that would be decoded, and exit" },
@@ -128,12 +131,13 @@ const option_row record_rows[] = {
       .help =
           "also write what every slot, queue and file did and when to FILE, for the Perfetto UI and weir trace; with "
           ".gz at the end, compressed; {run}, {node}, {rank} in the name are replaced" },
-    { ROW("trace-size", trace_bytes, option_bytes), .argument = "BYTES",
+    { ROW("trace-size", trace_bytes, option_bytes), .argument = "BYTES", .needs = "trace",
       .help = "keep about the last BYTES of the trace, such as 64M (default 256M)" },
-    { ROW("trace-last", trace_last_ns, option_duration), .argument = "DURATION",
+    { ROW("trace-last", trace_last_ns, option_duration), .argument = "DURATION", .needs = "trace",
       .help = "write the trace only when a file stalls or fails, or on SIGUSR2: what happened in the last DURATION" },
     { ROW("quiet", quiet, option_flag), .letter = 'q',
       .help = "no progress line, no hints, no log messages except errors" },
-    { ROW("verbose", verbose, option_flag), .letter = 'v', .help = "log the metrics of each lap" },
+    { ROW("verbose", verbose, option_flag), .letter = 'v', .excludes = "quiet",
+      .help = "log the metrics of each lap" },
     { 0 },
 };

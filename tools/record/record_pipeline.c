@@ -12,54 +12,15 @@ static const int64_t TUNED_LAP_NS = 5 * WEIR_SECOND; /* each change takes two la
 
 /* -- checking the options */
 
-static const char *find_contradiction(const record_settings *settings)
-{
-    if (settings->audio && settings->images)
-        return "--audio and --images: only one of them";
-    if (!settings->audio && (settings->sample_rate || settings->channels || settings->planar))
-        return "--sample-rate, --channels, --planar: only with --audio";
-    if ((settings->cpu_share > 0 || settings->memory_bytes) && !settings->tune)
-        return "--cpu, --memory: only with --tune";
-    if (settings->tune && settings->headspace_step_ns)
-        return "--tune: not with --headspace, which compares steps with one setting";
-    if (settings->profile && settings->tune)
-        return "--profile: not with --tune";
-    if (settings->isolate_memory && !settings->isolate)
-        return "--isolate-memory: only with --isolate";
-    if (settings->json && !settings->profile)
-        return "--json: only with --profile";
-    if (settings->profile && settings->isolate)
-        return "--profile: not with --isolate";
-    if (settings->trace_last_ns && !settings->trace_path)
-        return "--trace-last: only with --trace FILE";
-    if (settings->profile && (settings->headspace_step_ns || settings->openmetrics_path || settings->tensorboard_dir))
-        return "--profile: not with --headspace, --openmetrics or --tensorboard";
-    if (settings->profile && settings->trace_path)
-        return "--profile: not with --trace";
-    if (settings->rank > INT32_MAX)
-        return "--rank: at most 2147483647";
-    if (settings->world > 1 && (settings->profile || settings->headspace_step_ns))
-        return "--profile and --headspace: not with several processes (--world 1 runs each of them alone)";
-    if (settings->resume_path && (settings->tar || settings->epochs > 1))
-        return "--resume: not with --tar or --epochs";
-    return NULL;
-}
-
 int record_pipeline_check(const record_settings *settings)
 {
     char problem[OPTION_PROBLEM_BYTES];
     weir_video_config video;
-    const char *contradiction = find_contradiction(settings);
-    if (contradiction)
-        return record_refuse(settings, "%s", contradiction);
+    if (settings->world > 1 && (settings->profile || settings->headspace_step_ns))
+        return record_refuse(
+            settings, "--profile and --headspace: not with several processes (--world 1 runs each of them alone)");
     if (!video_configure(&settings->video, &video, problem))
         return record_refuse(settings, "%s", problem);
-    if ((settings->audio || settings->images) && (video.sampling.what != WEIR_SAMPLE_ALL || video.filter))
-        return record_refuse(settings, "sampling options and --filter: only for videos");
-    if ((settings->audio || settings->images) && (video.loop_filter || video.fast_decode))
-        return record_refuse(settings, "--loop-filter and --fast-decode: only for videos");
-    if (settings->audio && video.lowres)
-        return record_refuse(settings, "--lowres: only for videos and pictures");
     return RECORD_DONE;
 }
 

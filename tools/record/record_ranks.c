@@ -218,21 +218,21 @@ static int summarize(const record_settings *settings, const record_ranks *ranks,
     weir_reader *reader;
     weir_error error = { 0 };
     weir_filter job = { .start_unix_ns = INT64_MAX };
+    prose text;
     for (uint32_t rank = 0; rank < ranks->world.size; rank++)
         if (views[rank].run_id && views[rank].started_unix_ns < job.start_unix_ns)
             job.start_unix_ns = views[rank].started_unix_ns;
+    prose_open(&text);
     int status = weir_reader_open(ranks->job_path, &reader, &error);
     if (status == WEIR_OK) {
-        status = weir_summary_write(stdout, reader, &job, &error);
+        status = weir_summary_write(text.file, reader, &job, &error);
         if (status == WEIR_OK)
-            status = weir_summary_write_failures(stdout, reader, &job, MAX_LISTED, &error);
+            status = weir_summary_write_failures(text.file, reader, &job, MAX_LISTED, &error);
         if (status == WEIR_OK)
             status = record_ended_read(ended, reader, &job, &error);
         weir_reader_close(reader);
     }
-    if (status != WEIR_OK)
-        record_refuse(settings, "no summary: %s", error.message);
-    return status == WEIR_OK ? RECORD_DONE : RECORD_FAILED;
+    return record_close_summary(settings, &text, status, &error);
 }
 
 typedef struct unfinished {
@@ -336,6 +336,8 @@ static int end_job(const record_settings *settings, const record_ranks *ranks, c
         job_status = RECORD_FAILED;
     if (tell_ranks(settings, ranks, inputs, views, &ended) != RECORD_DONE)
         job_status = RECORD_FAILED;
+    if (job_status == RECORD_DONE && ended.num_failures > 0 && ended.num_failures == ended.num_tasks)
+        job_status = record_tell_useless(settings, ended.num_failures);
     record_ended_free(&ended);
     if (exit_status == RECORD_DONE && was_interrupted)
         exit_status = RECORD_SIGNAL + was_interrupted;

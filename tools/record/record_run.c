@@ -44,9 +44,16 @@ int record_refuse(const record_settings *settings, const char *format, ...)
     return RECORD_REFUSED;
 }
 
+int record_tell_useless(const record_settings *settings, uint64_t num_failures)
+{
+    record_refuse(settings, "nothing could be decoded: all %llu failed", (unsigned long long)num_failures);
+    return RECORD_FAILED;
+}
+
 /* What the database does not tell. */
 typedef struct record_outcome {
     uint64_t num_files, num_failures;
+    bool is_useless; /* nothing was delivered, because everything failed */
     weir_headspace_result headspace;
 } record_outcome;
 
@@ -179,6 +186,7 @@ static int run_pipeline(const record_settings *settings, const record_inputs *in
     outcome->num_files = account.taken;
     weir_pipeline_account(pipeline, NULL, &account);
     outcome->num_failures = account.failed;
+    outcome->is_useless = account.failed > 0 && account.handed_on == 0 && account.skipped == 0;
     weir_pipeline_free(pipeline);
     uint64_t num_unreadable = record_inputs_unreadable(inputs);
     if (num_unreadable > 0) {
@@ -191,15 +199,25 @@ static int run_pipeline(const record_settings *settings, const record_inputs *in
 
 /* -- the report */
 
+int record_close_summary(const record_settings *settings, prose *text, int status, weir_error *error)
+{
+    int failure = prose_close(text);
+    if (status == WEIR_OK && failure)
+        status = weir_error_set(error, WEIR_EIO, -failure, "cannot print: %s", strerror(failure));
+    if (status != WEIR_OK)
+        record_refuse(settings, "no summary: %s", error->message);
+    return status == WEIR_OK ? RECORD_DONE : RECORD_FAILED;
+}
+
 static int report(const record_settings *settings, int64_t run_id)
 {
     weir_error error = { 0 };
-    if (weir_summary_print(stdout, settings->db_path, run_id, &error) != WEIR_OK ||
-        weir_summary_print_failures(stdout, settings->db_path, run_id, MAX_LISTED_FAILURES, &error) != WEIR_OK) {
-        record_refuse(settings, "no summary: %s", error.message);
-        return RECORD_FAILED;
-    }
-    return RECORD_DONE;
+    prose text;
+    prose_open(&text);
+    int status = weir_summary_print(text.file, settings->db_path, run_id, &error);
+    if (status == WEIR_OK)
+        status = weir_summary_print_failures(text.file, settings->db_path, run_id, MAX_LISTED_FAILURES, &error);
+    return record_close_summary(settings, &text, status, &error);
 }
 
 static int report_headspace(const record_settings *settings, const weir_headspace_result *headspace)
@@ -268,6 +286,8 @@ static int record(const record_settings *settings, const record_ranks *ranks, co
         exit_status = RECORD_FAILED;
     else if (was_run && !settings->quiet)
         print_hints(settings, outcome.num_failures);
+    if (was_run && outcome.is_useless && exit_status == RECORD_DONE)
+        exit_status = record_tell_useless(settings, outcome.num_failures);
     if (was_run && settings->headspace_step_ns && report_headspace(settings, &outcome.headspace) != RECORD_DONE &&
         exit_status == RECORD_DONE)
         exit_status = RECORD_FAILED;

@@ -6,11 +6,12 @@
 #ifndef RECORD_RUN_H
 #define RECORD_RUN_H
 
+#include "prose.h"
 #include "record_settings.h"
 
 enum {
     RECORD_DONE = 0,
-    RECORD_FAILED = 1,  /* the run failed, or the database does not hold all of it */
+    RECORD_FAILED = 1,  /* the run failed, nothing could be decoded, or the database does not hold all of it */
     RECORD_REFUSED = 2, /* nothing was done: options, inputs, database */
     RECORD_SIGNAL = 128 /* + the number of the signal that stopped the run */
 };
@@ -23,6 +24,12 @@ int record_run(const record_settings *settings);
 
 /* One line on stderr, after the program's name. Returns RECORD_REFUSED. */
 int record_refuse(const record_settings *settings, const char *format, ...) WEIR_PRINTF(2, 3);
+
+/* Says that nothing could be decoded. Returns RECORD_FAILED. */
+int record_tell_useless(const record_settings *settings, uint64_t num_failures);
+
+/* Ends a summary that was written with this status. Returns RECORD_DONE, or says why there is none: RECORD_FAILED. */
+int record_close_summary(const record_settings *settings, prose *text, int status, weir_error *error);
 
 /* The names of the files that are decoded. */
 const char *record_glob(const record_settings *settings);

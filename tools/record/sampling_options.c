@@ -132,7 +132,6 @@ static bool parse_window(const option_row *row, const char *text, void *value)
     if (!colon || length >= sizeof start || strcmp(text, ":") == 0)
         return false;
     snprintf(start, sizeof start, "%.*s", (int)length, text);
-    window->given = true;
     window->start_ns = 0;
     window->end_ns = 0;
     if (*start && (strchr(start, ':') || !parse_time(start, &window->start_ns)))
@@ -164,9 +163,7 @@ static bool parse_stretch(const option_row *row, const char *text, void *value)
 static bool parse_seed(const option_row *row, const char *text, void *value)
 {
     (void)row;
-    sampling_number *seed = value;
-    seed->given = true;
-    return option_parse_number(text, UINT64_MAX, &seed->number);
+    return option_parse_number(text, UINT64_MAX, value);
 }
 
 const option_kind sampling_times = { parse_times, "times, such as 1.5,250ms,2m,0:01:03.2 (hours:minutes:seconds)",
@@ -180,63 +177,18 @@ const option_kind sampling_seed = { parse_seed, "a whole number", NULL };
 
 /* -- all options together */
 
-typedef struct way {
-    const char *option;
-    bool given;
-    weir_sample what;
-    bool has_window; /* can be combined with --window … */
-    bool has_first;  /* … and --first */
-} way;
-
-static bool refuse(char problem[OPTION_PROBLEM_BYTES], const char *option, const char *other, const char *why)
+weir_sampling sampling_choose(const sampling_settings *settings)
 {
-    snprintf(problem, 256, "%s: not with %s, %s", option, other, why);
-    return false;
-}
-
-/* Finds the selected way of choosing frames; false if there is more than one. */
-static bool find_way(const sampling_settings *settings, way *found, char problem[OPTION_PROBLEM_BYTES])
-{
-    const way ways[] = {
-        { "--at", settings->at.num_values > 0, WEIR_SAMPLE_TIMES, false, false },
-        { "--frames", settings->indices.num_values > 0, WEIR_SAMPLE_INDICES, false, false },
-        { "--every", settings->every > 0, WEIR_SAMPLE_EVERY, true, true },
-        { "--rate", settings->rate.num > 0, WEIR_SAMPLE_RATE, true, true },
-        { "--count", settings->count > 0, WEIR_SAMPLE_UNIFORM, true, false },
-        { "--random", settings->random > 0, WEIR_SAMPLE_RANDOM, true, false },
-        { "--keyframes", settings->keyframes, WEIR_SAMPLE_KEYFRAMES, true, true },
-    };
-    *found = (way){ .what = WEIR_SAMPLE_ALL, .has_window = true, .has_first = true };
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
-        if (ways[i].given && found->given)
-            return refuse(problem, ways[i].option, found->option, "frames are chosen in one way at a time");
-        if (ways[i].given)
-            *found = ways[i];
-    }
-    return true;
-}
-
-static bool check(const sampling_settings *settings, const way *chosen, char problem[OPTION_PROBLEM_BYTES])
-{
-    if (settings->window.given && !chosen->has_window)
-        return refuse(problem, "--window", chosen->option, "which names the frames");
-    if (settings->first && !chosen->has_first)
-        return refuse(problem, "--first", chosen->option, "which says how many frames there are");
-    bool has_stretch = settings->stretch.frames || settings->stretch.ns;
-    if ((has_stretch || settings->seed.given) && !settings->random) {
-        snprintf(problem, 256, "%s: only with --random", has_stretch ? "--stretch" : "--seed");
-        return false;
-    }
-    return true;
-}
-
-bool sampling_choose(const sampling_settings *settings, weir_sampling *sampling, char problem[OPTION_PROBLEM_BYTES])
-{
-    way found;
-    if (!find_way(settings, &found, problem) || !check(settings, &found, problem))
-        return false;
-    *sampling = (weir_sampling){
-        .what = found.what,
+    weir_sample what = settings->at.num_values        ? WEIR_SAMPLE_TIMES
+                       : settings->indices.num_values ? WEIR_SAMPLE_INDICES
+                       : settings->every              ? WEIR_SAMPLE_EVERY
+                       : settings->rate.num           ? WEIR_SAMPLE_RATE
+                       : settings->count              ? WEIR_SAMPLE_UNIFORM
+                       : settings->random             ? WEIR_SAMPLE_RANDOM
+                       : settings->keyframes          ? WEIR_SAMPLE_KEYFRAMES
+                                                      : WEIR_SAMPLE_ALL;
+    return (weir_sampling){
+        .what = what,
         .start_ns = settings->window.start_ns,
         .end_ns = settings->window.end_ns,
         .count = (uint32_t)(settings->first + settings->count + settings->random), /* one of them */
@@ -250,7 +202,6 @@ bool sampling_choose(const sampling_settings *settings, weir_sampling *sampling,
         .times_ns = settings->at.values,
         .num_times = settings->at.num_values,
     };
-    return true;
 }
 
 void sampling_free(sampling_settings *settings)

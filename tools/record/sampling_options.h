@@ -21,7 +21,6 @@ typedef struct sampling_ratio {
 } sampling_ratio;
 
 typedef struct sampling_range {
-    bool given;
     int64_t start_ns, end_ns; /* as in weir_sampling */
 } sampling_range;
 
@@ -29,11 +28,6 @@ typedef struct sampling_length {
     uint32_t frames; /* one of the two */
     int64_t ns;
 } sampling_length;
-
-typedef struct sampling_number {
-    bool given;
-    uint64_t number;
-} sampling_number;
 
 /* The values of the options; all-zero = none was given. */
 typedef struct sampling_settings {
@@ -48,7 +42,7 @@ typedef struct sampling_settings {
     sampling_range window;
     int64_t first;
     sampling_length stretch;
-    sampling_number seed;
+    uint64_t seed;
 } sampling_settings;
 
 extern const option_kind sampling_times;   /* sampling_list */
@@ -56,11 +50,10 @@ extern const option_kind sampling_indices; /* sampling_list */
 extern const option_kind sampling_rate;    /* sampling_ratio */
 extern const option_kind sampling_window;  /* sampling_range */
 extern const option_kind sampling_stretch; /* sampling_length */
-extern const option_kind sampling_seed;    /* sampling_number */
+extern const option_kind sampling_seed;    /* uint64_t */
 
-/* Fills *sampling, whose lists belong to the settings. False: the options contradict each other, and *problem says
-   why. */
-bool sampling_choose(const sampling_settings *settings, weir_sampling *sampling, char problem[OPTION_PROBLEM_BYTES]);
+/* Its lists belong to the settings. The rows of the options exclude those that contradict each other. */
+weir_sampling sampling_choose(const sampling_settings *settings);
 
 void sampling_free(sampling_settings *settings);
 

@@ -13,97 +13,88 @@ static const char *const loop_filter_names[] = { "all", "references", "keyframes
 #define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(video_settings, what)
 
 const option_row video_rows[] = {
-    { ROW("at", sampling.at, sampling_times), .argument = "TIMES",
+    { ROW("at", sampling.at, sampling_times), .excludes = "audio images", .argument = "TIMES",
       .help = "the frames shown at these times, in this order: 1.5,250ms,2m,0:01:03.2" },
-    { ROW("frames", sampling.indices, sampling_indices), .argument = "NUMBERS",
+    { ROW("frames", sampling.indices, sampling_indices), .excludes = "audio images at", .argument = "NUMBERS",
       .help = "the frames with these numbers, in this order: 0,10,20; -1 is the last one" },
-    { ROW("every", sampling.every, option_count), .argument = "K",
+    { ROW("every", sampling.every, option_count), .excludes = "audio images at frames", .argument = "K",
       .help = "every K-th frame, starting with the first" },
-    { ROW("rate", sampling.rate, sampling_rate), .argument = "R",
+    { ROW("rate", sampling.rate, sampling_rate), .excludes = "audio images at frames every", .argument = "R",
       .help = "R frames a second (5, 29.97, 30000/1001), repeated or left out as needed" },
-    { ROW("count", sampling.count, option_count), .argument = "N",
+    { ROW("count", sampling.count, option_count), .excludes = "audio images at frames every rate", .argument = "N",
       .help = "N evenly spaced frames: the middles of N equal parts" },
-    { ROW("random", sampling.random, option_count), .argument = "N",
-      .help = "N different random frames, in order; the same ones for the same --seed" },
-    { ROW("keyframes", sampling.keyframes, option_flag), .help = "only the keyframes" },
-    { ROW("window", sampling.window, sampling_window), .argument = "START:END",
+    { ROW("random", sampling.random, option_count), .excludes = "audio images at frames every rate count",
+      .argument = "N", .help = "N different random frames, in order; the same ones for the same --seed" },
+    { ROW("keyframes", sampling.keyframes, option_flag), .excludes = "audio images at frames every rate count random",
+      .help = "only the keyframes" },
+    { ROW("window", sampling.window, sampling_window), .excludes = "audio images at frames", .argument = "START:END",
       .help = "only frames from START on and before END: 10:20, 90s:2m, 10: or :2.5" },
-    { ROW("first", sampling.first, option_count), .argument = "N",
+    { ROW("first", sampling.first, option_count), .excludes = "audio images at frames count random", .argument = "N",
       .help = "at most the first N of the chosen frames" },
-    { ROW("stretch", sampling.stretch, sampling_stretch), .argument = "LENGTH",
+    { ROW("stretch", sampling.stretch, sampling_stretch), .needs = "random", .argument = "LENGTH",
       .help =
           "with --random: take all frames from one random stretch of this many frames (32f) or this length (2s)" },
-    { ROW("seed", sampling.seed, sampling_seed), .argument = "S", .help = "with --random: random seed (default 0)" },
-    { ROW("width", width, option_count32), .argument = "W", .max = VIDEO_MAX_SIDE,
+    { ROW("seed", sampling.seed, sampling_seed), .needs = "random", .argument = "S",
+      .help = "with --random: random seed (default 0)" },
+    { ROW("width", width, option_count32), .excludes = "audio", .argument = "W", .max = VIDEO_MAX_SIDE,
       .help = "width of the result in pixels" },
-    { ROW("height", height, option_count32), .argument = "H", .max = VIDEO_MAX_SIDE,
+    { ROW("height", height, option_count32), .excludes = "audio", .argument = "H", .max = VIDEO_MAX_SIDE,
       .help = "height of the result in pixels" },
-    { ROW("resize", resize, option_choice), .argument = "HOW", .choices = video_resize_names,
+    { ROW("resize", resize, option_choice), .excludes = "audio", .argument = "HOW", .choices = video_resize_names,
       .help = "pad (with black, the default), stretch, crop, or none: the file's own size" },
-    { ROW("pixel", pixel, option_choice), .alias = "pix-fmt", .argument = "FORMAT", .choices = video_pixel_names,
-      .help = "rgb24 (the default), gray8 or yuv420p" },
-    { ROW("layout", layout, option_choice), .argument = "ORDER", .choices = video_layout_names,
+    { ROW("pixel", pixel, option_choice), .excludes = "audio", .alias = "pix-fmt", .argument = "FORMAT",
+      .choices = video_pixel_names, .help = "rgb24 (the default), gray8 or yuv420p" },
+    { ROW("layout", layout, option_choice), .excludes = "audio", .argument = "ORDER", .choices = video_layout_names,
       .help = "nhwc (the default) or nchw" },
-    { ROW("scaler", scaler, option_choice), .argument = "NAME", .choices = video_scaler_names,
+    { ROW("scaler", scaler, option_choice), .excludes = "audio", .argument = "NAME", .choices = video_scaler_names,
       .help = "exact (FFmpeg's swscale), zimg, fast, or default" },
-    { ROW("filter", filter, option_text), .argument = "DESC",
+    { ROW("filter", filter, option_text), .excludes = "audio images", .argument = "DESC",
       .help = "FFmpeg filters to apply before scaling: hflip,crop=in_w/2" },
-    { ROW("no-autorotate", no_autorotate, option_flag),
+    { ROW("no-autorotate", no_autorotate, option_flag), .excludes = "audio",
       .help = "ignore the file's rotation: return pictures as they are coded" },
-    { ROW("loop-filter", loop_filter, option_choice), .argument = "FRAMES", .choices = loop_filter_names,
+    { ROW("loop-filter", loop_filter, option_choice), .excludes = "audio images", .argument = "FRAMES",
+      .choices = loop_filter_names,
       .help = "cheaper, less accurate: apply the codec's loop filter to all frames (the default), to references only "
               "(no drift), to keyframes only, or to none" },
-    { ROW("fast-decode", fast_decode, option_flag),
+    { ROW("fast-decode", fast_decode, option_flag), .excludes = "audio images",
       .help = "cheaper, less accurate: allow shortcuts that the codec's standard does not" },
-    { ROW("lowres", lowres, option_count32), .argument = "N", .max = WEIR_MAX_LOWRES,
+    { ROW("lowres", lowres, option_count32), .excludes = "audio", .argument = "N", .max = WEIR_MAX_LOWRES,
       .help = "cheaper, less accurate: decode at 1/2 (1), 1/4 (2) or 1/8 (3) of the size, where the codec can (JPEG, "
               "MPEG-1 to -4; not H.264, HEVC, VP9, AV1)" },
-    { ROW("strict", strict, option_flag),
+    { ROW("strict", strict, option_flag), .excludes = "audio images",
       .help = "fail on any damage, instead of counting it and returning what can be decoded" },
-    { ROW("min-share", min_share, option_real), .argument = "SHARE",
+    { ROW("min-share", min_share, option_real), .excludes = "audio images strict", .argument = "SHARE",
       .help = "fail if damage leaves less than this share, up to 1, of the frames (default: one frame is enough)" },
-    { ROW("max-frames", max_frames, option_count), .argument = "N",
+    { ROW("max-frames", max_frames, option_count), .excludes = "audio images", .argument = "N",
       .help = "fail if the result would have more than N frames (default 4194304)" },
-    { ROW("max-pixels", max_pixels, option_count), .argument = "N",
+    { ROW("max-pixels", max_pixels, option_count), .excludes = "audio", .argument = "N",
       .help = "fail if the file's pictures have more than N pixels (default 67108864)" },
     { ROW("max-bytes", max_bytes, option_bytes), .argument = "SIZE",
       .help = "fail if one result would take more memory than SIZE (default 8G)" },
-    { ROW("max-duration", max_duration_ns, option_duration), .argument = "SPAN",
+    { ROW("max-duration", max_duration_ns, option_duration), .excludes = "audio images", .argument = "SPAN",
       .help = "fail if the video is longer than SPAN (default: any length)" },
     { ROW("max-decoder-bytes", max_decoder_bytes, option_bytes), .argument = "SIZE",
       .help = "fail if the decoder's frames would take more memory than SIZE (default 1G)" },
-    { ROW("stream", stream, option_count32), .argument = "N",
+    { ROW("stream", stream, option_count32), .excludes = "images", .argument = "N",
       .help = "the N-th video stream of the file, from 1 (default: the best)" },
-    { ROW("references", references, option_flag),
+    { ROW("references", references, option_flag), .excludes = "images",
       .help = "also open files that name others: playlists (HLS, DASH, ffconcat), patterns, any protocol" },
     { ROW("io-timeout", io_timeout_ns, option_duration), .argument = "SPAN",
       .help = "fail if a URL sends no data for SPAN (default 30s)" },
     { 0 },
 };
 
-/* Returns the problem; NULL = none. */
-static const char *find_contradiction(const video_settings *settings)
-{
-    if (settings->resize == VIDEO_RESIZE_NONE && (settings->width || settings->height))
-        return "--resize none: not with --width or --height";
-    if (settings->min_share > 1)
-        return "--min-share: a share is at most 1";
-    if (settings->strict && settings->min_share > 0)
-        return "--min-share: not with --strict, which tolerates no damage at all";
-    return NULL;
-}
-
 bool video_configure(const video_settings *settings, weir_video_config *config, char problem[OPTION_PROBLEM_BYTES])
 {
-    weir_sampling sampling;
-    if (!sampling_choose(&settings->sampling, &sampling, problem))
-        return false;
-    const char *contradiction = find_contradiction(settings);
-    if (contradiction) {
-        snprintf(problem, OPTION_PROBLEM_BYTES, "%s", contradiction);
+    bool keeps_size = settings->resize == VIDEO_RESIZE_NONE;
+    if (keeps_size && (settings->width || settings->height)) {
+        snprintf(problem, OPTION_PROBLEM_BYTES, "--resize none: not with --width or --height");
         return false;
     }
-    bool keeps_size = settings->resize == VIDEO_RESIZE_NONE;
+    if (settings->min_share > 1) {
+        snprintf(problem, OPTION_PROBLEM_BYTES, "--min-share: a share is at most 1");
+        return false;
+    }
     *config = (weir_video_config){
         .width = settings->width,
         .height = settings->height,
@@ -113,8 +104,8 @@ bool video_configure(const video_settings *settings, weir_video_config *config, 
         .scaler = (weir_scaler_kind)settings->scaler,
         .filter = settings->filter,
         .no_autorotate = settings->no_autorotate,
-        .sampling = sampling,
-        .seed = settings->sampling.seed.number,
+        .sampling = sampling_choose(&settings->sampling),
+        .seed = settings->sampling.seed,
         .damage = settings->strict ? WEIR_DAMAGE_STRICT : WEIR_DAMAGE_TOLERANT,
         .min_share = settings->min_share,
         .max_frames = (uint64_t)settings->max_frames,

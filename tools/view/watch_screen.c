@@ -13,6 +13,7 @@
 #include "format.h"
 #include "metric_table.h"
 #include "plot_series.h"
+#include "prose.h"
 
 enum { SPARKS = 24 /* laps in a sparkline */ };
 
@@ -177,7 +178,8 @@ static int64_t until_unix_ns(const frame *f)
 
 static void put_head(FILE *out, const frame *f, const char *path)
 {
-    fprintf(out, "%s  run %" PRId64 "  %s ", path, f->run.run_id,
+    weir_text_escape_to(out, path);
+    fprintf(out, "  run %" PRId64 "  %s ", f->run.run_id,
             f->run.has_ended ? weir_run_state_name(f->state)
             : is_gone(f)     ? "recorded for"
                              : "running for");
@@ -277,25 +279,16 @@ static void put_limit(FILE *out, const frame *f)
 {
     if (!f->verdict || f->verdict->kind == WEIR_VERDICT_UNKNOWN)
         return;
-    char *text = NULL;
-    if (asprintf(&text, "limit of the latest laps (%s): %s", weir_verdict_certainty(f->verdict),
-                 f->verdict->sentence) < 0)
-        return;
-    fputc('\n', out);
-    for (char *line = text; *line;) {
-        size_t length = strlen(line), width = (size_t)(f->width > 20 ? f->width : 20), cut = length;
-        for (cut = length < width ? length : width; cut < length && cut > 0 && line[cut] != ' '; cut--)
-            ;
-        cut = cut ? cut : length;
-        bool has_more = line[cut] == ' ';
-        line[cut] = '\0';
-        weir_text_escape_to(out, line);
+    char *text = NULL, *harmless = NULL;
+    int length = asprintf(&text, "limit of the latest laps (%s): %s", weir_verdict_certainty(f->verdict),
+                          f->verdict->sentence);
+    if (length >= 0 && (harmless = malloc(4 * (size_t)length + 1))) {
+        weir_text_escape(text, harmless, 4 * (size_t)length + 1);
         fputc('\n', out);
-        line += cut + has_more;
-        if (!has_more)
-            break;
+        prose_fill(out, harmless, harmless + strlen(harmless), 0, 0, (size_t)(f->width > 20 ? f->width : 20));
     }
-    free(text);
+    free(harmless);
+    free(length >= 0 ? text : NULL);
 }
 
 static void put_foot(FILE *out, const frame *f)

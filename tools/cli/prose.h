@@ -1,0 +1,24 @@
+/* Text for a person, broken into lines at spaces. */
+#ifndef CLI_PROSE_H
+#define CLI_PROSE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* Writes the words up to `end`; the first line starts at column `at`, all others are indented. Ends with a newline. */
+void prose_fill(FILE *out, const char *text, const char *end, size_t indent, size_t at, size_t width);
+
+/* What is written to `file` goes to stdout; on a terminal, long lines are broken. */
+typedef struct prose {
+    FILE *file;
+    char *text; /* on a terminal; NULL = file is stdout */
+    size_t size;
+} prose;
+
+/* Then call prose_close() in any case. Without memory, lines are not broken. */
+void prose_open(prose *p);
+
+/* Returns 0 or an errno value: not all was written. */
+int prose_close(prose *p);
+
+#endif
