@@ -24,8 +24,8 @@
  *
  * The results are the same as without isolation; weir_task_seq(), _epoch(), _source() and the label are passed on. But
  * in a child weir_task_should_stop() is never true, and weir_task_event() has no effect. CPU time of children is not in
- * the metric cpu_time. max_all_decoder_bytes of a decode stage applies to each child. If the program handles SIGCHLD,
- * it must not wait for processes that it has not started.
+ * the metric cpu_time. max_all_decoder_bytes of a decode stage applies to each child. The program must not ignore
+ * SIGCHLD; if it handles it, it must not wait for processes that it has not started.
  */
 #ifndef WEIR_ISOLATED_H
 #define WEIR_ISOLATED_H
