@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -63,6 +64,31 @@ static void hang_in_a_read(void)
         ;
 }
 
+enum { NUM_COUNTED = 64 }; /* pieces of "count:" */
+
+/* In memory that the test shares with its child. */
+static atomic_uint *map_counter(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    REQUIRE(fd >= 0);
+    atomic_uint *counter = mmap(NULL, sizeof *counter, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    REQUIRE(counter != MAP_FAILED);
+    close(fd);
+    return counter;
+}
+
+/* It is too large for one message, and the process has no descriptor for the memory that it would be passed in. */
+static int make_text_that_cannot_be_sent(weir_item *out)
+{
+    enum { TEXT_BYTES = 1 << 20 };
+    char *text = malloc(TEXT_BYTES);
+    REQUIRE(text && setrlimit(RLIMIT_NOFILE, &(struct rlimit){ .rlim_cur = 4, .rlim_max = 4 }) == 0);
+    memset(text, 'x', TEXT_BYTES);
+    text[TEXT_BYTES - 1] = '\0';
+    *out = (weir_item){ .data = text, .release = weir_release_free };
+    return WEIR_OK;
+}
+
 static int run_stand_in(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     uint32_t *num_tasks = worker; /* of this process */
@@ -108,6 +134,16 @@ static int run_stand_in(void *worker, weir_item *in, weir_item *out, weir_task *
         *out = (weir_item){ .data = answer, .type = "other" };
         return WEIR_OK;
     }
+    if (strcmp(text, "undeclared") == 0) {
+        weir_entry *entry = weir_entry_new();
+        entry->path = strdup("x");
+        *out = (weir_item){ .data = entry, .type = WEIR_TYPE_ENTRY, .release = weir_entry_release };
+        return WEIR_OK;
+    }
+    if (strcmp(text, "large") == 0)
+        return make_text_that_cannot_be_sent(out);
+    if (strncmp(text, "count:", 6) == 0)
+        snprintf(answer, sizeof answer, "%d", (int)*map_counter(text + 6));
     if (strcmp(text, "origin") == 0)
         snprintf(answer, sizeof answer, "%d %d %d %s", (int)weir_task_source(task), (int)weir_task_epoch(task),
                  (int)weir_task_seq(task), weir_task_label(task));
@@ -117,7 +153,9 @@ static int run_stand_in(void *worker, weir_item *in, weir_item *out, weir_task *
         snprintf(answer, sizeof answer, "%d", prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0));
     if (strcmp(text, "log") == 0)
         weir_log(WEIR_LOG_WARNING, "a line of the stand-in");
-    bool is_more = strcmp(text, "pieces") == 0 && weir_task_num_pieces(task) < 4;
+    bool is_more = weir_task_num_pieces(task) < (strcmp(text, "pieces") == 0       ? 4U
+                                                 : strncmp(text, "count:", 6) == 0 ? NUM_COUNTED - 1U
+                                                                                   : 0U);
     *out = (weir_item){ .data = strdup(answer), .release = weir_release_free };
     return is_more ? WEIR_MORE : WEIR_OK;
 }
@@ -156,7 +194,29 @@ static const weir_op configured = {
     .run = run_config,
 };
 
-static const weir_op *const stand_ins[] = { &stand_in, &configured };
+/* What a decoder that a file has broken may return. */
+static int run_broken(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)in;
+    (void)task;
+    weir_frames *frames = calloc(1, sizeof *frames);
+    REQUIRE(frames);
+    *frames = (weir_frames){
+        .data = calloc(1, 12), .num_frames = 1, .width = 2, .height = 2, .channels = 3, .frame_bytes = 12
+    };
+    frames->pts = calloc(1, sizeof *frames->pts);
+    memset(frames->codec, 'x', sizeof frames->codec);
+    memset(frames->cost.codec, 'x', sizeof frames->cost.codec);
+    *out = (weir_item){ .data = frames, .release = weir_frames_release };
+    return WEIR_OK;
+}
+
+static const weir_op broken = {
+    .name = "broken", .takes = WEIR_TYPE_TEXT, .makes = WEIR_TYPE_FRAMES, .run = run_broken
+};
+
+static const weir_op *const stand_ins[] = { &stand_in, &configured, &broken };
 
 /* ---- running them --------------------------------------------------------------------------------------------- */
 
@@ -290,9 +350,9 @@ static void failures_and_skips_of_the_operation_are_its_own(void **state)
 {
     (void)state;
     static const expected_failure failures[] = {
-        { "fail", WEIR_EDATA, "no good: fail" },
-        { "keep", WEIR_EUNSUPPORTED, "WEIR_KEPT" },
-        { "none", WEIR_EUNSUPPORTED, "\"other\"" },
+        { "fail", WEIR_EDATA, "no good: fail" },           { "keep", WEIR_EUNSUPPORTED, "WEIR_KEPT" },
+        { "none", WEIR_EUNSUPPORTED, "\"other\"" },        { "undeclared", WEIR_EUNSUPPORTED, "\"weir.entry\"" },
+        { "large", WEIR_ESYSTEM, "cannot pass a result" },
     };
     expect_failures(failures, LENGTH(failures), 0);
     outcome seen = run_texts((const char *[]){ "skip", "a" }, 2, 0, 0);
@@ -355,6 +415,34 @@ static void a_child_serves_many_items_in_several_pieces(void **state)
     assert_string_equal(seen.texts[7], "4");
     assert_string_equal(seen.texts[8], "1");
     outcome_free(&seen);
+}
+
+static void a_child_makes_no_pieces_that_nobody_has_room_for(void **state)
+{
+    (void)state;
+    enum { MAX_AHEAD = 16 }; /* in queues, in the slot and in the consumer */
+    char text[4096] = "count:";
+    const char *path = clips_path("counter"), *texts[] = { text };
+    weir_item item;
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0 && ftruncate(fd, sizeof(atomic_uint)) == 0);
+    close(fd);
+    snprintf(text + 6, sizeof text - 6, "%s", path);
+    atomic_uint *num_taken = map_counter(path);
+    weir_isolated_config config = { .op = &stand_in, .worker = self_path };
+    weir_pipeline *pipeline = build_isolated(&config, texts, 1, 0, NULL);
+    for (int i = 0; i < NUM_COUNTED; i++) {
+        assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+        int num_taken_before = atoi(item.data);
+        if (i > num_taken_before + MAX_AHEAD)
+            fail_msg("piece %d was made when %d had been taken", i, num_taken_before);
+        weir_item_release(&item);
+        atomic_fetch_add(num_taken, 1);
+    }
+    assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_EOF);
+    weir_pipeline_free(pipeline);
+    munmap(num_taken, sizeof *num_taken);
+    assert_nothing_is_left();
 }
 
 static void log_lines_are_passed_on(void **state)
@@ -594,6 +682,19 @@ static void pictures_and_samples_are_the_same_as_without_isolation(void **state)
     assert_nothing_is_left();
 }
 
+static void texts_of_a_broken_child_have_an_end(void **state)
+{
+    (void)state;
+    weir_item item;
+    const char *path = "x";
+    weir_isolated_config around = { .op = &broken, .worker = self_path };
+    assert_int_equal(results_of(&weir_isolated, &around, &path, 1, &item), 1);
+    const weir_frames *frames = item.data;
+    assert_int_equal(strnlen(frames->codec, sizeof frames->codec), sizeof frames->codec - 1);
+    assert_int_equal(strnlen(frames->cost.codec, sizeof frames->cost.codec), sizeof frames->cost.codec - 1);
+    weir_item_release(&item);
+}
+
 /* One item, made by the test. */
 static int give_item(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
@@ -672,6 +773,7 @@ int main(int argc, char *argv[])
         TEST(what_spins_or_hangs_is_killed_at_its_deadline),
         TEST(the_cpu_time_of_children_counts),
         TEST(a_child_serves_many_items_in_several_pieces),
+        TEST(a_child_makes_no_pieces_that_nobody_has_room_for),
         TEST(log_lines_are_passed_on),
         TEST(a_stop_kills_what_spins),
         TEST(children_end_with_a_killed_parent),
@@ -681,6 +783,7 @@ int main(int argc, char *argv[])
         TEST(a_process_that_is_not_a_child_goes_on),
         TEST(frames_are_the_same_as_without_isolation),
         TEST(pictures_and_samples_are_the_same_as_without_isolation),
+        TEST(texts_of_a_broken_child_have_an_end),
         TEST(files_in_memory_and_entries_are_decoded),
     };
     cmocka_set_test_filter(getenv("WEIR_TEST"));

@@ -506,12 +506,39 @@ static void a_checkpoint_of_something_else_is_refused(void **state)
         free(texts[--num_texts]);
 }
 
+/* Texts with numbers that would need more memory, or time, than there is. */
+static void absurd_numbers_of_a_sampler_are_refused(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "  dealt 0 1 1152921504606846976 0+576460752303423487\n", /* more places than the epoch has */
+        "  dealt 1152921504606846976 1 3 0\n",                    /* more epochs than have begun */
+        "  dealt 18446744073709551615 1 3 0\n",
+    };
+    static tally unused;
+    char *text[MAX_WORLD], damaged[4096];
+    const char *chosen[] = { damaged };
+    size_t num_texts = 0;
+    run_world(1, 1, text, &num_texts, 20, &unused);
+    weir_sampler_config config = config_of(1);
+    config.world = (weir_world){ .rank = 0, .size = 1 };
+    const char *rank = strstr(text[0], "  rank 0 of 1\n");
+    assert_non_null(rank);
+    int length = (int)(strchr(rank, '\n') + 1 - text[0]);
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        snprintf(damaged, sizeof damaged, "%.*s%s%s", length, text[0], lines[i], text[0] + length);
+        refuse(&config, 1, chosen, 1, "no valid text of a sampler");
+    }
+    free(text[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_killed_job_has_each_result_once),
         cmocka_unit_test(each_order_can_be_divided_again),
         cmocka_unit_test(a_checkpoint_of_something_else_is_refused),
+        cmocka_unit_test(absurd_numbers_of_a_sampler_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

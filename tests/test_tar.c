@@ -188,6 +188,16 @@ static void a_file_over_the_limit_costs_only_itself(void **state)
     assert_fails(big_archive(), &(weir_tar_config){ .max_bytes = 1000 }, WEIR_ELIMIT, "a.mp4 was skipped", "b.mp4=b");
 }
 
+static void empty_files_of_a_sample_count_with_their_names(void **state)
+{
+    (void)state;
+    shell("mkdir -p many && cd many && for i in 1 2 3 4 5 6 7 8 9; do : >x.$i; done && tar cf ../many.tar *");
+    assert_lists(clips_path("many.tar"), &(weir_tar_config){ .glob = "x.2", .samples = true },
+                 "x.2=+x.1=+x.3=+x.4=+x.5=+x.6=+x.7=+x.8=+x.9=");
+    assert_fails(clips_path("many.tar"), &(weir_tar_config){ .samples = true, .max_bytes = 2 * sizeof(weir_bytes) },
+                 WEIR_ELIMIT, "x.3 was skipped", "x.1=+x.2=");
+}
+
 static void a_damaged_archive_gives_what_was_before_the_damage(void **state)
 {
     (void)state;
@@ -296,6 +306,7 @@ int main(void)
         cmocka_unit_test(files_of_a_sample_come_out_together),
         cmocka_unit_test(names_beyond_ascii_and_long_ones_are_kept),
         cmocka_unit_test(a_file_over_the_limit_costs_only_itself),
+        cmocka_unit_test(empty_files_of_a_sample_count_with_their_names),
         cmocka_unit_test(a_damaged_archive_gives_what_was_before_the_damage),
         cmocka_unit_test(what_is_no_archive_fails_and_says_why),
         cmocka_unit_test(a_bad_archive_costs_only_itself),

@@ -261,22 +261,50 @@ static void join_input(weir_item *in, weir_item *out)
     }
 }
 
+/* The type may be wrong: the consumer relies on it. */
+static bool is_declared(const char *types, const char *type)
+{
+    size_t length;
+    for (; types && *types; types += length + (types[length] != '\0')) {
+        length = strcspn(types, " ");
+        if ((length == strlen(type) && memcmp(types, type, length) == 0) ||
+            (length == strlen(WEIR_TYPE_ANY) && memcmp(types, WEIR_TYPE_ANY, length) == 0))
+            return true;
+    }
+    return !types;
+}
+
 static int take_result(isolated_worker *worker, isolated_message *answer, weir_item *in, weir_item *out,
                        weir_task *task)
 {
+    const weir_isolated_config *config = weir_task_config(task);
     bool is_more = answer->head.status == WEIR_MORE;
     if (!weir_isolated_get_item(answer, out))
         return fail_lost(worker, task, errno);
+    if (!is_declared(config->op->makes, out->type) || !is_declared(weir_isolated.makes, out->type)) {
+        end_child(worker);
+        weir_task_fail(task, WEIR_EUNSUPPORTED, 0, "%s returned an item of type \"%s\", which it does not declare",
+                       config->op->name, out->type);
+        weir_item_release(out);
+        return WEIR_EUNSUPPORTED;
+    }
     join_input(in, out);
     worker->is_midway = is_more;
     return is_more ? WEIR_MORE : WEIR_OK;
+}
+
+static int continue_item(isolated_worker *worker, weir_task *task)
+{
+    bool is_sent =
+        weir_isolated_send(worker->process.fd, &(isolated_message){ .head = { .kind = ISOLATED_CONTINUE } });
+    return is_sent ? WEIR_OK : fail_lost(worker, task, errno);
 }
 
 static int isolated_run(void *self, weir_item *in, weir_item *out, weir_task *task)
 {
     isolated_worker *worker = self;
     isolated_message answer = { 0 };
-    int rc = weir_task_num_pieces(task) == 0 ? begin_item(worker, in, task) : WEIR_OK;
+    int rc = weir_task_num_pieces(task) == 0 ? begin_item(worker, in, task) : continue_item(worker, task);
     if (rc == WEIR_OK)
         rc = await_message(worker, task, &answer);
     if (rc == WEIR_OK) {

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -33,13 +34,24 @@ static weir_op outer;        /* it, with run_inner(); the same */
 static _Atomic uint64_t seq, epoch;
 static _Atomic uint32_t source;
 
+static sem_t is_continued; /* the parent has room for the next piece */
+
 static bool is_answered;              /* the task has sent its last result; its thread only */
 static _Thread_local bool is_in_task; /* the operation logs, and not the engine */
 
+/* False, with errno set: there is no memory, or no descriptor, for it. */
+static bool try_answer(const isolated_message *message)
+{
+    bool is_sent = weir_isolated_send(ISOLATED_FD, message);
+    if (!is_sent && (errno == EPIPE || errno == ECONNRESET))
+        _exit(0); /* the parent has ended */
+    return is_sent;
+}
+
 static void answer(const isolated_message *message)
 {
-    if (!weir_isolated_send(ISOLATED_FD, message) && (errno == EPIPE || errno == ECONNRESET))
-        _exit(0); /* the parent has ended */
+    if (!try_answer(message))
+        _exit(1); /* the parent would wait for ever */
 }
 
 static void answer_text(isolated_kind kind, int status, int library_code, const char *text)
@@ -70,6 +82,11 @@ static int receive_run(void *worker, weir_item *in, weir_item *out, weir_task *t
     for (;;) {
         if (!weir_isolated_receive(ISOLATED_FD, NULL, &request))
             _exit(errno == EPIPE ? 0 : 1);
+        if (request.head.kind == ISOLATED_CONTINUE) {
+            sem_post(&is_continued);
+            weir_isolated_message_free(&request);
+            continue;
+        }
         const char *label = weir_isolated_get_text(&request);
         bool is_whole = label && weir_task_set_label(task, label) == WEIR_OK && weir_isolated_get_item(&request, out);
         seq = request.head.seq;
@@ -93,15 +110,16 @@ static int send_result(weir_item *result, int status, weir_task *task)
     isolated_message message = { .head = { .kind = ISOLATED_RESULT, .status = status } };
     if (!result->type && inner->makes && !strchr(inner->makes, ' '))
         result->type = inner->makes;
-    bool is_put = weir_isolated_put_item(&message, result);
+    bool is_sent = weir_isolated_put_item(&message, result) && try_answer(&message);
     int failure = errno;
-    if (is_put)
-        answer(&message);
     weir_isolated_message_free(&message);
-    if (is_put)
+    if (is_sent)
         return status;
-    return weir_task_fail(task, failure == ENOTSUP ? WEIR_EUNSUPPORTED : WEIR_ENOMEM, -failure,
-                          "cannot pass a result of type \"%s\" to another process: %s",
+    return weir_task_fail(task,
+                          failure == ENOTSUP  ? WEIR_EUNSUPPORTED
+                          : failure == ENOMEM ? WEIR_ENOMEM
+                                              : WEIR_ESYSTEM,
+                          -failure, "cannot pass a result of type \"%s\" to another process: %s",
                           result->type ? result->type : "not declared", strerror(failure));
 }
 
@@ -110,6 +128,9 @@ static int run_inner(void *worker, weir_item *in, weir_item *out, weir_task *tas
 {
     static char sent[] = "sent";
     weir_item result = { 0 };
+    /* no piece is made before there is room for it; and the parent has read the last one, whose memory may be reused */
+    while (weir_task_num_pieces(task) > 0 && sem_wait(&is_continued) != 0)
+        ;
     in->seq = seq;
     in->epoch = epoch;
     in->source = source;
@@ -265,6 +286,7 @@ int weir_isolated_serve(int argc, char *const argv[], const weir_op *const *ops,
     if (!is_child(argc, argv) || (!ops && num_ops > 0))
         return WEIR_EINVAL;
     prepare_process();
+    sem_init(&is_continued, 0, 0);
     if (!weir_isolated_receive(ISOLATED_FD, NULL, &message))
         _exit(1);
     int rc = configure(&message, ops, num_ops, &pipeline, &error);

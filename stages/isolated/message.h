@@ -18,13 +18,15 @@
 #define ISOLATED_FD       3
 #define ISOLATED_ARGUMENT "--weir-isolated"
 
-/* parent: CONFIG, then REQUESTs. child: READY or FAILURE after CONFIG; after a REQUEST any number of LOGs and RESULTs
-   of status WEIR_MORE, and at the end a RESULT of status WEIR_OK, a FAILURE, or a SKIPPED. */
+/* parent: CONFIG, then REQUESTs, and a CONTINUE for each piece after the first. child: READY or FAILURE after CONFIG;
+   after a REQUEST or CONTINUE any number of LOGs, then a RESULT of status WEIR_MORE or WEIR_OK, a FAILURE, or a
+   SKIPPED. */
 typedef enum isolated_kind {
     ISOLATED_CONFIG = 1, /* version, name of the operation, its config */
     ISOLATED_READY,
     ISOLATED_REQUEST, /* label, item */
-    ISOLATED_RESULT,  /* item */
+    ISOLATED_CONTINUE,
+    ISOLATED_RESULT, /* item */
     ISOLATED_SKIPPED,
     ISOLATED_FAILURE, /* text */
     ISOLATED_LOG,     /* text */

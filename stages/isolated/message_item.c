@@ -157,6 +157,7 @@ static bool get_frames(isolated_message *message, weir_item *item)
     if (!is_whole || !frames_make_sense(message, frames))
         return false;
     frames->codec[sizeof frames->codec - 1] = '\0';
+    frames->cost.codec[sizeof frames->cost.codec - 1] = '\0';
     size_t pts_bytes = frames->num_frames * sizeof *frames->pts;
     frames->pts = malloc(pts_bytes + 1);
     if (!frames->pts || !weir_isolated_get(message, frames->pts, pts_bytes))
@@ -194,6 +195,7 @@ static bool get_audio(isolated_message *message, weir_item *item)
         !has_data(message, audio->num_samples * audio->channels * sizeof *audio->data))
         return false;
     audio->codec[sizeof audio->codec - 1] = '\0';
+    audio->cost.codec[sizeof audio->cost.codec - 1] = '\0';
     audio->shared = take_data(message);
     audio->data = audio->shared ? audio->shared->data : NULL;
     audio->memory_bytes = sizeof *audio + (audio->shared ? audio->shared->size_bytes : 0);

@@ -13,6 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of one run: ranks that are so far apart do not belong together. */
+enum { MAX_OPEN_EPOCHS = 1 << 16 };
+
 /* What a checkpoint says. */
 typedef struct saved {
     const char *items; /* to the end of its line */
@@ -156,13 +159,18 @@ static int read_dealing(const weir_sampler *sampler, const saved *all, size_t nu
         line = own_length ? own : line;
         length = own_length ? own_length : length;
     }
+    if (length)
+        sscanf(line, "dealt %*u %" SCNu32 " %" SCNu64, &to->num_ranks, &to->from);
+    uint64_t total = weir_sampler_total(sampler, to->num_ranks ? to->num_ranks : 1);
+    if (to->from > total) /* checked first: the list of the rest can be as long as that */
+        return WEIR_EDATA;
     if (length) {
         char *copy = strndup(line, length);
         status = copy ? weir_dealing_read(to, copy) : WEIR_ENOMEM;
         free(copy);
     }
-    to->total = weir_sampler_total(sampler, to->num_ranks ? to->num_ranks : 1);
-    return status == WEIR_OK && to->from > to->total ? WEIR_EDATA : status;
+    to->total = total;
+    return status;
 }
 
 /* Epochs that have begun: from the first epoch of all ranks to the last one. *num is how many have been made. */
@@ -199,6 +207,10 @@ static int deal(weir_sampler *sampler, const saved *all, bool deals, const weir_
         first = epoch < first ? epoch : first;
         end = last + 1 > end ? last + 1 : end;
         ranks[i] = all[i].world;
+    }
+    if (ranks && (end <= first || end - first > MAX_OPEN_EPOCHS)) {
+        free(ranks);
+        return WEIR_EDATA;
     }
     size_t num = 0;
     weir_dealing *dealings = ranks ? calloc(end - first, sizeof *dealings) : NULL;

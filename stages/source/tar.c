@@ -263,11 +263,11 @@ static int read_data(tar_worker *worker, weir_bytes *file)
 static int read_file(tar_worker *worker, const weir_tar_config *tar, uint64_t held_bytes, weir_bytes **file)
 {
     int64_t size_bytes = archive_entry_size(worker->entry);
-    if (size_bytes < 0 || (uint64_t)size_bytes > tar->max_bytes - held_bytes) {
+    if (size_bytes < 0 || held_bytes > tar->max_bytes || (uint64_t)size_bytes > tar->max_bytes - held_bytes) {
         if (worker->num_too_large++ == 0)
             weir_error_set(&worker->limit, WEIR_ELIMIT, 0,
-                           "%.200s was skipped, and maybe others: with %" PRId64
-                           " bytes it is over the limit of %" PRIu64 " per item; raise max_bytes",
+                           "%.200s was skipped, and maybe others: with its %" PRId64
+                           " bytes the item is over the limit of %" PRIu64 "; raise max_bytes",
                            worker->name, size_bytes, tar->max_bytes);
         return WEIR_SKIP;
     }
@@ -282,19 +282,17 @@ static int read_file(tar_worker *worker, const weir_tar_config *tar, uint64_t he
     return rc;
 }
 
-/* Adds a file to its sample: a match goes first, if the first file does not match. */
-static void add_to_sample(const weir_tar_config *tar, weir_bytes **sample, bool *has_match, weir_bytes *file)
+/* Adds a file to its sample, at *end: a match goes first, if the first file does not match. */
+static void add_to_sample(const weir_tar_config *tar, weir_bytes **sample, weir_bytes ***end, bool *has_match,
+                          weir_bytes *file)
 {
-    weir_bytes **place = sample;
-    if (!*has_match && matches(tar, file->name)) {
-        *has_match = true;
-        file->next = *sample;
-        *sample = file;
-        return;
-    }
-    while (*place)
-        place = &(*place)->next;
+    bool is_first = !*has_match && matches(tar, file->name);
+    weir_bytes **place = is_first ? sample : *end;
+    *has_match |= is_first;
+    file->next = *place;
     *place = file;
+    if (!file->next)
+        *end = &file->next;
 }
 
 /* All files of the current header's sample; *sample is NULL if none of them matches. */
@@ -302,7 +300,8 @@ static int read_sample(tar_worker *worker, const weir_tar_config *tar, weir_byte
 {
     size_t num_bytes = key_bytes(worker->name);
     char *key = strndup(worker->name, num_bytes);
-    uint64_t held_bytes = 0;
+    uint64_t held_bytes = 0; /* with names: empty files take memory, too */
+    weir_bytes **end = sample;
     bool has_match = false;
     int rc = key ? WEIR_OK : fail_memory(worker);
     while (rc >= 0 && worker->status == WEIR_OK && key_bytes(worker->name) == num_bytes &&
@@ -310,8 +309,8 @@ static int read_sample(tar_worker *worker, const weir_tar_config *tar, weir_byte
         weir_bytes *file = NULL;
         rc = read_file(worker, tar, held_bytes, &file);
         if (rc == WEIR_OK) {
-            held_bytes += file->size_bytes;
-            add_to_sample(tar, sample, &has_match, file);
+            held_bytes += weir_bytes_memory(file);
+            add_to_sample(tar, sample, &end, &has_match, file);
         }
         if (rc >= 0)
             next_header(worker, tar);

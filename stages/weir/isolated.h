@@ -23,9 +23,9 @@
  * worker program that calls weir_isolated_serve(); this can be your own program.
  *
  * The results are the same as without isolation; weir_task_seq(), _epoch(), _source() and the label are passed on. But
- * in a child weir_task_should_stop() is never true, and weir_task_event() has no effect. The
- * metric cpu_time contains the CPU time of children. max_all_decoder_bytes of a decode stage applies to each child. If the program handles SIGCHLD,
- * it must not wait for processes that it has not started.
+ * in a child weir_task_should_stop() is never true, and weir_task_event() has no effect. The metric cpu_time contains
+ * the CPU time of children. max_all_decoder_bytes of a decode stage applies to each child. The program must not ignore
+ * SIGCHLD; if it handles it, it must not wait for processes that it has not started.
  */
 #ifndef WEIR_ISOLATED_H
 #define WEIR_ISOLATED_H

@@ -39,7 +39,7 @@ typedef struct weir_tar_config {
                          of the last part are one sample ("a/17.mp4", "a/17.cls", "a/17.json"). Then an item is the
                          first file of a sample that matches, followed by the sample's other files (weir_bytes.next);
                          samples without a match are skipped. Names that begin with a dot belong to no sample */
-    uint64_t max_bytes;   /* of one item (0 = 1 GiB) */
+    uint64_t max_bytes;   /* of one item; names count, too, if it has several files (0 = 1 GiB) */
     uint64_t reserved[8]; /* 0 */
 } weir_tar_config;
 
