@@ -405,6 +405,16 @@ static int note_damage(weir_decoder *decoder, int averror, weir_error *error)
     return WEIR_OK;
 }
 
+/* Has the file ended within the container? Says so once. */
+static bool is_cut(void)
+{
+    weir_ffmpeg_log *log = weir_ffmpeg_log_current();
+    bool is_cut = log && log->is_cut;
+    if (is_cut)
+        log->is_cut = false;
+    return is_cut;
+}
+
 /* Some demuxers report a read error as the end of the file. */
 static int read_any_packet(weir_decoder *decoder)
 {
@@ -413,7 +423,8 @@ static int read_any_packet(weir_decoder *decoder)
     int rc = av_read_frame(decoder->format, decoder->packet);
     decoder->cost.demux_ns += weir_clock_ns() - start_ns;
     rc = rc == AVERROR_EOF && avio && avio->error < 0 ? avio->error : rc;
-    return weir_input_error(&decoder->input, rc);
+    rc = weir_input_error(&decoder->input, rc);
+    return rc == AVERROR_EOF && is_cut() ? AVERROR_INVALIDDATA : rc;
 }
 
 /* The next packet of our stream in decoder->packet: 0 or FFmpeg's error. Empty packets would start the draining. */

@@ -5,7 +5,7 @@
  *     bad_server FOLDER      first prints its port, then a line "BEHAVIOUR OUTCOME" for each, then an empty line; serves the
  *                            files of FOLDER until stdin ends
  *
- * OUTCOME is what a strict reader has to make of it: whole (every frame), fails, or either (it cannot know).
+ * OUTCOME is what a strict reader has to make of it: whole (every frame), fails, either, or less (it may seem whole, but is not).
  */
 #include <netinet/in.h>
 #include <pthread.h>
@@ -332,11 +332,11 @@ static const behaviour behaviours[] = {
     { "reset", "fails", reset_midway },
     { "reset-at-once", "fails", reset_at_once },
     { "too-long", "either", tell_too_much },
-    { "too-short", "either", tell_too_little },
+    { "too-short", "less", tell_too_little },
     { "absurd-length", "either", tell_absurdly_much },
     { "negative-length", "either", tell_nonsense },
     { "cut-chunk", "either", cut_chunk },
-    { "bad-chunk", "either", spoil_chunk },
+    { "bad-chunk", "less", spoil_chunk },
     { "loop", "fails", redirect_to_itself },
     { "to-file", "fails", redirect_to_a_file },
     { "to-nowhere", "fails", redirect_to_nowhere },
