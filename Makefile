@@ -15,7 +15,7 @@ BENCH_ARGS ?= decode --dataset-dir '$(dataset)' --concurrency 1,2,4 --runs 3 --o
 dataset = $(or $(DATASET),$(DEMO)/dataset)
 need_dataset = $(if $(DATASET),,./scripts/make-dataset $(DEMO)/dataset)
 
-.PHONY: help demo test test-dev test-tsan build programs install uninstall deb bench torture soak format clean setup
+.PHONY: help demo test test-dev test-tsan build programs install uninstall deb bench torture soak coverage format clean setup
 .DEFAULT_GOAL := build
 
 define HELP
@@ -31,6 +31,7 @@ make bench      build and run weir-bench decode, with the costs of its options, 
 make torture    the long form of the torture tests: faults, kills, full disks, damage; an hour at most (SECONDS_EACH=60: each
                 part for a minute)
 make soak       random pipelines for ten minutes (SECONDS_EACH=N); memory, descriptors and threads must not grow
+make coverage   which lines of the libraries the tests run (needs gcovr); the page is in build/coverage/report
 make install    install what was built, below PREFIX (default /usr/local)
 make uninstall  remove what make install has installed
 make deb        Debian packages, in build/deb
@@ -93,13 +94,25 @@ uninstall:
 deb: setup
 	./scripts/make-deb
 
-# Seven parts that end on their own or after SECONDS_EACH, and the fuller ones get what is left of the hour.
+# Eight parts that end on their own or after SECONDS_EACH, and the fuller ones get what is left of the hour.
 torture: build
 	tests/torture/run --build $(BUILD) --seconds $(or $(SECONDS_EACH),1200) faults
-	tests/torture/run --build $(BUILD) --seconds $(or $(SECONDS_EACH),300) kill full lock stop clips databases names
+	tests/torture/run --build $(BUILD) --seconds $(or $(SECONDS_EACH),300) kill full lock stop clips databases names server
 
 soak: build
 	tests/torture/run --build $(BUILD) --seconds $(or $(SECONDS_EACH),600) soak
+
+# Not counted: the torture tests, whose faults also hit the writing of the counts, and processes that are killed.
+coverage:
+	@command -v gcovr >/dev/null || { echo "make: gcovr is missing: apt-get install gcovr" >&2; exit 1; }
+	$(MAKE) build PRESET=coverage
+	find build/coverage -name '*.gcda' -delete
+	ctest --preset coverage --no-tests=error
+	mkdir -p build/coverage/report
+	@for folder in stages dataset stats engine; do \
+		gcovr --root . --filter "$$folder/" --gcov-ignore-parse-errors -j $(JOBS) --html-details build/coverage/report/$$folder.html \
+			--print-summary build/coverage | sed -n "s/^lines:/$$folder:/p"; \
+	done
 
 format:
 	git ls-files '*.c' '*.h' | xargs clang-format -i

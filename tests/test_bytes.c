@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include <weir/engine.h>
+#include <weir/image.h>
 #include <weir/list.h>
 #include <weir/video.h>
 
@@ -206,6 +207,7 @@ typedef struct server {
     bool hangs_up;
     bool is_old;           /* HTTP/1.0, without a length: the end of the connection is the file's */
     const char *elsewhere; /* sends the client there; NULL = nowhere */
+    bool has_no_end;       /* of the header: lines go on coming */
 } server;
 
 static void serve(const server *self, int connection)
@@ -214,6 +216,12 @@ static void serve(const server *self, int connection)
     char header[4400];
     if (!self->file || recv(connection, request, sizeof request, 0) <= 0)
         return;
+    if (self->has_no_end) {
+        const char *line = "HTTP/1.1 200 OK\r\n";
+        while (send(connection, line, strlen(line), MSG_NOSIGNAL) > 0)
+            line = "Name: value\r\n";
+        return;
+    }
     if (self->is_old || self->elsewhere) {
         int old_bytes = self->elsewhere ? snprintf(header, sizeof header,
                                                    "HTTP/1.1 302 Found\r\nLocation: %s\r\n\r\n", self->elsewhere)
@@ -299,6 +307,19 @@ static void a_server_that_falls_silent_times_out(void **state)
     weir_bytes_free(file);
 }
 
+/* FFmpeg's own timeout is for each line. */
+static void a_header_without_end_times_out(void **state)
+{
+    (void)state;
+    weir_error error = { 0 };
+    weir_bytes *file = bytes_of_file(clips_make("long.ts", long_arguments), NULL);
+    server endless = { .file = file, .has_no_end = true };
+    assert_null(decode_served(&endless, 200 * WEIR_MILLISECOND, &error));
+    assert_int_equal(error.status, WEIR_ETIMEDOUT);
+    assert_non_null(strstr(error.message, "io_timeout_ns"));
+    weir_bytes_free(file);
+}
+
 static void a_url_gives_the_frames_of_the_file(void **state)
 {
     (void)state;
@@ -354,6 +375,27 @@ static void an_old_server_need_not_tell_the_length(void **state)
     weir_bytes_free(file);
 }
 
+/* It said nothing. */
+static void a_picture_may_be_larger_than_its_server_says(void **state)
+{
+    (void)state;
+    weir_error error = { 0 };
+    weir_bytes *file = bytes_of_file(clips_make("big.bmp", "-f lavfi -i testsrc2=s=1000x1000 -frames:v 1"), NULL);
+    server old = { .file = file, .num_bytes = file->size_bytes, .hangs_up = true, .is_old = true };
+    server_start(&old);
+    const char *url = old.url;
+    uint64_t size_bytes;
+    weir_frames *frames =
+        result_of(&weir_list_source, &(weir_list_config){ .paths = &url, .num_paths = 1 }, &weir_image_decode,
+                  &(weir_image_config){ .width = 64, .height = 64 }, &size_bytes, &error);
+    server_end(&old);
+    if (!frames)
+        fail_msg("%s", error.message);
+    assert_int_equal(frames->source_width, 1000);
+    weir_frames_free(frames);
+    weir_bytes_free(file);
+}
+
 static void a_server_cannot_send_us_to_our_own_files(void **state)
 {
     (void)state;
@@ -378,9 +420,11 @@ int main(void)
         cmocka_unit_test(bytes_open_no_other_file),
         cmocka_unit_test(a_server_that_never_answers_times_out),
         cmocka_unit_test(a_server_that_falls_silent_times_out),
+        cmocka_unit_test(a_header_without_end_times_out),
         cmocka_unit_test(a_url_gives_the_frames_of_the_file),
         cmocka_unit_test(a_server_that_hangs_up_leaves_an_error),
         cmocka_unit_test(an_old_server_need_not_tell_the_length),
+        cmocka_unit_test(a_picture_may_be_larger_than_its_server_says),
         cmocka_unit_test(a_server_cannot_send_us_to_our_own_files),
     };
     return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);

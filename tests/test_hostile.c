@@ -651,6 +651,21 @@ static void frames_that_a_cut_has_cost_are_counted(void **state)
     weir_frames_free(frames);
 }
 
+static void a_cut_container_is_damage_where_it_ends_like_a_whole_one(void **state)
+{
+    (void)state;
+    const char *whole = clips_make("whole.mkv", "-f lavfi -i testsrc2=s=176x144:d=6:r=10 -c:v mpeg4 -g 10");
+    struct stat info;
+    assert_int_equal(stat(whole, &info), 0);
+    weir_frames *frames = decode(whole, &small);
+    assert_int_equal(frames->num_errors, 0);
+    weir_frames_free(frames);
+    frames = decode(clips_cut(whole, "cut.mkv", (size_t)info.st_size / 2), &small);
+    assert_in_range(frames->num_frames, 10, 50);
+    assert_true(frames->num_errors > 0);
+    weir_frames_free(frames);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -675,6 +690,7 @@ int main(void)
         cmocka_unit_test(encrypted_files_are_called_that),
         cmocka_unit_test(a_cover_is_no_video),
         cmocka_unit_test(frames_that_a_cut_has_cost_are_counted),
+        cmocka_unit_test(a_cut_container_is_damage_where_it_ends_like_a_whole_one),
     };
     return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
 }

@@ -246,6 +246,28 @@ static int check_empty(weir_local_file *file, weir_error *error)
 
 /* ---- URLs ----------------------------------------------------------------------------------------------------- */
 
+/*
+ * FFmpeg's own timeout is for one read from the network: headers that never end, and what is only a part of the answer,
+ * keep it going. It asks this all the time while it waits; what it does between two reads does not count.
+ */
+static int watch_url(void *self)
+{
+    enum { LONGEST_PAUSE_NS = 200000000 }; /* between two questions; FFmpeg's is 100 ms */
+    weir_input *input = self;
+    int64_t received_bytes = input->avio ? input->avio->bytes_read : 0;
+    int64_t now_ns = weir_clock_ns();
+    if (input->interrupt.callback && input->interrupt.callback(input->interrupt.opaque))
+        return 1;
+    if (received_bytes != input->received_bytes)
+        input->silent_ns = 0;
+    else
+        input->silent_ns += FFMIN(now_ns - input->asked_ns, LONGEST_PAUSE_NS);
+    input->asked_ns = now_ns;
+    input->received_bytes = received_bytes;
+    input->is_silent |= input->timeout_ns > 0 && input->silent_ns > input->timeout_ns;
+    return input->is_silent;
+}
+
 /* FFmpeg's option for the timeout of one read or write, which its protocols pass on to each other. */
 static int set_timeout(const weir_input *input, AVDictionary **options)
 {
@@ -257,9 +279,9 @@ static int set_timeout(const weir_input *input, AVDictionary **options)
 
 static int fail_url(const weir_input *input, int averror, weir_error *error)
 {
-    if (averror == AVERROR(ETIMEDOUT))
-        return weir_error_set(error, WEIR_ETIMEDOUT, averror,
-                              "cannot open: no data for %.3g s; if it needs longer, raise io_timeout_ns",
+    if (averror == AVERROR(ETIMEDOUT) || input->is_silent)
+        return weir_error_set(error, WEIR_ETIMEDOUT, AVERROR(ETIMEDOUT),
+                              "no data for %.3g s; if it needs longer, raise io_timeout_ns",
                               (double)input->timeout_ns / 1e9);
     return fail_open(averror, error);
 }
@@ -271,25 +293,30 @@ static int open_url(weir_input *input, const char *path, AVIOInterruptCB interru
     get_protocol(path, protocol, sizeof protocol);
     if (!av_match_name(protocol, network_protocols))
         return fail_protocol(input, path, protocol, error);
+    input->interrupt = interrupt;
+    input->asked_ns = weir_clock_ns();
     int rc = set_timeout(input, &options);
     if (rc >= 0)
         rc = av_dict_set(&options, "protocol_whitelist", network_protocols, 0); /* also for redirections */
     if (rc >= 0)
-        rc = avio_open2(&input->avio, path, AVIO_FLAG_READ, &interrupt, &options);
+        rc = avio_open2(&input->avio, path, AVIO_FLAG_READ,
+                        &(AVIOInterruptCB){ .callback = watch_url, .opaque = input }, &options);
     av_dict_free(&options);
     input->is_url = rc >= 0;
     return rc < 0 ? fail_url(input, rc, error) : WEIR_OK;
 }
 
-bool weir_input_is_end(const weir_input *input, int averror)
+int weir_input_error(const weir_input *input, int averror)
 {
     uint8_t *version = NULL;
+    if (averror < 0 && input->is_silent)
+        return AVERROR(ETIMEDOUT);
     if (averror != AVERROR(EIO) || !input->is_url || avio_size(input->avio) >= 0)
-        return false;
+        return averror;
     int rc = av_opt_get(input->avio, "http_version", AV_OPT_SEARCH_CHILDREN, &version);
     bool is_end = rc >= 0 && version && strcmp((const char *)version, "1.0") == 0;
     av_free(version);
-    return is_end;
+    return is_end ? AVERROR_EOF : averror;
 }
 
 /* ---- the bytes ------------------------------------------------------------------------------------------------ */
@@ -335,6 +362,9 @@ void weir_input_close(weir_input *input)
         weir_local_file_close(&input->file);
     input->file = (weir_local_file){ 0 };
     input->is_url = false;
+    input->is_silent = false;
+    input->received_bytes = 0;
+    input->silent_ns = 0;
     input->is_open = false;
     input->num_failed = 0;
     input->num_opened = 0;
@@ -566,32 +596,42 @@ static int grow(weir_bytes **bytes, size_t used_bytes, size_t size_bytes, weir_e
     return WEIR_OK;
 }
 
+static int fail_read(const weir_input *input, int averror, weir_error *error)
+{
+    if (averror == AVERROR(ETIMEDOUT))
+        return fail_url(input, averror, error);
+    return weir_ffmpeg_error(error, averror, "cannot read");
+}
+
 /* The server's size may be wrong or missing; one extra byte detects the end. */
-static int read_all(AVIOContext *avio, uint64_t max_bytes, weir_bytes **bytes, weir_error *error)
+static int read_all(const weir_input *input, uint64_t max_bytes, weir_bytes **bytes, weir_error *error)
 {
     enum { UNKNOWN_BYTES = 1 << 20 };
+    AVIOContext *avio = input->avio;
     int64_t told_bytes = avio_size(avio);
     size_t used_bytes = 0;
     size_t room_bytes = told_bytes > 0 && (uint64_t)told_bytes <= max_bytes ? (size_t)told_bytes + 1 : UNKNOWN_BYTES;
     if (told_bytes > 0 && (uint64_t)told_bytes > max_bytes)
         return fail_too_large(max_bytes, error);
     for (;;) {
-        int rc = *bytes && used_bytes < room_bytes ? WEIR_OK : grow(bytes, used_bytes, room_bytes, error);
+        bool is_full = !*bytes || used_bytes == (*bytes)->size_bytes;
+        int rc = is_full ? grow(bytes, used_bytes, FFMAX(room_bytes, 2 * used_bytes), error) : WEIR_OK;
         if (rc != WEIR_OK)
             return rc;
-        int got = avio_read(avio, (*bytes)->data + used_bytes, (int)FFMIN(room_bytes - used_bytes, INT32_MAX));
+        int got =
+            avio_read(avio, (*bytes)->data + used_bytes, (int)FFMIN((*bytes)->size_bytes - used_bytes, INT32_MAX));
+        got = weir_input_error(input, got);
         if (got == 0 || got == AVERROR_EOF)
             break;
         if (got < 0)
-            return weir_ffmpeg_error(error, got, "cannot read");
+            return fail_read(input, got, error);
         used_bytes += (size_t)got;
         if (used_bytes > max_bytes)
             return fail_too_large(max_bytes, error);
-        room_bytes = used_bytes == room_bytes ? room_bytes * 2 : room_bytes;
     }
     (*bytes)->size_bytes = used_bytes;
-    return avio->error < 0 && avio->error != AVERROR_EOF ? weir_ffmpeg_error(error, avio->error, "cannot read")
-                                                         : WEIR_OK;
+    int failure = weir_input_error(input, avio->error);
+    return failure < 0 && failure != AVERROR_EOF ? fail_read(input, failure, error) : WEIR_OK;
 }
 
 int weir_input_load(weir_input *input, const char *path, uint64_t max_bytes, AVIOInterruptCB interrupt,
@@ -600,7 +640,7 @@ int weir_input_load(weir_input *input, const char *path, uint64_t max_bytes, AVI
     *bytes = NULL;
     int rc = open_bytes(input, path, interrupt, error);
     if (rc == WEIR_OK)
-        rc = read_all(input->avio, max_bytes, bytes, error);
+        rc = read_all(input, max_bytes, bytes, error);
     weir_input_close(input);
     if (rc != WEIR_OK) {
         weir_bytes_free(*bytes);

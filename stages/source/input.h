@@ -31,9 +31,9 @@
 typedef struct weir_input {
     /* of the next file to open; must not change while it is open */
     const weir_bytes *bytes; /* NULL = the path is opened */
-    int64_t timeout_ns;      /* limit of the time without data from a URL; ≤ 0 = none */
-    unsigned allow;          /* WEIR_ALLOW_… */
-    bool is_read_again;      /* it may be opened again: the data of a pipe is kept */
+    int64_t timeout_ns; /* limit of the time without data from a URL, headers and redirections apart; ≤ 0 = none */
+    unsigned allow;     /* WEIR_ALLOW_… */
+    bool is_read_again; /* it may be opened again: the data of a pipe is kept */
     uint64_t max_pipe_bytes; /* limit of that (0 = WEIR_INPUT_PIPE_BYTES) */
     weir_local_host host;    /* with its io_thread set */
 
@@ -51,6 +51,13 @@ typedef struct weir_input {
     unsigned num_failed; /* other files that the container tried to open and could not */
     unsigned num_opened; /* all other files, failed ones included; opened by: */
     int (*open_by_ffmpeg)(AVFormatContext *, AVIOContext **, const char *, int, AVDictionary **);
+
+    /* of the open URL: how long FFmpeg has waited without receiving anything for the file */
+    AVIOInterruptCB interrupt;
+    int64_t asked_ns; /* the last time that FFmpeg asked whether to go on, with so many bytes received: */
+    int64_t received_bytes;
+    int64_t silent_ns;
+    bool is_silent; /* for longer than the limit */
 } weir_input;
 
 /* For an item that is a path, a weir_entry or a weir_bytes: sets input->bytes, and returns the path or name, which is
@@ -83,8 +90,9 @@ int weir_input_open(weir_input *input, const char *path, AVIOInterruptCB interru
 int weir_input_load(weir_input *input, const char *path, uint64_t max_bytes, AVIOInterruptCB interrupt,
                     weir_bytes **bytes, weir_error *error);
 
-/* Is this FFmpeg's error at the end of a file whose size an HTTP/1.0 server did not send? */
-bool weir_input_is_end(const weir_input *input, int averror);
+/* What a failure to read means: AVERROR_EOF at the end of a file whose size an HTTP/1.0 server did not send,
+   AVERROR(ETIMEDOUT) if a URL sent no data for longer than the limit, else the same error. */
+int weir_input_error(const weir_input *input, int averror);
 
 /* WEIR_OK; or WEIR_ELIMIT with *error filled if the container tried to open too many other files. */
 int weir_input_verdict(const weir_input *input, weir_error *error);

@@ -172,7 +172,7 @@ static int find_stream_info(const weir_decoder *decoder)
 static int probe(weir_decoder *decoder, weir_error *error)
 {
     weir_ffmpeg_log_step();
-    int rc = find_stream_info(decoder);
+    int rc = weir_input_error(&decoder->input, find_stream_info(decoder));
     return rc < 0 ? weir_ffmpeg_error(error, rc, "cannot detect its streams") : WEIR_OK;
 }
 
@@ -405,6 +405,16 @@ static int note_damage(weir_decoder *decoder, int averror, weir_error *error)
     return WEIR_OK;
 }
 
+/* Has the file ended within the container? Says so once. */
+static bool is_cut(void)
+{
+    weir_ffmpeg_log *log = weir_ffmpeg_log_current();
+    bool is_cut = log && log->is_cut;
+    if (is_cut)
+        log->is_cut = false;
+    return is_cut;
+}
+
 /* Some demuxers report a read error as the end of the file. */
 static int read_any_packet(weir_decoder *decoder)
 {
@@ -413,7 +423,8 @@ static int read_any_packet(weir_decoder *decoder)
     int rc = av_read_frame(decoder->format, decoder->packet);
     decoder->cost.demux_ns += weir_clock_ns() - start_ns;
     rc = rc == AVERROR_EOF && avio && avio->error < 0 ? avio->error : rc;
-    return weir_input_is_end(&decoder->input, rc) ? AVERROR_EOF : rc;
+    rc = weir_input_error(&decoder->input, rc);
+    return rc == AVERROR_EOF && is_cut() ? AVERROR_INVALIDDATA : rc;
 }
 
 /* The next packet of our stream in decoder->packet: 0 or FFmpeg's error. Empty packets would start the draining. */

@@ -37,6 +37,7 @@ static void emit_line(weir_ffmpeg_log *log)
     log->num_errors += log->line_is_error;
     if (log->line_is_error)
         note_size(log);
+    log->is_cut |= log->line_is_error && strstr(log->line, "File ended prematurely");
     if (log->line_is_error && !log->first_error[0])
         snprintf(log->first_error, sizeof log->first_error, "%.*s", (int)sizeof log->first_error - 1, log->line);
     if (log->num_lines < MAX_LINES_PER_FILE)
@@ -109,6 +110,7 @@ void weir_ffmpeg_log_begin(weir_ffmpeg_log *log, const char *label)
     log->num_lines = 0;
     log->num_errors = 0;
     log->too_wide = log->too_high = 0;
+    log->is_cut = false;
     log->first_error[0] = '\0';
     log->line_bytes = 0;
     log->line_is_error = false;
@@ -133,7 +135,7 @@ const char *weir_ffmpeg_log_reason(void)
     return current ? current->first_error : "";
 }
 
-const weir_ffmpeg_log *weir_ffmpeg_log_current(void)
+weir_ffmpeg_log *weir_ffmpeg_log_current(void)
 {
     return current;
 }

@@ -19,6 +19,7 @@ typedef struct weir_ffmpeg_log {
     char first_error[160]; /* since the last weir_ffmpeg_log_step(); "" = none */
     int too_wide;          /* the last picture of the file over max_pixels; 0 = none */
     int too_high;
+    bool is_cut;    /* the container is longer than the file: Matroska's demuxer then reports the usual end */
     char line[512]; /* an incomplete line */
     size_t line_bytes;
     bool line_is_error;
@@ -38,7 +39,7 @@ void weir_ffmpeg_log_step(void);
 const char *weir_ffmpeg_log_reason(void);
 
 /* This thread's capture; NULL = none. */
-const weir_ffmpeg_log *weir_ffmpeg_log_current(void);
+weir_ffmpeg_log *weir_ffmpeg_log_current(void);
 
 /* Our status for FFmpeg's (negative) code. */
 int weir_ffmpeg_status(int averror);

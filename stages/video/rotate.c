@@ -1,6 +1,7 @@
 /* Samples are copied in tiles: a column of one picture is a row of the other, and has to stay in the cache. */
 #include "rotate.h"
 
+#include <libavcodec/avcodec.h>
 #include <libavutil/display.h>
 #include <libavutil/pixdesc.h>
 #include <libswscale/swscale.h>
