@@ -442,7 +442,11 @@ static int count_files(build *self)
     if (!options->root)
         return WEIR_OK;
     weir_directory_config folder = { .root = self->root, .glob = options->glob ? options->glob : "*.mp4" };
-    return weir_directory_count(&folder, UINT64_MAX, &self->progress.num_total, self->error);
+    int rc = weir_directory_count(&folder, UINT64_MAX, &self->progress.num_total, self->error);
+    if (rc == WEIR_OK && self->progress.num_total == 0) /* perhaps not mounted: the index is not emptied */
+        rc = weir_error_set(self->error, WEIR_ENOTFOUND, 0, "no file in %s, or in its subfolders, matches %s",
+                            options->root, folder.glob);
+    return rc;
 }
 
 static void end(build *self)
@@ -477,6 +481,8 @@ int weir_dataset_build_sized(const char *path, const weir_dataset_build_options 
     if (rc == WEIR_OK)
         rc = find_root(&self);
     if (rc == WEIR_OK)
+        rc = count_files(&self);
+    if (rc == WEIR_OK)
         rc = weir_index_open_writer(path, &self.db, error);
     bool was_complete = false;
     if (rc == WEIR_OK) {
@@ -485,8 +491,6 @@ int weir_dataset_build_sized(const char *path, const weir_dataset_build_options 
         free(complete);
         rc = note_source(&self);
     }
-    if (rc == WEIR_OK)
-        rc = count_files(&self);
     if (rc == WEIR_OK)
         rc = weir_index_set(self.db, "complete", "0", path, error);
     if (rc == WEIR_OK)

@@ -109,6 +109,46 @@ static void ranks_that_died_or_are_missing_are_named(void **state)
     assert_has(text, "rank 2 is missing");
 }
 
+static void all_ranks_of_the_job_are_expected(void **state)
+{
+    (void)state;
+    char arguments[2048];
+    record_rank("a.db", 0, 100, NUM_LAPS, 0, NUM_LAPS);
+    record_rank("b.db", 4, 100, NUM_LAPS, 0, NUM_LAPS);
+    execute(in_folder("a.db"), "UPDATE run SET world = 8");
+    execute(in_folder("b.db"), "UPDATE run SET world = 8");
+    snprintf(arguments, sizeof arguments, "'%s'", in_folder(""));
+    char *text = run(arguments, 0);
+    assert_has(text, "2 ranks; ");
+    assert_has(text, "ranks 1 to 3 are missing");
+    assert_has(text, "ranks 5 to 7 are missing");
+    snprintf(arguments, sizeof arguments, "'%s' --json", in_folder(""));
+    assert_has(run(arguments, 0), "\"rank\": 7, \"node\": null, \"state\": \"missing\", \"num_items\": null");
+    execute(in_folder("a.db"), "UPDATE run SET world = 4000000000"); /* damaged */
+    snprintf(arguments, sizeof arguments, "'%s'", in_folder(""));
+    assert_null(strstr(run(arguments, 0), "5 to"));
+}
+
+static void a_folder_may_have_files_that_are_no_databases(void **state)
+{
+    (void)state;
+    char command[2048];
+    snprintf(command, sizeof command, "cd '%s' && echo notes >notes.db && : >empty.db", in_folder(""));
+    assert_int_equal(system(command), 0); /* NOLINT: the test's own path */
+    execute(in_folder("other.db"), "CREATE TABLE t (a)");
+    snprintf(command, sizeof command, "'%s'", in_folder(""));
+    assert_has(run(command, 2), "no database of weir in ");
+    record_rank("rank0.db", 0, 100, NUM_LAPS, 0, NUM_LAPS);
+    char *text = run(command, 0);
+    assert_has(text, "left out: ");
+    assert_has(text, "notes.db");
+    assert_has(text, "empty.db");
+    assert_has(text, "other.db");
+    assert_has(text, "1 ranks; ");
+    snprintf(command, sizeof command, "'%s'", in_folder("notes.db"));
+    assert_has(run(command, 2), "notes.db");
+}
+
 static void the_last_run_of_a_rank_counts(void **state)
 {
     (void)state;
@@ -137,6 +177,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_straggler_is_named_since_it_is_slow, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(more_cpu_time_is_the_cpu, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(ranks_that_died_or_are_missing_are_named, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(all_ranks_of_the_job_are_expected, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_folder_may_have_files_that_are_no_databases, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(the_last_run_of_a_rank_counts, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(bad_input_gets_one_line, make_folder, remove_folder),
     };

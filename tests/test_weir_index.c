@@ -123,6 +123,8 @@ static void bad_input_gets_one_line(void **state)
     assert_refused(RUN("bad.json"), 2, "bad.json");
     assert_refused(RUN("empty.txt"), 2, "empty.txt: no path in it");
     assert_refused(RUN("clips", "--check", "some"), 2, "--check");
+    assert_refused(RUN("clips", "--glob", "*.avi", "-o", "none.weir"), 2, "no file in clips, or in its subfolders");
+    assert_int_not_equal(access("none.weir", F_OK), 0);
     assert_done(RUN("clips", "-o", "asked.weir"), "", "");
     assert_refused(RUN("asked.weir", "--where", "nosuch = 1"), 2, "no such column: nosuch");
     assert_refused(RUN("asked.weir", "--list", "clips", "--where", "duration > 9"), 3, "no clip of asked.weir");

@@ -127,7 +127,9 @@ void weir_reader_release(weir_reader *reader)
 
 const char *weir_run_columns(const weir_reader *reader)
 {
-    return reader->schema >= WEIR_SCHEMA_WITH_MACHINE ? RUN_COLUMNS "t.machine" : RUN_COLUMNS "''";
+    return reader->schema >= WEIR_SCHEMA_WITH_WORLD     ? RUN_COLUMNS "t.machine, t.world"
+           : reader->schema >= WEIR_SCHEMA_WITH_MACHINE ? RUN_COLUMNS "t.machine, 0"
+                                                        : RUN_COLUMNS "'', 0";
 }
 
 void weir_reader_read_run(sqlite3_stmt *row, weir_run_record *run)
@@ -146,6 +148,7 @@ void weir_reader_read_run(sqlite3_stmt *row, weir_run_record *run)
         .version = weir_column_text(row, 9),
         .entries_lost = sqlite3_column_int64(row, 10),
         .machine = weir_column_text(row, 11),
+        .world = (uint32_t)sqlite3_column_int64(row, 12),
     };
 }
 

@@ -37,12 +37,13 @@ static const char *const reasons[NUM_PARTS] = {
     [PART_CONSUMER] = "its consumer: results wait to be taken",
 };
 
-enum { NUM_BINS = 20, NAME_BYTES = 128 };
+enum { NUM_BINS = 20, NAME_BYTES = 128, MAX_WORLD = 1 << 20 /* more is damaged data */ };
 
 /* One rank: the last of its runs. */
 typedef struct rank_row {
     char node[NAME_BYTES], database[4096];
     int32_t rank;
+    bool is_missing; /* no database has a run of it; the rest is 0 */
     int64_t run_id;
     double started, ended; /* ended: the end of the last lap if the run has not ended */
     bool has_ended;
@@ -61,6 +62,8 @@ typedef struct fleet {
     size_t num_ranks;
     double start, end; /* of all */
     double median_rate;
+    uint32_t world;         /* of the run that started last; 0 = not recorded */
+    int64_t latest_unix_ns; /* its start */
 } fleet;
 
 /* ---- reading --------------------------------------------------------------------------------------------------- */
@@ -70,17 +73,22 @@ static double seconds(int64_t ns)
     return ns > 0 ? (double)ns / 1e9 : 0;
 }
 
-/* Finds or adds the row of a rank; NULL = out of memory. */
-static rank_row *row_of(fleet *f, const weir_run_record *run)
+static rank_row *find_row(const fleet *f, int32_t rank)
 {
     for (size_t i = 0; i < f->num_ranks; i++)
-        if (f->ranks[i].rank == run->rank)
+        if (f->ranks[i].rank == rank)
             return &f->ranks[i];
+    return NULL;
+}
+
+/* NULL = out of memory. */
+static rank_row *add_row(fleet *f, int32_t rank)
+{
     rank_row *ranks = weir_array_grow(f->ranks, f->num_ranks, sizeof *ranks);
     if (!ranks)
         return NULL;
     f->ranks = ranks;
-    f->ranks[f->num_ranks] = (rank_row){ .rank = run->rank };
+    f->ranks[f->num_ranks] = (rank_row){ .rank = rank };
     return &f->ranks[f->num_ranks++];
 }
 
@@ -95,11 +103,15 @@ static int add_run(void *self, const weir_record *record, weir_error *error)
 {
     const fleet_reading *from = self;
     const weir_run_record *run = &record->run;
-    rank_row *row = row_of(from->f, run);
-    if (!row)
+    rank_row *row = find_row(from->f, run->rank);
+    if (run->threads == 0 || (row && seconds(run->started_unix_ns) < row->started))
+        return WEIR_OK; /* one that never started, or an earlier run of the rank */
+    if (!row && !(row = add_row(from->f, run->rank)))
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    if (seconds(run->started_unix_ns) < row->started || run->threads == 0)
-        return WEIR_OK; /* an earlier run of the rank, or one that never started */
+    if (run->started_unix_ns > from->f->latest_unix_ns) {
+        from->f->latest_unix_ns = run->started_unix_ns;
+        from->f->world = run->world;
+    }
     *row = (rank_row){
         .rank = run->rank,
         .run_id = run->run_id,
@@ -189,71 +201,98 @@ static int for_each_rank(fleet *f, const char *database, weir_reader *reader, bo
 
 /* ---- which databases ------------------------------------------------------------------------------------------- */
 
-typedef struct word_list {
-    char **words;
-    size_t num_words;
-} word_list;
+typedef struct found_file {
+    char *path;
+    bool may_be_left_out; /* from a folder; the user has not named it */
+} found_file;
 
-static bool add_word(word_list *list, const char *folder, const char *name)
+typedef struct file_list {
+    found_file *files;
+    size_t num_files;
+} file_list;
+
+/* folder: NULL = none. */
+static bool add_file(file_list *list, const char *folder, const char *name)
 {
-    char **words = weir_array_grow(list->words, list->num_words, sizeof *words);
-    if (!words)
+    found_file *files = weir_array_grow(list->files, list->num_files, sizeof *files);
+    if (!files)
         return false;
-    list->words = words;
-    if (asprintf(&words[list->num_words], "%s%s%s", folder, *folder ? "/" : "", name) < 0)
+    list->files = files;
+    files[list->num_files].may_be_left_out = folder;
+    if (asprintf(&files[list->num_files].path, "%s%s%s", folder ? folder : "", folder ? "/" : "", name) < 0)
         return false;
-    list->num_words++;
+    list->num_files++;
     return true;
 }
 
-static int compare_words(const void *a, const void *b)
+static int compare_files(const void *a, const void *b)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    return strcmp(((const found_file *)a)->path, ((const found_file *)b)->path);
 }
 
 /* Every *.db of a folder; a file as it is. */
-static int find_databases(const tool_call *call, word_list *list)
+static int find_databases(const tool_call *call, file_list *list)
 {
     for (int i = 0; i < call->num_words; i++) {
         struct stat file;
         const char *word = call->words[i];
-        size_t before = list->num_words;
+        size_t before = list->num_files;
+        bool is_added = true;
         if (stat(word, &file) != 0 || !S_ISDIR(file.st_mode)) {
-            if (!add_word(list, "", word))
-                return tool_refuse(call, "out of memory"), TOOL_FAILED;
-            continue;
+            is_added = add_file(list, NULL, word);
+        } else {
+            DIR *folder = opendir(word);
+            if (!folder)
+                return tool_refuse(call, "cannot read the folder %s", word);
+            for (struct dirent *entry; is_added && (entry = readdir(folder));)
+                if (ends_with(entry->d_name, ".db"))
+                    is_added = add_file(list, word, entry->d_name);
+            closedir(folder);
+            if (is_added && list->num_files == before)
+                return tool_refuse(call, "no *.db file in the folder %s", word);
         }
-        DIR *folder = opendir(word);
-        if (!folder)
-            return tool_refuse(call, "cannot read the folder %s", word);
-        for (struct dirent *entry; (entry = readdir(folder));)
-            if (ends_with(entry->d_name, ".db") && !add_word(list, word, entry->d_name))
-                break;
-        closedir(folder);
-        if (list->num_words == before)
-            return tool_refuse(call, "no *.db file in the folder %s", word);
+        if (!is_added)
+            return tool_refuse(call, "out of memory"), TOOL_FAILED;
     }
-    qsort(list->words, list->num_words, sizeof *list->words, compare_words);
+    qsort(list->files, list->num_files, sizeof *list->files, compare_files);
     return TOOL_DONE;
 }
 
 typedef enum step { STEP_RUNS, STEP_TOTALS, STEP_COURSE } step;
 
-static int read_all(const tool_call *call, const word_list *list, fleet *f, step which)
+static int read_file(fleet *f, const char *path, step which, weir_error *error)
 {
-    for (size_t i = 0; i < list->num_words; i++) {
-        weir_reader *reader;
+    weir_reader *reader;
+    fleet_reading from = { f, path, NULL };
+    int status = weir_reader_open(path, &reader, error);
+    if (status == WEIR_OK)
+        status = weir_reader_hold(reader, error);
+    if (status == WEIR_OK)
+        status = which == STEP_RUNS ? weir_each_record(reader, WEIR_RECORD_RUN, NULL, add_run, &from, error)
+                                    : for_each_rank(f, path, reader, which == STEP_COURSE, error);
+    weir_reader_close(reader);
+    return status;
+}
+
+/* In a folder there may be databases of other programs: the first step leaves them out of the list. */
+static int read_all(const tool_call *call, file_list *list, fleet *f, step which)
+{
+    size_t num_kept = 0;
+    for (size_t i = 0; i < list->num_files; i++) {
+        found_file *file = &list->files[i];
         weir_error error = { 0 };
-        int exit_status = tool_open(call, list->words[i], &reader, NULL);
-        if (exit_status != TOOL_DONE)
-            return exit_status;
-        fleet_reading from = { f, list->words[i], NULL };
-        int status = which == STEP_RUNS ? weir_each_record(reader, WEIR_RECORD_RUN, NULL, add_run, &from, &error)
-                                        : for_each_rank(f, list->words[i], reader, which == STEP_COURSE, &error);
-        weir_reader_close(reader);
+        int status = read_file(f, file->path, which, &error);
+        if (status != WEIR_OK && (which != STEP_RUNS || !file->may_be_left_out || status == WEIR_ENOMEM))
+            return status == WEIR_ENOTFOUND ? tool_refuse(call, "%s", error.message) : tool_fail_early(call, &error);
         if (status != WEIR_OK)
-            return tool_fail(call, &error);
+            tool_refuse(call, "left out: %s", error.message);
+        found_file kept = list->files[num_kept]; /* exchanges them, so that every path is freed */
+        list->files[num_kept] = *file;
+        *file = kept;
+        num_kept += status == WEIR_OK;
     }
+    while (list->num_files > num_kept)
+        free(list->files[--list->num_files].path);
     return TOOL_DONE;
 }
 
@@ -334,9 +373,33 @@ static int compare_ranks(const void *a, const void *b)
     return left->rank < right->rank ? -1 : left->rank > right->rank;
 }
 
+/* Sorts the rows, and adds one for each rank of the job that no database has. */
+static int add_missing(const tool_call *call, fleet *f)
+{
+    qsort(f->ranks, f->num_ranks, sizeof *f->ranks, compare_ranks);
+    size_t num_present = f->num_ranks;
+    int64_t end = f->world <= MAX_WORLD ? f->world : 0, highest = f->ranks[num_present - 1].rank;
+    if (highest >= end && highest < MAX_WORLD)
+        end = highest + 1;
+    for (int64_t rank = 0, at = 0; rank < end; rank++) {
+        if ((size_t)at < num_present && f->ranks[at].rank == rank) {
+            at++;
+            continue;
+        }
+        rank_row *row = add_row(f, (int32_t)rank);
+        if (!row)
+            return tool_refuse(call, "out of memory"), TOOL_FAILED;
+        row->is_missing = true;
+    }
+    qsort(f->ranks, f->num_ranks, sizeof *f->ranks, compare_ranks);
+    return TOOL_DONE;
+}
+
 /* ---- printing -------------------------------------------------------------------------------------------------- */
 
-static const table_column columns[] = {
+enum { NUM_COLUMNS = 12 };
+
+static const table_column columns[NUM_COLUMNS] = {
     { "rank", "rank", TABLE_COUNT },       { "node", "node", TABLE_WORDS },
     { "state", "state", TABLE_WORDS },     { "num_items", "items", TABLE_COUNT },
     { "rate", "items/s", TABLE_REAL },     { "slower", "slower", TABLE_SHARE },
@@ -347,10 +410,17 @@ static const table_column columns[] = {
 
 static void put_ranks(const tool_call *call, const fleet *f)
 {
-    table *t = table_begin(stdout, tool_format(call), columns, sizeof columns / sizeof columns[0]);
+    table *t = table_begin(stdout, tool_format(call), columns, NUM_COLUMNS);
     for (size_t i = 0; i < f->num_ranks; i++) {
         const rank_row *row = &f->ranks[i];
         table_count(t, row->rank);
+        if (row->is_missing) {
+            table_nothing(t);
+            table_words(t, "missing");
+            for (int column = 3; column < NUM_COLUMNS; column++)
+                table_nothing(t);
+            continue;
+        }
         table_words(t, row->node);
         table_words(t, row->has_ended ? "ended" : row->is_silent ? "silent" : "running");
         table_count(t, row->num_items);
@@ -379,8 +449,12 @@ static void put_reason(FILE *out, const rank_row *row)
 static void put_sentences(const fleet *f)
 {
     double first = INFINITY, last = 0, least = INFINITY, most = 0;
+    size_t num_present = 0;
     for (size_t i = 0; i < f->num_ranks; i++) {
         const rank_row *row = &f->ranks[i];
+        if (row->is_missing)
+            continue;
+        num_present++;
         first = fmin(first, row->ended);
         last = fmax(last, row->ended);
         least = fmin(least, row->rate);
@@ -390,7 +464,7 @@ static void put_sentences(const fleet *f)
     prose_open(&text);
     fprintf(text.file,
             "\n%zu rank%s; median %.2f items/s, slowest to fastest %.1f %% apart; first to last end %.1f s apart\n",
-            f->num_ranks, f->num_ranks == 1 ? "" : "s", f->median_rate, most > 0 ? 100 * (1 - least / most) : 0,
+            num_present, num_present == 1 ? "" : "s", f->median_rate, most > 0 ? 100 * (1 - least / most) : 0,
             last - first);
     for (size_t i = 0; i < f->num_ranks; i++) {
         const rank_row *row = &f->ranks[i];
@@ -400,24 +474,24 @@ static void put_sentences(const fleet *f)
         if (row->reason)
             put_reason(text.file, row);
     }
-    for (int32_t rank = 0, at = 0; f->num_ranks > 0 && rank < f->ranks[f->num_ranks - 1].rank; rank++) {
-        if (f->ranks[at].rank == rank)
-            at++;
-        else
-            fprintf(text.file, "rank %d is missing: no database has a run with this rank\n", rank);
+    for (size_t i = 0, end; i < f->num_ranks; i = end) {
+        for (end = i; end < f->num_ranks && f->ranks[end].is_missing; end++)
+            ;
+        if (end == i + 1)
+            fprintf(text.file, "rank %d is missing: no database has a run of it\n", f->ranks[i].rank);
+        else if (end > i)
+            fprintf(text.file, "ranks %d to %d are missing: no database has a run of them\n", f->ranks[i].rank,
+                    f->ranks[end - 1].rank);
+        end += end == i;
     }
     prose_close(&text);
 }
 
-static int answer(const tool_call *call, const word_list *list, fleet *f)
+static int answer(const tool_call *call, file_list *list, fleet *f)
 {
     int exit_status = read_all(call, list, f, STEP_RUNS);
-    for (size_t i = 0; i < f->num_ranks;) {
-        if (f->ranks[i].run_id)
-            i++;
-        else
-            f->ranks[i] = f->ranks[--f->num_ranks];
-    }
+    if (exit_status == TOOL_DONE && list->num_files == 0)
+        return tool_refuse(call, "no database of weir in %s", call->words[0]);
     if (exit_status == TOOL_DONE && f->num_ranks == 0)
         return tool_nothing(call, "no run has started");
     if (exit_status == TOOL_DONE)
@@ -431,9 +505,10 @@ static int answer(const tool_call *call, const word_list *list, fleet *f)
         exit_status = read_all(call, list, f, STEP_COURSE);
     if (exit_status == TOOL_DONE)
         exit_status = compare(call, f);
+    if (exit_status == TOOL_DONE)
+        exit_status = add_missing(call, f);
     if (exit_status != TOOL_DONE)
         return exit_status;
-    qsort(f->ranks, f->num_ranks, sizeof *f->ranks, compare_ranks);
     put_ranks(call, f);
     if (tool_format(call) == TABLE_TEXT)
         put_sentences(f);
@@ -443,13 +518,13 @@ static int answer(const tool_call *call, const word_list *list, fleet *f)
 static int run(tool_call *call)
 {
     fleet f = { 0 };
-    word_list list = { 0 };
+    file_list list = { 0 };
     int exit_status = find_databases(call, &list);
     if (exit_status == TOOL_DONE)
         exit_status = answer(call, &list, &f);
-    for (size_t i = 0; i < list.num_words; i++)
-        free(list.words[i]);
-    free(list.words);
+    for (size_t i = 0; i < list.num_files; i++)
+        free(list.files[i].path);
+    free(list.files);
     free(f.ranks);
     return exit_status;
 }
@@ -460,14 +535,16 @@ const tool_command tool_fleet = {
     .min_words = 1,
     .max_words = -1,
     .summary = "compare the ranks of a job: which are slow, since when, why",
-    .help = "Compares the last run of each rank. The ranks can have a database each, or share one; a folder stands "
-            "for all *.db files in it. The job may still be running.\n\n"
-            "slower is relative to the median rank. ready is the share of the time in which a result was available "
-            "to the consumer: near 100 % the pipeline waits for the consumer, near 0 % the consumer waits for the "
-            "pipeline.\n\n"
-            "For each straggler, a line says what takes more time per item than on the median rank: CPU time, "
-            "blocking in tasks (disk, network), waiting for a thread, or waiting for the consumer. A rank is silent "
-            "if it has not ended and has recorded nothing for 15 % of the job's duration; its process may be gone.",
+    .help =
+        "Compares the last run of each rank. The ranks can have a database each, or share one; a folder stands "
+        "for all *.db files in it; files that are not databases of weir are named and left out. The job may still be "
+        "running. Ranks of the job that no database has are listed as missing.\n\n"
+        "slower is relative to the median rank. ready is the share of the time in which a result was available "
+        "to the consumer: near 100 % the pipeline waits for the consumer, near 0 % the consumer waits for the "
+        "pipeline.\n\n"
+        "For each straggler, a line says what takes more time per item than on the median rank: CPU time, "
+        "blocking in tasks (disk, network), waiting for a thread, or waiting for the consumer. A rank is silent "
+        "if it has not ended and has recorded nothing for 15 % of the job's duration; its process may be gone.",
     .examples = "weir fleet rank*.db\n"
                 "weir fleet /shared/job-17 --slower 5\n"
                 "weir fleet /shared/job-17 --json\n",
