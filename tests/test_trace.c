@@ -396,10 +396,90 @@ static void a_file_is_strict_json_and_says_what_became_of_each_item(void **state
     assert_int_equal(totals.num_flow_ends, 40); /* 20 at the consumer, 20 where they ended */
     assert_true(totals.num_labels >= 80);
     assert_int_equal(count_in(path, "\"cat\":\"failure\""), 10);
+    assert_int_equal(count_in(path, "\"cat\":\"mark\",\"name\":\"! failed\",\"s\":\"t\",\"cname\":\"terrible\""), 10);
+    assert_int_equal(count_in(path, "\"cat\":\"busy\",\"name\":\"! failed\""), 10);
     assert_int_equal(count_in(path, "\"cat\":\"step\""), 5);
     assert_true(count_in(path, "\"name\":\"0:1:odd[3] #2\"") == 1);
     free(path);
     remove_folder(folder);
+}
+
+/* The consumer waits until all queues and slots are full. */
+static void bytes_in_flight_of_each_stage_are_a_counter(void **state)
+{
+    static const struct {
+        const char *name;
+        long most; /* queues of 2, 2 and 3 items, and what waits in 1 and 3 slots */
+    } stages[] = { { "0:0:src", 300 }, { "0:1:pass[3]", 500 }, { "0:2:sink", 300 } };
+    char *folder = make_folder(), *path = path_in(folder, "trace.json"), name[80];
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_counter made;
+    counter_init(&made);
+    test_numbers numbers = { .ledger = &ledger, .count = 40, .size_bytes = 100, .made = &made };
+    weir_trace_file *file = open_trace(path, NULL);
+    weir_observer observer = weir_trace_observer(file);
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_pipe(builder, &pass_op, NULL, &(weir_stage_options){ .concurrency = 3 });
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .observers = &observer, .num_observers = 1 });
+    counter_await(&made, 11);
+    drain_all(pipeline);
+    weir_pipeline_free(pipeline);
+    close_trace(file);
+    assert_well_formed(path);
+    char *text = read_file(path);
+    for (size_t i = 0; i < LENGTH(stages); i++) {
+        long highest = 0, last = -1;
+        snprintf(name, sizeof name, "\"name\":\"%s in flight\",\"args\":{\"bytes\":", stages[i].name);
+        for (const char *at = text; (at = strstr(at, name)); highest = last > highest ? last : highest) {
+            at += strlen(name);
+            last = strtol(at, NULL, 10);
+        }
+        assert_in_range(highest, 100, stages[i].most);
+        assert_int_equal(last, 0);
+    }
+    free(text);
+    free(path);
+    remove_folder(folder);
+    ledger_close(&ledger);
+}
+
+static bool tell_cost(const weir_item *out, weir_item_cost *cost)
+{
+    snprintf(cost->codec, sizeof cost->codec, "c%d", (int)(item_value(out) % 10));
+    cost->num_frames = item_value(out) + 1;
+    return item_value(out) != 7;
+}
+
+static void a_span_says_codec_and_frames_of_its_result(void **state)
+{
+    char *folder = make_folder(), *path = path_in(folder, "trace.json");
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 20 };
+    weir_trace_file *file = open_trace(path, NULL);
+    weir_observer observer = weir_trace_observer(file);
+    weir_task_hook hooks[2];
+    assert_int_equal(weir_trace_item_hook(file, tell_cost, &hooks[0], NULL), WEIR_OK);
+    assert_int_equal(weir_trace_item_hook(file, tell_cost, &hooks[1], NULL), WEIR_OK);
+    weir_builder *builder = builder_with(&numbers);
+    for (int i = 0; i < 3; i++)
+        weir_builder_pipe(builder, &pass_op, NULL,
+                          &(weir_stage_options){ .name = i == 1 ? "plain" : "decode",
+                                                 .task_hooks = &hooks[i / 2],
+                                                 .num_task_hooks = i == 1 ? 0 : 1 });
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .observers = &observer, .num_observers = 1 });
+    assert_int_equal(drain_all(pipeline), 20);
+    weir_pipeline_free(pipeline);
+    close_trace(file);
+    assert_well_formed(path);
+    assert_int_equal(count_in(path, "\"codec\":\""), 2 * 19);
+    assert_int_equal(count_in(path, "\"seq\":12,\"outcome\":\"ok\",\"codec\":\"c2\",\"frames\":13"), 2);
+    free(path);
+    remove_folder(folder);
+    ledger_close(&ledger);
 }
 
 static void epochs_and_kept_items_appear_as_what_they_are(void **state)
@@ -427,7 +507,7 @@ static void epochs_and_kept_items_appear_as_what_they_are(void **state)
     assert_well_formed(path);
     assert_int_equal(count_in(path, "\"outcome\":\"kept\""), 16);
     assert_true(count_in(path, "\"flush\":true") >= 2);
-    assert_int_equal(count_in(path, "\"name\":\"end of an epoch\""), 2 * 3);
+    assert_int_equal(count_in(path, "\"cat\":\"epoch\""), 2 * 3);
     free(path);
     remove_folder(folder);
     ledger_close(&ledger);
@@ -449,6 +529,25 @@ static void a_compressed_file_says_the_same(void **state)
     assert_true(trace_totals_read(path, &totals));
     assert_false(totals.is_cut);
     assert_int_equal(trace_totals_of(&totals, "0:1:pass[3]")->num_tasks, 100);
+
+    /* The first member alone tells the Perfetto UI what the file is. */
+    char *gz = read_file(path), *begin = path_in(folder, "begin"), *text = path_in(folder, "text");
+    size_t member = 10;
+    while (memcmp(gz + member, "\x1f\x8b\x08", 3) != 0)
+        member++;
+    FILE *only_begin = fopen(begin, "w");
+    assert_non_null(only_begin);
+    assert_int_equal(fwrite(gz, 1, member, only_begin), member);
+    assert_int_equal(fclose(only_begin), 0);
+    char command[4200];
+    snprintf(command, sizeof command, "gzip -dc <'%s' >'%s'", begin, text);
+    assert_int_equal(system(command), 0); /* NOLINT: a command of ours */
+    char *beginning = read_file(text);
+    assert_memory_equal(beginning, "[\n{\"ph\":\"M\"", 11);
+    free(beginning);
+    free(gz);
+    free(begin);
+    free(text);
     free(path);
     remove_folder(folder);
 }
@@ -793,6 +892,8 @@ int main(void)
         TEST(an_observer_that_records_each_of_its_calls_gets_all_records_in_time),
         TEST(a_pipeline_without_an_observer_of_records_refuses_to_record),
         TEST(a_file_is_strict_json_and_says_what_became_of_each_item),
+        TEST(bytes_in_flight_of_each_stage_are_a_counter),
+        TEST(a_span_says_codec_and_frames_of_its_result),
         TEST(epochs_and_kept_items_appear_as_what_they_are),
         TEST(a_compressed_file_says_the_same),
         TEST(a_file_that_was_cut_off_anywhere_can_be_read),

@@ -944,6 +944,63 @@ static void plot_explains_the_colours_of_events(void **state)
     assert_lacks(out, "expected_items");
 }
 
+/* A database with laps of stages and queues, one span, one marker and three counters, one of which has two values. */
+static void record_spans(void)
+{
+    weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "node", 0, 1000);
+    for (int lap = 1; lap <= 4; lap++)
+        record_lap(writer, &(invented_lap){ .at = 1000 + 10 * lap, .num_tasks = 4 });
+    recording_end(writer, 1040);
+    execute(
+        in_folder("a.db"),
+        "INSERT INTO span_stats (timestamp, elapsed, name, run_id, kind, num_spans, total_time, min_time, max_time)"
+        " VALUES (1010, 10, 'io/read', 1, 'span', 20, 5, 0.1, 0.5), (1040, 10, 'io/read', 1, 'span', 20, 5, 0, 1),"
+        " (1010, 10, 'io/save', 1, 'marker', 3, 0, 0, 0);"
+        "INSERT INTO counter_stats (timestamp, elapsed, name, run_id, num_updates, last_value, min_value,"
+        " max_value, value_time, known_time) VALUES (1010, 10, 'train/loss/a', 1, 5, 0.5, 0.25, 0.75, 6, 10),"
+        " (1020, 10, 'train/loss/a', 1, 5, 0.5, 0.25, 0.75, 6, 10), (1010, 10, 'train/loss/b', 1, 1, 2, 2, 2, 2, 1),"
+        " (1010, 10, 'disk''s/left', 1, 1, -7, -7, -7, -70, 10)");
+}
+
+static void plot_draws_spans_and_a_panel_for_each_counter(void **state)
+{
+    (void)state;
+    record_spans();
+    plot_without_gnuplot("");
+    assert_has(out, "set label 9999 'span time'");
+    assert_has(out, "title 'io/read'");
+    assert_has(out, "\n0 2 0.25 "); /* 20 spans and 5 s in 10 s, the longest 0.5 s */
+    assert_has(out, " 0.5 0.5\n10 2 0.25 ");
+    assert_has(out, "\n\n30 2 0.25 ");                                /* none between: the curve is interrupted */
+    assert_has(out, "\n0 0.3 NaN NaN NaN NaN NaN NaN\n");             /* a marker takes no time */
+    assert_has(out, "\n0 0.6 0.5 0.25 0.75\n10 0.6 0.5 0.25 0.75\n"); /* mean, last, min, max */
+    assert_has(out, "set label 9999 'train/loss' ");                  /* both values in one panel */
+    assert_has(out, "set label 9999 'disk''s/left' ");
+    assert_lacks(out, "set label 9999 'train/loss/b'");
+    assert_has(out, "set yrange [-7.35:-6.65]");
+    plot_without_gnuplot("--counts --name io/read");
+    assert_has(out, "\n0 20 0.25 ");
+    assert_lacks(out, "tasks in each lap");
+}
+
+static void plot_says_how_many_spans_and_counters_it_leaves_out(void **state)
+{
+    (void)state;
+    record_spans();
+    execute(in_folder("a.db"),
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 16)"
+            " INSERT INTO span_stats (timestamp, elapsed, name, run_id, kind, num_spans, total_time, min_time,"
+            " max_time) SELECT 1010, 10, 'many/s' || i, 1, 'span', 1, i, i, i FROM n;"
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 16)"
+            " INSERT INTO counter_stats (timestamp, elapsed, name, run_id, num_updates, last_value, min_value,"
+            " max_value, value_time, known_time) SELECT 1010, 10, 'many/c' || i, 1, 1, i, i, i, i, 1 FROM n");
+    plot_without_gnuplot("");
+    assert_has(out, "title '4 more: see --name'");  /* spans: 18, of which 14 are shown: the longest in sum */
+    assert_has(out, "title '10 more: see --name'"); /* counters: 18 in 17 panels, of which 8 are shown */
+    assert_has(out, "title 'many/s16'");
+    assert_lacks(out, "title 'many/s3'");
+}
+
 static void skip_without_gnuplot(void)
 {
     if (shell("gnuplot --version") == 0)
@@ -1004,6 +1061,13 @@ static void plot_draws_nothing_of_what_there_is_nothing_of(void **state)
     assert_lacks(out, "tasks per second");
     expect("weir plot a.db --name sink -o pictures && ls pictures", DONE);
     assert_lacks(out, "tasks.png");
+    expect("rm a.db", DONE);
+    record_spans();
+    expect("weir plot a.db -o pictures && ls pictures", DONE);
+    assert_string_equal(err, "");
+    static const char *const files[] = { "tasks.png", "queues.png", "spans.png", "counters.png" };
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        assert_has(out, files[i]);
     expect("weir plot a.db -o small.png --figsize 3,3", DONE);
     assert_string_equal(err, "");
     expect("PATH=/nothing weir plot a.db -o none.png; test ! -e none.png", DONE);
@@ -1464,6 +1528,10 @@ static void a_report_is_one_file_that_needs_nothing_else(void **state)
     skip_without_gnuplot();
     expect("grep -c 'data:image/svg+xml;base64,' job.html", DONE);
     assert_int_equal(atoi(out), 2);
+    record_spans();
+    expect("weir report a.db && cat a.html", DONE);
+    assert_has(out, "<h2>Spans over time</h2>\n<img");
+    assert_has(out, "<h2>Counters over time</h2>\n<img");
 }
 
 static void a_report_without_gnuplot_says_so(void **state)
@@ -1526,6 +1594,8 @@ int main(void)
         TEST(watch_prints_its_state_as_json),
         TEST(plot_joins_a_short_last_lap_with_the_one_before),
         TEST(plot_explains_the_colours_of_events),
+        TEST(plot_draws_spans_and_a_panel_for_each_counter),
+        TEST(plot_says_how_many_spans_and_counters_it_leaves_out),
         TEST(plot_shades_phases_and_hatches_what_lies_between_start_and_stop),
         TEST(plot_draws_many_laps_as_fewer),
         TEST(plot_draws_nothing_of_what_there_is_nothing_of),

@@ -8,20 +8,23 @@
 
 enum { NUM_LABELS = 1 << 14 };
 
+/* Colours: the older viewer has names for some; the Perfetto UI derives them from the names of spans, so that each state
+   has one of its own, and "! failed" is red. */
 typedef struct state_kind {
     const char *name;     /* of its spans; NULL = the stage's */
     const char *category; /* the metric that the time counts in */
+    const char *colour;   /* NULL = by name */
     bool has_item;
 } state_kind;
 
 static const state_kind states[WEIR_TRACE_STATES] = {
-    [WEIR_TRACE_WAITING_IN] = { "waits for input", "wait_in", false },
-    [WEIR_TRACE_WAITING_THREAD] = { "waits for a thread", "wait_thread", true },
-    [WEIR_TRACE_RUNNING] = { NULL, "busy", true },
-    [WEIR_TRACE_PENDING] = { "pending", "busy", true },
-    [WEIR_TRACE_WAITING_TURN] = { "waits for its turn", "wait_turn", true },
-    [WEIR_TRACE_WAITING_OUT] = { "waits for room", "wait_out", true },
-    [WEIR_TRACE_RETIRED] = { "retired", "retired", false },
+    [WEIR_TRACE_WAITING_IN] = { "waits for input", "wait_in", "thread_state_sleeping", false },
+    [WEIR_TRACE_WAITING_THREAD] = { "waits for a thread", "wait_thread", "thread_state_runnable", true },
+    [WEIR_TRACE_RUNNING] = { NULL, "busy", NULL, true },
+    [WEIR_TRACE_PENDING] = { "pending", "busy", "thread_state_running", true },
+    [WEIR_TRACE_WAITING_TURN] = { "waits for its turn", "wait_turn", "thread_state_unknown", true },
+    [WEIR_TRACE_WAITING_OUT] = { "waits for room", "wait_out", "thread_state_iowait", true },
+    [WEIR_TRACE_RETIRED] = { "retired", "retired", "grey", false },
 };
 
 /* ---- events -------------------------------------------------------------------------------------------------- */
@@ -108,15 +111,28 @@ static void put_duration(weir_trace_events *events, int64_t duration_ns)
     weir_trace_put_us(events->out, duration_ns);
 }
 
-/* A line through all tracks of the process: what a person looks for. */
+static void put_text(weir_trace_events *events, const char *key, const char *text)
+{
+    weir_trace_puts(events->out, key);
+    weir_trace_put_json(events->out, text);
+}
+
+/* What a person looks for: a line through all tracks of the process, and a mark in the first track, since the Perfetto
+   UI draws no lines. */
 static void put_instant(weir_trace_events *events, int64_t at_ns, const char *name, const char *category,
                         const char *detail)
 {
-    weir_trace_event_begin(events, 'i', TRACE_TRACK_RUN, at_ns, name, category);
-    PUT_LITERAL(events->out, ",\"s\":\"p\",\"cname\":\"terrible\",\"args\":{\"detail\":");
-    weir_trace_put_json(events->out, detail);
-    PUT_LITERAL(events->out, "}");
-    weir_trace_event_end(events);
+    const char *colour = strcmp(category, "failure") == 0 || strcmp(category, "lost") == 0 ? "terrible"
+                         : strcmp(category, "stall") == 0                                  ? "bad"
+                                                                                           : "generic_work";
+    for (int i = 0; i < 2; i++) {
+        weir_trace_event_begin(events, 'i', TRACE_TRACK_RUN, at_ns, name, i ? "mark" : category);
+        weir_trace_puts(events->out, i ? ",\"s\":\"t\"" : ",\"s\":\"p\"");
+        put_text(events, ",\"cname\":", colour);
+        put_text(events, ",\"args\":{\"detail\":", detail);
+        PUT_LITERAL(events->out, "}");
+        weir_trace_event_end(events);
+    }
 }
 
 /* ---- items --------------------------------------------------------------------------------------------------- */
@@ -149,10 +165,8 @@ static void put_item(weir_trace_events *events, uint64_t item)
         put_key_int(out, ",\"epoch\":", (int64_t)weir_trace_epoch(item));
     if (weir_trace_source(item))
         put_key_int(out, ",\"source\":", (int64_t)weir_trace_source(item));
-    if (label) {
-        PUT_LITERAL(out, ",\"label\":");
-        weir_trace_put_json(out, label);
-    }
+    if (label)
+        put_text(events, ",\"label\":", label);
 }
 
 /* An arrow begins ('s'), goes on ('t') or ends ('f') in the span at this time. */
@@ -224,8 +238,32 @@ static const char *outcome_name(const weir_trace_slot *slot)
     }
 }
 
-static void put_task(weir_trace_events *events, const weir_trace_slot *slot)
+static void put_cost(weir_trace_events *events, const weir_item_cost *cost)
 {
+    const struct {
+        const char *key;
+        int64_t value;
+    } parts[] = {
+        { ",\"width\":", cost->width },
+        { ",\"height\":", cost->height },
+        { ",\"frames\":", (int64_t)cost->num_frames },
+        { ",\"source_bytes\":", (int64_t)cost->size_bytes },
+        { ",\"open_us\":", cost->open_ns / 1000 },
+        { ",\"demux_us\":", cost->demux_ns / 1000 },
+        { ",\"decode_us\":", cost->decode_ns / 1000 },
+        { ",\"scale_us\":", cost->scale_ns / 1000 },
+        { ",\"frames_missing\":", (int64_t)cost->num_missing },
+    };
+    if (cost->codec[0])
+        put_text(events, ",\"codec\":", cost->codec);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (parts[i].value > 0)
+            put_key_int(events->out, parts[i].key, parts[i].value);
+}
+
+static void put_task(weir_trace_events *events, uint16_t node, const weir_trace_slot *slot)
+{
+    weir_item_cost cost;
     weir_trace_text *out = events->out;
     if (slot->state == WEIR_TRACE_RUNNING && slot->has_outcome) {
         PUT_LITERAL(out, ",\"outcome\":\"");
@@ -233,6 +271,8 @@ static void put_task(weir_trace_events *events, const weir_trace_slot *slot)
         PUT_LITERAL(out, "\"");
         if (slot->result_bytes)
             put_key_int(out, ",\"bytes\":", slot->result_bytes);
+        if (slot->outcome >= 0 && weir_trace_costs_find(events->costs, events->stage_names[node], slot->item, &cost))
+            put_cost(events, &cost);
     }
     if (slot->number & WEIR_TRACE_FLUSH)
         PUT_LITERAL(out, ",\"flush\":true");
@@ -250,22 +290,25 @@ static void put_span(weir_trace_events *events, uint16_t node, weir_trace_slot *
 {
     const state_kind *state = &states[slot->state];
     bool failed = slot->state == WEIR_TRACE_RUNNING && slot->has_outcome && slot->outcome < 0;
-    char name[160];
-    snprintf(name, sizeof name, "%s%s", state->name ? state->name : events->short_names[node],
-             failed ? " failed" : "");
+    const char *colour = failed ? "terrible" : state->colour;
     if (!slot->named)
         name_slot(events, node, slot);
-    weir_trace_event_begin(events, 'X', weir_trace_track_of(node, slot->number), begin_ns, name,
+    weir_trace_event_begin(events, 'X', weir_trace_track_of(node, slot->number), begin_ns,
+                           failed        ? "! failed"
+                           : state->name ? state->name
+                                         : events->short_names[node],
                            slot->number & WEIR_TRACE_LIFECYCLE ? "hooks" : state->category);
     put_duration(events, end_ns - begin_ns);
+    if (colour)
+        put_text(events, ",\"cname\":", colour);
     PUT_LITERAL(events->out, ",\"args\":{");
     if (tells_item(events, node, slot)) {
         put_item(events, slot->item);
-        put_task(events, slot);
+        put_task(events, node, slot);
         weir_trace_puts(events->out, open ? "," : "");
     }
     weir_trace_puts(events->out, open ? "\"open\":true" : "");
-    weir_trace_puts(events->out, failed ? "},\"cname\":\"terrible\"" : "}");
+    PUT_LITERAL(events->out, "}");
     weir_trace_event_end(events);
 }
 
@@ -305,6 +348,29 @@ static void end_state(weir_trace_events *events, uint16_t node, weir_trace_slot 
         put_flow_of_task(events, node, slot, begin_ns);
 }
 
+static void change_held(weir_trace_events *events, uint32_t node, int64_t change, int64_t at_ns)
+{
+    events->nodes[node].held_bytes += change;
+    if (change)
+        events->held_ns = at_ns;
+}
+
+/* Bytes in flight: results that the next stage has not taken. Written when time goes on: passing on a result is several
+   records of one moment. */
+static void put_held(weir_trace_events *events)
+{
+    char name[192];
+    for (uint32_t i = 0; i < events->num_nodes; i++) {
+        weir_trace_node *node = &events->nodes[i];
+        if (node->held_bytes == node->told_bytes)
+            continue;
+        snprintf(name, sizeof name, "%s in flight", events->stage_names[i]);
+        weir_trace_counter(events, events->held_ns, name, "bytes", (double)node->held_bytes);
+        node->told_bytes = node->held_bytes;
+    }
+    events->held_ns = 0;
+}
+
 static void on_state(weir_trace_events *events, const weir_trace_record *record)
 {
     weir_trace_slot *slot = find_slot(events, record);
@@ -314,7 +380,11 @@ static void on_state(weir_trace_events *events, const weir_trace_record *record)
     int64_t ready_ns = taken ? slot->since_ns : record->time_ns;
     if (!taken) /* otherwise it is told with the span that follows */
         end_state(events, record->node, slot, record->value, record->time_ns, false);
+    bool holds = record->detail == WEIR_TRACE_WAITING_OUT || record->detail == WEIR_TRACE_WAITING_TURN;
+    if (!holds)
+        change_held(events, record->node, -slot->held_bytes, record->time_ns);
     *slot = (weir_trace_slot){
+        .held_bytes = holds ? slot->held_bytes : 0,
         .known = true,
         .named = slot->named,
         .state = record->detail,
@@ -335,6 +405,9 @@ static void on_task(weir_trace_events *events, const weir_trace_record *record)
     slot->number = record->number;
     slot->item = record->item;
     slot->result_bytes = record->value;
+    bool holds = record->detail == WEIR_OK || record->detail == WEIR_MORE;
+    change_held(events, record->node, (holds ? record->value : 0) - slot->held_bytes, record->time_ns);
+    slot->held_bytes = holds ? record->value : 0;
 }
 
 static void end_all(weir_trace_events *events, int64_t now_ns, bool open)
@@ -344,8 +417,11 @@ static void end_all(weir_trace_events *events, int64_t now_ns, bool open)
         for (uint32_t j = 0; j < node->num_slots; j++)
             end_state(events, (uint16_t)i, &node->slots[j], 0, now_ns, open);
         end_state(events, (uint16_t)i, &node->lifecycle, 0, now_ns, open);
-        for (uint32_t j = 0; j < node->num_slots && !open; j++)
+        for (uint32_t j = 0; j < node->num_slots && !open; j++) {
             node->slots[j].known = false;
+            change_held(events, i, -node->slots[j].held_bytes, now_ns);
+            node->slots[j].held_bytes = 0;
+        }
         if (!open)
             node->lifecycle.known = false;
     }
@@ -356,14 +432,10 @@ static void end_all(weir_trace_events *events, int64_t now_ns, bool open)
 static void put_level(weir_trace_events *events, struct trace_queue *queue, int64_t at_ns, uint32_t num_items,
                       int64_t num_bytes)
 {
-    char name[192];
+    change_held(events, queue->producer, num_bytes - queue->num_bytes, at_ns);
     queue->num_items = num_items;
+    queue->num_bytes = num_bytes;
     weir_trace_counter(events, at_ns, queue->name, "items", num_items);
-    if (!num_bytes && !queue->has_bytes)
-        return;
-    queue->has_bytes = true;
-    snprintf(name, sizeof name, "%s bytes", queue->name);
-    weir_trace_counter(events, at_ns, name, "bytes", (double)num_bytes);
 }
 
 /* The levels are not known from now on. */
@@ -372,6 +444,7 @@ static void end_levels(weir_trace_events *events, int64_t now_ns)
     for (uint32_t i = 0; i < events->num_queues; i++)
         if (events->queues[i].num_items)
             put_level(events, &events->queues[i], now_ns, 0, 0);
+    put_held(events);
 }
 
 static void on_on(weir_trace_events *events, const weir_trace_record *record)
@@ -463,6 +536,8 @@ static void on_off(weir_trace_events *events, const weir_trace_record *record)
 
 void weir_trace_events_add(weir_trace_events *events, const weir_trace_record *record)
 {
+    if (events->held_ns && record->kind < WEIR_TRACE_NAME && record->time_ns > events->held_ns)
+        put_held(events);
     switch ((weir_trace_kind)record->kind) {
     case WEIR_TRACE_ON: on_on(events, record); break;
     case WEIR_TRACE_OFF: on_off(events, record); break;
@@ -495,16 +570,17 @@ static int64_t from_unix(const weir_trace_events *events, int64_t unix_ns)
 
 void weir_trace_events_failure(weir_trace_events *events, const weir_failure *failure)
 {
-    char name[192], detail[1024];
-    snprintf(name, sizeof name, "%.100s failed: %s", failure->name, weir_status_name(failure->status));
-    snprintf(detail, sizeof detail, "%s%s%s", failure->label, failure->label[0] ? ": " : "", failure->message);
-    put_instant(events, from_unix(events, failure->unix_ns), name, "failure", detail);
+    char detail[1024];
+    snprintf(detail, sizeof detail, "%.100s: %s%s%s (%s)", failure->name, failure->label,
+             failure->label[0] ? ": " : "", failure->message, weir_status_name(failure->status));
+    put_instant(events, from_unix(events, failure->unix_ns), "! failed", "failure", detail);
 }
 
 void weir_trace_events_event(weir_trace_events *events, const weir_event *event)
 {
-    put_instant(events, from_unix(events, event->unix_ns), event->name,
-                strcmp(event->name, "stall") == 0 ? "stall" : "event", event->detail);
+    bool stalls = strcmp(event->name, "stall") == 0;
+    put_instant(events, from_unix(events, event->unix_ns), stalls ? "! stall" : event->name,
+                stalls ? "stall" : "event", event->detail);
 }
 
 void weir_trace_events_open(weir_trace_events *events, weir_trace_text *out, int64_t now_ns)
@@ -537,8 +613,10 @@ static int copy_names(weir_trace_events *events, const weir_run_info *info)
         events->is_source[i] = strcmp(info->stages[i].kind, "source") == 0;
         all = all && events->stage_names[i] && events->short_names[i];
     }
-    for (uint32_t i = 0; i < info->num_queues; i++)
+    for (uint32_t i = 0; i < info->num_queues; i++) {
+        events->queues[i].producer = info->queues[i].producer;
         all &= (events->queues[i].name = strdup(info->queues[i].name)) != NULL;
+    }
     return all ? 0 : ENOMEM;
 }
 
@@ -558,7 +636,7 @@ int weir_trace_events_begin(weir_trace_events *events, const weir_run_info *info
                events->labels;
     if (!all || copy_names(events, info) != 0)
         return ENOMEM;
-    weir_trace_name_track(events, TRACE_TRACK_RUN, "run");
+    weir_trace_name_track(events, TRACE_TRACK_RUN, "failures, stalls, events");
     return 0;
 }
 
@@ -584,7 +662,9 @@ void weir_trace_events_free(weir_trace_events *events)
     free(events->nodes);
     free(events->labels);
     free(events->user_threads);
-    *events = (weir_trace_events){
-        .out = events->out, .body = events->body, .head = events->head, .no_flows = events->no_flows
-    };
+    *events = (weir_trace_events){ .out = events->out,
+                                   .body = events->body,
+                                   .head = events->head,
+                                   .no_flows = events->no_flows,
+                                   .costs = events->costs };
 }

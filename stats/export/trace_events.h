@@ -8,6 +8,7 @@
 
 #include <weir/observer.h>
 
+#include "trace_costs.h"
 #include "trace_text.h"
 
 /* Tracks besides the slots'; a slot's is weir_trace_track_of(). They are shown in this order. */
@@ -23,19 +24,22 @@ typedef struct weir_trace_slot {
     uint32_t number;      /* with its bits, as in the record */
     uint64_t item;        /* of the state */
     int64_t result_bytes; /* with has_outcome */
+    int64_t held_bytes;   /* of the result that it has not put yet */
 } weir_trace_slot;
 
 typedef struct weir_trace_node {
     weir_trace_slot *slots, lifecycle;
     uint32_t num_slots;
+    int64_t held_bytes, told_bytes; /* of its results, in its slots and queues; what the counter says */
 } weir_trace_node;
 
 typedef struct weir_trace_events {
-    weir_trace_text *out;  /* events go here, each with ",\n" at its end */
-    weir_trace_text *body; /* names of tracks go here … */
-    weir_trace_text *head; /* … and here: each file begins with those so far */
-    bool muted;            /* nothing goes to `out`, except names; what is open is still followed */
-    bool no_flows;         /* no arrows */
+    weir_trace_text *out;    /* events go here, each with ",\n" at its end */
+    weir_trace_text *body;   /* names of tracks go here … */
+    weir_trace_text *head;   /* … and here: each file begins with those so far */
+    bool muted;              /* nothing goes to `out`, except names; what is open is still followed */
+    bool no_flows;           /* no arrows */
+    weir_trace_costs *costs; /* of results; the file's */
     int64_t pid;
     int64_t base_ns; /* weir_clock_ns() where the file's time is 0 */
 
@@ -47,9 +51,10 @@ typedef struct weir_trace_events {
     weir_trace_node *nodes;
     struct trace_queue {
         char *name;
-        uint32_t num_items;
-        bool has_bytes; /* ever */
+        uint32_t producer, num_items;
+        int64_t num_bytes;
     } * queues;
+    int64_t held_ns; /* when held_bytes of some node changed; 0 = the counters say it */
     struct trace_label {
         uint64_t item;
         char *text;

@@ -136,7 +136,7 @@ static int put_run(trace_export *export, const weir_run_record *run, weir_error 
             run->run_id, run->run_id, run->rank);
     export->events.pid = run->run_id;
     export->filter.run_id = run->run_id;
-    weir_trace_name_track(&export->events, TRACE_TRACK_RUN, "run");
+    weir_trace_name_track(&export->events, TRACE_TRACK_RUN, "failures, stalls, events");
     weir_trace_name_track(&export->events, TRACE_TRACK_PHASES, "phases");
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && status == WEIR_OK; i++)
         status = put_records(export, kinds[i], error);

@@ -42,6 +42,7 @@ struct weir_trace_file {
     atomic_flag is_attached;
     atomic_bool requested;
 
+    weir_trace_costs *costs; /* changed only before a pipeline is built */
     weir_trace_events events;
     weir_trace_text body, head, open;
     weir_trace_system system;
@@ -364,6 +365,7 @@ static void end_events(weir_trace_file *file)
         .head = &file->head,
         .muted = muted,
         .no_flows = file->options.no_flows,
+        .costs = file->costs,
         .base_ns = base_ns,
     };
 }
@@ -399,6 +401,18 @@ weir_observer weir_trace_observer(weir_trace_file *file)
     return file ? file->observer : (weir_observer){ 0 };
 }
 
+int weir_trace_item_hook(weir_trace_file *file, weir_item_cost_function *cost_of, weir_task_hook *hook,
+                         weir_error *error)
+{
+    if (!file || !cost_of || !hook)
+        return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
+    *hook = (weir_task_hook){ 0 };
+    if (!weir_trace_costs_add(&file->costs, cost_of, hook))
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    file->events.costs = file->costs;
+    return WEIR_OK;
+}
+
 void weir_trace_request(weir_trace_file *file)
 {
     if (file)
@@ -410,6 +424,7 @@ void weir_trace_request(weir_trace_file *file)
 static void free_file(weir_trace_file *file)
 {
     weir_trace_events_free(&file->events);
+    weir_trace_costs_free(file->costs);
     while (file->first_kept)
         free_first_kept(file);
     while (file->num_paths)

@@ -105,14 +105,23 @@ static int put_packed(weir_trace_output *output, size_t kept)
 static int begin_file(weir_trace_output *output)
 {
     static const weir_trace_text bracket = { .data = "[\n", .length = 2 }, none = { .data = "" };
+    /* The Perfetto UI recognises a compressed file by the first bytes of its first member: "[{". */
+    const char *line_end = output->head->length ? memchr(output->head->data, '\n', output->head->length) : NULL;
+    weir_trace_text first = { .data = output->head->data };
+    weir_trace_text others = { .data = output->head->data, .length = output->head->length };
+    if (line_end) {
+        first.length = (size_t)(line_end - first.data) + 1;
+        others.data += first.length;
+        others.length -= first.length;
+    }
     output->file = open(output->path, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0666);
     output->size = 0;
     if (output->file < 0)
         return errno;
-    int failure = add(output, &bracket, &none);
+    int failure = add(output, &bracket, &first);
     output->begin = (int64_t)output->packed.length;
     if (failure == 0)
-        failure = add(output, output->head, &none);
+        failure = add(output, &others, &none);
     return failure ? failure : put_packed(output, output->packed.length);
 }
 

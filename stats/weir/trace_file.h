@@ -20,8 +20,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include <weir/cost.h>
 #include <weir/export.h>
 #include <weir/observer.h>
+#include <weir/op.h>
 #include <weir/options.h>
 #include <weir/query.h>
 #include <weir/status.h>
@@ -86,6 +88,14 @@ static inline int weir_trace_open(const char *path, const weir_trace_options *op
 /* The observer to give to a pipeline; valid until weir_trace_close(). All-zero for NULL. One pipeline at a time:
    attaching a second one fails with WEIR_EBUSY; later pipelines continue the file. */
 WEIR_API weir_observer weir_trace_observer(weir_trace_file *file);
+
+/*
+ * A task hook for the spans of a stage: cost_of tells codec, size and times of each result, weir_frames_cost() or
+ * weir_audio_cost() for decode stages. It runs on the tasks' threads. Valid until weir_trace_close(); create it before
+ * the pipeline is built. WEIR_OK, or WEIR_EINVAL or WEIR_ENOMEM with *error (may be NULL) filled.
+ */
+WEIR_API int weir_trace_item_hook(weir_trace_file *file, weir_item_cost_function *cost_of, weir_task_hook *hook,
+                                  weir_error *error);
 
 /* A trigger (on_request): writes what is in memory. Any thread; async-signal-safe. NULL does nothing. */
 WEIR_API void weir_trace_request(weir_trace_file *file);

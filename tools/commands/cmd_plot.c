@@ -50,8 +50,8 @@ static const char *const axis_words[] = { "relative", "clock", NULL };
 
 static const option_row rows[] = {
     { ROW("output", output, option_file), .letter = 'o', .argument = "DIR|FILE",
-      .help = "one file that ends in .png, .svg or .pdf, - for a PNG on stdout, or a folder for tasks.png and "
-              "queues.png (default: DB's name with .png, in this folder)" },
+      .help = "one file that ends in .png, .svg or .pdf, - for a PNG on stdout, or a folder for tasks.png, "
+              "queues.png, spans.png and counters.png (default: DB's name with .png, in this folder)" },
     { ROW("axis", axis, option_choice), .argument = "KIND", .choices = axis_words,
       .help = "time axis: relative, the time since the start (default), or clock, local time" },
     { ROW("counts", counts, option_flag), .help = "plot the number of tasks and items in each lap instead of rates" },
@@ -59,7 +59,7 @@ static const option_row rows[] = {
       .help = "draw in the terminal, as text" },
     { ROW("dpi", dpi, option_count), .argument = "N", .help = "pixels per inch, for .png (default 110)" },
     { ROW("figsize", size, option_size), .argument = "WxH",
-      .help = "size in inches (default 12x10, side by side 24x10)" },
+      .help = "size in inches (default 12x10 for each figure)" },
     { 0 },
 };
 
@@ -112,7 +112,7 @@ static figure_size size_or(double width_in, double height_in)
 
 static int draw_file(const tool_call *call, const char *path, drawing_plan *drawing, const series_set *set)
 {
-    figure_size size = size_or(drawing->tasks && drawing->queues ? 24 : 12, 10);
+    figure_size size = size_or(12 * drawing_columns(drawing), 10 * drawing_rows(drawing));
     drawing->width_in = size.width_in;
     drawing->height_in = size.height_in;
     drawing->dpi = (double)settings.dpi;
@@ -127,15 +127,14 @@ static int draw_file(const tool_call *call, const char *path, drawing_plan *draw
 
 static int draw_in_folder(const tool_call *call, drawing_plan *drawing, const series_set *set)
 {
-    static const char *const names[] = { "tasks.png", "queues.png" };
     int exit_status = output_make_folder(call, settings.output);
-    for (int i = 0; i < 2 && exit_status == TOOL_DONE; i++) {
-        if ((i == 0 ? set->num_tasks : set->num_queues) == 0)
+    for (series_kind kind = 0; kind < NUM_SERIES_KINDS && exit_status == TOOL_DONE; kind++) {
+        if (set->lists[kind].count == 0)
             continue;
         char path[4096];
-        snprintf(path, sizeof path, "%s/%s", settings.output, names[i]);
-        drawing->tasks = i == 0;
-        drawing->queues = i == 1;
+        snprintf(path, sizeof path, "%s/%s.png", settings.output, series_kind_name(kind));
+        memset(drawing->shown, 0, sizeof drawing->shown);
+        drawing->shown[kind] = true;
         exit_status = draw_file(call, path, drawing, set);
     }
     return exit_status;
@@ -147,14 +146,14 @@ static int draw_in_terminal(const tool_call *call, drawing_plan *drawing, const 
     drawing->columns = tty_width() ? tty_width() : 100;
     drawing->rows = 20;
     drawing->coloured = tty_has_colours();
-    drawing->tasks = set->num_tasks > 0;
-    drawing->queues = set->num_queues > 0;
     return draw(call, NULL, drawing, set);
 }
 
 static int draw_set(const tool_call *call, const char *title, const series_set *set)
 {
     drawing_plan drawing = { .title = title, .clock = settings.axis == 1 };
+    for (series_kind kind = 0; kind < NUM_SERIES_KINDS; kind++)
+        drawing.shown[kind] = set->lists[kind].count > 0;
     if (settings.terminal)
         return draw_in_terminal(call, &drawing, set);
     drawing.medium = ends_in(settings.output, ".svg")   ? DRAWING_SVG
@@ -162,9 +161,16 @@ static int draw_set(const tool_call *call, const char *title, const series_set *
                                                         : DRAWING_PNG;
     if (!is_picture(settings.output))
         return draw_in_folder(call, &drawing, set);
-    drawing.tasks = set->num_tasks > 0;
-    drawing.queues = set->num_queues > 0;
     return draw_file(call, settings.output, &drawing, set);
+}
+
+/* The first curve; NULL = there is nothing to draw. */
+static const series *first_of(const series_set *set)
+{
+    for (series_kind kind = 0; kind < NUM_SERIES_KINDS; kind++)
+        if (set->lists[kind].count)
+            return set->lists[kind].all;
+    return NULL;
 }
 
 static void format_title(char *title, size_t size, const char *path, const series_set *set)
@@ -177,8 +183,8 @@ static void format_title(char *title, size_t size, const char *path, const serie
     char runs[40] = "";
     if (set->num_runs > 1)
         snprintf(runs, sizeof runs, "%" PRId64 " runs, ", set->num_runs);
-    else if (set->num_tasks + set->num_queues)
-        snprintf(runs, sizeof runs, "run %" PRId64 ", ", (set->num_queues ? set->queues : set->tasks)->run_id);
+    else if (first_of(set))
+        snprintf(runs, sizeof runs, "run %" PRId64 ", ", first_of(set)->run_id);
     snprintf(title, size, "%s: %sfrom %s%s", path, runs, when, set->binned ? ", several laps per point" : "");
 }
 
@@ -220,7 +226,7 @@ static int run(tool_call *call)
         series_read(reader, &filter, SERIES_JOIN_SHORT | (settings.counts ? SERIES_COUNTS : 0), &set, &error);
     if (status != WEIR_OK) {
         exit_status = tool_fail(call, &error);
-    } else if (set.num_tasks + set.num_queues == 0) {
+    } else if (!first_of(&set)) {
         exit_status = tool_nothing(call, "%s: no laps match the filters", call->words[0]);
     } else {
         if (weir_reader_lacks(reader))
@@ -242,7 +248,11 @@ const tool_command tool_plot = {
     .help =
         "Plots a run lap by lap: for the stages, tasks and failures per second, task times (average, p50, p90, p99 "
         "and maximum), and what the slots did; for the queues, items per second, occupancy, level up to the "
-        "capacity, and waits. All stages are in one plot, each with its own colour and symbol. Phases are shaded. "
+        "capacity, and waits; for spans, spans per second, their times, and the mean number of threads in them; for "
+        "each counter, its mean, last, smallest and largest value. All stages are in one plot, each with its own "
+        "colour and symbol. If there are more than 14 spans or 8 counters, those with the longest total time, and "
+        "the "
+        "first ones, are drawn; --name selects others. Phases are shaded. "
         "Events are dotted lines in the colours of the legend; a pair of events named NAME_start and NAME_stop is a "
         "hatched span. A last lap that is much shorter than the others is joined with the previous lap.\n\n"
         "If a run has more than 600 laps, several laps are drawn as one, with exact sums and percentiles. Waits that "

@@ -92,17 +92,15 @@ static int put_pictures(FILE *out, weir_reader *reader, const weir_filter *filte
 {
     series_set set;
     int status = series_read(reader, filter, SERIES_JOIN_SHORT, &set, error);
-    drawing_plan plan = { .medium = DRAWING_SVG, .title = "", .width_in = 12, .height_in = 10, .clock = true };
-    if (status == WEIR_OK && set.num_tasks) {
-        plan.tasks = true;
-        put_heading(out, "Stages over time");
-        put_picture(out, &plan, &set, "stages over time");
-    }
-    if (status == WEIR_OK && set.num_queues) {
-        plan.tasks = false;
-        plan.queues = true;
-        put_heading(out, "Queues over time");
-        put_picture(out, &plan, &set, "queues over time");
+    static const char *const headings[NUM_SERIES_KINDS] = { "Stages over time", "Queues over time", "Spans over time",
+                                                            "Counters over time" };
+    for (series_kind kind = 0; kind < NUM_SERIES_KINDS && status == WEIR_OK; kind++) {
+        drawing_plan plan = { .medium = DRAWING_SVG, .title = "", .width_in = 12, .height_in = 10, .clock = true };
+        plan.shown[kind] = true;
+        if (set.lists[kind].count == 0)
+            continue;
+        put_heading(out, headings[kind]);
+        put_picture(out, &plan, &set, headings[kind]);
     }
     series_free(&set);
     return status;

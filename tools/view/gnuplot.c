@@ -1,6 +1,6 @@
 /*
- * The panels of a figure are stacked and share the time axis at the bottom. The line styles are explained above each
- * panel, the colours once at the right.
+ * Stages, queues, spans and counters have a figure each, two in a row. The panels of a figure are stacked and share the
+ * time axis at the bottom. The line styles are explained above each panel, the colours once at the right.
  */
 #include "gnuplot.h"
 
@@ -18,8 +18,9 @@ enum {
     NUM_COLOURS = sizeof colours / sizeof colours[0],
     NUM_SYMBOLS = sizeof symbols / sizeof symbols[0],
     NUM_TINTS = sizeof tints / sizeof tints[0] - 1, /* the last is for all others */
-    NUM_PANELS = 5,
-    MAX_CURVES = 5,       /* of a panel, for each series */
+    MAX_PANELS = 8,                                 /* of a figure */
+    MAX_SPANS = 14,                                 /* in the figure: more could not be distinguished */
+    MAX_CURVES = 5,                                 /* of a panel, for each series */
     MAX_MARKS = 150,      /* events, and phases, in the figure: more would hide the curves */
     MAX_EVENT_KINDS = 6,  /* events that have a colour and a line in the legend; all others share the last colour */
     MAX_TEXT = 32,        /* characters of a name next to the figure */
@@ -27,7 +28,7 @@ enum {
     SYMBOLS_ON_CURVE = 12 /* about */
 };
 
-typedef enum scale { SCALE_LINEAR, SCALE_TIME, SCALE_SHARE, SCALE_LEVEL } scale;
+typedef enum scale { SCALE_LINEAR, SCALE_TIME, SCALE_SHARE, SCALE_LEVEL, SCALE_VALUE } scale;
 
 typedef struct curve {
     const char *title; /* NULL = the only curve of its panel */
@@ -51,7 +52,7 @@ typedef struct panel {
     int num_curves;
 } panel;
 
-static const panel task_panels[NUM_PANELS] = {
+static const panel task_panels[] = {
     { "tasks per second",
       "tasks in each lap",
       SCALE_LINEAR,
@@ -82,7 +83,7 @@ static const panel task_panels[NUM_PANELS] = {
       4 },
 };
 
-static const panel queue_panels[NUM_PANELS] = {
+static const panel queue_panels[] = {
     { "items per second", "items in each lap", SCALE_LINEAR, { { NULL, QUEUE_RATE, SOLID, 2, 0 } }, 1 },
     { "occupancy: time not empty", NULL, SCALE_SHARE, { { NULL, QUEUE_OCCUPIED, SOLID, 2, 0 } }, 1 },
     { "level, items; dashed: capacity", NULL, SCALE_LEVEL, { { NULL, QUEUE_DEPTH, SOLID, 2, 0 } }, 1 },
@@ -90,14 +91,40 @@ static const panel queue_panels[NUM_PANELS] = {
     { "get time: the consumer waits for an item", NULL, SCALE_TIME, { { NULL, QUEUE_GET, SOLID, 2, 0 } }, 1 },
 };
 
-/* One of the two figures, and its position in inches; not used in the terminal. */
+static const panel span_panels[] = {
+    { "spans per second", "spans in each lap", SCALE_LINEAR, { { NULL, SPAN_RATE, SOLID, 2, 0 } }, 1 },
+    { "span time",
+      NULL,
+      SCALE_TIME,
+      { { "average", SPAN_AVE, SOLID, 2.4, 0 },
+        { "p50", SPAN_P50, DASHES, 1.8, 0 },
+        { "p90", SPAN_P90, SOLID, 1.2, 0.3 },
+        { "p99", SPAN_P99, DOT_DASH, 1.6, 0.15 },
+        { "max", SPAN_MAX, DOTS, 1.8, 0.1 } },
+      5 },
+    { "time in spans: threads", NULL, SCALE_LINEAR, { { NULL, SPAN_SHARE, SOLID, 2, 0 } }, 1 },
+};
+
+static const panel counter_panel = {
+    .scale = SCALE_VALUE,
+    .curves = { { "mean", COUNTER_MEAN, SOLID, 2, 0 },
+                { "last", COUNTER_LAST, DASHES, 1.6, 0 },
+                { "min", COUNTER_MIN, DOTS, 1.4, 0.2 },
+                { "max", COUNTER_MAX, DOTS, 1.4, 0.2 } },
+    .num_curves = 4,
+};
+
+/* One of the figures, and its position in inches; not used in the terminal. */
 typedef struct figure {
-    const panel *panels;
+    panel panels[MAX_PANELS];
+    size_t groups[MAX_PANELS];     /* the panel shows lines of the group of this line, from 1; 0 = all lines */
+    size_t num_panels, num_values; /* the values of a line */
     const series *lines;
-    size_t num_lines;
-    const char *block;        /* what its data blocks are called */
-    const char *title;        /* NULL = none */
-    double left_in, right_in; /* of the panels */
+    size_t num_lines, num_hidden; /* lines that are left out */
+    const char *block;            /* what its data blocks are called */
+    const char *title;            /* NULL = none */
+    double left_in, right_in;     /* of the panels */
+    double top_in, bottom_in;     /* of the figure, from the bottom of the picture */
 } figure;
 
 typedef struct drawing {
@@ -145,21 +172,18 @@ static double at(const drawing *d, double time_s)
 static void put_row(const drawing *d, const figure *f, double time_s, const series_point *point)
 {
     fprintf(d->out, "%.12g", at(d, time_s));
-    for (int i = 0; i < NUM_PANELS; i++)
-        for (int j = 0; j < f->panels[i].num_curves; j++) {
-            double value = point->values[f->panels[i].curves[j].figure];
-            if (isfinite(value))
-                fprintf(d->out, " %.6g", f->panels[i].scale == SCALE_SHARE ? 100 * value : value);
-            else
-                fputs(" NaN", d->out);
-        }
+    for (size_t i = 0; i < f->num_values; i++)
+        if (isfinite(point->values[i]))
+            fprintf(d->out, " %.6g", point->values[i]);
+        else
+            fputs(" NaN", d->out);
     fputc('\n', d->out);
 }
 
 /*
- * Draws each lap as a step from its start to its end. Symbols are in a separate block, in the middle of some laps;
- * each line uses other laps, so that lines that overlap can be distinguished. The columns are the curves of all
- * panels in order.
+ * Draws each lap as a step from its start to its end; where laps are missing, the curve is interrupted. Symbols are in
+ * a separate block, in the middle of some laps; each line uses other laps, so that lines that overlap can be
+ * distinguished. The columns are the values of a line.
  */
 static void put_blocks(const drawing *d, const figure *f)
 {
@@ -167,8 +191,11 @@ static void put_blocks(const drawing *d, const figure *f)
         const series *line = &f->lines[i];
         fprintf(d->out, "$%s%zu << EOD\n", f->block, i);
         for (size_t j = 0; j < line->num_points; j++) {
-            put_row(d, f, line->points[j].start, &line->points[j]);
-            put_row(d, f, line->points[j].end, &line->points[j]);
+            const series_point *point = &line->points[j];
+            if (j > 0 && point->start - point[-1].end > 0.5 * (point->end - point->start))
+                fputc('\n', d->out);
+            put_row(d, f, point->start, point);
+            put_row(d, f, point->end, point);
         }
         size_t every = line->num_points / SYMBOLS_ON_CURVE + 1;
         fprintf(d->out, "EOD\n$%ssymbols%zu << EOD\n", f->block, i);
@@ -178,12 +205,47 @@ static void put_blocks(const drawing *d, const figure *f)
     }
 }
 
-static int first_column(const figure *f, int row)
+/* The length of the counter's category and name in "category/name/value": values of one counter share a panel. */
+static size_t group_length(const char *name)
 {
-    int column = 2;
-    for (int i = 0; i < row; i++)
-        column += f->panels[i].num_curves;
-    return column;
+    size_t length = strcspn(name, "/");
+    return length + (name[length] ? 1 + strcspn(name + length + 1, "/") : 0);
+}
+
+/* "category/name" of the lines in this panel; "" = it shows all lines. */
+static const char *group_of(const figure *f, const panel *p, size_t *length)
+{
+    size_t group = f->groups[p - f->panels];
+    const char *name = group ? f->lines[group - 1].plain_name : "";
+    *length = group_length(name);
+    return name;
+}
+
+static bool is_of(const figure *f, const panel *p, size_t line)
+{
+    size_t length;
+    const char *group = group_of(f, p, &length), *name = f->lines[line].plain_name;
+    return !*group || (group_length(name) == length && strncmp(name, group, length) == 0);
+}
+
+/* A panel for each counter; those that do not fit are left out. */
+static void make_counter_panels(figure *f)
+{
+    size_t i = 0;
+    for (; i < f->num_lines; i++) {
+        size_t place = 0;
+        while (place < f->num_panels && !is_of(f, &f->panels[place], i))
+            place++;
+        if (place == MAX_PANELS)
+            break;
+        if (place < f->num_panels)
+            continue;
+        f->panels[place] = counter_panel;
+        f->groups[place] = i + 1;
+        f->num_panels++;
+    }
+    f->num_hidden = f->num_lines - i;
+    f->num_lines = i;
 }
 
 /* ---- axes --------------------------------------------------------------------------------------------------- */
@@ -198,21 +260,22 @@ static bool counts(const figure *f, size_t line, size_t point)
     return s->points[point].end - s->points[point].start >= longest / 10;
 }
 
-/* The range of the values above 0 (high is 0 if there are none); least includes zeros. */
+/* The range of the values above 0 (high is 0 if there are none); least and most are those of all values. */
 typedef struct range {
-    double low, high, least;
+    double low, high, least, most;
 } range;
 
 static range range_of(const figure *f, const panel *p)
 {
-    range r = { INFINITY, 0, INFINITY };
+    range r = { INFINITY, 0, INFINITY, -INFINITY };
     for (size_t i = 0; i < f->num_lines; i++)
-        for (size_t j = 0; j < f->lines[i].num_points; j++)
+        for (size_t j = 0; j < f->lines[i].num_points && is_of(f, p, i); j++)
             for (int k = 0; k < p->num_curves && counts(f, i, j); k++) {
                 double value = f->lines[i].points[j].values[p->curves[k].figure];
                 if (!isfinite(value))
                     continue;
                 r.least = fmin(r.least, value);
+                r.most = fmax(r.most, value);
                 if (value > 0) {
                     r.low = fmin(r.low, value);
                     r.high = fmax(r.high, value);
@@ -254,7 +317,7 @@ static double put_time_axis(FILE *out, range values)
 {
     const double shortest = 1e-6, decades = 1e5;
     if (values.high < shortest)
-        values = (range){ shortest, 1e-3, values.least };
+        values = (range){ shortest, 1e-3, values.least, values.most };
     double low = fmax(fmax(values.low, values.high / decades), shortest), power;
     double digit = step_below(low, &power), at = digit * power;
     bool is_wide = values.high / low > 120, has_less = values.least < low;
@@ -289,6 +352,19 @@ static void put_linear_axis(FILE *out, double high)
     fprintf(out, "set yrange [0:%.6g]\nset ytics %.6g\n", 1.08 * top, next_step(digit) * power);
 }
 
+/* A linear axis of any values; it contains 0 unless that would hide how they change. */
+static void put_value_axis(FILE *out, range values)
+{
+    double low = values.least <= values.most ? values.least : 0, power;
+    double high = values.least <= values.most ? values.most : 0;
+    if (low >= 0 && low < high / 2)
+        low = 0;
+    double margin = high > low ? (high - low) * 0.05 : high != 0 ? fabs(high) * 0.05 : 1;
+    double digit = step_below((high - low + 2 * margin) / 5.001, &power);
+    fprintf(out, "set yrange [%.9g:%.9g]\nset ytics %.6g\nset format y '%s'\n", low == 0 ? 0 : low - margin,
+            high + margin, next_step(digit) * power, fmax(fabs(low), fabs(high)) < 1e4 ? "%g" : "%.1s %c");
+}
+
 static double largest_capacity(const figure *f)
 {
     int64_t largest = 0;
@@ -306,6 +382,7 @@ static double put_axis(const drawing *d, const figure *f, const panel *p)
     case SCALE_TIME: return put_time_axis(d->out, values);
     case SCALE_SHARE: fputs("set yrange [0:103]\nset ytics 25\nset format y '%g %%'\n", d->out); break;
     case SCALE_LINEAR: put_linear_axis(d->out, values.high); break;
+    case SCALE_VALUE: put_value_axis(d->out, values); break;
     case SCALE_LEVEL: put_linear_axis(d->out, fmax(values.high, largest_capacity(f) / 1.04)); break;
     }
     return 0;
@@ -462,10 +539,22 @@ static void mix(char mixed[8], const char *colour, double paleness)
     snprintf(mixed, 8, "#%02x%02x%02x", parts[0], parts[1], parts[2]);
 }
 
-static void put_curve(const drawing *d, const figure *f, size_t line, const curve *c, int column, double foot)
+/* A data block and its column; values below the foot of the axis are drawn there. */
+static void put_data(const drawing *d, const figure *f, const char *what, size_t line, const panel *p, const curve *c,
+                     double foot)
 {
-    fprintf(d->out, "$%s%zu using 1:($%d < %.6g ? %.6g : $%d) with lines", f->block, line, column, foot, foot,
-            column);
+    int column = 2 + c->figure;
+    fprintf(d->out, "$%s%s%zu using 1:", f->block, what, line);
+    if (p->scale == SCALE_TIME)
+        fprintf(d->out, "($%d < %.6g ? %.6g : $%d)", column, foot, foot, column);
+    else
+        fprintf(d->out, p->scale == SCALE_SHARE ? "(100 * $%d)" : "%d", column);
+}
+
+static void put_curve(const drawing *d, const figure *f, size_t line, const panel *p, const curve *c, double foot)
+{
+    put_data(d, f, "", line, p, c, foot);
+    fputs(" with lines", d->out);
     if (d->plan->medium != DRAWING_TERMINAL) {
         double thin = f->lines[line].num_points > 200 ? 0.6 : 1;
         char colour[8];
@@ -479,12 +568,11 @@ static void put_curve(const drawing *d, const figure *f, size_t line, const curv
     put_string(d->out, title, MAX_TEXT);
 }
 
-static void put_symbols(const drawing *d, const figure *f, size_t line, int column, double foot)
+static void put_symbols(const drawing *d, const figure *f, size_t line, const panel *p, double foot)
 {
-    fprintf(d->out,
-            "$%ssymbols%zu using 1:($%d < %.6g ? %.6g : $%d) with points pointtype %d "
-            "linecolor rgb '%s' notitle",
-            f->block, line, column, foot, foot, column, symbols[line % NUM_SYMBOLS], colours[line % NUM_COLOURS]);
+    put_data(d, f, "symbols", line, p, &p->curves[0], foot);
+    fprintf(d->out, " with points pointtype %d linecolor rgb '%s' notitle", symbols[line % NUM_SYMBOLS],
+            colours[line % NUM_COLOURS]);
 }
 
 static void put_style(const drawing *d, const curve *c)
@@ -511,19 +599,18 @@ static void put_capacities(const drawing *d, const figure *f)
                     (long long)f->lines[i].capacity, colours[i % NUM_COLOURS]);
 }
 
-static void put_curves(const drawing *d, const figure *f, int row, double foot)
+static void put_curves(const drawing *d, const figure *f, const panel *p, double foot)
 {
-    const panel *p = &f->panels[row];
     const char *between = "plot ";
     bool is_terminal = d->plan->medium == DRAWING_TERMINAL;
     for (size_t i = 0; i < f->num_lines; i++)
-        for (int j = 0; j < p->num_curves; j++) {
+        for (int j = 0; j < p->num_curves && is_of(f, p, i); j++) {
             fputs(between, d->out);
             between = ", \\\n     ";
-            put_curve(d, f, i, &p->curves[j], first_column(f, row) + j, foot);
+            put_curve(d, f, i, p, &p->curves[j], foot);
             if (j == 0 && !is_terminal) {
                 fputs(between, d->out);
-                put_symbols(d, f, i, first_column(f, row), foot);
+                put_symbols(d, f, i, p, foot);
             }
         }
     if (f->num_lines == 0)
@@ -540,16 +627,20 @@ static void put_curves(const drawing *d, const figure *f, int row, double foot)
 /* Inches around and between the panels. */
 static const double left_in = 0.95, top_in = 0.5, bottom_in = 0.62, title_in = 0.36, beside_in = 0.2;
 
-static const char *title_of(const drawing *d, const panel *p)
+static void put_panel_title(const drawing *d, const figure *f, const panel *p)
 {
-    return d->set->counts && p->count_title ? p->count_title : p->title;
+    char title[256];
+    size_t length;
+    const char *group = group_of(f, p, &length);
+    snprintf(title, sizeof title, "%.*s", (int)length, group);
+    put_string(d->out, *group ? title : d->set->counts && p->count_title ? p->count_title : p->title, SIZE_MAX);
 }
 
-static void put_place(const drawing *d, const figure *f, int row)
+static void put_place(const drawing *d, const figure *f, size_t row)
 {
     const drawing_plan *plan = d->plan;
-    double each_in = (plan->height_in - top_in - bottom_in) / NUM_PANELS;
-    double top = plan->height_in - top_in - row * each_in - title_in, bottom = top - (each_in - title_in);
+    double each_in = (f->top_in - f->bottom_in - top_in - bottom_in) / (double)f->num_panels;
+    double top = f->top_in - top_in - (double)row * each_in - title_in, bottom = top - (each_in - title_in);
     if (bottom >= top)
         bottom = top - 0.02;
     fprintf(d->out,
@@ -557,7 +648,9 @@ static void put_place(const drawing *d, const figure *f, int row)
             "set bmargin at screen %.5f\n",
             f->left_in / plan->width_in, f->right_in / plan->width_in, top / plan->height_in,
             bottom / plan->height_in);
-    fprintf(d->out, "set label 9999 '%s' at graph 0, graph 1 left offset 0,0.7\n", title_of(d, &f->panels[row]));
+    fputs("set label 9999 ", d->out);
+    put_panel_title(d, f, &f->panels[row]);
+    fputs(" at graph 0, graph 1 left offset 0,0.7\n", d->out);
     fprintf(d->out, "set key at screen %.5f, screen %.5f right bottom horizontal samplen 2.5 noopaque\n",
             f->right_in / plan->width_in, (top + 0.02) / plan->height_in);
 }
@@ -578,14 +671,16 @@ static const char *clock_format(const drawing *d)
                                      : "%d.%m. %H:%M";
 }
 
-static void put_panel(const drawing *d, const figure *f, int row)
+static void put_panel(const drawing *d, const figure *f, size_t row)
 {
-    bool is_last = row == NUM_PANELS - 1, is_terminal = d->plan->medium == DRAWING_TERMINAL;
+    bool is_last = row == f->num_panels - 1, is_terminal = d->plan->medium == DRAWING_TERMINAL;
     fputs("unset object\nunset label\nunset arrow\nunset xlabel\n", d->out);
     double foot = put_axis(d, f, &f->panels[row]);
-    if (is_terminal)
-        fprintf(d->out, "set title '%s'\n", title_of(d, &f->panels[row]));
-    else {
+    if (is_terminal) {
+        fputs("set title ", d->out);
+        put_panel_title(d, f, &f->panels[row]);
+        fputc('\n', d->out);
+    } else {
         put_place(d, f, row);
         put_phases(d, f->right_in - f->left_in, row == 0);
         put_events(d, f->right_in - f->left_in, row == 0);
@@ -600,7 +695,7 @@ static void put_panel(const drawing *d, const figure *f, int row)
     if (is_last || is_terminal)
         fprintf(d->out, "set xlabel '%s%s'\n", d->plan->clock ? "local time" : d->unit,
                 d->plan->clock ? "" : " since the start");
-    put_curves(d, f, row, foot);
+    put_curves(d, f, &f->panels[row], foot);
 }
 
 /* The legend of colours, symbols and tints, next to the panels: the key of an empty plot. */
@@ -611,13 +706,16 @@ static void put_legend(const drawing *d, const figure *f)
             "unset object\nunset label\nunset arrow\nunset xlabel\nunset border\nunset tics\nunset logscale y\n"
             "set tmargin at screen 1\nset bmargin at screen 0\n" /* gnuplot omits names that do not fit */
             "set yrange [0:1]\nset key at screen %.5f, screen %.5f left top vertical Left reverse samplen 2.5\nplot ",
-            (f->right_in + beside_in) / plan->width_in, (plan->height_in - top_in - title_in) / plan->height_in);
+            (f->right_in + beside_in) / plan->width_in, (f->top_in - top_in - title_in) / plan->height_in);
     for (size_t i = 0; i < f->num_lines; i++) {
         fprintf(d->out, "NaN with linespoints linewidth 2 pointtype %d linecolor rgb '%s' title ",
                 symbols[i % NUM_SYMBOLS], colours[i % NUM_COLOURS]);
         put_string(d->out, f->lines[i].name, MAX_TEXT);
         fputs(", \\\n     ", d->out);
     }
+    if (f->num_hidden)
+        fprintf(d->out, "NaN with lines linecolor rgb '#ffffff' title '%zu more: see --name', \\\n     ",
+                f->num_hidden);
     for (size_t i = 0; i < d->num_names; i++) {
         fprintf(d->out, "NaN with boxes fillstyle solid noborder linecolor rgb '%s' title ", tints[i]);
         put_string(d->out, d->names[i], MAX_TEXT);
@@ -634,7 +732,7 @@ static void put_legend(const drawing *d, const figure *f)
 static void put_figure(const drawing *d, const figure *f)
 {
     put_blocks(d, f);
-    for (int row = 0; row < NUM_PANELS; row++)
+    for (size_t row = 0; row < f->num_panels; row++)
         put_panel(d, f, row);
     if (d->plan->medium != DRAWING_TERMINAL)
         put_legend(d, f);
@@ -655,22 +753,46 @@ static double legend_width_in(const drawing *d, const figure *f, double figure_i
     return fmin(beside_in + sample_in + (double)longest * character_in + margin_in, 0.4 * figure_in);
 }
 
+static void make_figure(figure *f, series_kind kind, const series_list *list)
+{
+    static const struct {
+        const panel *panels;
+        size_t num_panels, num_values;
+    } kinds[NUM_SERIES_KINDS] = {
+        [SERIES_STAGES] = { task_panels, sizeof task_panels / sizeof(panel), SERIES_MAX_VALUES },
+        [SERIES_QUEUES] = { queue_panels, sizeof queue_panels / sizeof(panel), QUEUE_DEPTH + 1 },
+        [SERIES_SPANS] = { span_panels, sizeof span_panels / sizeof(panel), SPAN_SHARE + 1 },
+        [SERIES_COUNTERS] = { NULL, 0, COUNTER_MAX + 1 },
+    };
+    *f = (figure){ .lines = list->all, .num_lines = list->count, .block = series_kind_name(kind) };
+    f->num_values = kinds[kind].num_values;
+    f->num_panels = kinds[kind].num_panels;
+    if (f->num_panels)
+        memcpy(f->panels, kinds[kind].panels, f->num_panels * sizeof(panel));
+    else
+        make_counter_panels(f);
+    if (kind == SERIES_SPANS && f->num_lines > MAX_SPANS) {
+        f->num_hidden = f->num_lines - MAX_SPANS;
+        f->num_lines = MAX_SPANS;
+    }
+}
+
 static void put_figures(const drawing *d)
 {
-    figure figures[] = {
-        { .panels = task_panels, .lines = d->set->tasks, .num_lines = d->set->num_tasks, .block = "task" },
-        { .panels = queue_panels, .lines = d->set->queues, .num_lines = d->set->num_queues, .block = "queue" },
-    };
-    const bool wanted[] = { d->plan->tasks, d->plan->queues };
-    double width_in = d->plan->width_in / (d->plan->tasks && d->plan->queues ? 2 : 1), at_in = 0;
-    for (int i = 0; i < 2; i++) {
-        if (!wanted[i])
+    int columns = drawing_columns(d->plan), rows = drawing_rows(d->plan), place = 0;
+    double width_in = d->plan->width_in / columns, height_in = d->plan->height_in / rows;
+    for (series_kind kind = 0; kind < NUM_SERIES_KINDS; kind++) {
+        figure f;
+        if (!d->plan->shown[kind])
             continue;
-        figures[i].left_in = at_in + fmin(left_in, 0.3 * width_in);
-        figures[i].right_in = at_in + width_in - legend_width_in(d, &figures[i], width_in);
-        figures[i].title = at_in > 0 ? NULL : d->plan->title;
-        put_figure(d, &figures[i]);
-        at_in += width_in;
+        make_figure(&f, kind, &d->set->lists[kind]);
+        f.left_in = place % columns * width_in + fmin(left_in, 0.3 * width_in);
+        f.right_in = (place % columns + 1) * width_in - legend_width_in(d, &f, width_in);
+        f.top_in = (rows - place / columns) * height_in;
+        f.bottom_in = f.top_in - height_in;
+        f.title = place > 0 ? NULL : d->plan->title;
+        put_figure(d, &f);
+        place++;
     }
 }
 
@@ -681,10 +803,10 @@ static void put_figures(const drawing *d)
 static double enlarge(drawing_plan *plan)
 {
     const double least_width_in = 11, least_height_in = 7.5;
-    double width_in = plan->width_in / (plan->tasks && plan->queues ? 2 : 1);
+    double width_in = plan->width_in / drawing_columns(plan), height_in = plan->height_in / drawing_rows(plan);
     if (plan->medium == DRAWING_TERMINAL)
         return 1;
-    double shrunk = fmin(1, fmin(width_in / least_width_in, plan->height_in / least_height_in));
+    double shrunk = fmin(1, fmin(width_in / least_width_in, height_in / least_height_in));
     plan->width_in /= shrunk;
     plan->height_in /= shrunk;
     plan->dpi *= shrunk;
@@ -737,6 +859,24 @@ static void put_settings(const drawing *d)
     fputs("set border 3 linecolor rgb '#404040'\nset grid xtics ytics linecolor rgb '#d4d4d4' linewidth 1 "
           "dashtype 1\nset multiplot\n",
           d->out);
+}
+
+static int num_shown(const drawing_plan *plan)
+{
+    int number = 0;
+    for (series_kind kind = 0; kind < NUM_SERIES_KINDS; kind++)
+        number += plan->shown[kind];
+    return number;
+}
+
+int drawing_columns(const drawing_plan *plan)
+{
+    return num_shown(plan) > 1 ? 2 : 1;
+}
+
+int drawing_rows(const drawing_plan *plan)
+{
+    return (num_shown(plan) + 1) / 2;
 }
 
 void drawing_write(FILE *gnuplot, const drawing_plan *plan, const series_set *set)

@@ -20,17 +20,36 @@ static int no_memory(weir_error *error)
     return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory for the plot");
 }
 
-/* The measures that are drawn, as rates and as counts. */
-static const char *const task_measures[2][SERIES_MAX_VALUES] = {
-    { "tasks_per_s", "successes_per_s", "failures_per_s", "ave_time", "p50_time", "p90_time", "p99_time", "max_time",
-      "busy_share", "cpu_slot_share", "wait_in_share", "wait_thread_share", "wait_turn_share", "wait_out_share" },
-    { "num_tasks", "num_successes", "num_failures", "ave_time", "p50_time", "p90_time", "p99_time", "max_time",
-      "busy_share", "cpu_slot_share", "wait_in_share", "wait_thread_share", "wait_turn_share", "wait_out_share" },
+/* The measures that are drawn; the first as a rate and as a count, of stages also the next two. */
+static const struct {
+    const char *name;
+    weir_subject subject;
+    const char *measures[SERIES_MAX_VALUES], *counts[3];
+} kinds[NUM_SERIES_KINDS] = {
+    [SERIES_STAGES] = { "tasks",
+                        WEIR_SUBJECT_STAGE,
+                        { "tasks_per_s", "successes_per_s", "failures_per_s", "ave_time", "p50_time", "p90_time",
+                          "p99_time", "max_time", "busy_share", "cpu_slot_share", "wait_in_share",
+                          "wait_thread_share", "wait_turn_share", "wait_out_share" },
+                        { "num_tasks", "num_successes", "num_failures" } },
+    [SERIES_QUEUES] = { "queues",
+                        WEIR_SUBJECT_QUEUE,
+                        { "items_per_s", "occupancy_rate", "ave_put_time", "ave_get_time", "ave_depth" },
+                        { "num_items" } },
+    [SERIES_SPANS] = { "spans",
+                       WEIR_SUBJECT_SPAN,
+                       { "spans_per_s", "ave_time", "p50_time", "p90_time", "p99_time", "max_time", "total_share" },
+                       { "num_spans" } },
+    [SERIES_COUNTERS] = { "counters",
+                          WEIR_SUBJECT_COUNTER,
+                          { "ave_value", "last_value", "min_value", "max_value" },
+                          { 0 } },
 };
-static const char *const queue_measures[2][NUM_QUEUE_FIGURES] = {
-    { "items_per_s", "occupancy_rate", "ave_put_time", "ave_get_time", "ave_depth" },
-    { "num_items", "occupancy_rate", "ave_put_time", "ave_get_time", "ave_depth" },
-};
+
+const char *series_kind_name(series_kind kind)
+{
+    return kinds[kind].name;
+}
 
 /* ---- curves ------------------------------------------------------------------------------------------------- */
 
@@ -45,22 +64,21 @@ static char *name_of(const series_set *set, const weir_group_key *key)
     return name;
 }
 
-static series *find_series(const series_set *set, series **all, size_t *num_all, const weir_group_key *key)
+static series *find_series(const series_set *set, series_list *list, const weir_group_key *key)
 {
+    for (size_t i = 0; i < list->count; i++)
+        if (list->all[i].run_id == key->run_id && strcmp(list->all[i].plain_name, key->name) == 0)
+            return &list->all[i];
     char *name = name_of(set, key);
-    for (size_t i = 0; name && i < *num_all; i++)
-        if ((*all)[i].run_id == key->run_id && strcmp((*all)[i].name, name) == 0) {
-            free(name);
-            return &(*all)[i];
-        }
-    series *grown = name ? weir_array_grow(*all, *num_all, sizeof *grown) : NULL;
+    series *grown = name ? weir_array_grow(list->all, list->count, sizeof *grown) : NULL;
     if (!grown) {
         free(name);
         return NULL;
     }
-    *all = grown;
-    grown[*num_all] = (series){ .name = name, .run_id = key->run_id };
-    return &grown[(*num_all)++];
+    list->all = grown;
+    grown[list->count] =
+        (series){ .name = name, .plain_name = name + strlen(name) - strlen(key->name), .run_id = key->run_id };
+    return &grown[list->count++];
 }
 
 static double since_origin(const series_set *set, int64_t unix_ns)
@@ -68,35 +86,31 @@ static double since_origin(const series_set *set, int64_t unix_ns)
     return (double)(unix_ns - set->origin_unix_ns) / 1e9;
 }
 
-static void fill_point(const series_set *set, series_point *point, const weir_total *total)
+static void fill_point(const series_set *set, series_kind kind, series_point *point, const weir_total *total)
 {
-    bool is_queue = total->subject == WEIR_SUBJECT_QUEUE;
-    const char *const *names = is_queue ? queue_measures[set->counts] : task_measures[set->counts];
-    size_t count = is_queue ? NUM_QUEUE_FIGURES : SERIES_MAX_VALUES;
     *point = (series_point){ .start = since_origin(set, total->key.start_unix_ns),
                              .end = since_origin(set, total->key.end_unix_ns) };
-    for (size_t i = 0; i < count; i++)
-        point->values[i] = weir_measure_of(total->subject, names[i], &total->metrics, total->elapsed_ns);
-    if (!is_queue && isnan(point->values[TASK_AVE]))
+    bool only_rate = kind == SERIES_SPANS && strcmp(total->kind, "marker") == 0;
+    for (int i = 0; i < SERIES_MAX_VALUES && kinds[kind].measures[i]; i++) {
+        const char *counted = set->counts && i < 3 ? kinds[kind].counts[i] : NULL;
+        point->values[i] = only_rate && i > 0
+                               ? NAN
+                               : weir_measure_of(total->subject, counted ? counted : kinds[kind].measures[i],
+                                                 &total->metrics, total->elapsed_ns);
+    }
+    if (kind == SERIES_STAGES && isnan(point->values[TASK_AVE]))
         point->values[TASK_MAX] = NAN;
 }
 
-static series *line_of(series_set *set, const weir_total *total)
+static int add_total(series_set *set, series_kind kind, const weir_total *total, weir_error *error)
 {
-    bool is_queue = total->subject == WEIR_SUBJECT_QUEUE;
-    return is_queue ? find_series(set, &set->queues, &set->num_queues, &total->key)
-                    : find_series(set, &set->tasks, &set->num_tasks, &total->key);
-}
-
-static int add_total(series_set *set, const weir_total *total, weir_error *error)
-{
-    series *line = line_of(set, total);
+    series *line = find_series(set, &set->lists[kind], &total->key);
     series_point *points = line ? weir_array_grow(line->points, line->num_points, sizeof *points) : NULL;
     if (!points)
         return no_memory(error);
     line->points = points;
     line->capacity = total->capacity > line->capacity ? total->capacity : line->capacity;
-    fill_point(set, &points[line->num_points++], total);
+    fill_point(set, kind, &points[line->num_points++], total);
     return WEIR_OK;
 }
 
@@ -162,13 +176,15 @@ static int add_record(void *self, const weir_record *record, weir_error *error)
 {
     series_set *set = self;
     weir_total total;
-    switch (record->kind) {
-    case WEIR_RECORD_TASK:
-    case WEIR_RECORD_QUEUE: total = weir_total_of_lap(&record->lap); return add_total(set, &total, error);
-    case WEIR_RECORD_EVENT: return add_event(set, &record->event, error);
-    case WEIR_RECORD_PHASE: return add_phase(set, &record->phase, error);
-    default: return WEIR_OK;
-    }
+    series_kind kind = 0;
+    if (record->kind == WEIR_RECORD_EVENT)
+        return add_event(set, &record->event, error);
+    if (record->kind == WEIR_RECORD_PHASE)
+        return add_phase(set, &record->phase, error);
+    while (kinds[kind].subject != record->lap.subject)
+        kind++;
+    total = weir_total_of_lap(&record->lap);
+    return add_total(set, kind, &total, error);
 }
 
 /* Counts what will be drawn, before reading it. */
@@ -180,8 +196,7 @@ typedef struct extent {
 
 static void extend(extent *all, series_set *set, const weir_total_list *list)
 {
-    int64_t last_run = 0;
-    set->num_runs = 0;
+    int64_t last_run = 0, num_runs = 0;
     for (size_t i = 0; i < list->count; i++) {
         const weir_group_key *key = &list->all[i].key;
         if (all->num_lines == 0 || key->start_unix_ns < all->start_unix_ns)
@@ -190,9 +205,10 @@ static void extend(extent *all, series_set *set, const weir_total_list *list)
             all->end_unix_ns = key->end_unix_ns;
         all->max_laps = key->num_laps > all->max_laps ? key->num_laps : all->max_laps;
         all->num_lines++;
-        set->num_runs += key->run_id != last_run;
+        num_runs += key->run_id != last_run;
         last_run = key->run_id;
     }
+    set->num_runs = num_runs > set->num_runs ? num_runs : set->num_runs;
 }
 
 static int find_extent(weir_reader *reader, const weir_filter *filter, series_set *set, extent *all,
@@ -204,9 +220,8 @@ static int find_extent(weir_reader *reader, const weir_filter *filter, series_se
         weir_totals_read(reader, filter, &(weir_grouping){ .by = WEIR_BY_NAME | WEIR_BY_RUN }, &totals, error);
     if (status != WEIR_OK)
         return status;
-    extend(all, set, &totals.of[WEIR_SUBJECT_QUEUE]);
-    if (totals.of[WEIR_SUBJECT_QUEUE].count == 0)
-        extend(all, set, &totals.of[WEIR_SUBJECT_STAGE]);
+    for (series_kind kind = 0; kind < NUM_SERIES_KINDS; kind++)
+        extend(all, set, &totals.of[kinds[kind].subject]);
     set->origin_unix_ns = all->start_unix_ns;
     set->end = since_origin(set, all->end_unix_ns);
     weir_totals_free(&totals);
@@ -214,13 +229,15 @@ static int find_extent(weir_reader *reader, const weir_filter *filter, series_se
 }
 
 static int add_totals(series_set *set, const weir_totals *totals,
-                      int (*add)(series_set *set, const weir_total *total, weir_error *error), weir_error *error)
+                      int (*add)(series_set *set, series_kind kind, const weir_total *total, weir_error *error),
+                      weir_error *error)
 {
-    static const weir_subject subjects[] = { WEIR_SUBJECT_STAGE, WEIR_SUBJECT_QUEUE };
     int status = WEIR_OK;
-    for (int s = 0; s < 2; s++)
-        for (size_t i = 0; i < totals->of[subjects[s]].count && status == WEIR_OK; i++)
-            status = add(set, &totals->of[subjects[s]].all[i], error);
+    for (series_kind kind = 0; kind < NUM_SERIES_KINDS; kind++) {
+        const weir_total_list *list = &totals->of[kinds[kind].subject];
+        for (size_t i = 0; i < list->count && status == WEIR_OK; i++)
+            status = add(set, kind, &list->all[i], error);
+    }
     return status;
 }
 
@@ -243,19 +260,21 @@ static int read_bins(weir_reader *reader, const weir_filter *filter, series_set 
 
 /* The last lap of a run is shorter than the others, and its rates are mostly noise: it is joined with the previous
    lap. */
-static int replace_last_two(series_set *set, const weir_total *total, weir_error *error)
+static int replace_last_two(series_set *set, series_kind kind, const weir_total *total, weir_error *error)
 {
-    series *line = line_of(set, total);
+    series *line = find_series(set, &set->lists[kind], &total->key);
     if (!line)
         return no_memory(error);
     if (total->key.num_laps == 2 && line->num_points >= 2)
-        fill_point(set, &line->points[--line->num_points - 1], total);
+        fill_point(set, kind, &line->points[--line->num_points - 1], total);
     return WEIR_OK;
 }
 
 static int join_short_last_lap(weir_reader *reader, const weir_filter *filter, series_set *set, weir_error *error)
 {
-    const series *line = set->num_queues ? set->queues : set->num_tasks ? set->tasks : NULL;
+    const series *line = NULL;
+    for (series_kind kind = NUM_SERIES_KINDS; kind-- > 0;)
+        line = set->lists[kind].count ? set->lists[kind].all : line;
     if (set->num_runs != 1 || !line || line->num_points < 3)
         return WEIR_OK;
     const series_point *last = &line->points[line->num_points - 1], *before = last - 1;
@@ -280,11 +299,23 @@ static int read_laps(weir_reader *reader, const weir_filter *filter, series_set 
     int status = find_extent(reader, filter, set, &all, error);
     if (status == WEIR_OK && all.max_laps > 2 * MAX_POINTS)
         return read_bins(reader, filter, set, &all, error);
-    if (status == WEIR_OK)
-        status = weir_each_record(reader, WEIR_RECORD_TASK, filter, add_record, set, error);
-    if (status == WEIR_OK)
-        status = weir_each_record(reader, WEIR_RECORD_QUEUE, filter, add_record, set, error);
+    for (series_kind kind = 0; kind < NUM_SERIES_KINDS && status == WEIR_OK; kind++)
+        status = weir_each_record(reader, weir_record_kind_of(kinds[kind].subject), filter, add_record, set, error);
     return status;
+}
+
+static double time_in(const series *span)
+{
+    double all = 0;
+    for (size_t i = 0; i < span->num_points; i++)
+        all += fmax(0, span->points[i].values[SPAN_SHARE]) * (span->points[i].end - span->points[i].start);
+    return all;
+}
+
+static int longer_span(const void *one, const void *other)
+{
+    double a = time_in(one), b = time_in(other);
+    return a > b ? -1 : a < b;
 }
 
 int series_read(weir_reader *reader, const weir_filter *filter, unsigned how, series_set *set, weir_error *error)
@@ -295,6 +326,8 @@ int series_read(weir_reader *reader, const weir_filter *filter, unsigned how, se
     int status = read_laps(reader, filter, set, error);
     if (status == WEIR_OK && how & SERIES_JOIN_SHORT && !set->binned)
         status = join_short_last_lap(reader, filter, set, error);
+    if (set->lists[SERIES_SPANS].count)
+        qsort(set->lists[SERIES_SPANS].all, set->lists[SERIES_SPANS].count, sizeof(series), longer_span);
     if (status == WEIR_OK)
         status = weir_each_record(reader, WEIR_RECORD_EVENT, &own, add_record, set, error);
     if (status == WEIR_OK)
@@ -302,13 +335,13 @@ int series_read(weir_reader *reader, const weir_filter *filter, unsigned how, se
     return status;
 }
 
-static void free_lines(series *lines, size_t num_lines)
+static void free_lines(series_list *list)
 {
-    for (size_t i = 0; i < num_lines; i++) {
-        free(lines[i].name);
-        free(lines[i].points);
+    for (size_t i = 0; i < list->count; i++) {
+        free(list->all[i].name);
+        free(list->all[i].points);
     }
-    free(lines);
+    free(list->all);
 }
 
 static void free_marks(series_mark *marks, size_t num_marks)
@@ -320,8 +353,8 @@ static void free_marks(series_mark *marks, size_t num_marks)
 
 void series_free(series_set *set)
 {
-    free_lines(set->tasks, set->num_tasks);
-    free_lines(set->queues, set->num_queues);
+    for (series_kind kind = 0; kind < NUM_SERIES_KINDS; kind++)
+        free_lines(&set->lists[kind]);
     free_marks(set->events, set->num_events);
     free_marks(set->phases, set->num_phases);
     *set = (series_set){ 0 };

@@ -1,4 +1,4 @@
-/* The data of a plot: metrics of each stage and queue lap by lap, events and phases, read from a database. */
+/* The data of a plot, read from a database: metrics of each stage, queue, span and counter lap by lap; events; phases. */
 #ifndef TOOLS_SERIES_H
 #define TOOLS_SERIES_H
 
@@ -34,8 +34,21 @@ typedef enum series_queue_figure {
     QUEUE_PUT,      /* average wait, seconds */
     QUEUE_GET,
     QUEUE_DEPTH, /* average, items */
-    NUM_QUEUE_FIGURES
 } series_queue_figure;
+
+/* What is drawn of a span, frame or marker. A marker has only the first. */
+typedef enum series_span_figure {
+    SPAN_RATE, /* per second, or the number in each lap */
+    SPAN_AVE,  /* seconds per span */
+    SPAN_P50,
+    SPAN_P90,
+    SPAN_P99,
+    SPAN_MAX,
+    SPAN_SHARE, /* of the lap; above 1 if several threads are in the span */
+} series_span_figure;
+
+/* What is drawn of a value of a counter. */
+typedef enum series_counter_figure { COUNTER_MEAN, COUNTER_LAST, COUNTER_MIN, COUNTER_MAX } series_counter_figure;
 
 /* One lap, or several merged laps, as comparable values. NAN = no value. */
 typedef struct series_point {
@@ -43,14 +56,28 @@ typedef struct series_point {
     double values[SERIES_MAX_VALUES];
 } series_point;
 
-/* A stage's or a queue's laps, in the order of time. */
+/* The laps of one stage, queue, span or counter, in the order of time. */
 typedef struct series {
-    char *name; /* with the run as a prefix if there are several */
+    char *name;             /* with the run as a prefix if there are several */
+    const char *plain_name; /* without it */
     int64_t run_id;
     int64_t capacity; /* of a queue */
     series_point *points;
     size_t num_points;
 } series;
+
+typedef enum series_kind {
+    SERIES_STAGES,
+    SERIES_QUEUES,
+    SERIES_SPANS,
+    SERIES_COUNTERS,
+    NUM_SERIES_KINDS
+} series_kind;
+
+typedef struct series_list {
+    series *all; /* in the order of the pipeline; spans: the longest total time first */
+    size_t count;
+} series_list;
 
 typedef struct series_mark {
     double start, end; /* equal for a point in time */
@@ -64,8 +91,7 @@ typedef struct series_set {
     double end;             /* of the last lap, since the origin */
     bool binned;            /* each point is several merged laps */
     int64_t num_runs;
-    series *tasks, *queues;
-    size_t num_tasks, num_queues;
+    series_list lists[NUM_SERIES_KINDS];
     series_mark *events; /* points in time; or spans, from pairs of events named NAME_start and NAME_stop */
     series_mark *phases;
     size_t num_events, num_phases;
@@ -80,5 +106,8 @@ enum {
 /* WEIR_OK, even if there is nothing. Call series_free() afterwards in any case. */
 int series_read(weir_reader *reader, const weir_filter *filter, unsigned how, series_set *set, weir_error *error);
 void series_free(series_set *set);
+
+/* "tasks", "queues", "spans", "counters" */
+const char *series_kind_name(series_kind kind);
 
 #endif

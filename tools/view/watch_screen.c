@@ -105,11 +105,11 @@ static bool is_gone(const frame *f)
 
 /* ---- pieces ------------------------------------------------------------------------------------------------- */
 
-static const series *find_line(const series *lines, size_t num_lines, const char *name)
+static const series *find_line(const series_list *lines, const char *name)
 {
-    for (size_t i = 0; i < num_lines; i++)
-        if (strcmp(lines[i].name, name) == 0)
-            return &lines[i];
+    for (size_t i = 0; i < lines->count; i++)
+        if (strcmp(lines->all[i].name, name) == 0)
+            return &lines->all[i];
     return NULL;
 }
 
@@ -218,7 +218,7 @@ static void put_stages(FILE *out, const frame *f)
                 "average", is_narrow(f) ? "" : "       p99", "busy", "in", "thr", "room");
     for (size_t i = 0; i < stages->count; i++) {
         const weir_total *t = &stages->all[i];
-        const series *line = find_line(f->recent.tasks, f->recent.num_tasks, t->key.name);
+        const series *line = find_line(&f->recent.lists[SERIES_STAGES], t->key.name);
         const series_point *p = latest(line);
         char average[WEIR_FORMAT_BYTES], p99[WEIR_FORMAT_BYTES];
         fprintf(out, "%-*.*s %9" PRIu64 " %7" PRIu64 " %9.1f %9s", name_width(f), name_width(f), t->key.name,
@@ -241,7 +241,7 @@ static void put_queues(FILE *out, const frame *f)
                 "level", "put", "get");
     for (size_t i = 0; i < queues->count; i++) {
         const weir_total *t = &queues->all[i];
-        const series *line = find_line(f->recent.queues, f->recent.num_queues, t->key.name);
+        const series *line = find_line(&f->recent.lists[SERIES_QUEUES], t->key.name);
         const series_point *p = latest(line);
         char put[WEIR_FORMAT_BYTES], get[WEIR_FORMAT_BYTES];
         fprintf(out, "%-*.*s %9" PRIu64 " %9.1f %8.0f%% %4.1f/%-4" PRId64 " %9s %9s", name_width(f), name_width(f),
