@@ -70,7 +70,7 @@ static void sleep_for_work_locked(weir_worker *worker)
     weir_pool *pool = worker->pool;
     weir_pipeline *pipeline = pool->pipeline;
     weir_engine_unlock(pipeline);
-    weir_thread_cpu_sleeps(worker, weir_clock_ns());
+    weir_thread_cpu_sleeps(worker);
     weir_engine_lock(pipeline);
     weir_thread_cpu_add_locked(worker);
     if (has_work_locked(pool) || is_surplus_locked(worker))
@@ -107,7 +107,7 @@ static void park_locked(weir_worker *worker)
     weir_pool *pool = worker->pool;
     weir_pipeline *pipeline = pool->pipeline;
     weir_engine_unlock(pipeline);
-    weir_thread_cpu_sleeps(worker, weir_clock_ns());
+    weir_thread_cpu_sleeps(worker);
     weir_engine_lock(pipeline);
     weir_thread_cpu_add_locked(worker);
     weir_wake_all_locked(pipeline);
@@ -134,6 +134,8 @@ static void step_has_ended_locked(weir_worker *worker, weir_slot *slot)
     if (pool->pipeline->now_ns > since_ns)
         pool->lap.busy_ns += pool->pipeline->now_ns - since_ns;
     weir_thread_cpu_add_locked(worker);
+    if (slot->end_ns - slot->begin_ns >= WEIR_CPU_WINDOW_NS && !slot->is_lifecycle)
+        worker->long_node = slot->node;
     weir_step_ended_locked(slot);
 }
 
@@ -153,13 +155,17 @@ static void release_spent_label(weir_worker *worker)
 static void begin_step(weir_worker *worker, weir_slot *slot)
 {
     enum { COMPUTED_STEPS = 16 };
+    if (weir_thread_cpu_step_begins(worker, slot)) {
+        slot->begin_ns = worker->window_start_ns;
+        return;
+    }
     if (slot->is_short_step && worker->ended_ns && ++worker->num_computed % COMPUTED_STEPS != 0) {
         slot->begin_ns = worker->ended_ns + worker->handoff_ns;
         if (slot->begin_ns < slot->entered_ns)
             slot->begin_ns = slot->entered_ns; /* busy time is never less than run time */
         return;
     }
-    slot->begin_ns = weir_clock_ns();
+    slot->begin_ns = step_clock_ns(&worker->clock);
     if (!slot->is_short_step || !worker->ended_ns)
         return;
     int64_t change_ns = slot->begin_ns - worker->ended_ns - worker->handoff_ns;

@@ -7,10 +7,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#if defined(__x86_64__)
-#include <cpuid.h>
-#include <x86intrin.h>
-#endif
 
 static _Thread_local span_thread *this_thread;
 static _Thread_local uint32_t num_unrecorded; /* open spans, for lack of memory */
@@ -20,19 +16,18 @@ static bool key_made;
 /* ---- the clock ---------------------------------------------------------------------------------------------- */
 
 /*
- * Two readings of CLOCK_MONOTONIC cost 60 ns on a virtual machine, two of the time stamp counter 25 ns. Its frequency
- * is measured once, within 20 millionths. Where it may change or stop, ticks are nanoseconds.
+ * Ticks of the time stamp counter (see step_clock.h), whose frequency is measured once, within 20 millionths. Where it
+ * may change or stop, ticks are nanoseconds.
  */
 static uv_once_t once = UV_ONCE_INIT;
 static bool uses_counter;                        /* both are written once, by make_clock() */
 static uint64_t ns_per_tick = UINT64_C(1) << 32; /* with 32 bits behind the point */
 
-#if defined(__x86_64__)
 static void read_both(int64_t *ticks, int64_t *now_ns)
 {
     int64_t least_ns = INT64_MAX;
     for (int i = 0; i < 20; i++) { /* the pair with the least time between is the most precise */
-        int64_t before_ns = weir_clock_ns(), read = (int64_t)__rdtsc(), after_ns = weir_clock_ns();
+        int64_t before_ns = weir_clock_ns(), read = (int64_t)tick_count(), after_ns = weir_clock_ns();
         if (after_ns - before_ns >= least_ns)
             continue;
         least_ns = after_ns - before_ns;
@@ -43,9 +38,8 @@ static void read_both(int64_t *ticks, int64_t *now_ns)
 
 static void make_clock(void)
 {
-    unsigned a, b, c, d;
     int64_t ticks = 0, later_ticks = 0, at_ns = 0, later_ns = 0;
-    if (!__get_cpuid(0x80000007, &a, &b, &c, &d) || !(d & 1u << 8)) /* not invariant */
+    if (!weir_ticks_are_usable())
         return;
     read_both(&ticks, &at_ns);
     do
@@ -57,11 +51,6 @@ static void make_clock(void)
     ns_per_tick = (uint64_t)(ratio * 4294967296.0);
     uses_counter = true;
 }
-#else
-static void make_clock(void)
-{
-}
-#endif
 
 void weir_span_clock_init(void)
 {
@@ -70,11 +59,7 @@ void weir_span_clock_init(void)
 
 static inline int64_t read_ticks(void)
 {
-#if defined(__x86_64__)
-    if (uses_counter)
-        return (int64_t)__rdtsc();
-#endif
-    return weir_clock_ns();
+    return uses_counter ? (int64_t)tick_count() : weir_clock_ns();
 }
 
 int64_t weir_span_ticks_to_ns(int64_t ticks)

@@ -69,6 +69,7 @@
 #include <weir/engine.h>
 
 #include "live_histogram.h"
+#include "step_clock.h"
 
 typedef struct weir_task weir_slot;
 typedef struct weir_node weir_node;
@@ -289,7 +290,7 @@ typedef struct weir_worker {
     bool started;
 
     /* owned by the thread: its CPU time, and the tasks it belongs to (see thread_cpu.c) */
-    bool window_open;
+    bool window_open, window_full;
     int64_t window_start_ns;
     int64_t window_run_ns; /* sum of run_ns */
     int64_t *run_ns;       /* for each node: run time in this window */
@@ -304,9 +305,11 @@ typedef struct weir_worker {
     int64_t ended_ns;   /* when its last step or wait ended; 0 = the hand-off after it was not a plain one */
     int64_t handoff_ns; /* moving average */
     uint32_t num_computed;
+    weir_step_clock clock;
 
     /* guarded by pipeline->lock */
-    weir_slot *running; /* NULL between steps */
+    weir_slot *running;   /* NULL between steps */
+    weir_node *long_node; /* of a long step whose CPU time is not divided yet; NULL = none */
     int64_t busy_since_ns;
     struct weir_label *spent_label; /* label of the ended task, to be released without the lock */
 } weir_worker;

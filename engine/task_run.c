@@ -132,10 +132,10 @@ static bool is_result(const weir_slot *slot, int status)
 static int run_timed(weir_slot *slot)
 {
     const weir_node *node = slot->node;
-    int64_t start_ns = slot->op_start_known ? slot->begin_ns : weir_clock_ns();
+    int64_t start_ns = slot->op_start_known ? slot->begin_ns : step_clock_ns(&slot->thread->clock);
     int status = slot->flushing ? node->op->flush(slot->worker, &slot->out, slot)
                                 : node->op->run(slot->worker, node->num_ins ? &slot->in : NULL, &slot->out, slot);
-    slot->end_ns = weir_clock_ns();
+    slot->end_ns = step_clock_ns(&slot->thread->clock);
     if (start_ns > slot->end_ns) /* begin_ns was computed, not measured */
         start_ns = slot->begin_ns = slot->end_ns;
     slot->step_run_ns = slot->end_ns - start_ns;
@@ -264,7 +264,7 @@ static void run_task_step(weir_slot *slot)
     if (is_tracked)
         weir_tracker_step_ends(slot, status);
     if (calls || op_end_ns == slot->begin_ns)
-        slot->end_ns = weir_clock_ns();
+        slot->end_ns = step_clock_ns(&slot->thread->clock);
     slot->status = status;
 }
 
@@ -329,7 +329,6 @@ void weir_run_step(weir_worker *worker, weir_slot *slot)
 {
     slot->end_ns = slot->begin_ns;
     slot->step_run_ns = 0;
-    weir_thread_cpu_step_begins(worker, slot);
     if (slot->is_lifecycle)
         run_lifecycle(slot);
     else if (slot->abandoned)
@@ -337,6 +336,6 @@ void weir_run_step(weir_worker *worker, weir_slot *slot)
     else
         run_task_step(slot);
     if (slot->is_lifecycle || slot->abandoned)
-        slot->end_ns = weir_clock_ns();
+        slot->end_ns = step_clock_ns(&worker->clock);
     weir_thread_cpu_step_ended(worker, slot);
 }

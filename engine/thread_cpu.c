@@ -7,7 +7,10 @@
  * proportion to their run times. A window never contains a sleep of the thread. A task of a stage whose steps usually
  * take WEIR_CPU_WINDOW_NS or more has a separate window, and a window of shorter tasks is not much longer than that.
  * So the cost is at most about 0.4 %. At the end of a lap, the service thread reads the CPU time of a long task that
- * is still running.
+ * is still running, or has ended and was the last.
+ *
+ * A thread that returns from a system call may first have to wait for a CPU. So the CPU clock is read after a hand-off and
+ * before the next step begins: such a wait delays no result, and belongs to no task.
  */
 #include "thread_cpu.h"
 
@@ -22,13 +25,6 @@ static int64_t read_own_ns(void)
     return (int64_t)time.tv_sec * WEIR_SECOND + time.tv_nsec;
 }
 
-static void open_window(weir_worker *worker, int64_t now_ns)
-{
-    atomic_store_explicit(&worker->cpu_base_ns, read_own_ns(), memory_order_relaxed);
-    worker->window_start_ns = now_ns;
-    worker->window_open = true;
-}
-
 static void share_out(weir_worker *worker, int64_t used_ns)
 {
     double share = (double)used_ns / (double)worker->window_run_ns;
@@ -40,10 +36,10 @@ static void share_out(weir_worker *worker, int64_t used_ns)
     worker->has_shares = true;
 }
 
-/* Reads the clock and divides the CPU time used; the next window begins. */
-static void close_window(weir_worker *worker, int64_t now_ns)
+/* Reads the clock and divides the CPU time used. */
+static void close_window(weir_worker *worker)
 {
-    int64_t cpu_ns = read_own_ns();
+    int64_t now_ns = step_clock_ns(&worker->clock), cpu_ns = read_own_ns();
     int64_t used_ns = cpu_ns - atomic_exchange_explicit(&worker->cpu_base_ns, cpu_ns, memory_order_relaxed);
     int64_t engine_ns = now_ns - worker->window_start_ns - worker->window_run_ns;
     used_ns -= engine_ns > 0 ? engine_ns : 0;
@@ -51,17 +47,20 @@ static void close_window(weir_worker *worker, int64_t now_ns)
         used_ns = worker->window_run_ns;
     if (used_ns > 0)
         share_out(worker, used_ns);
-    worker->window_start_ns = now_ns;
 }
 
-void weir_thread_cpu_step_begins(weir_worker *worker, const weir_slot *slot)
+bool weir_thread_cpu_step_begins(weir_worker *worker, const weir_slot *slot)
 {
-    if (!slot->node->pipeline->measures)
-        return;
-    if (!worker->window_open)
-        open_window(worker, slot->begin_ns);
-    else if (slot->is_long_step)
-        close_window(worker, slot->begin_ns);
+    if (!slot->node->pipeline->measures || (worker->window_open && !worker->window_full && !slot->is_long_step))
+        return false;
+    if (worker->window_open)
+        close_window(worker);
+    else
+        atomic_store_explicit(&worker->cpu_base_ns, read_own_ns(), memory_order_relaxed);
+    worker->window_start_ns = step_clock_ns(&worker->clock);
+    worker->window_open = true;
+    worker->window_full = false;
+    return true;
 }
 
 void weir_thread_cpu_step_ended(weir_worker *worker, const weir_slot *slot)
@@ -73,19 +72,19 @@ void weir_thread_cpu_step_ended(weir_worker *worker, const weir_slot *slot)
         worker->run_ns[slot->node->index] += ran_ns;
         worker->window_run_ns += ran_ns;
     }
-    if (slot->end_ns - worker->window_start_ns >= WEIR_CPU_WINDOW_NS)
-        close_window(worker, slot->end_ns);
+    worker->window_full = slot->end_ns - worker->window_start_ns >= WEIR_CPU_WINDOW_NS;
 }
 
-void weir_thread_cpu_sleeps(weir_worker *worker, int64_t now_ns)
+void weir_thread_cpu_sleeps(weir_worker *worker)
 {
     if (worker->window_open && worker->window_run_ns > 0)
-        close_window(worker, now_ns);
+        close_window(worker);
     worker->window_open = false;
 }
 
 void weir_thread_cpu_add_locked(weir_worker *worker)
 {
+    worker->long_node = NULL;
     if (!worker->has_shares)
         return;
     weir_pipeline *pipeline = worker->pool->pipeline;
@@ -110,10 +109,12 @@ int64_t weir_thread_cpu_read_ns(const weir_worker *worker)
 void weir_thread_cpu_settle_locked(weir_worker *worker, int64_t cpu_ns)
 {
     const weir_slot *slot = worker->running;
-    if (cpu_ns < 0 || !slot || slot->is_lifecycle || !worker->pool->pipeline->measures ||
-        worker->pool->pipeline->now_ns - slot->entered_ns < WEIR_CPU_WINDOW_NS)
+    bool is_long =
+        slot && !slot->is_lifecycle && slot->node->pipeline->now_ns - slot->entered_ns >= WEIR_CPU_WINDOW_NS;
+    weir_node *node = is_long ? slot->node : slot ? NULL : worker->long_node;
+    if (cpu_ns < 0 || !node || !node->pipeline->measures)
         return;
     int64_t base_ns = atomic_load_explicit(&worker->cpu_base_ns, memory_order_relaxed);
     if (cpu_ns > base_ns && atomic_compare_exchange_strong(&worker->cpu_base_ns, &base_ns, cpu_ns))
-        slot->node->lap.cpu_ns += cpu_ns - base_ns;
+        node->lap.cpu_ns += cpu_ns - base_ns;
 }
