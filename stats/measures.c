@@ -19,9 +19,12 @@
     X(tasks_per_s, "per s", "1/s", 1, ratio((double)m->num_tasks, seconds(ns)), "tasks that ended per second") \
     X(ave_time, "average", "s", -1, ratio(seconds(m->success_ns), num_successes(m)), \
       "mean run time of successful tasks: success_time / (num_tasks - num_failures)") \
-    X(p50_time, "p50", "s", -1, quantile(m->run_times, 0.50, m->max_ns), "median run time of successful tasks") \
-    X(p90_time, "p90", "s", -1, quantile(m->run_times, 0.90, m->max_ns), "90 % of successful tasks took no longer") \
-    X(p99_time, "p99", "s", -1, quantile(m->run_times, 0.99, m->max_ns), "99 % of successful tasks took no longer") \
+    X(p50_time, "p50", "s", -1, quantile(m->run_times, 0.50, m->min_ns, m->max_ns), \
+      "median run time of successful tasks") \
+    X(p90_time, "p90", "s", -1, quantile(m->run_times, 0.90, m->min_ns, m->max_ns), \
+      "90 % of successful tasks took no longer") \
+    X(p99_time, "p99", "s", -1, quantile(m->run_times, 0.99, m->min_ns, m->max_ns), \
+      "99 % of successful tasks took no longer") \
     X(max_time, "max", NULL, -1, 0, NULL) \
     X(busy_share, "busy", "share", 0, slot_share(m, m->busy_ns), "busy_time / slot time") \
     X(wait_in_share, "input", "share", 0, slot_share(m, m->wait_in_ns), "wait_in_time / slot time") \
@@ -43,13 +46,19 @@
     X(num_put, NULL, NULL, 0, 0, NULL) \
     X(items_per_s, "per s", "1/s", 1, ratio((double)m->num_items, seconds(ns)), "items taken out per second") \
     X(ave_put_time, "put", "s", 0, ratio(seconds(m->put_ns), (double)m->num_put), "put_time / num_put") \
-    X(p50_put_time, NULL, "s", 0, quantile(m->put_times, 0.50, m->max_put_ns), "median wait for room") \
-    X(p90_put_time, "p90", "s", 0, quantile(m->put_times, 0.90, m->max_put_ns), "90 % waited no longer for room") \
-    X(p99_put_time, "p99", "s", 0, quantile(m->put_times, 0.99, m->max_put_ns), "99 % waited no longer for room") \
+    X(p50_put_time, NULL, "s", 0, quantile(m->put_times, 0.50, m->min_put_ns, m->max_put_ns), \
+      "median wait for room") \
+    X(p90_put_time, "p90", "s", 0, quantile(m->put_times, 0.90, m->min_put_ns, m->max_put_ns), \
+      "90 % waited no longer for room") \
+    X(p99_put_time, "p99", "s", 0, quantile(m->put_times, 0.99, m->min_put_ns, m->max_put_ns), \
+      "99 % waited no longer for room") \
     X(ave_get_time, "get", "s", 0, ratio(seconds(m->get_ns), (double)m->num_items), "get_time / num_items") \
-    X(p50_get_time, NULL, "s", 0, quantile(m->get_times, 0.50, m->max_get_ns), "median wait for an item") \
-    X(p90_get_time, "p90", "s", 0, quantile(m->get_times, 0.90, m->max_get_ns), "90 % waited no longer for an item") \
-    X(p99_get_time, "p99", "s", 0, quantile(m->get_times, 0.99, m->max_get_ns), "99 % waited no longer for an item") \
+    X(p50_get_time, NULL, "s", 0, quantile(m->get_times, 0.50, m->min_get_ns, m->max_get_ns), \
+      "median wait for an item") \
+    X(p90_get_time, "p90", "s", 0, quantile(m->get_times, 0.90, m->min_get_ns, m->max_get_ns), \
+      "90 % waited no longer for an item") \
+    X(p99_get_time, "p99", "s", 0, quantile(m->get_times, 0.99, m->min_get_ns, m->max_get_ns), \
+      "99 % waited no longer for an item") \
     X(occupancy_rate, "occupied", "share", 0, ratio(seconds(m->occupied_ns), seconds(ns)), \
       "share of the time in which the queue was not empty: occupied_time / elapsed") \
     X(ave_depth, "depth", "items", 0, level(m->depth_ns, ns), "mean number of items: depth_time / elapsed") \
@@ -109,9 +118,9 @@
     X(total_time, "total", NULL, 0, 0, NULL) \
     X(ave_time, "average", "s", -1, ratio(seconds(m->total_ns), (double)m->num_spans), "total_time / num_spans") \
     X(min_time, "min", NULL, 0, 0, NULL) \
-    X(p50_time, "p50", "s", -1, quantile(m->times, 0.50, m->max_ns), "median time of a span") \
-    X(p90_time, "p90", "s", -1, quantile(m->times, 0.90, m->max_ns), "90 % of the spans took no longer") \
-    X(p99_time, "p99", "s", -1, quantile(m->times, 0.99, m->max_ns), "99 % of the spans took no longer") \
+    X(p50_time, "p50", "s", -1, quantile(m->times, 0.50, m->min_ns, m->max_ns), "median time of a span") \
+    X(p90_time, "p90", "s", -1, quantile(m->times, 0.90, m->min_ns, m->max_ns), "90 % of the spans took no longer") \
+    X(p99_time, "p99", "s", -1, quantile(m->times, 0.99, m->min_ns, m->max_ns), "99 % of the spans took no longer") \
     X(max_time, "max", NULL, -1, 0, NULL) \
     X(total_share, "of time", "share", 0, ratio(seconds(m->total_ns), seconds(ns)), \
       "total_time / elapsed; above 1 if several threads are in the span")
@@ -176,13 +185,14 @@ static double pool_s(const weir_pool_metrics *m)
     return seconds(m->busy_ns) + seconds(m->idle_ns);
 }
 
-/* A bucket's middle may lie above the longest time in it: no percentile is above max_ns, if that is known (not 0). */
-static double quantile(const weir_histogram *times, double share, int64_t max_ns)
+/* A bucket's middle may lie outside of the shortest and longest time, if these are known: no percentile does. */
+static double quantile(const weir_histogram *times, double share, int64_t min_ns, int64_t max_ns)
 {
     if (!times || times->count == 0)
         return NAN;
     int64_t ns = weir_histogram_quantile_ns(times, share);
-    return seconds(max_ns > 0 && ns > max_ns ? max_ns : ns);
+    ns = max_ns > 0 && ns > max_ns ? max_ns : ns;
+    return seconds(min_ns != INT64_MAX && ns < min_ns ? min_ns : ns);
 }
 
 /* -- the lists */

@@ -1,6 +1,7 @@
 /* Database maintenance: merging without duplicates, checking that finds each fault, schemas. */
 #include "recording.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,6 +138,36 @@ static void the_last_run_is_the_one_that_started_last(void **state)
     assert_int_equal(weir_reader_find_run(reader, WEIR_LAST_RUN, &run, NULL), WEIR_OK);
     assert_int_equal(run.run_id, 1);
     assert_int_equal(run.rank, 1);
+    weir_reader_close(reader);
+}
+
+static void a_database_of_spdl_is_not_merged(void **state)
+{
+    (void)state;
+    char path[300];
+    weir_merged merged;
+    weir_error error = { 0 };
+    weir_reader *reader;
+    weir_totals totals;
+    snprintf(path, sizeof path, "%s", in_folder("spdl.db"));
+    execute(path,
+            "CREATE TABLE task_stats (id INTEGER PRIMARY KEY, timestamp REAL, name TEXT, num_tasks INTEGER, "
+            "num_failures INTEGER, ave_time REAL, p90_time REAL, p99_time REAL); "
+            "CREATE TABLE queue_stats (id INTEGER PRIMARY KEY, timestamp REAL, name TEXT, elapsed REAL, num_items "
+            "INTEGER, ave_put_time REAL, ave_get_time REAL, p90_put_time REAL, p99_put_time REAL, p90_get_time "
+            "REAL, p99_get_time REAL, occupancy_rate REAL); "
+            "CREATE TABLE event_stats (id INTEGER PRIMARY KEY, timestamp REAL, event_name TEXT); "
+            "INSERT INTO queue_stats VALUES (1, 1010, 'q', 10, 4, 0.1, 0.2, 0, 0, 0, 0, 0.5)");
+    assert_int_equal(weir_database_merge(in_folder("job.db"), path, &merged, &error), WEIR_EUNSUPPORTED);
+    assert_non_null(strstr(error.message, "recorded by SPDL"));
+    assert_int_not_equal(access(in_folder("job.db"), F_OK), 0);
+    /* and what it does not store is not known, instead of 0 */
+    assert_int_equal(weir_reader_open(path, &reader, NULL), WEIR_OK);
+    assert_int_equal(weir_totals_read(reader, NULL, NULL, &totals, NULL), WEIR_OK);
+    assert_true(isnan(total_value(&totals.of[WEIR_SUBJECT_QUEUE].all[0], "ave_depth")));
+    assert_true(isnan(total_value(&totals.of[WEIR_SUBJECT_QUEUE].all[0], "max_depth")));
+    assert_true(total_value(&totals.of[WEIR_SUBJECT_QUEUE].all[0], "occupancy_rate") == 0.5);
+    weir_totals_free(&totals);
     weir_reader_close(reader);
 }
 
@@ -443,27 +474,17 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
     const struct CMUnitTest tests[] = {
-        TEST(a_merged_run_has_all_that_was_recorded_of_it),
-        TEST(runs_of_several_databases_come_into_one),
-        TEST(merged_twice_nothing_counts_twice),
-        TEST(a_run_that_went_on_is_replaced),
-        TEST(the_last_run_is_the_one_that_started_last),
-        TEST(what_never_started_is_left_out),
-        TEST(an_older_schema_is_merged_into_ours),
-        TEST(a_database_is_not_merged_into_itself),
-        TEST(what_cannot_be_read_whole_leaves_the_target_as_it_was),
-        TEST(what_a_run_has_written_has_no_fault),
-        TEST(each_fault_is_found),
-        TEST(timestamps_may_be_a_little_late),
-        TEST(short_laps_told_twice_are_found),
-        TEST(many_faults_of_a_kind_are_counted),
-        TEST(a_run_that_has_not_ended_is_a_note),
-        TEST(a_change_of_concurrency_is_no_fault),
-        TEST(a_damaged_file_is_reported),
-        TEST(migrating_loses_nothing_and_is_done_once),
-        TEST(a_migrated_schema_has_all_of_a_new_database),
-        TEST(a_run_is_recorded_into_an_older_database),
-        TEST(what_is_not_there_is_not_made_by_migrating),
+        TEST(a_database_of_spdl_is_not_merged),         TEST(a_merged_run_has_all_that_was_recorded_of_it),
+        TEST(runs_of_several_databases_come_into_one),  TEST(merged_twice_nothing_counts_twice),
+        TEST(a_run_that_went_on_is_replaced),           TEST(the_last_run_is_the_one_that_started_last),
+        TEST(what_never_started_is_left_out),           TEST(an_older_schema_is_merged_into_ours),
+        TEST(a_database_is_not_merged_into_itself),     TEST(what_cannot_be_read_whole_leaves_the_target_as_it_was),
+        TEST(what_a_run_has_written_has_no_fault),      TEST(each_fault_is_found),
+        TEST(timestamps_may_be_a_little_late),          TEST(short_laps_told_twice_are_found),
+        TEST(many_faults_of_a_kind_are_counted),        TEST(a_run_that_has_not_ended_is_a_note),
+        TEST(a_change_of_concurrency_is_no_fault),      TEST(a_damaged_file_is_reported),
+        TEST(migrating_loses_nothing_and_is_done_once), TEST(a_migrated_schema_has_all_of_a_new_database),
+        TEST(a_run_is_recorded_into_an_older_database), TEST(what_is_not_there_is_not_made_by_migrating),
     };
     weir_log_set_level(WEIR_LOG_ERROR);
     return cmocka_run_group_tests(tests, NULL, NULL);

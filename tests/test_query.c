@@ -1219,7 +1219,7 @@ static void sums_of_the_largest_numbers_do_not_overflow(void **state)
 static void there_may_be_any_number_of_windows(void **state)
 {
     (void)state;
-    enum { NUM_STEPS = 30000 };
+    enum { NUM_STEPS = 21000 };
     const char *path = record_steps_with_phases();
     int64_t num_laps = 0, num_failures = 0;
     weir_reader *reader;

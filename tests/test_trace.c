@@ -812,8 +812,17 @@ static void ranks_are_merged_by_their_clocks(void **state)
     for (int i = 0; i < 4; i++) {
         assert_int_equal(weir_trace_merge(paths[i], (const char *const *)paths, 5, &error), WEIR_EINVAL);
     }
-    for (int i = 0; i < 4; i++)
+    for (int i = 1; i < 4; i++)
         free(paths[i]);
+    char *rank0 = paths[0];
+    /* times and clocks of any size: they are not added to others */
+    write_file(foreign, "[{\"ph\":\"M\",\"name\":\"weir_trace\",\"args\":{\"unix_ns\":-9223372036854775807}},"
+                        "{\"ph\":\"X\",\"ts\":9223372036854775.807,\"pid\":1},{\"ph\":\"X\",\"ts\":1e300,\"pid\":1},"
+                        "{\"ph\":\"X\",\"ts\":-9223372036854775.9,\"pid\":1},{\"ph\":\"X\",\"ts\":5,\"pid\":1}]");
+    const char *const ins[] = { rank0, foreign };
+    assert_int_equal(weir_trace_merge(out, ins, 2, &error), WEIR_OK);
+    assert_int_equal(count_in(out, "\"ts\":5.000"), 1);
+    free(rank0);
     write_file(foreign, "no trace");
     error = (weir_error){ 0 };
     assert_int_equal(weir_trace_merge(out, (const char *const *)&foreign, 1, &error), WEIR_EDATA);

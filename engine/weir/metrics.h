@@ -12,7 +12,8 @@
  * Kinds:
  *     COUNT      uint64_t; added
  *     SUM        int64_t; added. Negative = not known; a sum with an unknown value is unknown
- *     LEVEL      double; a level times the nanoseconds it lasted; added. Over `elapsed` it is the mean level
+ *     LEVEL      double; a level times the nanoseconds it lasted; added. Over `elapsed` it is the mean level. NAN = not
+ *                known
  *     MIN, MAX   int64_t; smallest or largest. INT64_MAX (MIN) or 0 (MAX) = no value; negative = not known
  *     HISTOGRAM  const weir_histogram *; merged. NULL = not known
  *     LAST       double; the later one. NAN = no value

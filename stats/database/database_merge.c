@@ -1,7 +1,7 @@
 /*
  * Copies runs from one database into another. Each has its own connection and rows are copied one by one, so that
- * either may be anywhere and in use. The schemas say what is copied: every table with a run_id, and every column that
- * both have, except the row's id, which is new.
+ * either may be anywhere and in use. The schemas say what is copied: `run` and every table with a run_id, and every
+ * column that both have, except the row's id, which is new.
  */
 #include <weir/maintain.h>
 
@@ -14,7 +14,6 @@
 #include "database.h"
 #include "database_path.h"
 #include "database_reader.h"
-#include "lap_tables.h"
 
 #define LOCK_LIMIT (10 * WEIR_SECOND)
 
@@ -31,6 +30,7 @@ typedef struct merging {
     weir_reader *from;
     sqlite3 *to;
     const char *to_path;
+    sqlite3_stmt *runs; /* of the source */
     sqlite3_stmt *find, *insert_run, *remove_run;
     table_copy tables[MAX_TABLES];
     size_t num_tables;
@@ -82,28 +82,30 @@ static int prepare(sqlite3 *db, char *sql, sqlite3_stmt **statement)
     return code;
 }
 
-static int prepare_table(merging *m, table_copy *table)
+/* Prepares to read these columns of a run, behind some others, and to insert them. */
+static int prepare_copy(merging *m, const char *table, const char *columns, char *select, sqlite3_stmt **rows,
+                        int num_others, sqlite3_stmt **insert)
 {
-    char *columns = common_columns(m, table->name, "id");
-    sqlite3_str *marks = sqlite3_str_new(m->to);
-    int code = prepare(m->from->db,
-                       sqlite3_mprintf("SELECT %s FROM \"%w\" WHERE run_id = ? ORDER BY rowid", columns, table->name),
-                       &table->rows);
-    if (code != SQLITE_OK) {
-        sqlite3_free(columns);
-        sqlite3_free(sqlite3_str_finish(marks));
+    int code = prepare(m->from->db, select, rows);
+    if (code != SQLITE_OK)
         return read_failed(m, code);
-    }
-    for (int i = 0; i < sqlite3_column_count(table->rows); i++)
-        sqlite3_str_appendall(marks, i ? ", ?" : "?");
+    sqlite3_str *marks = sqlite3_str_new(m->to);
+    for (int i = num_others; i < sqlite3_column_count(*rows); i++)
+        sqlite3_str_appendall(marks, i > num_others ? ", ?" : "?");
     char *values = sqlite3_str_finish(marks);
-    code = prepare(m->to, sqlite3_mprintf("INSERT INTO \"%w\" (%s) VALUES (%s)", table->name, columns, values),
-                   &table->insert);
-    if (code == SQLITE_OK)
-        code = prepare(m->to, sqlite3_mprintf("SELECT count(*) FROM \"%w\" WHERE run_id = ?", table->name),
-                       &table->count);
-    sqlite3_free(columns);
+    code = prepare(m->to, sqlite3_mprintf("INSERT INTO \"%w\" (%s) VALUES (%s)", table, columns, values), insert);
     sqlite3_free(values);
+    return code == SQLITE_OK ? WEIR_OK : write_failed(m, code);
+}
+
+static int prepare_table(merging *m, table_copy *table, const char *columns)
+{
+    char *select = sqlite3_mprintf("SELECT %s FROM \"%w\" WHERE run_id = ? ORDER BY rowid", columns, table->name);
+    int status = prepare_copy(m, table->name, columns, select, &table->rows, 0, &table->insert);
+    if (status != WEIR_OK)
+        return status;
+    int code =
+        prepare(m->to, sqlite3_mprintf("SELECT count(*) FROM \"%w\" WHERE run_id = ?", table->name), &table->count);
     return code == SQLITE_OK ? WEIR_OK : write_failed(m, code);
 }
 
@@ -117,31 +119,34 @@ static int find_tables(merging *m)
     int status = code == SQLITE_OK ? WEIR_OK : read_failed(m, code);
     while (status == WEIR_OK && (code = sqlite3_step(found)) == SQLITE_ROW && m->num_tables < MAX_TABLES) {
         char *columns = common_columns(m, weir_column_text(found, 0), "id");
-        bool has_both = columns && *columns;
+        if (columns && *columns) {
+            table_copy *table = &m->tables[m->num_tables++];
+            table->name = strdup(weir_column_text(found, 0));
+            status = table->name ? prepare_table(m, table, columns) : weir_reader_out_of_memory(m->error);
+        }
         sqlite3_free(columns);
-        if (!has_both)
-            continue;
-        table_copy *table = &m->tables[m->num_tables++];
-        table->name = strdup(weir_column_text(found, 0));
-        status = table->name ? prepare_table(m, table) : weir_reader_out_of_memory(m->error);
     }
     sqlite3_finalize(found);
     return status;
 }
 
+/* The columns of `run` that the merging itself uses come first. */
+enum { RUN_ID, RUN_ENDED, RUN_THREADS, RUN_IDENTITY, NUM_IDENTITY = 5, RUN_COLUMNS = RUN_IDENTITY + NUM_IDENTITY };
+#define IDENTITY "node_id, rank, pid, started, command"
+
 static int prepare_all(merging *m)
 {
-    int code = sqlite3_prepare_v2(m->to,
-                                  "SELECT run_id, ended FROM run WHERE node_id = ? AND rank = ? AND pid = ? "
-                                  "AND started = ? AND command = ?",
-                                  -1, &m->find, NULL);
+    char *columns = common_columns(m, "run", "run_id");
+    char *select =
+        sqlite3_mprintf("SELECT run_id, ended, threads, " IDENTITY ", %s FROM run ORDER BY run_id", columns);
+    int status = prepare_copy(m, "run", columns, select, &m->runs, RUN_COLUMNS, &m->insert_run);
+    sqlite3_free(columns);
+    if (status != WEIR_OK)
+        return status;
+    int code = prepare(m->to, sqlite3_mprintf("SELECT run_id, ended FROM run WHERE (" IDENTITY ") = (?, ?, ?, ?, ?)"),
+                       &m->find);
     if (code == SQLITE_OK)
-        code = sqlite3_prepare_v2(m->to,
-                                  "INSERT INTO run (node_id, rank, pid, started, command, ended, status, threads, "
-                                  "version, entries_lost, world, job) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                                  -1, &m->insert_run, NULL);
-    if (code == SQLITE_OK)
-        code = sqlite3_prepare_v2(m->to, "DELETE FROM run WHERE run_id = ?", -1, &m->remove_run, NULL);
+        code = prepare(m->to, sqlite3_mprintf("DELETE FROM run WHERE run_id = ?"), &m->remove_run);
     return code == SQLITE_OK ? find_tables(m) : write_failed(m, code);
 }
 
@@ -205,11 +210,10 @@ static int execute(merging *m, sqlite3_stmt *statement)
     return code == SQLITE_DONE ? WEIR_OK : write_failed(m, code);
 }
 
-/* The columns of `run` are at the row: node_id, rank, pid, started, command, ended, status, … */
-static int copy_run(merging *m, sqlite3_stmt *run, int64_t from_id)
+static int copy_run(merging *m, int64_t from_id)
 {
-    for (int i = 1; i < sqlite3_column_count(run); i++)
-        sqlite3_bind_value(m->insert_run, i, sqlite3_column_value(run, i));
+    for (int i = RUN_COLUMNS; i < sqlite3_column_count(m->runs); i++)
+        sqlite3_bind_value(m->insert_run, i + 1 - RUN_COLUMNS, sqlite3_column_value(m->runs, i));
     int status = execute(m, m->insert_run);
     int64_t to_id = sqlite3_last_insert_rowid(m->to);
     for (size_t i = 0; i < m->num_tables && status == WEIR_OK; i++)
@@ -218,10 +222,10 @@ static int copy_run(merging *m, sqlite3_stmt *run, int64_t from_id)
 }
 
 /* *to_id is the run's id at the target, 0 = not there. */
-static int find_run(merging *m, sqlite3_stmt *run, int64_t *to_id, bool *has_ended)
+static int find_run(merging *m, int64_t *to_id, bool *has_ended)
 {
-    for (int i = 1; i <= 5; i++)
-        sqlite3_bind_value(m->find, i, sqlite3_column_value(run, i));
+    for (int i = 0; i < NUM_IDENTITY; i++)
+        sqlite3_bind_value(m->find, i + 1, sqlite3_column_value(m->runs, RUN_IDENTITY + i));
     int code = sqlite3_step(m->find);
     *to_id = code == SQLITE_ROW ? sqlite3_column_int64(m->find, 0) : 0;
     *has_ended = code == SQLITE_ROW && sqlite3_column_type(m->find, 1) != SQLITE_NULL;
@@ -229,15 +233,15 @@ static int find_run(merging *m, sqlite3_stmt *run, int64_t *to_id, bool *has_end
     return code == SQLITE_ROW || code == SQLITE_DONE ? WEIR_OK : write_failed(m, code);
 }
 
-static int merge_run(merging *m, sqlite3_stmt *run)
+static int merge_run(merging *m)
 {
-    int64_t from_id = sqlite3_column_int64(run, 0), to_id;
-    bool from_ended = sqlite3_column_type(run, 6) != SQLITE_NULL, to_ended, has_more = false;
-    if (sqlite3_column_type(run, 8) == SQLITE_NULL) { /* threads */
+    int64_t from_id = sqlite3_column_int64(m->runs, RUN_ID), to_id;
+    bool from_ended = sqlite3_column_type(m->runs, RUN_ENDED) != SQLITE_NULL, to_ended, has_more = false;
+    if (sqlite3_column_type(m->runs, RUN_THREADS) == SQLITE_NULL) {
         m->merged->skipped++;
         return WEIR_OK;
     }
-    int status = find_run(m, run, &to_id, &to_ended);
+    int status = find_run(m, &to_id, &to_ended);
     if (status == WEIR_OK && to_id)
         status = compare_run(m, from_id, from_ended, to_id, to_ended, &has_more);
     if (status != WEIR_OK)
@@ -251,26 +255,16 @@ static int merge_run(merging *m, sqlite3_stmt *run)
         status = execute(m, m->remove_run); /* its rows are deleted too: foreign keys are on */
     }
     if (status == WEIR_OK)
-        status = copy_run(m, run, from_id);
+        status = copy_run(m, from_id);
     ++*(to_id ? &m->merged->replaced : &m->merged->added);
     return status;
 }
 
 static int merge_runs(merging *m)
 {
-    sqlite3_stmt *run = NULL;
-    bool has_job = false;
-    int code = weir_table_has_column(m->from->db, "run", "job", &has_job);
-    if (code == SQLITE_OK)
-        code = prepare(m->from->db,
-                       sqlite3_mprintf("SELECT run_id, node_id, rank, pid, started, command, ended, status, threads, "
-                                       "version, entries_lost, %s FROM run ORDER BY run_id",
-                                       has_job ? "world, job" : "1, ''"),
-                       &run);
-    int status = code == SQLITE_OK ? WEIR_OK : read_failed(m, code);
-    while (status == WEIR_OK && (code = sqlite3_step(run)) == SQLITE_ROW)
-        status = merge_run(m, run);
-    sqlite3_finalize(run);
+    int status = WEIR_OK, code = SQLITE_DONE;
+    while (status == WEIR_OK && (code = sqlite3_step(m->runs)) == SQLITE_ROW)
+        status = merge_run(m);
     return status == WEIR_OK && code != SQLITE_DONE ? read_failed(m, code) : status;
 }
 
@@ -288,6 +282,7 @@ static int check_paths(const char *to, const char *from, weir_error *error)
 
 static void finish(merging *m)
 {
+    sqlite3_finalize(m->runs);
     sqlite3_finalize(m->find);
     sqlite3_finalize(m->insert_run);
     sqlite3_finalize(m->remove_run);
@@ -322,6 +317,9 @@ int weir_database_merge(const char *to, const char *from, weir_merged *merged, w
     int status = check_paths(to, from, error);
     if (status == WEIR_OK)
         status = weir_reader_open(from, &m.from, error);
+    if (status == WEIR_OK && m.from->is_spdl)
+        status = weir_error_set(error, WEIR_EUNSUPPORTED, 0, "database %s was recorded by SPDL and cannot be merged",
+                                weir_path_for_message(from).text);
     if (status == WEIR_OK)
         status = weir_reader_hold(m.from, error);
     if (status == WEIR_OK)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include <weir/clock.h>
@@ -25,22 +26,29 @@ static void put_out(trace_export *export)
     export->body.length = export->head.length = 0;
 }
 
-/* Means over each lap, from its start on. */
-static void put_lap(trace_export *export, const weir_lap_record *lap)
+/* The mean over a lap, from its start on. */
+static void put_mean(trace_export *export, const weir_lap_record *lap, const char *what, const char *value_name,
+                     double value)
 {
     char name[256];
-    int64_t start_ns = lap->end_unix_ns - lap->elapsed_ns;
-    double elapsed_ns = lap->elapsed_ns > 0 ? (double)lap->elapsed_ns : 1;
+    snprintf(name, sizeof name, "%s%s (mean of each lap)", lap->name, what);
+    if (!isnan(value))
+        weir_trace_counter(&export->events, lap->end_unix_ns - lap->elapsed_ns, name, value_name, value);
+}
+
+static double value_of(const weir_lap_record *lap, const char *measure)
+{
+    return weir_measure_of(lap->subject, measure, &lap->metrics, lap->elapsed_ns);
+}
+
+static void put_lap(trace_export *export, const weir_lap_record *lap)
+{
     if (lap->subject == WEIR_SUBJECT_QUEUE) {
-        snprintf(name, sizeof name, "%s (mean of each lap)", lap->name);
-        weir_trace_counter(&export->events, start_ns, name, "items", lap->metrics.queue.depth_ns / elapsed_ns);
+        put_mean(export, lap, "", "items", value_of(lap, "ave_depth"));
         return;
     }
-    snprintf(name, sizeof name, "%s busy (mean of each lap)", lap->name);
-    weir_trace_counter(&export->events, start_ns, name, "slots", (double)lap->metrics.task.busy_ns / elapsed_ns);
-    snprintf(name, sizeof name, "%s tasks (mean of each lap)", lap->name);
-    weir_trace_counter(&export->events, start_ns, name, "per second",
-                       (double)lap->metrics.task.num_tasks / elapsed_ns * WEIR_SECOND);
+    put_mean(export, lap, " busy", "slots", value_of(lap, "busy_time") / ((double)lap->elapsed_ns / WEIR_SECOND));
+    put_mean(export, lap, " tasks", "per second", value_of(lap, "tasks_per_s"));
 }
 
 static void put_async(trace_export *export, char phase, int64_t at_ns, const weir_item_record *item)

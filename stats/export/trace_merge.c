@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define HASH_NONFATAL_OOM 1 /* otherwise it ends the process */
 #include <uthash.h>
 
 #include "database_path.h"
@@ -73,7 +74,7 @@ static int look_at(input *in, weir_error *error)
         int64_t at_ns = weir_trace_value_ns(weir_trace_member(event, "ts"));
         if (weir_trace_value_is(weir_trace_member(event, "name"), "weir_trace")) {
             in->unix_ns = weir_trace_value_int(weir_trace_member(weir_trace_member(event, "args").text, "unix_ns"));
-            in->has_clock = in->unix_ns != 0;
+            in->has_clock = in->unix_ns > 0 && in->unix_ns < WEIR_TRACE_MAX_NS;
         } else if (!is_metadata(event) && (!has_time || at_ns < in->first_ns)) {
             in->first_ns = at_ns;
             has_time = true;
@@ -113,7 +114,10 @@ static int64_t merged_pid(merge *all, input *in, int64_t pid)
     known->pid = pid;
     known->merged_pid = ++all->num_processes;
     HASH_ADD(hh, in->processes, pid, sizeof pid, known);
-    return known->merged_pid;
+    if (known->hh.tbl)
+        return known->merged_pid;
+    free(known);
+    return 0;
 }
 
 /* Copies the members of the event; those that are positions among the inputs are changed. */

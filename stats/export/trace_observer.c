@@ -299,14 +299,33 @@ static void put_clock(weir_trace_file *file, int64_t base_unix_ns)
     weir_trace_puts(head, "}},\n");
 }
 
+static void end_events(weir_trace_file *file)
+{
+    int64_t base_ns = file->events.base_ns;
+    file->num_lost += file->events.num_lost;
+    bool muted = file->events.muted;
+    weir_trace_events_free(&file->events);
+    file->events = (weir_trace_events){
+        .out = &file->body,
+        .body = &file->body,
+        .head = &file->head,
+        .muted = muted,
+        .no_flows = file->options.no_flows,
+        .costs = file->costs,
+        .base_ns = base_ns,
+    };
+}
+
 static void on_run_start(void *self, const weir_run_info *info)
 {
     weir_trace_file *file = self;
     file->events.pid = getpid() + RUN_PIDS * file->num_runs++;
     size_t start = file->head.length;
     put_head(file);
-    if (weir_trace_events_begin(&file->events, info) != 0)
+    if (weir_trace_events_begin(&file->events, info) != 0) {
         note_failure(file, ENOMEM, file->pattern);
+        end_events(file); /* nothing is traced */
+    }
     file->body.length = 0;
     weir_trace_put(&file->body, file->head.data + start, file->head.length - start);
 }
@@ -351,23 +370,6 @@ static void on_event(void *self, const weir_event *event)
     if (file->events.num_nodes)
         weir_trace_events_event(&file->events, event);
     trigger(file, file->options.on_stall && strcmp(event->name, "stall") == 0);
-}
-
-static void end_events(weir_trace_file *file)
-{
-    int64_t base_ns = file->events.base_ns;
-    file->num_lost += file->events.num_lost;
-    bool muted = file->events.muted;
-    weir_trace_events_free(&file->events);
-    file->events = (weir_trace_events){
-        .out = &file->body,
-        .body = &file->body,
-        .head = &file->head,
-        .muted = muted,
-        .no_flows = file->options.no_flows,
-        .costs = file->costs,
-        .base_ns = base_ns,
-    };
 }
 
 static void on_run_end(void *self, const weir_run_end *end)

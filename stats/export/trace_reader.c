@@ -210,9 +210,11 @@ int64_t weir_trace_value_ns(weir_trace_value value)
     if (*end == '.')
         for (end++; *end >= '0' && *end <= '9'; end++, unit /= 10)
             ns += (*end - '0') * unit;
-    if (*end == 'e' || *end == 'E')
-        return (int64_t)(strtod(value.text, NULL) * 1000);
-    return us > INT64_MAX / 1000 || us < INT64_MIN / 1000 ? 0 : us * 1000 + (negative ? -ns : ns);
+    if (*end == 'e' || *end == 'E') {
+        double exact = strtod(value.text, NULL) * 1000;
+        return exact > -WEIR_TRACE_MAX_NS && exact < WEIR_TRACE_MAX_NS ? (int64_t)exact : 0;
+    }
+    return us > WEIR_TRACE_MAX_NS / 1000 || us < -WEIR_TRACE_MAX_NS / 1000 ? 0 : us * 1000 + (negative ? -ns : ns);
 }
 
 int64_t weir_trace_value_int(weir_trace_value value)

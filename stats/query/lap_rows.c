@@ -41,7 +41,8 @@ static void read_metric(const weir_metric *metric, sqlite3_stmt *row, int column
     case WEIR_METRIC_MIN: *(int64_t *)(void *)at = is_null ? INT64_MAX : whole; break;
     case WEIR_METRIC_MAX: *(int64_t *)(void *)at = is_null ? -1 : whole; break;
     case WEIR_METRIC_LEVEL:
-        *(double *)(void *)at = sqlite3_column_double(row, column) * (is_level_of_time ? 1e9 : 1);
+        *(double *)(void *)at =
+            is_null ? (double)NAN : sqlite3_column_double(row, column) * (is_level_of_time ? 1e9 : 1);
         break;
     case WEIR_METRIC_HISTOGRAM: *(const weir_histogram **)(void *)at = NULL; break;
     case WEIR_METRIC_LAST:

@@ -389,27 +389,21 @@ static void put_state(FILE *out, const run_notes *notes, int64_t recorded_unix_n
 }
 
 /* Nothing if nothing was delivered: there is no speed to explain. */
-static int put_limit(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error)
+static void put_limit(FILE *out, const weir_verdict *verdict)
 {
-    weir_verdict *verdict;
-    int status = weir_verdict_read(reader, filter, &verdict, error);
-    if (status != WEIR_OK)
-        return status;
-    if (verdict->kind != WEIR_VERDICT_UNKNOWN) {
-        fputs("Limit: ", out);
-        weir_text_escape_to(out, verdict->sentence);
+    bool is_known = verdict->kind != WEIR_VERDICT_UNKNOWN;
+    if (!is_known && !(verdict->items_per_s > 0))
+        return;
+    fputs("Limit: ", out);
+    weir_text_escape_to(out, verdict->sentence);
+    if (is_known)
         fprintf(out, " (%s; weir explain tells why)\n", weir_verdict_certainty(verdict));
-    } else if (verdict->items_per_s > 0) {
-        fputs("Limit: ", out);
-        weir_text_escape_to(out, verdict->sentence);
+    else
         fputs(" (weir explain tells what would)\n", out);
-    }
-    weir_verdict_free(verdict);
-    return WEIR_OK;
 }
 
-static int put_notes(FILE *out, weir_reader *reader, const weir_filter *filter, const weir_totals *totals,
-                     const run_notes *notes, weir_error *error)
+static void put_notes(FILE *out, const weir_reader *reader, const weir_totals *totals, const run_notes *notes,
+                      const weir_verdict *verdict)
 {
     int64_t recorded_unix_ns, suspended_ns;
     find_extent(totals, &recorded_unix_ns, &suspended_ns);
@@ -419,7 +413,7 @@ static int put_notes(FILE *out, weir_reader *reader, const weir_filter *filter, 
         put_state(out, notes, recorded_unix_ns);
     else
         fprintf(out, "%" PRId64 " runs, %" PRId64 " of them have not ended\n", notes->num_runs, notes->num_open);
-    int status = put_limit(out, reader, filter, error);
+    put_limit(out, verdict);
     if (suspended_ns > 0) {
         fputs("The process was suspended for ", out);
         put_duration(out, suspended_ns);
@@ -430,7 +424,6 @@ static int put_notes(FILE *out, weir_reader *reader, const weir_filter *filter, 
                 notes->num_unreadable, notes->num_unreadable == 1 ? "" : "s");
     if (notes->num_lossy)
         fprintf(out, "%" PRId64 " entries could not be written: the metrics above lack them.\n", notes->num_lost);
-    return status;
 }
 
 static int check_written(FILE *out, weir_error *error)
@@ -441,8 +434,8 @@ static int check_written(FILE *out, weir_error *error)
     return WEIR_OK;
 }
 
-static int put_summary(FILE *out, weir_reader *reader, const weir_filter *filter, const weir_totals *totals,
-                       const run_notes *notes, weir_error *error)
+static void put_summary(FILE *out, const weir_reader *reader, const weir_totals *totals, const run_notes *notes,
+                        const weir_verdict *verdict)
 {
     put_rule(out, '=');
     fputs("PIPELINE PERFORMANCE SUMMARY\n", out);
@@ -459,9 +452,8 @@ static int put_summary(FILE *out, weir_reader *reader, const weir_filter *filter
     fputc('\n', out);
     put_rule(out, '=');
     fprintf(out, "Database: %s\n", weir_reader_path(reader));
-    int status = put_notes(out, reader, filter, totals, notes, error);
+    put_notes(out, reader, totals, notes, verdict);
     put_rule(out, '=');
-    return status;
 }
 
 int weir_summary_write_totals(FILE *out, weir_reader *reader, const weir_filter *filter, const weir_totals *totals,
@@ -470,11 +462,15 @@ int weir_summary_write_totals(FILE *out, weir_reader *reader, const weir_filter 
     if (!out || !reader || !totals)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     run_notes notes;
+    weir_verdict *verdict;
     int status = note_runs(reader, filter, &notes, error);
+    if (status == WEIR_OK)
+        status = weir_verdict_read(reader, filter, &verdict, error);
     if (status != WEIR_OK)
         return status;
-    status = put_summary(out, reader, filter, totals, &notes, error);
-    return status == WEIR_OK ? check_written(out, error) : status;
+    put_summary(out, reader, totals, &notes, verdict);
+    weir_verdict_free(verdict);
+    return check_written(out, error);
 }
 
 int weir_summary_write(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error)
