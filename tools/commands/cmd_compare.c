@@ -431,11 +431,14 @@ static int read_side(const tool_call *call, int side, lap_comparison *c, compare
     weir_reader *reader;
     weir_filter filter;
     weir_error error = { 0 };
-    int exit_status = tool_open(call, call->words[side], &reader, &filter);
+    tool_call own = *call;
+    if (side == 1 && settings.run_b) {
+        own.shared.run_given = true;
+        own.shared.run_id = settings.run_b;
+    }
+    int exit_status = tool_open(&own, call->words[side], &reader, &filter);
     if (exit_status != TOOL_DONE)
         return exit_status;
-    if (side == 1 && settings.run_b)
-        filter.run_id = settings.run_b;
     say_lacks(call, reader, side);
     int status = comparison_read(c, side, reader, &filter, &error);
     if (status == WEIR_OK)

@@ -301,7 +301,7 @@ const tool_command tool_failures = {
             "Exit status 3 means that nothing failed.",
     .examples = "weir failures pipeline_stats.db\n"
                 "# move what could not be decoded out of the way\n"
-                "weir failures pipeline_stats.db --list --null | xargs -0 mv -t broken/\n"
+                "weir failures pipeline_stats.db --list --null | xargs -0r mv -t broken/\n"
                 "weir failures pipeline_stats.db --name decode --json\n",
     .shared = TOOL_FILTER | TOOL_FORMAT,
     .default_run = WEIR_LAST_RUN,
