@@ -244,6 +244,8 @@ static void nothing_to_export_is_said(void **state)
     write_file(in_folder("kept"), "old", 3);
     assert_export("a.db --format json -o kept --until 900", 3);
     assert_holds("err", "no records match the filters");
+    assert_export("a.db --format json --between-steps 900000:900001", 3);
+    assert_holds("err", "no records match the filters");
     assert_export("a.db --format json -o kept --run 7", 3);
     assert_export("missing.db --format json -o kept", 2);
     assert_holds("err", "missing.db");

@@ -220,7 +220,7 @@ static void a_run_in_which_every_file_fails_has_failed(void **state)
     record(&program, "--quiet @broken");
     assert_int_equal(program.status, 1);
     assert_non_null(strstr(program.out, "Total failures: 2\n"));
-    assert_non_null(strstr(program.err, "weir record: nothing could be decoded: all 2 failed\n"));
+    assert_non_null(strstr(program.err, "weir record: nothing could be decoded (2 failed)\n"));
     program_free(&program);
     expect_files("--quiet @broken @videos", 2); /* a part of them may fail */
 }
@@ -357,6 +357,22 @@ static void a_profile_measures_each_stage_alone(void **state)
     assert_int_equal(query("SELECT sum(is_best) FROM profile_stats JOIN run USING (run_id)"), 2);
 }
 
+static void a_profile_that_cannot_be_printed_is_a_failure(void **state)
+{
+    (void)state;
+    char line[4096];
+    char *argv[] = { (char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c", line, NULL };
+    struct program program;
+    if (access("/dev/full", W_OK) != 0)
+        skip();
+    snprintf(line, sizeof line, "'%s' record --db-path '%s' --quiet --profile --images '%s' >/dev/full",
+             program_path("WEIR_TOOL"), db_path, clips_path("mixed"));
+    program_run(&program, clips_path("."), argv);
+    assert_int_equal(program.status, 1);
+    assert_non_null(strstr(program.err, "weir record: cannot print: No space left"));
+    program_free(&program);
+}
+
 static void mistakes_are_refused_in_one_line_before_any_work(void **state)
 {
     (void)state;
@@ -423,6 +439,7 @@ int main(void)
         TEST(headspace_says_what_loading_costs_a_step),
         TEST(a_tuned_run_decodes_all_files),
         TEST(a_profile_measures_each_stage_alone),
+        TEST(a_profile_that_cannot_be_printed_is_a_failure),
         TEST(mistakes_are_refused_in_one_line_before_any_work),
     };
     return cmocka_run_group_tests(tests, set_up, clips_tear_down);

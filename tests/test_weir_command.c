@@ -640,6 +640,25 @@ static void compare_knows_stages_that_have_moved(void **state)
     assert_is_json();
 }
 
+/* +15s is after the start of each of the two. */
+static void compare_takes_times_after_the_start_of_each_run(void **state)
+{
+    (void)state;
+    for (int run = 0; run < 2; run++) {
+        double start = run ? 5000 : 1000;
+        weir_sqlite_writer *writer = recording_begin(in_folder("two.db"), "n", 0, start);
+        for (int i = 1; i <= 4; i++)
+            record_lap(writer, &(invented_lap){ .at = start + 10 * i, .num_tasks = i == 1 ? 100 : 4 });
+        recording_end(writer, start + 40);
+    }
+    expect("weir compare two.db two.db --run 1 --run-b 2 --since +15s --json", DONE);
+    char *rate = in_output("SELECT json_extract(value, '$.b') FROM json_each(?1, '$.metrics') WHERE "
+                           "json_extract(value, '$.name') || json_extract(value, '$.metric') = "
+                           "'0:1:decodetasks_per_s'");
+    assert_string_equal(rate, "0.4");
+    free(rate);
+}
+
 static void compare_says_when_laps_are_too_few(void **state)
 {
     (void)state;
@@ -1142,6 +1161,9 @@ static void wrong_options_are_refused_with_their_name(void **state)
         { "summary job.db --name ''", "--name: \"\" is not" },
         { "summary job.db --since yesterday", "--since: \"yesterday\" is not a time" },
         { "summary job.db --since -5y", "--since: \"-5y\" is not a time" },
+        { "summary job.db --since 1e10", "--since: \"1e10\" is not a time" },
+        { "summary job.db --until +1e300d", "--until: \"+1e300d\" is not a time" },
+        { "query job.db --by time --bin 1e300", "--bin: \"1e300\" is not a time span" },
         { "summary job.db --since 20 --until 10", "--until: the end of the range" },
         { "summary job.db --steps 5:1", "--steps: \"5:1\" is not" },
         { "summary job.db --steps :", "--steps: \":\" is not" },
@@ -1576,6 +1598,7 @@ int main(void)
         TEST(compare_finds_the_difference_and_how_sure_it_is),
         TEST(compare_tells_too_few_threads_from_a_slow_stage),
         TEST(compare_knows_stages_that_have_moved),
+        TEST(compare_takes_times_after_the_start_of_each_run),
         TEST(compare_says_when_laps_are_too_few),
         TEST(merge_and_check_do_what_they_say),
         TEST(what_is_no_database_is_refused_by_every_subcommand),

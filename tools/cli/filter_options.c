@@ -100,7 +100,7 @@ static bool parse_time(const option_row *row, const char *text, void *value)
     char *end;
     errno = 0;
     when->seconds = strtod(text, &end);
-    if (end != text && !*end && !errno && isfinite(when->seconds) && when->seconds > 0)
+    if (end != text && !*end && !errno && when->seconds < OPTION_MAX_SECONDS && when->seconds > 0)
         return true;
     return parse_calendar(text, &when->seconds);
 }

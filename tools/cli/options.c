@@ -122,7 +122,7 @@ bool option_parse_span(const char *text, double *seconds)
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
         if (strcmp(end, units[i].unit) == 0) {
             *seconds = number * units[i].seconds;
-            return true;
+            return *seconds < OPTION_MAX_SECONDS;
         }
     return false;
 }

@@ -54,6 +54,8 @@ extern const option_kind option_bytes;    /* uint64_t, above 0: "4096", "512k", 
 extern const option_kind option_span;     /* double, seconds, above 0 */
 extern const option_kind option_duration; /* int64_t, nanoseconds, from 1 ms to 10^6 s; written like option_span */
 
+#define OPTION_MAX_SECONDS 9e9 /* in nanoseconds, more does not fit into int64_t */
+
 /* "5", "1.5h", "90s", "250ms", "2d": seconds, 0 or more. For other kinds to use. */
 bool option_parse_span(const char *text, double *seconds);
 

@@ -52,12 +52,6 @@ static const option_row rows[] = {
     { 0 },
 };
 
-/* Rounded as it is printed; avoids printing "-0.0". */
-static double tenths(double value)
-{
-    return round(10 * value) / 10 + 0.0;
-}
-
 /* One of the two runs. */
 typedef struct compared {
     weir_verdict *verdict;
@@ -224,65 +218,36 @@ static void say_why(FILE *out, const lap_comparison *c, const compared sides[2])
 /* -- tables */
 
 static const table_column metric_columns[] = {
-    { "name", "name", TABLE_WORDS },  { "kind", NULL, TABLE_WORDS }, { "metric", "metric", TABLE_WORDS },
-    { "a", NULL, TABLE_REAL },        { "b", NULL, TABLE_REAL },     { "change", NULL, TABLE_REAL },
-    { "low", NULL, TABLE_REAL },      { "high", NULL, TABLE_REAL },  { "unit", NULL, TABLE_WORDS },
-    { "verdict", NULL, TABLE_WORDS },
-};
-
-static const table_column text_columns[] = {
-    { "name", "", TABLE_WORDS },      { "metric", "", TABLE_WORDS },       { "a", "A", TABLE_WORDS },
-    { "b", "B", TABLE_WORDS },        { "change", "change", TABLE_WORDS }, { "range", "95% from … to", TABLE_WORDS },
+    { "name", "", TABLE_WORDS },
+    { "kind", NULL, TABLE_WORDS },
+    { "metric", "", TABLE_WORDS },
+    { "a", "A", TABLE_REAL },
+    { "b", "B", TABLE_REAL },
+    { "change", "change", TABLE_CHANGE },
+    { "low", "95% from", TABLE_CHANGE },
+    { "high", "to", TABLE_CHANGE },
+    { "unit", NULL, TABLE_WORDS },
     { "verdict", "", TABLE_VERDICT },
 };
 
 static const char *const verdict_words[] = { "", "same", "different", "better", "worse" };
 
-static void put_value(table *t, const weir_measure *measure, double value)
-{
-    char text[WEIR_FORMAT_BYTES] = "";
-    if (isnan(value))
-        text[0] = '\0';
-    else if (strcmp(measure->unit, "s") == 0)
-        weir_text_format_time(text, value);
-    else if (comparison_is_share(measure))
-        snprintf(text, sizeof text, "%.1f%%", 100 * value);
-    else
-        snprintf(text, sizeof text, "%.2f", value);
-    table_words(t, text);
-}
-
-static void put_text_row(table *t, const comparison_pair *pair, const weir_measure *measure,
-                         const comparison_difference *d, bool with_name)
-{
-    const char *unit = comparison_is_share(measure) ? " points" : "%";
-    char change[64] = "", range[96] = "";
-    if (!isnan(d->change))
-        snprintf(change, sizeof change, "%+.1f%s", tenths(100 * d->change), unit);
-    if (d->verdict != VERDICT_UNKNOWN)
-        snprintf(range, sizeof range, "%+.1f to %+.1f", tenths(100 * d->low), tenths(100 * d->high));
-    table_words(t, with_name ? pair->key : "");
-    table_words(t, measure->name);
-    put_value(t, measure, d->a);
-    put_value(t, measure, d->b);
-    table_words(t, change);
-    table_words(t, range);
-    table_words(t, d->verdict == VERDICT_SAME ? "" : verdict_words[d->verdict]);
-}
-
-static void put_row(table *t, const comparison_pair *pair, const weir_measure *measure,
+static void put_row(table *t, bool as_text, bool with_name, const comparison_pair *pair, const weir_measure *measure,
                     const comparison_difference *d)
 {
-    table_words(t, pair->key);
+    bool is_share = comparison_is_share(measure);
+    table_kind value = strcmp(measure->unit, "s") == 0 ? TABLE_TIME : is_share ? TABLE_SHARE : TABLE_REAL;
+    table_kind change = is_share ? TABLE_POINTS : TABLE_CHANGE;
+    table_words(t, with_name ? pair->key : "");
     table_words(t, metric_subject_name(pair->subject));
     table_words(t, measure->name);
-    table_number(t, d->a);
-    table_number(t, d->b);
-    table_number(t, d->change);
-    table_number(t, d->low);
-    table_number(t, d->high);
-    table_words(t, comparison_is_share(measure) ? "points" : "relative");
-    table_words(t, verdict_words[d->verdict]);
+    table_number_as(t, d->a, value);
+    table_number_as(t, d->b, value);
+    table_number_as(t, d->change, change);
+    table_number_as(t, d->low, change);
+    table_number_as(t, d->high, change);
+    table_words(t, is_share ? "points" : "relative");
+    table_words(t, as_text && d->verdict == VERDICT_SAME ? "" : verdict_words[d->verdict]);
 }
 
 /* Returns how many rows were left out because nothing clearly differs. */
@@ -290,9 +255,8 @@ static size_t put_metrics(const tool_call *call, const lap_comparison *c)
 {
     bool as_text = tool_format(call) == TABLE_TEXT;
     size_t num_left_out = 0;
-    table *t = as_text ? table_begin(stdout, TABLE_TEXT, text_columns, sizeof text_columns / sizeof text_columns[0])
-                       : table_begin(stdout, tool_format(call), metric_columns,
-                                     sizeof metric_columns / sizeof metric_columns[0]);
+    table *t =
+        table_begin(stdout, tool_format(call), metric_columns, sizeof metric_columns / sizeof metric_columns[0]);
     for (size_t i = 0; i < c->num_pairs; i++) {
         const comparison_pair *pair = &c->pairs[i];
         bool with_name = true;
@@ -306,11 +270,9 @@ static size_t put_metrics(const tool_call *call, const lap_comparison *c)
             bool differs = d.verdict != VERDICT_SAME && !(d.a == 0 && d.b == 0);
             if (isnan(d.a) && isnan(d.b))
                 continue;
-            if (!as_text)
-                put_row(t, pair, measure, &d);
-            else if (strcmp(measure->unit, "1/s") == 0 || settings.all || differs) {
-                put_text_row(t, pair, measure, &d, with_name);
-                with_name = false;
+            if (!as_text || strcmp(measure->unit, "1/s") == 0 || settings.all || differs) {
+                put_row(t, as_text, with_name, pair, measure, &d);
+                with_name = !as_text;
             } else
                 num_left_out++;
         }
@@ -320,34 +282,15 @@ static size_t put_metrics(const tool_call *call, const lap_comparison *c)
 }
 
 static const table_column effect_columns[] = {
-    { "name", "stage", TABLE_WORDS },      { "slots", "slots", TABLE_WORDS },
-    { "busy", "busy share", TABLE_WORDS }, { "task", "time per task", TABLE_WORDS },
-    { "whole", "together", TABLE_WORDS },  { "limits", "limits", TABLE_WORDS },
+    { "name", "stage", TABLE_WORDS },       { "slots", "slots", TABLE_CHANGE },
+    { "busy", "busy share", TABLE_CHANGE }, { "task", "time per task", TABLE_CHANGE },
+    { "whole", "together", TABLE_CHANGE },  { "limits", "limits", TABLE_WORDS },
 };
 
-static const table_column json_effect_columns[] = {
-    { "name", NULL, TABLE_WORDS }, { "slots", NULL, TABLE_REAL }, { "busy", NULL, TABLE_REAL },
-    { "task", NULL, TABLE_REAL },  { "whole", NULL, TABLE_REAL }, { "limits", NULL, TABLE_WORDS },
-};
-
-static void put_effect_cell(table *t, bool as_text, double logarithm)
+static void put_effects(const tool_call *call, const lap_comparison *c, const compared sides[2])
 {
-    char text[32] = "";
-    if (!as_text) {
-        table_number(t, expm1(logarithm));
-        return;
-    }
-    if (isfinite(logarithm))
-        snprintf(text, sizeof text, "%+.1f%%", tenths(100 * expm1(logarithm)));
-    table_words(t, text);
-}
-
-static void put_effects(bool as_text, const lap_comparison *c, const compared sides[2])
-{
-    table *t = as_text
-                   ? table_begin(stdout, TABLE_TEXT, effect_columns, sizeof effect_columns / sizeof effect_columns[0])
-                   : table_begin(stdout, TABLE_JSON, json_effect_columns,
-                                 sizeof json_effect_columns / sizeof json_effect_columns[0]);
+    table *t =
+        table_begin(stdout, tool_format(call), effect_columns, sizeof effect_columns / sizeof effect_columns[0]);
     for (size_t i = 0; i < c->num_pairs; i++) {
         const comparison_pair *stage = &c->pairs[i];
         if (stage->subject != WEIR_SUBJECT_STAGE || !stage->sides[0].name || !stage->sides[1].name)
@@ -356,10 +299,10 @@ static void put_effects(bool as_text, const lap_comparison *c, const compared si
         bool limits_a = find_named(c, 0, sides[0].verdict->name) == stage;
         bool limits_b = find_named(c, 1, sides[1].verdict->name) == stage;
         table_words(t, stage->key);
-        put_effect_cell(t, as_text, e.slots);
-        put_effect_cell(t, as_text, e.busy);
-        put_effect_cell(t, as_text, e.task);
-        put_effect_cell(t, as_text, e.whole);
+        table_number(t, expm1(e.slots));
+        table_number(t, expm1(e.busy));
+        table_number(t, expm1(e.task));
+        table_number(t, expm1(e.whole));
         table_words(t, limits_a && limits_b ? "A and B" : limits_a ? "A" : limits_b ? "B" : "");
     }
     table_end(t);
@@ -385,7 +328,7 @@ static void put_text(const tool_call *call, const lap_comparison *c, const compa
     if (num_left_out)
         printf("(%zu more metrics do not clearly differ; --all shows them)\n", num_left_out);
     puts("\nChange of what each stage could deliver, by cause:");
-    put_effects(true, c, sides);
+    put_effects(call, c, sides);
 }
 
 static void put_json(const tool_call *call, const lap_comparison *c, const compared sides[2])
@@ -402,7 +345,7 @@ static void put_json(const tool_call *call, const lap_comparison *c, const compa
     fputs(", \"metrics\": ", stdout);
     put_metrics(call, c);
     fputs(", \"effects\": ", stdout);
-    put_effects(false, c, sides);
+    put_effects(call, c, sides);
     puts("}");
 }
 
@@ -431,11 +374,14 @@ static int read_side(const tool_call *call, int side, lap_comparison *c, compare
     weir_reader *reader;
     weir_filter filter;
     weir_error error = { 0 };
-    int exit_status = tool_open(call, call->words[side], &reader, &filter);
+    tool_call own = *call;
+    if (side == 1 && settings.run_b) {
+        own.shared.run_given = true;
+        own.shared.run_id = settings.run_b;
+    }
+    int exit_status = tool_open(&own, call->words[side], &reader, &filter);
     if (exit_status != TOOL_DONE)
         return exit_status;
-    if (side == 1 && settings.run_b)
-        filter.run_id = settings.run_b;
     say_lacks(call, reader, side);
     int status = comparison_read(c, side, reader, &filter, &error);
     if (status == WEIR_OK)

@@ -54,9 +54,12 @@ static int fail_unless_ok(const struct job *job, int status, const weir_error *e
 /* {"database": …, "runs": […], …}, or one table alone */
 static int write_json(const struct job *job, FILE *out, weir_error *error)
 {
-    if (settings.table >= 0)
-        return record_table(out, TABLE_JSON, settings.table, job->reader, job->filter, NULL, error);
     int status = WEIR_OK;
+    if (settings.table >= 0) {
+        status = record_table(out, TABLE_JSON, settings.table, job->reader, job->filter, NULL, error);
+        fputc('\n', out);
+        return status;
+    }
     fputs("{\"database\": ", out);
     json_string(out, weir_reader_path(job->reader));
     for (int i = 0; record_table_names[i] && status == WEIR_OK; i++) {
@@ -122,7 +125,7 @@ static int check_something(const struct job *job)
                                               WEIR_RECORD_FAILURE };
     const weir_filter *f = job->filter;
     bool narrow = f->name || f->start_unix_ns != 0 || f->end_unix_ns != 0 || f->by_step || f->phase ||
-                  f->from_phase || f->until_phase;
+                  f->from_phase || f->until_phase || job->call->shared.between.given || job->call->shared.part;
     weir_error error = { 0 };
     bool found = false;
     for (size_t i = narrow ? 1 : 0; i < sizeof kinds / sizeof kinds[0] && !found; i++)

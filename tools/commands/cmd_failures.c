@@ -72,11 +72,11 @@ static char *folder_of(const char *label)
     return slash ? strndup(label, (size_t)(slash - label)) : strdup("");
 }
 
-static bool add_reason(key_count *reasons, const weir_failure_record *failure)
+/* Takes ownership of the key. */
+static bool add(key_count *counts, char *key, const weir_failure_record *failure)
 {
     bool is_new;
-    char *key = reason_of(failure);
-    key_count_entry *entry = key ? key_count_add(reasons, key, &is_new) : NULL;
+    key_count_entry *entry = key ? key_count_add(counts, key, &is_new) : NULL;
     free(key);
     if (!entry || !is_new)
         return entry;
@@ -87,117 +87,82 @@ static bool add_reason(key_count *reasons, const weir_failure_record *failure)
     return entry->example && entry->second;
 }
 
-static bool add_folder(key_count *folders, const weir_failure_record *failure)
-{
-    bool is_new;
-    char *key = folder_of(failure->label);
-    key_count_entry *entry = key ? key_count_add(folders, key, &is_new) : NULL;
-    free(key);
-    if (!entry || !is_new)
-        return entry;
-    entry->example = strdup(failure->label);
-    return entry->example;
-}
-
 static int group(void *self, const weir_record *record, weir_error *error)
 {
     grouping *groups = self;
     groups->count++;
-    if (add_reason(&groups->reasons, &record->failure) && add_folder(&groups->folders, &record->failure))
+    const weir_failure_record *failure = &record->failure;
+    if (add(&groups->reasons, reason_of(failure), failure) &&
+        add(&groups->folders, folder_of(failure->label), failure))
         return WEIR_OK;
     return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
 }
 
 /* -- printing */
 
-static const table_column reason_columns[] = {
-    { "count", "failures", TABLE_COUNT },  { "share", "share", TABLE_SHARE },
-    { "status", "status", TABLE_WORDS },   { "library_code", "code", TABLE_COUNT },
-    { "message", "message", TABLE_WORDS }, { "example", "for example", TABLE_WORDS },
+/* The columns of both tables. CSV has no other way to hold both: there they are one table. */
+static const table_column all_columns[] = {
+    { "kind", NULL, TABLE_WORDS },           { "count", "failures", TABLE_COUNT },
+    { "share", "share", TABLE_SHARE },       { "status", "status", TABLE_WORDS },
+    { "library_code", "code", TABLE_COUNT }, { "message", "message", TABLE_WORDS },
+    { "folder", "folder", TABLE_WORDS },     { "example", "for example", TABLE_WORDS },
 };
 
-static const table_column folder_columns[] = {
-    { "count", "failures", TABLE_COUNT },
-    { "share", "share", TABLE_SHARE },
-    { "folder", "folder", TABLE_WORDS },
-    { "example", "for example", TABLE_WORDS },
-};
+enum { NUM_COLUMNS = sizeof all_columns / sizeof all_columns[0] };
+enum { OF_REASONS = 1, OF_FOLDERS = 2 }; /* or-ed */
 
-static const table_column both_columns[] = {
-    { "kind", NULL, TABLE_WORDS },   { "count", NULL, TABLE_COUNT },        { "share", NULL, TABLE_SHARE },
-    { "status", NULL, TABLE_WORDS }, { "library_code", NULL, TABLE_COUNT }, { "message", NULL, TABLE_WORDS },
-    { "folder", NULL, TABLE_WORDS }, { "example", NULL, TABLE_WORDS },
-};
+static bool has_column(int tables, size_t column)
+{
+    return column == 0   ? tables == (OF_REASONS | OF_FOLDERS)
+           : column < 3  ? true
+           : column < 6  ? tables & OF_REASONS
+           : column == 6 ? tables & OF_FOLDERS
+                         : true;
+}
 
 static size_t num_shown(const key_count *t)
 {
     return settings.top && (size_t)settings.top < t->count ? (size_t)settings.top : t->count;
 }
 
-static void put_count(table *t, const key_count_entry *entry, int64_t whole)
+/* One row of a table that holds `tables`. */
+static void put_row(table *t, int tables, int which, const key_count_entry *entry, int64_t whole)
 {
+    bool is_reason = which == OF_REASONS, is_one = entry->second; /* not the others */
+    if (has_column(tables, 0))
+        table_words(t, is_reason ? "reason" : "folder");
     table_count(t, entry->count);
     table_number(t, (double)entry->count / (double)whole);
-}
-
-static void put_reason(table *t, const key_count_entry *entry)
-{
-    bool is_one = entry->second; /* not the others */
-    table_words(t, is_one ? weir_status_name(entry->status) : "");
-    if (entry->library_code)
-        table_count(t, entry->library_code);
-    else
+    for (size_t column = 3; column < 6; column++)
+        if (!has_column(tables, column))
+            continue;
+        else if (!is_reason || (column == 4 && !entry->library_code))
+            table_nothing(t);
+        else if (column == 4)
+            table_count(t, entry->library_code);
+        else if (column == 3)
+            table_words(t, is_one ? weir_status_name(entry->status) : "");
+        else
+            table_words(t, is_one ? entry->second : KEY_COUNT_OTHERS);
+    if (has_column(tables, 6) && is_reason)
         table_nothing(t);
-    table_words(t, is_one ? entry->second : KEY_COUNT_OTHERS);
-}
-
-static void put_example(table *t, const key_count_entry *entry)
-{
+    else if (has_column(tables, 6))
+        table_words(t, entry->key);
     table_words(t, entry->example ? entry->example : "");
 }
 
-static void put_reasons(const tool_call *call, const grouping *groups)
+static void put_tables(const tool_call *call, const grouping *groups, int tables)
 {
-    table *t =
-        table_begin(stdout, tool_format(call), reason_columns, sizeof reason_columns / sizeof reason_columns[0]);
-    for (size_t i = 0; i < num_shown(&groups->reasons); i++) {
-        put_count(t, &groups->reasons.entries[i], groups->count);
-        put_reason(t, &groups->reasons.entries[i]);
-        put_example(t, &groups->reasons.entries[i]);
-    }
-    table_end(t);
-}
-
-static void put_folders(const tool_call *call, const grouping *groups)
-{
-    table *t =
-        table_begin(stdout, tool_format(call), folder_columns, sizeof folder_columns / sizeof folder_columns[0]);
-    for (size_t i = 0; i < num_shown(&groups->folders); i++) {
-        put_count(t, &groups->folders.entries[i], groups->count);
-        table_words(t, groups->folders.entries[i].key);
-        put_example(t, &groups->folders.entries[i]);
-    }
-    table_end(t);
-}
-
-/* One table: CSV has no other way to hold both. */
-static void put_csv(const grouping *groups)
-{
-    table *t = table_begin(stdout, TABLE_CSV, both_columns, sizeof both_columns / sizeof both_columns[0]);
-    for (size_t i = 0; i < num_shown(&groups->reasons); i++) {
-        table_words(t, "reason");
-        put_count(t, &groups->reasons.entries[i], groups->count);
-        put_reason(t, &groups->reasons.entries[i]);
-        table_nothing(t);
-        put_example(t, &groups->reasons.entries[i]);
-    }
-    for (size_t i = 0; i < num_shown(&groups->folders); i++) {
-        table_words(t, "folder");
-        put_count(t, &groups->folders.entries[i], groups->count);
-        for (int j = 0; j < 3; j++)
-            table_nothing(t);
-        table_words(t, groups->folders.entries[i].key);
-        put_example(t, &groups->folders.entries[i]);
+    table_column columns[NUM_COLUMNS];
+    size_t num_columns = 0;
+    for (size_t i = 0; i < NUM_COLUMNS; i++)
+        if (has_column(tables, i))
+            columns[num_columns++] = all_columns[i];
+    table *t = table_begin(stdout, tool_format(call), columns, num_columns);
+    for (int which = OF_REASONS; which <= OF_FOLDERS; which++) {
+        const key_count *counts = which == OF_REASONS ? &groups->reasons : &groups->folders;
+        for (size_t i = 0; tables & which && i < num_shown(counts); i++)
+            put_row(t, tables, which, &counts->entries[i], groups->count);
     }
     table_end(t);
 }
@@ -218,20 +183,20 @@ static void put_groups(const tool_call *call, grouping *groups)
     switch (tool_format(call)) {
     case TABLE_JSON:
         printf("{\"failures\": %" PRId64 ", \"reasons\": ", groups->count);
-        put_reasons(call, groups);
+        put_tables(call, groups, OF_REASONS);
         fputs(", \"folders\": ", stdout);
-        put_folders(call, groups);
+        put_tables(call, groups, OF_FOLDERS);
         puts("}");
         break;
-    case TABLE_CSV: put_csv(groups); break;
+    case TABLE_CSV: put_tables(call, groups, OF_REASONS | OF_FOLDERS); break;
     default:
         if (groups->count == 0)
             break;
         printf("%" PRId64 " %s\n\nBy reason:\n", groups->count, groups->count == 1 ? "failure" : "failures");
-        put_reasons(call, groups);
+        put_tables(call, groups, OF_REASONS);
         say_rest(&groups->reasons);
         puts("\nBy folder:");
-        put_folders(call, groups);
+        put_tables(call, groups, OF_FOLDERS);
         say_rest(&groups->folders);
     }
 }
@@ -301,7 +266,7 @@ const tool_command tool_failures = {
             "Exit status 3 means that nothing failed.",
     .examples = "weir failures pipeline_stats.db\n"
                 "# move what could not be decoded out of the way\n"
-                "weir failures pipeline_stats.db --list --null | xargs -0 mv -t broken/\n"
+                "weir failures pipeline_stats.db --list --null | xargs -0r mv -t broken/\n"
                 "weir failures pipeline_stats.db --name decode --json\n",
     .shared = TOOL_FILTER | TOOL_FORMAT,
     .default_run = WEIR_LAST_RUN,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "command_table.h"
 #include "each_record.h"
 #include "key_count.h"
@@ -50,18 +51,72 @@ static const table_column columns[] = {
     { "scale_time", "scale", TABLE_TIME },  { "label", "label", TABLE_WORDS },
 };
 
-/* Zero, NULL, and counts and times below 0 mean unknown. */
+/* Counts and times below 0 mean unknown. */
 typedef struct slow {
-    int64_t run_ns, unix_ns;
+    double value; /* that the rows are sorted by */
+    int64_t run_ns, unix_ns, run_id, seq;
     const char *kind;
-    int64_t run_id, seq;
-    const char *name, *label;
-    const weir_item_record *item; /* NULL = not an item */
+    char *name, *label;    /* copies */
+    weir_item_record item; /* its codec is a copy; of a failure and a lap, all is unknown */
 } slow;
 
-static void put_known(table *t, const weir_item_record *item, int64_t count)
+static double sort_value(const weir_item_record *item, int64_t run_ns)
 {
-    if (item && count >= 0)
+    switch (settings.sort) {
+    case SORT_OPEN: return (double)item->open_ns;
+    case SORT_DEMUX: return (double)item->demux_ns;
+    case SORT_DECODE: return (double)item->decode_ns;
+    case SORT_SCALE: return (double)item->scale_ns;
+    case SORT_BYTES: return (double)item->size_bytes;
+    case SORT_FRAMES: return (double)item->num_frames;
+    case SORT_PER_FRAME: return item->num_frames > 0 ? (double)run_ns / (double)item->num_frames : -1;
+    default: return run_ns > 0 ? (double)run_ns : -1; /* laps without a success have none */
+    }
+}
+
+#define COMMON_FIELDS(record) \
+    .run_ns = (record).run_ns, .unix_ns = (record).unix_ns, .run_id = (record).run_id, .seq = (record).seq, \
+    .name = strdup((record).name), .label = strdup((record).label)
+
+static slow row_of(const weir_record *record)
+{
+    static const weir_item_record unknown = { .width = -1,
+                                              .height = -1,
+                                              .num_frames = -1,
+                                              .size_bytes = -1,
+                                              .open_ns = -1,
+                                              .demux_ns = -1,
+                                              .decode_ns = -1,
+                                              .scale_ns = -1 };
+    slow row = { .kind = "lap",
+                 .item = unknown,
+                 .run_ns = record->lap.metrics.task.max_ns,
+                 .unix_ns = record->lap.end_unix_ns,
+                 .run_id = record->lap.run_id,
+                 .seq = -1 };
+    if (record->kind == WEIR_RECORD_ITEM)
+        row = (slow){ .kind = "item", .item = record->item, COMMON_FIELDS(record->item) };
+    else if (record->kind == WEIR_RECORD_FAILURE)
+        row = (slow){ .kind = "failure", .item = unknown, COMMON_FIELDS(record->failure) };
+    else {
+        row.name = strdup(record->lap.name);
+        row.label = strdup("");
+    }
+    row.item.codec = strdup(row.item.codec ? row.item.codec : "");
+    row.value = sort_value(&row.item, row.run_ns);
+    return row;
+}
+
+static void forget(slow *row)
+{
+    free(row->name);
+    free(row->label);
+    free((void *)(uintptr_t)row->item.codec);
+}
+
+static void put_known(table *t, int64_t count)
+{
+    if (count >= 0)
         table_count(t, count);
     else
         table_nothing(t);
@@ -69,25 +124,22 @@ static void put_known(table *t, const weir_item_record *item, int64_t count)
 
 static void put_row(table *t, const slow *row)
 {
-    const weir_item_record *item = row->item;
+    const weir_item_record *item = &row->item;
     table_duration(t, row->run_ns);
     table_words(t, row->kind);
     table_when(t, row->unix_ns);
     table_count(t, row->run_id);
     table_words(t, row->name);
-    if (row->seq >= 0)
-        table_count(t, row->seq);
-    else
-        table_nothing(t);
-    table_words(t, item ? item->codec : "");
-    put_known(t, item, item ? item->width : -1);
-    put_known(t, item, item ? item->height : -1);
-    put_known(t, item, item ? item->num_frames : -1);
-    put_known(t, item, item ? item->size_bytes : -1);
-    table_duration(t, item ? item->open_ns : -1);
-    table_duration(t, item ? item->demux_ns : -1);
-    table_duration(t, item ? item->decode_ns : -1);
-    table_duration(t, item ? item->scale_ns : -1);
+    put_known(t, row->seq);
+    table_words(t, item->codec);
+    put_known(t, item->width);
+    put_known(t, item->height);
+    put_known(t, item->num_frames);
+    put_known(t, item->size_bytes);
+    table_duration(t, item->open_ns);
+    table_duration(t, item->demux_ns);
+    table_duration(t, item->decode_ns);
+    table_duration(t, item->scale_ns);
     table_words(t, row->label);
 }
 
@@ -147,201 +199,82 @@ static void put_formats(key_count *shown, const key_count *all)
 static int tell_formats(key_count *shown, weir_reader *reader, const weir_filter *filter, weir_error *error)
 {
     key_count all = { .count = 0 };
-    weir_filter whole = *filter;
-    whole.longest_first = false;
-    whole.limit = 0;
-    int status = weir_each_record(reader, WEIR_RECORD_ITEM, &whole, count_record, &all, error);
+    int status = weir_each_record(reader, WEIR_RECORD_ITEM, filter, count_record, &all, error);
     if (status == WEIR_OK && all.count > 1)
         put_formats(shown, &all);
     key_count_free(&all);
     return status;
 }
 
-/* -- the candidates: one list per kind, the longest first, merged while reading */
+/* -- the first rows in sort order */
 
-typedef struct list {
-    weir_query *query;
-    bool has_row;
-    slow row;
-} list;
-
-enum { NUM_LISTS = 3 };
-
-static slow row_of(const weir_record *record)
-{
-    switch (record->kind) {
-    case WEIR_RECORD_ITEM:
-        return (slow){ record->item.run_ns, record->item.unix_ns, "item",       record->item.run_id, record->item.seq,
-                       record->item.name,   record->item.label,   &record->item };
-    case WEIR_RECORD_FAILURE:
-        return (slow){
-            record->failure.run_ns, record->failure.unix_ns, "failure", record->failure.run_id, record->failure.seq,
-            record->failure.name,   record->failure.label,   NULL
-        };
-    default:
-        return (slow){ record->lap.metrics.task.max_ns,
-                       record->lap.end_unix_ns,
-                       "lap",
-                       record->lap.run_id,
-                       -1,
-                       record->lap.name,
-                       "",
-                       NULL };
-    }
-}
-
-static int advance(list *l, weir_error *error)
-{
-    const weir_record *record;
-    int status = l->query ? weir_query_next(l->query, &record, error) : WEIR_EOF;
-    l->has_row = status == WEIR_OK;
-    if (l->has_row)
-        l->row = row_of(record);
-    return status == WEIR_EOF ? WEIR_OK : status;
-}
-
-static int begin_list(list *l, weir_reader *reader, weir_record_kind kind, const weir_filter *filter,
-                      weir_error *error)
-{
-    int status = weir_query_begin(reader, kind, filter, &l->query, error);
-    return status == WEIR_OK ? advance(l, error) : status;
-}
-
-static int begin_lists(list lists[NUM_LISTS], weir_reader *reader, const weir_filter *filter, weir_error *error)
-{
-    int status = WEIR_OK;
-    if (settings.kind == KIND_ALL || settings.kind == KIND_ITEMS)
-        status = begin_list(&lists[0], reader, WEIR_RECORD_ITEM, filter, error);
-    if (status == WEIR_OK && (settings.kind == KIND_ALL || settings.kind == KIND_FAILURES))
-        status = begin_list(&lists[1], reader, WEIR_RECORD_FAILURE, filter, error);
-    if (status == WEIR_OK && (settings.kind == KIND_LAPS || (settings.kind == KIND_ALL && !lists[0].has_row)))
-        status = begin_list(&lists[2], reader, WEIR_RECORD_TASK, filter, error);
-    return status;
-}
-
-/* The candidate whose row took longest; NULL = none left. Laps without a success are skipped. */
-static list *longest(list lists[NUM_LISTS])
-{
-    list *best = NULL;
-    for (int i = 0; i < NUM_LISTS; i++)
-        if (lists[i].has_row && (!best || lists[i].row.run_ns > best->row.run_ns))
-            best = &lists[i];
-    return best && best->row.run_ns > 0 ? best : NULL;
-}
-
-static int put_longest(table *t, list lists[NUM_LISTS], key_count *formats, weir_error *error)
-{
-    list *next;
-    int status = WEIR_OK;
-    for (int64_t i = 0; i < settings.top && status == WEIR_OK && (next = longest(lists)); i++) {
-        put_row(t, &next->row);
-        if (next->row.item)
-            status = count_format(formats, next->row.item, error);
-        if (status == WEIR_OK)
-            status = advance(next, error);
-    }
-    return status;
-}
-
-/* -- orders other than time: reads every item, and keeps the first ones */
-
-static double sort_value(const weir_item_record *item)
-{
-    switch (settings.sort) {
-    case SORT_OPEN: return (double)item->open_ns;
-    case SORT_DEMUX: return (double)item->demux_ns;
-    case SORT_DECODE: return (double)item->decode_ns;
-    case SORT_SCALE: return (double)item->scale_ns;
-    case SORT_BYTES: return (double)item->size_bytes;
-    case SORT_FRAMES: return (double)item->num_frames;
-    case SORT_PER_FRAME: return item->num_frames > 0 ? (double)item->run_ns / (double)item->num_frames : -1;
-    default: return (double)item->run_ns;
-    }
-}
-
-typedef struct kept_item {
-    double value;
-    weir_item_record item; /* with copies of its texts */
-} kept_item;
-
-/* The first items in sort order. */
-typedef struct first_items {
-    kept_item *all;
-    size_t count, most;
-} first_items;
-
-static void forget(kept_item *kept)
-{
-    free((void *)(uintptr_t)kept->item.name);
-    free((void *)(uintptr_t)kept->item.label);
-    free((void *)(uintptr_t)kept->item.codec);
-}
+typedef struct first_rows {
+    slow *all;
+    size_t count;
+} first_rows;
 
 static int keep(void *self, const weir_record *record, weir_error *error)
 {
-    first_items *first = self;
-    const weir_item_record *item = &record->item;
-    kept_item kept = { sort_value(item), *item };
-    size_t at = first->count;
-    if (kept.value < 0 || (at == first->most && kept.value <= first->all[at - 1].value))
-        return WEIR_OK; /* unknown, or not among the first */
-    kept.item.name = strdup(item->name);
-    kept.item.label = strdup(item->label);
-    kept.item.codec = strdup(item->codec);
-    if (at == first->most)
+    first_rows *first = self;
+    slow row = row_of(record);
+    size_t at = first->count, most = (size_t)settings.top;
+    bool is_complete = row.name && row.label && row.item.codec;
+    if (is_complete && (row.value < 0 || (at == most && row.value <= first->all[at - 1].value))) {
+        forget(&row); /* unknown, or not among the first */
+        return WEIR_OK;
+    }
+    slow *grown = at < most ? weir_array_grow(first->all, at, sizeof *first->all) : first->all;
+    if (!grown || !is_complete) {
+        forget(&row);
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    }
+    first->all = grown;
+    if (at == most)
         forget(&first->all[--at]);
-    for (; at > 0 && first->all[at - 1].value < kept.value; at--)
+    for (; at > 0 && first->all[at - 1].value < row.value; at--)
         first->all[at] = first->all[at - 1];
-    first->all[at] = kept;
-    first->count += first->count < first->most;
-    bool is_complete = kept.item.name && kept.item.label && kept.item.codec;
-    return is_complete ? WEIR_OK : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    first->all[at] = row;
+    first->count += first->count < most;
+    return WEIR_OK;
 }
 
-static int put_sorted(const tool_call *call, weir_reader *reader, weir_filter *filter, size_t *count,
-                      weir_error *error)
+static int keep_all(weir_reader *reader, const weir_filter *filter, weir_record_kind kind, first_rows *first,
+                    weir_error *error)
 {
-    first_items first = { .all = calloc((size_t)settings.top, sizeof *first.all), .most = (size_t)settings.top };
-    if (!first.all)
-        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-    int status = weir_each_record(reader, WEIR_RECORD_ITEM, filter, keep, &first, error);
+    weir_filter longest = *filter;
+    longest.longest_first = settings.sort == SORT_TIME;
+    longest.limit = longest.longest_first ? settings.top : 0;
+    return weir_each_record(reader, kind, &longest, keep, first, error);
+}
+
+static int put_first(const tool_call *call, weir_reader *reader, const weir_filter *filter, first_rows *first,
+                     weir_error *error)
+{
+    int kind = settings.sort == SORT_TIME ? settings.kind : KIND_ITEMS, status = WEIR_OK;
+    bool as_text = tool_format(call) == TABLE_TEXT;
+    key_count formats = { .count = 0 };
+    if (kind == KIND_ALL || kind == KIND_ITEMS)
+        status = keep_all(reader, filter, WEIR_RECORD_ITEM, first, error);
+    bool has_items = first->count > 0;
+    if (status == WEIR_OK && (kind == KIND_ALL || kind == KIND_FAILURES))
+        status = keep_all(reader, filter, WEIR_RECORD_FAILURE, first, error);
+    if (status == WEIR_OK && (kind == KIND_LAPS || (kind == KIND_ALL && !has_items)))
+        status = keep_all(reader, filter, WEIR_RECORD_TASK, first, error);
+    if (status != WEIR_OK)
+        return status;
     table *t = table_begin(stdout, tool_format(call), columns, sizeof columns / sizeof columns[0]);
-    for (size_t i = 0; i < first.count; i++) {
-        const weir_item_record *item = &first.all[i].item;
-        if (status == WEIR_OK)
-            put_row(t, &(slow){ item->run_ns, item->unix_ns, "item", item->run_id, item->seq, item->name, item->label,
-                                item });
-        forget(&first.all[i]);
+    for (size_t i = 0; i < first->count && status == WEIR_OK; i++) {
+        put_row(t, &first->all[i]);
+        if (strcmp(first->all[i].kind, "item") == 0 && settings.sort == SORT_TIME)
+            status = count_format(&formats, &first->all[i].item, error);
     }
     table_end_alone(t);
-    free(first.all);
-    *count = first.count;
-    return status;
-}
-
-static int put_by_time(const tool_call *call, weir_reader *reader, weir_filter *filter, size_t *count,
-                       weir_error *error)
-{
-    list lists[NUM_LISTS] = { { .query = NULL } };
-    key_count formats = { .count = 0 };
-    filter->longest_first = true;
-    filter->limit = settings.top;
-    int status = begin_lists(lists, reader, filter, error);
-    bool has_items = lists[0].has_row, as_text = tool_format(call) == TABLE_TEXT;
-    if (status == WEIR_OK) {
-        table *t = table_begin(stdout, tool_format(call), columns, sizeof columns / sizeof columns[0]);
-        status = put_longest(t, lists, &formats, error);
-        *count = table_rows(t);
-        table_end_alone(t);
-    }
     if (status == WEIR_OK && formats.count && as_text)
         status = tell_formats(&formats, reader, filter, error);
-    if (status == WEIR_OK && *count && !has_items && settings.kind == KIND_ALL && as_text)
+    if (status == WEIR_OK && first->count && !has_items && kind == KIND_ALL && as_text)
         puts("\nOf tasks that succeeded only the longest of each lap is known:\n this run has not recorded its items "
              "(item_stats).");
     key_count_free(&formats);
-    for (int i = 0; i < NUM_LISTS; i++)
-        weir_query_end(lists[i].query);
     return status;
 }
 
@@ -354,9 +287,13 @@ static int check_settings(const tool_call *call)
 
 static int answer(const tool_call *call, weir_reader *reader, weir_filter *filter, weir_error *error)
 {
-    size_t count = 0;
-    int status = (settings.sort == SORT_TIME ? put_by_time : put_sorted)(call, reader, filter, &count, error);
-    if (status != WEIR_OK || count)
+    first_rows first = { .count = 0 };
+    int status = put_first(call, reader, filter, &first, error);
+    bool is_empty = first.count == 0;
+    while (first.count > 0)
+        forget(&first.all[--first.count]);
+    free(first.all);
+    if (status != WEIR_OK || !is_empty)
         return status;
     return weir_error_set(error, WEIR_ENOTFOUND, 0, "%s",
                           settings.kind == KIND_ITEMS || settings.sort != SORT_TIME

@@ -46,7 +46,7 @@ int record_refuse(const record_settings *settings, const char *format, ...)
 
 int record_tell_useless(const record_settings *settings, uint64_t num_failures)
 {
-    record_refuse(settings, "nothing could be decoded: all %llu failed", (unsigned long long)num_failures);
+    record_refuse(settings, "nothing could be decoded (%llu failed)", (unsigned long long)num_failures);
     return RECORD_FAILED;
 }
 
@@ -346,10 +346,7 @@ static int run(const record_settings *settings, const record_ranks *ranks, recor
         return exit_status;
     if (settings->dry_run) {
         record_inputs_each(inputs, &inputs->share, print_file, NULL);
-        if (fflush(stdout) == 0)
-            return RECORD_DONE;
-        record_refuse(settings, "cannot print: %s", strerror(errno));
-        return RECORD_FAILED;
+        return RECORD_DONE;
     }
 
     if (settings->profile)
@@ -382,6 +379,11 @@ int record_run(const record_settings *given)
     int exit_status = record_ranks_find(&settings, &ranks);
     if (exit_status == RECORD_DONE)
         exit_status = run(&settings, &ranks, &inputs);
+    errno = 0;
+    if ((fflush(stdout) != 0 || ferror(stdout)) && exit_status == RECORD_DONE) {
+        record_refuse(&settings, "cannot print: %s", strerror(errno ? errno : EIO));
+        exit_status = RECORD_FAILED;
+    }
     record_ranks_free(&ranks);
     return exit_status;
 }

@@ -444,6 +444,11 @@ static void format_figure(char figure[WEIR_FORMAT_BYTES], table_kind kind, doubl
     case TABLE_TIME: weir_text_format_time(figure, number); break;
     case TABLE_BYTES: weir_text_format_bytes(figure, number); break;
     case TABLE_SHARE: snprintf(figure, WEIR_FORMAT_BYTES, "%.1f%%", 100 * number); break;
+    case TABLE_CHANGE:
+    case TABLE_POINTS: /* adding 0 makes -0 positive */
+        snprintf(figure, WEIR_FORMAT_BYTES, "%+.1f%s", round(1000 * number) / 10 + 0.0,
+                 kind == TABLE_CHANGE ? "%" : " points");
+        break;
     case TABLE_WHEN: format_when(figure, number); break;
     case TABLE_TRUTH: snprintf(figure, WEIR_FORMAT_BYTES, "%s", number != 0 ? "yes" : "no"); break;
     case TABLE_COUNT: snprintf(figure, WEIR_FORMAT_BYTES, "%.0f", number); break;
@@ -566,16 +571,22 @@ void table_words(table *t, const char *text)
     next_cell(t);
 }
 
-void table_number(table *t, double number)
+void table_number_as(table *t, double number, table_kind kind)
 {
     char text[40] = "";
     if (!t)
         return;
     if (isfinite(number) && is_for_people(t))
-        format_figure(text, t->columns[t->column].kind, number);
+        format_figure(text, kind, number);
     else
         format_number(text, number);
     put_plain(t, *text ? text : NULL);
+}
+
+void table_number(table *t, double number)
+{
+    if (t)
+        table_number_as(t, number, t->columns[t->column].kind);
 }
 
 void table_count(table *t, int64_t count)

@@ -33,6 +33,8 @@ typedef enum table_kind {
     TABLE_BYTES,   /* "1.50 MB" */
     TABLE_REAL,    /* "3.00" */
     TABLE_WHEN,    /* Unix time: "2024-05-01 12:00:03", in local time */
+    TABLE_CHANGE,  /* 0.045: "+4.5%" */
+    TABLE_POINTS,  /* the same of a share: "+4.5 points" */
     TABLE_TRUTH,   /* "yes", "no"; JSON true, false; CSV 1, 0 */
     TABLE_VERDICT, /* words, with a colour for good and bad ones */
 } table_kind;
@@ -54,9 +56,10 @@ void table_set_keys(table *t, size_t num_keys);
 /* The next cell of the row; a row ends with its last cell. Text is copied. */
 void table_words(table *t, const char *text);
 void table_count(table *t, int64_t count);
-void table_number(table *t, double number); /* NAN or infinite: an empty cell */
-void table_when(table *t, int64_t unix_ns); /* a point in time; 0 = an empty cell */
-void table_duration(table *t, int64_t ns);  /* below 0: an empty cell */
+void table_number(table *t, double number);                     /* NAN or infinite: an empty cell */
+void table_number_as(table *t, double number, table_kind kind); /* instead of the column's kind */
+void table_when(table *t, int64_t unix_ns);                     /* a point in time; 0 = an empty cell */
+void table_duration(table *t, int64_t ns);                      /* below 0: an empty cell */
 void table_truth(table *t, bool truth);
 void table_nothing(table *t); /* "", null */
 
