@@ -790,6 +790,22 @@ static void what_comes_through_a_pipe_is_read(void **state)
     }
 }
 
+static void pictures_come_through_a_pipe(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "piped.png", "piped.jpg" };
+    for (size_t i = 0; i < 2; i++) {
+        char command[16000];
+        const char *tool = program_path("WEIR_TOOL"),
+                   *path = clips_make(names[i], "-f lavfi -i testsrc2=s=300x200 -frames:v 1");
+        snprintf(command, sizeof command,
+                 "cd '%s' && '%s' frames '%s' -o whole.raw && cat '%s' | '%s' frames /dev/stdin -o piped.raw && "
+                 "cmp whole.raw piped.raw",
+                 clips_path("."), tool, path, path, tool);
+        assert_int_equal(system(command), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -816,6 +832,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_written_is_told),
         cmocka_unit_test(an_interrupted_run_leaves_no_half_array),
         cmocka_unit_test(what_comes_through_a_pipe_is_read),
+        cmocka_unit_test(pictures_come_through_a_pipe),
     };
     return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
 }
