@@ -352,7 +352,7 @@ static void info_tells_what_the_file_is(void **state)
     const char *clip = clips_make("a.mp4", clip_arguments);
     frames(&program, clip, "--width 80 --pix-fmt gray8 --layout nchw");
     assert_int_equal(program.status, 0);
-    assert_says(program.out, "codec      mpeg4");
+    assert_says(program.out, "codec      mpeg4, video stream 1 (FFmpeg's stream 0)");
     assert_says(program.out, "160x120 in the file, 80x120 here");
     assert_says(program.out, "gray8, nchw");
     assert_says(program.out, "frames     10, 96000 bytes");
@@ -361,7 +361,7 @@ static void info_tells_what_the_file_is(void **state)
 
     frames(&program, clip, "--json --list");
     assert_int_equal(program.status, 0);
-    assert_says(program.out, "\"codec\": \"mpeg4\"");
+    assert_says(program.out, "\"codec\": \"mpeg4\", \"stream\": 1, \"stream_index\": 0");
     assert_says(program.out, "{\"frame\": 9, \"pts\": 9216, \"time\": 0.9}");
     assert_says(program.out, "\"num_frames\": 10, \"num_bytes\": 576000, \"num_errors\": 0");
     program_free(&program);
