@@ -352,7 +352,7 @@ static void info_tells_what_the_file_is(void **state)
     const char *clip = clips_make("a.mp4", clip_arguments);
     frames(&program, clip, "--width 80 --pix-fmt gray8 --layout nchw");
     assert_int_equal(program.status, 0);
-    assert_says(program.out, "codec      mpeg4");
+    assert_says(program.out, "codec      mpeg4, video stream 1 (FFmpeg's stream 0)");
     assert_says(program.out, "160x120 in the file, 80x120 here");
     assert_says(program.out, "gray8, nchw");
     assert_says(program.out, "frames     10, 96000 bytes");
@@ -361,7 +361,7 @@ static void info_tells_what_the_file_is(void **state)
 
     frames(&program, clip, "--json --list");
     assert_int_equal(program.status, 0);
-    assert_says(program.out, "\"codec\": \"mpeg4\"");
+    assert_says(program.out, "\"codec\": \"mpeg4\", \"stream\": 1, \"stream_index\": 0");
     assert_says(program.out, "{\"frame\": 9, \"pts\": 9216, \"time\": 0.9}");
     assert_says(program.out, "\"num_frames\": 10, \"num_bytes\": 576000, \"num_errors\": 0");
     program_free(&program);
@@ -802,6 +802,22 @@ static void what_comes_through_a_pipe_is_read(void **state)
     }
 }
 
+static void pictures_come_through_a_pipe(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "piped.png", "piped.jpg" };
+    for (size_t i = 0; i < 2; i++) {
+        char command[16000];
+        const char *tool = program_path("WEIR_TOOL"),
+                   *path = clips_make(names[i], "-f lavfi -i testsrc2=s=300x200 -frames:v 1");
+        snprintf(command, sizeof command,
+                 "cd '%s' && '%s' frames '%s' -o whole.raw && cat '%s' | '%s' frames /dev/stdin -o piped.raw && "
+                 "cmp whole.raw piped.raw",
+                 clips_path("."), tool, path, path, tool);
+        assert_int_equal(system(command), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -829,6 +845,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_written_is_told),
         cmocka_unit_test(an_interrupted_run_leaves_no_half_array),
         cmocka_unit_test(what_comes_through_a_pipe_is_read),
+        cmocka_unit_test(pictures_come_through_a_pipe),
     };
     return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
 }

@@ -128,8 +128,8 @@ static bool header_is_complete(const weir_decoder *decoder)
 {
     const AVFormatContext *format = decoder->format;
     const AVCodecParameters *only = NULL;
-    if (is_still_image(format))
-        return true;
+    if (is_still_image(format)) /* without a size FFmpeg finds the end of the picture only with the probe's parser */
+        return format->pb && avio_size(format->pb) >= 0;
     if (!container_is(format, "mp4") && !(container_is(format, "matroska") && can_reopen(format)))
         return false;
     for (unsigned i = 0; i < format->nb_streams; i++) {

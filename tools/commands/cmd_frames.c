@@ -75,7 +75,8 @@ static void begin_text(const report *r, const weir_frames *frames)
     fputs("file       ", stdout);
     weir_text_escape_to(stdout, r->path);
     printf(frames->cost.size_bytes ? ", %s\n" : "\n", file_size);
-    printf("codec      %s\n", frames->codec);
+    printf("codec      %s, video stream %" PRIu32 " (FFmpeg's stream %" PRIu32 ")\n", frames->codec, frames->stream,
+           frames->stream_index);
     printf("size       %" PRIu32 "x%" PRIu32 " in the file, %" PRIu32 "x%" PRIu32 " here\n", frames->source_width,
            frames->source_height, frames->width, frames->height);
     printf("pixels     %s, %s, scaler %s\n", video_pixel_names[frames->pixel], video_layout_names[frames->layout],
@@ -95,6 +96,7 @@ static void begin_json(const report *r, const weir_frames *frames)
         fputs("null", stdout);
     fputs(", \"codec\": ", stdout);
     json_string(stdout, frames->codec);
+    printf(", \"stream\": %" PRIu32 ", \"stream_index\": %" PRIu32, frames->stream, frames->stream_index);
     printf(", \"source_width\": %" PRIu32 ", \"source_height\": %" PRIu32, frames->source_width,
            frames->source_height);
     printf(", \"width\": %" PRIu32 ", \"height\": %" PRIu32, frames->width, frames->height);
@@ -326,24 +328,25 @@ const tool_command tool_frames = {
     .words = "FILE",
     .min_words = 1,
     .summary = "decode a video to an array, pictures or raw video, or describe it",
-    .help = "Decodes one file, URL or pipe (/dev/stdin), as a pipeline with the same options would. The output "
-            "OUT.npy is a file that numpy.load() reads: uint8, of the shape [frames, height, width, channels], or "
-            "[frames, channels, height, width] with --layout nchw; yuv420p, whose planes differ in size, is [frames, "
-            "bytes]. OUT.png is one picture; with %d or %04d in its name there is one for each frame, numbered from "
-            "0. Raw video, to OUT.raw, OUT.rgb, OUT.yuv or stdout, is the bytes of the frames and nothing else.\n\n"
-            "--info (the default without -o) prints a description of the file, damaged and missing frames, and where "
-            "the time went; --list adds each frame's timestamp and time. As --json it is one object; --csv is the "
-            "list alone.\n\n"
-            "All frames are decoded, unless one of --at, --frames, --every, --rate, --count, --random and "
-            "--keyframes selects some. --window can be combined with all of these except --at and --frames, and "
-            "--first with --every, --rate and --keyframes; both also work alone. Only what the selected frames need "
-            "is decoded. Without --width and --height the frames have the file's size.\n\n"
-            "Frames are numbered from 0, in presentation order. Times are in seconds or have a unit (250ms, 1.5m, "
-            "2h); --at also accepts hours:minutes:seconds. They count from the first frame, which has time 0 "
-            "whatever its timestamp; what --list prints are the file's own timestamps. A time or number beyond the "
-            "end is an error.\n\n"
-            "Frames are written as they are decoded, so long videos need hardly more memory than short ones. Only "
-            "the frames of a list that jumps back (--at 5,1) are kept until the last one is decoded.",
+    .help =
+        "Decodes one file, URL or pipe (/dev/stdin, pipe:0), as a pipeline with the same options would. The output "
+        "OUT.npy is a file that numpy.load() reads: uint8, of the shape [frames, height, width, channels], or "
+        "[frames, channels, height, width] with --layout nchw; yuv420p, whose planes differ in size, is [frames, "
+        "bytes]. OUT.png is one picture; with %d or %04d in its name there is one for each frame, numbered from "
+        "0. Raw video, to OUT.raw, OUT.rgb, OUT.yuv or stdout, is the bytes of the frames and nothing else.\n\n"
+        "--info (the default without -o) prints a description of the file, damaged and missing frames, and where "
+        "the time went; --list adds each frame's timestamp and time. As --json it is one object; --csv is the "
+        "list alone.\n\n"
+        "All frames are decoded, unless one of --at, --frames, --every, --rate, --count, --random and "
+        "--keyframes selects some. --window can be combined with all of these except --at and --frames, and "
+        "--first with --every, --rate and --keyframes; both also work alone. Only what the selected frames need "
+        "is decoded. Without --width and --height the frames have the file's size.\n\n"
+        "Frames are numbered from 0, in presentation order. Times are in seconds or have a unit (250ms, 1.5m, "
+        "2h); --at also accepts hours:minutes:seconds. They count from the first frame, which has time 0 "
+        "whatever its timestamp; what --list prints are the file's own timestamps. A time or number beyond the "
+        "end is an error.\n\n"
+        "Frames are written as they are decoded, so long videos need hardly more memory than short ones. Only "
+        "the frames of a list that jumps back (--at 5,1) are kept until the last one is decoded.",
     .examples = "weir frames clip.mp4\n"
                 "weir frames clip.mp4 --width 128 --height 128 -o clip.npy\n"
                 "# 16 frames for a training step, from the whole clip or from two seconds of it\n"
