@@ -8,6 +8,7 @@
  */
 #include "laps.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +43,7 @@ typedef struct weir_lap_taker {
     int64_t next_ns;                  /* the first multiple of the interval not yet reached */
     weir_taken_lap *parts;            /* parts of the current lap, joined; NULL = none yet */
     int64_t unix_offset_ns;           /* wall clock minus monotonic clock */
+    int64_t unix_asleep_ns;           /* how long the machine had slept when that was measured */
     int64_t suspended_ns;             /* in the current part */
     int64_t asleep_ns;                /* CLOCK_BOOTTIME minus CLOCK_MONOTONIC: how long the machine has slept */
     int64_t noted_ns;                 /* suspensions until then are counted */
@@ -56,6 +58,26 @@ typedef struct weir_lap_taker {
 
 /* ---- wall clock --------------------------------------------------------------------------------------------- */
 
+/* 0 where it is not known. */
+static int64_t machine_asleep_ns(void)
+{
+    struct timespec boot;
+    if (clock_gettime(CLOCK_BOOTTIME, &boot) != 0)
+        return 0;
+    return (int64_t)boot.tv_sec * WEIR_SECOND + boot.tv_nsec - weir_clock_ns();
+}
+
+/* An event tells that the clock was set: to readers of the database the laps do not follow each other. */
+static void note_clock_change(weir_pipeline *pipeline, int64_t change_ns)
+{
+    static const int64_t least_ns = 100 * WEIR_MILLISECOND;
+    char detail[32];
+    if (change_ns >= -least_ns && change_ns <= least_ns)
+        return;
+    snprintf(detail, sizeof detail, "%+.3f s", (double)change_ns / WEIR_SECOND);
+    weir_pipeline_event(pipeline, "clock_set", "pipeline", detail);
+}
+
 /*
  * Laps are measured by the monotonic clock. If the wall clock was read for each lap, each timestamp would be late by
  * the time that the thread waited before reading it. So only the offset between the two clocks is measured, and it is
@@ -65,24 +87,21 @@ typedef struct weir_lap_taker {
 int64_t weir_laps_unix_at_ns(weir_pipeline *pipeline, int64_t at_ns)
 {
     static const int64_t tolerance_ns = WEIR_MILLISECOND;
-    int64_t *offset_ns = &pipeline->laps->unix_offset_ns;
+    weir_lap_taker *laps = pipeline->laps;
     int64_t before_ns = weir_clock_ns();
     int64_t unix_ns = weir_clock_unix_ns();
     int64_t after_ns = weir_clock_ns();
-    if (*offset_ns < unix_ns - after_ns - tolerance_ns || *offset_ns > unix_ns - before_ns + tolerance_ns)
-        *offset_ns = unix_ns - before_ns;
-    return at_ns + *offset_ns;
+    int64_t offset_ns = laps->unix_offset_ns, asleep_ns = laps->unix_asleep_ns;
+    if (offset_ns >= unix_ns - after_ns - tolerance_ns && offset_ns <= unix_ns - before_ns + tolerance_ns)
+        return at_ns + offset_ns;
+    laps->unix_offset_ns = unix_ns - before_ns;
+    laps->unix_asleep_ns = machine_asleep_ns();
+    if (offset_ns != 0)
+        note_clock_change(pipeline, laps->unix_offset_ns - laps->unix_asleep_ns - (offset_ns - asleep_ns));
+    return at_ns + laps->unix_offset_ns;
 }
 
 /* ---- suspension --------------------------------------------------------------------------------------------- */
-
-static int64_t machine_asleep_ns(void)
-{
-    struct timespec boot;
-    if (clock_gettime(CLOCK_BOOTTIME, &boot) != 0)
-        return 0;
-    return (int64_t)boot.tv_sec * WEIR_SECOND + boot.tv_nsec - weir_clock_ns();
-}
 
 static int64_t explained_ns(const weir_thread_kernel_stats *now, const weir_thread_kernel_stats *before)
 {

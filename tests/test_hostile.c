@@ -178,7 +178,7 @@ static void a_playlist_that_names_itself_ends(void **state)
     weir_item item = { 0 };
     weir_error error;
     assert_false(run(path, &weir_video_decode, &config, &item, &error));
-    assert_int_equal(error.status, WEIR_ELIMIT);
+    assert_true(error.status == WEIR_ELIMIT || error.status == WEIR_EDATA); /* FFmpeg 8 finds out by itself */
     assert_true(weir_clock_ns() - start_ns < LIMIT_S * WEIR_SECOND / 4);
 }
 

@@ -9,6 +9,7 @@
 
 #include <weir/log.h>
 #include <weir/maintain.h>
+#include <weir/summary.h>
 
 /* -- merging */
 
@@ -330,6 +331,28 @@ static void timestamps_may_be_a_little_late(void **state)
     assert_string_equal(check(path).texts, "");
 }
 
+/* The laps before it were an hour later. */
+static void a_clock_that_was_set_is_no_fault(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    char text[8192] = "";
+    weir_reader *reader;
+    record_rank(path, 0);
+    execute(path, "UPDATE task_stats SET timestamp = timestamp + 3600 WHERE id = 1;"
+                  "UPDATE queue_stats SET timestamp = timestamp + 3600 WHERE id <= 3;"
+                  "UPDATE run SET started = started + 3600;"
+                  "INSERT INTO event_stats (timestamp, event_name, run_id, category, detail)"
+                  " VALUES (1000, 'clock_set', 1, 'pipeline', '-3600.000 s')");
+    assert_string_equal(check(path).texts, "");
+    assert_int_equal(weir_reader_open(path, &reader, NULL), WEIR_OK);
+    FILE *out = fmemopen(text, sizeof text, "w");
+    assert_int_equal(weir_summary_write(out, reader, NULL, NULL), WEIR_OK);
+    fclose(out);
+    weir_reader_close(reader);
+    assert_non_null(strstr(text, " s; meanwhile the clock was set"));
+}
+
 static void short_laps_told_twice_are_found(void **state)
 {
     (void)state;
@@ -474,17 +497,29 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
     const struct CMUnitTest tests[] = {
-        TEST(a_database_of_spdl_is_not_merged),         TEST(a_merged_run_has_all_that_was_recorded_of_it),
-        TEST(runs_of_several_databases_come_into_one),  TEST(merged_twice_nothing_counts_twice),
-        TEST(a_run_that_went_on_is_replaced),           TEST(the_last_run_is_the_one_that_started_last),
-        TEST(what_never_started_is_left_out),           TEST(an_older_schema_is_merged_into_ours),
-        TEST(a_database_is_not_merged_into_itself),     TEST(what_cannot_be_read_whole_leaves_the_target_as_it_was),
-        TEST(what_a_run_has_written_has_no_fault),      TEST(each_fault_is_found),
-        TEST(timestamps_may_be_a_little_late),          TEST(short_laps_told_twice_are_found),
-        TEST(many_faults_of_a_kind_are_counted),        TEST(a_run_that_has_not_ended_is_a_note),
-        TEST(a_change_of_concurrency_is_no_fault),      TEST(a_damaged_file_is_reported),
-        TEST(migrating_loses_nothing_and_is_done_once), TEST(a_migrated_schema_has_all_of_a_new_database),
-        TEST(a_run_is_recorded_into_an_older_database), TEST(what_is_not_there_is_not_made_by_migrating),
+        TEST(a_database_of_spdl_is_not_merged),
+        TEST(a_merged_run_has_all_that_was_recorded_of_it),
+        TEST(runs_of_several_databases_come_into_one),
+        TEST(merged_twice_nothing_counts_twice),
+        TEST(a_run_that_went_on_is_replaced),
+        TEST(the_last_run_is_the_one_that_started_last),
+        TEST(what_never_started_is_left_out),
+        TEST(an_older_schema_is_merged_into_ours),
+        TEST(a_database_is_not_merged_into_itself),
+        TEST(what_cannot_be_read_whole_leaves_the_target_as_it_was),
+        TEST(what_a_run_has_written_has_no_fault),
+        TEST(each_fault_is_found),
+        TEST(timestamps_may_be_a_little_late),
+        TEST(a_clock_that_was_set_is_no_fault),
+        TEST(short_laps_told_twice_are_found),
+        TEST(many_faults_of_a_kind_are_counted),
+        TEST(a_run_that_has_not_ended_is_a_note),
+        TEST(a_change_of_concurrency_is_no_fault),
+        TEST(a_damaged_file_is_reported),
+        TEST(migrating_loses_nothing_and_is_done_once),
+        TEST(a_migrated_schema_has_all_of_a_new_database),
+        TEST(a_run_is_recorded_into_an_older_database),
+        TEST(what_is_not_there_is_not_made_by_migrating),
     };
     weir_log_set_level(WEIR_LOG_ERROR);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -155,11 +155,11 @@ static uint32_t count_slots(weir_pipeline *pipeline, const stop_state *state)
 
 static int wait_for_state(weir_pipeline *pipeline, const stop_settings *settings, const stop_state *state)
 {
-    int64_t end_ns = weir_clock_ns() + 30 * WEIR_SECOND;
+    int64_t end_ns = weir_clock_ns() + 15 * WEIR_SECOND;
     uint32_t count;
     while ((count = count_slots(pipeline, state)) < settings->slots) {
         if (weir_clock_ns() > end_ns) {
-            fprintf(stderr, "weir-bench: after 30 s %" PRIu32 " of %" PRIu32 " slots are in the state '%s'\n", count,
+            fprintf(stderr, "weir-bench: after 15 s %" PRIu32 " of %" PRIu32 " slots are in the state '%s'\n", count,
                     settings->slots, state->name);
             return -1;
         }

@@ -71,6 +71,7 @@ typedef struct checking {
     series *all; /* by the number of the name */
     size_t num_series;
     bool concurrency_changed;
+    bool clock_was_set;
     int64_t num_faults[NUM_CHECKS];
 } checking;
 
@@ -286,6 +287,7 @@ static int note_stage(checking *c, const weir_record *record)
 static int note_event(checking *c, const weir_record *record)
 {
     c->concurrency_changed |= strcmp(record->event.name, "concurrency") == 0;
+    c->clock_was_set |= strcmp(record->event.name, "clock_set") == 0;
     return WEIR_OK;
 }
 
@@ -303,10 +305,9 @@ static void check_lap_times(checking *c, series *s, const weir_lap_record *lap)
            elapsed = seconds(lap->elapsed_ns);
     bool is_first = s->num_laps++ == 0, is_behind = lap->end_unix_ns > s->end_unix_ns || lap->elapsed_ns == 0;
     s->end_unix_ns = lap->end_unix_ns;
-    if (!is_first && (fabs(apart) > CLOCK_TOLERANCE + SHARE_TOLERANCE * elapsed || !is_behind))
-        fault(c, CHECK_LAPS,
-              "row %" PRId64 " of %s: %.3f s are %s between it and the lap of %s before it, or the clock was set",
-              lap->id, weir_lap_tables[lap->subject].name, fabs(apart), apart > 0 ? "missing" : "recorded twice",
+    if (!is_first && !c->clock_was_set && (fabs(apart) > CLOCK_TOLERANCE + SHARE_TOLERANCE * elapsed || !is_behind))
+        fault(c, CHECK_LAPS, "row %" PRId64 " of %s: %.3f s are %s between it and the lap of %s before it", lap->id,
+              weir_lap_tables[lap->subject].name, fabs(apart), apart > 0 ? "missing" : "recorded twice",
               weir_string_table_at(c->names, s->name));
 }
 
@@ -478,7 +479,7 @@ static int check_run(void *self, const weir_record *record, weir_error *error)
     checking *c = self;
     c->run = record->run;
     c->num_series = 0;
-    c->concurrency_changed = false;
+    c->concurrency_changed = c->clock_was_set = false;
     memset(c->num_faults, 0, sizeof c->num_faults);
     c->names = weir_string_table_new();
     int status = c->names ? WEIR_OK : weir_reader_out_of_memory(c->error);

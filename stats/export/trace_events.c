@@ -84,10 +84,16 @@ static void put_metadata(weir_trace_events *events, int64_t track, const char *w
 
 void weir_trace_name_track(weir_trace_events *events, int64_t track, const char *name)
 {
-    size_t start = events->head->length;
+    weir_trace_text *head = events->head, *body = events->body;
+    size_t start = head->length;
     put_metadata(events, track, "thread_name", "name", name, 0);
     put_metadata(events, track, "thread_sort_index", "sort_index", NULL, track);
-    weir_trace_put(events->body, events->head->data + start, events->head->length - start);
+    if (head->no_memory)
+        weir_trace_text_cut(head, start);
+    else
+        weir_trace_put(body, head->data + start, head->length - start);
+    events->num_lost += head->no_memory || body->no_memory;
+    head->no_memory = body->no_memory = false;
 }
 
 void weir_trace_counter(weir_trace_events *events, int64_t at_ns, const char *name, const char *value_name,

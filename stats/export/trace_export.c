@@ -188,6 +188,8 @@ int weir_trace_export(weir_reader *reader, const weir_filter *filter, FILE *out,
     if (status != WEIR_OK)
         return status;
     status = put_runs(&export, filter, error);
+    if (status == WEIR_OK && export.events.num_lost)
+        status = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory for the trace");
     weir_reader_release(reader);
     weir_trace_text_free(&export.body);
     weir_trace_text_free(&export.head);

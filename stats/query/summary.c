@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <weir/clock.h>
@@ -233,6 +234,7 @@ typedef struct run_notes {
     int64_t num_lossy;      /* that lost entries */
     int64_t num_lost;       /* lost entries of all runs */
     int64_t num_unreadable; /* folders that a directory source could not read completely */
+    int64_t clock_set_ns;   /* by how much the wall clock was set, forward or back */
 } run_notes;
 
 static int note_run(void *self, const weir_record *record, weir_error *error)
@@ -258,19 +260,31 @@ static int count_one(void *count, const weir_record *record, weir_error *error)
     return WEIR_OK;
 }
 
-static int count_unreadable_folders(weir_reader *reader, const weir_filter *filter, run_notes *notes,
-                                    weir_error *error)
+static int add_clock_change(void *sum_ns, const weir_record *record, weir_error *error)
+{
+    double seconds;
+    (void)error;
+    if (record->event.detail && sscanf(record->event.detail, "%lf", &seconds) == 1 && fabs(seconds) < 1e9)
+        *(int64_t *)sum_ns += (int64_t)(seconds * WEIR_SECOND);
+    return WEIR_OK;
+}
+
+static int note_events(weir_reader *reader, const weir_filter *filter, run_notes *notes, weir_error *error)
 {
     weir_filter events = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
     events.name = "unreadable_folder";
-    return weir_each_record(reader, WEIR_RECORD_EVENT, &events, count_one, &notes->num_unreadable, error);
+    int status = weir_each_record(reader, WEIR_RECORD_EVENT, &events, count_one, &notes->num_unreadable, error);
+    events = (weir_filter){ .run_id = notes->last.run_id, .name = "clock_set" };
+    if (status == WEIR_OK && notes->num_runs == 1)
+        status = weir_each_record(reader, WEIR_RECORD_EVENT, &events, add_clock_change, &notes->clock_set_ns, error);
+    return status;
 }
 
 static int note_runs(weir_reader *reader, const weir_filter *filter, run_notes *notes, weir_error *error)
 {
     *notes = (run_notes){ .num_runs = 0 };
     int status = weir_each_record(reader, WEIR_RECORD_RUN, filter, note_run, notes, error);
-    return status == WEIR_OK ? count_unreadable_folders(reader, filter, notes, error) : status;
+    return status == WEIR_OK ? note_events(reader, filter, notes, error) : status;
 }
 
 /* The end of the records, and the longest time that any lap was suspended. */
@@ -384,8 +398,8 @@ static void put_state(FILE *out, const run_notes *notes, int64_t recorded_unix_n
                                                                       : run->started_unix_ns;
     fprintf(out, "Run %" PRId64 ": %s", run->run_id, weir_run_state_name(notes->state));
     fputs(run->has_ended ? " after " : goes_on ? " for " : ", recorded for ", out);
-    put_duration(out, until_unix_ns - run->started_unix_ns);
-    fputc('\n', out);
+    put_duration(out, until_unix_ns - run->started_unix_ns - notes->clock_set_ns);
+    fputs(notes->clock_set_ns ? "; meanwhile the clock was set\n" : "\n", out);
 }
 
 /* Nothing if nothing was delivered: there is no speed to explain. */

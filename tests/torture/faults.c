@@ -6,6 +6,7 @@
  *     WEIR_FAULT_ON=1       all later ones fail, too
  *     WEIR_FAULT_OURS=1     only calls from the program itself and from libweir count; for allocations
  *     WEIR_FAULT_REPORT=F   "hit" is added to file F when a call fails, "calls KIND N OURS" for each kind when the process ends
+ *     WEIR_FAULT_PROGRAM=P  only in the program P, which the one that is run starts
  *     WEIR_FAULT_TRACE=1    each failing call is shown on stderr with its callers
  *
  * Reads and writes fail on regular files only, as disks do; stderr is spared, since a message has to reach it. The calls
@@ -138,6 +139,9 @@ static bool is_set(const char *variable)
 __attribute__((constructor)) static void set_up(void)
 {
     const char *name = getenv("WEIR_FAULT_KIND"), *at = getenv("WEIR_FAULT_AT");
+    const char *program = getenv("WEIR_FAULT_PROGRAM");
+    if (program && strcmp(program, program_invocation_short_name) != 0)
+        return;
     stays = is_set("WEIR_FAULT_ON");
     only_ours = is_set("WEIR_FAULT_OURS");
     traced = is_set("WEIR_FAULT_TRACE");
