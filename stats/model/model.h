@@ -63,6 +63,7 @@ struct weir_model {
     model_state shown;    /* the same with the settings */
     size_t num_nodes;
     double used_cpus;      /* CPU time per second in the laps that count */
+    double wanted_cpus;    /* the same with the time for which tasks waited for a CPU */
     bool knows_background; /* it is computed for the first prediction */
     model_setting *settings;
     size_t num_settings;
