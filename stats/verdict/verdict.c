@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model.h"
+
 #define SATURATED       0.80 /* a resource in use this much of the time is the limit */
 #define PARTLY          0.60 /* so is this, if nothing explains the rest better */
 #define CLOSE           0.10 /* two limits this close to each other cannot be distinguished */
@@ -38,6 +40,7 @@ typedef struct node_view {
     bool is_source, is_merge, is_route, is_sink;
     double slots, busy, in, thread, turn, out; /* shares of slot time */
     double cpu, delay;                         /* shares of busy time: on a CPU, waiting for one */
+    double pool_delay;                         /* share of its pool's busy time: waiting for a CPU */
     double held;                               /* busy + thread: has an item and would work on it */
 } node_view;
 
@@ -146,18 +149,17 @@ static void view_node(judgement *j, const weir_total *total)
     n->pool = pool_of(totals, total->key.name);
 }
 
-/* The delay of the pool's threads, as a share of the busy time of the nodes that it runs. Pending tasks are busy
-   without a thread. */
+/* The delay of a pool's tasks belongs to its nodes in proportion to their CPU time. */
 static void view_delay(judgement *j, node_view *n)
 {
-    const weir_pool_metrics *pool = &n->pool->metrics.pool;
-    double busy_ns = 0;
+    double busy_s = 1e-9 * (double)n->pool->metrics.pool.busy_ns, cpu_s = 0;
     for (size_t i = 0; i < j->num_nodes; i++)
         if (j->nodes[i].pool == n->pool)
-            busy_ns += (double)j->nodes[i].total->metrics.task.busy_ns;
-    busy_ns = fmax(busy_ns, (double)pool->busy_ns);
-    if (busy_ns > 0 && pool->run_delay_ns > 0)
-        n->delay = fmin((double)pool->run_delay_ns / busy_ns, 1 - or_zero(n->cpu));
+            cpu_s += 1e-9 * (double)j->nodes[i].total->metrics.task.cpu_ns;
+    double delay_s = weir_model_delay(busy_s, cpu_s, n->pool->metrics.pool.run_delay_ns);
+    n->pool_delay = busy_s > 0 ? delay_s / busy_s : 0;
+    if (cpu_s > 0)
+        n->delay = fmin(or_zero(n->cpu) * delay_s / cpu_s, 1 - or_zero(n->cpu));
 }
 
 static void view_system(judgement *j)
@@ -429,17 +431,17 @@ static cause why_held(judgement *j, const node_view *n)
     tell_slots(j, n);
     if (n->thread >= STARVED_RATIO * n->held) {
         double pool_busy = value_of(n->pool, "busy_share"), cpu = value_of(n->pool, "cpu_share") / pool_busy;
-        double waiting = value_of(n->pool, "run_delay_share") / pool_busy;
         if (n->pool)
             add_evidence(j, "%s: %.0f thread%s, busy for %.0f %% of the time, %.0f %% of that on a CPU",
                          n->pool->key.name, (double)n->pool->capacity, n->pool->capacity == 1 ? "" : "s",
                          100 * pool_busy, 100 * or_zero(cpu));
         tell_cpus(j);
-        bool computes = or_zero(cpu) + or_zero(waiting) >= COMPUTING;
-        bool is_short = waiting >= NO_CPU_RATIO || s->process >= PROCESS_FULL * s->budget || s->throttled >= 0.05;
+        bool computes = or_zero(cpu) + n->pool_delay >= COMPUTING;
+        bool is_short =
+            n->pool_delay >= NO_CPU_RATIO || s->process >= PROCESS_FULL * s->budget || s->throttled >= 0.05;
         if (computes && is_short && cpus_are_full(s))
-            return (cause){ who_has_the_cpus(s), waiting >= NO_CPU_RATIO ? 0.9 : 0.75, WEIR_VERDICT_UNKNOWN };
-        if (waiting >= 0.5)
+            return (cause){ who_has_the_cpus(s), n->pool_delay >= NO_CPU_RATIO ? 0.9 : 0.75, WEIR_VERDICT_UNKNOWN };
+        if (n->pool_delay >= 0.5)
             return (cause){ who_has_the_cpus(s), 0.6, WEIR_VERDICT_THREADS };
         return (cause){ WEIR_VERDICT_THREADS, isnan(pool_busy) || pool_busy >= SATURATED ? 0.95 : 0.6,
                         WEIR_VERDICT_UNKNOWN };
