@@ -607,6 +607,9 @@ static void steady_laps_make_the_figures(void **state)
     assert_throughput(model, 200, 0.001);
     set(model, "decode.concurrency", "2");
     assert_throughput(model, 100, 0.001);
+    assert_limit(model, WEIR_LIMIT_SLOTS, "0:1:decode[2]"); /* with the slots of the prediction */
+    set(model, "decode.concurrency", "1");
+    assert_limit(model, WEIR_LIMIT_SLOTS, "0:1:decode");
     weir_model_free(model);
 }
 

@@ -374,6 +374,18 @@ static prediction_parts *new_parts(size_t num_nodes)
     return NULL;
 }
 
+/* As the statistics would call it with this number of slots: "0:1:decode[8]" of "0:1:decode[10]". */
+static const char *name_with_slots(prediction_parts *parts, const weir_model_node *node)
+{
+    char name[400];
+    int length = (int)strcspn(node->name, "[");
+    if (node->concurrency > 1)
+        snprintf(name, sizeof name, "%.*s[%u]", length, node->name, node->concurrency);
+    else
+        snprintf(name, sizeof name, "%.*s", length, node->name);
+    return own_text(parts, strcmp(node->kind, "stage") == 0 && strchr(node->name, ':') ? name : node->name);
+}
+
 static void fill_nodes(const weir_model *model, const sim_result *result, prediction_parts *parts)
 {
     weir_prediction *p = &parts->prediction;
@@ -385,7 +397,7 @@ static void fill_nodes(const weir_model *model, const sim_result *result, predic
         double slots_s = node->concurrency * result->elapsed_s;
         double held = (of->time_s[SIM_TURN] + of->time_s[SIM_BLOCKED]) / result->elapsed_s;
         parts->nodes[i] = (weir_predicted_node){
-            .name = own_text(parts, node->name),
+            .name = name_with_slots(parts, node),
             .kind = node->kind,
             .items_per_s = of->results_per_s,
             .busy_share = (of->time_s[SIM_RUNNING] + of->time_s[SIM_PENDING]) / slots_s,
@@ -420,7 +432,7 @@ static void fill_pools(const weir_model *model, const sim_result *result, predic
             shared_s += runs ? busy_s : 0;
             continue;
         }
-        snprintf(name, sizeof name, "%s_pool", node->name);
+        snprintf(name, sizeof name, "%s_pool", p->nodes[i].name);
         parts->pools[p->num_pools++] =
             (weir_predicted_pool){ own_text(parts, name), node->threads, busy_s / result->elapsed_s / node->threads };
     }
@@ -436,8 +448,9 @@ static double thread_wait_ratio(const weir_model *model, const weir_prediction *
     double waiting = 0;
     for (size_t i = 0; i < p->num_nodes; i++) {
         const weir_model_node *node = &model->shown.nodes[i];
-        size_t length = strlen(node->name);
-        bool is_owner = strncmp(pool->name, node->name, length) == 0 && strcmp(pool->name + length, "_pool") == 0;
+        size_t length = strlen(p->nodes[i].name);
+        bool is_owner =
+            strncmp(pool->name, p->nodes[i].name, length) == 0 && strcmp(pool->name + length, "_pool") == 0;
         if (is_owner || (pool == p->pools && !node->threads))
             waiting += p->nodes[i].wait_thread_share * node->concurrency;
     }
