@@ -662,8 +662,7 @@ static weir_observer begin_case(weir_sqlite_writer *writer, const pipeline_case 
 
 static const char *record_case(const pipeline_case *c)
 {
-    const char *path = in_folder("case.db");
-    remove(path);
+    const char *path = in_folder("case.db"); /* many runs; the last one counts */
     weir_sqlite_writer *writer = open_writer(path, NULL);
     weir_observer observer = begin_case(writer, c);
     for (int i = 0; i < STEADY_LAPS + 2; i++)
@@ -684,10 +683,11 @@ static weir_reader *open_reader(const char *path)
 
 static weir_verdict *verdict_on(const char *path, const weir_filter *filter)
 {
+    const weir_filter last = { .run_id = WEIR_LAST_RUN };
     weir_reader *reader = open_reader(path);
     weir_verdict *verdict;
     weir_error error = { 0 };
-    if (weir_verdict_explain(reader, filter, &verdict, &error) != WEIR_OK)
+    if (weir_verdict_explain(reader, filter ? filter : &last, &verdict, &error) != WEIR_OK)
         fail_msg("%s", error.message);
     weir_reader_close(reader);
     return verdict;
@@ -703,7 +703,7 @@ static void each_limit_is_named(void **state)
         const pipeline_case *c = &cases[i];
         weir_reader *reader = open_reader(record_case(c));
         weir_verdict *v;
-        assert_int_equal(weir_verdict_read(reader, NULL, &v, NULL), WEIR_OK);
+        assert_int_equal(weir_verdict_read(reader, &(weir_filter){ .run_id = WEIR_LAST_RUN }, &v, NULL), WEIR_OK);
         weir_reader_close(reader);
         if (v->kind != c->kind || strcmp(v->name, c->name ? c->name : "") != 0 || v->other_kind != c->other) {
             num_wrong++;
