@@ -201,6 +201,35 @@ static void a_stop_ends_the_replay(void **state)
     end(pipeline, &ledger);
 }
 
+/* Whether a pipeline that makes so many results is measured completely. */
+static bool is_measured(uint64_t num_results, uint64_t *num_needed)
+{
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = num_results };
+    weir_builder *builder = builder_with(&numbers);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, NULL);
+    weir_headspace *headspace = headspace_new();
+    weir_item item;
+    while (weir_headspace_next(headspace, pipeline, &item, 20 * WEIR_SECOND) == WEIR_OK)
+        weir_item_release(&item);
+    weir_headspace_result result = report_of(headspace);
+    *num_needed = result.num_needed;
+    weir_headspace_free(headspace);
+    end(pipeline, &ledger);
+    return result.is_complete;
+}
+
+static void the_report_says_how_many_results_it_needs(void **state)
+{
+    (void)state;
+    uint64_t num_needed;
+    assert_false(is_measured(WARMUP, &num_needed));
+    assert_true(num_needed > WARMUP);
+    assert_true(is_measured(num_needed, &num_needed));
+    assert_false(is_measured(num_needed - 1, &num_needed));
+}
+
 static void the_cost_is_the_share_of_a_step_that_replaying_saves(void **state)
 {
     (void)state;
@@ -235,6 +264,7 @@ int main(void)
         TEST(replayed_items_outlive_their_pipeline),
         TEST(a_loop_gets_the_loaders_results_then_kept_ones_then_the_loaders),
         TEST(a_stop_ends_the_replay),
+        TEST(the_report_says_how_many_results_it_needs),
         TEST(the_cost_is_the_share_of_a_step_that_replaying_saves),
     };
     return RUN_TESTS(tests);

@@ -370,6 +370,10 @@ static void a_join_in_input_order_passes_over_items_that_vanish(void **state)
     weir_model_free(model);
     model = two_branches(WEIR_ORDER_INPUT, 0.5); /* 100 items a second for the slow branch, half of them vanish */
     assert_throughput(model, 150, 0.04);
+    weir_error error;
+    set(model, "slow.output_order", "input");
+    assert_int_equal(weir_model_set(model, "slow.output_order", "completion", &error), WEIR_EINVAL);
+    assert_non_null(strstr(error.message, "a join after it restores the order"));
     weir_model_free(model);
 }
 
@@ -603,6 +607,9 @@ static void steady_laps_make_the_figures(void **state)
     assert_throughput(model, 200, 0.001);
     set(model, "decode.concurrency", "2");
     assert_throughput(model, 100, 0.001);
+    assert_limit(model, WEIR_LIMIT_SLOTS, "0:1:decode[2]"); /* with the slots of the prediction */
+    set(model, "decode.concurrency", "1");
+    assert_limit(model, WEIR_LIMIT_SLOTS, "0:1:decode");
     weir_model_free(model);
 }
 
@@ -620,6 +627,47 @@ static void only_start_and_tail_are_better_than_nothing(void **state)
     weir_model_forget(model);
     assert_int_equal(weir_model_num_laps(model), 0);
     weir_model_free(model);
+}
+
+/* One task of 20 takes 100 ms, the others 1 ms; after it a stage takes 8 ms for each item, so that the long ones empty
+   the queue. In every lap there are five long ones, or in some none and in some fifteen. */
+static double throughput_with_long_tasks(bool is_even)
+{
+    weir_model *model = new_model(1, 4);
+    weir_observer observer = observed(model);
+    static weir_histogram times;
+    for (int i = 0; i < 13; i++) {
+        int num_long = is_even ? 5 : i % 3 == 0 ? 15 : 0;
+        weir_lap lap = { .elapsed_ns = WEIR_SECOND, .num_joined = 1, .position.phase = "" };
+        weir_stage_lap stage = { .lap = &lap, .name = "0:1:decode[4]", .kind = "stage" };
+        weir_queue_lap queue = { .lap = &lap, .name = "0:2:sink_queue", .metrics = { .num_items = 100 } };
+        weir_histogram_clear(&times);
+        for (int k = 0; k < 100; k++)
+            weir_histogram_record(&times, k < num_long ? 100 * WEIR_MILLISECOND : WEIR_MILLISECOND);
+        stage.metrics = (weir_task_metrics){ .num_tasks = 100,
+                                             .busy_ns = (100 + 99 * num_long) * WEIR_MILLISECOND,
+                                             .success_ns = (100 + 99 * num_long) * WEIR_MILLISECOND,
+                                             .run_times = &times };
+        observer.stage_lap(observer.self, &stage);
+        observer.queue_lap(observer.self, &queue);
+        observer.lap_end(observer.self, &lap);
+    }
+    set(model, "decode.concurrency", "1");
+    set(model, "decode.queue_items", "16");
+    set(model, "sink.time", "8ms");
+    weir_prediction *prediction = predict(model);
+    double throughput = prediction->throughput;
+    weir_prediction_free(prediction);
+    weir_model_free(model);
+    return throughput;
+}
+
+static void long_tasks_at_even_intervals_need_shorter_queues(void **state)
+{
+    (void)state;
+    double even = throughput_with_long_tasks(true), random = throughput_with_long_tasks(false);
+    if (!(even > 1.04 * random))
+        fail_msg("%g even, %g random", even, random);
 }
 
 /* Twice as long in every other lap: the mean does not change, the range tells. */
@@ -813,6 +861,7 @@ int main(void)
         TEST(impossible_models_are_refused),
         TEST(steady_laps_make_the_figures),
         TEST(only_start_and_tail_are_better_than_nothing),
+        TEST(long_tasks_at_even_intervals_need_shorter_queues),
         TEST(laps_that_differ_widen_the_range),
         TEST(a_recorded_run_gives_the_same_model_as_a_live_one),
     };

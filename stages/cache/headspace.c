@@ -125,6 +125,8 @@ int weir_headspace_report(const weir_headspace *headspace, weir_headspace_result
         return WEIR_EINVAL;
     *result = weir_step_times_compare(&headspace->times[PART_LOADER], &headspace->times[PART_REPLAYED]);
     result->is_complete = headspace->part == PART_DONE;
+    /* Steps are between results, and the pipeline must not have ended when the first result is replayed. */
+    result->num_needed = (uint64_t)headspace->options.warmup_steps + headspace->options.num_steps + 2;
     return WEIR_OK;
 }
 

@@ -46,8 +46,9 @@ void weir_headspace_describe(const weir_headspace_result *result, char *text, si
     if (!result->is_complete)
         snprintf(
             text, size,
-            "what loading costs is not known yet: %llu steps with results of the loader, %llu with replayed ones",
-            num_steps, (unsigned long long)result->replayed.num_steps);
+            "what loading costs is not known yet: %llu steps with results of the loader and %llu with replayed ones "
+            "count so far, and the pipeline must make at least %llu results",
+            num_steps, (unsigned long long)result->replayed.num_steps, (unsigned long long)result->num_needed);
     else if (result->cost_low <= 0)
         snprintf(text, size,
                  "loading costs you nothing that can be measured (%.1f to %.1f %% of each step): %.3g ms a step, "

@@ -59,7 +59,8 @@ typedef struct weir_headspace_result {
     weir_headspace_part replayed; /* with results from memory */
     double cost;                  /* share of a step that loading costs: 1 - replayed / loader */
     double cost_low, cost_high;   /* 95 % confidence, if the lengths of the steps do not depend on each other */
-    uint64_t reserved[8];
+    uint64_t num_needed;          /* results that the pipeline must make, at least, for a complete measurement */
+    uint64_t reserved[7];
 } weir_headspace_result;
 
 /* For the inline function below; see <weir/options.h>. */

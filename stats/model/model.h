@@ -63,6 +63,7 @@ struct weir_model {
     model_state shown;    /* the same with the settings */
     size_t num_nodes;
     double used_cpus;      /* CPU time per second in the laps that count */
+    double wanted_cpus;    /* the same with the time for which tasks waited for a CPU */
     bool knows_background; /* it is computed for the first prediction */
     model_setting *settings;
     size_t num_settings;
@@ -109,6 +110,13 @@ double weir_model_throughput(const weir_model *model, const model_lap *lap);
 
 /* The time for which tasks were on a CPU or waited for one, relative to their CPU time; NAN = not known. */
 double weir_model_slowdown(const weir_model *model, const model_lap *lap);
+
+/*
+ * The time for which the tasks of a pool waited for a CPU; busy_s is that of its threads. The kernel's run-queue delay is
+ * also counted when a thread wakes up from a sleep. Such delays belong to the sleep: they occur in every task, even if
+ * it needs little CPU time. So only a part of the delay counts: it is multiplied by CPU time / time without delays.
+ */
+double weir_model_delay(double busy_s, double cpu_s, int64_t run_delay_ns);
 
 /* CPU time of all tasks per second. */
 double weir_model_used_cpus(const weir_model *model, const model_lap *lap);

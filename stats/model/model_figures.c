@@ -99,16 +99,10 @@ static size_t pool_of(const weir_model *model, size_t node)
     return 0;
 }
 
-/*
- * The kernel's run-queue delay is also counted when a thread wakes up from a sleep. Such delays belong to the sleep:
- * they occur in every task, even if it needs little CPU time. So only a part of the delay counts: it is multiplied by
- * CPU time / time without delays.
- */
-static double delay_of(const pool_work *work, int64_t run_delay_ns)
+double weir_model_delay(double busy_s, double cpu_s, int64_t run_delay_ns)
 {
-    double off_s = work->busy_s - work->cpu_s - work->pending_s;
-    double delay_s = fmin(seconds(run_delay_ns), fmax(off_s, 0));
-    return work->cpu_s > 0 ? delay_s * work->cpu_s / (work->busy_s - work->pending_s - delay_s + 1e-12) : 0;
+    double delay_s = fmin(seconds(run_delay_ns), fmax(busy_s - cpu_s, 0));
+    return cpu_s > 0 ? delay_s * cpu_s / (busy_s - delay_s + 1e-12) : 0;
 }
 
 static pool_work work_of(const weir_model *model, const model_lap *lap, size_t pool)
@@ -122,7 +116,7 @@ static pool_work work_of(const weir_model *model, const model_lap *lap, size_t p
     }
     double pending_s = work.busy_s - seconds(lap->pools[pool].busy_ns);
     work.pending_s = pending_s > 0.01 * work.busy_s ? pending_s : 0;
-    work.delay_s = delay_of(&work, lap->pools[pool].run_delay_ns);
+    work.delay_s = weir_model_delay(work.busy_s - work.pending_s, work.cpu_s, lap->pools[pool].run_delay_ns);
     return work;
 }
 

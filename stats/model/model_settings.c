@@ -173,6 +173,34 @@ static int find_setting(const weir_model *model, const char *name, const setting
                           name, stage, names);
 }
 
+/* Whether the way from a join upstream to its route passes the node. num_open: joins on this way that were not closed by
+   their routes. */
+static bool is_in_branches(const weir_model *model, size_t join, size_t node, int num_open)
+{
+    for (uint32_t i = 0; i < model->recorded.nodes[join].num_inputs; i++) {
+        size_t input = model->recorded.nodes[join].inputs[i];
+        const weir_model_node *from = &model->recorded.nodes[input];
+        bool is_route = from->num_shares > 1;
+        if (input == node)
+            return true;
+        if ((!is_route || num_open > 0) &&
+            is_in_branches(model, input, node, num_open + (from->num_inputs > 1) - is_route))
+            return true;
+    }
+    return false;
+}
+
+/* All stages before a join that restores the order keep the input order, from its route on. */
+static bool must_keep_order(const weir_model *model, size_t node)
+{
+    for (size_t i = node + 1; i < model->num_nodes; i++) {
+        const weir_model_node *join = &model->recorded.nodes[i];
+        if (join->num_inputs > 1 && join->output_order == WEIR_ORDER_INPUT && is_in_branches(model, i, node, 0))
+            return true;
+    }
+    return false;
+}
+
 /* What the engine would refuse, or what would have no effect. */
 static const char *mistake_in(const weir_model *model, const model_setting *setting)
 {
@@ -187,6 +215,9 @@ static const char *mistake_in(const weir_model *model, const model_setting *sett
         return "only sources, stages and routes have threads";
     if (setting->key == MODEL_OUTPUT_ORDER && !is_stage)
         return "only stages and routes have an order of results that can be changed";
+    if (setting->key == MODEL_OUTPUT_ORDER && setting->value != WEIR_ORDER_INPUT &&
+        must_keep_order(model, setting->node))
+        return "a join after it restores the order, so its results are in input order, too";
     if (setting->key >= MODEL_TIME && is_merge)
         return "a merge takes no time";
     return NULL;

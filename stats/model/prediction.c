@@ -57,6 +57,37 @@ static double *make_deck(const weir_histogram *times, size_t most, size_t *size)
     return deck;
 }
 
+/*
+ * Whether long tasks come at even intervals, as if every tenth file was large. Then the mean lengths of the laps differ
+ * much less than those of random samples of the same size: n (mean - mean of all)² / variance is 1 on average there.
+ */
+static bool is_spread_evenly(const weir_model *model, size_t node)
+{
+    enum { LEAST_LAPS = 4, LEAST_TASKS = 10 };
+    const double even = 0.3;
+    double count = 0, sum = 0, squares = 0, differences = 0;
+    for (size_t i = 0; i < model->num_laps; i++) {
+        const weir_histogram *times = &model->laps[i]->times[node];
+        for (uint32_t k = times->first; times->count && k <= times->last; k++) {
+            int64_t low_ns, high_ns;
+            weir_histogram_bucket_range(k, &low_ns, &high_ns);
+            double ns = ((double)low_ns + (double)high_ns) / 2, number = (double)times->buckets[k];
+            sum += number * ns;
+            squares += number * ns * ns;
+        }
+        count += (double)times->count;
+    }
+    double mean = sum / count, variance = squares / count - mean * mean;
+    if (model->num_laps < LEAST_LAPS || count < LEAST_TASKS * (double)model->num_laps ||
+        variance < 0.25 * mean * mean)
+        return false; /* with nearly equal tasks the order does not matter */
+    for (size_t i = 0; i < model->num_laps; i++) {
+        double tasks = (double)model->laps[i]->times[node].count, ns = (double)model->laps[i]->tasks[node].success_ns;
+        differences += tasks > 0 ? tasks * (ns / tasks - mean) * (ns / tasks - mean) : 0;
+    }
+    return differences / (double)(model->num_laps - 1) < even * variance;
+}
+
 /* Tasks of all nodes for each item that the consumer gets, by following the items upstream. */
 static double steps_per_item(const weir_model_node *nodes, size_t num_nodes)
 {
@@ -98,16 +129,19 @@ static int simulate(const simulation *s, sim_result *result, weir_error *error)
     size_t count = s->model->num_nodes;
     double **decks = calloc(count, sizeof *decks);
     size_t *sizes = calloc(count, sizeof *sizes);
-    int status = decks && sizes ? WEIR_OK : weir_model_no_memory(error);
+    bool *is_even = calloc(count, sizeof *is_even);
+    int status = decks && sizes && is_even ? WEIR_OK : weir_model_no_memory(error);
     for (size_t i = 0; i < count && status == WEIR_OK; i++) {
         decks[i] = make_deck(s->state->nodes[i].times, s->most_in_deck, &sizes[i]);
         status = decks[i] ? WEIR_OK : weir_model_no_memory(error);
+        is_even[i] = is_spread_evenly(s->model, i);
     }
     if (status == WEIR_OK)
         status = weir_simulate(&(sim_spec){ .nodes = s->state->nodes,
                                             .num_nodes = count,
                                             .lengths = (const double *const *)decks,
                                             .num_lengths = sizes,
+                                            .is_even = is_even,
                                             .threads = (uint32_t)s->state->threads,
                                             .cpus = s->state->cpus,
                                             .background = s->state->background,
@@ -119,6 +153,7 @@ static int simulate(const simulation *s, sim_result *result, weir_error *error)
         free(decks[i]);
     free(decks);
     free(sizes);
+    free(is_even);
     return status;
 }
 
@@ -161,6 +196,7 @@ static int find_background(weir_model *model, uint64_t seed, weir_error *error)
     }
     if (status == WEIR_OK) {
         model->used_cpus = weir_model_used_cpus(model, all);
+        model->wanted_cpus = isnan(measured) ? 0 : measured * model->used_cpus;
         model->recorded.background = (low + high) / 2;
         model->knows_background = true;
         weir_model_show(model);
@@ -273,11 +309,13 @@ static bool has_setting(const weir_model *model, model_key key)
 /*
  * The other hypothesis about programs that compete for the CPUs: the kernel divides the CPUs among groups of threads
  * (sessions, containers), and ours does not get more than it got when it was recorded, however many threads it has.
+ * That is only possible if ours always had a thread that wanted a CPU.
  */
 static int lower_by_group(weir_model *model, uint64_t seed, weir_prediction *p, weir_error *error)
 {
-    if (model->recorded.background < 0.05 || p->cpus < 1.02 * model->used_cpus || has_setting(model, MODEL_CPUS) ||
-        has_setting(model, MODEL_BACKGROUND))
+    const double always = 0.8;
+    if (model->recorded.background < 0.05 || model->wanted_cpus < always || p->cpus < 1.02 * model->used_cpus ||
+        has_setting(model, MODEL_CPUS) || has_setting(model, MODEL_BACKGROUND))
         return WEIR_OK;
     sim_result result = { .nodes = calloc(model->num_nodes, sizeof *result.nodes) };
     model_state state = model->shown;
@@ -336,6 +374,18 @@ static prediction_parts *new_parts(size_t num_nodes)
     return NULL;
 }
 
+/* As the statistics would call it with this number of slots: "0:1:decode[8]" of "0:1:decode[10]". */
+static const char *name_with_slots(prediction_parts *parts, const weir_model_node *node)
+{
+    char name[400];
+    int length = (int)strcspn(node->name, "[");
+    if (node->concurrency > 1)
+        snprintf(name, sizeof name, "%.*s[%u]", length, node->name, node->concurrency);
+    else
+        snprintf(name, sizeof name, "%.*s", length, node->name);
+    return own_text(parts, strcmp(node->kind, "stage") == 0 && strchr(node->name, ':') ? name : node->name);
+}
+
 static void fill_nodes(const weir_model *model, const sim_result *result, prediction_parts *parts)
 {
     weir_prediction *p = &parts->prediction;
@@ -347,7 +397,7 @@ static void fill_nodes(const weir_model *model, const sim_result *result, predic
         double slots_s = node->concurrency * result->elapsed_s;
         double held = (of->time_s[SIM_TURN] + of->time_s[SIM_BLOCKED]) / result->elapsed_s;
         parts->nodes[i] = (weir_predicted_node){
-            .name = own_text(parts, node->name),
+            .name = name_with_slots(parts, node),
             .kind = node->kind,
             .items_per_s = of->results_per_s,
             .busy_share = (of->time_s[SIM_RUNNING] + of->time_s[SIM_PENDING]) / slots_s,
@@ -382,7 +432,7 @@ static void fill_pools(const weir_model *model, const sim_result *result, predic
             shared_s += runs ? busy_s : 0;
             continue;
         }
-        snprintf(name, sizeof name, "%s_pool", node->name);
+        snprintf(name, sizeof name, "%s_pool", p->nodes[i].name);
         parts->pools[p->num_pools++] =
             (weir_predicted_pool){ own_text(parts, name), node->threads, busy_s / result->elapsed_s / node->threads };
     }
@@ -398,8 +448,9 @@ static double thread_wait_ratio(const weir_model *model, const weir_prediction *
     double waiting = 0;
     for (size_t i = 0; i < p->num_nodes; i++) {
         const weir_model_node *node = &model->shown.nodes[i];
-        size_t length = strlen(node->name);
-        bool is_owner = strncmp(pool->name, node->name, length) == 0 && strcmp(pool->name + length, "_pool") == 0;
+        size_t length = strlen(p->nodes[i].name);
+        bool is_owner =
+            strncmp(pool->name, p->nodes[i].name, length) == 0 && strcmp(pool->name + length, "_pool") == 0;
         if (is_owner || (pool == p->pools && !node->threads))
             waiting += p->nodes[i].wait_thread_share * node->concurrency;
     }

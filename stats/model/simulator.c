@@ -63,8 +63,9 @@ struct sim_node {
     bool passing_items, moving_turns;
     double time_s[SIM_STATES], cpu_done_s, cpu_wait_s;
     uint64_t num_tasks, num_results;
-    /* lengths of tasks: a deck that is shuffled when it has been dealt */
+    /* lengths of tasks: a deck that is shuffled when it has been dealt, or is dealt evenly */
     double *deck;
+    bool is_even;
     size_t deck_size, dealt;
     /* an ordered join: the route where its branches begin, and how many items of each number are in between */
     const sim_node *route;
@@ -106,8 +107,17 @@ static double next_share(sim_run *run)
     return (double)(next_random(run) >> 11) * 0x1p-53;
 }
 
+/* The golden ratio takes the places of the deck in an order in which any part of it comes at even intervals. */
+static double deal_evenly(sim_node *node)
+{
+    double place = (double)++node->dealt * 0.6180339887498949;
+    return node->deck[(size_t)((place - floor(place)) * (double)node->deck_size)];
+}
+
 static double deal_length(sim_run *run, sim_node *node)
 {
+    if (node->is_even)
+        return deal_evenly(node);
     if (node->dealt == 0)
         for (size_t i = node->deck_size; i > 1; i--) {
             size_t other = (size_t)(next_random(run) % i);
@@ -687,6 +697,7 @@ static bool init_node(sim_run *run, size_t index)
     node->due = node->num_ins;
     node->last_taken = node->num_ins ? node->num_ins - 1 : 0;
     node->deck_size = run->spec->num_lengths[index];
+    node->is_even = run->spec->is_even && run->spec->is_even[index];
     node->outs = calloc(node->num_outs, sizeof *node->outs);
     node->shares = calloc(node->num_outs, sizeof *node->shares);
     node->ins = calloc(node->num_ins + 1, sizeof(sim_queue *));

@@ -13,8 +13,9 @@ typedef enum sim_state { SIM_IDLE, SIM_READY, SIM_RUNNING, SIM_PENDING, SIM_TURN
 typedef struct sim_spec {
     const weir_model_node *nodes;
     size_t num_nodes;
-    const double *const *lengths; /* of each node: task lengths relative to the mean, used in random order */
+    const double *const *lengths; /* of each node: task lengths relative to the mean, ascending */
     const size_t *num_lengths;
+    const bool *is_even; /* of each node: long tasks come at even intervals, not in random order; NULL = of none */
     uint32_t threads;
     double cpus, background;
     uint64_t num_items; /* to measure, at the consumer */

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model.h"
+
 #define SATURATED       0.80 /* a resource in use this much of the time is the limit */
 #define PARTLY          0.60 /* so is this, if nothing explains the rest better */
 #define CLOSE           0.10 /* two limits this close to each other cannot be distinguished */
@@ -38,6 +40,7 @@ typedef struct node_view {
     bool is_source, is_merge, is_route, is_sink;
     double slots, busy, in, thread, turn, out; /* shares of slot time */
     double cpu, delay;                         /* shares of busy time: on a CPU, waiting for one */
+    double pool_delay;                         /* share of its pool's busy time: waiting for a CPU */
     double held;                               /* busy + thread: has an item and would work on it */
 } node_view;
 
@@ -144,9 +147,19 @@ static void view_node(judgement *j, const weir_total *total)
     if (n->is_merge || n->is_sink)
         return;
     n->pool = pool_of(totals, total->key.name);
-    double pool_busy = value_of(n->pool, "busy_share");
-    if (pool_busy > 0) /* the delay of the pool's tasks; of a task that is not on a CPU */
-        n->delay = fmin(or_zero(value_of(n->pool, "run_delay_share")) / pool_busy, 1 - or_zero(n->cpu));
+}
+
+/* The delay of a pool's tasks belongs to its nodes in proportion to their CPU time. */
+static void view_delay(judgement *j, node_view *n)
+{
+    double busy_s = 1e-9 * (double)n->pool->metrics.pool.busy_ns, cpu_s = 0;
+    for (size_t i = 0; i < j->num_nodes; i++)
+        if (j->nodes[i].pool == n->pool)
+            cpu_s += 1e-9 * (double)j->nodes[i].total->metrics.task.cpu_ns;
+    double delay_s = weir_model_delay(busy_s, cpu_s, n->pool->metrics.pool.run_delay_ns);
+    n->pool_delay = busy_s > 0 ? delay_s / busy_s : 0;
+    if (cpu_s > 0)
+        n->delay = fmin(or_zero(n->cpu) * delay_s / cpu_s, 1 - or_zero(n->cpu));
 }
 
 static void view_system(judgement *j)
@@ -189,6 +202,9 @@ static bool view(judgement *j)
     for (size_t i = 0; i < stages->count; i++)
         view_node(j, &stages->all[i]);
     qsort(j->nodes, j->num_nodes, sizeof *j->nodes, by_position);
+    for (size_t i = 0; i < j->num_nodes; i++)
+        if (j->nodes[i].pool)
+            view_delay(j, &j->nodes[i]);
     view_system(j);
     j->sink = weir_totals_sink_queue(j->facts->steady);
     j->sink_occupied = or_zero(value_of(j->sink, "occupancy_rate"));
@@ -291,48 +307,72 @@ static void weigh_giants(const weir_histogram *times, double *of_time, double *o
     *of_items = count / (double)times->count;
 }
 
+/* Adds the evidence unless j is NULL. */
 static bool has_giants(judgement *j, const node_view *n)
 {
     double of_time, of_items;
     weigh_giants(n->total->metrics.task.run_times, &of_time, &of_items);
     if (of_time < GIANT_SHARE || of_items > GIANT_COUNT)
         return false;
-    add_evidence(j, "%.1f %% of the items of %s take %.0f %% of its time (at least %.0f times the median each)",
-                 100 * of_items, n->total->key.name, 100 * of_time, GIANT_TIMES);
+    if (j)
+        add_evidence(j, "%.1f %% of the items of %s take %.0f %% of its time (at least %.0f times the median each)",
+                     100 * of_items, n->total->key.name, 100 * of_time, GIANT_TIMES);
     return true;
 }
 
+/* The share of tasks whose length is between two multiples of the shortest. */
+static double share_between(const weir_histogram *times, double shortest_s, double from, double to)
+{
+    double inside = 0;
+    for (uint32_t i = times->first; times->count && i <= times->last; i++) {
+        int64_t low_ns, high_ns;
+        weir_histogram_bucket_range(i, &low_ns, &high_ns);
+        double length = 0.5e-9 * ((double)low_ns + (double)high_ns) / shortest_s;
+        inside += length > from && length < to ? (double)times->buckets[i] : 0;
+    }
+    return times->count ? inside / (double)times->count : 0;
+}
+
 /*
- * A lock or another serial part: a task can run without waiting (the shortest one did), but most tasks wait. The sign
- * is that the shortest task was only CPU time, or that tasks run one after the other: throughput × shortest time is 1.
+ * A lock or another serial part: a task can run without waiting (the shortest one did), but most tasks wait. One of
+ * three signs: the shortest task was only CPU time; tasks run one after the other, so that throughput × shortest time is
+ * 1, and none is a little longer than the shortest, as tasks of random length are; or all tasks are much longer than
+ * those of the start-up, when few ran at once.
  */
 static bool is_serial(judgement *j, const node_view *n, cause *found)
 {
     const weir_total *whole = find_total(&j->facts->whole->of[n->is_source ? WEIR_SUBJECT_FLOW : WEIR_SUBJECT_STAGE],
                                          n->total->key.name, "");
+    const weir_histogram *times = n->total->metrics.task.run_times;
     double shortest = value_of(whole ? whole : n->total, "min_time"), average = value_of(n->total, "ave_time");
     double cpu_s = value_of(n->total, "cpu_time_per_task"), rate = value_of(n->total, "tasks_per_s");
     double cpus = value_of(n->total, "cpus"), at_once = n->slots * n->busy;
     double waiting = 1 - or_zero(n->cpu) - n->delay;
-    if (!(at_once >= 1.5 && shortest > 0 && average >= 1.4 * shortest))
+    if (!(at_once >= 1.5 && shortest > 0 && average >= 1.4 * shortest) || !times)
         return false;
     bool runs_alone = shortest <= 1.6 * cpu_s && waiting >= 0.25;
-    bool takes_turns =
-        rate * shortest >= 0.7 && rate * shortest <= 1.15 && value_of(n->total, "p50_time") >= 1.4 * shortest;
-    if (!runs_alone && !takes_turns)
+    bool is_typical = value_of(n->total, "p50_time") < 1.4 * shortest; /* of the owner that takes a lock again */
+    bool takes_turns = rate * shortest >= (is_typical ? 0.9 : 0.7) && rate * shortest <= (is_typical ? 1.03 : 1.15) &&
+                       share_between(times, shortest, 1.2, 1.8) <= 0.1 && !has_giants(NULL, n);
+    bool was_short = (double)n->total->metrics.task.min_ns >= 1.4e9 * shortest &&
+                     value_of(n->total, "p90_time") <= 2 * 1e-9 * (double)weir_histogram_quantile_ns(times, 0.1);
+    if (!runs_alone && !takes_turns && !was_short)
         return false;
-    bool computes_alone = runs_alone && cpus >= 0.7 && cpus <= 1.2;
+    bool uses_one_cpu = cpus >= 0.7 && cpus <= 1.2, computes_alone = uses_one_cpu && (runs_alone || was_short);
     *found = computes_alone ? (cause){ WEIR_VERDICT_LOCK, 0.85, WEIR_VERDICT_UNKNOWN }
              : runs_alone   ? (cause){ WEIR_VERDICT_LOCK, 0.7, WEIR_VERDICT_UNKNOWN }
                             : (cause){ WEIR_VERDICT_LOCK, 0.5, WEIR_VERDICT_SLOTS };
     add_evidence(j, "%.1f tasks at once take %.3g s each, the shortest %.3g s, with %.3g s of CPU time", at_once,
                  average, shortest, cpu_s);
-    if (runs_alone)
+    if (runs_alone || computes_alone)
         add_evidence(j, "so tasks can run without waiting, but wait for each other when several run%s",
                      computes_alone ? "; together they use one CPU" : "");
     else {
-        add_evidence(j, "items per second x shortest time = %.2f: as if they ran one after the other",
-                     rate * shortest);
+        if (takes_turns)
+            add_evidence(j, "items per second x shortest time = %.2f: as if they ran one after the other",
+                         rate * shortest);
+        else
+            add_evidence(j, "tasks were that short only at the start, when few of them ran at once");
         say_missing(j,
                     "record the same work with a concurrency of 1 for this stage: if it delivers as many items per "
                     "second, the tasks wait for each other; if fewer, each waits for something outside");
@@ -391,17 +431,17 @@ static cause why_held(judgement *j, const node_view *n)
     tell_slots(j, n);
     if (n->thread >= STARVED_RATIO * n->held) {
         double pool_busy = value_of(n->pool, "busy_share"), cpu = value_of(n->pool, "cpu_share") / pool_busy;
-        double waiting = value_of(n->pool, "run_delay_share") / pool_busy;
         if (n->pool)
             add_evidence(j, "%s: %.0f thread%s, busy for %.0f %% of the time, %.0f %% of that on a CPU",
                          n->pool->key.name, (double)n->pool->capacity, n->pool->capacity == 1 ? "" : "s",
                          100 * pool_busy, 100 * or_zero(cpu));
         tell_cpus(j);
-        bool computes = or_zero(cpu) + or_zero(waiting) >= COMPUTING;
-        bool is_short = waiting >= NO_CPU_RATIO || s->process >= PROCESS_FULL * s->budget || s->throttled >= 0.05;
+        bool computes = or_zero(cpu) + n->pool_delay >= COMPUTING;
+        bool is_short =
+            n->pool_delay >= NO_CPU_RATIO || s->process >= PROCESS_FULL * s->budget || s->throttled >= 0.05;
         if (computes && is_short && cpus_are_full(s))
-            return (cause){ who_has_the_cpus(s), waiting >= NO_CPU_RATIO ? 0.9 : 0.75, WEIR_VERDICT_UNKNOWN };
-        if (waiting >= 0.5)
+            return (cause){ who_has_the_cpus(s), n->pool_delay >= NO_CPU_RATIO ? 0.9 : 0.75, WEIR_VERDICT_UNKNOWN };
+        if (n->pool_delay >= 0.5)
             return (cause){ who_has_the_cpus(s), 0.6, WEIR_VERDICT_THREADS };
         return (cause){ WEIR_VERDICT_THREADS, isnan(pool_busy) || pool_busy >= SATURATED ? 0.95 : 0.6,
                         WEIR_VERDICT_UNKNOWN };

@@ -124,6 +124,10 @@ static int propose_above(advising *a, const proposal *p, double least)
     int status = WEIR_OK;
     for (int i = 0; i < p->num_sets && status == WEIR_OK; i++)
         status = weir_model_set(a->model, p->sets[i].name, p->sets[i].value, a->error);
+    if (status == WEIR_EINVAL) { /* the engine would refuse it */
+        weir_model_reset(a->model);
+        return WEIR_OK;
+    }
     if (status == WEIR_OK)
         status = weir_model_predict(a->model, &(weir_predict_options){ .resamples = 6 }, &then, a->error);
     weir_model_reset(a->model);

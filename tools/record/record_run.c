@@ -228,7 +228,7 @@ static int report_headspace(const record_settings *settings, const weir_headspac
         printf("\nHeadspace: %s\n", text);
         return RECORD_DONE;
     }
-    record_refuse(settings, "--headspace: %s; the run was too short (see --epochs)", text);
+    record_refuse(settings, "--headspace: the run was too short: %s (see --epochs)", text);
     return RECORD_FAILED;
 }
 
