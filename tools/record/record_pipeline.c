@@ -42,6 +42,8 @@ static const char *find_contradiction(const record_settings *settings)
         return "--profile and --headspace: not with several processes (--world 1 runs each of them alone)";
     if (settings->resume_path && (settings->tar || settings->epochs > 1))
         return "--resume: not with --tar or --epochs";
+    if (settings->retry_failed && !settings->resume_path)
+        return "--retry-failed: only with --resume";
     return NULL;
 }
 
