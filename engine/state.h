@@ -232,6 +232,8 @@ struct weir_node {
     uint32_t epochs;          /* sources: number of epochs; 0 = one run, without ends of epochs */
     int64_t task_deadline_ns; /* 0 = none */
     weir_merge_order merge_order;
+    weir_merge_end merge_end;
+    uint64_t merge_seed;
     weir_node *route;        /* of a join: the route where its branches begin */
     weir_node *ordered_join; /* the node is between a route and this join, which restores the order; NULL = not */
     bool numbers_inputs;     /* it is the outermost route before such a join */
@@ -255,8 +257,11 @@ struct weir_node {
     weir_slot *turn_last;
     uint32_t due;        /* merge with turns: the next input; num_ins = not selected yet */
     uint32_t last_taken; /* round robin: the input of the last item; num_ins = none in this epoch */
-    /* weighted merge: the credit of each input, then the credits before `due` was selected; see merge.c */
+    /* weighted merge: the credit of each input, then the credits before `due` was selected; random: the weights of
+       those that have not ended; see merge.c */
     int64_t *credits;
+    uint64_t merge_random; /* random merge: the state of the draws of this epoch */
+    uint64_t merge_epoch;
     bool exhausted;             /* sources: has ended */
     uint64_t epochs_ended;      /* sources: number of ended epochs */
     uint64_t next_seq;          /* sources: number of the next item in this epoch */
