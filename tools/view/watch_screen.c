@@ -419,7 +419,7 @@ int frame_write(FILE *out, weir_reader *reader, const weir_filter *filter, int64
 static const series *sink_line(const frame *f)
 {
     const weir_total *sink = weir_totals_sink_queue(&f->totals);
-    return sink ? find_line(f->recent.queues, f->recent.num_queues, sink->key.name) : NULL;
+    return sink ? find_line(&f->recent.lists[SERIES_QUEUES], sink->key.name) : NULL;
 }
 
 static double latest_value(const frame *f, series_queue_figure value)
