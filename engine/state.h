@@ -310,6 +310,8 @@ typedef struct weir_worker {
     weir_node *long_node; /* of a long step whose CPU time is not divided yet; NULL = none */
     int64_t busy_since_ns;
     struct weir_label *spent_label; /* label of the ended task, to be released without the lock */
+
+    int64_t cpu_ns[]; /* run_ns, then shared_ns */
 } weir_worker;
 
 struct weir_pool {
