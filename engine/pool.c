@@ -149,30 +149,12 @@ static void release_spent_label(weir_worker *worker)
     worker->spent_label = NULL;
 }
 
-/*
- * When the step begins. Reading the clock costs as much as a third of a hand-off, so for steps that are expected to
- * be short the time is computed: the end of the previous step of this thread plus the usual length of a hand-off, of
- * which each COMPUTED_STEPS-th is measured. If the hand-off was slower than usual, because the lock was taken or a
- * thread had to be woken, the clock is read.
- */
+/* When the step begins. Busy time is never less than run time, although the clock may go back by some ns. */
 static void begin_step(weir_worker *worker, weir_slot *slot)
 {
-    enum { COMPUTED_STEPS = 16 };
-    if (weir_thread_cpu_step_begins(worker, slot)) {
-        slot->begin_ns = worker->window_start_ns;
-        return;
-    }
-    if (slot->is_short_step && worker->ended_ns && ++worker->num_computed % COMPUTED_STEPS != 0) {
-        slot->begin_ns = worker->ended_ns + worker->handoff_ns;
-        if (slot->begin_ns < slot->entered_ns)
-            slot->begin_ns = slot->entered_ns; /* busy time is never less than run time */
-        return;
-    }
-    slot->begin_ns = step_clock_ns(&worker->clock);
-    if (!slot->is_short_step || !worker->ended_ns)
-        return;
-    int64_t change_ns = slot->begin_ns - worker->ended_ns - worker->handoff_ns;
-    worker->handoff_ns += (change_ns < worker->handoff_ns + 64 ? change_ns : worker->handoff_ns + 64) / 8;
+    int64_t now_ns =
+        weir_thread_cpu_step_begins(worker, slot) ? worker->window_start_ns : step_clock_ns(&worker->clock);
+    slot->begin_ns = now_ns > slot->entered_ns ? now_ns : slot->entered_ns;
 }
 
 static void run_worker(weir_worker *worker)
@@ -182,27 +164,21 @@ static void run_worker(weir_worker *worker)
     engine_lock_at(pipeline, weir_clock_ns());
     pipeline->num_awake++;
     for (;;) {
-        if (is_surplus_locked(worker) && !pool->quit) {
+        if (is_surplus_locked(worker) && !pool->quit)
             park_locked(worker);
-            worker->ended_ns = 0;
-        }
         weir_slot *slot = weir_slot_pick_locked(pool);
         if (slot) {
             step_starts_locked(worker, slot);
-            if (!weir_engine_unlock(pipeline) || worker->spent_label)
-                worker->ended_ns = 0;
+            weir_engine_unlock(pipeline);
             release_spent_label(worker);
             begin_step(worker, slot);
             weir_run_step(worker, slot);
-            worker->ended_ns = slot->end_ns;
-            if (!engine_lock_at(pipeline, slot->end_ns))
-                worker->ended_ns = 0;
+            engine_lock_at(pipeline, slot->end_ns);
             step_has_ended_locked(worker, slot);
         } else if (pool->quit) {
             break;
         } else {
             wait_for_work_locked(worker);
-            worker->ended_ns = 0;
         }
     }
     pipeline->num_awake--;
