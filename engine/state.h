@@ -39,7 +39,7 @@
  * deadlines and stalls; the only user code it calls are release functions, when the run is over. The observer thread
  * (observing.c) calls observers. Caller threads (callers.c), created on demand, call op->cancel and log stalls.
  *
- * Locks: pipeline->lock, outbox->lock, failure_log->lock, tracker->lock. No thread holds two of them, and no operation, hook,
+ * Locks: pipeline->lock, poll_lock, outbox->lock, failure_log->lock, tracker->lock. No thread holds two of them, and no operation, hook,
  * release function, observer, log function, allocation or system call (except to wake threads) runs under one. The
  * pipeline's lock is held for tens of nanoseconds at a time, once for each step of a task, so that a whole hand-off
  * (result put, next input taken, room passed upstream) is atomic. Only a lap holds it longer: about 2 µs for each
@@ -306,17 +306,15 @@ typedef struct weir_worker {
     _Atomic int64_t cpu_base_ns; /* CPU time of the thread that has already been divided among tasks */
     atomic_int tid;              /* thread id in the kernel; 0 = not known */
 
-    /* owned by the thread: how long a hand-off takes, between two steps; see pool.c */
-    int64_t ended_ns;   /* when its last step or wait ended; 0 = the hand-off after it was not a plain one */
-    int64_t handoff_ns; /* moving average */
-    uint32_t num_computed;
-    weir_step_clock clock;
+    weir_step_clock clock; /* owned by the thread */
 
     /* guarded by pipeline->lock */
     weir_slot *running;   /* NULL between steps */
     weir_node *long_node; /* of a long step whose CPU time is not divided yet; NULL = none */
     int64_t busy_since_ns;
     struct weir_label *spent_label; /* label of the ended task, to be released without the lock */
+
+    int64_t cpu_ns[]; /* run_ns, then shared_ns */
 } weir_worker;
 
 struct weir_pool {
