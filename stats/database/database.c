@@ -12,6 +12,7 @@
 
 #include "database_path.h"
 #include "lap_tables.h"
+#include "record_tables.h"
 #include "schema.h"
 
 enum {

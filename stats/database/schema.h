@@ -9,8 +9,6 @@ enum {
     WEIR_SCHEMA_VERSION = 5,
     WEIR_SCHEMA_OLDEST = 1,               /* oldest version that can be read and upgraded */
     WEIR_SCHEMA_WITH_POSITIONS = 2,       /* first version in which laps have a phase and steps */
-    WEIR_SCHEMA_WITH_MACHINE = 4,         /* first version in which `run` has it */
-    WEIR_SCHEMA_WITH_WIRING = 5,          /* first version in which `stage` says how it is connected */
     WEIR_SCHEMA_SPDL = 1000,              /* a database recorded by SPDL, which is only read */
     WEIR_SCHEMA_APPLICATION = 0x77656972, /* "weir" */
 };

@@ -42,8 +42,4 @@ int64_t weir_column_known_ns(sqlite3_stmt *row, int column);
 /* Replaces WEIR_LAST_RUN by its number, and checks that another one exists. */
 int weir_reader_resolve_run(weir_reader *reader, int64_t *run_id, weir_error *error);
 
-/* A single run, in these columns of `run`; older schemas lack the column `machine`. */
-const char *weir_run_columns(const weir_reader *reader);
-void weir_reader_read_run(sqlite3_stmt *row, weir_run_record *run);
-
 #endif
