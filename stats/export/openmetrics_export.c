@@ -1,7 +1,6 @@
 /* OpenMetrics text from a database: final sums, or the sums after each lap. */
 #include <weir/openmetrics.h>
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -159,13 +158,9 @@ static int write_contents(struct contents *contents, struct walker *walker, FILE
         .walk = walker ? walk : NULL,
         .walker = walker,
     };
-    errno = 0;
     weir_exposition_write(out, &all);
-    if (walker && walker->status != WEIR_OK)
-        return walker->status;
-    if (fflush(out) != 0 || ferror(out))
-        return weir_error_set(error, WEIR_EIO, -errno, "cannot write the metrics: %s", strerror(errno ? errno : EIO));
-    return WEIR_OK;
+    return walker && walker->status != WEIR_OK ? walker->status
+                                               : weir_check_written(out, "cannot write the metrics", error);
 }
 
 /* walker: NULL = sums only. */

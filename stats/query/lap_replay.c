@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "array.h"
+#include "database_reader.h"
+#include "each_record.h"
 
 /* ---- how the pipeline was built ----------------------------------------------------------------------------- */
 
@@ -27,13 +29,10 @@ static void free_run(replayed_run *run)
     free(run->infos);
 }
 
-static int out_of_memory(weir_error *error)
+static int add_stage(void *self, const weir_record *of, weir_error *error)
 {
-    return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-}
-
-static int add_stage(replayed_run *run, const weir_stage_record *record, weir_error *error)
-{
+    replayed_run *run = self;
+    const weir_stage_record *record = &of->stage;
     const char *texts[6] = { record->name,         record->queue_name, record->kind,
                              record->output_order, record->inputs,     record->merge_order };
     weir_stage_info *infos = weir_array_grow(run->infos, run->num_stages, sizeof *infos);
@@ -41,7 +40,7 @@ static int add_stage(replayed_run *run, const weir_stage_record *record, weir_er
     replayed_stage *stages = weir_array_grow(run->stages, run->num_stages, sizeof *stages);
     run->stages = stages ? stages : run->stages;
     if (!infos || !stages)
-        return out_of_memory(error);
+        return weir_reader_out_of_memory(error);
     replayed_stage *own = &stages[run->num_stages];
     bool is_complete = true;
     for (int i = 0; i < 6; i++)
@@ -58,18 +57,7 @@ static int add_stage(replayed_run *run, const weir_stage_record *record, weir_er
         .queue_bytes = (uint64_t)record->queue_bytes,
         .threads = (uint64_t)(record->threads > 0 ? record->threads : 0),
     };
-    return is_complete ? WEIR_OK : out_of_memory(error);
-}
-
-static int read_stages(weir_reader *reader, int64_t run_id, replayed_run *run, weir_error *error)
-{
-    weir_query *query;
-    const weir_record *record;
-    int status = weir_query_begin(reader, WEIR_RECORD_STAGE, &(weir_filter){ .run_id = run_id }, &query, error);
-    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
-        status = add_stage(run, &record->stage, error);
-    weir_query_end(query);
-    return status == WEIR_EOF ? WEIR_OK : status;
+    return is_complete ? WEIR_OK : weir_reader_out_of_memory(error);
 }
 
 /* ---- its laps ----------------------------------------------------------------------------------------------- */
@@ -169,7 +157,8 @@ int weir_lap_replay(weir_reader *reader, const weir_filter *filter, const weir_o
         return status;
     own.run_id = record.run_id;
     weir_run_info info = { .start_unix_ns = record.started_unix_ns, .threads = (uint32_t)record.threads };
-    status = read_stages(reader, own.run_id, &run, error);
+    status =
+        weir_each_record(reader, WEIR_RECORD_STAGE, &(weir_filter){ .run_id = own.run_id }, add_stage, &run, error);
     if (status == WEIR_OK && run.num_stages == 0)
         status = weir_error_set(error, WEIR_EUNSUPPORTED, 0,
                                 "run %lld of %s does not say which stages it had; record it again",
