@@ -394,8 +394,9 @@ static void put_run_figure(FILE *out, const weir_exposition *all, const struct r
     for (size_t i = 0; i < all->num_runs; i++) {
         const weir_run_record *run = &all->runs[i];
         const void *field = (const char *)run + f->offset;
-        double value = field == &run->status ? run->status : (double)*(const int64_t *)field;
-        if (field != &run->ended_unix_ns || run->has_ended)
+        bool is_status = field == &run->status, is_of_end = is_status || field == &run->ended_unix_ns;
+        double value = is_status ? run->status : (double)*(const int64_t *)field;
+        if (run->has_ended || !is_of_end)
             put_sample(out, f->name, "", &(subject){ .run = run }, NULL, NULL, f->is_time ? value / 1e9 : value);
     }
 }

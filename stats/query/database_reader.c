@@ -10,6 +10,7 @@
 #include "database.h"
 #include "database_path.h"
 #include "name_match.h"
+#include "record.h"
 #include "record_tables.h"
 #include "schema.h"
 #include "spdl_views.h"
@@ -81,10 +82,7 @@ void weir_reader_close(weir_reader *reader)
         return;
     weir_database_close(reader->db); /* ends a hold */
     free(reader->path);
-    free(reader->node_id);
-    free(reader->command);
-    free(reader->version);
-    free(reader->machine);
+    free(reader->run);
     free(reader);
 }
 
@@ -136,24 +134,16 @@ static int no_such_run(const weir_reader *reader, int64_t run_id, weir_error *er
     return weir_error_set(error, WEIR_ENOTFOUND, 0, "database %s holds no run %" PRId64, text.text, run_id);
 }
 
-/* Replaces *kept by a copy of *text, and sets *text to it. */
-static bool keep(char **kept, const char **text)
-{
-    free(*kept);
-    *kept = strdup(*text);
-    *text = *kept;
-    return *kept;
-}
-
 static int keep_run(weir_reader *reader, sqlite3_stmt *row, weir_run_record *run, weir_error *error)
 {
-    weir_record record;
+    weir_record record = { .kind = WEIR_RECORD_RUN };
     weir_record_read(row, WEIR_RECORD_RUN, &record);
-    *run = record.run;
-    if (keep(&reader->node_id, &run->node_id) && keep(&reader->command, &run->command) &&
-        keep(&reader->version, &run->version) && keep(&reader->machine, &run->machine))
-        return WEIR_OK;
-    return weir_reader_out_of_memory(error);
+    free(reader->run);
+    reader->run = weir_record_entry_of_record(&record);
+    if (!reader->run)
+        return weir_reader_out_of_memory(error);
+    *run = reader->run->record.run;
+    return WEIR_OK;
 }
 
 /* Prepares to read the latest run that meets a condition. Returns a SQLITE_ code. */

@@ -17,11 +17,7 @@ struct weir_reader {
     weir_window window;
     bool is_spdl; /* a database recorded by SPDL, which is read through views */
 
-    /* the last result of weir_reader_find_run() */
-    char *node_id;
-    char *command;
-    char *version;
-    char *machine;
+    struct weir_record_entry *run; /* the last result of weir_reader_find_run() or weir_reader_find_rank() */
 };
 
 /* Reports that reading failed with a SQLITE_ code; returns the status. */

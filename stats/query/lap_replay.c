@@ -7,57 +7,51 @@
 #include "array.h"
 #include "database_reader.h"
 #include "each_record.h"
+#include "record.h"
 
 /* ---- how the pipeline was built ----------------------------------------------------------------------------- */
 
-typedef struct replayed_stage {
-    char *texts[6]; /* name, queue_name, kind, output_order, inputs, merge_order */
-} replayed_stage;
-
 typedef struct replayed_run {
     weir_stage_info *infos;
-    replayed_stage *stages;
     uint32_t num_stages;
+    weir_record_entry *entries; /* have the texts of the infos */
 } replayed_run;
 
 static void free_run(replayed_run *run)
 {
-    for (uint32_t i = 0; i < run->num_stages; i++)
-        for (int j = 0; j < 6; j++)
-            free(run->stages[i].texts[j]);
-    free(run->stages);
+    for (weir_record_entry *entry = run->entries, *next; entry; entry = next) {
+        next = entry->next;
+        free(entry);
+    }
     free(run->infos);
 }
 
-static int add_stage(void *self, const weir_record *of, weir_error *error)
+static int add_stage(void *self, const weir_record *record, weir_error *error)
 {
     replayed_run *run = self;
-    const weir_stage_record *record = &of->stage;
-    const char *texts[6] = { record->name,         record->queue_name, record->kind,
-                             record->output_order, record->inputs,     record->merge_order };
     weir_stage_info *infos = weir_array_grow(run->infos, run->num_stages, sizeof *infos);
+    weir_record_entry *entry = weir_record_entry_of_record(record);
     run->infos = infos ? infos : run->infos;
-    replayed_stage *stages = weir_array_grow(run->stages, run->num_stages, sizeof *stages);
-    run->stages = stages ? stages : run->stages;
-    if (!infos || !stages)
+    if (!infos || !entry) {
+        free(entry);
         return weir_reader_out_of_memory(error);
-    replayed_stage *own = &stages[run->num_stages];
-    bool is_complete = true;
-    for (int i = 0; i < 6; i++)
-        is_complete = (own->texts[i] = strdup(texts[i] ? texts[i] : "")) && is_complete;
+    }
+    const weir_stage_record *stage = &entry->record.stage;
+    entry->next = run->entries;
+    run->entries = entry;
     infos[run->num_stages++] = (weir_stage_info){
-        .name = own->texts[0],
-        .queue_name = own->texts[1],
-        .kind = own->texts[2],
-        .output_order = own->texts[3],
-        .inputs = own->texts[4],
-        .merge_order = own->texts[5],
-        .concurrency = (uint32_t)record->concurrency,
-        .queue_items = (uint32_t)record->queue_items,
-        .queue_bytes = (uint64_t)record->queue_bytes,
-        .threads = (uint64_t)(record->threads > 0 ? record->threads : 0),
+        .name = stage->name,
+        .queue_name = stage->queue_name,
+        .kind = stage->kind,
+        .output_order = stage->output_order,
+        .inputs = stage->inputs,
+        .merge_order = stage->merge_order,
+        .concurrency = (uint32_t)stage->concurrency,
+        .queue_items = (uint32_t)stage->queue_items,
+        .queue_bytes = (uint64_t)stage->queue_bytes,
+        .threads = (uint64_t)(stage->threads > 0 ? stage->threads : 0),
     };
-    return is_complete ? WEIR_OK : weir_reader_out_of_memory(error);
+    return WEIR_OK;
 }
 
 /* ---- its laps ----------------------------------------------------------------------------------------------- */

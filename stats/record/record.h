@@ -14,7 +14,7 @@
 typedef enum weir_record_entry_kind {
     WEIR_ENTRY_RUN_START,
     WEIR_ENTRY_LAP,
-    WEIR_ENTRY_RECORD, /* a failure, an event or an item */
+    WEIR_ENTRY_RECORD, /* a failure, an event or an item; elsewhere any, as a copy */
     WEIR_ENTRY_RUN_END,
 } weir_record_entry_kind;
 
@@ -55,7 +55,7 @@ weir_observer weir_record_observer(weir_record_taker *self);
 /* Each copies its arguments; NULL = out of memory. Free with free(). */
 weir_record_entry *weir_record_entry_of_run_start(const weir_run_info *info);
 weir_record_entry *weir_record_entry_of_lap(const weir_lap_record *lap);
-weir_record_entry *weir_record_entry_of_record(const weir_record *record); /* a failure, an event or an item */
+weir_record_entry *weir_record_entry_of_record(const weir_record *record); /* any with columns in record_tables.h */
 weir_record_entry *weir_record_entry_of_run_end(const weir_run_end *end);
 
 /* The start and the end of a run, which the other entries depend on. */
