@@ -177,15 +177,21 @@ void weir_record_read(sqlite3_stmt *row, weir_record_kind kind, weir_record *rec
     for (size_t i = 0; i < table->num_columns; i++) {
         void *field = (char *)record + table->columns[i].offset;
         int column = (int)i;
-        int64_t ns = weir_column_ns(row, column), number = sqlite3_column_int64(row, column);
+        int64_t known;
         switch (table->columns[i].kind) {
-        case WEIR_FIELD_INT64: *(int64_t *)field = number; break;
+        case WEIR_FIELD_INT64: *(int64_t *)field = sqlite3_column_int64(row, column); break;
         case WEIR_FIELD_INT: *(int *)field = sqlite3_column_int(row, column); break;
         case WEIR_FIELD_TEXT: *(const char **)field = weir_column_text(row, column); break;
-        case WEIR_FIELD_TIME: *(int64_t *)field = ns; break;
+        case WEIR_FIELD_TIME: *(int64_t *)field = weir_column_ns(row, column); break;
         case WEIR_FIELD_KNOWN: *(bool *)field = sqlite3_column_type(row, column) != SQLITE_NULL; break;
-        case WEIR_FIELD_KNOWN_INT: *(int64_t *)field = number ? number : -1; break;
-        case WEIR_FIELD_KNOWN_TIME: *(int64_t *)field = ns > 0 ? ns : -1; break;
+        case WEIR_FIELD_KNOWN_INT:
+            known = sqlite3_column_int64(row, column);
+            *(int64_t *)field = known ? known : -1;
+            break;
+        case WEIR_FIELD_KNOWN_TIME:
+            known = weir_column_ns(row, column);
+            *(int64_t *)field = known > 0 ? known : -1;
+            break;
         }
     }
 }

@@ -11,11 +11,8 @@
 #include "record_tables.h"
 #include "sql_select.h"
 
-typedef struct record_kind record_kind;
-
 struct weir_query {
     weir_reader *reader;
-    const record_kind *kind;
     weir_record record;
     sqlite3_stmt *statement; /* NULL = at the end, or phases */
     weir_marks marks;
@@ -27,11 +24,6 @@ struct weir_query {
     /* WEIR_RECORD_PHASE */
     weir_phase_spans phases;
     int64_t num_left; /* up to the filter's limit */
-};
-
-struct record_kind {
-    weir_sql_selection selection;
-    int (*read)(weir_query *query, sqlite3_stmt *row, weir_error *error);
 };
 
 /* -- laps */
@@ -72,13 +64,11 @@ static int read_lap(weir_query *query, sqlite3_stmt *row, weir_error *error)
 
 /* -- single rows */
 
-static int read_row(weir_query *query, sqlite3_stmt *row, weir_error *error)
+static void read_row(weir_query *query, sqlite3_stmt *row)
 {
-    (void)error;
     weir_record_read(row, query->record.kind, &query->record);
     if (query->record.kind == WEIR_RECORD_CONTENT)
         query->record.content.path = query->reader->path;
-    return WEIR_OK;
 }
 
 /* -- the contents */
@@ -119,30 +109,24 @@ static int begin_contents(weir_query *query, const weir_filter *filter, weir_err
 
 /* -- the kinds */
 
-static const record_kind kinds[] = {
-    [WEIR_RECORD_TASK] = { { .kind = WEIR_ROWS_LAPS }, read_lap },
-    [WEIR_RECORD_FLOW] = { { .kind = WEIR_ROWS_LAPS }, read_lap },
-    [WEIR_RECORD_QUEUE] = { { .kind = WEIR_ROWS_LAPS }, read_lap },
-    [WEIR_RECORD_POOL] = { { .kind = WEIR_ROWS_LAPS }, read_lap },
-    [WEIR_RECORD_PROCESS] = { { .kind = WEIR_ROWS_LAPS }, read_lap },
-    [WEIR_RECORD_MACHINE] = { { .kind = WEIR_ROWS_LAPS }, read_lap },
-    [WEIR_RECORD_SPAN] = { { .kind = WEIR_ROWS_LAPS }, read_lap },
-    [WEIR_RECORD_COUNTER] = { { .kind = WEIR_ROWS_LAPS }, read_lap },
-    [WEIR_RECORD_EVENT] = { { .kind = WEIR_ROWS_POINTS, .name_column = "t.event_name" }, read_row },
-    [WEIR_RECORD_FAILURE] = { { .kind = WEIR_ROWS_POINTS, .name_column = "t.name", .length = "t.elapsed" },
-                              read_row },
-    [WEIR_RECORD_ITEM] = { { .kind = WEIR_ROWS_POINTS, .name_column = "t.name", .length = "t.elapsed" }, read_row },
-    [WEIR_RECORD_RUN] = { { .kind = WEIR_ROWS_RUNS }, read_row },
-    [WEIR_RECORD_STAGE] = { { .kind = WEIR_ROWS_STAGES, .name_column = "t.name" }, read_row },
-    [WEIR_RECORD_NODE] = { { .kind = WEIR_ROWS_NODES }, read_row },
-    [WEIR_RECORD_PHASE] = { { .kind = WEIR_ROWS_LAPS }, NULL },
-    [WEIR_RECORD_CONTENT] = { { .kind = WEIR_ROWS_RUNS }, read_row },
+static const weir_sql_selection selections[WEIR_RECORD_CONTENT + 1] = {
+    [WEIR_RECORD_EVENT] = { .kind = WEIR_ROWS_POINTS, .name_column = "t.event_name" },
+    [WEIR_RECORD_FAILURE] = { .kind = WEIR_ROWS_POINTS, .name_column = "t.name", .length = "t.elapsed" },
+    [WEIR_RECORD_ITEM] = { .kind = WEIR_ROWS_POINTS, .name_column = "t.name", .length = "t.elapsed" },
+    [WEIR_RECORD_RUN] = { .kind = WEIR_ROWS_RUNS },
+    [WEIR_RECORD_STAGE] = { .kind = WEIR_ROWS_STAGES, .name_column = "t.name" },
+    [WEIR_RECORD_NODE] = { .kind = WEIR_ROWS_NODES },
 };
+
+static bool is_lap(weir_record_kind kind)
+{
+    return kind < WEIR_RECORD_EVENT || (kind >= WEIR_RECORD_PROCESS && kind <= WEIR_RECORD_COUNTER);
+}
 
 /* Older schemas have no table of items. */
 static int begin_rows(weir_query *query, const weir_filter *filter, weir_error *error)
 {
-    weir_sql_selection selection = query->kind->selection;
+    weir_sql_selection selection = selections[query->record.kind];
     int code, status = WEIR_OK;
     char *columns = weir_record_expressions(query->reader->db, query->record.kind, &code);
     selection.table = weir_record_table_of(query->record.kind)->name;
@@ -157,7 +141,7 @@ static int begin_rows(weir_query *query, const weir_filter *filter, weir_error *
 
 static int begin(weir_query *query, const weir_filter *filter, weir_error *error)
 {
-    if (query->kind->read == read_lap)
+    if (is_lap(query->record.kind))
         return weir_lap_select(query->reader, subject_of(query->record.kind), filter, false, &query->statement,
                                error);
     if (query->record.kind == WEIR_RECORD_CONTENT)
@@ -175,13 +159,12 @@ int weir_query_begin(weir_reader *reader, weir_record_kind kind, const weir_filt
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     weir_filter resolved = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
     *begun = NULL;
-    if ((size_t)kind >= sizeof kinds / sizeof kinds[0])
+    if ((size_t)kind > WEIR_RECORD_CONTENT)
         return weir_error_set(error, WEIR_EINVAL, 0, "no such kind of record: %d", (int)kind);
     weir_query *query = calloc(1, sizeof *query);
     if (!query)
         return weir_reader_out_of_memory(error);
     query->reader = query->marks.reader = reader;
-    query->kind = &kinds[kind];
     query->record.kind = kind;
     int status = weir_reader_resolve_run(reader, &resolved.run_id, error);
     if (status == WEIR_OK)
@@ -204,8 +187,12 @@ static int next_phase(weir_query *query, weir_error *error)
 static int next_row(weir_query *query, weir_error *error)
 {
     int code = query->statement ? sqlite3_step(query->statement) : SQLITE_DONE;
-    if (code == SQLITE_ROW)
-        return query->kind->read(query, query->statement, error);
+    if (code == SQLITE_ROW && is_lap(query->record.kind))
+        return read_lap(query, query->statement, error);
+    if (code == SQLITE_ROW) {
+        read_row(query, query->statement);
+        return WEIR_OK;
+    }
     if (code != SQLITE_DONE)
         return weir_reader_error(query->reader, code, error);
     sqlite3_finalize(query->statement); /* another step would restart it */
@@ -217,7 +204,7 @@ int weir_query_next(weir_query *query, const weir_record **record, weir_error *e
 {
     if (!query || !record)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    int status = query->kind->read ? next_row(query, error) : next_phase(query, error);
+    int status = query->record.kind == WEIR_RECORD_PHASE ? next_phase(query, error) : next_row(query, error);
     *record = status == WEIR_OK ? &query->record : NULL;
     return status;
 }

@@ -192,25 +192,6 @@ static void put_flow(FILE *out, const weir_total *total)
     put_slot_shares(out, total);
 }
 
-static void put_pool(FILE *out, const weir_total *total)
-{
-    const weir_pool_metrics *m = &total->metrics.pool;
-    put_name(out, "Pool", total);
-    fprintf(out, "    Threads: %" PRId64 "\n    Thread time: %.1f%% busy", total->capacity,
-            100 * or_zero(value_of(total, "busy_share")));
-    if (!isnan(value_of(total, "cpu_share")))
-        fprintf(out, ", %.1f%% on a CPU", 100 * value_of(total, "cpu_share"));
-    if (!isnan(value_of(total, "run_delay_share")))
-        fprintf(out, ", %.1f%% waiting for a CPU", 100 * value_of(total, "run_delay_share"));
-    fputc('\n', out);
-    if (m->num_voluntary >= 0 && m->num_involuntary >= 0)
-        fprintf(out, "    Context switches: %" PRId64 " blocked, %" PRId64 " preempted\n", m->num_voluntary,
-                m->num_involuntary);
-    if (m->num_minor_faults >= 0 && m->num_major_faults >= 0)
-        fprintf(out, "    Page faults: %" PRId64 " minor, %" PRId64 " that had to read\n", m->num_minor_faults,
-                m->num_major_faults);
-}
-
 static void put_block(FILE *out, const char *heading, const weir_total_list *list, bool always,
                       void (*put)(FILE *out, const weir_total *total))
 {
@@ -312,6 +293,15 @@ typedef struct known_value {
     const char *measure, *format;
 } known_value;
 
+static const known_value pool_values[] = {
+    { "    Thread time: ", "busy_share", "%.1f%% busy" },
+    { NULL, "cpu_share", "%.1f%% on a CPU" },
+    { NULL, "run_delay_share", "%.1f%% waiting for a CPU" },
+    { "\n    Context switches: ", "num_voluntary_switches", "%.0f blocked" },
+    { NULL, "num_involuntary_switches", "%.0f preempted" },
+    { "\n    Page faults: ", "num_minor_faults", "%.0f minor" },
+    { NULL, "num_major_faults", "%.0f that had to read" },
+};
 static const known_value process_values[] = {
     { "    CPUs: ", "cpus", "%.2f in use" },
     { NULL, "cpu_share", "%.1f%% of the CPU budget" },
@@ -334,28 +324,35 @@ static const known_value machine_values[] = {
     { "\n    Network: ", "receive_rate", "/s received" },
     { NULL, "send_rate", "/s sent" },
 };
-enum { NUM_VALUES = sizeof process_values / sizeof process_values[0] };
-_Static_assert(sizeof machine_values == sizeof process_values, "the same number of each");
+#define NUM(values) (sizeof(values) / sizeof(values)[0])
 
-static void put_values(FILE *out, const char *what, const weir_total *total, const known_value *values)
+static void put_values(FILE *out, const weir_total *total, const known_value *values, size_t num_values)
 {
     const char *between = "";
-    put_name(out, what, total);
-    for (int i = 0; i < NUM_VALUES; i++) {
+    for (size_t i = 0; i < num_values; i++) {
         between = values[i].begin ? values[i].begin : between;
         put_known(out, &between, total, values[i].measure, values[i].format);
     }
     fputc('\n', out);
 }
 
+static void put_pool(FILE *out, const weir_total *total)
+{
+    put_name(out, "Pool", total);
+    fprintf(out, "    Threads: %" PRId64 "\n", total->capacity);
+    put_values(out, total, pool_values, NUM(pool_values));
+}
+
 static void put_process(FILE *out, const weir_total *total)
 {
-    put_values(out, "Process", total, process_values);
+    put_name(out, "Process", total);
+    put_values(out, total, process_values, NUM(process_values));
 }
 
 static void put_machine(FILE *out, const weir_total *total)
 {
-    put_values(out, "Machine", total, machine_values);
+    put_name(out, "Machine", total);
+    put_values(out, total, machine_values, NUM(machine_values));
 }
 
 static void put_span(FILE *out, const weir_total *total)
