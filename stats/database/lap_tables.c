@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "record_tables.h"
+#include "schema.h"
 
 static const char *const spdl_task[] = { "id",       "timestamp", "name",     "num_tasks", "num_failures",
                                          "ave_time", "p90_time",  "p99_time", NULL };
@@ -61,7 +62,7 @@ static const char *type_of(weir_subject subject, const char *column, bool is_spd
 {
     const weir_measure *measure = weir_measure_find(subject, column);
     if (strcmp(column, "run_id") == 0)
-        return "INTEGER NOT NULL REFERENCES run(run_id) ON DELETE CASCADE";
+        return WEIR_RUN_REFERENCE;
     if (strcmp(column, "name") == 0)
         return "TEXT NOT NULL";
     if (strcmp(column, "phase") == 0) /* '' = ended before the first mark, or no marks */
@@ -109,14 +110,6 @@ size_t weir_lap_table_columns(weir_subject subject, const char *columns[WEIR_MAX
 
 /* -- making them */
 
-static int run(sqlite3 *db, sqlite3_str *sql)
-{
-    char *text = sqlite3_str_finish(sql);
-    int code = text ? sqlite3_exec(db, text, NULL, NULL, NULL) : SQLITE_NOMEM;
-    sqlite3_free(text);
-    return code;
-}
-
 /* By time and by name and time: SPDL's queries and the plots. By run: one pass over a run, in the order of rowid. */
 static int create(sqlite3 *db, weir_subject subject, const char *const columns[])
 {
@@ -129,7 +122,7 @@ static int create(sqlite3 *db, weir_subject subject, const char *const columns[]
                         "); CREATE INDEX %s_by_time ON %s(timestamp); CREATE INDEX %s_by_name ON %s(name, timestamp);"
                         "CREATE INDEX %s_by_run ON %s(run_id);",
                         table->name, table->name, table->name, table->name, table->name, table->name);
-    return run(db, sql);
+    return weir_run_built(db, sql);
 }
 
 static int add_columns(sqlite3 *db, weir_subject subject, const char *const columns[], const char *there)
@@ -141,7 +134,7 @@ static int add_columns(sqlite3 *db, weir_subject subject, const char *const colu
         sqlite3_str *sql = sqlite3_str_new(db);
         sqlite3_str_appendf(sql, "ALTER TABLE %s ADD COLUMN %s %s", weir_lap_tables[subject].name, columns[i],
                             type_of(subject, columns[i], false));
-        code = run(db, sql);
+        code = weir_run_built(db, sql);
     }
     return code;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "database_reader.h"
+#include "schema.h"
 #include "utf8.h"
 
 #define FIELD(member) offsetof(weir_record, member)
@@ -148,6 +149,73 @@ int weir_table_has_column(sqlite3 *db, const char *table, const char *column, bo
     return code;
 }
 
+/* -- making tables */
+
+/* Has a value of its own in a new row. */
+static bool is_inserted(const weir_column *column)
+{
+    return !column->expression && strcmp(column->name, "id") != 0;
+}
+
+int weir_run_built(sqlite3 *db, sqlite3_str *sql)
+{
+    char *text = sqlite3_str_finish(sql);
+    int code = text ? sqlite3_exec(db, text, NULL, NULL, NULL) : SQLITE_NOMEM;
+    sqlite3_free(text);
+    return code;
+}
+
+/* With defaults: older programs and databases lack later columns. */
+static const char *type_of(const weir_column *column)
+{
+    if (strcmp(column->name, "run_id") == 0)
+        return WEIR_RUN_REFERENCE;
+    switch (column->kind) {
+    case WEIR_FIELD_TEXT: return "TEXT NOT NULL DEFAULT ''";
+    case WEIR_FIELD_TIME:
+    case WEIR_FIELD_KNOWN_TIME: return "REAL NOT NULL DEFAULT 0";
+    default: return "INTEGER NOT NULL DEFAULT 0";
+    }
+}
+
+/* Stages are in the order of the pipeline, by rowid. */
+static void put_creation(sqlite3_str *sql, const weir_record_table *table)
+{
+    bool is_stage = table->columns == stages;
+    sqlite3_str_appendf(sql, "CREATE TABLE %s (%s", table->name, is_stage ? "" : "id INTEGER PRIMARY KEY, ");
+    for (size_t i = 0, n = 0; i < table->num_columns; i++)
+        if (is_inserted(&table->columns[i]))
+            sqlite3_str_appendf(sql, "%s%s %s", n++ ? ", " : "", table->columns[i].name, type_of(&table->columns[i]));
+    sqlite3_str_appendall(sql, is_stage ? ", PRIMARY KEY (run_id, name));" : ");");
+    if (!is_stage)
+        sqlite3_str_appendf(sql, "CREATE INDEX %s_by_run ON %s(run_id);", table->name, table->name);
+    if (table->columns == events)
+        sqlite3_str_appendf(sql, "CREATE INDEX %s_by_time ON %s(timestamp);", table->name, table->name);
+}
+
+int weir_record_tables_complete(sqlite3 *db)
+{
+    static const weir_record_kind kinds[] = { WEIR_RECORD_STAGE, WEIR_RECORD_EVENT, WEIR_RECORD_FAILURE,
+                                              WEIR_RECORD_ITEM };
+    int code = SQLITE_OK;
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0] && code == SQLITE_OK; k++) {
+        const weir_record_table *table = &tables[kinds[k]];
+        char *there = weir_table_columns(db, table->name, &code);
+        sqlite3_str *sql = sqlite3_str_new(db);
+        if (!there)
+            put_creation(sql, table);
+        for (size_t i = 0; there && i < table->num_columns; i++)
+            if (is_inserted(&table->columns[i]) && !weir_has_word(there, table->columns[i].name))
+                sqlite3_str_appendf(sql, "ALTER TABLE %s ADD COLUMN %s %s;", table->name, table->columns[i].name,
+                                    type_of(&table->columns[i]));
+        sqlite3_str_appendall(sql, ";"); /* never empty */
+        int built = weir_run_built(db, sql);
+        code = code == SQLITE_OK ? built : code;
+        sqlite3_free(there);
+    }
+    return code;
+}
+
 /* -- reading */
 
 char *weir_record_expressions(sqlite3 *db, weir_record_kind kind, int *code)
@@ -197,12 +265,6 @@ void weir_record_read(sqlite3_stmt *row, weir_record_kind kind, weir_record *rec
 }
 
 /* -- inserting */
-
-/* Has a value of its own in a new row. */
-static bool is_inserted(const weir_column *column)
-{
-    return !column->expression && strcmp(column->name, "id") != 0;
-}
 
 char *weir_record_insertion(weir_record_kind kind)
 {

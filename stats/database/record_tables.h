@@ -49,6 +49,13 @@ char *weir_record_insertion(weir_record_kind kind);
 /* Binds the parameters. Returns a SQLITE_ code. */
 int weir_record_bind(sqlite3_stmt *insert, weir_record_kind kind, const weir_record *record);
 
+/* Creates missing tables of events, failures, items and stages, with their indexes, and adds missing columns. Returns a
+   SQLITE_ code. */
+int weir_record_tables_complete(sqlite3 *db);
+
+/* Runs the statements, and frees them. Returns a SQLITE_ code. */
+int weir_run_built(sqlite3 *db, sqlite3_str *sql);
+
 /* -- values */
 
 /* Text, or, if it is not valid UTF-8 (file names can be any bytes), a blob of the same bytes: the name is kept exactly,

@@ -13,7 +13,10 @@ enum {
     WEIR_SCHEMA_APPLICATION = 0x77656972, /* "weir" */
 };
 
-/* Creates all tables except those of laps in an empty database; runs within a transaction. */
+/* How other tables refer to a run. */
+#define WEIR_RUN_REFERENCE "INTEGER NOT NULL REFERENCES run(run_id) ON DELETE CASCADE"
+
+/* Creates the tables that no list of columns describes in an empty database; runs within a transaction. */
 extern const char weir_schema_create[];
 
 /* Columns that were added to tables of older schemas, with the statement that adds them; table NULL at the end. */
