@@ -1,6 +1,10 @@
-/* Reading every record of a query. Also used by the weir command. */
+/* Reading every record of a query, and writing what was made of them. Also used by the weir command. */
 #ifndef WEIR_EACH_RECORD_H
 #define WEIR_EACH_RECORD_H
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #include <weir/query.h>
 
@@ -35,6 +39,16 @@ static inline int weir_has_records(weir_reader *reader, weir_record_kind kind, c
 {
     *found = false;
     return weir_each_record(reader, kind, filter, weir_note_record, found, error);
+}
+
+/* Whether everything has been written: WEIR_OK, or WEIR_EIO with "WHAT: reason". */
+static inline int weir_check_written(FILE *out, const char *what, weir_error *error)
+{
+    errno = 0;
+    if (fflush(out) == 0 && !ferror(out))
+        return WEIR_OK;
+    int failure = errno ? errno : EIO;
+    return weir_error_set(error, WEIR_EIO, -failure, "%s: %s", what, strerror(failure));
 }
 
 #endif

@@ -9,16 +9,21 @@
 
 #include <weir/query.h>
 
-/* Frees the texts and histograms of a total. */
-static inline void weir_total_forget(weir_total *total)
+static inline void weir_total_forget_histograms(weir_total *total)
 {
     weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
     size_t count = weir_subject_histograms(total->subject, histograms);
+    for (size_t i = 0; i < count; i++)
+        free((void *)(uintptr_t)*weir_metric_histogram_at(histograms[i].metric, &total->metrics));
+}
+
+/* Frees the texts and histograms of a total. */
+static inline void weir_total_forget(weir_total *total)
+{
     const char *const texts[] = { total->key.name, total->key.node_id, total->key.phase, total->kind };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         free((void *)(uintptr_t)texts[i]);
-    for (size_t i = 0; i < count; i++)
-        free((void *)(uintptr_t)*weir_metric_histogram_at(histograms[i].metric, &total->metrics));
+    weir_total_forget_histograms(total);
 }
 
 /* Replaces the texts and histograms of a total by copies; NULL counts as an empty histogram. False = out of memory;

@@ -181,6 +181,11 @@ static void what_never_started_is_left_out(void **state)
     execute(from, "INSERT INTO run (node_id, rank, pid, started, command, version) VALUES ('n', 0, 1, 1, 'c', 'v')");
     assert_merged(merge(in_folder("job.db"), from), 0, 0, 0, 1);
     assert_int_equal(query_int(in_folder("job.db"), "SELECT count(*) FROM run"), 0);
+    execute(from,
+            "UPDATE run SET ended = 2, status = 0; INSERT INTO profile_stats VALUES (NULL, 1, 's', 1, 1, 9, 0, 1, "
+            "1, 1)"); /* a profile */
+    assert_merged(merge(in_folder("job.db"), from), 1, 0, 0, 0);
+    assert_int_equal(query_int(in_folder("job.db"), "SELECT num_tasks FROM profile_stats"), 9);
 }
 
 static void an_older_schema_is_merged_into_ours(void **state)

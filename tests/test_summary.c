@@ -416,6 +416,21 @@ static void a_damaged_histogram_is_reported_with_its_row(void **state)
     assert_has(error.message, "row 3 of queue_stats has no valid put_histogram");
 }
 
+static void nothing_is_printed_of_what_cannot_be_read(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a.db");
+    FILE *out = tmpfile();
+    weir_error error = { 0 };
+    assert_non_null(out);
+    record_run(path);
+    execute(path, "DROP TABLE stage");
+    assert_int_not_equal(weir_summary_print(out, path, 0, &error), WEIR_OK);
+    assert_has(error.message, "stage");
+    assert_int_equal(ftell(out), 0);
+    fclose(out);
+}
+
 static void what_cannot_be_printed_is_reported(void **state)
 {
     (void)state;
@@ -448,6 +463,7 @@ int main(void)
         TEST(without_failures_nothing_is_listed),
         TEST(what_holds_no_run_of_ours_is_named),
         TEST(a_damaged_histogram_is_reported_with_its_row),
+        TEST(nothing_is_printed_of_what_cannot_be_read),
         TEST(what_cannot_be_printed_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,7 @@
 
 #include "database_path.h"
 #include "lap_tables.h"
+#include "record_tables.h"
 #include "schema.h"
 
 enum {
@@ -218,6 +219,8 @@ static int upgrade(sqlite3 *db, const identity *found)
         if (code == SQLITE_OK && !has_it)
             code = sqlite3_exec(db, late->add, NULL, NULL, NULL);
     }
+    if (code == SQLITE_OK)
+        code = weir_record_tables_complete(db);
     return code == SQLITE_OK ? weir_lap_tables_complete(db) : code;
 }
 

@@ -17,6 +17,7 @@
 #include "database_reader.h"
 #include "each_record.h"
 #include "lap_rows.h"
+#include "record_tables.h"
 #include "schema.h"
 #include "string_table.h"
 

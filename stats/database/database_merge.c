@@ -237,7 +237,7 @@ static int merge_run(merging *m)
 {
     int64_t from_id = sqlite3_column_int64(m->runs, RUN_ID), to_id;
     bool from_ended = sqlite3_column_type(m->runs, RUN_ENDED) != SQLITE_NULL, to_ended, has_more = false;
-    if (sqlite3_column_type(m->runs, RUN_THREADS) == SQLITE_NULL) {
+    if (!from_ended && sqlite3_column_type(m->runs, RUN_THREADS) == SQLITE_NULL) { /* those of profiles have ended */
         m->merged->skipped++;
         return WEIR_OK;
     }

@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+#include "record_tables.h"
+#include "schema.h"
+
 static const char *const spdl_task[] = { "id",       "timestamp", "name",     "num_tasks", "num_failures",
                                          "ave_time", "p90_time",  "p99_time", NULL };
 static const char *const spdl_queue[] = { "id",
@@ -54,22 +57,12 @@ enum { NUM_COMMON = sizeof common / sizeof common[0], NUM_OLDER = sizeof older /
 
 /* -- lists of columns */
 
-/* Whether a list of words, separated by spaces, has the word. */
-static bool has_word(const char *list, const char *word)
-{
-    size_t length = strlen(word);
-    for (const char *at = list; (at = strstr(at, word)); at += length)
-        if ((at == list || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
-            return true;
-    return false;
-}
-
 /* The type of a column, with its constraints, as CREATE TABLE takes it. */
 static const char *type_of(weir_subject subject, const char *column, bool is_spdl)
 {
     const weir_measure *measure = weir_measure_find(subject, column);
     if (strcmp(column, "run_id") == 0)
-        return "INTEGER NOT NULL REFERENCES run(run_id) ON DELETE CASCADE";
+        return WEIR_RUN_REFERENCE;
     if (strcmp(column, "name") == 0)
         return "TEXT NOT NULL";
     if (strcmp(column, "phase") == 0) /* '' = ended before the first mark, or no marks */
@@ -115,46 +108,7 @@ size_t weir_lap_table_columns(weir_subject subject, const char *columns[WEIR_MAX
     return count;
 }
 
-int weir_table_has_column(sqlite3 *db, const char *table, const char *column, bool *has_it)
-{
-    sqlite3_stmt *probe;
-    int code = sqlite3_prepare_v2(db, "SELECT 1 FROM pragma_table_info(?) WHERE name = ?", -1, &probe, NULL);
-    if (code != SQLITE_OK)
-        return code;
-    sqlite3_bind_text(probe, 1, table, -1, SQLITE_STATIC);
-    sqlite3_bind_text(probe, 2, column, -1, SQLITE_STATIC);
-    code = sqlite3_step(probe);
-    *has_it = code == SQLITE_ROW;
-    sqlite3_finalize(probe);
-    return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
-}
-
 /* -- making them */
-
-/* The columns that a database has of a table, separated by spaces. */
-static char *columns_there(sqlite3 *db, const char *table, int *code)
-{
-    sqlite3_stmt *row;
-    sqlite3_str *text = sqlite3_str_new(db);
-    *code = sqlite3_prepare_v2(db, "SELECT name FROM pragma_table_info(?)", -1, &row, NULL);
-    if (*code == SQLITE_OK)
-        *code = sqlite3_bind_text(row, 1, table, -1, SQLITE_STATIC);
-    while (*code == SQLITE_OK && (*code = sqlite3_step(row)) == SQLITE_ROW) {
-        sqlite3_str_appendf(text, " %s", (const char *)sqlite3_column_text(row, 0));
-        *code = SQLITE_OK;
-    }
-    *code = *code == SQLITE_DONE ? SQLITE_OK : *code;
-    sqlite3_finalize(row);
-    return sqlite3_str_finish(text); /* NULL = no column, no table */
-}
-
-static int run(sqlite3 *db, sqlite3_str *sql)
-{
-    char *text = sqlite3_str_finish(sql);
-    int code = text ? sqlite3_exec(db, text, NULL, NULL, NULL) : SQLITE_NOMEM;
-    sqlite3_free(text);
-    return code;
-}
 
 /* By time and by name and time: SPDL's queries and the plots. By run: one pass over a run, in the order of rowid. */
 static int create(sqlite3 *db, weir_subject subject, const char *const columns[])
@@ -168,21 +122,19 @@ static int create(sqlite3 *db, weir_subject subject, const char *const columns[]
                         "); CREATE INDEX %s_by_time ON %s(timestamp); CREATE INDEX %s_by_name ON %s(name, timestamp);"
                         "CREATE INDEX %s_by_run ON %s(run_id);",
                         table->name, table->name, table->name, table->name, table->name, table->name);
-    return run(db, sql);
+    return weir_run_built(db, sql);
 }
 
-static int add_columns(sqlite3 *db, weir_subject subject, const char *const columns[])
+static int add_columns(sqlite3 *db, weir_subject subject, const char *const columns[], const char *there)
 {
     int code = SQLITE_OK;
     for (size_t i = 1; columns[i] && code == SQLITE_OK; i++) {
-        bool has_it = true;
-        code = weir_table_has_column(db, weir_lap_tables[subject].name, columns[i], &has_it);
-        if (code != SQLITE_OK || has_it)
+        if (weir_has_word(there, columns[i]))
             continue;
         sqlite3_str *sql = sqlite3_str_new(db);
         sqlite3_str_appendf(sql, "ALTER TABLE %s ADD COLUMN %s %s", weir_lap_tables[subject].name, columns[i],
                             type_of(subject, columns[i], false));
-        code = run(db, sql);
+        code = weir_run_built(db, sql);
     }
     return code;
 }
@@ -192,11 +144,11 @@ int weir_lap_tables_complete(sqlite3 *db)
     int code = SQLITE_OK;
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && code == SQLITE_OK; subject++) {
         const char *columns[WEIR_MAX_LAP_COLUMNS];
-        bool is_there;
         weir_lap_table_columns(subject, columns);
-        code = weir_table_has_column(db, weir_lap_tables[subject].name, "id", &is_there);
+        char *there = weir_table_columns(db, weir_lap_tables[subject].name, &code);
         if (code == SQLITE_OK)
-            code = (is_there ? add_columns : create)(db, subject, columns);
+            code = there ? add_columns(db, subject, columns, there) : create(db, subject, columns);
+        sqlite3_free(there);
     }
     return code;
 }
@@ -208,9 +160,9 @@ int weir_lap_tables_are_complete(sqlite3 *db, bool *are_complete)
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && *are_complete && code == SQLITE_OK; subject++) {
         const char *columns[WEIR_MAX_LAP_COLUMNS];
         weir_lap_table_columns(subject, columns);
-        char *there = columns_there(db, weir_lap_tables[subject].name, &code);
+        char *there = weir_table_columns(db, weir_lap_tables[subject].name, &code);
         for (size_t i = 0; columns[i] && *are_complete; i++)
-            *are_complete = there && has_word(there, columns[i]);
+            *are_complete = there && weir_has_word(there, columns[i]);
         sqlite3_free(there);
     }
     return code;
@@ -227,7 +179,7 @@ static const char *older_expression(const char *there, const char *metric)
             char column[40] = "";
             size_t length = strcspn(word, " ");
             memcpy(column, word, length);
-            if (!has_word(there, column))
+            if (!weir_has_word(there, column))
                 return NULL;
             word += length;
         }
@@ -239,7 +191,7 @@ static const char *older_expression(const char *there, const char *metric)
 static void put_expression(sqlite3_str *sql, const char *there, const char *column)
 {
     const char *expression = older_expression(there, column);
-    bool has_it = has_word(there, column);
+    bool has_it = weir_has_word(there, column);
     if (has_it && expression)
         sqlite3_str_appendf(sql, ", coalesce(t.%s, %s)", column, expression);
     else if (has_it)
@@ -253,7 +205,7 @@ char *weir_lap_table_expressions(sqlite3 *db, weir_subject subject, int *code)
     static const char *const fixed[] = { "phase", "first_step", "last_step", "suspended_time", "num_joined" };
     const weir_lap_table *table = &weir_lap_tables[subject];
     const weir_metric_table *metrics = weir_subject_metrics(subject);
-    char *there = columns_there(db, table->name, code);
+    char *there = weir_table_columns(db, table->name, code);
     if (!there)
         return NULL;
     sqlite3_str *sql = sqlite3_str_new(db);

@@ -43,9 +43,6 @@ int weir_lap_tables_complete(sqlite3 *db);
 /* Whether it would have nothing to do. Returns a SQLITE_ code. */
 int weir_lap_tables_are_complete(sqlite3 *db, bool *are_complete);
 
-/* Whether a table has a column. Returns a SQLITE_ code. */
-int weir_table_has_column(sqlite3 *db, const char *table, const char *column, bool *has_it);
-
 /*
  * The expressions that read a lap, for a table named t; free with sqlite3_free(). NULL = the database has no such
  * table, or out of memory (*code says which).

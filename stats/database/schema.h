@@ -9,14 +9,14 @@ enum {
     WEIR_SCHEMA_VERSION = 5,
     WEIR_SCHEMA_OLDEST = 1,               /* oldest version that can be read and upgraded */
     WEIR_SCHEMA_WITH_POSITIONS = 2,       /* first version in which laps have a phase and steps */
-    WEIR_SCHEMA_WITH_MACHINE = 4,         /* first version in which `run` has it */
-    WEIR_SCHEMA_WITH_WORLD = 5,           /* first version in which `run` has it */
-    WEIR_SCHEMA_WITH_WIRING = 5,          /* first version in which `stage` says how it is connected */
     WEIR_SCHEMA_SPDL = 1000,              /* a database recorded by SPDL, which is only read */
     WEIR_SCHEMA_APPLICATION = 0x77656972, /* "weir" */
 };
 
-/* Creates all tables except those of laps in an empty database; runs within a transaction. */
+/* How other tables refer to a run. */
+#define WEIR_RUN_REFERENCE "INTEGER NOT NULL REFERENCES run(run_id) ON DELETE CASCADE"
+
+/* Creates the tables that no list of columns describes in an empty database; runs within a transaction. */
 extern const char weir_schema_create[];
 
 /* Columns that were added to tables of older schemas, with the statement that adds them; table NULL at the end. */

@@ -7,86 +7,15 @@
 
 #include "database_path.h"
 #include "process_info.h"
-#include "record.h"
-
-static void take_lap(weir_live_export *self, const weir_lap_record *lap)
-{
-    self->take(self, &(weir_record){ .kind = weir_record_kind_of(lap->subject), .lap = *lap });
-}
-
-static void on_stage_lap(void *self, const weir_stage_lap *lap)
-{
-    weir_lap_record record = weir_record_of_stage_lap(lap);
-    take_lap(self, &record);
-}
-
-static void on_queue_lap(void *self, const weir_queue_lap *lap)
-{
-    weir_lap_record record = weir_record_of_queue_lap(lap);
-    take_lap(self, &record);
-}
-
-static void on_pool_lap(void *self, const weir_pool_lap *lap)
-{
-    weir_lap_record record = weir_record_of_pool_lap(lap);
-    take_lap(self, &record);
-}
-
-static void on_process_lap(void *self, const weir_process_lap *lap)
-{
-    weir_lap_record record = weir_record_of_process_lap(lap);
-    take_lap(self, &record);
-}
-
-static void on_machine_lap(void *self, const weir_machine_lap *lap)
-{
-    weir_lap_record record = weir_record_of_machine_lap(lap);
-    take_lap(self, &record);
-}
-
-static void on_span_lap(void *self, const weir_span_lap *lap)
-{
-    weir_lap_record record = weir_record_of_span_lap(lap);
-    take_lap(self, &record);
-}
-
-static void on_counter_lap(void *self, const weir_counter_lap *lap)
-{
-    weir_lap_record record = weir_record_of_counter_lap(lap);
-    take_lap(self, &record);
-}
 
 static void on_lap_end(void *self, const weir_lap *lap)
 {
     ((weir_live_export *)self)->lap_end(self, lap);
 }
 
-static void on_failure(void *self, const weir_failure *failure)
-{
-    weir_failure_record record = {
-        .unix_ns = failure->unix_ns,
-        .run_ns = failure->run_ns,
-        .name = failure->name,
-        .seq = (int64_t)failure->seq,
-        .label = failure->label,
-        .status = failure->status,
-        .library_code = failure->library_code,
-        .message = failure->message,
-    };
-    ((weir_live_export *)self)->take(self, &(weir_record){ .kind = WEIR_RECORD_FAILURE, .failure = record });
-}
-
-static void on_event(void *self, const weir_event *event)
-{
-    weir_event_record record = {
-        .unix_ns = event->unix_ns, .name = event->name, .category = event->category, .detail = event->detail
-    };
-    ((weir_live_export *)self)->take(self, &(weir_record){ .kind = WEIR_RECORD_EVENT, .event = record });
-}
-
 static void take_run(weir_live_export *self)
 {
-    self->take(self, &(weir_record){ .kind = WEIR_RECORD_RUN, .run = self->run });
+    self->taker.take(self, &(weir_record){ .kind = WEIR_RECORD_RUN, .run = self->run });
 }
 
 static void on_run_start(void *pointer, const weir_run_info *info)
@@ -134,23 +63,12 @@ bool weir_live_export_init(weir_live_export *self, const char *path, const char 
     self->command = command ? strdup(command) : weir_command_line();
     self->run.rank = rank;
     atomic_flag_clear(&self->is_attached);
-    self->observer = (weir_observer){
-        .self = self,
-        .attach = on_attach,
-        .detach = on_detach,
-        .run_start = on_run_start,
-        .stage_lap = on_stage_lap,
-        .queue_lap = on_queue_lap,
-        .pool_lap = on_pool_lap,
-        .process_lap = on_process_lap,
-        .machine_lap = on_machine_lap,
-        .span_lap = on_span_lap,
-        .counter_lap = on_counter_lap,
-        .lap_end = on_lap_end,
-        .failure = on_failure,
-        .event = on_event,
-        .run_end = on_run_end,
-    };
+    self->observer = weir_record_observer(&self->taker);
+    self->observer.attach = on_attach;
+    self->observer.detach = on_detach;
+    self->observer.run_start = on_run_start;
+    self->observer.lap_end = on_lap_end;
+    self->observer.run_end = on_run_end;
     return self->path && self->node_id && self->command;
 }
 

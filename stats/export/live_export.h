@@ -12,10 +12,12 @@
 #include <weir/observer.h>
 #include <weir/query.h>
 
+#include "record.h"
+
 typedef struct weir_live_export {
     /* set by the export before weir_live_export_init() */
-    const char *in_use; /* "already …", for the error if another pipeline uses it */
-    void (*take)(struct weir_live_export *self, const weir_record *record); /* laps, events, failures; runs twice */
+    weir_record_taker taker; /* gets laps, events and failures, and the run when it starts and ends */
+    const char *in_use;      /* "already …", for the error if another pipeline uses it */
     void (*lap_end)(struct weir_live_export *self, const weir_lap *lap);
 
     char *path, *node_id, *command;

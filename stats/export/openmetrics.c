@@ -371,54 +371,33 @@ static void put_run_infos(FILE *out, const weir_exposition *all)
     }
 }
 
-typedef struct run_figure {
+static const struct run_figure {
     const char *name, *type, *help;
-    bool of_ended; /* only for runs that have ended */
-    double (*value)(const weir_run_record *run);
-} run_figure;
-
-static double run_started(const weir_run_record *run)
-{
-    return (double)run->started_unix_ns / 1e9;
-}
-
-static double run_ended(const weir_run_record *run)
-{
-    return (double)run->ended_unix_ns / 1e9;
-}
-
-static double run_status(const weir_run_record *run)
-{
-    return run->status;
-}
-
-static double run_threads(const weir_run_record *run)
-{
-    return (double)run->threads;
-}
-
-static double run_entries_lost(const weir_run_record *run)
-{
-    return (double)run->entries_lost;
-}
-
-static const run_figure run_figures[] = {
-    { "weir_run_start_timestamp_seconds", "gauge", "When the run started, in Unix time.", false, run_started },
+    size_t offset; /* in weir_run_record, of an int64_t unless it is the status */
+    bool is_time;
+} run_figures[] = {
+    { "weir_run_start_timestamp_seconds", "gauge", "When the run started, in Unix time.",
+      offsetof(weir_run_record, started_unix_ns), true },
     { "weir_run_end_timestamp_seconds", "gauge",
-      "When the run ended, in Unix time; a run without it is running, or was killed.", true, run_ended },
-    { "weir_run_status", "gauge", "How the run ended: 0 all delivered, -3 failed, -4 stopped.", true, run_status },
-    { "weir_run_threads", "gauge", "Threads of the run.", false, run_threads },
-    { "weir_run_entries_lost_total", NULL, "Entries that could not be recorded; the metrics lack them.", false,
-      run_entries_lost },
+      "When the run ended, in Unix time; a run without it is running, or was killed.",
+      offsetof(weir_run_record, ended_unix_ns), true },
+    { "weir_run_status", "gauge", "How the run ended: 0 all delivered, -3 failed, -4 stopped.",
+      offsetof(weir_run_record, status), false },
+    { "weir_run_threads", "gauge", "Threads of the run.", offsetof(weir_run_record, threads), false },
+    { "weir_run_entries_lost_total", NULL, "Entries that could not be recorded; the metrics lack them.",
+      offsetof(weir_run_record, entries_lost), false },
 };
 
-static void put_run_figure(FILE *out, const weir_exposition *all, const run_figure *f)
+static void put_run_figure(FILE *out, const weir_exposition *all, const struct run_figure *f)
 {
     put_family(out, f->name, f->type, f->help);
     for (size_t i = 0; i < all->num_runs; i++) {
-        subject of = { .run = &all->runs[i] };
-        if (!f->of_ended || all->runs[i].has_ended)
-            put_sample(out, f->name, "", &of, NULL, NULL, f->value(&all->runs[i]));
+        const weir_run_record *run = &all->runs[i];
+        const void *field = (const char *)run + f->offset;
+        bool is_status = field == &run->status, is_of_end = is_status || field == &run->ended_unix_ns;
+        double value = is_status ? run->status : (double)*(const int64_t *)field;
+        if (run->has_ended || !is_of_end)
+            put_sample(out, f->name, "", &(subject){ .run = run }, NULL, NULL, f->is_time ? value / 1e9 : value);
     }
 }
 

@@ -1,18 +1,19 @@
 /* OpenMetrics text from a database: final sums, or the sums after each lap. */
 #include <weir/openmetrics.h>
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "array.h"
 #include "each_record.h"
 #include "exposition.h"
+#include "record.h"
 
 /* The exported data, and what owns its texts. */
 struct contents {
-    weir_run_record *runs; /* with copies of their texts */
+    weir_run_record *runs;
     size_t num_runs;
+    weir_record_entry *entries; /* have the texts of the runs */
     weir_totals totals;
     weir_key_sums events, phases;
 };
@@ -22,18 +23,12 @@ static int out_of_memory(weir_error *error)
     return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory for the metrics");
 }
 
-static void free_run(weir_run_record *run)
-{
-    free((char *)run->node_id);
-    free((char *)run->command);
-    free((char *)run->version);
-    free((char *)run->machine);
-}
-
 static void free_contents(struct contents *contents)
 {
-    for (size_t i = 0; i < contents->num_runs; i++)
-        free_run(&contents->runs[i]);
+    for (weir_record_entry *entry = contents->entries, *next; entry; entry = next) {
+        next = entry->next;
+        free(entry);
+    }
     free(contents->runs);
     weir_totals_free(&contents->totals);
     weir_key_sums_free(&contents->events);
@@ -44,21 +39,16 @@ static int take_run(void *self, const weir_record *record, weir_error *error)
 {
     struct contents *contents = self;
     weir_run_record *runs = weir_array_grow(contents->runs, contents->num_runs, sizeof *runs);
-    if (!runs)
+    weir_record_entry *entry = weir_record_entry_of_record(record);
+    contents->runs = runs ? runs : contents->runs;
+    if (!runs || !entry) {
+        free(entry);
         return out_of_memory(error);
-    contents->runs = runs;
-    weir_run_record *run = &runs[contents->num_runs];
-    *run = record->run;
-    run->node_id = strdup(record->run.node_id);
-    run->command = strdup(record->run.command);
-    run->version = strdup(record->run.version);
-    run->machine = NULL;
-    if (run->node_id && run->command && run->version) {
-        contents->num_runs++;
-        return WEIR_OK;
     }
-    free_run(run);
-    return out_of_memory(error);
+    entry->next = contents->entries;
+    contents->entries = entry;
+    runs[contents->num_runs++] = entry->record.run;
+    return WEIR_OK;
 }
 
 static int take_event(void *self, const weir_record *record, weir_error *error)
@@ -159,13 +149,9 @@ static int write_contents(struct contents *contents, struct walker *walker, FILE
         .walk = walker ? walk : NULL,
         .walker = walker,
     };
-    errno = 0;
     weir_exposition_write(out, &all);
-    if (walker && walker->status != WEIR_OK)
-        return walker->status;
-    if (fflush(out) != 0 || ferror(out))
-        return weir_error_set(error, WEIR_EIO, -errno, "cannot write the metrics: %s", strerror(errno ? errno : EIO));
-    return WEIR_OK;
+    return walker && walker->status != WEIR_OK ? walker->status
+                                               : weir_check_written(out, "cannot write the metrics", error);
 }
 
 /* walker: NULL = sums only. */

@@ -116,9 +116,9 @@ static void forget_run(weir_openmetrics_file *file)
     file->has_run = file->is_short = false;
 }
 
-static void take(weir_live_export *live, const weir_record *record)
+static void take(void *self, const weir_record *record)
 {
-    weir_openmetrics_file *file = (weir_openmetrics_file *)live;
+    weir_openmetrics_file *file = self;
     switch (record->kind) {
     case WEIR_RECORD_RUN:
         if (!record->run.has_ended)
@@ -164,7 +164,7 @@ static weir_openmetrics_file *new_file(const char *path, const weir_openmetrics_
         return NULL;
     file->all = (weir_exposition){ .runs = &file->live.run, .num_runs = 1, .totals = &file->totals };
     file->live = (weir_live_export){ .in_use = "already has the metrics of another pipeline",
-                                     .take = take,
+                                     .taker = { take },
                                      .lap_end = end_lap };
     if (weir_live_export_init(&file->live, path, options->node_id, options->command, options->rank)) {
         file->live.observer.failure = NULL; /* the sums of laps have them */

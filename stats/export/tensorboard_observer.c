@@ -38,10 +38,10 @@ static void flush(weir_tensorboard_log *log)
 }
 
 /* A lap can have any number of failures and events, so these are flushed within it. */
-static void take(weir_live_export *live, const weir_record *record)
+static void take(void *self, const weir_record *record)
 {
     enum { MANY_BYTES = 1 << 18 };
-    weir_tensorboard_log *log = (weir_tensorboard_log *)live;
+    weir_tensorboard_log *log = self;
     bool is_run = record->kind == WEIR_RECORD_RUN;
     if (!is_run || !record->run.has_ended)
         weir_event_file_record(log->file, record, log->lap);
@@ -77,8 +77,9 @@ static weir_tensorboard_log *new_log(const char *folder, const weir_tensorboard_
     weir_tensorboard_log *log = calloc(1, sizeof *log);
     if (!log)
         return NULL;
-    log->live =
-        (weir_live_export){ .in_use = "is already the log of another pipeline", .take = take, .lap_end = end_lap };
+    log->live = (weir_live_export){ .in_use = "is already the log of another pipeline",
+                                    .taker = { take },
+                                    .lap_end = end_lap };
     if (weir_live_export_init(&log->live, folder, options->node_id, options->command, options->rank))
         return log;
     free_log(log);

@@ -1,13 +1,12 @@
 /* A trace from a database: what laps, events, failures and sampled items say about time. */
 #include <weir/trace_file.h>
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include <weir/clock.h>
 
+#include "each_record.h"
 #include "trace_events.h"
 
 typedef struct trace_export {
@@ -87,8 +86,11 @@ static void put_phase(trace_export *export, const weir_phase_record *phase)
     weir_trace_event_end(&export->events);
 }
 
-static void put_record(trace_export *export, const weir_record *record)
+static int put_record(void *self, const weir_record *record, weir_error *error)
 {
+    enum { MANY_BYTES = 1 << 18 };
+    trace_export *export = self;
+    (void)error;
     switch (record->kind) {
     case WEIR_RECORD_EVENT:
         weir_trace_events_event(&export->events, &(weir_event){ record->event.unix_ns, record->event.name,
@@ -105,26 +107,16 @@ static void put_record(trace_export *export, const weir_record *record)
     case WEIR_RECORD_PHASE: put_phase(export, &record->phase); break;
     default: put_lap(export, &record->lap);
     }
-}
-
-static int put_records(trace_export *export, weir_record_kind kind, weir_error *error)
-{
-    enum { MANY_BYTES = 1 << 18 };
-    weir_query *query;
-    const weir_record *record;
-    int status = weir_query_begin(export->reader, kind, &export->filter, &query, error);
-    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK) {
-        put_record(export, record);
-        if (export->body.length > MANY_BYTES)
-            put_out(export);
-    }
-    weir_query_end(query);
-    return status == WEIR_EOF ? WEIR_OK : status;
+    if (export->body.length > MANY_BYTES)
+        put_out(export);
+    return WEIR_OK;
 }
 
 /* Runs are processes. */
-static int put_run(trace_export *export, const weir_run_record *run, weir_error *error)
+static int put_run(void *self, const weir_record *record, weir_error *error)
 {
+    trace_export *export = self;
+    const weir_run_record *run = &record->run;
     static const weir_record_kind kinds[] = { WEIR_RECORD_PHASE, WEIR_RECORD_FLOW,  WEIR_RECORD_TASK,
                                               WEIR_RECORD_QUEUE, WEIR_RECORD_EVENT, WEIR_RECORD_FAILURE,
                                               WEIR_RECORD_ITEM };
@@ -147,7 +139,7 @@ static int put_run(trace_export *export, const weir_run_record *run, weir_error 
     weir_trace_name_track(&export->events, TRACE_TRACK_RUN, "failures, stalls, events");
     weir_trace_name_track(&export->events, TRACE_TRACK_PHASES, "phases");
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && status == WEIR_OK; i++)
-        status = put_records(export, kinds[i], error);
+        status = weir_each_record(export->reader, kinds[i], &export->filter, put_record, export, error);
     if (export->body.length >= 2)
         export->body.length -= 2; /* the comma is written before the next run */
     put_out(export);
@@ -156,21 +148,14 @@ static int put_run(trace_export *export, const weir_run_record *run, weir_error 
 
 static int put_runs(trace_export *export, const weir_filter *filter, weir_error *error)
 {
-    weir_query *query;
-    const weir_record *record;
-    int status = weir_query_begin(export->reader, WEIR_RECORD_RUN, filter, &query, error);
-    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
-        status = put_run(export, &record->run, error);
-    weir_query_end(query);
-    if (status != WEIR_EOF)
-        return status;
-    if (!export->begun)
+    int status = weir_each_record(export->reader, WEIR_RECORD_RUN, filter, put_run, export, error);
+    if (status == WEIR_OK && !export->begun)
         return weir_error_set(error, WEIR_ENOTFOUND, 0, "no run in %s matches the filters",
                               weir_reader_path(export->reader));
+    if (status != WEIR_OK)
+        return status;
     fputs("\n]\n", export->out);
-    return ferror(export->out)
-               ? weir_error_set(error, WEIR_EIO, -errno, "cannot write the trace: %s", strerror(errno))
-               : WEIR_OK;
+    return weir_check_written(export->out, "cannot write the trace", error);
 }
 
 int weir_trace_export(weir_reader *reader, const weir_filter *filter, FILE *out, weir_error *error)

@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +9,9 @@
 
 #include "database.h"
 #include "database_path.h"
-#include "lap_tables.h"
 #include "name_match.h"
+#include "record.h"
+#include "record_tables.h"
 #include "schema.h"
 #include "spdl_views.h"
 #include "sql_select.h"
@@ -82,10 +82,7 @@ void weir_reader_close(weir_reader *reader)
         return;
     weir_database_close(reader->db); /* ends a hold */
     free(reader->path);
-    free(reader->node_id);
-    free(reader->command);
-    free(reader->version);
-    free(reader->machine);
+    free(reader->run);
     free(reader);
 }
 
@@ -121,37 +118,6 @@ void weir_reader_release(weir_reader *reader)
 
 /* -- runs */
 
-#define RUN_COLUMNS \
-    "t.run_id, t.node_id, t.rank, t.pid, t.started, t.ended, t.status, t.threads, t.command, t.version, " \
-    "t.entries_lost, "
-
-const char *weir_run_columns(const weir_reader *reader)
-{
-    return reader->schema >= WEIR_SCHEMA_WITH_WORLD     ? RUN_COLUMNS "t.machine, t.world"
-           : reader->schema >= WEIR_SCHEMA_WITH_MACHINE ? RUN_COLUMNS "t.machine, 0"
-                                                        : RUN_COLUMNS "'', 0";
-}
-
-void weir_reader_read_run(sqlite3_stmt *row, weir_run_record *run)
-{
-    *run = (weir_run_record){
-        .run_id = sqlite3_column_int64(row, 0),
-        .node_id = weir_column_text(row, 1),
-        .rank = sqlite3_column_int(row, 2),
-        .pid = sqlite3_column_int64(row, 3),
-        .started_unix_ns = weir_column_ns(row, 4),
-        .has_ended = sqlite3_column_type(row, 5) != SQLITE_NULL,
-        .ended_unix_ns = weir_column_ns(row, 5),
-        .status = sqlite3_column_int(row, 6),
-        .threads = sqlite3_column_int64(row, 7),
-        .command = weir_column_text(row, 8),
-        .version = weir_column_text(row, 9),
-        .entries_lost = sqlite3_column_int64(row, 10),
-        .machine = weir_column_text(row, 11),
-        .world = (uint32_t)sqlite3_column_int64(row, 12),
-    };
-}
-
 const char *weir_reader_lacks(const weir_reader *reader)
 {
     return reader && reader->is_spdl
@@ -168,25 +134,34 @@ static int no_such_run(const weir_reader *reader, int64_t run_id, weir_error *er
     return weir_error_set(error, WEIR_ENOTFOUND, 0, "database %s holds no run %" PRId64, text.text, run_id);
 }
 
-/* Replaces *kept by a copy of *text, and sets *text to it. */
-static bool keep(char **kept, const char **text)
-{
-    free(*kept);
-    *kept = strdup(*text);
-    *text = *kept;
-    return *kept;
-}
-
 static int keep_run(weir_reader *reader, sqlite3_stmt *row, weir_run_record *run, weir_error *error)
 {
-    weir_reader_read_run(row, run);
-    if (keep(&reader->node_id, &run->node_id) && keep(&reader->command, &run->command) &&
-        keep(&reader->version, &run->version) && keep(&reader->machine, &run->machine))
-        return WEIR_OK;
-    return weir_reader_out_of_memory(error);
+    weir_record record = { .kind = WEIR_RECORD_RUN };
+    weir_record_read(row, WEIR_RECORD_RUN, &record);
+    free(reader->run);
+    reader->run = weir_record_entry_of_record(&record);
+    if (!reader->run)
+        return weir_reader_out_of_memory(error);
+    *run = reader->run->record.run;
+    return WEIR_OK;
 }
 
-/* Runs a prepared query whose first row is the run. Returns WEIR_ENOTFOUND, without a message, if it has none. */
+/* Prepares to read the latest run that meets a condition. Returns a SQLITE_ code. */
+static int select_run(weir_reader *reader, const char *condition, sqlite3_stmt **row)
+{
+    int code;
+    *row = NULL;
+    char *columns = weir_record_expressions(reader->db, WEIR_RECORD_RUN, &code);
+    char *sql = sqlite3_mprintf("SELECT %s FROM run t WHERE %s ORDER BY t.started DESC, t.run_id DESC LIMIT 1",
+                                columns ? columns : "*", condition);
+    if (code == SQLITE_OK)
+        code = sql ? sqlite3_prepare_v2(reader->db, sql, -1, row, NULL) : SQLITE_NOMEM;
+    sqlite3_free(columns);
+    sqlite3_free(sql);
+    return code;
+}
+
+/* Returns WEIR_ENOTFOUND, without a message, if there is no such run. */
 static int step_to_run(weir_reader *reader, sqlite3_stmt *row, int code, weir_run_record *run, weir_error *error)
 {
     if (code == SQLITE_OK)
@@ -204,12 +179,8 @@ int weir_reader_find_run(weir_reader *reader, int64_t run_id, weir_run_record *r
 {
     if (!reader || !run)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    char sql[500]; /* merged runs are numbered in the order of merging, not of their starts */
-    snprintf(sql, sizeof sql,
-             "SELECT %s FROM run t WHERE ?1 = %d OR t.run_id = ?1 ORDER BY t.started DESC, t.run_id DESC LIMIT 1",
-             weir_run_columns(reader), (int)WEIR_LAST_RUN);
-    sqlite3_stmt *row = NULL;
-    int code = sqlite3_prepare_v2(reader->db, sql, -1, &row, NULL);
+    sqlite3_stmt *row; /* merged runs are numbered in the order of merging, not of their starts */
+    int code = select_run(reader, run_id == WEIR_LAST_RUN ? "?1 < 0" : "t.run_id = ?1", &row);
     if (code == SQLITE_OK)
         code = sqlite3_bind_int64(row, 1, run_id);
     int status = step_to_run(reader, row, code, run, error);
@@ -221,16 +192,11 @@ int weir_reader_find_rank(weir_reader *reader, int32_t rank, uint32_t world, con
 {
     if (!reader || !job || !run)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
-    char sql[500];
     bool has_job = false;
-    snprintf(sql, sizeof sql,
-             "SELECT %s FROM run t WHERE t.rank = ?1 AND t.world = ?2 AND t.job = ?3 AND t.started >= ?4 "
-             "ORDER BY t.started DESC, t.run_id DESC LIMIT 1",
-             weir_run_columns(reader));
     sqlite3_stmt *row = NULL;
     int code = weir_table_has_column(reader->db, "run", "job", &has_job);
     if (code == SQLITE_OK && has_job)
-        code = sqlite3_prepare_v2(reader->db, sql, -1, &row, NULL);
+        code = select_run(reader, "t.rank = ?1 AND t.world = ?2 AND t.job = ?3 AND t.started >= ?4", &row);
     if (row) {
         sqlite3_bind_int(row, 1, rank);
         sqlite3_bind_int64(row, 2, world);

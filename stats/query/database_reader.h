@@ -17,11 +17,7 @@ struct weir_reader {
     weir_window window;
     bool is_spdl; /* a database recorded by SPDL, which is read through views */
 
-    /* the last result of weir_reader_find_run() */
-    char *node_id;
-    char *command;
-    char *version;
-    char *machine;
+    struct weir_record_entry *run; /* the last result of weir_reader_find_run() or weir_reader_find_rank() */
 };
 
 /* Reports that reading failed with a SQLITE_ code; returns the status. */
@@ -41,9 +37,5 @@ int64_t weir_column_known_ns(sqlite3_stmt *row, int column);
 
 /* Replaces WEIR_LAST_RUN by its number, and checks that another one exists. */
 int weir_reader_resolve_run(weir_reader *reader, int64_t *run_id, weir_error *error);
-
-/* A single run, in these columns of `run`; older schemas lack the column `machine`. */
-const char *weir_run_columns(const weir_reader *reader);
-void weir_reader_read_run(sqlite3_stmt *row, weir_run_record *run);
 
 #endif

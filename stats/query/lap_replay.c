@@ -5,71 +5,53 @@
 #include <string.h>
 
 #include "array.h"
+#include "database_reader.h"
+#include "each_record.h"
+#include "record.h"
 
 /* ---- how the pipeline was built ----------------------------------------------------------------------------- */
 
-typedef struct replayed_stage {
-    char *texts[6]; /* name, queue_name, kind, output_order, inputs, merge_order */
-} replayed_stage;
-
 typedef struct replayed_run {
     weir_stage_info *infos;
-    replayed_stage *stages;
     uint32_t num_stages;
+    weir_record_entry *entries; /* have the texts of the infos */
 } replayed_run;
 
 static void free_run(replayed_run *run)
 {
-    for (uint32_t i = 0; i < run->num_stages; i++)
-        for (int j = 0; j < 6; j++)
-            free(run->stages[i].texts[j]);
-    free(run->stages);
+    for (weir_record_entry *entry = run->entries, *next; entry; entry = next) {
+        next = entry->next;
+        free(entry);
+    }
     free(run->infos);
 }
 
-static int out_of_memory(weir_error *error)
+static int add_stage(void *self, const weir_record *record, weir_error *error)
 {
-    return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
-}
-
-static int add_stage(replayed_run *run, const weir_stage_record *record, weir_error *error)
-{
-    const char *texts[6] = { record->name,         record->queue_name, record->kind,
-                             record->output_order, record->inputs,     record->merge_order };
+    replayed_run *run = self;
     weir_stage_info *infos = weir_array_grow(run->infos, run->num_stages, sizeof *infos);
+    weir_record_entry *entry = weir_record_entry_of_record(record);
     run->infos = infos ? infos : run->infos;
-    replayed_stage *stages = weir_array_grow(run->stages, run->num_stages, sizeof *stages);
-    run->stages = stages ? stages : run->stages;
-    if (!infos || !stages)
-        return out_of_memory(error);
-    replayed_stage *own = &stages[run->num_stages];
-    bool is_complete = true;
-    for (int i = 0; i < 6; i++)
-        is_complete = (own->texts[i] = strdup(texts[i] ? texts[i] : "")) && is_complete;
+    if (!infos || !entry) {
+        free(entry);
+        return weir_reader_out_of_memory(error);
+    }
+    const weir_stage_record *stage = &entry->record.stage;
+    entry->next = run->entries;
+    run->entries = entry;
     infos[run->num_stages++] = (weir_stage_info){
-        .name = own->texts[0],
-        .queue_name = own->texts[1],
-        .kind = own->texts[2],
-        .output_order = own->texts[3],
-        .inputs = own->texts[4],
-        .merge_order = own->texts[5],
-        .concurrency = (uint32_t)record->concurrency,
-        .queue_items = (uint32_t)record->queue_items,
-        .queue_bytes = (uint64_t)record->queue_bytes,
-        .threads = (uint64_t)(record->threads > 0 ? record->threads : 0),
+        .name = stage->name,
+        .queue_name = stage->queue_name,
+        .kind = stage->kind,
+        .output_order = stage->output_order,
+        .inputs = stage->inputs,
+        .merge_order = stage->merge_order,
+        .concurrency = (uint32_t)stage->concurrency,
+        .queue_items = (uint32_t)stage->queue_items,
+        .queue_bytes = (uint64_t)stage->queue_bytes,
+        .threads = (uint64_t)(stage->threads > 0 ? stage->threads : 0),
     };
-    return is_complete ? WEIR_OK : out_of_memory(error);
-}
-
-static int read_stages(weir_reader *reader, int64_t run_id, replayed_run *run, weir_error *error)
-{
-    weir_query *query;
-    const weir_record *record;
-    int status = weir_query_begin(reader, WEIR_RECORD_STAGE, &(weir_filter){ .run_id = run_id }, &query, error);
-    while (status == WEIR_OK && (status = weir_query_next(query, &record, error)) == WEIR_OK)
-        status = add_stage(run, &record->stage, error);
-    weir_query_end(query);
-    return status == WEIR_EOF ? WEIR_OK : status;
+    return WEIR_OK;
 }
 
 /* ---- its laps ----------------------------------------------------------------------------------------------- */
@@ -169,7 +151,8 @@ int weir_lap_replay(weir_reader *reader, const weir_filter *filter, const weir_o
         return status;
     own.run_id = record.run_id;
     weir_run_info info = { .start_unix_ns = record.started_unix_ns, .threads = (uint32_t)record.threads };
-    status = read_stages(reader, own.run_id, &run, error);
+    status =
+        weir_each_record(reader, WEIR_RECORD_STAGE, &(weir_filter){ .run_id = own.run_id }, add_stage, &run, error);
     if (status == WEIR_OK && run.num_stages == 0)
         status = weir_error_set(error, WEIR_EUNSUPPORTED, 0,
                                 "run %lld of %s does not say which stages it had; record it again",

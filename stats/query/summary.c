@@ -193,25 +193,6 @@ static void put_flow(FILE *out, const weir_total *total)
     put_slot_shares(out, total);
 }
 
-static void put_pool(FILE *out, const weir_total *total)
-{
-    const weir_pool_metrics *m = &total->metrics.pool;
-    put_name(out, "Pool", total);
-    fprintf(out, "    Threads: %" PRId64 "\n    Thread time: %.1f%% busy", total->capacity,
-            100 * or_zero(value_of(total, "busy_share")));
-    if (!isnan(value_of(total, "cpu_share")))
-        fprintf(out, ", %.1f%% on a CPU", 100 * value_of(total, "cpu_share"));
-    if (!isnan(value_of(total, "run_delay_share")))
-        fprintf(out, ", %.1f%% waiting for a CPU", 100 * value_of(total, "run_delay_share"));
-    fputc('\n', out);
-    if (m->num_voluntary >= 0 && m->num_involuntary >= 0)
-        fprintf(out, "    Context switches: %" PRId64 " blocked, %" PRId64 " preempted\n", m->num_voluntary,
-                m->num_involuntary);
-    if (m->num_minor_faults >= 0 && m->num_major_faults >= 0)
-        fprintf(out, "    Page faults: %" PRId64 " minor, %" PRId64 " that had to read\n", m->num_minor_faults,
-                m->num_major_faults);
-}
-
 static void put_block(FILE *out, const char *heading, const weir_total_list *list, bool always,
                       void (*put)(FILE *out, const weir_total *total))
 {
@@ -320,41 +301,72 @@ static void put_known(FILE *out, const char **between, const weir_total *total, 
         fprintf(out, format, strcmp(found->unit, "share") == 0 ? 100 * value : value);
 }
 
+/* Groups of values in a line each. */
+typedef struct known_value {
+    const char *begin; /* of a line; NULL = it goes on */
+    const char *measure, *format;
+} known_value;
+
+static const known_value pool_values[] = {
+    { "    Thread time: ", "busy_share", "%.1f%% busy" },
+    { NULL, "cpu_share", "%.1f%% on a CPU" },
+    { NULL, "run_delay_share", "%.1f%% waiting for a CPU" },
+    { "\n    Context switches: ", "num_voluntary_switches", "%.0f blocked" },
+    { NULL, "num_involuntary_switches", "%.0f preempted" },
+    { "\n    Page faults: ", "num_minor_faults", "%.0f minor" },
+    { NULL, "num_major_faults", "%.0f that had to read" },
+};
+static const known_value process_values[] = {
+    { "    CPUs: ", "cpus", "%.2f in use" },
+    { NULL, "cpu_share", "%.1f%% of the CPU budget" },
+    { "\n    Memory: ", "resident_bytes", " at most at the end of a lap" },
+    { NULL, "peak_bytes", " peak" },
+    { NULL, "num_major_faults", "%.0f page faults that had to read" },
+    { "\n    Storage: ", "read_rate", "/s read" },
+    { NULL, "write_rate", "/s written" },
+    { "\n    Open: ", "num_open_threads", "%.0f threads" },
+    { NULL, "num_open_files", "%.0f descriptors" },
+};
+static const known_value machine_values[] = {
+    { "    CPUs: ", "other_cpus", "%.2f in use by other processes" },
+    { NULL, "idle_cpus", "%.2f idle" },
+    { NULL, "stolen_cpus", "%.2f stolen" },
+    { NULL, "throttled_share", "throttled for %.1f%% of the time" },
+    { "\n    Tasks waited: ", "cpu_pressure", "for a CPU %.1f%% of the time" },
+    { NULL, "io_pressure", "for a disk %.1f%%" },
+    { NULL, "memory_pressure", "for memory %.1f%%" },
+    { "\n    Network: ", "receive_rate", "/s received" },
+    { NULL, "send_rate", "/s sent" },
+};
+#define NUM(values) (sizeof(values) / sizeof(values)[0])
+
+static void put_values(FILE *out, const weir_total *total, const known_value *values, size_t num_values)
+{
+    const char *between = "";
+    for (size_t i = 0; i < num_values; i++) {
+        between = values[i].begin ? values[i].begin : between;
+        put_known(out, &between, total, values[i].measure, values[i].format);
+    }
+    fputc('\n', out);
+}
+
+static void put_pool(FILE *out, const weir_total *total)
+{
+    put_name(out, "Pool", total);
+    fprintf(out, "    Threads: %" PRId64 "\n", total->capacity);
+    put_values(out, total, pool_values, NUM(pool_values));
+}
+
 static void put_process(FILE *out, const weir_total *total)
 {
-    const char *between = "    CPUs: ";
     put_name(out, "Process", total);
-    put_known(out, &between, total, "cpus", "%.2f in use");
-    put_known(out, &between, total, "cpu_share", "%.1f%% of the CPU budget");
-    between = "\n    Memory: ";
-    put_known(out, &between, total, "resident_bytes", " at most at the end of a lap");
-    put_known(out, &between, total, "peak_bytes", " peak");
-    put_known(out, &between, total, "num_major_faults", "%.0f page faults that had to read");
-    between = "\n    Storage: ";
-    put_known(out, &between, total, "read_rate", "/s read");
-    put_known(out, &between, total, "write_rate", "/s written");
-    between = "\n    Open: ";
-    put_known(out, &between, total, "num_open_threads", "%.0f threads");
-    put_known(out, &between, total, "num_open_files", "%.0f descriptors");
-    fputc('\n', out);
+    put_values(out, total, process_values, NUM(process_values));
 }
 
 static void put_machine(FILE *out, const weir_total *total)
 {
-    const char *between = "    CPUs: ";
     put_name(out, "Machine", total);
-    put_known(out, &between, total, "other_cpus", "%.2f in use by other processes");
-    put_known(out, &between, total, "idle_cpus", "%.2f idle");
-    put_known(out, &between, total, "stolen_cpus", "%.2f stolen");
-    put_known(out, &between, total, "throttled_share", "throttled for %.1f%% of the time");
-    between = "\n    Tasks waited: ";
-    put_known(out, &between, total, "cpu_pressure", "for a CPU %.1f%% of the time");
-    put_known(out, &between, total, "io_pressure", "for a disk %.1f%%");
-    put_known(out, &between, total, "memory_pressure", "for memory %.1f%%");
-    between = "\n    Network: ";
-    put_known(out, &between, total, "receive_rate", "/s received");
-    put_known(out, &between, total, "send_rate", "/s sent");
-    fputc('\n', out);
+    put_values(out, total, machine_values, NUM(machine_values));
 }
 
 static void put_span(FILE *out, const weir_total *total)
@@ -440,14 +452,6 @@ static void put_notes(FILE *out, const weir_reader *reader, const weir_totals *t
         fprintf(out, "%" PRId64 " entries could not be written: the metrics above lack them.\n", notes->num_lost);
 }
 
-static int check_written(FILE *out, weir_error *error)
-{
-    errno = 0;
-    if (fflush(out) != 0 || ferror(out))
-        return weir_error_set(error, WEIR_EIO, -errno, "cannot print: %s", strerror(errno ? errno : EIO));
-    return WEIR_OK;
-}
-
 static void put_summary(FILE *out, const weir_reader *reader, const weir_totals *totals, const run_notes *notes,
                         const weir_verdict *verdict)
 {
@@ -484,7 +488,7 @@ int weir_summary_write_totals(FILE *out, weir_reader *reader, const weir_filter 
         return status;
     put_summary(out, reader, totals, &notes, verdict);
     weir_verdict_free(verdict);
-    return check_written(out, error);
+    return weir_check_written(out, "cannot print", error);
 }
 
 int weir_summary_write(FILE *out, weir_reader *reader, const weir_filter *filter, weir_error *error)
@@ -579,7 +583,7 @@ int weir_summary_write_failures(FILE *out, weir_reader *reader, const weir_filte
     if (!out || !reader)
         return weir_error_set(error, WEIR_EINVAL, 0, "an argument that must not be NULL is NULL");
     int status = put_failures(out, reader, filter, 0, at_most, error);
-    return status == WEIR_OK ? check_written(out, error) : status;
+    return status == WEIR_OK ? weir_check_written(out, "cannot print", error) : status;
 }
 
 int weir_summary_print_failures(FILE *out, const char *db_path, int64_t run_id, size_t at_most, weir_error *error)
@@ -598,5 +602,5 @@ int weir_summary_print_failures(FILE *out, const char *db_path, int64_t run_id, 
     if (status == WEIR_OK)
         status = put_failures(out, reader, &filter, run.run_id, at_most, error);
     weir_reader_close(reader);
-    return status == WEIR_OK ? check_written(out, error) : status;
+    return status == WEIR_OK ? weir_check_written(out, "cannot print", error) : status;
 }

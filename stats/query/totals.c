@@ -17,6 +17,7 @@
 #include "database_path.h"
 #include "database_reader.h"
 #include "lap_rows.h"
+#include "owned_total.h"
 #include "phase_spans.h"
 #include "string_table.h"
 
@@ -439,14 +440,6 @@ static int take_groups(pass *p, weir_total_list *list)
     return WEIR_OK;
 }
 
-static void free_histograms(weir_total *total)
-{
-    weir_metric_histogram histograms[WEIR_MAX_HISTOGRAMS];
-    size_t count = weir_subject_histograms(total->subject, histograms);
-    for (size_t i = 0; i < count; i++)
-        free((void *)(uintptr_t)*weir_metric_histogram_at(histograms[i].metric, &total->metrics));
-}
-
 /* Also frees the histograms of totals that were not moved to a list. */
 static void free_groups(pass *p, bool were_taken)
 {
@@ -455,7 +448,7 @@ static void free_groups(pass *p, bool were_taken)
     {
         HASH_DEL(p->groups, g);
         if (!were_taken)
-            free_histograms(&g->total);
+            weir_total_forget_histograms(&g->total);
         free(g);
     }
 }
@@ -509,7 +502,7 @@ void weir_totals_free(weir_totals *totals)
         return;
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++) {
         for (size_t i = 0; i < totals->of[subject].count; i++)
-            free_histograms(&totals->of[subject].all[i]);
+            weir_total_forget_histograms(&totals->of[subject].all[i]);
         free(totals->of[subject].all);
     }
     weir_string_table_free(totals->texts);

@@ -8,9 +8,6 @@
 #include <weir/clock.h>
 #include <weir/version.h>
 
-#include "format.h"
-#include "utf8.h"
-
 static const char *const statement_texts[WEIR_INSERT_STATEMENTS] = {
     [WEIR_INSERT_BEGIN] = "BEGIN IMMEDIATE",
     [WEIR_INSERT_COMMIT] = "COMMIT",
@@ -21,19 +18,11 @@ static const char *const statement_texts[WEIR_INSERT_STATEMENTS] = {
     [WEIR_INSERT_START_RUN] = "UPDATE run SET started = ?, threads = ? WHERE run_id = ?",
     [WEIR_INSERT_END_RUN] = "UPDATE run SET ended = ?, status = ? WHERE run_id = ?",
     [WEIR_INSERT_LOST] = "UPDATE run SET entries_lost = ? WHERE run_id = ?",
-    [WEIR_INSERT_STAGE] =
-        "INSERT INTO stage (run_id, name, kind, concurrency, queue_items, queue_bytes, output_order, threads, "
-        "inputs, merge_order) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    [WEIR_INSERT_TASK_FAILURE] =
-        "INSERT INTO task_failures (timestamp, run_id, name, seq, label, status, library_code, "
-        "message, elapsed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    [WEIR_INSERT_EVENT] = "INSERT INTO event_stats (timestamp, event_name, run_id, category, detail) "
-                          "VALUES (?, ?, ?, ?, ?)",
-    [WEIR_INSERT_ITEM] =
-        "INSERT INTO item_stats (timestamp, run_id, name, seq, label, elapsed, codec, width, height, "
-        "num_frames, size_bytes, open_time, demux_time, decode_time, scale_time, chosen) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 };
+
+static const weir_record_kind record_kinds[] = { WEIR_RECORD_STAGE, WEIR_RECORD_FAILURE, WEIR_RECORD_EVENT,
+                                                 WEIR_RECORD_ITEM };
+enum { NUM_RECORD_KINDS = sizeof record_kinds / sizeof record_kinds[0] };
 
 /* Binds a statement's values from left to right; keeps the first failure and skips later values. */
 typedef struct binder {
@@ -53,9 +42,9 @@ static void bind_int(binder *b, int64_t value)
         b->code = sqlite3_bind_int64(b->statement, ++b->column, value);
 }
 
-static void bind_count(binder *b, uint64_t value)
+static int64_t at_most_int64(uint64_t value)
 {
-    bind_int(b, value > INT64_MAX ? INT64_MAX : (int64_t)value);
+    return value > INT64_MAX ? INT64_MAX : (int64_t)value;
 }
 
 static void bind_real(binder *b, double value)
@@ -75,25 +64,10 @@ static void bind_blob(binder *b, const void *bytes, size_t size_bytes)
         b->code = sqlite3_bind_blob64(b->statement, ++b->column, bytes, size_bytes, SQLITE_STATIC);
 }
 
-static bool is_utf8(const char *text)
-{
-    const unsigned char *s = (const unsigned char *)text;
-    for (size_t length; *s; s += length)
-        if (!(length = weir_utf8_length((const char *)s)))
-            return false;
-    return true;
-}
-
-/*
- * Text, or, if it is not valid UTF-8 (file names can be any bytes), a blob of the same bytes: the name is kept
- * exactly, and readers that must decode text (Python's sqlite3) can read the row.
- */
 static void bind_text(binder *b, const char *text)
 {
-    if (!is_utf8(text))
-        bind_blob(b, text, strlen(text));
-    else if (b->code == SQLITE_OK)
-        b->code = sqlite3_bind_text64(b->statement, ++b->column, text, strlen(text), SQLITE_STATIC, SQLITE_UTF8);
+    if (b->code == SQLITE_OK)
+        b->code = weir_bind_text(b->statement, ++b->column, text);
 }
 
 /* NULL: a range without any step in it */
@@ -158,20 +132,26 @@ int weir_insert_set_lost(weir_insert *rows, const weir_run *run)
     return execute(&b);
 }
 
+static int insert_record(weir_insert *rows, const weir_record *record)
+{
+    binder b = { .statement = rows->records[record->kind] };
+    b.code = weir_record_bind(b.statement, record->kind, record);
+    return execute(&b);
+}
+
 static int insert_stage(weir_insert *rows, int64_t run_id, const weir_stage_info *stage)
 {
-    binder b = bind_to(rows, WEIR_INSERT_STAGE);
-    bind_int(&b, run_id);
-    bind_text(&b, stage->name);
-    bind_text(&b, stage->kind);
-    bind_int(&b, stage->concurrency);
-    bind_int(&b, stage->queue_items);
-    bind_count(&b, stage->queue_bytes);
-    bind_text(&b, stage->output_order);
-    bind_count(&b, stage->threads);
-    bind_text(&b, stage->inputs);
-    bind_text(&b, stage->merge_order);
-    return execute(&b);
+    return insert_record(rows, &(weir_record){ .kind = WEIR_RECORD_STAGE,
+                                               .stage = { .run_id = run_id,
+                                                          .name = stage->name,
+                                                          .kind = stage->kind,
+                                                          .concurrency = stage->concurrency,
+                                                          .queue_items = stage->queue_items,
+                                                          .queue_bytes = at_most_int64(stage->queue_bytes),
+                                                          .output_order = stage->output_order,
+                                                          .threads = at_most_int64(stage->threads),
+                                                          .inputs = stage->inputs,
+                                                          .merge_order = stage->merge_order } });
 }
 
 static int insert_run_start(weir_insert *rows, int64_t run_id, const weir_run_info *info)
@@ -292,7 +272,8 @@ static void bind_measure(binder *b, const weir_measure *measure, bool takes_null
     if (isnan(value) && takes_null)
         bind_null(b);
     else if (!isnan(value) && measure->metric && measure->metric->kind == WEIR_METRIC_COUNT)
-        bind_count(b, *(const uint64_t *)(const void *)((const char *)&lap->metrics + measure->metric->offset));
+        bind_int(b, at_most_int64(
+                        *(const uint64_t *)(const void *)((const char *)&lap->metrics + measure->metric->offset)));
     else
         bind_real(b, isnan(value) ? 0 : value);
 }
@@ -322,55 +303,6 @@ static int insert_lap(weir_insert *rows, int64_t run_id, const weir_lap_entry *e
     return execute(&b);
 }
 
-static int insert_failure(weir_insert *rows, int64_t run_id, const weir_failure *failure)
-{
-    binder b = bind_to(rows, WEIR_INSERT_TASK_FAILURE);
-    bind_seconds(&b, failure->unix_ns);
-    bind_int(&b, run_id);
-    bind_text(&b, failure->name);
-    bind_count(&b, failure->seq);
-    bind_text(&b, failure->label);
-    bind_int(&b, failure->status);
-    bind_int(&b, failure->library_code);
-    bind_text(&b, failure->message);
-    bind_seconds(&b, failure->run_ns);
-    return execute(&b);
-}
-
-static int insert_event(weir_insert *rows, int64_t run_id, const weir_event *event)
-{
-    binder b = bind_to(rows, WEIR_INSERT_EVENT);
-    bind_seconds(&b, event->unix_ns);
-    bind_text(&b, event->name);
-    bind_int(&b, run_id);
-    bind_text(&b, event->category);
-    bind_text(&b, event->detail);
-    return execute(&b);
-}
-
-static int insert_item(weir_insert *rows, int64_t run_id, int64_t unix_ns, const weir_item_entry *item)
-{
-    const weir_item_cost *cost = &item->cost;
-    binder b = bind_to(rows, WEIR_INSERT_ITEM);
-    bind_seconds(&b, unix_ns);
-    bind_int(&b, run_id);
-    bind_text(&b, item->name);
-    bind_count(&b, item->seq);
-    bind_text(&b, item->label);
-    bind_seconds(&b, item->elapsed_ns);
-    bind_text(&b, cost->codec);
-    bind_int(&b, cost->width);
-    bind_int(&b, cost->height);
-    bind_count(&b, cost->num_frames);
-    bind_count(&b, cost->size_bytes);
-    bind_seconds(&b, cost->open_ns);
-    bind_seconds(&b, cost->demux_ns);
-    bind_seconds(&b, cost->decode_ns);
-    bind_seconds(&b, cost->scale_ns);
-    bind_text(&b, item->chosen);
-    return execute(&b);
-}
-
 static int insert_run_end(weir_insert *rows, int64_t run_id, const weir_run_end *end)
 {
     binder b = bind_to(rows, WEIR_INSERT_END_RUN);
@@ -378,6 +310,13 @@ static int insert_run_end(weir_insert *rows, int64_t run_id, const weir_run_end 
     bind_int(&b, end->status);
     bind_int(&b, run_id);
     return execute(&b);
+}
+
+static int insert_copy(weir_insert *rows, int64_t run_id, const weir_record *from)
+{
+    weir_record record = *from;
+    record.event.run_id = run_id;
+    return insert_record(rows, &record);
 }
 
 int weir_insert_insert(weir_insert *rows, const weir_record_entry *entry)
@@ -389,9 +328,7 @@ int weir_insert_insert(weir_insert *rows, const weir_record_entry *entry)
     switch (entry->kind) {
     case WEIR_ENTRY_RUN_START: return insert_run_start(rows, run_id, &entry->run_start);
     case WEIR_ENTRY_LAP: return insert_lap(rows, run_id, &entry->lap);
-    case WEIR_ENTRY_FAILURE: return insert_failure(rows, run_id, &entry->failure);
-    case WEIR_ENTRY_EVENT: return insert_event(rows, run_id, &entry->event);
-    case WEIR_ENTRY_ITEM: return insert_item(rows, run_id, entry->unix_ns, &entry->item);
+    case WEIR_ENTRY_RECORD: return insert_copy(rows, run_id, &entry->record);
     case WEIR_ENTRY_RUN_END: return insert_run_end(rows, run_id, &entry->run_end);
     }
     return SQLITE_MISUSE;
@@ -404,6 +341,13 @@ int weir_insert_prepare(weir_insert *rows, sqlite3 *db, const weir_run_identity 
     int code = SQLITE_OK;
     for (int i = 0; i < WEIR_INSERT_STATEMENTS && code == SQLITE_OK; i++)
         code = sqlite3_prepare_v3(db, statement_texts[i], -1, SQLITE_PREPARE_PERSISTENT, &rows->statements[i], NULL);
+    for (int i = 0; i < NUM_RECORD_KINDS && code == SQLITE_OK; i++) {
+        char *text = weir_record_insertion(record_kinds[i]);
+        code =
+            text ? sqlite3_prepare_v3(db, text, -1, SQLITE_PREPARE_PERSISTENT, &rows->records[record_kinds[i]], NULL)
+                 : SQLITE_NOMEM;
+        sqlite3_free(text);
+    }
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS && code == SQLITE_OK; subject++)
         code = prepare_laps(rows, subject);
     return code;
@@ -413,6 +357,8 @@ void weir_insert_finalize(weir_insert *rows)
 {
     for (int i = 0; i < WEIR_INSERT_STATEMENTS; i++)
         sqlite3_finalize(rows->statements[i]);
+    for (int i = 0; i < NUM_RECORD_KINDS; i++)
+        sqlite3_finalize(rows->records[record_kinds[i]]);
     for (weir_subject subject = 0; subject < WEIR_NUM_SUBJECTS; subject++)
         sqlite3_finalize(rows->laps[subject].statement);
     memset(rows, 0, sizeof *rows);

@@ -9,6 +9,7 @@
 
 #include "lap_tables.h"
 #include "record.h"
+#include "record_tables.h"
 
 /* The process columns of `run`; the same for each of its runs. */
 typedef struct weir_run_identity {
@@ -44,10 +45,6 @@ enum {
     WEIR_INSERT_START_RUN,
     WEIR_INSERT_END_RUN,
     WEIR_INSERT_LOST,
-    WEIR_INSERT_STAGE,
-    WEIR_INSERT_TASK_FAILURE,
-    WEIR_INSERT_EVENT,
-    WEIR_INSERT_ITEM,
     WEIR_INSERT_STATEMENTS,
 };
 
@@ -68,6 +65,7 @@ typedef struct weir_insert {
     sqlite3 *db;
     const weir_run_identity *identity;
     sqlite3_stmt *statements[WEIR_INSERT_STATEMENTS];
+    sqlite3_stmt *records[WEIR_RECORD_CONTENT]; /* of the kinds that are inserted as they are read */
     weir_lap_insert laps[WEIR_NUM_SUBJECTS];
     weir_histogram times[WEIR_MAX_HISTOGRAMS]; /* of the lap that is inserted */
 } weir_insert;

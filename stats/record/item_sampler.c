@@ -63,9 +63,9 @@ static uint32_t slow_place_locked(const weir_item_sampler *items, int64_t elapse
     if (items->num_slowest < items->options.num_slowest)
         return items->num_slowest;
     for (uint32_t i = 1; i < items->num_slowest; i++)
-        if (items->slowest[i]->item.elapsed_ns < items->slowest[fastest]->item.elapsed_ns)
+        if (items->slowest[i]->record.item.run_ns < items->slowest[fastest]->record.item.run_ns)
             fastest = i;
-    return items->slowest[fastest]->item.elapsed_ns < elapsed_ns ? fastest : items->num_slowest;
+    return items->slowest[fastest]->record.item.run_ns < elapsed_ns ? fastest : items->num_slowest;
 }
 
 /* The item's index in the sample (reservoir sampling); num_sampled = not in the sample. Each item of a lap is kept
@@ -81,9 +81,9 @@ static uint32_t sample_place_locked(weir_item_sampler *items)
 
 /* Stores a copy of the item at this index, unless it is past the end. */
 static void put_locked(weir_record_entry **entries, uint32_t *num_entries, uint32_t max_entries, uint32_t place,
-                       const weir_item_entry *item, int64_t unix_ns)
+                       const weir_record *item)
 {
-    weir_record_entry *entry = place < max_entries ? weir_record_entry_of_item(item, unix_ns) : NULL;
+    weir_record_entry *entry = place < max_entries ? weir_record_entry_of_record(item) : NULL;
     if (!entry)
         return;
     if (place == *num_entries)
@@ -93,16 +93,15 @@ static void put_locked(weir_record_entry **entries, uint32_t *num_entries, uint3
     entries[place] = entry;
 }
 
-static void choose(weir_item_sampler *items, weir_item_entry *item)
+static void choose(weir_item_sampler *items, weir_record *record)
 {
     const weir_sqlite_items *options = &items->options;
-    int64_t unix_ns = weir_clock_unix_ns();
     uv_mutex_lock(&items->lock);
-    item->chosen = "slowest";
-    put_locked(items->slowest, &items->num_slowest, options->num_slowest, slow_place_locked(items, item->elapsed_ns),
-               item, unix_ns);
-    item->chosen = "sample";
-    put_locked(items->sample, &items->num_sampled, options->num_sampled, sample_place_locked(items), item, unix_ns);
+    record->item.chosen = "slowest";
+    put_locked(items->slowest, &items->num_slowest, options->num_slowest,
+               slow_place_locked(items, record->item.run_ns), record);
+    record->item.chosen = "sample";
+    put_locked(items->sample, &items->num_sampled, options->num_sampled, sample_place_locked(items), record);
     uv_mutex_unlock(&items->lock);
 }
 
@@ -110,21 +109,31 @@ int weir_item_sampler_end(void *self, void *state, weir_task *task, const weir_t
 {
     (void)state;
     weir_item_sampler *items = self;
-    weir_item_entry item = {
-        .name = weir_task_stage(task),
-        .seq = weir_task_seq(task),
-        .label = weir_task_label(task),
-        .elapsed_ns = end->run_ns,
-        .chosen = "all",
-    };
+    weir_item_cost cost = { .width = 0 };
     if (end->status != WEIR_OK || !end->out)
         return WEIR_OK;
-    if (items->options.cost_of && !items->options.cost_of(end->out, &item.cost))
+    if (items->options.cost_of && !items->options.cost_of(end->out, &cost))
         return WEIR_OK;
+    weir_record record = { .kind = WEIR_RECORD_ITEM,
+                           .item = { .unix_ns = weir_clock_unix_ns(),
+                                     .run_ns = end->run_ns,
+                                     .name = weir_task_stage(task),
+                                     .seq = (int64_t)weir_task_seq(task),
+                                     .label = weir_task_label(task),
+                                     .codec = cost.codec,
+                                     .width = cost.width,
+                                     .height = cost.height,
+                                     .num_frames = (int64_t)cost.num_frames,
+                                     .size_bytes = (int64_t)cost.size_bytes,
+                                     .open_ns = cost.open_ns,
+                                     .demux_ns = cost.demux_ns,
+                                     .decode_ns = cost.decode_ns,
+                                     .scale_ns = cost.scale_ns,
+                                     .chosen = "all" } };
     if (items->options.all)
-        weir_buffer_offer(items->writer, weir_record_entry_of_item(&item, weir_clock_unix_ns()));
+        weir_buffer_offer(items->writer, weir_record_entry_of_record(&record));
     else
-        choose(items, &item);
+        choose(items, &record);
     return WEIR_OK;
 }
 
@@ -136,7 +145,7 @@ static void take_out_locked(weir_record_entry **entries, uint32_t *num_entries, 
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < *num_entries; i++) {
-        if (stage && strcmp(entries[i]->item.name, stage) != 0) {
+        if (stage && strcmp(entries[i]->record.item.name, stage) != 0) {
             entries[kept++] = entries[i];
             continue;
         }
@@ -148,7 +157,8 @@ static void take_out_locked(weir_record_entry **entries, uint32_t *num_entries, 
 
 static bool is_in(const weir_record_entry *list, const weir_record_entry *entry)
 {
-    while (list && (list->item.seq != entry->item.seq || strcmp(list->item.name, entry->item.name) != 0))
+    while (list && (list->record.item.seq != entry->record.item.seq ||
+                    strcmp(list->record.item.name, entry->record.item.name) != 0))
         list = list->next;
     return list != NULL;
 }

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "record_tables.h"
+
 /* Creates an entry with room for `extra_bytes` after it, at *room. */
 static weir_record_entry *new_entry(weir_record_entry_kind kind, int64_t unix_ns, size_t extra_bytes, char **room)
 {
@@ -49,58 +51,71 @@ static weir_lap_record record_of(weir_subject subject, const weir_lap *lap, cons
     };
 }
 
-weir_lap_record weir_record_of_stage_lap(const weir_stage_lap *lap)
+static void take(void *self, const weir_record *record)
 {
-    bool is_stage = !lap->kind || strcmp(lap->kind, "stage") == 0;
-    weir_lap_record record = record_of(is_stage ? WEIR_SUBJECT_STAGE : WEIR_SUBJECT_FLOW, lap->lap, lap->name,
-                                       is_stage ? "stage" : lap->kind);
-    record.metrics.task = lap->metrics;
-    return record;
+    ((weir_record_taker *)self)->take(self, record);
 }
 
-weir_lap_record weir_record_of_queue_lap(const weir_queue_lap *lap)
+/* A function of an observer, for one kind of laps. */
+#define LAP_FUNCTION(type, member, which_subject, which_kind, which_capacity) \
+    static void on_##type(void *self, const weir_##type *lap) \
+    { \
+        weir_lap_record record = record_of(which_subject, lap->lap, lap->name, which_kind); \
+        record.capacity = which_capacity; \
+        record.metrics.member = lap->metrics; \
+        take(self, &(weir_record){ .kind = weir_record_kind_of(record.subject), .lap = record }); \
+    }
+
+static bool is_stage(const weir_stage_lap *lap)
 {
-    weir_lap_record record = record_of(WEIR_SUBJECT_QUEUE, lap->lap, lap->name, "queue");
-    record.capacity = lap->capacity;
-    record.metrics.queue = lap->metrics;
-    return record;
+    return !lap->kind || strcmp(lap->kind, "stage") == 0;
 }
 
-weir_lap_record weir_record_of_pool_lap(const weir_pool_lap *lap)
+LAP_FUNCTION(stage_lap, task, is_stage(lap) ? WEIR_SUBJECT_STAGE : WEIR_SUBJECT_FLOW,
+             is_stage(lap) ? "stage" : lap->kind, 0)
+LAP_FUNCTION(queue_lap, queue, WEIR_SUBJECT_QUEUE, "queue", lap->capacity)
+LAP_FUNCTION(pool_lap, pool, WEIR_SUBJECT_POOL, "pool", lap->num_threads)
+LAP_FUNCTION(process_lap, process, WEIR_SUBJECT_PROCESS, "process", lap->num_cpus)
+LAP_FUNCTION(machine_lap, machine, WEIR_SUBJECT_MACHINE, "machine", 0)
+LAP_FUNCTION(span_lap, span, WEIR_SUBJECT_SPAN, lap->kind, 0)
+LAP_FUNCTION(counter_lap, counter, WEIR_SUBJECT_COUNTER, "counter", 0)
+
+static void on_failure(void *self, const weir_failure *failure)
 {
-    weir_lap_record record = record_of(WEIR_SUBJECT_POOL, lap->lap, lap->name, "pool");
-    record.capacity = lap->num_threads;
-    record.metrics.pool = lap->metrics;
-    return record;
+    take(self, &(weir_record){ .kind = WEIR_RECORD_FAILURE,
+                               .failure = { .unix_ns = failure->unix_ns,
+                                            .run_ns = failure->run_ns,
+                                            .name = failure->name,
+                                            .seq = (int64_t)failure->seq,
+                                            .label = failure->label,
+                                            .status = failure->status,
+                                            .library_code = failure->library_code,
+                                            .message = failure->message } });
 }
 
-weir_lap_record weir_record_of_process_lap(const weir_process_lap *lap)
+static void on_event(void *self, const weir_event *event)
 {
-    weir_lap_record record = record_of(WEIR_SUBJECT_PROCESS, lap->lap, lap->name, "process");
-    record.capacity = lap->num_cpus;
-    record.metrics.process = lap->metrics;
-    return record;
+    take(self, &(weir_record){ .kind = WEIR_RECORD_EVENT,
+                               .event = { .unix_ns = event->unix_ns,
+                                          .name = event->name,
+                                          .category = event->category,
+                                          .detail = event->detail } });
 }
 
-weir_lap_record weir_record_of_machine_lap(const weir_machine_lap *lap)
+weir_observer weir_record_observer(weir_record_taker *self)
 {
-    weir_lap_record record = record_of(WEIR_SUBJECT_MACHINE, lap->lap, lap->name, "machine");
-    record.metrics.machine = lap->metrics;
-    return record;
-}
-
-weir_lap_record weir_record_of_span_lap(const weir_span_lap *lap)
-{
-    weir_lap_record record = record_of(WEIR_SUBJECT_SPAN, lap->lap, lap->name, lap->kind);
-    record.metrics.span = lap->metrics;
-    return record;
-}
-
-weir_lap_record weir_record_of_counter_lap(const weir_counter_lap *lap)
-{
-    weir_lap_record record = record_of(WEIR_SUBJECT_COUNTER, lap->lap, lap->name, "counter");
-    record.metrics.counter = lap->metrics;
-    return record;
+    return (weir_observer){
+        .self = self,
+        .stage_lap = on_stage_lap,
+        .queue_lap = on_queue_lap,
+        .pool_lap = on_pool_lap,
+        .process_lap = on_process_lap,
+        .machine_lap = on_machine_lap,
+        .span_lap = on_span_lap,
+        .counter_lap = on_counter_lap,
+        .failure = on_failure,
+        .event = on_event,
+    };
 }
 
 /* Not only the engine may call observers: NULL counts as an empty histogram. */
@@ -174,54 +189,32 @@ weir_record_entry *weir_record_entry_of_run_start(const weir_run_info *info)
     return entry;
 }
 
-/* Where an entry has a text. */
-#define TEXT(field) offsetof(weir_record_entry, field)
-
-static const char **text_at(const weir_record_entry *entry, size_t offset)
+weir_record_entry *weir_record_entry_of_record(const weir_record *record)
 {
-    return (const char **)((uintptr_t)entry + offset);
-}
-
-/* Copies an entry with the texts at these offsets. */
-static weir_record_entry *copy_entry(const weir_record_entry *from, const size_t *texts, size_t num_texts)
-{
+    const weir_record_table *table = weir_record_table_of(record->kind);
     size_t extra_bytes = 0;
     char *room;
-    for (size_t i = 0; i < num_texts; i++)
-        extra_bytes += text_bytes(*text_at(from, texts[i]));
-    weir_record_entry *entry = new_entry(from->kind, from->unix_ns, extra_bytes, &room);
+    for (size_t i = 0; i < table->num_columns; i++)
+        if (table->columns[i].kind == WEIR_FIELD_TEXT)
+            extra_bytes +=
+                text_bytes(*(const char *const *)(const void *)((const char *)record + table->columns[i].offset));
+    weir_record_entry *entry = new_entry(WEIR_ENTRY_RECORD, record->event.unix_ns, extra_bytes, &room);
     if (!entry)
         return NULL;
-    *entry = *from;
-    for (size_t i = 0; i < num_texts; i++)
-        keep_text(text_at(entry, texts[i]), &room);
+    entry->record = *record;
+    for (size_t i = 0; i < table->num_columns; i++)
+        if (table->columns[i].kind == WEIR_FIELD_TEXT)
+            keep_text((const char **)(void *)((char *)&entry->record + table->columns[i].offset), &room);
     return entry;
-}
-
-weir_record_entry *weir_record_entry_of_failure(const weir_failure *failure)
-{
-    static const size_t texts[] = { TEXT(failure.name), TEXT(failure.label), TEXT(failure.message) };
-    weir_record_entry from = { .kind = WEIR_ENTRY_FAILURE, .unix_ns = failure->unix_ns, .failure = *failure };
-    return copy_entry(&from, texts, 3);
-}
-
-weir_record_entry *weir_record_entry_of_event(const weir_event *event)
-{
-    static const size_t texts[] = { TEXT(event.name), TEXT(event.category), TEXT(event.detail) };
-    weir_record_entry from = { .kind = WEIR_ENTRY_EVENT, .unix_ns = event->unix_ns, .event = *event };
-    return copy_entry(&from, texts, 3);
-}
-
-weir_record_entry *weir_record_entry_of_item(const weir_item_entry *item, int64_t unix_ns)
-{
-    static const size_t texts[] = { TEXT(item.name), TEXT(item.label) };
-    return copy_entry(&(weir_record_entry){ .kind = WEIR_ENTRY_ITEM, .unix_ns = unix_ns, .item = *item }, texts, 2);
 }
 
 weir_record_entry *weir_record_entry_of_run_end(const weir_run_end *end)
 {
-    weir_record_entry from = { .kind = WEIR_ENTRY_RUN_END, .unix_ns = end->end_unix_ns, .run_end = *end };
-    return copy_entry(&from, NULL, 0);
+    char *room;
+    weir_record_entry *entry = new_entry(WEIR_ENTRY_RUN_END, end->end_unix_ns, 0, &room);
+    if (entry)
+        entry->run_end = *end;
+    return entry;
 }
 
 bool weir_record_entry_is_boundary(const weir_record_entry *entry)

@@ -35,6 +35,7 @@ typedef struct weir_problem {
 
 struct weir_sqlite_writer {
     /* immutable after open */
+    weir_record_taker taker;
     char *path;
     weir_path_text path_text; /* for messages */
     uint32_t capacity;

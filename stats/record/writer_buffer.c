@@ -177,57 +177,12 @@ static void on_run_start(void *self, const weir_run_info *info)
     take(writer, entry);
 }
 
-static void on_stage_lap(void *self, const weir_stage_lap *lap)
+static void on_record(void *self, const weir_record *record)
 {
-    weir_lap_record record = weir_record_of_stage_lap(lap);
-    take(self, weir_record_entry_of_lap(&record));
-    flush_items(self, lap->name);
-}
-
-static void on_queue_lap(void *self, const weir_queue_lap *lap)
-{
-    weir_lap_record record = weir_record_of_queue_lap(lap);
-    take(self, weir_record_entry_of_lap(&record));
-}
-
-static void on_pool_lap(void *self, const weir_pool_lap *lap)
-{
-    weir_lap_record record = weir_record_of_pool_lap(lap);
-    take(self, weir_record_entry_of_lap(&record));
-}
-
-static void on_process_lap(void *self, const weir_process_lap *lap)
-{
-    weir_lap_record record = weir_record_of_process_lap(lap);
-    take(self, weir_record_entry_of_lap(&record));
-}
-
-static void on_machine_lap(void *self, const weir_machine_lap *lap)
-{
-    weir_lap_record record = weir_record_of_machine_lap(lap);
-    take(self, weir_record_entry_of_lap(&record));
-}
-
-static void on_span_lap(void *self, const weir_span_lap *lap)
-{
-    weir_lap_record record = weir_record_of_span_lap(lap);
-    take(self, weir_record_entry_of_lap(&record));
-}
-
-static void on_counter_lap(void *self, const weir_counter_lap *lap)
-{
-    weir_lap_record record = weir_record_of_counter_lap(lap);
-    take(self, weir_record_entry_of_lap(&record));
-}
-
-static void on_failure(void *self, const weir_failure *failure)
-{
-    take(self, weir_record_entry_of_failure(failure));
-}
-
-static void on_event(void *self, const weir_event *event)
-{
-    take(self, weir_record_entry_of_event(event));
+    bool is_lap = record->kind != WEIR_RECORD_FAILURE && record->kind != WEIR_RECORD_EVENT;
+    take(self, is_lap ? weir_record_entry_of_lap(&record->lap) : weir_record_entry_of_record(record));
+    if (record->kind == WEIR_RECORD_TASK || record->kind == WEIR_RECORD_FLOW)
+        flush_items(self, record->lap.name);
 }
 
 static void on_run_end(void *self, const weir_run_end *end)
@@ -243,20 +198,11 @@ static void on_run_end(void *self, const weir_run_end *end)
 
 weir_observer weir_buffer_observer(weir_sqlite_writer *writer)
 {
-    return (weir_observer){
-        .self = writer,
-        .attach = on_attach,
-        .detach = on_detach,
-        .run_start = on_run_start,
-        .stage_lap = on_stage_lap,
-        .queue_lap = on_queue_lap,
-        .pool_lap = on_pool_lap,
-        .process_lap = on_process_lap,
-        .machine_lap = on_machine_lap,
-        .span_lap = on_span_lap,
-        .counter_lap = on_counter_lap,
-        .failure = on_failure,
-        .event = on_event,
-        .run_end = on_run_end,
-    };
+    writer->taker.take = on_record;
+    weir_observer observer = weir_record_observer(&writer->taker);
+    observer.attach = on_attach;
+    observer.detach = on_detach;
+    observer.run_start = on_run_start;
+    observer.run_end = on_run_end;
+    return observer;
 }

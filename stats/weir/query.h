@@ -206,6 +206,7 @@ typedef struct weir_item_record {
     const char *codec;
     int64_t width, height, num_frames, size_bytes;
     int64_t open_ns, demux_ns, decode_ns, scale_ns;
+    const char *chosen; /* why it is recorded: "slowest", "sample" or "all" */
 } weir_item_record;
 
 typedef struct weir_run_record {

@@ -1,0 +1,328 @@
+#include "record_tables.h"
+
+#include <string.h>
+
+#include "database_reader.h"
+#include "schema.h"
+#include "utf8.h"
+
+#define FIELD(member) offsetof(weir_record, member)
+#define TABLE(name, columns) \
+    { \
+        name, columns, sizeof(columns) / sizeof(columns)[0] \
+    }
+
+static const weir_column events[] = {
+    { "id", WEIR_FIELD_INT64, FIELD(event.id), NULL },
+    { "timestamp", WEIR_FIELD_TIME, FIELD(event.unix_ns), NULL },
+    { "event_name", WEIR_FIELD_TEXT, FIELD(event.name), NULL },
+    { "run_id", WEIR_FIELD_INT64, FIELD(event.run_id), NULL },
+    { "category", WEIR_FIELD_TEXT, FIELD(event.category), NULL },
+    { "detail", WEIR_FIELD_TEXT, FIELD(event.detail), NULL },
+};
+
+static const weir_column failures[] = {
+    { "id", WEIR_FIELD_INT64, FIELD(failure.id), NULL },
+    { "timestamp", WEIR_FIELD_TIME, FIELD(failure.unix_ns), NULL },
+    { "run_id", WEIR_FIELD_INT64, FIELD(failure.run_id), NULL },
+    { "name", WEIR_FIELD_TEXT, FIELD(failure.name), NULL },
+    { "seq", WEIR_FIELD_INT64, FIELD(failure.seq), NULL },
+    { "label", WEIR_FIELD_TEXT, FIELD(failure.label), NULL },
+    { "status", WEIR_FIELD_INT, FIELD(failure.status), NULL },
+    { "library_code", WEIR_FIELD_INT, FIELD(failure.library_code), NULL },
+    { "message", WEIR_FIELD_TEXT, FIELD(failure.message), NULL },
+    { "elapsed", WEIR_FIELD_TIME, FIELD(failure.run_ns), NULL },
+};
+
+static const weir_column items[] = {
+    { "id", WEIR_FIELD_INT64, FIELD(item.id), NULL },
+    { "timestamp", WEIR_FIELD_TIME, FIELD(item.unix_ns), NULL },
+    { "run_id", WEIR_FIELD_INT64, FIELD(item.run_id), NULL },
+    { "name", WEIR_FIELD_TEXT, FIELD(item.name), NULL },
+    { "seq", WEIR_FIELD_INT64, FIELD(item.seq), NULL },
+    { "label", WEIR_FIELD_TEXT, FIELD(item.label), NULL },
+    { "elapsed", WEIR_FIELD_TIME, FIELD(item.run_ns), NULL },
+    { "codec", WEIR_FIELD_TEXT, FIELD(item.codec), NULL },
+    { "width", WEIR_FIELD_KNOWN_INT, FIELD(item.width), NULL },
+    { "height", WEIR_FIELD_KNOWN_INT, FIELD(item.height), NULL },
+    { "num_frames", WEIR_FIELD_KNOWN_INT, FIELD(item.num_frames), NULL },
+    { "size_bytes", WEIR_FIELD_KNOWN_INT, FIELD(item.size_bytes), NULL },
+    { "open_time", WEIR_FIELD_KNOWN_TIME, FIELD(item.open_ns), NULL },
+    { "demux_time", WEIR_FIELD_KNOWN_TIME, FIELD(item.demux_ns), NULL },
+    { "decode_time", WEIR_FIELD_KNOWN_TIME, FIELD(item.decode_ns), NULL },
+    { "scale_time", WEIR_FIELD_KNOWN_TIME, FIELD(item.scale_ns), NULL },
+    { "chosen", WEIR_FIELD_TEXT, FIELD(item.chosen), NULL },
+};
+
+static const weir_column runs[] = {
+    { "run_id", WEIR_FIELD_INT64, FIELD(run.run_id), NULL },
+    { "node_id", WEIR_FIELD_TEXT, FIELD(run.node_id), NULL },
+    { "rank", WEIR_FIELD_INT, FIELD(run.rank), NULL },
+    { "pid", WEIR_FIELD_INT64, FIELD(run.pid), NULL },
+    { "started", WEIR_FIELD_TIME, FIELD(run.started_unix_ns), NULL },
+    { "ended", WEIR_FIELD_TIME, FIELD(run.ended_unix_ns), NULL },
+    { "has_ended", WEIR_FIELD_KNOWN, FIELD(run.has_ended), "t.ended" },
+    { "status", WEIR_FIELD_INT, FIELD(run.status), NULL },
+    { "threads", WEIR_FIELD_INT64, FIELD(run.threads), NULL },
+    { "command", WEIR_FIELD_TEXT, FIELD(run.command), NULL },
+    { "version", WEIR_FIELD_TEXT, FIELD(run.version), NULL },
+    { "entries_lost", WEIR_FIELD_INT64, FIELD(run.entries_lost), NULL },
+    { "machine", WEIR_FIELD_TEXT, FIELD(run.machine), NULL },
+    { "world", WEIR_FIELD_INT, FIELD(run.world), NULL },
+};
+
+static const weir_column stages[] = {
+    { "run_id", WEIR_FIELD_INT64, FIELD(stage.run_id), NULL },
+    { "name", WEIR_FIELD_TEXT, FIELD(stage.name), NULL },
+    { "kind", WEIR_FIELD_TEXT, FIELD(stage.kind), NULL },
+    { "concurrency", WEIR_FIELD_INT64, FIELD(stage.concurrency), NULL },
+    { "queue_items", WEIR_FIELD_INT64, FIELD(stage.queue_items), NULL },
+    { "queue_bytes", WEIR_FIELD_INT64, FIELD(stage.queue_bytes), NULL },
+    { "output_order", WEIR_FIELD_TEXT, FIELD(stage.output_order), NULL },
+    { "threads", WEIR_FIELD_INT64, FIELD(stage.threads), NULL },
+    { "inputs", WEIR_FIELD_TEXT, FIELD(stage.inputs), NULL },
+    { "merge_order", WEIR_FIELD_TEXT, FIELD(stage.merge_order), NULL },
+    { "queue_name", WEIR_FIELD_TEXT, FIELD(stage.queue_name), "t.name || '_queue'" },
+};
+
+static const weir_column nodes[] = {
+    { "node_id", WEIR_FIELD_TEXT, FIELD(node.node_id), NULL },
+    { "num_runs", WEIR_FIELD_INT64, FIELD(node.num_runs), "count(*)" },
+    { "started", WEIR_FIELD_TIME, FIELD(node.started_unix_ns), "min(t.started)" },
+    { "ended", WEIR_FIELD_TIME, FIELD(node.ended_unix_ns),
+      "CASE WHEN count(t.ended) = count(*) THEN max(t.ended) END" },
+};
+
+/* In the order of the statement in query.c. */
+static const weir_column contents[] = {
+    { "table", WEIR_FIELD_TEXT, FIELD(content.table), NULL },
+    { "name", WEIR_FIELD_TEXT, FIELD(content.name), NULL },
+    { "num_records", WEIR_FIELD_INT64, FIELD(content.num_records), NULL },
+    { "start", WEIR_FIELD_TIME, FIELD(content.start_unix_ns), NULL },
+    { "end", WEIR_FIELD_TIME, FIELD(content.end_unix_ns), NULL },
+};
+
+static const weir_record_table tables[WEIR_RECORD_CONTENT + 1] = {
+    [WEIR_RECORD_EVENT] = TABLE("event_stats", events), [WEIR_RECORD_FAILURE] = TABLE("task_failures", failures),
+    [WEIR_RECORD_ITEM] = TABLE("item_stats", items),    [WEIR_RECORD_RUN] = TABLE("run", runs),
+    [WEIR_RECORD_STAGE] = TABLE("stage", stages),       [WEIR_RECORD_NODE] = TABLE("run", nodes),
+    [WEIR_RECORD_CONTENT] = TABLE("", contents),
+};
+
+const weir_record_table *weir_record_table_of(weir_record_kind kind)
+{
+    return &tables[kind];
+}
+
+/* -- columns that are there */
+
+bool weir_has_word(const char *list, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = list; (at = strstr(at, word)); at += length)
+        if ((at == list || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
+            return true;
+    return false;
+}
+
+char *weir_table_columns(sqlite3 *db, const char *table, int *code)
+{
+    sqlite3_stmt *row;
+    sqlite3_str *text = sqlite3_str_new(db);
+    *code = sqlite3_prepare_v2(db, "SELECT name FROM pragma_table_info(?)", -1, &row, NULL);
+    if (*code == SQLITE_OK)
+        *code = sqlite3_bind_text(row, 1, table, -1, SQLITE_STATIC);
+    while (*code == SQLITE_OK && (*code = sqlite3_step(row)) == SQLITE_ROW) {
+        sqlite3_str_appendf(text, " %s", (const char *)sqlite3_column_text(row, 0));
+        *code = SQLITE_OK;
+    }
+    *code = *code == SQLITE_DONE ? SQLITE_OK : *code;
+    sqlite3_finalize(row);
+    return sqlite3_str_finish(text); /* NULL = no column, no table */
+}
+
+int weir_table_has_column(sqlite3 *db, const char *table, const char *column, bool *has_it)
+{
+    int code;
+    char *there = weir_table_columns(db, table, &code);
+    *has_it = there && weir_has_word(there, column);
+    sqlite3_free(there);
+    return code;
+}
+
+/* -- making tables */
+
+/* Has a value of its own in a new row. */
+static bool is_inserted(const weir_column *column)
+{
+    return !column->expression && strcmp(column->name, "id") != 0;
+}
+
+int weir_run_built(sqlite3 *db, sqlite3_str *sql)
+{
+    char *text = sqlite3_str_finish(sql);
+    int code = text ? sqlite3_exec(db, text, NULL, NULL, NULL) : SQLITE_NOMEM;
+    sqlite3_free(text);
+    return code;
+}
+
+/* With defaults: older programs and databases lack later columns. */
+static const char *type_of(const weir_column *column)
+{
+    if (strcmp(column->name, "run_id") == 0)
+        return WEIR_RUN_REFERENCE;
+    switch (column->kind) {
+    case WEIR_FIELD_TEXT: return "TEXT NOT NULL DEFAULT ''";
+    case WEIR_FIELD_TIME:
+    case WEIR_FIELD_KNOWN_TIME: return "REAL NOT NULL DEFAULT 0";
+    default: return "INTEGER NOT NULL DEFAULT 0";
+    }
+}
+
+/* Stages are in the order of the pipeline, by rowid. */
+static void put_creation(sqlite3_str *sql, const weir_record_table *table)
+{
+    bool is_stage = table->columns == stages;
+    sqlite3_str_appendf(sql, "CREATE TABLE %s (%s", table->name, is_stage ? "" : "id INTEGER PRIMARY KEY, ");
+    for (size_t i = 0, n = 0; i < table->num_columns; i++)
+        if (is_inserted(&table->columns[i]))
+            sqlite3_str_appendf(sql, "%s%s %s", n++ ? ", " : "", table->columns[i].name, type_of(&table->columns[i]));
+    sqlite3_str_appendall(sql, is_stage ? ", PRIMARY KEY (run_id, name));" : ");");
+    if (!is_stage)
+        sqlite3_str_appendf(sql, "CREATE INDEX %s_by_run ON %s(run_id);", table->name, table->name);
+    if (table->columns == events)
+        sqlite3_str_appendf(sql, "CREATE INDEX %s_by_time ON %s(timestamp);", table->name, table->name);
+}
+
+int weir_record_tables_complete(sqlite3 *db)
+{
+    static const weir_record_kind kinds[] = { WEIR_RECORD_STAGE, WEIR_RECORD_EVENT, WEIR_RECORD_FAILURE,
+                                              WEIR_RECORD_ITEM };
+    int code = SQLITE_OK;
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0] && code == SQLITE_OK; k++) {
+        const weir_record_table *table = &tables[kinds[k]];
+        char *there = weir_table_columns(db, table->name, &code);
+        sqlite3_str *sql = sqlite3_str_new(db);
+        if (!there)
+            put_creation(sql, table);
+        for (size_t i = 0; there && i < table->num_columns; i++)
+            if (is_inserted(&table->columns[i]) && !weir_has_word(there, table->columns[i].name))
+                sqlite3_str_appendf(sql, "ALTER TABLE %s ADD COLUMN %s %s;", table->name, table->columns[i].name,
+                                    type_of(&table->columns[i]));
+        sqlite3_str_appendall(sql, ";"); /* never empty */
+        int built = weir_run_built(db, sql);
+        code = code == SQLITE_OK ? built : code;
+        sqlite3_free(there);
+    }
+    return code;
+}
+
+/* -- reading */
+
+char *weir_record_expressions(sqlite3 *db, weir_record_kind kind, int *code)
+{
+    const weir_record_table *table = &tables[kind];
+    char *there = weir_table_columns(db, table->name, code);
+    if (!there)
+        return NULL;
+    sqlite3_str *text = sqlite3_str_new(db);
+    for (size_t i = 0; i < table->num_columns; i++) {
+        const weir_column *column = &table->columns[i];
+        bool is_there = !column->expression && weir_has_word(there, column->name);
+        sqlite3_str_appendf(text, "%s%s%s", i ? ", " : "", is_there ? "t." : "",
+                            is_there             ? column->name
+                            : column->expression ? column->expression
+                                                 : "NULL");
+    }
+    sqlite3_free(there);
+    char *expressions = sqlite3_str_finish(text);
+    *code = expressions ? SQLITE_OK : SQLITE_NOMEM;
+    return expressions;
+}
+
+void weir_record_read(sqlite3_stmt *row, weir_record_kind kind, weir_record *record)
+{
+    const weir_record_table *table = &tables[kind];
+    for (size_t i = 0; i < table->num_columns; i++) {
+        void *field = (char *)record + table->columns[i].offset;
+        int column = (int)i;
+        int64_t known;
+        switch (table->columns[i].kind) {
+        case WEIR_FIELD_INT64: *(int64_t *)field = sqlite3_column_int64(row, column); break;
+        case WEIR_FIELD_INT: *(int *)field = sqlite3_column_int(row, column); break;
+        case WEIR_FIELD_TEXT: *(const char **)field = weir_column_text(row, column); break;
+        case WEIR_FIELD_TIME: *(int64_t *)field = weir_column_ns(row, column); break;
+        case WEIR_FIELD_KNOWN: *(bool *)field = sqlite3_column_type(row, column) != SQLITE_NULL; break;
+        case WEIR_FIELD_KNOWN_INT:
+            known = sqlite3_column_int64(row, column);
+            *(int64_t *)field = known ? known : -1;
+            break;
+        case WEIR_FIELD_KNOWN_TIME:
+            known = weir_column_ns(row, column);
+            *(int64_t *)field = known > 0 ? known : -1;
+            break;
+        }
+    }
+}
+
+/* -- inserting */
+
+char *weir_record_insertion(weir_record_kind kind)
+{
+    const weir_record_table *table = &tables[kind];
+    sqlite3_str *names = sqlite3_str_new(NULL), *marks = sqlite3_str_new(NULL);
+    for (size_t i = 0; i < table->num_columns; i++)
+        if (is_inserted(&table->columns[i])) {
+            sqlite3_str_appendf(names, "%s%s", sqlite3_str_length(names) ? ", " : "", table->columns[i].name);
+            sqlite3_str_appendall(marks, sqlite3_str_length(marks) ? ", ?" : "?");
+        }
+    char *columns = sqlite3_str_finish(names), *values = sqlite3_str_finish(marks);
+    char *text =
+        columns && values ? sqlite3_mprintf("INSERT INTO %s (%s) VALUES (%s)", table->name, columns, values) : NULL;
+    sqlite3_free(columns);
+    sqlite3_free(values);
+    return text;
+}
+
+static bool is_utf8(const char *text)
+{
+    size_t length;
+    while (*text && (length = weir_utf8_length(text)))
+        text += length;
+    return !*text;
+}
+
+int weir_bind_text(sqlite3_stmt *statement, int column, const char *text)
+{
+    text = text ? text : "";
+    return is_utf8(text) ? sqlite3_bind_text64(statement, column, text, strlen(text), SQLITE_STATIC, SQLITE_UTF8)
+                         : sqlite3_bind_blob64(statement, column, text, strlen(text), SQLITE_STATIC);
+}
+
+static int bind_field(sqlite3_stmt *insert, int at, weir_field_kind kind, const void *field)
+{
+    switch (kind) {
+    case WEIR_FIELD_TEXT: return weir_bind_text(insert, at, *(const char *const *)field);
+    case WEIR_FIELD_INT: return sqlite3_bind_int(insert, at, *(const int *)field);
+    case WEIR_FIELD_KNOWN_INT:
+    case WEIR_FIELD_KNOWN_TIME:
+        if (*(const int64_t *)field < 0)
+            return sqlite3_bind_int(insert, at, 0);
+        break;
+    default: break;
+    }
+    int64_t number = *(const int64_t *)field;
+    return kind == WEIR_FIELD_TIME || kind == WEIR_FIELD_KNOWN_TIME
+               ? sqlite3_bind_double(insert, at, (double)number / 1e9)
+               : sqlite3_bind_int64(insert, at, number);
+}
+
+int weir_record_bind(sqlite3_stmt *insert, weir_record_kind kind, const weir_record *record)
+{
+    const weir_record_table *table = &tables[kind];
+    int at = 0, code = SQLITE_OK;
+    for (size_t i = 0; i < table->num_columns && code == SQLITE_OK; i++)
+        if (is_inserted(&table->columns[i]))
+            code = bind_field(insert, ++at, table->columns[i].kind, (const char *)record + table->columns[i].offset);
+    return code;
+}

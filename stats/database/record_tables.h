@@ -1,0 +1,75 @@
+/* The tables of single records: which column is which field of weir_record. Rows are read and inserted from these lists. */
+#ifndef WEIR_RECORD_TABLES_H
+#define WEIR_RECORD_TABLES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <sqlite3.h>
+
+#include <weir/query.h>
+
+/* The type of the field, and how a row has it. */
+typedef enum weir_field_kind {
+    WEIR_FIELD_INT64,
+    WEIR_FIELD_INT, /* int, int32_t or uint32_t */
+    WEIR_FIELD_TEXT,
+    WEIR_FIELD_TIME,       /* int64_t nanoseconds; seconds in the row */
+    WEIR_FIELD_KNOWN,      /* bool; whether the column is not NULL */
+    WEIR_FIELD_KNOWN_INT,  /* int64_t below 0: not known; 0 in the row */
+    WEIR_FIELD_KNOWN_TIME, /* the same in nanoseconds and seconds */
+} weir_field_kind;
+
+typedef struct weir_column {
+    const char *name;
+    weir_field_kind kind;
+    size_t offset;          /* in weir_record */
+    const char *expression; /* that is read; NULL = the column, or NULL if the table lacks it */
+} weir_column;
+
+typedef struct weir_record_table {
+    const char *name;
+    const weir_column *columns;
+    size_t num_columns;
+} weir_record_table;
+
+/* WEIR_RECORD_EVENT, _FAILURE, _ITEM, _RUN, _STAGE, _NODE or _CONTENT; others have no columns. */
+const weir_record_table *weir_record_table_of(weir_record_kind kind);
+
+/* The list of expressions that read a record from its table, called t; free with sqlite3_free(). NULL = the database has
+   no such table, or out of memory (*code says which). */
+char *weir_record_expressions(sqlite3 *db, weir_record_kind kind, int *code);
+
+/* Fills the record from a row of these expressions; texts belong to the row. */
+void weir_record_read(sqlite3_stmt *row, weir_record_kind kind, weir_record *record);
+
+/* "INSERT INTO …" with a parameter for each column except id; free with sqlite3_free(). NULL = out of memory. */
+char *weir_record_insertion(weir_record_kind kind);
+
+/* Binds the parameters. Returns a SQLITE_ code. */
+int weir_record_bind(sqlite3_stmt *insert, weir_record_kind kind, const weir_record *record);
+
+/* Creates missing tables of events, failures, items and stages, with their indexes, and adds missing columns. Returns a
+   SQLITE_ code. */
+int weir_record_tables_complete(sqlite3 *db);
+
+/* Runs the statements, and frees them. Returns a SQLITE_ code. */
+int weir_run_built(sqlite3 *db, sqlite3_str *sql);
+
+/* -- values */
+
+/* Text, or, if it is not valid UTF-8 (file names can be any bytes), a blob of the same bytes: the name is kept exactly,
+   and readers that must decode text (Python's sqlite3) can read the row. NULL is "". Returns a SQLITE_ code. */
+int weir_bind_text(sqlite3_stmt *statement, int column, const char *text);
+
+/* The columns that a database has of a table, separated by spaces; free with sqlite3_free(). NULL = no such table, or a
+   failure (*code). */
+char *weir_table_columns(sqlite3 *db, const char *table, int *code);
+
+/* Whether such a list has the word. */
+bool weir_has_word(const char *list, const char *word);
+
+/* Whether a table has a column. Returns a SQLITE_ code. */
+int weir_table_has_column(sqlite3 *db, const char *table, const char *column, bool *has_it);
+
+#endif
