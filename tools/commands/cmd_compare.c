@@ -27,9 +27,8 @@ static struct settings {
     bool all;
 } settings;
 
-static bool parse_run_b(const option_row *row, const char *text, void *value)
+static bool parse_run_b(const char *text, void *value)
 {
-    (void)row;
     uint64_t number;
     if (strcmp(text, "last") == 0)
         *(int64_t *)value = WEIR_LAST_RUN;
@@ -40,7 +39,7 @@ static bool parse_run_b(const option_row *row, const char *text, void *value)
     return true;
 }
 
-static const option_kind run_b_kind = { parse_run_b, "the number of a run, or last", NULL };
+static const option_kind run_b_kind = { .parse = parse_run_b, .wanted = "the number of a run, or last" };
 
 #define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
 

@@ -531,15 +531,12 @@ const tool_command tool_trace = {
     .max_words = -1,
     .summary = "show what a trace contains, or merge traces",
     .help =
-        "Reads a trace that weir record --trace or a program has written (see weir/trace_file.h), compressed or not, "
-        "complete or cut off, and prints for each slot how busy it was, what it waited for, and its longest gap; "
-        "then "
-        "the longest spans; and for the slowest items where their time went, wait by wait. Traces of other programs "
-        "in "
-        "Chrome's format can be shown, too.\n\n"
+        "Reads a trace that weir record --trace or a program has written (see weir/trace_file.h), compressed or "
+        "not, complete or cut off, and prints for each slot how busy it was, what it waited for, and its longest "
+        "gap; then the longest spans; and for the slowest items where their time went, wait by wait. Traces of "
+        "other programs in Chrome's format can be shown, too.\n\n"
         "With -o the traces are merged into one file, in constant memory: traces of ranks, and of other programs. "
-        "The "
-        "clocks are aligned by the wall time that each trace of weir states.\n\n"
+        "The clocks are aligned by the wall time that each trace of weir states.\n\n"
         "To see a trace as a picture, open it in https://ui.perfetto.dev, chrome://tracing or speedscope.",
     .examples = "weir record videos/ --trace trace.json.gz\n"
                 "weir trace trace.json.gz\n"
