@@ -57,7 +57,7 @@ static void print_help(const option_set *set)
     puts("Options:");
     options_print(set, 1);
     putchar('\n');
-    help_print_paragraphs(record_signals_help);
+    help_print_paragraphs(RECORD_SIGNALS_HELP);
     help_print_line(
         "Exit status: 0 done, even if some files failed; 1 the run or all files failed, or it could not be recorded "
         "completely; "

@@ -722,7 +722,6 @@ static void what_is_no_database_is_refused_by_every_subcommand(void **state)
         { "newer.db", "use a newer weir" },
         { "folder.db", "it is a folder" },
         { "trace.json", "weir trace shows it" },
-        { "trace.json.gz", "weir trace shows it" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char line[200];
@@ -739,6 +738,8 @@ static void what_is_no_database_is_refused_by_every_subcommand(void **state)
         snprintf(line, sizeof line, "weir merge out.db %s", cases[i].path);
         expect(line, REFUSED);
     }
+    expect("weir explain trace.json.gz", REFUSED);
+    assert_has(err, "weir trace shows it");
     expect("weir trace job.db", REFUSED);
     assert_has(err, "job.db: a database, not a trace; weir summary");
 }

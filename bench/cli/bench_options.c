@@ -23,20 +23,18 @@ static bool parse_values(const char *text, uint64_t least, bench_list *list)
     return false;
 }
 
-static bool parse_counts(const option_row *row, const char *text, void *value)
+static bool parse_counts(const char *text, void *value)
 {
-    (void)row;
     return parse_values(text, 1, value);
 }
 
-static bool parse_numbers(const option_row *row, const char *text, void *value)
+static bool parse_numbers(const char *text, void *value)
 {
-    (void)row;
     return parse_values(text, 0, value);
 }
 
-const option_kind bench_counts = { parse_counts, "a list of numbers from 1, such as 1,2,4", NULL };
-const option_kind bench_numbers = { parse_numbers, "a list of numbers, such as 0,10,100", NULL };
+const option_kind bench_counts = { .parse = parse_counts, .wanted = "a list of numbers from 1, such as 1,2,4" };
+const option_kind bench_numbers = { .parse = parse_numbers, .wanted = "a list of numbers, such as 0,10,100" };
 
 int bench_refuse(const char *what, const char *why)
 {

@@ -32,16 +32,15 @@ typedef struct tune_settings {
     const char *json_path;
 } tune_settings;
 
-static bool parse_share(const option_row *row, const char *text, void *value)
+static bool parse_share(const char *text, void *value)
 {
-    (void)row;
     char *end;
     double percent = strtod(text, &end);
     *(double *)value = percent / 100;
     return strcmp(end, "%") == 0 && percent > 0 && percent <= 100;
 }
 
-static const option_kind share_kind = { parse_share, "a percentage, such as 40%", NULL };
+static const option_kind share_kind = { .parse = parse_share, .wanted = "a percentage, such as 40%" };
 
 #define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(tune_settings, what)
 

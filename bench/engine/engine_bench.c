@@ -360,9 +360,8 @@ static int run_plan(engine_plan *plan)
 /* ---- the command line --------------------------------------------------------------------------------------- */
 
 /* "on", "off" or both */
-static bool parse_stats(const option_row *row, const char *text, void *value)
+static bool parse_stats(const char *text, void *value)
 {
-    (void)row;
     unsigned *stats = value;
     *stats = strcmp(text, "on") == 0                                      ? STATS_ON
              : strcmp(text, "off") == 0                                   ? STATS_OFF
@@ -371,7 +370,7 @@ static bool parse_stats(const option_row *row, const char *text, void *value)
     return *stats != 0;
 }
 
-static const option_kind stats_kind = { parse_stats, "on, off or on,off", NULL };
+static const option_kind stats_kind = { .parse = parse_stats, .wanted = "on, off or on,off" };
 
 #define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(engine_settings, what)
 

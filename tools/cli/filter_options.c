@@ -8,9 +8,8 @@
 
 #include "command.h"
 
-static bool parse_run(const option_row *row, const char *text, void *value)
+static bool parse_run(const char *text, void *value)
 {
-    (void)row;
     tool_shared *shared = value;
     uint64_t number = 0;
     shared->run_given = true;
@@ -25,9 +24,8 @@ static bool parse_run(const option_row *row, const char *text, void *value)
     return true;
 }
 
-static bool parse_rank(const option_row *row, const char *text, void *value)
+static bool parse_rank(const char *text, void *value)
 {
-    (void)row;
     tool_shared *shared = value;
     uint64_t number;
     shared->rank.given = true;
@@ -38,8 +36,9 @@ static bool parse_rank(const option_row *row, const char *text, void *value)
 }
 
 /* "100", "100:200", "100:", ":200" */
-static bool parse_range(const char *text, tool_steps *steps)
+static bool parse_range(const char *text, void *value)
 {
+    tool_steps *steps = value;
     char first[32] = "";
     const char *colon = strchr(text, ':');
     size_t length = colon ? (size_t)(colon - text) : strlen(text);
@@ -60,18 +59,6 @@ static bool parse_range(const char *text, tool_steps *steps)
     return steps->first <= steps->last;
 }
 
-static bool parse_steps(const option_row *row, const char *text, void *value)
-{
-    (void)row;
-    return parse_range(text, &((tool_shared *)value)->steps);
-}
-
-static bool parse_between(const option_row *row, const char *text, void *value)
-{
-    (void)row;
-    return parse_range(text, &((tool_shared *)value)->between);
-}
-
 /* "2024-05-01 12:00:03", "2024-05-01T12:00", "2024-05-01": local time */
 static bool parse_calendar(const char *text, double *unix_time)
 {
@@ -88,9 +75,8 @@ static bool parse_calendar(const char *text, double *unix_time)
     return false;
 }
 
-static bool parse_time(const option_row *row, const char *text, void *value)
+static bool parse_time(const char *text, void *value)
 {
-    (void)row;
     tool_time *when = value;
     if (*text == '+' || *text == '-') {
         when->kind = *text == '+' ? TOOL_TIME_AFTER_START : TOOL_TIME_BEFORE_END;
@@ -105,13 +91,13 @@ static bool parse_time(const option_row *row, const char *text, void *value)
     return parse_calendar(text, &when->seconds);
 }
 
-static const option_kind run_kind = { parse_run, "the number of a run, last or all", NULL };
-static const option_kind rank_kind = { parse_rank, "a whole number", NULL };
-static const option_kind steps_kind = { parse_steps, "a step (100) or a range of them (100:200, 100:, :200)", NULL };
-static const option_kind between_kind = { parse_between, "a step (100) or a range of them (100:200, 100:, :200)",
-                                          NULL };
+static const option_kind run_kind = { .parse = parse_run, .wanted = "the number of a run, last or all" };
+static const option_kind rank_kind = { .parse = parse_rank, .wanted = "a whole number" };
+static const option_kind range_kind = { .parse = parse_range,
+                                        .wanted = "a step (100) or a range of them (100:200, 100:, :200)" };
 static const option_kind time_kind = {
-    parse_time, "a time: \"2024-05-01 12:00\", Unix seconds, +90s (after the start) or -10m (before the end)", NULL
+    .parse = parse_time,
+    .wanted = "a time: \"2024-05-01 12:00\", Unix seconds, +90s (after the start) or -10m (before the end)"
 };
 
 static const char *const part_choices[] = { "all", "before-steps", "after-steps", NULL };
@@ -136,9 +122,7 @@ const option_row tool_filter_rows[] = {
               "the end" },
     { ROW("until", until, time_kind), .alias = "end-time", .argument = "TIME",
       .help = "only records up to this time" },
-    { .name = "steps",
-      .argument = "A:B",
-      .kind = &steps_kind,
+    { ROW("steps", steps, range_kind), .argument = "A:B",
       .help = "only laps that overlap these steps; A: and :B are open ranges, A alone is one step" },
     { ROW("phase", phase, option_text), .argument = "NAME",
       .help = "only this phase: startup, loop, finish, or one that the program marked" },
@@ -148,9 +132,7 @@ const option_row tool_filter_rows[] = {
       .help = "only up to the start of this phase" },
     { ROW("every-time", every_time, option_flag), .needs = "from-phase",
       .help = "with --from-phase: each time that the phase begins, not only the first time" },
-    { .name = "between-steps",
-      .argument = "A:B",
-      .kind = &between_kind,
+    { ROW("between-steps", between, range_kind), .argument = "A:B",
       .help = "only from step A, or from --from-phase in it, through step B, or up to --until-phase in it" },
     { ROW("part", part, option_choice), .argument = "PART", .choices = part_choices,
       .excludes = "from-phase until-phase between-steps",

@@ -10,17 +10,15 @@ static const uint64_t default_max = 1000000000;
 
 /* -- kinds */
 
-static bool parse_flag(const option_row *row, const char *text, void *value)
+static bool parse_flag(const char *text, void *value)
 {
-    (void)row;
     (void)text;
     *(bool *)value = true;
     return true;
 }
 
-static bool parse_text(const option_row *row, const char *text, void *value)
+static bool parse_text(const char *text, void *value)
 {
-    (void)row;
     *(const char **)value = text;
     return text[0] != '\0';
 }
@@ -77,9 +75,8 @@ static bool parse_count32(const option_row *row, const char *text, void *value)
     return true;
 }
 
-static bool parse_real(const option_row *row, const char *text, void *value)
+static bool parse_real(const char *text, void *value)
 {
-    (void)row;
     char *end;
     errno = 0;
     double number = strtod(text, &end);
@@ -89,9 +86,8 @@ static bool parse_real(const option_row *row, const char *text, void *value)
     return true;
 }
 
-static bool parse_bytes(const option_row *row, const char *text, void *value)
+static bool parse_bytes(const char *text, void *value)
 {
-    (void)row;
     static const char units[] = "kMGT";
     char digits[24];
     uint64_t number;
@@ -127,9 +123,8 @@ bool option_parse_span(const char *text, double *seconds)
     return false;
 }
 
-static bool parse_span(const option_row *row, const char *text, void *value)
+static bool parse_span(const char *text, void *value)
 {
-    (void)row;
     double seconds;
     if (!option_parse_span(text, &seconds) || !(seconds > 0))
         return false;
@@ -137,28 +132,30 @@ static bool parse_span(const option_row *row, const char *text, void *value)
     return true;
 }
 
-static bool parse_duration(const option_row *row, const char *text, void *value)
+static bool parse_duration(const char *text, void *value)
 {
     double seconds;
-    if (!parse_span(row, text, &seconds) || seconds < 0.001 || seconds > 1e6)
+    if (!parse_span(text, &seconds) || seconds < 0.001 || seconds > 1e6)
         return false;
     *(int64_t *)value = llround(seconds * 1e9);
     return true;
 }
 
-const option_kind option_flag = { parse_flag, "", NULL };
-const option_kind option_text = { parse_text, "a non-empty text", NULL };
-const option_kind option_file = { parse_text, "a file name", "file" };
-const option_kind option_folder = { parse_text, "a folder name", "folder" };
-const option_kind option_choice = { parse_choice, NULL, NULL };
-const option_kind option_count = { parse_count, NULL, NULL };
-const option_kind option_count32 = { parse_count32, NULL, NULL };
-const option_kind option_number = { parse_number, "a whole number", NULL };
-const option_kind option_real = { parse_real, "a number above 0", NULL };
-const option_kind option_bytes = { parse_bytes, "a number of bytes, such as 4096, 512k, 64M or 2G", NULL };
-const option_kind option_span = { parse_span, "a time span, such as 90, 250ms, 1.5h or 2d", NULL };
+const option_kind option_flag = { .parse = parse_flag, .wanted = "" };
+const option_kind option_text = { .parse = parse_text, .wanted = "a non-empty text" };
+const option_kind option_file = { .parse = parse_text, .wanted = "a file name", .complete = "file" };
+const option_kind option_folder = { .parse = parse_text, .wanted = "a folder name", .complete = "folder" };
+const option_kind option_choice = { .parse_row = parse_choice };
+const option_kind option_count = { .parse_row = parse_count };
+const option_kind option_count32 = { .parse_row = parse_count32 };
+const option_kind option_number = { .wanted = "a whole number", .parse_row = parse_number };
+const option_kind option_real = { .parse = parse_real, .wanted = "a number above 0" };
+const option_kind option_bytes = { .parse = parse_bytes,
+                                   .wanted = "a number of bytes, such as 4096, 512k, 64M or 2G" };
+const option_kind option_span = { .parse = parse_span, .wanted = "a time span, such as 90, 250ms, 1.5h or 2d" };
 const option_kind option_duration = {
-    parse_duration, "a number of seconds from 0.001 to 1000000, or a time span such as 250ms, 5m or 2h", NULL
+    .parse = parse_duration,
+    .wanted = "a number of seconds from 0.001 to 1000000, or a time span such as 250ms, 5m or 2h"
 };
 
 /* -- did you mean */
@@ -306,7 +303,8 @@ static bool take(reader *r, const option_found *found, const char *text)
     const option_row *row = found->row;
     if (!is_given(r, row->name, strlen(row->name)))
         r->given[r->num_given++] = row;
-    if (row->kind->parse(row, text, (char *)found->settings + row->offset))
+    void *value = (char *)found->settings + row->offset;
+    if (row->kind->parse ? row->kind->parse(text, value) : row->kind->parse_row(row, text, value))
         return true;
     char wanted[160];
     if (row->kind->wanted)

@@ -21,9 +21,10 @@
 struct option_row;
 
 typedef struct option_kind {
-    bool (*parse)(const struct option_row *row, const char *text, void *value); /* sets *value, or returns false */
+    bool (*parse)(const char *text, void *value); /* sets *value, or returns false */
     const char *wanted;   /* what a value must be, for the error: "a number above 0"; NULL = see option_row */
     const char *complete; /* for the shell: "file", "folder", or NULL = the row's choices, if it has any */
+    bool (*parse_row)(const struct option_row *row, const char *text, void *value); /* instead of parse */
 } option_kind;
 
 typedef struct option_row {

@@ -70,7 +70,7 @@ static int check(const tool_call *call, weir_reader *reader)
     weir_error error = { 0 };
     table_format format = tool_format(call);
     findings found = { .all = settings.verbose || format != TABLE_TEXT };
-    found.t = table_begin(stdout, format, columns, sizeof columns / sizeof columns[0]);
+    found.t = table_begin(stdout, format, TABLE_COLUMNS(columns));
     int status = weir_database_check(reader, settings.quick, take, &found, &error);
     table_end_alone(found.t);
     if (status != WEIR_OK)

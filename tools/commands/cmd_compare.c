@@ -27,9 +27,8 @@ static struct settings {
     bool all;
 } settings;
 
-static bool parse_run_b(const option_row *row, const char *text, void *value)
+static bool parse_run_b(const char *text, void *value)
 {
-    (void)row;
     uint64_t number;
     if (strcmp(text, "last") == 0)
         *(int64_t *)value = WEIR_LAST_RUN;
@@ -40,7 +39,7 @@ static bool parse_run_b(const option_row *row, const char *text, void *value)
     return true;
 }
 
-static const option_kind run_b_kind = { parse_run_b, "the number of a run, or last", NULL };
+static const option_kind run_b_kind = { .parse = parse_run_b, .wanted = "the number of a run, or last" };
 
 #define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)
 
@@ -255,8 +254,7 @@ static size_t put_metrics(const tool_call *call, const lap_comparison *c)
 {
     bool as_text = tool_format(call) == TABLE_TEXT;
     size_t num_left_out = 0;
-    table *t =
-        table_begin(stdout, tool_format(call), metric_columns, sizeof metric_columns / sizeof metric_columns[0]);
+    table *t = table_begin(stdout, tool_format(call), TABLE_COLUMNS(metric_columns));
     for (size_t i = 0; i < c->num_pairs; i++) {
         const comparison_pair *pair = &c->pairs[i];
         bool with_name = true;
@@ -289,8 +287,7 @@ static const table_column effect_columns[] = {
 
 static void put_effects(const tool_call *call, const lap_comparison *c, const compared sides[2])
 {
-    table *t =
-        table_begin(stdout, tool_format(call), effect_columns, sizeof effect_columns / sizeof effect_columns[0]);
+    table *t = table_begin(stdout, tool_format(call), TABLE_COLUMNS(effect_columns));
     for (size_t i = 0; i < c->num_pairs; i++) {
         const comparison_pair *stage = &c->pairs[i];
         if (stage->subject != WEIR_SUBJECT_STAGE || !stage->sides[0].name || !stage->sides[1].name)

@@ -70,33 +70,28 @@ static void put_json(const weir_verdict *v)
     puts("]}");
 }
 
-static int run(tool_call *call)
+static int check_format(const tool_call *call)
 {
-    weir_reader *reader;
-    weir_filter filter;
-    weir_verdict *verdict = NULL;
-    weir_error error = { 0 };
-    if (tool_format(call) == TABLE_CSV)
-        return tool_refuse(call, "--csv: a verdict is no table; use --json");
-    int exit_status = tool_open(call, call->words[0], &reader, &filter);
-    if (exit_status != TOOL_DONE)
-        return exit_status;
-    int status = weir_verdict_explain(reader, &filter, &verdict, &error);
-    weir_reader_close(reader);
+    return tool_format(call) == TABLE_CSV ? tool_refuse(call, "--csv: a verdict is not a table; use --json")
+                                          : TOOL_DONE;
+}
+
+static int answer(const tool_call *call, weir_reader *reader, weir_filter *filter, weir_error *error)
+{
+    weir_verdict *verdict;
+    prose text;
+    int status = weir_verdict_explain(reader, filter, &verdict, error);
     if (status != WEIR_OK)
-        return tool_fail(call, &error);
+        return status;
     bool has_laps = verdict->num_laps > 0 || verdict->kind != WEIR_VERDICT_UNKNOWN;
+    prose_open(&text);
     if (tool_format(call) == TABLE_JSON)
         put_json(verdict);
-    else if (has_laps) {
-        prose text;
-        prose_open(&text);
+    else if (has_laps)
         weir_verdict_write(verdict, text.file);
-        prose_close(&text);
-    }
+    prose_close(&text);
     weir_verdict_free(verdict);
-    exit_status = tool_finish(call);
-    return exit_status == TOOL_DONE && !has_laps ? tool_nothing(call, TOOL_NO_LAPS) : exit_status;
+    return has_laps ? WEIR_OK : weir_error_set(error, WEIR_ENOTFOUND, 0, TOOL_NO_LAPS);
 }
 
 const tool_command tool_explain = {
@@ -118,5 +113,6 @@ const tool_command tool_explain = {
                 "weir explain job.db --run all --rank 3\n",
     .shared = TOOL_FILTER | TOOL_FORMAT,
     .default_run = WEIR_LAST_RUN,
-    .run = run,
+    .check = check_format,
+    .answer = answer,
 };

@@ -48,7 +48,7 @@ static int run(tool_call *call)
     int exit_status = check_words(call);
     if (exit_status != TOOL_DONE)
         return exit_status;
-    table *t = table_begin(stdout, tool_format(call), columns, sizeof columns / sizeof columns[0]);
+    table *t = table_begin(stdout, tool_format(call), TABLE_COLUMNS(columns));
     exit_status = merge_all(call, t);
     table_end_alone(t);
     return exit_status == TOOL_DONE ? tool_finish(call) : exit_status;

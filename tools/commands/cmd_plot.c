@@ -20,9 +20,8 @@ typedef struct figure_size {
     double width_in, height_in;
 } figure_size;
 
-static bool parse_size(const option_row *row, const char *text, void *value)
+static bool parse_size(const char *text, void *value)
 {
-    (void)row;
     figure_size size;
     char by, rest;
     if (sscanf(text, "%lf%c%lf%c", &size.width_in, &by, &size.height_in, &rest) != 3 || (by != 'x' && by != ','))

@@ -65,9 +65,8 @@ static struct settings {
     int list; /* which of record_table_names, -1 = none */
 } settings = { .list = -1 };
 
-static bool parse_by(const option_row *row, const char *text, void *value)
+static bool parse_by(const char *text, void *value)
 {
-    (void)row;
     unsigned *by = value;
     while (*text) {
         size_t length = strcspn(text, ","), i = 0;
@@ -82,10 +81,10 @@ static bool parse_by(const option_row *row, const char *text, void *value)
 }
 
 static const option_kind by_kind = {
-    parse_by,
-    "stage, flow, queue, pool, process, machine, span, counter, lap, step, phase, job-phase, transition, node, "
-    "run or time, or several with commas",
-    NULL
+    .parse = parse_by,
+    .wanted =
+        "stage, flow, queue, pool, process, machine, span, counter, lap, step, phase, job-phase, transition, node, "
+        "run or time, or several with commas"
 };
 
 #define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(struct settings, what)

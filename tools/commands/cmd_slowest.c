@@ -183,7 +183,7 @@ static void put_formats(key_count *shown, const key_count *all)
     double num_shown = (double)count_of(shown, NULL), num_all = (double)count_of(all, NULL);
     key_count_sort(shown);
     puts("\nHow common these formats are among all recorded items:");
-    table *t = table_begin(stdout, TABLE_TEXT, format_columns, sizeof format_columns / sizeof format_columns[0]);
+    table *t = table_begin(stdout, TABLE_TEXT, TABLE_COLUMNS(format_columns));
     for (size_t i = 0; i < shown->count; i++) {
         int64_t of_all = count_of(all, shown->entries[i].key);
         table_words(t, shown->entries[i].key);
@@ -262,7 +262,7 @@ static int put_first(const tool_call *call, weir_reader *reader, const weir_filt
         status = keep_all(reader, filter, WEIR_RECORD_TASK, first, error);
     if (status != WEIR_OK)
         return status;
-    table *t = table_begin(stdout, tool_format(call), columns, sizeof columns / sizeof columns[0]);
+    table *t = table_begin(stdout, tool_format(call), TABLE_COLUMNS(columns));
     for (size_t i = 0; i < first->count && status == WEIR_OK; i++) {
         put_row(t, &first->all[i]);
         if (strcmp(first->all[i].kind, "item") == 0 && settings.sort == SORT_TIME)

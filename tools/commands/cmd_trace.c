@@ -10,6 +10,7 @@
 #include <weir/escape.h>
 #include <weir/trace_file.h>
 
+#include "array.h"
 #include "command_table.h"
 #include "trace_reader.h"
 
@@ -79,7 +80,7 @@ typedef struct view {
     item **slowest;
     size_t num_slowest;
     span *path; /* of the slowest items */
-    size_t num_path, room_for_path;
+    size_t num_path;
     int64_t begin_ns, end_ns;
     uint64_t num_events, num_lost, num_failures, num_stalls;
     bool has_time, is_cut, no_memory;
@@ -253,15 +254,11 @@ static void add_to_path(view *v, const event *e)
     track *on = wanted ? find_track(v, &e->key) : NULL;
     if (!on)
         return;
-    if (v->num_path == v->room_for_path) {
-        size_t room = v->room_for_path ? 2 * v->room_for_path : 64;
-        span *grown = realloc(v->path, room * sizeof *grown);
-        v->no_memory |= !grown;
-        if (!grown)
-            return;
-        v->path = grown;
-        v->room_for_path = room;
-    }
+    span *grown = weir_array_grow(v->path, v->num_path, sizeof *grown);
+    v->no_memory |= !grown;
+    if (!grown)
+        return;
+    v->path = grown;
     fill_span(&v->path[v->num_path++], e, on);
 }
 
@@ -366,7 +363,7 @@ static void print_tracks(view *v)
         { "longest_gap", "longest gap", TABLE_TIME },
     };
     print_title("tracks", "Tracks: shares of the time from a track's first to its last span");
-    table *t = table_begin(stdout, format(), columns, sizeof columns / sizeof columns[0]);
+    table *t = table_begin(stdout, format(), TABLE_COLUMNS(columns));
     table_set_keys(t, 2);
     HASH_SORT(v->tracks, earlier_track);
     for (const track *one = v->tracks; one; one = one->hh.next) {
@@ -394,7 +391,7 @@ static void print_longest(const view *v)
         { "time", "length", TABLE_TIME },  { "seq", "item", TABLE_COUNT },  { "label", "label", TABLE_WORDS },
     };
     print_title("spans", "Longest spans");
-    table *t = table_begin(stdout, format(), columns, sizeof columns / sizeof columns[0]);
+    table *t = table_begin(stdout, format(), TABLE_COLUMNS(columns));
     for (size_t i = 0; i < v->num_longest; i++) {
         const span *s = &v->longest[i];
         table_words(t, s->track);
@@ -445,7 +442,7 @@ static void print_items(const view *v)
         { "what", "what", TABLE_WORDS }, { "at", "at", TABLE_TIME },        { "time", "length", TABLE_TIME },
     };
     print_title("items", "Slowest items: where their time went");
-    table *t = table_begin(stdout, format(), columns, sizeof columns / sizeof columns[0]);
+    table *t = table_begin(stdout, format(), TABLE_COLUMNS(columns));
     for (size_t i = 0; i < v->num_slowest; i++)
         print_item(t, v, v->slowest[i]);
     table_end(t);
@@ -531,15 +528,12 @@ const tool_command tool_trace = {
     .max_words = -1,
     .summary = "show what a trace contains, or merge traces",
     .help =
-        "Reads a trace that weir record --trace or a program has written (see weir/trace_file.h), compressed or not, "
-        "complete or cut off, and prints for each slot how busy it was, what it waited for, and its longest gap; "
-        "then "
-        "the longest spans; and for the slowest items where their time went, wait by wait. Traces of other programs "
-        "in "
-        "Chrome's format can be shown, too.\n\n"
+        "Reads a trace that weir record --trace or a program has written (see weir/trace_file.h), compressed or "
+        "not, complete or cut off, and prints for each slot how busy it was, what it waited for, and its longest "
+        "gap; then the longest spans; and for the slowest items where their time went, wait by wait. Traces of "
+        "other programs in Chrome's format can be shown, too.\n\n"
         "With -o the traces are merged into one file, in constant memory: traces of ranks, and of other programs. "
-        "The "
-        "clocks are aligned by the wall time that each trace of weir states.\n\n"
+        "The clocks are aligned by the wall time that each trace of weir states.\n\n"
         "To see a trace as a picture, open it in https://ui.perfetto.dev, chrome://tracing or speedscope.",
     .examples = "weir record videos/ --trace trace.json.gz\n"
                 "weir trace trace.json.gz\n"

@@ -23,9 +23,8 @@ static struct settings {
     int64_t resamples, seed;
 } settings;
 
-static bool parse_setting(const option_row *row, const char *text, void *value)
+static bool parse_setting(const char *text, void *value)
 {
-    (void)row;
     setting_list *list = value;
     const char *equals = strchr(text, '=');
     if (!equals || equals == text || !equals[1] || list->count == MAX_SETTINGS || strlen(text) >= SETTING_BYTES)
@@ -34,8 +33,8 @@ static bool parse_setting(const option_row *row, const char *text, void *value)
     return true;
 }
 
-static const option_kind setting_kind = { parse_setting, "a setting and its value, such as decode.concurrency=8",
-                                          NULL };
+static const option_kind setting_kind = { .parse = parse_setting,
+                                          .wanted = "a setting and its value, such as decode.concurrency=8" };
 
 #define AT(field) offsetof(struct settings, field)
 

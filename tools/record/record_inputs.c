@@ -82,16 +82,10 @@ static char *read_all(FILE *file)
 {
     char *text = NULL;
     size_t size = 0;
-    FILE *to = open_memstream(&text, &size);
-    char block[1 << 16];
-    size_t length;
-    while (to && (length = fread(block, 1, sizeof block, file)) > 0)
-        fwrite(block, 1, length, to);
-    bool is_whole = to && !ferror(to) && !ferror(file);
-    if (to && fclose(to) == 0 && is_whole)
+    if (getdelim(&text, &size, '\0', file) >= 0)
         return text;
     free(text);
-    return NULL;
+    return ferror(file) ? NULL : strdup(""); /* an empty file */
 }
 
 static int open_list(const record_settings *settings, record_inputs *inputs)

@@ -4,9 +4,8 @@
 
 #include "record_settings.h"
 
-static bool parse_max_failures(const option_row *row, const char *text, void *value)
+static bool parse_max_failures(const char *text, void *value)
 {
-    (void)row;
     char digits[16];
     uint64_t number;
     size_t length = strlen(text);
@@ -22,18 +21,18 @@ static bool parse_max_failures(const option_row *row, const char *text, void *va
     return true;
 }
 
-const option_kind record_max_failures = { parse_max_failures, "a number of files (7) or a share of them (5%)", NULL };
+const option_kind record_max_failures = { .parse = parse_max_failures,
+                                          .wanted = "a number of files (7) or a share of them (5%)" };
 
-static bool parse_share(const option_row *row, const char *text, void *value)
+static bool parse_share(const char *text, void *value)
 {
-    (void)row;
     char *end;
     double percent = strtod(text, &end);
     *(double *)value = percent / 100;
     return strcmp(end, "%") == 0 && percent > 0 && percent <= 100;
 }
 
-static const option_kind share_kind = { parse_share, "a percentage, such as 40%", NULL };
+static const option_kind share_kind = { .parse = parse_share, .wanted = "a percentage, such as 40%" };
 
 static const char *const order_names[] = { "completion", "input", NULL }; /* as weir_order */
 

@@ -311,8 +311,7 @@ static int tell_ranks(const record_settings *settings, const record_ranks *ranks
         exit_status = RECORD_FAILED;
     if (exit_status != RECORD_DONE && !settings->quiet)
         fprintf(stderr,
-                "%s: to decode what is not finished, run the same command with --resume %s (--dry-run lists "
-                "it)\n",
+                "%s: to decode what is not finished, run the same command with --resume %s (--dry-run lists it)\n",
                 settings->program, ranks->job_path);
     return exit_status;
 }

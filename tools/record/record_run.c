@@ -25,12 +25,6 @@
 
 enum { MAX_LISTED_FAILURES = 10, MAX_MESSAGE = 8192 };
 
-const char record_signals_help[] =
-    "Ctrl-C (or SIGTERM) stops the run, and the summary of what was done follows; a "
-    "second one kills it. SIGUSR1 prints "
-    "the current state of every slot, queue and task to stderr; SIGUSR2 writes the trace "
-    "(see --trace-last).";
-
 int record_refuse(const record_settings *settings, const char *format, ...)
 {
     char text[MAX_MESSAGE];

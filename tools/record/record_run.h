@@ -16,8 +16,11 @@ enum {
     RECORD_SIGNAL = 128 /* + the number of the signal that stopped the run */
 };
 
-/* Paragraphs for help texts: signals, exit statuses. */
-extern const char record_signals_help[];
+/* A paragraph for help texts. */
+#define RECORD_SIGNALS_HELP \
+    "Ctrl-C (or SIGTERM) stops the run, and the summary of what was done follows; a second one kills it. The exit " \
+    "status is then 130 (143 for SIGTERM). SIGUSR1 prints the current state of every slot, queue and task to " \
+    "stderr."
 
 /* Does the whole run, once per process. Returns the exit status. Does not free the settings. */
 int record_run(const record_settings *settings);

@@ -82,24 +82,21 @@ static bool parse_list(const char *text, bool (*parse)(const char *text, int64_t
     return is_list;
 }
 
-static bool parse_times(const option_row *row, const char *text, void *value)
+static bool parse_times(const char *text, void *value)
 {
-    (void)row;
     return parse_list(text, parse_time, value);
 }
 
-static bool parse_indices(const option_row *row, const char *text, void *value)
+static bool parse_indices(const char *text, void *value)
 {
-    (void)row;
     return parse_list(text, parse_index, value);
 }
 
 /* -- the others */
 
 /* "5", "29.97", "30000/1001": exactly, not the nearest double. */
-static bool parse_rate(const option_row *row, const char *text, void *value)
+static bool parse_rate(const char *text, void *value)
 {
-    (void)row;
     sampling_ratio *rate = value;
     enum { MAX_DECIMALS = 6 };
     char number[32];
@@ -122,9 +119,8 @@ static bool parse_rate(const option_row *row, const char *text, void *value)
 }
 
 /* "10:20", "90s:2m", "10:", ":2.5" */
-static bool parse_window(const option_row *row, const char *text, void *value)
+static bool parse_window(const char *text, void *value)
 {
-    (void)row;
     sampling_range *window = value;
     char start[32];
     const char *colon = strchr(text, ':');
@@ -142,9 +138,8 @@ static bool parse_window(const option_row *row, const char *text, void *value)
 }
 
 /* "32f", "2s", "1.5m" */
-static bool parse_stretch(const option_row *row, const char *text, void *value)
+static bool parse_stretch(const char *text, void *value)
 {
-    (void)row;
     sampling_length *stretch = value;
     char number[32];
     uint64_t frames = 0;
@@ -160,20 +155,22 @@ static bool parse_stretch(const option_row *row, const char *text, void *value)
     return is_number;
 }
 
-static bool parse_seed(const option_row *row, const char *text, void *value)
+static bool parse_seed(const char *text, void *value)
 {
-    (void)row;
     return option_parse_number(text, UINT64_MAX, value);
 }
 
-const option_kind sampling_times = { parse_times, "times, such as 1.5,250ms,2m,0:01:03.2 (hours:minutes:seconds)",
-                                     NULL };
-const option_kind sampling_indices = { parse_indices, "frame numbers, such as 0,10,-1", NULL };
-const option_kind sampling_rate = { parse_rate, "frames per second, such as 5, 29.97 or 30000/1001", NULL };
-const option_kind sampling_window = { parse_window, "a range of times, such as 10:20, 90s:2m, 10: or :2.5", NULL };
-const option_kind sampling_stretch = { parse_stretch,
-                                       "a number of frames, such as 32f, or a time span, such as 2s or 500ms", NULL };
-const option_kind sampling_seed = { parse_seed, "a whole number", NULL };
+const option_kind sampling_times = { .parse = parse_times,
+                                     .wanted = "times, such as 1.5,250ms,2m,0:01:03.2 (hours:minutes:seconds)" };
+const option_kind sampling_indices = { .parse = parse_indices, .wanted = "frame numbers, such as 0,10,-1" };
+const option_kind sampling_rate = { .parse = parse_rate,
+                                    .wanted = "frames per second, such as 5, 29.97 or 30000/1001" };
+const option_kind sampling_window = { .parse = parse_window,
+                                      .wanted = "a range of times, such as 10:20, 90s:2m, 10: or :2.5" };
+const option_kind sampling_stretch = { .parse = parse_stretch,
+                                       .wanted =
+                                           "a number of frames, such as 32f, or a time span, such as 2s or 500ms" };
+const option_kind sampling_seed = { .parse = parse_seed, .wanted = "a whole number" };
 
 /* -- all options together */
 

@@ -208,29 +208,27 @@ typedef struct kind_table {
     size_t num_fields;
 } kind_table;
 
-#define COLUMNS(columns) columns, sizeof(columns) / sizeof((columns)[0])
-
 const char *const record_table_names[] = { "runs",   "nodes",    "stages",  "phases",   "tasks", "flow",
                                            "queues", "pools",    "process", "machine",  "spans", "counters",
                                            "events", "failures", "items",   "contents", NULL };
 
 static const kind_table kind_tables[] = {
-    { WEIR_RECORD_RUN, COLUMNS(run_columns), put_run, NULL, 0 },
-    { WEIR_RECORD_NODE, COLUMNS(node_columns), NULL, COLUMNS(node_fields) },
-    { WEIR_RECORD_STAGE, COLUMNS(stage_columns), NULL, COLUMNS(stage_fields) },
-    { WEIR_RECORD_PHASE, COLUMNS(phase_columns), put_phase, NULL, 0 },
-    { WEIR_RECORD_TASK, COLUMNS(lap_columns), put_lap, NULL, 0 },
-    { WEIR_RECORD_FLOW, COLUMNS(lap_columns), put_lap, NULL, 0 },
-    { WEIR_RECORD_QUEUE, COLUMNS(lap_columns), put_lap, NULL, 0 },
-    { WEIR_RECORD_POOL, COLUMNS(lap_columns), put_lap, NULL, 0 },
-    { WEIR_RECORD_PROCESS, COLUMNS(lap_columns), put_lap, NULL, 0 },
-    { WEIR_RECORD_MACHINE, COLUMNS(lap_columns), put_lap, NULL, 0 },
-    { WEIR_RECORD_SPAN, COLUMNS(lap_columns), put_lap, NULL, 0 },
-    { WEIR_RECORD_COUNTER, COLUMNS(lap_columns), put_lap, NULL, 0 },
-    { WEIR_RECORD_EVENT, COLUMNS(event_columns), NULL, COLUMNS(event_fields) },
-    { WEIR_RECORD_FAILURE, COLUMNS(failure_columns), put_reason, COLUMNS(failure_fields) },
-    { WEIR_RECORD_ITEM, COLUMNS(item_columns), NULL, COLUMNS(item_fields) },
-    { WEIR_RECORD_CONTENT, COLUMNS(content_columns), put_content, NULL, 0 },
+    { WEIR_RECORD_RUN, TABLE_COLUMNS(run_columns), put_run, NULL, 0 },
+    { WEIR_RECORD_NODE, TABLE_COLUMNS(node_columns), NULL, TABLE_COLUMNS(node_fields) },
+    { WEIR_RECORD_STAGE, TABLE_COLUMNS(stage_columns), NULL, TABLE_COLUMNS(stage_fields) },
+    { WEIR_RECORD_PHASE, TABLE_COLUMNS(phase_columns), put_phase, NULL, 0 },
+    { WEIR_RECORD_TASK, TABLE_COLUMNS(lap_columns), put_lap, NULL, 0 },
+    { WEIR_RECORD_FLOW, TABLE_COLUMNS(lap_columns), put_lap, NULL, 0 },
+    { WEIR_RECORD_QUEUE, TABLE_COLUMNS(lap_columns), put_lap, NULL, 0 },
+    { WEIR_RECORD_POOL, TABLE_COLUMNS(lap_columns), put_lap, NULL, 0 },
+    { WEIR_RECORD_PROCESS, TABLE_COLUMNS(lap_columns), put_lap, NULL, 0 },
+    { WEIR_RECORD_MACHINE, TABLE_COLUMNS(lap_columns), put_lap, NULL, 0 },
+    { WEIR_RECORD_SPAN, TABLE_COLUMNS(lap_columns), put_lap, NULL, 0 },
+    { WEIR_RECORD_COUNTER, TABLE_COLUMNS(lap_columns), put_lap, NULL, 0 },
+    { WEIR_RECORD_EVENT, TABLE_COLUMNS(event_columns), NULL, TABLE_COLUMNS(event_fields) },
+    { WEIR_RECORD_FAILURE, TABLE_COLUMNS(failure_columns), put_reason, TABLE_COLUMNS(failure_fields) },
+    { WEIR_RECORD_ITEM, TABLE_COLUMNS(item_columns), NULL, TABLE_COLUMNS(item_fields) },
+    { WEIR_RECORD_CONTENT, TABLE_COLUMNS(content_columns), put_content, NULL, 0 },
 };
 
 _Static_assert(sizeof kind_tables / sizeof kind_tables[0] + 1 ==

@@ -6,7 +6,7 @@
  *     static const table_column columns[] = {
  *         { "stage", "stage", TABLE_WORDS }, { "num_tasks", "tasks", TABLE_COUNT }, { "p99_time", "p99", TABLE_TIME },
  *     };
- *     table *t = table_begin(stdout, TABLE_JSON, columns, 3);
+ *     table *t = table_begin(stdout, TABLE_JSON, TABLE_COLUMNS(columns));
  *     table_words(t, "decode[10]");  table_number(t, 12);  table_number(t, 0.31);
  *     table_end(t);
  *
@@ -46,6 +46,9 @@ typedef struct table_column {
 } table_column;
 
 typedef struct table table;
+
+/* An array of columns and their number. */
+#define TABLE_COLUMNS(array) array, sizeof(array) / sizeof((array)[0])
 
 /* NULL = out of memory, which every call accepts; see table_lacks_rows(). The columns must outlive it. */
 table *table_begin(FILE *out, table_format format, const table_column *columns, size_t num_columns);
