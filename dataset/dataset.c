@@ -165,7 +165,7 @@ static int read_labels(weir_dataset *dataset, const char *condition, bool is_cho
         rc = code == SQLITE_OK ? WEIR_OK : fail(dataset, code, error);
     }
     while (rc == WEIR_OK && (code = sqlite3_step(labels)) == SQLITE_ROW)
-        rc = add_class(dataset, (const char *)sqlite3_column_text(labels, 0), error);
+        rc = add_class(dataset, weir_index_text(labels, 0), error);
     if (rc == WEIR_OK && code != SQLITE_DONE)
         rc = fail(dataset, code, error);
     sqlite3_finalize(labels);
@@ -338,7 +338,7 @@ static char *join(const char *root, const char *path)
 static int fill_from_row(weir_dataset *dataset, weir_entry *entry, weir_error *error)
 {
     sqlite3_stmt *row = dataset->find;
-    entry->path = join(dataset->root, (const char *)sqlite3_column_text(row, 0));
+    entry->path = join(dataset->root, weir_index_text(row, 0));
     entry->size_bytes = sqlite3_column_int64(row, 1);
     entry->mtime_ns = dataset->ignores_mtime ? 0 : sqlite3_column_int64(row, 2);
     entry->class_id = class_of(dataset, (const char *)sqlite3_column_text(row, 3));

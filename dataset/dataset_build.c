@@ -250,7 +250,7 @@ static int note_facts(build *self)
     if (code != SQLITE_OK)
         return fail(self, code, "read");
     while ((code = sqlite3_step(all)) == SQLITE_ROW) {
-        for (const char *c = (const char *)sqlite3_column_text(all, 0); *c; c++)
+        for (const char *c = weir_index_text(all, 0); *c; c++)
             sum = (sum ^ (uint8_t)*c) * UINT64_C(0x100000001b3);
         sum = (sum ^ (uint64_t)sqlite3_column_int64(all, 1)) * UINT64_C(0x100000001b3);
         num_clips++;

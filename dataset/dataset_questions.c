@@ -45,7 +45,7 @@ static weir_dataset_cell read_cell(sqlite3_stmt *statement, int column)
     cell.integer = sqlite3_column_int64(statement, column);
     cell.real = sqlite3_column_double(statement, column);
     if (cell.kind == WEIR_CELL_TEXT)
-        cell.text = (const char *)sqlite3_column_text(statement, column);
+        cell.text = weir_index_text(statement, column);
     return cell;
 }
 

@@ -149,6 +149,12 @@ int weir_index_open_reader(const char *path, sqlite3 **db, weir_error *error)
     return rc == WEIR_OK ? rc : give_up(db, rc);
 }
 
+const char *weir_index_text(sqlite3_stmt *row, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(row, column);
+    return text ? text : "";
+}
+
 char *weir_index_get(sqlite3 *db, const char *key)
 {
     sqlite3_stmt *statement;
@@ -157,7 +163,7 @@ char *weir_index_get(sqlite3 *db, const char *key)
         return NULL;
     sqlite3_bind_text(statement, 1, key, -1, SQLITE_STATIC);
     if (sqlite3_step(statement) == SQLITE_ROW)
-        value = strdup((const char *)sqlite3_column_text(statement, 0));
+        value = strdup(weir_index_text(statement, 0));
     sqlite3_finalize(statement);
     return value;
 }

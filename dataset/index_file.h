@@ -21,6 +21,9 @@ int weir_index_open_reader(const char *path, sqlite3 **db, weir_error *error);
 /* Runs statements without results. */
 int weir_index_run(sqlite3 *db, const char *sql, const char *path, weir_error *error);
 
+/* A text of the current row; "" = NULL, as in an index that another program has changed, or out of memory. */
+const char *weir_index_text(sqlite3_stmt *row, int column);
+
 /* The value of that key, which the caller frees; NULL = none, or out of memory. */
 char *weir_index_get(sqlite3 *db, const char *key);
 int weir_index_set(sqlite3 *db, const char *key, const char *value, const char *path, weir_error *error);

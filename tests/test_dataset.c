@@ -314,6 +314,34 @@ static void what_cannot_be_opened_is_named(void **state)
     assert_not_opened(index, (weir_dataset_options){ 0 }, WEIR_EUNSUPPORTED, "version 9");
 }
 
+static void change(const char *index, const char *sql)
+{
+    sqlite3 *db;
+    char *message = NULL;
+    assert_int_equal(sqlite3_open(index, &db), SQLITE_OK);
+    if (sqlite3_exec(db, sql, NULL, NULL, &message) != SQLITE_OK)
+        fail_msg("%s: %s", sql, message);
+    sqlite3_close(db);
+}
+
+/* A changed or damaged index may lack what its tables require. */
+static void values_that_are_missing_do_no_harm(void **state)
+{
+    (void)state;
+    const char *index = clips_path("missing.weir");
+    const char *root = make_tree("missing");
+    build(index, root);
+    change(index, "PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = replace(sql, ' NOT NULL', '')");
+    change(index, "UPDATE clip SET path = NULL WHERE number = 0; UPDATE dataset SET value = NULL WHERE key = "
+                  "'fingerprint'; DROP TABLE class; CREATE TABLE class (name); INSERT INTO class VALUES (NULL)");
+    weir_dataset *dataset = open_with(index, &(weir_dataset_options){ 0 });
+    weir_entry *entry = entry_of(dataset, 0);
+    assert_non_null(strstr(entry->path, root)); /* the folder, which cannot be decoded */
+    weir_entry_free(entry);
+    weir_dataset_close(dataset);
+    (void)weir_dataset_build(index, &(weir_dataset_build_options){ .root = root }, NULL, NULL);
+}
+
 /* ---- questions ----------------------------------------------------------------------------------------------- */
 
 typedef struct answer {
@@ -408,6 +436,7 @@ int main(void)
         cmocka_unit_test(a_list_brings_its_labels),
         cmocka_unit_test(conditions_and_classes_choose),
         cmocka_unit_test(what_cannot_be_opened_is_named),
+        cmocka_unit_test(values_that_are_missing_do_no_harm),
         cmocka_unit_test(questions_are_answered),
         cmocka_unit_test(batches_have_the_labels_of_the_index),
     };

@@ -102,6 +102,28 @@ static void decoding_finds_what_reading_does_not(void **state)
     weir_probe_result_free(decoded);
 }
 
+/* Its header says 16384 x 16384, of which the decoder would need two frames. */
+static void a_clip_that_needs_too_much_memory_says_how_much(void **state)
+{
+    (void)state;
+    const char *path = clips_make("huge.mp4", clips[0][1]);
+    struct stat info;
+    assert_true(path && stat(path, &info) == 0);
+    uint8_t *bytes = malloc((size_t)info.st_size);
+    FILE *file = fopen(path, "r+b");
+    assert_true(bytes && file && fread(bytes, (size_t)info.st_size, 1, file) == 1);
+    const uint8_t *entry = memmem(bytes, (size_t)info.st_size, "avc1\0\0", 6);
+    assert_non_null(entry);
+    assert_int_equal(fseek(file, entry - bytes + 28, SEEK_SET), 0);
+    assert_int_equal(fwrite("\x40\0\x40\0", 4, 1, file), 1);
+    fclose(file);
+    free(bytes);
+    weir_probe_result *result = probe(path, (weir_probe_config){ .max_pixels = 1 << 30 });
+    assert_int_equal(result->error.status, WEIR_ELIMIT);
+    assert_non_null(strstr(result->error.message, "over the limit of 1074 MB"));
+    weir_probe_result_free(result);
+}
+
 /* ---- frames by the table --------------------------------------------------------------------------------------- */
 
 /* What the sampler fills its one entry with. */
@@ -243,6 +265,7 @@ int main(void)
         cmocka_unit_test(a_clip_is_described),
         cmocka_unit_test(a_broken_file_is_a_result_with_the_reason),
         cmocka_unit_test(decoding_finds_what_reading_does_not),
+        cmocka_unit_test(a_clip_that_needs_too_much_memory_says_how_much),
         cmocka_unit_test(frames_are_the_same_with_the_table_and_without),
         cmocka_unit_test(a_damaged_table_changes_nothing),
         cmocka_unit_test(with_the_table_little_is_read),

@@ -24,7 +24,7 @@
 #include "message.h"
 
 /* How often a waiting task asks if it should stop. */
-enum { ASK_INTERVAL_MS = 10 };
+enum { ASK_INTERVAL_MS = 50 };
 
 /* What weir_isolated_config.config points to, once it has been copied. */
 typedef struct isolated_setup {

@@ -131,7 +131,7 @@ int weir_frame_memory_check(const weir_frame_memory *memory, const AVCodecParame
         "decoding %s of %d×%d needs about %.0f MB (%u frames at once), over the limit of %.0f MB: raise "
         "max_decoder_bytes",
         avcodec_get_name(parameters->codec_id), parameters->width, parameters->height, megabytes(bytes), num_frames,
-        megabytes((double)memory->max_bytes));
+        megabytes((double)limit_of(memory)));
 }
 
 int64_t weir_frame_memory_max_pixels(const weir_frame_memory *memory, enum AVCodecID codec)
