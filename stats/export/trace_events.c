@@ -626,6 +626,13 @@ static int copy_names(weir_trace_events *events, const weir_run_info *info)
     return all ? 0 : ENOMEM;
 }
 
+static void free_texts(char **texts, uint32_t num_texts)
+{
+    for (uint32_t i = 0; texts && i < num_texts; i++)
+        free(texts[i]);
+    free(texts);
+}
+
 int weir_trace_events_begin(weir_trace_events *events, const weir_run_info *info)
 {
     events->start_ns = events->last_ns = info->start_ns;
@@ -640,17 +647,12 @@ int weir_trace_events_begin(weir_trace_events *events, const weir_run_info *info
     events->labels = calloc(NUM_LABELS, sizeof *events->labels);
     bool all = events->stage_names && events->short_names && events->queues && events->is_source && events->nodes &&
                events->labels;
-    if (!all || copy_names(events, info) != 0)
+    if (!all || copy_names(events, info) != 0) {
+        weir_trace_events_free(events); /* so that it has no nodes, and takes no records */
         return ENOMEM;
+    }
     weir_trace_name_track(events, TRACE_TRACK_RUN, "failures, stalls, events");
     return 0;
-}
-
-static void free_texts(char **texts, uint32_t num_texts)
-{
-    for (uint32_t i = 0; texts && i < num_texts; i++)
-        free(texts[i]);
-    free(texts);
 }
 
 void weir_trace_events_free(weir_trace_events *events)

@@ -80,7 +80,10 @@ static int look_at(input *in, weir_error *error)
             has_time = true;
         }
     }
+    failure = weir_trace_reader_failure(reader);
     weir_trace_reader_close(reader);
+    if (failure)
+        return fail(error, failure, "cannot read", in->path);
     if (!in->has_clock && in->first_ns / 1000 / 1000 > UNIX_TIMES_US) { /* microseconds since 1970 */
         in->has_clock = true;
         in->unix_ns = 0;
@@ -109,8 +112,10 @@ static int64_t merged_pid(merge *all, input *in, int64_t pid)
     HASH_FIND(hh, in->processes, &pid, sizeof pid, known);
     if (known)
         return known->merged_pid;
-    if (!(known = calloc(1, sizeof *known)))
+    if (!(known = calloc(1, sizeof *known))) {
+        all->out.no_memory = true;
         return 0;
+    }
     known->pid = pid;
     known->merged_pid = ++all->num_processes;
     HASH_ADD(hh, in->processes, pid, sizeof pid, known);
@@ -188,7 +193,10 @@ static int copy_events(merge *all, input *in, const char *out_path)
         if (all->out.length > WRITE_BYTES)
             written = write_out(all);
     }
+    failure = weir_trace_reader_failure(reader);
     weir_trace_reader_close(reader);
+    if (failure)
+        return fail(all->error, failure, "cannot read", in->path);
     if (written == 0)
         written = write_out(all);
     return written ? fail(all->error, written, "cannot write trace", out_path) : WEIR_OK;

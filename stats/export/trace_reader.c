@@ -24,7 +24,20 @@ struct weir_trace_reader {
     int length, position; /* in the block */
     weir_trace_text event;
     bool ended, is_cut;
+    int failure;
 };
+
+/* Of what has been read; damage in a compressed file is a cut. */
+static int read_failure(gzFile file)
+{
+#ifdef WEIR_HAVE_ZLIB
+    int code;
+    gzerror(file, &code);
+    return code == Z_MEM_ERROR ? ENOMEM : code != Z_ERRNO ? 0 : errno ? errno : EIO;
+#else
+    return ferror(file) ? EIO : 0;
+#endif
+}
 
 static int next_char(weir_trace_reader *reader)
 {
@@ -32,6 +45,7 @@ static int next_char(weir_trace_reader *reader)
         reader->length = gzread(reader->file, reader->block, BLOCK);
         reader->position = 0;
         if (reader->length <= 0) {
+            reader->failure = read_failure(reader->file);
             reader->length = 0;
             return EOF;
         }
@@ -122,6 +136,11 @@ const char *weir_trace_reader_next(weir_trace_reader *reader)
 bool weir_trace_reader_is_cut(const weir_trace_reader *reader)
 {
     return reader->is_cut;
+}
+
+int weir_trace_reader_failure(const weir_trace_reader *reader)
+{
+    return reader->event.no_memory ? ENOMEM : reader->failure;
 }
 
 int weir_trace_reader_open(const char *path, weir_trace_reader **opened)

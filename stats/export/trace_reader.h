@@ -20,6 +20,9 @@ const char *weir_trace_reader_next(weir_trace_reader *reader);
 /* After the last event: the file ended before its array did. */
 bool weir_trace_reader_is_cut(const weir_trace_reader *reader);
 
+/* After the last event: 0, or the errno value of a failure to read, or of missing memory; then events are missing. */
+int weir_trace_reader_failure(const weir_trace_reader *reader);
+
 void weir_trace_reader_close(weir_trace_reader *reader); /* NULL is fine */
 
 /* A value in the text of an event. */

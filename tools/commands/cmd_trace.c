@@ -288,8 +288,13 @@ static int read_file(const tool_call *call, view *v, void (*add)(view *v, const 
         add(v, &e);
     }
     v->is_cut = weir_trace_reader_is_cut(reader);
+    failure = weir_trace_reader_failure(reader);
     weir_trace_reader_close(reader);
-    return TOOL_DONE;
+    if (!failure)
+        return TOOL_DONE;
+    weir_error error;
+    weir_error_set(&error, WEIR_EIO, -failure, "cannot read %s: %s", path, strerror(failure));
+    return tool_fail(call, &error);
 }
 
 static int earlier_track(const track *one, const track *other)
