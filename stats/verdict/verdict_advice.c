@@ -383,7 +383,7 @@ static void suggest_others(advising *a)
         suggest(a, "fewer slots, shorter queues or smaller pieces, so that all fits", "");
         break;
     case WEIR_VERDICT_GIANTS:
-        suggest(a, "split giant items into pieces, or give them a branch and slots of their own",
+        suggest(a, "split giant items into pieces, or route them to a separate branch with its own slots",
                 "--piece-frames 256");
         break;
     default: break;
