@@ -371,7 +371,7 @@ static bool is_serial(judgement *j, const node_view *n, cause *found)
                      computes_alone ? "; together they use one CPU" : "");
     else {
         if (takes_turns)
-            add_evidence(j, "items per second x shortest time = %.2f: as if they ran one after the other",
+            add_evidence(j, "tasks per second x shortest time = %.2f: as if they ran one after the other",
                          rate * shortest);
         else
             add_evidence(j, "only a few tasks were that short, as if most of them waited for the others");
@@ -576,8 +576,8 @@ static const struct {
     [WEIR_VERDICT_STORAGE] = { "storage", "The disk: the tasks of %s wait for it." },
     [WEIR_VERDICT_NETWORK] = { "network", "The network: the tasks of %s wait for it." },
     [WEIR_VERDICT_LOCK] = { "lock", "A lock or another serial part in %s: its tasks wait for each other." },
-    [WEIR_VERDICT_OWN_THREADS] = { "own-threads",
-                                   "The own threads of %s (a codec's, a library's) that do its work." },
+    [WEIR_VERDICT_OWN_THREADS] = { "own-threads", "The threads that a codec or library starts in %s: they do its "
+                                                  "work, and its slots wait." },
     [WEIR_VERDICT_MEMORY] = { "memory", "Memory: the machine has too little, and %s waits for pages to be read." },
     [WEIR_VERDICT_BYTES] = { "bytes", "The byte bound of %s: it leaves room for too few items." },
     [WEIR_VERDICT_ORDER] = { "order",
