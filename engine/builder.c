@@ -191,9 +191,13 @@ void weir_builder_sink_sized(weir_builder *builder, const weir_stage_options *op
 
 static int set_weights(weir_node *node, const weir_merge_config *config, weir_error *error)
 {
-    if (config->order != WEIR_MERGE_WEIGHTED && (config->weights || config->num_weights))
-        return weir_error_set(error, WEIR_EINVAL, 0, "weights are given, but order is not WEIR_MERGE_WEIGHTED");
-    if (config->order != WEIR_MERGE_WEIGHTED)
+    bool is_random = config->order == WEIR_MERGE_RANDOM, has_weights = config->weights || config->num_weights;
+    if (config->order != WEIR_MERGE_WEIGHTED && !is_random && has_weights)
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "weights are given, but order is not WEIR_MERGE_WEIGHTED or WEIR_MERGE_RANDOM");
+    if (config->seed && !is_random)
+        return weir_error_set(error, WEIR_EINVAL, 0, "seed is given, but order is not WEIR_MERGE_RANDOM");
+    if (config->order != WEIR_MERGE_WEIGHTED && !has_weights)
         return WEIR_OK;
     if (config->num_weights != node->num_ins || !config->weights)
         return weir_error_set(error, WEIR_EINVAL, 0, "%zu weights are given, but %u inputs are merged",
@@ -206,6 +210,21 @@ static int set_weights(weir_node *node, const weir_merge_config *config, weir_er
         if (node->weights[i] == 0)
             return weir_error_set(error, WEIR_EINVAL, 0, "weight %u is 0; leave the input out instead", i);
     }
+    return WEIR_OK;
+}
+
+/* In the middle of an epoch the other sources cannot be asked to go on with the next. */
+static int check_merge_end(weir_builder *builder, weir_merge_end end)
+{
+    if ((unsigned)end > WEIR_MERGE_END_FIRST)
+        return weir_error_set(&builder->error, WEIR_EINVAL, 0, "end is %d, which is not a weir_merge_end", (int)end);
+    for (uint32_t i = 0; end == WEIR_MERGE_END_FIRST && i < builder->num_nodes; i++)
+        if (builder->nodes[i]->epochs)
+            return weir_error_set(
+                &builder->error, WEIR_EINVAL, 0,
+                "end is WEIR_MERGE_END_FIRST, but source %s has epochs: only sources without epochs "
+                "can end with the first",
+                builder->nodes[i]->short_name);
     return WEIR_OK;
 }
 
@@ -229,10 +248,14 @@ void weir_builder_merge_sized(weir_builder *builder, const weir_merge_config *co
     if (!node)
         return;
     node->merge_order = own_config.order;
+    node->merge_end = own_config.end;
+    node->merge_seed = own_config.seed;
     int status = set_weights(node, &own_config, &builder->error);
-    if (status == WEIR_OK && (unsigned)own_config.order > WEIR_MERGE_WEIGHTED)
+    if (status == WEIR_OK && (unsigned)own_config.order > WEIR_MERGE_RANDOM)
         status = weir_error_set(&builder->error, WEIR_EINVAL, 0, "order is %d, which is not a weir_merge_order",
                                 (int)own_config.order);
+    if (status == WEIR_OK)
+        status = check_merge_end(builder, own_config.end);
     if (status != WEIR_OK)
         remember(builder, status, node->short_name);
 }

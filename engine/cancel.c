@@ -77,14 +77,14 @@ static void cancel(weir_node *node, bool keep_results)
     weir_handoff_check_end_locked(node);
 }
 
-static void cancel_before(weir_node *node)
+void weir_cancel_before_locked(weir_node *node)
 {
     for (uint32_t i = 0; i < node->num_ins; i++) {
         weir_node *before = node->ins[i]->producer;
         if (before->state == NODE_DONE || (before->cancelled && !before->keeps_results))
             continue; /* everything upstream is cancelled, too */
         cancel(before, false);
-        cancel_before(before);
+        weir_cancel_before_locked(before);
     }
 }
 
@@ -97,7 +97,7 @@ void weir_cancel_by_failure_locked(weir_node *node, const weir_error *error)
         pipeline->wake_service = true; /* it reports the event to the observers */
     }
     cancel(node, true);
-    cancel_before(node);
+    weir_cancel_before_locked(node);
     for (uint32_t i = 0; i < pipeline->num_nodes; i++)
         if (pipeline->nodes[i]->num_ins == 0)
             cancel(pipeline->nodes[i], true); /* of other chains: their results are still passed on */

@@ -7,6 +7,9 @@
 void weir_cancel_by_failure_locked(weir_node *node, const weir_error *error);
 void weir_cancel_by_stop_locked(weir_pipeline *pipeline);
 
+/* Everything upstream of the node, which has ended; its items are dropped. */
+void weir_cancel_before_locked(weir_node *node);
+
 /* The result of a pending task is no longer wanted: a caller thread calls op->cancel, once. */
 void weir_cancel_pending_locked(weir_slot *slot);
 

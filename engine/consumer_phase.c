@@ -50,20 +50,14 @@ static void end_step(const weir_pipeline *pipeline, int64_t start, int64_t end)
     if (!name)
         return;
     atomic_store_explicit(&name->kind, SPAN_KIND_FRAME, memory_order_relaxed);
-    weir_span_store_add(pipeline, name, weir_span_ticks_to_ns(end - start));
-}
-
-static int64_t step_clock(void)
-{
-    weir_span_clock_init();
-    return weir_span_now();
+    weir_span_store_add(pipeline, name, end > start ? end - start : 0);
 }
 
 int weir_pipeline_mark_step(weir_pipeline *pipeline, int64_t step)
 {
     if (!pipeline)
         return WEIR_EINVAL;
-    int64_t now = step_clock();
+    int64_t now = weir_span_now_ns();
     engine_lock_at(pipeline, weir_clock_ns());
     bool first = !pipeline->next_phase.steps_marked;
     if (first && !pipeline->phase.phase_named)
@@ -91,7 +85,7 @@ int weir_pipeline_mark_phase(weir_pipeline *pipeline, const char *phase)
     weir_item named = { 0 };
     if (!weir_label_set(&named, phase))
         return WEIR_ENOMEM;
-    int64_t now = step_clock();
+    int64_t now = weir_span_now_ns();
     engine_lock_at(pipeline, weir_clock_ns());
     change_phase_locked(pipeline, phase, named.label_owner);
     int64_t start = pipeline->step_start;

@@ -34,14 +34,14 @@ static double current(const counter_value *value)
 
 static void settle_locked(counter_value *value)
 {
-    int64_t now = weir_span_now(), span_ns = weir_span_ticks_to_ns(now - value->since);
+    int64_t span_ns = weir_span_since_ns(value->since);
     if (value->is_known) {
         value->lap.known_ns += span_ns;
         value->lap.value_ns += current(value) * (double)span_ns;
         value->total.known_ns += span_ns;
         value->total.value_ns += current(value) * (double)span_ns;
     }
-    value->since = now;
+    value->since = value->is_known ? value->since + span_ns : weir_span_now_ns();
 }
 
 static void note(weir_counter_metrics *metrics, double value)
@@ -133,7 +133,6 @@ static weir_counter *counter_new(size_t num_values)
         free(counter);
         return NULL;
     }
-    weir_span_clock_init();
     counter->num_values = num_values;
     for (size_t i = 0; i < num_values; i++) {
         weir_metrics_clear(weir_counter_metric_table(), &counter->values[i].lap);

@@ -304,9 +304,9 @@ int weir_handoff_deliver_locked(weir_pipeline *pipeline, weir_item *item, int64_
 
 typedef enum epoch_or_end { NEITHER, EPOCH_REACHED, END_REACHED } epoch_or_end;
 
-static epoch_or_end find_epoch_or_end(const weir_node *node)
+static epoch_or_end find_epoch_or_end(weir_node *node)
 {
-    if (node->cancelled)
+    if (node->cancelled || weir_merge_is_over_locked(node))
         return END_REACHED;
     if (node->num_ins == 0)
         return node->exhausted ? END_REACHED : NEITHER;
@@ -387,6 +387,8 @@ static void finish(weir_node *node)
         else
             weir_handoff_resume_locked(queue->consumer); /* a merge may have waited for this input's turn */
     }
+    if (weir_merge_is_over_locked(node))
+        weir_cancel_before_locked(node);
     weir_handoff_check_over_locked(pipeline);
 }
 

@@ -11,17 +11,21 @@
 
 enum { MAX_TEXT = 4096 };
 
+size_t weir_read_start(const char *path, char *text, size_t size)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = file < 0 ? 0 : read(file, text, size - 1);
+    if (file >= 0)
+        close(file);
+    text[length > 0 ? length : 0] = '\0';
+    return length > 0 ? (size_t)length : 0;
+}
+
 static bool read_file(int tid, const char *name, char text[MAX_TEXT])
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/self/task/%d/%s", tid, name);
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0)
-        return false;
-    ssize_t length = read(file, text, MAX_TEXT - 1);
-    close(file);
-    text[length > 0 ? length : 0] = '\0';
-    return length > 0;
+    return weir_read_start(path, text, MAX_TEXT) > 0;
 }
 
 int64_t weir_number_after(const char *text, const char *name)

@@ -11,29 +11,25 @@
 
 enum { MAX_SPINS = 32, LONGEST_PAUSE = 32 /* times cpu_relax(): about a microsecond */ };
 
-bool weir_engine_lock(weir_pipeline *pipeline)
+void weir_engine_lock(weir_pipeline *pipeline)
 {
     for (int look = 0, pause = 4; look < MAX_SPINS; look++) {
         if (uv_mutex_trylock(&pipeline->lock) == 0)
-            return look == 0;
+            return;
         for (int i = 0; i < pause; i++)
             cpu_relax();
         pause = 2 * pause < LONGEST_PAUSE ? 2 * pause : LONGEST_PAUSE;
     }
     uv_mutex_lock(&pipeline->lock);
-    return false;
 }
 
-bool weir_engine_unlock(weir_pipeline *pipeline)
+void weir_engine_unlock(weir_pipeline *pipeline)
 {
     bool wake_consumer = weir_wake_consumer_wanted_locked(pipeline);
     bool wake_first = weir_wake_worker_wanted_locked(pipeline->pools[0]);
-    bool wake_others = false;
     for (uint32_t i = 1; i < pipeline->num_pools; i++)
-        if (weir_wake_worker_wanted_locked(pipeline->pools[i])) {
+        if (weir_wake_worker_wanted_locked(pipeline->pools[i]))
             uv_cond_signal(&pipeline->pools[i]->work);
-            wake_others = true;
-        }
     bool wake_service = pipeline->wake_service;
     bool poll_dirty = pipeline->poll_dirty;
     pipeline->wake_service = pipeline->poll_dirty = false;
@@ -47,7 +43,6 @@ bool weir_engine_unlock(weir_pipeline *pipeline)
         sem_post(&pipeline->service_wake);
     if (poll_dirty)
         weir_poll_fd_apply(pipeline);
-    return !(wake_first || wake_others || wake_consumer || wake_service || poll_dirty);
 }
 
 void weir_engine_unlock_last(weir_pipeline *pipeline)

@@ -4,8 +4,8 @@
 
 #include "state.h"
 
-/* Spins for a while before it sleeps. True = the lock was free at once. */
-bool weir_engine_lock(weir_pipeline *pipeline);
+/* Spins for a while before it sleeps. */
+void weir_engine_lock(weir_pipeline *pipeline);
 
 /* Advances pipeline->now_ns to now_ns, unless it is already later. */
 static inline void engine_move_time_locked(weir_pipeline *pipeline, int64_t now_ns)
@@ -15,15 +15,14 @@ static inline void engine_move_time_locked(weir_pipeline *pipeline, int64_t now_
 }
 
 /* Acquires the lock and advances pipeline->now_ns to now_ns, which the caller read just before. */
-static inline bool engine_lock_at(weir_pipeline *pipeline, int64_t now_ns)
+static inline void engine_lock_at(weir_pipeline *pipeline, int64_t now_ns)
 {
-    bool at_once = weir_engine_lock(pipeline);
+    weir_engine_lock(pipeline);
     engine_move_time_locked(pipeline, now_ns);
-    return at_once;
 }
 
-/* Releases the lock, then wakes the threads affected by the changes. True = there were none. */
-bool weir_engine_unlock(weir_pipeline *pipeline);
+/* Releases the lock, then wakes the threads affected by the changes. */
+void weir_engine_unlock(weir_pipeline *pipeline);
 
 /*
  * The same for a thread that weir_pipeline_free() does not wait for. The pipeline may be freed as soon as the lock is

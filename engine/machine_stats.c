@@ -1,6 +1,5 @@
 #include "machine_stats.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,13 +17,8 @@ enum { MAX_TEXT = 8192 };
 /* False = it cannot be read, or is longer than the buffer. */
 static bool read_text(const char *path, char text[MAX_TEXT])
 {
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0)
-        return false;
-    ssize_t length = read(file, text, MAX_TEXT);
-    close(file);
-    text[length > 0 && length < MAX_TEXT ? length : 0] = '\0';
-    return length > 0 && length < MAX_TEXT;
+    size_t length = weir_read_start(path, text, MAX_TEXT);
+    return length > 0 && length < MAX_TEXT - 1;
 }
 
 /* The number after a name, times `unit`; -1 = no such name. */
@@ -86,11 +80,7 @@ static void read_cpus(weir_machine_metrics *machine)
 {
     char text[512]; /* more is not needed: the first line is the sum of all CPUs */
     long long t[8];
-    int file = open("/proc/stat", O_RDONLY | O_CLOEXEC);
-    ssize_t length = file < 0 ? 0 : read(file, text, sizeof text - 1);
-    if (file >= 0)
-        close(file);
-    text[length > 0 ? length : 0] = '\0';
+    weir_read_start("/proc/stat", text, sizeof text);
     if (sscanf(text, "cpu %lld %lld %lld %lld %lld %lld %lld %lld", &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6],
                &t[7]) != 8)
         return;

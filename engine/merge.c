@@ -7,12 +7,18 @@
  * one with the most credit is next and pays the sum of all weights. With weights 3 and 1 that gives A A B A. If the
  * next input ends without an item, its turn is undone: the previous credits are restored. An input that has reached
  * the end of its epoch, or of the stream, is skipped until all have.
+ *
+ * Random turns must not depend on when the end of an input becomes known. So all inputs take part in a draw, until a
+ * draw selects one that has ended: it is left out from then on, and the next draw decides.
+ *
+ * A merge that ends with the first input does not skip: it ends when the input whose turn it is has ended.
  */
 #include "merge.h"
 
 #include <string.h>
 
 #include "queue.h"
+#include "random.h"
 
 static bool is_takable(const weir_queue *in)
 {
@@ -109,13 +115,18 @@ static weir_queue *choose_by_order_number(const weir_node *node)
 
 /* ---- turns -------------------------------------------------------------------------------------------------- */
 
+static bool is_skipped(const weir_node *node, uint32_t input)
+{
+    return node->merge_end == WEIR_MERGE_END_LAST && is_finished(node->ins[input]);
+}
+
 /* The index of the next input; num_ins = all have ended. */
 static uint32_t next_in_rotation(const weir_node *node)
 {
     uint32_t last = node->last_taken < node->num_ins ? node->last_taken : node->num_ins - 1;
     for (uint32_t step = 1; step <= node->num_ins; step++) {
         uint32_t i = (last + step) % node->num_ins;
-        if (!is_finished(node->ins[i]))
+        if (!is_skipped(node, i))
             return i;
     }
     return node->num_ins;
@@ -127,7 +138,7 @@ static uint32_t next_by_weight(weir_node *node)
     uint32_t due = node->num_ins;
     memcpy(node->credits + node->num_ins, node->credits, node->num_ins * sizeof *node->credits);
     for (uint32_t i = 0; i < node->num_ins; i++) {
-        if (is_finished(node->ins[i]))
+        if (is_skipped(node, i))
             continue;
         node->credits[i] += node->weights[i];
         all_weights += node->weights[i];
@@ -139,19 +150,52 @@ static uint32_t next_by_weight(weir_node *node)
     return due;
 }
 
+/* The first draw of an input that has not ended, or has not been found to have. */
+static uint32_t next_at_random(weir_node *node)
+{
+    for (;;) {
+        uint64_t all_weights = 0;
+        uint32_t due = 0;
+        for (uint32_t i = 0; i < node->num_ins; i++)
+            all_weights += (uint64_t)node->credits[i];
+        if (all_weights == 0)
+            return node->num_ins;
+        uint64_t value = weir_random_below(&node->merge_random, all_weights);
+        for (; value >= (uint64_t)node->credits[due]; due++)
+            value -= (uint64_t)node->credits[due];
+        if (!is_skipped(node, due))
+            return due;
+        node->credits[due] = 0;
+    }
+}
+
 static weir_queue *choose_due(weir_node *node)
 {
+    bool is_random = node->merge_order == WEIR_MERGE_RANDOM;
     if (node->merge_order == WEIR_MERGE_ROUND_ROBIN) {
-        uint32_t due = next_in_rotation(node);
-        return due < node->num_ins ? node->ins[due] : NULL;
-    }
-    if (node->due < node->num_ins && is_finished(node->ins[node->due])) {
-        memcpy(node->credits, node->credits + node->num_ins, node->num_ins * sizeof *node->credits);
+        node->due = next_in_rotation(node);
+    } else if (node->due < node->num_ins && is_skipped(node, node->due)) {
+        if (is_random)
+            node->credits[node->due] = 0;
+        else
+            memcpy(node->credits, node->credits + node->num_ins, node->num_ins * sizeof *node->credits);
         node->due = node->num_ins;
     }
-    if (node->due == node->num_ins)
-        node->due = next_by_weight(node);
+    if (node->due == node->num_ins && node->merge_order != WEIR_MERGE_ROUND_ROBIN)
+        node->due = is_random ? next_at_random(node) : next_by_weight(node);
     return node->due < node->num_ins ? node->ins[node->due] : NULL;
+}
+
+bool weir_merge_is_over_locked(weir_node *node)
+{
+    if (node->merge_end == WEIR_MERGE_END_LAST)
+        return false;
+    if (node->merge_order != WEIR_MERGE_ARRIVAL)
+        return is_finished(choose_due(node));
+    bool is_over = false;
+    for (uint32_t i = 0; i < node->num_ins; i++)
+        is_over |= is_finished(node->ins[i]);
+    return is_over;
 }
 
 weir_queue *weir_merge_choose_locked(weir_node *node)
@@ -162,6 +206,8 @@ weir_queue *weir_merge_choose_locked(weir_node *node)
         return is_takable(node->ins[0]) ? node->ins[0] : NULL;
     if (restores_order(node))
         return choose_by_order_number(node);
+    if (weir_merge_is_over_locked(node))
+        return NULL;
     if (node->merge_order == WEIR_MERGE_ARRIVAL)
         return choose_by_arrival(node);
     weir_queue *due = choose_due(node);
@@ -174,7 +220,9 @@ bool weir_merge_takes_directly_locked(weir_node *node, const weir_queue *in)
         return false; /* another input may be first */
     if (!node->idle || node->cancelled || node->passing_epoch || in->depth > 0)
         return false;
-    return node->num_ins == 1 || node->merge_order == WEIR_MERGE_ARRIVAL || choose_due(node) == in;
+    if (node->num_ins == 1)
+        return true;
+    return !weir_merge_is_over_locked(node) && (node->merge_order == WEIR_MERGE_ARRIVAL || choose_due(node) == in);
 }
 
 void weir_merge_taken_locked(weir_node *node, const weir_queue *in)
@@ -190,4 +238,9 @@ void weir_merge_new_epoch_locked(weir_node *node)
     node->due = node->last_taken = node->num_ins;
     if (node->credits)
         memset(node->credits, 0, 2 * node->num_ins * sizeof *node->credits);
+    if (node->merge_order != WEIR_MERGE_RANDOM)
+        return;
+    node->merge_random = weir_random_seed(node->merge_seed, node->merge_epoch++);
+    for (uint32_t i = 0; i < node->num_ins; i++)
+        node->credits[i] = node->weights ? node->weights[i] : 1;
 }

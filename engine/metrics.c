@@ -14,57 +14,21 @@
 #define SPAN_ROW(...)    ROW(weir_span_metrics, __VA_ARGS__)
 #define COUNTER_ROW(...) ROW(weir_counter_metrics, __VA_ARGS__)
 
-#define TABLE(rows, type) \
-    static const weir_metric_table table = { rows, sizeof(rows) / sizeof(rows)[0], sizeof(type) }
+#define TABLE(function, type, METRICS, ROW) \
+    const weir_metric_table *function(void) \
+    { \
+        static const weir_metric rows[] = { METRICS(ROW) }; \
+        static const weir_metric_table table = { rows, sizeof(rows) / sizeof(rows)[0], sizeof(type) }; \
+        return &table; \
+    }
 
-const weir_metric_table *weir_task_metric_table(void)
-{
-    static const weir_metric rows[] = { WEIR_TASK_METRICS(TASK_ROW) };
-    TABLE(rows, weir_task_metrics);
-    return &table;
-}
-
-const weir_metric_table *weir_queue_metric_table(void)
-{
-    static const weir_metric rows[] = { WEIR_QUEUE_METRICS(QUEUE_ROW) };
-    TABLE(rows, weir_queue_metrics);
-    return &table;
-}
-
-const weir_metric_table *weir_pool_metric_table(void)
-{
-    static const weir_metric rows[] = { WEIR_POOL_METRICS(POOL_ROW) };
-    TABLE(rows, weir_pool_metrics);
-    return &table;
-}
-
-const weir_metric_table *weir_process_metric_table(void)
-{
-    static const weir_metric rows[] = { WEIR_PROCESS_METRICS(PROCESS_ROW) };
-    TABLE(rows, weir_process_metrics);
-    return &table;
-}
-
-const weir_metric_table *weir_machine_metric_table(void)
-{
-    static const weir_metric rows[] = { WEIR_MACHINE_METRICS(MACHINE_ROW) };
-    TABLE(rows, weir_machine_metrics);
-    return &table;
-}
-
-const weir_metric_table *weir_span_metric_table(void)
-{
-    static const weir_metric rows[] = { WEIR_SPAN_METRICS(SPAN_ROW) };
-    TABLE(rows, weir_span_metrics);
-    return &table;
-}
-
-const weir_metric_table *weir_counter_metric_table(void)
-{
-    static const weir_metric rows[] = { WEIR_COUNTER_METRICS(COUNTER_ROW) };
-    TABLE(rows, weir_counter_metrics);
-    return &table;
-}
+TABLE(weir_task_metric_table, weir_task_metrics, WEIR_TASK_METRICS, TASK_ROW)
+TABLE(weir_queue_metric_table, weir_queue_metrics, WEIR_QUEUE_METRICS, QUEUE_ROW)
+TABLE(weir_pool_metric_table, weir_pool_metrics, WEIR_POOL_METRICS, POOL_ROW)
+TABLE(weir_process_metric_table, weir_process_metrics, WEIR_PROCESS_METRICS, PROCESS_ROW)
+TABLE(weir_machine_metric_table, weir_machine_metrics, WEIR_MACHINE_METRICS, MACHINE_ROW)
+TABLE(weir_span_metric_table, weir_span_metrics, WEIR_SPAN_METRICS, SPAN_ROW)
+TABLE(weir_counter_metric_table, weir_counter_metrics, WEIR_COUNTER_METRICS, COUNTER_ROW)
 
 void weir_metrics_clear(const weir_metric_table *table, void *values)
 {

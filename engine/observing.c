@@ -128,6 +128,7 @@ static char *describe_merge_order(const weir_node *node)
     if (out && node->num_ins > 1)
         fputs(node->merge_order == WEIR_MERGE_ROUND_ROBIN ? "round_robin"
               : node->merge_order == WEIR_MERGE_WEIGHTED  ? "weighted"
+              : node->merge_order == WEIR_MERGE_RANDOM    ? "random"
                                                           : "arrival",
               out);
     for (uint32_t i = 0; out && node->weights && i < node->num_ins; i++)

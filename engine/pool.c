@@ -65,14 +65,20 @@ static void sleep_once_locked(weir_pool *pool)
     engine_move_time_locked(pool->pipeline, weir_clock_ns());
 }
 
+/* Before the thread sleeps: its CPU time is added up, with the lock released meanwhile. */
+static void settle_cpu_locked(weir_worker *worker)
+{
+    weir_engine_unlock(worker->pool->pipeline);
+    weir_thread_cpu_sleeps(worker);
+    weir_engine_lock(worker->pool->pipeline);
+    weir_thread_cpu_add_locked(worker);
+}
+
 static void sleep_for_work_locked(weir_worker *worker)
 {
     weir_pool *pool = worker->pool;
     weir_pipeline *pipeline = pool->pipeline;
-    weir_engine_unlock(pipeline);
-    weir_thread_cpu_sleeps(worker);
-    weir_engine_lock(pipeline);
-    weir_thread_cpu_add_locked(worker);
+    settle_cpu_locked(worker);
     if (has_work_locked(pool) || is_surplus_locked(worker))
         return;
 
@@ -106,10 +112,7 @@ static void park_locked(weir_worker *worker)
 {
     weir_pool *pool = worker->pool;
     weir_pipeline *pipeline = pool->pipeline;
-    weir_engine_unlock(pipeline);
-    weir_thread_cpu_sleeps(worker);
-    weir_engine_lock(pipeline);
-    weir_thread_cpu_add_locked(worker);
+    settle_cpu_locked(worker);
     weir_wake_all_locked(pipeline);
     pipeline->num_awake--;
     while (is_surplus_locked(worker) && !pool->quit)
@@ -146,30 +149,12 @@ static void release_spent_label(weir_worker *worker)
     worker->spent_label = NULL;
 }
 
-/*
- * When the step begins. Reading the clock costs as much as a third of a hand-off, so for steps that are expected to
- * be short the time is computed: the end of the previous step of this thread plus the usual length of a hand-off, of
- * which each COMPUTED_STEPS-th is measured. If the hand-off was slower than usual, because the lock was taken or a
- * thread had to be woken, the clock is read.
- */
+/* When the step begins. Busy time is never less than run time, although the clock may go back by some ns. */
 static void begin_step(weir_worker *worker, weir_slot *slot)
 {
-    enum { COMPUTED_STEPS = 16 };
-    if (weir_thread_cpu_step_begins(worker, slot)) {
-        slot->begin_ns = worker->window_start_ns;
-        return;
-    }
-    if (slot->is_short_step && worker->ended_ns && ++worker->num_computed % COMPUTED_STEPS != 0) {
-        slot->begin_ns = worker->ended_ns + worker->handoff_ns;
-        if (slot->begin_ns < slot->entered_ns)
-            slot->begin_ns = slot->entered_ns; /* busy time is never less than run time */
-        return;
-    }
-    slot->begin_ns = step_clock_ns(&worker->clock);
-    if (!slot->is_short_step || !worker->ended_ns)
-        return;
-    int64_t change_ns = slot->begin_ns - worker->ended_ns - worker->handoff_ns;
-    worker->handoff_ns += (change_ns < worker->handoff_ns + 64 ? change_ns : worker->handoff_ns + 64) / 8;
+    int64_t now_ns =
+        weir_thread_cpu_step_begins(worker, slot) ? worker->window_start_ns : step_clock_ns(&worker->clock);
+    slot->begin_ns = now_ns > slot->entered_ns ? now_ns : slot->entered_ns;
 }
 
 static void run_worker(weir_worker *worker)
@@ -179,27 +164,21 @@ static void run_worker(weir_worker *worker)
     engine_lock_at(pipeline, weir_clock_ns());
     pipeline->num_awake++;
     for (;;) {
-        if (is_surplus_locked(worker) && !pool->quit) {
+        if (is_surplus_locked(worker) && !pool->quit)
             park_locked(worker);
-            worker->ended_ns = 0;
-        }
         weir_slot *slot = weir_slot_pick_locked(pool);
         if (slot) {
             step_starts_locked(worker, slot);
-            if (!weir_engine_unlock(pipeline) || worker->spent_label)
-                worker->ended_ns = 0;
+            weir_engine_unlock(pipeline);
             release_spent_label(worker);
             begin_step(worker, slot);
             weir_run_step(worker, slot);
-            worker->ended_ns = slot->end_ns;
-            if (!engine_lock_at(pipeline, slot->end_ns))
-                worker->ended_ns = 0;
+            engine_lock_at(pipeline, slot->end_ns);
             step_has_ended_locked(worker, slot);
         } else if (pool->quit) {
             break;
         } else {
             wait_for_work_locked(worker);
-            worker->ended_ns = 0;
         }
     }
     pipeline->num_awake--;
@@ -215,29 +194,17 @@ static void worker_main(void *argument)
     run_worker(worker);
 }
 
-static void free_worker(weir_worker *worker)
-{
-    if (!worker)
-        return;
-    free(worker->run_ns);
-    free(worker);
-}
-
 /* NULL = out of memory. */
 static weir_worker *make_worker(weir_pool *pool, uint32_t index)
 {
     uint32_t num_nodes = pool->pipeline->num_nodes;
-    weir_worker *worker = calloc(1, sizeof *worker);
+    weir_worker *worker = calloc(1, sizeof *worker + 2 * num_nodes * sizeof *worker->cpu_ns);
     if (!worker)
         return NULL;
     worker->pool = pool;
     worker->index = index;
-    worker->run_ns = calloc(2 * num_nodes, sizeof *worker->run_ns);
-    if (!worker->run_ns) {
-        free_worker(worker);
-        return NULL;
-    }
-    worker->shared_ns = worker->run_ns + num_nodes;
+    worker->run_ns = worker->cpu_ns;
+    worker->shared_ns = worker->cpu_ns + num_nodes;
     return worker;
 }
 
@@ -271,14 +238,13 @@ int weir_pool_new(weir_pipeline *pipeline, weir_node *owner, uint32_t num_worker
     if (!pool->name || make_workers(pool, num_workers) != WEIR_OK)
         return weir_error_set(error, WEIR_ENOMEM, 0, "no memory for a pool of %u threads", num_workers);
     int code = uv_cond_init(&pool->work);
-    if (code != 0)
-        return weir_error_set(error, WEIR_ESYSTEM, code, "cannot create a condition variable: %s", uv_strerror(code));
-    pool->work_made = true;
-    code = uv_cond_init(&pool->parked);
-    if (code != 0)
-        return weir_error_set(error, WEIR_ESYSTEM, code, "cannot create a condition variable: %s", uv_strerror(code));
-    pool->parked_made = true;
-    return WEIR_OK;
+    pool->work_made = code == 0;
+    if (code == 0)
+        code = uv_cond_init(&pool->parked);
+    pool->parked_made = pool->work_made && code == 0;
+    return code == 0 ? WEIR_OK
+                     : weir_error_set(error, WEIR_ESYSTEM, code, "cannot create a condition variable: %s",
+                                      uv_strerror(code));
 }
 
 static int start_worker(weir_worker *worker)
@@ -322,7 +288,7 @@ static int add_worker(weir_pool *pool)
         status = WEIR_ESYSTEM;
     if (status != WEIR_OK) {
         free(workers);
-        free_worker(worker);
+        free(worker);
         return status;
     }
     memcpy(workers, before, index * sizeof(weir_worker *));
@@ -384,7 +350,7 @@ void weir_pool_free(weir_pool *pool)
     if (pool->parked_made)
         uv_cond_destroy(&pool->parked);
     for (uint32_t i = 0; i < pool->num_made; i++)
-        free_worker(pool->workers[i]);
+        free(pool->workers[i]);
     free(pool->workers);
     free(pool->ready_nodes);
     free(pool->name);

@@ -23,16 +23,14 @@ weir_slot *weir_list_take_first(weir_slot_list *list)
     return first;
 }
 
-/* A running slot is busy from the moment its thread began the step; until then it waited for the thread. A computed
-   beginning may lie behind the end. */
+/* A running slot is busy from the moment its thread began the step; until then it waited for the thread. */
 static void count_time(weir_slot *slot, int64_t now_ns)
 {
     int64_t *time_ns = slot->node->time_ns;
     time_ns[slot->state] += now_ns - slot->since_ns;
     if (slot->state == SLOT_RUNNING && slot->begin_ns > slot->since_ns) {
-        int64_t waited_ns = (slot->begin_ns < now_ns ? slot->begin_ns : now_ns) - slot->since_ns;
-        time_ns[SLOT_RUNNING] -= waited_ns;
-        time_ns[SLOT_READY] += waited_ns;
+        time_ns[SLOT_RUNNING] -= slot->begin_ns - slot->since_ns;
+        time_ns[SLOT_READY] += slot->begin_ns - slot->since_ns;
     }
 }
 

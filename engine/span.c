@@ -15,66 +15,21 @@ static bool key_made;
 
 /* ---- the clock ---------------------------------------------------------------------------------------------- */
 
-/*
- * Ticks of the time stamp counter (see step_clock.h), whose frequency is measured once, within 20 millionths. Where it
- * may change or stop, ticks are nanoseconds.
- */
-static uv_once_t once = UV_ONCE_INIT;
-static bool uses_counter;                        /* both are written once, by make_clock() */
-static uint64_t ns_per_tick = UINT64_C(1) << 32; /* with 32 bits behind the point */
+static _Thread_local weir_step_clock own_clock;
 
-static void read_both(int64_t *ticks, int64_t *now_ns)
-{
-    int64_t least_ns = INT64_MAX;
-    for (int i = 0; i < 20; i++) { /* the pair with the least time between is the most precise */
-        int64_t before_ns = weir_clock_ns(), read = (int64_t)tick_count(), after_ns = weir_clock_ns();
-        if (after_ns - before_ns >= least_ns)
-            continue;
-        least_ns = after_ns - before_ns;
-        *ticks = read;
-        *now_ns = before_ns + least_ns / 2;
-    }
-}
-
-static void make_clock(void)
-{
-    int64_t ticks = 0, later_ticks = 0, at_ns = 0, later_ns = 0;
-    if (!weir_ticks_are_usable())
-        return;
-    read_both(&ticks, &at_ns);
-    do
-        read_both(&later_ticks, &later_ns);
-    while (later_ns < at_ns + 2 * WEIR_MILLISECOND);
-    double ratio = (double)(later_ns - at_ns) / (double)(later_ticks - ticks);
-    if (!(ratio > 0.05 && ratio < 20))
-        return;
-    ns_per_tick = (uint64_t)(ratio * 4294967296.0);
-    uses_counter = true;
-}
-
-void weir_span_clock_init(void)
-{
-    uv_once(&once, make_clock);
-}
-
-static inline int64_t read_ticks(void)
-{
-    return uses_counter ? (int64_t)tick_count() : weir_clock_ns();
-}
-
-int64_t weir_span_ticks_to_ns(int64_t ticks)
-{
-    uint64_t whole = ticks > 0 ? (uint64_t)ticks : 0;
-    return (int64_t)((whole >> 32) * ns_per_tick + ((whole & UINT32_MAX) * ns_per_tick >> 32));
-}
-
-/* The ticks spent in pauses; while recording is paused, the clock's time when it stopped, minus INT64_MAX. */
+/* The time spent in pauses; while recording is paused, the clock's time when it stopped, minus INT64_MAX. */
 static _Atomic int64_t pauses;
 
-int64_t weir_span_now(void)
+int64_t weir_span_now_ns(void)
 {
     int64_t state = atomic_load_explicit(&pauses, memory_order_relaxed);
-    return state < 0 ? state + INT64_MAX : read_ticks() - state;
+    return state < 0 ? state + INT64_MAX : step_clock_ns(&own_clock) - state;
+}
+
+int64_t weir_span_since_ns(int64_t start_ns)
+{
+    int64_t now_ns = weir_span_now_ns();
+    return now_ns > start_ns ? now_ns - start_ns : 0;
 }
 
 bool weir_span_is_paused(void)
@@ -84,18 +39,18 @@ bool weir_span_is_paused(void)
 
 void weir_span_pause(void)
 {
-    weir_span_clock_init();
     weir_spans_lock();
     if (!weir_span_is_paused())
-        atomic_store(&pauses, weir_span_now() - INT64_MAX);
+        atomic_store(&pauses, weir_span_now_ns() - INT64_MAX);
     weir_spans_unlock();
 }
 
 void weir_span_resume(void)
 {
     weir_spans_lock();
+    int64_t stopped_ns = weir_span_now_ns(), now_ns = step_clock_ns(&own_clock);
     if (weir_span_is_paused())
-        atomic_store(&pauses, read_ticks() - weir_span_now());
+        atomic_store(&pauses, now_ns > stopped_ns ? now_ns - stopped_ns : 0);
     weir_spans_unlock();
 }
 
@@ -117,7 +72,6 @@ static span_thread *add_thread(void)
 {
     static uv_once_t key_once = UV_ONCE_INIT;
     uv_once(&key_once, make_key);
-    weir_span_clock_init();
     span_thread *thread = key_made ? calloc(1, sizeof *thread) : NULL;
     if (!thread || pthread_setspecific(thread_key, thread) != 0) {
         free(thread);
@@ -248,7 +202,7 @@ void weir_span_prefix_pop(void)
 
 static inline int64_t start_now(void)
 {
-    return weir_span_is_paused() ? NOT_RECORDED : weir_span_now();
+    return weir_span_is_paused() ? NOT_RECORDED : weir_span_now_ns();
 }
 
 /* overlaps: it may not be nested in the other spans of the thread. */
@@ -256,7 +210,7 @@ static inline void finish(span_thread *thread, const weir_span_name *name, int64
 {
     if (start == NOT_RECORDED)
         return;
-    int64_t span_ns = weir_span_ticks_to_ns(weir_span_now() - start);
+    int64_t span_ns = weir_span_since_ns(start);
     record(thread, name, span_ns);
     if (span_is_traced())
         weir_span_trace(name, WEIR_TRACE_SPAN, weir_clock_ns() - span_ns, overlaps);

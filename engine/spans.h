@@ -90,10 +90,9 @@ struct weir_taken_lap;
 
 /* span.c */
 
-/* The clock of spans, in ticks: it stands still while recording is paused. The first call of init takes 2 ms. */
-void weir_span_clock_init(void);
-int64_t weir_span_now(void);
-int64_t weir_span_ticks_to_ns(int64_t ticks);
+/* The clock of spans: it stands still while recording is paused. */
+int64_t weir_span_now_ns(void);
+int64_t weir_span_since_ns(int64_t start_ns); /* at least 0: the clocks of two threads differ by some ns */
 bool weir_span_is_paused(void);
 
 /* Whether some pipeline may be recording a trace. One relaxed load. */

@@ -39,7 +39,7 @@
  * deadlines and stalls; the only user code it calls are release functions, when the run is over. The observer thread
  * (observing.c) calls observers. Caller threads (callers.c), created on demand, call op->cancel and log stalls.
  *
- * Locks: pipeline->lock, outbox->lock, failure_log->lock, tracker->lock. No thread holds two of them, and no operation, hook,
+ * Locks: pipeline->lock, poll_lock, outbox->lock, failure_log->lock, tracker->lock. No thread holds two of them, and no operation, hook,
  * release function, observer, log function, allocation or system call (except to wake threads) runs under one. The
  * pipeline's lock is held for tens of nanoseconds at a time, once for each step of a task, so that a whole hand-off
  * (result put, next input taken, room passed upstream) is atomic. Only a lap holds it longer: about 2 µs for each
@@ -232,6 +232,8 @@ struct weir_node {
     uint32_t epochs;          /* sources: number of epochs; 0 = one run, without ends of epochs */
     int64_t task_deadline_ns; /* 0 = none */
     weir_merge_order merge_order;
+    weir_merge_end merge_end;
+    uint64_t merge_seed;
     weir_node *route;        /* of a join: the route where its branches begin */
     weir_node *ordered_join; /* the node is between a route and this join, which restores the order; NULL = not */
     bool numbers_inputs;     /* it is the outermost route before such a join */
@@ -255,8 +257,11 @@ struct weir_node {
     weir_slot *turn_last;
     uint32_t due;        /* merge with turns: the next input; num_ins = not selected yet */
     uint32_t last_taken; /* round robin: the input of the last item; num_ins = none in this epoch */
-    /* weighted merge: the credit of each input, then the credits before `due` was selected; see merge.c */
+    /* weighted merge: the credit of each input, then the credits before `due` was selected; random: the weights of
+       those that have not ended; see merge.c */
     int64_t *credits;
+    uint64_t merge_random; /* random merge: the state of the draws of this epoch */
+    uint64_t merge_epoch;
     bool exhausted;             /* sources: has ended */
     uint64_t epochs_ended;      /* sources: number of ended epochs */
     uint64_t next_seq;          /* sources: number of the next item in this epoch */
@@ -301,17 +306,15 @@ typedef struct weir_worker {
     _Atomic int64_t cpu_base_ns; /* CPU time of the thread that has already been divided among tasks */
     atomic_int tid;              /* thread id in the kernel; 0 = not known */
 
-    /* owned by the thread: how long a hand-off takes, between two steps; see pool.c */
-    int64_t ended_ns;   /* when its last step or wait ended; 0 = the hand-off after it was not a plain one */
-    int64_t handoff_ns; /* moving average */
-    uint32_t num_computed;
-    weir_step_clock clock;
+    weir_step_clock clock; /* owned by the thread */
 
     /* guarded by pipeline->lock */
     weir_slot *running;   /* NULL between steps */
     weir_node *long_node; /* of a long step whose CPU time is not divided yet; NULL = none */
     int64_t busy_since_ns;
     struct weir_label *spent_label; /* label of the ended task, to be released without the lock */
+
+    int64_t cpu_ns[]; /* run_ns, then shared_ns */
 } weir_worker;
 
 struct weir_pool {

@@ -1,12 +1,12 @@
 #include "step_clock.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <uv.h>
 
 #include <weir/clock.h>
+
+#include "kernel_stats.h"
 
 /* Shorter measurements of the rate are not precise enough. */
 static const int64_t shortest_ns = 2 * WEIR_MILLISECOND;
@@ -18,12 +18,9 @@ static bool usable;
 static void check_ticks(void)
 {
 #if defined(__x86_64__)
-    char source[5] = "";
-    int file = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
-    if (file < 0)
-        return;
-    usable = read(file, source, 4) == 4 && strcmp(source, "tsc\n") == 0;
-    close(file);
+    char source[16];
+    weir_read_start("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof source);
+    usable = strcmp(source, "tsc\n") == 0;
 #endif
 }
 

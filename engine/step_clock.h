@@ -1,5 +1,5 @@
 /*
- * The monotonic clock for threads that read it in each step: the time stamp counter, corrected by CLOCK_MONOTONIC at
+ * The monotonic clock for threads that read it often, in each step or span: the time stamp counter, corrected by CLOCK_MONOTONIC at
  * least every 200 µs. It costs half as much as CLOCK_MONOTONIC, which waits until all earlier instructions have ended.
  * The kernel must use the counter itself, which means that it is the same on all CPUs; else this clock is
  * CLOCK_MONOTONIC.

@@ -205,7 +205,7 @@ static void epoch_ended(weir_slot *slot)
 
 static void learn(weir_node *node, int64_t step_ns)
 {
-    int64_t change_ns = (step_ns > 0 ? step_ns : 0) - node->typical_ns; /* a computed start may lie behind the end */
+    int64_t change_ns = step_ns - node->typical_ns;
     node->typical_ns += (change_ns < 8 * node->typical_ns ? change_ns : 8 * node->typical_ns) / 8;
 }
 

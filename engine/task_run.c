@@ -128,16 +128,21 @@ static bool is_result(const weir_slot *slot, int status)
     }
 }
 
+/* The clock may go back by some ns when it is corrected. */
+static int64_t now_after(const weir_slot *slot, int64_t earlier_ns)
+{
+    int64_t now_ns = step_clock_ns(&slot->thread->clock);
+    return now_ns > earlier_ns ? now_ns : earlier_ns;
+}
+
 /* Runs the operation and measures it: from its first instruction to its return. */
 static int run_timed(weir_slot *slot)
 {
     const weir_node *node = slot->node;
-    int64_t start_ns = slot->op_start_known ? slot->begin_ns : step_clock_ns(&slot->thread->clock);
+    int64_t start_ns = slot->op_start_known ? slot->begin_ns : now_after(slot, slot->begin_ns);
     int status = slot->flushing ? node->op->flush(slot->worker, &slot->out, slot)
                                 : node->op->run(slot->worker, node->num_ins ? &slot->in : NULL, &slot->out, slot);
-    slot->end_ns = step_clock_ns(&slot->thread->clock);
-    if (start_ns > slot->end_ns) /* begin_ns was computed, not measured */
-        start_ns = slot->begin_ns = slot->end_ns;
+    slot->end_ns = now_after(slot, start_ns);
     slot->step_run_ns = slot->end_ns - start_ns;
     if (slot->num_pieces == 0)
         slot->task_start_ns = start_ns;
@@ -264,7 +269,7 @@ static void run_task_step(weir_slot *slot)
     if (is_tracked)
         weir_tracker_step_ends(slot, status);
     if (calls || op_end_ns == slot->begin_ns)
-        slot->end_ns = step_clock_ns(&slot->thread->clock);
+        slot->end_ns = now_after(slot, slot->end_ns);
     slot->status = status;
 }
 
@@ -336,6 +341,6 @@ void weir_run_step(weir_worker *worker, weir_slot *slot)
     else
         run_task_step(slot);
     if (slot->is_lifecycle || slot->abandoned)
-        slot->end_ns = step_clock_ns(&worker->clock);
+        slot->end_ns = now_after(slot, slot->end_ns);
     weir_thread_cpu_step_ended(worker, slot);
 }

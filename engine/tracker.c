@@ -56,6 +56,7 @@ typedef struct tracked_source {
 struct weir_tracker {
     /* immutable after init */
     bool acknowledged; /* WEIR_CHECKPOINTS_DONE */
+    bool retry_failed; /* failed items are not done */
     bool lock_made;
     tracked_source *sources;
     uint32_t num_sources;
@@ -583,9 +584,10 @@ int weir_tracker_made(weir_slot *slot, int status)
 }
 
 /* Asked to stop, it has dropped its input. */
-static bool was_dropped(const weir_slot *slot, int status)
+static bool was_dropped(const weir_tracker *tracker, const weir_slot *slot, int status)
 {
-    return status < 0 && status != WEIR_ETIMEDOUT && atomic_load_explicit(&slot->should_stop, memory_order_relaxed);
+    return status < 0 && (tracker->retry_failed || (status != WEIR_ETIMEDOUT &&
+                                                    atomic_load_explicit(&slot->should_stop, memory_order_relaxed)));
 }
 
 static void task_step_ends(weir_tracker *tracker, weir_slot *slot, int status)
@@ -597,7 +599,7 @@ static void task_step_ends(weir_tracker *tracker, weir_slot *slot, int status)
         slot->carried_marks = own;
     else if (status == WEIR_OK && !slot->out_is_piece)
         slot->out.marks = join(tracker, slot->out.marks, own);
-    else if (!was_dropped(slot, status))
+    else if (!was_dropped(tracker, slot, status))
         finish_list(tracker, own); /* the input of pieces waits for them */
 }
 
@@ -903,6 +905,9 @@ static int check_options(const weir_pipeline_options *options, weir_error *error
         return weir_error_set(error, WEIR_EINVAL, 0, "num_resume is %zu, but resume is NULL", options->num_resume);
     if (options->num_resume && !options->checkpoints)
         return weir_error_set(error, WEIR_EINVAL, 0, "resume is given, but checkpoints is WEIR_CHECKPOINTS_OFF");
+    if (options->retry_failed && !options->checkpoints)
+        return weir_error_set(error, WEIR_EINVAL, 0,
+                              "retry_failed is given, but checkpoints is WEIR_CHECKPOINTS_OFF");
     return WEIR_OK;
 }
 
@@ -932,6 +937,7 @@ int weir_tracker_new(weir_pipeline *pipeline, const weir_pipeline_options *optio
     if (!*to)
         return no_memory(error);
     (*to)->acknowledged = options->checkpoints == WEIR_CHECKPOINTS_DONE;
+    (*to)->retry_failed = options->retry_failed;
     status = init(*to, pipeline, error);
     return status == WEIR_OK && options->num_resume ? resume_from_texts(*to, options, error) : status;
 }

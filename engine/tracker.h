@@ -14,7 +14,7 @@
  *     weir_item_move()         marks of an item in a batch, or of a kept item, move with it. The input's own marks stay
  *                              with the task, even if its data is moved
  *     skipped, failed, delivered or acknowledged: finished
- *     dropped by a stop or by the pipeline's failure: never finished
+ *     dropped by a stop or by the pipeline's failure, or failed with retry_failed: never finished
  *
  * A mark is done when it and all its pieces are finished. When a root is done, its item is set in the done_set of its
  * source and epoch; when a piece is done, it is kept with its root until that is done, and is part of checkpoints.

@@ -13,8 +13,10 @@
 
 #include <weir/audio.h>
 #include <weir/engine.h>
+#include <weir/isolated.h>
 #include <weir/list.h>
 #include <weir/npy.h>
+#include <weir/video.h>
 
 #include "tests/bytes_source.h"
 #include "tests/clips.h"
@@ -229,6 +231,96 @@ static void impossible_options_are_refused(void **state)
     }
 }
 
+/* ---- together with the video ---------------------------------------------------------------------------------- */
+
+static weir_frames *decode_both(const char *path, const weir_video_config *video, weir_error *error)
+{
+    uint64_t size_bytes;
+    weir_frames *frames = result_of(&weir_list_source, &(weir_list_config){ .paths = &path, .num_paths = 1 },
+                                    &weir_video_decode, video, &size_bytes, error);
+    if (frames)
+        assert_int_equal(size_bytes, frames->memory_bytes);
+    return frames;
+}
+
+static void one_read_gives_video_and_sound(void **state)
+{
+    (void)state;
+    weir_error error = { 0 };
+    const weir_audio_config mono = { .sample_rate = 8000, .channels = 1 };
+    weir_video_config video = { .width = 32, .height = 32, .audio = &mono, .allow = WEIR_ALLOW_PIPES };
+    char command[2048], fifo[512]; /* what is read from a fifo cannot be read again */
+    snprintf(fifo, sizeof fifo, "%s", clips_path("fifo"));
+    snprintf(command, sizeof command, "mkfifo '%s' && { cat '%s' >'%s' & }", fifo, clips_path("video.ts"), fifo);
+    assert_int_equal(system(command), 0); /* NOLINT: the test's own paths */
+    weir_frames *frames[3];
+    for (int i = 0; i < 3; i++) {
+        char path[512];
+        snprintf(path, sizeof path, "%s", i == 0 ? clips_path("video.mp4") : i == 1 ? fifo : clips_path("video.ts"));
+        frames[i] = decode_both(path, &video, &error);
+        if (!frames[i])
+            fail_msg("%s: %s", path, error.message);
+        assert_non_null(frames[i]->audio);
+        if (i == 1)
+            continue;
+        weir_audio *alone = decode_whole(path, &mono);
+        assert_int_equal(frames[i]->audio->num_samples, alone->num_samples);
+        assert_memory_equal(frames[i]->audio->data, alone->data, alone->num_samples * sizeof *alone->data);
+        weir_audio_free(alone);
+    }
+    assert_int_equal(frames[1]->num_frames, frames[2]->num_frames);
+    assert_memory_equal(frames[1]->data, frames[2]->data, frames[1]->num_frames * frames[1]->frame_bytes);
+    assert_int_equal(frames[1]->audio->num_samples, frames[2]->audio->num_samples);
+    video.piece_frames = 10; /* the sound is in the last one */
+    video.sampling = (weir_sampling){ .what = WEIR_SAMPLE_UNIFORM, .count = 4 };
+    weir_frames *few = decode_both(clips_path("video.mp4"), &video, &error);
+    assert_int_equal(few->num_frames, 4);
+    assert_int_equal(few->audio->num_samples, frames[0]->audio->num_samples);
+    assert_true(few->cost.decode_ns >= few->audio->cost.decode_ns);
+    weir_frames_free(few);
+    for (int i = 0; i < 3; i++)
+        weir_frames_free(frames[i]);
+}
+
+static void a_silent_video_has_no_sound_and_a_broken_one_fails(void **state)
+{
+    (void)state;
+    weir_error error = { 0 };
+    const weir_audio_config audio = { 0 };
+    const weir_video_config video = { .audio = &audio };
+    weir_frames *frames = decode_both(clips_path("silent.mp4"), &video, &error);
+    assert_non_null(frames);
+    assert_null(frames->audio);
+    weir_frames_free(frames);
+    assert_null(decode_both("/nowhere/at/all.mp4", &video, &error));
+    assert_int_equal(error.status, WEIR_ENOTFOUND);
+    const weir_audio_config small = { .max_bytes = 100 };
+    assert_null(decode_both(clips_path("video.mp4"), &(weir_video_config){ .audio = &small }, &error));
+    assert_int_equal(error.status, WEIR_ELIMIT);
+}
+
+static void wrong_options_of_the_sound_are_refused(void **state)
+{
+    (void)state;
+    const weir_audio_config audio = { .channels = 1000 };
+    const weir_video_config video = { .audio = &audio };
+    const char *path = "a.mp4";
+    for (int i = 0; i < 2; i++) {
+        weir_pipeline *pipeline;
+        weir_error error;
+        weir_isolated_config around = { .op = &weir_video_decode, .config = &video };
+        weir_builder *builder = weir_builder_new();
+        weir_builder_source(builder, &weir_list_source, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);
+        if (i)
+            weir_builder_pipe(builder, &weir_isolated, &around, NULL);
+        else
+            weir_builder_pipe(builder, &weir_video_decode, &video, NULL);
+        weir_builder_sink(builder, NULL);
+        assert_int_equal(weir_builder_build(builder, NULL, &pipeline, &error), i ? WEIR_EUNSUPPORTED : WEIR_EINVAL);
+        assert_non_null(strstr(error.message, i ? "audio together with video" : "channels"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -239,6 +331,9 @@ int main(void)
         cmocka_unit_test(what_is_no_audio_fails_and_says_why),
         cmocka_unit_test(what_is_cut_off_gives_what_is_there),
         cmocka_unit_test(impossible_options_are_refused),
+        cmocka_unit_test(one_read_gives_video_and_sound),
+        cmocka_unit_test(a_silent_video_has_no_sound_and_a_broken_one_fails),
+        cmocka_unit_test(wrong_options_of_the_sound_are_refused),
     };
     return cmocka_run_group_tests(tests, clips_set_up, clips_tear_down);
 }

@@ -144,6 +144,36 @@ static void skipped_and_failed_items_are_done(void **state)
     ledger_close(&ledger);
 }
 
+static void failed_items_can_be_left_for_the_next_run(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 10 };
+    weir_pipeline_options options = with(WEIR_CHECKPOINTS_DELIVERED);
+    char *text = NULL;
+    options.retry_failed = true;
+    for (int round = 0; round < 2; round++) {
+        weir_builder *builder = builder_with(&numbers);
+        weir_builder_pipe(builder, &choose_op, NULL, NULL);
+        weir_builder_sink(builder, NULL);
+        weir_pipeline *pipeline = build(builder, &options);
+        assert_int_equal(drain_all(pipeline), round ? 0 : 3); /* 1, 5 and 7; 3 and 9 fail again */
+        assert_checkpoint(pipeline, "epoch 0\nsource 0 src\ndone 0 3 4-8\n");
+        assert_int_equal(account_of(pipeline, "choose").failed, 2);
+        free(text);
+        text = stop_with_checkpoint(pipeline);
+        options.resume = (const char *const *)&text;
+        options.num_resume = 1;
+    }
+    weir_pipeline *pipeline = build_resumed(plain(&numbers), WEIR_CHECKPOINTS_DELIVERED, text);
+    assert_int_equal(next_value(pipeline), 3);
+    assert_int_equal(next_value(pipeline), 9);
+    assert_int_equal(drain_all(pipeline), 0);
+    weir_pipeline_free(pipeline);
+    free(text);
+    ledger_close(&ledger);
+}
+
 static void what_a_stop_drops_is_not_done(void **state)
 {
     (void)state;
@@ -477,6 +507,7 @@ int main(void)
         TEST(a_delivered_item_is_done),
         TEST(acknowledged_items_are_done_in_any_order),
         TEST(skipped_and_failed_items_are_done),
+        TEST(failed_items_can_be_left_for_the_next_run),
         TEST(what_a_stop_drops_is_not_done),
         TEST(a_task_that_obeys_a_stop_has_not_done_its_item),
         TEST(pieces_that_are_done_are_left_out),

@@ -144,7 +144,7 @@ static void a_folder_may_have_files_that_are_no_databases(void **state)
     assert_has(text, "notes.db");
     assert_has(text, "empty.db");
     assert_has(text, "other.db");
-    assert_has(text, "1 ranks; ");
+    assert_has(text, "1 rank; ");
     snprintf(command, sizeof command, "'%s'", in_folder("notes.db"));
     assert_has(run(command, 2), "notes.db");
 }

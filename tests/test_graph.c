@@ -550,6 +550,128 @@ static void round_robin_loses_no_turn_when_an_input_ends(void **state)
     }
 }
 
+/* The order of three lines merged at random. */
+static void merge_at_random(uint64_t seed, uint32_t queue_items, uint32_t threads, uint64_t values[12])
+{
+    test_ledger ledger = LEDGER;
+    weir_stage_options options = { .queue_items = queue_items, .epochs = 1 };
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, A, 6 }, &options);
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, B, 4 }, &options);
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, C, 2 }, &options);
+    weir_builder_merge(
+        builder,
+        &(weir_merge_config){
+            .order = WEIR_MERGE_RANDOM, .weights = (uint32_t[]){ 1, 2, 7 }, .num_weights = 3, .seed = seed },
+        NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = threads });
+    for (int i = 0; i < 12; i++)
+        values[i] = next_value(pipeline);
+    expect_end(pipeline, WEIR_EPOCH);
+    expect_end(pipeline, WEIR_EOF);
+    finish(pipeline, &ledger);
+}
+
+static void a_random_merge_depends_on_its_seed_alone(void **state)
+{
+    (void)state;
+    uint64_t first[12], again[12], other[12];
+    merge_at_random(7, 1, 1, first);
+    for (uint32_t i = 1; i <= 8; i++) {
+        merge_at_random(7, i, i, again);
+        assert_memory_equal(first, again, sizeof first);
+    }
+    static const uint64_t expected[12] = { C, C + 1, A, B, B + 1, B + 2, B + 3, A + 1, A + 2, A + 3, A + 4, A + 5 };
+    assert_memory_equal(first, expected, sizeof first);
+    merge_at_random(8, 1, 1, other);
+    assert_memory_not_equal(first, other, sizeof first);
+}
+
+static void random_turns_follow_the_weights(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, 0, 1000000 }, NULL);
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, 1000000, 500 }, NULL);
+    weir_builder_merge(builder,
+                       &(weir_merge_config){ .order = WEIR_MERGE_RANDOM,
+                                             .end = WEIR_MERGE_END_FIRST,
+                                             .weights = (uint32_t[]){ 3, 1 },
+                                             .num_weights = 2 },
+                       NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, NULL);
+    assert_in_range(drain_all(pipeline), 1900, 2100); /* the seed is fixed */
+    finish(pipeline, &ledger);
+}
+
+static void a_merge_may_end_with_its_first_input(void **state)
+{
+    (void)state;
+    static const weir_merge_order orders[] = { WEIR_MERGE_ROUND_ROBIN, WEIR_MERGE_WEIGHTED };
+    static const uint32_t weights[] = { 1, 1, 1 };
+    for (uint32_t i = 0; i < 2; i++) {
+        test_ledger ledger = LEDGER;
+        weir_merge_config config = { .order = orders[i], .end = WEIR_MERGE_END_FIRST };
+        if (i) {
+            config.weights = weights;
+            config.num_weights = 3;
+        }
+        weir_pipeline *pipeline = merge_three(&ledger, &config, 0);
+        expect_values(pipeline, (uint64_t[]){ A, B, C, A + 1, B + 1 }, 5);
+        expect_end(pipeline, WEIR_EOF);
+        finish(pipeline, &ledger);
+    }
+}
+
+/* The others would never end; their items are accounted for as dropped. */
+static void sources_that_do_not_end_are_ended_by_the_first(void **state)
+{
+    (void)state;
+    for (uint32_t order = WEIR_MERGE_ARRIVAL; order <= WEIR_MERGE_RANDOM; order++) {
+        test_ledger ledger = LEDGER;
+        weir_builder *builder = weir_builder_new();
+        uint32_t weights[] = { 1, 1 };
+        weir_merge_config config = { .order = (weir_merge_order)order, .end = WEIR_MERGE_END_FIRST };
+        if (order >= WEIR_MERGE_WEIGHTED) {
+            config.weights = weights;
+            config.num_weights = 2;
+        }
+        weir_builder_source(builder, &line_op, &(line_config){ &ledger, 0, UINT64_MAX }, NULL);
+        weir_builder_pipe(builder, &pass_op, NULL,
+                          &(weir_stage_options){ .concurrency = 4, .output_order = WEIR_ORDER_INPUT });
+        weir_builder_source(builder, &line_op, &(line_config){ &ledger, 1, 3 }, NULL);
+        weir_builder_merge(builder, &config, NULL);
+        weir_builder_sink(builder, NULL);
+        weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 3 });
+        assert_true(drain_all(pipeline) > 0);
+        weir_account account;
+        assert_int_equal(weir_pipeline_account(pipeline, NULL, &account), WEIR_OK);
+        assert_int_equal(account.taken + account.created, account.handed_on + account.dropped + account.in_flight);
+        finish(pipeline, &ledger);
+    }
+}
+
+static void only_sources_without_epochs_end_with_the_first(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, A, 1 }, &(weir_stage_options){ .epochs = 2 });
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, B, 1 }, NULL);
+    weir_builder_merge(builder, &(weir_merge_config){ .end = WEIR_MERGE_END_FIRST }, NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline;
+    weir_error error;
+    assert_int_equal(weir_builder_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
+    if (!strstr(error.message, "source src has epochs"))
+        fail_msg("%s", error.message);
+    ledger_close(&ledger);
+}
+
 /* The numbers of an item follow from its value alone: line (A, B, C), epoch, place in the epoch. */
 static void items_are_numbered_by_source_and_epoch(void **state)
 {
@@ -1027,6 +1149,11 @@ int main(void)
         TEST(mistakes_in_the_graph_are_told_by_name),
         TEST(round_robin_takes_one_of_each_and_leaves_out_what_has_ended),
         TEST(round_robin_loses_no_turn_when_an_input_ends),
+        TEST(a_random_merge_depends_on_its_seed_alone),
+        TEST(random_turns_follow_the_weights),
+        TEST(a_merge_may_end_with_its_first_input),
+        TEST(sources_that_do_not_end_are_ended_by_the_first),
+        TEST(only_sources_without_epochs_end_with_the_first),
         TEST(items_are_numbered_by_source_and_epoch),
         TEST(weights_share_the_turns),
         TEST(turns_pass_by_an_input_that_has_come_to_the_end_of_its_epoch),

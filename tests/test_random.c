@@ -408,8 +408,8 @@ static void add_sources(model *m)
             add_stage(m);
     }
     static const uint32_t weights[] = { 3, 1, 2 };
-    weir_merge_config merge = { .order = (weir_merge_order)below(&m->chance, 3) };
-    if (merge.order == WEIR_MERGE_WEIGHTED) {
+    weir_merge_config merge = { .order = (weir_merge_order)below(&m->chance, 4) };
+    if (merge.order >= WEIR_MERGE_WEIGHTED) {
         merge.weights = weights;
         merge.num_weights = m->num_sources;
     }

@@ -270,6 +270,9 @@ static void a_killed_rank_is_named_and_its_files_can_be_resumed(void **state)
     snprintf(line, sizeof line, "--list @urls.txt --dry-run --resume @job%d.db", num_jobs);
     list_shares(2, 1, line, text);
     assert_string_equal(text, "");
+    snprintf(line, sizeof line, "--list @urls.txt --dry-run --resume @job%d.db --retry-failed", num_jobs);
+    list_shares(2, 1, line, text);
+    assert_string_equal(text, url);
 }
 
 static void files_that_no_rank_has_decoded_are_named(void **state)
@@ -335,6 +338,7 @@ static void bad_worlds_and_databases_are_refused_in_a_line(void **state)
     expect_refusal(0, 1, "@videos --world 2 --rank 2", "--rank: with --world 2, ranks are 0 to 1");
     expect_refusal(0, 1, "@videos --resume @none.db", "--resume: ");
     expect_refusal(0, 1, "@videos --resume @none.db --epochs 2", "--resume: not with --epochs");
+    expect_refusal(0, 1, "@videos --retry-failed", "--retry-failed: only with --resume");
 }
 
 int main(void)

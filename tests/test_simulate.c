@@ -18,7 +18,6 @@ typedef struct figures {
     double busy, wait_in, wait_thread, wait_out; /* shares of the decode stage's slot time */
     double p50_time, max_time;
     double src_occupied, sink_occupied;
-    double src_get_time;
     char slowest[64]; /* the label of the item that took longest */
 } figures;
 
@@ -47,7 +46,6 @@ static void read_figures(const char *database, figures *seen)
     for (size_t i = 0; i < queues->count; i++) {
         if (strcmp(queues->all[i].key.name, "0:0:src_queue") == 0) {
             seen->src_occupied = value_of(&queues->all[i], "occupancy_rate");
-            seen->src_get_time = value_of(&queues->all[i], "ave_get_time");
         }
         if (strcmp(queues->all[i].key.name, "0:2:sink_queue") == 0)
             seen->sink_occupied = value_of(&queues->all[i], "occupancy_rate");
@@ -97,8 +95,6 @@ static void behind_a_slow_source_slots_wait_for_input_and_queues_are_empty(void 
     assert_true(seen.wait_in > 0.5);
     assert_true(seen.src_occupied < 0.4);
     assert_true(seen.sink_occupied < 0.4);
-    assert_true(seen.src_get_time <
-                0.200); /* the source takes 10 ms; a slot that is needed rarely has waited longer */
 }
 
 static void a_slow_decode_stage_is_busy_and_the_queue_before_it_full(void **state)

@@ -900,6 +900,33 @@ static void watch_prints_its_state_as_json(void **state)
     assert_has(err, "--json: only with --once");
 }
 
+static void watch_shows_the_ranks_of_a_job(void **state)
+{
+    (void)state;
+    weir_sqlite_writer *writer = recording_begin(in_folder("r0.db"), "elsewhere", 0, 1000);
+    for (int i = 1; i <= 4; i++)
+        record_lap(writer, &(invented_lap){ .at = 1000 + 10 * i, .num_tasks = 40, .num_failures = i == 4 });
+    recording_end(writer, 1040);
+    writer = recording_begin(in_folder("r1.db"), "elsewhere", 1, 1000);
+    record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 20 });
+    assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
+    close_writer(open_writer(in_folder("r2.db"), NULL)); /* has not started */
+    expect("weir watch r0.db r1.db r2.db --once", DONE);
+    assert_has(out, "2 runs, 1 running: 2.0 items per s, 181 done, 1 failed\n");
+    assert_has(out, "r0.db                       0 finished       161       4.0");
+    assert_has(out, "r1.db                       1 running         20       2.0");
+    assert_has(out, "  ████\n");
+    assert_has(out, "r2.db                       - no run yet\n");
+    expect("weir watch r0.db r1.db --once --json", DONE);
+    assert_is_json();
+    assert_json("$[0].state", "finished");
+    assert_json("$[1].rank", "1");
+    assert_json("$[1].done", "20");
+    expect("weir watch r0.db none.db --once", REFUSED);
+    assert_has(err, "none.db");
+    close_writer(writer);
+}
+
 /* -- plot; test_pictures.c has more of it */
 
 /* Plots a.db with a program that keeps what gnuplot would read; it is the output then. */
@@ -1530,6 +1557,7 @@ static void tables_fit_the_terminal(void **state)
         "slowest job.db",
         "failures job.db",
         "watch job.db --once",
+        "watch job.db job.db --once",
     };
     static const int widths[] = { 80, 100, 200 };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
@@ -1650,6 +1678,7 @@ int main(void)
         TEST(watch_shows_the_laps_before_a_short_one),
         TEST(watch_tells_a_killed_run_from_one_that_goes_on),
         TEST(watch_prints_its_state_as_json),
+        TEST(watch_shows_the_ranks_of_a_job),
         TEST(plot_joins_a_short_last_lap_with_the_one_before),
         TEST(plot_explains_the_colours_of_events),
         TEST(plot_draws_spans_and_a_panel_for_each_counter),

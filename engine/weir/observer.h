@@ -36,7 +36,7 @@ typedef struct weir_stage_info {
     uint64_t queue_bytes;     /* 0 = unlimited */
     const char *output_order; /* "completion" or "input" */
     const char *inputs;       /* the queues that it takes from, separated by spaces; "" = none */
-    const char *merge_order;  /* "" = one input; "arrival", "round_robin", "weighted 3 1" */
+    const char *merge_order;  /* "" = one input; "arrival", "round_robin", "weighted 3 1", "random 3 1" */
     uint64_t threads;         /* private threads; 0 = it uses the pipeline's pool */
     uint64_t reserved[5];
 } weir_stage_info;

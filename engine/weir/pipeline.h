@@ -69,7 +69,19 @@ typedef enum weir_merge_order {
     WEIR_MERGE_ARRIVAL = 0, /* the item that arrived first */
     WEIR_MERGE_ROUND_ROBIN, /* one item from each input in turn, waiting if necessary; skips inputs that have ended */
     WEIR_MERGE_WEIGHTED,    /* like round robin, but each input gets a share of the turns by its weight */
+    /* each turn is drawn by the weights, from (seed, epoch, turn) alone: the same in every run. A resumed pipeline draws
+       anew */
+    WEIR_MERGE_RANDOM,
 } weir_merge_order;
+
+/* When a merge has ended. */
+typedef enum weir_merge_end {
+    WEIR_MERGE_END_LAST = 0, /* with the last input */
+    /* With the first input, which with turns is noticed when its turn comes. The other sources and their stages are
+       then asked to stop, and their items are dropped: a checkpoint has them as not done. Only for sources without
+       epochs */
+    WEIR_MERGE_END_FIRST,
+} weir_merge_end;
 
 /* A zeroed struct selects the defaults. Everything it points to is copied, except what `self` of a hook points to. */
 typedef struct weir_stage_options {
@@ -106,9 +118,12 @@ typedef struct weir_route_config {
 /* A zeroed struct selects the defaults. */
 typedef struct weir_merge_config {
     weir_merge_order order;
-    /* WEIR_MERGE_WEIGHTED: one weight above 0 for each input, in the order in which the inputs were built; copied */
+    /* WEIR_MERGE_WEIGHTED and _RANDOM: one weight above 0 for each input, in the order in which the inputs were built;
+       copied (RANDOM: NULL = all equal) */
     const uint32_t *weights;
     size_t num_weights;
+    weir_merge_end end;
+    uint64_t seed; /* WEIR_MERGE_RANDOM */
 } weir_merge_config;
 
 /* A zeroed struct selects the defaults. */
@@ -145,6 +160,10 @@ typedef struct weir_pipeline_options {
        in a database costs about 0.3 ms of CPU time outside the pool, and 2 kB. Steps that are shorter than the time to
        take a lap share one (0 = steps do not end laps). */
     uint32_t steps_per_lap;
+    uint32_t reserved; /* not read: older programs may have anything here */
+    /* With checkpoints: a failed item is not done, so a pipeline that is resumed from a checkpoint of this one processes
+       it again, even in a later epoch (default: it is done). Needs 1 bit for each item since the first failed one. */
+    bool retry_failed;
 } weir_pipeline_options;
 
 /*

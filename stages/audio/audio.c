@@ -6,6 +6,7 @@
 
 #include <weir/clock.h>
 
+#include "audio_stage.h"
 #include "decoder.h"
 #include "ffmpeg_log.h"
 #include "resampler.h"
@@ -14,6 +15,7 @@ typedef struct audio_worker {
     weir_decoder decoder;
     weir_resampler resampler;
     weir_ffmpeg_log log;
+    const weir_audio_config *config;
     weir_task *task; /* the running one */
 } audio_worker;
 
@@ -52,7 +54,7 @@ static int audio_worker_init(void *self, const void *config, weir_task *task)
 {
     enum { PROBE_MAX_PIXELS = 1 << 26 }; /* of a video stream in the same file */
     audio_worker *worker = self;
-    const weir_audio_config *audio = config;
+    const weir_audio_config *audio = worker->config = config;
     worker->decoder = (weir_decoder){
         .should_stop = task_should_stop,
         .self = worker,
@@ -120,7 +122,7 @@ bool weir_audio_cost(const weir_item *out, weir_item_cost *cost)
 /* All samples of one file. */
 static int decode_file(audio_worker *worker, const char *path, weir_audio **audio, weir_error *error)
 {
-    const weir_audio_config *config = weir_task_config(worker->task);
+    const weir_audio_config *config = worker->config;
     weir_decoder *decoder = &worker->decoder;
     weir_resampler *resampler = &worker->resampler;
     decoder->cost = (weir_item_cost){ 0 };
@@ -142,6 +144,15 @@ static int decode_file(audio_worker *worker, const char *path, weir_audio **audi
     weir_resampler_abort(resampler);
     weir_decoder_close(decoder);
     return rc;
+}
+
+int weir_audio_decode_bytes(void *self, const weir_bytes *bytes, weir_task *task, weir_audio **audio,
+                            weir_error *error)
+{
+    audio_worker *worker = self;
+    worker->task = task;
+    worker->decoder.input.bytes = bytes;
+    return decode_file(worker, bytes->name ? bytes->name : "(memory)", audio, error);
 }
 
 static int audio_run(void *self, weir_item *in, weir_item *out, weir_task *task)

@@ -71,6 +71,8 @@ static int check_op(const weir_op *op, const void *config, weir_error *error)
     if (config && op->config_size == 0)
         return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "the config of %s is not copied: it cannot be isolated",
                               op->name);
+    if (op == &weir_video_decode && config && ((const weir_video_config *)config)->audio)
+        return weir_error_set(error, WEIR_EUNSUPPORTED, 0, "audio together with video: not in a child process");
     if (!op->config_init)
         return WEIR_OK;
     void *copy = calloc(1, op->config_size);

@@ -153,6 +153,7 @@ static bool get_frames(isolated_message *message, weir_item *item)
     frames->pts = NULL;
     frames->entry = NULL;
     frames->sidecars = NULL;
+    frames->audio = NULL;
     frames->shared = NULL;
     if (!is_whole || !frames_make_sense(message, frames))
         return false;

@@ -24,6 +24,7 @@ void weir_frames_free(weir_frames *frames)
     free(frames->pts);
     weir_entry_free(frames->entry);
     weir_bytes_free(frames->sidecars);
+    weir_audio_free(frames->audio);
     free(frames);
 }
 

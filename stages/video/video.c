@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audio_stage.h"
 #include "decoder.h"
 #include "ffmpeg_log.h"
 #include "frame_buffer.h"
@@ -25,6 +26,7 @@
 enum { MAX_CACHED_BYTES = 16 << 20, FAR_BYTES = 1 << 20 };
 
 typedef struct video_worker {
+    void *audio; /* a worker of weir_audio_decode; NULL = no sound is wanted */
     weir_decoder decoder;
     weir_frame_reader reader;
     weir_frame_filter frame_filter;
@@ -34,6 +36,7 @@ typedef struct video_worker {
 
     /* of the current item; kept between its chunks */
     weir_item input;
+    weir_bytes *loaded;      /* with sound: the file, if the input is not in memory */
     const char *path;        /* to open, and for messages */
     uint64_t num_frames;     /* from the reader, repeats included */
     uint64_t num_corrupt;    /* pictures with concealed errors */
@@ -89,6 +92,18 @@ weir_decoder weir_video_decoder(const weir_video_config *video, bool (*should_st
     };
 }
 
+static int init_sound(video_worker *worker, const weir_audio_config *audio, weir_task *task)
+{
+    worker->audio = calloc(1, weir_audio_decode.worker_size);
+    int rc = worker->audio ? weir_audio_decode.worker_init(worker->audio, audio, task)
+                           : weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
+    if (rc == WEIR_OK)
+        return rc;
+    free(worker->audio);
+    worker->audio = NULL;
+    return rc;
+}
+
 static int video_worker_init(void *self, const void *config, weir_task *task)
 {
     video_worker *worker = self;
@@ -97,6 +112,11 @@ static int video_worker_init(void *self, const void *config, weir_task *task)
     if (weir_decoder_init(&worker->decoder) != WEIR_OK) {
         weir_decoder_free(&worker->decoder);
         return weir_task_fail(task, WEIR_ENOMEM, 0, "out of memory");
+    }
+    int rc = video->audio ? init_sound(worker, video->audio, task) : WEIR_OK;
+    if (rc != WEIR_OK) {
+        weir_decoder_free(&worker->decoder);
+        return rc;
     }
     weir_frame_filter_init(&worker->frame_filter, video);
     worker->reader = (weir_frame_reader){
@@ -117,6 +137,8 @@ static void end_item(video_worker *worker)
     weir_frame_reader_close(&worker->reader);
     weir_input_forget(&worker->decoder.input);
     weir_item_release(&worker->input);
+    weir_bytes_free(worker->loaded);
+    worker->loaded = NULL;
     worker->decoder.cost = (weir_item_cost){ 0 };
     worker->num_frames = 0;
     worker->num_corrupt = 0;
@@ -135,6 +157,9 @@ static void video_worker_free(void *self)
     weir_scaler_reset(&worker->scaler);
     weir_frame_filter_free(&worker->frame_filter);
     weir_decoder_free(&worker->decoder);
+    if (worker->audio)
+        weir_audio_decode.worker_free(worker->audio);
+    free(worker->audio);
 }
 
 void weir_video_describe(const weir_decoder *decoder, int source_width, int source_height, weir_frames *frames)
@@ -395,11 +420,56 @@ static void hand_on(video_worker *worker, weir_frames *frames, weir_item *out)
     *out = (weir_item){ .data = frames, .release = weir_frames_release, .size_bytes = frames->memory_bytes };
 }
 
+/* ---- sound ---------------------------------------------------------------------------------------------------- */
+
+static int is_interrupted(void *self)
+{
+    return task_should_stop(self);
+}
+
+/* Both decoders read the file from memory. */
+static int load(video_worker *worker, const weir_video_config *video, weir_error *error)
+{
+    weir_input *input = &worker->decoder.input;
+    AVIOInterruptCB interrupt = { .callback = is_interrupted, .opaque = worker };
+    uint64_t max_bytes = video->max_pipe_bytes ? video->max_pipe_bytes : WEIR_INPUT_PIPE_BYTES;
+    int64_t start_ns = weir_clock_ns();
+    int rc = WEIR_OK;
+    if (!input->bytes)
+        rc = weir_input_load(input, worker->path, max_bytes, interrupt, &worker->loaded, error);
+    worker->decoder.cost.demux_ns += weir_clock_ns() - start_ns;
+    input->bytes = input->bytes ? input->bytes : worker->loaded;
+    return rc;
+}
+
+static int add_sound(video_worker *worker, weir_frames *frames, weir_error *error)
+{
+    const AVFormatContext *format = worker->decoder.format;
+    bool has_sound = false;
+    for (unsigned i = 0; i < format->nb_streams; i++)
+        has_sound |= format->streams[i]->codecpar->codec_type == AVMEDIA_TYPE_AUDIO;
+    int rc = has_sound ? weir_audio_decode_bytes(worker->audio, worker->decoder.input.bytes, worker->task,
+                                                 &frames->audio, error)
+                       : WEIR_OK;
+    if (rc != WEIR_OK || !frames->audio)
+        return rc;
+    const weir_item_cost *cost = &frames->audio->cost;
+    frames->memory_bytes += frames->audio->memory_bytes;
+    frames->cost.open_ns += cost->open_ns;
+    frames->cost.demux_ns += cost->demux_ns;
+    frames->cost.decode_ns += cost->decode_ns;
+    frames->cost.scale_ns += cost->scale_ns;
+    frames->cost.num_errors += cost->num_errors;
+    return WEIR_OK;
+}
+
 /* The random frames of an entry must not depend on the rank or the time. */
-static int open_item(video_worker *worker, weir_error *error)
+static int open_item(video_worker *worker, const weir_video_config *video, weir_error *error)
 {
     const weir_entry *entry;
     int rc = weir_input_check(&worker->input, &entry, error);
+    if (rc == WEIR_OK && worker->audio)
+        rc = load(worker, video, error);
     if (rc != WEIR_OK)
         return rc;
     worker->reader.table = entry ? entry->packets : NULL;
@@ -423,9 +493,11 @@ static int video_run(void *self, weir_item *in, weir_item *out, weir_task *task)
 
     weir_ffmpeg_log_begin(&worker->log, label[0] ? label : worker->path);
     if (is_first)
-        rc = open_item(worker, &error);
+        rc = open_item(worker, video, &error);
     if (rc == WEIR_OK)
         rc = make_piece(worker, video, &frames, &error);
+    if (rc == WEIR_OK && worker->audio && (rc = add_sound(worker, frames, &error)) != WEIR_OK)
+        weir_frames_free(frames);
     weir_ffmpeg_log_end();
     worker->num_log_errors += worker->log.num_errors;
     worker->log.num_errors = 0;

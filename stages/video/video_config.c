@@ -79,6 +79,21 @@ static int filter_init(weir_video_config *video, weir_error *error)
     return weir_frame_filter_config_init(video, error);
 }
 
+static int audio_init(weir_video_config *video, weir_error *error)
+{
+    if (!video->audio)
+        return WEIR_OK;
+    weir_audio_config *own = malloc(sizeof *own);
+    if (own)
+        *own = *video->audio;
+    int rc = own ? weir_audio_decode.config_init(own, error) : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    if (rc == WEIR_OK)
+        video->audio = own;
+    else
+        free(own);
+    return rc;
+}
+
 int weir_video_config_check(weir_video_config *video, weir_error *error)
 {
     int rc = pixels_init(video, error);
@@ -90,6 +105,11 @@ int weir_video_config_check(weir_video_config *video, weir_error *error)
         return rc;
     weir_ffmpeg_log_install();
     rc = filter_init(video, error);
+    if (rc == WEIR_OK) {
+        rc = audio_init(video, error);
+        if (rc != WEIR_OK)
+            weir_frame_filter_config_free(video);
+    }
     if (rc != WEIR_OK)
         weir_sampling_free(&video->sampling);
     return rc;
@@ -99,4 +119,5 @@ void weir_video_config_free(weir_video_config *video)
 {
     weir_sampling_free(&video->sampling);
     weir_frame_filter_config_free(video);
+    free((void *)(uintptr_t)video->audio);
 }

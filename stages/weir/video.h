@@ -35,6 +35,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <weir/audio.h>
 #include <weir/bytes.h>
 #include <weir/cost.h>
 #include <weir/entry.h>
@@ -156,7 +157,10 @@ typedef struct weir_video_config {
     uint8_t lowres;   /* decode at 1/2 (1), 1/4 (2) or 1/8 (3) of the width and height, or the nearest that the codec
                          supports: JPEG, MPEG-1, -2 and -4 do, H.264, HEVC, VP9 and AV1 do not and are decoded whole.
                          The source's size is then that of the smaller picture, and width 0 and height 0 mean it */
-    uint64_t reserved[15]; /* 0 */
+    /* The sound, too, from the same read of the file, which is then read into memory as a whole, up to max_pipe_bytes.
+       Copied; its allow, io_thread and io_timeout_ns are not used. Not with weir_isolated. (NULL = no sound) */
+    const weir_audio_config *audio;
+    uint64_t reserved[14]; /* 0 */
 } weir_video_config;
 
 /* A frame's pts if its time is unknown. */
@@ -199,6 +203,9 @@ typedef struct weir_frames {
     uint64_t first_frame;            /* number of the item's frames in earlier chunks */
     bool is_last_piece;              /* the item is complete; always true without chunks */
     struct weir_shared_data *shared; /* internal: do not change */
+    /* With weir_video_config.audio: all samples of the file's sound, on the last chunk; NULL = it has none. A sound that
+       cannot be decoded fails the item. To keep it, take the pointer and set this to NULL */
+    weir_audio *audio;
 } weir_frames;
 
 /* The type of items whose data is a weir_frames. */

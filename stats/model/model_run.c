@@ -62,15 +62,17 @@ static int read_inputs(const weir_model *model, const char *list, uint32_t *inpu
     return count;
 }
 
-/* "arrival", "round_robin", "weighted 3 1" */
+/* "arrival", "round_robin", "weighted 3 1", "random", "random 3 1": random turns are shared in the same way */
 static weir_merge_order read_merge_order(const char *text, uint32_t *weights, uint32_t num_weights)
 {
-    if (!text || strncmp(text, "weighted", 8) != 0)
+    bool is_random = text && strncmp(text, "random", 6) == 0;
+    if (!text || (strncmp(text, "weighted", 8) != 0 && !is_random))
         return text && strcmp(text, "round_robin") == 0 ? WEIR_MERGE_ROUND_ROBIN : WEIR_MERGE_ARRIVAL;
-    text += 8;
+    text += is_random ? 6 : 8;
     for (uint32_t i = 0; i < num_weights; i++) {
         char *end;
         weights[i] = (uint32_t)strtoul(text, &end, 10);
+        weights[i] += weights[i] == 0 && is_random;
         text = end;
     }
     return WEIR_MERGE_WEIGHTED;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "event_heap.h"
+#include "random.h"
 
 enum { MOST_EVENTS = 20000000 };
 
@@ -96,10 +97,7 @@ typedef struct sim_run {
 
 static uint64_t next_random(sim_run *run)
 {
-    uint64_t x = run->random += UINT64_C(0x9e3779b97f4a7c15); /* splitmix64 */
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
+    return weir_random_next(&run->random);
 }
 
 static double next_share(sim_run *run)

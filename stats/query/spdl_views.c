@@ -27,7 +27,7 @@ static const char views[] =
     "CREATE TEMP VIEW run AS SELECT 1 AS run_id, '' AS node_id, 0 AS rank, 0 AS pid,"
     " (SELECT min(timestamp - elapsed) FROM main.queue_stats) AS started,"
     " (SELECT max(timestamp) FROM main.queue_stats) AS ended, 0 AS status, NULL AS threads, '' AS command,"
-    " 'SPDL' AS version, 0 AS entries_lost, '' AS machine"
+    " 'SPDL' AS version, 0 AS entries_lost, '' AS machine, 0 AS world"
     " WHERE EXISTS (SELECT 1 FROM main.queue_stats) OR EXISTS (SELECT 1 FROM main.task_stats);"
     "CREATE TEMP TABLE stage (run_id, name, kind, concurrency, queue_items, queue_bytes, output_order,"
     " threads, inputs, merge_order);"

@@ -29,21 +29,47 @@ static const option_row rows[] = {
     { 0 },
 };
 
-/* Opens the database again, so that the data is current. Returns the exit status. */
-static int write_frame(const tool_call *call, FILE *out, int width)
+/* Opens a database again, so that the data is current. Returns the exit status. sum: NULL = it is the only one. */
+static int write_one(const tool_call *call, const char *path, FILE *out, int width, frame_sum *sum)
 {
     weir_reader *reader;
     weir_filter filter;
     weir_error error = { 0 };
-    int exit_status = tool_open(call, call->words[0], &reader, &filter);
+    int exit_status = tool_open(call, path, &reader, &filter);
     if (exit_status != TOOL_DONE)
         return exit_status;
     int64_t now_unix_ns = weir_clock_unix_ns();
     int status = settings.json ? frame_write_json(out, reader, &filter, now_unix_ns, &error)
+                 : sum         ? frame_write_row(out, reader, &filter, now_unix_ns, width, sum, &error)
                                : frame_write(out, reader, &filter, now_unix_ns, width, &error);
     if (status != WEIR_OK)
         exit_status = tool_fail(call, &error);
     weir_reader_close(reader);
+    return exit_status;
+}
+
+/* Of several databases: an array, or a line for each below their sum. */
+static int write_frame(const tool_call *call, FILE *out, int width)
+{
+    frame_sum sum = { 0 };
+    char *text = NULL;
+    size_t size;
+    bool is_one = call->num_words == 1;
+    int exit_status = TOOL_DONE;
+    FILE *lines = open_memstream(&text, &size);
+    if (!lines)
+        return tool_refuse(call, "out of memory"), TOOL_FAILED;
+    for (int i = 0; i < call->num_words && exit_status == TOOL_DONE; i++) {
+        if (settings.json && !is_one)
+            fputs(i ? ",\n " : "[", lines);
+        exit_status = write_one(call, call->words[i], lines, width, is_one ? NULL : &sum);
+    }
+    fclose(lines);
+    if (exit_status == TOOL_DONE && !settings.json && !is_one)
+        frame_write_sum(out, &sum, width);
+    if (exit_status == TOOL_DONE)
+        fprintf(out, "%s%s", text, !settings.json ? "" : is_one ? "\n" : "]\n");
+    free(text);
     return exit_status;
 }
 
@@ -141,16 +167,21 @@ static int run(tool_call *call)
 
 const tool_command tool_watch = {
     .name = "watch",
-    .words = "DB",
+    .words = "DB...",
     .min_words = 1,
-    .summary = "show the state of a run, live",
+    .max_words = -1,
+    .summary = "show the state of a run, or of the ranks of a job, live",
     .help =
         "Shows each stage and queue of a run: its totals, the metrics of its latest lap, and a bar for each earlier "
         "lap. The data is updated after each lap, whose length the program sets (--log-interval of weir record). If "
         "the program has recorded how many items it expects (an event \"expected_items\"), the remaining time is "
         "estimated. Without --run, the display switches to a new run when one starts in the same database.\n\n"
+        "Given several databases, such as those of the ranks of a job, it shows one line for each, with bars for the "
+        "results that its consumer took, below their sum; --json prints an array. ready is the share of the latest "
+        "lap in which a result was available.\n\n"
         "Press q to quit.",
     .examples = "weir watch pipeline_stats.db\n"
+                "weir watch pipeline_stats.rank*.db\n"
                 "weir watch pipeline_stats.db --once --json | jq '{done, expected, remaining}'\n",
     .shared = TOOL_RUN,
     .default_run = WEIR_LAST_RUN,

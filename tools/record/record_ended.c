@@ -29,6 +29,9 @@ static int compare_labels(const void *a, const void *b)
 static int add_label(void *self, const weir_record *record, weir_error *error)
 {
     record_ended *ended = self;
+    ended->num_records++;
+    if (record->kind == WEIR_RECORD_FAILURE && ended->leaves_out_failed)
+        return WEIR_OK;
     char **labels = weir_array_grow(ended->labels, ended->num_labels, sizeof *labels);
     if (!labels)
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
@@ -43,6 +46,7 @@ static int add_label(void *self, const weir_record *record, weir_error *error)
 int record_ended_read(record_ended *ended, weir_reader *reader, const weir_filter *given, weir_error *error)
 {
     weir_totals totals = { 0 };
+    uint64_t num_tasks = 0, num_before = ended->num_records;
     weir_filter filter = given ? *given : (weir_filter){ .run_id = WEIR_ALL_RUNS };
     filter.name = "decode";
     int status = weir_each_record(reader, WEIR_RECORD_ITEM, &filter, add_label, ended, error);
@@ -54,10 +58,13 @@ int record_ended_read(record_ended *ended, weir_reader *reader, const weir_filte
         return status;
     const weir_total_list *stages = &totals.of[WEIR_SUBJECT_STAGE];
     for (size_t i = 0; i < stages->count; i++) {
-        ended->num_tasks += stages->all[i].metrics.task.num_tasks;
+        num_tasks += stages->all[i].metrics.task.num_tasks;
         ended->num_failures += stages->all[i].metrics.task.num_failures;
     }
     weir_totals_free(&totals);
+    ended->num_tasks += num_tasks;
+    num_before += num_tasks; /* that many records are expected now */
+    ended->num_unnamed += num_before > ended->num_records ? num_before - ended->num_records : 0;
     if (ended->num_labels > 0)
         qsort(ended->labels, ended->num_labels, sizeof *ended->labels, compare_labels);
     return WEIR_OK;

@@ -12,8 +12,11 @@
 typedef struct record_ended {
     char **labels; /* sorted */
     size_t num_labels;
-    uint64_t num_tasks;    /* in the laps; more than there are labels if not every file was recorded */
-    uint64_t num_failures; /* of these */
+    uint64_t num_records;
+    uint64_t num_unnamed;   /* tasks in the laps of which there is no record: not every file was recorded */
+    uint64_t num_tasks;     /* in the laps */
+    uint64_t num_failures;  /* of these */
+    bool leaves_out_failed; /* set it before reading: files of which there is only a failure are not finished */
 } record_ended;
 
 /* Adds the files that were decoded or failed in the runs of a database that match the filter (NULL = all). */

@@ -122,6 +122,8 @@ const option_row record_rows[] = {
     { ROW("resume", resume_path, option_file), .argument = "DB", .excludes = "tar epochs",
       .help = "skip the files that a run with --all-items has finished, as recorded in DB and in the databases of "
               "the ranks beside it" },
+    { ROW("retry-failed", retry_failed, option_flag), .needs = "resume",
+      .help = "with --resume: decode the files again that have failed and were not decoded since" },
     { ROW("dry-run", dry_run, option_flag), .help = "print the files that would be decoded, and exit" },
     { ROW("openmetrics", openmetrics_path, option_file), .argument = "FILE",
       .help = "also write the metrics to FILE after each lap, for Prometheus (a .prom file for node_exporter)" },

@@ -311,16 +311,17 @@ static int read_ended(const record_settings *settings, record_share *share)
     weir_error error = { 0 };
     if (!settings->resume_path)
         return RECORD_DONE;
+    share->ended.leaves_out_failed = settings->retry_failed;
     if (record_ended_read_all(&share->ended, settings->resume_path, &error) != WEIR_OK)
         return record_refuse(settings, "--resume: %s", error.message);
     share->by_path = true;
-    if (share->ended.num_tasks > share->ended.num_labels && share->world.rank == 0)
+    if (share->ended.num_unnamed > 0 && share->world.rank == 0) /* some may have been decoded again since */
         fprintf(stderr,
-                "%s: %llu finished files are not recorded by name (see --all-items): they are decoded again\n",
-                settings->program, (unsigned long long)(share->ended.num_tasks - share->ended.num_labels));
+                "%s: up to %llu finished files are not recorded by name (see --all-items): they are decoded again\n",
+                settings->program, (unsigned long long)share->ended.num_unnamed);
     if (!settings->quiet && share->world.rank == 0)
-        fprintf(stderr, "%s: --resume: leaves out the files that are recorded as finished: %zu\n", settings->program,
-                count_files(&share->ended));
+        fprintf(stderr, "%s: --resume: leaves out the files that are recorded as %s: %zu\n", settings->program,
+                settings->retry_failed ? "decoded" : "finished", count_files(&share->ended));
     return RECORD_DONE;
 }
 

@@ -56,6 +56,7 @@ typedef struct record_settings {
     int64_t wait_ns;         /* how long rank 0 waits for a rank that records nothing; 0 = the default */
     bool all_items;
     const char *resume_path; /* skip the files that are recorded here; NULL = none */
+    bool retry_failed;       /* with resume_path: files that failed are not skipped */
     bool dry_run;            /* print the files instead of decoding them */
     const char *openmetrics_path;
     const char *tensorboard_dir;

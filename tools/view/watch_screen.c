@@ -326,8 +326,8 @@ static void put_json(FILE *out, const frame *f, const weir_totals *last_lap, con
     progress p = progress_of(f);
     fputs("{\"database\": ", out);
     json_string(out, path);
-    fprintf(out, ", \"run_id\": %" PRId64 ", \"state\": \"%s\", \"elapsed\": ", f->run.run_id,
-            weir_run_state_name(f->state));
+    fprintf(out, ", \"rank\": %d, \"run_id\": %" PRId64 ", \"state\": \"%s\", \"elapsed\": ", (int)f->run.rank,
+            f->run.run_id, weir_run_state_name(f->state));
     json_number(out, seconds(until_unix_ns(f) - f->run.started_unix_ns));
     fputs(", \"last_lap_time\": ", out);
     json_number(out, f->last_lap_unix_ns ? seconds(f->last_lap_unix_ns) : NAN);
@@ -343,7 +343,7 @@ static void put_json(FILE *out, const frame *f, const weir_totals *last_lap, con
     put_totals_json(out, &f->totals);
     fputs(", \"last_lap\": {", out);
     put_totals_json(out, last_lap);
-    fputs("}}\n", out);
+    fputs("}}", out);
 }
 
 int frame_write_json(FILE *out, weir_reader *reader, const weir_filter *filter, int64_t now_unix_ns,
@@ -378,25 +378,119 @@ static void put_cut(FILE *out, const char *text, int width)
     }
 }
 
+/* The text that `write` makes of the frame, truncated. */
+static int write_lines(FILE *out, const frame *f, const char *path,
+                       void (*write)(FILE *lines, const frame *f, const char *path), weir_error *error)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *lines = open_memstream(&text, &size);
+    if (!lines)
+        return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory for the frame");
+    write(lines, f, path);
+    fclose(lines);
+    put_cut(out, text, f->width);
+    free(text);
+    return WEIR_OK;
+}
+
+static void put_frame(FILE *lines, const frame *f, const char *path)
+{
+    put_head(lines, f, path);
+    put_stages(lines, f);
+    put_queues(lines, f);
+    put_foot(lines, f);
+}
+
 int frame_write(FILE *out, weir_reader *reader, const weir_filter *filter, int64_t now_unix_ns, int width,
                 weir_error *error)
 {
     frame f = { .now_unix_ns = now_unix_ns, .width = width };
-    char *text = NULL;
-    size_t size;
     int status = read_frame(reader, filter, &f, error);
-    FILE *lines = status == WEIR_OK ? open_memstream(&text, &size) : NULL;
-    if (lines) {
-        put_head(lines, &f, weir_reader_path(reader));
-        put_stages(lines, &f);
-        put_queues(lines, &f);
-        put_foot(lines, &f);
-        fclose(lines);
-        put_cut(out, text, width);
-    } else if (status == WEIR_OK) {
-        status = weir_error_set(error, WEIR_ENOMEM, 0, "out of memory for the frame");
-    }
-    free(text);
+    if (status == WEIR_OK)
+        status = write_lines(out, &f, weir_reader_path(reader), put_frame, error);
     free_frame(&f);
     return status;
+}
+
+/* ---- several runs -------------------------------------------------------------------------------------------- */
+
+/* The latest lap of the sink's queue, and those before it. */
+static const series *sink_line(const frame *f)
+{
+    const weir_total *sink = weir_totals_sink_queue(&f->totals);
+    return sink ? find_line(&f->recent.lists[SERIES_QUEUES], sink->key.name) : NULL;
+}
+
+static double latest_value(const frame *f, series_queue_figure value)
+{
+    const series_point *p = latest(sink_line(f));
+    return p ? or_zero(p->values[value]) : 0;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+static void put_row(FILE *out, const frame *f, const char *path)
+{
+    progress p = progress_of(f);
+    int used = name_width(f) + 51;
+    fprintf(out, "%-*.*s %4d %-8s %9" PRId64 " %9.1f %6.0f%% %8" PRId64, name_width(f), name_width(f),
+            base_name(path), (int)f->run.rank,
+            f->run.has_ended ? weir_run_state_name(f->state)
+            : is_gone(f)     ? "killed"
+                             : "running",
+            p.done, latest_value(f, QUEUE_RATE), percent(latest_value(f, QUEUE_OCCUPIED)), p.failures);
+    if (!is_narrow(f)) {
+        fputs("   ", out);
+        put_span(out, seconds(until_unix_ns(f) - f->run.started_unix_ns));
+        used += 10;
+    }
+    end_line(out, f, used, sink_line(f), (series_task_figure)QUEUE_RATE);
+}
+
+static void put_no_run(FILE *out, const frame *f, const char *path)
+{
+    fprintf(out, "%-*.*s    - no run yet\n", name_width(f), name_width(f), base_name(path));
+}
+
+int frame_write_row(FILE *out, weir_reader *reader, const weir_filter *filter, int64_t now_unix_ns, int width,
+                    frame_sum *sum, weir_error *error)
+{
+    frame f = { .now_unix_ns = now_unix_ns, .width = width };
+    int status = read_frame(reader, filter, &f, error);
+    if (status == WEIR_OK) {
+        progress p = progress_of(&f);
+        bool is_running = !f.run.has_ended && !is_gone(&f);
+        sum->num_runs++;
+        sum->num_running += is_running;
+        sum->done += p.done;
+        sum->failures += p.failures;
+        sum->expected += f.expected;
+        sum->rate += is_running ? latest_value(&f, QUEUE_RATE) : 0;
+        sum->remaining_s = fmax(sum->remaining_s, or_zero(p.remaining_s));
+    }
+    if (status == WEIR_OK || status == WEIR_ENOTFOUND)
+        status = write_lines(out, &f, weir_reader_path(reader), status == WEIR_OK ? put_row : put_no_run, error);
+    free_frame(&f);
+    return status;
+}
+
+void frame_write_sum(FILE *out, const frame_sum *sum, int width)
+{
+    const frame f = { .width = width };
+    fprintf(out, "%" PRIu64 " runs, %" PRIu64 " running: %.1f items per s, %" PRId64 " done", sum->num_runs,
+            sum->num_running, sum->rate, sum->done);
+    if (sum->expected > 0)
+        fprintf(out, " of %" PRId64, sum->expected);
+    fprintf(out, ", %" PRId64 " failed", sum->failures);
+    if (sum->remaining_s > 0) {
+        fputs(", remaining time about ", out);
+        put_span(out, sum->remaining_s);
+    }
+    fprintf(out, "\n\n%-*s %4s %-8s %9s %9s %7s %8s%s\n", name_width(&f), "database", "rank", "state", "done",
+            "per s", "ready", "failures", is_narrow(&f) ? "" : "   elapsed");
 }
