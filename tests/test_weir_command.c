@@ -1096,6 +1096,41 @@ static void plot_draws_many_laps_as_fewer(void **state)
     assert_in_range(strlen(out), 1000, 1500000);
 }
 
+static void plot_and_report_show_the_process_and_the_machine(void **state)
+{
+    (void)state;
+    skip_without_gnuplot();
+    weir_sqlite_writer *writer = recording_begin(in_folder("a.db"), "node", 0, 1000);
+    weir_observer observer = weir_sqlite_observer(writer);
+    weir_lap lap = {
+        .end_unix_ns = 1010 * WEIR_SECOND, .elapsed_ns = 10 * WEIR_SECOND, .num_joined = 1, .position.phase = ""
+    };
+    weir_process_lap process = {
+        .lap = &lap,
+        .name = "0:process",
+        .num_cpus = 4,
+        .metrics = { .cpu_ns = 20 * WEIR_SECOND, .resident_bytes = 300000000, .read_bytes = 50000000 }
+    };
+    weir_machine_lap machine = { .lap = &lap,
+                                 .name = "0:machine",
+                                 .metrics = { .other_cpu_ns = 15 * WEIR_SECOND, .io_pressure_ns = 5 * WEIR_SECOND } };
+    record_lap(writer, &(invented_lap){ .at = 1010, .num_tasks = 4 });
+    observer.process_lap(observer.self, &process);
+    observer.machine_lap(observer.self, &machine);
+    recording_end(writer, 1010);
+    expect("weir plot a.db -o pictures && ls pictures", DONE);
+    assert_has(out, "process.png");
+    assert_has(out, "machine.png");
+    expect("weir plot a.db -o one.svg && cat one.svg", DONE);
+    static const char *const texts[] = { "CPUs in use by the process", "300 MB", "5 MB", "other programs",
+                                         "for a disk" };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        assert_has(out, texts[i]);
+    expect("weir report a.db -o a.html && cat a.html", DONE);
+    assert_has(out, "Process over time");
+    assert_has(out, "Machine over time");
+}
+
 static void plot_draws_nothing_of_what_there_is_nothing_of(void **state)
 {
     (void)state;
@@ -1648,6 +1683,7 @@ int main(void)
         TEST(plot_joins_a_short_last_lap_with_the_one_before),
         TEST(plot_explains_the_colours_of_events),
         TEST(plot_draws_spans_and_a_panel_for_each_counter),
+        TEST(plot_and_report_show_the_process_and_the_machine),
         TEST(plot_says_how_many_spans_and_counters_it_leaves_out),
         TEST(plot_shades_phases_and_hatches_what_lies_between_start_and_stop),
         TEST(plot_draws_many_laps_as_fewer),

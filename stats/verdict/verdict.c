@@ -336,8 +336,8 @@ static double share_between(const weir_histogram *times, double shortest_s, doub
 /*
  * A lock or another serial part: a task can run without waiting (the shortest one did), but most tasks wait. One of
  * three signs: the shortest task was only CPU time; tasks run one after the other, so that throughput × shortest time is
- * 1, and none is a little longer than the shortest, as tasks of random length are; or all tasks are much longer than
- * those of the start-up, when few ran at once.
+ * 1, and none is a little longer than the shortest, as tasks of random length are; or nearly all tasks are much longer
+ * than a few others, or than those of the start-up, when few ran at once.
  */
 static bool is_serial(judgement *j, const node_view *n, cause *found)
 {
@@ -354,8 +354,10 @@ static bool is_serial(judgement *j, const node_view *n, cause *found)
     bool is_typical = value_of(n->total, "p50_time") < 1.4 * shortest; /* of the owner that takes a lock again */
     bool takes_turns = rate * shortest >= (is_typical ? 0.9 : 0.7) && rate * shortest <= (is_typical ? 1.03 : 1.15) &&
                        share_between(times, shortest, 1.2, 1.8) <= 0.1 && !has_giants(NULL, n);
-    bool was_short = (double)n->total->metrics.task.min_ns >= 1.4e9 * shortest &&
-                     value_of(n->total, "p90_time") <= 2 * 1e-9 * (double)weir_histogram_quantile_ns(times, 0.1);
+    double p10 = 1e-9 * (double)weir_histogram_quantile_ns(times, 0.1);
+    bool is_narrow = value_of(n->total, "p90_time") <= 2 * p10;
+    bool was_short = is_narrow && rate * shortest >= 0.7 &&
+                     (p10 >= 3 * shortest || (double)n->total->metrics.task.min_ns >= 1.4e9 * shortest);
     if (!runs_alone && !takes_turns && !was_short)
         return false;
     bool uses_one_cpu = cpus >= 0.7 && cpus <= 1.2, computes_alone = uses_one_cpu && (runs_alone || was_short);
@@ -369,10 +371,10 @@ static bool is_serial(judgement *j, const node_view *n, cause *found)
                      computes_alone ? "; together they use one CPU" : "");
     else {
         if (takes_turns)
-            add_evidence(j, "items per second x shortest time = %.2f: as if they ran one after the other",
+            add_evidence(j, "tasks per second x shortest time = %.2f: as if they ran one after the other",
                          rate * shortest);
         else
-            add_evidence(j, "tasks were that short only at the start, when few of them ran at once");
+            add_evidence(j, "only a few tasks were that short, as if most of them waited for the others");
         say_missing(j,
                     "record the same work with a concurrency of 1 for this stage: if it delivers as many items per "
                     "second, the tasks wait for each other; if fewer, each waits for something outside");
@@ -574,8 +576,8 @@ static const struct {
     [WEIR_VERDICT_STORAGE] = { "storage", "The disk: the tasks of %s wait for it." },
     [WEIR_VERDICT_NETWORK] = { "network", "The network: the tasks of %s wait for it." },
     [WEIR_VERDICT_LOCK] = { "lock", "A lock or another serial part in %s: its tasks wait for each other." },
-    [WEIR_VERDICT_OWN_THREADS] = { "own-threads",
-                                   "The own threads of %s (a codec's, a library's) that do its work." },
+    [WEIR_VERDICT_OWN_THREADS] = { "own-threads", "The threads that a codec or library starts in %s: they do its "
+                                                  "work, and its slots wait." },
     [WEIR_VERDICT_MEMORY] = { "memory", "Memory: the machine has too little, and %s waits for pages to be read." },
     [WEIR_VERDICT_BYTES] = { "bytes", "The byte bound of %s: it leaves room for too few items." },
     [WEIR_VERDICT_ORDER] = { "order",

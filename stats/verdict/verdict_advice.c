@@ -224,7 +224,7 @@ static int propose_own_threads(advising *a)
     if (a->node->threads)
         return WEIR_OK;
     set(&p, a->node->name, "threads", "%u", slots);
-    write_to(p.change, "own threads for %s, so that it does not wait for the pool's",
+    write_to(p.change, "private threads for %s, so that it does not wait for those of the pool",
              short_name(a->node->name, name, sizeof name));
     write_to(p.code, ".threads = %u in the options of %s", slots, name);
     return propose(a, &p);
@@ -361,7 +361,7 @@ static int propose_all(advising *a)
 static void suggest_others(advising *a)
 {
     switch (a->verdict->shown.kind) {
-    case WEIR_VERDICT_NONE: suggest(a, "nothing for loading: make the training step faster, if anything", ""); break;
+    case WEIR_VERDICT_NONE: suggest(a, "loading needs no change; only a faster training step would help", ""); break;
     case WEIR_VERDICT_OTHERS:
         suggest(a, "stop the other programs, or give this one a higher priority (nice)", "");
         break;
@@ -377,13 +377,13 @@ static void suggest_others(advising *a)
         suggest(a, "split the lock, or do less while it is held; more slots do not help", "");
         break;
     case WEIR_VERDICT_OWN_THREADS:
-        suggest(a, "one thread for each item in the codec or library, and more slots instead", "");
+        suggest(a, "set the codec or library to one thread, and use more slots instead", "");
         break;
     case WEIR_VERDICT_MEMORY:
         suggest(a, "fewer slots, shorter queues or smaller pieces, so that all fits", "");
         break;
     case WEIR_VERDICT_GIANTS:
-        suggest(a, "split giant items into pieces, or give them a branch and slots of their own",
+        suggest(a, "split giant items into pieces, or route them to a separate branch with its own slots",
                 "--piece-frames 256");
         break;
     default: break;

@@ -49,8 +49,10 @@ static const char *const axis_words[] = { "relative", "clock", NULL };
 
 static const option_row rows[] = {
     { ROW("output", output, option_file), .letter = 'o', .argument = "DIR|FILE",
-      .help = "one file that ends in .png, .svg or .pdf, - for a PNG on stdout, or a folder for tasks.png, "
-              "queues.png, spans.png and counters.png (default: DB's name with .png, in this folder)" },
+      .help =
+          "one file that ends in .png, .svg or .pdf, - for a PNG on stdout, or a folder for tasks.png, "
+          "queues.png, spans.png, counters.png, process.png and machine.png (default: DB's name with .png, in this "
+          "folder)" },
     { ROW("axis", axis, option_choice), .argument = "KIND", .choices = axis_words,
       .help = "time axis: relative, the time since the start (default), or clock, local time" },
     { ROW("counts", counts, option_flag), .help = "plot the number of tasks and items in each lap instead of rates" },
@@ -248,7 +250,9 @@ const tool_command tool_plot = {
         "Plots a run lap by lap: for the stages, tasks and failures per second, task times (average, p50, p90, p99 "
         "and maximum), and what the slots did; for the queues, items per second, occupancy, level up to the "
         "capacity, and waits; for spans, spans per second, their times, and the mean number of threads in them; for "
-        "each counter, its mean, last, smallest and largest value. All stages are in one plot, each with its own "
+        "each counter, its mean, last, smallest and largest value; for the process, CPUs in use, memory, and bytes "
+        "read and written; for the machine, CPUs of others, pressure and network. All stages are in one plot, each "
+        "with its own "
         "colour and symbol. If there are more than 14 spans or 8 counters, those with the longest total time, and "
         "the "
         "first ones, are drawn; --name selects others. Phases are shaded. "

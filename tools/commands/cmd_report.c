@@ -92,8 +92,9 @@ static int put_pictures(FILE *out, weir_reader *reader, const weir_filter *filte
 {
     series_set set;
     int status = series_read(reader, filter, SERIES_JOIN_SHORT, &set, error);
-    static const char *const headings[NUM_SERIES_KINDS] = { "Stages over time", "Queues over time", "Spans over time",
-                                                            "Counters over time" };
+    static const char *const headings[NUM_SERIES_KINDS] = { "Stages over time",  "Queues over time",
+                                                            "Spans over time",   "Counters over time",
+                                                            "Process over time", "Machine over time" };
     for (series_kind kind = 0; kind < NUM_SERIES_KINDS && status == WEIR_OK; kind++) {
         drawing_plan plan = { .medium = DRAWING_SVG, .title = "", .width_in = 12, .height_in = 10, .clock = true };
         plan.shown[kind] = true;

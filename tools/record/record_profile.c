@@ -1,6 +1,7 @@
 #include "record_profile.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "record_pipeline.h"
 #include "record_run.h"
@@ -16,6 +17,31 @@ static void print_point(const weir_profile_point *point)
     printf("%-12s %6u  %12.1f  %8.0f %%  %6.2f  %7.1f MB  %9llu%s\n", point->stage, point->concurrency,
            point->tasks_per_s, point->efficiency * 100, point->cpus, (double)point->memory_bytes / 1e6,
            (unsigned long long)point->num_failures, point->is_best ? "  <" : "");
+}
+
+/* What each number of slots brings, as bars: at full width a stage that grows with its slots. */
+static void print_bars(const weir_profile_report *report)
+{
+    enum { WIDTH = 50 };
+    const weir_profile_point *first = report->points;
+    puts("\nTasks per second (#), and if each slot brought as many as the first one (.):");
+    for (size_t i = 0; i < report->num_points; i++) {
+        const weir_profile_point *point = &report->points[i], *last = point;
+        bool is_first = i == 0 || strcmp(point[-1].stage, point->stage) != 0;
+        first = is_first ? point : first;
+        while (last + 1 < report->points + report->num_points && strcmp(last[1].stage, point->stage) == 0)
+            last++;
+        double most = first->tasks_per_s * last->concurrency / first->concurrency;
+        for (const weir_profile_point *p = first; p <= last; p++)
+            most = p->tasks_per_s > most ? p->tasks_per_s : most;
+        int full = most > 0 ? (int)(WIDTH * point->tasks_per_s / most + 0.5) : 0;
+        int ideal =
+            most > 0 ? (int)(WIDTH * first->tasks_per_s * point->concurrency / first->concurrency / most + 0.5) : 0;
+        printf("%-12s %6u  ", is_first ? point->stage : "", point->concurrency);
+        for (int k = 0; k < (full > ideal ? full : ideal); k++)
+            putchar(k < full ? '#' : '.');
+        putchar('\n');
+    }
 }
 
 static void print_json(const weir_profile_report *report)
@@ -60,6 +86,7 @@ int record_profile(const record_settings *settings, const record_inputs *inputs)
         print_header();
         for (size_t i = 0; i < report->num_points; i++)
             print_point(&report->points[i]);
+        print_bars(report);
         puts("\nEach stage alone, each slot with its own thread. <: more slots bring less than a tenth for twice as "
              "many.");
     }

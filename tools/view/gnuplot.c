@@ -28,7 +28,7 @@ enum {
     SYMBOLS_ON_CURVE = 12 /* about */
 };
 
-typedef enum scale { SCALE_LINEAR, SCALE_TIME, SCALE_SHARE, SCALE_LEVEL, SCALE_VALUE } scale;
+typedef enum scale { SCALE_LINEAR, SCALE_TIME, SCALE_SHARE, SCALE_LEVEL, SCALE_VALUE, SCALE_BYTES } scale;
 
 typedef struct curve {
     const char *title; /* NULL = the only curve of its panel */
@@ -103,6 +103,46 @@ static const panel span_panels[] = {
         { "max", SPAN_MAX, DOTS, 1.8, 0.1 } },
       5 },
     { "time in spans: threads", NULL, SCALE_LINEAR, { { NULL, SPAN_SHARE, SOLID, 2, 0 } }, 1 },
+};
+
+static const panel process_panels[] = {
+    { "CPUs in use by the process",
+      NULL,
+      SCALE_LINEAR,
+      { { "all", PROCESS_CPUS, SOLID, 2, 0 }, { "in the pools", PROCESS_POOL_CPUS, DASHES, 1.6, 0 } },
+      2 },
+    { "memory",
+      NULL,
+      SCALE_BYTES,
+      { { "resident", PROCESS_MEMORY, SOLID, 2, 0 }, { "peak", PROCESS_PEAK, DOTS, 1.8, 0.1 } },
+      2 },
+    { "storage, per second",
+      NULL,
+      SCALE_BYTES,
+      { { "read", PROCESS_READ, SOLID, 2, 0 }, { "written", PROCESS_WRITTEN, DASHES, 1.6, 0 } },
+      2 },
+};
+
+static const panel machine_panels[] = {
+    { "other CPUs",
+      NULL,
+      SCALE_LINEAR,
+      { { "other programs", MACHINE_OTHER_CPUS, SOLID, 2, 0 },
+        { "idle", MACHINE_IDLE_CPUS, DASHES, 1.6, 0 },
+        { "other virtual machines", MACHINE_STOLEN_CPUS, DOTS, 1.8, 0 } },
+      3 },
+    { "pressure: time in which some task waits",
+      NULL,
+      SCALE_SHARE,
+      { { "for a CPU", MACHINE_CPU_PRESSURE, SOLID, 2, 0 },
+        { "for a disk", MACHINE_IO_PRESSURE, DASHES, 1.8, 0 },
+        { "for memory", MACHINE_MEMORY_PRESSURE, DOTS, 1.8, 0 } },
+      3 },
+    { "network, per second",
+      NULL,
+      SCALE_BYTES,
+      { { "received", MACHINE_RECEIVED, SOLID, 2, 0 }, { "sent", MACHINE_SENT, DASHES, 1.6, 0 } },
+      2 },
 };
 
 static const panel counter_panel = {
@@ -382,6 +422,10 @@ static double put_axis(const drawing *d, const figure *f, const panel *p)
     case SCALE_TIME: return put_time_axis(d->out, values);
     case SCALE_SHARE: fputs("set yrange [0:103]\nset ytics 25\nset format y '%g %%'\n", d->out); break;
     case SCALE_LINEAR: put_linear_axis(d->out, values.high); break;
+    case SCALE_BYTES:
+        put_linear_axis(d->out, fmax(values.high, 1000));
+        fputs("set format y '%.0s %cB'\n", d->out);
+        break;
     case SCALE_VALUE: put_value_axis(d->out, values); break;
     case SCALE_LEVEL: put_linear_axis(d->out, fmax(values.high, largest_capacity(f) / 1.04)); break;
     }
@@ -763,6 +807,8 @@ static void make_figure(figure *f, series_kind kind, const series_list *list)
         [SERIES_QUEUES] = { queue_panels, sizeof queue_panels / sizeof(panel), QUEUE_DEPTH + 1 },
         [SERIES_SPANS] = { span_panels, sizeof span_panels / sizeof(panel), SPAN_SHARE + 1 },
         [SERIES_COUNTERS] = { NULL, 0, COUNTER_MAX + 1 },
+        [SERIES_PROCESS] = { process_panels, sizeof process_panels / sizeof(panel), PROCESS_WRITTEN + 1 },
+        [SERIES_MACHINE] = { machine_panels, sizeof machine_panels / sizeof(panel), MACHINE_SENT + 1 },
     };
     *f = (figure){ .lines = list->all, .num_lines = list->count, .block = series_kind_name(kind) };
     f->num_values = kinds[kind].num_values;

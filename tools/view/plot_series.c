@@ -44,6 +44,15 @@ static const struct {
                           WEIR_SUBJECT_COUNTER,
                           { "ave_value", "last_value", "min_value", "max_value" },
                           { 0 } },
+    [SERIES_PROCESS] = { "process",
+                         WEIR_SUBJECT_PROCESS,
+                         { "cpus", "pool_cpus", "resident_bytes", "peak_bytes", "read_rate", "write_rate" },
+                         { 0 } },
+    [SERIES_MACHINE] = { "machine",
+                         WEIR_SUBJECT_MACHINE,
+                         { "other_cpus", "idle_cpus", "stolen_cpus", "cpu_pressure", "io_pressure", "memory_pressure",
+                           "receive_rate", "send_rate" },
+                         { 0 } },
 };
 
 const char *series_kind_name(series_kind kind)

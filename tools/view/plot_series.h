@@ -1,4 +1,7 @@
-/* The data of a plot, read from a database: metrics of each stage, queue, span and counter lap by lap; events; phases. */
+/*
+ * The data of a plot, read from a database: metrics of each stage, queue, span, counter, process and machine lap by lap;
+ * events; phases.
+ */
 #ifndef TOOLS_SERIES_H
 #define TOOLS_SERIES_H
 
@@ -50,13 +53,35 @@ typedef enum series_span_figure {
 /* What is drawn of a value of a counter. */
 typedef enum series_counter_figure { COUNTER_MEAN, COUNTER_LAST, COUNTER_MIN, COUNTER_MAX } series_counter_figure;
 
+/* What is drawn of the process. */
+typedef enum series_process_figure {
+    PROCESS_CPUS,
+    PROCESS_POOL_CPUS,
+    PROCESS_MEMORY, /* bytes */
+    PROCESS_PEAK,
+    PROCESS_READ, /* bytes per second */
+    PROCESS_WRITTEN,
+} series_process_figure;
+
+/* What is drawn of the machine. */
+typedef enum series_machine_figure {
+    MACHINE_OTHER_CPUS,
+    MACHINE_IDLE_CPUS,
+    MACHINE_STOLEN_CPUS,
+    MACHINE_CPU_PRESSURE, /* shares of the time */
+    MACHINE_IO_PRESSURE,
+    MACHINE_MEMORY_PRESSURE,
+    MACHINE_RECEIVED, /* bytes per second */
+    MACHINE_SENT,
+} series_machine_figure;
+
 /* One lap, or several merged laps, as comparable values. NAN = no value. */
 typedef struct series_point {
     double start, end; /* seconds since the origin */
     double values[SERIES_MAX_VALUES];
 } series_point;
 
-/* The laps of one stage, queue, span or counter, in the order of time. */
+/* The laps of one stage, queue, span, counter, process or machine, in the order of time. */
 typedef struct series {
     char *name;             /* with the run as a prefix if there are several */
     const char *plain_name; /* without it */
@@ -71,6 +96,8 @@ typedef enum series_kind {
     SERIES_QUEUES,
     SERIES_SPANS,
     SERIES_COUNTERS,
+    SERIES_PROCESS,
+    SERIES_MACHINE,
     NUM_SERIES_KINDS
 } series_kind;
 
@@ -107,7 +134,7 @@ enum {
 int series_read(weir_reader *reader, const weir_filter *filter, unsigned how, series_set *set, weir_error *error);
 void series_free(series_set *set);
 
-/* "tasks", "queues", "spans", "counters" */
+/* "tasks", "queues", "spans", "counters", "process", "machine" */
 const char *series_kind_name(series_kind kind);
 
 #endif
