@@ -1,7 +1,8 @@
 /*
  * A pipeline: the listing, a stage that looks up unchanged files in the index, the probe, and the calling thread,
- * which writes. The lookup stage has one slot and a separate connection; it sets a bit for each row it finds, so that
- * rows without a bit are removed at the end.
+ * which writes. With archives, a stage before the lookup lists their members. The lookup stage has one slot and a
+ * separate connection; it sets a bit for each row it finds, and the writer one for each row that it writes, so that rows
+ * without a bit are removed at the end.
  *
  * During a build the index is not marked as complete, and cannot be opened as a dataset.
  */
@@ -68,6 +69,7 @@ typedef struct build {
     sqlite3 *db;
     sqlite3_stmt *put_clip, *put_packets, *drop_packets;
     look look;
+    seen_rows written;
     members members;
     weir_directory_counts listed;
     weir_dataset_progress progress;
@@ -302,7 +304,7 @@ static int put_clip(build *self, const weir_item *item)
     sqlite3_reset(statement);
     if (code != SQLITE_ROW)
         return fail(self, code, "write to");
-    if (!see(&self->look.seen, row))
+    if (!see(&self->written, row))
         return weir_error_set(self->error, WEIR_ENOMEM, 0, "out of memory");
     self->has_changed = true;
     self->progress.num_indexed++;
@@ -321,7 +323,7 @@ static int remove_gone(build *self)
     code = sqlite3_prepare_v2(self->db, "DELETE FROM clip WHERE clip_id = ?", -1, &drop, NULL);
     while (code == SQLITE_OK && sqlite3_step(all) == SQLITE_ROW) {
         int64_t row = sqlite3_column_int64(all, 0);
-        if (is_seen(&self->look.seen, row))
+        if (is_seen(&self->look.seen, row) || is_seen(&self->written, row))
             continue;
         sqlite3_bind_int64(drop, 1, row);
         code = sqlite3_step(drop) == SQLITE_DONE ? sqlite3_reset(drop) : SQLITE_ERROR;
@@ -604,6 +606,7 @@ static void end(build *self)
         free(self->members.broken[i].path);
     free(self->members.broken);
     free(self->look.seen.bits);
+    free(self->written.bits);
     free(self->root);
 }
 
