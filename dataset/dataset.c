@@ -249,7 +249,7 @@ static int set_up(weir_dataset *dataset, const weir_dataset_options *options, we
         rc = weir_error_set(error, WEIR_ENOTFOUND, 0, "no clip in %s %s", dataset->path,
                             is_chosen ? "matches the conditions" : "can be used");
     if (rc == WEIR_OK)
-        rc = prepare(dataset, "path, size_bytes, mtime_ns, label, packets",
+        rc = prepare(dataset, "path, size_bytes, mtime_ns, label, packets, archive_length, offset",
                      dataset->rows ? "LEFT JOIN packets USING (clip_id) WHERE clip_id = ?"
                                    : "LEFT JOIN packets USING (clip_id) WHERE number = ?",
                      &dataset->find, error);
@@ -341,6 +341,9 @@ static int fill_from_row(weir_dataset *dataset, weir_entry *entry, weir_error *e
     entry->path = join(dataset->root, weir_index_text(row, 0));
     entry->size_bytes = sqlite3_column_int64(row, 1);
     entry->mtime_ns = dataset->ignores_mtime ? 0 : sqlite3_column_int64(row, 2);
+    int64_t archive_length = sqlite3_column_int64(row, 5);
+    entry->archive_length = archive_length > 0 ? strlen(dataset->root) + (uint64_t)archive_length : 0;
+    entry->offset = sqlite3_column_int64(row, 6);
     entry->class_id = class_of(dataset, (const char *)sqlite3_column_text(row, 3));
     const void *packets = sqlite3_column_blob(row, 4);
     entry->packets_bytes = packets ? (size_t)sqlite3_column_bytes(row, 4) : 0;

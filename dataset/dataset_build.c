@@ -1,12 +1,14 @@
 /*
  * A pipeline: the listing, a stage that looks up unchanged files in the index, the probe, and the calling thread,
- * which writes. The lookup stage has one slot and a separate connection; it sets a bit for each row it finds, so that
- * rows without a bit are removed at the end.
+ * which writes. With archives, a stage before the lookup lists their members. The lookup stage has one slot and a
+ * separate connection; it sets a bit for each row it finds, and the writer one for each row that it writes, so that rows
+ * without a bit are removed at the end.
  *
  * During a build the index is not marked as complete, and cannot be opened as a dataset.
  */
 #include <weir/dataset.h>
 
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +20,11 @@
 #include <weir/pipeline.h>
 
 #include "index_file.h"
+#include "tar_members.h"
+
+#ifndef FNM_EXTMATCH /* only GNU has "*.@(jpg|png)" */
+#define FNM_EXTMATCH 0
+#endif
 
 /* Interval of the transactions and of the progress callback. */
 #define WRITE_INTERVAL_NS (1 * WEIR_SECOND)
@@ -39,6 +46,22 @@ typedef struct look {
     bool is_out_of_memory;
 } look;
 
+/* An archive that cannot be used, or not as a whole. */
+typedef struct broken_archive {
+    char *path;
+    uint64_t number;
+    weir_error error;
+} broken_archive;
+
+/* Of the stage that lists archives: used only by its slot's thread until the pipeline has ended. */
+typedef struct members {
+    const char *glob;
+    weir_tar_members tar; /* the open archive */
+    broken_archive *broken;
+    size_t num_broken;
+    bool is_out_of_memory;
+} members;
+
 typedef struct build {
     const char *path;
     const weir_dataset_build_options *options;
@@ -46,6 +69,8 @@ typedef struct build {
     sqlite3 *db;
     sqlite3_stmt *put_clip, *put_packets, *drop_packets;
     look look;
+    seen_rows written;
+    members members;
     weir_directory_counts listed;
     weir_dataset_progress progress;
     bool is_in_transaction;
@@ -84,9 +109,12 @@ static bool has_label(const look *self, uint64_t number)
     return !self->labels || strcmp(wanted ? wanted : "", found ? found : "") == 0;
 }
 
-static bool is_unchanged(sqlite3_stmt *find, const char *path)
+static bool is_unchanged(sqlite3_stmt *find, const char *path, const weir_entry *member)
 {
     struct stat file;
+    if (member)
+        return sqlite3_column_int64(find, 1) == member->size_bytes &&
+               sqlite3_column_int64(find, 2) == member->mtime_ns && sqlite3_column_int64(find, 4) == member->offset;
     if (stat(path, &file) != 0)
         return false;
     return sqlite3_column_int64(find, 1) == file.st_size &&
@@ -97,23 +125,97 @@ static int run_look(void *worker, weir_item *in, weir_item *out, weir_task *task
 {
     (void)worker;
     look *self = (look *)(uintptr_t)weir_task_config(task);
-    const char *path = in->data;
+    const weir_entry *member = strcmp(in->type, WEIR_TYPE_ENTRY) == 0 ? in->data : NULL;
+    const char *path = member ? member->path : in->data;
     bool unchanged = false;
     sqlite3_bind_text(self->find, 1, path + self->root_length, -1, SQLITE_STATIC);
     if (sqlite3_step(self->find) == SQLITE_ROW) {
         self->is_out_of_memory |= !see(&self->seen, sqlite3_column_int64(self->find, 0));
-        unchanged = !self->takes_all && is_unchanged(self->find, path) && has_label(self, in->seq);
+        unchanged = !self->takes_all && is_unchanged(self->find, path, member) && has_label(self, in->seq);
     }
     sqlite3_reset(self->find);
     weir_item_move(out, in);
     if (!unchanged)
         return WEIR_OK;
-    weir_release_free(out->data, NULL);
-    *out = (weir_item){ 0 };
+    weir_item_release(out);
     return WEIR_SKIP;
 }
 
-static const weir_op look_op = { .name = "look", .takes = WEIR_TYPE_TEXT, .makes = WEIR_TYPE_TEXT, .run = run_look };
+#define BOTH WEIR_TYPE_TEXT " " WEIR_TYPE_ENTRY
+static const weir_op look_op = { .name = "look", .takes = BOTH, .makes = BOTH, .run = run_look };
+
+/* ---- members of archives ---------------------------------------------------------------------------------------- */
+
+static void note_broken(members *self, const weir_item *archive, const weir_error *error)
+{
+    broken_archive *broken = realloc(self->broken, (self->num_broken + 1) * sizeof *broken);
+    char *path = strdup(archive->data);
+    self->broken = broken ? broken : self->broken;
+    self->is_out_of_memory |= !broken || !path;
+    if (broken && path)
+        broken[self->num_broken++] = (broken_archive){ path, archive->seq, *error };
+    else
+        free(path);
+}
+
+/* Goes to the next member that matches. WEIR_EOF: no more. What is wrong with the archive is noted. */
+static int next_member(members *self, const weir_item *archive, bool is_first)
+{
+    weir_error error = { 0 };
+    int rc;
+    while ((rc = weir_tar_members_next(&self->tar, &error)) == WEIR_OK) {
+        const char *slash = strrchr(self->tar.name, '/');
+        if (fnmatch(self->glob, slash ? slash + 1 : self->tar.name, FNM_EXTMATCH) == 0)
+            return WEIR_OK;
+    }
+    if (rc == WEIR_EOF && is_first)
+        rc = weir_error_set(&error, WEIR_ENOTFOUND, 0, "no file in the archive matches %s", self->glob);
+    if (rc != WEIR_EOF)
+        note_broken(self, archive, &error);
+    return WEIR_EOF;
+}
+
+static int make_member(const weir_tar_members *tar, const char *archive, weir_item *out)
+{
+    weir_entry *entry = weir_entry_new();
+    if (!entry || asprintf(&entry->path, "%s!%s", archive, tar->name) < 0) {
+        free(entry);
+        return WEIR_ENOMEM;
+    }
+    entry->archive_length = strlen(archive);
+    entry->offset = tar->offset;
+    entry->size_bytes = tar->size;
+    entry->mtime_ns = tar->mtime_ns;
+    *out = (weir_item){
+        .data = entry, .release = weir_entry_release, .size_bytes = weir_entry_memory(entry), .label = entry->path
+    };
+    return WEIR_OK;
+}
+
+static int run_members(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    members *self = (members *)(uintptr_t)weir_task_config(task);
+    const char *path = in->data;
+    int rc = WEIR_OK;
+    if (weir_task_num_pieces(task) == 0) {
+        weir_error error = { 0 };
+        weir_tar_members_close(&self->tar);
+        rc = weir_tar_members_open(&self->tar, path, &error);
+        if (rc != WEIR_OK)
+            note_broken(self, in, &error);
+        if (rc != WEIR_OK || next_member(self, in, true) != WEIR_OK)
+            return WEIR_SKIP;
+    }
+    rc = make_member(&self->tar, path, out);
+    if (rc != WEIR_OK)
+        return weir_task_fail(task, rc, 0, "out of memory");
+    return next_member(self, in, false) == WEIR_OK ? WEIR_MORE : WEIR_OK;
+}
+
+static const weir_op members_op = {
+    .name = "members", .takes = WEIR_TYPE_TEXT, .makes = WEIR_TYPE_ENTRY, .run = run_members
+};
 
 /* ---- writing ---------------------------------------------------------------------------------------------------- */
 
@@ -144,11 +246,14 @@ static const char *label_of(const build *self, const weir_item *item, char *labe
 {
     if (self->options->labels)
         return self->options->labels[item->seq] ? self->options->labels[item->seq] : "";
-    const char *end = strrchr(item->label + self->look.root_length, '/');
+    const weir_probe_result *result = item->data;
+    const char *first = result->archive_length ? item->label + result->archive_length + 1 /* after the '!' */
+                                               : item->label + self->look.root_length;
+    const char *end = strrchr(first, '/');
     if (!end)
         return "";
     const char *start = end;
-    while (start > item->label + self->look.root_length && start[-1] != '/')
+    while (start > first && start[-1] != '/')
         start--;
     snprintf(label, size, "%.*s", (int)(end - start), start);
     return label;
@@ -191,12 +296,15 @@ static int put_clip(build *self, const weir_item *item)
     sqlite3_bind_int64(statement, 12, result->error.status);
     sqlite3_bind_int64(statement, 13, result->error.library_code);
     sqlite3_bind_text(statement, 14, result->error.message, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(statement, 15,
+                       result->archive_length ? (int64_t)(result->archive_length - self->look.root_length) : 0);
+    sqlite3_bind_int64(statement, 16, result->offset);
     int code = sqlite3_step(statement);
     int64_t row = code == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
     sqlite3_reset(statement);
     if (code != SQLITE_ROW)
         return fail(self, code, "write to");
-    if (!see(&self->look.seen, row))
+    if (!see(&self->written, row))
         return weir_error_set(self->error, WEIR_ENOMEM, 0, "out of memory");
     self->has_changed = true;
     self->progress.num_indexed++;
@@ -215,7 +323,7 @@ static int remove_gone(build *self)
     code = sqlite3_prepare_v2(self->db, "DELETE FROM clip WHERE clip_id = ?", -1, &drop, NULL);
     while (code == SQLITE_OK && sqlite3_step(all) == SQLITE_ROW) {
         int64_t row = sqlite3_column_int64(all, 0);
-        if (is_seen(&self->look.seen, row))
+        if (is_seen(&self->look.seen, row) || is_seen(&self->written, row))
             continue;
         sqlite3_bind_int64(drop, 1, row);
         code = sqlite3_step(drop) == SQLITE_DONE ? sqlite3_reset(drop) : SQLITE_ERROR;
@@ -289,13 +397,23 @@ static bool tell(build *self, bool now)
     return self->options->progress(self->options->self, &self->progress);
 }
 
+static const char *clip_glob(const weir_dataset_build_options *options)
+{
+    return options->glob ? options->glob : "*.mp4";
+}
+
+static const char *file_glob(const weir_dataset_build_options *options)
+{
+    return options->tar ? "*.tar" : clip_glob(options);
+}
+
 static int start(build *self, weir_pipeline **pipeline)
 {
     const weir_dataset_build_options *options = self->options;
     uint32_t concurrency = options->concurrency ? options->concurrency : weir_cpu_budget();
     weir_directory_config folder = {
         .root = self->root,
-        .glob = options->glob ? options->glob : "*.mp4",
+        .glob = file_glob(options),
         .sorted = true,
         .counts = &self->listed,
     };
@@ -307,6 +425,10 @@ static int start(build *self, weir_pipeline **pipeline)
         weir_builder_source(builder, &weir_directory_source, &folder, &listing);
     else
         weir_builder_source(builder, &weir_list_source, &list, &listing);
+    self->members.glob = clip_glob(options);
+    if (options->tar)
+        weir_builder_pipe(builder, &members_op, &self->members,
+                          &(weir_stage_options){ .threads = 1, .queue_items = 64 });
     weir_builder_pipe(builder, &look_op, &self->look, &(weir_stage_options){ .queue_items = 64 });
     weir_builder_pipe(builder, &weir_probe, &probe,
                       &(weir_stage_options){ .concurrency = concurrency, .threads = concurrency });
@@ -346,14 +468,28 @@ static int write_all(build *self, weir_pipeline *pipeline)
 static int check_failures(build *self, weir_pipeline *pipeline)
 {
     weir_error failure;
-    static const char *const stages[] = { "look", "probe" };
-    for (int i = 0; i < 2; i++) {
+    static const char *const stages[] = { "members", "look", "probe" };
+    for (int i = self->options->tar ? 0 : 1; i < 3; i++) {
         weir_pipeline_stage_error(pipeline, stages[i], &failure);
         if (failure.status != WEIR_OK)
             return weir_error_set(self->error, failure.status, failure.library_code, "%s: %s", failure.label,
                                   failure.message);
     }
-    return self->look.is_out_of_memory ? weir_error_set(self->error, WEIR_ENOMEM, 0, "out of memory") : WEIR_OK;
+    return self->look.is_out_of_memory || self->members.is_out_of_memory
+               ? weir_error_set(self->error, WEIR_ENOMEM, 0, "out of memory")
+               : WEIR_OK;
+}
+
+/* As clips that cannot be used. */
+static int put_broken_archives(build *self)
+{
+    int rc = WEIR_OK;
+    for (size_t i = 0; rc == WEIR_OK && i < self->members.num_broken; i++) {
+        const broken_archive *broken = &self->members.broken[i];
+        weir_probe_result result = { .size_bytes = -1, .error = broken->error };
+        rc = put_clip(self, &(weir_item){ .data = &result, .label = broken->path, .seq = broken->number });
+    }
+    return rc;
 }
 
 static int run_pipeline(build *self)
@@ -365,6 +501,8 @@ static int run_pipeline(build *self)
     rc = write_all(self, pipeline);
     if (rc == WEIR_OK)
         rc = check_failures(self, pipeline);
+    if (rc == WEIR_OK)
+        rc = put_broken_archives(self);
     weir_pipeline_free(pipeline);
     self->progress.num_unreadable_folders = self->listed.unreadable_folders;
     if (rc != WEIR_OK)
@@ -379,12 +517,14 @@ static int prepare(build *self)
     static const char put[] =
         "INSERT INTO clip (path, label, size_bytes, mtime_ns, codec, width, height, duration, num_frames, "
         "num_keyframes,"
-        " num_errors, status, library_code, message) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " num_errors, status, library_code, message, archive_length, offset)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (path) DO UPDATE SET label = excluded.label, size_bytes = excluded.size_bytes,"
         " mtime_ns = excluded.mtime_ns, codec = excluded.codec, width = excluded.width, height = excluded.height,"
         " duration = excluded.duration, num_frames = excluded.num_frames, num_keyframes = excluded.num_keyframes,"
         " num_errors = excluded.num_errors, status = excluded.status, library_code = excluded.library_code,"
-        " message = excluded.message RETURNING clip_id";
+        " message = excluded.message, archive_length = excluded.archive_length, offset = excluded.offset"
+        " RETURNING clip_id";
     int code = sqlite3_prepare_v2(self->db, put, -1, &self->put_clip, NULL);
     if (code == SQLITE_OK)
         code = sqlite3_prepare_v2(self->db, "INSERT OR REPLACE INTO packets VALUES (?, ?)", -1, &self->put_packets,
@@ -396,8 +536,9 @@ static int prepare(build *self)
     int rc = weir_index_open_reader(self->path, &self->look.db, self->error);
     if (rc != WEIR_OK)
         return rc;
-    code = sqlite3_prepare_v2(self->look.db, "SELECT clip_id, size_bytes, mtime_ns, label FROM clip WHERE path = ?",
-                              -1, &self->look.find, NULL);
+    code = sqlite3_prepare_v2(self->look.db,
+                              "SELECT clip_id, size_bytes, mtime_ns, label, offset FROM clip WHERE path = ?", -1,
+                              &self->look.find, NULL);
     return code == SQLITE_OK ? WEIR_OK : fail(self, code, "read");
 }
 
@@ -405,7 +546,8 @@ static int prepare(build *self)
 static int note_source(build *self)
 {
     char options[32];
-    snprintf(options, sizeof options, "check %d, packets %d", (int)self->options->check, !self->options->no_packets);
+    snprintf(options, sizeof options, "check %d, packets %d%s", (int)self->options->check, !self->options->no_packets,
+             self->options->tar ? ", tar" : "");
     char *root_before = weir_index_get(self->db, "root");
     char *options_before = weir_index_get(self->db, "options");
     int rc = WEIR_OK;
@@ -441,11 +583,13 @@ static int count_files(build *self)
     const weir_dataset_build_options *options = self->options;
     if (!options->root)
         return WEIR_OK;
-    weir_directory_config folder = { .root = self->root, .glob = options->glob ? options->glob : "*.mp4" };
+    weir_directory_config folder = { .root = self->root, .glob = file_glob(options) };
     int rc = weir_directory_count(&folder, UINT64_MAX, &self->progress.num_total, self->error);
     if (rc == WEIR_OK && self->progress.num_total == 0) /* perhaps not mounted: the index is not emptied */
         rc = weir_error_set(self->error, WEIR_ENOTFOUND, 0, "no file in %s, or in its subfolders, matches %s",
                             options->root, folder.glob);
+    if (options->tar)
+        self->progress.num_total = 0; /* of archives, not of clips */
     return rc;
 }
 
@@ -457,7 +601,12 @@ static void end(build *self)
     sqlite3_finalize(self->look.find);
     sqlite3_close(self->look.db);
     sqlite3_close(self->db);
+    weir_tar_members_close(&self->members.tar);
+    for (size_t i = 0; i < self->members.num_broken; i++)
+        free(self->members.broken[i].path);
+    free(self->members.broken);
     free(self->look.seen.bits);
+    free(self->written.bits);
     free(self->root);
 }
 

@@ -8,7 +8,7 @@
 
 /* "weix" */
 #define APPLICATION "2003134840"
-enum { VERSION = 1, BUSY_MS = 10000 };
+enum { VERSION = 2, BUSY_MS = 10000 };
 
 /* The packets are in a separate table, so that a scan of the clips does not read them. */
 static const char schema[] = "BEGIN IMMEDIATE;"
@@ -29,12 +29,21 @@ static const char schema[] = "BEGIN IMMEDIATE;"
                              " num_errors INTEGER NOT NULL," /* damaged packets */
                              " status INTEGER NOT NULL,"     /* weir_status: 0 = can be used */
                              " library_code INTEGER NOT NULL,"
-                             " message TEXT NOT NULL);"
+                             " message TEXT NOT NULL,"
+                             " archive_length INTEGER NOT NULL DEFAULT 0," /* see weir_entry */
+                             " offset INTEGER NOT NULL DEFAULT 0);"
                              "CREATE TABLE class (name TEXT PRIMARY KEY) WITHOUT ROWID;"
                              "CREATE TABLE packets (clip_id INTEGER PRIMARY KEY, packets BLOB NOT NULL);"
                              "PRAGMA application_id = " APPLICATION ";"
-                             "PRAGMA user_version = 1;"
+                             "PRAGMA user_version = 2;"
                              "COMMIT;";
+
+/* From version 1. */
+static const char upgrade[] = "BEGIN IMMEDIATE;"
+                              "ALTER TABLE clip ADD COLUMN archive_length INTEGER NOT NULL DEFAULT 0;"
+                              "ALTER TABLE clip ADD COLUMN offset INTEGER NOT NULL DEFAULT 0;"
+                              "PRAGMA user_version = 2;"
+                              "COMMIT;";
 
 static int status_of(int code)
 {
@@ -76,8 +85,8 @@ static int read_number(sqlite3 *db, const char *sql, int64_t *number)
     return code == SQLITE_ROW ? SQLITE_OK : code;
 }
 
-/* Is it an index of a supported version? *is_empty: it is a database without tables. */
-static int check(sqlite3 *db, const char *path, bool *is_empty, weir_error *error)
+/* Is it an index of a supported version? *found: which; 0 = it is a database without tables. */
+static int check(sqlite3 *db, const char *path, int64_t *found, weir_error *error)
 {
     int64_t application = 0, version = 0, num_tables = 0;
     int code = read_number(db, "PRAGMA application_id", &application);
@@ -87,9 +96,9 @@ static int check(sqlite3 *db, const char *path, bool *is_empty, weir_error *erro
         code = read_number(db, "SELECT count(*) FROM sqlite_master", &num_tables);
     if (code != SQLITE_OK)
         return weir_index_error(error, db, code, "read the index", path);
-    *is_empty = application == 0 && num_tables == 0;
-    if (*is_empty)
-        return WEIR_OK;
+    *found = version;
+    if (application == 0 && num_tables == 0)
+        return *found = 0, WEIR_OK;
     if (application != strtol(APPLICATION, NULL, 10))
         return weir_error_set(error, WEIR_EDATA, 0,
                               "%s is another program's database, not an index made by weir index", path);
@@ -123,29 +132,32 @@ static int give_up(sqlite3 **db, int rc)
 
 int weir_index_open_writer(const char *path, sqlite3 **db, weir_error *error)
 {
-    bool is_empty;
+    int64_t version;
     int rc = open_file(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, db, error);
     if (rc != WEIR_OK)
         return rc;
-    rc = check(*db, path, &is_empty, error);
+    rc = check(*db, path, &version, error);
     if (rc == WEIR_OK)
         rc = weir_index_run(*db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;", path, error);
-    if (rc == WEIR_OK && is_empty)
-        rc = weir_index_run(*db, schema, path, error);
+    if (rc == WEIR_OK && version < VERSION)
+        rc = weir_index_run(*db, version == 0 ? schema : upgrade, path, error);
     return rc == WEIR_OK ? rc : give_up(db, rc);
 }
 
 int weir_index_open_reader(const char *path, sqlite3 **db, weir_error *error)
 {
-    bool is_empty;
+    int64_t version;
     *db = NULL;
     if (access(path, F_OK) != 0)
         return weir_error_set(error, WEIR_ENOTFOUND, -errno, "cannot open the index %s: %s", path, strerror(errno));
     int rc = open_file(path, SQLITE_OPEN_READONLY, db, error);
     if (rc == WEIR_OK)
-        rc = check(*db, path, &is_empty, error);
-    if (rc == WEIR_OK && is_empty)
-        rc = weir_error_set(error, WEIR_EDATA, 0, "%s is empty: build it with weir index", path);
+        rc = check(*db, path, &version, error);
+    if (rc == WEIR_OK && version < VERSION)
+        rc = weir_error_set(error, WEIR_EDATA, 0,
+                            version == 0 ? "%s is empty: build it with weir index"
+                                         : "the index %s is of an older version: run weir index again",
+                            path);
     return rc == WEIR_OK ? rc : give_up(db, rc);
 }
 

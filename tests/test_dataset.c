@@ -278,6 +278,146 @@ static void assert_not_opened(const char *index, weir_dataset_options options, i
         fail_msg("%s: %s", weir_status_name(got), error.message);
 }
 
+/* ---- archives ------------------------------------------------------------------------------------------------ */
+
+typedef struct taken {
+    uint64_t num_items;
+    char paths[8][1024];
+    uint32_t num_frames[8];
+    uint8_t *data[8];
+} taken;
+
+/* Decodes two frames of each clip. */
+static taken decode_clips(weir_dataset *dataset)
+{
+    taken t = { 0 };
+    weir_error error = { 0 };
+    weir_pipeline *pipeline;
+    weir_item item;
+    weir_sampler_source_config source = { .sampler = { .num_items = weir_dataset_count(dataset), .world.size = 1 },
+                                          .items = weir_dataset_items(dataset) };
+    weir_video_config video = { .width = 32, .height = 32, .sampling = { .what = WEIR_SAMPLE_UNIFORM, .count = 2 } };
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &weir_sampler_source, &source, NULL);
+    weir_builder_pipe(builder, &weir_video_decode, &video, NULL);
+    weir_builder_sink(builder, NULL);
+    if (weir_builder_build(builder, NULL, &pipeline, &error) != WEIR_OK)
+        fail_msg("%s", error.message);
+    while (weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK) {
+        weir_frames *frames = item.data;
+        const char *name = strrchr(frames->entry->path, '!');
+        snprintf(t.paths[t.num_items], sizeof t.paths[0], "%s", name ? name + 1 : frames->entry->path);
+        t.num_frames[t.num_items] = frames->num_frames;
+        t.data[t.num_items] = malloc(frames->num_frames * frames->frame_bytes);
+        memcpy(t.data[t.num_items++], frames->data, frames->num_frames * frames->frame_bytes);
+        weir_item_release(&item);
+    }
+    weir_pipeline_free(pipeline);
+    return t;
+}
+
+static void shell(const char *format, const char *root, const char *name)
+{
+    char command[2048];
+    snprintf(command, sizeof command, format, root, name);
+    assert_int_equal(system(command), 0); /* NOLINT: the test's own paths */
+}
+
+static void members_of_archives_are_read_in_place(void **state)
+{
+    (void)state;
+    static const char *const formats[] = { "gnu", "pax", "ustar" };
+    char root[512];
+    snprintf(root, sizeof root, "%s", make_tree("packed"));
+    shell("cd '%s' && mkdir -p %s && cd a_long* && cp ../run/b.mp4 and_a_long_name_of_a_file_after_it.mp4", root,
+          "a_long_folder_name_of_ninety_nine_characters_____________________________________________________");
+    const char *shards = clips_path("shards");
+    clips_make_folder(shards);
+    for (int i = 0; i < 3; i++) {
+        shell("cd '%s' && find . -name '*.mp4' -printf '%%P\n' | sort | tar --hard-dereference -cf ../shards/one.tar "
+              "-T - --format=%s",
+              root, formats[i]);
+        shell("cd '%s' && gzip -c one.tar >%s", shards, "two.tar");
+        const char *index = clips_path("shards.weir");
+        unlink(index);
+        weir_dataset_progress progress =
+            build_with(index, &(weir_dataset_build_options){ .root = shards, .tar = true });
+        assert_int_equal(progress.num_indexed, 7); /* two.tar is compressed: broken */
+        assert_int_equal(progress.num_broken, 2);
+        progress = build_with(index, &(weir_dataset_build_options){ .root = shards, .tar = true });
+        assert_int_equal(progress.num_unchanged, 6);
+        weir_dataset *dataset;
+        assert_int_equal(weir_dataset_open(index, NULL, &dataset, NULL), WEIR_OK);
+        assert_int_equal(weir_dataset_num_classes(dataset), 3);
+        taken packed = decode_clips(dataset);
+        weir_dataset_close(dataset);
+        build_with(clips_path("packed.weir"), &(weir_dataset_build_options){ .root = root });
+        assert_int_equal(weir_dataset_open(clips_path("packed.weir"), NULL, &dataset, NULL), WEIR_OK);
+        taken plain = decode_clips(dataset);
+        weir_dataset_close(dataset);
+        assert_int_equal(packed.num_items, 5);
+        assert_int_equal(plain.num_items, 5);
+        for (int j = 0; j < 5; j++) {
+            assert_string_equal(packed.paths[j], plain.paths[j] + strlen(root) + 1);
+            assert_int_equal(packed.num_frames[j], 2);
+            assert_memory_equal(packed.data[j], plain.data[j], 2 * 32 * 32 * 3);
+            free(packed.data[j]);
+            free(plain.data[j]);
+        }
+    }
+}
+
+static void archives_that_cannot_be_used_are_broken_clips(void **state)
+{
+    (void)state;
+    const char *root = clips_path("bad_shards");
+    clips_make_folder(root);
+    shell("cd '%s' && echo no tar >text.tar && : >empty.tar && echo hi >a.txt && tar -cf none.tar a.txt && "
+          "cp '%s' x.mp4 && tar -cf cut.tar x.mp4 x.mp4 --hard-dereference && truncate -s -9000 cut.tar && tar -czf "
+          "packed.tar x.mp4",
+          root, clips_make("clip.mp4", "-f lavfi -i testsrc2=s=64x48:d=1:r=10 -c:v libx264 -g 5 -pix_fmt yuv420p"));
+    const char *index = clips_path("bad_shards.weir");
+    weir_dataset_progress progress = build_with(index, &(weir_dataset_build_options){ .root = root, .tar = true });
+    assert_true(progress.num_broken >= 5);
+    sqlite3 *db;
+    sqlite3_stmt *broken;
+    char all[4096] = "";
+    assert_int_equal(sqlite3_open(index, &db), SQLITE_OK);
+    sqlite3_prepare_v2(db, "SELECT path || ': ' || message FROM clip WHERE status <> 0 ORDER BY path", -1, &broken,
+                       NULL);
+    while (sqlite3_step(broken) == SQLITE_ROW)
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s\n", (const char *)sqlite3_column_text(broken, 0));
+    sqlite3_finalize(broken);
+    sqlite3_close(db);
+    assert_non_null(strstr(all, "text.tar: the archive is truncated"));
+    assert_non_null(strstr(all, "empty.tar: "));
+    assert_non_null(strstr(all, "none.tar: no file in the archive matches *.mp4"));
+    assert_non_null(strstr(all, "cut.tar: the archive is truncated within its last file"));
+    assert_non_null(strstr(all, "packed.tar: not a plain tar archive; unpack a compressed one first"));
+}
+
+static void an_index_of_an_older_version_is_updated_by_the_next_build(void **state)
+{
+    (void)state;
+    const char *root = make_tree("older"), *index = clips_path("older.weir");
+    weir_dataset *dataset;
+    weir_error error;
+    build_with(index, &(weir_dataset_build_options){ .root = root });
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(index, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db,
+                                  "ALTER TABLE clip DROP COLUMN archive_length; ALTER TABLE clip DROP COLUMN offset;"
+                                  "PRAGMA user_version = 1",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    sqlite3_close(db);
+    assert_int_equal(weir_dataset_open(index, NULL, &dataset, &error), WEIR_EDATA);
+    assert_non_null(strstr(error.message, "run weir index again"));
+    assert_int_equal(build_with(index, &(weir_dataset_build_options){ .root = root }).num_indexed, 0);
+    assert_int_equal(weir_dataset_open(index, NULL, &dataset, &error), WEIR_OK);
+    weir_dataset_close(dataset);
+}
+
 static void what_cannot_be_opened_is_named(void **state)
 {
     (void)state;
@@ -435,6 +575,9 @@ int main(void)
         cmocka_unit_test(a_build_that_was_stopped_goes_on),
         cmocka_unit_test(a_list_brings_its_labels),
         cmocka_unit_test(conditions_and_classes_choose),
+        cmocka_unit_test(members_of_archives_are_read_in_place),
+        cmocka_unit_test(archives_that_cannot_be_used_are_broken_clips),
+        cmocka_unit_test(an_index_of_an_older_version_is_updated_by_the_next_build),
         cmocka_unit_test(what_cannot_be_opened_is_named),
         cmocka_unit_test(values_that_are_missing_do_no_harm),
         cmocka_unit_test(questions_are_answered),

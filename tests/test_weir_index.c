@@ -107,6 +107,19 @@ static void lists_bring_labels(void **state)
     assert_done(RUN("clips/run/a.mp4", "clips/walk/b.mp4", "-o", "files.weir"), "", "2 files: 2 read");
 }
 
+static void members_of_archives_are_indexed(void **state)
+{
+    (void)state;
+    assert_int_equal(system("mkdir -p shards && tar -cf shards/one.tar -C clips run walk"), 0); /* NOLINT */
+    assert_done(RUN("shards", "--tar"), "", "shards.weir: 3 files: 3 read, 0 unchanged, 1 broken");
+    assert_done(RUN("shards", "--tar"), "", "3 files: 0 read, 3 unchanged");
+    assert_done(RUN("shards.weir", "--list", "clips", "--csv"), "\n0,one.tar!run/a.mp4,run,", "");
+    assert_done(RUN("shards/one.tar", "--tar", "--glob", "b.*", "-o", "one.weir"), "", "one.weir: 1 files: 1 read");
+    assert_done(RUN("one.weir", "--list", "clips", "--csv"), "\n0,shards/one.tar!walk/b.mp4,walk,", "");
+    assert_refused(RUN("clips", "--tar", "-o", "none.weir"), 2,
+                   "no file in clips, or in its subfolders, matches *.tar");
+}
+
 static void bad_input_gets_one_line(void **state)
 {
     (void)state;
@@ -163,9 +176,8 @@ static void lists_of_any_bytes_are_read_or_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_folder_becomes_an_index_that_answers),
-        cmocka_unit_test(lists_bring_labels),
-        cmocka_unit_test(bad_input_gets_one_line),
+        cmocka_unit_test(a_folder_becomes_an_index_that_answers), cmocka_unit_test(lists_bring_labels),
+        cmocka_unit_test(members_of_archives_are_indexed),        cmocka_unit_test(bad_input_gets_one_line),
         cmocka_unit_test(lists_of_any_bytes_are_read_or_refused),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -59,7 +59,11 @@ typedef struct weir_dataset_build_options {
        the next build continues from there. (NULL = not called) */
     bool (*progress)(void *self, const weir_dataset_progress *progress);
     void *self;
-    uint64_t reserved[8]; /* 0 */
+    /* The files, those below root that match "*.tar", are uncompressed tar archives, and the clips are their members
+       that match glob. The path of a clip is "ARCHIVE!NAME", its label the folder that it is in within the archive.
+       Links and sparse files are left out (default: the files are the clips) */
+    bool tar;
+    uint64_t reserved[7]; /* 0 */
 } weir_dataset_build_options;
 
 WEIR_API int weir_dataset_build_sized(const char *path, const weir_dataset_build_options *options,

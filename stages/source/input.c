@@ -46,6 +46,7 @@ const char *weir_input_choose(weir_input *input, const weir_item *item)
     const weir_entry *entry = entry_of(item);
     weir_input_forget(input);
     input->bytes = bytes_of(item);
+    input->member = entry && entry->archive_length ? entry : NULL;
     if (entry)
         return entry->path;
     if (!input->bytes)
@@ -102,15 +103,27 @@ void weir_input_take_entry(weir_item *item, weir_entry **entry, size_t *memory_b
     *memory_bytes += weir_entry_memory(*entry);
 }
 
+static bool stat_entry(const weir_entry *entry, struct stat *file)
+{
+    if (!entry->archive_length)
+        return stat(entry->path, file) == 0;
+    char *path = strndup(entry->path, entry->archive_length);
+    bool is_there = path && stat(path, file) == 0;
+    free(path);
+    return is_there;
+}
+
 int weir_input_check(const weir_item *item, const weir_entry **known, weir_error *error)
 {
     const weir_entry *entry = entry_of(item);
     struct stat file;
     *known = entry;
-    if (!entry || entry->size_bytes < 0 || stat(entry->path, &file) != 0) /* opening will report why */
+    if (!entry || entry->size_bytes < 0 || !stat_entry(entry, &file)) /* opening will report why */
         return WEIR_OK;
     int64_t mtime_ns = file.st_mtim.tv_sec * WEIR_SECOND + file.st_mtim.tv_nsec;
-    if (file.st_size == entry->size_bytes && (entry->mtime_ns == 0 || mtime_ns == entry->mtime_ns))
+    bool has_size =
+        entry->archive_length ? entry->size_bytes <= file.st_size - entry->offset : entry->size_bytes == file.st_size;
+    if (has_size && (entry->mtime_ns == 0 || mtime_ns == entry->mtime_ns))
         return WEIR_OK;
     return weir_error_set(error, WEIR_EDATA, 0, "the file has changed since it was indexed: run weir index again");
 }
@@ -214,6 +227,20 @@ static int open_path(weir_input *input, const char *path, AVIOInterruptCB interr
                                   allows_pipes, interrupt, &failure);
     }
     return rc == WEIR_OK ? rc : weir_error_set(error, rc, failure.library_code, "%s", failure.message);
+}
+
+static int open_member(weir_input *input, AVIOInterruptCB interrupt, weir_error *error)
+{
+    const weir_entry *member = input->member;
+    char *path = strndup(member->path, member->archive_length);
+    int rc = path ? weir_local_file_open(&input->file, &input->host, path, -1, false, interrupt, error)
+                  : weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+    free(path);
+    if (rc == WEIR_OK && member->size_bytes <= 0)
+        rc = weir_error_set(error, WEIR_EDATA, AVERROR_EOF, "cannot open: the file is empty");
+    input->file.offset = member->offset;
+    input->file.length = member->size_bytes;
+    return rc;
 }
 
 /* The same, but reuses the kept descriptor, or keeps it from now on. */
@@ -342,7 +369,9 @@ static int open_bytes(weir_input *input, const char *path, AVIOInterruptCB inter
 {
     if (input->bytes && input->bytes->size_bytes == 0)
         return weir_error_set(error, WEIR_EDATA, AVERROR_EOF, "cannot open: the file is empty");
-    int rc = input->bytes ? WEIR_OK : open_local(input, path, interrupt, error);
+    int rc = input->bytes    ? WEIR_OK
+             : input->member ? open_member(input, interrupt, error)
+                             : open_local(input, path, interrupt, error);
     if (rc == WEIR_SKIP)
         return open_url(input, path, interrupt, error);
     if (rc == WEIR_OK && !input->bytes)
@@ -566,7 +595,7 @@ int weir_input_open(weir_input *input, const char *path, AVIOInterruptCB interru
     if (!*format)
         return fail_memory(error);
     (*format)->interrupt_callback = interrupt;
-    bool is_free = (input->allow & WEIR_ALLOW_REFERENCES) && !input->bytes;
+    bool is_free = (input->allow & WEIR_ALLOW_REFERENCES) && !input->bytes && !input->member;
     int rc = is_free ? open_freely(input, path, format, error) : WEIR_SKIP;
     if (rc == WEIR_SKIP)
         rc = open_strictly(input, path, format, error);

@@ -137,7 +137,7 @@ static ssize_t read_some(weir_local_file *file, uint8_t *to, size_t max_bytes)
     if (file->is_pipe)
         return read_pipe(file, to, max_bytes);
     do
-        got = pread(file->fd, to, max_bytes, file->position);
+        got = pread(file->fd, to, max_bytes, file->offset + file->position);
     while (got < 0 && errno == EINTR);
     file->position += got > 0 ? got : 0;
     return got;
@@ -147,7 +147,8 @@ static ssize_t read_some(weir_local_file *file, uint8_t *to, size_t max_bytes)
 static int read_on_thread(weir_local_file *file, uint8_t *to, int max_bytes)
 {
     weir_io_thread **io = &file->host->io;
-    int got = *io ? weir_io_thread_read(io, file->fd, to, max_bytes, file->position, file->interrupt) : AVERROR_EXIT;
+    int got = *io ? weir_io_thread_read(io, file->fd, to, max_bytes, file->offset + file->position, file->interrupt)
+                  : AVERROR_EXIT;
     file->is_open = *io;
     file->position += got > 0 ? got : 0;
     return got == 0 ? AVERROR_EOF : got;
@@ -158,6 +159,10 @@ int weir_local_file_read(void *self, uint8_t *to, int max_bytes)
     weir_local_file *file = self;
     if (is_interrupted(file))
         return AVERROR_EXIT;
+    if (file->length > 0 && max_bytes > file->length - file->position)
+        max_bytes = file->position < file->length ? (int)(file->length - file->position) : 0;
+    if (max_bytes == 0)
+        return AVERROR_EOF;
     if (file->host && !file->is_pipe)
         return read_on_thread(file, to, max_bytes);
     ssize_t got = read_some(file, to, (size_t)max_bytes);
@@ -169,6 +174,8 @@ int weir_local_file_read(void *self, uint8_t *to, int max_bytes)
 /* stat() has no size of a block device. */
 static int64_t size_of(const weir_local_file *file)
 {
+    if (file->length > 0)
+        return file->length;
     int64_t size_bytes = file->host ? file->size_bytes : lseek(file->fd, 0, SEEK_END);
     return size_bytes < 0 ? AVERROR(errno) : size_bytes;
 }

@@ -29,6 +29,8 @@ typedef struct weir_local_file {
     bool is_pipe; /* or a terminal or device: it is read once, from the front */
     int fd;
     int64_t position; /* of the next byte, if it is not a pipe */
+    int64_t offset;   /* only this part of a regular file is read, and positions are relative to it */
+    int64_t length;   /* of the part; 0 = to the end of the file */
     uint8_t head[16]; /* of a pipe: bytes read for a check, to be returned next */
     int num_head;
     weir_local_host *host; /* its thread reads; NULL = the calling thread */

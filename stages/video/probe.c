@@ -76,11 +76,16 @@ static void probe_worker_free(void *self)
 }
 
 /* Before the file is opened: if it changes meanwhile, the next build detects that. */
-static void note_file(const char *path, const weir_bytes *bytes, weir_probe_result *result)
+static void note_file(const char *path, const weir_bytes *bytes, const weir_entry *member, weir_probe_result *result)
 {
     struct stat file;
     result->size_bytes = -1;
-    if (bytes) {
+    if (member) {
+        result->size_bytes = member->size_bytes;
+        result->mtime_ns = member->mtime_ns;
+        result->archive_length = member->archive_length;
+        result->offset = member->offset;
+    } else if (bytes) {
         result->size_bytes = (int64_t)bytes->size_bytes;
     } else if (stat(path, &file) == 0) {
         result->size_bytes = file.st_size;
@@ -158,7 +163,7 @@ static int probe_file(probe_worker *worker, const char *path, weir_probe_result 
     const weir_probe_config *config = weir_task_config(worker->task);
     weir_decoder *decoder = &worker->decoder;
     weir_error *error = &result->error;
-    note_file(path, decoder->input.bytes, result);
+    note_file(path, decoder->input.bytes, decoder->input.member, result);
     int rc = weir_decoder_open(decoder, path, error);
     if (rc == WEIR_OK)
         rc = read_packets(decoder, !config->no_packets, result, error);

@@ -29,7 +29,12 @@ typedef struct weir_entry {
         *packets; /* the file's packet table, as weir_probe makes it: frames can be selected without reading the whole
                          file first. Allocated; NULL = unknown */
     size_t packets_bytes;
-    uint64_t reserved[8]; /* 0 */
+
+    /* A member of an uncompressed tar archive: the path is "ARCHIVE!NAME"; its first archive_length bytes are the
+       archive's path, whose modification time mtime_ns is. The member's size_bytes are at `offset`. (0 = no member) */
+    uint64_t archive_length;
+    int64_t offset;
+    uint64_t reserved[6]; /* 0 */
 } weir_entry;
 
 /* The type of items whose data is a weir_entry. */

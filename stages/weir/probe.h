@@ -55,7 +55,9 @@ typedef struct weir_probe_result {
 
     uint8_t *packets; /* the table; NULL = none: the packets do not show the order of the frames */
     size_t packets_bytes;
-    uint64_t reserved[8]; /* 0 */
+    uint64_t archive_length; /* as in weir_entry, if the input is one */
+    int64_t offset;
+    uint64_t reserved[6]; /* 0 */
 } weir_probe_result;
 
 /* The type of items whose data is a weir_probe_result. */

@@ -16,7 +16,7 @@
 static struct settings {
     const char *db_path, *glob, *path_column, *label_column, *where;
     int check, list;
-    bool no_packets;
+    bool no_packets, tar;
     int64_t concurrency;
 } settings = { .path_column = "path", .label_column = "label" };
 
@@ -28,7 +28,11 @@ static const char *const lists[] = { "summary", "classes", "codecs", "durations"
 static const option_row rows[] = {
     { ROW("db-path", db_path, option_file), .letter = 'o', .argument = "FILE",
       .help = "path of the index (default: the folder's or list's name with .weir, in the current folder)" },
-    { ROW("glob", glob, option_text), .argument = "PATTERN", .help = "which files of a folder (default \"*.mp4\")" },
+    { ROW("glob", glob, option_text), .argument = "PATTERN",
+      .help = "which files of a folder, or of archives (default \"*.mp4\")" },
+    { ROW("tar", tar, option_flag),
+      .help =
+          "index the members of uncompressed tar archives: of all *.tar files in a folder, or of the files given" },
     { ROW("check", check, option_choice), .argument = "HOW", .choices = checks,
       .help =
           "how to find broken files: read all packets (the default), or also decode the first frame, or all frames" },
@@ -72,7 +76,10 @@ static bool show_progress(void *self, const weir_dataset_progress *progress)
     double elapsed = (double)(weir_clock_ns() - m->start_ns) / (double)WEIR_SECOND;
     uint64_t done = progress->num_unchanged + progress->num_indexed;
     double rate = elapsed > 0 ? (double)done / elapsed : 0;
-    fprintf(stderr, "\r%" PRIu64 "/%" PRIu64 " files, %.0f/s", done, progress->num_total, rate);
+    fprintf(stderr, "\r%" PRIu64, done);
+    if (progress->num_total > 0)
+        fprintf(stderr, "/%" PRIu64, progress->num_total);
+    fprintf(stderr, " files, %.0f/s", rate);
     if (rate > 0 && progress->num_total > done)
         fprintf(stderr, ", %.0f s left", (double)(progress->num_total - done) / rate);
     fprintf(stderr, ", %" PRIu64 " broken\x1b[K", progress->num_broken);
@@ -98,6 +105,8 @@ static int build(const tool_call *call, const char *db_path, weir_dataset_build_
     weir_error error = { 0 };
     options->check = (weir_probe_check)settings.check;
     options->no_packets = settings.no_packets;
+    options->glob = settings.glob;
+    options->tar = settings.tar;
     options->concurrency = (uint32_t)settings.concurrency;
     options->progress = show_progress;
     options->self = &m;
@@ -278,7 +287,7 @@ static int run(tool_call *call)
     const char *db_path = settings.db_path ? settings.db_path : name;
     if (!is_folder)
         return build_from_paths(call, db_path);
-    weir_dataset_build_options options = { .root = first, .glob = settings.glob };
+    weir_dataset_build_options options = { .root = first };
     return build(call, db_path, &options);
 }
 
@@ -292,6 +301,8 @@ const tool_command tool_index = {
             "size and modification time are not read again; files that no longer exist are removed from the index. "
             "It can be stopped or killed at any time; the next call continues. The label of a clip is its folder's "
             "name, or its label in the list.\n\n"
+            "With --tar, the clips are members of tar archives, which are read in place; the path of a clip is then "
+            "ARCHIVE!NAME. Archives that cannot be used are listed as broken.\n\n"
             "A list is a .csv or .tsv file with a header line, a .json or .jsonl file, or a .txt file with one path "
             "per line. Relative paths are relative to the folder of the list.\n\n"
             "Given an index, it prints the contents, with sizes in bytes and durations in seconds. The index is an "
@@ -300,6 +311,7 @@ const tool_command tool_index = {
             "reading the whole file.",
     .examples = "weir index /data/kinetics/train -o train.weir\n"
                 "weir index train.csv --label-column class\n"
+                "weir index /data/shards --tar -o shards.weir\n"
                 "weir index train.weir --list classes\n"
                 "weir index train.weir --list broken --csv\n"
                 "weir index train.weir --list clips --where 'duration < 1' --json\n"

@@ -1,0 +1,33 @@
+/*
+ * The members of a plain tar archive: their names, and where their data is. Internal. One thread at a time for each.
+ *
+ * POSIX and GNU archives; names and sizes from extended headers are used. Links, folders and sparse files are skipped.
+ */
+#ifndef WEIR_TAR_MEMBERS_H
+#define WEIR_TAR_MEMBERS_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include <weir/status.h>
+
+/* All-zero is valid. */
+typedef struct weir_tar_members {
+    FILE *file;
+    int64_t size_bytes, mtime_ns; /* of the archive */
+    int64_t next_header;
+    char *name;   /* of the current member */
+    int64_t size; /* of its data */
+    int64_t offset;
+} weir_tar_members;
+
+/* WEIR_OK, or the failure with *error filled. Afterwards weir_tar_members_close(), whatever the result. */
+int weir_tar_members_open(weir_tar_members *tar, const char *path, weir_error *error);
+
+/* WEIR_OK: name, size and offset are those of the next file. WEIR_EOF; or WEIR_EDATA (not a plain tar archive, or
+   damaged), WEIR_EIO or WEIR_ENOMEM with *error filled. */
+int weir_tar_members_next(weir_tar_members *tar, weir_error *error);
+
+void weir_tar_members_close(weir_tar_members *tar);
+
+#endif
