@@ -752,6 +752,7 @@ static void a_database_can_be_exported_as_an_approximation(void **state)
     fclose(out);
     weir_reader_close(reader);
     assert_well_formed(path);
+    assert_int_equal(count_in(path, "\"ts\":-"), 0);
     assert_int_equal(count_in(path, "\"approximation\":true"), 1);
     assert_int_equal(count_in(path, "\"cat\":\"failure\""), 5);
     assert_true(count_in(path, "0:1:odd[3]_queue (mean of each lap)") > 0);
