@@ -78,9 +78,7 @@ static void put_phase(trace_export *export, const weir_phase_record *phase)
     bool overlaps = phase->start_unix_ns < export->phase_end_ns && phase->end_unix_ns > export->phase_end_ns;
     int64_t begin_ns = overlaps ? export->phase_end_ns : phase->start_unix_ns;
     export->phase_end_ns = phase->end_unix_ns;
-    weir_trace_event_begin(&export->events, 'X', TRACE_TRACK_PHASES, begin_ns, name, "phase");
-    weir_trace_puts(&export->body, ",\"dur\":");
-    weir_trace_put_us(&export->body, phase->end_unix_ns - begin_ns);
+    weir_trace_span_begin(&export->events, TRACE_TRACK_PHASES, begin_ns, phase->end_unix_ns, name, "phase");
     weir_trace_event_end(&export->events);
 }
 
