@@ -27,6 +27,8 @@ struct weir_trace_output {
 /* The last event: without a comma, and true of every file. */
 static const char end_text[] = "{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"ts\":0,\"name\":\"weir_end\",\"args\":{}}\n]\n";
 
+static const weir_trace_text nothing = { .data = "" };
+
 /* ---- compression --------------------------------------------------------------------------------------------- */
 
 #ifdef WEIR_HAVE_ZLIB
@@ -104,7 +106,7 @@ static int put_packed(weir_trace_output *output, size_t kept)
 
 static int begin_file(weir_trace_output *output)
 {
-    static const weir_trace_text bracket = { .data = "[\n", .length = 2 }, none = { .data = "" };
+    static const weir_trace_text bracket = { .data = "[\n", .length = 2 };
     /* The Perfetto UI recognises a compressed file by the first bytes of its first member: "[{". */
     const char *line_end = output->head->length ? memchr(output->head->data, '\n', output->head->length) : NULL;
     weir_trace_text first = { .data = output->head->data };
@@ -121,19 +123,21 @@ static int begin_file(weir_trace_output *output)
     int failure = add(output, &bracket, &first);
     output->begin = (int64_t)output->packed.length;
     if (failure == 0)
-        failure = add(output, &others, &none);
+        failure = add(output, &others, &nothing);
     return failure ? failure : put_packed(output, output->packed.length);
 }
 
 static int write_end(weir_trace_output *output, const weir_trace_text *events, const weir_trace_text *open)
 {
-    static const weir_trace_text none = { .data = "" };
     weir_trace_text end = { .data = (char *)(uintptr_t)end_text, .length = sizeof end_text - 1 };
-    int failure = add(output, events, &none);
+    int failure = add(output, events, &nothing);
     size_t kept = output->packed.length;
     if (failure == 0)
         failure = add(output, open, &end);
-    return failure ? failure : put_packed(output, kept);
+    if (failure == 0)
+        return put_packed(output, kept);
+    output->packed.length = 0;
+    return failure;
 }
 
 /* The file becomes the older one. */
@@ -152,8 +156,8 @@ int weir_trace_output_write(weir_trace_output *output, const weir_trace_text *ev
     if (output->failure == 0 && output->max_bytes && output->size > output->begin &&
         (uint64_t)output->size + events->length / (output->compressed ? 8 : 1) > output->max_bytes / 2)
         output->failure = turn_over(output);
-    if (output->failure == 0)
-        output->failure = write_end(output, events, open);
+    if (output->failure == 0 && (output->failure = write_end(output, events, open)) != 0)
+        write_end(output, &nothing, &nothing); /* in the room of what was not written; if this fails, it is cut off */
     return output->failure;
 }
 

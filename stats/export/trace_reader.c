@@ -202,17 +202,22 @@ weir_trace_value weir_trace_member(const char *object, const char *key)
 
 int64_t weir_trace_value_ns(weir_trace_value value)
 {
+    const int64_t limit = WEIR_TRACE_MAX_NS;
     char *end;
     if (!value.text)
         return 0;
     int64_t us = strtoll(value.text, &end, 10), ns = 0, unit = 100;
+    if (*end == 'e' || *end == 'E' || (*end == '.' && memchr(end, 'e', strspn(end, ".0123456789e")))) {
+        double real_ns = strtod(value.text, NULL) * 1000;
+        return real_ns >= (double)limit ? limit : real_ns <= -(double)limit ? -limit : (int64_t)real_ns;
+    }
     bool negative = *value.text == '-';
     if (*end == '.')
         for (end++; *end >= '0' && *end <= '9'; end++, unit /= 10)
             ns += (*end - '0') * unit;
-    if (*end == 'e' || *end == 'E')
-        return (int64_t)(strtod(value.text, NULL) * 1000);
-    return us > INT64_MAX / 1000 || us < INT64_MIN / 1000 ? 0 : us * 1000 + (negative ? -ns : ns);
+    if (us >= limit / 1000 || us <= -limit / 1000)
+        return us > 0 ? limit : -limit;
+    return us * 1000 + (negative ? -ns : ns);
 }
 
 int64_t weir_trace_value_int(weir_trace_value value)
