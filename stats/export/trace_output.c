@@ -12,7 +12,7 @@
 #endif
 
 struct weir_trace_output {
-    char *path, *old_path;
+    char *path, *old_path, *new_path;
     const weir_trace_text *head;
     uint64_t max_bytes;
     bool compressed;
@@ -104,7 +104,7 @@ static int put_packed(weir_trace_output *output, size_t kept)
     return failure;
 }
 
-static int begin_file(weir_trace_output *output)
+static int begin_file(weir_trace_output *output, const char *path)
 {
     static const weir_trace_text bracket = { .data = "[\n", .length = 2 };
     /* The Perfetto UI recognises a compressed file by the first bytes of its first member: "[{". */
@@ -116,7 +116,7 @@ static int begin_file(weir_trace_output *output)
         others.data += first.length;
         others.length -= first.length;
     }
-    output->file = open(output->path, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0666);
+    output->file = open(path, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0666);
     output->size = 0;
     if (output->file < 0)
         return errno;
@@ -140,15 +140,20 @@ static int write_end(weir_trace_output *output, const weir_trace_text *events, c
     return failure;
 }
 
-/* The file becomes the older one. */
+/* The file becomes the older one. At each moment there is a file at the path, if the file system has hard links. */
 static int turn_over(weir_trace_output *output)
 {
     close(output->file);
-    output->file = -1;
-    if (rename(output->path, output->old_path) != 0)
-        return errno;
     output->old_size = output->size;
-    return begin_file(output);
+    int failure = begin_file(output, output->new_path);
+    if (failure) {
+        unlink(output->new_path);
+        return failure;
+    }
+    unlink(output->old_path);
+    if (link(output->path, output->old_path) != 0 && rename(output->path, output->old_path) != 0)
+        return errno;
+    return rename(output->new_path, output->path) != 0 ? errno : 0;
 }
 
 int weir_trace_output_write(weir_trace_output *output, const weir_trace_text *events, const weir_trace_text *open)
@@ -199,7 +204,10 @@ int weir_trace_output_open(const char *path, const weir_trace_text *head, uint64
     output->path = strdup(path);
     if (asprintf(&output->old_path, "%s.old", path) < 0)
         output->old_path = NULL;
-    output->failure = output->path && output->old_path ? begin_file(output) : ENOMEM;
+    if (asprintf(&output->new_path, "%s.new", path) < 0)
+        output->new_path = NULL;
+    output->failure =
+        output->path && output->old_path && output->new_path ? begin_file(output, output->path) : ENOMEM;
     int failure = output->failure;
     if (failure == 0)
         return 0;
@@ -225,6 +233,7 @@ int weir_trace_output_close(weir_trace_output *output)
     weir_trace_text_free(&output->packed);
     free(output->path);
     free(output->old_path);
+    free(output->new_path);
     free(output);
     return failure;
 }
