@@ -321,7 +321,8 @@ static void add_stages(weir_builder *builder, const pattern *chosen, const sourc
     weir_builder_sink(builder, NULL);
 }
 
-static int simulate(const pattern *chosen, double seconds, const char *db_path, weir_tuner *tuner, weir_error *error)
+static int simulate(const pattern *chosen, double seconds, const char *db_path, weir_trace_file *trace,
+                    weir_tuner *tuner, weir_error *error)
 {
     weir_sqlite_writer *writer;
     weir_pipeline *pipeline;
@@ -339,11 +340,16 @@ static int simulate(const pattern *chosen, double seconds, const char *db_path, 
     source.end_ns = weir_clock_ns() + (int64_t)(seconds * (double)WEIR_SECOND);
     weir_builder *builder = weir_builder_new();
     add_stages(builder, chosen, &source, &items, tuner != NULL);
-    weir_observer observers[] = { weir_sqlite_observer(writer), weir_tuner_observer(tuner) };
+    weir_observer observers[3] = { weir_sqlite_observer(writer) };
+    size_t num_observers = 1;
+    if (trace)
+        observers[num_observers++] = weir_trace_observer(trace);
+    if (tuner)
+        observers[num_observers++] = weir_tuner_observer(tuner);
     weir_pipeline_options options = { .threads = tuner ? 1 : chosen->threads,
                                       .stats_interval_ns = WEIR_SECOND / 10,
                                       .observers = observers,
-                                      .num_observers = tuner ? 2 : 1 };
+                                      .num_observers = num_observers };
     status = weir_builder_build(builder, &options, &pipeline, error);
     if (status == WEIR_OK) {
         if (tuner)
@@ -368,7 +374,7 @@ enum { MAX_SECONDS = 3600 };
 typedef struct simulate_settings {
     const char *pattern_name;
     double seconds;
-    const char *db_path;
+    const char *db_path, *trace_path;
     bool tune;
     bool help;
 } simulate_settings;
@@ -380,6 +386,8 @@ static const option_row rows[] = {
     { ROW("seconds", seconds, option_span), .argument = "S", .help = "how long the source lasts (default 3)" },
     { ROW("db-path", db_path, option_file), .argument = "FILE",
       .help = "database to record in (default simulated.db)" },
+    { ROW("trace", trace_path, option_file), .argument = "FILE",
+      .help = "also write a trace, for weir trace and the Perfetto UI" },
     { ROW("tune", tune, option_flag), .help = "begin with one slot and one thread, and let the tuner change them" },
     { ROW("help", help, option_flag), .letter = 'h', .help = "print this and exit" },
     { 0 },
@@ -434,10 +442,16 @@ int main(int argc, char **argv)
     if (!start_helpers(num_helpers))
         return refuse("", "cannot start a thread");
     weir_tuner *tuner = NULL;
+    weir_trace_file *trace = NULL;
+    weir_trace_options tracing = { .run = chosen->name, .overwrite = true };
     int status = settings.tune ? weir_tuner_new(NULL, &tuner, &error) : WEIR_OK;
+    if (status == WEIR_OK && settings.trace_path)
+        status = weir_trace_open(settings.trace_path, &tracing, &trace, &error);
     if (status == WEIR_OK)
-        status = simulate(chosen, settings.seconds, settings.db_path, tuner, &error);
+        status = simulate(chosen, settings.seconds, settings.db_path, trace, tuner, &error);
     weir_tuner_free(tuner);
+    int closed = weir_trace_close(trace, status == WEIR_OK ? &error : NULL);
+    status = status == WEIR_OK ? closed : status;
     stop_helpers(num_helpers);
     if (status != WEIR_OK) {
         fprintf(stderr, "simulate: %s\n", error.message);

@@ -191,9 +191,14 @@ static void rank_0_prints_one_summary_of_all(void **state)
 {
     (void)state;
     for (int rank = 0; rank < NUM_RANKS; rank++)
-        start(rank, NUM_RANKS, 0, "@videos");
+        start(rank, NUM_RANKS, 0, "@videos --trace @trace{rank}.json");
     for (int rank = 0; rank < NUM_RANKS; rank++)
         wait_for(rank, 0);
+    for (int rank = 0; rank < NUM_RANKS; rank++) {
+        char name[32];
+        snprintf(name, sizeof name, "trace%d.json", rank);
+        assert_int_equal(access(clips_path(name), F_OK), 0);
+    }
     assert_int_equal(count_of(ranks[0].out, "PIPELINE PERFORMANCE SUMMARY"), 1);
     expect_in(ranks[0].out, "Total tasks processed: 7\n");
     expect_in(ranks[0].out, "3 runs, 0 of them have not ended\n");

@@ -1,6 +1,7 @@
 /* The raw record and trace files. test_random.c compares what they say with the laps. */
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -631,6 +632,69 @@ static void a_file_survives_a_kill_at_any_moment(void **state)
     remove_folder(folder);
 }
 
+static void a_file_that_cannot_grow_ends_with_what_fitted(void **state)
+{
+    static const char *const names[] = { "trace.json", "trace.json.gz" };
+    char *folder = make_folder();
+    struct rlimit usual, small;
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &usual), 0);
+    small = usual;
+    small.rlim_cur = 4096;
+    signal(SIGXFSZ, SIG_IGN);
+    for (size_t i = 0; i < LENGTH(names); i++) {
+        char *path = path_in(folder, names[i]);
+        weir_trace_file *file;
+        weir_error error = { 0 };
+        if (weir_trace_open(path, NULL, &file, &error) == WEIR_OK) {
+            assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+            run_items(weir_trace_observer(file), (run_spec){ .count = 300 });
+            assert_int_equal(weir_trace_close(file, &error), WEIR_EIO);
+            assert_int_equal(setrlimit(RLIMIT_FSIZE, &usual), 0);
+            assert_non_null(strstr(error.message, names[i]));
+            assert_true(trace_totals_read(path, &totals));
+            assert_false(totals.is_cut);
+        }
+        free(path);
+    }
+    signal(SIGXFSZ, SIG_DFL);
+    remove_folder(folder);
+}
+
+/* Numbers that no trace has must not overflow, and strings may end anywhere. */
+static void weir_trace_reads_hostile_numbers(void **state)
+{
+    static const char *const values[] = { "9223372036854775807",
+                                          "-9223372036854775808",
+                                          "1e999",
+                                          "-1.5e300",
+                                          "9223372036854775.807",
+                                          "\"x\"",
+                                          "{}",
+                                          "nan" };
+    char *folder = make_folder(), *path = path_in(folder, "hostile.json"), *merged = path_in(folder, "merged.json");
+    char command[8400];
+    (void)state;
+    FILE *out = fopen(path, "w");
+    assert_non_null(out);
+    fputs("[", out);
+    for (size_t i = 0; i < LENGTH(values) * LENGTH(values); i++) {
+        const char *one = values[i % LENGTH(values)], *other = values[i / LENGTH(values)];
+        fprintf(out,
+                "{\"ph\":\"X\",\"name\":\"n\",\"cat\":\"%s\",\"pid\":1,\"tid\":%d,\"ts\":%s,\"dur\":%s,"
+                "\"args\":{\"seq\":%s}},\n{\"ph\":\"M\",\"name\":\"weir_trace\",\"args\":{\"unix_ns\":%s}},\n",
+                i % 2 ? "busy" : "wait_in", (int)i / 4, one, other, one, other);
+    }
+    fputs("{}]", out);
+    assert_int_equal(fclose(out), 0);
+    snprintf(command, sizeof command, "'%s' trace '%s' >/dev/null && '%s' trace '%s' -o '%s'",
+             program_path("WEIR_TOOL"), path, program_path("WEIR_TOOL"), path, merged);
+    assert_int_equal(system(command), 0); /* NOLINT: a command of ours */
+    free(path);
+    free(merged);
+    remove_folder(folder);
+}
+
 static void a_limited_file_holds_the_last_events(void **state)
 {
     char *folder = make_folder(), *path = path_in(folder, "trace.json"), *old = path_in(folder, "trace.json.old");
@@ -848,6 +912,7 @@ static void a_database_can_be_exported_as_an_approximation(void **state)
     fclose(out);
     weir_reader_close(reader);
     assert_well_formed(path);
+    assert_int_equal(count_in(path, "\"ts\":-"), 0);
     assert_int_equal(count_in(path, "\"approximation\":true"), 1);
     assert_int_equal(count_in(path, "\"cat\":\"failure\""), 5);
     assert_true(count_in(path, "0:1:odd[3]_queue (mean of each lap)") > 0);
@@ -907,6 +972,8 @@ int main(void)
         TEST(a_compressed_file_says_the_same),
         TEST(a_file_that_was_cut_off_anywhere_can_be_read),
         TEST(a_file_survives_a_kill_at_any_moment),
+        TEST(a_file_that_cannot_grow_ends_with_what_fitted),
+        TEST(weir_trace_reads_hostile_numbers),
         TEST(a_limited_file_holds_the_last_events),
         TEST(a_schedule_writes_one_file_for_each_cycle),
         TEST(a_failure_triggers_a_file_of_what_was_before_it),

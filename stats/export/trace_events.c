@@ -2,6 +2,8 @@
 #include "trace_user.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,11 +66,10 @@ void weir_trace_event_end(weir_trace_events *events)
     out->no_memory = false;
 }
 
-static void put_metadata(weir_trace_events *events, int64_t track, const char *what, const char *key,
-                         const char *name, int64_t number)
+void weir_trace_put_metadata(weir_trace_text *out, int64_t pid, int64_t track, const char *what, const char *key,
+                             const char *name, int64_t number)
 {
-    weir_trace_text *out = events->head;
-    put_key_int(out, "{\"ph\":\"M\",\"pid\":", events->pid);
+    put_key_int(out, "{\"ph\":\"M\",\"pid\":", pid);
     put_key_int(out, ",\"tid\":", track);
     PUT_LITERAL(out, ",\"ts\":0,\"name\":\"");
     weir_trace_puts(out, what);
@@ -86,8 +87,8 @@ void weir_trace_name_track(weir_trace_events *events, int64_t track, const char 
 {
     weir_trace_text *head = events->head, *body = events->body;
     size_t start = head->length;
-    put_metadata(events, track, "thread_name", "name", name, 0);
-    put_metadata(events, track, "thread_sort_index", "sort_index", NULL, track);
+    weir_trace_put_metadata(head, events->pid, track, "thread_name", "name", name, 0);
+    weir_trace_put_metadata(head, events->pid, track, "thread_sort_index", "sort_index", NULL, track);
     if (head->no_memory)
         weir_trace_text_cut(head, start);
     else
@@ -111,10 +112,12 @@ void weir_trace_counter(weir_trace_events *events, int64_t at_ns, const char *na
     weir_trace_event_end(events);
 }
 
-static void put_duration(weir_trace_events *events, int64_t duration_ns)
+void weir_trace_span_begin(weir_trace_events *events, int64_t track, int64_t begin_ns, int64_t end_ns,
+                           const char *name, const char *category)
 {
+    weir_trace_event_begin(events, 'X', track, begin_ns, name, category);
     PUT_LITERAL(events->out, ",\"dur\":");
-    weir_trace_put_us(events->out, duration_ns);
+    weir_trace_put_us(events->out, end_ns - begin_ns);
 }
 
 static void put_text(weir_trace_events *events, const char *key, const char *text)
@@ -299,12 +302,11 @@ static void put_span(weir_trace_events *events, uint16_t node, weir_trace_slot *
     const char *colour = failed ? "terrible" : state->colour;
     if (!slot->named)
         name_slot(events, node, slot);
-    weir_trace_event_begin(events, 'X', weir_trace_track_of(node, slot->number), begin_ns,
-                           failed        ? "! failed"
-                           : state->name ? state->name
-                                         : events->short_names[node],
-                           slot->number & WEIR_TRACE_LIFECYCLE ? "hooks" : state->category);
-    put_duration(events, end_ns - begin_ns);
+    weir_trace_span_begin(events, weir_trace_track_of(node, slot->number), begin_ns, end_ns,
+                          failed        ? "! failed"
+                          : state->name ? state->name
+                                        : events->short_names[node],
+                          slot->number & WEIR_TRACE_LIFECYCLE ? "hooks" : state->category);
     if (colour)
         put_text(events, ",\"cname\":", colour);
     PUT_LITERAL(events->out, ",\"args\":{");
@@ -481,8 +483,7 @@ static void on_deliver(weir_trace_events *events, const weir_trace_record *recor
         weir_trace_name_track(events, track, "consumer");
     events->consumer_named = true;
     events->epoch = weir_trace_epoch(record->item);
-    weir_trace_event_begin(events, 'X', track, record->time_ns - record->value, "next", "consumer");
-    put_duration(events, record->value);
+    weir_trace_span_begin(events, track, record->time_ns - record->value, record->time_ns, "next", "consumer");
     PUT_LITERAL(events->out, ",\"args\":{");
     put_item(events, record->item);
     PUT_LITERAL(events->out, "}");
@@ -490,54 +491,38 @@ static void on_deliver(weir_trace_events *events, const weir_trace_record *recor
     put_flow(events, 'f', track, record->time_ns, record->item);
 }
 
-static void put_step(weir_trace_events *events, int64_t end_ns)
+/* The open step or phase, up to now. */
+static void put_mark(weir_trace_events *events, struct trace_mark *mark, int64_t end_ns)
 {
-    char name[40];
-    if (!events->in_step)
+    bool steps = mark == &events->marks[0];
+    int64_t track = steps ? TRACE_TRACK_STEPS : TRACE_TRACK_PHASES;
+    if (!mark->name[0])
         return;
-    if (!events->steps_named)
-        weir_trace_name_track(events, TRACE_TRACK_STEPS, "steps");
-    events->steps_named = true;
-    snprintf(name, sizeof name, "step %lld", (long long)events->step);
-    weir_trace_event_begin(events, 'X', TRACE_TRACK_STEPS, events->step_ns, name, "step");
-    put_duration(events, end_ns - events->step_ns);
+    if (!mark->named)
+        weir_trace_name_track(events, track, steps ? "steps" : "phases");
+    mark->named = true;
+    weir_trace_span_begin(events, track, mark->begin_ns, end_ns, mark->name, steps ? "step" : "phase");
     weir_trace_event_end(events);
 }
 
-static void put_phase(weir_trace_events *events, int64_t end_ns)
+static void begin_mark(weir_trace_events *events, struct trace_mark *mark, int64_t begin_ns, const char *format, ...)
 {
-    if (!events->phase[0])
-        return;
-    if (!events->phases_named)
-        weir_trace_name_track(events, TRACE_TRACK_PHASES, "phases");
-    events->phases_named = true;
-    weir_trace_event_begin(events, 'X', TRACE_TRACK_PHASES, events->phase_ns, events->phase, "phase");
-    put_duration(events, end_ns - events->phase_ns);
-    weir_trace_event_end(events);
-}
-
-static void on_step(weir_trace_events *events, const weir_trace_record *record)
-{
-    put_step(events, record->time_ns);
-    events->step = record->value;
-    events->step_ns = record->time_ns;
-    events->in_step = true;
-}
-
-static void on_phase(weir_trace_events *events, const weir_trace_record *record)
-{
-    put_phase(events, record->time_ns);
-    snprintf(events->phase, sizeof events->phase, "%s", (const char *)(intptr_t)record->value);
-    events->phase_ns = record->time_ns;
+    va_list arguments;
+    put_mark(events, mark, begin_ns);
+    mark->begin_ns = begin_ns;
+    va_start(arguments, format);
+    vsnprintf(mark->name, sizeof mark->name, format, arguments);
+    va_end(arguments);
 }
 
 static void on_off(weir_trace_events *events, const weir_trace_record *record)
 {
     end_all(events, record->time_ns, false);
     end_levels(events, record->time_ns);
-    put_step(events, record->time_ns);
-    put_phase(events, record->time_ns);
-    events->step_ns = events->phase_ns = record->time_ns;
+    for (int i = 0; i < 2; i++) {
+        put_mark(events, &events->marks[i], record->time_ns);
+        events->marks[i].begin_ns = record->time_ns;
+    }
 }
 
 void weir_trace_events_add(weir_trace_events *events, const weir_trace_record *record)
@@ -557,8 +542,13 @@ void weir_trace_events_add(weir_trace_events *events, const weir_trace_record *r
         put_instant(events, record->time_ns, "end of an epoch", "epoch", events->queues[record->node].name);
         break;
     case WEIR_TRACE_DELIVER: on_deliver(events, record); break;
-    case WEIR_TRACE_STEP: on_step(events, record); break;
-    case WEIR_TRACE_PHASE: on_phase(events, record); break;
+    case WEIR_TRACE_STEP:
+        events->step = record->value;
+        begin_mark(events, &events->marks[0], record->time_ns, "step %" PRId64, record->value);
+        break;
+    case WEIR_TRACE_PHASE:
+        begin_mark(events, &events->marks[1], record->time_ns, "%s", (const char *)(intptr_t)record->value);
+        break;
     case WEIR_TRACE_SPAN:
     case WEIR_TRACE_COUNTER:
     case WEIR_TRACE_MARKER: weir_trace_user_add(events, record); break;
@@ -595,8 +585,8 @@ void weir_trace_events_open(weir_trace_events *events, weir_trace_text *out, int
     events->out = out;
     now_ns = now_ns > events->last_ns ? now_ns : events->last_ns;
     end_all(events, now_ns, true);
-    put_step(events, now_ns);
-    put_phase(events, now_ns);
+    for (int i = 0; i < 2; i++)
+        put_mark(events, &events->marks[i], now_ns);
     events->out = usual;
 }
 

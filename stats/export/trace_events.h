@@ -59,12 +59,15 @@ typedef struct weir_trace_events {
         uint64_t item;
         char *text;
     } * labels; /* of the items that had one most recently */
-    bool consumer_named, steps_named, phases_named;
+    bool consumer_named;
     int64_t last_ns; /* of the last record */
-    int64_t step, step_ns, phase_ns;
+    int64_t step;
     uint64_t epoch; /* of the last item that the consumer got */
-    char phase[64];
-    bool in_step;
+    struct trace_mark {
+        char name[64]; /* "" = none is open */
+        bool named;    /* its track */
+        int64_t begin_ns;
+    } marks[2];             /* step, phase */
     uint32_t *user_threads; /* those that have a track; trace_user.c */
     size_t num_user_threads;
     int64_t on_ns;         /* recording began */
@@ -92,6 +95,14 @@ int64_t weir_trace_track_of(uint16_t node, uint32_t number);
 void weir_trace_event_begin(weir_trace_events *events, char phase, int64_t track, int64_t at_ns, const char *name,
                             const char *category);
 void weir_trace_event_end(weir_trace_events *events);
+
+/* The same for a span. */
+void weir_trace_span_begin(weir_trace_events *events, int64_t track, int64_t begin_ns, int64_t end_ns,
+                           const char *name, const char *category);
+
+/* Metadata of a process or track: a name, or (NULL) a number. */
+void weir_trace_put_metadata(weir_trace_text *out, int64_t pid, int64_t track, const char *what, const char *key,
+                             const char *name, int64_t number);
 
 /* The name of a track, and its place among the others; once for each track. */
 void weir_trace_name_track(weir_trace_events *events, int64_t track, const char *name);

@@ -15,7 +15,8 @@ typedef struct trace_export {
     weir_trace_events events;
     weir_trace_text body, head;
     uint64_t num_items;
-    bool begun; /* base_ns is set */
+    int64_t phase_end_ns; /* of the run's previous phase */
+    bool begun;           /* the bracket and the clock are written */
     FILE *out;
 } trace_export;
 
@@ -80,9 +81,11 @@ static void put_phase(trace_export *export, const weir_phase_record *phase)
     const char *name = phase->position.phase;
     if (!name || !*name)
         return;
-    weir_trace_event_begin(&export->events, 'X', TRACE_TRACK_PHASES, phase->start_unix_ns, name, "phase");
-    weir_trace_puts(&export->body, ",\"dur\":");
-    weir_trace_put_us(&export->body, phase->end_unix_ns - phase->start_unix_ns);
+    /* Times in the database are rounded, and viewers reject spans that overlap. */
+    bool overlaps = phase->start_unix_ns < export->phase_end_ns && phase->end_unix_ns > export->phase_end_ns;
+    int64_t begin_ns = overlaps ? export->phase_end_ns : phase->start_unix_ns;
+    export->phase_end_ns = phase->end_unix_ns;
+    weir_trace_span_begin(&export->events, TRACE_TRACK_PHASES, begin_ns, phase->end_unix_ns, name, "phase");
     weir_trace_event_end(&export->events);
 }
 
@@ -126,9 +129,7 @@ static int put_run(void *self, const weir_record *record, weir_error *error)
             export->out,
             "[\n{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"ts\":0,\"name\":\"weir_trace\",\"args\":{\"approximation\":true,"
             "\"unix_ns\":%" PRId64 "}}",
-            run->started_unix_ns);
-    if (!export->begun)
-        export->events.base_ns = run->started_unix_ns;
+            export->events.base_ns);
     export->begun = true;
     fprintf(export->out,
             ",\n{\"ph\":\"M\",\"pid\":%" PRId64 ",\"tid\":0,\"ts\":0,\"name\":\"process_name\",\"args\":{\"name\":"
@@ -136,6 +137,7 @@ static int put_run(void *self, const weir_record *record, weir_error *error)
             run->run_id, run->run_id, run->rank);
     export->events.pid = run->run_id;
     export->filter.run_id = run->run_id;
+    export->phase_end_ns = 0;
     weir_trace_name_track(&export->events, TRACE_TRACK_RUN, "failures, stalls, events");
     weir_trace_name_track(&export->events, TRACE_TRACK_PHASES, "phases");
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && status == WEIR_OK; i++)
@@ -146,9 +148,22 @@ static int put_run(void *self, const weir_record *record, weir_error *error)
     return status;
 }
 
+/* Time 0 is before everything: viewers do not show negative times. The times of laps are rounded. */
+static int note_start(void *self, const weir_record *record, weir_error *error)
+{
+    trace_export *export = self;
+    int64_t before_ns = record->run.started_unix_ns - WEIR_MILLISECOND;
+    (void)error;
+    if (!export->events.base_ns || before_ns < export->events.base_ns)
+        export->events.base_ns = before_ns;
+    return WEIR_OK;
+}
+
 static int put_runs(trace_export *export, const weir_filter *filter, weir_error *error)
 {
-    int status = weir_each_record(export->reader, WEIR_RECORD_RUN, filter, put_run, export, error);
+    int status = weir_each_record(export->reader, WEIR_RECORD_RUN, filter, note_start, export, error);
+    if (status == WEIR_OK)
+        status = weir_each_record(export->reader, WEIR_RECORD_RUN, filter, put_run, export, error);
     if (status == WEIR_OK && !export->begun)
         return weir_error_set(error, WEIR_ENOTFOUND, 0, "no run in %s matches the filters",
                               weir_reader_path(export->reader));

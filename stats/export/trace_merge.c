@@ -75,6 +75,7 @@ static int look_at(input *in, weir_error *error)
         if (weir_trace_value_is(weir_trace_member(event, "name"), "weir_trace")) {
             in->unix_ns = weir_trace_value_int(weir_trace_member(weir_trace_member(event, "args").text, "unix_ns"));
             in->has_clock = in->unix_ns > 0 && in->unix_ns < WEIR_TRACE_MAX_NS;
+            in->unix_ns = in->has_clock ? in->unix_ns : 0;
         } else if (!is_metadata(event) && (!has_time || at_ns < in->first_ns)) {
             in->first_ns = at_ns;
             has_time = true;

@@ -268,17 +268,10 @@ static void on_step(weir_trace_file *file, const weir_trace_record *record)
 static void put_head(weir_trace_file *file)
 {
     char name[64];
-    weir_trace_text *head = &file->head;
-    weir_trace_puts(head, "{\"ph\":\"M\",\"pid\":");
-    weir_trace_put_int(head, file->events.pid);
     snprintf(name, sizeof name, "weir rank %" PRId32, file->options.rank);
-    weir_trace_puts(head, ",\"tid\":0,\"ts\":0,\"name\":\"process_name\",\"args\":{\"name\":");
-    weir_trace_put_json(head, name);
-    weir_trace_puts(head, "}},\n{\"ph\":\"M\",\"pid\":");
-    weir_trace_put_int(head, file->events.pid);
-    weir_trace_puts(head, ",\"tid\":0,\"ts\":0,\"name\":\"process_sort_index\",\"args\":{\"sort_index\":");
-    weir_trace_put_int(head, file->options.rank);
-    weir_trace_puts(head, "}},\n");
+    weir_trace_put_metadata(&file->head, file->events.pid, 0, "process_name", "name", name, 0);
+    weir_trace_put_metadata(&file->head, file->events.pid, 0, "process_sort_index", "sort_index", NULL,
+                            file->options.rank);
 }
 
 /* What merging needs: the wall time at which the file's time is 0. */

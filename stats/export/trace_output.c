@@ -12,7 +12,7 @@
 #endif
 
 struct weir_trace_output {
-    char *path, *old_path;
+    char *path, *old_path, *new_path;
     const weir_trace_text *head;
     uint64_t max_bytes;
     bool compressed;
@@ -26,6 +26,8 @@ struct weir_trace_output {
 
 /* The last event: without a comma, and true of every file. */
 static const char end_text[] = "{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"ts\":0,\"name\":\"weir_end\",\"args\":{}}\n]\n";
+
+static const weir_trace_text nothing = { .data = "" };
 
 /* ---- compression --------------------------------------------------------------------------------------------- */
 
@@ -102,9 +104,9 @@ static int put_packed(weir_trace_output *output, size_t kept)
     return failure;
 }
 
-static int begin_file(weir_trace_output *output)
+static int begin_file(weir_trace_output *output, const char *path)
 {
-    static const weir_trace_text bracket = { .data = "[\n", .length = 2 }, none = { .data = "" };
+    static const weir_trace_text bracket = { .data = "[\n", .length = 2 };
     /* The Perfetto UI recognises a compressed file by the first bytes of its first member: "[{". */
     const char *line_end = output->head->length ? memchr(output->head->data, '\n', output->head->length) : NULL;
     weir_trace_text first = { .data = output->head->data };
@@ -114,37 +116,44 @@ static int begin_file(weir_trace_output *output)
         others.data += first.length;
         others.length -= first.length;
     }
-    output->file = open(output->path, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0666);
+    output->file = open(path, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0666);
     output->size = 0;
     if (output->file < 0)
         return errno;
     int failure = add(output, &bracket, &first);
     output->begin = (int64_t)output->packed.length;
     if (failure == 0)
-        failure = add(output, &others, &none);
+        failure = add(output, &others, &nothing);
     return failure ? failure : put_packed(output, output->packed.length);
 }
 
 static int write_end(weir_trace_output *output, const weir_trace_text *events, const weir_trace_text *open)
 {
-    static const weir_trace_text none = { .data = "" };
     weir_trace_text end = { .data = (char *)(uintptr_t)end_text, .length = sizeof end_text - 1 };
-    int failure = add(output, events, &none);
+    int failure = add(output, events, &nothing);
     size_t kept = output->packed.length;
     if (failure == 0)
         failure = add(output, open, &end);
-    return failure ? failure : put_packed(output, kept);
+    if (failure == 0)
+        return put_packed(output, kept);
+    output->packed.length = 0;
+    return failure;
 }
 
-/* The file becomes the older one. */
+/* The file becomes the older one. At each moment there is a file at the path, if the file system has hard links. */
 static int turn_over(weir_trace_output *output)
 {
     close(output->file);
-    output->file = -1;
-    if (rename(output->path, output->old_path) != 0)
-        return errno;
     output->old_size = output->size;
-    return begin_file(output);
+    int failure = begin_file(output, output->new_path);
+    if (failure) {
+        unlink(output->new_path);
+        return failure;
+    }
+    unlink(output->old_path);
+    if (link(output->path, output->old_path) != 0 && rename(output->path, output->old_path) != 0)
+        return errno;
+    return rename(output->new_path, output->path) != 0 ? errno : 0;
 }
 
 int weir_trace_output_write(weir_trace_output *output, const weir_trace_text *events, const weir_trace_text *open)
@@ -152,8 +161,8 @@ int weir_trace_output_write(weir_trace_output *output, const weir_trace_text *ev
     if (output->failure == 0 && output->max_bytes && output->size > output->begin &&
         (uint64_t)output->size + events->length / (output->compressed ? 8 : 1) > output->max_bytes / 2)
         output->failure = turn_over(output);
-    if (output->failure == 0)
-        output->failure = write_end(output, events, open);
+    if (output->failure == 0 && (output->failure = write_end(output, events, open)) != 0)
+        write_end(output, &nothing, &nothing); /* in the room of what was not written; if this fails, it is cut off */
     return output->failure;
 }
 
@@ -195,7 +204,10 @@ int weir_trace_output_open(const char *path, const weir_trace_text *head, uint64
     output->path = strdup(path);
     if (asprintf(&output->old_path, "%s.old", path) < 0)
         output->old_path = NULL;
-    output->failure = output->path && output->old_path ? begin_file(output) : ENOMEM;
+    if (asprintf(&output->new_path, "%s.new", path) < 0)
+        output->new_path = NULL;
+    output->failure =
+        output->path && output->old_path && output->new_path ? begin_file(output, output->path) : ENOMEM;
     int failure = output->failure;
     if (failure == 0)
         return 0;
@@ -221,6 +233,7 @@ int weir_trace_output_close(weir_trace_output *output)
     weir_trace_text_free(&output->packed);
     free(output->path);
     free(output->old_path);
+    free(output->new_path);
     free(output);
     return failure;
 }

@@ -221,6 +221,7 @@ weir_trace_value weir_trace_member(const char *object, const char *key)
 
 int64_t weir_trace_value_ns(weir_trace_value value)
 {
+    const int64_t limit = WEIR_TRACE_MAX_NS;
     char *end;
     if (!value.text)
         return 0;
@@ -230,10 +231,12 @@ int64_t weir_trace_value_ns(weir_trace_value value)
         for (end++; *end >= '0' && *end <= '9'; end++, unit /= 10)
             ns += (*end - '0') * unit;
     if (*end == 'e' || *end == 'E') {
-        double exact = strtod(value.text, NULL) * 1000;
-        return exact > -WEIR_TRACE_MAX_NS && exact < WEIR_TRACE_MAX_NS ? (int64_t)exact : 0;
+        double real_ns = strtod(value.text, NULL) * 1000;
+        return real_ns >= (double)limit ? limit : real_ns <= -(double)limit ? -limit : (int64_t)real_ns;
     }
-    return us > WEIR_TRACE_MAX_NS / 1000 || us < -WEIR_TRACE_MAX_NS / 1000 ? 0 : us * 1000 + (negative ? -ns : ns);
+    if (us >= limit / 1000 || us <= -limit / 1000)
+        return us > 0 ? limit : -limit;
+    return us * 1000 + (negative ? -ns : ns);
 }
 
 int64_t weir_trace_value_int(weir_trace_value value)

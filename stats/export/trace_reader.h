@@ -34,10 +34,11 @@ typedef struct weir_trace_value {
 /* The member of an object. */
 weir_trace_value weir_trace_member(const char *object, const char *key);
 
-/* Larger times are not taken from files, so that adding a few of them does not overflow. */
-#define WEIR_TRACE_MAX_NS (INT64_C(1) << 61)
+/* The largest time: sums of a few of them do not overflow, and Unix times are below it until 2043. */
+#define WEIR_TRACE_MAX_NS (INT64_MAX / 4)
 
-/* A number of microseconds as nanoseconds, exact if it has up to three decimals; 0 = it is not a number, or too large. */
+/* A number of microseconds as nanoseconds, exact if it has up to three decimals, and not beyond ±WEIR_TRACE_MAX_NS; 0 =
+   it is not a number. */
 int64_t weir_trace_value_ns(weir_trace_value value);
 int64_t weir_trace_value_int(weir_trace_value value);
 

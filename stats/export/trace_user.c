@@ -56,15 +56,6 @@ static void put_overlapping(weir_trace_events *events, int64_t track, int64_t be
     events->num_overlaps++;
 }
 
-static void put_span(weir_trace_events *events, int64_t track, int64_t begin_ns, int64_t end_ns, const char *name,
-                     const char *category)
-{
-    weir_trace_event_begin(events, 'X', track, begin_ns, name, category);
-    weir_trace_puts(events->out, ",\"dur\":");
-    weir_trace_put_us(events->out, end_ns - begin_ns);
-    weir_trace_event_end(events);
-}
-
 static void put_marker(weir_trace_events *events, int64_t track, const weir_trace_record *record, const char *name,
                        const char *category)
 {
@@ -94,6 +85,8 @@ void weir_trace_user_add(weir_trace_events *events, const weir_trace_record *rec
         put_marker(events, track, record, name, category);
     else if (record->detail)
         put_overlapping(events, track, begin_ns, record->time_ns, name, category);
-    else
-        put_span(events, track, begin_ns, record->time_ns, name, category);
+    else {
+        weir_trace_span_begin(events, track, begin_ns, record->time_ns, name, category);
+        weir_trace_event_end(events);
+    }
 }

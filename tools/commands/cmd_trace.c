@@ -97,12 +97,13 @@ typedef struct event {
 static event parse(const char *text)
 {
     weir_trace_value phase = weir_trace_member(text, "ph");
+    int64_t duration_ns = weir_trace_value_ns(weir_trace_member(text, "dur"));
     return (event){
         .phase = phase.length == 3 ? phase.text[1] : '\0',
         .key = { weir_trace_value_int(weir_trace_member(text, "pid")),
                  weir_trace_value_int(weir_trace_member(text, "tid")) },
         .at_ns = weir_trace_value_ns(weir_trace_member(text, "ts")),
-        .duration_ns = weir_trace_value_ns(weir_trace_member(text, "dur")),
+        .duration_ns = duration_ns > 0 ? duration_ns : 0,
         .name = weir_trace_member(text, "name"),
         .category = weir_trace_member(text, "cat"),
         .args = weir_trace_member(text, "args"),
@@ -188,7 +189,9 @@ static void add_span(view *v, const event *e)
         return;
     while (category < NUM_CATEGORIES && !weir_trace_value_is(e->category, categories[category]))
         category++;
-    *(category < NUM_CATEGORIES ? &on->time_ns[category] : &on->other_ns) += e->duration_ns;
+    int64_t *time_ns = category < NUM_CATEGORIES ? &on->time_ns[category] : &on->other_ns;
+    if (__builtin_add_overflow(*time_ns, e->duration_ns, time_ns))
+        *time_ns = INT64_MAX;
     on->begin_ns = !on->end_ns || e->at_ns < on->begin_ns ? e->at_ns : on->begin_ns;
     on->end_ns = end_ns > on->end_ns ? end_ns : on->end_ns;
     add_item(v, e);
@@ -375,7 +378,9 @@ static void print_tracks(view *v)
         double length_ns = (double)(one->end_ns - one->begin_ns);
         if (!is_shown(one))
             continue;
-        int64_t busy_ns = one->time_ns[BUSY] + one->other_ns;
+        int64_t busy_ns;
+        if (__builtin_add_overflow(one->time_ns[BUSY], one->other_ns, &busy_ns))
+            busy_ns = INT64_MAX;
         table_count(t, one->key.pid);
         table_words(t, one->name);
         table_count(t, one->num_spans);

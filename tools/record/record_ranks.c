@@ -77,7 +77,7 @@ int record_ranks_find(record_settings *settings, record_ranks *ranks)
     ranks->db_path = record_rank_path(settings->db_path, number);
     if (settings->openmetrics_path)
         is_complete &= (ranks->openmetrics_path = record_rank_path(settings->openmetrics_path, number)) != NULL;
-    if (settings->trace_path)
+    if (settings->trace_path && !strstr(settings->trace_path, "{rank}")) /* it replaces that itself */
         is_complete &= (ranks->trace_path = record_rank_path(settings->trace_path, number)) != NULL;
     if (settings->tensorboard_dir)
         is_complete &= asprintf(&ranks->tensorboard_dir, "%s/rank%s", settings->tensorboard_dir, number) >= 0;
@@ -86,7 +86,7 @@ int record_ranks_find(record_settings *settings, record_ranks *ranks)
     settings->program = ranks->program;
     settings->db_path = ranks->db_path;
     settings->openmetrics_path = ranks->openmetrics_path;
-    settings->trace_path = ranks->trace_path;
+    settings->trace_path = ranks->trace_path ? ranks->trace_path : settings->trace_path;
     settings->tensorboard_dir = ranks->tensorboard_dir;
     settings->all_items = true; /* so that unfinished files are known */
     return RECORD_DONE;
