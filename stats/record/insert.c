@@ -12,8 +12,8 @@ static const char *const statement_texts[WEIR_INSERT_STATEMENTS] = {
     [WEIR_INSERT_BEGIN] = "BEGIN IMMEDIATE",
     [WEIR_INSERT_COMMIT] = "COMMIT",
     [WEIR_INSERT_ROLLBACK] = "ROLLBACK",
-    [WEIR_INSERT_NEW_RUN] = "INSERT INTO run (node_id, rank, pid, started, command, version, machine, world, job) "
-                            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [WEIR_INSERT_NEW_RUN] = ("INSERT INTO run (node_id, rank, pid, started, command, version, machine, world, job) "
+                             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"),
     [WEIR_INSERT_REMOVE_RUN] = "DELETE FROM run WHERE run_id = ?",
     [WEIR_INSERT_START_RUN] = "UPDATE run SET started = ?, threads = ? WHERE run_id = ?",
     [WEIR_INSERT_END_RUN] = "UPDATE run SET ended = ?, status = ? WHERE run_id = ?",
