@@ -418,10 +418,10 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(readers_bear_every_fault, set_up, remove_folder),
-        cmocka_unit_test_setup_teardown(writers_bear_every_fault, set_up, remove_folder),
+        cmocka_unit_test(readers_bear_every_fault),
+        cmocka_unit_test(writers_bear_every_fault),
     };
     most_faults = getenv("WEIR_FAULTS") ? atol(getenv("WEIR_FAULTS")) : most_faults;
     weir_log_set_function(drop_line, NULL);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, set_up, remove_folder);
 }
