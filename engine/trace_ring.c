@@ -75,9 +75,9 @@ static void add_label_locked(weir_pipeline *pipeline, weir_trace_kind kind, uint
         .value = (intptr_t)label,
         .kind = (uint8_t)kind,
     };
-    weir_label_hold(label);
+    weir_label_hold(label); /* first: the observer thread may release it as soon as the record is there */
     if (label && !trace_add_locked(pipeline, &record))
-        weir_label_release(label); /* not the last reference */
+        weir_label_release(label);
 }
 
 static void add_label_of_item_locked(weir_pipeline *pipeline, const weir_item *item)

@@ -232,11 +232,9 @@ int64_t weir_trace_value_ns(weir_trace_value value)
             ns += (*end - '0') * unit;
     if (*end == 'e' || *end == 'E') {
         double real_ns = strtod(value.text, NULL) * 1000;
-        return real_ns >= (double)limit ? limit : real_ns <= -(double)limit ? -limit : (int64_t)real_ns;
+        return real_ns > -(double)limit && real_ns < (double)limit ? (int64_t)real_ns : 0;
     }
-    if (us >= limit / 1000 || us <= -limit / 1000)
-        return us > 0 ? limit : -limit;
-    return us * 1000 + (negative ? -ns : ns);
+    return us < limit / 1000 && us > -limit / 1000 ? us * 1000 + (negative ? -ns : ns) : 0;
 }
 
 int64_t weir_trace_value_int(weir_trace_value value)

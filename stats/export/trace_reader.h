@@ -34,11 +34,11 @@ typedef struct weir_trace_value {
 /* The member of an object. */
 weir_trace_value weir_trace_member(const char *object, const char *key);
 
-/* The largest time: sums of a few of them do not overflow, and Unix times are below it until 2043. */
+/* Times from here on are not taken from files: sums of a few smaller ones do not overflow, and Unix times are below it
+   until 2043. */
 #define WEIR_TRACE_MAX_NS (INT64_MAX / 4)
 
-/* A number of microseconds as nanoseconds, exact if it has up to three decimals, and not beyond ±WEIR_TRACE_MAX_NS; 0 =
-   it is not a number. */
+/* A number of microseconds as nanoseconds, exact if it has up to three decimals; 0 = it is not a number, or too large. */
 int64_t weir_trace_value_ns(weir_trace_value value);
 int64_t weir_trace_value_int(weir_trace_value value);
 
