@@ -16,7 +16,7 @@
 
 extern "C" {
 #include <cmocka.h> /* last: it defines macros with names like fail */
-#undef stop // a macro of cmocka's
+#undef stop         // a macro of cmocka's
 }
 
 static std::atomic<int> alive;
