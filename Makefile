@@ -116,7 +116,7 @@ coverage:
 	done
 
 format:
-	git ls-files '*.c' '*.h' | xargs clang-format -i
+	git ls-files '*.c' '*.h' '*.hpp' '*.cpp' | xargs clang-format -i
 
 clean:
 	rm -rf build

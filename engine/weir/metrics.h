@@ -1,6 +1,6 @@
 /*
  * The metrics of a lap: one table for each measured subject. One row defines the field of the C struct, the database
- * column and the line in every export; see docs/architecture.md for how to add one.
+ * column and the line in every export; CONTRIBUTING.md says how to add one.
  *
  * X(field, name, kind, unit, meaning)
  *     field    the member of the struct; durations are nanoseconds
@@ -19,7 +19,7 @@
  *     LAST       double; the later one. NAN = no value
  *     LOWEST, HIGHEST  double; smallest or largest. NAN = no value
  *
- * Only sums and counts are stored; means, rates and percentiles are derived by stats/measures.c.
+ * Means, rates and percentiles are not stored: stats/measures.c derives them.
  */
 #ifndef WEIR_METRICS_H
 #define WEIR_METRICS_H
