@@ -57,8 +57,8 @@ static void close_window(weir_worker *worker)
     used_ns -= worker->window_engine_ns + handoff_ns(worker, now_ns);
     if (used_ns > worker->window_run_ns)
         used_ns = worker->window_run_ns;
-    if (used_ns > 0)
-        share_out(worker, used_ns);
+    if (worker->window_run_ns > 0)
+        share_out(worker, used_ns > 0 ? used_ns : 0);
 }
 
 bool weir_thread_cpu_step_begins(weir_worker *worker, const weir_slot *slot)
