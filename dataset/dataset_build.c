@@ -159,12 +159,14 @@ static void note_broken(members *self, const weir_item *archive, const weir_erro
 }
 
 /* Goes to the next member that matches. WEIR_EOF: no more. What is wrong with the archive is noted. */
-static int next_member(members *self, const weir_item *archive, bool is_first)
+static int next_member(members *self, const weir_item *archive, bool is_first, weir_task *task)
 {
     weir_error error = { 0 };
     int rc;
     while ((rc = weir_tar_members_next(&self->tar, &error)) == WEIR_OK) {
         const char *slash = strrchr(self->tar.name, '/');
+        if (weir_task_should_stop(task))
+            return WEIR_EOF;
         if (fnmatch(self->glob, slash ? slash + 1 : self->tar.name, FNM_EXTMATCH) == 0)
             return WEIR_OK;
     }
@@ -204,13 +206,13 @@ static int run_members(void *worker, weir_item *in, weir_item *out, weir_task *t
         rc = weir_tar_members_open(&self->tar, path, &error);
         if (rc != WEIR_OK)
             note_broken(self, in, &error);
-        if (rc != WEIR_OK || next_member(self, in, true) != WEIR_OK)
+        if (rc != WEIR_OK || next_member(self, in, true, task) != WEIR_OK)
             return WEIR_SKIP;
     }
     rc = make_member(&self->tar, path, out);
     if (rc != WEIR_OK)
         return weir_task_fail(task, rc, 0, "out of memory");
-    return next_member(self, in, false) == WEIR_OK ? WEIR_MORE : WEIR_OK;
+    return next_member(self, in, false, task) == WEIR_OK ? WEIR_MORE : WEIR_OK;
 }
 
 static const weir_op members_op = {

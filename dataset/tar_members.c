@@ -171,6 +171,19 @@ static int read_header(weir_tar_members *tar, unsigned char header[BLOCK], weir_
                                    : "damaged: what follows is not a tar header");
 }
 
+/* GNU's sparse files: more blocks of their map follow the header, and are not part of the size. */
+static int skip_maps(weir_tar_members *tar, const unsigned char header[BLOCK], weir_error *error)
+{
+    enum { AT_MORE_IN_HEADER = 482, AT_MORE = 504 };
+    unsigned char map[BLOCK];
+    int rc = WEIR_OK;
+    for (bool more = header[AT_MORE_IN_HEADER]; more && rc == WEIR_OK; tar->offset += BLOCK) {
+        rc = read_at(tar, tar->offset, map, BLOCK, error);
+        more = rc == WEIR_OK && map[AT_MORE];
+    }
+    return rc;
+}
+
 /* Goes to the next member of any type. WEIR_MORE: it was an extended header. */
 static int next_of_any_type(weir_tar_members *tar, extension *given, char *type, weir_error *error)
 {
@@ -182,6 +195,8 @@ static int next_of_any_type(weir_tar_members *tar, extension *given, char *type,
     bool is_extension = strchr("xLgK", *type) && *type;
     tar->size = given->size >= 0 && !is_extension ? given->size : number_at(header + AT_SIZE, 12);
     tar->offset = tar->next_header + BLOCK;
+    if (*type == 'S' && (rc = skip_maps(tar, header, error)) != WEIR_OK)
+        return rc;
     if (tar->size < 0 || tar->size > tar->size_bytes - tar->offset)
         return weir_error_set(error, WEIR_EDATA, 0, "the archive is truncated within its last file");
     tar->next_header = tar->offset + (tar->size + BLOCK - 1) / BLOCK * BLOCK;

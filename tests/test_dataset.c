@@ -326,15 +326,18 @@ static void shell(const char *format, const char *root, const char *name)
 static void members_of_archives_are_read_in_place(void **state)
 {
     (void)state;
-    static const char *const formats[] = { "gnu", "pax", "ustar" };
+    static const char *const formats[] = { "gnu --sparse", "pax --sparse", "ustar" };
     char root[512];
     snprintf(root, sizeof root, "%s", make_tree("packed"));
     shell("cd '%s' && mkdir -p %s && cd a_long* && cp ../run/b.mp4 and_a_long_name_of_a_file_after_it.mp4", root,
           "a_long_folder_name_of_ninety_nine_characters_____________________________________________________");
+    shell("cd '%s' && for i in 1 3 5 7 9 11 13; do "
+          "echo x | dd of=%s bs=64k seek=$i conv=notrunc status=none || exit; done",
+          root, "a_file_with_holes");
     const char *shards = clips_path("shards");
     clips_make_folder(shards);
     for (int i = 0; i < 3; i++) {
-        shell("cd '%s' && find . -name '*.mp4' -printf '%%P\n' | sort | tar --hard-dereference -cf ../shards/one.tar "
+        shell("cd '%s' && find . -type f -printf '%%P\n' | sort | tar --hard-dereference -cf ../shards/one.tar "
               "-T - --format=%s",
               root, formats[i]);
         shell("cd '%s' && gzip -c one.tar >%s", shards, "two.tar");
@@ -401,7 +404,7 @@ static void an_index_of_an_older_version_is_updated_by_the_next_build(void **sta
     (void)state;
     const char *root = make_tree("older"), *index = clips_path("older.weir");
     weir_dataset *dataset;
-    weir_error error;
+    weir_error error = { 0 };
     build_with(index, &(weir_dataset_build_options){ .root = root });
     sqlite3 *db;
     assert_int_equal(sqlite3_open(index, &db), SQLITE_OK);

@@ -274,8 +274,8 @@ static int check_empty(weir_local_file *file, weir_error *error)
 /* ---- URLs ----------------------------------------------------------------------------------------------------- */
 
 /*
- * FFmpeg's own timeout is for one read from the network: headers that never end, and what is only a part of the answer,
- * keep it going. It asks this all the time while it waits; what it does between two reads does not count.
+ * FFmpeg's own timeout is for one read from the network: headers that never end restart it each time. FFmpeg calls this
+ * function all the time while it waits; time between two reads is not counted.
  */
 static int watch_url(void *self)
 {
@@ -382,7 +382,9 @@ static int open_bytes(weir_input *input, const char *path, AVIOInterruptCB inter
 void weir_input_close(weir_input *input)
 {
     if (input->is_url) {
-        avio_closep(&input->avio);
+        AVIOContext *avio = input->avio;
+        input->avio = NULL; /* FFmpeg frees it before it closes the connection, and asks watch_url() meanwhile */
+        avio_close(avio);
     } else if (input->avio) {
         av_freep(&input->avio->buffer);
         avio_context_free(&input->avio);

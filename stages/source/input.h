@@ -32,9 +32,9 @@ typedef struct weir_input {
     /* of the next file to open; must not change while it is open */
     const weir_bytes *bytes;  /* NULL = the path is opened */
     const weir_entry *member; /* of an archive, which the path names; NULL = none */
-    int64_t timeout_ns; /* limit of the time without data from a URL, headers and redirections apart; ≤ 0 = none */
+    int64_t timeout_ns; /* longest time without data from a URL; headers and redirections are not data; ≤ 0 = none */
     unsigned allow;     /* WEIR_ALLOW_… */
-    bool is_read_again; /* it may be opened again: the data of a pipe is kept */
+    bool is_read_again;      /* it may be opened again: the data of a pipe is kept */
     uint64_t max_pipe_bytes; /* limit of that (0 = WEIR_INPUT_PIPE_BYTES) */
     weir_local_host host;    /* with its io_thread set */
 

@@ -31,7 +31,8 @@ typedef struct weir_entry {
     size_t packets_bytes;
 
     /* A member of an uncompressed tar archive: the path is "ARCHIVE!NAME"; its first archive_length bytes are the
-       archive's path, whose modification time mtime_ns is. The member's size_bytes are at `offset`. (0 = no member) */
+       archive's path (0 = it is not in an archive). mtime_ns is the archive's; the data is size_bytes long, from
+       `offset` on. */
     uint64_t archive_length;
     int64_t offset;
     uint64_t reserved[6]; /* 0 */
