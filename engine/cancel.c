@@ -32,8 +32,8 @@ static void cancel_slot(weir_slot *slot, bool keep_result)
     case SLOT_RUNNING: ask_to_stop(slot); break;
     case SLOT_TURN:
     case SLOT_BLOCKED:
-        if (keep_result)
-            break;
+        if (keep_result || (!slot->has_out && !is_epoch_end(&slot->out)))
+            break; /* the result stays, or is just being put: handoff.c goes on with the slot */
         if (slot->node->op)
             weir_slot_make_ready_locked(slot); /* so that a thread releases what it holds */
         else

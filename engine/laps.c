@@ -181,7 +181,6 @@ static int64_t take_node_locked(weir_node *node, weir_task_metrics *taken, weir_
 {
     int64_t outside_cpu_ns = atomic_exchange_explicit(&node->outside_cpu_ns, 0, memory_order_relaxed);
     *taken = node->lap;
-    taken->cpu_ns += outside_cpu_ns;
     taken->busy_ns = node->time_ns[SLOT_RUNNING] + node->time_ns[SLOT_PENDING];
     taken->wait_in_ns = node->time_ns[SLOT_IDLE];
     taken->wait_thread_ns = node->time_ns[SLOT_READY];
@@ -193,6 +192,7 @@ static int64_t take_node_locked(weir_node *node, weir_task_metrics *taken, weir_
         node->lap.cpu_ns = taken->cpu_ns - taken->busy_ns;
         taken->cpu_ns = taken->busy_ns;
     }
+    taken->cpu_ns += outside_cpu_ns; /* several processes, or threads, may have used it in one task */
     if (node->run_times)
         take_histogram_locked(run_times, node->run_times);
     return outside_cpu_ns;

@@ -10,7 +10,8 @@ weir_queue *weir_merge_choose_locked(weir_node *node);
 /* Whether an item put into this empty input may go straight to an idle slot of the node. */
 bool weir_merge_takes_directly_locked(weir_node *node, const weir_queue *in);
 
-/* It ends with its first input (WEIR_MERGE_END_FIRST), and this has ended. */
+/* Whether the merge must end: it has WEIR_MERGE_END_FIRST, and the input whose turn it is (ARRIVAL: any input) has
+   ended. May select the next turn. */
 bool weir_merge_is_over_locked(weir_node *node);
 
 /* Call this after an item of this input was taken. */

@@ -2,8 +2,6 @@
 
 #include <sched.h>
 
-#include <weir/clock.h>
-
 enum { SPINS_PER_YIELD = 64 /* about a microsecond */ };
 
 bool weir_spin(atomic_uint *wanted, int64_t spin_ns)
@@ -22,10 +20,10 @@ bool weir_spin(atomic_uint *wanted, int64_t spin_ns)
 
 int64_t weir_spin_adapt(int64_t spin_ns, int64_t waited_ns)
 {
-    static const int64_t shortest_ns = 500, longest_ns = 20 * WEIR_MICROSECOND;
+    static const int64_t shortest_ns = 500;
     static const int64_t worth_ns = 50 * WEIR_MICROSECOND; /* most of such a wait was the wake-up */
     int64_t adapted_ns = waited_ns < worth_ns ? 2 * spin_ns : spin_ns / 2;
     if (adapted_ns < shortest_ns)
         return shortest_ns;
-    return adapted_ns < longest_ns ? adapted_ns : longest_ns;
+    return adapted_ns < LONGEST_SPIN_NS ? adapted_ns : LONGEST_SPIN_NS;
 }

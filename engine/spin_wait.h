@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <weir/clock.h>
+
 #if defined(__x86_64__) || defined(__i386__)
 #define cpu_relax() __builtin_ia32_pause()
 #elif defined(__aarch64__)
@@ -13,6 +15,8 @@
 #else
 #define cpu_relax() ((void)0)
 #endif
+
+#define LONGEST_SPIN_NS (20 * WEIR_MICROSECOND)
 
 /* Checks *wanted for up to spin_ns. True = it is not 0. */
 bool weir_spin(atomic_uint *wanted, int64_t spin_ns);

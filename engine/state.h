@@ -297,9 +297,11 @@ typedef struct weir_worker {
     /* owned by the thread: its CPU time, and the tasks it belongs to (see thread_cpu.c) */
     bool window_open, window_full;
     int64_t window_start_ns;
-    int64_t window_run_ns; /* sum of run_ns */
-    int64_t *run_ns;       /* for each node: run time in this window */
-    int64_t *shared_ns;    /* for each node: CPU time of earlier windows, not in its metrics yet */
+    int64_t window_end_ns;    /* end of its last step so far */
+    int64_t window_engine_ns; /* CPU time that belongs to no task, at most */
+    int64_t window_run_ns;    /* sum of run_ns */
+    int64_t *run_ns;          /* for each node: run time in this window */
+    int64_t *shared_ns;       /* for each node: CPU time of earlier windows, not in its metrics yet */
     bool has_shares;
 
     /* written by the thread, read by the service thread at laps */

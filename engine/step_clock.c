@@ -1,5 +1,6 @@
 #include "step_clock.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include <uv.h>
@@ -13,30 +14,33 @@ static const int64_t shortest_ns = 2 * WEIR_MILLISECOND;
 static const int64_t valid_ns = 200 * WEIR_MICROSECOND;
 
 static uv_once_t once = UV_ONCE_INIT;
-static bool usable;
+static atomic_bool usable;
 
 static void check_ticks(void)
 {
 #if defined(__x86_64__)
     char source[16];
     weir_read_start("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof source);
-    usable = strcmp(source, "tsc\n") == 0;
+    atomic_store_explicit(&usable, strcmp(source, "tsc\n") == 0, memory_order_relaxed);
 #endif
 }
 
 bool weir_ticks_are_usable(void)
 {
     uv_once(&once, check_ticks);
-    return usable;
+    return atomic_load_explicit(&usable, memory_order_relaxed);
 }
 
-/* Another clock may have been put in place of CLOCK_MONOTONIC, or the machine was moved: measure the rate again. */
+/* The rate since the first reading. If it has changed (another clock source, a suspension, a migration), it is measured
+   again. */
 static void set_rate(weir_step_clock *clock, int64_t now_ns, uint64_t ticks)
 {
     double rate = (double)(now_ns - clock->first_ns) / (double)(ticks - clock->first_ticks) * 4294967296.0;
     double before = (double)clock->ns_per_tick;
     bool is_steady = rate > 4294967296.0 / 20 && rate < 4294967296.0 * 20 &&
                      (!clock->ns_per_tick || (rate > before * 0.9999 && rate < before * 1.0001));
+    if (!is_steady && clock->ns_per_tick)
+        check_ticks(); /* the kernel may have found the counter to be unstable */
     clock->ns_per_tick = is_steady ? (uint64_t)rate : 0;
     clock->first_ns = is_steady ? clock->first_ns : 0;
 }

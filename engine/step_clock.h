@@ -2,7 +2,8 @@
  * The monotonic clock for threads that read it often, in each step or span: the time stamp counter, corrected by CLOCK_MONOTONIC at
  * least every 200 µs. It costs half as much as CLOCK_MONOTONIC, which waits until all earlier instructions have ended.
  * The kernel must use the counter itself, which means that it is the same on all CPUs; else this clock is
- * CLOCK_MONOTONIC.
+ * CLOCK_MONOTONIC. May go back by some ns when corrected; the clocks of two threads differ by some ns: callers must
+ * clamp.
  */
 #ifndef WEIR_STEP_CLOCK_H
 #define WEIR_STEP_CLOCK_H

@@ -17,6 +17,10 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "spin_wait.h"
+
+#define LONGEST_HANDOFF_NS (LONGEST_SPIN_NS + 5 * WEIR_MICROSECOND)
+
 static int64_t read_own_ns(void)
 {
     struct timespec time;
@@ -36,17 +40,25 @@ static void share_out(weir_worker *worker, int64_t used_ns)
     worker->has_shares = true;
 }
 
+/* From the end of a step. In the rest of a longer hand-off the thread had no CPU, or waited for the lock. */
+static int64_t handoff_ns(const weir_worker *worker, int64_t until_ns)
+{
+    int64_t passed_ns = until_ns - worker->window_end_ns;
+    if (passed_ns < 0) /* the clock was corrected */
+        return 0;
+    return passed_ns < LONGEST_HANDOFF_NS ? passed_ns : LONGEST_HANDOFF_NS;
+}
+
 /* Reads the clock and divides the CPU time used. */
 static void close_window(weir_worker *worker)
 {
     int64_t now_ns = step_clock_ns(&worker->clock), cpu_ns = read_own_ns();
     int64_t used_ns = cpu_ns - atomic_exchange_explicit(&worker->cpu_base_ns, cpu_ns, memory_order_relaxed);
-    int64_t engine_ns = now_ns - worker->window_start_ns - worker->window_run_ns;
-    used_ns -= engine_ns > 0 ? engine_ns : 0;
+    used_ns -= worker->window_engine_ns + handoff_ns(worker, now_ns);
     if (used_ns > worker->window_run_ns)
         used_ns = worker->window_run_ns;
-    if (used_ns > 0)
-        share_out(worker, used_ns);
+    if (worker->window_run_ns > 0)
+        share_out(worker, used_ns > 0 ? used_ns : 0);
 }
 
 bool weir_thread_cpu_step_begins(weir_worker *worker, const weir_slot *slot)
@@ -57,7 +69,8 @@ bool weir_thread_cpu_step_begins(weir_worker *worker, const weir_slot *slot)
         close_window(worker);
     else
         atomic_store_explicit(&worker->cpu_base_ns, read_own_ns(), memory_order_relaxed);
-    worker->window_start_ns = step_clock_ns(&worker->clock);
+    worker->window_start_ns = worker->window_end_ns = step_clock_ns(&worker->clock);
+    worker->window_engine_ns = 0;
     worker->window_open = true;
     worker->window_full = false;
     return true;
@@ -65,13 +78,17 @@ bool weir_thread_cpu_step_begins(weir_worker *worker, const weir_slot *slot)
 
 void weir_thread_cpu_step_ended(weir_worker *worker, const weir_slot *slot)
 {
-    if (!worker->window_open || slot->is_lifecycle)
+    if (!worker->window_open)
         return;
-    int64_t ran_ns = slot->end_ns - slot->begin_ns;
-    if (ran_ns > 0) {
-        worker->run_ns[slot->node->index] += ran_ns;
-        worker->window_run_ns += ran_ns;
+    int64_t ran_ns = slot->end_ns > slot->begin_ns ? slot->end_ns - slot->begin_ns : 0;
+    worker->window_engine_ns += handoff_ns(worker, slot->begin_ns);
+    worker->window_end_ns = slot->end_ns;
+    if (slot->is_lifecycle) {
+        worker->window_engine_ns += ran_ns;
+        return;
     }
+    worker->run_ns[slot->node->index] += ran_ns;
+    worker->window_run_ns += ran_ns;
     worker->window_full = slot->end_ns - worker->window_start_ns >= WEIR_CPU_WINDOW_NS;
 }
 

@@ -655,6 +655,84 @@ static void sources_that_do_not_end_are_ended_by_the_first(void **state)
     }
 }
 
+/* Completes the task of item 0 while it runs that of item 2: the results of 1 and 2 wait for their turn until then. */
+typedef struct behind_config {
+    test_ledger *ledger;
+    test_pending *pending;
+    int first_status; /* of item 0 */
+    bool in_pieces;   /* the others give two results */
+} behind_config;
+
+static int behind_run(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    const behind_config *config = weir_task_config(task);
+    uint64_t value = item_value(in), piece = weir_task_num_pieces(task);
+    if (value == 0) {
+        pending_add(config->pending, task, in);
+        return WEIR_PENDING;
+    }
+    if (value == 2 && piece == 0) {
+        weir_item first = { 0 }, *first_in;
+        weir_task *first_task = pending_take(config->pending, &first_in);
+        if (config->first_status == WEIR_OK)
+            weir_item_move(&first, first_in);
+        weir_task_complete(first_task, config->first_status, config->first_status == WEIR_OK ? &first : NULL);
+    }
+    if (!config->in_pieces) {
+        weir_item_move(out, in);
+        return WEIR_OK;
+    }
+    ledger_fill(config->ledger, out, value, 0);
+    return piece == 0 ? WEIR_MORE : WEIR_OK;
+}
+
+static const weir_op behind_op = {
+    .makes = WEIR_TYPE_ANY, .name = "behind", .config_size = sizeof(behind_config), .run = behind_run
+};
+
+/* The stage puts one result after the other in one hand-off, and the second ends the merge. The only thread runs the
+   second source, which ends at once, before the first. */
+static void end_a_merge_in_a_row_of_results(weir_merge_order order, behind_config config, uint64_t num_results)
+{
+    static const uint32_t weights[] = { 3, 1 };
+    test_ledger ledger = LEDGER;
+    test_pending pending = PENDING;
+    weir_builder *builder = weir_builder_new();
+    weir_merge_config merge = { .order = order, .end = WEIR_MERGE_END_FIRST };
+    if (order == WEIR_MERGE_WEIGHTED) {
+        merge.weights = weights;
+        merge.num_weights = 2;
+    }
+    config.ledger = &ledger;
+    config.pending = &pending;
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, 0, UINT64_MAX }, NULL);
+    weir_builder_pipe(builder, &behind_op, &config,
+                      &(weir_stage_options){ .concurrency = 4, .output_order = WEIR_ORDER_INPUT });
+    weir_builder_source(builder, &line_op, &(line_config){ &ledger, 0, 0 }, NULL);
+    weir_builder_merge(builder, &merge, NULL);
+    weir_builder_sink(builder, &(weir_stage_options){ .queue_items = 8 });
+    weir_pipeline *pipeline = build(builder, &(weir_pipeline_options){ .threads = 1 });
+    assert_int_equal(drain_all(pipeline), num_results);
+    weir_account account = account_of(pipeline, "behind");
+    assert_account_is_exact(&account);
+    finish(pipeline, &ledger);
+}
+
+static void a_merge_may_end_while_results_are_put_in_a_row(void **state)
+{
+    (void)state;
+    end_a_merge_in_a_row_of_results(WEIR_MERGE_WEIGHTED, (behind_config){ .first_status = WEIR_OK }, 2);
+    end_a_merge_in_a_row_of_results(WEIR_MERGE_ROUND_ROBIN, (behind_config){ .first_status = WEIR_SKIP }, 1);
+}
+
+static void a_merge_may_end_with_a_piece_whose_task_makes_more(void **state)
+{
+    (void)state;
+    end_a_merge_in_a_row_of_results(WEIR_MERGE_WEIGHTED,
+                                    (behind_config){ .first_status = WEIR_OK, .in_pieces = true }, 2);
+}
+
 static void only_sources_without_epochs_end_with_the_first(void **state)
 {
     (void)state;
@@ -1153,6 +1231,8 @@ int main(void)
         TEST(random_turns_follow_the_weights),
         TEST(a_merge_may_end_with_its_first_input),
         TEST(sources_that_do_not_end_are_ended_by_the_first),
+        TEST(a_merge_may_end_while_results_are_put_in_a_row),
+        TEST(a_merge_may_end_with_a_piece_whose_task_makes_more),
         TEST(only_sources_without_epochs_end_with_the_first),
         TEST(items_are_numbered_by_source_and_epoch),
         TEST(weights_share_the_turns),

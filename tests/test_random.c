@@ -104,6 +104,7 @@ struct model {
     bool meddled;        /* another thread changes concurrencies */
     bool batched;        /* what comes out are batches */
     bool regrouped;      /* items were in batches: their numbers depend on the batches */
+    bool ends_first;     /* the merge does: tasks before it may still run when the consumer is at the end */
     bool is_resumed;     /* the pipeline is built several times, and must do the same */
     weir_checkpoints checkpoints;
     const char *resume; /* NULL = from the start */
@@ -409,6 +410,8 @@ static void add_sources(model *m)
     }
     static const uint32_t weights[] = { 3, 1, 2 };
     weir_merge_config merge = { .order = (weir_merge_order)below(&m->chance, 4) };
+    m->ends_first = m->num_sources > 1 && !m->epochs && !m->is_resumed && one_in(&m->chance, 3);
+    merge.end = m->ends_first ? WEIR_MERGE_END_FIRST : WEIR_MERGE_END_LAST;
     if (merge.order >= WEIR_MERGE_WEIGHTED) {
         merge.weights = weights;
         merge.num_weights = m->num_sources;
@@ -684,7 +687,7 @@ static void run_model(uint64_t seed)
     if (m.meddled)
         thread_join(meddler);
     bool at_end = status == WEIR_EOF;
-    check_accounts(&m, at_end);
+    check_accounts(&m, at_end && !m.ends_first);
     check(&m, !at_end || m.epochs_seen == m.epochs, "not every end of an epoch was told");
     weir_pipeline_free(atomic_load(&m.pipeline));
     pending_end(&m.pending);

@@ -77,9 +77,9 @@ typedef enum weir_merge_order {
 /* When a merge has ended. */
 typedef enum weir_merge_end {
     WEIR_MERGE_END_LAST = 0, /* with the last input */
-    /* With the first input, which with turns is noticed when its turn comes. The other sources and their stages are
-       then asked to stop, and their items are dropped: a checkpoint has them as not done. Only for sources without
-       epochs */
+    /* With the first input. With turns, the end of an input is noticed when its turn comes. The other sources and
+       their stages are then asked to stop, and their items are dropped: a checkpoint has them as not done. Only for
+       sources without epochs */
     WEIR_MERGE_END_FIRST,
 } weir_merge_end;
 
@@ -162,7 +162,8 @@ typedef struct weir_pipeline_options {
     uint32_t steps_per_lap;
     uint32_t reserved; /* not read: older programs may have anything here */
     /* With checkpoints: a failed item is not done, so a pipeline that is resumed from a checkpoint of this one processes
-       it again, even in a later epoch (default: it is done). Needs 1 bit for each item since the first failed one. */
+       it again, even if the checkpoint was made epochs later (default: it is done). Each failed item takes 56 bytes, and
+       at most 16 million may fail; each item since the first failed one takes 1 bit. */
     bool retry_failed;
 } weir_pipeline_options;
 
