@@ -97,7 +97,7 @@ deb: setup
 # Nine parts that end on their own or after SECONDS_EACH, and the fuller ones get what is left of the hour.
 torture: build
 	tests/torture/run --build $(BUILD) --seconds $(or $(SECONDS_EACH),1200) faults
-	tests/torture/run --build $(BUILD) --seconds $(or $(SECONDS_EACH),300) kill full lock stop clips databases names server clock
+	tests/torture/run --build $(BUILD) --seconds $(or $(SECONDS_EACH),250) kill full lock stop clips databases names server clock
 
 soak: build
 	tests/torture/run --build $(BUILD) --seconds $(or $(SECONDS_EACH),600) soak

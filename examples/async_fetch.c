@@ -205,7 +205,7 @@ int main(int argc, char **argv)
     uint64_t num_urls = argc > 1 ? strtoull(argv[1], NULL, 10) : 2000;
     url_fetcher fetcher;
     weir_pipeline *pipeline;
-    weir_error error;
+    weir_error error = { 0 };
     if (start_fetcher(&fetcher) != 0) {
         fprintf(stderr, "async_fetch: cannot start the event loop\n");
         return 1;

@@ -390,7 +390,7 @@ weir_builder *builder_with(const test_numbers *numbers)
 weir_pipeline *build(weir_builder *builder, const weir_pipeline_options *options)
 {
     weir_pipeline *pipeline;
-    weir_error error;
+    weir_error error = { 0 };
     int status = weir_builder_build(builder, options, &pipeline, &error);
     if (status != WEIR_OK)
         fail_msg("weir_builder_build: %s: %s", error.stage, error.message);

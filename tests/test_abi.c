@@ -103,7 +103,7 @@ static weir_pipeline *build(const weir_observer *observers, size_t num_observers
         .num_stage_hooks = 2,
     };
     weir_pipeline *pipeline;
-    weir_error error;
+    weir_error error = { 0 };
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &source, NULL, &(weir_stage_options){ .epochs = 2 });
     weir_builder_pipe(builder, &stage, &failing, &options);
@@ -187,7 +187,7 @@ static void refuse_what_is_no_video(void)
     static const char *const paths[] = { "/dev/null", "/nowhere" };
     GUARDED(weir_directory_counts, counts);
     weir_pipeline *pipeline;
-    weir_error error;
+    weir_error error = { 0 };
     weir_item item;
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &weir_list_source, &(weir_list_config){ .paths = paths, .num_paths = 2 }, NULL);

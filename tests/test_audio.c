@@ -307,7 +307,7 @@ static void wrong_options_of_the_sound_are_refused(void **state)
     const char *path = "a.mp4";
     for (int i = 0; i < 2; i++) {
         weir_pipeline *pipeline;
-        weir_error error;
+        weir_error error = { 0 };
         weir_isolated_config around = { .op = &weir_video_decode, .config = &video };
         weir_builder *builder = weir_builder_new();
         weir_builder_source(builder, &weir_list_source, &(weir_list_config){ .paths = &path, .num_paths = 1 }, NULL);

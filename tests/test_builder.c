@@ -584,7 +584,7 @@ static bool is_told(size_t i)
 {
     weir_builder *builder = weir_builder_new();
     weir_pipeline *pipeline = (weir_pipeline *)builder;
-    weir_error error;
+    weir_error error = { 0 };
     mistakes[i].describe(builder);
     int status = weir_builder_build(builder, &mistakes[i].options, &pipeline, &error);
     assert_ptr_not_equal(pipeline, builder);
@@ -612,7 +612,7 @@ static void the_librarys_own_code_is_kept(void **state)
     (void)state;
     weir_builder *builder = weir_builder_new();
     weir_pipeline *pipeline;
-    weir_error error;
+    weir_error error = { 0 };
     bad_config(builder);
     assert_int_equal(weir_builder_build(builder, NULL, &pipeline, &error), WEIR_ENOTFOUND);
     assert_int_equal(error.library_code, -42);
@@ -630,7 +630,7 @@ static void a_null_builder_is_out_of_memory(void **state)
 {
     (void)state;
     weir_pipeline *pipeline;
-    weir_error error;
+    weir_error error = { 0 };
     good_source(NULL);
     weir_builder_pipe(NULL, &pass_op, NULL, NULL);
     weir_builder_route(NULL, &two_branches, NULL);

@@ -408,7 +408,7 @@ static void a_text_can_be_read(void **state)
 {
     (void)state;
     weir_checkpoint *checkpoint;
-    weir_error error;
+    weir_error error = { 0 };
     assert_int_equal(
         weir_checkpoint_read("weir checkpoint 1\nepoch 2\nsource 0 a b\n  first\n  second\n"
                              "done 2 10 12-14 20\ndone 3 0\npieces 2 30 0123456789abcdef 1\nsource 1 c\nend\n",
@@ -471,7 +471,7 @@ static void refuse(const weir_pipeline_options *options, const char *message)
     test_ledger ledger = LEDGER;
     test_numbers numbers = { .ledger = &ledger, .count = 5 };
     weir_pipeline *pipeline;
-    weir_error error;
+    weir_error error = { 0 };
     assert_true(weir_builder_build(plain(&numbers), options, &pipeline, &error) < 0);
     assert_null(pipeline);
     if (!strstr(error.message, message))

@@ -666,7 +666,7 @@ static void what_does_not_fit_fails_alone(void **state)
 {
     (void)state;
     clip_source small = { .count = 3, .frames = { 1 }, .width = { 20, 9 }, .height = { 20 }, .channels = 3 };
-    weir_error error;
+    weir_error error = { 0 };
     weir_pipeline *pipeline =
         start(&small, &(weir_collate_config){ .num_items = 2, .crop_width = 10, .crop_height = 10 });
     weir_collated *batch = next_batch(pipeline);

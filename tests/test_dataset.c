@@ -404,7 +404,7 @@ static void an_index_of_an_older_version_is_updated_by_the_next_build(void **sta
     (void)state;
     const char *root = make_tree("older"), *index = clips_path("older.weir");
     weir_dataset *dataset;
-    weir_error error;
+    weir_error error = { 0 };
     build_with(index, &(weir_dataset_build_options){ .root = root });
     sqlite3 *db;
     assert_int_equal(sqlite3_open(index, &db), SQLITE_OK);

@@ -412,7 +412,7 @@ static int refusal(const weir_directory_config *config, weir_error *error)
 static void a_root_that_cannot_be_listed_is_refused(void **state)
 {
     (void)state;
-    weir_error error;
+    weir_error error = { 0 };
     assert_int_equal(refusal(&(weir_directory_config){ 0 }, &error), WEIR_EINVAL);
     assert_int_equal(refusal(&(weir_directory_config){ .root = "" }, &error), WEIR_EINVAL);
 

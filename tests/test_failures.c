@@ -117,7 +117,7 @@ static void failures_are_borne_up_to_the_budget(void **state)
 static void beyond_the_budget_the_error_tells_the_numbers_and_the_last_failure(void **state)
 {
     (void)state;
-    weir_error error;
+    weir_error error = { 0 };
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 100, .labelled = true };
     failing_config failing = { .from = 10, .until = 100, .every = 5 };
@@ -164,7 +164,7 @@ static void each_stage_keeps_its_first_error(void **state)
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     uint64_t delivered = drain_all(pipeline);
-    weir_error error;
+    weir_error error = { 0 };
     for (size_t i = 0; i < LENGTH(expected); i++) {
         memset(&error, 0xff, sizeof error);
         assert_int_equal(weir_pipeline_stage_error(pipeline, expected[i].name, &error), expected[i].status);
@@ -196,7 +196,7 @@ static void a_result_that_is_none_fails_the_task(void **state)
     (void)state;
     static const int wrong[] = { WEIR_EOF, WEIR_EPOCH, WEIR_KEPT, 99 };
     for (size_t i = 0; i < LENGTH(wrong); i++) {
-        weir_error error;
+        weir_error error = { 0 };
         ledger_init(&ledger);
         test_numbers numbers = { .ledger = &ledger, .count = 3 };
         weir_builder *builder = builder_with(&numbers);
@@ -216,7 +216,7 @@ static void a_failure_without_a_word_gets_the_text_of_its_status(void **state)
 {
     (void)state;
     static const int status = WEIR_EACCESS;
-    weir_error error;
+    weir_error error = { 0 };
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 1 };
     weir_builder *builder = builder_with(&numbers);
@@ -306,7 +306,7 @@ static void of_a_long_label_the_end_is_kept(void **state)
     (void)state;
     static const weir_op op = { .name = "label", .run = label_at_length };
     static const int status = WEIR_EIO;
-    weir_error error;
+    weir_error error = { 0 };
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 1 };
     weir_builder *builder = builder_with(&numbers);
@@ -344,7 +344,7 @@ static void a_failure_is_logged_with_stage_and_label(void **state)
 static void a_failed_source_fails_the_pipeline_after_what_it_has_made(void **state)
 {
     (void)state;
-    weir_error error;
+    weir_error error = { 0 };
     test_recorder recorder;
     recorder_init(&recorder);
     ledger_init(&ledger);
@@ -372,7 +372,7 @@ static void a_source_that_wants_to_go_on_without_input_has_failed(void **state)
 {
     (void)state;
     static const int more = WEIR_MORE;
-    weir_error error;
+    weir_error error = { 0 };
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &returning_op, &more, NULL);
     weir_builder_sink(builder, NULL);
@@ -577,7 +577,7 @@ static void a_stage_hook_that_fails_at_the_start_fails_the_pipeline(void **state
     test_numbers numbers = { .ledger = &ledger, .count = UINT64_MAX };
     hook_config hook = { .start_status = WEIR_ENOTFOUND };
     test_recorder recorder;
-    weir_error error;
+    weir_error error = { 0 };
     weir_pipeline *pipeline = build_hooked(&numbers, &hook, &recorder);
     assert_failed_for_good(pipeline);
     weir_pipeline_error(pipeline, &error);
@@ -598,7 +598,7 @@ static void a_stage_hook_that_fails_at_the_end_fails_the_pipeline_after_everythi
     test_numbers numbers = { .ledger = &ledger, .count = 50 };
     hook_config hook = { .end_status = WEIR_EIO };
     test_recorder recorder;
-    weir_error error;
+    weir_error error = { 0 };
     weir_pipeline *pipeline = build_hooked(&numbers, &hook, &recorder);
     for (uint64_t i = 0; i < 50; i++)
         assert_int_equal(next_value(pipeline), i);
@@ -619,7 +619,7 @@ static void a_stage_hook_that_answers_nonsense_has_failed(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 50 };
     hook_config hook = { .start_status = 3 };
     test_recorder recorder;
-    weir_error error;
+    weir_error error = { 0 };
     weir_pipeline *pipeline = build_hooked(&numbers, &hook, &recorder);
     assert_failed_for_good(pipeline);
     weir_pipeline_error(pipeline, &error);

@@ -244,7 +244,7 @@ static void check_error(int status, const weir_error *error)
 static weir_pipeline *try_build(weir_builder *builder, const weir_pipeline_options *options)
 {
     weir_pipeline *pipeline = (weir_pipeline *)&ledger;
-    weir_error error;
+    weir_error error = { 0 };
     int status = weir_builder_build(builder, options, &pipeline, &error);
     if (status == WEIR_OK)
         return pipeline;

@@ -420,7 +420,7 @@ static void a_task_that_is_completed_and_returns_a_result_fails(void **state)
     weir_builder_pipe(builder, &op, NULL, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
-    weir_error error;
+    weir_error error = { 0 };
     assert_int_equal(drain_all(pipeline), 0);
     assert_int_equal(account_of(pipeline, "both").failed, 20);
     assert_int_equal(weir_pipeline_stage_error(pipeline, "both", &error), WEIR_EINVAL);
@@ -520,7 +520,7 @@ static void a_pending_task_may_end_in_skip_or_failure(void **state)
     weir_pipeline *pipeline = build(builder, NULL);
     weir_item *in;
     weir_task *task;
-    weir_error error;
+    weir_error error = { 0 };
 
     task = pending_take(&pending, &in);
     complete(task, in, WEIR_SKIP);
@@ -1163,7 +1163,7 @@ static void a_worker_that_could_not_be_made_is_tried_again(void **state)
 {
     (void)state;
     worker_log workers = { .inits = COUNTER, .to_fail = 3 };
-    weir_error error;
+    weir_error error = { 0 };
     counter_init(&workers_freed);
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .count = 10, .labelled = true };

@@ -266,7 +266,7 @@ static void a_flush_that_fails_is_a_failure_of_what_was_kept(void **state)
     weir_account account = account_of(pipeline, "broken");
     assert_int_equal(account.failed, 4);
     assert_int_equal(account.merged, 0);
-    weir_error error;
+    weir_error error = { 0 };
     assert_int_equal(weir_pipeline_stage_error(pipeline, "broken", &error), WEIR_EIO);
     assert_string_equal(error.message, "cannot write the rest");
     finish(pipeline, &ledger);
@@ -392,7 +392,7 @@ static void a_branch_that_does_not_exist_fails_the_item_and_is_named(void **stat
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline = build(builder, NULL);
     expect_end(pipeline, WEIR_EOF);
-    weir_error error;
+    weir_error error = { 0 };
     assert_int_equal(weir_pipeline_stage_error(pipeline, "route", &error), WEIR_EINVAL);
     assert_int_equal(error.status, WEIR_EINVAL);
     assert_non_null(strstr(error.message, "branch 7"));
@@ -466,7 +466,7 @@ static void mistakes_in_the_graph_are_told_by_name(void **state)
             default: weir_builder_sink(builder, NULL);
             }
         weir_pipeline *pipeline;
-        weir_error error;
+        weir_error error = { 0 };
         assert_int_equal(weir_builder_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
         if (!strstr(error.message, cases[i].message))
             fail_msg("%s: \"%s\" does not say \"%s\"", cases[i].calls, error.message, cases[i].message);
@@ -665,7 +665,7 @@ static void only_sources_without_epochs_end_with_the_first(void **state)
     weir_builder_merge(builder, &(weir_merge_config){ .end = WEIR_MERGE_END_FIRST }, NULL);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline;
-    weir_error error;
+    weir_error error = { 0 };
     assert_int_equal(weir_builder_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
     if (!strstr(error.message, "source src has epochs"))
         fail_msg("%s", error.message);
@@ -811,7 +811,7 @@ static void weights_that_do_not_fit_are_refused(void **state)
                            NULL);
         weir_builder_sink(builder, NULL);
         weir_pipeline *pipeline;
-        weir_error error;
+        weir_error error = { 0 };
         assert_int_equal(weir_builder_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
         assert_non_null(strstr(error.message, "weight"));
         assert_string_equal(error.stage, "merge");

@@ -404,7 +404,7 @@ static void the_time_of_a_task_leaves_out_its_waiting_for_room(void **state)
 static void a_failed_begin_keeps_the_operation_from_running(void **state)
 {
     (void)state;
-    weir_error error;
+    weir_error error = { 0 };
     pairing_hook a = { 0 }, b = { .begin_status = WEIR_EACCESS, .failing_seq = 1 }, c = { 0 };
     weir_task_hook hooks[] = { hook_of(&a, 'A', 'a'), hook_of(&b, 'B', 'b'), hook_of(&c, 'C', 'c') };
     test_numbers numbers = { .ledger = &ledger, .count = 3, .labelled = true };
@@ -422,7 +422,7 @@ static void a_failed_begin_keeps_the_operation_from_running(void **state)
 static void a_failed_end_drops_the_item(void **state)
 {
     (void)state;
-    weir_error error;
+    weir_error error = { 0 };
     pairing_hook a = { 0 }, b = { .end_status = WEIR_ELIMIT, .failing_seq = 1 };
     weir_task_hook hooks[] = { hook_of(&a, 'A', 'a'), hook_of(&b, 'B', 'b') };
     test_numbers numbers = { .ledger = &ledger, .count = 2, .labelled = true };
@@ -440,7 +440,7 @@ static void a_failed_end_drops_the_item(void **state)
 static void the_end_of_a_failed_task_does_not_hide_its_error(void **state)
 {
     (void)state;
-    weir_error error;
+    weir_error error = { 0 };
     pairing_hook a = { .end_status = WEIR_ELIMIT, .failing_seq = UINT64_MAX };
     weir_task_hook hook = hook_of(&a, 'A', 'a');
     test_numbers numbers = { .ledger = &ledger, .count = 1, .labelled = true };
@@ -456,7 +456,7 @@ static void a_hook_that_answers_nonsense_has_failed(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++) {
-        weir_error error;
+        weir_error error = { 0 };
         pairing_hook a = { .begin_status = i == 0 ? 7 : 0, .end_status = i == 1 ? WEIR_SKIP : 0 };
         a.failing_seq = UINT64_MAX;
         weir_task_hook hook = hook_of(&a, 'A', 'a');
@@ -480,7 +480,7 @@ static int explain(void *self, void *state, weir_task *task, const weir_item *in
 static void a_hook_may_say_why_it_fails_and_counts_against_the_budget(void **state)
 {
     (void)state;
-    weir_error error;
+    weir_error error = { 0 };
     int status;
     weir_task_hook hook = { .begin = explain };
     test_numbers numbers = { .ledger = &ledger, .count = 100, .labelled = true };

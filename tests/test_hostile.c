@@ -65,7 +65,7 @@ static bool run(const char *path, const weir_op *op, const void *config, weir_it
 static weir_frames *decode(const char *path, const weir_video_config *config)
 {
     weir_item item = { 0 };
-    weir_error error;
+    weir_error error = { 0 };
     if (!run(path, &weir_video_decode, config, &item, &error))
         fail_msg("%s: %s", path, error.message);
     weir_frames *frames = item.data;
@@ -85,7 +85,7 @@ static uint32_t count_frames(const char *path, const weir_video_config *config)
 static void assert_stage_fails(const char *path, const weir_op *op, const void *config, int status, const char *text)
 {
     weir_item item = { 0 };
-    weir_error error;
+    weir_error error = { 0 };
     assert_false(run(path, op, config, &item, &error));
     if (error.status != status || !strstr(error.message, text))
         fail_msg("%s: %s (%s), not %s", path, error.message, weir_status_name(error.status), text);
@@ -144,7 +144,7 @@ static void files_that_name_others_are_refused_whatever_they_are_called(void **s
     static const char refused[] = "WEIR_ALLOW_REFERENCES";
     const char *clip = make_clip();
     weir_item item = { 0 };
-    weir_error error;
+    weir_error error = { 0 };
     assert_false(
         run(make_playlist("hls.mp4"), &weir_video_decode, &small, &item, &error)); /* FFmpeg 7 checks the name */
     assert_fails(make_playlist("hls.m3u8"), &small, WEIR_EUNSUPPORTED, refused);
@@ -176,7 +176,7 @@ static void a_playlist_that_names_itself_ends(void **state)
     const char *path = write_text("itself.m3u8", "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nitself.m3u8\n");
     int64_t start_ns = weir_clock_ns();
     weir_item item = { 0 };
-    weir_error error;
+    weir_error error = { 0 };
     assert_false(run(path, &weir_video_decode, &config, &item, &error));
     assert_true(error.status == WEIR_ELIMIT || error.status == WEIR_EDATA); /* FFmpeg 8 finds out by itself */
     assert_true(weir_clock_ns() - start_ns < LIMIT_S * WEIR_SECOND / 4);
@@ -223,7 +223,7 @@ static void a_playlist_that_names_a_pipe_does_not_wait_for_it(void **state)
     assert_int_equal(mkfifo(clips_path("segment.fifo"), 0600), 0);
     const char *path = write_text("to_pipe.m3u8", "%s#EXTINF:1,\nsegment.fifo\n#EXT-X-ENDLIST\n", hls_head);
     weir_item item = { 0 };
-    weir_error error;
+    weir_error error = { 0 };
     assert_false(run(path, &weir_video_decode, &config, &item, &error));
 }
 
@@ -315,7 +315,7 @@ static weir_frames *decode_piped(const char *name, const char *path, const weir_
 
 static void assert_same_piped(const char *name, const char *path, const weir_video_config *config)
 {
-    weir_error error;
+    weir_error error = { 0 };
     weir_frames *piped = decode_piped(name, path, config, &error);
     if (!piped)
         fail_msg("%s: %s", name, error.message);
@@ -339,7 +339,7 @@ static void frames_can_be_chosen_from_a_pipe(void **state)
     assert_same_piped("free.y4m", path, &config);
     config.allow = WEIR_ALLOW_PIPES;
 
-    weir_error error;
+    weir_error error = { 0 };
     config.max_pipe_bytes = 1 << 20;
     assert_null(decode_piped("much.y4m", path, &config, &error));
     assert_int_equal(error.status, WEIR_ELIMIT);
@@ -562,7 +562,7 @@ static void the_stream_can_be_chosen(void **state)
                  "there is no video stream 3: it has 2");
 
     weir_item item = { 0 };
-    weir_error error;
+    weir_error error = { 0 };
     weir_audio_config config = { .stream = 2 };
     assert_true(run(make_two_streams(), &weir_audio_decode, &config, &item, &error));
     const weir_audio *audio = item.data;

@@ -337,7 +337,7 @@ static int run_in_child(void (*prepare)(void))
         static test_ledger own;
         ledger_init(&own);
         test_numbers numbers = { .ledger = &own, .count = 10 };
-        weir_error error;
+        weir_error error = { 0 };
         weir_pipeline *pipeline;
         prepare();
         weir_builder *builder = builder_with(&numbers);
@@ -472,7 +472,7 @@ static void an_observer_may_refuse_to_be_attached(void **state)
     weir_builder *builder = builder_with(&numbers);
     weir_builder_sink(builder, NULL);
     weir_pipeline *pipeline;
-    weir_error error;
+    weir_error error = { 0 };
     weir_pipeline_options options = { .observers = observers, .num_observers = 2 };
     assert_int_equal(weir_builder_build(builder, &options, &pipeline, &error), WEIR_EBUSY);
     assert_null(pipeline);

@@ -24,7 +24,7 @@ static void what_an_older_program_does_not_know_is_the_default(void **state)
 {
     (void)state;
     test_ledger ledger = LEDGER;
-    weir_error error;
+    weir_error error = { 0 };
     other_options options;
     memset(&options, 0xa5, sizeof options); /* fields after the known ones have any value */
     memset(&options, 0, offsetof(weir_stage_options, queue_items));
@@ -45,7 +45,7 @@ static void what_a_newer_program_leaves_zero_is_no_matter(void **state)
 {
     (void)state;
     test_ledger ledger = LEDGER;
-    weir_error error;
+    weir_error error = { 0 };
     other_options options = { .known = { .name = "new" } };
     weir_pipeline *pipeline = build_with(&options.known, sizeof options, &error, &ledger);
     assert_non_null(pipeline);
@@ -58,7 +58,7 @@ static void what_a_newer_program_sets_is_refused(void **state)
 {
     (void)state;
     test_ledger ledger = LEDGER;
-    weir_error error;
+    weir_error error = { 0 };
     other_options options = { .known = { .name = "new" }, .unknown = 1 };
     assert_null(build_with(&options.known, sizeof options, &error, &ledger));
     assert_int_equal(error.status, WEIR_EUNSUPPORTED);

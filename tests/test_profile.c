@@ -98,7 +98,7 @@ static void a_stage_that_always_fails_is_an_error_with_its_reason(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 10 };
     weir_profile_stage stages[] = { { .op = &numbers_op, .config = &numbers }, { .op = &refuse_op } };
     weir_profile_report *report;
-    weir_error error;
+    weir_error error = { 0 };
     assert_int_equal(weir_profile(stages, 2, &(weir_profile_options){ .time_ns = WEIR_MILLISECOND }, &report, &error),
                      WEIR_EDATA);
     assert_null(report);
@@ -113,7 +113,7 @@ static void a_source_without_items_is_an_error(void **state)
     test_numbers numbers = { .ledger = &ledger };
     weir_profile_stage stages[] = { { .op = &numbers_op, .config = &numbers }, { .op = &pass_op } };
     weir_profile_report *report;
-    weir_error error;
+    weir_error error = { 0 };
     assert_int_equal(weir_profile(stages, 2, NULL, &report, &error), WEIR_ENOTFOUND);
     assert_non_null(strstr(error.message, "gives no items"));
     ledger_close(&ledger);

@@ -456,7 +456,7 @@ static void launchers_are_recognised(void **state)
     };
     for (size_t i = 0; i < LENGTH(cases); i++) {
         weir_world world;
-        weir_error error;
+        weir_error error = { 0 };
         const char *launcher;
         assert_int_equal(find(cases[i].settings, &world, &launcher, &error), WEIR_OK);
         assert_string_equal(launcher, cases[i].launcher);
@@ -481,7 +481,7 @@ static void a_bad_environment_is_refused_by_name(void **state)
     };
     for (size_t i = 0; i < LENGTH(cases); i++) {
         weir_world world;
-        weir_error error;
+        weir_error error = { 0 };
         assert_int_equal(find(cases[i].settings, &world, NULL, &error), WEIR_EINVAL);
         if (!strstr(error.message, cases[i].named))
             fail_msg("%s: %s", cases[i].settings, error.message);
@@ -493,7 +493,7 @@ static void the_environment_decides_where_the_options_do_not(void **state)
 {
     (void)state;
     weir_world world;
-    weir_error error;
+    weir_error error = { 0 };
     weir_sampler *sampler;
     find("RANK=1 WORLD_SIZE=2", &world, NULL, &error);
     assert_int_equal(weir_sampler_new(&(weir_sampler_config){ .num_items = 4 }, &sampler, NULL), WEIR_OK);

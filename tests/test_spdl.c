@@ -265,7 +265,7 @@ static void finish(weir_pipeline *pipeline)
 static void a_source_that_fails_at_once_fails_the_pipeline(void **state)
 {
     (void)state;
-    weir_error error;
+    weir_error error = { 0 };
     ledger_init(&ledger);
     test_numbers numbers = { .ledger = &ledger, .end_status = WEIR_EIO };
     weir_builder *builder = builder_with(&numbers);
@@ -481,7 +481,7 @@ static void pools_and_threads_of_stages_work_together(void **state)
 static void a_stage_that_fails_on_threads_of_its_own_fails_the_pipeline(void **state)
 {
     (void)state;
-    weir_error error;
+    weir_error error = { 0 };
     weir_builder *builder = line_of(10);
     add_affine(builder, 1, 0);
     add_decide(builder, fail_the_second,
@@ -991,7 +991,7 @@ static void rates_above_one_and_of_nothing_are_refused(void **state)
     for (size_t i = 0; i < LENGTH(refused); i++)
         for (int of_stage = 0; of_stage <= 1; of_stage++) {
             weir_pipeline *pipeline;
-            weir_error error;
+            weir_error error = { 0 };
             weir_pipeline_options options = { .threads = 1 };
             weir_stage_options stage_options = { .concurrency = 1 };
             *(of_stage ? &stage_options.max_failures : &options.max_failures) = refused[i];
@@ -1280,7 +1280,7 @@ static void a_pick_that_is_no_branch_fails_its_item(void **state)
     for (size_t i = 0; i < LENGTH(picks); i++)
         for (int tolerated = 0; tolerated <= 1; tolerated++) {
             weir_max_failures none = COUNT_OF(0), any = ANY_NUMBER;
-            weir_error error;
+            weir_error error = { 0 };
             weir_builder *builder = line_of(5);
             add_route(builder, picks[i], 2, &(weir_stage_options){ .max_failures = tolerated ? any : none });
             weir_builder_branch(builder);
@@ -1326,7 +1326,7 @@ static void beyond_its_budget_a_branch_ends_the_pipeline(void **state)
     } cases[] = { { parity, fail_never }, { parity, fail_always }, { second_branch, fail_never } };
     for (size_t i = 0; i < LENGTH(cases); i++) {
         int status;
-        weir_error error;
+        weir_error error = { 0 };
         weir_stage_options options = { .max_failures = COUNT_OF(0) };
         weir_builder *builder = line_of(UINT64_MAX);
         add_route(builder, cases[i].pick, 2, NULL);

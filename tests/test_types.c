@@ -65,7 +65,7 @@ static weir_builder *line(const weir_op *source, const weir_op *stage, const wei
 static void expect_refused(weir_builder *builder, const char *part, const char *other_part)
 {
     weir_pipeline *pipeline;
-    weir_error error;
+    weir_error error = { 0 };
     assert_int_equal(weir_builder_build(builder, NULL, &pipeline, &error), WEIR_EINVAL);
     assert_string_equal(error.stage, "eat");
     if (!strstr(error.message, part) || !strstr(error.message, other_part))
@@ -119,7 +119,7 @@ static void an_item_without_data_is_not_given_to_an_operation_with_types(void **
 static void a_failure_names_both_types(void **state)
 {
     (void)state;
-    weir_error error;
+    weir_error error = { 0 };
     weir_pipeline *pipeline = build(line(&fruit, &eat_apples, NULL), NULL);
     drain_all(pipeline);
     assert_int_equal(weir_pipeline_stage_error(pipeline, "eat", &error), WEIR_EINVAL);
@@ -186,7 +186,7 @@ static void a_batch_is_taken_apart_only_if_it_is_one(void **state)
 {
     (void)state;
     weir_pipeline *pipeline;
-    weir_error error;
+    weir_error error = { 0 };
     assert_int_equal(weir_builder_build(line(&apples, &weir_disaggregate, NULL), NULL, &pipeline, &error),
                      WEIR_EINVAL);
     assert_string_equal(error.stage, "disaggregate");

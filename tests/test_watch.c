@@ -34,7 +34,7 @@ static weir_pipeline *with_stage(const test_numbers *numbers, const weir_op *op,
 
 static void expect_timed_out(weir_pipeline *pipeline, const char *stage, uint64_t failed)
 {
-    weir_error error;
+    weir_error error = { 0 };
     assert_int_equal(drain_all(pipeline), 0);
     assert_int_equal(weir_pipeline_stage_error(pipeline, stage, &error), WEIR_ETIMEDOUT);
     assert_int_equal(error.status, WEIR_ETIMEDOUT);

@@ -16,7 +16,7 @@
 static weir_model *new_model(uint32_t threads, double cpus)
 {
     weir_model *model;
-    weir_error error;
+    weir_error error = { 0 };
     char text[32];
     assert_int_equal(weir_model_new(&model, &error), WEIR_OK);
     snprintf(text, sizeof text, "%u", threads);
@@ -370,7 +370,7 @@ static void a_join_in_input_order_passes_over_items_that_vanish(void **state)
     weir_model_free(model);
     model = two_branches(WEIR_ORDER_INPUT, 0.5); /* 100 items a second for the slow branch, half of them vanish */
     assert_throughput(model, 150, 0.04);
-    weir_error error;
+    weir_error error = { 0 };
     set(model, "slow.output_order", "input");
     assert_int_equal(weir_model_set(model, "slow.output_order", "completion", &error), WEIR_EINVAL);
     assert_non_null(strstr(error.message, "a join after it restores the order"));
@@ -455,7 +455,7 @@ static void the_same_seed_gives_the_same_prediction(void **state)
 {
     (void)state;
     weir_model *model = two_branches(WEIR_ORDER_INPUT, 0.3);
-    weir_error error;
+    weir_error error = { 0 };
     weir_prediction *p[3];
     for (int i = 0; i < 3; i++)
         assert_int_equal(weir_model_predict(model, &(weir_predict_options){ .seed = (uint64_t)i / 2 }, &p[i], &error),
@@ -503,7 +503,7 @@ static void impossible_models_are_refused(void **state)
     (void)state;
     weir_model *model = new_model(2, 2);
     weir_prediction *prediction;
-    weir_error error;
+    weir_error error = { 0 };
     assert_int_equal(weir_model_predict(model, NULL, &prediction, &error), WEIR_EINVAL);
     assert_int_equal(weir_model_add(model, &STAGE(.name = "first"), &error), WEIR_EINVAL);
     add(model, SOURCE);
@@ -619,7 +619,7 @@ static void only_start_and_tail_are_better_than_nothing(void **state)
     weir_model *model = new_model(1, 4);
     weir_observer observer = observed(model);
     weir_prediction *prediction;
-    weir_error error;
+    weir_error error = { 0 };
     assert_int_equal(weir_model_predict(model, NULL, &prediction, &error), WEIR_EINVAL); /* no laps yet */
     tell_lap(observer, 100, 0.020, 0.005, 1);
     assert_int_equal(weir_model_num_laps(model), 1);

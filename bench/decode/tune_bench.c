@@ -99,7 +99,7 @@ static const weir_op clips_op = { .name = "src", .makes = WEIR_TYPE_TEXT, .run =
 static weir_pipeline *build(const tuning *t, tune_point point, weir_observer observer)
 {
     weir_pipeline *pipeline;
-    weir_error error;
+    weir_error error = { 0 };
     weir_video_config video = { .width = 128, .height = 128 };
     weir_builder *builder = weir_builder_new();
     weir_builder_source(builder, &clips_op, &t->files, &(weir_stage_options){ .threads = 1 });
@@ -168,7 +168,7 @@ static int consume(const tuning *t, weir_pipeline *pipeline, uint32_t num_first,
 
 static int predict_all(const tuning *t, weir_model *model, tune_result *result)
 {
-    weir_error error;
+    weir_error error = { 0 };
     for (size_t i = 0; i < t->num_points; i++) {
         char threads[16], slots[16];
         weir_prediction *prediction;

@@ -44,7 +44,7 @@ typedef struct outcome {
 
 static int predict(weir_model *model, const whatif_plan *plan, outcome *o)
 {
-    weir_error error;
+    weir_error error = { 0 };
     weir_prediction *prediction = NULL;
     int64_t start_ns = weir_clock_ns();
     int status = WEIR_OK;
@@ -68,7 +68,7 @@ static int predict(weir_model *model, const whatif_plan *plan, outcome *o)
 static int measure(whatif_plan *plan, double seconds, outcome *o)
 {
     weir_model *model;
-    weir_error error;
+    weir_error error = { 0 };
     if (weir_model_new(&model, &error) != WEIR_OK)
         return -1;
     weir_observer observer = weir_model_observer(model);

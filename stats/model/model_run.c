@@ -264,7 +264,7 @@ static void end_lap(weir_model *model, int64_t elapsed_ns)
 
 static void on_run_start(void *self, const weir_run_info *info)
 {
-    weir_error error;
+    weir_error error = { 0 };
     if (start_run(self, info, &error) != WEIR_OK)
         weir_log(WEIR_LOG_WARNING, "no model of the pipeline: %s", error.message);
 }

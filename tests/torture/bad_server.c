@@ -268,7 +268,7 @@ static void change_size(const exchange *to)
 
 static void babble(const exchange *to)
 {
-    put(to, "\0\xff\x01\x80: \r\n\x1b[31m: \r\rHTTP/9.9 -5\r\n\n\n\xfe garbage", 45);
+    put(to, "\0\xff\x01\x80: \r\n\x1b[31m: \r\rHTTP/9.9 -5\r\n\n\n\xfe garbage", 41);
     body(to, 0, to->size);
 }
 

@@ -1,6 +1,5 @@
 /* weir merge: copies the runs of several ranks or nodes into one database. */
 #include <stdio.h>
-#include <unistd.h>
 
 #include <weir/maintain.h>
 
@@ -12,19 +11,16 @@ static const table_column columns[] = {
     { "skipped", "never started", TABLE_COUNT },
 };
 
-/* Opens every database before anything is written, so that a wrong name changes nothing. */
-static int check_words(const tool_call *call)
+/* Opens every input before anything is written, so that a wrong name changes nothing. */
+static int check_inputs(const tool_call *call)
 {
-    for (int i = 0; i < call->num_words; i++) {
-        weir_reader *reader;
-        bool is_new = i == 0 && access(call->words[0], F_OK) != 0;
-        int exit_status = is_new ? TOOL_DONE : tool_open(call, call->words[i], &reader, NULL);
-        if (exit_status != TOOL_DONE)
-            return exit_status;
-        if (!is_new)
-            weir_reader_close(reader);
+    int exit_status = TOOL_DONE;
+    for (int i = 1; i < call->num_words && exit_status == TOOL_DONE; i++) {
+        weir_reader *reader = NULL;
+        exit_status = tool_open(call, call->words[i], &reader, NULL);
+        weir_reader_close(reader);
     }
-    return TOOL_DONE;
+    return exit_status;
 }
 
 static int merge_all(const tool_call *call, table *t)
@@ -45,7 +41,7 @@ static int merge_all(const tool_call *call, table *t)
 
 static int run(tool_call *call)
 {
-    int exit_status = check_words(call);
+    int exit_status = check_inputs(call);
     if (exit_status != TOOL_DONE)
         return exit_status;
     table *t = table_begin(stdout, tool_format(call), TABLE_COLUMNS(columns));

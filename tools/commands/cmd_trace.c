@@ -295,7 +295,7 @@ static int read_file(const tool_call *call, view *v, void (*add)(view *v, const 
     weir_trace_reader_close(reader);
     if (!failure)
         return TOOL_DONE;
-    weir_error error;
+    weir_error error = { 0 };
     weir_error_set(&error, WEIR_EIO, -failure, "cannot read %s: %s", path, strerror(failure));
     return tool_fail(call, &error);
 }
