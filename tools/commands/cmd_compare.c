@@ -309,7 +309,7 @@ static void put_effects(const tool_call *call, const lap_comparison *c, const co
 
 static int put_text(const tool_call *call, const lap_comparison *c, const compared sides[2])
 {
-    weir_error error;
+    weir_error error = { 0 };
     prose text;
     prose_open(&text);
     for (int side = 0; side < 2; side++) {

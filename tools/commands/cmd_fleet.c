@@ -491,7 +491,7 @@ static int put_sentences(const tool_call *call, const fleet *f)
         least = fmin(least, row->rate);
         most = fmax(most, row->rate);
     }
-    weir_error error;
+    weir_error error = { 0 };
     prose text;
     prose_open(&text);
     fprintf(text.file, "\n%zu rank%s; median %.2f items/s", num_present, num_present == 1 ? "" : "s", f->median_rate);
