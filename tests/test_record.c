@@ -339,10 +339,12 @@ static void a_list_whose_reading_breaks_off_is_refused(void **state)
     assert_true(other >= 0);
     assert_true(dprintf(other, "%s\n", clips_path("videos/a.mp4")) > 0);
     close(other);
-    snprintf(command, sizeof command, "exec '%s' record --list - --db-path '%s' --quiet <&%d",
-             program_path("WEIR_TOOL"), db_path, master);
+    assert_int_equal(dup2(master, 9), 9); /* shells take one digit */
+    snprintf(command, sizeof command, "exec '%s' record --list - --db-path '%s' --quiet <&9",
+             program_path("WEIR_TOOL"), db_path);
     run_command(&program, command);
     close(master);
+    close(9);
     assert_int_equal(program.status, 2);
     assert_non_null(strstr(program.err, "weir record: --list: -: Input/output error"));
     program_free(&program);
