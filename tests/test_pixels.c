@@ -67,7 +67,8 @@ static void gray_is_ffmpegs(void **state)
     for (size_t i = 0; i < NUM_CLIPS; i++) {
         const char *path = clips_make(clips[i].name, clips[i].arguments);
         if (path)
-            assert_as_ffmpeg(path, &config, "scale=131:77:flags=bicubic:out_range=full,format=yuv420p,extractplanes=y");
+            assert_as_ffmpeg(path, &config,
+                             "scale=131:77:flags=bicubic:out_range=full,format=yuv420p,extractplanes=y");
     }
 }
 
