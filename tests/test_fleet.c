@@ -67,7 +67,8 @@ static void a_straggler_is_named_since_it_is_slow(void **state)
     char folder[1024];
     snprintf(folder, sizeof folder, "'%s'", in_folder(""));
     char *text = run(folder, 0);
-    assert_has(text, "4 ranks; median 10.00 items/s, slowest to fastest 25.0 % apart");
+    assert_has(text, "4 ranks; median 10.00 items/s; the slowest rank is 25.0 % slower than the fastest; the first "
+                     "ended 0.0 s before the last");
     assert_has(text, "rank 2 is 25 % slower: its disk or network");
     char arguments[1100];
     snprintf(arguments, sizeof arguments, "%s --json", folder);
@@ -103,10 +104,68 @@ static void ranks_that_died_or_are_missing_are_named(void **state)
     record_rank("a.db", 0, 100, NUM_LAPS, 0, NUM_LAPS);
     record_rank("b.db", 1, 100, NUM_LAPS, 0, 8); /* killed after 80 s */
     record_rank("c.db", 3, 100, NUM_LAPS, 0, NUM_LAPS);
+    execute(in_folder("a.db"), "UPDATE run SET world = 2"); /* too few: there is a rank 3 */
     snprintf(arguments, sizeof arguments, "'%s'", in_folder(""));
     char *text = run(arguments, 0);
     assert_has(text, "rank 1 is silent: it has not ended, but has recorded nothing for the last 120 s");
     assert_has(text, "rank 2 is missing");
+}
+
+static void a_rank_may_be_a_label(void **state)
+{
+    (void)state;
+    char arguments[2048];
+    record_rank("a.db", 59999, 100, NUM_LAPS, 0, NUM_LAPS); /* alone: its world is 1 */
+    snprintf(arguments, sizeof arguments, "'%s'", in_folder(""));
+    char *text = run(arguments, 0);
+    assert_has(text, "1 rank; median 10.00 items/s\n");
+    assert_null(strstr(text, "missing"));
+}
+
+static void a_negative_rank_hides_no_other(void **state)
+{
+    (void)state;
+    char arguments[2048];
+    record_rank("a.db", -1, 100, NUM_LAPS, 0, NUM_LAPS);
+    record_rank("b.db", 0, 100, NUM_LAPS, 0, NUM_LAPS);
+    record_rank("c.db", 2, 100, NUM_LAPS, 0, NUM_LAPS);
+    for (char name = 'a'; name <= 'c'; name++)
+        execute(in_folder((char[]){ name, '.', 'd', 'b', '\0' }), "UPDATE run SET world = 3");
+    snprintf(arguments, sizeof arguments, "'%s'", in_folder(""));
+    char *text = run(arguments, 0);
+    assert_has(text, "rank 1 is missing");
+    assert_null(strstr(text, "missing: no database has a run of them"));
+}
+
+static void damage_last_page(const char *path)
+{
+    enum { PAGE = 4096 };
+    static const char garbage[PAGE] = { 'x' };
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, -PAGE, SEEK_END), 0);
+    assert_int_equal(fwrite(garbage, 1, PAGE, file), PAGE);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Its first run can be read, a later one cannot. */
+static void a_database_that_is_left_out_adds_nothing(void **state)
+{
+    (void)state;
+    char arguments[2048];
+    record_rank("a.db", 0, 100, NUM_LAPS, 0, NUM_LAPS);
+    record_rank("b.db", 7, 100, NUM_LAPS, 0, NUM_LAPS);
+    execute(in_folder("b.db"), "CREATE TEMP TABLE copy AS SELECT * FROM run;"
+                               "UPDATE copy SET run_id = NULL, started = 2000, world = 9;"
+                               "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300) "
+                               "INSERT INTO run SELECT copy.* FROM copy, n");
+    execute(in_folder("b.db"), "PRAGMA journal_mode = DELETE");
+    damage_last_page(in_folder("b.db"));
+    snprintf(arguments, sizeof arguments, "'%s'", in_folder(""));
+    char *text = run(arguments, 0);
+    assert_has(text, "left out: ");
+    assert_has(text, "\n1 rank; ");
+    assert_null(strstr(text, "missing"));
 }
 
 static void all_ranks_of_the_job_are_expected(void **state)
@@ -177,6 +236,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_straggler_is_named_since_it_is_slow, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(more_cpu_time_is_the_cpu, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(ranks_that_died_or_are_missing_are_named, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_rank_may_be_a_label, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_negative_rank_hides_no_other, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_database_that_is_left_out_adds_nothing, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(all_ranks_of_the_job_are_expected, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_folder_may_have_files_that_are_no_databases, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(the_last_run_of_a_rank_counts, make_folder, remove_folder),

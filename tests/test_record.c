@@ -1,5 +1,6 @@
 /* Runs weir record: its inputs, options and messages. What it shares with performance_analysis is tested
    there. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -67,6 +68,13 @@ static void record(struct program *program, const char *line)
         argv[count++] = word;
     }
     program_run(program, clips_path("."), argv);
+}
+
+static void run_command(struct program *program, const char *command)
+{
+    program_run(
+        program, clips_path("."),
+        (char *[]){ (char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c", (char *)(uintptr_t)command, NULL });
 }
 
 static double query(const char *sql)
@@ -316,6 +324,54 @@ static void the_end_names_the_next_commands(void **state)
     remove(clips_path("videos/broken.mp4"));
 }
 
+/* The last read of a pseudo-terminal whose other side is closed fails, after those that return what was written. */
+static void a_list_whose_reading_breaks_off_is_refused(void **state)
+{
+    (void)state;
+    struct program program;
+    char command[1024];
+    int master = posix_openpt(O_RDWR | O_NOCTTY);
+    if (master < 0)
+        skip();
+    assert_int_equal(grantpt(master), 0);
+    assert_int_equal(unlockpt(master), 0);
+    int other = open(ptsname(master), O_RDWR | O_NOCTTY);
+    assert_true(other >= 0);
+    assert_true(dprintf(other, "%s\n", clips_path("videos/a.mp4")) > 0);
+    close(other);
+    assert_int_equal(dup2(master, 9), 9); /* shells take one digit */
+    snprintf(command, sizeof command, "exec '%s' record --list - --db-path '%s' --quiet <&9",
+             program_path("WEIR_TOOL"), db_path);
+    run_command(&program, command);
+    close(master);
+    close(9);
+    assert_int_equal(program.status, 2);
+    assert_non_null(strstr(program.err, "weir record: --list: -: Input/output error"));
+    program_free(&program);
+}
+
+static void names_of_failed_files_are_not_broken_on_a_terminal(void **state)
+{
+    (void)state;
+    struct program program;
+    char command[1024];
+    run_command(&program, "command -v script >/dev/null");
+    bool has_script = program.status == 0;
+    program_free(&program);
+    if (!has_script)
+        skip();
+    clips_make_folder(clips_path("spaces"));
+    clips_write_text(clips_path("spaces/a  name with   spaces that is much longer than a line of forty columns.mp4"),
+                     "");
+    snprintf(command, sizeof command,
+             "COLUMNS=40 script -qec \"'%s' record --quiet '%s' '%s' --db-path '%s'\" /dev/null",
+             program_path("WEIR_TOOL"), clips_path("videos"), clips_path("spaces"), db_path);
+    run_command(&program, command);
+    if (!strstr(program.out, "/a  name with   spaces that is much longer than a line of forty columns.mp4"))
+        fail_msg("%s", program.out);
+    program_free(&program);
+}
+
 static void headspace_says_what_loading_costs_a_step(void **state)
 {
     (void)state;
@@ -434,6 +490,8 @@ int main(void)
         TEST(a_run_in_which_every_file_fails_has_failed),
         TEST(the_default_size_gives_way_to_resize_none),
         TEST(a_listing_that_is_not_complete_fails_the_run),
+        TEST(a_list_whose_reading_breaks_off_is_refused),
+        TEST(names_of_failed_files_are_not_broken_on_a_terminal),
         TEST(a_closed_stderr_does_not_end_the_run),
         TEST(the_end_names_the_next_commands),
         TEST(headspace_says_what_loading_costs_a_step),

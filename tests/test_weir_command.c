@@ -199,6 +199,9 @@ static void summary_takes_a_part(void **state)
     assert_lacks(out, "src_queue");
     expect("weir summary job.db --run 1 --since +15s --until 1021", DONE);
     assert_has(out, "    Number of log entries: 2\n");
+    expect("cp job.db now.db", DONE);
+    execute(in_folder("now.db"), "UPDATE run SET started = 1.8e9");
+    expect("weir summary now.db --since +99999d", NOTHING); /* not a time of 64 bits in nanoseconds */
     expect("weir summary job.db --since=-5s", DONE);
     assert_has(out, "    Number of log entries: 1\n");
     expect("weir summary job.db --node al* --run all", DONE);
@@ -266,11 +269,23 @@ static void long_lines_are_broken_on_a_terminal_only(void **state)
         expect(line, DONE);
         assert_true(longest_line() > 62);
         snprintf(line, sizeof line, "COLUMNS=62 weir %s", lines[i]);
+        expect(line, DONE); /* a pipe or a file, although COLUMNS may be exported */
+        assert_true(longest_line() > 62);
+    }
+    if (shell("command -v script >/dev/null") != 0)
+        skip();
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        char line[160];
+        snprintf(line, sizeof line, "NO_COLOR=1 COLUMNS=62 script -qec \"$WEIR_TOOL %s\" /dev/null | tr -d '\\r'",
+                 lines[i]);
         expect(line, DONE);
+        assert_int_not_equal(out[0], '\0');
         if (longest_line() > 62)
             fail_msg("%s: %zu columns:\n%s", line, longest_line(), out);
     }
-    expect("COLUMNS=40 weir summary 'a database with a long name that contains spaces.db'", DONE);
+    expect("COLUMNS=40 script -qec \"$WEIR_TOOL summary 'a database with a long name that contains spaces.db'\" "
+           "/dev/null | tr -d '\\r'",
+           DONE);
     assert_has(out, "\nDatabase: a database with a long name that contains spaces.db\n");
     assert_has(out, "\n    Number of log entries: 4\n");
 }
@@ -1225,6 +1240,10 @@ static void wrong_options_are_refused_with_their_name(void **state)
         { "summary job.db --since yesterday", "--since: \"yesterday\" is not a time" },
         { "summary job.db --since -5y", "--since: \"-5y\" is not a time" },
         { "summary job.db --since 1e10", "--since: \"1e10\" is not a time" },
+        { "summary job.db --since 2924-05-01", "--since: \"2924-05-01\" is not a time" },
+        { "summary job.db --since 1924-05-01", "--since: \"1924-05-01\" is not a time" },
+        { "summary job.db --rank 4294967296", "--rank: \"4294967296\" is not a whole number from 0 to 2147483647" },
+        { "record videos --rank 4294967296", "--rank: \"4294967296\" is not a whole number from 0 to 2147483647" },
         { "summary job.db --until +1e300d", "--until: \"+1e300d\" is not a time" },
         { "query job.db --by time --bin 1e300", "--bin: \"1e300\" is not a time span" },
         { "summary job.db --since 20 --until 10", "--until: the end of the range" },

@@ -138,7 +138,9 @@ char *weir_table_columns(sqlite3 *db, const char *table, int *code)
     }
     *code = *code == SQLITE_DONE ? SQLITE_OK : *code;
     sqlite3_finalize(row);
-    return sqlite3_str_finish(text); /* NULL = no column, no table */
+    if (*code == SQLITE_OK)
+        *code = sqlite3_str_errcode(text); /* out of memory is not "no such table" */
+    return sqlite3_str_finish(text);       /* NULL = no column, no table */
 }
 
 int weir_table_has_column(sqlite3 *db, const char *table, const char *column, bool *has_it)

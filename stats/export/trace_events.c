@@ -637,10 +637,8 @@ int weir_trace_events_begin(weir_trace_events *events, const weir_run_info *info
     events->labels = calloc(NUM_LABELS, sizeof *events->labels);
     bool all = events->stage_names && events->short_names && events->queues && events->is_source && events->nodes &&
                events->labels;
-    if (!all || copy_names(events, info) != 0) {
-        weir_trace_events_free(events); /* so that it has no nodes, and takes no records */
+    if (!all || copy_names(events, info) != 0)
         return ENOMEM;
-    }
     weir_trace_name_track(events, TRACE_TRACK_RUN, "failures, stalls, events");
     return 0;
 }

@@ -76,7 +76,7 @@ typedef struct weir_trace_events {
     size_t event_start;
 } weir_trace_events;
 
-/* For a run; `out`, `body`, `head`, `pid` and `base_ns` are set. 0 or ENOMEM. The names are copied. */
+/* For a run; `out`, `body`, `head`, `pid` and `base_ns` are set. 0, or ENOMEM: only free it. The names are copied. */
 int weir_trace_events_begin(weir_trace_events *events, const weir_run_info *info);
 void weir_trace_events_free(weir_trace_events *events);
 

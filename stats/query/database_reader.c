@@ -153,7 +153,7 @@ static int select_run(weir_reader *reader, const char *condition, sqlite3_stmt *
     *row = NULL;
     char *columns = weir_record_expressions(reader->db, WEIR_RECORD_RUN, &code);
     char *sql = sqlite3_mprintf("SELECT %s FROM run t WHERE %s ORDER BY t.started DESC, t.run_id DESC LIMIT 1",
-                                columns ? columns : "*", condition);
+                                columns ? columns : "no_such_column", condition);
     if (code == SQLITE_OK)
         code = sql ? sqlite3_prepare_v2(reader->db, sql, -1, row, NULL) : SQLITE_NOMEM;
     sqlite3_free(columns);

@@ -130,7 +130,7 @@ static int begin_rows(weir_query *query, const weir_filter *filter, weir_error *
     int code, status = WEIR_OK;
     char *columns = weir_record_expressions(query->reader->db, query->record.kind, &code);
     selection.table = weir_record_table_of(query->record.kind)->name;
-    selection.columns = columns ? columns : "*"; /* an error */
+    selection.columns = columns ? columns : "no_such_column"; /* an error */
     if (code != SQLITE_OK)
         status = weir_reader_error(query->reader, code, error);
     else if (columns || query->record.kind != WEIR_RECORD_ITEM)

@@ -411,7 +411,7 @@ static void put_state(FILE *out, const run_notes *notes, int64_t recorded_unix_n
     fprintf(out, "Run %" PRId64 ": %s", run->run_id, weir_run_state_name(notes->state));
     fputs(run->has_ended ? " after " : goes_on ? " for " : ", recorded for ", out);
     put_duration(out, until_unix_ns - run->started_unix_ns - notes->clock_set_ns);
-    fputs(notes->clock_set_ns ? "; meanwhile the clock was set\n" : "\n", out);
+    fputs(notes->clock_set_ns ? " (the clock was set during the run)\n" : "\n", out);
 }
 
 /* Nothing if nothing was delivered: there is no speed to explain. */
@@ -425,7 +425,7 @@ static void put_limit(FILE *out, const weir_verdict *verdict)
     if (is_known)
         fprintf(out, " (%s; weir explain tells why)\n", weir_verdict_certainty(verdict));
     else
-        fputs(" (weir explain tells what would)\n", out);
+        fputs(" (weir explain says what to record to find out)\n", out);
 }
 
 static void put_notes(FILE *out, const weir_reader *reader, const weir_totals *totals, const run_notes *notes,

@@ -34,6 +34,7 @@ static void set_options(weir_sqlite_writer *writer, const weir_sqlite_options *o
     writer->identity.rank = options->rank;
     writer->identity.world = options->world ? options->world : 1;
     writer->end = &writer->first;
+    writer->taker.take = weir_buffer_take_record;
 }
 
 /* Allocates everything that only needs memory. */

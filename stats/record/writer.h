@@ -81,6 +81,9 @@ struct weir_sqlite_writer {
 
 /* writer_buffer.c */
 
+/* The function of the writer's taker. */
+void weir_buffer_take_record(void *self, const weir_record *record);
+
 /* The observer's functions, with the writer as self. */
 weir_observer weir_buffer_observer(weir_sqlite_writer *writer);
 

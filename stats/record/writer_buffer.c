@@ -177,7 +177,7 @@ static void on_run_start(void *self, const weir_run_info *info)
     take(writer, entry);
 }
 
-static void on_record(void *self, const weir_record *record)
+void weir_buffer_take_record(void *self, const weir_record *record)
 {
     bool is_lap = record->kind != WEIR_RECORD_FAILURE && record->kind != WEIR_RECORD_EVENT;
     take(self, is_lap ? weir_record_entry_of_lap(&record->lap) : weir_record_entry_of_record(record));
@@ -198,7 +198,6 @@ static void on_run_end(void *self, const weir_run_end *end)
 
 weir_observer weir_buffer_observer(weir_sqlite_writer *writer)
 {
-    writer->taker.take = on_record;
     weir_observer observer = weir_record_observer(&writer->taker);
     observer.attach = on_attach;
     observer.detach = on_detach;

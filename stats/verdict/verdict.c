@@ -371,8 +371,7 @@ static bool is_serial(judgement *j, const node_view *n, cause *found)
                      computes_alone ? "; together they use one CPU" : "");
     else {
         if (takes_turns)
-            add_evidence(j, "tasks per second x shortest time = %.2f: as if they ran one after the other",
-                         rate * shortest);
+            add_evidence(j, "tasks per second x shortest time = %.2f; 1 means one after the other", rate * shortest);
         else
             add_evidence(j, "only a few tasks were that short, as if most of them waited for the others");
         say_missing(j,
@@ -801,9 +800,9 @@ static void judge(judgement *j)
             judge_burst(j, &b);
         else {
             tell_slots(j, r.first);
-            say_missing(j,
-                        "nothing is in use for most of the time, and no queue explains it: record with shorter laps "
-                        "(--log-interval 0.1) and for longer");
+            say_missing(
+                j, "record with shorter laps (--log-interval 0.1) and for longer; nothing was in use most of the "
+                   "time");
         }
     }
 }

@@ -118,10 +118,10 @@ static int find_range(weir_reader *reader, const weir_filter *filter, time_range
 
 static int64_t resolved(const tool_time *when, const time_range *range)
 {
-    int64_t ns = (int64_t)(when->seconds * 1e9);
+    int64_t ns = (int64_t)(when->seconds * 1e9), sum;
     switch (when->kind) {
     case TOOL_TIME_UNIX: return ns;
-    case TOOL_TIME_AFTER_START: return range->start_unix_ns + ns;
+    case TOOL_TIME_AFTER_START: return __builtin_add_overflow(range->start_unix_ns, ns, &sum) ? INT64_MAX : sum;
     case TOOL_TIME_BEFORE_END: return range->end_unix_ns - ns;
     case TOOL_TIME_NONE: break;
     }
@@ -186,6 +186,14 @@ int tool_open(const tool_call *call, const char *path, weir_reader **reader, wei
 table_format tool_format(const tool_call *call)
 {
     return call->shared.json ? TABLE_JSON : call->shared.csv ? TABLE_CSV : TABLE_TEXT;
+}
+
+int tool_close_prose(prose *text, int status, weir_error *error)
+{
+    int failure = prose_close(text);
+    return status == WEIR_OK && failure
+               ? weir_error_set(error, WEIR_EIO, -failure, "cannot print: %s", strerror(failure))
+               : status;
 }
 
 int tool_finish(const tool_call *call)

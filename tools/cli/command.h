@@ -12,6 +12,7 @@
 #include <weir/status.h>
 
 #include "options.h"
+#include "prose.h"
 #include "table.h"
 
 enum {
@@ -128,6 +129,9 @@ int tool_answer(const tool_call *call);
 
 /* --json or --csv, or TABLE_TEXT. */
 table_format tool_format(const tool_call *call);
+
+/* Returns status, or WEIR_EIO: not all was printed. */
+int tool_close_prose(prose *text, int status, weir_error *error);
 
 /* Flushes stdout. Reports a failed write and returns TOOL_FAILED. */
 int tool_finish(const tool_call *call);

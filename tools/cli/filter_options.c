@@ -69,7 +69,7 @@ static bool parse_calendar(const char *text, double *unix_time)
         const char *end = strptime(text, forms[i], &parts);
         if (end && !*end) {
             *unix_time = (double)mktime(&parts);
-            return *unix_time != -1;
+            return *unix_time > 0 && *unix_time < OPTION_MAX_SECONDS;
         }
     }
     return false;
@@ -92,7 +92,7 @@ static bool parse_time(const char *text, void *value)
 }
 
 static const option_kind run_kind = { .parse = parse_run, .wanted = "the number of a run, last or all" };
-static const option_kind rank_kind = { .parse = parse_rank, .wanted = "a whole number" };
+static const option_kind rank_kind = { .parse = parse_rank, .wanted = "a whole number from 0 to 2147483647" };
 static const option_kind range_kind = { .parse = parse_range,
                                         .wanted = "a step (100) or a range of them (100:200, 100:, :200)" };
 static const option_kind time_kind = {

@@ -43,18 +43,18 @@ bool option_parse_number(const char *text, uint64_t max, uint64_t *value)
     return errno == 0 && *end == '\0' && *value <= max;
 }
 
+static uint64_t max_of(const option_row *row)
+{
+    return row->max ? row->max : row->kind == &option_number ? UINT64_C(1000000000000000) : default_max;
+}
+
 static bool parse_number(const option_row *row, const char *text, void *value)
 {
     uint64_t number;
-    if (!option_parse_number(text, row->max ? row->max : UINT64_C(1000000000000000), &number))
+    if (!option_parse_number(text, max_of(row), &number))
         return false;
     *(int64_t *)value = (int64_t)number;
     return true;
-}
-
-static uint64_t max_of(const option_row *row)
-{
-    return row->max ? row->max : default_max;
 }
 
 static bool parse_count(const option_row *row, const char *text, void *value)
@@ -148,7 +148,7 @@ const option_kind option_folder = { .parse = parse_text, .wanted = "a folder nam
 const option_kind option_choice = { .parse_row = parse_choice };
 const option_kind option_count = { .parse_row = parse_count };
 const option_kind option_count32 = { .parse_row = parse_count32 };
-const option_kind option_number = { .wanted = "a whole number", .parse_row = parse_number };
+const option_kind option_number = { .parse_row = parse_number };
 const option_kind option_real = { .parse = parse_real, .wanted = "a number above 0" };
 const option_kind option_bytes = { .parse = parse_bytes,
                                    .wanted = "a number of bytes, such as 4096, 512k, 64M or 2G" };
@@ -312,7 +312,8 @@ static bool take(reader *r, const option_found *found, const char *text)
     else if (row->choices)
         list_choices(row, wanted, sizeof wanted);
     else
-        snprintf(wanted, sizeof wanted, "a whole number from 1 to %llu", (unsigned long long)max_of(row));
+        snprintf(wanted, sizeof wanted, "a whole number from %d to %llu", row->kind != &option_number,
+                 (unsigned long long)max_of(row));
     snprintf(r->problem, OPTION_PROBLEM_BYTES, "--%s: \"%.60s\" is not %s", row->name, text, wanted);
     return false;
 }

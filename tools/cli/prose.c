@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tty.h"
 
@@ -66,7 +67,7 @@ static void put_lines(const char *text, size_t width)
 void prose_open(prose *p)
 {
     *p = (prose){ .file = stdout };
-    FILE *memory = tty_width() ? open_memstream(&p->text, &p->size) : NULL;
+    FILE *memory = isatty(STDOUT_FILENO) && tty_width() ? open_memstream(&p->text, &p->size) : NULL;
     if (memory)
         p->file = memory;
 }

@@ -307,8 +307,9 @@ static void put_effects(const tool_call *call, const lap_comparison *c, const co
 
 /* -- all of it */
 
-static void put_text(const tool_call *call, const lap_comparison *c, const compared sides[2])
+static int put_text(const tool_call *call, const lap_comparison *c, const compared sides[2])
 {
+    weir_error error = { 0 };
     prose text;
     prose_open(&text);
     for (int side = 0; side < 2; side++) {
@@ -319,13 +320,15 @@ static void put_text(const tool_call *call, const lap_comparison *c, const compa
     say_throughput(text.file, c, sides);
     say_limits(text.file, c, sides);
     say_why(text.file, c, sides);
-    prose_close(&text);
+    if (tool_close_prose(&text, WEIR_OK, &error) != WEIR_OK)
+        return tool_fail(call, &error);
     putchar('\n');
     size_t num_left_out = put_metrics(call, c);
     if (num_left_out)
         printf("(%zu more metrics do not clearly differ; --all shows them)\n", num_left_out);
     puts("\nChange of what each stage could deliver, by cause:");
     put_effects(call, c, sides);
+    return tool_finish(call);
 }
 
 static void put_json(const tool_call *call, const lap_comparison *c, const compared sides[2])
@@ -403,7 +406,7 @@ static int put_comparison(const tool_call *call, const lap_comparison *c, const 
         if (!has_laps(c, side))
             return tool_nothing(call, "%s: " TOOL_NO_LAPS, call->words[side]);
     switch (tool_format(call)) {
-    case TABLE_TEXT: put_text(call, c, sides); break;
+    case TABLE_TEXT: return put_text(call, c, sides);
     case TABLE_JSON: put_json(call, c, sides); break;
     default: put_metrics(call, c); break;
     }

@@ -89,9 +89,9 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
         put_json(verdict);
     else if (has_laps)
         weir_verdict_write(verdict, text.file);
-    prose_close(&text);
+    status = tool_close_prose(&text, WEIR_OK, error);
     weir_verdict_free(verdict);
-    return has_laps ? WEIR_OK : weir_error_set(error, WEIR_ENOTFOUND, 0, TOOL_NO_LAPS);
+    return status == WEIR_OK && !has_laps ? weir_error_set(error, WEIR_ENOTFOUND, 0, TOOL_NO_LAPS) : status;
 }
 
 const tool_command tool_explain = {

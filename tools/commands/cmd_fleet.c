@@ -37,7 +37,7 @@ static const char *const reasons[NUM_PARTS] = {
     [PART_CONSUMER] = "its consumer: results wait to be taken",
 };
 
-enum { NUM_BINS = 20, NAME_BYTES = 128, MAX_WORLD = 1 << 20 /* more is damaged data */ };
+enum { NUM_BINS = 20, NAME_BYTES = 128, MAX_WORLD = 1 << 16 /* more is damaged data */ };
 
 /* One rank: the last of its runs. */
 typedef struct rank_row {
@@ -274,6 +274,35 @@ static int read_file(fleet *f, const char *path, step which, weir_error *error)
     return status;
 }
 
+/* Adds the ranks of a file whose runs have all been read. */
+static int add_file_ranks(fleet *f, const fleet *added, weir_error *error)
+{
+    if (added->latest_unix_ns > f->latest_unix_ns) {
+        f->latest_unix_ns = added->latest_unix_ns;
+        f->world = added->world;
+    }
+    for (size_t i = 0; i < added->num_ranks; i++) {
+        rank_row *row = find_row(f, added->ranks[i].rank);
+        if (row && added->ranks[i].started < row->started)
+            continue;
+        if (!row && !(row = add_row(f, added->ranks[i].rank)))
+            return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
+        *row = added->ranks[i];
+    }
+    return WEIR_OK;
+}
+
+/* A file that fails in the middle of its runs adds nothing. */
+static int read_runs(fleet *f, const char *path, weir_error *error)
+{
+    fleet added = { 0 };
+    int status = read_file(&added, path, STEP_RUNS, error);
+    if (status == WEIR_OK)
+        status = add_file_ranks(f, &added, error);
+    free(added.ranks);
+    return status;
+}
+
 /* In a folder there may be databases of other programs: the first step leaves them out of the list. */
 static int read_all(const tool_call *call, file_list *list, fleet *f, step which)
 {
@@ -281,7 +310,7 @@ static int read_all(const tool_call *call, file_list *list, fleet *f, step which
     for (size_t i = 0; i < list->num_files; i++) {
         found_file *file = &list->files[i];
         weir_error error = { 0 };
-        int status = read_file(f, file->path, which, &error);
+        int status = which == STEP_RUNS ? read_runs(f, file->path, &error) : read_file(f, file->path, which, &error);
         if (status != WEIR_OK && (which != STEP_RUNS || !file->may_be_left_out || status == WEIR_ENOMEM))
             return status == WEIR_ENOTFOUND ? tool_refuse(call, "%s", error.message) : tool_fail_early(call, &error);
         if (status != WEIR_OK)
@@ -377,15 +406,17 @@ static int compare_ranks(const void *a, const void *b)
 static int add_missing(const tool_call *call, fleet *f)
 {
     qsort(f->ranks, f->num_ranks, sizeof *f->ranks, compare_ranks);
-    size_t num_present = f->num_ranks;
+    size_t at = 0, num_present = f->num_ranks;
     int64_t end = f->world <= MAX_WORLD ? f->world : 0, highest = f->ranks[num_present - 1].rank;
     if (highest >= end && highest < MAX_WORLD)
         end = highest + 1;
-    for (int64_t rank = 0, at = 0; rank < end; rank++) {
-        if ((size_t)at < num_present && f->ranks[at].rank == rank) {
+    if (f->world <= 1) /* a rank may be any label */
+        return TOOL_DONE;
+    for (int64_t rank = 0; rank < end; rank++) {
+        while (at < num_present && f->ranks[at].rank < rank)
             at++;
+        if (at < num_present && f->ranks[at].rank == rank)
             continue;
-        }
         rank_row *row = add_row(f, (int32_t)rank);
         if (!row)
             return tool_refuse(call, "out of memory"), TOOL_FAILED;
@@ -446,7 +477,7 @@ static void put_reason(FILE *out, const rank_row *row)
     fputc('\n', out);
 }
 
-static void put_sentences(const fleet *f)
+static int put_sentences(const tool_call *call, const fleet *f)
 {
     double first = INFINITY, last = 0, least = INFINITY, most = 0;
     size_t num_present = 0;
@@ -460,12 +491,15 @@ static void put_sentences(const fleet *f)
         least = fmin(least, row->rate);
         most = fmax(most, row->rate);
     }
+    weir_error error = { 0 };
     prose text;
     prose_open(&text);
-    fprintf(text.file,
-            "\n%zu rank%s; median %.2f items/s, slowest to fastest %.1f %% apart; first to last end %.1f s apart\n",
-            num_present, num_present == 1 ? "" : "s", f->median_rate, most > 0 ? 100 * (1 - least / most) : 0,
-            last - first);
+    fprintf(text.file, "\n%zu rank%s; median %.2f items/s", num_present, num_present == 1 ? "" : "s", f->median_rate);
+    if (num_present > 1)
+        fprintf(text.file,
+                "; the slowest rank is %.1f %% slower than the fastest; the first ended %.1f s before the last",
+                most > 0 ? 100 * (1 - least / most) : 0, last - first);
+    fputc('\n', text.file);
     for (size_t i = 0; i < f->num_ranks; i++) {
         const rank_row *row = &f->ranks[i];
         if (row->is_silent)
@@ -484,7 +518,7 @@ static void put_sentences(const fleet *f)
                     f->ranks[end - 1].rank);
         end += end == i;
     }
-    prose_close(&text);
+    return tool_close_prose(&text, WEIR_OK, &error) == WEIR_OK ? tool_finish(call) : tool_fail(call, &error);
 }
 
 static int answer(const tool_call *call, file_list *list, fleet *f)
@@ -510,9 +544,7 @@ static int answer(const tool_call *call, file_list *list, fleet *f)
     if (exit_status != TOOL_DONE)
         return exit_status;
     put_ranks(call, f);
-    if (tool_format(call) == TABLE_TEXT)
-        put_sentences(f);
-    return tool_finish(call);
+    return tool_format(call) == TABLE_TEXT ? put_sentences(call, f) : tool_finish(call);
 }
 
 static int run(tool_call *call)

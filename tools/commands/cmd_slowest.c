@@ -224,11 +224,11 @@ static int keep(void *self, const weir_record *record, weir_error *error)
         return WEIR_OK;
     }
     slow *grown = at < most ? weir_array_grow(first->all, at, sizeof *first->all) : first->all;
+    first->all = grown ? grown : first->all;
     if (!grown || !is_complete) {
         forget(&row);
         return weir_error_set(error, WEIR_ENOMEM, 0, "out of memory");
     }
-    first->all = grown;
     if (at == most)
         forget(&first->all[--at]);
     for (; at > 0 && first->all[at - 1].value < row.value; at--)

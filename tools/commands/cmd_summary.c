@@ -40,7 +40,7 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
         prose text;
         prose_open(&text);
         status = weir_summary_write_totals(text.file, reader, filter, &totals, error);
-        prose_close(&text);
+        status = tool_close_prose(&text, status, error);
     }
     weir_totals_free(&totals);
     return status == WEIR_OK && !found_any ? weir_error_set(error, WEIR_ENOTFOUND, 0, TOOL_NO_LAPS) : status;

@@ -82,7 +82,7 @@ static char *read_all(FILE *file)
 {
     char *text = NULL;
     size_t size = 0;
-    if (getdelim(&text, &size, '\0', file) >= 0)
+    if (getdelim(&text, &size, '\0', file) >= 0 && !ferror(file)) /* it returns what it has if a later read fails */
         return text;
     free(text);
     return ferror(file) ? NULL : strdup(""); /* an empty file */

@@ -118,7 +118,7 @@ const option_row record_rows[] = {
     { ROW("all-items", all_items, option_flag),
       .help = "record the cost of every file (default: the ten slowest of each lap and ten others; with several "
               "processes, every file)" },
-    { ROW("resume", resume_path, option_file), .argument = "DB", .excludes = "tar epochs",
+    { ROW("resume", resume_path, option_file), .argument = "DB", .excludes = "tar",
       .help = "skip the files that a run with --all-items has finished, as recorded in DB and in the databases of "
               "the ranks beside it" },
     { ROW("retry-failed", retry_failed, option_flag), .needs = "resume",

@@ -19,6 +19,8 @@ int record_pipeline_check(const record_settings *settings)
     if (settings->world > 1 && (settings->profile || settings->headspace_step_ns))
         return record_refuse(
             settings, "--profile and --headspace: not with several processes (--world 1 runs each of them alone)");
+    if (settings->resume_path && settings->epochs > 1)
+        return record_refuse(settings, "--resume: not with --epochs");
     if (!video_configure(&settings->video, &video, problem))
         return record_refuse(settings, "%s", problem);
     return RECORD_DONE;

@@ -24,7 +24,7 @@ static void print_bars(const weir_profile_report *report)
 {
     enum { WIDTH = 50 };
     const weir_profile_point *first = report->points;
-    puts("\nTasks per second (#), and if each slot brought as many as the first one (.):");
+    puts("\nTasks per second: # measured, . if every slot added as much as the first:");
     for (size_t i = 0; i < report->num_points; i++) {
         const weir_profile_point *point = &report->points[i], *last = point;
         bool is_first = i == 0 || strcmp(point[-1].stage, point->stage) != 0;

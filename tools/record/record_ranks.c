@@ -224,15 +224,15 @@ static int summarize(const record_settings *settings, const record_ranks *ranks,
             job.start_unix_ns = views[rank].started_unix_ns;
     prose_open(&text);
     int status = weir_reader_open(ranks->job_path, &reader, &error);
-    if (status == WEIR_OK) {
+    if (status == WEIR_OK)
         status = weir_summary_write(text.file, reader, &job, &error);
-        if (status == WEIR_OK)
-            status = weir_summary_write_failures(text.file, reader, &job, MAX_LISTED, &error);
-        if (status == WEIR_OK)
-            status = record_ended_read(ended, reader, &job, &error);
-        weir_reader_close(reader);
-    }
-    return record_close_summary(settings, &text, status, &error);
+    status = record_close_summary(&text, status, &error);
+    if (status == WEIR_OK) /* not as prose: file names stay as they are */
+        status = weir_summary_write_failures(stdout, reader, &job, MAX_LISTED, &error);
+    if (status == WEIR_OK)
+        status = record_ended_read(ended, reader, &job, &error);
+    weir_reader_close(reader);
+    return record_end_summary(settings, status, &error);
 }
 
 typedef struct unfinished {
@@ -267,15 +267,18 @@ static const char *fate_of(const rank_view *view)
     return "has not ended, but records nothing any more";
 }
 
-/* Lists the files of the share that no rank has finished. True if there are any. `whose` begins the line. */
+/* Lists the files of the share that no rank has finished. True if there are any. `rank` begins the line; NULL =
+   they are of finished ranks. */
 static bool tell_unfinished(const record_settings *settings, const record_inputs *inputs, const record_share *share,
-                            const char *whose)
+                            const char *rank)
 {
     unfinished files = { .before = &inputs->share.ended };
     record_inputs_each(inputs, share, take_unfinished, &files);
     if (files.count == 0)
         return false;
-    fprintf(stderr, "%s: %s: %" PRIu64 " files are not finished:\n", settings->program, whose, files.count);
+    fprintf(stderr, "%s: %s%s%" PRIu64 " file%s not finished%s\n", settings->program, rank ? rank : "",
+            rank ? ": " : "", files.count, files.count == 1 ? " is" : "s are",
+            rank ? ":" : ": the folder has changed, or the ranks see different folders:");
     files = (unfinished){ .before = files.before, .prints = true };
     record_inputs_each(inputs, share, take_unfinished, &files);
     if (files.count > MAX_LISTED)
@@ -306,8 +309,7 @@ static int tell_ranks(const record_settings *settings, const record_ranks *ranks
             tell_unfinished(settings, inputs, &share, whose);
     }
     share.world = (weir_world){ .size = 1 };
-    if (exit_status == RECORD_DONE && can_list &&
-        tell_unfinished(settings, inputs, &share, "the folder has changed, or ranks see another one"))
+    if (exit_status == RECORD_DONE && can_list && tell_unfinished(settings, inputs, &share, NULL))
         exit_status = RECORD_FAILED;
     if (exit_status != RECORD_DONE && !settings->quiet)
         fprintf(stderr,

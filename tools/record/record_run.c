@@ -193,11 +193,16 @@ static int run_pipeline(const record_settings *settings, const record_inputs *in
 
 /* -- the report */
 
-int record_close_summary(const record_settings *settings, prose *text, int status, weir_error *error)
+int record_close_summary(prose *text, int status, weir_error *error)
 {
     int failure = prose_close(text);
     if (status == WEIR_OK && failure)
         status = weir_error_set(error, WEIR_EIO, -failure, "cannot print: %s", strerror(failure));
+    return status;
+}
+
+int record_end_summary(const record_settings *settings, int status, const weir_error *error)
+{
     if (status != WEIR_OK)
         record_refuse(settings, "no summary: %s", error->message);
     return status == WEIR_OK ? RECORD_DONE : RECORD_FAILED;
@@ -209,9 +214,10 @@ static int report(const record_settings *settings, int64_t run_id)
     prose text;
     prose_open(&text);
     int status = weir_summary_print(text.file, settings->db_path, run_id, &error);
-    if (status == WEIR_OK)
-        status = weir_summary_print_failures(text.file, settings->db_path, run_id, MAX_LISTED_FAILURES, &error);
-    return record_close_summary(settings, &text, status, &error);
+    status = record_close_summary(&text, status, &error);
+    if (status == WEIR_OK) /* not as prose: file names stay as they are */
+        status = weir_summary_print_failures(stdout, settings->db_path, run_id, MAX_LISTED_FAILURES, &error);
+    return record_end_summary(settings, status, &error);
 }
 
 static int report_headspace(const record_settings *settings, const weir_headspace_result *headspace)

@@ -31,8 +31,11 @@ int record_refuse(const record_settings *settings, const char *format, ...) WEIR
 /* Says that nothing could be decoded. Returns RECORD_FAILED. */
 int record_tell_useless(const record_settings *settings, uint64_t num_failures);
 
-/* Ends a summary that was written with this status. Returns RECORD_DONE, or says why there is none: RECORD_FAILED. */
-int record_close_summary(const record_settings *settings, prose *text, int status, weir_error *error);
+/* Closes a summary that was written with this status. Returns the status, or WEIR_EIO: not all was printed. */
+int record_close_summary(prose *text, int status, weir_error *error);
+
+/* Returns RECORD_DONE, or says why there is no summary: RECORD_FAILED. */
+int record_end_summary(const record_settings *settings, int status, const weir_error *error);
 
 /* The names of the files that are decoded. */
 const char *record_glob(const record_settings *settings);

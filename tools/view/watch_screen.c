@@ -482,8 +482,8 @@ int frame_write_row(FILE *out, weir_reader *reader, const weir_filter *filter, i
 void frame_write_sum(FILE *out, const frame_sum *sum, int width)
 {
     const frame f = { .width = width };
-    fprintf(out, "%" PRIu64 " runs, %" PRIu64 " running: %.1f items per s, %" PRId64 " done", sum->num_runs,
-            sum->num_running, sum->rate, sum->done);
+    fprintf(out, "%" PRIu64 " run%s, %" PRIu64 " running: %.1f items per s, %" PRId64 " done", sum->num_runs,
+            sum->num_runs == 1 ? "" : "s", sum->num_running, sum->rate, sum->done);
     if (sum->expected > 0)
         fprintf(out, " of %" PRId64, sum->expected);
     fprintf(out, ", %" PRId64 " failed", sum->failures);
