@@ -138,7 +138,7 @@ static void add_totals(rank_row *row, const weir_totals *totals)
         const weir_task_metrics *tasks = &stages->all[i].metrics.task;
         row->num_failures += (int64_t)tasks->num_failures;
         row->parts[PART_CPU] += seconds(tasks->cpu_ns);
-        row->parts[PART_BLOCKED] += seconds(tasks->busy_ns - tasks->cpu_ns);
+        row->parts[PART_BLOCKED] += seconds(tasks->busy_ns > tasks->cpu_ns ? tasks->busy_ns - tasks->cpu_ns : 0);
         row->parts[PART_THREAD] += seconds(tasks->wait_thread_ns);
         row->parts[PART_CONSUMER] += seconds(tasks->wait_out_ns) + seconds(tasks->wait_turn_ns);
     }
