@@ -641,13 +641,31 @@ static ranking rank_nodes(const judgement *j)
             r.first = &j->nodes[i];
     for (size_t i = 0; i < j->num_nodes; i++) {
         const node_view *n = &j->nodes[i];
-        bool lacks_threads = n->thread >= STARVED_RATIO * n->held;
-        if (!is_worker(n) || n == r.first || (lacks_threads && n->pool == r.first->pool))
+        bool starves = n->thread >= STARVED_RATIO * n->held;
+        if (!is_worker(n) || n == r.first || (starves && n->pool == r.first->pool))
             continue;
         if (!r.second || n->held > r.second->held)
             r.second = n;
     }
     return r;
+}
+
+/* With more slots than threads, no slot is in use all the time, but the threads are. */
+static bool lacks_threads(const node_view *n)
+{
+    return n->pool && n->thread >= STARVED_RATIO * n->held && value_of(n->pool, "busy_share") >= SATURATED;
+}
+
+/* The node with the most slots that run or wait for a thread of a busy pool; NULL = none. */
+static const node_view *most_on_busy_threads(const judgement *j)
+{
+    const node_view *most = NULL;
+    for (size_t i = 0; i < j->num_nodes; i++) {
+        const node_view *n = &j->nodes[i];
+        if (is_worker(n) && lacks_threads(n) && (!most || n->slots * n->held > most->slots * most->held))
+            most = n;
+    }
+    return most;
 }
 
 static const node_view *most_in_turns(const judgement *j)
@@ -696,7 +714,7 @@ static void judge_node(judgement *j, const node_view *n, const node_view *second
 {
     cause why = why_held(j, n);
     double margin = second ? n->held - second->held : n->held;
-    double confidence = why.confidence * (n->held >= SATURATED ? 1 : 0.75);
+    double confidence = why.confidence * (n->held >= SATURATED || lacks_threads(n) ? 1 : 0.75);
     parallel_paths paths;
     bool is_capacity = why.kind == WEIR_VERDICT_SLOTS || why.kind == WEIR_VERDICT_SOURCE;
     if (is_capacity && find_paths(j, n, &paths) && is_upstream(j, n, putter_of(j, paths.empty->key.name), 0)) {
@@ -777,7 +795,7 @@ static void judge_by_queue(judgement *j)
 static void judge(judgement *j)
 {
     ranking r = rank_nodes(j);
-    const node_view *turns = most_in_turns(j);
+    const node_view *turns = most_in_turns(j), *on_threads = most_on_busy_threads(j);
     burst b = find_burst(j);
     double held = r.first ? r.first->held : 0;
     settle(j, WEIR_VERDICT_UNKNOWN, "", 0);
@@ -791,6 +809,8 @@ static void judge(judgement *j)
         settle(j, WEIR_VERDICT_ORDER, turns->total->key.name, 0.6 + 0.4 * turns->turn);
     } else if (held >= SATURATED)
         judge_node(j, r.first, r.second);
+    else if (on_threads)
+        judge_node(j, on_threads, NULL);
     else if (b.share >= BURST_SHARE && b.share >= 0.4 * (1 - held))
         judge_burst(j, &b);
     else if (!judge_input(j)) {
@@ -801,8 +821,9 @@ static void judge(judgement *j)
         else {
             tell_slots(j, r.first);
             say_missing(
-                j, "record with shorter laps (--log-interval 0.1) and for longer; nothing was in use most of the "
-                   "time");
+                j,
+                "record for longer (--epochs) and with shorter laps (--log-interval 0.1); no slot and no thread was "
+                "in use most of the time");
         }
     }
 }
