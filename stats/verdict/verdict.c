@@ -414,9 +414,11 @@ static cause why_blocked(judgement *j, const node_view *n)
         return (cause){ n->is_source ? WEIR_VERDICT_SOURCE : WEIR_VERDICT_STORAGE, 0.8, WEIR_VERDICT_UNKNOWN };
     }
     if (s->received >= ITEM_READ_BYTES * or_zero(rate) && s->received >= 50e3) {
-        add_evidence(j, "%.3g MB/s come from the network, %.3g kB for each task", s->received / 1e6,
+        add_evidence(j, "the machine receives %.3g MB/s from the network, %.3g kB for each task", s->received / 1e6,
                      s->received / rate / 1e3);
-        return (cause){ n->is_source ? WEIR_VERDICT_SOURCE : WEIR_VERDICT_NETWORK, 0.7, WEIR_VERDICT_UNKNOWN };
+        bool may_be_lock = !n->is_source && is_serial(j, n, &found); /* others may be who receives it */
+        return (cause){ n->is_source ? WEIR_VERDICT_SOURCE : WEIR_VERDICT_NETWORK, 0.7,
+                        may_be_lock ? WEIR_VERDICT_LOCK : WEIR_VERDICT_UNKNOWN };
     }
     if (!n->is_source && is_serial(j, n, &found))
         return found;
@@ -792,6 +794,18 @@ static void judge_by_queue(judgement *j)
     say_missing(j, "record the run again with this version, which measures where slots spend their time");
 }
 
+static bool tell_all_failed(judgement *j)
+{
+    uint64_t num_failures = 0;
+    for (size_t i = 0; i < j->num_nodes; i++)
+        num_failures += is_worker(&j->nodes[i]) ? j->nodes[i].total->metrics.task.num_failures : 0;
+    if (num_failures == 0 || !j->sink || j->sink->metrics.queue.num_items > 0)
+        return false;
+    add_evidence(j, "no item was delivered, and %" PRIu64 " task%s failed: see weir failures", num_failures,
+                 num_failures == 1 ? "" : "s");
+    return true;
+}
+
 static void judge(judgement *j)
 {
     ranking r = rank_nodes(j);
@@ -818,7 +832,7 @@ static void judge(judgement *j)
             judge_node(j, r.first, r.second);
         else if (b.share >= BURST_SHARE)
             judge_burst(j, &b);
-        else {
+        else if (!tell_all_failed(j)) {
             tell_slots(j, r.first);
             say_missing(
                 j,

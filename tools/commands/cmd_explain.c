@@ -80,6 +80,8 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
 {
     weir_verdict *verdict;
     prose text;
+    if (filter->name)
+        return weir_error_set(error, WEIR_EINVAL, 0, "--name: a verdict is about the whole pipeline");
     int status = weir_verdict_explain(reader, filter, &verdict, error);
     if (status != WEIR_OK)
         return status;

@@ -253,14 +253,16 @@ static void print_hint(const record_settings *settings, const char *subcommand, 
     fprintf(stderr, "%-12s # %s\n", more, what);
 }
 
-static void print_hints(const record_settings *settings, uint64_t num_failures)
+static void print_hints(const record_settings *settings, const record_outcome *outcome)
 {
     fflush(stdout);
     fputs("\nNext:\n", stderr);
+    if (outcome->num_failures > 0)
+        print_hint(settings, "failures", "", "failures by reason and by folder");
+    if (outcome->is_useless)
+        return;
     print_hint(settings, "explain", "", "what limits the run, and what would help");
     print_hint(settings, "slowest", "", "the slowest files, and where their time went");
-    if (num_failures > 0)
-        print_hint(settings, "failures", "", "failures by reason and by folder");
     print_hint(settings, "plot", " -o run.png", "the run over time");
 }
 
@@ -285,7 +287,7 @@ static int record(const record_settings *settings, const record_ranks *ranks, co
     if (was_run && report(settings, run_id) != RECORD_DONE)
         exit_status = RECORD_FAILED;
     else if (was_run && !settings->quiet)
-        print_hints(settings, outcome.num_failures);
+        print_hints(settings, &outcome);
     if (was_run && outcome.is_useless && exit_status == RECORD_DONE)
         exit_status = record_tell_useless(settings, outcome.num_failures);
     if (was_run && settings->headspace_step_ns && report_headspace(settings, &outcome.headspace) != RECORD_DONE &&
