@@ -225,9 +225,11 @@ static void a_run_in_which_every_file_fails_has_failed(void **state)
     clips_make_folder(clips_path("broken"));
     clips_write_text(clips_path("broken/a.mp4"), "no video");
     clips_write_text(clips_path("broken/b.mp4"), "no video either");
-    record(&program, "--quiet @broken");
+    record(&program, "@broken");
     assert_int_equal(program.status, 1);
     assert_non_null(strstr(program.out, "Total failures: 2\n"));
+    assert_non_null(strstr(program.err, " failures "));
+    assert_null(strstr(program.err, " explain "));
     assert_non_null(strstr(program.err, "weir record: nothing could be decoded (2 failed)\n"));
     program_free(&program);
     expect_files("--quiet @broken @videos", 2); /* a part of them may fail */

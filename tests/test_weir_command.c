@@ -560,6 +560,7 @@ static void explain_says_what_limits_and_what_would_help(void **state)
     expect("weir explain job.db --phase train --run all --json", DONE);
     assert_json("$.certainty", "unsure"); /* few items */
     expect("weir explain job.db --csv", REFUSED);
+    expect("weir explain job.db --name 0:1:decode", REFUSED);
     expect("weir explain job.db --since 2030-01-01", NOTHING);
 }
 
