@@ -825,7 +825,9 @@ static void a_recorded_run_gives_the_same_model_as_a_live_one(void **state)
     weir_prediction_free(prediction);
     weir_model_free(read);
     weir_model_free(live);
-    check_command(path, "--set pass.concurrency=8 --threads 4 --cpus 16", 0, "This is a prediction for more threads");
+    check_command(path, "--set pass.concurrency=8 --threads 4 --cpus 16", 0,
+                  "This is a prediction for more slots, threads or CPUs");
+    check_command(path, "--set pass.concurrency=8", 0, "This is a prediction for more slots");
     check_command(path, "--set pass.time=0.5x --json", 0, "{\"is_prediction\": true, \"throughput\": ");
     check_command(path, "--csv", 0, "0:6:aggregate,stage,1,");
     check_command(path, "--set pass.concurency=8", 2, "weir whatif: pass.concurency: no such setting");

@@ -48,7 +48,10 @@ WEIR_API const char *weir_status_name(int status);
 /* "invalid argument". Any thread; static text. */
 WEIR_API const char *weir_status_text(int status);
 
-/* What went wrong, for people and for programs. A zeroed struct means no error. Passed by value: nothing to free. */
+/*
+ * What went wrong, for people and for programs. A zeroed struct means no error. Functions keep an error that is already
+ * there: zero the struct before you use it again. Passed by value: nothing to free.
+ */
 typedef struct weir_error {
     int status;        /* weir_status, negative */
     int library_code;  /* native code of the library (AVERROR, UV_, SQLITE_, -errno); 0 = none */

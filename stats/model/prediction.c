@@ -504,11 +504,13 @@ static void find_limit(const weir_model *model, const sim_result *result, weir_p
 static bool is_beyond(const weir_model *model)
 {
     double threads = model->shown.threads, recorded = model->recorded.threads;
+    bool has_more_slots = false;
     for (size_t i = 0; i < model->num_nodes; i++) {
         threads += model->shown.nodes[i].threads;
         recorded += model->recorded.nodes[i].threads;
+        has_more_slots |= model->shown.nodes[i].concurrency > model->recorded.nodes[i].concurrency;
     }
-    return model->shown.cpus > model->recorded.cpus || threads > recorded;
+    return has_more_slots || model->shown.cpus > model->recorded.cpus || threads > recorded;
 }
 
 /* How many inputs of other nodes are this branch, or, if they do not say which, any branch of the node. */

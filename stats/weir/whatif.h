@@ -183,7 +183,7 @@ typedef struct weir_prediction {
     double cpus;            /* CPU time per second of all tasks */
     double cpu_share;       /* of the CPUs */
     double memory_bytes;    /* of items in queues and slots, and of slots if known; NAN = sizes not known */
-    bool beyond_measured;   /* more CPUs or more busy threads than in the measurement */
+    bool beyond_measured;   /* more CPUs, threads or slots of a stage than in the measurement */
     uint64_t num_items;     /* simulated in each run */
     const weir_predicted_node *nodes;
     size_t num_nodes;

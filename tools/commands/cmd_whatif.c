@@ -179,10 +179,9 @@ static void put_text(const weir_model *model, const weir_prediction *p)
     if (!isnan(p->memory_bytes))
         printf("Memory:    %.1f MB in items that wait.\n", p->memory_bytes / 1e6);
     if (p->beyond_measured)
-        printf(
-            "This is a prediction for more threads or CPUs than were measured: it assumes that tasks need the same "
-            "CPU time there,\nand that no lock, disk or memory bus that the recording could not show becomes the "
-            "limit.\n");
+        printf("This is a prediction for more slots, threads or CPUs than were measured: it assumes that tasks need "
+               "the same CPU time there,\nand that no lock, disk or memory bus that the recording could not show "
+               "becomes the limit.\n");
     putchar('\n');
     put_nodes(TABLE_TEXT, model, p);
 }
