@@ -150,6 +150,21 @@ static void recording_is_switched_while_tasks_run(void **state)
     ledger_close(&ledger);
 }
 
+/* The observer waits for the gate, nothing else does: the ring is full. */
+static weir_pipeline *fill_ring(watched *w, test_gate *gate, test_numbers *numbers)
+{
+    watched_init(w);
+    w->gate = gate;
+    weir_builder *builder = builder_with(numbers);
+    weir_builder_pipe(builder, &pass_op, NULL, NULL);
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build_watched(builder, w, (weir_pipeline_options){ .threads = 2, .trace_records = 64 });
+    gate_await_waiting(gate, 1);
+    for (int i = 0; i < 1900; i++)
+        next_value(pipeline);
+    return pipeline;
+}
+
 static void a_full_ring_loses_records_and_begins_again(void **state)
 {
     (void)state;
@@ -157,16 +172,7 @@ static void a_full_ring_loses_records_and_begins_again(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 2000, .labelled = true };
     test_gate gate = GATE;
     watched w;
-    watched_init(&w);
-    w.gate = &gate;
-    weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
-    weir_builder_sink(builder, NULL);
-    weir_pipeline *pipeline =
-        build_watched(builder, &w, (weir_pipeline_options){ .threads = 2, .trace_records = 64 });
-    gate_await_waiting(&gate, 1);
-    for (int i = 0; i < 1900; i++) /* the observer waits, nothing else does */
-        next_value(pipeline);
+    weir_pipeline *pipeline = fill_ring(&w, &gate, &numbers);
     gate_open(&gate);
     drain_all(pipeline);
     weir_pipeline_free(pipeline);
@@ -219,16 +225,7 @@ static void a_ring_that_is_too_small_for_added_slots_grows(void **state)
     test_numbers numbers = { .ledger = &ledger, .count = 2000 };
     test_gate gate = GATE;
     watched w;
-    watched_init(&w);
-    w.gate = &gate;
-    weir_builder *builder = builder_with(&numbers);
-    weir_builder_pipe(builder, &pass_op, NULL, NULL);
-    weir_builder_sink(builder, NULL);
-    weir_pipeline *pipeline =
-        build_watched(builder, &w, (weir_pipeline_options){ .threads = 2, .trace_records = 64 });
-    gate_await_waiting(&gate, 1);
-    for (int i = 0; i < 1900; i++)
-        next_value(pipeline);
+    weir_pipeline *pipeline = fill_ring(&w, &gate, &numbers);
     assert_int_equal(weir_pipeline_set_concurrency(pipeline, "pass", SLOTS), WEIR_OK);
     gate_open(&gate);
     drain_all(pipeline);

@@ -416,7 +416,7 @@ static cause why_blocked(judgement *j, const node_view *n)
     if (s->received >= ITEM_READ_BYTES * or_zero(rate) && s->received >= 50e3) {
         add_evidence(j, "the machine receives %.3g MB/s from the network, %.3g kB for each task", s->received / 1e6,
                      s->received / rate / 1e3);
-        bool may_be_lock = !n->is_source && is_serial(j, n, &found); /* others may be who receives it */
+        bool may_be_lock = !n->is_source && is_serial(j, n, &found); /* another program may receive it */
         return (cause){ n->is_source ? WEIR_VERDICT_SOURCE : WEIR_VERDICT_NETWORK, 0.7,
                         may_be_lock ? WEIR_VERDICT_LOCK : WEIR_VERDICT_UNKNOWN };
     }

@@ -52,6 +52,17 @@ typedef struct panel {
     int num_curves;
 } panel;
 
+#define TIMES_PANEL(title, kind) \
+    { \
+        title, NULL, SCALE_TIME, \
+            { { "average", kind##_AVE, SOLID, 2.4, 0 }, \
+              { "p50", kind##_P50, DASHES, 1.8, 0 }, \
+              { "p90", kind##_P90, SOLID, 1.2, 0.3 }, \
+              { "p99", kind##_P99, DOT_DASH, 1.6, 0.15 }, \
+              { "max", kind##_MAX, DOTS, 1.8, 0.1 } }, \
+            5 \
+    }
+
 static const panel task_panels[] = {
     { "tasks per second",
       "tasks in each lap",
@@ -59,15 +70,7 @@ static const panel task_panels[] = {
       { { "ended", TASK_RATE, SOLID, 2, 0 }, { "succeeded", TASK_SUCCESSES, DASHES, 1.6, 0 } },
       2 },
     { "failures per second", "failures in each lap", SCALE_LINEAR, { { NULL, TASK_FAILURES, SOLID, 2, 0 } }, 1 },
-    { "task time",
-      NULL,
-      SCALE_TIME,
-      { { "average", TASK_AVE, SOLID, 2.4, 0 },
-        { "p50", TASK_P50, DASHES, 1.8, 0 },
-        { "p90", TASK_P90, SOLID, 1.2, 0.3 },
-        { "p99", TASK_P99, DOT_DASH, 1.6, 0.15 },
-        { "max", TASK_MAX, DOTS, 1.8, 0.1 } },
-      5 },
+    TIMES_PANEL("task time", TASK),
     { "slots at work",
       NULL,
       SCALE_SHARE,
@@ -93,15 +96,7 @@ static const panel queue_panels[] = {
 
 static const panel span_panels[] = {
     { "spans per second", "spans in each lap", SCALE_LINEAR, { { NULL, SPAN_RATE, SOLID, 2, 0 } }, 1 },
-    { "span time",
-      NULL,
-      SCALE_TIME,
-      { { "average", SPAN_AVE, SOLID, 2.4, 0 },
-        { "p50", SPAN_P50, DASHES, 1.8, 0 },
-        { "p90", SPAN_P90, SOLID, 1.2, 0.3 },
-        { "p99", SPAN_P99, DOT_DASH, 1.6, 0.15 },
-        { "max", SPAN_MAX, DOTS, 1.8, 0.1 } },
-      5 },
+    TIMES_PANEL("span time", SPAN),
     { "time in spans: threads", NULL, SCALE_LINEAR, { { NULL, SPAN_SHARE, SOLID, 2, 0 } }, 1 },
 };
 
