@@ -112,8 +112,8 @@ typedef struct weir_video_config {
     /* how the pictures are produced */
     weir_layout layout;      /* (default WEIR_LAYOUT_NHWC) */
     weir_scaler_kind scaler; /* (default WEIR_SCALER_DEFAULT); choose one to get the same bytes from every build */
-    bool no_autorotate;      /* pictures stay as coded. By default the file's rotation (the display matrix: quarter
-                                turns and mirrors) is applied, as the ffmpeg program does */
+    bool no_autorotate;      /* pictures stay as coded. By default the file's rotation (the display matrix: rotation
+                                by 90 degrees, mirrors) is applied, as the ffmpeg program does */
     const char *filter;      /* FFmpeg filters that are applied before scaling, in FFmpeg's syntax
                                 ("crop=in_w/2:in_h,hflip"; NULL = none). They must have one input and one output, and
                                 weir must have been built with libavfilter. The string is copied. The filters get the
