@@ -128,6 +128,13 @@ static int64_t resolved(const tool_time *when, const time_range *range)
     return 0;
 }
 
+bool tool_has_filter(const tool_call *call)
+{
+    const tool_shared *s = &call->shared;
+    return s->name || s->node || s->phase || s->from_phase || s->until_phase || s->steps.given || s->between.given ||
+           s->every_time || s->part || s->rank.given || s->since.kind || s->until.kind;
+}
+
 static int make_filter(const tool_call *call, weir_reader *reader, weir_filter *filter, weir_error *error)
 {
     const tool_shared *shared = &call->shared;

@@ -110,6 +110,9 @@ int tool_fail(const tool_call *call, const weir_error *error);
 /* The same before any work was done: a damaged database is then a wrong argument. */
 int tool_fail_early(const tool_call *call, const weir_error *error);
 
+/* Whether options leave out records of the selected runs. */
+bool tool_has_filter(const tool_call *call);
+
 /* Reports that there is nothing to show, as a sentence. Returns TOOL_NOTHING. */
 int tool_nothing(const tool_call *call, const char *format, ...) WEIR_PRINTF(2, 3);
 #define TOOL_NO_LAPS "no records match the filters; try a wider range, or another --run or --name"
