@@ -456,6 +456,23 @@ static void failures_are_grouped_by_reason_and_folder(void **state)
     assert_true(assert_is_csv() >= 51);
 }
 
+/* A run without failures is no reason for a script to stop. */
+static void that_nothing_failed_is_an_answer(void **state)
+{
+    (void)state;
+    execute(in_folder("job.db"), "DELETE FROM task_failures");
+    expect("weir failures job.db", DONE);
+    assert_string_equal(out, "No failures.\n");
+    assert_string_equal(err, "");
+    expect("weir failures job.db --list --run 1", DONE);
+    assert_string_equal(out, "");
+    expect("weir failures job.db --json", DONE);
+    assert_json("$.failures", "0");
+    expect("weir failures job.db --name decode", NOTHING);
+    assert_has(err, "no failures match the filters");
+    expect("weir failures job.db --run 7", NOTHING);
+}
+
 static void failed_labels_are_listed_for_scripts(void **state)
 {
     (void)state;
@@ -610,6 +627,27 @@ static void compare_finds_the_difference_and_how_sure_it_is(void **state)
     assert_has(out, "no clear difference");
     expect("weir compare a.db b.db --csv", DONE);
     assert_true(assert_is_csv() > 10);
+}
+
+/* In A decode is busy all the time; in B its tasks are short, and it waits for the consumer. */
+static void compare_says_why_the_limit_has_moved(void **state)
+{
+    (void)state;
+    for (int side = 0; side < 2; side++) {
+        const char *path = in_folder(side ? "b.db" : "a.db");
+        weir_sqlite_writer *writer = recording_begin(path, "n", 0, 1000);
+        for (int i = 0; i < 8; i++)
+            record_lap(writer, &(invented_lap){ .at = 1010 + 10 * i, .num_tasks = 100 });
+        recording_end(writer, 1080);
+        execute(path, side ? "UPDATE task_stats SET busy_time = 10, wait_thread_time = 0, wait_in_time = 0, "
+                             "wait_out_time = 90; UPDATE queue_stats SET occupancy_rate = 1, occupied_time = elapsed"
+                           : "UPDATE task_stats SET busy_time = 100, wait_thread_time = 0, wait_in_time = 0, "
+                             "wait_out_time = 0");
+    }
+    expect("weir compare a.db b.db", DONE);
+    assert_has(out, "Limit of B: The consumer");
+    assert_has(out, "The limit has moved: 0:1:decode can deliver 900% more in B than in A.\n"
+                    "The largest change at 0:1:decode is the time per task: 100 ms instead of 1.00 s");
 }
 
 /* Ten slots on a few threads are busy for much of their time, and yet it is not slots that are missing. */
@@ -1542,6 +1580,8 @@ static void databases_of_spdl_are_read_and_said_to_lack_something(void **state)
     expect("weir compare spdl.db spdl.db", DONE);
     assert_has(err, "recorded by SPDL");
     expect("weir slowest spdl.db || true", DONE);
+    expect("weir failures spdl.db", NOTHING); /* it does not store them: that is not none */
+    assert_has(err, "recorded by SPDL");
     expect("weir check spdl.db", REFUSED);
     assert_has(err, "recorded by SPDL");
     expect("weir check spdl.db --migrate", REFUSED);
@@ -1675,11 +1715,13 @@ int main(void)
         TEST(query_lists_what_there_is),
         TEST(query_refuses_what_does_not_go_together),
         TEST(failures_are_grouped_by_reason_and_folder),
+        TEST(that_nothing_failed_is_an_answer),
         TEST(failed_labels_are_listed_for_scripts),
         TEST(slowest_knows_items_failures_and_laps),
         TEST(slowest_sorts_items_by_where_their_time_went),
         TEST(explain_says_what_limits_and_what_would_help),
         TEST(compare_finds_the_difference_and_how_sure_it_is),
+        TEST(compare_says_why_the_limit_has_moved),
         TEST(compare_tells_too_few_threads_from_a_slow_stage),
         TEST(compare_knows_stages_that_have_moved),
         TEST(compare_takes_times_after_the_start_of_each_run),
