@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <weir/escape.h>
+#include <weir/log.h>
 
 weir_path_text weir_path_for_message(const char *path)
 {
@@ -67,8 +68,10 @@ static int check_kind(const char *path, weir_error *error)
 /* 0, or an errno. */
 static int make_folder(const char *folder)
 {
-    if (mkdir(folder, 0777) == 0)
+    if (mkdir(folder, 0777) == 0) {
+        weir_log(WEIR_LOG_INFO, "created the folder %s", folder); /* so that a mistyped path is noticed */
         return 0;
+    }
     int failure = errno;
     struct stat info;
     if (stat(folder, &info) != 0)

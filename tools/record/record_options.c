@@ -137,7 +137,7 @@ const option_row record_rows[] = {
     { ROW("trace-last", trace_last_ns, option_duration), .argument = "DURATION", .needs = "trace",
       .help = "write the trace only when a file stalls or fails, or on SIGUSR2: what happened in the last DURATION" },
     { ROW("quiet", quiet, option_flag), .letter = 'q',
-      .help = "no progress line, no hints, no log messages except errors" },
+      .help = "print errors only: no progress, no summary (weir summary prints it later)" },
     { ROW("verbose", verbose, option_flag), .letter = 'v', .excludes = "quiet",
       .help = "log the metrics of each lap" },
     { 0 },

@@ -224,10 +224,10 @@ static int summarize(const record_settings *settings, const record_ranks *ranks,
             job.start_unix_ns = views[rank].started_unix_ns;
     prose_open(&text);
     int status = weir_reader_open(ranks->job_path, &reader, &error);
-    if (status == WEIR_OK)
+    if (status == WEIR_OK && !settings->quiet)
         status = weir_summary_write(text.file, reader, &job, &error);
     status = record_close_summary(&text, status, &error);
-    if (status == WEIR_OK) /* not as prose: file names stay as they are */
+    if (status == WEIR_OK && !settings->quiet) /* not as prose: file names stay as they are */
         status = weir_summary_write_failures(stdout, reader, &job, MAX_LISTED, &error);
     if (status == WEIR_OK)
         status = record_ended_read(ended, reader, &job, &error);

@@ -225,7 +225,7 @@ static int report_headspace(const record_settings *settings, const weir_headspac
     char text[256];
     weir_headspace_describe(headspace, text, sizeof text);
     if (headspace->is_complete) {
-        printf("\nHeadspace: %s\n", text);
+        printf("%sHeadspace: %s\n", settings->quiet ? "" : "\n", text);
         return RECORD_DONE;
     }
     record_refuse(settings, "--headspace: the run was too short: %s (see --epochs)", text);
@@ -266,6 +266,15 @@ static void print_hints(const record_settings *settings, const record_outcome *o
     print_hint(settings, "plot", " -o run.png", "the run over time");
 }
 
+/* With --quiet, instead of the report. */
+static void tell_failures(const record_settings *settings, const record_outcome *outcome)
+{
+    if (outcome->num_failures > 0 && !outcome->is_useless)
+        record_refuse(settings, "%llu of %llu files failed; weir failures %s says why",
+                      (unsigned long long)outcome->num_failures, (unsigned long long)outcome->num_files,
+                      settings->db_path);
+}
+
 /* -- the whole run */
 
 /* Runs, closes the database in any case, and prints the report from it. */
@@ -284,9 +293,11 @@ static int record(const record_settings *settings, const record_ranks *ranks, co
         exit_status = was_run ? RECORD_FAILED : exit_status;
     if (was_run && ranks->world.size > 1)
         return record_ranks_end(settings, ranks, inputs, exit_status, outcome.num_files, outcome.num_failures);
-    if (was_run && report(settings, run_id) != RECORD_DONE)
+    if (was_run && settings->quiet)
+        tell_failures(settings, &outcome);
+    else if (was_run && report(settings, run_id) != RECORD_DONE)
         exit_status = RECORD_FAILED;
-    else if (was_run && !settings->quiet)
+    else if (was_run)
         print_hints(settings, &outcome);
     if (was_run && outcome.is_useless && exit_status == RECORD_DONE)
         exit_status = record_tell_useless(settings, outcome.num_failures);
