@@ -54,7 +54,6 @@ static void print_help(const option_set *set)
     help_print_paragraphs(
         "Decodes every video below DIR, records the statistics of the pipeline and prints a summary. "
         "weir record DIR does the same with more options.");
-    puts("Options:");
     options_print(set, 1);
     putchar('\n');
     help_print_paragraphs(RECORD_SIGNALS_HELP);

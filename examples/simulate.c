@@ -406,7 +406,7 @@ static void print_help(const option_set *set)
     puts("Usage: simulate --pattern PATTERN [options]\n");
     for (size_t i = 0; i < NUM_PATTERNS; i++)
         printf("  %-12s %s\n", patterns[i].name, patterns[i].what);
-    puts("\nOptions:");
+    putchar('\n');
     options_print(set, 1);
 }
 

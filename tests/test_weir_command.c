@@ -917,6 +917,8 @@ static void watch_tells_a_killed_run_from_one_that_goes_on(void **state)
     assert_int_equal(weir_sqlite_flush(writer, NULL), WEIR_OK);
     expect("weir watch a.db --once", DONE);
     assert_has(out, "running for ");
+    expect("weir query a.db", NOTHING);
+    assert_has(err, "no such records in this run");
     /* a process that has ended */
     expect("sh -c 'echo $$'", DONE);
     char sql[100];
@@ -1265,6 +1267,9 @@ static void wrong_options_are_refused_with_their_name(void **state)
         { "", "Usage: weir" },
         { "sumary job.db", "sumary: no such subcommand" },
         { "--nothing", "--nothing: no such option" },
+        { "--verison", "did you mean --version?" },
+        { "summary job.db -run 1", "-run: no such option; did you mean --run?" },
+        { "summary ''", "an argument is empty (\"\"); usage: weir summary DB" },
         { "help sumary", "sumary: no such subcommand" },
         { "summary", "usage: weir summary DB" },
         { "summary job.db other.db", "other.db: one argument too many" },
@@ -1483,6 +1488,10 @@ static void help_man_page_and_completion_agree(void **state)
         }
     }
     assert_true(num_subcommands >= 7 && num_options > 70);
+    expect("weir record --help", DONE);
+    assert_has(out, "\nOptions:\n  -h, --help ");
+    assert_has(out, "\n\nPipeline:\n  --concurrency N ");
+    assert_has(out, "\n\nWhich frames:\n  --at TIMES ");
     free(manual);
     free(completion);
     free(names);

@@ -431,7 +431,7 @@ static int put_comparison(const tool_call *call, const lap_comparison *c, const 
 {
     for (int side = 0; side < 2; side++)
         if (!has_laps(c, side))
-            return tool_nothing(call, "%s: " TOOL_NO_LAPS, call->words[side]);
+            return tool_nothing(call, "%s: %s", call->words[side], tool_no_records(call));
     switch (tool_format(call)) {
     case TABLE_TEXT: return put_text(call, c, sides);
     case TABLE_JSON: put_json(call, c, sides); break;

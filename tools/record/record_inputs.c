@@ -148,8 +148,6 @@ const char *record_glob(const record_settings *settings)
 
 static int take_input(const record_settings *settings, const char *input, record_inputs *inputs)
 {
-    if (!*input)
-        return record_refuse(settings, "an input is empty (\"\"): give a folder, a file or a URL");
     if (is_folder(input)) {
         size_t number = inputs->num_folders++;
         inputs->folders[number] = (weir_directory_config){
