@@ -178,8 +178,7 @@ typedef struct weir_pipeline_options {
  */
 WEIR_API weir_builder *weir_builder_new(void);
 
-/* -- called by the inline functions below; bindings for other languages call them with the sizes of their structs
-   -- */
+/* -- called by the inline functions below; bindings for other languages pass the sizes of their structs -- */
 WEIR_API void weir_builder_source_sized(weir_builder *builder, const weir_op *op, const void *config,
                                         const weir_stage_options *options, size_t options_size);
 WEIR_API void weir_builder_pipe_sized(weir_builder *builder, const weir_op *op, const void *config,
@@ -274,16 +273,13 @@ WEIR_API void weir_builder_free(weir_builder *builder);
  * Gets the next result in *item. The caller owns it and releases it with weir_item_release().
  *   WEIR_OK        *item is set
  *   WEIR_EPOCH     no item: an epoch has ended. All its items have been delivered, and none of the next epoch. With
- *                  several
- *                  calling threads, one of them gets it; the others may still be processing items of that epoch, or
- *                  get
- *                  items of the next one soon
+ *                  several calling threads, one of them gets it; the others may still be processing items of that
+ *                  epoch, and may get items of the next one soon
  *   WEIR_EOF       all items have been delivered; every later call returns the same
  *   WEIR_ETIMEDOUT no item within timeout_ns (0 = do not wait; WEIR_FOREVER = wait without limit)
  *   WEIR_EINVAL    timeout_ns is negative and not WEIR_FOREVER, or a pointer is NULL
  *   WEIR_EFAILED   the pipeline failed, and all items downstream of the failure were delivered; every later call
- *                  returns the
- *                  same
+ *                  returns the same
  *   WEIR_ESTOPPED  weir_pipeline_stop() was called; every later call returns the same
  * Any thread; several may wait at the same time.
  */

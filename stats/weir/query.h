@@ -212,7 +212,7 @@ typedef struct weir_run_record {
     int64_t run_id;
     const char *node_id;
     int32_t rank;
-    uint32_t world; /* the number of ranks; 0 = not known. Where there was padding before */
+    uint32_t world; /* the number of ranks; 0 = not known */
     int64_t pid;
     int64_t started_unix_ns;
     bool has_ended;        /* false: running, or killed; see weir_run_state_of() */
