@@ -318,14 +318,14 @@ static const known_value pool_values[] = {
     { "\n    Context switches: ", "num_voluntary_switches", "%.0f blocked" },
     { NULL, "num_involuntary_switches", "%.0f preempted" },
     { "\n    Page faults: ", "num_minor_faults", "%.0f minor" },
-    { NULL, "num_major_faults", "%.0f that had to read" },
+    { NULL, "num_major_faults", "%.0f that read from storage" },
 };
 static const known_value process_values[] = {
     { "    CPUs: ", "cpus", "%.2f in use" },
     { NULL, "cpu_share", "%.1f%% of the CPU budget" },
     { "\n    Memory: ", "resident_bytes", " at most at the end of a lap" },
     { NULL, "peak_bytes", " peak" },
-    { NULL, "num_major_faults", "%.0f page faults that had to read" },
+    { NULL, "num_major_faults", "%.0f page faults that read from storage" },
     { "\n    Storage: ", "read_rate", "/s read" },
     { NULL, "write_rate", "/s written" },
     { "\n    Open: ", "num_open_threads", "%.0f threads" },
