@@ -44,6 +44,14 @@ int record_tell_useless(const record_settings *settings, uint64_t num_failures)
     return RECORD_FAILED;
 }
 
+void record_tell_failures(const record_settings *settings, uint64_t num_failures, uint64_t num_files,
+                          const char *db_path)
+{
+    if (num_failures > 0)
+        record_refuse(settings, "%llu of %llu files failed; weir failures %s says why",
+                      (unsigned long long)num_failures, (unsigned long long)num_files, db_path);
+}
+
 /* What the database does not tell. */
 typedef struct record_outcome {
     uint64_t num_files, num_failures;
@@ -266,15 +274,6 @@ static void print_hints(const record_settings *settings, const record_outcome *o
     print_hint(settings, "plot", " -o run.png", "the run over time");
 }
 
-/* With --quiet, instead of the report. */
-static void tell_failures(const record_settings *settings, const record_outcome *outcome)
-{
-    if (outcome->num_failures > 0 && !outcome->is_useless)
-        record_refuse(settings, "%llu of %llu files failed; weir failures %s says why",
-                      (unsigned long long)outcome->num_failures, (unsigned long long)outcome->num_files,
-                      settings->db_path);
-}
-
 /* -- the whole run */
 
 /* Runs, closes the database in any case, and prints the report from it. */
@@ -294,7 +293,7 @@ static int record(const record_settings *settings, const record_ranks *ranks, co
     if (was_run && ranks->world.size > 1)
         return record_ranks_end(settings, ranks, inputs, exit_status, outcome.num_files, outcome.num_failures);
     if (was_run && settings->quiet)
-        tell_failures(settings, &outcome);
+        record_tell_failures(settings, outcome.num_failures, outcome.num_files, settings->db_path);
     else if (was_run && report(settings, run_id) != RECORD_DONE)
         exit_status = RECORD_FAILED;
     else if (was_run)
