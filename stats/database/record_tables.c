@@ -52,6 +52,8 @@ static const weir_column items[] = {
     { "decode_time", WEIR_FIELD_KNOWN_TIME, FIELD(item.decode_ns), NULL },
     { "scale_time", WEIR_FIELD_KNOWN_TIME, FIELD(item.scale_ns), NULL },
     { "chosen", WEIR_FIELD_TEXT, FIELD(item.chosen), NULL },
+    { "num_missing", WEIR_FIELD_INT64, FIELD(item.num_missing), NULL },
+    { "num_errors", WEIR_FIELD_INT64, FIELD(item.num_errors), NULL },
 };
 
 static const weir_column runs[] = {
