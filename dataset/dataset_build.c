@@ -461,8 +461,12 @@ static int write_all(build *self, weir_pipeline *pipeline)
         if (rc == WEIR_OK && !tell(self, false))
             rc = weir_error_set(self->error, WEIR_ESTOPPED, 0, "stopped");
     }
-    if (rc == WEIR_EFAILED && self->error)
-        weir_pipeline_error(pipeline, self->error);
+    if (rc == WEIR_EFAILED) {
+        weir_error failure;
+        rc = weir_pipeline_error(pipeline, &failure);
+        if (self->error)
+            *self->error = failure;
+    }
     return rc == WEIR_EOF ? WEIR_OK : rc;
 }
 

@@ -271,6 +271,53 @@ static void a_listing_that_is_not_complete_fails_the_run(void **state)
     assert_int_equal(program.status, 1);
     assert_non_null(strstr(program.err, "1 folder could not be read"));
     assert_non_null(strstr(program.out, "1 folder could not be read"));
+    assert_int_equal(query("SELECT count(*) FROM event_stats WHERE event_name = 'unreadable_folder'"), 1);
+    program_free(&program);
+}
+
+static void expect_damage(const char *line, int status, int num_failures, const char *expected)
+{
+    struct program program;
+    remove_database(NULL);
+    record(&program, line);
+    if (program.status != status || !strstr(program.out, expected))
+        fail_msg("%s: %d: %s%s", line, program.status, program.out, program.err);
+    assert_int_equal(query("SELECT sum(num_failures) FROM task_stats WHERE name LIKE '%:decode%'"), num_failures);
+    program_free(&program);
+}
+
+/* Others are recorded by chance, or where they are slow. */
+static void what_a_cut_has_cost_is_recorded_and_said(void **state)
+{
+    (void)state;
+    struct program program;
+    char command[9000];
+    clips_make_folder(clips_path("cut"));
+    const char *whole = clips_make("whole.mp4", "-f lavfi -i testsrc2=s=176x144:d=1:r=30 -c:v libx264 -g 6 -pix_fmt "
+                                                "yuv420p -movflags faststart");
+    if (!whole)
+        skip();
+    clips_cut(whole, "cut/cut.mp4", 30000);
+    expect_damage("@cut @videos", 0, 0, "\n1 item succeeded with damage: ");
+    assert_int_equal(query("SELECT count(*) FROM item_stats WHERE label LIKE '%/cut.mp4' AND chosen = 'damaged' "
+                           "AND num_missing > 0 AND num_missing + num_frames = 30"),
+                     1);
+    assert_int_equal(query("SELECT sum(num_missing + num_errors) FROM item_stats WHERE chosen <> 'damaged'"), 0);
+    snprintf(command, sizeof command, "exec '%s' slowest '%s' --sort damage --csv", program_path("WEIR_TOOL"),
+             db_path);
+    run_command(&program, command);
+    assert_int_equal(program.status, 0);
+    assert_non_null(strstr(program.out, "/cut.mp4"));
+    assert_null(strstr(program.out, "/a.mp4"));
+    program_free(&program);
+
+    expect_damage("@cut @videos --isolate", 0, 0, "\n1 item succeeded with damage: ");
+    expect_damage("@cut @videos --strict", 0, 1, "Failures: 1\n");
+    expect_damage("@cut @videos --min-share 0.99", 0, 1, "Failures: 1\n");
+    expect_damage("@videos", 0, 0, "");
+    run_command(&program, command);
+    assert_int_equal(program.status, 3); /* nothing found */
+    assert_non_null(strstr(program.err, "no item that was recorded (item_stats) has damage"));
     program_free(&program);
 }
 
@@ -508,6 +555,7 @@ int main(void)
         TEST(a_run_in_which_every_file_fails_has_failed),
         TEST(the_default_size_gives_way_to_resize_none),
         TEST(a_listing_that_is_not_complete_fails_the_run),
+        TEST(what_a_cut_has_cost_is_recorded_and_said),
         TEST(a_list_whose_reading_breaks_off_is_refused),
         TEST(names_of_failed_files_are_not_broken_on_a_terminal),
         TEST(a_closed_stderr_does_not_end_the_run),

@@ -1,18 +1,11 @@
-/*
- * Every allocation, thread and lock of weir-stats fails, once or from then on: an error comes back with a text, or the
- * result is the same as without a fault. The linker puts the functions below in the place of the C library's (see
- * CMakeLists.txt); only calls of weir-stats come here.
- */
+/* Every allocation, file, thread, lock and SQL statement of weir-stats fails: see fault_loop.h. */
 #include "stats_fixture.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <uv.h>
 
 #include <weir/engine.h>
 #include <weir/log.h>
@@ -25,115 +18,7 @@
 #include <weir/verdict.h>
 #include <weir/whatif.h>
 
-/* ---- what may fail -------------------------------------------------------------------------------------------- */
-
-static struct {
-    atomic_bool is_armed;
-    atomic_long calls;
-    long failing_call; /* from 1 */
-    bool stays;        /* all later ones fail, too */
-} faults;
-
-static bool fails(void)
-{
-    if (!atomic_load(&faults.is_armed))
-        return false;
-    long call = atomic_fetch_add(&faults.calls, 1) + 1;
-    return call == faults.failing_call || (faults.stays && call > faults.failing_call);
-}
-
-#define WRAP(type, function, parameters, arguments, failed) \
-    type __real_##function parameters; \
-    type __wrap_##function parameters; \
-    type __wrap_##function parameters \
-    { \
-        return fails() ? failed : __real_##function arguments; \
-    }
-
-WRAP(void *, malloc, (size_t size), (size), NULL)
-WRAP(void *, calloc, (size_t count, size_t size), (count, size), NULL)
-WRAP(void *, realloc, (void *block, size_t size), (block, size), NULL)
-WRAP(char *, strdup, (const char *text), (text), NULL)
-WRAP(char *, strndup, (const char *text, size_t size), (text, size), NULL)
-WRAP(FILE *, open_memstream, (char **text, size_t *size), (text, size), NULL)
-WRAP(FILE *, fopen, (const char *path, const char *mode), (path, mode), NULL)
-WRAP(int, uv_thread_create, (uv_thread_t * thread, uv_thread_cb main, void *self), (thread, main, self), UV_EAGAIN)
-WRAP(int, uv_mutex_init, (uv_mutex_t * mutex), (mutex), UV_ENOMEM)
-WRAP(int, uv_cond_init, (uv_cond_t * condition), (condition), UV_ENOMEM)
-
-#define WRAP_PRINT(function, parameters) \
-    int __wrap_##function parameters; \
-    int __wrap_##function parameters \
-    { \
-        va_list arguments; \
-        if (fails()) \
-            return -1; \
-        va_start(arguments, format); \
-        int length = vasprintf(text, format, arguments); \
-        va_end(arguments); \
-        return length; \
-    }
-
-WRAP_PRINT(asprintf, (char **text, const char *format, ...))
-WRAP_PRINT(__asprintf_chk, (char **text, __attribute__((unused)) int flag, const char *format, ...))
-
-static void arm(bool is_armed)
-{
-    atomic_store(&faults.is_armed, is_armed);
-}
-
-/* ---- the loop --------------------------------------------------------------------------------------------------- */
-
-enum { RESULT_BYTES = 1 << 20 };
-static long most_faults = 8; /* of each attempt; WEIR_FAULTS=N: N */
-
-/* Does something, and writes what comes of it to `out`. Returns the first status that is not WEIR_OK. */
-typedef int attempt(FILE *out, weir_error *error);
-
-static char result[RESULT_BYTES], expected[RESULT_BYTES];
-
-static int run_with_fault(attempt *run, long failing_call, bool stays, weir_error *error)
-{
-    memset(result, 0, sizeof result);
-    FILE *out = fmemopen(result, sizeof result, "w");
-    assert_non_null(out);
-    atomic_store(&faults.calls, 0);
-    faults.failing_call = failing_call;
-    faults.stays = stays;
-    arm(true);
-    int status = run(out, error);
-    arm(false);
-    fclose(out);
-    return status;
-}
-
-static void check_outcome(int status, const weir_error *error, long failing_call, bool stays)
-{
-    if (status == WEIR_OK && strcmp(result, expected) != 0)
-        fail_msg("call %ld%s: WEIR_OK, but the result differs:\n%s\n-- instead of:\n%s", failing_call,
-                 stays ? " and later ones" : "", result, expected);
-    if (status != WEIR_OK && (error->status != status || !error->message[0]))
-        fail_msg("call %ld%s: %s, the error says %s: %s", failing_call, stays ? " and later ones" : "",
-                 weir_status_name(status), weir_status_name(error->status), error->message);
-}
-
-/* Lets up to most_faults calls fail, spread over all. */
-static void bears_every_fault(attempt *run)
-{
-    weir_error error = { 0 };
-    if (run_with_fault(run, 0, false, &error) != WEIR_OK)
-        fail_msg("without a fault: %s", error.message);
-    strcpy(expected, result);
-    long num_calls = atomic_load(&faults.calls);
-    assert_true(num_calls > 0); /* else the linker has not put the functions in place */
-    long num_faults = num_calls < most_faults ? num_calls : most_faults;
-    for (long i = 0; i < 2 * num_faults; i++) {
-        long failing_call = 1 + i / 2 * num_calls / num_faults;
-        error = (weir_error){ 0 };
-        int status = run_with_fault(run, failing_call, i % 2, &error);
-        check_outcome(status, &error, failing_call, i % 2);
-    }
-}
+#include "fault_loop.h"
 
 /* ---- reading ------------------------------------------------------------------------------------------------------ */
 
@@ -227,16 +112,16 @@ READING(export_trace, weir_trace_export(reader, NULL, out, error))
 static void readers_bear_every_fault(void **state)
 {
     (void)state;
-    bears_every_fault(summarize);
-    bears_every_fault(tell_failures);
-    bears_every_fault(read_verdict);
-    bears_every_fault(read_model);
-    bears_every_fault(read_totals);
-    bears_every_fault(read_failures);
-    bears_every_fault(check_database);
-    bears_every_fault(export_metrics);
-    bears_every_fault(export_laps);
-    bears_every_fault(export_trace);
+    BEARS_EVERY_FAULT(summarize);
+    BEARS_EVERY_FAULT(tell_failures);
+    BEARS_EVERY_FAULT(read_verdict);
+    BEARS_EVERY_FAULT(read_model);
+    BEARS_EVERY_FAULT(read_totals);
+    BEARS_EVERY_FAULT(read_failures);
+    BEARS_EVERY_FAULT(check_database);
+    BEARS_EVERY_FAULT(export_metrics);
+    BEARS_EVERY_FAULT(export_laps);
+    BEARS_EVERY_FAULT(export_trace);
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------------------ */
@@ -303,12 +188,12 @@ static void run_pipeline(weir_observer observer)
 /* The file as the result. */
 static void put_file(FILE *out, const char *name)
 {
-    arm(false);
+    fault_arm(false);
     size_t size;
     char *bytes = read_file(in_folder(name), &size);
     fwrite(bytes, 1, size, out);
     free(bytes);
-    arm(true);
+    fault_arm(true);
 }
 
 /* What a writer could not keep is an error when it is closed; else the database has no fault. */
@@ -322,12 +207,12 @@ static int record(FILE *out, weir_error *error)
         return status;
     observe_all(weir_sqlite_observer(writer));
     status = weir_sqlite_close(writer, error);
-    arm(false);
+    fault_arm(false);
     if (status == WEIR_OK)
         fprintf(out, "%d tasks, %d failures\n",
                 (int)query_int(in_folder("w.db"), "SELECT sum(num_tasks) FROM task_stats"),
                 (int)query_int(in_folder("w.db"), "SELECT count(*) FROM task_failures"));
-    arm(true);
+    fault_arm(true);
     return status;
 }
 
@@ -387,15 +272,11 @@ static int merge(FILE *out, weir_error *error)
 static void writers_bear_every_fault(void **state)
 {
     (void)state;
-    bears_every_fault(record);
-    bears_every_fault(write_metrics);
-    bears_every_fault(write_trace);
-    bears_every_fault(merge);
-    weir_tensorboard_log *log;
-    if (weir_tensorboard_open(in_folder("events"), &(weir_tensorboard_options){ 0 }, &log, NULL) == WEIR_EUNSUPPORTED)
-        return;
-    weir_tensorboard_close(log, NULL);
-    bears_every_fault(write_events);
+    BEARS_EVERY_FAULT(record);
+    BEARS_EVERY_FAULT(write_metrics);
+    BEARS_EVERY_FAULT(write_trace);
+    BEARS_EVERY_FAULT(merge);
+    BEARS_EVERY_FAULT(write_events);
 }
 
 static void drop_line(void *self, weir_log_level level, const char *line)
@@ -421,7 +302,6 @@ int main(void)
         cmocka_unit_test(readers_bear_every_fault),
         cmocka_unit_test(writers_bear_every_fault),
     };
-    most_faults = getenv("WEIR_FAULTS") ? atol(getenv("WEIR_FAULTS")) : most_faults;
     weir_log_set_function(drop_line, NULL);
     return cmocka_run_group_tests(tests, set_up, remove_folder);
 }

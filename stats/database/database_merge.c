@@ -14,6 +14,7 @@
 #include "database.h"
 #include "database_path.h"
 #include "database_reader.h"
+#include "record_tables.h"
 
 #define LOCK_LIMIT (10 * WEIR_SECOND)
 
@@ -50,28 +51,23 @@ static int write_failed(merging *m, int code)
 
 /* -- what is copied */
 
-/* The columns that both tables have, except `without`; "" if none. Free with sqlite3_free(). */
-static char *common_columns(merging *m, const char *table, const char *without)
+/* *columns: those that both tables have, except `without`; "" if none. Free with sqlite3_free(). */
+static int common_columns(merging *m, const char *table, const char *without, char **columns)
 {
-    sqlite3_stmt *from = NULL, *to = NULL;
+    int code;
+    char *rest, *from = weir_table_columns(m->from->db, table, &code);
+    char *to = code == SQLITE_OK ? weir_table_columns(m->to, table, &code) : NULL;
     sqlite3_str *text = sqlite3_str_new(m->to);
-    char *sql = sqlite3_mprintf("SELECT name FROM pragma_table_info(%Q) WHERE name <> %Q", table, without);
-    char *probe = sqlite3_mprintf("SELECT 1 FROM pragma_table_info(%Q) WHERE name = ?", table);
-    int code = sql && probe ? sqlite3_prepare_v2(m->to, sql, -1, &to, NULL) : SQLITE_NOMEM;
-    if (code == SQLITE_OK)
-        code = sqlite3_prepare_v2(m->from->db, probe, -1, &from, NULL);
-    while (code == SQLITE_OK && sqlite3_step(to) == SQLITE_ROW) {
-        sqlite3_bind_value(from, 1, sqlite3_column_value(to, 0));
-        if (sqlite3_step(from) == SQLITE_ROW)
-            sqlite3_str_appendf(text, "%s\"%w\"", sqlite3_str_length(text) ? ", " : "", weir_column_text(to, 0));
-        sqlite3_reset(from);
-    }
-    sqlite3_finalize(from);
-    sqlite3_finalize(to);
-    sqlite3_free(sql);
-    sqlite3_free(probe);
-    char *columns = sqlite3_str_finish(text);
-    return columns ? columns : sqlite3_mprintf("");
+    for (char *name = to ? strtok_r(to, " ", &rest) : NULL; name; name = strtok_r(NULL, " ", &rest))
+        if (strcmp(name, without) != 0 && from && weir_has_word(from, name))
+            sqlite3_str_appendf(text, "%s\"%w\"", sqlite3_str_length(text) ? ", " : "", name);
+    sqlite3_free(from);
+    sqlite3_free(to);
+    code = code == SQLITE_OK ? sqlite3_str_errcode(text) : code;
+    *columns = sqlite3_str_finish(text);
+    if (!*columns && code == SQLITE_OK)
+        *columns = sqlite3_mprintf("");
+    return *columns && code == SQLITE_OK ? WEIR_OK : read_failed(m, code == SQLITE_OK ? SQLITE_NOMEM : code);
 }
 
 /* Prepares a statement from a format; the text comes from sqlite3_mprintf(). */
@@ -118,14 +114,17 @@ static int find_tables(merging *m)
     int code = sqlite3_prepare_v2(m->from->db, sql, -1, &found, NULL);
     int status = code == SQLITE_OK ? WEIR_OK : read_failed(m, code);
     while (status == WEIR_OK && (code = sqlite3_step(found)) == SQLITE_ROW && m->num_tables < MAX_TABLES) {
-        char *columns = common_columns(m, weir_column_text(found, 0), "id");
-        if (columns && *columns) {
+        char *columns;
+        status = common_columns(m, weir_column_text(found, 0), "id", &columns);
+        if (status == WEIR_OK && *columns) {
             table_copy *table = &m->tables[m->num_tables++];
             table->name = strdup(weir_column_text(found, 0));
             status = table->name ? prepare_table(m, table, columns) : weir_reader_out_of_memory(m->error);
         }
         sqlite3_free(columns);
     }
+    if (status == WEIR_OK && code != SQLITE_DONE && code != SQLITE_ROW)
+        status = read_failed(m, code);
     sqlite3_finalize(found);
     return status;
 }
@@ -136,10 +135,13 @@ enum { RUN_ID, RUN_ENDED, RUN_THREADS, RUN_IDENTITY, NUM_IDENTITY = 5, RUN_COLUM
 
 static int prepare_all(merging *m)
 {
-    char *columns = common_columns(m, "run", "run_id");
-    char *select =
-        sqlite3_mprintf("SELECT run_id, ended, threads, " IDENTITY ", %s FROM run ORDER BY run_id", columns);
-    int status = prepare_copy(m, "run", columns, select, &m->runs, RUN_COLUMNS, &m->insert_run);
+    char *columns;
+    int status = common_columns(m, "run", "run_id", &columns);
+    if (status == WEIR_OK)
+        status = prepare_copy(
+            m, "run", columns,
+            sqlite3_mprintf("SELECT run_id, ended, threads, " IDENTITY ", %s FROM run ORDER BY run_id", columns),
+            &m->runs, RUN_COLUMNS, &m->insert_run);
     sqlite3_free(columns);
     if (status != WEIR_OK)
         return status;

@@ -52,6 +52,8 @@ static const weir_column items[] = {
     { "decode_time", WEIR_FIELD_KNOWN_TIME, FIELD(item.decode_ns), NULL },
     { "scale_time", WEIR_FIELD_KNOWN_TIME, FIELD(item.scale_ns), NULL },
     { "chosen", WEIR_FIELD_TEXT, FIELD(item.chosen), NULL },
+    { "num_missing", WEIR_FIELD_INT64, FIELD(item.num_missing), NULL },
+    { "num_errors", WEIR_FIELD_INT64, FIELD(item.num_errors), NULL },
 };
 
 static const weir_column runs[] = {
@@ -140,7 +142,11 @@ char *weir_table_columns(sqlite3 *db, const char *table, int *code)
     sqlite3_finalize(row);
     if (*code == SQLITE_OK)
         *code = sqlite3_str_errcode(text); /* out of memory is not "no such table" */
-    return sqlite3_str_finish(text);       /* NULL = no column, no table */
+    char *columns = sqlite3_str_finish(text);
+    if (*code == SQLITE_OK)
+        return columns; /* NULL = no column, no table */
+    sqlite3_free(columns);
+    return NULL;
 }
 
 int weir_table_has_column(sqlite3 *db, const char *table, const char *column, bool *has_it)

@@ -5,7 +5,7 @@
  * weir_schema_upgrades how older databases get there.
  *
  *   5  process_stats, machine_stats, span_stats, counter_stats (lap_tables.c); threads, inputs and merge_order of stage;
- *      profile_stats; world and job of run
+ *      profile_stats; world and job of run; num_missing and num_errors of item_stats
  *   4  sums of laps, flow_stats, pool_stats (lap_tables.c); machine of run
  *   3  item_stats
  *   2  phase, first_step and last_step in task_stats and queue_stats

@@ -215,11 +215,13 @@ typedef struct run_notes {
     int64_t num_runs;
     int64_t num_open; /* that have not ended */
     weir_run_record last;
-    weir_run_state state;   /* of the last */
-    int64_t num_lossy;      /* that lost entries */
-    int64_t num_lost;       /* lost entries of all runs */
-    int64_t num_unreadable; /* folders that a directory source could not read completely */
-    int64_t clock_set_ns;   /* by how much the wall clock was set, forward or back */
+    weir_run_state state;            /* of the last */
+    int64_t num_lossy;               /* that lost entries */
+    int64_t num_lost;                /* lost entries of all runs */
+    int64_t num_unreadable;          /* folders that a directory source could not read completely */
+    int64_t clock_set_ns;            /* by how much the wall clock was set, forward or back */
+    int64_t num_damaged;             /* items that were decoded with damage */
+    int64_t num_missing, num_errors; /* of them */
 } run_notes;
 
 static int note_run(void *self, const weir_record *record, weir_error *error)
@@ -254,6 +256,17 @@ static int add_clock_change(void *sum_ns, const weir_record *record, weir_error 
     return WEIR_OK;
 }
 
+static int add_damage(void *self, const weir_record *record, weir_error *error)
+{
+    run_notes *notes = self;
+    const weir_item_record *item = &record->item;
+    (void)error;
+    notes->num_damaged += item->num_missing || item->num_errors;
+    notes->num_missing += item->num_missing;
+    notes->num_errors += item->num_errors;
+    return WEIR_OK;
+}
+
 static int note_events(weir_reader *reader, const weir_filter *filter, run_notes *notes, weir_error *error)
 {
     weir_filter events = filter ? *filter : (weir_filter){ .run_id = WEIR_ALL_RUNS };
@@ -269,7 +282,9 @@ static int note_runs(weir_reader *reader, const weir_filter *filter, run_notes *
 {
     *notes = (run_notes){ .num_runs = 0 };
     int status = weir_each_record(reader, WEIR_RECORD_RUN, filter, note_run, notes, error);
-    return status == WEIR_OK ? note_events(reader, filter, notes, error) : status;
+    if (status == WEIR_OK)
+        status = note_events(reader, filter, notes, error);
+    return status == WEIR_OK ? weir_each_record(reader, WEIR_RECORD_ITEM, filter, add_damage, notes, error) : status;
 }
 
 /* The end of the records, and the longest time that any lap was suspended. */
@@ -433,6 +448,11 @@ static void put_limit(FILE *out, const weir_verdict *verdict)
         fputs(" (weir explain says what to record to find out)\n", out);
 }
 
+static const char *plural(int64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 static void put_notes(FILE *out, const weir_reader *reader, const weir_totals *totals, const run_notes *notes,
                       const weir_verdict *verdict)
 {
@@ -452,7 +472,13 @@ static void put_notes(FILE *out, const weir_reader *reader, const weir_totals *t
     }
     if (notes->num_unreadable)
         fprintf(out, "%" PRId64 " folder%s could not be read: the list of files is not complete.\n",
-                notes->num_unreadable, notes->num_unreadable == 1 ? "" : "s");
+                notes->num_unreadable, plural(notes->num_unreadable));
+    if (notes->num_damaged)
+        fprintf(out,
+                "%" PRId64 " item%s succeeded with damage: %" PRId64 " frame%s lost, %" PRId64
+                " error%s (weir slowest --sort damage lists them).\n",
+                notes->num_damaged, plural(notes->num_damaged), notes->num_missing, plural(notes->num_missing),
+                notes->num_errors, plural(notes->num_errors));
     if (notes->num_lossy)
         fprintf(out, "%" PRId64 " entries could not be written: the metrics above lack them.\n", notes->num_lost);
 }

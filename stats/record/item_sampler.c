@@ -129,8 +129,13 @@ int weir_item_sampler_end(void *self, void *state, weir_task *task, const weir_t
                                      .demux_ns = cost.demux_ns,
                                      .decode_ns = cost.decode_ns,
                                      .scale_ns = cost.scale_ns,
+                                     .num_missing = (int64_t)cost.num_missing,
+                                     .num_errors = (int64_t)cost.num_errors,
                                      .chosen = "all" } };
-    if (items->options.all)
+    bool is_damaged = cost.num_missing || cost.num_errors;
+    if (is_damaged)
+        record.item.chosen = "damaged";
+    if (items->options.all || is_damaged)
         weir_buffer_offer(items->writer, weir_record_entry_of_record(&record));
     else
         choose(items, &record);

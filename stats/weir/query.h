@@ -205,7 +205,8 @@ typedef struct weir_item_record {
     const char *codec;
     int64_t width, height, num_frames, size_bytes;
     int64_t open_ns, demux_ns, decode_ns, scale_ns;
-    const char *chosen; /* why it is recorded: "slowest", "sample" or "all" */
+    const char *chosen;              /* why it is recorded: "slowest", "sample", "damaged" or "all" */
+    int64_t num_missing, num_errors; /* as in weir_item_cost; 0 also means unknown */
 } weir_item_record;
 
 typedef struct weir_run_record {

@@ -76,7 +76,8 @@ static inline int weir_sqlite_open(const char *path, const weir_sqlite_options *
  */
 WEIR_API weir_observer weir_sqlite_observer(weir_sqlite_writer *writer);
 
-/* Which items are recorded in the table item_stats. Setting this struct to all-zero is equivalent to defaults. */
+/* Which items are recorded in the table item_stats, besides those with damage: lost frames, or errors. Setting this
+   struct to all-zero is equivalent to defaults. */
 typedef struct weir_sqlite_items {
     /* returns what is known of an item besides its stage, label and time: weir_frames_cost() or weir_audio_cost() for
        decode stages (NULL = nothing). Runs on the tasks' threads */

@@ -18,9 +18,19 @@ static struct settings {
     int sort;
 } settings = { .top = 10 };
 
-enum { SORT_TIME, SORT_OPEN, SORT_DEMUX, SORT_DECODE, SORT_SCALE, SORT_BYTES, SORT_FRAMES, SORT_PER_FRAME };
+enum {
+    SORT_TIME,
+    SORT_OPEN,
+    SORT_DEMUX,
+    SORT_DECODE,
+    SORT_SCALE,
+    SORT_BYTES,
+    SORT_FRAMES,
+    SORT_PER_FRAME,
+    SORT_DAMAGE
+};
 static const char *const sort_words[] = { "time",  "open",   "demux",     "decode", "scale",
-                                          "bytes", "frames", "per-frame", NULL };
+                                          "bytes", "frames", "per-frame", "damage", NULL };
 
 enum { KIND_ALL, KIND_ITEMS, KIND_FAILURES, KIND_LAPS };
 static const char *const kind_words[] = { "all", "items", "failures", "laps", NULL };
@@ -33,22 +43,24 @@ static const option_row rows[] = {
       .help = "items (from item_stats), failures, laps (by their longest task), or all (the default): items and "
               "failures, and laps only if there are no items" },
     { ROW("sort", sort, option_choice), .argument = "KEY", .choices = sort_words,
-      .help = "sort by total time (default), open, demux, decode or scale time, bytes, frames, or time per-frame, "
-              "largest first; all but time work for items only" },
+      .help =
+          "sort by total time (default), open, demux, decode or scale time, bytes, frames, time per-frame, or damage "
+          "(lost frames and errors; other items are left out), largest first; all but time work for items only" },
     { 0 },
 };
 
 /* -- one table for all kinds; unknown values are empty */
 
 static const table_column columns[] = {
-    { "elapsed", "time", TABLE_TIME },      { "kind", "of", TABLE_WORDS },
-    { "timestamp", "ended", TABLE_WHEN },   { "run_id", "run", TABLE_COUNT },
-    { "name", "stage", TABLE_WORDS },       { "seq", NULL, TABLE_COUNT },
-    { "codec", "codec", TABLE_WORDS },      { "width", "width", TABLE_COUNT },
-    { "height", "height", TABLE_COUNT },    { "num_frames", "frames", TABLE_COUNT },
-    { "size_bytes", "bytes", TABLE_BYTES }, { "open_time", "open", TABLE_TIME },
-    { "demux_time", "demux", TABLE_TIME },  { "decode_time", "decode", TABLE_TIME },
-    { "scale_time", "scale", TABLE_TIME },  { "label", "label", TABLE_WORDS },
+    { "elapsed", "time", TABLE_TIME },       { "kind", "of", TABLE_WORDS },
+    { "timestamp", "ended", TABLE_WHEN },    { "run_id", "run", TABLE_COUNT },
+    { "name", "stage", TABLE_WORDS },        { "seq", NULL, TABLE_COUNT },
+    { "codec", "codec", TABLE_WORDS },       { "width", "width", TABLE_COUNT },
+    { "height", "height", TABLE_COUNT },     { "num_frames", "frames", TABLE_COUNT },
+    { "size_bytes", "bytes", TABLE_BYTES },  { "open_time", "open", TABLE_TIME },
+    { "demux_time", "demux", TABLE_TIME },   { "decode_time", "decode", TABLE_TIME },
+    { "scale_time", "scale", TABLE_TIME },   { "num_missing", "lost", TABLE_COUNT },
+    { "num_errors", "errors", TABLE_COUNT }, { "label", "label", TABLE_WORDS },
 };
 
 /* Counts and times below 0 mean unknown. */
@@ -70,6 +82,10 @@ static double sort_value(const weir_item_record *item, int64_t run_ns)
     case SORT_BYTES: return (double)item->size_bytes;
     case SORT_FRAMES: return (double)item->num_frames;
     case SORT_PER_FRAME: return item->num_frames > 0 ? (double)run_ns / (double)item->num_frames : -1;
+    case SORT_DAMAGE: {
+        double damage = (double)item->num_missing + (double)item->num_errors;
+        return damage > 0 ? damage : -1;
+    }
     default: return run_ns > 0 ? (double)run_ns : -1; /* laps without a success have none */
     }
 }
@@ -87,7 +103,9 @@ static slow row_of(const weir_record *record)
                                               .open_ns = -1,
                                               .demux_ns = -1,
                                               .decode_ns = -1,
-                                              .scale_ns = -1 };
+                                              .scale_ns = -1,
+                                              .num_missing = -1,
+                                              .num_errors = -1 };
     slow row = { .kind = "lap",
                  .item = unknown,
                  .run_ns = record->lap.metrics.task.max_ns,
@@ -140,6 +158,8 @@ static void put_row(table *t, const slow *row)
     table_duration(t, item->demux_ns);
     table_duration(t, item->decode_ns);
     table_duration(t, item->scale_ns);
+    put_known(t, item->num_missing);
+    put_known(t, item->num_errors);
     table_words(t, row->label);
 }
 
@@ -296,7 +316,8 @@ static int answer(const tool_call *call, weir_reader *reader, weir_filter *filte
     if (status != WEIR_OK || !is_empty)
         return status;
     return weir_error_set(error, WEIR_ENOTFOUND, 0, "%s",
-                          settings.kind == KIND_ITEMS || settings.sort != SORT_TIME
+                          settings.sort == SORT_DAMAGE ? "no item that was recorded (item_stats) has damage"
+                          : settings.kind == KIND_ITEMS || settings.sort != SORT_TIME
                               ? "no items were recorded (item_stats); try --of laps or --of failures"
                               : tool_no_records(call));
 }

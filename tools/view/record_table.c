@@ -165,12 +165,16 @@ static const table_column item_columns[] = {
     { "demux_time", "demux", TABLE_TIME },
     { "decode_time", "decode", TABLE_TIME },
     { "scale_time", "scale", TABLE_TIME },
+    { "num_missing", "lost", TABLE_COUNT },
+    { "num_errors", "errors", TABLE_COUNT },
 };
 
-static const size_t item_fields[] = { AT(item.id),      AT(item.run_id),   AT(item.unix_ns),    AT(item.run_ns),
-                                      AT(item.name),    AT(item.seq),      AT(item.label),      AT(item.codec),
-                                      AT(item.width),   AT(item.height),   AT(item.num_frames), AT(item.size_bytes),
-                                      AT(item.open_ns), AT(item.demux_ns), AT(item.decode_ns),  AT(item.scale_ns) };
+static const size_t item_fields[] = { AT(item.id),       AT(item.run_id),      AT(item.unix_ns),
+                                      AT(item.run_ns),   AT(item.name),        AT(item.seq),
+                                      AT(item.label),    AT(item.codec),       AT(item.width),
+                                      AT(item.height),   AT(item.num_frames),  AT(item.size_bytes),
+                                      AT(item.open_ns),  AT(item.demux_ns),    AT(item.decode_ns),
+                                      AT(item.scale_ns), AT(item.num_missing), AT(item.num_errors) };
 
 static const table_column node_columns[] = {
     { "node_id", "node", TABLE_WORDS },

@@ -1,0 +1,473 @@
+/* Every allocation, file, thread, child process and SQL statement of weir-stages and weir-dataset fails: see
+   fault_loop.h. */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <dirent.h>
+#include <libavcodec/avcodec.h>
+#include <libavformat/avformat.h>
+#include <libswscale/swscale.h>
+#include <spawn.h>
+
+#include <weir/dataset.h>
+#include <weir/engine.h>
+#include <weir/stages.h>
+
+#include "clips.h"
+#include "fault_loop.h"
+
+/* ---- what else may fail ----------------------------------------------------------------------------------------- */
+
+WRAP(AVFrame *, av_frame_alloc, (void), (), NULL)
+WRAP(AVPacket *, av_packet_alloc, (void), (), NULL)
+WRAP(AVCodecContext *, avcodec_alloc_context3, (const AVCodec *codec), (codec), NULL)
+WRAP(AVFormatContext *, avformat_alloc_context, (void), (), NULL)
+WRAP(void *, av_malloc, (size_t size), (size), NULL)
+WRAP(void *, av_calloc, (size_t count, size_t size), (count, size), NULL)
+WRAP(AVBufferRef *, av_buffer_ref, (const AVBufferRef *buffer), (buffer), NULL)
+WRAP(int, av_frame_ref, (AVFrame * to, const AVFrame *from), (to, from), AVERROR(ENOMEM))
+WRAP(int, avcodec_open2, (AVCodecContext * context, const AVCodec *codec, AVDictionary **options),
+     (context, codec, options), AVERROR(ENOMEM))
+WRAP(struct SwsContext *, sws_alloc_context, (void), (), NULL)
+WRAP(DIR *, fdopendir, (int fd), (fd), NULL)
+WRAP(void *, mmap, (void *at, size_t size, int protection, int flags, int fd, off_t offset),
+     (at, size, protection, flags, fd, offset), MAP_FAILED)
+WRAP(int, memfd_create, (const char *name, unsigned flags), (name, flags), -1)
+WRAP(int, posix_spawn,
+     (pid_t * pid, const char *path, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,
+      char *const argv[], char *const envp[]),
+     (pid, path, actions, attributes, argv, envp), ENOMEM)
+
+/* ---- a pipeline, and what comes out of it ----------------------------------------------------------------------- */
+
+static const char *folder, *clip, *turned, *picture, *archives, *archive, *index_path; /* what is read */
+static const char *npy, *safetensors, *new_index;                                      /* what is written */
+
+static uint64_t hash(const void *data, size_t num_bytes)
+{
+    uint64_t value = UINT64_C(0xcbf29ce484222325);
+    for (const uint8_t *byte = data; num_bytes > 0; num_bytes--)
+        value = (value ^ *byte++) * UINT64_C(0x100000001b3);
+    return value;
+}
+
+static int check_errors(uint64_t num_errors, weir_error *error)
+{
+    return num_errors ? weir_error_set(error, WEIR_EDATA, 0, "%" PRIu64 " errors in a result", num_errors) : WEIR_OK;
+}
+
+static int put_audio(FILE *out, const weir_audio *audio, weir_error *error)
+{
+    fprintf(out, "%" PRIu64 " samples %016" PRIx64 "\n", audio->num_samples,
+            hash(audio->data, (size_t)audio->num_samples * audio->channels * sizeof *audio->data));
+    return check_errors(audio->num_errors, error);
+}
+
+static int put_frames(FILE *out, const weir_frames *frames, weir_error *error)
+{
+    fprintf(out, "%u frames of %ux%u %016" PRIx64 "\n", frames->num_frames, frames->width, frames->height,
+            hash(frames->data, frames->num_frames * frames->frame_bytes));
+    int status = frames->audio ? put_audio(out, frames->audio, error) : WEIR_OK;
+    return status == WEIR_OK ? check_errors(frames->num_errors + frames->num_missing_frames, error) : status;
+}
+
+static int put_item(FILE *out, const weir_item *item, weir_error *error)
+{
+    if (strcmp(item->type, WEIR_TYPE_FRAMES) == 0)
+        return put_frames(out, item->data, error);
+    if (strcmp(item->type, WEIR_TYPE_AUDIO) == 0)
+        return put_audio(out, item->data, error);
+    if (strcmp(item->type, WEIR_TYPE_PROBE) == 0) {
+        const weir_probe_result *result = item->data;
+        fprintf(out, "%s: %" PRIu64 " frames, table of %zu bytes\n", result->codec, result->num_frames,
+                result->packets_bytes);
+        *error = result->error;
+        return result->error.status;
+    }
+    if (strcmp(item->type, WEIR_TYPE_COLLATED) == 0) {
+        const weir_collated *batch = item->data;
+        fprintf(out, "%zu clips %016" PRIx64 "\n", batch->num_items, hash(batch->data, batch->data_bytes));
+        return WEIR_OK;
+    }
+    fprintf(out, "%s\n", strrchr(item->label, '/'));
+    return WEIR_OK;
+}
+
+typedef struct stage {
+    const weir_op *op;
+    const void *config;
+} stage;
+
+static int first_error(weir_pipeline *pipeline, const stage *stages, weir_error *error)
+{
+    int status = weir_pipeline_error(pipeline, error);
+    for (; stages->op && status == WEIR_OK; stages++)
+        status = weir_pipeline_stage_error(pipeline, stages->op->name, error);
+    return status;
+}
+
+static void assert_nothing_is_lost(weir_pipeline *pipeline)
+{
+    weir_account all;
+    assert_int_equal(weir_pipeline_account(pipeline, NULL, &all), WEIR_OK);
+    assert_int_equal(all.taken + all.created,
+                     all.handed_on + all.skipped + all.failed + all.dropped + all.merged + all.in_flight);
+}
+
+/* The first stage is the source; the last one has no op. */
+static int run(const stage *stages, FILE *out, weir_error *error)
+{
+    weir_pipeline *pipeline;
+    weir_item item;
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, stages->op, stages->config, &(weir_stage_options){ .name = stages->op->name });
+    for (const stage *next = stages + 1; next->op; next++)
+        weir_builder_pipe(builder, next->op, next->config, NULL);
+    weir_builder_sink(builder, NULL);
+    int status = weir_builder_build(builder, &(weir_pipeline_options){ .threads = 1 }, &pipeline, error);
+    if (status != WEIR_OK)
+        return status;
+    while (status == WEIR_OK && weir_pipeline_next(pipeline, &item, WEIR_FOREVER) == WEIR_OK) {
+        status = put_item(out, &item, error);
+        weir_item_release(&item);
+    }
+    if (status == WEIR_OK)
+        status = first_error(pipeline, stages, error);
+    assert_nothing_is_lost(pipeline);
+    weir_pipeline_free(pipeline);
+    return status;
+}
+
+/* One file through one stage. */
+static int run_file(const char *path, const weir_op *op, const void *config, FILE *out, weir_error *error)
+{
+    const weir_list_config list = { .paths = &path, .num_paths = 1 };
+    const stage stages[] = { { &weir_list_source, &list }, { op, config }, { 0 } };
+    return run(stages, out, error);
+}
+
+#define DECODING(name, path, op, ...) \
+    static int name(FILE *out, weir_error *error) \
+    { \
+        return run_file(path, &op, &(__VA_ARGS__), out, error); \
+    }
+
+/* ---- decoding --------------------------------------------------------------------------------------------------- */
+
+static const weir_audio_config sound = { .sample_rate = 22050, .channels = 2 };
+
+DECODING(decode_all, clip, weir_video_decode, (weir_video_config){ .width = 32, .height = 32 })
+DECODING(decode_exactly, turned, weir_video_decode,
+         (weir_video_config){ .width = 32, .height = 24, .scaler = WEIR_SCALER_EXACT, .layout = WEIR_LAYOUT_NCHW })
+DECODING(decode_filtered, clip, weir_video_decode,
+         (weir_video_config){ .filter = "hflip", .pixel = WEIR_PIXEL_GRAY8 })
+DECODING(decode_some, clip, weir_video_decode,
+         (weir_video_config){ .sampling = { .what = WEIR_SAMPLE_UNIFORM, .count = 4 },
+                              .width = 16,
+                              .height = 16,
+                              .scaler = WEIR_SCALER_FAST,
+                              .io_thread = 1 })
+DECODING(decode_pieces, clip, weir_video_decode, (weir_video_config){ .piece_frames = 4, .audio = &sound })
+DECODING(decode_sound, clip, weir_audio_decode, sound)
+DECODING(decode_picture, picture, weir_image_decode, (weir_image_config){ .width = 16, .height = 16 })
+DECODING(probe, clip, weir_probe, (weir_probe_config){ .check = WEIR_PROBE_ALL })
+DECODING(decode_in_a_process, clip, weir_isolated, (weir_isolated_config){ .op = &weir_video_decode })
+
+/* Data of a pipe is kept in a temporary file. */
+static int decode_pipe(FILE *out, weir_error *error)
+{
+    int fds[2];
+    char bytes[32 << 10], name[32];
+    fault_arm(false);
+    FILE *file = fopen(clip, "rb");
+    assert_true(file && pipe(fds) == 0);
+    size_t size = fread(bytes, 1, sizeof bytes, file);
+    assert_true(feof(file) && write(fds[1], bytes, size) == (ssize_t)size);
+    fclose(file);
+    close(fds[1]);
+    fault_arm(true);
+    snprintf(name, sizeof name, "pipe:%d", fds[0]);
+    int status = run_file(name, &weir_video_decode, &(weir_video_config){ .allow = WEIR_ALLOW_PIPES }, out, error);
+    close(fds[0]);
+    return status;
+}
+
+static void decoding_bears_every_fault(void **state)
+{
+    (void)state;
+    BEARS_EVERY_FAULT(decode_all);
+    BEARS_EVERY_FAULT(decode_exactly);
+    BEARS_EVERY_FAULT(decode_some);
+    BEARS_EVERY_FAULT(decode_pieces);
+    BEARS_EVERY_FAULT(decode_pipe);
+    BEARS_EVERY_FAULT(decode_sound);
+    BEARS_EVERY_FAULT(decode_picture);
+    BEARS_EVERY_FAULT(probe);
+    BEARS_EVERY_FAULT(decode_in_a_process);
+    BEARS_EVERY_FAULT(decode_filtered);
+}
+
+/* Calls of the child fail: this program, see main(). */
+static void children_bear_every_fault(void **state)
+{
+    (void)state;
+    const weir_isolated_config config = { .op = &weir_video_decode, .worker = "/proc/self/exe" };
+    char expected[256] = "", result[256], fault[32];
+    for (int i = -1; i < 2 * 10; i++) { /* none; the 1st, 2nd, 4th, … */
+        weir_error error = { 0 };
+        FILE *out = fmemopen(i < 0 ? expected : memset(result, 0, sizeof result), sizeof result, "w");
+        snprintf(fault, sizeof fault, "%d%s", i < 0 ? 0 : 1 << i / 2, i > 0 && i % 2 ? "+" : "");
+        setenv("WEIR_CHILD_FAULT", fault, 1);
+        int status = run_file(clip, &weir_isolated, &config, out, &error);
+        fclose(out);
+        if (i < 0 && status != WEIR_OK)
+            fail_msg("without a fault: %s", error.message);
+        if (i < 0)
+            continue;
+        if (status == WEIR_OK)
+            assert_string_equal(result, expected);
+        else
+            assert_true(error.status == status && error.message[0]);
+    }
+}
+
+/* ---- sources, batches, files ------------------------------------------------------------------------------------ */
+
+static int list_folder(FILE *out, weir_error *error)
+{
+    weir_directory_counts counts = { 0 };
+    const weir_directory_config config = { .root = folder, .glob = "*.mp4", .sorted = true, .counts = &counts };
+    const stage stages[] = { { &weir_directory_source, &config }, { 0 } };
+    int status = run(stages, out, error);
+    return status == WEIR_OK && counts.unreadable_folders ? weir_error_set(error, WEIR_EIO, 0, "unreadable folders")
+                                                          : status;
+}
+
+DECODING(read_archive, archive, weir_tar_read, (weir_tar_config){ .samples = true })
+
+static int make_batches(FILE *out, weir_error *error)
+{
+    const char *const paths[] = { clip, turned, clip };
+    const weir_sampler_source_config source = { .sampler = { .num_items = 3,
+                                                             .order = WEIR_SAMPLER_SHUFFLED,
+                                                             .weights = (const double[]){ 1, 2, 3 },
+                                                             .costs = (const double[]){ 3, 2, 1 } },
+                                                .paths = paths };
+    const weir_video_config video = { .width = 32, .height = 32, .sampling = { .count = 2 } };
+    const weir_collate_config collate = {
+        .num_items = 2, .dtype = WEIR_DTYPE_FLOAT32, .crop = WEIR_CROP_RESIZED, .crop_width = 8, .crop_height = 8
+    };
+    const stage stages[] = {
+        { &weir_sampler_source, &source }, { &weir_shuffle, &(weir_shuffle_config){ .num_items = 2 } },
+        { &weir_video_decode, &video },    { &weir_cache, &(weir_cache_config){ .num_items = 1, .num_replays = 2 } },
+        { &weir_collate, &collate },       { 0 }
+    };
+    return run(stages, out, error);
+}
+
+static weir_frames *take_frames(void)
+{
+    weir_pipeline *pipeline;
+    weir_item item;
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &weir_list_source, &(weir_list_config){ .paths = &clip, .num_paths = 1 }, NULL);
+    weir_builder_pipe(builder, &weir_video_decode, NULL, NULL);
+    weir_builder_sink(builder, NULL);
+    assert_int_equal(weir_builder_build(builder, NULL, &pipeline, NULL), WEIR_OK);
+    assert_int_equal(weir_pipeline_next(pipeline, &item, WEIR_FOREVER), WEIR_OK);
+    weir_pipeline_free(pipeline);
+    return item.data;
+}
+
+static int write_arrays(FILE *out, weir_error *error)
+{
+    fault_arm(false);
+    weir_frames *frames = take_frames();
+    unlink(npy);
+    unlink(safetensors);
+    fault_arm(true);
+    int status = weir_frames_write_npy(frames, npy, error);
+    if (status == WEIR_OK)
+        status = weir_frames_write_safetensors(frames, safetensors, error);
+    fault_arm(false);
+    fprintf(out, "%d %d\n", access(npy, F_OK), access(safetensors, F_OK));
+    weir_frames_free(frames);
+    return status;
+}
+
+static int measure_headspace(FILE *out, weir_error *error)
+{
+    weir_headspace *headspace;
+    weir_item item;
+    (void)out; /* times */
+    int status = weir_headspace_new(&(weir_headspace_options){ .num_steps = 2, .num_items = 2 }, &headspace, error);
+    if (status != WEIR_OK)
+        return status;
+    const char *const paths[] = { clip, clip, clip, clip };
+    weir_pipeline *pipeline = NULL;
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &weir_list_source, &(weir_list_config){ .paths = paths, .num_paths = 4 }, NULL);
+    weir_builder_sink(builder, NULL);
+    status = weir_builder_build(builder, NULL, &pipeline, error);
+    while (status == WEIR_OK && (status = weir_headspace_next(headspace, pipeline, &item, WEIR_FOREVER)) == WEIR_OK)
+        weir_item_release(&item);
+    if (pipeline)
+        status = weir_pipeline_error(pipeline, error);
+    weir_pipeline_free(pipeline);
+    weir_headspace_free(headspace);
+    return status;
+}
+
+static void sources_and_batches_bear_every_fault(void **state)
+{
+    (void)state;
+    BEARS_EVERY_FAULT(list_folder);
+    BEARS_EVERY_FAULT(read_archive);
+    BEARS_EVERY_FAULT(make_batches);
+    BEARS_EVERY_FAULT(write_arrays);
+    BEARS_EVERY_FAULT(measure_headspace);
+}
+
+/* ---- an index --------------------------------------------------------------------------------------------------- */
+
+/* A file that cannot be read is broken, and counted. */
+static int build_index(const char *root, bool tar, FILE *out, weir_error *error)
+{
+    static const char *const ends[] = { "", "-wal", "-shm", "-journal" };
+    char path[4096];
+    weir_dataset_progress progress = { 0 };
+    for (int i = 0; i < 4; i++) {
+        snprintf(path, sizeof path, "%s%s", new_index, ends[i]);
+        unlink(path);
+    }
+    const weir_dataset_build_options options = { .root = root, .tar = tar, .concurrency = 1 };
+    int status = weir_dataset_build(new_index, &options, &progress, error);
+    fprintf(out, "%" PRIu64 " of %" PRIu64 "\n", progress.num_indexed, progress.num_found);
+    return status == WEIR_OK && progress.num_broken + progress.num_unreadable_folders
+               ? weir_error_set(error, WEIR_EIO, 0, "not everything could be read")
+               : status;
+}
+
+static int index_folder(FILE *out, weir_error *error)
+{
+    return build_index(folder, false, out, error);
+}
+
+static int index_archives(FILE *out, weir_error *error)
+{
+    return build_index(archives, true, out, error);
+}
+
+static int put_cells(void *self, const weir_dataset_cell *cells, size_t num_cells)
+{
+    for (size_t i = 0; i < num_cells; i++)
+        fprintf(self, "%s %" PRId64 " %s\n", cells[i].name, cells[i].integer, cells[i].text ? cells[i].text : "");
+    return 0;
+}
+
+static int ask(FILE *out, weir_error *error)
+{
+    int status = WEIR_OK;
+    for (int i = WEIR_DATASET_SUMMARY; i <= WEIR_DATASET_CLIPS && status == WEIR_OK; i++)
+        status = weir_dataset_ask(index_path, (weir_dataset_question)i, "size_bytes > 0", put_cells, out, error);
+    return status;
+}
+
+static int read_index(FILE *out, weir_error *error)
+{
+    weir_dataset *dataset;
+    uint32_t *classes = NULL;
+    double *costs = NULL;
+    const char *const chosen[] = { "b", "a" };
+    const weir_dataset_options options = { .where = "size_bytes > 0", .classes = chosen, .num_classes = 2 };
+    int status = weir_dataset_open(index_path, &options, &dataset, error);
+    if (status != WEIR_OK)
+        return status;
+    status = weir_dataset_read_classes(dataset, &classes, error);
+    if (status == WEIR_OK)
+        status = weir_dataset_read_costs(dataset, &costs, error);
+    uint64_t num_items = weir_dataset_count(dataset);
+    if (status == WEIR_OK)
+        fprintf(out, "%016" PRIx64 " %g\n", hash(classes, num_items * sizeof *classes), costs[0]);
+    const weir_sampler_source_config source = { .sampler = { .num_items = num_items },
+                                                .items = weir_dataset_items(dataset) };
+    const weir_video_config video = { .width = 16, .height = 16, .sampling = { .what = WEIR_SAMPLE_KEYFRAMES } };
+    const stage stages[] = { { &weir_sampler_source, &source }, { &weir_video_decode, &video }, { 0 } };
+    if (status == WEIR_OK)
+        status = run(stages, out, error);
+    free(classes);
+    free(costs);
+    weir_dataset_close(dataset);
+    return status;
+}
+
+static void an_index_bears_every_fault(void **state)
+{
+    (void)state;
+    BEARS_EVERY_FAULT(index_folder);
+    BEARS_EVERY_FAULT(index_archives);
+    BEARS_EVERY_FAULT(read_index);
+    BEARS_EVERY_FAULT(ask);
+}
+
+static void drop_line(void *self, weir_log_level level, const char *line)
+{
+    (void)self;
+    (void)level;
+    (void)line;
+}
+
+static int set_up(void **state)
+{
+    weir_dataset_progress progress;
+    clips_set_up(state);
+    folder = clips_path("clips");
+    archives = clips_path("archives");
+    archive = clips_path("archives/clips.tar");
+    index_path = clips_path("index");
+    new_index = clips_path("new_index");
+    npy = clips_path("frames.npy");
+    safetensors = clips_path("frames.safetensors");
+    clips_make_folder(folder);
+    clips_make_folder(archives);
+    clips_make_folder(clips_path("clips/a"));
+    clips_make_folder(clips_path("clips/b"));
+    clip =
+        clips_make("clips/a/clip.mp4", "-f lavfi -i testsrc2=s=64x48:r=10:d=1 -f lavfi -i sine=d=1 -c:v libx264 -g 5 "
+                                       "-pix_fmt yuv420p -c:a aac");
+    picture = clips_make("picture.jpg", "-f lavfi -i testsrc2=s=64x48 -frames:v 1");
+    turned = clips_turn(clip, "clips/b/turned.mp4", (clips_matrix){ 0, 1, -1, 0 });
+    char command[8192];
+    snprintf(command, sizeof command, "tar -cf '%s' -C '%s' .", archive, folder);
+    return system(command) == 0 && weir_dataset_build(index_path, &(weir_dataset_build_options){ .root = folder },
+                                                      &progress, NULL) == WEIR_OK
+               ? 0
+               : -1;
+}
+
+int main(int argc, char *argv[])
+{
+    const char *fault = getenv("WEIR_CHILD_FAULT");
+    if (fault) {
+        fault_choose(atol(fault), strchr(fault, '+') != NULL);
+        fault_arm(true);
+        weir_isolated_serve(argc, argv, NULL, 0);
+        fault_arm(false);
+    }
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(decoding_bears_every_fault),
+        cmocka_unit_test(children_bear_every_fault),
+        cmocka_unit_test(sources_and_batches_bear_every_fault),
+        cmocka_unit_test(an_index_bears_every_fault),
+    };
+    weir_log_set_function(drop_line, NULL);
+    return cmocka_run_group_tests(tests, set_up, clips_tear_down);
+}
