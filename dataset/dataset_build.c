@@ -109,12 +109,15 @@ static bool has_label(const look *self, uint64_t number)
     return !self->labels || strcmp(wanted ? wanted : "", found ? found : "") == 0;
 }
 
+/* A member that a later one of the same name replaces needs no reading either. */
 static bool is_unchanged(sqlite3_stmt *find, const char *path, const weir_entry *member)
 {
     struct stat file;
     if (member)
-        return sqlite3_column_int64(find, 1) == member->size_bytes &&
-               sqlite3_column_int64(find, 2) == member->mtime_ns && sqlite3_column_int64(find, 4) == member->offset;
+        return sqlite3_column_int64(find, 2) == member->mtime_ns &&
+               (sqlite3_column_int64(find, 4) > member->offset ||
+                (sqlite3_column_int64(find, 4) == member->offset &&
+                 sqlite3_column_int64(find, 1) == member->size_bytes));
     if (stat(path, &file) != 0)
         return false;
     return sqlite3_column_int64(find, 1) == file.st_size &&
@@ -304,14 +307,15 @@ static int put_clip(build *self, const weir_item *item)
     int code = sqlite3_step(statement);
     int64_t row = code == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
     sqlite3_reset(statement);
-    if (code != SQLITE_ROW)
+    if (code != SQLITE_ROW && code != SQLITE_DONE)
         return fail(self, code, "write to");
-    if (!see(&self->written, row))
-        return weir_error_set(self->error, WEIR_ENOMEM, 0, "out of memory");
-    self->has_changed = true;
     self->progress.num_indexed++;
     self->progress.num_broken += result->error.status != WEIR_OK;
-    return put_packets(self, row, result);
+    if (code == SQLITE_DONE) /* a later member of the same name is there */
+        return WEIR_OK;
+    self->has_changed = true;
+    return see(&self->written, row) ? put_packets(self, row, result)
+                                    : weir_error_set(self->error, WEIR_ENOMEM, 0, "out of memory");
 }
 
 /* ---- the end of a build ----------------------------------------------------------------------------------------- */
@@ -486,6 +490,20 @@ static int check_failures(build *self, weir_pipeline *pipeline)
                : WEIR_OK;
 }
 
+/* Is it in the index already, with the same reason? */
+static bool is_known(build *self, const broken_archive *broken)
+{
+    sqlite3_stmt *find = NULL;
+    sqlite3_prepare_v2(self->db, "SELECT clip_id FROM clip WHERE path = ? AND status = ? AND message = ?", -1, &find,
+                       NULL);
+    sqlite3_bind_text(find, 1, broken->path + self->look.root_length, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(find, 2, broken->error.status);
+    sqlite3_bind_text(find, 3, broken->error.message, -1, SQLITE_STATIC);
+    bool is_found = sqlite3_step(find) == SQLITE_ROW && see(&self->written, sqlite3_column_int64(find, 0));
+    sqlite3_finalize(find);
+    return is_found;
+}
+
 /* As clips that cannot be used. */
 static int put_broken_archives(build *self)
 {
@@ -493,7 +511,10 @@ static int put_broken_archives(build *self)
     for (size_t i = 0; rc == WEIR_OK && i < self->members.num_broken; i++) {
         const broken_archive *broken = &self->members.broken[i];
         weir_probe_result result = { .size_bytes = -1, .error = broken->error };
-        rc = put_clip(self, &(weir_item){ .data = &result, .label = broken->path, .seq = broken->number });
+        if (is_known(self, broken))
+            self->progress.num_unchanged++;
+        else
+            rc = put_clip(self, &(weir_item){ .data = &result, .label = broken->path, .seq = broken->number });
     }
     return rc;
 }
@@ -530,6 +551,8 @@ static int prepare(build *self)
         " duration = excluded.duration, num_frames = excluded.num_frames, num_keyframes = excluded.num_keyframes,"
         " num_errors = excluded.num_errors, status = excluded.status, library_code = excluded.library_code,"
         " message = excluded.message, archive_length = excluded.archive_length, offset = excluded.offset"
+        /* members are probed in any order; of those with the same name the last one in the archive counts */
+        " WHERE excluded.mtime_ns <> clip.mtime_ns OR excluded.offset >= clip.offset"
         " RETURNING clip_id";
     int code = sqlite3_prepare_v2(self->db, put, -1, &self->put_clip, NULL);
     if (code == SQLITE_OK)

@@ -348,7 +348,7 @@ static void members_of_archives_are_read_in_place(void **state)
         assert_int_equal(progress.num_indexed, 7); /* two.tar is compressed: broken */
         assert_int_equal(progress.num_broken, 2);
         progress = build_with(index, &(weir_dataset_build_options){ .root = shards, .tar = true });
-        assert_int_equal(progress.num_unchanged, 6);
+        assert_int_equal(progress.num_unchanged, 7);
         weir_dataset *dataset;
         assert_int_equal(weir_dataset_open(index, NULL, &dataset, NULL), WEIR_OK);
         assert_int_equal(weir_dataset_num_classes(dataset), 3);
@@ -370,6 +370,34 @@ static void members_of_archives_are_read_in_place(void **state)
     }
 }
 
+/* Members of the same name: short, long, and the other way round, so that whichever is probed first, one of the two
+   archives shows it. */
+static void of_members_with_the_same_name_the_last_counts(void **state)
+{
+    (void)state;
+    const char *root = clips_path("twice"), *index = clips_path("twice.weir");
+    clips_make_folder(root);
+    shell("cd '%s' && mkdir a b && cp '%s' a/x.mp4", root,
+          clips_make("clip.mp4", "-f lavfi -i testsrc2=s=64x48:d=1:r=10 -c:v libx264 -g 5 -pix_fmt yuv420p"));
+    shell("cd '%s' && cp '%s' b/x.mp4 && tar -cf ab.tar -C a x.mp4 -C ../b x.mp4 && "
+          "tar -cf ba.tar -C b x.mp4 -C ../a x.mp4",
+          root, clips_make("longer.mp4", "-f lavfi -i testsrc2=s=64x48:d=3:r=10 -c:v libx264 -g 5 -pix_fmt yuv420p"));
+    for (int i = 0; i < 3; i++) { /* new, unchanged, all read again */
+        weir_dataset_progress progress = build_with(
+            index, &(weir_dataset_build_options){
+                       .root = root, .tar = true, .check = i == 2 ? WEIR_PROBE_FIRST : WEIR_PROBE_PACKETS });
+        assert_int_equal(progress.num_unchanged, i == 1 ? 4 : 0);
+        double *costs;
+        weir_dataset *dataset = open_with(index, NULL);
+        assert_int_equal(weir_dataset_count(dataset), 2);
+        assert_int_equal(weir_dataset_read_costs(dataset, &costs, NULL), WEIR_OK);
+        assert_int_equal(costs[0], 64 * 48 * 30);
+        assert_int_equal(costs[1], 64 * 48 * 10);
+        free(costs);
+        weir_dataset_close(dataset);
+    }
+}
+
 static void archives_that_cannot_be_used_are_broken_clips(void **state)
 {
     (void)state;
@@ -382,6 +410,10 @@ static void archives_that_cannot_be_used_are_broken_clips(void **state)
     const char *index = clips_path("bad_shards.weir");
     weir_dataset_progress progress = build_with(index, &(weir_dataset_build_options){ .root = root, .tar = true });
     assert_true(progress.num_broken >= 5);
+    weir_dataset_progress again = build_with(index, &(weir_dataset_build_options){ .root = root, .tar = true });
+    assert_int_equal(again.num_indexed, 0); /* so nothing is renumbered */
+    assert_int_equal(again.num_unchanged, progress.num_indexed);
+    assert_int_equal(again.num_removed, 0);
     sqlite3 *db;
     sqlite3_stmt *broken;
     char all[4096] = "";
@@ -580,6 +612,7 @@ int main(void)
         cmocka_unit_test(conditions_and_classes_choose),
         cmocka_unit_test(members_of_archives_are_read_in_place),
         cmocka_unit_test(archives_that_cannot_be_used_are_broken_clips),
+        cmocka_unit_test(of_members_with_the_same_name_the_last_counts),
         cmocka_unit_test(an_index_of_an_older_version_is_updated_by_the_next_build),
         cmocka_unit_test(what_cannot_be_opened_is_named),
         cmocka_unit_test(values_that_are_missing_do_no_harm),

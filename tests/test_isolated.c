@@ -496,29 +496,55 @@ static void a_stop_kills_what_spins(void **state)
     assert_nothing_is_left();
 }
 
-/* The parent is this program again: see main(). */
-static void children_end_with_a_killed_parent(void **state)
+/* Kills a parent, which is this program again (see main()), and awaits the end of its child, which spins. A byte from
+   the socket says that a process that the parent has forked holds all its descriptors; it ends with the socket. */
+static void kill_parent(const char *fifo, bool forks)
 {
-    (void)state;
-    const char *text = make_fifo("parent.fifo");
+    int sockets[2];
+    char byte, number[16];
+    const char *text = make_fifo(fifo);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+    fcntl(sockets[0], F_SETFD, FD_CLOEXEC);
+    snprintf(number, sizeof number, "%d", forks ? sockets[1] : -1);
     pid_t parent = fork();
     if (parent == 0) {
-        execl(self_path, self_path, "--parent", text, (char *)NULL);
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* if this test is killed, too */
+        execl(self_path, self_path, "--parent", text, number, (char *)NULL);
         _exit(9);
     }
+    close(sockets[1]);
     int fd = await_fifo(text);
+    if (forks)
+        assert_int_equal(read(sockets[0], &byte, 1), 1);
     assert_int_equal(kill(parent, SIGKILL), 0);
     assert_int_equal(waitpid(parent, NULL, 0), parent);
     await_end(fd);
+    close(sockets[0]);
     assert_nothing_is_left();
 }
 
-static int run_parent(const char *text)
+static void children_end_with_a_killed_parent(void **state)
 {
+    (void)state;
+    kill_parent("parent.fifo", false);
+}
+
+static void children_end_with_a_killed_parent_that_has_forked(void **state)
+{
+    (void)state;
+    kill_parent("forking.fifo", true);
+}
+
+static int run_parent(const char *text, int holder_fd)
+{
+    char byte = 'x';
     weir_isolated_config config = { .op = &stand_in, .worker = self_path };
     weir_item item;
-    weir_pipeline *pipeline = build_isolated(&config, &text, 1, 0, NULL);
-    return weir_pipeline_next(pipeline, &item, WEIR_FOREVER);
+    weir_pipeline *pipeline = build_isolated(&config, (const char *[]){ "first", text }, 2, 0, NULL);
+    int status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER);
+    if (holder_fd >= 0 && fork() == 0) /* there is a child by now */
+        _exit(write(holder_fd, &byte, 1) == 1 && read(holder_fd, &byte, 1) == 0 ? 0 : 9);
+    return status == WEIR_OK ? weir_pipeline_next(pipeline, &item, WEIR_FOREVER) : status;
 }
 
 /* ---- the config ------------------------------------------------------------------------------------------------- */
@@ -762,8 +788,8 @@ int main(int argc, char *argv[])
     if (length < 0)
         return 9;
     self_path = path;
-    if (argc == 3 && strcmp(argv[1], "--parent") == 0)
-        return run_parent(argv[2]);
+    if (argc == 4 && strcmp(argv[1], "--parent") == 0)
+        return run_parent(argv[2], atoi(argv[3]));
 
     static const struct CMUnitTest tests[] = {
         TEST(a_crash_is_one_failure_with_the_signals_name),
@@ -777,6 +803,7 @@ int main(int argc, char *argv[])
         TEST(log_lines_are_passed_on),
         TEST(a_stop_kills_what_spins),
         TEST(children_end_with_a_killed_parent),
+        TEST(children_end_with_a_killed_parent_that_has_forked),
         TEST(mistakes_in_the_config_are_refused),
         TEST(the_config_reaches_the_child),
         TEST(an_operation_that_the_worker_does_not_know_fails_each_item),

@@ -124,6 +124,20 @@ static void a_clip_that_needs_too_much_memory_says_how_much(void **state)
     weir_probe_result_free(result);
 }
 
+/* Decoding to find damage is bounded for all decoders together, as in the video stage. */
+static void decoding_takes_its_share_of_the_memory_of_all_decoders(void **state)
+{
+    (void)state;
+    weir_probe_config config = { .check = WEIR_PROBE_ALL, .max_all_decoder_bytes = 100000 };
+    weir_probe_result *result = probe(clips_make(clips[0][0], clips[0][1]), config);
+    assert_int_equal(result->error.status, WEIR_ELIMIT);
+    assert_non_null(strstr(result->error.message, "max_all_decoder_bytes"));
+    weir_probe_result_free(result);
+    config = (weir_probe_config){ 0 };
+    assert_int_equal(weir_probe.config_init(&config, NULL), WEIR_OK);
+    assert_true(config.max_all_decoder_bytes > 0);
+}
+
 /* ---- frames by the table --------------------------------------------------------------------------------------- */
 
 /* What the sampler fills its one entry with. */
@@ -266,6 +280,7 @@ int main(void)
         cmocka_unit_test(a_broken_file_is_a_result_with_the_reason),
         cmocka_unit_test(decoding_finds_what_reading_does_not),
         cmocka_unit_test(a_clip_that_needs_too_much_memory_says_how_much),
+        cmocka_unit_test(decoding_takes_its_share_of_the_memory_of_all_decoders),
         cmocka_unit_test(frames_are_the_same_with_the_table_and_without),
         cmocka_unit_test(a_damaged_table_changes_nothing),
         cmocka_unit_test(with_the_table_little_is_read),

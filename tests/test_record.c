@@ -492,6 +492,7 @@ static void mistakes_are_refused_in_one_line_before_any_work(void **state)
         { "@shards --images", "no file in it" },
         { "--list @nowhere", "--list: " },
         { "--list @stdin.txt", "no path in it" },
+        { "--list @nul.txt", "nul.txt: line 2: it has a NUL byte" },
         { "@videos --concurency 3", "did you mean --concurrency?" },
         { "@videos --scaler quick", "--scaler: \"quick\" is not default, exact, zimg or fast" },
         { "@videos --audio --images", "--audio: not with --images" },
@@ -527,6 +528,7 @@ static void mistakes_are_refused_in_one_line_before_any_work(void **state)
         { "@videos -width 9", "-width: no such option; did you mean --width?" },
     };
     clips_write_text(clips_path("stdin.txt"), "\n\n");
+    clips_write(clips_path("nul.txt"), "a\nb\0c\n", 6);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         expect_refusal(wrong[i][0], wrong[i][1]);
 

@@ -128,6 +128,7 @@ static void bad_input_gets_one_line(void **state)
     put_file("columns.csv", "name,label\na,b\n");
     put_file("bad.json", "[{\"path\": \"a\", }, 3]");
     put_file("empty.txt", "\n");
+    assert_int_equal(system("printf 'a\\nb\\0c\\n' >nul.txt; cp nul.txt nul.csv; : >none.txt"), 0); /* NOLINT */
     assert_refused(RUN("nowhere"), 2, "nowhere does not exist");
     assert_refused(RUN("clips", "-o", "/nowhere/at/all.weir"), 2, "/nowhere/at/all.weir");
     assert_refused(RUN("clips", "--list", "classes"), 2, "clips is not one");
@@ -136,6 +137,9 @@ static void bad_input_gets_one_line(void **state)
     assert_refused(RUN("columns.csv"), 2, "no column \"path\"");
     assert_refused(RUN("bad.json"), 2, "bad.json");
     assert_refused(RUN("empty.txt"), 2, "empty.txt: no path in it");
+    assert_refused(RUN("none.txt"), 2, "none.txt: no path in it");
+    assert_refused(RUN("nul.txt"), 2, "nul.txt: line 2: it has a NUL byte");
+    assert_refused(RUN("nul.csv"), 2, "nul.csv: line 2: it has a NUL byte");
     assert_refused(RUN("clips", "--check", "some"), 2, "--check");
     assert_refused(RUN("clips", "--glob", "*.avi", "-o", "none.weir"), 2, "no file in clips, or in its subfolders");
     assert_int_not_equal(access("none.weir", F_OK), 0);
@@ -167,7 +171,7 @@ static void lists_of_any_bytes_are_read_or_refused(void **state)
         put_file(name, text);
         snprintf(path, sizeof path, "%s/%s", work, name);
         path_list list;
-        char problem[512];
+        char problem[512] = "";
         if (!path_list_read(path, &(path_list_names){ "path", "label" }, &list, problem))
             assert_string_not_equal(problem, "");
         path_list_free(&list);

@@ -61,7 +61,8 @@ typedef struct weir_dataset_build_options {
     void *self;
     /* The files, those below root that match "*.tar", are uncompressed tar archives, and the clips are their members
        that match glob. The path of a clip is "ARCHIVE!NAME", its label the folder that it is in within the archive.
-       Links and sparse files are left out (default: the files are the clips) */
+       Of members with the same name the last one in the archive is the clip, as when tar unpacks it. Links and sparse
+       files are left out (default: the files are the clips) */
     bool tar;
     uint64_t reserved[7]; /* 0 */
 } weir_dataset_build_options;

@@ -1,13 +1,14 @@
 /*
  * The child's side of weir_isolated: a pipeline of one slot, whose source waits for requests. The operation's results
  * are sent within its task; what else becomes of a task is sent by a hook at its end. The source has a thread of its
- * own and always waits for the next request, so the end of the parent ends the child at once, whatever it does.
+ * own and always waits for the next request or the end of the parent, so that ends the child at once, whatever it does.
  */
 #include <weir/isolated.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <poll.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -35,6 +36,8 @@ static _Atomic uint64_t seq, epoch;
 static _Atomic uint32_t source;
 
 static sem_t is_continued; /* the parent has room for the next piece */
+
+static int parent_fd = -1; /* readable when the parent has ended; -1 = this kernel cannot tell */
 
 static bool is_answered;              /* the task has sent its last result; its thread only */
 static _Thread_local bool is_in_task; /* the operation logs, and not the engine */
@@ -74,12 +77,23 @@ static void send_log(void *self, weir_log_level level, const char *line)
 
 /* -- the pipeline */
 
+/* The socket does not always tell the end of the parent: a process that the parent has forked holds it open, too. */
+static void await_request(void)
+{
+    struct pollfd fds[] = { { .fd = ISOLATED_FD, .events = POLLIN }, { .fd = parent_fd, .events = POLLIN } };
+    while (poll(fds, 2, -1) < 0 && errno == EINTR)
+        ;
+    if (fds[1].revents)
+        _exit(0);
+}
+
 static int receive_run(void *worker, weir_item *in, weir_item *out, weir_task *task)
 {
     (void)worker;
     (void)in;
     isolated_message request;
     for (;;) {
+        await_request();
         if (!weir_isolated_receive(ISOLATED_FD, NULL, &request))
             _exit(errno == EPIPE ? 0 : 1);
         if (request.head.kind == ISOLATED_CONTINUE) {
@@ -201,6 +215,19 @@ static bool is_child(int argc, char *const argv[])
            getsockopt(ISOLATED_FD, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET;
 }
 
+/* The process that has made the socket. */
+static void watch_parent(void)
+{
+#ifdef SYS_pidfd_open
+    struct ucred parent;
+    socklen_t size = sizeof parent;
+    if (getsockopt(ISOLATED_FD, SOL_SOCKET, SO_PEERCRED, &parent, &size) == 0)
+        parent_fd = (int)syscall(SYS_pidfd_open, parent.pid, 0);
+    if (parent_fd < 0 && errno == ESRCH)
+        _exit(0);
+#endif
+}
+
 static void prepare_process(void)
 {
     static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ };
@@ -211,6 +238,7 @@ static void prepare_process(void)
     (void)syscall(SYS_close_range, ISOLATED_FD + 1, ~0U, 0); /* those that the program did not mark close-on-exec */
 #endif
     fcntl(ISOLATED_FD, F_SETFD, FD_CLOEXEC);
+    watch_parent();
     dup2(STDERR_FILENO, STDOUT_FILENO);
 #ifdef M_ARENA_MAX
     mallopt(M_ARENA_MAX, 1); /* each one reserves address space */

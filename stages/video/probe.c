@@ -43,6 +43,8 @@ static int probe_config_init(void *config, weir_error *error)
         probe->io_timeout_ns = WEIR_INPUT_TIMEOUT_NS;
     if (probe->max_pixels == 0)
         probe->max_pixels = UINT64_C(1) << 26;
+    if (probe->max_all_decoder_bytes == 0)
+        probe->max_all_decoder_bytes = weir_frame_memory_default_all();
     weir_ffmpeg_log_install();
     return WEIR_OK;
 }
@@ -61,6 +63,7 @@ static int probe_worker_init(void *self, const void *config, weir_task *task)
         .should_stop = task_should_stop,
         .self = worker,
         .max_pixels = probe->max_pixels > INT32_MAX ? INT32_MAX : (int64_t)probe->max_pixels,
+        .memory = { .max_bytes = probe->max_decoder_bytes, .max_all_bytes = probe->max_all_decoder_bytes },
         .input.timeout_ns = probe->io_timeout_ns,
     };
     if (weir_decoder_init(&worker->decoder) == WEIR_OK)

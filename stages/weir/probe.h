@@ -33,10 +33,13 @@ typedef enum weir_probe_check {
 /* Setting this struct to all-zero is equivalent to defaults. */
 typedef struct weir_probe_config {
     weir_probe_check check;
-    bool no_packets;       /* no table of packets, which has 4 to 5 bytes per frame */
-    int64_t io_timeout_ns; /* as in weir_video_config */
-    uint64_t max_pixels;   /* as in weir_video_config */
-    uint64_t reserved[8];  /* 0 */
+    bool no_packets; /* no table of packets, which has 4 to 5 bytes per frame */
+    /* These are as in weir_video_config. */
+    int64_t io_timeout_ns;
+    uint64_t max_pixels;
+    uint64_t max_decoder_bytes;
+    uint64_t max_all_decoder_bytes;
+    uint64_t reserved[6]; /* 0 */
 } weir_probe_config;
 
 /* One owner at a time; freed with all it holds by weir_probe_result_free(). */

@@ -7,6 +7,8 @@
 
 #include <sqlite3.h>
 
+#include "list_text.h"
+
 bool path_list_add(path_list *list, const char *path, const char *label)
 {
     if (list->num_paths == list->max_paths) {
@@ -73,20 +75,15 @@ static bool add(const reading *from, const char *path, const char *label)
 
 static char *read_text(const char *file, char problem[512])
 {
+    char what[256];
     FILE *in = fopen(file, "rb");
-    char *text = NULL;
-    size_t size = 0;
-    bool is_read = in && getdelim(&text, &size, '\0', in) >= 0;
-    if (!is_read && (!in || ferror(in)))
-        snprintf(problem, 512, "cannot read %s: %s", file, strerror(errno));
-    else if (!is_read)
-        snprintf(problem, 512, "%s is empty", file);
+    snprintf(what, sizeof what, "%s", strerror(errno));
+    char *text = in ? list_text_read(in, what) : NULL;
+    if (!text)
+        snprintf(problem, 512, "cannot read %s: %s", file, what);
     if (in)
         fclose(in);
-    if (is_read)
-        return text;
-    free(text);
-    return NULL;
+    return text;
 }
 
 /* ---- a path in each line --------------------------------------------------------------------------------------- */

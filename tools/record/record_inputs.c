@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "list_text.h"
 #include "record_run.h"
 
 static bool is_url(const char *text)
@@ -78,16 +79,6 @@ void record_inputs_each(const record_inputs *inputs, const record_share *share, 
 
 /* -- --list */
 
-static char *read_all(FILE *file)
-{
-    char *text = NULL;
-    size_t size = 0;
-    if (getdelim(&text, &size, '\0', file) >= 0 && !ferror(file)) /* it returns what it has if a later read fails */
-        return text;
-    free(text);
-    return ferror(file) ? NULL : strdup(""); /* an empty file */
-}
-
 static int open_list(const record_settings *settings, record_inputs *inputs)
 {
     bool is_stdin = strcmp(settings->list_path, "-") == 0;
@@ -95,14 +86,14 @@ static int open_list(const record_settings *settings, record_inputs *inputs)
         return record_refuse(settings,
                              "--list -: not with several processes, as launchers give stdin to one of them; "
                              "write the list to a file");
+    char problem[256];
     FILE *file = is_stdin ? stdin : fopen(settings->list_path, "r");
-    errno = file ? 0 : errno;
-    inputs->list = file ? read_all(file) : NULL;
-    int failure = errno ? errno : ENOMEM;
+    snprintf(problem, sizeof problem, "%s", strerror(errno));
+    inputs->list = file ? list_text_read(file, problem) : NULL;
     if (file && !is_stdin)
         fclose(file);
     if (!inputs->list)
-        return record_refuse(settings, "--list: %s: %s", settings->list_path, strerror(failure));
+        return record_refuse(settings, "--list: %s: %s", settings->list_path, problem);
     return RECORD_DONE;
 }
 
