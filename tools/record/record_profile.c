@@ -88,7 +88,7 @@ int record_profile(const record_settings *settings, const record_inputs *inputs)
             print_point(&report->points[i]);
         print_bars(report);
         puts("\nEach stage alone, each slot with its own thread. <: more slots bring less than a tenth for twice as "
-             "many.");
+             "many.\nweir plot draws this from the database.");
     }
     if (weir_profile_record(report, settings->db_path, &error) != WEIR_OK) {
         record_refuse(settings, "--db-path: %s", error.message);
