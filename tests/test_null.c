@@ -367,6 +367,7 @@ static void the_statistics_refuse_null(void **state)
     REFUSED(weir_profile(&(weir_profile_stage){ 0 }, 1, NULL, NULL, NULL));
     REFUSED(weir_profile_record(NULL, "x.db", NULL));
     REFUSED(weir_profile_record(&(weir_profile_report){ 0 }, NULL, NULL));
+    REFUSED(weir_profile_read(NULL, 1, &profile, NULL));
 }
 
 static void models_refuse_null(void **state)

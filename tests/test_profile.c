@@ -119,6 +119,32 @@ static void a_source_without_items_is_an_error(void **state)
     ledger_close(&ledger);
 }
 
+/* What the database has of a profile: names of its own, rates and efficiency as measured. */
+static void expect_the_same_from_the_database(const char *path, const weir_profile_report *report)
+{
+    weir_reader *reader;
+    weir_profile_report *read;
+    weir_error error = { 0 };
+    assert_int_equal(weir_reader_open(path, &reader, NULL), WEIR_OK);
+    assert_int_equal(weir_profile_read(reader, WEIR_LAST_RUN, &read, NULL), WEIR_OK);
+    assert_int_equal(weir_profile_read(reader, 77, &(weir_profile_report *){ NULL }, &error), WEIR_ENOTFOUND);
+    assert_non_null(strstr(error.message, "holds no run 77"));
+    weir_reader_close(reader);
+    assert_int_equal(read->num_points, report->num_points);
+    assert_int_equal(read->start_unix_ns, report->start_unix_ns);
+    for (size_t i = 0; i < read->num_points; i++) {
+        const weir_profile_point *point = &read->points[i], *as = &report->points[i];
+        assert_string_equal(point->stage, as->stage);
+        assert_int_equal(point->concurrency, as->concurrency);
+        assert_int_equal(point->is_best, as->is_best);
+        assert_int_equal(point->num_tasks, as->num_tasks);
+        assert_true(point->cpu_time_s == as->cpu_time_s);
+        assert_true(point->tasks_per_s == as->tasks_per_s);
+        assert_true(point->efficiency == as->efficiency);
+    }
+    weir_profile_free(read);
+}
+
 static void a_report_is_a_run_of_its_own_in_the_database(void **state)
 {
     (void)state;
@@ -126,9 +152,19 @@ static void a_report_is_a_run_of_its_own_in_the_database(void **state)
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     close(fd);
-    weir_profile_point points[2] = { { .stage = "decode", .concurrency = 1, .num_tasks = 10, .elapsed_s = 2 },
-                                     { .stage = "decode", .concurrency = 2, .is_best = true, .cpu_time_s = 1.5 } };
-    weir_profile_report report = { .points = points, .num_points = 2, .start_unix_ns = WEIR_SECOND };
+    weir_profile_point points[] = {
+        { .stage = "list", .concurrency = 1, .efficiency = 1 },
+        { .stage = "decode", .concurrency = 1, .num_tasks = 10, .elapsed_s = 2, .tasks_per_s = 5, .efficiency = 1 },
+        { .stage = "decode",
+          .concurrency = 2,
+          .is_best = true,
+          .num_tasks = 5,
+          .elapsed_s = 2,
+          .cpu_time_s = 1.5,
+          .tasks_per_s = 2.5,
+          .efficiency = 0.25 },
+    };
+    weir_profile_report report = { .points = points, .num_points = 3, .start_unix_ns = WEIR_SECOND };
     for (int i = 0; i < 2; i++)
         assert_int_equal(weir_profile_record(&report, path, NULL), WEIR_OK);
     sqlite3 *db;
@@ -140,12 +176,13 @@ static void a_report_is_a_run_of_its_own_in_the_database(void **state)
                                         -1, &rows, NULL),
                      SQLITE_OK);
     assert_int_equal(sqlite3_step(rows), SQLITE_ROW);
-    assert_int_equal(sqlite3_column_int(rows, 0), 4);
+    assert_int_equal(sqlite3_column_int(rows, 0), 6);
     assert_int_equal(sqlite3_column_int(rows, 1), 2);
     assert_int_equal(sqlite3_column_int(rows, 2), 2);
     assert_true(sqlite3_column_double(rows, 3) == 3);
     sqlite3_finalize(rows);
     sqlite3_close(db);
+    expect_the_same_from_the_database(path, &report);
     unlink(path);
 }
 

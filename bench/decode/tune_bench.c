@@ -80,29 +80,13 @@ typedef struct tuning {
 
 /* ---- one run ------------------------------------------------------------------------------------------------ */
 
-/* Endless, in an order that is the same in all runs and does not follow the folder. */
-static int next_clip(void *worker, weir_item *in, weir_item *out, weir_task *task)
-{
-    (void)worker;
-    (void)in;
-    const bench_files *files = weir_task_config(task);
-    uint64_t seq = weir_task_seq(task), step = 7919;
-    while (files->num_paths % step == 0)
-        step++;
-    out->data = files->paths[seq * step % files->num_paths];
-    out->label = out->data;
-    return WEIR_OK;
-}
-
-static const weir_op clips_op = { .name = "src", .makes = WEIR_TYPE_TEXT, .run = next_clip };
-
 static weir_pipeline *build(const tuning *t, tune_point point, weir_observer observer)
 {
     weir_pipeline *pipeline;
     weir_error error = { 0 };
     weir_video_config video = { .width = 128, .height = 128 };
     weir_builder *builder = weir_builder_new();
-    weir_builder_source(builder, &clips_op, &t->files, &(weir_stage_options){ .threads = 1 });
+    weir_builder_source(builder, &bench_files_op, &t->files, &(weir_stage_options){ .threads = 1 });
     weir_builder_pipe(builder, &weir_video_decode, &video,
                       &(weir_stage_options){ .name = "decode", .concurrency = point.slots });
     weir_builder_sink(builder, NULL);

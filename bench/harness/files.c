@@ -76,3 +76,18 @@ int bench_files_find(bench_files *files, const char *root, const char *glob)
     weir_pipeline_free(pipeline);
     return rc;
 }
+
+static int next_path(void *worker, weir_item *in, weir_item *out, weir_task *task)
+{
+    (void)worker;
+    (void)in;
+    const bench_files *files = weir_task_config(task);
+    uint64_t seq = weir_task_seq(task), step = 7919;
+    while (files->num_paths % step == 0)
+        step++;
+    out->data = files->paths[seq * step % files->num_paths];
+    out->label = out->data;
+    return WEIR_OK;
+}
+
+const weir_op bench_files_op = { .name = "src", .makes = WEIR_TYPE_TEXT, .run = next_path };

@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include <weir/op.h>
+
 /* A zeroed struct is an empty list. */
 typedef struct bench_files {
     char **paths;
@@ -22,5 +24,9 @@ int bench_files_find(bench_files *files, const char *root, const char *glob);
 
 /* Frees the paths; the list is empty afterwards. */
 void bench_files_free(bench_files *files);
+
+/* A source of the paths: endless, in an order that is the same in all runs and does not follow the folder. Its config
+   is a bench_files, which must outlive the pipeline. */
+extern const weir_op bench_files_op;
 
 #endif

@@ -1,6 +1,7 @@
 #include "whatif_plan.h"
 
 #include <math.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,11 +38,13 @@ static double length_of(const plan_work *work, uint64_t seq)
     case PLAN_UNIFORM: return 0.5 + u;
     case PLAN_EXPONENTIAL: return -log(1 - u);
     case PLAN_RARE: return u < 0.02 ? 10 : 0.82;
+    case PLAN_BURSTS: return seq % 20 == 0 ? 20 : 0;
+    case PLAN_GIANTS: return seq % 40 == 39 ? 100 : 1;
     default: return 1;
     }
 }
 
-static void do_work(const plan_work *work, uint64_t seq)
+static void work_alone(const plan_work *work, uint64_t seq)
 {
     double length = length_of(work, seq), wait_s = length * work->wait_s;
     struct timespec span = { .tv_sec = (time_t)wait_s };
@@ -58,11 +61,23 @@ static void do_work(const plan_work *work, uint64_t seq)
     while ((double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9 < end_s);
 }
 
+static sem_t permits; /* of the plan that runs */
+
+static void do_work(const plan_work *work, uint64_t seq)
+{
+    while (work->permits && sem_wait(&permits) != 0) {
+    }
+    work_alone(work, seq);
+    if (work->permits)
+        sem_post(&permits);
+}
+
 /* Numbers tasks: results of one input have the same seq, but must not all be equally long. */
-static uint64_t next_number(void)
+static uint64_t next_number(const plan_work *work, uint64_t seq)
 {
     static atomic_ullong number;
-    return atomic_fetch_add_explicit(&number, 1, memory_order_relaxed);
+    bool is_periodic = work->spread == PLAN_BURSTS || work->spread == PLAN_GIANTS;
+    return is_periodic ? seq : atomic_fetch_add_explicit(&number, 1, memory_order_relaxed);
 }
 
 static int run_source(void *worker, weir_item *in, weir_item *out, weir_task *task)
@@ -70,7 +85,8 @@ static int run_source(void *worker, weir_item *in, weir_item *out, weir_task *ta
     (void)worker;
     (void)in;
     static char nothing;
-    do_work(weir_task_config(task), next_number());
+    const plan_work *work = weir_task_config(task);
+    do_work(work, next_number(work, weir_task_seq(task)));
     out->data = &nothing;
     out->size_bytes = 1000;
     return WEIR_OK;
@@ -84,7 +100,7 @@ static int run_stage(void *worker, weir_item *in, weir_item *out, weir_task *tas
     uint64_t seq = weir_task_seq(task);
     piece.wait_s /= work->pieces;
     piece.compute_s /= work->pieces;
-    do_work(&piece, next_number());
+    do_work(&piece, next_number(work, seq));
     if (work->skips && mix((work->seed + 1) ^ seq) % work->skips == 0)
         return WEIR_SKIP;
     if (work->fails && mix((work->seed + 2) ^ seq) % work->fails == 0)
@@ -104,6 +120,8 @@ static const weir_op stage_op = { .name = "stage", .config_size = sizeof(plan_wo
 static int pick_branch(void *self, const weir_item *item)
 {
     const plan_part *route = self;
+    if (route->in_turn)
+        return (int)(item->seq % route->count);
     uint32_t share = (uint32_t)(mix(route->work.seed ^ item->seq) % (route->count * (route->count + 1) / 2));
     int branch = 0;
     for (uint32_t upto = 1; share >= upto; upto += (uint32_t)branch + 1) /* branch i gets i + 1 shares */
@@ -116,25 +134,26 @@ static int pick_branch(void *self, const weir_item *item)
 static void build_part(weir_builder *builder, const plan_part *part)
 {
     static const uint32_t weights[] = { 3, 1, 2, 1 };
+    const void *config = part->op ? part->config : &part->work;
     weir_stage_options options = part->options;
     options.name = part->name[0] ? part->name : NULL;
     switch (part->kind) {
-    case PLAN_SOURCE: weir_builder_source(builder, &source_op, &part->work, &options); break;
-    case PLAN_STAGE: weir_builder_pipe(builder, &stage_op, &part->work, &options); break;
+    case PLAN_SOURCE: weir_builder_source(builder, part->op ? part->op : &source_op, config, &options); break;
+    case PLAN_STAGE: weir_builder_pipe(builder, part->op ? part->op : &stage_op, config, &options); break;
     case PLAN_ROUTE: {
-        weir_route_config config = { pick_branch, (void *)(uintptr_t)part, part->count };
-        weir_builder_route(builder, &config, &options);
+        weir_route_config route = { pick_branch, (void *)(uintptr_t)part, part->count };
+        weir_builder_route(builder, &route, &options);
         break;
     }
     case PLAN_BRANCH: weir_builder_branch(builder); break;
     case PLAN_JOIN: weir_builder_join(builder, &options); break;
     case PLAN_MERGE: {
-        weir_merge_config config = { .order = part->merge_order };
+        weir_merge_config merge = { .order = part->merge_order };
         if (part->merge_order == WEIR_MERGE_WEIGHTED) {
-            config.weights = weights;
-            config.num_weights = part->count;
+            merge.weights = weights;
+            merge.num_weights = part->count;
         }
-        weir_builder_merge(builder, &config, &options);
+        weir_builder_merge(builder, &merge, &options);
         break;
     }
     case PLAN_AGGREGATE:
@@ -145,16 +164,18 @@ static void build_part(weir_builder *builder, const plan_part *part)
     }
 }
 
-static int consume(weir_pipeline *pipeline, const plan_work *work, double seconds, double *throughput)
+static int consume(weir_pipeline *pipeline, const whatif_plan *plan, double seconds, double *throughput)
 {
+    const plan_work *work = &plan->parts[plan->num_parts - 1].work;
     int64_t start_ns = weir_clock_ns(), from_ns = start_ns + (int64_t)(0.2 * seconds * 1e9), now_ns = start_ns;
     int64_t first_ns = 0, last_ns = 0, end_ns = start_ns + (int64_t)(seconds * 1e9);
     uint64_t count = 0, number = 0;
     weir_item item;
     int status = WEIR_OK;
-    while (now_ns < end_ns && (status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK) {
+    while ((plan->num_items ? number < plan->num_items : now_ns < end_ns) &&
+           (status = weir_pipeline_next(pipeline, &item, WEIR_FOREVER)) == WEIR_OK) {
         now_ns = weir_clock_ns();
-        if (now_ns >= from_ns) {
+        if (plan->num_items ? number >= plan->num_start : now_ns >= from_ns) {
             first_ns = first_ns ? first_ns : now_ns;
             last_ns = now_ns;
             count++;
@@ -178,16 +199,19 @@ int plan_run(const whatif_plan *plan, double seconds, const weir_observer *obser
     weir_builder *builder = weir_builder_new();
     weir_pipeline *pipeline;
     weir_error error = { 0 };
-    weir_log_set_function(no_log, NULL); /* failures are planned */
-    for (size_t i = 0; i < plan->num_parts; i++)
+    weir_log_set_function(no_log, NULL); /* failures are planned, or those of damaged files */
+    for (size_t i = 0; i < plan->num_parts; i++) {
         build_part(builder, &plan->parts[i]);
+        if (plan->parts[i].work.permits)
+            sem_init(&permits, 0, plan->parts[i].work.permits);
+    }
     weir_pipeline_options options = { .threads = plan->threads,
                                       .stats_interval_ns = WEIR_SECOND / 10,
                                       .observers = observer,
                                       .num_observers = observer ? 1 : 0 };
     int status = weir_builder_build(builder, &options, &pipeline, &error);
     if (status == WEIR_OK) {
-        status = consume(pipeline, &plan->parts[plan->num_parts - 1].work, seconds, throughput);
+        status = consume(pipeline, plan, seconds, throughput);
         weir_pipeline_error(pipeline, &error);
         weir_pipeline_free(pipeline);
     }
@@ -199,7 +223,7 @@ int plan_run(const whatif_plan *plan, double seconds, const weir_observer *obser
 
 /* ---- plans -------------------------------------------------------------------------------------------------- */
 
-static plan_part *add(whatif_plan *plan, plan_kind kind, const char *name)
+plan_part *plan_add(whatif_plan *plan, plan_kind kind, const char *name)
 {
     plan_part *part = &plan->parts[plan->num_parts++];
     *part = (plan_part){ .kind = kind, .work.pieces = 1 };
@@ -209,7 +233,7 @@ static plan_part *add(whatif_plan *plan, plan_kind kind, const char *name)
     return part;
 }
 
-static void add_change(whatif_plan *plan, const char *name, const char *what, uint32_t value)
+void plan_add_change(whatif_plan *plan, const char *name, const char *what, uint32_t value)
 {
     plan_change change; /* not in place: the name may be in the plan, and gcc cannot see that they do not overlap */
     snprintf(change.setting, sizeof change.setting, "%s%s%s", name, *name ? "." : "", what);
@@ -225,7 +249,7 @@ static double random_time(uint64_t *chance)
 
 static void add_stage(whatif_plan *plan, uint64_t *chance, bool in_branch)
 {
-    plan_part *part = add(plan, PLAN_STAGE, "s");
+    plan_part *part = plan_add(plan, PLAN_STAGE, "s");
     part->work.wait_s = random_time(chance);
     part->work.spread = (plan_spread)below(chance, 4);
     if (below(chance, 3) == 0)
@@ -243,14 +267,14 @@ static void add_stage(whatif_plan *plan, uint64_t *chance, bool in_branch)
 static void add_route(whatif_plan *plan, uint64_t *chance)
 {
     uint32_t count = 2 + below(chance, 2);
-    plan_part *route = add(plan, PLAN_ROUTE, "r");
+    plan_part *route = plan_add(plan, PLAN_ROUTE, "r");
     route->count = count;
     for (uint32_t i = 0; i < count; i++) {
-        add(plan, PLAN_BRANCH, NULL);
+        plan_add(plan, PLAN_BRANCH, NULL);
         if (below(chance, 3) > 0)
             add_stage(plan, chance, true);
     }
-    plan_part *join = add(plan, PLAN_JOIN, "j");
+    plan_part *join = plan_add(plan, PLAN_JOIN, "j");
     join->options.output_order = below(chance, 2) ? WEIR_ORDER_INPUT : WEIR_ORDER_COMPLETION;
 }
 
@@ -258,7 +282,7 @@ static void add_sources(whatif_plan *plan, uint64_t *chance)
 {
     uint32_t count = below(chance, 4) == 0 ? 2 + below(chance, 2) : 1;
     for (uint32_t i = 0; i < count; i++) {
-        plan_part *source = add(plan, PLAN_SOURCE, "src");
+        plan_part *source = plan_add(plan, PLAN_SOURCE, "src");
         source->work.wait_s = below(chance, 2) ? random_time(chance) / 4 : 0;
         source->work.spread = (plan_spread)below(chance, 4);
         source->options.threads = below(chance, 2);
@@ -267,7 +291,7 @@ static void add_sources(whatif_plan *plan, uint64_t *chance)
     }
     if (count == 1)
         return;
-    plan_part *merge = add(plan, PLAN_MERGE, "m");
+    plan_part *merge = plan_add(plan, PLAN_MERGE, "m");
     merge->merge_order = (weir_merge_order)below(chance, 3);
     merge->count = count;
 }
@@ -278,11 +302,11 @@ static void add_changes(whatif_plan *plan, uint64_t *chance)
     for (uint32_t tries = 0; tries < 50 && plan->num_changes < wanted; tries++) {
         const plan_part *part = &plan->parts[below(chance, (uint32_t)plan->num_parts)];
         if (below(chance, 3) == 0 && plan->num_changes == 0)
-            add_change(plan, "", "threads", 1 + below(chance, 8));
+            plan_add_change(plan, "", "threads", 1 + below(chance, 8));
         else if (part->kind == PLAN_STAGE && !part->options.threads)
-            add_change(plan, part->name, "concurrency", 1 + below(chance, 10));
+            plan_add_change(plan, part->name, "concurrency", 1 + below(chance, 10));
         else if (part->kind == PLAN_STAGE)
-            add_change(plan, part->name, "queue_items", 1 + below(chance, 16));
+            plan_add_change(plan, part->name, "queue_items", 1 + below(chance, 16));
     }
 }
 
@@ -299,53 +323,165 @@ void plan_random(whatif_plan *plan, uint64_t seed)
         else
             add_stage(plan, &chance, false);
         if (what == 1) {
-            add(plan, PLAN_AGGREGATE, "a")->count = 2 + below(&chance, 6);
+            plan_add(plan, PLAN_AGGREGATE, "a")->count = 2 + below(&chance, 6);
             if (below(&chance, 2))
-                add(plan, PLAN_DISAGGREGATE, "d");
+                plan_add(plan, PLAN_DISAGGREGATE, "d");
         }
     }
-    plan_part *sink = add(plan, PLAN_SINK, "sink");
+    plan_part *sink = plan_add(plan, PLAN_SINK, "sink");
     sink->work.wait_s = below(&chance, 3) == 0 ? random_time(&chance) / 4 : 0;
     add_changes(plan, &chance);
 }
 
+static const struct pattern {
+    const char *name;
+    plan_work source, decode, sink, second_source, second_branch;
+    uint32_t concurrency, threads, source_items;
+    uint64_t source_bytes;
+    weir_order order;
+    bool shares_threads;
+} patterns[] = {
+    { .name = "source",
+      .source = { .wait_s = 0.010 },
+      .decode = { .compute_s = 0.002 },
+      .concurrency = 4,
+      .threads = 4 },
+    { .name = "decode", .decode = { .wait_s = 0.010 }, .concurrency = 2, .threads = 4 },
+    { .name = "sink", .decode = { .compute_s = 0.001 }, .sink = { .wait_s = 0.010 }, .concurrency = 4, .threads = 4 },
+    { .name = "threads", .decode = { .compute_s = 0.005 }, .concurrency = 10, .threads = 1 },
+    { .name = "slow-file",
+      .decode = { .wait_s = 0.005, .spread = PLAN_RARE },
+      .concurrency = 4,
+      .threads = 16,
+      .order = WEIR_ORDER_INPUT },
+    { .name = "starved",
+      .source = { .wait_s = 0.001 },
+      .decode = { .wait_s = 0.005 },
+      .concurrency = 4,
+      .threads = 1,
+      .shares_threads = true },
+    { .name = "cpus", .decode = { .compute_s = 0.005 }, .concurrency = 16, .threads = 16 },
+    { .name = "lock", .decode = { .compute_s = 0.005, .permits = 1 }, .concurrency = 4, .threads = 8 },
+    { .name = "own-threads", .decode = { .wait_s = 0.005, .permits = 2 }, .concurrency = 4, .threads = 8 },
+    { .name = "bursts",
+      .source = { .wait_s = 0.010, .spread = PLAN_BURSTS },
+      .decode = { .wait_s = 0.010 },
+      .concurrency = 2,
+      .threads = 4 },
+    { .name = "bytes",
+      .source = { .wait_s = 0.010, .spread = PLAN_BURSTS },
+      .decode = { .wait_s = 0.010 },
+      .concurrency = 2,
+      .threads = 4,
+      .source_items = 64,
+      .source_bytes = 2000 },
+    { .name = "giants", .decode = { .wait_s = 0.001, .spread = PLAN_GIANTS }, .concurrency = 2, .threads = 4 },
+    { .name = "branch",
+      .decode = { .wait_s = 0.002 },
+      .concurrency = 1,
+      .threads = 4,
+      .second_branch = { .wait_s = 0.010 } },
+    { .name = "input",
+      .source = { .wait_s = 0.001 },
+      .decode = { .wait_s = 0.001 },
+      .concurrency = 2,
+      .threads = 4,
+      .second_source = { .wait_s = 0.010 } },
+};
+
+/* Parts are named by the beginning of their name; "" is the pipeline. */
+static const struct pattern_change {
+    const char *pattern, *part, *setting;
+    uint32_t value;
+} pattern_changes[] = {
+    { "source", "decode", "concurrency", 8 },
+    { "source", "", "threads", 1 },
+    { "decode", "decode", "concurrency", 1 },
+    { "decode", "decode", "concurrency", 4 },
+    { "decode", "decode", "concurrency", 8 },
+    { "decode", "", "threads", 1 },
+    { "sink", "decode", "concurrency", 1 },
+    { "sink", "", "threads", 1 },
+    { "threads", "", "threads", 2 },
+    { "threads", "", "threads", 4 },
+    { "threads", "decode", "concurrency", 1 },
+    { "slow-file", "decode", "output_order", 0 },
+    { "slow-file", "decode", "concurrency", 12 },
+    { "starved", "", "threads", 2 },
+    { "starved", "", "threads", 4 },
+    { "cpus", "", "threads", 2 },
+    { "cpus", "decode", "concurrency", 1 },
+    { "lock", "decode", "concurrency", 1 },
+    { "lock", "decode", "concurrency", 8 },
+    { "own-threads", "decode", "concurrency", 1 },
+    { "own-threads", "decode", "concurrency", 8 },
+    { "bursts", "src", "queue_items", 20 },
+    { "bursts", "decode", "concurrency", 4 },
+    { "bytes", "src", "queue_bytes", 0 },
+    { "bytes", "decode", "concurrency", 4 },
+    { "giants", "decode", "concurrency", 4 },
+    { "giants", "decode", "queue_items", 64 },
+    { "branch", "large", "concurrency", 5 },
+    { "branch", "decode", "queue_items", 16 },
+    { "input", "src", "queue_items", 16 },
+    { "input", "decode", "concurrency", 1 },
+};
+
+static plan_part *add_working(whatif_plan *plan, plan_kind kind, const char *name, const plan_work *work)
+{
+    plan_part *part = plan_add(plan, kind, name);
+    uint64_t seed = part->work.seed;
+    part->work = *work;
+    part->work.seed = seed;
+    part->work.pieces = 1;
+    return part;
+}
+
+static void add_pattern(whatif_plan *plan, const struct pattern *pattern)
+{
+    bool has_merge = pattern->second_source.wait_s > 0, has_route = pattern->second_branch.wait_s > 0;
+    weir_stage_options source = { .threads = pattern->shares_threads ? 0 : 1,
+                                  .queue_items = pattern->source_items,
+                                  .queue_bytes = pattern->source_bytes };
+    weir_stage_options decode = { .concurrency = pattern->concurrency, .output_order = pattern->order };
+    add_working(plan, PLAN_SOURCE, "src", &pattern->source)->options = source;
+    if (has_merge) {
+        add_working(plan, PLAN_SOURCE, "slow", &pattern->second_source)->options = source;
+        plan_part *merge = plan_add(plan, PLAN_MERGE, "m");
+        merge->merge_order = WEIR_MERGE_ROUND_ROBIN;
+        merge->count = 2;
+    }
+    if (has_route) {
+        plan_part *route = plan_add(plan, PLAN_ROUTE, "r");
+        route->count = 2;
+        route->in_turn = true;
+        plan_add(plan, PLAN_BRANCH, NULL);
+    }
+    add_working(plan, PLAN_STAGE, "decode", &pattern->decode)->options = decode;
+    if (has_route) {
+        plan_add(plan, PLAN_BRANCH, NULL);
+        add_working(plan, PLAN_STAGE, "large", &pattern->second_branch)->options = decode;
+        plan_add(plan, PLAN_JOIN, "j");
+    }
+    add_working(plan, PLAN_SINK, "sink", &pattern->sink);
+}
+
 bool plan_pattern(whatif_plan *plan, size_t index)
 {
-    static const struct {
-        const char *name;
-        double source_s, wait_s, compute_s, sink_s;
-        uint32_t concurrency, threads;
-        weir_order order;
-        plan_spread spread;
-        const char *setting;
-        uint32_t value;
-    } patterns[] = {
-        { "source, 8 slots", 0.010, 0, 0.002, 0, 4, 4, 0, 0, "concurrency", 8 },
-        { "decode, 4 slots", 0, 0.010, 0, 0, 2, 4, 0, 0, "concurrency", 4 },
-        { "decode, 8 slots", 0, 0.010, 0, 0, 2, 4, 0, 0, "concurrency", 8 },
-        { "sink, 1 slot", 0, 0, 0.001, 0.010, 4, 4, 0, 0, "concurrency", 1 },
-        { "threads, 2 threads", 0, 0, 0.005, 0, 10, 1, 0, 0, "threads", 2 },
-        { "threads, 4 threads", 0, 0, 0.005, 0, 10, 1, 0, 0, "threads", 4 },
-        { "slow-file, completion", 0, 0.005, 0, 0, 4, 4, WEIR_ORDER_INPUT, PLAN_RARE, "output_order", 0 },
-        { "slow-file, 12 slots", 0, 0.005, 0, 0, 4, 16, WEIR_ORDER_INPUT, PLAN_RARE, "concurrency", 12 },
-    };
-    if (index >= sizeof patterns / sizeof patterns[0])
+    if (index >= sizeof pattern_changes / sizeof pattern_changes[0])
         return false;
-    *plan = (whatif_plan){ .threads = patterns[index].threads };
-    snprintf(plan->name, sizeof plan->name, "%s", patterns[index].name);
-    plan_part *source = add(plan, PLAN_SOURCE, "src");
-    source->work.wait_s = patterns[index].source_s;
-    source->options.threads = 1;
-    plan_part *decode = add(plan, PLAN_STAGE, "decode");
-    decode->work.wait_s = patterns[index].wait_s;
-    decode->work.compute_s = patterns[index].compute_s;
-    decode->work.spread = patterns[index].spread;
-    decode->options.concurrency = patterns[index].concurrency;
-    decode->options.output_order = patterns[index].order;
-    add(plan, PLAN_SINK, "sink")->work.wait_s = patterns[index].sink_s;
-    bool is_of_pool = strcmp(patterns[index].setting, "threads") == 0;
-    add_change(plan, is_of_pool ? "" : decode->name, patterns[index].setting, patterns[index].value);
-    if (strcmp(patterns[index].setting, "output_order") == 0)
+    const struct pattern_change *change = &pattern_changes[index];
+    const struct pattern *pattern = patterns;
+    while (strcmp(pattern->name, change->pattern) != 0)
+        pattern++;
+    *plan = (whatif_plan){ .threads = pattern->threads };
+    snprintf(plan->name, sizeof plan->name, "%s", pattern->name);
+    add_pattern(plan, pattern);
+    size_t part = 0;
+    while (*change->part && strncmp(plan->parts[part].name, change->part, strlen(change->part)) != 0)
+        part++;
+    plan_add_change(plan, *change->part ? plan->parts[part].name : "", change->setting, change->value);
+    if (strcmp(change->setting, "output_order") == 0)
         snprintf(plan->changes[0].value, sizeof plan->changes[0].value, "completion");
     return true;
 }
@@ -367,6 +503,8 @@ void plan_apply(whatif_plan *plan)
                 part->options.concurrency = value;
             else if (strcmp(dot, ".queue_items") == 0)
                 part->options.queue_items = value;
+            else if (strcmp(dot, ".queue_bytes") == 0)
+                part->options.queue_bytes = value;
             else
                 part->options.output_order = WEIR_ORDER_COMPLETION;
         }

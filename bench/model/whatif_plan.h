@@ -18,7 +18,14 @@ typedef enum plan_kind {
     PLAN_SINK,
 } plan_kind;
 
-typedef enum plan_spread { PLAN_CONSTANT, PLAN_UNIFORM, PLAN_EXPONENTIAL, PLAN_RARE } plan_spread;
+typedef enum plan_spread {
+    PLAN_CONSTANT,
+    PLAN_UNIFORM,
+    PLAN_EXPONENTIAL,
+    PLAN_RARE,
+    PLAN_BURSTS,
+    PLAN_GIANTS
+} plan_spread;
 
 /* What a task does: it waits, then computes, for a random time. */
 typedef struct plan_work {
@@ -27,6 +34,7 @@ typedef struct plan_work {
     plan_spread spread;
     uint32_t skips, fails; /* one in so many; 0 = none */
     uint32_t pieces;       /* results of one input */
+    uint32_t permits;      /* at most so many of its tasks at a time work, as behind a lock; 0 = no limit */
 } plan_work;
 
 typedef struct plan_part {
@@ -34,8 +42,11 @@ typedef struct plan_part {
     char name[16];
     plan_work work; /* of a sink: of the consumer */
     uint32_t count; /* of a route: branches; of batches: items */
+    bool in_turn;   /* a route's branches get equally many items; otherwise the later ones get more */
     weir_merge_order merge_order;
     weir_stage_options options;
+    const weir_op *op; /* of a source or stage that does real work, with its config; NULL = `work` */
+    const void *config;
 } plan_part;
 
 /* "s1.concurrency" and "4" */
@@ -50,12 +61,20 @@ typedef struct whatif_plan {
     uint32_t threads;
     plan_change changes[PLAN_MAX_CHANGES];
     size_t num_changes;
+    /* A run takes this many results, of which the first num_start do not count (0 = as many as the time allows). */
+    uint64_t num_items, num_start;
 } whatif_plan;
+
+/* A part behind the others; its name gets its index. The name may be NULL. */
+plan_part *plan_add(whatif_plan *plan, plan_kind kind, const char *name);
+
+/* A change of a part, or of the pipeline (name ""). */
+void plan_add_change(whatif_plan *plan, const char *name, const char *what, uint32_t value);
 
 /* A random pipeline with random changes; the same for the same seed. */
 void plan_random(whatif_plan *plan, uint64_t seed);
 
-/* The patterns of examples/simulate, each with a change. Returns false behind the last one. */
+/* The patterns of examples/simulate, with changes, one at a time. Returns false behind the last one. */
 bool plan_pattern(whatif_plan *plan, size_t index);
 
 /* The plan with its changes. */

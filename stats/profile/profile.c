@@ -16,6 +16,7 @@
 #include <weir/pipeline.h>
 
 #include "kept_items.h"
+#include "profile_rows.h"
 
 enum { TASKS_PER_SLOT = 3, PATIENCE = 10 };
 
@@ -221,10 +222,7 @@ static int add_point(profiler *own, const weir_profile_stage *stage, uint32_t co
         .elapsed_s = (double)(meter->end_ns - meter->begin_ns) / (double)WEIR_SECOND,
         .cpu_time_s = (double)(meter->end_cpu_ns - meter->begin_cpu_ns) / (double)WEIR_SECOND,
     };
-    if (point->elapsed_s > 0) {
-        point->tasks_per_s = (double)num_counted / point->elapsed_s;
-        point->cpus = point->cpu_time_s / point->elapsed_s;
-    }
+    weir_profile_derive(report, report->num_points - 1);
     if (meter->peak_memory > meter->memory_before)
         point->memory_bytes = (uint64_t)(meter->peak_memory - meter->memory_before);
     return WEIR_OK;
@@ -267,8 +265,6 @@ static int measure_stage(profiler *own, const weir_profile_stage *stage, uint32_
         if (status != WEIR_OK)
             return status;
         weir_profile_point *points = own->report->points, *point = &points[own->report->num_points - 1];
-        point->efficiency =
-            points[first].tasks_per_s > 0 ? point->tasks_per_s / (double)concurrency / points[first].tasks_per_s : 0;
         tell(own, point);
         bool pays =
             concurrency == 1 || point->tasks_per_s > points[best_point].tasks_per_s * (1 + own->options.min_gain);
@@ -329,7 +325,6 @@ static int measure_source(profiler *own)
         return status;
     weir_profile_point *point = &own->report->points[0];
     point->is_best = true;
-    point->efficiency = 1;
     tell(own, point);
     return WEIR_OK;
 }

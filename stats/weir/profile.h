@@ -23,6 +23,7 @@
 #include <weir/export.h>
 #include <weir/op.h>
 #include <weir/options.h>
+#include <weir/query.h>
 #include <weir/status.h>
 
 #ifdef __cplusplus
@@ -39,7 +40,7 @@ typedef struct weir_profile_stage {
 
 /* One stage with one number of slots. */
 typedef struct weir_profile_point {
-    const char *stage; /* as in weir_profile_stage; not a copy */
+    const char *stage; /* as in weir_profile_stage, not a copy; of weir_profile_read(): belongs to the report */
     uint32_t concurrency;
     bool is_best;       /* more slots raise tasks_per_s by less than min_gain */
     uint64_t num_tasks; /* measured, without the first one of each slot; of a source: items */
@@ -89,6 +90,12 @@ static inline int weir_profile(const weir_profile_stage *stages, size_t num_stag
 
 /* Adds the report to a database, in the table profile_stats, as a separate run; the file is created if missing. */
 WEIR_API int weir_profile_record(const weir_profile_report *report, const char *path, weir_error *error);
+
+/*
+ * Reads the report that a run (WEIR_LAST_RUN: the last one) has recorded. WEIR_OK: free *report with
+ * weir_profile_free(). WEIR_ENOTFOUND if there is no such run, or it is not a profile.
+ */
+WEIR_API int weir_profile_read(weir_reader *reader, int64_t run_id, weir_profile_report **report, weir_error *error);
 
 /* NULL is fine. */
 WEIR_API void weir_profile_free(weir_profile_report *report);

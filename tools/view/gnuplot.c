@@ -28,7 +28,7 @@ enum {
     SYMBOLS_ON_CURVE = 12 /* about */
 };
 
-typedef enum scale { SCALE_LINEAR, SCALE_TIME, SCALE_SHARE, SCALE_LEVEL, SCALE_VALUE, SCALE_BYTES } scale;
+typedef enum scale { SCALE_LINEAR, SCALE_TIME, SCALE_SHARE, SCALE_LEVEL, SCALE_VALUE, SCALE_BYTES, SCALE_RATE } scale;
 
 typedef struct curve {
     const char *title; /* NULL = the only curve of its panel */
@@ -140,6 +140,17 @@ static const panel machine_panels[] = {
       2 },
 };
 
+static const panel profile_panels[] = {
+    { "tasks per second", NULL, SCALE_RATE, { { NULL, PROFILE_RATE, SOLID, 2, 0 } }, 1 },
+    { "tasks per second, relative to one slot",
+      NULL,
+      SCALE_LINEAR,
+      { { "measured", PROFILE_GAIN, SOLID, 2, 0 }, { "if each slot added as much", PROFILE_SLOTS, DOTS, 1.8, 0.1 } },
+      2 },
+    { "CPUs in use by the process", NULL, SCALE_LINEAR, { { NULL, PROFILE_CPUS, SOLID, 2, 0 } }, 1 },
+    { "growth of the process's memory", NULL, SCALE_BYTES, { { NULL, PROFILE_MEMORY, SOLID, 2, 0 } }, 1 },
+};
+
 static const panel counter_panel = {
     .scale = SCALE_VALUE,
     .curves = { { "mean", COUNTER_MEAN, SOLID, 2, 0 },
@@ -227,7 +238,7 @@ static void put_blocks(const drawing *d, const figure *f)
         fprintf(d->out, "$%s%zu << EOD\n", f->block, i);
         for (size_t j = 0; j < line->num_points; j++) {
             const series_point *point = &line->points[j];
-            if (j > 0 && point->start - point[-1].end > 0.5 * (point->end - point->start))
+            if (j > 0 && !d->set->is_profile && point->start - point[-1].end > 0.5 * (point->end - point->start))
                 fputc('\n', d->out);
             put_row(d, f, point->start, point);
             put_row(d, f, point->end, point);
@@ -422,6 +433,11 @@ static double put_axis(const drawing *d, const figure *f, const panel *p)
         fputs("set format y '%.0s %cB'\n", d->out);
         break;
     case SCALE_VALUE: put_value_axis(d->out, values); break;
+    case SCALE_RATE:
+        if (values.high > 0)
+            fprintf(d->out, "set logscale y\nset yrange [%.6g:%.6g]\nset format y '%%.0s%%c'\n", values.low / 1.5,
+                    values.high * 1.5);
+        break;
     case SCALE_LEVEL: put_linear_axis(d->out, fmax(values.high, largest_capacity(f) / 1.04)); break;
     }
     return 0;
@@ -438,9 +454,9 @@ static void choose_unit(drawing *d)
         const char *name;
         double seconds, from_s;
     } units[] = { { "days", 86400, 4 * 86400 }, { "hours", 3600, 4 * 3600 }, { "minutes", 60, 600 } };
-    d->unit = "seconds";
+    d->unit = d->set->is_profile ? "slots" : "seconds";
     d->unit_s = 1;
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+    for (size_t i = 0; i < sizeof units / sizeof units[0] && !d->set->is_profile; i++)
         if (d->set->end >= units[i].from_s) {
             d->unit = units[i].name;
             d->unit_s = units[i].seconds;
@@ -733,7 +749,7 @@ static void put_panel(const drawing *d, const figure *f, size_t row)
     }
     if (is_last || is_terminal)
         fprintf(d->out, "set xlabel '%s%s'\n", d->plan->clock ? "local time" : d->unit,
-                d->plan->clock ? "" : " since the start");
+                d->plan->clock || d->set->is_profile ? "" : " since the start");
     put_curves(d, f, &f->panels[row], foot);
 }
 
@@ -792,24 +808,27 @@ static double legend_width_in(const drawing *d, const figure *f, double figure_i
     return fmin(beside_in + sample_in + (double)longest * character_in + margin_in, 0.4 * figure_in);
 }
 
-static void make_figure(figure *f, series_kind kind, const series_list *list)
+static void make_figure(figure *f, series_kind kind, const series_set *set)
 {
+    const series_list *list = &set->lists[kind];
     static const struct {
         const panel *panels;
         size_t num_panels, num_values;
-    } kinds[NUM_SERIES_KINDS] = {
+    } kinds[NUM_SERIES_KINDS + 1] = {
         [SERIES_STAGES] = { task_panels, sizeof task_panels / sizeof(panel), SERIES_MAX_VALUES },
         [SERIES_QUEUES] = { queue_panels, sizeof queue_panels / sizeof(panel), QUEUE_DEPTH + 1 },
         [SERIES_SPANS] = { span_panels, sizeof span_panels / sizeof(panel), SPAN_SHARE + 1 },
         [SERIES_COUNTERS] = { NULL, 0, COUNTER_MAX + 1 },
         [SERIES_PROCESS] = { process_panels, sizeof process_panels / sizeof(panel), PROCESS_WRITTEN + 1 },
         [SERIES_MACHINE] = { machine_panels, sizeof machine_panels / sizeof(panel), MACHINE_SENT + 1 },
+        [NUM_SERIES_KINDS] = { profile_panels, sizeof profile_panels / sizeof(panel), PROFILE_MEMORY + 1 },
     };
     *f = (figure){ .lines = list->all, .num_lines = list->count, .block = series_kind_name(kind) };
-    f->num_values = kinds[kind].num_values;
-    f->num_panels = kinds[kind].num_panels;
+    size_t which = set->is_profile ? NUM_SERIES_KINDS : (size_t)kind;
+    f->num_values = kinds[which].num_values;
+    f->num_panels = kinds[which].num_panels;
     if (f->num_panels)
-        memcpy(f->panels, kinds[kind].panels, f->num_panels * sizeof(panel));
+        memcpy(f->panels, kinds[which].panels, f->num_panels * sizeof(panel));
     else
         make_counter_panels(f);
     if (kind == SERIES_SPANS && f->num_lines > MAX_SPANS) {
@@ -826,7 +845,7 @@ static void put_figures(const drawing *d)
         figure f;
         if (!d->plan->shown[kind])
             continue;
-        make_figure(&f, kind, &d->set->lists[kind]);
+        make_figure(&f, kind, d->set);
         f.left_in = place % columns * width_in + fmin(left_in, 0.3 * width_in);
         f.right_in = (place % columns + 1) * width_in - legend_width_in(d, &f, width_in);
         f.top_in = (rows - place / columns) * height_in;
@@ -888,7 +907,11 @@ static void put_terminal(const drawing *d, double shrunk)
 static void put_settings(const drawing *d)
 {
     double length = d->set->end > 0 ? d->set->end : 1;
-    fprintf(d->out, "set xrange [%.12g:%.12g]\nset xtics nomirror\nset ytics nomirror\n", at(d, 0), at(d, length));
+    fputs("set xtics nomirror\nset ytics nomirror\n", d->out);
+    if (d->set->is_profile)
+        fprintf(d->out, "set logscale x 2\nset xrange [0.9:%.12g]\n", length * 1.1);
+    else
+        fprintf(d->out, "set xrange [%.12g:%.12g]\n", at(d, 0), at(d, length));
     if (d->plan->clock)
         fprintf(d->out, "set xtics time\nset format x '%s' time\n", clock_format(d));
     if (d->plan->medium == DRAWING_TERMINAL) {
