@@ -201,6 +201,28 @@ static void a_stop_ends_the_replay(void **state)
     end(pipeline, &ledger);
 }
 
+static void the_end_of_an_epoch_does_not_end_a_step(void **state)
+{
+    (void)state;
+    test_ledger ledger = LEDGER;
+    test_numbers numbers = { .ledger = &ledger, .count = 1 };
+    weir_builder *builder = weir_builder_new();
+    weir_builder_source(builder, &numbers_op, &numbers, &(weir_stage_options){ .epochs = WEIR_ENDLESS });
+    weir_builder_sink(builder, NULL);
+    weir_pipeline *pipeline = build(builder, NULL);
+    weir_headspace *headspace = headspace_new();
+    weir_item item;
+    for (int i = 0; i < 1 + WARMUP + STEPS; i++) {
+        step(headspace, pipeline);
+        if (i < WARMUP + STEPS)
+            assert_int_equal(weir_headspace_next(headspace, pipeline, &item, 20 * WEIR_SECOND), WEIR_EPOCH);
+    }
+    assert_int_equal(report_of(headspace).loader.num_steps, STEPS);
+    weir_headspace_free(headspace);
+    weir_pipeline_stop(pipeline);
+    end(pipeline, &ledger);
+}
+
 /* Whether a pipeline that makes so many results is measured completely. */
 static bool is_measured(uint64_t num_results, uint64_t *num_needed)
 {
@@ -263,6 +285,7 @@ int main(void)
         TEST(replayed_items_outlive_their_pipeline),
         TEST(a_loop_gets_the_loaders_results_then_kept_ones_then_the_loaders),
         TEST(a_stop_ends_the_replay),
+        TEST(the_end_of_an_epoch_does_not_end_a_step),
         TEST(the_report_says_how_many_results_it_needs),
         TEST(the_cost_is_the_share_of_a_step_that_replaying_saves),
     };

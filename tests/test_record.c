@@ -429,7 +429,7 @@ static void headspace_says_what_loading_costs_a_step(void **state)
 {
     (void)state;
     struct program program;
-    record(&program, "@videos --headspace 1ms --epochs 100");
+    record(&program, "@videos --headspace 1ms"); /* as many epochs as it takes */
     assert_int_equal(program.status, 0);
     assert_non_null(strstr(program.out, "Headspace: loading costs you "));
     assert_non_null(strstr(program.out, "(50 steps each)"));
@@ -439,9 +439,18 @@ static void headspace_says_what_loading_costs_a_step(void **state)
                      1);
 
     remove_database(NULL);
-    record(&program, "@videos --headspace 1ms");
+    record(&program, "@videos --headspace 1ms --epochs 1");
     assert_int_equal(program.status, 1);
-    assert_non_null(strstr(program.err, "the pipeline must make at least 62 results"));
+    assert_non_null(strstr(program.err, "the pipeline must make at least 62 results (without --epochs"));
+    program_free(&program);
+
+    remove_database(NULL);
+    clips_make_folder(clips_path("no-videos"));
+    clips_write_text(clips_path("no-videos/a.mp4"), "no video");
+    record(&program, "@no-videos --headspace 1ms");
+    assert_int_equal(program.status, 1);
+    assert_non_null(strstr(program.err, "nothing could be decoded"));
+    assert_null(strstr(program.err, "--headspace"));
     program_free(&program);
 }
 
@@ -513,6 +522,7 @@ static void mistakes_are_refused_in_one_line_before_any_work(void **state)
         { "@videos --cpu 40%", "--cpu: only with --tune" },
         { "@videos --tune --cpu 140%", "a percentage" },
         { "@videos --tune --headspace 1s", "--tune: not with --headspace" },
+        { "@videos --headspace 1s --resume @nowhere", "--headspace: not with --resume" },
         { "@videos --profile --tune", "--profile: not with --tune" },
         { "@videos --profile --headspace 1s", "--profile: not with --headspace" },
         { "@videos --profile --trace t.json", "--profile: not with --trace" },

@@ -55,6 +55,7 @@ static const chain chains[] = {
 typedef struct decided {
     uint64_t lap;
     weir_tuner_action action;
+    double predicted;
     char text[200];
 } decided;
 
@@ -70,7 +71,11 @@ typedef struct simulated {
     uint64_t lap;
     decided decisions[MAX_DECISIONS];
     size_t num_decisions;
-    double rate, cpus; /* of the last lap */
+    double rate, cpus;           /* of the last lap */
+    uint64_t held_from, held_to; /* laps without results */
+    const double *bursts;        /* what a lap's results are multiplied by; NULL = 1 */
+    size_t num_bursts;
+    double claimed_cpus; /* the tasks seem to compute, on so many CPUs; 0 = the truth */
 } simulated;
 
 static const char *const names[MAX_STAGES + 2] = { "0:0:src", "0:1:first", "0:2:second", "0:3:third", "0:4:fourth" };
@@ -193,7 +198,9 @@ static void run_lap(simulated *own)
                      .num_joined = 1,
                      .position = { "loop", 0, -1 } };
     weir_pool_metrics pool = { 0 }, own_pool = { 0 };
-    uint64_t num_items = (uint64_t)llround(p->throughput);
+    double burst = own->bursts ? own->bursts[own->lap % own->num_bursts] : 1;
+    bool is_held = own->lap >= own->held_from && own->lap < own->held_to;
+    uint64_t num_items = is_held ? 0 : (uint64_t)llround(p->throughput * burst);
     own->lap++;
     own->rate = p->throughput;
     own->cpus = p->cpus;
@@ -209,6 +216,8 @@ static void run_lap(simulated *own)
         stage.metrics.wait_turn_ns = ns(node->wait_turn_share * slots);
         stage.metrics.wait_out_ns = ns(node->wait_out_share * slots);
         stage.metrics.cpu_ns = ns(node->cpus);
+        if (own->claimed_cpus > 0 && i > 0)
+            stage.metrics.cpu_ns = ns(fmin(node->busy_share * slots, own->claimed_cpus));
         weir_pool_metrics *of = i == 0 ? &own_pool : &pool;
         of->busy_ns += stage.metrics.busy_ns;
         of->cpu_ns += stage.metrics.cpu_ns;
@@ -234,7 +243,7 @@ static void carry_out(void *self, const weir_tuner_decision *decision)
     simulated *own = self;
     assert_true(own->num_decisions < MAX_DECISIONS);
     decided *kept = &own->decisions[own->num_decisions++];
-    *kept = (decided){ .lap = decision->lap, .action = decision->action };
+    *kept = (decided){ .lap = decision->lap, .action = decision->action, .predicted = decision->predicted };
     snprintf(kept->text, sizeof kept->text, "%s", decision->text);
     if (decision->after == 0)
         return;
@@ -345,6 +354,116 @@ static void it_starts_again_when_the_load_changes(void **state)
         assert_reaches(own, 0.9, best_of(own, (uint32_t)fmax(8, 4 * own->chain.cpus), INFINITY));
         end(own, tuner);
     }
+}
+
+static size_t find(const simulated *own, weir_tuner_action action, size_t from)
+{
+    while (from < own->num_decisions && own->decisions[from].action != action)
+        from++;
+    return from;
+}
+
+static const chain slow_consumer = {
+    .what = "a slow consumer", .sink_s = 0.010, .cpus = 2, .stages = { { 0.005, 0.00002, 0 } }, .num_stages = 1
+};
+
+static void after_a_change_of_the_load_it_predicts_again(void **state)
+{
+    (void)state;
+    weir_tuner *tuner;
+    simulated *own = simulate(&slow_consumer, 1, (weir_tuner_options){ 0 }, &tuner);
+    start(own);
+    for (int lap = 0; lap < LAPS; lap++)
+        run_lap(own);
+    own->slower = 8;
+    make_truth(own);
+    for (int lap = 0; lap < LAPS; lap++)
+        run_lap(own);
+    size_t changed = find(own, WEIR_TUNER_CHANGED, find(own, WEIR_TUNER_RESTARTED, 0));
+    if (changed >= own->num_decisions || !isfinite(own->decisions[changed].predicted))
+        fail_with_decisions(own, "no change with a prediction after the restart");
+    assert_reaches(own, 0.95, 100);
+    end(own, tuner);
+}
+
+static void each_of_many_changes_of_the_load_is_noticed(void **state)
+{
+    (void)state;
+    weir_tuner *tuner;
+    simulated *own = simulate(&slow_consumer, 1, (weir_tuner_options){ .max_threads = 64 }, &tuner);
+    start(own);
+    for (; own->slower <= 64; own->slower *= 2) {
+        make_truth(own);
+        for (int lap = 0; lap < LAPS; lap++)
+            run_lap(own);
+        assert_reaches(own, 0.9, 100);
+    }
+    end(own, tuner);
+}
+
+static void laps_in_which_one_item_holds_all_results_back_do_not_count(void **state)
+{
+    (void)state;
+    weir_tuner *tuner;
+    simulated *own = simulate(&chains[4], 1, (weir_tuner_options){ 0 }, &tuner);
+    own->held_from = 7; /* while it measures the effect of the first changes */
+    own->held_to = 17;
+    start(own);
+    for (int lap = 0; lap < LAPS + 10; lap++)
+        run_lap(own);
+    assert_reaches(own, 0.95, best_of(own, 8, INFINITY));
+    for (size_t i = 0; i < own->num_decisions; i++)
+        if (strstr(own->decisions[i].text, " 0/s"))
+            fail_with_decisions(own, "it decided without a result");
+    end(own, tuner);
+}
+
+static void laps_that_differ_much_are_measured_for_longer(void **state)
+{
+    (void)state;
+    static const double bursts[] = { 1.9, 0.1 };
+    chain slow_source = { .what = "a bursty source",
+                          .source_s = 1.0 / 150,
+                          .cpus = 2,
+                          .stages = { { 0.010, 0.0001, 0 } },
+                          .num_stages = 1 };
+    weir_tuner *tuner;
+    simulated *own = simulate(&slow_source, 1, (weir_tuner_options){ 0 }, &tuner);
+    own->bursts = bursts;
+    own->num_bursts = LENGTH(bursts);
+    start(own);
+    for (int lap = 0; lap < LAPS; lap++)
+        run_lap(own);
+    assert_reaches(own, 0.9, best_of(own, 8, INFINITY));
+    end(own, tuner);
+}
+
+/* To the model, the CPUs seem to be the limit. */
+static void slots_and_threads_are_tried_together_if_the_model_is_wrong(void **state)
+{
+    (void)state;
+    weir_tuner *tuner;
+    simulated *own = simulate(&chains[1], 1, (weir_tuner_options){ 0 }, &tuner);
+    own->claimed_cpus = 2;
+    start(own);
+    for (int lap = 0; lap < LAPS; lap++)
+        run_lap(own);
+    assert_reaches(own, 0.95, best_of(own, 8, INFINITY));
+    end(own, tuner);
+}
+
+static void a_budget_that_cannot_be_kept_is_told(void **state)
+{
+    (void)state;
+    weir_tuner *tuner;
+    simulated *own = simulate(&chains[3], 1, (weir_tuner_options){ .cpus = 0.8 }, &tuner);
+    start(own);
+    for (int lap = 0; lap < 2 * LAPS; lap++)
+        run_lap(own);
+    assert_int_equal(own->num_decisions, 1);
+    if (!strstr(own->decisions[0].text, "the CPU budget is exceeded by 25 %, and there is nothing left to lower"))
+        fail_with_decisions(own, "no such text");
+    end(own, tuner);
 }
 
 static void the_cpu_budget_is_not_exceeded_twice_in_a_row(void **state)
@@ -468,9 +587,18 @@ static void an_attached_pipeline_is_changed_and_events_say_why(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        TEST(from_one_slot_it_reaches_the_best_and_rests),   TEST(it_starts_again_when_the_load_changes),
-        TEST(the_cpu_budget_is_not_exceeded_twice_in_a_row), TEST(the_memory_budget_is_kept_with_fewer_slots),
-        TEST(a_recorded_run_is_decided_the_same_way_again),  TEST(an_attached_pipeline_is_changed_and_events_say_why),
+        TEST(from_one_slot_it_reaches_the_best_and_rests),
+        TEST(it_starts_again_when_the_load_changes),
+        TEST(after_a_change_of_the_load_it_predicts_again),
+        TEST(each_of_many_changes_of_the_load_is_noticed),
+        TEST(laps_in_which_one_item_holds_all_results_back_do_not_count),
+        TEST(laps_that_differ_much_are_measured_for_longer),
+        TEST(slots_and_threads_are_tried_together_if_the_model_is_wrong),
+        TEST(a_budget_that_cannot_be_kept_is_told),
+        TEST(the_cpu_budget_is_not_exceeded_twice_in_a_row),
+        TEST(the_memory_budget_is_kept_with_fewer_slots),
+        TEST(a_recorded_run_is_decided_the_same_way_again),
+        TEST(an_attached_pipeline_is_changed_and_events_say_why),
     };
     return RUN_TESTS(tests);
 }

@@ -15,9 +15,10 @@ struct weir_headspace {
     weir_headspace_options options;
     weir_kept_items kept;
     headspace_part part;
-    uint32_t num_skipped;     /* steps of the current part that did not count */
-    bool stands_still;        /* the pipeline has no task that runs */
-    int64_t returned_ns;      /* when the last result was returned; 0 = the next step cannot be measured */
+    uint32_t num_skipped; /* steps of the current part that did not count */
+    bool stands_still;    /* the pipeline has no task that runs */
+    int64_t returned_ns;  /* when the last result was returned; 0 = the next step cannot be measured */
+    int64_t epoch_ns;     /* when WEIR_EPOCH was returned: until the next call, time belongs to no step; 0 = not */
     weir_step_times times[2]; /* of PART_LOADER and PART_REPLAYED */
 };
 
@@ -103,6 +104,9 @@ int weir_headspace_next(weir_headspace *headspace, weir_pipeline *pipeline, weir
     if (!headspace || !pipeline || !item)
         return WEIR_EINVAL;
     int status = WEIR_OK;
+    if (headspace->epoch_ns && headspace->returned_ns)
+        headspace->returned_ns += weir_clock_ns() - headspace->epoch_ns;
+    headspace->epoch_ns = 0;
     if (headspace->part == PART_REPLAYED && is_running(headspace, pipeline))
         weir_kept_items_lend(&headspace->kept, item);
     else
@@ -114,6 +118,8 @@ int weir_headspace_next(weir_headspace *headspace, weir_pipeline *pipeline, weir
     }
     if (status == WEIR_OK)
         count_step(headspace, pipeline);
+    else if (status == WEIR_EPOCH)
+        headspace->epoch_ns = weir_clock_ns();
     else if (status != WEIR_ETIMEDOUT) /* the wait goes on */
         headspace->returned_ns = 0;
     return status;

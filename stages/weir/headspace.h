@@ -14,8 +14,8 @@
  *     weir_headspace_describe(&report, text, sizeof text);  // "loading costs you 13 % of each step …"
  *     weir_headspace_free(headspace);
  *
- * A step lasts from the return of one weir_headspace_next() to the return of the next. If the training runs
- * asynchronously (on a GPU), wait for its end in each step.
+ * A step lasts from the return of one weir_headspace_next() to the return of the next; what the loop does after
+ * WEIR_EPOCH does not count. If the training runs asynchronously (on a GPU), wait for its end in each step.
  */
 #ifndef WEIR_HEADSPACE_H
 #define WEIR_HEADSPACE_H

@@ -30,9 +30,10 @@ void weir_model_forget(weir_model *model)
         return;
     for (size_t i = 0; i < model->num_laps; i++)
         free(model->laps[i]);
-    free(model->others);
-    free(model->current);
-    model->others = model->current = NULL;
+    if (model->others)
+        weir_model_lap_clear(model, model->others);
+    if (model->current)
+        weir_model_lap_clear(model, model->current);
     model->num_laps = model->laps_joined = 0;
     model->baseline = NAN;
     model->knows_background = false;
@@ -52,6 +53,8 @@ static void free_node(weir_model_node *node)
 void weir_model_clear(weir_model *model)
 {
     weir_model_forget(model);
+    free(model->others);
+    free(model->current);
     for (size_t i = 0; i < model->num_nodes; i++)
         free_node(&model->recorded.nodes[i]);
     for (size_t i = 0; i < model->num_queues; i++)

@@ -22,7 +22,18 @@
 
 #include "lap_replay.h"
 
-enum { MAX_KNOBS = 32, MAX_LAPS = 3, MAX_PLANS = 6, MAX_PATIENCE = 32, LAPS_AT_REST = 8, PREDICTED_ITEMS = 400 };
+enum {
+    MAX_KNOBS = 32,
+    MAX_LAPS = 3,        /* of a measurement, to get enough results */
+    MAX_ROUGH_LAPS = 8,  /* if the laps differ much */
+    MAX_EMPTY_LAPS = 24, /* without a result, in a row: one item may take as long */
+    MAX_SKIPPED_LAPS = 8,
+    MAX_PLANS = 6,
+    MIN_PATIENCE = 2,
+    MAX_PATIENCE = 32,
+    LAPS_AT_REST = 8,
+    PREDICTED_ITEMS = 400
+};
 
 #define SPARE     0.95 /* of the budget, for changes */
 #define ENOUGH    0.99 /* of the highest prediction: a higher one does not justify more slots */
@@ -54,8 +65,8 @@ struct weir_tuner {
     size_t num_knobs;
 
     tuner_state state;
-    bool skips;   /* the next lap contains the transition after a change */
-    size_t moved; /* the knob that was changed last */
+    unsigned num_to_skip; /* laps: they contain the transition after a change */
+    size_t moved;         /* the knob that was changed last */
     uint32_t moved_from;
     unsigned num_plans;     /* since the load changed */
     bool is_probe;          /* the change is not planned, only a try */
@@ -63,7 +74,10 @@ struct weir_tuner {
     double best_rate;       /* of knob.best; 0 = not measured */
     unsigned patience;      /* laps in a row that must differ before a restart; doubles each time */
     double noise;           /* relative difference of neighbouring laps with the same settings: moving average */
-    double lap_rate;        /* of the lap before; 0 = other settings */
+    unsigned num_compared;  /* pairs of laps in noise */
+    double lap_rate;        /* of the lap before; negative = other settings */
+    unsigned num_empty;     /* laps without a result, in a row */
+    bool is_late;           /* some of them did not count, not long ago: a source may be that uneven */
     unsigned num_rested;    /* laps at rest */
     unsigned num_strange;   /* laps at rest with another throughput, in a row */
     uint64_t memory_before; /* the last change of slots */
@@ -76,7 +90,7 @@ struct weir_tuner {
 
     /* of the current lap */
     uint64_t lap_items;
-    double lap_cpu_s;
+    double lap_s, lap_cpu_s;
     char sink_queue[128];
     uint64_t lap_number;
 };
@@ -141,6 +155,14 @@ static int apply(const weir_tuner *tuner, const knob *own, uint32_t value)
     return status == WEIR_OK ? weir_pipeline_set_concurrency(pipeline, own->stage, value) : status;
 }
 
+/* Tasks that began before the change may last longer than a lap. */
+static unsigned laps_to_skip(const weir_tuner *tuner, const knob *own)
+{
+    const weir_model_node *node = own->stage ? weir_model_node_at(tuner->costs, own->node) : NULL;
+    double laps = node && node->time_s > 0 ? ceil(node->time_s / tuner->lap_s) : 1;
+    return (unsigned)fmax(1, fmin(laps, MAX_SKIPPED_LAPS));
+}
+
 /* False = the engine refuses. */
 static bool set_knob(weir_tuner *tuner, knob *own, uint32_t value)
 {
@@ -156,7 +178,8 @@ static bool set_knob(weir_tuner *tuner, knob *own, uint32_t value)
     tuner->moved = (size_t)(own - tuner->knobs);
     tuner->moved_from = own->value;
     own->value = value;
-    tuner->skips = true;
+    tuner->num_to_skip = laps_to_skip(tuner, own);
+    tuner->is_late = false;
     return true;
 }
 
@@ -308,11 +331,15 @@ static bool plan(weir_tuner *tuner, forecast *now, forecast *then)
     weir_model_free(model);
     if (!(then->rate > now->rate * (1 + tuner->options.min_gain)) || !fits(tuner, values, room))
         return false;
-    for (size_t i = 0; i < tuner->num_knobs; i++)
-        tuner->knobs[i].goal = values[i] > tuner->knobs[i].value || then->cpus > SPARE * tuner->options.cpus
-                                   ? values[i]
-                                   : tuner->knobs[i].value;
-    return true;
+    bool is_new = false, must_lower = then->cpus > SPARE * tuner->options.cpus;
+    for (size_t i = 0; i < tuner->num_knobs; i++) {
+        knob *own = &tuner->knobs[i];
+        own->goal = values[i] > own->value || must_lower ? values[i] : own->value;
+        is_new |= own->goal < own->value || (own->goal > own->value && own->goal > own->tried);
+    }
+    for (size_t i = 0; i < tuner->num_knobs && !is_new; i++) /* it has been undone before */
+        tuner->knobs[i].goal = tuner->knobs[i].value;
+    return is_new;
 }
 
 /* ---- states ------------------------------------------------------------------------------------------------- */
@@ -326,8 +353,10 @@ static double least_gain(const weir_tuner *tuner)
 static void note_noise(weir_tuner *tuner, double rate)
 {
     double mean = (rate + tuner->lap_rate) / 2;
-    if (tuner->lap_rate > 0 && mean > 0)
-        tuner->noise += (fabs(rate - tuner->lap_rate) / mean - tuner->noise) / 4;
+    if (tuner->lap_rate >= 0 && mean > 0) {
+        tuner->num_compared += tuner->num_compared < 8;
+        tuner->noise += (fabs(rate - tuner->lap_rate) / mean - tuner->noise) / tuner->num_compared;
+    }
     tuner->lap_rate = rate;
 }
 
@@ -352,23 +381,33 @@ static bool go_on(weir_tuner *tuner, const char *reason)
     return false;
 }
 
-/* A try where everything is in use, in case the model is wrong. */
-static bool probe(weir_tuner *tuner, double elapsed_s)
+/* One step up, if it has not been tried, and if the budget allows it. */
+static bool can_try(const weir_tuner *tuner, const knob *own)
 {
+    uint32_t next = step_up(own->value);
+    bool is_cheap = tuner->lap_cpu_s * next / own->value <= SPARE * tuner->options.cpus * tuner->lap_s ||
+                    tuner->options.cpus >= tuner->options.machine_cpus;
+    return !own->is_fixed && next <= own->most && next > own->tried && is_cheap;
+}
+
+/* A try where everything is in use, in case the model is wrong. If the slots use all threads, both are raised. */
+static bool probe(weir_tuner *tuner)
+{
+    knob *pool = &tuner->knobs[0];
     if (room_for_slots(tuner) == 0)
         return false;
+    bool is_pool_busy = pool->busy_s >= BUSY * pool->value * tuner->lap_s;
+    tuner->predicted = NAN;
+    tuner->is_probe = true;
     for (size_t i = 0; i < tuner->num_knobs; i++) {
         knob *own = &tuner->knobs[i];
-        uint32_t next = step_up(own->value);
         double in_use = i == 0 ? own->wait_thread_s : own->busy_s + own->wait_thread_s;
-        double most = i == 0 ? 0.1 * elapsed_s : BUSY * own->value * elapsed_s;
-        bool is_cheap = tuner->lap_cpu_s * next / own->value <= SPARE * tuner->options.cpus * elapsed_s ||
-                        tuner->options.cpus >= tuner->options.machine_cpus;
-        if (own->is_fixed || next > own->most || next <= own->tried || in_use < most || !is_cheap)
+        double most = i == 0 ? 0.1 * tuner->lap_s : BUSY * own->value * tuner->lap_s;
+        if (in_use < most || !can_try(tuner, own))
             continue;
-        own->goal = next;
-        tuner->predicted = NAN;
-        tuner->is_probe = true;
+        own->goal = step_up(own->value);
+        if (i > 0 && !own->has_threads && is_pool_busy && can_try(tuner, pool))
+            pool->goal = step_up(pool->value);
         if (go_on(tuner, i == 0 ? "a try: slots wait for a thread" : "a try: its slots are always in use"))
             return true;
     }
@@ -377,9 +416,16 @@ static bool probe(weir_tuner *tuner, double elapsed_s)
 
 static void rest(weir_tuner *tuner)
 {
-    tell(tuner, WEIR_TUNER_RESTED, NULL, 0, "rests at %.4g/s: nothing promises more", tuner->best_rate);
+    double cpus = tuner->lap_cpu_s / tuner->lap_s / tuner->options.cpus;
+    if (cpus > TOLERANCE)
+        tell(tuner, WEIR_TUNER_RESTED, NULL, 0,
+             "rests at %.4g/s: the CPU budget is exceeded by %.0f %%, and there is nothing left to lower",
+             tuner->best_rate, (cpus - 1) * 100);
+    else
+        tell(tuner, WEIR_TUNER_RESTED, NULL, 0, "rests at %.4g/s: nothing promises more", tuner->best_rate);
     tuner->state = TUNER_RESTING;
-    tuner->num_strange = tuner->num_rested = 0;
+    tuner->num_strange = 0;
+    start_measuring(tuner);
 }
 
 /* False = the model does not promise more. */
@@ -391,28 +437,28 @@ static bool go_where_planned(weir_tuner *tuner)
         return false;
     tuner->num_plans++;
     tuner->is_probe = false;
-    tuner->predicted = then.rate;
+    tuner->predicted = tuner->items / tuner->elapsed_s * (then.rate / now.rate);
     snprintf(reason, sizeof reason, "the limit is %s", now.limit);
     return go_on(tuner, reason);
 }
 
-static void look_for_more(weir_tuner *tuner, double elapsed_s)
+static void look_for_more(weir_tuner *tuner)
 {
-    tuner->is_probe = false;
-    if (!go_where_planned(tuner) && !probe(tuner, elapsed_s))
+    if (!go_where_planned(tuner) && !probe(tuner))
         rest(tuner);
 }
 
 /* All changes are applied: keeps the settings if they are better, otherwise goes back. */
-static void arrive(weir_tuner *tuner, double elapsed_s)
+static void arrive(weir_tuner *tuner)
 {
     double rate = tuner->items / tuner->elapsed_s;
-    if (rate >= tuner->best_rate * (1 + least_gain(tuner))) {
+    double half_predicted = (tuner->predicted / tuner->best_rate - 1) / 2; /* NAN = not predicted */
+    if (rate >= tuner->best_rate * (1 + fmax(tuner->options.min_gain, fmin(half_predicted, least_gain(tuner))))) {
         tell(tuner, WEIR_TUNER_KEPT, NULL, 0, "kept: %.4g/s instead of %.4g/s", rate, tuner->best_rate);
         for (size_t i = 0; i < tuner->num_knobs; i++)
             tuner->knobs[i].best = tuner->knobs[i].value;
         tuner->best_rate = rate;
-        look_for_more(tuner, elapsed_s);
+        look_for_more(tuner);
         return;
     }
     for (size_t i = 0; i < tuner->num_knobs; i++) {
@@ -458,16 +504,27 @@ static void restart(weir_tuner *tuner, double rate)
         tuner->knobs[i].most = tuner->knobs[i].limit;
     }
     tuner->num_plans = 0;
+    tuner->num_rested = 0;
     begin_again(tuner);
 }
 
+/* At rest. After 8, 16, 32, … laps the model has more data, and may promise more. */
 static void watch(weir_tuner *tuner, double rate)
 {
     tuner->num_strange = is_other_load(tuner, rate) ? tuner->num_strange + 1 : 0;
-    if (tuner->num_strange < tuner->patience)
+    if (tuner->num_strange >= tuner->patience) {
+        tuner->patience = tuner->patience < MAX_PATIENCE ? 2 * tuner->patience : tuner->patience;
+        restart(tuner, rate);
         return;
-    tuner->patience = tuner->patience < MAX_PATIENCE ? 2 * tuner->patience : tuner->patience;
-    restart(tuner, rate);
+    }
+    if (++tuner->num_rested < LAPS_AT_REST || (tuner->num_rested & (tuner->num_rested - 1)))
+        return;
+    tuner->patience = tuner->patience > MIN_PATIENCE ? tuner->patience / 2 : tuner->patience;
+    tuner->num_plans = 0;
+    if (tuner->num_strange == 0 && tuner->elapsed_s > 0)
+        tuner->best_rate = tuner->items / tuner->elapsed_s;
+    if (!go_where_planned(tuner))
+        start_measuring(tuner);
 }
 
 /* ---- the budget --------------------------------------------------------------------------------------------- */
@@ -515,11 +572,11 @@ static bool reduce(weir_tuner *tuner, double excess, const char *what)
     return true;
 }
 
-static bool keep_budget(weir_tuner *tuner, double elapsed_s)
+static bool keep_budget(weir_tuner *tuner)
 {
     uint64_t memory = memory_of(tuner);
-    double cpus = tuner->lap_cpu_s / elapsed_s / tuner->options.cpus;
-    if (tuner->skips && tuner->slots_added > 0 && memory > tuner->memory_before)
+    double cpus = tuner->lap_cpu_s / tuner->lap_s / tuner->options.cpus;
+    if (tuner->num_to_skip && tuner->slots_added > 0 && memory > tuner->memory_before)
         tuner->slot_bytes = (double)(memory - tuner->memory_before) / (double)tuner->slots_added;
     if (cpus > TOLERANCE)
         return reduce(tuner, cpus, "CPU");
@@ -537,36 +594,58 @@ static bool is_on_the_way(const weir_tuner *tuner)
     return false;
 }
 
-static void decide(weir_tuner *tuner, double elapsed_s)
+/* The laps differ so much that the measurement must be longer. */
+static bool is_rough(const weir_tuner *tuner)
 {
-    bool skipped = tuner->skips;
-    if (keep_budget(tuner, elapsed_s))
-        return;
-    tuner->skips = false;
-    if (skipped) {
-        tuner->lap_rate = 0;
-        return;
-    }
-    note_noise(tuner, (double)tuner->lap_items / elapsed_s);
-    if (tuner->state == TUNER_RESTING) {
+    return least_gain(tuner) > fmax(tuner->options.min_gain, NEW_LOAD / 2);
+}
+
+static bool is_measured(const weir_tuner *tuner)
+{
+    if (tuner->items <= 0 && tuner->num_laps <= MAX_LAPS)
+        return false;
+    bool is_short = tuner->items < tuner->options.min_items || tuner->num_compared < 2;
+    return (!is_short || tuner->num_laps >= MAX_LAPS) && (!is_rough(tuner) || tuner->num_laps >= MAX_ROUGH_LAPS);
+}
+
+/* Counts the lap. False = it does not count: in input order, one slow item holds all results back for a while. */
+static bool count_lap(weir_tuner *tuner)
+{
+    bool is_held_back = tuner->num_empty >= MAX_LAPS && tuner->num_empty < MAX_EMPTY_LAPS && !tuner->is_late;
+    tuner->num_empty = tuner->lap_items > 0 ? 0 : tuner->num_empty + 1;
+    if (is_held_back) {
+        tuner->is_late = tuner->num_empty == 0;
         start_measuring(tuner);
-        tuner->items = (double)tuner->lap_items;
-        tuner->elapsed_s = elapsed_s;
-        watch(tuner, tuner->items / elapsed_s);
-        bool is_time = ++tuner->num_rested >= LAPS_AT_REST && !(tuner->num_rested & (tuner->num_rested - 1));
-        if (tuner->state == TUNER_RESTING && is_time) /* 8, 16, 32, … laps: the model has more data now */
-            go_where_planned(tuner);
+        return false;
+    }
+    tuner->is_late &= tuner->num_laps < MAX_ROUGH_LAPS;
+    note_noise(tuner, (double)tuner->lap_items / tuner->lap_s);
+    tuner->items += (double)tuner->lap_items;
+    tuner->elapsed_s += tuner->lap_s;
+    tuner->num_laps++;
+    return true;
+}
+
+static void decide(weir_tuner *tuner)
+{
+    if (keep_budget(tuner))
+        return;
+    if (tuner->num_to_skip > 0) {
+        tuner->num_to_skip--;
+        tuner->lap_rate = -1;
         return;
     }
-    tuner->items += (double)tuner->lap_items;
-    tuner->elapsed_s += elapsed_s;
-    tuner->num_laps++;
-    bool is_rough = tuner->items < tuner->options.min_items || tuner->noise > NEW_LOAD / 2;
-    if (is_rough && tuner->num_laps < MAX_LAPS && (tuner->state != TUNER_GOING || !is_on_the_way(tuner)))
+    if (!count_lap(tuner))
+        return;
+    if (tuner->state == TUNER_RESTING) {
+        watch(tuner, (double)tuner->lap_items / tuner->lap_s);
+        return;
+    }
+    if (!is_measured(tuner) && (tuner->state != TUNER_GOING || !is_on_the_way(tuner)))
         return;
     if (tuner->state == TUNER_GOING) {
         if (!go_on(tuner, "the next change of the plan"))
-            arrive(tuner, elapsed_s);
+            arrive(tuner);
         return;
     }
     double rate = tuner->items / tuner->elapsed_s;
@@ -577,7 +656,7 @@ static void decide(weir_tuner *tuner, double elapsed_s)
     tuner->best_rate = rate;
     for (size_t i = 0; i < tuner->num_knobs; i++)
         tuner->knobs[i].best = tuner->knobs[i].goal = tuner->knobs[i].value;
-    look_for_more(tuner, elapsed_s);
+    look_for_more(tuner);
 }
 
 /* ---- the observer ------------------------------------------------------------------------------------------- */
@@ -614,12 +693,15 @@ static void on_run_start(void *self, const weir_run_info *info)
     uint32_t most = tuner->options.max_threads > threads ? tuner->options.max_threads : threads;
     tuner->knobs[0] = (knob){ .value = threads, .best = threads, .goal = threads, .most = most, .limit = most };
     tuner->state = TUNER_LOOKING;
-    tuner->skips = true; /* the start-up */
+    tuner->num_to_skip = 1; /* the start-up */
     tuner->predicted = NAN;
     tuner->best_rate = 0;
     tuner->num_plans = 0;
-    tuner->patience = 2;
-    tuner->noise = tuner->lap_rate = 0;
+    tuner->patience = MIN_PATIENCE;
+    tuner->noise = 0;
+    tuner->lap_rate = -1;
+    tuner->num_compared = tuner->num_rested = tuner->num_empty = 0;
+    tuner->is_late = false;
     start_measuring(tuner);
 }
 
@@ -634,8 +716,10 @@ static void on_stage_lap(void *self, const weir_stage_lap *lap)
             continue;
         own->busy_s += (double)lap->metrics.busy_ns / 1e9;
         own->wait_thread_s += wait_thread_s;
-        if (!own->has_threads)
-            tuner->knobs[0].wait_thread_s += wait_thread_s;
+        if (own->has_threads)
+            continue;
+        tuner->knobs[0].wait_thread_s += wait_thread_s;
+        tuner->knobs[0].busy_s += (double)lap->metrics.busy_ns / 1e9;
     }
 }
 
@@ -658,12 +742,12 @@ static void on_pool_lap(void *self, const weir_pool_lap *lap)
 static void on_lap_end(void *self, const weir_lap *lap)
 {
     weir_tuner *tuner = self;
-    double elapsed_s = (double)lap->elapsed_ns / 1e9;
     bool decides = atomic_load(&tuner->pipeline) || tuner->is_replay || tuner->options.decided;
     tuner->model.lap_end(tuner->model.self, lap);
     tuner->lap_number = lap->number;
-    if (decides && elapsed_s > 0 && strcmp(lap->position.phase ? lap->position.phase : "", "finish") != 0)
-        decide(tuner, elapsed_s);
+    tuner->lap_s = (double)lap->elapsed_ns / 1e9;
+    if (decides && tuner->lap_s > 0 && strcmp(lap->position.phase ? lap->position.phase : "", "finish") != 0)
+        decide(tuner);
     for (size_t i = 0; i < tuner->num_knobs; i++)
         tuner->knobs[i].busy_s = tuner->knobs[i].wait_thread_s = 0;
     tuner->lap_items = 0;

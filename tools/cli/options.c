@@ -86,6 +86,14 @@ static bool parse_real(const char *text, void *value)
     return true;
 }
 
+static bool parse_share(const char *text, void *value)
+{
+    char *end;
+    double percent = strtod(text, &end);
+    *(double *)value = percent / 100;
+    return strcmp(end, "%") == 0 && percent > 0 && percent <= 100;
+}
+
 static bool parse_bytes(const char *text, void *value)
 {
     static const char units[] = "kMGT";
@@ -150,6 +158,7 @@ const option_kind option_count = { .parse_row = parse_count };
 const option_kind option_count32 = { .parse_row = parse_count32 };
 const option_kind option_number = { .parse_row = parse_number };
 const option_kind option_real = { .parse = parse_real, .wanted = "a number above 0" };
+const option_kind option_share = { .parse = parse_share, .wanted = "a percentage, such as 40%" };
 const option_kind option_bytes = { .parse = parse_bytes,
                                    .wanted = "a number of bytes, such as 4096, 512k, 64M or 2G" };
 const option_kind option_span = { .parse = parse_span, .wanted = "a time span, such as 90, 250ms, 1.5h or 2d" };
@@ -417,4 +426,17 @@ int options_parse(const option_set *sets, size_t num_sets, int argc, char **argv
     free(words);
     free(r.given);
     return is_good ? num_words : -1;
+}
+
+void option_print_word(FILE *to, const char *word)
+{
+    static const char harmless[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-:=@%,";
+    if (word[0] && word[strspn(word, harmless)] == '\0') {
+        fputs(word, to);
+        return;
+    }
+    fputc('\'', to);
+    for (; *word; word++)
+        fputs(*word == '\'' ? "'\\''" : (char[]){ *word, '\0' }, to);
+    fputc('\'', to);
 }

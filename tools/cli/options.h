@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct option_row;
 
@@ -52,6 +53,7 @@ extern const option_kind option_count;    /* int64_t, from 1 to the row's max */
 extern const option_kind option_count32;  /* uint32_t, from 1 to the row's max */
 extern const option_kind option_number;   /* int64_t, from 0 to the row's max (0 = 10^15) */
 extern const option_kind option_real;     /* double, above 0 */
+extern const option_kind option_share;    /* double, above 0 to 1: "40%" */
 extern const option_kind option_bytes;    /* uint64_t, above 0: "4096", "512k", "64M", "2G", in powers of 1024 */
 extern const option_kind option_span;     /* double, seconds, above 0 */
 extern const option_kind option_duration; /* int64_t, nanoseconds, from 1 ms to 10^6 s; written like option_span */
@@ -81,5 +83,8 @@ int options_parse(const option_set *sets, size_t num_sets, int argc, char **argv
 
 /* The most similar of `count` words (NULL entries are skipped), for "did you mean"; NULL = none is similar. */
 const char *option_most_similar(const char *text, const char *const *words, size_t count);
+
+/* Prints a word of a command line, in quotes if the shell needs them. */
+void option_print_word(FILE *to, const char *word);
 
 #endif

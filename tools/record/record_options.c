@@ -24,16 +24,6 @@ static bool parse_max_failures(const char *text, void *value)
 const option_kind record_max_failures = { .parse = parse_max_failures,
                                           .wanted = "a number of files (7) or a share of them (5%)" };
 
-static bool parse_share(const char *text, void *value)
-{
-    char *end;
-    double percent = strtod(text, &end);
-    *(double *)value = percent / 100;
-    return strcmp(end, "%") == 0 && percent > 0 && percent <= 100;
-}
-
-static const option_kind share_kind = { .parse = parse_share, .wanted = "a percentage, such as 40%" };
-
 static const char *const order_names[] = { "completion", "input", NULL }; /* as weir_order */
 
 #define ROW(option, what, parser) .name = (option), .kind = &(parser), .offset = offsetof(record_settings, what)
@@ -73,7 +63,8 @@ const option_row record_rows[] = {
       .help = "capacity of the sink's queue (default 3)" },
     { ROW("order", output_order, option_choice), .argument = "ORDER", .choices = order_names,
       .help = "order of the results: completion (the default) or input" },
-    { ROW("epochs", epochs, option_count32), .argument = "N", .help = "go through the files N times (default 1)" },
+    { ROW("epochs", epochs, option_count32), .argument = "N",
+      .help = "go through the files N times (default 1; with --headspace, as often as it needs)" },
     { ROW("deadline", deadline_ns, option_duration), .argument = "SPAN",
       .help = "a file that takes longer than SPAN fails (default: no limit)" },
     { ROW("isolate", isolate, option_flag),
@@ -83,13 +74,13 @@ const option_row record_rows[] = {
       .help = "with --isolate: address space of each child, beyond that of the program itself (default: no limit)" },
     { ROW("max-failures", max_failures, record_max_failures), .argument = "N|P%",
       .help = "stop the run when more than N files, or P percent of the files, have failed (default: never)" },
-    { ROW("headspace", headspace_step_ns, option_duration), .argument = "SPAN",
-      .help = "measure what loading costs a training loop whose steps take SPAN each: run it with this pipeline, "
-              "then with results from memory, then stop" },
+    { ROW("headspace", headspace_step_ns, option_duration), .argument = "SPAN", .excludes = "resume",
+      .help = "measure what loading costs a training loop that takes SPAN for each result: first with this pipeline, "
+              "then with results from memory; then stop" },
     { ROW("tune", tune, option_flag), .excludes = "headspace",
       .help =
           "change concurrency and threads while it runs, to decode as much as possible; events \"tuner\" say why" },
-    { ROW("cpu", cpu_share, share_kind), .argument = "P%", .needs = "tune",
+    { ROW("cpu", cpu_share, option_share), .argument = "P%", .needs = "tune",
       .help = "with --tune: use at most this share of the CPUs" },
     { ROW("memory", memory_bytes, option_bytes), .argument = "SIZE", .needs = "tune",
       .help = "with --tune: use at most this much memory" },

@@ -88,13 +88,18 @@ static const weir_op *describe_decode(const record_settings *settings, record_de
 
 /* -- upstream of it */
 
+uint32_t record_pipeline_epochs(const record_settings *settings)
+{
+    return settings->headspace_step_ns && !settings->epochs ? WEIR_ENDLESS : settings->epochs;
+}
+
 static void add_sources(const record_settings *settings, const record_inputs *inputs, weir_builder *builder)
 {
     /* Listing waits for the disk. With a separate thread it does not also wait for the decoders. */
     weir_stage_options options = {
         .threads = 1,
         .queue_items = settings->source_queue_items,
-        .epochs = settings->epochs,
+        .epochs = record_pipeline_epochs(settings),
     };
     for (size_t i = 0; i < inputs->num_folders; i++)
         weir_builder_source(builder, &weir_directory_source, &inputs->folders[i], &options);

@@ -9,9 +9,11 @@
 /* Checks the options, without starting anything. RECORD_DONE, or RECORD_REFUSED after a line on stderr. */
 int record_pipeline_check(const record_settings *settings);
 
+/* How often it goes through the files; WEIR_ENDLESS for a measurement of the headspace without --epochs. */
+uint32_t record_pipeline_epochs(const record_settings *settings);
+
 /* Builds and starts the pipeline: sources, the tar stage if wanted, "decode", sink. RECORD_DONE; or RECORD_REFUSED
-   after a
-   line on stderr. */
+   after a line on stderr. */
 int record_pipeline_build(const record_settings *settings, const record_inputs *inputs,
                           const record_observers *observers, weir_pipeline **pipeline);
 

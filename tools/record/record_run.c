@@ -115,14 +115,15 @@ static int next_result(weir_headspace *headspace, weir_pipeline *pipeline, weir_
     return headspace ? weir_headspace_next(headspace, pipeline, item, 0) : weir_pipeline_next(pipeline, item, 0);
 }
 
-/* Takes all results; returns the last status of weir_pipeline_next(). Your program would use the results here. */
+/* Takes all results; returns the last status of weir_pipeline_next(). Your program would use the results here. Without
+   --epochs the headspace is measured in as many as it takes, unless one of them has no result. */
 static int drain(weir_pipeline *pipeline, int signal_fd, weir_trace_file *trace, int64_t step_ns,
                  weir_headspace *headspace)
 {
     int results_fd;
     weir_item item;
     int status = weir_pipeline_poll_fd(pipeline, &results_fd);
-    bool is_measured = false;
+    bool has_result = false, is_over = false;
     while (status == WEIR_OK || status == WEIR_EPOCH || status == WEIR_ETIMEDOUT) {
         /* It asks first: the pipeline counts a wait only from when its consumer has asked and found nothing. */
         status = next_result(headspace, pipeline, &item);
@@ -130,15 +131,18 @@ static int drain(weir_pipeline *pipeline, int signal_fd, weir_trace_file *trace,
             wait_for_results(pipeline, results_fd, signal_fd, trace,
                              status == WEIR_OK ? 0 : record_progress_interval_ms());
         if (status == WEIR_OK) {
+            has_result = true;
             use_result(pipeline, step_ns);
             weir_item_release(&item);
         }
-        if (headspace && !is_measured && (is_measured = is_complete(headspace)))
+        if (headspace && !is_over && (is_complete(headspace) || (status == WEIR_EPOCH && !has_result))) {
+            is_over = true;
             weir_pipeline_stop(pipeline);
+        }
         record_progress_update(pipeline);
     }
     record_progress_end();
-    if (status == WEIR_ESTOPPED && !is_measured)
+    if (status == WEIR_ESTOPPED && !is_over)
         weir_log(WEIR_LOG_WARNING, "stopped; everything so far is recorded");
     return status;
 }
@@ -175,7 +179,8 @@ static int run_pipeline(const record_settings *settings, const record_inputs *in
     if (exit_status != RECORD_DONE)
         return exit_status;
 
-    record_progress_start(settings->tar ? NULL : inputs, settings->epochs);
+    uint32_t epochs = record_pipeline_epochs(settings);
+    record_progress_start(settings->tar || epochs == WEIR_ENDLESS ? NULL : inputs, epochs);
     weir_pipeline_stop_on_signals(pipeline);
     int status = use_pipeline(settings, pipeline, signal_fd, observers->trace, &outcome->headspace);
     int signal_number = weir_pipeline_stop_signal(pipeline);
@@ -236,28 +241,15 @@ static int report_headspace(const record_settings *settings, const weir_headspac
         printf("%sHeadspace: %s\n", settings->quiet ? "" : "\n", text);
         return RECORD_DONE;
     }
-    record_refuse(settings, "--headspace: the run was too short: %s (see --epochs)", text);
+    record_refuse(settings, "--headspace: the run was too short: %s%s", text,
+                  settings->epochs ? " (without --epochs, the files are repeated as often as needed)" : "");
     return RECORD_FAILED;
-}
-
-/* Quotes for the shell. */
-static void print_path(const char *path)
-{
-    static const char harmless[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-:=@%,";
-    if (path[0] && path[strspn(path, harmless)] == '\0') {
-        fputs(path, stderr);
-        return;
-    }
-    fputc('\'', stderr);
-    for (; *path; path++)
-        fputs(*path == '\'' ? "'\\''" : (char[]){ *path, '\0' }, stderr);
-    fputc('\'', stderr);
 }
 
 static void print_hint(const record_settings *settings, const char *subcommand, const char *more, const char *what)
 {
     fprintf(stderr, "  %s %-8s ", settings->weir, subcommand);
-    print_path(settings->db_path);
+    option_print_word(stderr, settings->db_path);
     fprintf(stderr, "%-12s # %s\n", more, what);
 }
 
@@ -300,8 +292,8 @@ static int record(const record_settings *settings, const record_ranks *ranks, co
         print_hints(settings, &outcome);
     if (was_run && outcome.is_useless && exit_status == RECORD_DONE)
         exit_status = record_tell_useless(settings, outcome.num_failures);
-    if (was_run && settings->headspace_step_ns && report_headspace(settings, &outcome.headspace) != RECORD_DONE &&
-        exit_status == RECORD_DONE)
+    if (was_run && settings->headspace_step_ns && !outcome.is_useless &&
+        report_headspace(settings, &outcome.headspace) != RECORD_DONE && exit_status == RECORD_DONE)
         exit_status = RECORD_FAILED;
     return exit_status;
 }
