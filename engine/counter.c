@@ -83,10 +83,13 @@ static void update(weir_counter *counter, size_t which, bool adds, bool is_real,
     note(&value->total, current(value));
     double now = current(value);
     uv_mutex_unlock(&counter->lock);
-    if (span_is_traced() && counter->names[which]) {
+    span_thread *thread = span_is_traced() && counter->names[which] ? weir_span_this_thread() : NULL;
+    if (thread) {
         int64_t bits;
         memcpy(&bits, &now, sizeof bits);
-        weir_span_trace(counter->names[which], WEIR_TRACE_COUNTER, bits, 0);
+        unsigned active = span_enter(thread);
+        weir_span_trace(thread, active, counter->names[which], WEIR_TRACE_COUNTER, weir_clock_ns(), bits, 0);
+        span_leave(thread, active);
     }
 }
 

@@ -162,7 +162,7 @@ static int begin_time(weir_pipeline *pipeline, const weir_pipeline_options *opti
     pipeline->start_unix_ns = weir_laps_unix_at_ns(pipeline, start_ns);
     weir_handoff_prepare(pipeline, start_ns);
     if (!options->trace_off)
-        weir_trace_begin_locked(pipeline); /* no other thread exists yet */
+        weir_trace_begin(pipeline);
     return WEIR_OK;
 }
 

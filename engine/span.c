@@ -19,6 +19,7 @@ static _Thread_local weir_step_clock own_clock;
 
 /* The time spent in pauses; while recording is paused, the clock's time when it stopped, minus INT64_MAX. */
 static _Atomic int64_t pauses;
+static _Atomic int64_t pauses_before; /* while recording is paused: without this pause */
 
 int64_t weir_span_now_ns(void)
 {
@@ -37,11 +38,20 @@ bool weir_span_is_paused(void)
     return atomic_load_explicit(&pauses, memory_order_relaxed) < 0;
 }
 
+int64_t weir_span_clock_ns(int64_t span_ns)
+{
+    int64_t state = atomic_load(&pauses);
+    return span_ns + (state < 0 ? atomic_load(&pauses_before) : state);
+}
+
 void weir_span_pause(void)
 {
     weir_spans_lock();
-    if (!weir_span_is_paused())
+    if (!weir_span_is_paused()) {
+        atomic_store(&pauses_before, atomic_load(&pauses));
         atomic_store(&pauses, weir_span_now_ns() - INT64_MAX);
+    }
+    weir_span_retarget_locked();
     weir_spans_unlock();
 }
 
@@ -51,6 +61,7 @@ void weir_span_resume(void)
     int64_t stopped_ns = weir_span_now_ns(), now_ns = step_clock_ns(&own_clock);
     if (weir_span_is_paused())
         atomic_store(&pauses, now_ns > stopped_ns ? now_ns - stopped_ns : 0);
+    weir_span_retarget_locked();
     weir_spans_unlock();
 }
 
@@ -88,6 +99,11 @@ static inline span_thread *get_thread(void)
     return this_thread ? this_thread : add_thread();
 }
 
+span_thread *weir_span_this_thread(void)
+{
+    return get_thread();
+}
+
 static span_cell *add_cell(span_thread *thread, const weir_span_name *name)
 {
     span_cell *cell = calloc(1, sizeof *cell);
@@ -97,45 +113,16 @@ static span_cell *add_cell(span_thread *thread, const weir_span_name *name)
     return cell;
 }
 
-/* A collector, or weir_span_trace_close(), waits for the end. */
-static inline unsigned enter(span_thread *thread)
-{
-    unsigned active = atomic_load_explicit(&thread->active, memory_order_relaxed) + 1;
-    atomic_exchange(&thread->active, active);
-    return active;
-}
-
-static inline void leave(span_thread *thread, unsigned active)
-{
-    atomic_store_explicit(&thread->active, active + 1, memory_order_release);
-}
-
-void weir_span_trace(const weir_span_name *name, weir_trace_kind kind, int64_t value, int8_t detail)
-{
-    span_thread *thread = get_thread();
-    if (!thread)
-        return;
-    unsigned active = enter(thread);
-    weir_pipeline *pipeline = thread->pipeline ? thread->pipeline : atomic_load(&weir_span_traced);
-    if (pipeline && weir_trace_is_on(pipeline))
-        weir_trace_add_user(pipeline, &(weir_trace_record){
-                                          .time_ns = weir_clock_ns(),
-                                          .item = (uintptr_t)name->text,
-                                          .value = value,
-                                          .number = (uint32_t)thread->tid,
-                                          .node = (uint16_t)name->category_bytes,
-                                          .detail = detail,
-                                          .kind = (uint8_t)kind,
-                                      });
-    leave(thread, active);
-}
-
-static void record(span_thread *thread, const weir_span_name *name, int64_t span_ns)
+/* NULL = out of memory. */
+static inline span_cell *get_cell(span_thread *thread, const weir_span_name *name)
 {
     span_cell *cell = atomic_load_explicit(&thread->cells[name->id], memory_order_relaxed);
-    if (!cell && !(cell = add_cell(thread, name)))
-        return;
-    unsigned active = enter(thread);
+    return cell ? cell : add_cell(thread, name);
+}
+
+/* After span_enter(). */
+static inline void record(span_thread *thread, span_cell *cell, int64_t span_ns)
+{
     span_half *half = &cell->halves[atomic_load(&thread->generation)];
     half->count++;
     half->total_ns += span_ns;
@@ -144,7 +131,6 @@ static void record(span_thread *thread, const weir_span_name *name, int64_t span
     if (span_ns > half->max_ns)
         half->max_ns = span_ns;
     live_histogram_record(&half->times, span_ns);
-    leave(thread, active);
 }
 
 /* ---- prefixes ----------------------------------------------------------------------------------------------- */
@@ -197,23 +183,9 @@ void weir_span_prefix_pop(void)
 
 /* ---- spans -------------------------------------------------------------------------------------------------- */
 
-/* The start of a span that is not recorded. */
-#define NOT_RECORDED INT64_MIN
-
 static inline int64_t start_now(void)
 {
-    return weir_span_is_paused() ? NOT_RECORDED : weir_span_now_ns();
-}
-
-/* overlaps: it may not be nested in the other spans of the thread. */
-static inline void finish(span_thread *thread, const weir_span_name *name, int64_t start, bool overlaps)
-{
-    if (start == NOT_RECORDED)
-        return;
-    int64_t span_ns = weir_span_since_ns(start);
-    record(thread, name, span_ns);
-    if (span_is_traced())
-        weir_span_trace(name, WEIR_TRACE_SPAN, weir_clock_ns() - span_ns, overlaps);
+    return weir_span_is_paused() ? SPAN_NOT_RECORDED : weir_span_now_ns();
 }
 
 void weir_span_begin(weir_span_name *name)
@@ -223,53 +195,87 @@ void weir_span_begin(weir_span_name *name)
         num_unrecorded++;
         return;
     }
-    uint32_t depth = thread->depth++;
-    if (depth >= SPAN_MAX_DEPTH)
-        return;
-    thread->open[depth].name = name ? resolve(thread, name) : NULL;
-    thread->open[depth].start = start_now();
+    uint32_t depth = atomic_load_explicit(&thread->depth, memory_order_relaxed);
+    if (depth < SPAN_MAX_DEPTH) {
+        atomic_store_explicit(&thread->open[depth].name, name ? resolve(thread, name) : NULL, memory_order_relaxed);
+        atomic_store_explicit(&thread->open[depth].start, start_now(), memory_order_relaxed);
+    }
+    atomic_store_explicit(&thread->depth, depth + 1, memory_order_release);
 }
 
 void weir_span_end(void)
 {
     span_thread *thread = this_thread;
+    weir_span_name *name = NULL;
+    int64_t start = SPAN_NOT_RECORDED;
     if (num_unrecorded) {
         num_unrecorded--;
         return;
     }
-    if (!thread || !thread->depth || --thread->depth >= SPAN_MAX_DEPTH)
+    uint32_t depth = thread ? atomic_load_explicit(&thread->depth, memory_order_relaxed) : 0;
+    if (depth-- == 0)
         return;
-    if (thread->open[thread->depth].name)
-        finish(thread, thread->open[thread->depth].name, thread->open[thread->depth].start, false);
+    if (depth < SPAN_MAX_DEPTH) {
+        name = atomic_load_explicit(&thread->open[depth].name, memory_order_relaxed);
+        start = atomic_load_explicit(&thread->open[depth].start, memory_order_relaxed);
+    }
+    span_cell *cell = name && start != SPAN_NOT_RECORDED ? get_cell(thread, name) : NULL;
+    unsigned active = span_enter(thread);
+    atomic_store_explicit(&thread->depth, depth, memory_order_relaxed);
+    if (cell) {
+        int64_t span_ns = weir_span_since_ns(start);
+        record(thread, cell, span_ns);
+        if (span_is_traced())
+            weir_span_trace(thread, active, name, WEIR_TRACE_SPAN, weir_span_clock_ns(start + span_ns),
+                            weir_span_clock_ns(start), 0);
+    }
+    span_leave(thread, active);
+}
+
+/* ---- spans that may end on another thread, frames -------------------------------------------------------------- */
+
+static weir_span_token start_token(weir_span_name *name, bool is_frame, int64_t number)
+{
+    span_thread *thread = name ? get_thread() : NULL;
+    weir_span_token token = { .start = start_now() };
+    if (!thread)
+        return token;
+    token.name = is_frame ? name : resolve(thread, name);
+    if (span_is_traced() && token.start != SPAN_NOT_RECORDED)
+        weir_span_trace_start(thread, &token, is_frame, number);
+    return token;
 }
 
 weir_span_token weir_span_start(weir_span_name *name)
 {
-    span_thread *thread = name ? get_thread() : NULL;
-    return (weir_span_token){ .name = thread ? resolve(thread, name) : NULL, .start = start_now() };
+    return start_token(name, false, 0);
 }
 
 void weir_span_finish(weir_span_token *token)
 {
     span_thread *thread = token && token->name ? get_thread() : NULL;
-    if (thread)
-        finish(thread, token->name, token->start, true);
+    span_cell *cell = thread && token->start != SPAN_NOT_RECORDED ? get_cell(thread, token->name) : NULL;
+    if (cell) {
+        int64_t span_ns = weir_span_since_ns(token->start);
+        unsigned active = span_enter(thread);
+        record(thread, cell, span_ns);
+        span_leave(thread, active);
+        if (span_is_traced())
+            weir_span_trace_finish(thread, token, weir_span_clock_ns(token->start),
+                                   weir_span_clock_ns(token->start + span_ns));
+    }
     if (token)
         token->name = NULL;
 }
 
-/* ---- frames and markers ------------------------------------------------------------------------------------- */
-
 static void change_frame(weir_span_name *name, bool begins, int64_t number)
 {
-    span_thread *thread = name ? get_thread() : NULL;
-    if (!thread)
+    if (!name)
         return;
     atomic_store_explicit(&name->kind, SPAN_KIND_FRAME, memory_order_relaxed);
-    int64_t before = atomic_exchange(&name->frame_start, begins ? start_now() : 0);
-    atomic_store_explicit(&name->frame_number, number, memory_order_relaxed);
-    if (before)
-        finish(thread, name, before, true);
+    weir_span_token next = begins ? start_token(name, true, number) : (weir_span_token){ .name = NULL };
+    weir_span_token before = weir_span_swap_frame(name, next);
+    weir_span_finish(&before);
 }
 
 void weir_frame_begin(weir_span_name *name, int64_t number)
@@ -288,8 +294,13 @@ void weir_marker(weir_span_name *name, weir_marker_scope scope)
     if (!thread || weir_span_is_paused())
         return;
     name = resolve(thread, name);
+    span_cell *cell = get_cell(thread, name);
+    if (!cell)
+        return;
     atomic_store_explicit(&name->kind, SPAN_KIND_MARKER, memory_order_relaxed);
-    record(thread, name, 0);
+    unsigned active = span_enter(thread);
+    record(thread, cell, 0);
     if (span_is_traced())
-        weir_span_trace(name, WEIR_TRACE_MARKER, 0, (int8_t)scope);
+        weir_span_trace(thread, active, name, WEIR_TRACE_MARKER, weir_clock_ns(), 0, (int8_t)scope);
+    span_leave(thread, active);
 }

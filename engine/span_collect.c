@@ -10,10 +10,9 @@
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
 
 /* guarded by registry */
-static span_thread *threads;
-static weir_span_store *stores;            /* of running pipelines, oldest first */
-static weir_span_store process;            /* the sums for weir_span_dump() */
-_Atomic(weir_pipeline *) weir_span_traced; /* oldest first; read without the lock */
+span_thread *weir_span_threads;
+static weir_span_store *stores; /* of running pipelines, oldest first */
+static weir_span_store process; /* the sums for weir_span_dump() */
 
 void weir_spans_lock(void)
 {
@@ -69,11 +68,10 @@ static void collect_half(weir_span_store *store, span_half *half, uint32_t id)
     *half = (span_half){ .min_ns = INT64_MAX };
 }
 
-/* Waits until the thread has left the record that it may be in. */
-static void await_record(span_thread *thread)
+void weir_span_await_record(const span_thread *thread)
 {
     unsigned active = atomic_load(&thread->active);
-    while (active & 1 && atomic_load(&thread->active) == active)
+    while (active & SPAN_ENTERED && atomic_load(&thread->active) == active)
         sched_yield();
 }
 
@@ -83,7 +81,7 @@ static void collect_thread(span_thread *thread)
     unsigned half = atomic_load(&thread->generation);
     weir_span_names(&count);
     atomic_store(&thread->generation, half ^ 1);
-    await_record(thread);
+    weir_span_await_record(thread);
     for (uint32_t id = 0; id < count; id++) {
         span_cell *cell = atomic_load_explicit(&thread->cells[id], memory_order_acquire);
         if (cell)
@@ -93,18 +91,19 @@ static void collect_thread(span_thread *thread)
 
 static void collect_all(void)
 {
-    for (span_thread *thread = threads; thread; thread = thread->next)
+    for (span_thread *thread = weir_span_threads; thread; thread = thread->next)
         collect_thread(thread);
 }
 
 void weir_span_thread_add(span_thread *thread)
 {
     weir_spans_lock();
-    thread->next = threads;
-    thread->link = &threads;
-    if (threads)
-        threads->link = &thread->next;
-    threads = thread;
+    thread->next = weir_span_threads;
+    thread->link = &weir_span_threads;
+    if (weir_span_threads)
+        weir_span_threads->link = &thread->next;
+    weir_span_threads = thread;
+    weir_span_retarget_locked();
     weir_spans_unlock();
 }
 
@@ -112,6 +111,7 @@ void weir_span_thread_remove(span_thread *thread)
 {
     weir_spans_lock();
     collect_thread(thread);
+    weir_span_trace_end_thread_locked(thread);
     *thread->link = thread->next;
     if (thread->next)
         thread->next->link = thread->link;
@@ -144,33 +144,6 @@ void weir_span_totals_visit(void (*each)(void *self, const weir_span_name *name,
             weir_histogram_clear(&sum->times);
         }
     }
-    weir_spans_unlock();
-}
-
-/* ---- traces ------------------------------------------------------------------------------------------------- */
-
-void weir_span_trace_open(weir_pipeline *pipeline)
-{
-    weir_spans_lock();
-    weir_pipeline *first = atomic_load(&weir_span_traced), **end = &first;
-    while (*end)
-        end = &(*end)->next_traced;
-    *end = pipeline;
-    atomic_store(&weir_span_traced, first);
-    weir_spans_unlock();
-}
-
-void weir_span_trace_close(weir_pipeline *pipeline)
-{
-    weir_spans_lock();
-    weir_pipeline *first = atomic_load(&weir_span_traced), **link = &first;
-    while (*link && *link != pipeline)
-        link = &(*link)->next_traced;
-    if (*link)
-        *link = pipeline->next_traced;
-    atomic_store(&weir_span_traced, first);
-    for (span_thread *thread = threads; thread; thread = thread->next)
-        await_record(thread);
     weir_spans_unlock();
 }
 

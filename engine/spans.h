@@ -3,14 +3,17 @@
  * lock; span_collect.c moves them to the process's sums and to those of the pipelines.
  *
  * Each cell has two halves, of which the thread uses the one that `generation` names. A collector changes the
- * generation and waits until the thread has left the record that it may be in (`active` is odd: some nanoseconds); so
- * the thread never waits. Both are sequentially consistent: either the collector sees that the thread is active, or the
- * thread sees the new generation.
+ * generation and waits until the thread has left the record that it may be in (SPAN_ENTERED in `active`: some
+ * nanoseconds); so the thread never waits. Both are sequentially consistent: either the collector sees that the thread
+ * is active, or the thread sees the new generation. span_trace.c describes how spans get into traces.
  *
- * Locks: the registry's lock, then the lock of a counter. Neither is taken with the lock of a pipeline held.
+ * Locks: the registry's lock, then the lock of a counter, of span_trace.c or of a pipeline. None of the first three is
+ * taken with the lock of a pipeline held.
  */
 #ifndef WEIR_SPANS_H
 #define WEIR_SPANS_H
+
+#include <weir/span.h>
 
 #include "state.h"
 
@@ -27,8 +30,7 @@ struct weir_span_name {
     uint32_t value;               /* which of its values */
 
     atomic_int kind;
-    _Atomic int64_t frame_start; /* of the open frame; 0 = none */
-    _Atomic int64_t frame_number;
+    weir_span_token frame; /* the open one; guarded by the lock of span_trace.c */
 };
 
 typedef struct span_half {
@@ -41,27 +43,41 @@ typedef struct span_cell {
     span_half halves[2];
 } span_cell;
 
+/* Where records of user code go. */
+typedef struct span_target {
+    weir_pipeline *pipeline; /* NULL = they are not recorded */
+    int64_t since_ns;        /* recording began */
+} span_target;
+
+/* The start of a span that is not recorded. */
+#define SPAN_NOT_RECORDED INT64_MIN
+
+/* Bits of `active`; the others count. */
+enum { SPAN_TARGET = 1, SPAN_ENTERED = 2 };
+
 typedef struct span_thread {
     /* immutable after init */
     weir_pipeline *pipeline; /* whose thread it is; NULL = none */
     int tid;                 /* in the kernel */
 
-    /* written by the thread, read by collectors */
-    atomic_uint active; /* odd: it is adding to a cell or to a trace */
+    /* written by the thread, read by others */
+    atomic_uint active; /* SPAN_ENTERED: it is ending a span, or adding to a cell or to a trace */
     _Atomic(span_cell *) cells[WEIR_SPAN_MAX_NAMES];
+    _Atomic int64_t told_ns; /* its latest record in a trace */
+    atomic_uint depth;
+    struct {
+        _Atomic(weir_span_name *) name;
+        _Atomic int64_t start;
+    } open[SPAN_MAX_DEPTH];
 
-    /* written by collectors, read by the thread */
+    /* written by others, read by the thread */
     atomic_uint generation;
+    span_target targets[2]; /* see span_trace.c */
 
     /* guarded by the registry's lock */
     struct span_thread *next, **link;
 
     /* this thread only */
-    uint32_t depth;
-    struct {
-        weir_span_name *name;
-        int64_t start;
-    } open[SPAN_MAX_DEPTH];
     uint32_t prefix_levels;
     char prefixes[SPAN_PREFIX_LEVELS * SPAN_PREFIX_BYTES];
     struct {
@@ -93,7 +109,24 @@ struct weir_taken_lap;
 /* The clock of spans: it stands still while recording is paused. */
 int64_t weir_span_now_ns(void);
 int64_t weir_span_since_ns(int64_t start_ns); /* at least 0: the clocks of two threads differ by some ns */
+int64_t weir_span_clock_ns(int64_t span_ns);  /* as weir_clock_ns(); exact for times since the last pause */
 bool weir_span_is_paused(void);
+
+/* This thread; NULL = out of memory. */
+span_thread *weir_span_this_thread(void);
+
+/* Between these calls, the thread has one target, and a collector or a switch of recording waits for it. */
+static inline unsigned span_enter(span_thread *thread)
+{
+    return atomic_fetch_add(&thread->active, SPAN_ENTERED);
+}
+
+static inline void span_leave(span_thread *thread, unsigned active)
+{
+    atomic_store_explicit(&thread->active, active + 2 * SPAN_ENTERED, memory_order_release);
+}
+
+/* span_trace.c */
 
 /* Whether some pipeline may be recording a trace. One relaxed load. */
 extern _Atomic(weir_pipeline *) weir_span_traced;
@@ -103,9 +136,31 @@ static inline bool span_is_traced(void)
     return atomic_load_explicit(&weir_span_traced, memory_order_relaxed);
 }
 
-/* Adds a record to the trace of this thread's pipeline, or else of the oldest one; the time and the thread are set
-   here. */
-void weir_span_trace(const weir_span_name *name, weir_trace_kind kind, int64_t value, int8_t detail);
+/* Adds a record to the trace of this thread's pipeline, or else of the oldest one. `active`: of span_enter(). */
+void weir_span_trace(span_thread *thread, unsigned active, const weir_span_name *name, weir_trace_kind kind,
+                     int64_t time_ns, int64_t value, int8_t detail);
+
+/* The thread starts or finishes a span that another thread may finish. */
+void weir_span_trace_start(const span_thread *thread, weir_span_token *token, bool is_frame, int64_t number);
+void weir_span_trace_finish(span_thread *thread, const weir_span_token *token, int64_t begin_ns, int64_t end_ns);
+
+/* Makes this the open frame of its name; returns the one before. */
+weir_span_token weir_span_swap_frame(weir_span_name *name, weir_span_token next);
+
+/* With the registry's lock: records go elsewhere after weir_span_is_paused() has changed or a thread was added, and
+   nowhere after the thread has ended. */
+void weir_span_retarget_locked(void);
+void weir_span_trace_end_thread_locked(span_thread *thread);
+
+/* The same, after recording of the pipeline has been switched. */
+void weir_span_trace_switch_locked(weir_pipeline *pipeline, bool on);
+
+/* Threads may add records to the pipeline's trace, or no longer do when it returns. */
+void weir_span_trace_open(weir_pipeline *pipeline);
+void weir_span_trace_close(weir_pipeline *pipeline);
+
+/* The open spans of the pipeline's trace, as WEIR_TRACE_OPEN. Returns how many. */
+size_t weir_span_trace_list(const weir_pipeline *pipeline, weir_trace_record *records, size_t room);
 
 /* span_names.c. All names so far; *count may grow. */
 weir_span_name *const *weir_span_names(uint32_t *count);
@@ -117,16 +172,14 @@ weir_span_name *weir_span_name_of_value(const char *category, const char *name, 
 /* span_collect.c */
 void weir_spans_lock(void);
 void weir_spans_unlock(void);
+extern span_thread *weir_span_threads;                  /* guarded by the registry's lock */
+void weir_span_await_record(const span_thread *thread); /* until it has left the record that it may be in */
 void weir_span_thread_add(span_thread *thread);
 void weir_span_thread_remove(span_thread *thread); /* and frees it */
 
 /* Starts to collect for the pipeline's laps, if an observer wants them. WEIR_OK or WEIR_ENOMEM. */
 int weir_span_store_open(weir_pipeline *pipeline);
 void weir_span_store_close(weir_pipeline *pipeline);
-
-/* Threads add records to the pipeline's trace, or no longer do when it returns. */
-void weir_span_trace_open(weir_pipeline *pipeline);
-void weir_span_trace_close(weir_pipeline *pipeline);
 
 /* Adds a span to the sums of the process and of the pipeline, whose thread it is not. */
 void weir_span_store_add(const weir_pipeline *pipeline, const weir_span_name *name, int64_t span_ns);

@@ -376,7 +376,9 @@ typedef struct weir_outbox {
 } weir_outbox;
 
 struct weir_pipeline {
-    weir_pipeline *next_traced; /* guarded by the lock of span_collect.c */
+    /* guarded by the lock of span_collect.c */
+    weir_pipeline *next_traced;
+    bool traces_users; /* records of user code are added to `trace` */
 
     /* immutable after init */
     uint32_t id;

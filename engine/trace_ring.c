@@ -28,8 +28,6 @@ bool weir_trace_make_room_locked(weir_pipeline *pipeline)
 
 bool weir_trace_add_user(weir_pipeline *pipeline, const weir_trace_record *record)
 {
-    if (!weir_trace_is_on(pipeline))
-        return false;
     weir_trace_ring *ring = &pipeline->trace->users;
     uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
     do {
@@ -182,12 +180,19 @@ int weir_pipeline_trace(weir_pipeline *pipeline, bool on)
         return WEIR_EINVAL;
     if (!pipeline->trace)
         return WEIR_EUNSUPPORTED;
+    weir_spans_lock();
+    if (!on) /* records of user code are inside of the recording */
+        weir_span_trace_switch_locked(pipeline, false);
     engine_lock_at(pipeline, weir_clock_ns());
     if (on && !weir_trace_is_on(pipeline) && !pipeline->over)
         begin_locked(pipeline);
     else if (!on && weir_trace_is_on(pipeline))
         weir_trace_end_locked(pipeline);
+    bool is_on = weir_trace_is_on(pipeline);
     weir_engine_unlock(pipeline);
+    if (is_on)
+        weir_span_trace_switch_locked(pipeline, true);
+    weir_spans_unlock();
     if (on)
         weir_outbox_wake(&pipeline->outbox);
     return WEIR_OK;
@@ -248,7 +253,6 @@ static size_t resolve_texts(weir_trace_rings *rings, size_t num_records)
 
 static void tell(weir_pipeline *pipeline, const weir_trace_batch *batch)
 {
-    pipeline->trace->told_ns = weir_clock_ns();
     for (size_t i = 0; i < pipeline->num_observers; i++)
         if (pipeline->observers[i].trace)
             pipeline->observers[i].trace(pipeline->observers[i].self, batch);
@@ -271,6 +275,16 @@ static void deliver_ring(weir_pipeline *pipeline, weir_trace_ring *ring, uint64_
         if (num_records == 0)
             return;
     }
+}
+
+/* The spans of user code that are open now: once a second, and of use only to those who write files. */
+static void deliver_open(weir_pipeline *pipeline)
+{
+    weir_trace_rings *rings = pipeline->trace;
+    rings->listed_ns = weir_clock_ns();
+    rings->batch[0] = (weir_trace_record){ .time_ns = rings->listed_ns, .kind = WEIR_TRACE_OPEN };
+    size_t count = weir_span_trace_list(pipeline, rings->batch + 1, TRACE_BATCH - 1);
+    tell(pipeline, &(weir_trace_batch){ rings->batch, count + 1, 0 });
 }
 
 /* The first records (states, labels, levels) must fit. */
@@ -342,8 +356,8 @@ void weir_trace_deliver(weir_pipeline *pipeline)
         deliver_ring(pipeline, &rings->users, atomic_load(&rings->users.tail));
         deliver_ring(pipeline, &rings->engine, tail);
     } while (begin_again(pipeline));
-    if (weir_trace_is_on(pipeline) && weir_clock_ns() - rings->told_ns >= WEIR_SECOND)
-        tell(pipeline, &(weir_trace_batch){ .num_records = 0 });
+    if (weir_trace_is_on(pipeline) && weir_clock_ns() - rings->listed_ns >= WEIR_SECOND)
+        deliver_open(pipeline);
 }
 
 /* ---- beginning and end --------------------------------------------------------------------------------------- */
@@ -384,10 +398,14 @@ int weir_trace_init(weir_pipeline *pipeline, uint32_t wanted_records)
     return WEIR_OK;
 }
 
-void weir_trace_begin_locked(weir_pipeline *pipeline)
+void weir_trace_begin(weir_pipeline *pipeline)
 {
-    if (pipeline->trace)
-        begin_locked(pipeline);
+    if (!pipeline->trace)
+        return;
+    begin_locked(pipeline);
+    weir_spans_lock();
+    weir_span_trace_switch_locked(pipeline, true);
+    weir_spans_unlock();
 }
 
 void weir_trace_destroy(weir_pipeline *pipeline)

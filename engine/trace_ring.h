@@ -31,7 +31,7 @@ typedef struct weir_trace_rings {
     weir_trace_ring engine; /* written with pipeline->lock */
     weir_trace_ring users;
     bool lost;                 /* guarded by pipeline->lock: `engine` was full; nothing is added until it is empty */
-    int64_t told_ns;           /* observer thread: when the observers were last called */
+    int64_t listed_ns;         /* observer thread: when the open spans were last listed */
     int64_t patience_ns;       /* observer thread: time until it must read the ring again */
     weir_trace_record *batch;  /* observer thread: the records for the observers */
     struct weir_label **spent; /* observer thread: references of the batch, released after it */
@@ -68,9 +68,8 @@ static inline bool trace_add_locked(weir_pipeline *pipeline, const weir_trace_re
 }
 
 /*
- * For span.c: adds a record of user code. Any thread, at any time between the start and the end of the pipeline,
- * without the lock; never waits. Call it if weir_trace_is_on(). False = recording is off, or the ring is full: the
- * record is lost and counted. `record->kind` is WEIR_TRACE_NAME or above; a pointer in it must stay valid until the
+ * For span_trace.c: adds a record of user code. Any thread, at any time between the start and the end of the pipeline,
+ * without the lock; never waits. False = the ring is full: the record is lost and counted. `record->kind` is WEIR_TRACE_NAME or above; a pointer in it must stay valid until the
  * pipeline has been freed.
  */
 bool weir_trace_add_user(weir_pipeline *pipeline, const weir_trace_record *record);
@@ -147,7 +146,8 @@ void weir_trace_deliver(weir_pipeline *pipeline);
 int weir_trace_init(weir_pipeline *pipeline, uint32_t num_records);
 void weir_trace_destroy(weir_pipeline *pipeline);
 
-void weir_trace_begin_locked(weir_pipeline *pipeline);
+/* Begins to record, before the pipeline has threads. */
+void weir_trace_begin(weir_pipeline *pipeline);
 void weir_trace_end_locked(weir_pipeline *pipeline);
 
 #endif

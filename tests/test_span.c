@@ -619,7 +619,7 @@ static void on_trace(void *self, const weir_trace_batch *batch)
     for (size_t i = 0; i < batch->num_records; i++) {
         const weir_trace_record *record = &batch->records[i];
         const char *text = (const char *)(uintptr_t)record->item;
-        if (record->kind < WEIR_TRACE_NAME || strncmp(text, "traced/", 7) != 0)
+        if (record->kind < WEIR_TRACE_NAME || record->kind >= WEIR_TRACE_OPEN || strncmp(text, "traced/", 7) != 0)
             continue;
         REQUIRE(record->node == 6 && record->number > 0);
         if (record->kind == WEIR_TRACE_SPAN) {
@@ -664,6 +664,228 @@ static void user_code_is_in_the_raw_record_while_it_is_on(void **state)
     assert_int_equal(seen.num_markers, 1);
     assert_int_equal(seen.num_counts, 1);
     assert_true(seen.last_count == 2.5 && seen.in_order);
+}
+
+/* The records of spans and frames in this category. */
+typedef struct parts {
+    weir_trace_record all[4096];
+    size_t count;
+    const char *category;
+    test_counter num_lists; /* of open spans */
+    uint32_t num_open;      /* in the last one */
+} parts;
+
+static void collect_parts(void *self, const weir_trace_batch *batch)
+{
+    parts *seen = self;
+    for (size_t i = 0; i < batch->num_records; i++) {
+        const weir_trace_record *record = &batch->records[i];
+        const char *text = (const char *)(uintptr_t)record->item;
+        bool listed = record->kind == WEIR_TRACE_OPEN;
+        if (listed && !text)
+            seen->num_open = 0;
+        counter_add(&seen->num_lists, listed && !text);
+        if (!text || record->kind < WEIR_TRACE_SPAN || strncmp(text, seen->category, strlen(seen->category)) != 0)
+            continue;
+        seen->num_open += listed;
+        if (!listed && seen->count < LENGTH(seen->all))
+            seen->all[seen->count++] = *record;
+    }
+}
+
+/* Not recording yet. */
+static weir_pipeline *build_parts(parts *seen, const test_numbers *numbers, const char *category)
+{
+    *seen = (parts){ .category = category, .num_lists = COUNTER };
+    ledger_init(numbers->ledger);
+    weir_builder *builder = builder_with(numbers);
+    weir_observer observer = { .self = seen, .trace = collect_parts };
+    weir_builder_sink(builder, NULL);
+    return build(builder, &(weir_pipeline_options){
+                              .threads = 1, .observers = &observer, .num_observers = 1, .trace_off = true });
+}
+
+/* Copies the records of this name, in their order. */
+static size_t parts_of(const parts *seen, const char *name, weir_trace_record *found, size_t room)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < seen->count; i++)
+        if (strcmp((const char *)(uintptr_t)seen->all[i].item, name) == 0) {
+            assert_true(count < room);
+            found[count++] = seen->all[i];
+        }
+    return count;
+}
+
+typedef struct open_thread {
+    test_gate has_begun, may_end;
+} open_thread;
+
+static void *end_with_open_span(void *self)
+{
+    open_thread *thread = self;
+    weir_span_begin(weir_span_name_get("parts", "ended thread"));
+    gate_pass(&thread->has_begun);
+    gate_pass(&thread->may_end);
+    return NULL;
+}
+
+static void open_spans_are_closed_and_reopened_by_each_switch(void **state)
+{
+    (void)state;
+    static test_ledger ledger;
+    static parts seen;
+    enum { SWITCHES = 6 };
+    static const char *const names[] = { "parts/outer", "parts/inner", "parts/token", "parts/frame" };
+    int64_t at_ns[SWITCHES + 2];
+    test_gate gate = GATE;
+    weir_span_name *outer = weir_span_name_get("parts", "outer"), *during = weir_span_name_get("parts", "off");
+    test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
+    weir_pipeline *pipeline = build_parts(&seen, &numbers, "parts/");
+    assert_int_equal(weir_pipeline_trace(pipeline, true), WEIR_OK);
+    open_thread other = { GATE, GATE };
+    pthread_t thread = thread_start(end_with_open_span, &other);
+    gate_await_waiting(&other.has_begun, 1);
+    at_ns[0] = weir_clock_ns();
+    weir_span_begin(outer);
+    weir_span_begin(NULL);
+    weir_span_begin(weir_span_name_get("parts", "inner"));
+    weir_span_token token = weir_span_start(weir_span_name_get("parts", "token"));
+    weir_frame_begin(weir_span_name_get("parts", "frame"), 7);
+    for (int i = 0; i < SWITCHES; i++) { /* off, on, pause, resume, off, on */
+        at_ns[i + 1] = weir_clock_ns();
+        if (i == 2)
+            weir_span_pause();
+        else if (i == 3)
+            weir_span_resume();
+        else
+            assert_int_equal(weir_pipeline_trace(pipeline, i % 2 != 0), WEIR_OK);
+        if (i % 2 == 0) {
+            weir_span_begin(during); /* begins and ends while nothing is recorded */
+            weir_span_end();
+        }
+        if (i == 0) {
+            weir_span_begin(during); /* is part of the next recording */
+            gate_open(&other.has_begun);
+            gate_open(&other.may_end);
+            thread_join(thread);
+        }
+        if (i == 1)
+            weir_span_end();
+    }
+    at_ns[SWITCHES + 1] = weir_clock_ns();
+    thread_join(thread_start(finish_token, &token));
+    weir_span_end();
+    weir_span_end();
+    weir_frame_end(weir_span_name_get("parts", "frame"));
+    gate_open(&gate); /* the outermost span ends with the run */
+    drain_all(pipeline);
+    weir_pipeline_free(pipeline);
+    weir_span_end();
+    ledger_close(&ledger);
+
+    weir_trace_record part[8];
+    for (size_t i = 0; i < LENGTH(names); i++) {
+        assert_int_equal(parts_of(&seen, names[i], part, LENGTH(part)), 4);
+        for (int j = 0; j < 4; j++) {
+            assert_true(j == 0 || (part[j].value >= at_ns[2 * j] && part[j].value >= part[j - 1].time_ns));
+            assert_true(part[j].value <= part[j].time_ns && (j == 3 || part[j].time_ns >= at_ns[2 * j + 1]));
+        }
+    }
+    assert_int_equal(part[0].kind, WEIR_TRACE_FRAME);
+    assert_int_equal(part[3].number, 7);
+    assert_int_equal(parts_of(&seen, "parts/off", part, LENGTH(part)), 1);
+    assert_true(part[0].value >= at_ns[2]);
+    assert_int_equal(parts_of(&seen, "parts/ended thread", part, LENGTH(part)), 1);
+}
+
+static void open_spans_are_listed_while_recording_is_on(void **state)
+{
+    (void)state;
+    static test_ledger ledger;
+    static parts seen;
+    test_gate gate = GATE;
+    test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
+    weir_pipeline *pipeline = build_parts(&seen, &numbers, "listed/");
+    weir_span_begin(weir_span_name_get("listed", "span"));
+    weir_span_token token = weir_span_start(weir_span_name_get("listed", "token"));
+    weir_frame_begin(weir_span_name_get("listed", "frame"), 1);
+    assert_int_equal(weir_pipeline_trace(pipeline, true), WEIR_OK);
+    counter_await(&seen.num_lists, 1);
+    gate_open(&gate);
+    drain_all(pipeline);
+    weir_pipeline_free(pipeline);
+    weir_span_end();
+    weir_span_finish(&token);
+    weir_frame_end(weir_span_name_get("listed", "frame"));
+    ledger_close(&ledger);
+    assert_int_equal(seen.num_open, 3);
+    assert_int_equal(seen.count, 3);
+}
+
+typedef struct busy_thread {
+    atomic_bool ends;
+    atomic_int begun, rounds, allowed; /* so that the ring cannot be full */
+} busy_thread;
+
+static void *nest_until_end(void *self)
+{
+    busy_thread *busy = self;
+    weir_span_name *name = weir_span_name_get("busy", "inner");
+    weir_span_begin(weir_span_name_get("busy", "outer"));
+    atomic_fetch_add(&busy->begun, 1);
+    while (!atomic_load(&busy->ends)) {
+        if (atomic_load(&busy->rounds) >= atomic_load(&busy->allowed)) {
+            sched_yield();
+            continue;
+        }
+        weir_span_begin(name);
+        weir_span_end();
+        weir_span_token token = weir_span_start(weir_span_name_get("busy", "token"));
+        weir_span_finish(&token);
+        atomic_fetch_add(&busy->rounds, 1);
+    }
+    weir_span_end();
+    return NULL;
+}
+
+/* Each part once, and the parts of the outer spans are those of the recordings. */
+static void switches_beside_busy_threads_record_each_part_once(void **state)
+{
+    (void)state;
+    static test_ledger ledger;
+    static parts seen;
+    static weir_trace_record part[LENGTH(seen.all)];
+    enum { THREADS = 2, SWITCHES = 40 };
+    static busy_thread busy;
+    pthread_t threads[THREADS];
+    test_gate gate = GATE;
+    test_numbers numbers = { .ledger = &ledger, .count = 1, .gate = &gate };
+    weir_pipeline *pipeline = build_parts(&seen, &numbers, "busy/outer");
+    assert_int_equal(weir_pipeline_trace(pipeline, true), WEIR_OK);
+    for (int i = 0; i < THREADS; i++)
+        threads[i] = thread_start(nest_until_end, &busy);
+    for (int i = 0; i < SWITCHES; i++) {
+        int before = atomic_fetch_add(&busy.allowed, 200);
+        while (atomic_load(&busy.begun) < THREADS || atomic_load(&busy.rounds) < before + 3)
+            sched_yield();
+        if (i % 4 < 2)
+            assert_int_equal(weir_pipeline_trace(pipeline, i % 2 != 0), WEIR_OK);
+        else
+            (i % 2 == 0 ? weir_span_pause : weir_span_resume)();
+    }
+    atomic_store(&busy.ends, true);
+    for (int i = 0; i < THREADS; i++)
+        thread_join(threads[i]);
+    gate_open(&gate);
+    drain_all(pipeline);
+    weir_pipeline_free(pipeline);
+    ledger_close(&ledger);
+    size_t count = parts_of(&seen, "busy/outer", part, LENGTH(part));
+    assert_int_equal(count, THREADS * (SWITCHES / 2 + 1));
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < i; j++)
+            assert_true(part[i].number != part[j].number || part[i].value >= part[j].time_ns);
 }
 
 static atomic_bool recording_ends;
@@ -795,6 +1017,9 @@ int main(void)
         TEST(spans_of_pool_threads_belong_to_their_pipeline),
         TEST(user_code_is_in_the_raw_record_while_it_is_on),
         TEST(foreign_threads_record_while_traced_pipelines_come_and_go),
+        TEST(open_spans_are_closed_and_reopened_by_each_switch),
+        TEST(open_spans_are_listed_while_recording_is_on),
+        TEST(switches_beside_busy_threads_record_each_part_once),
         TEST(dumps_during_recording_lose_nothing),
         TEST(too_many_names_are_counted_together_and_reported),
     };

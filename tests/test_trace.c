@@ -867,7 +867,7 @@ static void ranks_are_merged_by_their_clocks(void **state)
     assert_well_formed(out);
     assert_int_equal(totals.num_flow_begins, 40);
     assert_int_equal(count_in(out, "\"process_name\""), 4);
-    assert_int_equal(count_in(out, "\"name\":\"weir rank 3\""), 1);
+    assert_int_equal(count_in(out, "\"name\":\"weir rank 03\""), 1);
     assert_int_equal(count_in(out, "\"pid\":5,"), 0);
     assert_int_equal(count_in(out, "\"ts\": 0.000, \"dur\": 2, \"name\": \"theirs\", \"pid\": 5"), 1);
     for (int i = 0; i < 4; i++) {

@@ -54,9 +54,14 @@ typedef enum weir_trace_kind {
      * number: the thread's id in the kernel
      */
     WEIR_TRACE_NAME = 32, /* not used in records: the first of these kinds */
-    WEIR_TRACE_SPAN = 33, /* a span has ended. value: when it began; detail: 1 = may overlap others of its thread */
+    WEIR_TRACE_SPAN = 33, /* a span has ended, or recording has. value: when the span began, or recording did, if that
+                             is later; detail: 1 = may overlap others of its thread */
+    WEIR_TRACE_FRAME = 34,   /* a frame has ended; as above. number: the last 32 bits of its number, not the thread */
     WEIR_TRACE_COUNTER = 35, /* a value of a counter was set. value: the bits of the double */
     WEIR_TRACE_MARKER = 36,  /* detail: weir_marker_scope */
+    /* A list of the spans that are open, about once a second while recording is on: one with item 0, then one for each
+       span. value: as above; detail: 2 = a frame, with its number. Their other records follow when they end. */
+    WEIR_TRACE_OPEN = 37,
 } weir_trace_kind;
 
 /* The state of a slot. In parentheses: the metric that contains its time. */
@@ -110,8 +115,8 @@ static inline uint64_t weir_trace_source(uint64_t item)
     return item >> 56;
 }
 
-/* Records for an observer. While recording is on, a batch is passed at least once a second; it may be empty. Texts that
-   records point to are only valid during the call. */
+/* Records for an observer. While recording is on, a batch is passed at least once a second. Texts that records point to
+   are only valid during the call, except for names of user code, which live as long as the process. */
 typedef struct weir_trace_batch {
     const weir_trace_record *records;
     size_t num_records;
@@ -119,8 +124,8 @@ typedef struct weir_trace_batch {
 } weir_trace_batch;
 
 /*
- * Switches recording on or off; does nothing if it already is. Open states end when it is switched off, and are
- * recorded again when it is switched on. Any thread, also in tasks, hooks and observers. WEIR_OK; WEIR_EINVAL;
+ * Switches recording on or off; does nothing if it already is. Open states and spans end when it is switched off, and
+ * are recorded again when it is switched on. Any thread, also in tasks, hooks and observers. WEIR_OK; WEIR_EINVAL;
  * WEIR_ENOMEM; WEIR_EUNSUPPORTED if no observer has `trace` or the pipeline has more than 65536 stages.
  */
 WEIR_API int weir_pipeline_trace(struct weir_pipeline *pipeline, bool on);

@@ -460,10 +460,8 @@ static void on_on(weir_trace_events *events, const weir_trace_record *record)
     char detail[96];
     end_all(events, events->last_ns, false);
     end_levels(events, events->last_ns);
-    if (record->value == 0) {
-        events->on_ns = record->time_ns;
+    if (record->value == 0)
         return;
-    }
     snprintf(detail, sizeof detail, "%lld records: they came faster than they were written",
              (long long)record->value);
     events->num_lost += (uint64_t)record->value;
@@ -519,6 +517,7 @@ static void on_off(weir_trace_events *events, const weir_trace_record *record)
 {
     end_all(events, record->time_ns, false);
     end_levels(events, record->time_ns);
+    events->num_open = 0;
     for (int i = 0; i < 2; i++) {
         put_mark(events, &events->marks[i], record->time_ns);
         events->marks[i].begin_ns = record->time_ns;
@@ -549,10 +548,9 @@ void weir_trace_events_add(weir_trace_events *events, const weir_trace_record *r
     case WEIR_TRACE_PHASE:
         begin_mark(events, &events->marks[1], record->time_ns, "%s", (const char *)(intptr_t)record->value);
         break;
-    case WEIR_TRACE_SPAN:
-    case WEIR_TRACE_COUNTER:
-    case WEIR_TRACE_MARKER: weir_trace_user_add(events, record); break;
-    default: break;
+    default:
+        if (record->kind > WEIR_TRACE_NAME && record->kind <= WEIR_TRACE_OPEN)
+            weir_trace_user_add(events, record);
     }
     if (record->kind < WEIR_TRACE_NAME)
         events->last_ns = record->time_ns;
@@ -587,6 +585,7 @@ void weir_trace_events_open(weir_trace_events *events, weir_trace_text *out, int
     end_all(events, now_ns, true);
     for (int i = 0; i < 2; i++)
         put_mark(events, &events->marks[i], now_ns);
+    weir_trace_user_open(events, now_ns);
     events->out = usual;
 }
 
@@ -658,6 +657,7 @@ void weir_trace_events_free(weir_trace_events *events)
     free(events->nodes);
     free(events->labels);
     free(events->user_threads);
+    free(events->open);
     *events = (weir_trace_events){ .out = events->out,
                                    .body = events->body,
                                    .head = events->head,

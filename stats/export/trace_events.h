@@ -70,7 +70,8 @@ typedef struct weir_trace_events {
     } marks[2];             /* step, phase */
     uint32_t *user_threads; /* those that have a track; trace_user.c */
     size_t num_user_threads;
-    int64_t on_ns;         /* recording began */
+    weir_trace_record *open; /* spans of user code; trace_user.c */
+    size_t num_open;
     uint64_t num_overlaps; /* spans that got an id */
     uint64_t num_lost;     /* records */
     size_t event_start;

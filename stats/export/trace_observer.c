@@ -25,7 +25,6 @@
 #include "trace_path.h"
 #include "trace_system.h"
 
-static const int64_t flush_ns = WEIR_SECOND;
 enum { FLUSH_BYTES = 1 << 18, MAX_KEPT_BYTES = 64 << 20, RUN_PIDS = 10000000 };
 
 /* Events in memory, with triggers. */
@@ -269,7 +268,7 @@ static void on_step(weir_trace_file *file, const weir_trace_record *record)
 static void put_head(weir_trace_file *file)
 {
     char name[64];
-    snprintf(name, sizeof name, "weir rank %" PRId32, file->options.rank);
+    snprintf(name, sizeof name, "weir rank %02" PRId32, file->options.rank);
     weir_trace_put_metadata(&file->head, file->events.pid, 0, "process_name", "name", name, 0);
     weir_trace_put_metadata(&file->head, file->events.pid, 0, "process_sort_index", "sort_index", NULL,
                             file->options.rank);
@@ -339,15 +338,17 @@ static void on_trace(void *self, const weir_trace_batch *batch)
             flush(file);
     }
     int64_t now_ns = weir_clock_ns();
-    bool due = now_ns - file->flushed_ns >= flush_ns || file->body.length > FLUSH_BYTES;
-    if (due && !file->options.no_system && !file->events.muted && now_ns - file->system.at_ns >= flush_ns)
+    bool requested =
+        atomic_load_explicit(&file->requested, memory_order_relaxed) && atomic_exchange(&file->requested, false);
+    bool due = now_ns - file->flushed_ns >= file->options.flush_interval_ns || file->body.length > FLUSH_BYTES ||
+               (requested && !file->has_triggers);
+    if (due && !file->options.no_system && !file->events.muted && now_ns - file->system.at_ns >= WEIR_SECOND)
         weir_trace_system_add(&file->system, &file->events, now_ns);
     if (due && file->has_triggers)
         keep_events(file, now_ns);
     else if (due)
         flush(file);
-    if (atomic_load_explicit(&file->requested, memory_order_relaxed))
-        trigger(file, atomic_exchange(&file->requested, false) && file->options.on_request);
+    trigger(file, requested && file->options.on_request);
 }
 
 static void on_failure(void *self, const weir_failure *failure)
@@ -456,6 +457,8 @@ static weir_trace_file *new_file(const char *pattern, const weir_trace_options *
     file->has_triggers = options->on_stall || options->on_failure || options->on_request;
     if (!file->options.last_ns)
         file->options.last_ns = 10 * WEIR_SECOND;
+    if (!file->options.flush_interval_ns)
+        file->options.flush_interval_ns = WEIR_SECOND;
     file->end_kept = &file->first_kept;
     file->events.base_ns = weir_clock_ns();
     int64_t base_unix_ns = weir_clock_unix_ns();
@@ -487,6 +490,8 @@ static int check_options(const char *pattern, const weir_trace_options *options,
     bool has_triggers = options->on_stall || options->on_failure || options->on_request;
     if (!*pattern)
         return weir_error_set(error, WEIR_EINVAL, 0, "cannot write a trace: its file has no name");
+    if (options->flush_interval_ns < 0)
+        return weir_error_set(error, WEIR_EINVAL, 0, "flush_interval_ns is below 0");
     if (options->last_ns < 0 || (options->last_ns && !has_triggers))
         return weir_error_set(error, WEIR_EINVAL, 0,
                               "last_ns is given without a trigger: set on_stall, on_failure or on_request");

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -37,30 +38,39 @@ static void read_network(weir_trace_system *now)
         fclose(file);
 }
 
-static void add_rate(weir_trace_events *events, const char *name, int64_t at_ns, int64_t change, int64_t span_ns)
-{
-    double mib = (double)change / (1 << 20);
-    weir_trace_counter(events, at_ns, name, "MiB/s", mib / ((double)span_ns / (double)WEIR_SECOND));
-}
-
 void weir_trace_system_add(weir_trace_system *last, weir_trace_events *events, int64_t now_ns)
 {
     weir_trace_system now = { .at_ns = now_ns };
     struct timespec cpu;
-    int64_t pages = 0, span_ns = now_ns - last->at_ns;
+    struct rusage usage;
+    int64_t pages = 0;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
     now.cpu_ns = (int64_t)cpu.tv_sec * WEIR_SECOND + cpu.tv_nsec;
     number_in("/proc/self/io", "read_bytes: %lld", &now.read_bytes);
     number_in("/proc/self/io", "write_bytes: %lld", &now.written_bytes);
     read_network(&now);
     number_in("/proc/self/statm", "%*d %lld", &pages);
-    weir_trace_counter(events, now_ns, "memory", "MiB", (double)pages * (double)sysconf(_SC_PAGESIZE) / (1 << 20));
-    if (last->at_ns && span_ns > 0) {
-        weir_trace_counter(events, now_ns, "CPU", "cores", (double)(now.cpu_ns - last->cpu_ns) / (double)span_ns);
-        add_rate(events, "disk reads", now_ns, now.read_bytes - last->read_bytes, span_ns);
-        add_rate(events, "disk writes", now_ns, now.written_bytes - last->written_bytes, span_ns);
-        add_rate(events, "network in", now_ns, now.received_bytes - last->received_bytes, span_ns);
-        add_rate(events, "network out", now_ns, now.sent_bytes - last->sent_bytes, span_ns);
+    if (getrusage(RUSAGE_SELF, &usage) == 0) {
+        now.minor_faults = usage.ru_minflt;
+        now.major_faults = usage.ru_majflt;
     }
+    const struct {
+        const char *name, *unit;
+        int64_t change;
+        double size; /* of the unit */
+    } rates[] = {
+        { "CPU", "cores", now.cpu_ns - last->cpu_ns, WEIR_SECOND },
+        { "disk reads", "MiB/s", now.read_bytes - last->read_bytes, 1 << 20 },
+        { "disk writes", "MiB/s", now.written_bytes - last->written_bytes, 1 << 20 },
+        { "network in", "MiB/s", now.received_bytes - last->received_bytes, 1 << 20 },
+        { "network out", "MiB/s", now.sent_bytes - last->sent_bytes, 1 << 20 },
+        { "minor page faults", "per s", now.minor_faults - last->minor_faults, 1 },
+        { "major page faults", "per s", now.major_faults - last->major_faults, 1 },
+    };
+    weir_trace_counter(events, now_ns, "memory", "MiB", (double)pages * (double)sysconf(_SC_PAGESIZE) / (1 << 20));
+    double seconds = (double)(now_ns - last->at_ns) / WEIR_SECOND;
+    for (size_t i = 0; i < sizeof rates / sizeof rates[0] && last->at_ns && seconds > 0; i++)
+        weir_trace_counter(events, now_ns, rates[i].name, rates[i].unit,
+                           (double)rates[i].change / rates[i].size / seconds);
     *last = now;
 }

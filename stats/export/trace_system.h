@@ -6,10 +6,11 @@
 
 typedef struct weir_trace_system {
     int64_t at_ns; /* of the last reading; 0 = none */
-    int64_t cpu_ns, read_bytes, written_bytes, received_bytes, sent_bytes;
+    int64_t cpu_ns, read_bytes, written_bytes, received_bytes, sent_bytes, minor_faults, major_faults;
 } weir_trace_system;
 
-/* Adds the counters: CPU in cores, memory in MiB, disk and network in MiB/s since the last call. */
+/* Adds the counters: CPU in cores, memory in MiB, disk and network in MiB/s, page faults per second since the last
+   call. */
 void weir_trace_system_add(weir_trace_system *system, weir_trace_events *events, int64_t now_ns);
 
 #endif

@@ -4,7 +4,10 @@
 
 #include "trace_events.h"
 
-/* A span, counter or marker. Threads of user code get tracks after those of the pipeline. */
+/* A record of user code. Threads of user code get tracks after those of the pipeline. */
 void weir_trace_user_add(weir_trace_events *events, const weir_trace_record *record);
+
+/* Adds the spans that are open, up to now_ns. */
+void weir_trace_user_open(weir_trace_events *events, int64_t now_ns);
 
 #endif

@@ -66,6 +66,7 @@ typedef struct weir_trace_options {
        thread that calls weir_trace_close(). */
     void (*finished)(void *self, const char *path);
     void *finished_self;
+    int64_t flush_interval_ns; /* how often the file is written (0 = 1 s) */
 } weir_trace_options;
 
 /* For the inline function below; see <weir/options.h>. */
@@ -97,7 +98,9 @@ WEIR_API weir_observer weir_trace_observer(weir_trace_file *file);
 WEIR_API int weir_trace_item_hook(weir_trace_file *file, weir_item_cost_function *cost_of, weir_task_hook *hook,
                                   weir_error *error);
 
-/* A trigger (on_request): writes what is in memory. Any thread; async-signal-safe. NULL does nothing. */
+/* With triggers (on_request): writes what is in memory. Without: writes the file now, not only after
+   flush_interval_ns. It takes up to a second; a pipeline must be recording. Any thread; async-signal-safe. NULL does
+   nothing. */
 WEIR_API void weir_trace_request(weir_trace_file *file);
 
 /*
